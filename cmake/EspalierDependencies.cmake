@@ -1,0 +1,30 @@
+# What Espalier stands on, all from the system (scripts/setup installs it on Debian).
+
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(Boost 1.74 REQUIRED)
+
+find_path(ESPALIER_CLI11_INCLUDE CLI/CLI.hpp REQUIRED)
+add_library(espalier_cli11 INTERFACE)
+target_include_directories(espalier_cli11 SYSTEM INTERFACE ${ESPALIER_CLI11_INCLUDE})
+
+find_path(ESPALIER_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
+
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(CLP REQUIRED IMPORTED_TARGET clp)
+
+if(ESPALIER_TESTS)
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+  find_package(rapidcheck QUIET)
+  find_path(ESPALIER_RAPIDCHECK_INCLUDE rapidcheck.h REQUIRED)
+  find_library(ESPALIER_RAPIDCHECK_LIBRARY rapidcheck REQUIRED)
+  add_library(espalier_rapidcheck INTERFACE)
+  target_include_directories(espalier_rapidcheck SYSTEM INTERFACE ${ESPALIER_RAPIDCHECK_INCLUDE})
+  target_link_libraries(espalier_rapidcheck INTERFACE ${ESPALIER_RAPIDCHECK_LIBRARY})
+endif()
+if(ESPALIER_BENCH)
+  find_package(benchmark REQUIRED)
+endif()

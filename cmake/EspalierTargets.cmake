@@ -1,0 +1,44 @@
+# How every target of the project is made: one library per folder, one test program per test folder.
+
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+find_program(ESPALIER_CCACHE ccache)
+if(ESPALIER_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ESPALIER_CCACHE})
+endif()
+
+add_library(espalier_options INTERFACE)
+target_compile_features(espalier_options INTERFACE cxx_std_20)
+target_compile_options(espalier_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+  $<$<BOOL:${ESPALIER_WERROR}>:-Werror>
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-pedantic>)  # g++ calls __int128 non-standard; exact 128-bit products need it
+
+# espalier_library(NAME HEADERS ... SOURCES ... PUBLIC ... PRIVATE ...)
+# A folder's library, espalier::NAME, with its public headers, the libraries its headers need (PUBLIC) and the libraries
+# only its sources need (PRIVATE).
+function(espalier_library name)
+  cmake_parse_arguments(ARG "" "" "HEADERS;SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  add_library(espalier_${name} STATIC ${ARG_SOURCES})
+  add_library(espalier::${name} ALIAS espalier_${name})
+  target_sources(espalier_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
+  target_link_libraries(espalier_${name}
+    PUBLIC ${ARG_PUBLIC} PRIVATE $<BUILD_INTERFACE:espalier_options> ${ARG_PRIVATE})
+  target_compile_features(espalier_${name} PUBLIC cxx_std_20)
+  set_target_properties(espalier_${name} PROPERTIES
+    EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON VERIFY_INTERFACE_HEADER_SETS ON)
+  set_property(GLOBAL APPEND PROPERTY ESPALIER_LIBRARIES espalier_${name})
+endfunction()
+
+# espalier_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT seconds])
+# A GoogleTest program whose tests CTest knows one by one, labelled.
+function(espalier_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(${name} PRIVATE ESPALIER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE espalier_options ${ARG_DEPS} GTest::gtest GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "base/result.h"
+#include "schedule/bound.h"
+#include "schedule/collective.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// The proven limit of a collective on a topology (docs/bounds.md has each formula and its proof).
+/// Errors: infeasible when a rank that must be reached cannot be, naming both.
+Result<Bound> compute_bound(const Topology& topology, const Collective& collective);
+
+}  // namespace espalier

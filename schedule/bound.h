@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/id.h"
+#include "base/rational.h"
+
+namespace espalier {
+
+/// A proven limit: on this graph no schedule (of the class that `what` names) finishes S bytes in less than
+/// S x time_per_byte seconds.
+struct Bound {
+  Rational time_per_byte;   ///< Seconds per byte of the message size S; zero when nothing has to move.
+  std::vector<NodeId> cut;  ///< The node set whose leaving (or entering) bandwidth proves it; empty when the proof is a
+                            ///< linear program.
+  std::string what;         ///< One sentence: what the cut has to let through, or which program it is.
+};
+
+}  // namespace espalier

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "schedule/schedule.h"
+
+namespace espalier {
+
+/// Why a transfer waits for an earlier one.
+enum class Wait : std::uint8_t {
+  arrival,    ///< It reads or replaces at its source or destination what the earlier one wrote there.
+  departure,  ///< It writes over what the earlier one reads at its own source.
+};
+
+struct Dependency {
+  std::uint32_t transfer_value : 31 = 0;
+  std::uint32_t on_departure : 1 = 0;
+
+  [[nodiscard]] TransferId transfer() const { return TransferId(transfer_value); }
+  [[nodiscard]] Wait wait() const { return on_departure != 0 ? Wait::departure : Wait::arrival; }
+};
+
+/// What each transfer waits for, derived from the program order (docs/schedule.md, "Order"). Two accesses of one slice
+/// at one rank keep their order unless both only read it or both reduce into it. Order on a channel is not listed here:
+/// the transfers of one channel from one rank to another are sent in program order.
+class Dependencies {
+ public:
+  /// Requires: fewer than 2^31 transfers and ids in range (rule S1).
+  explicit Dependencies(const Schedule& schedule);
+
+  /// Earlier transfers, each once per kind of wait, in id order.
+  [[nodiscard]] std::span<const Dependency> of(TransferId transfer) const {
+    return std::span(list_).subspan(offsets_[transfer.index()],
+                                    offsets_[transfer.index() + 1] - offsets_[transfer.index()]);
+  }
+
+ private:
+  std::vector<std::uint64_t> offsets_;
+  std::vector<Dependency> list_;
+};
+
+}  // namespace espalier

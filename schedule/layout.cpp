@@ -1,0 +1,86 @@
+#include "schedule/layout.h"
+
+#include <algorithm>
+#include <string>
+
+namespace espalier {
+namespace {
+
+/// Where the index-th of `parts` nearly equal parts of `total` begins when the first ones get the remainder.
+std::int64_t part_begin(std::int64_t total, std::int64_t parts, std::int64_t index) {
+  return index * (total / parts) + std::min(index, total % parts);
+}
+
+/// Maps a position in units to one in elements (see Layout).
+class UnitMap {
+ public:
+  UnitMap(const Schedule& schedule, std::int64_t elements)
+      : parts_(schedule.collective.part_count()),
+        units_per_part_(schedule.units / parts_),
+        extent_factor_(schedule.collective.extent_factor()),
+        parts_per_buffer_(parts_ / extent_factor_),
+        elements_(elements) {}
+
+  [[nodiscard]] std::int64_t elements_before(std::int64_t unit) const {
+    const std::int64_t part = unit / units_per_part_;
+    if (part == parts_) return elements_ * extent_factor_;
+    const std::int64_t begin = part_start(part);
+    const std::int64_t length = part_start(part + 1) - begin;
+    return begin + part_begin(length, units_per_part_, unit % units_per_part_);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t part_start(std::int64_t part) const {
+    return (part / parts_per_buffer_) * elements_ + part_begin(elements_, parts_per_buffer_, part % parts_per_buffer_);
+  }
+
+  std::int64_t parts_;
+  std::int64_t units_per_part_;
+  std::int64_t extent_factor_;
+  std::int64_t parts_per_buffer_;
+  std::int64_t elements_;
+};
+
+}  // namespace
+
+Result<Layout> Layout::make(const Schedule& schedule, Bytes size, std::int64_t element_size) {
+  if (element_size <= 0) return fail(ErrorCode::invalid_input, "an element has at least one byte");
+  if (size.count < 0 || size.count % element_size != 0) {
+    return fail(ErrorCode::invalid_input, "a message of " + std::to_string(size.count) +
+                                              " bytes is not a whole number of " + std::to_string(element_size) +
+                                              "-byte elements");
+  }
+  const std::int64_t extent_factor = schedule.collective.extent_factor();
+  if (size > max_message_size || size.count > (INT64_MAX / std::max<std::int64_t>(extent_factor, 1))) {
+    return fail(ErrorCode::too_large,
+                "a message of " + std::to_string(size.count) + " bytes is past the limit of 1 PiB");
+  }
+  const std::int64_t parts = schedule.collective.part_count();
+  if (parts <= 0 || schedule.units <= 0 || schedule.units % parts != 0) {
+    return fail(ErrorCode::invalid_input, "the schedule's " + std::to_string(schedule.units) +
+                                              " units do not divide into its " + std::to_string(parts) +
+                                              " equal parts");
+  }
+  Layout layout;
+  layout.size_ = size;
+  layout.element_size_ = element_size;
+  const UnitMap map(schedule, size.count / element_size);
+  layout.begins_.reserve(schedule.slices.size() + 1);
+  for (const Slice& slice : schedule.slices) {
+    layout.begins_.push_back(map.elements_before(slice.offset) * element_size);
+  }
+  layout.begins_.push_back(map.elements_before(schedule.units) * element_size);
+  return layout;
+}
+
+std::int64_t chunk_count(ByteRange range, Bytes chunk) {
+  return std::max<std::int64_t>(1, (range.length() + chunk.count - 1) / chunk.count);
+}
+
+ByteRange chunk_of(ByteRange range, std::int64_t count, std::int64_t index, std::int64_t element_size) {
+  const std::int64_t elements = range.length() / element_size;
+  return {range.begin + part_begin(elements, count, index) * element_size,
+          range.begin + part_begin(elements, count, index + 1) * element_size};
+}
+
+}  // namespace espalier

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "schedule/schedule.h"
+
+namespace espalier {
+
+/// The bytes [begin, end) of the schedule's buffer (Collective::extent_factor says which buffer that is).
+struct ByteRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  [[nodiscard]] std::int64_t length() const { return end - begin; }
+  friend bool operator==(const ByteRange&, const ByteRange&) = default;
+};
+
+/// Binds units to bytes for one message size and element type; the only place that does.
+///
+/// Elements are dealt in two steps, and in each the first ones get the remainder: first to the equal parts that the
+/// collective promises (the N shards, the N x N blocks of all_to_all; one part otherwise), then within a part to its
+/// units. So shards never differ by more than one element, whatever the slices are, for any count.
+class Layout {
+ public:
+  /// Requires: slices that tile the units (rule S2).
+  /// Errors: invalid_input when the size is negative or not a multiple of the element size, or when the units do not
+  /// divide into the parts; too_large past `max_message_size`.
+  [[nodiscard]] static Result<Layout> make(const Schedule& schedule, Bytes size, std::int64_t element_size);
+
+  [[nodiscard]] Bytes size() const { return size_; }
+  [[nodiscard]] std::int64_t element_size() const { return element_size_; }
+
+  /// The bytes of a run of slices.
+  [[nodiscard]] ByteRange range(SliceId first, std::uint32_t count) const {
+    return {begins_[first.index()], begins_[first.index() + count]};
+  }
+  [[nodiscard]] ByteRange range(const Transfer& transfer) const {
+    return range(transfer.first_slice, transfer.slice_count);
+  }
+
+ private:
+  Bytes size_;
+  std::int64_t element_size_ = 1;
+  std::vector<std::int64_t> begins_;  ///< slices + 1 byte offsets.
+};
+
+/// How many chunks of at most `chunk` bytes a range is cut into; an empty range travels as one empty chunk.
+std::int64_t chunk_count(ByteRange range, Bytes chunk);
+
+/// The index-th of `count` nearly equal chunks of a range, cut at whole elements.
+ByteRange chunk_of(ByteRange range, std::int64_t count, std::int64_t index, std::int64_t element_size);
+
+}  // namespace espalier

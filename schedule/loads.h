@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/rational.h"
+#include "schedule/schedule.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// How much of the buffer each link carries and what that costs at least, exactly.
+struct Loads {
+  std::vector<std::int64_t> link_units;  ///< Units per link, by link id.
+  std::vector<std::int64_t> node_units;  ///< Units into, out of or through each node with a backplane; 0 for others.
+  Rational time_per_byte;  ///< Seconds per byte of S at the fullest link or backplane: no execution is faster.
+  std::vector<LinkId> bottleneck_links;  ///< All links that are that full, in id order.
+  std::vector<NodeId> bottleneck_nodes;  ///< All backplanes that are that full.
+};
+
+/// Requires: a schedule whose structure is right (rules S1-S3).
+Loads compute_loads(const Schedule& schedule, const Topology& topology);
+
+/// The part of a link's time that its load takes when the schedule runs in `time_per_byte` seconds per byte: 1 at the
+/// bottleneck of `compute_loads`.
+Rational link_share(const Schedule& schedule, const Topology& topology, const Loads& loads, LinkId link);
+
+}  // namespace espalier

@@ -1,0 +1,62 @@
+#include "schedule/schedule.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace espalier {
+
+Schedule::Schedule(Collective collective_, std::string topology_, std::string algorithm_)
+    : collective(collective_), topology(std::move(topology_)), algorithm(std::move(algorithm_)) {}
+
+Route Schedule::route(RouteId id) const {
+  const std::size_t i = id.index();
+  return {route_ends_[i].src, route_ends_[i].dst,
+          std::span(route_links_).subspan(route_offsets_[i], route_offsets_[i + 1] - route_offsets_[i])};
+}
+
+namespace {
+
+std::uint64_t hash_route(Rank src, Rank dst, std::span<const LinkId> links) {
+  std::uint64_t hash = (std::uint64_t{src.value()} << 32U) ^ dst.value();
+  for (const LinkId link : links) hash = (hash ^ link.value()) * 0x9E3779B97F4A7C15U;
+  return hash;
+}
+
+}  // namespace
+
+RouteId Schedule::add_route(Rank src, Rank dst, std::span<const LinkId> links) {
+  const std::uint64_t hash = hash_route(src, dst, links);
+  const auto [first, last] = route_by_hash_.equal_range(hash);
+  for (auto candidate = first; candidate != last; ++candidate) {
+    const Route known = route(candidate->second);
+    if (known.src == src && known.dst == dst && std::ranges::equal(known.links, links)) return candidate->second;
+  }
+  const RouteId added(route_ends_.size());
+  route_ends_.push_back({src, dst});
+  route_links_.insert(route_links_.end(), links.begin(), links.end());
+  route_offsets_.push_back(static_cast<std::uint32_t>(route_links_.size()));
+  route_by_hash_.emplace(hash, added);
+  return added;
+}
+
+TransferId Schedule::add_transfer(RouteId route, SliceId first_slice, std::uint32_t slice_count, Action action,
+                                  ChannelId channel) {
+  ESPALIER_CHECK(channel.value() < (1U << 31U), "a channel fits 31 bits");
+  Transfer transfer;
+  transfer.first_slice = first_slice;
+  transfer.slice_count = slice_count;
+  transfer.route = route;
+  transfer.channel_value = channel.value() & 0x7FFFFFFFU;
+  transfer.reduces = action == Action::reduce ? 1 : 0;
+  transfers.push_back(transfer);
+  return TransferId(transfers.size() - 1);
+}
+
+std::uint32_t Schedule::channel_count() const {
+  std::uint32_t count = 0;
+  for (const Transfer& transfer : transfers) count = std::max(count, transfer.channel_value + 1U);
+  return count;
+}
+
+}  // namespace espalier

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/id.h"
+#include "schedule/bound.h"
+#include "schedule/collective.h"
+
+namespace espalier {
+
+enum class Action : std::uint8_t { copy, reduce };
+
+/// A run of the buffer's units that travels one way. `rank` and `to` as docs/schedule.md says for each collective.
+struct Slice {
+  std::int64_t offset = 0;  ///< In units.
+  std::int64_t length = 0;  ///< In units.
+  Rank rank;                ///< Whose data it is (all_gather, gather, all_to_all, send_recv) or who ends with it.
+  Rank to;                  ///< all_to_all and send_recv: who receives it.
+
+  friend bool operator==(const Slice&, const Slice&) = default;
+};
+
+/// One run of slices going from the first to the last rank of a route. 16 bytes, so that tens of millions fit.
+struct Transfer {
+  SliceId first_slice;
+  std::uint32_t slice_count = 1;
+  RouteId route;
+  std::uint32_t channel_value : 31 = 0;
+  std::uint32_t reduces : 1 = 0;
+
+  [[nodiscard]] ChannelId channel() const { return ChannelId(channel_value); }
+  [[nodiscard]] Action action() const { return reduces != 0 ? Action::reduce : Action::copy; }
+  friend bool operator==(const Transfer&, const Transfer&) = default;
+};
+static_assert(sizeof(Transfer) == 16);
+
+/// The way a transfer takes: from rank to rank over links whose inner nodes only forward.
+struct Route {
+  Rank src;
+  Rank dst;
+  std::span<const LinkId> links;
+};
+
+/// What moves where, in program order; not when. Plain data: `verify` says whether it keeps the collective's promise.
+/// Transfers may be in any state that the types allow; readers check ids before they append (docs/schedule.md, S1).
+///
+/// A transfer reads its slices at the source as all earlier transfers left them, and writes (copy) or adds (reduce)
+/// them at the destination. So its dependencies follow from the order (schedule/dependencies.h) and are not stored.
+class Schedule {
+ public:
+  Schedule() = default;
+  Schedule(Collective collective, std::string topology, std::string algorithm);
+
+  Collective collective;
+  std::string topology;             ///< Name of the topology that the routes belong to.
+  std::string algorithm;            ///< Name of the planner.
+  std::int64_t units = 0;           ///< Length of the buffer in units.
+  std::vector<Slice> slices;        ///< In offset order; they tile [0, units).
+  std::vector<Transfer> transfers;  ///< In program order.
+  std::optional<Bound> bound;       ///< The bound of the collective on the topology, when it was computed.
+
+  [[nodiscard]] std::size_t route_count() const { return route_ends_.size(); }
+  [[nodiscard]] Route route(RouteId id) const;
+  [[nodiscard]] Rank src(const Transfer& transfer) const { return route_ends_[transfer.route.index()].src; }
+  [[nodiscard]] Rank dst(const Transfer& transfer) const { return route_ends_[transfer.route.index()].dst; }
+
+  /// The id of this route, added when it is new.
+  /// Cost: O(links) expected.
+  RouteId add_route(Rank src, Rank dst, std::span<const LinkId> links);
+
+  /// Appends a transfer and returns its id.
+  TransferId add_transfer(RouteId route, SliceId first_slice, std::uint32_t slice_count, Action action,
+                          ChannelId channel);
+
+  /// One more than the largest channel used; 0 without transfers.
+  [[nodiscard]] std::uint32_t channel_count() const;
+
+ private:
+  struct Ends {
+    Rank src;
+    Rank dst;
+  };
+  std::vector<Ends> route_ends_;
+  std::vector<std::uint32_t> route_offsets_{0};
+  std::vector<LinkId> route_links_;
+  std::unordered_multimap<std::uint64_t, RouteId> route_by_hash_;
+};
+
+}  // namespace espalier
