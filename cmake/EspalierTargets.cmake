@@ -9,7 +9,7 @@ endif()
 add_library(espalier_options INTERFACE)
 target_compile_features(espalier_options INTERFACE cxx_std_20)
 target_compile_options(espalier_options INTERFACE
-  -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wall -Wextra -Wno-missing-field-initializers -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
   $<$<BOOL:${ESPALIER_WERROR}>:-Werror>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-pedantic>)  # g++ calls __int128 non-standard; exact 128-bit products need it
 

@@ -1,0 +1,158 @@
+#include "topology/routes.h"
+
+#include <algorithm>
+#include <compare>
+#include <limits>
+#include <queue>
+#include <tuple>
+
+namespace espalier {
+
+namespace {
+
+constexpr std::uint32_t no_label = std::numeric_limits<std::uint32_t>::max();
+constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
+
+/// What a way costs. Less is better in this order; a label is kept when it is wider than all cheaper ones at its node.
+struct Cost {
+  std::int64_t latency = 0;
+  std::int32_t hops = 0;
+  std::int64_t bottleneck = unlimited;
+
+  friend bool operator==(const Cost&, const Cost&) = default;
+  [[nodiscard]] bool better_than(const Cost& other) const {
+    return std::tie(latency, hops, other.bottleneck) < std::tie(other.latency, other.hops, bottleneck);
+  }
+};
+
+/// One of the equally good last steps into a label.
+struct Step {
+  std::uint32_t label = no_label;  ///< The label before the step.
+  LinkId link;
+};
+
+struct Label {
+  NodeId node;
+  Cost cost;
+  std::vector<Step> steps;
+};
+
+struct Candidate {
+  Cost cost;
+  std::uint64_t ordinal = 0;  ///< Order of discovery: ties are met in the same order everywhere.
+  NodeId node;
+  Step step;
+
+  /// As std::priority_queue wants it: the last one in this order comes out first.
+  friend bool operator<(const Candidate& a, const Candidate& b) {
+    if (a.cost == b.cost) return a.ordinal > b.ordinal;
+    return b.cost.better_than(a.cost);
+  }
+};
+
+std::int64_t narrowed(std::int64_t bottleneck, Bandwidth backplane) {
+  return backplane.bytes_per_second == 0 ? bottleneck : std::min(bottleneck, backplane.bytes_per_second);
+}
+
+/// Dijkstra over (latency, links, width): every way that no other one beats in both latency and width.
+class Search {
+ public:
+  Search(const Topology& topology, Rank src) : topology_(topology), labels_of_(topology.node_count()) {
+    const NodeId start = topology.node_of(src);
+    labels_.push_back({start, {0, 0, narrowed(unlimited, topology.node(start).bandwidth)}, {}});
+    expand(0);
+    while (!pending_.empty()) {
+      const Candidate next = pending_.top();
+      pending_.pop();
+      if (next.node != start) settle(next);
+    }
+  }
+
+  [[nodiscard]] const std::vector<Label>& labels() const { return labels_; }
+  [[nodiscard]] const std::vector<std::uint32_t>& labels_of(NodeId node) const { return labels_of_[node.index()]; }
+
+ private:
+  void settle(const Candidate& next) {
+    std::vector<std::uint32_t>& known = labels_of_[next.node.index()];
+    if (!known.empty()) {
+      Label& widest = labels_[known.back()];
+      if (widest.cost == next.cost) widest.steps.push_back(next.step);
+      if (widest.cost.bottleneck >= next.cost.bottleneck) return;
+    }
+    const auto label = static_cast<std::uint32_t>(labels_.size());
+    known.push_back(label);
+    labels_.push_back({next.node, next.cost, {next.step}});
+    if (topology_.rank_of(next.node).is_none()) expand(label);
+  }
+
+  void expand(std::uint32_t label) {
+    for (const LinkId id : topology_.out_links(labels_[label].node)) {
+      const Link& link = topology_.link(id);
+      Cost cost = labels_[label].cost;
+      cost.latency = link.latency.count > unlimited - cost.latency ? unlimited : cost.latency + link.latency.count;
+      ++cost.hops;
+      cost.bottleneck =
+          narrowed(std::min(cost.bottleneck, link.bandwidth().bytes_per_second), topology_.node(link.head).bandwidth);
+      if (hopeless(link.head, cost)) continue;
+      pending_.push({cost, discovered_++, link.head, {label, id}});
+    }
+  }
+
+  [[nodiscard]] bool hopeless(NodeId node, const Cost& cost) const {
+    const std::vector<std::uint32_t>& known = labels_of_[node.index()];
+    return !known.empty() && labels_[known.back()].cost != cost &&
+           labels_[known.back()].cost.bottleneck >= cost.bottleneck;
+  }
+
+  const Topology& topology_;
+  std::vector<Label> labels_;
+  std::vector<std::vector<std::uint32_t>> labels_of_;
+  std::priority_queue<Candidate> pending_;
+  std::uint64_t discovered_ = 0;
+};
+
+/// The label of a destination with the least latency + size/bottleneck.
+std::uint32_t fastest(const Search& search, NodeId node, Bytes size) {
+  std::uint32_t best = no_label;
+  __int128 best_time = 0;
+  for (const std::uint32_t label : search.labels_of(node)) {
+    const Cost& cost = search.labels()[label].cost;
+    const __int128 time = cost.latency + transfer_time_wide(size, {cost.bottleneck});
+    if (best != no_label && time >= best_time) continue;
+    best = label;
+    best_time = time;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<std::optional<FoundRoute>> routes_from(const Topology& topology, Rank src, const RouteOptions& options) {
+  const Search search(topology, src);
+  std::vector<std::uint32_t> dealt(search.labels().size(), options.variant);
+  std::vector<std::optional<FoundRoute>> routes(topology.rank_count());
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    const Rank dst(i);
+    const std::uint32_t found = fastest(search, topology.node_of(dst), options.size);
+    if (found == no_label) continue;
+    // A destination is met once per source: at its own links the sources take turns instead of the destinations.
+    dealt[found] += src.value() + dst.value();
+    const Cost& cost = search.labels()[found].cost;
+    FoundRoute route{{}, {cost.bottleneck}, {cost.latency}};
+    for (std::uint32_t label = found; !search.labels()[label].steps.empty();) {
+      const std::vector<Step>& steps = search.labels()[label].steps;
+      const Step& step = steps[dealt[label]++ % steps.size()];
+      route.links.push_back(step.link);
+      label = step.label;
+    }
+    std::reverse(route.links.begin(), route.links.end());
+    routes[i] = std::move(route);
+  }
+  return routes;
+}
+
+std::optional<FoundRoute> find_route(const Topology& topology, Rank src, Rank dst, const RouteOptions& options) {
+  return std::move(routes_from(topology, src, options)[dst.index()]);
+}
+
+}  // namespace espalier
