@@ -1,0 +1,176 @@
+#include "planners/cut_bound.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "planners/cut_rate.h"
+
+namespace espalier {
+namespace {
+
+BigInteger to_integer(__int128 value) { return BigInteger(value); }
+
+/// Seconds per byte of S when each part that crosses the cut has S / parts bytes.
+Rational seconds_per_byte(const FlowNetwork& network, const CutRate& rate, std::size_t parts) {
+  return Rational(to_integer(rate.ranks), to_integer(rate.capacity) * network.capacity_unit() * parts);
+}
+
+std::vector<NodeId> nodes_inside(const Topology& topology, const CutRate& rate) {
+  std::vector<NodeId> nodes;
+  for (std::size_t i = 0; i < topology.node_count(); ++i) {
+    if (rate.inside[i]) nodes.emplace_back(i);
+  }
+  return nodes;
+}
+
+std::string_view side_word(Direction direction) { return direction == Direction::forward ? "leave" : "enter"; }
+
+Bound cut_bound_of(const Topology& topology, const FlowNetwork& network, const CutRate& rate, std::size_t parts,
+                   std::string what) {
+  return {seconds_per_byte(network, rate, parts), nodes_inside(topology, rate), std::move(what)};
+}
+
+std::string count_of(__int128 count, std::string_view noun) {
+  return fmt::format("{} {}{}", static_cast<std::int64_t>(count), noun, count == 1 ? "" : "s");
+}
+
+Bound all_gather_bound(const Topology& topology, Direction direction) {
+  const FlowNetwork network(topology, direction);
+  const CutRate rate = all_gather_cut(network);
+  const std::size_t ranks = topology.rank_count();
+  const bool gathers = direction == Direction::forward;
+  return cut_bound_of(topology, network, rate, ranks,
+                      fmt::format("the {} of {} have to {} it, S/{} bytes each", gathers ? "shards" : "sums",
+                                  count_of(rate.ranks, "rank"), side_word(direction), ranks));
+}
+
+Bound broadcast_bound(const Topology& topology, Rank root, Direction direction) {
+  const FlowNetwork network(topology, direction);
+  return cut_bound_of(topology, network, broadcast_cut(network, root), 1,
+                      fmt::format("all S bytes have to {} it", side_word(direction)));
+}
+
+Bound gather_bound(const Topology& topology, Rank root, Direction direction) {
+  const FlowNetwork network(topology, direction);
+  const CutRate rate = gather_cut(network, root);
+  const std::size_t ranks = topology.rank_count();
+  return cut_bound_of(topology, network, rate, ranks,
+                      fmt::format("the shards of {} have to {} it, S/{} bytes each", count_of(rate.ranks, "rank"),
+                                  side_word(direction), ranks));
+}
+
+/// A rank's backplane carries what enters and what leaves it. `factor` x S bytes do in every schedule.
+void raise_to_backplanes(const Topology& topology, std::int64_t factor, Bound& bound) {
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) {
+    const NodeId node = topology.node_of(Rank(i));
+    const std::int64_t backplane = topology.node(node).bandwidth.bytes_per_second;
+    if (backplane == 0) continue;
+    const Rational time = make_rational(factor, backplane);
+    if (time <= bound.time_per_byte) continue;
+    bound = {time, {node}, fmt::format("{} S bytes have to pass its backplane", factor)};
+  }
+}
+
+Bound nothing_moves() { return {Rational(0), {}, "one rank: nothing has to move"}; }
+
+Result<void> check_reachable(const Topology& topology) {
+  const auto unreachable = find_unreachable(topology);
+  if (!unreachable) return {};
+  return fail(ErrorCode::infeasible,
+              fmt::format("rank {} cannot reach rank {}", topology.rank_name(unreachable->from),
+                          topology.rank_name(unreachable->to)),
+              "add a link, or leave one of them out of the ranks");
+}
+
+/// The bandwidth that leaves (or enters) a rank by its links and backplane.
+BigInteger rank_bandwidth(const Topology& topology, NodeId node, std::span<const LinkId> links) {
+  BigInteger sum = 0;
+  for (const LinkId link : links) sum += topology.link(link).bandwidth().bytes_per_second;
+  const std::int64_t backplane = topology.node(node).bandwidth.bytes_per_second;
+  return backplane > 0 && sum > backplane ? BigInteger(backplane) : sum;
+}
+
+bool computes_in_network(const Topology& topology) {
+  return std::any_of(topology.nodes().begin(), topology.nodes().end(),
+                     [](const Node& node) { return node.multicast || node.reduction; });
+}
+
+/// Every one of the at least 2(N-1) messages per piece leaves one rank and enters another.
+Bound message_bound(const Topology& topology) {
+  BigInteger leaving = 0, entering = 0;
+  std::vector<NodeId> nodes;
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) {
+    const NodeId node = topology.node_of(Rank(i));
+    nodes.push_back(node);
+    leaving += rank_bandwidth(topology, node, topology.out_links(node));
+    entering += rank_bandwidth(topology, node, topology.in_links(node));
+  }
+  const std::size_t messages = 2 * (topology.rank_count() - 1);
+  const bool by_entering = entering < leaving;
+  return {Rational(BigInteger(messages), by_entering ? entering : leaving), std::move(nodes),
+          fmt::format("{} S bytes have to {} the ranks, counted one by one", messages,
+                      side_word(by_entering ? Direction::reversed : Direction::forward))};
+}
+
+}  // namespace
+
+Result<Bound> cut_bound(const Topology& topology, const Collective& collective) {
+  if (auto reachable = check_reachable(topology); !reachable) return tl::unexpected(reachable.error());
+  const auto bound = [&]() -> std::optional<Bound> {
+    const bool alone = topology.rank_count() == 1;
+    switch (collective.kind) {
+      case CollectiveKind::all_gather: return alone ? nothing_moves() : all_gather_bound(topology, Direction::forward);
+      case CollectiveKind::reduce_scatter:
+        return alone ? nothing_moves() : all_gather_bound(topology, Direction::reversed);
+      case CollectiveKind::broadcast:
+        return alone ? nothing_moves() : broadcast_bound(topology, collective.root, Direction::forward);
+      case CollectiveKind::reduce:
+        return alone ? nothing_moves() : broadcast_bound(topology, collective.root, Direction::reversed);
+      case CollectiveKind::gather:
+        return alone ? nothing_moves() : gather_bound(topology, collective.root, Direction::forward);
+      case CollectiveKind::scatter:
+        return alone ? nothing_moves() : gather_bound(topology, collective.root, Direction::reversed);
+      case CollectiveKind::all_reduce:
+      case CollectiveKind::all_to_all:
+      case CollectiveKind::send_recv: return std::nullopt;
+    }
+    return std::nullopt;
+  }();
+  if (!bound) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("no single cut proves the bound of {}", to_string(collective.kind)));
+  }
+  Bound raised = *bound;
+  const bool all_ranks =
+      collective.kind == CollectiveKind::all_gather || collective.kind == CollectiveKind::reduce_scatter;
+  // The N-1 other shards enter a rank and its own one leaves it.
+  if (all_ranks && topology.rank_count() > 1) raise_to_backplanes(topology, 1, raised);
+  return raised;
+}
+
+const Bound& AllReduceFloors::best() const {
+  return messages && messages->time_per_byte > smallest_cut.time_per_byte ? *messages : smallest_cut;
+}
+
+Result<AllReduceFloors> all_reduce_floors(const Topology& topology) {
+  if (auto reachable = check_reachable(topology); !reachable) return tl::unexpected(reachable.error());
+  if (topology.rank_count() == 1) return AllReduceFloors{nothing_moves(), std::nullopt, Rational(0)};
+  const Rank first(0);
+  AllReduceFloors floors{broadcast_bound(topology, first, Direction::forward), std::nullopt, Rational(0)};
+  if (Bound inward = broadcast_bound(topology, first, Direction::reversed);
+      inward.time_per_byte > floors.smallest_cut.time_per_byte) {
+    floors.smallest_cut = std::move(inward);
+  }
+  // Every rank's contribution leaves it and the sum of the others enters it.
+  raise_to_backplanes(topology, 2, floors.smallest_cut);
+  if (!computes_in_network(topology)) floors.messages = message_bound(topology);
+  for (const CollectiveKind half : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather}) {
+    const Collective collective{half, static_cast<std::uint32_t>(topology.rank_count()), Rank()};
+    floors.reduce_scatter_all_gather += cut_bound(topology, collective)->time_per_byte;
+  }
+  return floors;
+}
+
+}  // namespace espalier

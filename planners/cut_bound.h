@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+
+#include "base/rational.h"
+#include "base/result.h"
+#include "schedule/bound.h"
+#include "schedule/collective.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+// Bounds that a cut of the network proves; docs/bounds.md has each formula and why it holds. A bound's cut is a set of
+// nodes whose leaving (or entering, `what` says which) bandwidth is the limit; a node with a backplane lets at most
+// that through. Bounds also hold where switches copy or add: a part has to cross a cut once, however often it is copied
+// on either side. With one rank nothing moves and every bound is zero.
+
+/// The exact bound of all_gather, reduce_scatter, broadcast, reduce, gather or scatter; for the first four a packing of
+/// trees reaches it, for the last two a flow, unless a rank's backplane or a switch with unequal in- and out-bandwidth
+/// stands in the way.
+/// Errors: infeasible when a rank cannot reach another, naming both; unsupported for other collectives.
+/// Cost: about one maximum flow per rank; 1,024 ranks take about a second.
+Result<Bound> cut_bound(const Topology& topology, const Collective& collective);
+
+/// What every all_reduce takes at least, whatever its schedule; not always reachable.
+struct AllReduceFloors {
+  /// S has to cross the smallest cut that separates ranks, in either direction.
+  Bound smallest_cut;
+  /// 2(N-1)S has to leave and to enter the ranks together, since so many messages are needed to tell everybody
+  /// everything. Absent where a switch copies or adds, which saves messages.
+  /// Source: F. Harary, A. J. Schwenk, "The communication problem on graphs and digraphs", J. Franklin Inst. 297, 1974.
+  std::optional<Bound> messages;
+  /// What a reduce-scatter followed by an all-gather takes at least; no limit of other schedules.
+  Rational reduce_scatter_all_gather;
+
+  /// The larger floor.
+  [[nodiscard]] const Bound& best() const;
+};
+
+/// Errors: infeasible when a rank cannot reach another, naming both.
+Result<AllReduceFloors> all_reduce_floors(const Topology& topology);
+
+}  // namespace espalier

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/id.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// Which way data flows: along the links, or against them (what holds for gathering on the reversed graph holds for
+/// scattering on the graph itself).
+enum class Direction : std::uint8_t { forward, reversed };
+
+/// One arc of a flow network: a link, or the backplane of a node (`link` is none).
+struct FlowArc {
+  std::uint32_t tail = 0;
+  std::uint32_t head = 0;
+  std::int64_t capacity = 0;
+  LinkId link;
+};
+
+/// A topology as the planners' capacity graph: integer capacities, and node limits turned into arcs.
+///
+/// Vertex i stands for node i; every link is an arc of its own. A node that only forwards and has a backplane is split:
+/// vertex i takes what enters, a further vertex gives what leaves, and an arc of the backplane's capacity joins them. A
+/// rank's backplane is shared by what enters and what leaves it, which no flow network can say; it is split into one
+/// arc for each way, each as large as the whole. So the network never allows less than the machine does: bounds stay
+/// valid, and a plan's exact load (compute_loads) tells when it has more traffic on the backplane than that.
+class FlowNetwork {
+ public:
+  FlowNetwork(const Topology& topology, Direction direction);
+
+  [[nodiscard]] std::size_t vertex_count() const { return vertex_count_; }
+  /// Link i is arc i; the arcs of backplanes follow.
+  [[nodiscard]] std::span<const FlowArc> arcs() const { return arcs_; }
+  [[nodiscard]] std::size_t rank_count() const { return rank_vertices_.size(); }
+  [[nodiscard]] std::uint32_t vertex_of(Rank rank) const { return rank_vertices_[rank.index()]; }
+  [[nodiscard]] std::span<const std::uint32_t> rank_vertices() const { return rank_vertices_; }
+  /// The rank at a vertex; none at vertices that only forward.
+  [[nodiscard]] Rank rank_at(std::uint32_t vertex) const {
+    return vertex < rank_at_.size() ? rank_at_[vertex] : Rank();
+  }
+  /// Bytes per second that one unit of capacity stands for: the greatest common divisor of all rates.
+  [[nodiscard]] std::int64_t capacity_unit() const { return capacity_unit_; }
+  [[nodiscard]] Direction direction() const { return direction_; }
+
+ private:
+  std::size_t vertex_count_ = 0;
+  std::vector<FlowArc> arcs_;
+  std::vector<std::uint32_t> rank_vertices_;
+  std::vector<Rank> rank_at_;
+  std::int64_t capacity_unit_ = 1;
+  Direction direction_;
+};
+
+}  // namespace espalier
