@@ -54,6 +54,44 @@ std::int64_t Collective::part_count() const {
   return slices_have_rank(kind) ? ranks : 1;
 }
 
+PartRanks ranks_of_part(const Collective& collective, std::int64_t part) {
+  const std::int64_t ranks = collective.rank_count;
+  const auto rank = [](std::int64_t index) { return Rank(static_cast<std::size_t>(index)); };
+  if (collective.kind == CollectiveKind::all_to_all) return {rank(part / ranks), rank(part % ranks)};
+  if (collective.kind == CollectiveKind::send_recv) return {rank(part), rank((part + 1) % ranks)};
+  return {slices_have_rank(collective.kind) ? rank(part) : Rank(), Rank()};
+}
+
+Rank bringer_of(const Collective& collective, PartRanks part) {
+  switch (collective.kind) {
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::reduce: return {};
+    case CollectiveKind::broadcast:
+    case CollectiveKind::scatter: return collective.root;
+    case CollectiveKind::all_gather:
+    case CollectiveKind::gather:
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::send_recv: return part.rank;
+  }
+  ESPALIER_CHECK(false, "a collective without a rule");
+}
+
+Rank receiver_of(const Collective& collective, PartRanks part) {
+  switch (collective.kind) {
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::broadcast: return {};
+    case CollectiveKind::reduce:
+    case CollectiveKind::gather: return collective.root;
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::scatter: return part.rank;
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::send_recv: return part.to;
+  }
+  ESPALIER_CHECK(false, "a collective without a rule");
+}
+
 Rational Collective::busbw_factor() const {
   const std::int64_t ranks = rank_count;
   switch (kind) {

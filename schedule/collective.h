@@ -66,6 +66,21 @@ struct Collective {
   [[nodiscard]] Rational busbw_factor() const;
 };
 
+/// The ranks that a part of the buffer belongs to, as its slices carry them: `rank` for the kinds of slices_have_rank,
+/// `to` for those of slices_have_destination, none otherwise.
+struct PartRanks {
+  Rank rank;
+  Rank to;
+  friend bool operator==(const PartRanks&, const PartRanks&) = default;
+};
+/// Requires: 0 <= part < part_count().
+PartRanks ranks_of_part(const Collective& collective, std::int64_t part);
+
+/// Who brings data for a part before the collective runs: one rank, or none for all of them (a contribution each).
+Rank bringer_of(const Collective& collective, PartRanks part);
+/// Whom the collective promises that part, all contributions counted: one rank, or none for all of them.
+Rank receiver_of(const Collective& collective, PartRanks part);
+
 /// A checked collective; a root that is not given is rank 0.
 /// Errors: invalid_input when a root is out of range or given where there is none.
 Result<Collective> make_collective(CollectiveKind kind, std::size_t rank_count, std::optional<Rank> root);

@@ -13,6 +13,11 @@
 
 namespace espalier {
 
+/// The largest number of units, slices and transfers of a schedule.
+inline constexpr std::int64_t max_units = std::int64_t{1} << 62;
+inline constexpr std::size_t max_slices = (std::size_t{1} << 32) - 2;
+inline constexpr std::size_t max_transfers = (std::size_t{1} << 31) - 1;
+
 enum class Action : std::uint8_t { copy, reduce };
 
 /// A run of the buffer's units that travels one way. `rank` and `to` as docs/schedule.md says for each collective.
@@ -22,6 +27,7 @@ struct Slice {
   Rank rank;                ///< Whose data it is (all_gather, gather, all_to_all, send_recv) or who ends with it.
   Rank to;                  ///< all_to_all and send_recv: who receives it.
 
+  [[nodiscard]] PartRanks ranks() const { return {rank, to}; }
   friend bool operator==(const Slice&, const Slice&) = default;
 };
 

@@ -14,8 +14,7 @@ namespace espalier {
 struct TreeEdge {
   Rank parent;
   Rank child;
-  std::vector<LinkId>
-      links;  ///< From the parent to the child for an out-tree, from the child to the parent for an in-tree.
+  std::vector<LinkId> links;  ///< In the direction of the data: parent to child in an out-tree, back in an in-tree.
 };
 
 /// A spanning out-tree (data flows from the root) or in-tree (data flows to it) with a weight: how many units it
@@ -35,12 +34,22 @@ struct Forest {
 
 /// The one way from weighted trees to a schedule; ring (trees that are paths), tree and packing planners all use it.
 ///
-/// all_gather, broadcast: out_trees. reduce_scatter, reduce: in_trees. scatter, gather: out_trees or in_trees of the
-/// root, each shard travelling only along the path between the root and its rank. all_reduce: both; the trees of one
-/// root are cut against each other so that each slice is reduced along one in-tree and broadcast along one out-tree of
-/// that root. Every tree gets a channel of its own. Transfers come in levels (breadth first), so small slices of all
-/// trees start early. Errors: invalid_input when weights of the roots differ where they must not, or trees for the
-/// collective are missing; too_large when the units pass 2^62.
+/// - all_gather, broadcast: out-trees; reduce_scatter, reduce: in-trees. Each tree carries its share of its root's
+/// part.
+/// - scatter: out-trees of the root, gather: in-trees of the root, all_to_all and send_recv: out-trees of every rank.
+/// Each
+///   part travels only along the path between its two ends, cut over the trees by weight; neighbouring slices that
+///   take one edge share a transfer. These trees need not span: they reach the ranks that they serve.
+/// - all_reduce: both; the trees of one root are cut against each other so that each slice is reduced along one
+///   in-tree and broadcast along one out-tree of that root. A rank without trees is the root of nothing.
+///
+/// Every tree gets a channel of its own. Transfers come in steps, all trees interleaved: in out-trees breadth first, in
+/// in-trees as soon as everything below has arrived; within a step, every rank's transfers to its highest subtrees
+/// first and equal ones rotated by rank, so that flat trees of many roots do not all meet at one rank. A single rank
+/// needs no trees and gets an empty schedule.
+/// Errors: invalid_input when a tree is not an arborescence or does not reach the ranks it must, when weights of the
+/// roots differ where they must not, or when trees are missing; too_large past max_units, max_slices or max_transfers.
+/// Cost: linear in the edges of all trees, and for parts on paths in the lengths of the paths.
 Result<Schedule> schedule_from_trees(const Collective& collective, const Topology& topology, std::string algorithm,
                                      const Forest& forest);
 

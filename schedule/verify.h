@@ -10,13 +10,14 @@
 
 namespace espalier {
 
-/// The rules of docs/schedule.md, each implemented once in verify.cpp and each with a negative test of its name.
+/// The rules of docs/schedule.md, each implemented once (S1-S4 in verify_structure.cpp, S5-S7 in verify_meaning.cpp)
+/// and each with a negative test of its name.
 enum class Rule : std::uint8_t {
   S1,  ///< Ids are in range; a transfer's source and destination differ.
   S2,  ///< Slices tile the buffer in order, in whole parts, with the ranks that their part demands.
   S3,  ///< A route is a path of the topology from source to destination whose inner nodes only forward.
   S4,  ///< Only collectives that reduce contain reduce.
-  S5,  ///< A source holds what it sends, and a reduce meets a value to add to.
+  S5,  ///< A source holds what it sends.
   S6,  ///< No contribution is counted twice.
   S7,  ///< After the last transfer every rank holds exactly what the collective promises.
 };
@@ -28,17 +29,21 @@ std::string_view to_string(Rule rule);
 struct Breach {
   Rule rule = Rule::S1;
   TransferId transfer;
-  std::string message;
+  std::string message;  ///< One sentence without rule and transfer; ranks by their names.
 };
 
+/// "S6, transfer 12 (g1 to g0): ...", the whole line for a user.
+std::string describe(const Breach& breach, const Schedule& schedule, const Topology& topology);
+
 struct VerifyReport {
-  std::vector<Breach> breaches;    ///< In rule, then transfer order; at most `max_reported`.
+  std::vector<Breach> breaches;    ///< In rule, then transfer order; the first `max_reported`.
   std::uint64_t breach_count = 0;  ///< All of them, also those past the limit.
   [[nodiscard]] bool ok() const { return breach_count == 0; }
 };
 
-/// Proves that the schedule keeps its collective's promise on this topology, or reports every breach. The structure
-/// (S1-S4) is checked first; the meaning (S5-S7) only when the structure is right.
+/// Proves that the schedule keeps its collective's promise on this topology, or reports every breach: of S1 to S6 one
+/// per transfer (or slice), of S7 one per rank and slice. The structure (S1-S4) is checked first; the meaning (S5-S7)
+/// only when the structure is right.
 /// Cost: O(slice moves x ranks / 64) time, O(ranks^2 / 8) bytes and four bytes per slice move.
 VerifyReport verify(const Schedule& schedule, const Topology& topology, std::size_t max_reported = 100);
 
