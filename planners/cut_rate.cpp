@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/check.h"
-#include "planners/max_flow.h"
+#include "topology/max_flow.h"
 
 namespace espalier {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "planners/flow_network.h"
+#include "topology/flow_network.h"
 
 namespace espalier {
 

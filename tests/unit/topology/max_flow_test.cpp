@@ -1,4 +1,4 @@
-#include "planners/max_flow.h"
+#include "topology/max_flow.h"
 
 #include <gtest/gtest.h>
 #include <lemon/preflow.h>

@@ -1,4 +1,4 @@
-#include "planners/flow_network.h"
+#include "topology/flow_network.h"
 
 #include <numeric>
 
