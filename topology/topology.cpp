@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/check.h"
+#include "topology/node_id.h"
 
 namespace espalier {
 
@@ -27,7 +28,9 @@ Bandwidth Link::bandwidth() const {
 namespace {
 
 Result<void> check_node(const Node& node) {
-  if (node.id.empty()) return fail(ErrorCode::invalid_input, "a node has an empty id");
+  if (const std::string_view why = why_bad_node_id(node.id); !why.empty()) {
+    return fail(ErrorCode::invalid_input, "the node id '" + node.id.substr(0, 60) + "' " + std::string(why));
+  }
   if (node.is_rank && node.kind != NodeKind::gpu && node.kind != NodeKind::cpu) {
     return fail(ErrorCode::invalid_input,
                 "node " + node.id + " is a " + std::string(to_string(node.kind)) + " and cannot be a rank");
@@ -35,6 +38,10 @@ Result<void> check_node(const Node& node) {
   if (node.bandwidth.bytes_per_second < 0 || node.reduce_bandwidth.bytes_per_second < 0) {
     return fail(ErrorCode::invalid_input, "node " + node.id + " has a negative rate");
   }
+  if (node.kind != NodeKind::switch_node && (node.multicast || node.reduction)) {
+    return fail(ErrorCode::invalid_input, "node " + node.id + " copies or reduces in the network and is no switch");
+  }
+  if (node.rail.value_or(0) < 0) return fail(ErrorCode::invalid_input, "node " + node.id + " has a negative rail");
   return {};
 }
 
@@ -44,6 +51,9 @@ Result<void> check_link(const Link& link, const std::vector<Node>& nodes) {
   }
   const std::string name = nodes[link.tail.index()].id + ">" + nodes[link.head.index()].id;
   if (link.tail == link.head) return fail(ErrorCode::invalid_input, "link " + name + " joins a node to itself");
+  if (link.efficiency_ppm <= 0 || link.efficiency_ppm > 1'000'000) {
+    return fail(ErrorCode::invalid_input, "link " + name + " has an efficiency that is not above 0 and at most 1");
+  }
   if (link.bandwidth().bytes_per_second <= 0) {
     return fail(ErrorCode::invalid_input, "link " + name + " has no bandwidth");
   }

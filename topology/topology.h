@@ -21,7 +21,7 @@ std::string_view to_string(NodeKind kind);
 
 /// A vertex of the network. Only ranks hold data; all other nodes forward.
 struct Node {
-  std::string id;  ///< Unique in its topology.
+  std::string id;  ///< Unique in its topology; see node_id.h for what may be in it.
   NodeKind kind = NodeKind::gpu;
   bool is_rank = true;               ///< Holds data and takes part in collectives; only gpu and cpu nodes may.
   Bandwidth bandwidth;               ///< Backplane that all traffic through the node shares; zero: not limited.
@@ -48,8 +48,9 @@ struct Link {
 
 /// The network as an immutable directed multigraph with dense ids. Safe to share between threads.
 ///
-/// Invariants: (1) node ids are unique; (2) link ends are in range and differ; (3) all rates are positive;
-/// (4) ranks are numbered in node order; (5) there is at least one rank.
+/// Invariants: (1) node ids are unique and well formed (node_id.h); (2) link ends are in range and differ; (3) all
+/// rates are positive, efficiencies above 0 and at most 1; (4) ranks are numbered in node order; (5) there is at least
+/// one rank; (6) only switches have multicast or reduction; (7) rails count from 0.
 class Topology {
  public:
   /// Errors: invalid_input when an invariant would not hold, naming the node or link.

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace espalier {
+
+/// The keys that may stand in each kind of map of a topology file; docs/topology.md and the JSON Schema name the same.
+namespace read_keys {
+
+constexpr std::array<std::string_view, 8> file = {"espalier", "name",  "parameters", "include",
+                                                  "classes",  "nodes", "groups",     "links"};
+constexpr std::array<std::string_view, 8> group = {"id",      "count", "host",   "include",
+                                                   "classes", "nodes", "groups", "links"};
+constexpr std::array<std::string_view, 2> include = {"file", "parameters"};
+constexpr std::array<std::string_view, 4> link_class = {"bandwidth", "latency", "overhead", "efficiency"};
+constexpr std::array<std::string_view, 10> node = {
+    "id", "count", "kind", "rank", "bandwidth", "reduce_bandwidth", "multicast", "reduction", "rail", "host"};
+constexpr std::array<std::string_view, 12> link = {"between",   "from",    "to",       "zip",
+                                                   "all",       "one_way", "count",    "class",
+                                                   "bandwidth", "latency", "overhead", "efficiency"};
+
+}  // namespace read_keys
+}  // namespace espalier

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// What came of reading a topology: the network, or the errors that kept it from being one.
+struct TopologyReading {
+  std::optional<Topology> topology;  ///< Absent when any diagnostic is an error.
+  std::vector<Diagnostic> diagnostics;
+};
+
+/// Values for a file's `parameters`, by name, in place of the defaults written there.
+using TopologyParameters = std::vector<std::pair<std::string, std::string>>;
+
+/// Reads a file of the format `espalier: 1`, plain or compact, YAML or JSON (docs/topology.md). The network is the
+/// expanded one. Included files must lie in the file's folder or below it. Several errors are reported at once.
+TopologyReading read_topology_file(const std::filesystem::path& path, const TopologyParameters& parameters = {});
+
+/// As `read_topology_file`, for a text. `name_for_messages` stands for the file in diagnostics. Includes are read from
+/// `base`, and refused without one.
+TopologyReading read_topology_text(std::string_view text, std::string name_for_messages,
+                                   const std::optional<std::filesystem::path>& base = std::nullopt,
+                                   const TopologyParameters& parameters = {});
+
+}  // namespace espalier
