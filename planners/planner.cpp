@@ -1,7 +1,47 @@
 #include "planners/planner.h"
 
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "base/suggest.h"
+#include "planners/bound.h"
+#include "schedule/verify.h"
+
 namespace espalier {
 
 std::span<const Planner> all_planners() { return {}; }
+
+Result<Planner> find_planner(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Planner& planner : all_planners()) {
+    if (planner.name == name) return planner;
+    names.push_back(planner.name);
+  }
+  return fail(ErrorCode::invalid_input, "there is no planner '" + std::string(name) + "'", suggest(name, names));
+}
+
+Result<Schedule> plan_unbounded(const Topology& topology, const Collective& collective, const Planner& planner) {
+  if (const auto cut_off = find_unreachable(topology)) {
+    return fail(ErrorCode::infeasible,
+                topology.rank_name(cut_off->from) + " cannot reach " + topology.rank_name(cut_off->to),
+                "add the missing links, or mark nodes that take no part with rank: false");
+  }
+  auto schedule = planner.plan(topology, collective);
+  if (!schedule) return schedule;
+  const VerifyReport report = verify(*schedule, topology, 1);
+  const std::string breach = report.ok() ? "" : std::string(planner.name) + ": " + report.breaches.front().message;
+  ESPALIER_CHECK(report.ok(), breach.c_str());
+  return schedule;
+}
+
+Result<Schedule> plan(const Topology& topology, const Collective& collective, const Planner& planner) {
+  auto bound = compute_bound(topology, collective);
+  if (!bound) return tl::unexpected(bound.error());
+  auto schedule = plan_unbounded(topology, collective, planner);
+  if (schedule) schedule->bound = std::move(*bound);
+  return schedule;
+}
 
 }  // namespace espalier

@@ -26,7 +26,10 @@ std::span<const Planner> all_planners();
 /// Errors: invalid_input, with the nearest name.
 Result<Planner> find_planner(std::string_view name);
 
-/// Plans with one planner, verifies the result (a breach is a bug of ours) and sets its bound.
+/// Plans with one planner and verifies the result; a breach is a bug of ours.
+Result<Schedule> plan_unbounded(const Topology& topology, const Collective& collective, const Planner& planner);
+
+/// As `plan_unbounded`, with the bound of the collective set.
 Result<Schedule> plan(const Topology& topology, const Collective& collective, const Planner& planner);
 
 }  // namespace espalier

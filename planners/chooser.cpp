@@ -1,0 +1,98 @@
+#include "planners/chooser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/format_units.h"
+#include "planners/bound.h"
+
+namespace espalier {
+namespace {
+
+// Shares of units are rounded to whole elements, so the least time of a small message can be off by a little.
+constexpr double certain_loss = 1.25;
+
+/// Runs the candidates that may still win, those with the smallest least time first.
+Result<void> run_trials(std::vector<Trial>& trials, Bytes size, const Evaluate& evaluate) {
+  std::vector<Trial*> order;
+  for (Trial& trial : trials) order.push_back(&trial);
+  std::ranges::stable_sort(order, {}, [](const Trial* trial) { return trial->least_time; });
+  double best = 0;
+  for (Trial* trial : order) {
+    if (best > 0 && trial->least_time > certain_loss * best) continue;
+    auto run = evaluate(trial->candidate->schedule, size, trial->candidate->chunks.choose(size));
+    if (!run) return tl::unexpected(run.error());
+    trial->run = std::move(*run);
+    const double seconds = trial->run->elapsed.seconds();
+    if (best == 0 || seconds < best) best = seconds;
+  }
+  return {};
+}
+
+std::string explain(const std::vector<Trial>& trials) {
+  const Trial& best = trials.front();
+  if (trials.size() == 1) return best.candidate->planner + " is the only candidate";
+  const Trial& second = trials[1];
+  const double seconds = best.run->elapsed.seconds();
+  if (!second.run) {
+    const double factor = seconds > 0 ? second.least_time / seconds : 1.0;
+    return fmt::format("{}: {} needs at least {:.2f}x its time", best.candidate->planner, second.candidate->planner,
+                       factor);
+  }
+  if (second.run->elapsed == best.run->elapsed) {
+    return fmt::format("{}: as fast as {}, and simpler", best.candidate->planner, second.candidate->planner);
+  }
+  const double factor = seconds > 0 ? second.run->elapsed.seconds() / seconds : 1.0;
+  return fmt::format("{}: {:.2f}x faster than {}", best.candidate->planner, factor, second.candidate->planner);
+}
+
+}  // namespace
+
+const Candidate* Candidates::find(std::string_view planner) const {
+  const auto found = std::ranges::find(made, planner, &Candidate::planner);
+  return found == made.end() ? nullptr : &*found;
+}
+
+Result<Candidates> make_candidates(const Topology& topology, const Collective& collective,
+                                   std::span<const Planner> planners,
+                                   const std::function<void(std::string_view)>& on_start) {
+  const auto bound = compute_bound(topology, collective);
+  if (!bound) return tl::unexpected(bound.error());
+  Candidates candidates;
+  for (const Planner& planner : planners) {
+    if (on_start) on_start(planner.name);
+    auto schedule = plan_unbounded(topology, collective, planner);
+    if (!schedule) {
+      candidates.refused.push_back({std::string(planner.name), schedule.error()});
+      continue;
+    }
+    schedule->bound = *bound;
+    ChunkModel chunks(*schedule, topology);
+    candidates.made.push_back({std::string(planner.name), std::move(*schedule), chunks});
+  }
+  return candidates;
+}
+
+Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate) {
+  ESPALIER_CHECK(!candidates.made.empty(), "choosing needs a candidate");
+  std::vector<Trial> trials;
+  for (const Candidate& candidate : candidates.made) {
+    trials.push_back({&candidate, std::nullopt, candidate.chunks.least_time(size)});
+  }
+  if (auto ran = run_trials(trials, size, evaluate); !ran) return tl::unexpected(ran.error());
+  std::ranges::stable_sort(trials, [](const Trial& a, const Trial& b) {
+    if (a.run.has_value() != b.run.has_value()) return a.run.has_value();
+    if (a.run) return a.run->elapsed < b.run->elapsed;
+    return a.least_time < b.least_time;
+  });
+  Choice choice;
+  choice.candidate = trials.front().candidate;
+  choice.run = *trials.front().run;
+  choice.why = explain(trials);
+  choice.trials = std::move(trials);
+  return choice;
+}
+
+}  // namespace espalier

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "planners/chunking.h"
+#include "planners/planner.h"
+#include "schedule/run_report.h"
+
+namespace espalier {
+
+/// One way to do the collective, planned once and kept for all message sizes.
+struct Candidate {
+  std::string planner;
+  Schedule schedule;
+  ChunkModel chunks;
+};
+
+/// A planner that made nothing here, and why.
+struct Refusal {
+  std::string planner;
+  Error error;
+};
+
+/// What planners make of one collective on one topology.
+struct Candidates {
+  std::vector<Candidate> made;  ///< In the order of the planners.
+  std::vector<Refusal> refused;
+
+  /// The candidate of this planner, or nullptr.
+  [[nodiscard]] const Candidate* find(std::string_view planner) const;
+};
+
+/// Plans, verifies and bounds with each planner. `on_start` is told the planner's name before it starts.
+/// Errors: infeasible or invalid_input when the bound itself has no answer; a planner's refusal is not an error.
+Result<Candidates> make_candidates(const Topology& topology, const Collective& collective,
+                                   std::span<const Planner> planners,
+                                   const std::function<void(std::string_view)>& on_start = {});
+
+/// How long a schedule takes at a size with a chunk: the simulator, or a real run.
+using Evaluate = std::function<Result<RunReport>(const Schedule&, Bytes size, Bytes chunk)>;
+
+/// What was found for one candidate: a run, or nothing when its least possible time was already beaten.
+struct Trial {
+  const Candidate* candidate = nullptr;
+  std::optional<RunReport> run;
+  double least_time = 0;  ///< Seconds that this candidate needs at least.
+};
+
+struct Choice {
+  const Candidate* candidate = nullptr;
+  RunReport run;
+  std::string why;            ///< One sentence: what it beats, and by how much.
+  std::vector<Trial> trials;  ///< All candidates, fastest first; those that were not run come last.
+};
+
+/// The candidate that is fastest at this size; of equals the one whose planner comes first.
+/// Requires: at least one candidate. Errors: those of `evaluate`.
+Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate);
+
+}  // namespace espalier

@@ -1,0 +1,111 @@
+#include "planners/chunking.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "schedule/loads.h"
+
+namespace espalier {
+namespace {
+
+/// What one route adds to a chain that goes over it.
+struct RouteCost {
+  double seconds_per_byte = 0;  ///< Of the slowest link.
+  double latency = 0;           ///< Seconds over all links and the first one's overhead.
+  double overhead_bytes = 0;
+  double hops = 0;
+};
+
+RouteCost cost_of(const Route& route, const Topology& topology) {
+  RouteCost cost;
+  for (const LinkId id : route.links) {
+    const Link& link = topology.link(id);
+    const auto rate = static_cast<double>(link.bandwidth().bytes_per_second);
+    cost.seconds_per_byte = std::max(cost.seconds_per_byte, 1 / rate);
+    cost.latency += link.latency.seconds() + link.overhead.seconds();
+    cost.overhead_bytes = std::max(cost.overhead_bytes, link.overhead.seconds() * rate);
+  }
+  cost.hops = static_cast<double>(route.links.size());
+  return cost;
+}
+
+/// The longest chain that ends with each slice at each rank.
+class Chains {
+ public:
+  Chains(std::size_t ranks, std::size_t slices) : slices_(slices), longest_(ranks * slices, 0.0F) {}
+
+  /// Extends the chains of a run of slices from src to dst by `step`, and returns the longest of them.
+  double extend(Rank src, Rank dst, const Transfer& transfer, double step) {
+    const std::size_t first = transfer.first_slice.index();
+    float longest = 0;
+    for (std::size_t i = 0; i < transfer.slice_count; ++i) longest = std::max(longest, at(src, first + i));
+    const auto extended = static_cast<float>(longest + step);
+    for (std::size_t i = 0; i < transfer.slice_count; ++i) {
+      float& there = at(dst, first + i);
+      there = std::max(there, extended);
+    }
+    return extended;
+  }
+
+ private:
+  float& at(Rank rank, std::size_t slice) { return longest_[rank.index() * slices_ + slice]; }
+
+  std::size_t slices_;
+  std::vector<float> longest_;
+};
+
+double run_length(const Schedule& schedule, const Transfer& transfer) {
+  const Slice& first = schedule.slices[transfer.first_slice.index()];
+  const Slice& last = schedule.slices[transfer.first_slice.index() + transfer.slice_count - 1];
+  return static_cast<double>(last.offset + last.length - first.offset);
+}
+
+}  // namespace
+
+ChunkModel::ChunkModel(const Schedule& schedule, const Topology& topology)
+    : load_time_(to_double(compute_loads(schedule, topology).time_per_byte)) {
+  std::vector<RouteCost> costs;
+  for (std::size_t i = 0; i < schedule.route_count(); ++i) {
+    costs.push_back(cost_of(schedule.route(RouteId(i)), topology));
+  }
+  Chains fill(topology.rank_count(), schedule.slices.size());
+  Chains latency(topology.rank_count(), schedule.slices.size());
+  const double bytes_per_unit =
+      static_cast<double>(schedule.collective.extent_factor()) / static_cast<double>(schedule.units);
+  for (const Transfer& transfer : schedule.transfers) {
+    const RouteCost& cost = costs[transfer.route.index()];
+    const Rank src = schedule.src(transfer);
+    const Rank dst = schedule.dst(transfer);
+    const double bytes = run_length(schedule, transfer) * bytes_per_unit;
+    chain_fill_ = std::max(chain_fill_, fill.extend(src, dst, transfer, cost.seconds_per_byte));
+    chain_latency_ = std::max(chain_latency_, latency.extend(src, dst, transfer, cost.latency));
+    overhead_bytes_ = std::max(overhead_bytes_, cost.overhead_bytes);
+    largest_transfer_ = std::max(largest_transfer_, bytes);
+    hop_bytes_ += bytes * cost.hops;
+    fixed_hops_ += cost.hops;
+  }
+}
+
+Bytes ChunkModel::choose(Bytes size) const {
+  const auto bytes = static_cast<double>(size.count);
+  constexpr double fill_share = 0.005;
+  double chunk = chain_fill_ > 0 ? fill_share * load_time_ * bytes / chain_fill_ : 0;
+  if (overhead_bytes_ > 0 && chain_fill_ > 0) {
+    // Least of load x (1 + overhead bytes / c) + c x fill.
+    chunk = std::max(chunk, std::sqrt(load_time_ * bytes * overhead_bytes_ / chain_fill_));
+  }
+  const double spare_hops = std::max(1.0, static_cast<double>(most_chunk_hops) - fixed_hops_);
+  chunk = std::max(chunk, hop_bytes_ * bytes / spare_hops);
+  const double largest = std::max(largest_transfer_ * bytes, 1.0);
+  std::int64_t power = smallest_chunk.count;
+  while (static_cast<double>(power) * 2 <= chunk && static_cast<double>(power) < largest) power *= 2;
+  return {power};
+}
+
+double ChunkModel::least_time(Bytes size) const {
+  return std::max(chain_latency_, load_time_ * static_cast<double>(size.count));
+}
+
+}  // namespace espalier

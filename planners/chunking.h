@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+#include "schedule/schedule.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// What the choice of a chunk size needs to know of a schedule, worked out once for all message sizes.
+///
+/// Chunks of dependent transfers pipeline: with chunks of c bytes the last byte arrives about c x fill later than the
+/// fullest link finishes, where fill is the longest chain of transfers, each counted with the seconds per byte of its
+/// slowest link. Smaller chunks shorten the fill; per-message overhead and the number of simulated events pull the
+/// other way.
+class ChunkModel {
+ public:
+  /// Requires: a schedule that passes `verify` on this topology. Cost: O(slice moves) time, O(ranks x slices) memory.
+  ChunkModel(const Schedule& schedule, const Topology& topology);
+
+  /// The largest power of two, from `smallest_chunk` on, whose fill stays under half a percent of the time that the
+  /// fullest link needs, larger where overhead asks for it or where there would be more than `most_chunk_hops` chunks
+  /// times links; never more than the largest transfer needs.
+  [[nodiscard]] Bytes choose(Bytes size) const;
+
+  /// A time that no chunk size beats: the longest chain of latencies, or the fullest link's load, in seconds.
+  [[nodiscard]] double least_time(Bytes size) const;
+
+  static constexpr Bytes smallest_chunk{4096};
+  static constexpr std::int64_t most_chunk_hops = 4'000'000;
+
+ private:
+  double load_time_ = 0;         ///< Seconds per byte of S at the fullest link.
+  double chain_fill_ = 0;        ///< Seconds per byte of a chunk along the longest chain.
+  double chain_latency_ = 0;     ///< Seconds along the chain of the largest latency.
+  double overhead_bytes_ = 0;    ///< Largest overhead times rate: the bytes that a message costs.
+  double hop_bytes_ = 0;         ///< Bytes times links that the whole schedule moves, per byte of S.
+  double fixed_hops_ = 0;        ///< Links that the schedule's transfers cross: the chunk-hops with one chunk each.
+  double largest_transfer_ = 0;  ///< Bytes of the largest transfer, per byte of S.
+};
+
+}  // namespace espalier
