@@ -12,17 +12,21 @@ using UnitValues = std::vector<std::int64_t>;
 
 /// The meaning of a schedule: runs its transfers in program order, one at a time, on one value per unit and rank,
 /// adding (modulo 2^64) for reduce. `buffers` has one entry per rank and is changed in place. The reference that the
-/// simulator and the engine are compared with. Requires: a schedule that passes `verify`; rank_count buffers of `units`
-/// values.
+/// simulator and the engine are compared with. Requires: a schedule that keeps rules S1 and S2; rank_count buffers of
+/// `units` values.
 void interpret(const Schedule& schedule, std::vector<UnitValues>& buffers);
 
-/// Buffers before and after, as the collective promises them, for values `seed`ed per rank and unit. Entries of `after`
-/// that the collective leaves open are absent from `defined`.
+/// Buffers before and after a collective.
 struct InterpretCase {
-  std::vector<UnitValues> before;
-  std::vector<UnitValues> after;
-  std::vector<std::vector<bool>> defined;
+  std::vector<UnitValues> before;          ///< What each rank brings; other values are noise that no result may show.
+  std::vector<UnitValues> after;           ///< What the collective promises.
+  std::vector<std::vector<bool>> defined;  ///< Where it promises something.
 };
+
+/// A case for this schedule's collective with values from `seed`. Requires: as interpret.
 InterpretCase make_interpret_case(const Schedule& schedule, std::uint64_t seed);
+
+/// Whether buffers hold what the case promises; noise may be left anywhere else.
+bool keeps_promise(const InterpretCase& expected, const std::vector<UnitValues>& buffers);
 
 }  // namespace espalier

@@ -47,6 +47,7 @@ class Layout {
 };
 
 /// How many chunks of at most `chunk` bytes a range is cut into; an empty range travels as one empty chunk.
+/// Requires: chunk > 0; `chunk_of` keeps the limit exactly when it is a multiple of the element size.
 std::int64_t chunk_count(ByteRange range, Bytes chunk);
 
 /// The index-th of `count` nearly equal chunks of a range, cut at whole elements.
