@@ -7,11 +7,20 @@
 #include "base/check.h"
 #include "base/suggest.h"
 #include "planners/bound.h"
+#include "planners/ring/ring.h"
 #include "schedule/verify.h"
 
 namespace espalier {
 
-std::span<const Planner> all_planners() { return {}; }
+namespace {
+
+constexpr std::array planners = {
+    Planner{"ring", "edge-disjoint rings through all ranks, as NCCL's channels", plan_ring},
+};
+
+}  // namespace
+
+std::span<const Planner> all_planners() { return planners; }
 
 Result<Planner> find_planner(std::string_view name) {
   std::vector<std::string_view> names;

@@ -1,0 +1,92 @@
+#include "planners/rank_groups.h"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <unordered_map>
+
+namespace espalier {
+
+namespace {
+
+constexpr std::size_t most_ordered_groups = 1024;
+
+std::vector<std::vector<Rank>> groups_by_host(const Topology& topology) {
+  const auto has_host = [&](const Node& node) { return node.is_rank && !node.host.empty(); };
+  const bool any_host = std::any_of(topology.nodes().begin(), topology.nodes().end(), has_host);
+  std::vector<std::vector<Rank>> groups;
+  std::unordered_map<std::string_view, std::size_t> group_of_host;
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) {
+    const std::string& host = topology.node(topology.node_of(Rank(i))).host;
+    std::size_t group = groups.size();
+    if (!host.empty() || !any_host) group = group_of_host.emplace(host, groups.size()).first->second;
+    if (group == groups.size()) groups.emplace_back();
+    groups[group].push_back(Rank(i));
+  }
+  return groups;
+}
+
+/// The unvisited group with the nearest rank by links from any rank of `from`; of equally near ones the first.
+std::size_t nearest_group(const Topology& topology, const std::vector<Rank>& from,
+                          const std::vector<std::uint32_t>& group_of, const std::vector<bool>& visited) {
+  constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+  std::vector<bool> seen(topology.node_count(), false);
+  std::vector<NodeId> level;
+  for (const Rank rank : from) {
+    level.push_back(topology.node_of(rank));
+    seen[level.back().index()] = true;
+  }
+  std::size_t nearest = none;
+  while (!level.empty() && nearest == none) {
+    std::vector<NodeId> next;
+    for (const NodeId node : level) {
+      for (const LinkId id : topology.out_links(node)) {
+        const NodeId head = topology.link(id).head;
+        if (seen[head.index()]) continue;
+        seen[head.index()] = true;
+        next.push_back(head);
+        const Rank rank = topology.rank_of(head);
+        if (rank.is_none() || visited[group_of[rank.index()]]) continue;
+        nearest = std::min<std::size_t>(nearest, group_of[rank.index()]);
+      }
+    }
+    level = std::move(next);
+  }
+  if (nearest != none) return nearest;
+  return static_cast<std::size_t>(std::find(visited.begin(), visited.end(), false) - visited.begin());
+}
+
+std::vector<std::uint32_t> index_of_group(const std::vector<std::vector<Rank>>& groups, std::size_t rank_count) {
+  std::vector<std::uint32_t> group_of(rank_count);
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    for (const Rank rank : groups[group]) group_of[rank.index()] = static_cast<std::uint32_t>(group);
+  }
+  return group_of;
+}
+
+}  // namespace
+
+RankGroups group_ranks(const Topology& topology) {
+  std::vector<std::vector<Rank>> groups = groups_by_host(topology);
+  std::vector<std::uint32_t> group_of = index_of_group(groups, topology.rank_count());
+  if (groups.size() == 1 || groups.size() > most_ordered_groups) return {std::move(groups), std::move(group_of)};
+  std::vector<std::vector<Rank>> ordered;
+  std::vector<bool> visited(groups.size(), false);
+  std::size_t group = 0;
+  while (true) {
+    visited[group] = true;
+    ordered.push_back(groups[group]);
+    if (ordered.size() == groups.size()) break;
+    group = nearest_group(topology, groups[group], group_of, visited);
+  }
+  group_of = index_of_group(ordered, topology.rank_count());
+  return {std::move(ordered), std::move(group_of)};
+}
+
+std::vector<Rank> order_ranks(const RankGroups& groups) {
+  std::vector<Rank> order;
+  for (const std::vector<Rank>& group : groups.groups) order.insert(order.end(), group.begin(), group.end());
+  return order;
+}
+
+}  // namespace espalier

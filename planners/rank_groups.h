@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// The ranks by the machine they sit in, near machines next to each other.
+struct RankGroups {
+  std::vector<std::vector<Rank>> groups;  ///< Never empty groups, each in rank order.
+  std::vector<std::uint32_t> group_of;    ///< By rank.
+
+  /// False when there is nothing to plan in two levels: one machine, or no machine with two ranks.
+  [[nodiscard]] bool two_levels() const { return groups.size() > 1 && groups.size() < group_of.size(); }
+};
+
+/// Groups by `Node::host`; a rank without a host is a group of its own unless no rank has one (then all are together).
+/// The first group holds rank 0; each next one is the nearest that is left, in links from the one before.
+/// Cost: O(groups x links) at worst; past 1,024 groups they stay in the order of their first ranks.
+RankGroups group_ranks(const Topology& topology);
+
+/// All ranks, group by group: the order in which recursive schemes number them, so that close ranks have close numbers.
+std::vector<Rank> order_ranks(const RankGroups& groups);
+
+}  // namespace espalier
