@@ -15,11 +15,10 @@
 namespace espalier {
 namespace {
 
-/// Ends the parse from inside yaml-cpp's callbacks; caught in Document::parse.
-struct Refused {
-  YAML::Mark mark;
-  Problem problem;
-};
+Mark to_mark(const YAML::Mark& mark, std::uint32_t source) {
+  if (mark.is_null()) return {source, 0, 0, 1};
+  return {source, static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1), 1};
+}
 
 /// Feeds yaml-cpp block by block and stops feeding when it keeps too much to itself: inside brackets it queues all
 /// tokens before it reports the first, so its memory is bounded here and not where the events arrive.
@@ -32,21 +31,20 @@ class BoundedInput : public std::streambuf {
     read_at_progress_ = read_;
     open_ = 0;
   }
+  /// Stops feeding: the parser runs out of text and ends soon.
+  void cut_off() { cut_off_ = true; }
   [[nodiscard]] bool was_cut_off() const { return cut_off_; }
   [[nodiscard]] bool was_too_deep() const { return open_ > static_cast<std::ptrdiff_t>(read_limits::open_brackets); }
 
  private:
   int_type underflow() override {
     const std::size_t size = std::min(block_size, text_.size() - read_);
-    if (size == 0) return traits_type::eof();
     for (const char letter : text_.substr(read_, size)) {
       if (letter == '[' || letter == '{') ++open_;
       if ((letter == ']' || letter == '}') && open_ > 0) --open_;
     }
-    if (was_too_deep() || read_ - read_at_progress_ > read_limits::flow_bytes) {
-      cut_off_ = true;
-      return traits_type::eof();
-    }
+    if (was_too_deep() || read_ - read_at_progress_ > read_limits::flow_bytes) cut_off_ = true;
+    if (size == 0 || cut_off_) return traits_type::eof();
     char* const begin = const_cast<char*>(text_.data()) + read_;  // streambuf wants char*; nothing writes through it
     setg(begin, begin, begin + size);
     read_ += size;
@@ -63,11 +61,14 @@ class BoundedInput : public std::streambuf {
 
 }  // namespace
 
-/// Turns yaml-cpp's events into a document, and refuses what passes a limit before it is stored.
+/// Turns yaml-cpp's events into a document. What passes a limit is reported before it is stored; all later events are
+/// ignored, and the input is cut off.
 class DocumentBuilder : public YAML::EventHandler {
  public:
   DocumentBuilder(Document& document, Findings& findings, BoundedInput& input)
       : document_(document), findings_(findings), input_(input) {}
+
+  [[nodiscard]] bool has_refused() const { return refused_; }
 
   void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
   void OnDocumentEnd() override {}
@@ -76,8 +77,9 @@ class DocumentBuilder : public YAML::EventHandler {
 
   void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
                 const std::string& text) override {
-    const std::uint32_t index = add(Value::Kind::scalar, mark, anchor);
-    Document::Entry& entry = document_.entries_[index];
+    add(Value::Kind::scalar, mark, anchor);
+    if (refused_) return;
+    Document::Entry& entry = document_.entries_.back();
     entry.begin = static_cast<std::uint32_t>(document_.texts_.size());
     entry.size = static_cast<std::uint32_t>(text.size());
     document_.texts_ += text;
@@ -85,30 +87,31 @@ class DocumentBuilder : public YAML::EventHandler {
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value /*style*/) override {
-    open(add(Value::Kind::list, mark, anchor), mark);
+    open(Value::Kind::list, mark, anchor);
   }
   void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value /*style*/) override {
-    open(add(Value::Kind::map, mark, anchor), mark);
+    open(Value::Kind::map, mark, anchor);
   }
-  void OnSequenceEnd() override { close(); }
+  void OnSequenceEnd() override {
+    if (!refused_) close();
+  }
   void OnMapEnd() override {
-    const std::uint32_t index = open_.back().entry;
-    close();
-    check_keys(Value(&document_, index));
+    if (!refused_) check_keys(Value(&document_, close()));
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     input_.note_progress();
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) return;  // yaml-cpp has refused unknown names already
-    const bool inside_itself =
-        std::ranges::any_of(open_, [&](const Open& open) { return open.entry == found->second; });
-    if (inside_itself) {
-      throw Refused{mark, {read_codes::alias_misuse, "this alias stands inside what it stands for", "write it out"}};
+    if (refused_ || found == anchors_.end()) return;  // yaml-cpp has refused unknown names already
+    const std::uint32_t target = found->second;
+    if (std::ranges::any_of(open_, [&](const Open& open) { return open.entry == target; })) {
+      refuse(mark, {read_codes::alias_misuse, "this alias stands inside what it stands for", "write it out"});
+    } else if (open_.size() + heights_[target] > read_limits::depth) {
+      refuse_depth(mark);
+    } else {
+      attach(target, weights_[target], mark);
     }
-    if (open_.size() + heights_[found->second] > read_limits::depth) throw_too_deep(mark);
-    attach(found->second, weights_[found->second], mark);
   }
 
  private:
@@ -117,8 +120,21 @@ class DocumentBuilder : public YAML::EventHandler {
     std::size_t first_child;  ///< Into pending_.
   };
 
-  std::uint32_t add(Value::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
+  void refuse(const YAML::Mark& mark, Problem problem) {
+    refused_ = true;
+    input_.cut_off();
+    findings_.error(to_mark(mark, document_.source_), std::move(problem));
+  }
+
+  void refuse_depth(const YAML::Mark& mark) {
+    refuse(mark, {read_codes::too_deep,
+                  fmt::format("maps and lists stand inside each other more than {} deep", read_limits::depth),
+                  "a topology needs no more than ten levels"});
+  }
+
+  void add(Value::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
     input_.note_progress();
+    if (refused_) return;
     const auto index = static_cast<std::uint32_t>(document_.entries_.size());
     document_.entries_.push_back(
         {kind, static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1), 0, 0});
@@ -126,32 +142,34 @@ class DocumentBuilder : public YAML::EventHandler {
     heights_.push_back(0);
     if (anchor != 0) anchors_[anchor] = index;
     attach(index, 1, mark);
-    return index;
   }
 
   /// Makes a value the next child of the innermost open list or map, and counts it.
   void attach(std::uint32_t index, std::uint64_t weight, const YAML::Mark& mark) {
     total_ += weight;
     if (total_ > read_limits::values) {
-      throw Refused{
-          mark,
-          {read_codes::too_many_values,
-           fmt::format("the file holds more than {} values, aliases counted at each use", read_limits::values),
-           "write the machine in the compact form (groups with a count, ranges)"}};
-    }
-    if (open_.empty()) {
+      refuse(mark, {read_codes::too_many_values,
+                    fmt::format("the file holds more than {} values, aliases counted at each use", read_limits::values),
+                    "write the machine in the compact form (groups with a count, ranges)"});
+    } else if (open_.empty()) {
       document_.root_ = index;
     } else {
       pending_.push_back(index);
     }
   }
 
-  void open(std::uint32_t index, const YAML::Mark& mark) {
-    if (open_.size() >= read_limits::depth) throw_too_deep(mark);
-    open_.push_back({index, pending_.size()});
+  void open(Value::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
+    add(kind, mark, anchor);
+    if (refused_) return;
+    if (open_.size() >= read_limits::depth) {
+      refuse_depth(mark);
+    } else {
+      open_.push_back({static_cast<std::uint32_t>(document_.entries_.size() - 1), pending_.size()});
+    }
   }
 
-  void close() {
+  /// Closes the innermost list or map and gives its index.
+  std::uint32_t close() {
     const Open closing = open_.back();
     open_.pop_back();
     Document::Entry& entry = document_.entries_[closing.entry];
@@ -165,6 +183,7 @@ class DocumentBuilder : public YAML::EventHandler {
     }
     ++heights_[closing.entry];
     pending_.resize(closing.first_child);
+    return closing.entry;
   }
 
   void check_keys(const Value& map) {
@@ -186,13 +205,6 @@ class DocumentBuilder : public YAML::EventHandler {
     }
   }
 
-  [[noreturn]] static void throw_too_deep(const YAML::Mark& mark) {
-    throw Refused{mark,
-                  {read_codes::too_deep,
-                   fmt::format("maps and lists stand inside each other more than {} deep", read_limits::depth),
-                   "a topology needs no more than ten levels"}};
-  }
-
   Document& document_;
   Findings& findings_;
   BoundedInput& input_;
@@ -202,14 +214,10 @@ class DocumentBuilder : public YAML::EventHandler {
   std::vector<std::uint8_t> heights_;   ///< Levels of lists and maps at and below an entry.
   std::unordered_map<YAML::anchor_t, std::uint32_t> anchors_;
   std::uint64_t total_ = 0;
+  bool refused_ = false;
 };
 
 namespace {
-
-Mark to_mark(const YAML::Mark& mark, std::uint32_t source) {
-  if (mark.is_null()) return {source, 0, 0, 1};
-  return {source, static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1), 1};
-}
 
 /// True when a line has a name with a bracket outside quotes behind an opening brace or bracket: `{id: gpu[0-7]}`.
 bool has_unquoted_range(std::string_view line) {
@@ -249,9 +257,10 @@ void report_cut_off(const BoundedInput& input, const Mark& mark, Findings& findi
         mark, {read_codes::too_deep, fmt::format("more than {} brackets are open at once", read_limits::open_brackets),
                "a topology needs no more than ten levels"});
   } else {
-    findings.error(mark, {read_codes::file_too_large,
-                          fmt::format("one pair of brackets holds more than {} bytes", read_limits::flow_bytes),
-                          "write nodes and links as lists of lines that begin with '-'"});
+    findings.error(mark,
+                   {read_codes::file_too_large,
+                    fmt::format("one value in brackets or quotes is longer than {} bytes", read_limits::flow_bytes),
+                    "write nodes and links as lists of lines that begin with '-'"});
   }
 }
 
@@ -264,34 +273,33 @@ std::optional<Document> Document::parse(std::string_view text, std::uint32_t sou
   BoundedInput input(text);
   std::istream stream(&input);
   DocumentBuilder builder(document, findings, input);
+  const Mark whole_file{source, 0, 0, 1};
+  const auto begin = [&] { return document.entries_.empty() ? whole_file : document.root().mark(); };
   try {
     YAML::Parser parser(stream);
-    if (!parser.HandleNextDocument(builder) || document.entries_.empty() ||
-        document.root().kind() == Value::Kind::null) {
-      findings.error({source, 0, 0, 1}, {read_codes::empty_document, "the file holds no topology",
-                                         "begin with 'espalier: 1', then 'nodes:' and 'links:'"});
-      return std::nullopt;
-    }
-    if (input.was_cut_off()) {
-      report_cut_off(input, document.root().mark(), findings);
-      return std::nullopt;
-    }
+    parser.HandleNextDocument(builder);
     const std::size_t entries = document.entries_.size();
-    if (parser.HandleNextDocument(builder) && document.entries_.size() > entries) {
-      findings.error(document.root().mark(), {read_codes::several_documents, "the file holds more than one document",
-                                              "put each topology in a file of its own"});
+    const bool more = !input.was_cut_off() && parser.HandleNextDocument(builder) && document.entries_.size() > entries;
+    if (more && !input.was_cut_off()) {
+      findings.error(begin(), {read_codes::several_documents, "the file holds more than one document",
+                               "put each topology in a file of its own"});
       return std::nullopt;
     }
-  } catch (const Refused& refused) {
-    findings.error(to_mark(refused.mark, source), refused.problem);
-    return std::nullopt;
   } catch (const YAML::Exception& exception) {
-    if (input.was_cut_off()) {
-      report_cut_off(input, to_mark(exception.mark, source), findings);
-    } else {
+    if (!input.was_cut_off()) {
       findings.error(to_mark(exception.mark, source),
                      {read_codes::bad_yaml, "this is not YAML: " + exception.msg, syntax_help(text, exception.mark)});
+      return std::nullopt;
     }
+  }
+  if (builder.has_refused()) return std::nullopt;
+  if (input.was_cut_off()) {
+    report_cut_off(input, begin(), findings);
+    return std::nullopt;
+  }
+  if (document.entries_.empty() || document.root().kind() == Value::Kind::null) {
+    findings.error(whole_file, {read_codes::empty_document, "the file holds no topology",
+                                "begin with 'espalier: 1', then 'nodes:' and 'links:'"});
     return std::nullopt;
   }
   return document;

@@ -18,7 +18,6 @@ constexpr std::uint64_t values = 8'000'000;      ///< Values of one file, those 
 constexpr std::size_t name_bytes = 256;          ///< One node id, class or parameter name after expansion.
 constexpr std::size_t substituted_bytes = 4096;  ///< One text with its parameters filled in.
 constexpr std::size_t include_depth = 8;         ///< Files that include each other in a row.
-constexpr std::size_t includes = 100'000;        ///< Times that a file is taken in.
 constexpr std::size_t group_depth = 8;           ///< Groups inside groups.
 constexpr std::uint64_t nodes = 1'000'000;       ///< Nodes after expansion, and instances of groups.
 constexpr std::uint64_t links = 8'000'000;       ///< Directed links after expansion.
