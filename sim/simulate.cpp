@@ -1,1 +1,78 @@
 #include "sim/simulate.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/format_units.h"
+#include "schedule/dependencies.h"
+#include "sim/chunking.h"
+#include "sim/history.h"
+#include "sim/link_model.h"
+#include "sim/network.h"
+#include "sim/workload.h"
+
+namespace espalier::sim {
+namespace {
+
+Timeline name_timeline(const Schedule& schedule, const Topology& topology, Bytes size) {
+  Timeline timeline;
+  timeline.title = std::string(to_string(schedule.collective.kind)) + ", " + schedule.algorithm + ", " +
+                   format_size(size) + " on " + topology.name();
+  timeline.origin = "simulation";
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) timeline.rank_names.push_back(topology.rank_name(Rank(i)));
+  for (std::size_t i = 0; i < topology.link_count(); ++i) timeline.link_names.push_back(topology.link_name(LinkId(i)));
+  return timeline;
+}
+
+Result<Chunking> check_options(const Schedule& schedule, const Options& options) {
+  auto layout = Layout::make(schedule, options.size, options.element_size);
+  if (!layout) return tl::unexpected(layout.error());
+  if (options.chunk.count < options.element_size) {
+    return fail(ErrorCode::invalid_input,
+                "a chunk of " + std::to_string(options.chunk.count) + " bytes is smaller than an element of " +
+                    std::to_string(options.element_size),
+                "use chunks of at least one element");
+  }
+  return Chunking(std::move(*layout), options.chunk);
+}
+
+}  // namespace
+
+Result<Report> simulate(const Schedule& schedule, const Topology& topology, const Options& options) {
+  if (auto checked = check_transfers(schedule); !checked) return tl::unexpected(checked.error());
+  const auto chunking = check_options(schedule, options);
+  if (!chunking) return tl::unexpected(chunking.error());
+  auto network = Network::make(schedule, topology);
+  if (!network) return tl::unexpected(network.error());
+  const bool records = options.record_timeline || options.record_critical_path;
+  const auto steps = check_workload(schedule, *chunking, *network, records ? max_recorded_steps : max_chunk_steps);
+  if (!steps) return tl::unexpected(steps.error());
+
+  const Dependencies dependencies(schedule);
+  const auto history = records ? std::make_unique<History>(schedule, *chunking, *network) : nullptr;
+  LinkModel model(schedule, *chunking, dependencies, *network, history.get());
+  model.run();
+  ESPALIER_CHECK(model.events() == *steps, "every chunk passes every step of its path once");
+
+  Report report;
+  report.size = options.size;
+  report.chunk = options.chunk;
+  report.elapsed = {model.elapsed()};
+  report.events = model.events();
+  report.links.reserve(topology.link_count());
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    report.links.push_back({network->resources[i].bytes, {network->resources[i].busy}});
+  }
+  if (options.record_timeline) {
+    report.timeline = name_timeline(schedule, topology, options.size);
+    report.timeline->spans = make_spans(schedule, *chunking, *network, *history);
+  }
+  if (options.record_critical_path) {
+    report.critical_path = find_critical_path(schedule, *chunking, *network, *history);
+  }
+  return report;
+}
+
+}  // namespace espalier::sim

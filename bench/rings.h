@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "schedule/schedule.h"
+#include "topology/topology.h"
+
+/// The rings that the benchmarks of the simulator run on.
+namespace espalier::bench {
+
+/// A one-way ring of 100 GB/s and 1 us links; link i goes from rank i to the next one.
+inline Topology make_ring_topology(std::size_t ranks) {
+  std::vector<Node> nodes(ranks);
+  std::vector<Link> links(ranks);
+  for (std::size_t i = 0; i < ranks; ++i) {
+    nodes[i].id = "g" + std::to_string(i);
+    links[i].tail = NodeId(i);
+    links[i].head = NodeId((i + 1) % ranks);
+    links[i].nominal = {100'000'000'000};
+    links[i].latency = {1'000'000};
+  }
+  auto topology = Topology::make("ring", std::move(nodes), std::move(links));
+  ESPALIER_CHECK(topology.has_value(), "a ring is a topology");
+  return std::move(*topology);
+}
+
+/// The ring all-reduce: in step s rank r sends shard r - s to the next rank, which adds it in the first N - 1 steps and
+/// takes it over in the other N - 1.
+inline Schedule make_ring_all_reduce(std::size_t ranks) {
+  Schedule schedule({CollectiveKind::all_reduce, static_cast<std::uint32_t>(ranks), {}}, "ring", "ring");
+  schedule.units = static_cast<std::int64_t>(ranks);
+  std::vector<RouteId> routes;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    schedule.slices.push_back({static_cast<std::int64_t>(r), 1, {}, {}});
+    const std::vector<LinkId> link{LinkId(r)};
+    routes.push_back(schedule.add_route(Rank(r), Rank((r + 1) % ranks), link));
+  }
+  schedule.transfers.reserve(2 * (ranks - 1) * ranks);
+  for (std::size_t step = 0; step < 2 * (ranks - 1); ++step) {
+    for (std::size_t r = 0; r < ranks; ++r) {
+      schedule.add_transfer(routes[r], SliceId((r + 2 * ranks - step) % ranks), 1,
+                            step + 1 < ranks ? Action::reduce : Action::copy, ChannelId(0));
+    }
+  }
+  return schedule;
+}
+
+}  // namespace espalier::bench

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "schedule/layout.h"
+#include "schedule/schedule.h"
+
+namespace espalier::sim {
+
+/// The bytes of a transfer and how many chunks they are cut into.
+struct Pieces {
+  ByteRange range;
+  std::uint32_t count = 1;
+};
+
+/// Cuts transfers into chunks (schedule/layout.h) and says which chunk of an earlier transfer a later chunk needs.
+class Chunking {
+ public:
+  Chunking(Layout layout, Bytes chunk) : layout_(std::move(layout)), chunk_(chunk) {}
+
+  [[nodiscard]] Pieces pieces(const Transfer& transfer) const {
+    const ByteRange range = layout_.range(transfer);
+    if (range.length() <= chunk_.count) return {range, 1};
+    // A count past 32 bits is past the limit of steps too, and stays so when it is cut off here.
+    constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
+    return {range, static_cast<std::uint32_t>(std::min(chunk_count(range, chunk_), most))};
+  }
+
+  [[nodiscard]] ByteRange chunk(const Pieces& pieces, std::uint32_t index) const {
+    if (pieces.count == 1) return pieces.range;
+    return chunk_of(pieces.range, pieces.count, index, layout_.element_size());
+  }
+
+  /// The last chunk of `earlier` that shares bytes with chunk `index` of `transfer`; nothing when none does.
+  /// Chunks of one transfer depart and arrive in order, so the last one is the one to wait for.
+  [[nodiscard]] std::optional<std::uint32_t> needed_chunk(const Transfer& earlier, const Transfer& transfer,
+                                                          ByteRange bytes, std::uint32_t index) const;
+
+ private:
+  Layout layout_;
+  Bytes chunk_;
+};
+
+}  // namespace espalier::sim

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "schedule/timeline.h"
+#include "sim/chunking.h"
+#include "sim/network.h"
+#include "sim/simulate.h"
+
+namespace espalier::sim {
+
+/// What a chunk waited for last before its sender handed it over.
+enum class Cause : std::uint8_t {
+  nothing,    ///< It could go at the start.
+  lane,       ///< The chunk before it on its lane had to leave the sender.
+  arrival,    ///< Bytes that it reads or replaces had to arrive.
+  departure,  ///< Bytes that it replaces had to leave.
+};
+
+struct Origin {
+  TransferId transfer;
+  std::uint32_t chunk = 0;
+  Cause cause = Cause::nothing;
+};
+
+/// One chunk's way, worked out from what was recorded.
+struct ChunkTrace {
+  struct Step {
+    std::uint32_t resource = 0;
+    std::int64_t asked = 0;   ///< When the chunk's head asked for the resource.
+    std::int64_t entry = 0;   ///< When the resource took it.
+    std::int64_t busy = 0;    ///< How long it kept the resource busy.
+    std::int64_t leave = 0;   ///< When its last byte left the resource.
+    std::int64_t beyond = 0;  ///< When its last byte was past the resource's latency.
+  };
+  std::int64_t ready = 0;
+  Origin origin;
+  std::vector<Step> steps;
+
+  [[nodiscard]] std::int64_t arrived() const { return steps.back().beyond; }
+};
+
+/// What a simulation records of every chunk: when and why it was handed over, and when each resource took it.
+/// Everything else follows from these.
+class History {
+ public:
+  History(const Schedule& schedule, const Chunking& chunking, const Network& network);
+
+  /// The last call for a chunk counts.
+  void origin(TransferId transfer, std::uint32_t chunk, Origin origin) {
+    origins_[first_chunk_[transfer.index()] + chunk] = origin;
+  }
+  void ready(TransferId transfer, std::uint32_t chunk, std::int64_t time) {
+    ready_[first_chunk_[transfer.index()] + chunk] = time;
+  }
+  void entry(TransferId transfer, std::uint32_t chunk, std::uint32_t step, std::uint32_t steps, std::int64_t time) {
+    entries_[first_entry_[transfer.index()] + std::uint64_t{chunk} * steps + step] = time;
+  }
+
+  /// Cost: O(steps of the path). `trace` is overwritten, so that its memory can be used again.
+  void trace(TransferId transfer, std::uint32_t chunk, ChunkTrace& trace) const;
+
+ private:
+  const Schedule* schedule_;
+  const Chunking* chunking_;
+  const Network* network_;
+  std::vector<std::uint64_t> first_chunk_;
+  std::vector<std::uint64_t> first_entry_;
+  std::vector<std::int64_t> ready_;
+  std::vector<Origin> origins_;
+  std::vector<std::int64_t> entries_;
+};
+
+/// The spans of docs/simulator.md, "Timeline", in begin order.
+std::vector<Span> make_spans(const Schedule& schedule, const Chunking& chunking, const Network& network,
+                             const History& history);
+
+/// Walks back from the chunk that arrived last to the start; the steps follow each other without gaps.
+std::vector<CriticalStep> find_critical_path(const Schedule& schedule, const Chunking& chunking, const Network& network,
+                                             const History& history);
+
+}  // namespace espalier::sim

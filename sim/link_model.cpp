@@ -1,0 +1,175 @@
+#include "sim/link_model.h"
+
+#include <algorithm>
+
+namespace espalier::sim {
+namespace {
+
+/// For the standard heap functions, which keep the largest in front.
+bool later(const Event& a, const Event& b) { return a.transfer > b.transfer; }
+
+}  // namespace
+
+LinkModel::LinkModel(const Schedule& schedule, const Chunking& chunking, const Dependencies& dependencies,
+                     Network& network, History* history)
+    : schedule_(schedule),
+      chunking_(chunking),
+      dependencies_(dependencies),
+      network_(network),
+      history_(history),
+      lanes_(make_lanes(schedule)),
+      progress_(schedule.transfers.size()),
+      first_waiting_(schedule.transfers.size(), no_lane) {}
+
+void LinkModel::run() {
+  for (LaneIndex lane = 0; lane < lanes_.lanes.size(); ++lane) hand_over(lane);
+  while (!queue_.empty()) {
+    queue_.pop_earliest(batch_);
+    sort_by_transfer(batch_, scratch_);
+    now_ = batch_.front().time;
+    std::size_t position = 0;
+    while (position < batch_.size() || !late_.empty()) serve(next_of_now(position).packet);
+  }
+}
+
+Event LinkModel::next_of_now(std::size_t& position) {
+  if (late_.empty() || (position < batch_.size() && !later(batch_[position], late_.front()))) return batch_[position++];
+  std::ranges::pop_heap(late_, later);
+  const Event event = late_.back();
+  late_.pop_back();
+  return event;
+}
+
+/// Sends the lane's next chunk when all it waits for is known, or lets the lane wait for what is not.
+void LinkModel::hand_over(LaneIndex index) {
+  const Lane& lane = lanes_.lanes[index];
+  const Pieces pieces = chunking_.pieces(schedule_.transfers[lane.transfer.index()]);
+  const ByteRange bytes = chunking_.chunk(pieces, lane.chunk);
+  if (!find_ready_time(index, bytes)) return;
+  if (lane.chunk == 0) progress_.start(lane.transfer, pieces.count, std::max<std::int64_t>(now_, 0));
+  send(index, bytes, lane.chunk + 1 == pieces.count);
+}
+
+bool LinkModel::find_ready_time(LaneIndex index, ByteRange bytes) {
+  Lane& lane = lanes_.lanes[index];
+  const Transfer& transfer = schedule_.transfers[lane.transfer.index()];
+  const std::span<const Dependency> dependencies = dependencies_.of(lane.transfer);
+  for (; lane.dependency < dependencies.size(); ++lane.dependency) {
+    const Dependency dependency = dependencies[lane.dependency];
+    const TransferId earlier = dependency.transfer();
+    const auto needed = chunking_.needed_chunk(schedule_.transfers[earlier.index()], transfer, bytes, lane.chunk);
+    if (!needed) continue;
+    const bool departure = dependency.wait() == Wait::departure;
+    const ChunkTimes times = progress_.look_up(earlier, *needed);
+    const std::int64_t time = departure ? times.departed : times.arrived;
+    if (time == unknown_time) {
+      lane.awaited_chunk = *needed;
+      lane.awaited = dependency.wait();
+      lane.next_waiting = first_waiting_[earlier.index()];
+      first_waiting_[earlier.index()] = index;
+      return false;
+    }
+    if (time <= lane.ready) continue;
+    lane.ready = time;
+    if (history_ != nullptr) {
+      history_->origin(lane.transfer, lane.chunk, {earlier, *needed, departure ? Cause::departure : Cause::arrival});
+    }
+  }
+  return true;
+}
+
+void LinkModel::send(LaneIndex index, ByteRange bytes, bool ends_transfer) {
+  const Lane& lane = lanes_.lanes[index];
+  const Path& path = network_.paths[schedule_.transfers[lane.transfer.index()].route.index()];
+  if (history_ != nullptr) history_->ready(lane.transfer, lane.chunk, lane.ready);
+  std::uint32_t slot = 0;
+  if (free_packets_.empty()) {
+    slot = static_cast<std::uint32_t>(packets_.size());
+    packets_.emplace_back();
+  } else {
+    slot = free_packets_.back();
+    free_packets_.pop_back();
+  }
+  const std::int64_t asked = lane.ready + path.overhead;
+  packets_[slot] = {bytes.length(), asked, lane.transfer, lane.chunk, path.begin, index, ends_transfer};
+  ask(asked, slot);
+}
+
+void LinkModel::ask(std::int64_t time, std::uint32_t packet) {
+  const Event event{time, packets_[packet].transfer.value(), packet};
+  if (time != now_) return queue_.push(event);
+  late_.push_back(event);
+  std::ranges::push_heap(late_, later);
+}
+
+void LinkModel::serve(std::uint32_t slot) {
+  ++events_;
+  Packet packet = packets_[slot];
+  const Transfer& transfer = schedule_.transfers[packet.transfer.index()];
+  const Path& path = network_.paths[transfer.route.index()];
+  Resource& resource = network_.resources[network_.steps[packet.step]];
+
+  const std::int64_t service_time = resource.service_time(packet.bytes);
+  const std::int64_t entry = std::max(now_, resource.free_at);
+  const std::int64_t leave = std::max(entry + service_time, packet.last_byte);
+  resource.free_at = entry + service_time;
+  resource.bytes += packet.bytes;
+  resource.busy += service_time;
+  if (history_ != nullptr) {
+    history_->entry(packet.transfer, packet.chunk, packet.step - path.begin, path.steps_of(transfer), entry);
+  }
+
+  packet.last_byte = leave + resource.latency;
+  const std::uint32_t step = packet.step++;
+  const bool ends = packet.step == path.end_of(transfer);
+  if (!ends) {
+    packets_[slot] = packet;
+    // A reduction needs the whole chunk; everything before it cuts through.
+    ask(packet.step == path.end ? packet.last_byte : entry + resource.latency, slot);
+  } else {
+    free_packets_.push_back(slot);
+  }
+  if (step == path.first_link) depart(packet, leave);
+  if (ends) arrive(packet, packet.last_byte);
+}
+
+void LinkModel::depart(const Packet& packet, std::int64_t time) {
+  progress_.times(packet.transfer, packet.chunk).departed = time;
+  wake(packet.transfer, packet.chunk, Wait::departure);
+
+  Lane& lane = lanes_.lanes[packet.lane];
+  lane.ready = time;
+  lane.dependency = 0;
+  ++lane.chunk;
+  if (packet.ends_transfer) {
+    lane.transfer = lanes_.next_on_lane[packet.transfer.index()];
+    lane.chunk = 0;
+    if (lane.transfer.is_none()) return;
+  }
+  if (history_ != nullptr) history_->origin(lane.transfer, lane.chunk, {packet.transfer, packet.chunk, Cause::lane});
+  hand_over(packet.lane);
+}
+
+void LinkModel::arrive(const Packet& packet, std::int64_t time) {
+  elapsed_ = std::max(elapsed_, time);
+  progress_.times(packet.transfer, packet.chunk).arrived = time;
+  wake(packet.transfer, packet.chunk, Wait::arrival);
+  if (packet.ends_transfer) progress_.finish(packet.transfer, packet.chunk + 1, time);
+}
+
+/// Lets the lanes go on that waited for this chunk of the transfer or an earlier one.
+void LinkModel::wake(TransferId transfer, std::uint32_t chunk, Wait wait) {
+  LaneIndex* link = &first_waiting_[transfer.index()];
+  while (*link != no_lane) {
+    const LaneIndex waiting = *link;
+    Lane& lane = lanes_.lanes[waiting];
+    if (lane.awaited == wait && lane.awaited_chunk <= chunk) {
+      *link = lane.next_waiting;
+      hand_over(waiting);
+    } else {
+      link = &lane.next_waiting;
+    }
+  }
+}
+
+}  // namespace espalier::sim

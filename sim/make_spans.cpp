@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <tuple>
+
+#include "sim/history.h"
+
+namespace espalier::sim {
+namespace {
+
+/// Collects the spans of one chunk after the other.
+class SpanMaker {
+ public:
+  SpanMaker(const Schedule& schedule, const Network& network) : schedule_(schedule), network_(network) {}
+
+  void add(TransferId id, std::uint32_t chunk, const ChunkTrace& trace) {
+    const Transfer& transfer = schedule_.transfers[id.index()];
+    const Path& path = network_.paths[transfer.route.index()];
+    transfer_ = id;
+    chunk_ = chunk;
+    const auto step = [&](std::uint32_t index) -> const ChunkTrace::Step& { return trace.steps[index - path.begin]; };
+    span(schedule_.src(transfer).value(), Phase::send, trace.ready, step(path.first_link).leave);
+    for (const ChunkTrace::Step& passed : trace.steps) {
+      const LinkId link = network_.link(passed.resource);
+      if (!link.is_none()) span(link.value(), Phase::wire, passed.entry, passed.entry + passed.busy);
+    }
+    const ChunkTrace::Step& last = step(path.last_link);
+    const std::uint32_t dst = schedule_.dst(transfer).value();
+    span(dst, Phase::recv, last.entry + network_.resources[last.resource].latency, step(path.end - 1).beyond);
+    if (path.end_of(transfer) == path.end) return;
+    span(dst, Phase::reduce, step(path.end).entry, step(path.end).beyond);
+  }
+
+  std::vector<Span> take() {
+    std::ranges::sort(spans_, [](const Span& a, const Span& b) {
+      return std::tie(a.begin, a.lane, a.phase, a.transfer, a.chunk, a.end) <
+             std::tie(b.begin, b.lane, b.phase, b.transfer, b.chunk, b.end);
+    });
+    return std::move(spans_);
+  }
+
+ private:
+  void span(std::uint32_t lane, Phase phase, std::int64_t begin, std::int64_t end) {
+    spans_.push_back({lane, transfer_, chunk_, phase, Picoseconds{begin}, Picoseconds{end}});
+  }
+
+  const Schedule& schedule_;
+  const Network& network_;
+  TransferId transfer_;
+  std::uint32_t chunk_ = 0;
+  std::vector<Span> spans_;
+};
+
+}  // namespace
+
+std::vector<Span> make_spans(const Schedule& schedule, const Chunking& chunking, const Network& network,
+                             const History& history) {
+  SpanMaker maker(schedule, network);
+  ChunkTrace trace;
+  for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
+    const std::uint32_t chunks = chunking.pieces(schedule.transfers[i]).count;
+    for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
+      history.trace(TransferId(i), chunk, trace);
+      maker.add(TransferId(i), chunk, trace);
+    }
+  }
+  return maker.take();
+}
+
+}  // namespace espalier::sim

@@ -1,0 +1,36 @@
+#include "sim/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/differential/sim/reference_simulator.h"
+#include "tests/support/random_machine.h"
+
+namespace espalier {
+namespace {
+
+using test::Machine;
+using test::RandomMachine;
+using test::ReferenceRun;
+
+TEST(SimulateAgainstDefinition, AgreesOnEveryTimeOfRandomSchedules) {
+  RandomMachine maker(20'260'731);
+  for (int round = 0; round < 3000; ++round) {
+    const Machine machine = maker.make();
+    const Schedule schedule = machine.schedule();
+    const Topology topology = machine.topology();
+    sim::Options options;
+    options.element_size = maker.random().below(2) == 0 ? 1 : 4;
+    options.size = {maker.random().between(0, 40) * options.element_size};
+    options.chunk = {maker.random().between(1, 20) * options.element_size};
+    options.record_timeline = true;
+    const ReferenceRun expected = test::simulate_by_definition(schedule, topology, options);
+    const auto report = sim::simulate(schedule, topology, options);
+    ASSERT_TRUE(report) << report.error().message;
+    ASSERT_EQ(report->elapsed.count, expected.elapsed) << "round " << round;
+    ASSERT_EQ(report->links, expected.links) << "round " << round;
+    ASSERT_EQ(report->timeline->spans, expected.spans) << "round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace espalier
