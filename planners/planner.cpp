@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/suggest.h"
 #include "planners/bound.h"
+#include "planners/classic/classic.h"
 #include "planners/ring/ring.h"
 #include "schedule/verify.h"
 
@@ -16,6 +17,11 @@ namespace {
 
 constexpr std::array planners = {
     Planner{"ring", "edge-disjoint rings through all ranks, as NCCL's channels", plan_ring},
+    Planner{"flat", "shortest-path trees: the fewest steps that the network allows", plan_flat},
+    Planner{"binomial", "binomial trees over the ranks in machine order", plan_binomial},
+    Planner{"recursive", "recursive halving and doubling, odd ranks folded", plan_recursive},
+    Planner{"bruck", "Bruck's exchange: ceil(log2 N) steps for any number of ranks", plan_bruck},
+    Planner{"pairwise", "every block straight to its destination, relayed where there is no route", plan_pairwise},
 };
 
 }  // namespace

@@ -249,7 +249,7 @@ Result<Schedule> plan_ring(const Topology& topology, const Collective& collectiv
                   "use pairwise for all_to_all and send_recv, flat for gather and scatter");
   }
   const std::vector<Ring> rings = find_rings(topology);
-  if (rings.empty()) {
+  if (rings.empty() && collective.rank_count > 1) {
     return fail(ErrorCode::unsupported,
                 "ring finds no cycle through all " + std::to_string(collective.rank_count) + " ranks of " +
                     topology.name() + " along its links",

@@ -1,0 +1,48 @@
+#include <optional>
+
+#include "planners/classic/classic.h"
+#include "planners/logical_graph.h"
+#include "schedule/tree_schedule.h"
+
+namespace espalier {
+
+namespace {
+
+constexpr std::uint32_t most_ranks = 1024;  ///< N trees of N edges: a million transfers and their routes.
+constexpr Bytes small_message{4096};        ///< Trees are chosen for messages whose latency counts.
+
+std::vector<Arborescence> make_trees(const Topology& topology, const Collective& collective, bool inwards) {
+  const std::optional<Topology> turned = inwards ? std::optional(reversed(topology)) : std::nullopt;
+  const std::uint32_t variants = collective.rank_count <= 64 ? 4 : 1;
+  const LogicalGraph graph(inwards ? *turned : topology, small_message, variants);
+  LinkLoads loads(topology.link_count(), 0);
+  std::vector<Arborescence> trees;
+  for (std::uint32_t i = 0; i < collective.rank_count; ++i) {
+    if (!collective.root.is_none() && collective.root != Rank(i)) continue;
+    trees.push_back(cheapest_tree(graph, Rank(i), inwards, 1, loads));
+  }
+  return trees;
+}
+
+}  // namespace
+
+Result<Schedule> plan_flat(const Topology& topology, const Collective& collective) {
+  const CollectiveKind kind = collective.kind;
+  if (slices_have_destination(kind)) {
+    return fail(ErrorCode::unsupported, "flat does not plan " + std::string(to_string(kind)), "use pairwise");
+  }
+  if (!has_root(kind) && collective.rank_count > most_ranks) {
+    return fail(ErrorCode::too_large,
+                "flat sends from each of " + std::to_string(collective.rank_count) +
+                    " ranks to all others; its limit is " + std::to_string(most_ranks),
+                "use ring, recursive or bruck");
+  }
+  const bool inwards = reduces(kind) || kind == CollectiveKind::gather;
+  const bool outwards = !inwards || kind == CollectiveKind::all_reduce;
+  Forest forest;
+  if (inwards) forest.in_trees = make_trees(topology, collective, true);
+  if (outwards) forest.out_trees = make_trees(topology, collective, false);
+  return schedule_from_trees(collective, topology, "flat", forest);
+}
+
+}  // namespace espalier

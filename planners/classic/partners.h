@@ -1,0 +1,52 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "planners/logical_graph.h"
+#include "planners/rank_groups.h"
+#include "schedule/schedule.h"
+
+namespace espalier {
+
+/// The ranks in machine order, and the direct routes that an algorithm with fixed partners needs.
+class Partners {
+ public:
+  Partners(const Topology& topology, std::string algorithm);
+
+  [[nodiscard]] const std::vector<Rank>& order() const { return order_; }
+  /// Errors: unsupported when the ranks have no route through nodes that only forward, naming them.
+  [[nodiscard]] Result<std::vector<LinkId>> route(Rank from, Rank to) const;
+
+ private:
+  LogicalGraph graph_;
+  std::vector<Rank> order_;
+  std::string algorithm_;
+};
+
+/// A run of places in machine order, going round the end.
+struct PlaceRun {
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
+/// Writes the transfers of algorithms whose every message is a run of shards (in machine order) or blocks.
+class ExchangeWriter {
+ public:
+  /// For all_gather and reduce_scatter one slice per rank; for all_reduce `blocks` equal slices that belong to nobody.
+  ExchangeWriter(const Topology& topology, const Collective& collective, const Partners& partners,
+                 std::string algorithm, std::size_t blocks);
+
+  /// A message with the shards of these places, in as many transfers as runs of slices they make.
+  Result<void> send(Rank from, Rank to, PlaceRun places, Action action);
+
+  [[nodiscard]] Schedule take() { return std::move(schedule_); }
+
+ private:
+  const Partners& partners_;
+  std::vector<std::uint32_t> slice_at_;  ///< By place.
+  Schedule schedule_;
+};
+
+}  // namespace espalier
