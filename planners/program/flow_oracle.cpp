@@ -1,0 +1,54 @@
+#include "planners/program/flow_oracle.h"
+
+#include <utility>
+
+namespace espalier {
+
+namespace {
+
+template <class Price>
+Offer<Price> cheapest_flows(const ResourceGraph& graph, const std::vector<FlowDemand>& demands,
+                            std::span<const Price> prices) {
+  const std::vector<Price> lengths = edge_lengths<Price>(graph, prices);
+  Offer<Price> offer;
+  for (std::uint32_t group = 0; group < demands.size(); ++group) {
+    const std::uint32_t source = graph.rank_nodes[demands[group].source];
+    const ShortestPaths<Price> paths = shortest_paths(graph, lengths, source, true);
+    Pattern pattern{group, {}, {}};
+    std::vector<std::int64_t> uses(graph.edges.size(), 0);
+    Price cost(0);
+    for (const std::uint32_t target : demands[group].targets) {
+      cost += paths.distance[graph.rank_nodes[target]];
+      for (std::uint32_t node = graph.rank_nodes[target]; node != source;) {
+        const std::uint32_t e = paths.entering_edge[node];
+        ++uses[e];
+        node = graph.edges[e].tail;
+      }
+    }
+    pattern.loads = resource_loads(graph, uses);
+    offer.patterns.push_back(std::move(pattern));
+    offer.costs.push_back(std::move(cost));
+  }
+  return offer;
+}
+
+}  // namespace
+
+PatternProgram FlowOracle::program() const {
+  PatternProgram program;
+  program.capacity = graph_.capacity;
+  program.sharing = Sharing::equal;
+  program.family_count = static_cast<std::uint32_t>(demands_.size());
+  for (std::uint32_t group = 0; group < demands_.size(); ++group) program.family.push_back(group);
+  return program;
+}
+
+Offer<double> FlowOracle::cheapest(std::span<const double> prices) const {
+  return cheapest_flows(graph_, demands_, prices);
+}
+
+Offer<BigInteger> FlowOracle::cheapest(std::span<const BigInteger> prices) const {
+  return cheapest_flows(graph_, demands_, prices);
+}
+
+}  // namespace espalier

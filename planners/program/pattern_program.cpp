@@ -1,0 +1,195 @@
+#include "planners/program/pattern_program.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/check.h"
+#include "planners/program/pattern_master.h"
+
+namespace espalier {
+
+namespace {
+
+/// What one unit of throughput costs at least, from the cheapest pattern of each group.
+template <class Price>
+Price unit_cost(const PatternProgram& program, const std::vector<Price>& costs) {
+  if (program.sharing == Sharing::equal) return std::accumulate(costs.begin(), costs.end(), Price(0));
+  std::vector<Price> family(program.family_count, Price(0));
+  for (std::size_t g = 0; g < costs.size(); ++g) family[program.family[g]] += costs[g];
+  return *std::min_element(family.begin(), family.end());
+}
+
+class Generation {
+ public:
+  Generation(const PatternProgram& program, const PatternOracle& oracle)
+      : program_(program), oracle_(oracle), master_(program) {
+    for (const BigInteger& capacity : program.capacity) capacity_.push_back(capacity.convert_to<double>());
+  }
+
+  PatternSolution run(const PatternLimits& limits) {
+    ESPALIER_CHECK(limits.warm_rounds > 0, "column generation needs patterns to begin with");
+    warm_up(limits.warm_rounds);
+    for (std::uint32_t round = 0; round < limits.rounds; ++round) {
+      if (!master_.solve()) break;
+      const std::vector<double> prices = master_.prices();
+      if (improve(blend(prices, center_, 0.7)) || improve(prices)) continue;
+      if (!settle()) break;
+      if (solution_.attained) return std::move(solution_);
+    }
+    prove_center();
+    return std::move(solution_);
+  }
+
+ private:
+  using Prices = std::vector<double>;
+
+  [[nodiscard]] double limit_of(const Prices& prices, const std::vector<double>& costs) const {
+    const double cost = unit_cost(program_, costs);
+    return cost > 0 ? std::inner_product(prices.begin(), prices.end(), capacity_.begin(), 0.0) / cost : infinite_limit;
+  }
+
+  /// Prices that make the whole network cost 1.
+  [[nodiscard]] Prices normalised(Prices prices) const {
+    const double total = std::inner_product(prices.begin(), prices.end(), capacity_.begin(), 0.0);
+    for (double& price : prices) price /= total;
+    return prices;
+  }
+
+  [[nodiscard]] Prices blend(const Prices& prices, const Prices& center, double weight) const {
+    Prices mixed = normalised(prices);
+    for (std::size_t r = 0; r < mixed.size(); ++r) mixed[r] = (1 - weight) * mixed[r] + weight * center[r];
+    return mixed;
+  }
+
+  bool add(Pattern pattern) {
+    if (!known_.emplace(pattern.group, pattern.loads).second) return false;
+    master_.add(pattern);
+    patterns_.push_back(std::move(pattern));
+    return true;
+  }
+
+  void consider_center(const Prices& prices, double limit) {
+    if (limit >= center_limit_) return;
+    center_limit_ = limit;
+    center_ = normalised(prices);
+  }
+
+  /// Multiplicative prices: what is fullest becomes dear. Finds patterns that spread over the network.
+  void warm_up(std::uint32_t rounds) {
+    std::vector<double> filled(capacity_.size(), 0);
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      const double fullest = *std::max_element(filled.begin(), filled.end());
+      Prices prices(capacity_.size());
+      for (std::size_t r = 0; r < prices.size(); ++r) {
+        const double fullness = fullest > 0 ? filled[r] / fullest : 1;
+        prices[r] = std::exp(sharpness * (fullness - 1)) / capacity_[r];
+      }
+      Offer<double> offer = oracle_.cheapest(prices);
+      consider_center(prices, limit_of(prices, offer.costs));
+      const std::uint32_t chosen = cheapest_family(offer.costs);
+      for (Pattern& pattern : offer.patterns) {
+        if (program_.sharing == Sharing::equal || program_.family[pattern.group] == chosen) {
+          for (const Entry entry : pattern.loads) {
+            filled[entry.index] += static_cast<double>(entry.value) / capacity_[entry.index];
+          }
+        }
+        add(std::move(pattern));
+      }
+    }
+  }
+
+  [[nodiscard]] std::uint32_t cheapest_family(const std::vector<double>& costs) const {
+    std::vector<double> family(program_.family_count, 0);
+    for (std::size_t g = 0; g < costs.size(); ++g) family[program_.family[g]] += costs[g];
+    return static_cast<std::uint32_t>(std::min_element(family.begin(), family.end()) - family.begin());
+  }
+
+  /// Adds what the prices find and the master program gains from; false when there is nothing.
+  bool improve(const Prices& prices) {
+    Offer<double> offer = oracle_.cheapest(prices);
+    consider_center(prices, limit_of(prices, offer.costs));
+    bool improved = false;
+    for (Pattern& pattern : offer.patterns) {
+      if (master_.gain(pattern) > gain_tolerance && add(std::move(pattern))) improved = true;
+    }
+    return improved;
+  }
+
+  /// Solves the final basis exactly and proves it, or finds what it lacks; false when neither works.
+  bool settle() {
+    const std::optional<PatternMaster::Exact> exact = master_.exact();
+    if (!exact) return false;
+    Offer<BigInteger> offer = prove(exact->prices);
+    if (solution_.limit == exact->throughput) {
+      solution_.attained = true;
+      for (std::size_t i = 0; i < patterns_.size(); ++i) {
+        if (exact->amounts[i] > 0) solution_.parts.push_back({patterns_[i], exact->amounts[i]});
+      }
+      return true;
+    }
+    bool improved = false;
+    for (Pattern& pattern : offer.patterns) improved = add(std::move(pattern)) || improved;
+    return improved;
+  }
+
+  /// Evaluates prices exactly and keeps the limit that they prove if it is the lowest so far.
+  Offer<BigInteger> prove(const std::vector<Rational>& prices) {
+    BigInteger common = 1;
+    for (const Rational& price : prices) common = lcm(common, BigInteger(denominator(price)));
+    std::vector<BigInteger> whole;
+    BigInteger total = 0;
+    for (std::size_t r = 0; r < prices.size(); ++r) {
+      whole.push_back(numerator(prices[r]) * (common / denominator(prices[r])));
+      total += whole.back() * program_.capacity[r];
+    }
+    Offer<BigInteger> offer = oracle_.cheapest(whole);
+    const BigInteger cost = unit_cost(program_, offer.costs);
+    if (cost > 0) {
+      const Rational limit(total, cost);
+      if (solution_.prices.empty() || limit < solution_.limit) {
+        solution_.limit = limit;
+        solution_.prices = std::move(whole);
+      }
+    }
+    return offer;
+  }
+
+  /// The best prices met, rounded to whole positive numbers: a valid limit, if not the optimum.
+  void prove_center() {
+    const double largest = *std::max_element(center_.begin(), center_.end());
+    std::vector<Rational> prices;
+    for (const double price : center_) {
+      prices.emplace_back(std::max<std::int64_t>(1, std::llround(price / largest * rounding_steps)));
+    }
+    prove(prices);
+  }
+
+  static constexpr double infinite_limit = std::numeric_limits<double>::max();
+  static constexpr double sharpness = 12;
+  static constexpr double gain_tolerance = 1e-9;
+  static constexpr double rounding_steps = 1e9;
+
+  const PatternProgram& program_;
+  const PatternOracle& oracle_;
+  PatternMaster master_;
+  std::vector<double> capacity_;
+  std::vector<Pattern> patterns_;
+  std::set<std::pair<std::uint32_t, std::vector<Entry>>> known_;
+  Prices center_;
+  double center_limit_ = infinite_limit;
+  PatternSolution solution_;
+};
+
+}  // namespace
+
+PatternSolution solve_patterns(const PatternProgram& program, const PatternOracle& oracle,
+                               const PatternLimits& limits) {
+  return Generation(program, oracle).run(limits);
+}
+
+}  // namespace espalier

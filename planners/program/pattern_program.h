@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/rational.h"
+#include "planners/program/exact_solve.h"
+
+namespace espalier {
+
+/// One way to carry one unit: what it takes of each resource.
+struct Pattern {
+  std::uint32_t group = 0;
+  std::vector<Entry> loads;          ///< By resource.
+  std::vector<std::uint32_t> edges;  ///< The edges it uses, path after path; for whoever builds trees from it.
+};
+
+/// The cheapest pattern of every group under given prices, and its cost.
+template <class Price>
+struct Offer {
+  std::vector<Pattern> patterns;
+  std::vector<Price> costs;
+};
+
+/// Where a program's patterns come from.
+class PatternOracle {
+ public:
+  PatternOracle() = default;
+  PatternOracle(const PatternOracle&) = delete;
+  PatternOracle& operator=(const PatternOracle&) = delete;
+  virtual ~PatternOracle() = default;
+  /// Requires: prices that are not negative, one per resource.
+  [[nodiscard]] virtual Offer<double> cheapest(std::span<const double> prices) const = 0;
+  [[nodiscard]] virtual Offer<BigInteger> cheapest(std::span<const BigInteger> prices) const = 0;
+};
+
+/// How groups make up throughput.
+enum class Sharing : std::uint8_t {
+  free,   ///< Any family may carry any part of it: throughput is the sum over families of what each carries.
+  equal,  ///< Every family carries the whole throughput.
+};
+
+/// Packs patterns into resources: the largest throughput such that no resource is overfull. Groups form families; each
+/// group of a family carries the same amount.
+struct PatternProgram {
+  std::vector<BigInteger> capacity;   ///< By resource.
+  std::vector<std::uint32_t> family;  ///< By group; families are numbered from 0, one or two groups each.
+  std::uint32_t family_count = 0;
+  Sharing sharing = Sharing::free;
+};
+
+struct PatternLimits {
+  std::uint32_t rounds = 400;      ///< Times the master program is solved.
+  std::uint32_t warm_rounds = 40;  ///< Rounds of multiplicative prices that find the first patterns.
+};
+
+/// A solution in exact fractions.
+struct PatternSolution {
+  struct Part {
+    Pattern pattern;
+    Rational amount;
+  };
+
+  Rational limit;                  ///< No packing has more throughput: proven by `prices`.
+  std::vector<BigInteger> prices;  ///< limit = capacity . prices / (what one unit of throughput costs at least).
+  bool attained = false;           ///< Whether `parts` reach the limit, exactly.
+  std::vector<Part> parts;         ///< Patterns with positive amounts; empty unless attained.
+};
+
+/// Solves a program by column generation: Clp proposes, exact arithmetic decides. Deterministic; stops at the limits
+/// with the best limit found so far. Requires: every group has a pattern, every capacity is positive. Source: L. R.
+/// Ford and D. R. Fulkerson, "A suggested computation for maximal multi-commodity network flows", Management Science 5
+/// (1958); stabilised as in A. Pessoa et al., "Automation and combination of linear-programming based stabilization
+/// techniques in column generation", INFORMS J. Computing 30 (2018).
+PatternSolution solve_patterns(const PatternProgram& program, const PatternOracle& oracle, const PatternLimits& limits);
+
+}  // namespace espalier

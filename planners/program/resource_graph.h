@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/rational.h"
+#include "planners/program/exact_solve.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// The network as the linear programs see it: edges that each use up one or more resources.
+///
+/// Parallel links are one edge. A resource is an edge's bandwidth or a node's backplane. Where every cable is duplex
+/// (`mirrored`), an edge and its mirror share one resource of twice the bandwidth: a program whose mirror image is
+/// itself has a solution that is its own mirror image, so this changes no optimum and halves the program.
+struct ResourceGraph {
+  struct Edge {
+    std::uint32_t tail;
+    std::uint32_t head;
+    std::uint32_t mirror;                  ///< The edge from head to tail; meaningful when the graph is mirrored.
+    std::vector<std::uint32_t> resources;  ///< What one byte over this edge takes one byte of.
+  };
+
+  std::vector<Edge> edges;
+  std::vector<std::vector<std::uint32_t>> out_edges;  ///< By node.
+  std::vector<BigInteger> capacity;                   ///< By resource, in `unit` bytes per second.
+  BigInteger unit = 1;
+  std::vector<std::uint32_t> rank_nodes;  ///< By rank.
+  std::vector<std::uint32_t> node_ranks;  ///< By node; `no_rank` for nodes that only forward.
+  bool mirrored = false;
+
+  static constexpr std::uint32_t no_rank = UINT32_MAX;
+  [[nodiscard]] std::uint32_t rank_count() const { return static_cast<std::uint32_t>(rank_nodes.size()); }
+};
+
+/// `fold` lets mirrored edges share a resource; without it the graph is never `mirrored`.
+ResourceGraph make_resource_graph(const Topology& topology, bool fold);
+
+/// The length of each edge when each resource has a price.
+template <class Length>
+std::vector<Length> edge_lengths(const ResourceGraph& graph, std::span<const Length> prices) {
+  std::vector<Length> lengths(graph.edges.size(), Length(0));
+  for (std::size_t e = 0; e < lengths.size(); ++e) {
+    for (const std::uint32_t resource : graph.edges[e].resources) lengths[e] += prices[resource];
+  }
+  return lengths;
+}
+
+/// Shortest paths from one node: the edge that enters each node (none at the source and where there is no path), and
+/// the distances. Among equal lengths the fewest edges win, then the lowest ids.
+template <class Length>
+struct ShortestPaths {
+  std::vector<Length> distance;
+  std::vector<std::uint32_t> entering_edge;
+
+  static constexpr std::uint32_t no_edge = UINT32_MAX;
+};
+
+/// Paths through any node, or, with `through_ranks` false, only through nodes that are not ranks.
+/// Requires: lengths that are not negative. Cost: O((nodes + edges) log nodes).
+ShortestPaths<double> shortest_paths(const ResourceGraph& graph, std::span<const double> lengths, std::uint32_t source,
+                                     bool through_ranks);
+ShortestPaths<BigInteger> shortest_paths(const ResourceGraph& graph, std::span<const BigInteger> lengths,
+                                         std::uint32_t source, bool through_ranks);
+
+/// The resources that edges use, each edge as often as `uses` says.
+std::vector<Entry> resource_loads(const ResourceGraph& graph, std::span<const std::int64_t> uses);
+
+}  // namespace espalier

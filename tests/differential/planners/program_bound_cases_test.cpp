@@ -1,0 +1,41 @@
+#include <gtest/gtest.h>
+
+#include "planners/all_reduce_bound.h"
+#include "planners/flow_bound.h"
+#include "tests/support/planner_cases.h"
+
+namespace espalier {
+namespace {
+
+constexpr std::int64_t unit = 1'000'000'000;
+
+/// Every optimum of tests/data/planner_cases.json that is known, as a fraction.
+TEST(ProgramBoundCases, AllReduceEqualsTheOptimum) {
+  int compared = 0;
+  for (const test::PlannerCase& known : test::read_planner_cases(64)) {
+    if (!known.find("all_reduce")) continue;
+    SCOPED_TRACE(known.name);
+    const auto bounds = all_reduce_bounds(test::make_topology(known.graph, unit));
+    ASSERT_TRUE(bounds);
+    EXPECT_EQ(bounds->best.time_per_byte * unit, *known.find("all_reduce"));
+    EXPECT_TRUE(bounds->optimal_in_class);
+    ++compared;
+  }
+  EXPECT_EQ(compared, 90);
+}
+
+TEST(ProgramBoundCases, AllToAllEqualsTheOptimum) {
+  int compared = 0;
+  for (const test::PlannerCase& known : test::read_planner_cases(64)) {
+    if (!known.find("all_to_all")) continue;
+    SCOPED_TRACE(known.name);
+    const auto bound = all_to_all_bound(test::make_topology(known.graph, unit));
+    ASSERT_TRUE(bound);
+    EXPECT_EQ(bound->time_per_byte * unit * known.graph.ranks, *known.find("all_to_all"));
+    ++compared;
+  }
+  EXPECT_EQ(compared, 90);
+}
+
+}  // namespace
+}  // namespace espalier
