@@ -45,16 +45,16 @@ std::string render(const Diagnostic& diagnostic, bool colour) {
   } else if (!place.file.empty()) {
     text += fmt::format("  --> {}\n", place.file);
   }
+  const std::string number = std::to_string(place.line);
+  const std::string margin(number.size(), ' ');
   if (place.line > 0 && !diagnostic.excerpt.empty()) {
     const ShownLine line = shown_line(diagnostic);
-    const std::string number = std::to_string(place.line);
-    const std::string margin(number.size(), ' ');
     const auto room = static_cast<int>(longest_shown_line - std::min(longest_shown_line - 1, line.marker));
     const std::string marker(static_cast<std::size_t>(std::clamp(diagnostic.width, 1, room)), '^');
     text += fmt::format(" {} |\n {} | {}\n {} | {}{}\n", margin, number, line.text, margin,
                         std::string(line.marker, ' '), paint(marker, is_error ? "31" : "33", colour));
   }
-  if (!diagnostic.help.empty()) text += fmt::format("   = help: {}\n", diagnostic.help);
+  if (!diagnostic.help.empty()) text += fmt::format(" {} = help: {}\n", margin, diagnostic.help);
   return text;
 }
 

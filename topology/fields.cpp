@@ -39,7 +39,7 @@ std::optional<std::string> read_text(Value value, std::string_view what, const E
   if (!value.is_scalar()) {
     findings.error(value.mark(),
                    {read_codes::wrong_type, fmt::format("{} must be a text, not {}", what, describe(value.kind())),
-                    value.is_list() ? "put a name with brackets in quotes: \"gpu[0-7]\"" : ""});
+                    value.is_list() ? "put a name with brackets in quotes: \"gpu[0-7]\"" : "write one word or number"});
     return std::nullopt;
   }
   if (value.text().find('$') == std::string_view::npos) return std::string(value.text());

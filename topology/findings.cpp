@@ -41,7 +41,8 @@ void Findings::error(const Mark& mark, Problem problem) {
   Diagnostic diagnostic;
   diagnostic.code = problem.code;
   diagnostic.place = {source.name, static_cast<int>(mark.line), static_cast<int>(mark.column)};
-  if (mark.line > 0 && mark.column <= longest_excerpt) diagnostic.excerpt = line_of(source.text, mark.line);
+  const bool is_shown = mark.line > 0 && mark.column <= longest_excerpt && problem.code != read_codes::not_text;
+  if (is_shown) diagnostic.excerpt = line_of(source.text, mark.line);
   diagnostic.width = static_cast<int>(mark.width);
   diagnostic.message = std::move(problem.message);
   diagnostic.help = std::move(problem.help);

@@ -111,7 +111,7 @@ class Expression {
     const auto* const end = std::ranges::find_if_not(rest_, is_digit);
     const std::string_view digits = rest_.substr(0, static_cast<std::size_t>(end - rest_.begin()));
     rest_.remove_prefix(digits.size());
-    return number(digits, "a number or a parameter is missing");
+    return number(digits, digits.empty() ? "a number or a parameter is missing" : "a number is too large");
   }
 
   std::int64_t number(std::string_view text, std::string why_not) {

@@ -4,6 +4,7 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <array>
 #include <istream>
 #include <streambuf>
 #include <unordered_map>
@@ -239,14 +240,37 @@ std::string_view text_at(std::string_view text, int line) {
   return text.substr(0, text.find('\n'));
 }
 
-std::string syntax_help(std::string_view text, const YAML::Mark& mark) {
-  if (mark.is_null()) return {};
-  const std::string_view line = text_at(text, mark.line);
-  const std::string_view before = mark.line > 0 ? text_at(text, mark.line - 1) : std::string_view();
+/// yaml-cpp's most frequent complaints in the words of someone who writes a file.
+std::string in_plain_words(const std::string& complaint) {
+  struct Reworded {
+    std::string_view complaint;
+    std::string_view words;
+  };
+  const std::array table = {
+      // yaml-cpp names its texts with pointers that are not constexpr
+      Reworded{YAML::ErrorMsg::END_OF_MAP_FLOW, "a comma or a '}' is missing before this"},
+      Reworded{YAML::ErrorMsg::END_OF_SEQ_FLOW, "a comma or a ']' is missing before this"},
+      Reworded{YAML::ErrorMsg::END_OF_MAP, "a key with a colon is expected here"},
+      Reworded{YAML::ErrorMsg::END_OF_SEQ, "a '-' is expected here"},
+      Reworded{YAML::ErrorMsg::MAP_VALUE, "a colon is not expected here"},
+      Reworded{YAML::ErrorMsg::BLOCK_ENTRY, "a '-' is not expected here"},
+      Reworded{YAML::ErrorMsg::EOF_IN_SCALAR, "a quote is opened and not closed"},
+      Reworded{YAML::ErrorMsg::UNKNOWN_ANCHOR, "this alias names no anchor above it"},
+  };
+  const auto* const found = std::ranges::find(table, complaint, &Reworded::complaint);
+  return found != table.end() ? std::string(found->words) : complaint;
+}
+
+std::string syntax_help(std::string_view text, const YAML::Exception& exception) {
+  if (exception.mark.is_null()) return {};
+  if (exception.msg == YAML::ErrorMsg::UNKNOWN_ANCHOR) return "set it with '&name' before '*name'";
+  const int number = exception.mark.line;
+  const std::string_view line = text_at(text, number);
+  const std::string_view before = number > 0 ? text_at(text, number - 1) : std::string_view();
   if (has_unquoted_range(line) || has_unquoted_range(before)) {
     return "inside { } and [ ] a name with brackets needs quotes: \"gpu[0-7]\"";
   }
-  const std::size_t first = line.find_first_not_of(" ");
+  const std::size_t first = line.find_first_not_of(' ');
   if (first != std::string_view::npos && line[first] == '\t') return "indent with blanks, not with tabs";
   return "check the indentation, the brackets and the quotes here and on the line before";
 }
@@ -287,8 +311,9 @@ std::optional<Document> Document::parse(std::string_view text, std::uint32_t sou
     }
   } catch (const YAML::Exception& exception) {
     if (!input.was_cut_off()) {
-      findings.error(to_mark(exception.mark, source),
-                     {read_codes::bad_yaml, "this is not YAML: " + exception.msg, syntax_help(text, exception.mark)});
+      findings.error(
+          to_mark(exception.mark, source),
+          {read_codes::bad_yaml, "this is not YAML: " + in_plain_words(exception.msg), syntax_help(text, exception)});
       return std::nullopt;
     }
   }

@@ -45,7 +45,7 @@ std::optional<NodeList> read_end(Reading& reading, const Body& body, Value end, 
     return nodes;
   }
   const auto text = read_text(end, "the end of a link", *body.environment, reading.findings);
-  if (!text) return std::nullopt;
+  if (!text || reading.is_over()) return std::nullopt;
   const auto pattern = Pattern::parse(*text);
   if (!pattern) {
     reading.findings.error(end.mark(), pattern.error());
@@ -164,7 +164,7 @@ std::optional<Link> read_link(const Fields& fields, const Scope& scope) {
   link.link_class = name;
   const auto rate = own.bandwidth ? own.bandwidth : inherited->bandwidth;
   if (!rate) {
-    if (!fields.has("bandwidth")) {
+    if (!own.is_broken && !inherited->is_broken) {
       fields.missing("bandwidth", "write 'bandwidth: 25 GB/s', or name a 'class' that has one");
     }
     return std::nullopt;
@@ -265,8 +265,10 @@ void read_link_entry(Reading& reading, const Body& body, Value entry) {
 }  // namespace
 
 LinkClass read_link_values(const Fields& fields) {
-  return {fields.bandwidth("bandwidth"), fields.time("latency"), fields.time("overhead"),
-          fields.millionths("efficiency")};
+  LinkClass values{fields.bandwidth("bandwidth"), fields.time("latency"), fields.time("overhead"),
+                   fields.millionths("efficiency")};
+  values.is_broken = fields.has("bandwidth") && !values.bandwidth;
+  return values;
 }
 
 void read_links(Reading& reading, const Body& body) {

@@ -92,9 +92,11 @@ void read_node_entry(Reading& reading, const Body& body, Value entry) {
       return;
     }
     if (const auto first = reading.nodes.add(node, mark)) {
-      fields.error(mark, {read_codes::duplicate_id,
-                          fmt::format("there are two nodes '{}'; the first is on line {}", node.id, first->line),
-                          "give each node an id of its own"});
+      fields.error(
+          mark, {read_codes::duplicate_id,
+                 fmt::format("there are two nodes '{}'; the first is on line {}{}", node.id, first->line,
+                             first->source == mark.source ? "" : " of " + reading.findings.source_name(first->source)),
+                 "give each node an id of its own"});
       return;
     }
   }

@@ -42,19 +42,26 @@ Problem NodeTable::unknown(std::string_view name, const Scope& scope) const {
   constexpr std::uint32_t most_compared = 10'000;
   constexpr std::size_t most_listed = 12;
   std::vector<std::string_view> known;
+  std::vector<std::string_view> alike;  // the same but for the numbers
+  const std::string shape = Pattern::shape_of(name);
   for (const Scope* place = &scope; place != nullptr; place = place->outer) {
-    // A scope around this one holds everything; only its names that are not too far inside are worth comparing.
     const std::uint32_t end = std::min(place->end_node, place->first_node + most_compared);
     for (std::uint32_t i = place->first_node; i < end; ++i) {
       const std::string_view local = std::string_view(nodes_[i].id).substr(place->prefix.size());
-      const std::size_t difference =
-          local.size() > name.size() ? local.size() - name.size() : name.size() - local.size();
-      if (difference <= 3 && local.size() <= 64) known.push_back(local);
+      if (local.size() <= 64) known.push_back(local);
+      if (shape.find('#') != std::string::npos && Pattern::shape_of(local) == shape) alike.push_back(local);
     }
   }
-  std::string help = known.empty() ? std::string() : suggest(name, known);
-  if (!help.starts_with("did you mean") && known.size() > most_listed) help = "name a node or a range of nodes";
-  if (nodes_.empty()) help = "list the nodes under 'nodes:'";
+  std::string help;
+  if (nodes_.empty()) {
+    help = "list the nodes under 'nodes:'";
+  } else if (alike.size() > 1) {
+    help = fmt::format("there are {} such nodes, '{}' to '{}'", alike.size(), alike.front(), alike.back());
+  } else {
+    help = suggest(name, known);
+    const bool is_long_list = !help.starts_with("did you mean") && known.size() > most_listed;
+    if (is_long_list) help = fmt::format("name one of the {} nodes, such as '{}'", nodes_.size(), known.front());
+  }
   return {read_codes::unknown_node, fmt::format("there is no node '{}'", name.substr(0, 80)), std::move(help)};
 }
 

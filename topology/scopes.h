@@ -21,6 +21,7 @@ struct LinkClass {
   std::optional<Picoseconds> latency;
   std::optional<Picoseconds> overhead;
   std::optional<std::int32_t> efficiency_ppm;
+  bool is_broken = false;  ///< Its bandwidth is written and was refused.
 };
 
 /// The file as a whole, or one instance of a group: the names that are known there. A name that is not found is looked
