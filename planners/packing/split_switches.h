@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "planners/packing/capacity_graph.h"
+
+namespace espalier {
+
+/// Takes every vertex that is no rank out of the graph by splitting off pairs of its edges, so that trees with the
+/// demands still pack into what is left.
+///
+/// A switch with one or two neighbours is contracted. For another, capacity is first dealt out evenly over all pairs of
+/// its neighbours, which gives shallow trees; where that cuts too much, pair by pair as far as every cut allows.
+/// Requires: as much capacity into every switch as out of it; the condition of DemandOracle holds.
+/// Cost: one maximum flow per rank for each pair of neighbours of a switch.
+/// Source: W. Mader, "Konstruktion aller n-fach kantenzusammenhaengenden Digraphen", European J. Combinatorics 3, 1982;
+/// A. Frank, "On connectivity properties of Eulerian digraphs", 1989; B. Jackson, "Some remarks on arc-connectivity,
+/// vertex splitting, and orientation in graphs and digraphs", J. Graph Theory 12, 1988; L. Zhao et al., "ForestColl",
+/// arXiv 2402.06787.
+void split_switches(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices,
+                    std::span<const std::int64_t> demands);
+
+}  // namespace espalier
