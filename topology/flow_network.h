@@ -23,7 +23,8 @@ struct FlowArc {
 
 /// A topology as the planners' capacity graph: integer capacities, and node limits turned into arcs.
 ///
-/// Vertex i stands for node i; every link is an arc of its own. A node that only forwards and has a backplane is split:
+/// Vertex i stands for node i; every link is an arc of its own. Backplanes that the links cannot fill are left out. A
+/// node that only forwards and has a smaller one is split:
 /// vertex i takes what enters, a further vertex gives what leaves, and an arc of the backplane's capacity joins them. A
 /// rank's backplane is shared by what enters and what leaves it, which no flow network can say; it is split into one
 /// arc for each way, each as large as the whole. So the network never allows less than the machine does: bounds stay
@@ -31,6 +32,9 @@ struct FlowArc {
 class FlowNetwork {
  public:
   FlowNetwork(const Topology& topology, Direction direction);
+
+  /// The same network with other capacities, one per arc; zero closes an arc.
+  [[nodiscard]] FlowNetwork with_capacities(std::span<const std::int64_t> capacities) const;
 
   [[nodiscard]] std::size_t vertex_count() const { return vertex_count_; }
   /// Link i is arc i; the arcs of backplanes follow.

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "planners/packing/capacity_graph.h"
+#include "planners/packing/pack_trees.h"
+#include "schedule/tree_schedule.h"
+#include "topology/flow_network.h"
+
+namespace espalier {
+
+/// Trees over the links of the network: each edge of a tree takes its weight of the paths that the graph kept for it,
+/// and a tree whose edges run over several paths is cut into as many trees as needed. On a reversed network the trees
+/// are in-trees.
+/// Requires: every vertex of the graph with edges is a rank; the trees take no edge past its capacity.
+std::vector<Arborescence> realize_trees(const FlowNetwork& network, CapacityGraph& graph,
+                                        std::span<const RankTree> trees);
+
+}  // namespace espalier

@@ -1,0 +1,124 @@
+#include "planners/packing/tree_packing.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "planners/cut_rate.h"
+#include "planners/packing/balance_switches.h"
+#include "planners/packing/capacity_graph.h"
+#include "planners/packing/pack_trees.h"
+#include "planners/packing/realize_trees.h"
+#include "planners/packing/split_switches.h"
+
+namespace espalier {
+namespace {
+
+/// The sum of capacities and of demands stays below this, so that flows fit 64 bits.
+constexpr __int128 most_capacity = std::int64_t{1} << 60U;
+
+tl::unexpected<Error> numbers_too_large() {
+  return fail(ErrorCode::too_large, "the link rates have so fine a common divisor that the trees' weights pass 2^60",
+              "round the rates, or use the planner ring or tree");
+}
+
+/// Whole capacities and demands that stand in the ratio of the best rate.
+struct Problem {
+  std::vector<std::int64_t> capacities;  ///< Per arc.
+  std::vector<std::int64_t> demands;     ///< Per rank.
+};
+
+/// Which roots the trees have: all ranks equally, or one.
+struct Roots {
+  Rank single;
+
+  [[nodiscard]] CutRate cut(const FlowNetwork& network) const {
+    return single.is_none() ? all_gather_cut(network) : broadcast_cut(network, single);
+  }
+  [[nodiscard]] bool contains(std::size_t rank) const { return single.is_none() || single == Rank(rank); }
+};
+
+/// Scales the network so that at the rate of its tightest cut every root's demand is a whole number.
+Result<Problem> scale_to_rate(const FlowNetwork& network, const Roots& roots) {
+  const CutRate rate = roots.cut(network);
+  __int128 common = rate.capacity;
+  for (__int128 other = rate.ranks; other != 0;) {
+    common %= other;
+    std::swap(common, other);
+  }
+  const __int128 factor = rate.ranks / common;
+  const __int128 demand = rate.capacity / common;
+  __int128 sum = 0;
+  for (const FlowArc& arc : network.arcs()) sum += arc.capacity * factor;
+  if (sum >= most_capacity || demand * static_cast<__int128>(network.rank_count()) >= most_capacity) {
+    return numbers_too_large();
+  }
+  Problem problem;
+  for (const FlowArc& arc : network.arcs()) {
+    problem.capacities.push_back(arc.capacity * static_cast<std::int64_t>(factor));
+  }
+  for (std::size_t rank = 0; rank < network.rank_count(); ++rank) {
+    problem.demands.push_back(roots.contains(rank) ? static_cast<std::int64_t>(demand) : 0);
+  }
+  return problem;
+}
+
+/// The ranks that a walk along arcs with capacity reaches from the first root.
+bool reaches_all_ranks(const FlowNetwork& network, std::uint32_t start, bool forwards) {
+  std::vector<bool> reached(network.vertex_count(), false);
+  reached[start] = true;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const FlowArc& arc : network.arcs()) {
+      const std::uint32_t from = forwards ? arc.tail : arc.head;
+      const std::uint32_t to = forwards ? arc.head : arc.tail;
+      if (arc.capacity == 0 || !reached[from] || reached[to]) continue;
+      reached[to] = true;
+      changed = true;
+    }
+  }
+  return std::all_of(network.rank_vertices().begin(), network.rank_vertices().end(),
+                     [&](std::uint32_t vertex) { return reached[vertex]; });
+}
+
+/// The problem with balanced switches: at the full rate where trimming what no rank needs is enough, else at the best
+/// rate of the network with its switches shrunk to balance.
+Result<Problem> balanced_problem(const FlowNetwork& network, const Roots& roots) {
+  Result<Problem> problem = scale_to_rate(network, roots);
+  if (!problem || switches_are_balanced(network, problem->capacities)) return problem;
+  if (auto trimmed = trim_to_balance(network, problem->capacities, problem->demands)) {
+    problem->capacities = *std::move(trimmed);
+    return problem;
+  }
+  const FlowNetwork shrunk = network.with_capacities(shrink_to_balance(network, problem->capacities));
+  const bool all = roots.single.is_none();
+  const std::uint32_t start = network.vertex_of(all ? Rank(0) : roots.single);
+  if (!reaches_all_ranks(shrunk, start, true) || (all && !reaches_all_ranks(shrunk, start, false))) {
+    return fail(ErrorCode::unsupported, "a switch takes in and gives out so differently that no packing is known",
+                "use the planner ring or tree");
+  }
+  return scale_to_rate(shrunk, roots);
+}
+
+Result<std::vector<Arborescence>> pack(const FlowNetwork& network, const Roots& roots) {
+  const Result<Problem> problem = balanced_problem(network, roots);
+  if (!problem) return tl::unexpected(problem.error());
+  CapacityGraph graph(network, problem->capacities);
+  split_switches(graph, network.rank_vertices(), problem->demands);
+  std::vector<RankEdge> edges;
+  for (std::uint32_t id = 0; id < graph.edge_count(); ++id) {
+    const CapacityGraph::Edge& edge = graph.edge(id);
+    if (edge.capacity == 0) continue;
+    edges.push_back({network.rank_at(edge.tail).value(), network.rank_at(edge.head).value(), edge.capacity});
+  }
+  return realize_trees(network, graph, pack_trees(edges, problem->demands));
+}
+
+}  // namespace
+
+Result<std::vector<Arborescence>> pack_all_roots(const FlowNetwork& network) { return pack(network, Roots{}); }
+
+Result<std::vector<Arborescence>> pack_one_root(const FlowNetwork& network, Rank root) {
+  return pack(network, Roots{root});
+}
+
+}  // namespace espalier

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "schedule/tree_schedule.h"
+#include "topology/flow_network.h"
+
+namespace espalier {
+
+/// Trees that span all ranks and together load no arc past its capacity at the best rate that this way of packing
+/// reaches: on networks whose switches are balanced that is the bound (cut_rate.h), on others it may be less.
+///
+/// `pack_all_roots`: trees of equal total weight from every rank; `pack_one_root`: from one. On a reversed network they
+/// are in-trees. Requires: every rank reaches every other; two ranks or more.
+/// Errors: too_large past the written limits on numbers and on work, or unsupported when balancing the switches would
+/// cut ranks apart; both name what works instead.
+Result<std::vector<Arborescence>> pack_all_roots(const FlowNetwork& network);
+Result<std::vector<Arborescence>> pack_one_root(const FlowNetwork& network, Rank root);
+
+}  // namespace espalier
