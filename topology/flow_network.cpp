@@ -1,6 +1,7 @@
 #include "topology/flow_network.h"
 
 #include <numeric>
+#include <utility>
 
 namespace espalier {
 namespace {
@@ -13,6 +14,13 @@ std::int64_t common_unit(const Topology& topology) {
   return unit == 0 ? 1 : unit;
 }
 
+/// The sum of some links' rates.
+__int128 rate_of(const Topology& topology, std::span<const LinkId> links) {
+  __int128 sum = 0;
+  for (const LinkId link : links) sum += topology.link(link).bandwidth().bytes_per_second;
+  return sum;
+}
+
 }  // namespace
 
 FlowNetwork::FlowNetwork(const Topology& topology, Direction direction)
@@ -23,13 +31,19 @@ FlowNetwork::FlowNetwork(const Topology& topology, Direction direction)
   for (std::size_t i = 0; i < topology.node_count(); ++i) {
     const auto vertex = static_cast<std::uint32_t>(i);
     const Node& node = topology.node(NodeId(i));
-    const std::int64_t backplane = node.bandwidth.bytes_per_second / capacity_unit_;
     rank_at_.push_back(topology.rank_of(NodeId(i)));
     if (node.is_rank) rank_vertices_.push_back(vertex);
-    entries.push_back(node.is_rank && backplane > 0 ? next_vertex() : vertex);
-    exits.push_back(backplane > 0 ? next_vertex() : vertex);
-    if (entries[i] != vertex) backplanes.push_back({entries[i], vertex, backplane, LinkId()});
-    if (exits[i] != vertex) backplanes.push_back({vertex, exits[i], backplane, LinkId()});
+    const std::int64_t backplane = node.bandwidth.bytes_per_second;
+    __int128 in = rate_of(topology, topology.in_links(NodeId(i)));
+    __int128 out = rate_of(topology, topology.out_links(NodeId(i)));
+    if (direction == Direction::reversed) std::swap(in, out);
+    const bool limits_in = backplane > 0 && backplane < in;
+    const bool limits_out = backplane > 0 && backplane < out;
+    entries.push_back(node.is_rank && limits_in ? next_vertex() : vertex);
+    exits.push_back(limits_out && (node.is_rank || limits_in) ? next_vertex() : vertex);
+    const std::int64_t capacity = backplane / capacity_unit_;
+    if (entries[i] != vertex) backplanes.push_back({entries[i], vertex, capacity, LinkId()});
+    if (exits[i] != vertex) backplanes.push_back({vertex, exits[i], capacity, LinkId()});
   }
   for (std::size_t i = 0; i < topology.link_count(); ++i) {
     const Link& link = topology.link(LinkId(i));
@@ -39,6 +53,12 @@ FlowNetwork::FlowNetwork(const Topology& topology, Direction direction)
         {exits[from.index()], entries[to.index()], link.bandwidth().bytes_per_second / capacity_unit_, LinkId(i)});
   }
   arcs_.insert(arcs_.end(), backplanes.begin(), backplanes.end());
+}
+
+FlowNetwork FlowNetwork::with_capacities(std::span<const std::int64_t> capacities) const {
+  FlowNetwork changed = *this;
+  for (std::size_t arc = 0; arc < capacities.size(); ++arc) changed.arcs_[arc].capacity = capacities[arc];
+  return changed;
 }
 
 }  // namespace espalier

@@ -10,8 +10,8 @@ namespace {
 /// The dealing as a flow from the ways in to the ways out, each pair limited to its proportional share times a factor.
 class Dealing {
  public:
-  Dealing(std::span<const std::int64_t> in, std::span<const std::uint32_t> in_ends, std::span<const std::int64_t> out,
-          std::span<const std::uint32_t> out_ends)
+  Dealing(std::span<const std::int64_t> in, std::span<const std::uint32_t> in_groups, std::span<const std::int64_t> out,
+          std::span<const std::uint32_t> out_groups)
       : in_(in), out_(out), flow_(in.size() + out.size() + 2) {
     const auto source = static_cast<std::uint32_t>(in.size() + out.size());
     for (std::uint32_t i = 0; i < in.size(); ++i) flow_.add_arc(source, i, in[i]);
@@ -21,7 +21,7 @@ class Dealing {
     }
     for (std::uint32_t i = 0; i < in.size(); ++i) {
       for (std::uint32_t j = 0; j < out.size(); ++j) {
-        if (in_ends[i] == out_ends[j]) continue;
+        if (in_groups[i] == out_groups[j]) continue;
         const std::uint32_t arc = flow_.add_arc(i, static_cast<std::uint32_t>(in.size()) + j, 0);
         pairs_.push_back({arc, i, j});
       }
@@ -60,10 +60,10 @@ class Dealing {
 }  // namespace
 
 std::vector<std::vector<std::int64_t>> even_split(std::span<const std::int64_t> in,
-                                                  std::span<const std::uint32_t> in_ends,
+                                                  std::span<const std::uint32_t> in_groups,
                                                   std::span<const std::int64_t> out,
-                                                  std::span<const std::uint32_t> out_ends) {
-  Dealing dealing(in, in_ends, out, out_ends);
+                                                  std::span<const std::uint32_t> out_groups) {
+  Dealing dealing(in, in_groups, out, out_groups);
   // n equal neighbours that do not send to themselves take n / (n - 1) of the proportional share.
   const auto ways = static_cast<std::int64_t>(std::max(in.size(), out.size()));
   if (ways > 1 && dealing.is_feasible(ways, ways - 1)) return dealing.dealt();

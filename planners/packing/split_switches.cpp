@@ -16,7 +16,11 @@ class Splitter {
   Splitter(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices, std::span<const std::int64_t> demands)
       : graph_(graph), oracle_(graph.vertex_count(), rank_vertices, demands), is_switch_(graph.vertex_count(), true) {
     for (const std::uint32_t vertex : rank_vertices) is_switch_[vertex] = false;
-    for (std::uint32_t id = 0; id < graph.edge_count(); ++id) copy_to_oracle(id);
+    for (std::uint32_t id = 0; id < graph.edge_count(); ++id) {
+      copy_to_oracle(id);
+      original_.push_back({graph.edge(id).tail, graph.edge(id).head, graph.edge(id).capacity});
+    }
+    for (std::uint32_t vertex = 0; vertex < graph.vertex_count(); ++vertex) singles_.push_back(vertex);
   }
 
   void run() {
@@ -68,10 +72,30 @@ class Splitter {
     if (in.empty()) return;
     if (count_neighbours(in, out) <= 2 || in.size() == 1 || out.size() == 1) {
       contract(in, out);
-    } else if (!split_evenly(in, out)) {
-      split_by_pairs(in, out);
+    } else {
+      const std::vector<std::uint32_t> group = groups_apart(in, out);
+      if (!split_evenly(in, out, group) && !split_evenly(in, out, singles_)) split_by_pairs(in, out, group);
     }
     ESPALIER_CHECK(with_capacity(graph_.in_edges(vertex)).empty(), "a balanced switch must split off whole");
+  }
+
+  /// For every vertex, a vertex that stands for all those that edges faster than these connect to it.
+  [[nodiscard]] std::vector<std::uint32_t> groups_apart(std::span<const std::uint32_t> in,
+                                                        std::span<const std::uint32_t> out) const {
+    std::int64_t fastest = 0;
+    for (const auto side : {in, out}) {
+      for (const std::uint32_t id : side) fastest = std::max(fastest, graph_.edge(id).capacity);
+    }
+    std::vector<std::uint32_t> group = singles_;
+    const auto find = [&group](std::uint32_t vertex) {
+      while (group[vertex] != vertex) vertex = group[vertex] = group[group[vertex]];
+      return vertex;
+    };
+    for (const auto& [tail, head, capacity] : original_) {
+      if (capacity > fastest) group[find(tail)] = find(head);
+    }
+    for (std::uint32_t vertex = 0; vertex < group.size(); ++vertex) group[vertex] = find(vertex);
+    return group;
   }
 
   [[nodiscard]] std::size_t count_neighbours(std::span<const std::uint32_t> in,
@@ -113,25 +137,27 @@ class Splitter {
     }
   }
 
-  /// What an even dealing sends from each edge in to each edge out; empty when there is none.
+  /// What an even dealing between groups sends from each edge in to each edge out; empty when there is none.
   [[nodiscard]] std::vector<std::vector<std::int64_t>> even_amounts(std::span<const std::uint32_t> in,
-                                                                    std::span<const std::uint32_t> out) const {
+                                                                    std::span<const std::uint32_t> out,
+                                                                    std::span<const std::uint32_t> group) const {
     std::vector<std::int64_t> in_amounts, out_amounts;
-    std::vector<std::uint32_t> in_ends, out_ends;
+    std::vector<std::uint32_t> in_groups, out_groups;
     for (const std::uint32_t id : in) {
       in_amounts.push_back(graph_.edge(id).capacity);
-      in_ends.push_back(graph_.edge(id).tail);
+      in_groups.push_back(group[graph_.edge(id).tail]);
     }
     for (const std::uint32_t id : out) {
       out_amounts.push_back(graph_.edge(id).capacity);
-      out_ends.push_back(graph_.edge(id).head);
+      out_groups.push_back(group[graph_.edge(id).head]);
     }
-    return even_split(in_amounts, in_ends, out_amounts, out_ends);
+    return even_split(in_amounts, in_groups, out_amounts, out_groups);
   }
 
   /// Deals everything out evenly at once; false, and nothing done, when some rank would get too little.
-  bool split_evenly(std::span<const std::uint32_t> in, std::span<const std::uint32_t> out) {
-    const auto amounts = even_amounts(in, out);
+  bool split_evenly(std::span<const std::uint32_t> in, std::span<const std::uint32_t> out,
+                    std::span<const std::uint32_t> group) {
+    const auto amounts = even_amounts(in, out, group);
     if (amounts.empty()) return false;
     const auto change_all = [&](std::int64_t sign) {
       for (std::size_t i = 0; i < in.size(); ++i) {
@@ -156,8 +182,9 @@ class Splitter {
   }
 
   /// Splits each pair as far as all cuts allow: even shares first, then what is left, returning capacity last.
-  void split_by_pairs(std::span<const std::uint32_t> in, std::span<const std::uint32_t> out) {
-    const auto even = even_amounts(in, out);
+  void split_by_pairs(std::span<const std::uint32_t> in, std::span<const std::uint32_t> out,
+                      std::span<const std::uint32_t> group) {
+    const auto even = even_amounts(in, out, group);
     if (!even.empty()) {
       for (std::size_t i = 0; i < in.size(); ++i) {
         for (std::size_t j = 0; j < out.size(); ++j) split_most(in[i], out[j], even[i][j]);
@@ -181,6 +208,12 @@ class Splitter {
 
   CapacityGraph& graph_;
   DemandOracle oracle_;
+  struct OriginalEdge {
+    std::uint32_t tail, head;
+    std::int64_t capacity;
+  };
+  std::vector<OriginalEdge> original_;  ///< The edges before any splitting.
+  std::vector<std::uint32_t> singles_;  ///< Every vertex is a group of its own.
   std::vector<bool> is_switch_;
 };
 

@@ -10,8 +10,9 @@ namespace espalier {
 /// Takes every vertex that is no rank out of the graph by splitting off pairs of its edges, so that trees with the
 /// demands still pack into what is left.
 ///
-/// A switch with one or two neighbours is contracted. For another, capacity is first dealt out evenly over all pairs of
-/// its neighbours, which gives shallow trees; where that cuts too much, pair by pair as far as every cut allows.
+/// A switch with one or two neighbours is contracted. For another, capacity is first dealt out evenly over the pairs of
+/// its neighbours, which gives shallow trees: first over those that no faster links connect (boxes on a fabric), then
+/// over all. Where that cuts too much, pair by pair as far as every cut allows.
 /// Requires: as much capacity into every switch as out of it; the condition of DemandOracle holds.
 /// Cost: one maximum flow per rank for each pair of neighbours of a switch.
 /// Source: W. Mader, "Konstruktion aller n-fach kantenzusammenhaengenden Digraphen", European J. Combinatorics 3, 1982;

@@ -1,4 +1,4 @@
-#include "planners/packing.h"
+#include "planners/packing/packing.h"
 
 #include <fmt/format.h>
 
