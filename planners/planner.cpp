@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "planners/bound.h"
 #include "planners/classic/classic.h"
+#include "planners/packing/packing.h"
 #include "planners/ring/ring.h"
 #include "schedule/verify.h"
 
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::array planners = {
     Planner{"ring", "edge-disjoint rings through all ranks, as NCCL's channels", plan_ring},
+    Planner{"packing", "spanning trees packed at the best possible throughput", plan_packing},
     Planner{"flat", "shortest-path trees: the fewest steps that the network allows", plan_flat},
     Planner{"binomial", "binomial trees over the ranks in machine order", plan_binomial},
     Planner{"recursive", "recursive halving and doubling, odd ranks folded", plan_recursive},

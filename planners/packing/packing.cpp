@@ -40,7 +40,7 @@ Result<Schedule> plan_packing(const Topology& topology, const Collective& collec
   if (collective.kind == CollectiveKind::all_to_all || collective.kind == CollectiveKind::send_recv) {
     return fail(ErrorCode::unsupported,
                 fmt::format("packing plans no {}: its parts travel between pairs", to_string(collective.kind)),
-                "use the planner pairwise or direct");
+                "use the planner pairwise");
   }
   if (const auto unreachable = find_unreachable(topology)) {
     return fail(ErrorCode::infeasible,

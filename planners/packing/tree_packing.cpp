@@ -15,10 +15,20 @@ namespace {
 
 /// The sum of capacities and of demands stays below this, so that flows fit 64 bits.
 constexpr __int128 most_capacity = std::int64_t{1} << 60U;
+/// Capacities are refined up to this much below, which leaves room for scaling them to their rate.
+constexpr __int128 most_refined_rate = std::int64_t{1} << 24U;
 
 tl::unexpected<Error> numbers_too_large() {
   return fail(ErrorCode::too_large, "the link rates have so fine a common divisor that the trees' weights pass 2^60",
               "round the rates, or use the planner ring or tree");
+}
+
+__int128 greatest_common_divisor(__int128 a, __int128 b) {
+  while (b != 0) {
+    a %= b;
+    std::swap(a, b);
+  }
+  return a;
 }
 
 /// Whole capacities and demands that stand in the ratio of the best rate.
@@ -37,24 +47,23 @@ struct Roots {
   [[nodiscard]] bool contains(std::size_t rank) const { return single.is_none() || single == Rank(rank); }
 };
 
-/// Scales the network so that at the rate of its tightest cut every root's demand is a whole number.
+/// Scales the network so that at the rate of its tightest cut every root's demand is a whole number, as small as it can
+/// be.
 Result<Problem> scale_to_rate(const FlowNetwork& network, const Roots& roots) {
   const CutRate rate = roots.cut(network);
-  __int128 common = rate.capacity;
-  for (__int128 other = rate.ranks; other != 0;) {
-    common %= other;
-    std::swap(common, other);
-  }
+  const __int128 common = greatest_common_divisor(rate.ranks, rate.capacity);
   const __int128 factor = rate.ranks / common;
-  const __int128 demand = rate.capacity / common;
+  __int128 unit = rate.capacity / common;
+  for (const FlowArc& arc : network.arcs()) unit = greatest_common_divisor(unit, arc.capacity);
+  const __int128 demand = rate.capacity / common / unit;
   __int128 sum = 0;
-  for (const FlowArc& arc : network.arcs()) sum += arc.capacity * factor;
+  for (const FlowArc& arc : network.arcs()) sum += arc.capacity / unit * factor;
   if (sum >= most_capacity || demand * static_cast<__int128>(network.rank_count()) >= most_capacity) {
     return numbers_too_large();
   }
   Problem problem;
   for (const FlowArc& arc : network.arcs()) {
-    problem.capacities.push_back(arc.capacity * static_cast<std::int64_t>(factor));
+    problem.capacities.push_back(static_cast<std::int64_t>(arc.capacity / unit * factor));
   }
   for (std::size_t rank = 0; rank < network.rank_count(); ++rank) {
     problem.demands.push_back(roots.contains(rank) ? static_cast<std::int64_t>(demand) : 0);
@@ -80,6 +89,16 @@ bool reaches_all_ranks(const FlowNetwork& network, std::uint32_t start, bool for
                      [&](std::uint32_t vertex) { return reached[vertex]; });
 }
 
+/// Multiplies capacities by a power of two where they fit, so that they can shrink in proportion.
+void refine(std::vector<std::int64_t>& capacities) {
+  constexpr int most_doublings = 16;
+  __int128 sum = std::accumulate(capacities.begin(), capacities.end(), static_cast<__int128>(0));
+  for (int doubling = 0; doubling < most_doublings && sum * 2 < most_capacity / most_refined_rate; ++doubling) {
+    for (std::int64_t& capacity : capacities) capacity *= 2;
+    sum *= 2;
+  }
+}
+
 /// The problem with balanced switches: at the full rate where trimming what no rank needs is enough, else at the best
 /// rate of the network with its switches shrunk to balance.
 Result<Problem> balanced_problem(const FlowNetwork& network, const Roots& roots) {
@@ -89,6 +108,7 @@ Result<Problem> balanced_problem(const FlowNetwork& network, const Roots& roots)
     problem->capacities = *std::move(trimmed);
     return problem;
   }
+  refine(problem->capacities);
   const FlowNetwork shrunk = network.with_capacities(shrink_to_balance(network, problem->capacities));
   const bool all = roots.single.is_none();
   const std::uint32_t start = network.vertex_of(all ? Rank(0) : roots.single);

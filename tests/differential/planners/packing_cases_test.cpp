@@ -1,0 +1,61 @@
+#include <gtest/gtest.h>
+
+#include "planners/cut_bound.h"
+#include "planners/packing/packing.h"
+#include "schedule/loads.h"
+#include "schedule/verify.h"
+#include "tests/support/planner_cases.h"
+
+namespace espalier {
+namespace {
+
+constexpr std::int64_t unit = 1'000'000'000;
+
+/// The exact time of a verified packing.
+Rational packed_time(const Topology& topology, CollectiveKind kind) {
+  const auto collective = make_collective(kind, topology.rank_count(), std::nullopt);
+  const auto schedule = plan_packing(topology, *collective);
+  EXPECT_TRUE(schedule) << schedule.error().message;
+  if (!schedule) return Rational(-1);
+  const VerifyReport report = verify(*schedule, topology);
+  EXPECT_TRUE(report.ok()) << report.breaches.front().message;
+  return compute_loads(*schedule, topology).time_per_byte;
+}
+
+TEST(PackingCases, AllGatherAndReduceScatterReachTheOptimum) {
+  for (const test::PlannerCase& known : test::read_planner_cases(32)) {
+    SCOPED_TRACE(known.name);
+    if (!known.find("all_gather")) continue;
+    const Topology topology = test::make_topology(known.graph, unit);
+    const Rational scale = Rational(1) / (unit * topology.rank_count());
+    EXPECT_EQ(packed_time(topology, CollectiveKind::all_gather), *known.find("all_gather") * scale);
+    EXPECT_EQ(packed_time(topology, CollectiveKind::reduce_scatter), *known.find("reduce_scatter") * scale);
+  }
+}
+
+TEST(PackingCases, BroadcastAndReduceReachTheOptimum) {
+  for (const test::PlannerCase& known : test::read_planner_cases(32)) {
+    SCOPED_TRACE(known.name);
+    const Topology topology = test::make_topology(known.graph, unit);
+    for (const auto& [key, rates] : known.rate_of_root) {
+      EXPECT_EQ(packed_time(topology, *parse_collective(key)), Rational(1) / (Rational(rates[0]) * unit)) << key;
+    }
+  }
+}
+
+/// The two halves load links one after the other, so the sum is an upper limit; where the halves are full on different
+/// links the load is less, but no less than the best known schedule's.
+TEST(PackingCases, AllReduceStaysWithinItsHalves) {
+  for (const test::PlannerCase& known : test::read_planner_cases(32)) {
+    SCOPED_TRACE(known.name);
+    if (!known.find("rs_ag")) continue;
+    const Rational time = packed_time(test::make_topology(known.graph, unit), CollectiveKind::all_reduce) * unit;
+    EXPECT_LE(time, *known.find("rs_ag"));
+    if (known.find("all_reduce")) {
+      EXPECT_GE(time, *known.find("all_reduce"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace espalier
