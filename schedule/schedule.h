@@ -13,7 +13,9 @@
 
 namespace espalier {
 
-/// The largest number of units, slices and transfers of a schedule.
+/// The largest numbers of a schedule. Verifying takes ranks^2 / 8 bytes, which is what limits the ranks.
+inline constexpr std::size_t max_ranks = std::size_t{1} << 16;
+inline constexpr std::uint32_t max_channels = std::uint32_t{1} << 24;
 inline constexpr std::int64_t max_units = std::int64_t{1} << 62;
 inline constexpr std::size_t max_slices = (std::size_t{1} << 32) - 2;
 inline constexpr std::size_t max_transfers = (std::size_t{1} << 31) - 1;

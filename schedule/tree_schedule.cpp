@@ -204,6 +204,7 @@ Result<Schedule> TreeScheduleBuilder::finish() {
   sort_by(order, drafts_, &Draft::step);
   schedule_.transfers.reserve(order.size());
   for (const std::uint32_t index : order) schedule_.transfers.push_back(drafts_[index].transfer);
+  if (channel_ > max_channels) return fail(ErrorCode::too_large, "there are more trees than channels");
   return std::move(schedule_);
 }
 

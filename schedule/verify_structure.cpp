@@ -16,6 +16,8 @@ bool check_whole(const Schedule& schedule, const Topology& topology, BreachList&
   if (collective.rank_count != topology.rank_count()) {
     breach(fmt::format("the schedule is for {} ranks and the topology has {}", collective.rank_count,
                        topology.rank_count()));
+  } else if (collective.rank_count > max_ranks) {
+    breach(fmt::format("{} ranks are past the limit of {}", collective.rank_count, max_ranks));
   } else if (has_root(collective.kind) && collective.root.index() >= collective.rank_count) {
     breach(fmt::format("the root {} is not one of the {} ranks", rank_or_none(collective.root), collective.rank_count));
   } else if (!has_root(collective.kind) && !collective.root.is_none()) {
@@ -38,6 +40,9 @@ std::optional<std::string> wrong_id(const Schedule& schedule, const Transfer& tr
   }
   if (transfer.route.index() >= schedule.route_count()) {
     return fmt::format("its route {} is not one of the {} routes", transfer.route.value(), schedule.route_count());
+  }
+  if (transfer.channel_value >= max_channels) {
+    return fmt::format("its channel {} is past the limit of {}", transfer.channel_value, max_channels);
   }
   const Route route = schedule.route(transfer.route);
   for (const Rank rank : {route.src, route.dst}) {

@@ -1,0 +1,263 @@
+#include <fmt/format.h>
+
+#include <optional>
+#include <unordered_set>
+
+#include "schedule/implied_topology.h"
+#include "schedule/plan_cursor.h"
+#include "schedule/plan_items.h"
+#include "schedule/schedule_json.h"
+#include "topology/node_id.h"
+#include "topology/read_topology.h"
+
+namespace espalier {
+namespace {
+
+/// The keys of a plan, and the order in which it is written. It is read in the order that its meaning needs.
+enum Key : std::size_t {
+  version,
+  collective,
+  topology_name,
+  ranks,
+  root,
+  algorithm,
+  units,
+  slices,
+  transfers,
+  bound,
+  network,
+  comment,
+  generator,
+  key_count
+};
+constexpr std::array<std::string_view, key_count> key_names = {
+    "espalier_schedule", "collective", "topology", "ranks",   "root",     "algorithm", "units", "slices",
+    "transfers",         "bound",      "network",  "comment", "generator"};
+
+constexpr std::uint32_t required_keys = [] {
+  std::uint32_t required = 0;
+  for (const Key key : {version, collective, topology_name, ranks, algorithm, units, slices, transfers}) {
+    required |= std::uint32_t{1} << key;
+  }
+  return required;
+}();
+
+class PlanReader {
+ public:
+  PlanReader(std::string_view text, std::string name, const Topology* topology)
+      : cursor_(text, std::move(name)), given_(topology) {}
+
+  Result<PlanFile> read() {
+    if (!read_all()) return tl::unexpected(cursor_.error());
+    PlanFile plan{std::move(schedule_), std::move(*topology_), network_was_given_, std::move(warnings_)};
+    return plan;
+  }
+
+ private:
+  bool read_all() {
+    return index() && read_collective() && read_ranks() && read_root() && read_names() && choose_topology() &&
+           check_ranks() && read_body();
+  }
+  bool index();
+  bool read_version();
+  bool read_collective();
+  bool read_ranks();
+  bool read_root();
+  bool read_names();
+  bool choose_topology();
+  bool read_network();
+  bool check_ranks();
+  bool read_body();
+  bool read_text(Key key, std::string& text);
+  void warn(Key key, std::string code, std::string message, std::string help);
+
+  /// Goes to the value of a key; false when the plan does not have it.
+  bool find(Key key) {
+    if (offsets_[key]) cursor_.json.seek(*offsets_[key]);
+    return offsets_[key].has_value();
+  }
+
+  PlanCursor cursor_;
+  const Topology* given_;
+  std::array<std::optional<std::size_t>, key_count> offsets_;
+  Schedule schedule_;
+  std::vector<std::string> rank_names_;
+  std::vector<std::size_t> rank_offsets_;
+  std::optional<Topology> topology_;
+  bool network_was_given_ = true;
+  std::vector<Diagnostic> warnings_;
+};
+
+bool PlanReader::read_version() {
+  const std::size_t begin = cursor_.json.next_offset();
+  std::int64_t number = 0;
+  if (!cursor_.json.read_integer(number)) return false;
+  if (number == 1) return true;
+  cursor_.code = ErrorCode::unsupported;
+  return cursor_.json.fail(begin, fmt::format("the plan is of version {}, and this program reads version 1", number));
+}
+
+/// Finds where each value begins, and that the text is JSON from its begin to its end.
+bool PlanReader::index() {
+  const bool found = cursor_.read_object(key_names, required_keys, [&](std::size_t key) {
+    offsets_[key] = cursor_.json.next_offset();
+    std::string_view ignored;
+    return key == version ? read_version() : cursor_.json.read_raw(ignored);
+  });
+  return found && cursor_.json.at_end();
+}
+
+bool PlanReader::read_collective() {
+  find(collective);
+  std::string_view name;
+  if (!cursor_.json.read_string(name)) return false;
+  const Result<CollectiveKind> kind = parse_collective(shown(name));
+  if (!kind) return cursor_.json.fail(*offsets_[collective], kind.error().message, kind.error().help);
+  schedule_.collective.kind = *kind;
+  return true;
+}
+
+bool PlanReader::read_ranks() {
+  find(ranks);
+  if (!cursor_.json.begin_array()) return false;
+  std::unordered_set<std::string> seen;
+  std::string_view name;
+  while (cursor_.json.next_element()) {
+    cursor_.set_item("rank", rank_names_.size());
+    const std::size_t begin = cursor_.json.next_offset();
+    if (!cursor_.json.read_string(name)) return false;
+    if (const std::string_view why = why_bad_node_id(name); !why.empty()) {
+      return cursor_.json.fail(begin, fmt::format("'{}' cannot be a node's name: it {}", shown(name), why));
+    }
+    if (!seen.emplace(name).second) {
+      return cursor_.json.fail(begin, fmt::format("'{}' is listed twice", shown(name)), "list each rank once");
+    }
+    if (rank_names_.size() == max_ranks) {
+      cursor_.code = ErrorCode::too_large;
+      return cursor_.json.fail(begin, fmt::format("there are more than {} ranks", max_ranks));
+    }
+    rank_names_.emplace_back(name);
+    rank_offsets_.push_back(begin);
+  }
+  cursor_.clear_item();
+  if (cursor_.json.failed()) return false;
+  if (rank_names_.empty()) return cursor_.json.fail(*offsets_[ranks], "there are no ranks", "list at least one");
+  schedule_.collective.rank_count = static_cast<std::uint32_t>(rank_names_.size());
+  return true;
+}
+
+bool PlanReader::read_root() {
+  const bool wanted = has_root(schedule_.collective.kind);
+  const std::string kind(to_string(schedule_.collective.kind));
+  if (!find(root)) {
+    return !wanted || cursor_.json.fail(*offsets_[collective], fmt::format("{} needs a 'root'", kind), "give a rank");
+  }
+  if (!wanted) {
+    return cursor_.json.take_null() ||
+           cursor_.json.fail(*offsets_[root], fmt::format("{} has no root", kind), "give null, or remove the key");
+  }
+  std::int64_t rank = 0;
+  if (!cursor_.read_ranged("'root'", 0, std::int64_t{schedule_.collective.rank_count} - 1, rank)) return false;
+  schedule_.collective.root = Rank(static_cast<std::size_t>(rank));
+  return true;
+}
+
+bool PlanReader::read_text(Key key, std::string& text) {
+  if (!find(key)) return true;
+  std::string_view view;
+  if (!cursor_.json.read_string(view)) return false;
+  text = view;
+  return true;
+}
+
+bool PlanReader::read_names() {
+  std::string ignored;
+  return read_text(topology_name, schedule_.topology) && read_text(algorithm, schedule_.algorithm) &&
+         read_text(comment, ignored) && read_text(generator, ignored);
+}
+
+void PlanReader::warn(Key key, std::string code, std::string message, std::string help) {
+  const TextPosition position = cursor_.position(*offsets_[key]);
+  Diagnostic warning;
+  warning.severity = Severity::warning;
+  warning.code = std::move(code);
+  warning.place = {cursor_.name(), static_cast<int>(position.line), static_cast<int>(position.column)};
+  warning.message = std::move(message);
+  warning.help = std::move(help);
+  warnings_.push_back(std::move(warning));
+}
+
+bool PlanReader::choose_topology() {
+  if (given_ != nullptr) {
+    topology_ = *given_;
+    if (given_->name() != schedule_.topology) {
+      warn(topology_name, "P001",
+           fmt::format("the plan was made for '{}' and is read for '{}'", shown(schedule_.topology),
+                       shown(given_->name())),
+           "plan again when this is another machine");
+    }
+    return true;
+  }
+  if (find(network)) return read_network();
+  network_was_given_ = false;
+  topology_ = imply_topology(cursor_, schedule_.topology, rank_names_, {*offsets_[transfers], offsets_[bound]});
+  if (!topology_) return false;
+  warn(transfers, "P002", "the routes of this plan are not checked against a machine: it carries no network",
+       "give a topology beside the plan");
+  return true;
+}
+
+/// The embedded document is read by the reader of topologies; its places are moved to where it stands in the plan.
+bool PlanReader::read_network() {
+  const std::size_t begin = *offsets_[network];
+  std::string_view document;
+  if (!cursor_.json.read_raw(document)) return false;
+  TopologyReading reading = read_topology_text(document, cursor_.name());
+  topology_ = std::move(reading.topology);
+  if (topology_) return true;
+  for (const Diagnostic& diagnostic : reading.diagnostics) {
+    if (diagnostic.severity != Severity::error) continue;
+    std::size_t offset = begin;
+    for (int line = 1; line < diagnostic.place.line; ++line) offset = cursor_.text().find('\n', offset) + 1;
+    offset += static_cast<std::size_t>(std::max(diagnostic.place.column, 1)) - 1;
+    return cursor_.json.fail(std::min(offset, begin + document.size()), "network: " + diagnostic.message,
+                             diagnostic.help);
+  }
+  return cursor_.json.fail(begin, "the network is not a topology");
+}
+
+bool PlanReader::check_ranks() {
+  if (rank_names_.size() != topology_->rank_count()) {
+    return cursor_.json.fail(*offsets_[ranks],
+                             fmt::format("the plan has {} ranks and '{}' has {}", rank_names_.size(),
+                                         shown(topology_->name()), topology_->rank_count()),
+                             "list all ranks of the network in its order");
+  }
+  for (std::size_t i = 0; i < rank_names_.size(); ++i) {
+    const std::string& due = topology_->rank_name(Rank(i));
+    if (rank_names_[i] == due) continue;
+    return cursor_.json.fail(rank_offsets_[i],
+                             fmt::format("rank {} is '{}' here and '{}' in '{}'", i, shown(rank_names_[i]), shown(due),
+                                         shown(topology_->name())),
+                             "list all ranks of the network in its order");
+  }
+  return true;
+}
+
+bool PlanReader::read_body() {
+  find(units);
+  if (!cursor_.read_ranged("'units'", 1, max_units, schedule_.units)) return false;
+  find(slices);
+  if (!read_slices(cursor_, schedule_)) return false;
+  find(transfers);
+  if (!read_transfers(cursor_, *topology_, schedule_)) return false;
+  return !find(bound) || read_bound(cursor_, *topology_, schedule_);
+}
+
+}  // namespace
+
+Result<PlanFile> read_plan(std::string_view text, std::string name, const Topology* topology) {
+  return PlanReader(text, std::move(name), topology).read();
+}
+
+}  // namespace espalier

@@ -1,0 +1,134 @@
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "schedule/schedule_json.h"
+#include "topology/write_topology.h"
+
+namespace espalier {
+namespace {
+
+std::string in_quotes(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (byte < 0x20) {
+      result += fmt::format("\\u{:04x}", byte);
+    } else {
+      result += c;
+    }
+  }
+  return result + "\"";
+}
+
+/// Collects text and hands it to the stream a megabyte at a time.
+class BufferedOutput {
+ public:
+  explicit BufferedOutput(std::ostream& out) : out_(out) {}
+
+  template <class... Values>
+  void print(fmt::format_string<Values...> format, Values&&... values) {
+    fmt::format_to(std::back_inserter(buffer_), format, std::forward<Values>(values)...);
+    if (buffer_.size() >= flush_size) flush();
+  }
+  void flush() {
+    out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    buffer_.clear();
+  }
+
+ private:
+  static constexpr std::size_t flush_size = std::size_t{1} << 20U;
+  std::ostream& out_;
+  fmt::memory_buffer buffer_;
+};
+
+/// Node names; link names for all hops where one of them has parallel links.
+std::string route_text(const Route& route, const Topology& topology) {
+  bool parallel = false;
+  for (const LinkId id : route.links) {
+    const Link& link = topology.link(id);
+    parallel = parallel || topology.links_between(link.tail, link.head).size() > 1;
+  }
+  std::string text = "[";
+  if (!parallel) text += in_quotes(topology.rank_name(route.src));
+  for (const LinkId id : route.links) {
+    if (text.size() > 1) text += ", ";
+    text += in_quotes(parallel ? topology.link_name(id) : topology.node(topology.link(id).head).id);
+  }
+  return text + "]";
+}
+
+void write_head(BufferedOutput& out, const Schedule& schedule, const Topology& topology) {
+  const Rank root = schedule.collective.root;
+  out.print("{{\"espalier_schedule\": 1, \"collective\": {}, \"topology\": {},\n \"ranks\": [",
+            in_quotes(to_string(schedule.collective.kind)), in_quotes(schedule.topology));
+  for (std::size_t r = 0; r < topology.rank_count(); ++r) {
+    out.print("{}{}", r > 0 ? ", " : "", in_quotes(topology.rank_name(Rank(r))));
+  }
+  out.print("], \"root\": {}, \"algorithm\": {}, \"units\": {},\n \"slices\": [",
+            root.is_none() ? "null" : std::to_string(root.value()), in_quotes(schedule.algorithm), schedule.units);
+}
+
+void write_slices(BufferedOutput& out, const Schedule& schedule) {
+  const char* separator = "";
+  for (const Slice& slice : schedule.slices) {
+    out.print("{}\n  {{\"offset\": {}, \"length\": {}", separator, slice.offset, slice.length);
+    if (!slice.rank.is_none()) out.print(", \"rank\": {}", slice.rank.value());
+    if (!slice.to.is_none()) out.print(", \"to\": {}", slice.to.value());
+    out.print("}}");
+    separator = ",";
+  }
+  out.print("],\n \"transfers\": [");
+}
+
+void write_transfers(BufferedOutput& out, const Schedule& schedule, const Topology& topology) {
+  std::vector<std::string> route_texts(schedule.route_count());
+  const char* separator = "";
+  for (const Transfer& transfer : schedule.transfers) {
+    std::string& route = route_texts[transfer.route.index()];
+    if (route.empty()) route = route_text(schedule.route(transfer.route), topology);
+    out.print(
+        "{}\n  {{\"slices\": [{}, {}], \"src\": {}, \"dst\": {}, \"action\": \"{}\", \"channel\": {}, \"route\": {}}}",
+        separator, transfer.first_slice.value(), transfer.slice_count, schedule.src(transfer).value(),
+        schedule.dst(transfer).value(), transfer.action() == Action::reduce ? "reduce" : "copy",
+        transfer.channel().value(), route);
+    separator = ",";
+  }
+  out.print("]");
+}
+
+void write_bound(BufferedOutput& out, const Bound& bound, const Topology& topology) {
+  const bool moves = bound.time_per_byte != 0;
+  out.print(",\n \"bound\": {{\"algbw\": {}, \"time_per_byte\": \"{}\", \"cut\": [",
+            moves ? fmt::format("{}", to_double(1 / bound.time_per_byte)) : "null", to_string(bound.time_per_byte));
+  const char* separator = "";
+  for (const NodeId node : bound.cut) {
+    out.print("{}{}", separator, in_quotes(topology.node(node).id));
+    separator = ", ";
+  }
+  out.print("]");
+  if (!bound.what.empty()) out.print(", \"what\": {}", in_quotes(bound.what));
+  out.print("}}");
+}
+
+}  // namespace
+
+Result<void> write_schedule(std::ostream& out, const Schedule& schedule, const Topology& topology,
+                            const WriteOptions& options) {
+  BufferedOutput buffered(out);
+  write_head(buffered, schedule, topology);
+  write_slices(buffered, schedule);
+  write_transfers(buffered, schedule, topology);
+  if (schedule.bound) write_bound(buffered, *schedule.bound, topology);
+  if (options.embed_network) buffered.print(",\n \"network\": {}", write_topology_json(topology));
+  buffered.print("}}\n");
+  buffered.flush();
+  out.flush();
+  if (!out) return fail(ErrorCode::unavailable, "the schedule could not be written in full");
+  return {};
+}
+
+}  // namespace espalier
