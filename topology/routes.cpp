@@ -1,8 +1,8 @@
 #include "topology/routes.h"
 
 #include <algorithm>
-#include <compare>
 #include <limits>
+#include <numeric>
 #include <queue>
 #include <tuple>
 
@@ -125,28 +125,60 @@ std::uint32_t fastest(const Search& search, NodeId node, Bytes size) {
   return best;
 }
 
+/// Which of several equally good last steps into a label each destination behind it takes. Destinations that share the
+/// label take turns by their number, counted in the stride in which they follow each other (GPU 3 of every box: boxes),
+/// so that all sources agree on the step and none of the steps is left out. Where only one destination is left, the
+/// sources take turns.
+class Dealer {
+ public:
+  Dealer(Rank src, std::uint32_t variant, std::vector<std::uint32_t>& destinations) : variant_(variant) {
+    std::ranges::sort(destinations);
+    if (destinations.size() == 1) {
+      shift_ = src.value();
+      return;
+    }
+    stride_ = 0;
+    for (std::size_t i = 1; i < destinations.size(); ++i) {
+      stride_ = std::gcd(stride_, destinations[i] - destinations[i - 1]);
+    }
+  }
+
+  [[nodiscard]] std::size_t deal(std::uint32_t destination, std::size_t steps) const {
+    return (std::size_t{destination} / stride_ + shift_ + variant_) % steps;
+  }
+
+ private:
+  std::size_t variant_;
+  std::uint32_t stride_ = 1;
+  std::size_t shift_ = 0;
+};
+
 }  // namespace
 
 std::vector<std::optional<FoundRoute>> routes_from(const Topology& topology, Rank src, const RouteOptions& options) {
   const Search search(topology, src);
-  std::vector<std::uint32_t> dealt(search.labels().size(), options.variant);
   std::vector<std::optional<FoundRoute>> routes(topology.rank_count());
-  for (std::size_t i = 0; i < routes.size(); ++i) {
-    const Rank dst(i);
-    const std::uint32_t found = fastest(search, topology.node_of(dst), options.size);
+  std::vector<std::vector<std::uint32_t>> waiting(search.labels().size());
+  for (std::uint32_t i = 0; i < routes.size(); ++i) {
+    const std::uint32_t found = fastest(search, topology.node_of(Rank(i)), options.size);
     if (found == no_label) continue;
-    // A destination is met once per source: at its own links the sources take turns instead of the destinations.
-    dealt[found] += src.value() + dst.value();
     const Cost& cost = search.labels()[found].cost;
-    FoundRoute route{{}, {cost.bottleneck}, {cost.latency}};
-    for (std::uint32_t label = found; !search.labels()[label].steps.empty();) {
-      const std::vector<Step>& steps = search.labels()[label].steps;
-      const Step& step = steps[dealt[label]++ % steps.size()];
-      route.links.push_back(step.link);
-      label = step.label;
+    routes[i] = FoundRoute{{}, {cost.bottleneck}, {cost.latency}};
+    waiting[found].push_back(i);
+  }
+  // A step leads to a label that was found earlier: from the last label to the first, every destination moves on.
+  for (std::size_t label = waiting.size(); label-- > 0;) {
+    const std::vector<Step>& steps = search.labels()[label].steps;
+    if (steps.empty() || waiting[label].empty()) continue;
+    const Dealer dealer(src, options.variant, waiting[label]);
+    for (const std::uint32_t destination : waiting[label]) {
+      const Step& step = steps[dealer.deal(destination, steps.size())];
+      routes[destination]->links.push_back(step.link);
+      waiting[step.label].push_back(destination);
     }
-    std::reverse(route.links.begin(), route.links.end());
-    routes[i] = std::move(route);
+  }
+  for (auto& route : routes) {
+    if (route) std::ranges::reverse(route->links);
   }
   return routes;
 }

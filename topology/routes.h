@@ -27,9 +27,9 @@ struct RouteOptions {
 
 /// The best route from `src` to every other rank, by rank; nothing for `src` itself and for ranks that are reached only
 /// through other ranks. Equally good ways (parallel links, switches, spines, NICs) are dealt out in turn over the
-/// destinations, and over the sources at a destination's own links, so that pairs do not pile on the first one.
-/// The same input gives the same routes on every machine.
-/// Cost: O(L d log(L d)) for L links and d different rates on them (in practice a handful).
+/// destinations behind them, and over the sources where one destination is left, so that pairs do not pile on the
+/// first. The same input gives the same routes on every machine. Cost: O(L d log(L d)) for L links and d different
+/// rates on them (in practice a handful).
 std::vector<std::optional<FoundRoute>> routes_from(const Topology& topology, Rank src,
                                                    const RouteOptions& options = {});
 

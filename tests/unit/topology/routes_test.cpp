@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "base/random.h"
+#include "topology/generate.h"
 
 namespace espalier {
 namespace {
@@ -116,6 +116,23 @@ TEST(Routes, SpreadOverSpines) {
     shifted.insert(fabric->link(routes[src + 4]->links[1]).head);
   }
   EXPECT_EQ(shifted.size(), 4U);
+}
+
+TEST(Routes, LoadEveryUplinkOfARailFabricAlike) {
+  // 4 boxes of 8 GPUs on 8 rails, 4 spines. Of a GPU's 31 routes 7 stay in the box, 3 on the rail's leaf, 21 go over
+  // the spines: 32 x 21 routes over 8 x 4 uplinks, 21 each way over each.
+  const auto fabric = generate_rail_boxes({.boxes = 4, .spines = 4});
+  std::map<LinkId, int> load;
+  for (std::size_t src = 0; src < 32; ++src) {
+    for (const auto& route : routes_from(*fabric, Rank(src))) {
+      if (!route) continue;
+      for (const LinkId link : route->links) ++load[link];
+    }
+  }
+  for (std::size_t i = 0; i < fabric->link_count(); ++i) {
+    if (fabric->link(LinkId(i)).link_class != "uplink") continue;
+    EXPECT_EQ(load[LinkId(i)], 21) << fabric->link_name(LinkId(i));
+  }
 }
 
 }  // namespace
