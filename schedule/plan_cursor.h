@@ -68,7 +68,7 @@ class PlanCursor {
     }
     for (std::size_t index = 0; index < key_count && !json.failed(); ++index) {
       if ((required & ~seen) >> index & 1U) {
-        return json.fail(begin, "the key '" + std::string(keys[index]) + "' is missing");
+        return json.fail(begin, "the key '" + std::string(keys[index]) + "' is missing", "add it");
       }
     }
     return !json.failed();

@@ -58,16 +58,13 @@ bool read_run(PlanCursor& cursor, std::size_t slices, WrittenTransfer& transfer)
   const std::size_t begin = cursor.json.next_offset();
   if (!cursor.json.begin_array()) return false;
   std::size_t length = 0;
-  for (; cursor.json.next_element(); ++length) {
+  for (; length <= 2 && cursor.json.next_element(); ++length) {
     if (length == 0 && !cursor.read_ranged("its first slice", 0, last_of(slices), transfer.first_slice)) return false;
     const std::int64_t left = static_cast<std::int64_t>(slices) - transfer.first_slice;
     if (length == 1 && !cursor.read_ranged("its number of slices", 1, left, transfer.slice_count)) return false;
-    if (length == 2) break;
   }
-  if (length != 2 && !cursor.json.failed()) {
-    return cursor.json.fail(begin, "'slices' is not a pair", "give [first slice, number of slices]");
-  }
-  return !cursor.json.failed();
+  return !cursor.json.failed() &&
+         (length == 2 || cursor.json.fail(begin, "'slices' is not a pair", "give [first slice, number of slices]"));
 }
 
 bool read_action(PlanCursor& cursor, Action& action) {

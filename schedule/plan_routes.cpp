@@ -76,7 +76,9 @@ bool PlanRoutes::add_hop(std::size_t offset, NodeId from, NodeId to) {
   }
   const std::string ends =
       fmt::format("from '{}' to '{}'", shown(topology_.node(from).id), shown(topology_.node(to).id));
-  if (links.empty()) return cursor_.json.fail(offset, fmt::format("no link goes {}", ends));
+  if (links.empty()) {
+    return cursor_.json.fail(offset, fmt::format("no link goes {}", ends), "name every node that the message passes");
+  }
   return cursor_.json.fail(
       offset, fmt::format("{} links go {}", links.size(), ends),
       fmt::format("name the one that is meant, as '{}'", shown(topology_.link_name(links.front()))));

@@ -110,7 +110,8 @@ Topology double_cable() {
 }
 
 std::string broadcast_with_route(std::string_view route) {
-  return R"({"espalier_schedule": 1, "collective": "broadcast", "topology": "double", "ranks": ["g0", "g1"], "root": 0,)"
+  return R"({"espalier_schedule": 1, "collective": "broadcast", "topology": "double", "ranks": ["g0", "g1"],)"
+         R"( "root": 0,)"
          R"( "algorithm": "test", "units": 1, "slices": [{"offset": 0, "length": 1}], "transfers": [{"slices": [0, 1],)"
          R"( "src": 0, "dst": 1, "action": "copy", "channel": 0)" +
          std::string(route) + "}]}";
