@@ -10,6 +10,7 @@
 #include "planners/classic/classic.h"
 #include "planners/packing/packing.h"
 #include "planners/ring/ring.h"
+#include "planners/tree/tree.h"
 #include "schedule/verify.h"
 
 namespace espalier {
@@ -18,6 +19,7 @@ namespace {
 
 constexpr std::array planners = {
     Planner{"ring", "edge-disjoint rings through all ranks, as NCCL's channels", plan_ring},
+    Planner{"tree", "double binary trees over machines and rails, disjoint trees along direct links", plan_tree},
     Planner{"packing", "spanning trees packed at the best possible throughput", plan_packing},
     Planner{"flat", "shortest-path trees: the fewest steps that the network allows", plan_flat},
     Planner{"binomial", "binomial trees over the ranks in machine order", plan_binomial},

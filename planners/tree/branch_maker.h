@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "planners/tree/spanning_tree.h"
+
+namespace espalier {
+
+/// Adds branches to trees along the least loaded of the routes between two ranks, and remembers the loads.
+class BranchMaker {
+ public:
+  explicit BranchMaker(const TreeDemand& demand);
+
+  /// False when one direction has no route.
+  bool add(SpanningTree& tree, Rank a, Rank b);
+
+  /// Grows a tree from ranks[0] over all these ranks: always the branch whose fullest link stays least loaded, of equal
+  /// ones the one nearest to where the tree began. False when a rank has no route to the others.
+  /// Cost: O(ranks^2) branches looked at per rank.
+  bool grow(SpanningTree& tree, const std::vector<Rank>& ranks);
+
+ private:
+  struct Choice {
+    const Hop* there = nullptr;
+    const Hop* back = nullptr;
+    double load = 0;  ///< Of the fullest link, in seconds per byte of one tree.
+  };
+
+  [[nodiscard]] double load_with(const Hop& hop) const;
+  [[nodiscard]] const Hop* least_loaded(Rank from, Rank to) const;
+  [[nodiscard]] std::optional<Choice> choose(Rank a, Rank b) const;
+  void take(SpanningTree& tree, Rank a, Rank b, const Choice& choice);
+
+  const LogicalGraph& graph_;
+  std::vector<double> share_;  ///< What one tree adds to a link.
+  std::vector<double> loads_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "planners/logical_graph.h"
+#include "planners/rank_groups.h"
+#include "planners/residual.h"
+#include "schedule/tree_schedule.h"
+
+namespace espalier {
+
+/// Two ranks that are neighbours in a tree, with a route each way.
+struct Branch {
+  Rank a;
+  Rank b;
+  Path there;  ///< From a to b.
+  Path back;   ///< From b to a.
+};
+
+/// An undirected spanning tree; data flows away from or towards whichever rank it is hung up by.
+struct SpanningTree {
+  Rank centre;  ///< Where it hangs when the collective leaves that open.
+  std::int64_t weight = 1;
+  std::vector<Branch> branches;
+};
+
+/// The tree hung up by `root`: its edges from the root on, with the links that lead outwards, or inwards.
+Arborescence hang_up(const SpanningTree& tree, Rank root, bool outwards);
+
+/// The largest distance from `root`, in branches.
+std::uint32_t height(const SpanningTree& tree, Rank root);
+
+/// A rank with the least height.
+Rank find_centre(const SpanningTree& tree);
+
+/// What every strategy makes trees for: from one root, or with centres of its own choice.
+struct TreeDemand {
+  const Topology& topology;
+  const RankGroups& groups;
+  const LogicalGraph& graph;
+  Rank root;  ///< none when any rank may be the root.
+};
+
+/// Trees that carry a message together, each a part in proportion to its weight; empty when the strategy does not fit
+/// the network.
+using Trees = std::vector<SpanningTree>;
+
+/// As many edge-disjoint trees along direct links as there are, shallow first.
+Trees disjoint_trees(const TreeDemand& demand);
+
+/// Shapes of the part of a tree inside one machine.
+enum class Inside : std::uint8_t { star, binary, chain, grown };
+
+/// Double binary trees over the machines, a pair for each rail; over the ranks themselves where there is one machine or
+/// one rank in each, a pair for each port.
+Trees double_trees(const TreeDemand& demand, Inside inside);
+
+/// Trees grown branch by branch where the links are least loaded: for every network with routes in both directions.
+Trees grown_trees(const TreeDemand& demand, std::size_t count);
+
+/// Seconds per byte of the message that the fullest link needs: when each link carries every tree once each way, or,
+/// with a root, when the trees are hung up by it and carry data outwards only.
+double fullest_link(const Topology& topology, const Trees& trees, Rank root);
+
+}  // namespace espalier

@@ -1,0 +1,124 @@
+#include "planners/tree/tree.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "planners/tree/spanning_tree.h"
+#include "schedule/tree_schedule.h"
+
+namespace espalier {
+
+namespace {
+
+constexpr Bytes medium_message{1 << 18};
+constexpr std::size_t most_ranks_of_all_roots = 2048;
+
+/// All strategies' trees, the most likely first.
+std::vector<Trees> all_offers(const TreeDemand& demand) {
+  std::vector<Trees> offers;
+  offers.push_back(disjoint_trees(demand));
+  for (const Inside inside : {Inside::star, Inside::binary, Inside::chain, Inside::grown}) {
+    offers.push_back(double_trees(demand, inside));
+  }
+  const bool any = std::any_of(offers.begin(), offers.end(), [](const Trees& trees) { return !trees.empty(); });
+  constexpr std::size_t small_machine = 32;
+  if (any && demand.topology.rank_count() > small_machine) return offers;
+  for (const std::size_t count : {1U, 2U, 4U}) offers.push_back(grown_trees(demand, count));
+  return offers;
+}
+
+std::uint32_t tallest(const Trees& trees, Rank root) {
+  std::uint32_t most = 0;
+  for (const SpanningTree& tree : trees) most = std::max(most, height(tree, root.is_none() ? tree.centre : root));
+  return most;
+}
+
+/// The trees whose fullest link is least loaded; within five percent of that the shallowest, of these the fewest.
+Trees best_offer(const TreeDemand& demand) {
+  constexpr double about_equal = 1.05;
+  std::vector<Trees> offers = all_offers(demand);
+  std::erase_if(offers, [](const Trees& trees) { return trees.empty(); });
+  std::vector<double> loads;
+  for (const Trees& trees : offers) loads.push_back(fullest_link(demand.topology, trees, demand.root));
+  const double least = loads.empty() ? 0 : *std::min_element(loads.begin(), loads.end());
+  std::size_t best = offers.size();
+  for (std::size_t i = 0; i < offers.size(); ++i) {
+    if (loads[i] > about_equal * least) continue;
+    const auto rank_of = [&](std::size_t offer) {
+      return std::pair(tallest(offers[offer], demand.root), offers[offer].size());
+    };
+    if (best == offers.size() || rank_of(i) < rank_of(best)) best = i;
+  }
+  return best == offers.size() ? Trees{} : std::move(offers[best]);
+}
+
+/// Past this many transfers each rank's shard takes one pair of trees only, the ranks taking turns.
+constexpr std::size_t many_transfers = std::size_t{1} << 21U;
+
+std::vector<Arborescence> hang_all(const Trees& trees, const Collective& collective, bool outwards) {
+  std::vector<Arborescence> hung;
+  if (!collective.root.is_none()) {
+    for (const SpanningTree& tree : trees) hung.push_back(hang_up(tree, collective.root, outwards));
+    return hung;
+  }
+  if (collective.kind == CollectiveKind::all_reduce) {
+    for (const SpanningTree& tree : trees) hung.push_back(hang_up(tree, tree.centre, outwards));
+    return hung;
+  }
+  const std::size_t n = collective.rank_count;
+  const bool equal = std::ranges::all_of(trees, [&](const SpanningTree& t) { return t.weight == trees[0].weight; });
+  const bool pairs = trees.size() % 2 == 0 && equal && n * n * trees.size() > many_transfers;
+  for (std::size_t root = 0; root < n; ++root) {
+    for (std::size_t i = 0; i < trees.size(); ++i) {
+      if (pairs && root % (trees.size() / 2) != i / 2) continue;
+      hung.push_back(hang_up(trees[i], Rank(root), outwards));
+    }
+  }
+  return hung;
+}
+
+Result<void> check_collective(const Collective& collective) {
+  switch (collective.kind) {
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::broadcast:
+    case CollectiveKind::reduce: return {};
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+      if (collective.rank_count <= most_ranks_of_all_roots) return {};
+      return fail(ErrorCode::too_large,
+                  "tree hangs its trees up by each of " + std::to_string(collective.rank_count) +
+                      " ranks; its limit is " + std::to_string(most_ranks_of_all_roots),
+                  "use ring, recursive or bruck");
+    case CollectiveKind::gather:
+    case CollectiveKind::scatter:
+      return fail(ErrorCode::unsupported, "tree does not plan " + std::string(to_string(collective.kind)),
+                  "use flat or binomial, which send every rank its own shard");
+    default:
+      return fail(ErrorCode::unsupported, "tree does not plan " + std::string(to_string(collective.kind)),
+                  "use pairwise");
+  }
+}
+
+}  // namespace
+
+Result<Schedule> plan_tree(const Topology& topology, const Collective& collective) {
+  if (auto checked = check_collective(collective); !checked) return tl::unexpected(checked.error());
+  Forest forest;
+  if (collective.rank_count > 1) {
+    const RankGroups groups = group_ranks(topology);
+    const std::uint32_t variants = collective.rank_count <= 256 ? 8 : 1;
+    const LogicalGraph graph(topology, medium_message, variants);
+    const Trees trees = best_offer({topology, groups, graph, collective.root});
+    if (trees.empty()) {
+      return fail(ErrorCode::unsupported,
+                  "tree finds no tree that spans " + topology.name() + " with routes both up and down every branch",
+                  "use flat or packing, which work with links in one direction");
+    }
+    if (reduces(collective.kind)) forest.in_trees = hang_all(trees, collective, false);
+    const bool outwards = !reduces(collective.kind) || collective.kind == CollectiveKind::all_reduce;
+    if (outwards) forest.out_trees = hang_all(trees, collective, true);
+  }
+  return schedule_from_trees(collective, topology, "tree", forest);
+}
+
+}  // namespace espalier
