@@ -86,9 +86,9 @@ tl::expected<Pattern::Part, Problem> Pattern::parse_bracket(std::string_view who
     if (!first || !last) return refuse(whole, fmt::format("'[{}]' is not a range", inside.substr(0, 40)));
     const bool padded = low.size() > 1 && low.front() == '0';
     part.ranges.push_back({*first, *last, padded ? static_cast<int>(low.size()) : 1});
-    if (part.size() > read_limits::nodes) {
+    if (part.size() > read_limits::range) {
       return refuse(whole,
-                    fmt::format("'[{}]' stands for more than {} numbers", inside.substr(0, 40), read_limits::nodes));
+                    fmt::format("'[{}]' stands for more than {} numbers", inside.substr(0, 40), read_limits::range));
     }
     if (comma == std::string_view::npos) return part;
     inside.remove_prefix(comma + 1);
@@ -115,8 +115,8 @@ tl::expected<Pattern, Problem> Pattern::parse(std::string_view text) {
     rest.remove_prefix(close + 1);
   }
   pattern.tail_ = rest;
-  if (!pattern.has_star_ && pattern.size() > read_limits::nodes) {
-    return refuse(text, fmt::format("the ranges stand for more than {} names", read_limits::nodes));
+  if (!pattern.has_star_ && pattern.size() > read_limits::range) {
+    return refuse(text, fmt::format("the ranges stand for more than {} names", read_limits::range));
   }
   return pattern;
 }

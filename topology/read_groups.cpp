@@ -36,7 +36,8 @@ void read_group(Reading& reading, const Body& body, Value entry) {
                   "use fewer levels of groups"});
     return;
   }
-  const std::uint64_t room = read_limits::nodes - std::min<std::uint64_t>(reading.scopes.size(), read_limits::nodes);
+  const std::uint64_t instances = reading.scopes.size() - 1;  // the first scope is the file
+  const std::uint64_t room = reading.limits.nodes - std::min(instances, reading.limits.nodes);
   const std::vector<std::string> names = read_names(reading, fields, "a group", *body.environment, room);
   const bool is_host = fields.boolean("host").value_or(false);
   const std::string id = fields.text("id").value_or("");

@@ -6,6 +6,7 @@
 namespace espalier {
 
 /// What the topology reader takes at most. Past a limit an input is refused with an error, never cut short in silence.
+/// What it may expand to is in read_topology.h (ExpansionLimits).
 namespace read_limits {
 
 constexpr std::size_t file_bytes = std::size_t{64} << 20U;  ///< One file.
@@ -19,9 +20,8 @@ constexpr std::size_t name_bytes = 256;          ///< One node id, class or para
 constexpr std::size_t substituted_bytes = 4096;  ///< One text with its parameters filled in.
 constexpr std::size_t include_depth = 8;         ///< Files that include each other in a row.
 constexpr std::size_t group_depth = 8;           ///< Groups inside groups.
-constexpr std::uint64_t nodes = 1'000'000;       ///< Nodes after expansion, and instances of groups.
-constexpr std::uint64_t links = 8'000'000;       ///< Directed links after expansion.
-constexpr std::uint64_t steps = 50'000'000;      ///< Names looked at in resolving `[*]`, over the whole reading.
+constexpr std::uint64_t range = 1'000'000;       ///< Names that one range stands for, and the largest `count` of nodes.
+constexpr std::int64_t link_count = 8'000'000;   ///< The largest `count` of links.
 constexpr std::size_t errors = 50;               ///< Errors shown; more are counted only.
 
 }  // namespace read_limits

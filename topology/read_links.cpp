@@ -36,8 +36,9 @@ std::optional<NodeList> read_end(Reading& reading, const Body& body, Value end, 
       const auto some = read_end(reading, body, end.item(i), true);
       complete = complete && some.has_value();
       if (some) nodes.insert(nodes.end(), some->begin(), some->end());
-      if (nodes.size() > read_limits::nodes) {
-        reading.findings.error(end.mark(), {read_codes::too_many_nodes, "the end of a link names too many nodes", ""});
+      if (nodes.size() > reading.limits.nodes) {
+        reading.findings.error(
+            end.mark(), {read_codes::too_many_nodes, "the end of a link names too many nodes", "use smaller ranges"});
         return std::nullopt;
       }
     }
@@ -97,7 +98,7 @@ std::optional<Ends> read_pair(Reading& reading, const Body& body, Value list, Wi
                       "make both ranges equally long, or use 'all' to join each with each"});
     return std::nullopt;
   }
-  if (list.size() == 2 && (left->empty() || right->empty())) {
+  if (left->empty() || (list.size() == 2 && right->empty())) {
     reading.findings.error(list.mark(), {read_codes::wrong_type, fmt::format("an end of '{}' is an empty list", key),
                                          "name nodes or ranges of nodes"});
     return std::nullopt;
@@ -239,8 +240,7 @@ void read_link_entry(Reading& reading, const Body& body, Value entry) {
   if (!fields.is_map()) return;
   const auto ends = read_ends(reading, body, fields);
   const auto link = read_link(fields, *body.scope);
-  const auto count =
-      fields.has("count") ? fields.integer("count", 1, static_cast<std::int64_t>(read_limits::links)) : 1;
+  const auto count = fields.has("count") ? fields.integer("count", 1, read_limits::link_count) : 1;
   bool both = fields.has("from") ? false : !fields.boolean("one_way").value_or(false);
   if (fields.has("from") && fields.has("one_way")) {
     fields.error(fields.mark_of("one_way"),
@@ -250,10 +250,10 @@ void read_link_entry(Reading& reading, const Body& body, Value entry) {
   if (!ends || !link || !count) return;
   const auto added =
       static_cast<unsigned __int128>(pair_count(*ends)) * static_cast<std::uint64_t>(*count) * (both ? 2 : 1);
-  if (added + reading.links.size() > read_limits::links) {
+  if (added + reading.links.size() > reading.limits.links) {
     fields.error(fields.mark(),
                  {read_codes::too_many_links,
-                  fmt::format("there are more than {} links, each direction counted", read_limits::links),
+                  fmt::format("there are more than {} links, each direction counted", reading.limits.links),
                   "use smaller ranges and counts"});
     reading.budget.end();
     return;

@@ -73,7 +73,7 @@ bool uses_parameters(Value map) {
 void read_node_entry(Reading& reading, const Body& body, Value entry) {
   const Fields fields(entry, "a node", read_keys::node, *body.environment, reading.findings);
   if (!fields.is_map()) return;
-  const std::uint64_t room = read_limits::nodes - reading.nodes.size();
+  const std::uint64_t room = reading.limits.nodes - reading.nodes.size();
   const std::vector<std::string> names = read_names(reading, fields, "a node", *body.environment, room);
   const bool differs = uses_parameters(entry);
   Node node;
@@ -124,7 +124,7 @@ std::vector<std::string> read_names(Reading& reading, const Fields& fields, std:
     return {};
   }
   std::uint64_t size = pattern->size();
-  const auto count = fields.integer("count", 1, static_cast<std::int64_t>(read_limits::nodes));
+  const auto count = fields.integer("count", 1, static_cast<std::int64_t>(read_limits::range));
   if (fields.has("count") && !count) return {};
   if (count && id->find('[') != std::string::npos) {
     fields.error(fields.mark_of("count"),
@@ -134,7 +134,7 @@ std::vector<std::string> read_names(Reading& reading, const Fields& fields, std:
   if (count) size = static_cast<std::uint64_t>(*count);
   if (size > most) {
     fields.error(mark, {read_codes::too_many_nodes,
-                        fmt::format("there are more than {} nodes or instances of groups", read_limits::nodes),
+                        fmt::format("there are more than {} nodes or instances of groups", reading.limits.nodes),
                         "use smaller counts and ranges"});
     reading.budget.end();
     return {};

@@ -71,16 +71,17 @@ TopologyReading read(Reading& reading, const SourceFiles::File& file, const Topo
 
 }  // namespace
 
-TopologyReading read_topology_file(const std::filesystem::path& path, const TopologyParameters& parameters) {
-  Reading reading(path.parent_path().empty() ? std::filesystem::path(".") : path.parent_path());
+TopologyReading read_topology_file(const std::filesystem::path& path, const TopologyParameters& parameters,
+                                   const ExpansionLimits& limits) {
+  Reading reading(path.parent_path().empty() ? std::filesystem::path(".") : path.parent_path(), limits);
   const SourceFiles::File& file = reading.files.add_file(path);
   return read(reading, file, parameters);
 }
 
 TopologyReading read_topology_text(std::string_view text, std::string name_for_messages,
                                    const std::optional<std::filesystem::path>& base,
-                                   const TopologyParameters& parameters) {
-  Reading reading(base);
+                                   const TopologyParameters& parameters, const ExpansionLimits& limits) {
+  Reading reading(base, limits);
   const std::filesystem::path place = base.value_or(".") / "text";
   const SourceFiles::File& file = reading.files.add_text(std::string(text), std::move(name_for_messages), place);
   return read(reading, file, parameters);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -21,14 +22,23 @@ struct TopologyReading {
 /// Values for a file's `parameters`, by name, in place of the defaults written there.
 using TopologyParameters = std::vector<std::pair<std::string, std::string>>;
 
+/// What a file may expand to at most. The defaults keep a file of unknown origin from filling the memory; lower them to
+/// read many such files.
+struct ExpansionLimits {
+  std::uint64_t nodes = 1'000'000;   ///< Nodes, and separately instances of groups.
+  std::uint64_t links = 8'000'000;   ///< Links, each direction counted.
+  std::uint64_t steps = 50'000'000;  ///< Entries read and names looked up.
+};
+
 /// Reads a file of the format `espalier: 1`, plain or compact, YAML or JSON (docs/topology.md). The network is the
 /// expanded one. Included files must lie in the file's folder or below it. Several errors are reported at once.
-TopologyReading read_topology_file(const std::filesystem::path& path, const TopologyParameters& parameters = {});
+TopologyReading read_topology_file(const std::filesystem::path& path, const TopologyParameters& parameters = {},
+                                   const ExpansionLimits& limits = {});
 
 /// As `read_topology_file`, for a text. `name_for_messages` stands for the file in diagnostics. Includes are read from
 /// `base`, and refused without one.
 TopologyReading read_topology_text(std::string_view text, std::string name_for_messages,
                                    const std::optional<std::filesystem::path>& base = std::nullopt,
-                                   const TopologyParameters& parameters = {});
+                                   const TopologyParameters& parameters = {}, const ExpansionLimits& limits = {});
 
 }  // namespace espalier

@@ -10,6 +10,7 @@
 #include "topology/fields.h"
 #include "topology/findings.h"
 #include "topology/parameters.h"
+#include "topology/read_topology.h"
 #include "topology/scopes.h"
 #include "topology/source_files.h"
 #include "topology/topology.h"
@@ -34,8 +35,10 @@ struct Body {
 /// Everything one reading has gathered. Nodes are read first, links last: a link may name any node of the file.
 /// The deques keep what bodies point to in place.
 struct Reading {
-  explicit Reading(std::optional<std::filesystem::path> base) : files(std::move(base), findings) {}
+  Reading(std::optional<std::filesystem::path> base, const ExpansionLimits& most)
+      : limits(most), files(std::move(base), findings), budget(most.steps) {}
 
+  ExpansionLimits limits;
   Findings findings;
   SourceFiles files;
   Budget budget;

@@ -20,7 +20,7 @@ Problem too_much_work() {
 
 bool Budget::spend(std::uint64_t steps) {
   used_ += steps;
-  if (used_ > read_limits::steps) spent_ = true;
+  if (used_ > steps_) spent_ = true;
   return !spent_;
 }
 

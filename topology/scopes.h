@@ -41,12 +41,15 @@ struct Scope {
 /// Counts what a reading may still do, so that a small file cannot ask for an endless one.
 class Budget {
  public:
+  explicit Budget(std::uint64_t steps) : steps_(steps) {}
+
   /// False when the steps are used up.
   bool spend(std::uint64_t steps);
   [[nodiscard]] bool is_spent() const { return spent_; }
   void end() { spent_ = true; }
 
  private:
+  std::uint64_t steps_;
   std::uint64_t used_ = 0;
   bool spent_ = false;
 };
