@@ -12,15 +12,17 @@ namespace {
 
 void add_edges(const Topology& topology, ResourceGraph& graph, std::vector<BigInteger>& edge_capacity) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> edge_of;
-  for (const Link& link : topology.links()) {
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    const Link& link = topology.link(LinkId(i));
     const auto [at, is_new] =
         edge_of.try_emplace({link.tail.value(), link.head.value()}, static_cast<std::uint32_t>(graph.edges.size()));
     if (is_new) {
-      graph.edges.push_back({link.tail.value(), link.head.value(), 0, {}});
+      graph.edges.push_back({link.tail.value(), link.head.value(), 0, {}, {}});
       graph.out_edges[link.tail.index()].push_back(at->second);
       edge_capacity.emplace_back(0);
     }
     edge_capacity[at->second] += link.bandwidth().bytes_per_second;
+    graph.edges[at->second].links.emplace_back(i);
   }
   graph.mirrored = true;
   for (std::size_t e = 0; e < graph.edges.size(); ++e) {

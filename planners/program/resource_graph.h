@@ -21,6 +21,7 @@ struct ResourceGraph {
     std::uint32_t head;
     std::uint32_t mirror;                  ///< The edge from head to tail; meaningful when the graph is mirrored.
     std::vector<std::uint32_t> resources;  ///< What one byte over this edge takes one byte of.
+    std::vector<LinkId> links;             ///< The parallel links, in id order.
   };
 
   std::vector<Edge> edges;

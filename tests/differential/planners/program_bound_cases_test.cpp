@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include "planners/all_reduce_bound.h"
+#include "planners/all_reduce_forest.h"
 #include "planners/flow_bound.h"
+#include "schedule/loads.h"
 #include "tests/support/planner_cases.h"
 
 namespace espalier {
@@ -22,6 +24,21 @@ TEST(ProgramBoundCases, AllReduceEqualsTheOptimum) {
     ++compared;
   }
   EXPECT_EQ(compared, 90);
+}
+
+/// The trees behind the figure: a schedule whose fullest link takes exactly that long.
+TEST(ProgramBoundCases, AllReduceForestsReachTheOptimum) {
+  for (const test::PlannerCase& known : test::read_planner_cases(32)) {
+    if (!known.find("all_reduce")) continue;
+    SCOPED_TRACE(known.name);
+    const Topology topology = test::make_topology(known.graph, unit);
+    const auto forest = all_reduce_forest(topology);
+    ASSERT_TRUE(forest) << forest.error().message;
+    const Collective collective = *make_collective(CollectiveKind::all_reduce, topology.rank_count(), std::nullopt);
+    const auto schedule = schedule_from_trees(collective, topology, "forest", *forest);
+    ASSERT_TRUE(schedule) << schedule.error().message;
+    EXPECT_EQ(compute_loads(*schedule, topology).time_per_byte * unit, *known.find("all_reduce"));
+  }
 }
 
 TEST(ProgramBoundCases, AllToAllEqualsTheOptimum) {

@@ -1,0 +1,243 @@
+#include "planners/program/program_forest.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+
+namespace espalier {
+
+namespace {
+
+/// One edge of a tree of ranks: from one rank over edges of the graph to another.
+struct Path {
+  std::uint32_t from;
+  std::uint32_t to;
+  std::vector<std::uint32_t> edges;
+};
+
+std::vector<Path> split_paths(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges) {
+  std::vector<Path> paths;
+  bool begins = true;
+  for (const std::uint32_t e : edges) {
+    if (begins) paths.push_back({graph.node_ranks[graph.edges[e].tail], 0, {}});
+    paths.back().edges.push_back(e);
+    paths.back().to = graph.node_ranks[graph.edges[e].head];
+    begins = paths.back().to != ResourceGraph::no_rank;
+  }
+  return paths;
+}
+
+/// Orders a tree's paths so that each comes after the one that joins its parent to the root, level by level.
+std::vector<Path> order_from_root(std::vector<Path> paths, std::uint32_t root, bool inward) {
+  std::multimap<std::uint32_t, std::size_t> by_parent;
+  for (std::size_t i = 0; i < paths.size(); ++i) by_parent.emplace(inward ? paths[i].to : paths[i].from, i);
+  std::vector<Path> ordered;
+  std::vector<std::uint32_t> level = {root};
+  for (std::size_t at = 0; at < level.size(); ++at) {
+    const auto [begin, end] = by_parent.equal_range(level[at]);
+    for (auto child = begin; child != end; ++child) {
+      Path& path = paths[child->second];
+      level.push_back(inward ? path.from : path.to);
+      ordered.push_back(std::move(path));
+    }
+  }
+  ESPALIER_CHECK(ordered.size() == paths.size(), "a program's tree is not joined to its root");
+  return ordered;
+}
+
+constexpr std::int64_t most_exact_units = std::int64_t{1} << 40;
+constexpr std::int64_t rounded_units = std::int64_t{1} << 30;
+
+/// How many units stand for S: as many as make all shares and all parallel links' parts whole, if they are not too
+/// many.
+std::int64_t unit_count(const Topology& topology, const ResourceGraph& graph, const std::vector<ProgramTree>& trees,
+                        const Rational& time_per_byte) {
+  BigInteger units = 1;
+  for (const ProgramTree& tree : trees) {
+    units = lcm(units, BigInteger(denominator(tree.share)));
+    if (units > most_exact_units) return rounded_units;
+  }
+  for (const ResourceGraph::Edge& edge : graph.edges) {
+    if (edge.links.size() == 1) continue;
+    for (const LinkId link : edge.links) {
+      const Rational part = time_per_byte * topology.link(link).bandwidth().bytes_per_second;
+      units = lcm(units, BigInteger(denominator(part)));
+      if (units > most_exact_units) return rounded_units;
+    }
+  }
+  return units.convert_to<std::int64_t>();
+}
+
+/// Whole numbers near `shares` x units whose sum is that of the shares, rounded: largest remainders round up.
+std::vector<std::int64_t> apportion(const std::vector<Rational>& shares, std::int64_t units) {
+  const auto floor_of = [](const Rational& value) {
+    return BigInteger(numerator(value) / denominator(value)).convert_to<std::int64_t>();
+  };
+  Rational sum = 0;
+  std::vector<std::int64_t> weights;
+  std::vector<Rational> remainders;
+  std::int64_t given = 0;
+  for (const Rational& share : shares) {
+    const Rational value = share * units;
+    sum += value;
+    weights.push_back(floor_of(value));
+    remainders.push_back(value - weights.back());
+    given += weights.back();
+  }
+  std::vector<std::size_t> order(shares.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return remainders[a] > remainders[b]; });
+  std::int64_t missing = floor_of(sum + make_rational(1, 2)) - given;
+  for (const std::size_t i : order) {
+    if (missing-- > 0) ++weights[i];
+  }
+  return weights;
+}
+
+/// Gives trees the links that they run over.
+class LinkFiller {
+ public:
+  LinkFiller(const Topology& topology, const ResourceGraph& graph, const Rational& time_per_byte, std::int64_t units)
+      : graph_(graph) {
+    room_.resize(graph.edges.size());
+    for (std::size_t e = 0; e < room_.size(); ++e) {
+      for (const LinkId link : graph.edges[e].links) {
+        const Rational part = time_per_byte * topology.link(link).bandwidth().bytes_per_second * units;
+        room_[e].push_back(BigInteger(numerator(part) / denominator(part)));
+      }
+    }
+  }
+
+  /// Appends the tree, in as many pieces as its links need.
+  void place(const std::vector<Path>& paths, std::uint32_t root, bool inward, std::int64_t weight,
+             std::vector<Arborescence>& placed) {
+    std::vector<Arborescence> pieces = {{Rank(root), weight, {}}};
+    for (const Path& path : paths) {
+      const Rank from(path.from);
+      const Rank to(path.to);
+      for (Arborescence& piece : pieces) piece.edges.push_back({inward ? to : from, inward ? from : to, {}});
+      for (const std::uint32_t e : path.edges) {
+        for (std::size_t i = 0; i < pieces.size(); ++i) {
+          if (auto rest = extend(pieces[i], e)) pieces.push_back(*std::move(rest));
+        }
+      }
+    }
+    std::move(pieces.begin(), pieces.end(), std::back_inserter(placed));
+  }
+
+ private:
+  /// Puts the piece on the roomiest of the edge's links; what does not fit there comes back as a piece of its own.
+  std::optional<Arborescence> extend(Arborescence& piece, std::uint32_t e) {
+    std::vector<BigInteger>& room = room_[e];
+    const auto roomiest = std::max_element(room.begin(), room.end());
+    std::optional<Arborescence> rest;
+    if (*roomiest<piece.weight&& * roomiest> 0 && room.size() > 1) {
+      rest = piece;
+      piece.weight = roomiest->convert_to<std::int64_t>();
+      rest->weight -= piece.weight;
+    }
+    *roomiest -= piece.weight;
+    piece.edges.back().links.push_back(graph_.edges[e].links[static_cast<std::size_t>(roomiest - room.begin())]);
+    return rest;
+  }
+
+  const ResourceGraph& graph_;
+  std::vector<std::vector<BigInteger>> room_;  ///< By edge and link, in units.
+};
+
+}  // namespace
+
+Forest whole_forest(const Topology& topology, const ResourceGraph& graph, const std::vector<ProgramTree>& trees,
+                    const Rational& time_per_byte) {
+  const std::int64_t units = unit_count(topology, graph, trees, time_per_byte);
+  std::map<std::pair<std::uint32_t, bool>, std::vector<std::size_t>> by_root;
+  for (std::size_t i = 0; i < trees.size(); ++i) by_root[{trees[i].root, trees[i].inward}].push_back(i);
+  LinkFiller filler(topology, graph, time_per_byte, units);
+  Forest forest;
+  for (const auto& [key, members] : by_root) {
+    const auto [root, inward] = key;
+    std::vector<Rational> shares;
+    for (const std::size_t i : members) shares.push_back(trees[i].share);
+    const std::vector<std::int64_t> weights = apportion(shares, units);
+    for (std::size_t j = 0; j < members.size(); ++j) {
+      if (weights[j] == 0) continue;
+      const std::vector<Path> paths = order_from_root(split_paths(graph, trees[members[j]].edges), root, inward);
+      filler.place(paths, root, inward, weights[j], inward ? forest.in_trees : forest.out_trees);
+    }
+  }
+  return forest;
+}
+
+namespace {
+
+/// A path of a tree as it is met on the way out from a root.
+struct Step {
+  std::size_t path;
+  bool along;           ///< Met at its beginning.
+  std::uint32_t depth;  ///< Paths from the root to its far end.
+};
+
+std::vector<Step> walk_from(const std::vector<Path>& paths, std::uint32_t root) {
+  std::multimap<std::uint32_t, std::size_t> at_rank;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    at_rank.emplace(paths[i].from, i);
+    at_rank.emplace(paths[i].to, i);
+  }
+  std::vector<bool> met(paths.size(), false);
+  std::vector<Step> walk;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> open = {{root, 0}};  // rank and its depth
+  for (std::size_t at = 0; at < open.size(); ++at) {
+    const auto [rank, depth] = open[at];
+    const auto [begin, end] = at_rank.equal_range(rank);
+    for (auto entry = begin; entry != end; ++entry) {
+      const std::size_t i = entry->second;
+      if (met[i]) continue;
+      met[i] = true;
+      const bool along = paths[i].from == rank;
+      walk.push_back({i, along, depth + 1});
+      open.emplace_back(along ? paths[i].to : paths[i].from, depth + 1);
+    }
+  }
+  return walk;
+}
+
+}  // namespace
+
+std::uint32_t tree_center(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges) {
+  const std::vector<Path> paths = split_paths(graph, edges);
+  std::uint32_t center = 0;
+  std::uint32_t least = std::numeric_limits<std::uint32_t>::max();
+  for (std::uint32_t root = 0; root < graph.rank_count(); ++root) {
+    const std::uint32_t height = walk_from(paths, root).back().depth;
+    if (height >= least) continue;
+    least = height;
+    center = root;
+  }
+  return center;
+}
+
+std::vector<std::uint32_t> directed_from(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges,
+                                         std::uint32_t root) {
+  const std::vector<Path> paths = split_paths(graph, edges);
+  std::vector<std::uint32_t> directed;
+  for (const Step& step : walk_from(paths, root)) {
+    const std::vector<std::uint32_t>& path = paths[step.path].edges;
+    const std::vector<std::uint32_t> way = step.along ? path : mirror_image(graph, path);
+    directed.insert(directed.end(), way.begin(), way.end());
+  }
+  return directed;
+}
+
+std::vector<std::uint32_t> mirror_image(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges) {
+  std::vector<std::uint32_t> mirrored;
+  for (auto e = edges.rbegin(); e != edges.rend(); ++e) mirrored.push_back(graph.edges[*e].mirror);
+  return mirrored;
+}
+
+}  // namespace espalier

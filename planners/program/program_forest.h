@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/rational.h"
+#include "planners/program/resource_graph.h"
+#include "schedule/tree_schedule.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// A tree as a program's solution has it.
+struct ProgramTree {
+  std::uint32_t root = 0;            ///< A rank.
+  bool inward = false;               ///< Data flows to the root.
+  Rational share;                    ///< The part of the message size S that it carries.
+  std::vector<std::uint32_t> edges;  ///< Paths from rank to rank in the direction of the data, one after the other.
+};
+
+/// The same trees with whole weights over links: parallel links get no more than their rate allows in `time_per_byte`,
+/// a tree that does not fit on one of them being split. Weights are exact while shares and links have a common
+/// denominator up to 2^40; past it they are rounded to multiples of 2^-30, the sums of a root's in-trees and of its
+/// out-trees alike. Requires: for each root, in-trees (where there are any) and out-trees (likewise) with the same sum
+/// of shares; a solution that takes `time_per_byte` seconds per byte of S.
+Forest whole_forest(const Topology& topology, const ResourceGraph& graph, const std::vector<ProgramTree>& trees,
+                    const Rational& time_per_byte);
+
+// On a mirrored graph a tree may be turned round: its edges below are paths from rank to rank, as in ProgramTree.
+
+/// The rank from which the farthest rank is nearest, in edges of the tree; the lowest of equals.
+std::uint32_t tree_center(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges);
+
+/// The same tree, every path leading away from `root`.
+std::vector<std::uint32_t> directed_from(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges,
+                                         std::uint32_t root);
+
+/// The same tree, every path the other way.
+std::vector<std::uint32_t> mirror_image(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges);
+
+}  // namespace espalier
