@@ -51,7 +51,7 @@ std::vector<Path> order_from_root(std::vector<Path> paths, std::uint32_t root, b
   return ordered;
 }
 
-constexpr std::int64_t most_exact_units = std::int64_t{1} << 40;
+constexpr std::int64_t most_exact_units = std::int64_t{1} << 60;
 constexpr std::int64_t rounded_units = std::int64_t{1} << 30;
 
 /// How many units stand for S: as many as make all shares and all parallel links' parts whole, if they are not too

@@ -20,7 +20,7 @@ struct ProgramTree {
 
 /// The same trees with whole weights over links: parallel links get no more than their rate allows in `time_per_byte`,
 /// a tree that does not fit on one of them being split. Weights are exact while shares and links have a common
-/// denominator up to 2^40; past it they are rounded to multiples of 2^-30, the sums of a root's in-trees and of its
+/// denominator up to 2^60; past it they are rounded to multiples of 2^-30, the sums of a root's in-trees and of its
 /// out-trees alike. Requires: for each root, in-trees (where there are any) and out-trees (likewise) with the same sum
 /// of shares; a solution that takes `time_per_byte` seconds per byte of S.
 Forest whole_forest(const Topology& topology, const ResourceGraph& graph, const std::vector<ProgramTree>& trees,

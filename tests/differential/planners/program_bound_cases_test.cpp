@@ -26,7 +26,9 @@ TEST(ProgramBoundCases, AllReduceEqualsTheOptimum) {
   EXPECT_EQ(compared, 90);
 }
 
-/// The trees behind the figure: a schedule whose fullest link takes exactly that long.
+/// The trees behind the figure: a schedule whose fullest link takes exactly that long wherever that beats
+/// reduce-scatter
+/// + all-gather. Elsewhere some solutions have denominators past 2^60 and are rounded.
 TEST(ProgramBoundCases, AllReduceForestsReachTheOptimum) {
   for (const test::PlannerCase& known : test::read_planner_cases(32)) {
     if (!known.find("all_reduce")) continue;
@@ -37,7 +39,10 @@ TEST(ProgramBoundCases, AllReduceForestsReachTheOptimum) {
     const Collective collective = *make_collective(CollectiveKind::all_reduce, topology.rank_count(), std::nullopt);
     const auto schedule = schedule_from_trees(collective, topology, "forest", *forest);
     ASSERT_TRUE(schedule) << schedule.error().message;
-    EXPECT_EQ(compute_loads(*schedule, topology).time_per_byte * unit, *known.find("all_reduce"));
+    const Rational reached = compute_loads(*schedule, topology).time_per_byte * unit;
+    const Rational best = *known.find("all_reduce");
+    EXPECT_GE(reached, best);
+    EXPECT_LE(reached, best * (best < *known.find("rs_ag") ? Rational(1) : make_rational(10'000'001, 10'000'000)));
   }
 }
 
