@@ -94,14 +94,10 @@ class Contributions {
   std::size_t reduce(std::size_t src, std::size_t dst) {
     const Word* from = row(src);
     Word* into = row(dst);
-    std::size_t first_common = rank_count_;
-    for (std::size_t w = 0; w < words_; ++w) {
-      const Word both = from[w] & into[w];
-      if (both != 0 && first_common == rank_count_) {
-        first_common = w * 64 + static_cast<std::size_t>(std::countr_zero(both));
-      }
-      into[w] |= from[w];
-    }
+    Word both = 0;  // No branch in the loops, so that they work on many words at once.
+    for (std::size_t w = 0; w < words_; ++w) both |= from[w] & into[w];
+    const std::size_t first_common = both == 0 ? rank_count_ : first_of_both(from, into);
+    for (std::size_t w = 0; w < words_; ++w) into[w] |= from[w];
     return first_common;
   }
 
@@ -119,6 +115,12 @@ class Contributions {
   }
 
  private:
+  static std::size_t first_of_both(const Word* a, const Word* b) {
+    std::size_t w = 0;
+    while ((a[w] & b[w]) == 0) ++w;
+    return w * 64 + static_cast<std::size_t>(std::countr_zero(a[w] & b[w]));
+  }
+
   [[nodiscard]] Word* row(std::size_t rank) { return bits_.data() + rank * words_; }
   [[nodiscard]] const Word* row(std::size_t rank) const { return bits_.data() + rank * words_; }
 
