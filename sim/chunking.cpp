@@ -18,14 +18,10 @@ std::uint32_t chunk_holding(const Pieces& pieces, std::int64_t byte, std::int64_
 
 }  // namespace
 
-std::optional<std::uint32_t> Chunking::needed_chunk(const Transfer& earlier, const Transfer& transfer, ByteRange bytes,
-                                                    std::uint32_t index) const {
-  if (bytes.length() == 0) return std::nullopt;
-  // The same run of slices is cut in the same way: the usual case of data handed on.
-  if (earlier.first_slice == transfer.first_slice && earlier.slice_count == transfer.slice_count) return index;
+std::uint32_t Chunking::find_needed_chunk(const Transfer& earlier, const ByteRange& bytes) const {
   const Pieces other = pieces(earlier);
   const std::int64_t end = std::min(bytes.end, other.range.end);
-  if (end <= std::max(bytes.begin, other.range.begin)) return std::nullopt;
+  if (end <= std::max(bytes.begin, other.range.begin)) return no_chunk;
   return chunk_holding(other, end - 1, layout_.element_size());
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "schedule/layout.h"
@@ -11,11 +10,19 @@
 
 namespace espalier::sim {
 
+/// One chunk of one transfer.
+struct ChunkId {
+  TransferId transfer;
+  std::uint32_t chunk = 0;
+};
+
 /// The bytes of a transfer and how many chunks they are cut into.
 struct Pieces {
   ByteRange range;
   std::uint32_t count = 1;
 };
+
+inline constexpr std::uint32_t no_chunk = std::numeric_limits<std::uint32_t>::max();
 
 /// Cuts transfers into chunks (schedule/layout.h) and says which chunk of an earlier transfer a later chunk needs.
 class Chunking {
@@ -35,12 +42,20 @@ class Chunking {
     return chunk_of(pieces.range, pieces.count, index, layout_.element_size());
   }
 
-  /// The last chunk of `earlier` that shares bytes with chunk `index` of `transfer`; nothing when none does.
-  /// Chunks of one transfer depart and arrive in order, so the last one is the one to wait for.
-  [[nodiscard]] std::optional<std::uint32_t> needed_chunk(const Transfer& earlier, const Transfer& transfer,
-                                                          ByteRange bytes, std::uint32_t index) const;
+  /// The last chunk of `earlier` that shares bytes with chunk `index` of `transfer`, which has these `bytes`;
+  /// `no_chunk` when none does. Chunks of one transfer depart and arrive in order, so the last one is the one to wait
+  /// for.
+  [[nodiscard]] std::uint32_t needed_chunk(const Transfer& earlier, const Transfer& transfer, const ByteRange& bytes,
+                                           std::uint32_t index) const {
+    if (bytes.length() == 0) return no_chunk;
+    // The same run of slices is cut in the same way: the usual case of data handed on.
+    if (earlier.first_slice == transfer.first_slice && earlier.slice_count == transfer.slice_count) return index;
+    return find_needed_chunk(earlier, bytes);
+  }
 
  private:
+  [[nodiscard]] std::uint32_t find_needed_chunk(const Transfer& earlier, const ByteRange& bytes) const;
+
   Layout layout_;
   Bytes chunk_;
 };

@@ -5,11 +5,6 @@
 namespace espalier::sim {
 namespace {
 
-struct ChunkId {
-  TransferId transfer;
-  std::uint32_t chunk = 0;
-};
-
 /// The chunk that arrived last; of several, the first in program order.
 ChunkId find_last(const Schedule& schedule, const Chunking& chunking, const History& history) {
   ChunkId last;
@@ -17,7 +12,7 @@ ChunkId find_last(const Schedule& schedule, const Chunking& chunking, const Hist
   ChunkTrace trace;
   for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
     const std::uint32_t chunk = chunking.pieces(schedule.transfers[i]).count - 1;
-    history.trace(TransferId(i), chunk, trace);
+    history.trace({TransferId(i), chunk}, trace);
     if (trace.arrived() <= latest) continue;
     latest = trace.arrived();
     last = {TransferId(i), chunk};
@@ -80,7 +75,7 @@ std::vector<CriticalStep> find_critical_path(const Schedule& schedule, const Chu
   ChunkTrace trace;
   Cause waited_for = Cause::arrival;
   while (waited_for != Cause::nothing) {
-    history.trace(at.transfer, at.chunk, trace);
+    history.trace(at, trace);
     const Path& path = network.paths[schedule.transfers[at.transfer.index()].route.index()];
     if (waited_for != Cause::arrival) {
       steps.add_way(trace, path.first_link - path.begin + 1, true, at);
@@ -90,7 +85,7 @@ std::vector<CriticalStep> find_critical_path(const Schedule& schedule, const Chu
       steps.add_way(trace, way, false, at);
     }
     waited_for = trace.origin.cause;
-    at = {trace.origin.transfer, trace.origin.chunk};
+    at = trace.origin.chunk;
   }
   return steps.take();
 }

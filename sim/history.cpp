@@ -22,15 +22,15 @@ History::History(const Schedule& schedule, const Chunking& chunking, const Netwo
   entries_.resize(entries);
 }
 
-void History::trace(TransferId transfer_id, std::uint32_t chunk, ChunkTrace& trace) const {
-  const Transfer& transfer = schedule_->transfers[transfer_id.index()];
+void History::trace(ChunkId chunk, ChunkTrace& trace) const {
+  const Transfer& transfer = schedule_->transfers[chunk.transfer.index()];
   const Path& path = network_->paths[transfer.route.index()];
-  const Bytes bytes{chunking_->chunk(chunking_->pieces(transfer), chunk).length()};
-  const std::uint64_t index = first_chunk_[transfer_id.index()] + chunk;
-  trace.ready = ready_[index];
-  trace.origin = origins_[index];
+  const Bytes bytes{chunking_->chunk(chunking_->pieces(transfer), chunk.chunk).length()};
+  trace.ready = ready_[index(chunk)];
+  trace.origin = origins_[index(chunk)];
   trace.steps.clear();
-  const std::uint64_t first_entry = first_entry_[transfer_id.index()] + std::uint64_t{chunk} * path.steps_of(transfer);
+  const std::uint64_t first_entry =
+      first_entry_[chunk.transfer.index()] + std::uint64_t{chunk.chunk} * path.steps_of(transfer);
   std::int64_t asked = trace.ready + path.overhead;
   std::int64_t last_byte = asked;
   for (std::uint32_t i = 0; i < path.steps_of(transfer); ++i) {

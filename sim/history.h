@@ -19,8 +19,7 @@ enum class Cause : std::uint8_t {
 };
 
 struct Origin {
-  TransferId transfer;
-  std::uint32_t chunk = 0;
+  ChunkId chunk;  ///< The chunk that it waited for.
   Cause cause = Cause::nothing;
 };
 
@@ -48,20 +47,19 @@ class History {
   History(const Schedule& schedule, const Chunking& chunking, const Network& network);
 
   /// The last call for a chunk counts.
-  void origin(TransferId transfer, std::uint32_t chunk, Origin origin) {
-    origins_[first_chunk_[transfer.index()] + chunk] = origin;
-  }
-  void ready(TransferId transfer, std::uint32_t chunk, std::int64_t time) {
-    ready_[first_chunk_[transfer.index()] + chunk] = time;
-  }
-  void entry(TransferId transfer, std::uint32_t chunk, std::uint32_t step, std::uint32_t steps, std::int64_t time) {
-    entries_[first_entry_[transfer.index()] + std::uint64_t{chunk} * steps + step] = time;
+  void origin(ChunkId chunk, Origin origin) { origins_[index(chunk)] = origin; }
+  void ready(ChunkId chunk, std::int64_t time) { ready_[index(chunk)] = time; }
+  /// Requires: `step` below `steps`, the number of steps of the chunk's path.
+  void entry(ChunkId chunk, std::uint32_t step, std::uint32_t steps, std::int64_t time) {
+    entries_[first_entry_[chunk.transfer.index()] + std::uint64_t{chunk.chunk} * steps + step] = time;
   }
 
   /// Cost: O(steps of the path). `trace` is overwritten, so that its memory can be used again.
-  void trace(TransferId transfer, std::uint32_t chunk, ChunkTrace& trace) const;
+  void trace(ChunkId chunk, ChunkTrace& trace) const;
 
  private:
+  [[nodiscard]] std::uint64_t index(ChunkId chunk) const { return first_chunk_[chunk.transfer.index()] + chunk.chunk; }
+
   const Schedule* schedule_;
   const Chunking* chunking_;
   const Network* network_;

@@ -47,23 +47,24 @@ void LinkModel::hand_over(LaneIndex index) {
   const ByteRange bytes = chunking_.chunk(pieces, lane.chunk);
   if (!find_ready_time(index, bytes)) return;
   if (lane.chunk == 0) progress_.start(lane.transfer, pieces.count, std::max<std::int64_t>(now_, 0));
-  send(index, bytes, lane.chunk + 1 == pieces.count);
+  send(index, bytes.length(), lane.chunk + 1 == pieces.count);
 }
 
-bool LinkModel::find_ready_time(LaneIndex index, ByteRange bytes) {
+bool LinkModel::find_ready_time(LaneIndex index, const ByteRange& bytes) {
   Lane& lane = lanes_.lanes[index];
   const Transfer& transfer = schedule_.transfers[lane.transfer.index()];
   const std::span<const Dependency> dependencies = dependencies_.of(lane.transfer);
   for (; lane.dependency < dependencies.size(); ++lane.dependency) {
     const Dependency dependency = dependencies[lane.dependency];
     const TransferId earlier = dependency.transfer();
-    const auto needed = chunking_.needed_chunk(schedule_.transfers[earlier.index()], transfer, bytes, lane.chunk);
-    if (!needed) continue;
+    const std::uint32_t needed =
+        chunking_.needed_chunk(schedule_.transfers[earlier.index()], transfer, bytes, lane.chunk);
+    if (needed == no_chunk) continue;
     const bool departure = dependency.wait() == Wait::departure;
-    const ChunkTimes times = progress_.look_up(earlier, *needed);
+    const ChunkTimes times = progress_.look_up(earlier, needed);
     const std::int64_t time = departure ? times.departed : times.arrived;
     if (time == unknown_time) {
-      lane.awaited_chunk = *needed;
+      lane.awaited_chunk = needed;
       lane.awaited = dependency.wait();
       lane.next_waiting = first_waiting_[earlier.index()];
       first_waiting_[earlier.index()] = index;
@@ -72,16 +73,16 @@ bool LinkModel::find_ready_time(LaneIndex index, ByteRange bytes) {
     if (time <= lane.ready) continue;
     lane.ready = time;
     if (history_ != nullptr) {
-      history_->origin(lane.transfer, lane.chunk, {earlier, *needed, departure ? Cause::departure : Cause::arrival});
+      history_->origin({lane.transfer, lane.chunk}, {{earlier, needed}, departure ? Cause::departure : Cause::arrival});
     }
   }
   return true;
 }
 
-void LinkModel::send(LaneIndex index, ByteRange bytes, bool ends_transfer) {
+void LinkModel::send(LaneIndex index, std::int64_t bytes, bool ends_transfer) {
   const Lane& lane = lanes_.lanes[index];
   const Path& path = network_.paths[schedule_.transfers[lane.transfer.index()].route.index()];
-  if (history_ != nullptr) history_->ready(lane.transfer, lane.chunk, lane.ready);
+  if (history_ != nullptr) history_->ready({lane.transfer, lane.chunk}, lane.ready);
   std::uint32_t slot = 0;
   if (free_packets_.empty()) {
     slot = static_cast<std::uint32_t>(packets_.size());
@@ -91,7 +92,14 @@ void LinkModel::send(LaneIndex index, ByteRange bytes, bool ends_transfer) {
     free_packets_.pop_back();
   }
   const std::int64_t asked = lane.ready + path.overhead;
-  packets_[slot] = {bytes.length(), asked, lane.transfer, lane.chunk, path.begin, index, ends_transfer};
+  Packet& packet = packets_[slot];
+  packet.bytes = bytes;
+  packet.last_byte = asked;
+  packet.transfer = lane.transfer;
+  packet.chunk = lane.chunk;
+  packet.step = path.begin;
+  packet.lane = index;
+  packet.ends_transfer = ends_transfer;
   ask(asked, slot);
 }
 
@@ -104,10 +112,12 @@ void LinkModel::ask(std::int64_t time, std::uint32_t packet) {
 
 void LinkModel::serve(std::uint32_t slot) {
   ++events_;
-  Packet packet = packets_[slot];
-  const Transfer& transfer = schedule_.transfers[packet.transfer.index()];
+  Packet& packet = packets_[slot];
+  const ChunkId chunk{packet.transfer, packet.chunk};
+  const Transfer& transfer = schedule_.transfers[chunk.transfer.index()];
   const Path& path = network_.paths[transfer.route.index()];
-  Resource& resource = network_.resources[network_.steps[packet.step]];
+  const std::uint32_t step = packet.step++;
+  Resource& resource = network_.resources[network_.steps[step]];
 
   const std::int64_t service_time = resource.service_time(packet.bytes);
   const std::int64_t entry = std::max(now_, resource.free_at);
@@ -115,55 +125,55 @@ void LinkModel::serve(std::uint32_t slot) {
   resource.free_at = entry + service_time;
   resource.bytes += packet.bytes;
   resource.busy += service_time;
-  if (history_ != nullptr) {
-    history_->entry(packet.transfer, packet.chunk, packet.step - path.begin, path.steps_of(transfer), entry);
-  }
-
   packet.last_byte = leave + resource.latency;
-  const std::uint32_t step = packet.step++;
-  const bool ends = packet.step == path.end_of(transfer);
-  if (!ends) {
-    packets_[slot] = packet;
-    // A reduction needs the whole chunk; everything before it cuts through.
-    ask(packet.step == path.end ? packet.last_byte : entry + resource.latency, slot);
-  } else {
+  if (history_ != nullptr) history_->entry(chunk, step - path.begin, path.steps_of(transfer), entry);
+
+  // From here on the packet may move or be used again: what is still needed of it is copied.
+  const std::int64_t last_byte = packet.last_byte;
+  const LaneIndex lane = packet.lane;
+  const bool ends_transfer = packet.ends_transfer;
+  const bool at_end = step + 1 == path.end_of(transfer);
+  if (at_end) {
     free_packets_.push_back(slot);
+  } else {
+    // A reduction needs the whole chunk; everything before it cuts through.
+    ask(step + 1 == path.end ? last_byte : entry + resource.latency, slot);
   }
-  if (step == path.first_link) depart(packet, leave);
-  if (ends) arrive(packet, packet.last_byte);
+  if (step == path.first_link) depart(chunk, leave, lane, ends_transfer);
+  if (at_end) arrive(chunk, last_byte, ends_transfer);
 }
 
-void LinkModel::depart(const Packet& packet, std::int64_t time) {
-  progress_.times(packet.transfer, packet.chunk).departed = time;
-  wake(packet.transfer, packet.chunk, Wait::departure);
+void LinkModel::depart(ChunkId chunk, std::int64_t time, LaneIndex index, bool ends_transfer) {
+  progress_.times(chunk.transfer, chunk.chunk).departed = time;
+  wake(chunk, Wait::departure);
 
-  Lane& lane = lanes_.lanes[packet.lane];
+  Lane& lane = lanes_.lanes[index];
   lane.ready = time;
   lane.dependency = 0;
   ++lane.chunk;
-  if (packet.ends_transfer) {
-    lane.transfer = lanes_.next_on_lane[packet.transfer.index()];
+  if (ends_transfer) {
+    lane.transfer = lanes_.next_on_lane[chunk.transfer.index()];
     lane.chunk = 0;
     if (lane.transfer.is_none()) return;
   }
-  if (history_ != nullptr) history_->origin(lane.transfer, lane.chunk, {packet.transfer, packet.chunk, Cause::lane});
-  hand_over(packet.lane);
+  if (history_ != nullptr) history_->origin({lane.transfer, lane.chunk}, {chunk, Cause::lane});
+  hand_over(index);
 }
 
-void LinkModel::arrive(const Packet& packet, std::int64_t time) {
+void LinkModel::arrive(ChunkId chunk, std::int64_t time, bool ends_transfer) {
   elapsed_ = std::max(elapsed_, time);
-  progress_.times(packet.transfer, packet.chunk).arrived = time;
-  wake(packet.transfer, packet.chunk, Wait::arrival);
-  if (packet.ends_transfer) progress_.finish(packet.transfer, packet.chunk + 1, time);
+  progress_.times(chunk.transfer, chunk.chunk).arrived = time;
+  wake(chunk, Wait::arrival);
+  if (ends_transfer) progress_.finish(chunk.transfer, chunk.chunk + 1, time);
 }
 
 /// Lets the lanes go on that waited for this chunk of the transfer or an earlier one.
-void LinkModel::wake(TransferId transfer, std::uint32_t chunk, Wait wait) {
-  LaneIndex* link = &first_waiting_[transfer.index()];
+void LinkModel::wake(ChunkId chunk, Wait wait) {
+  LaneIndex* link = &first_waiting_[chunk.transfer.index()];
   while (*link != no_lane) {
     const LaneIndex waiting = *link;
     Lane& lane = lanes_.lanes[waiting];
-    if (lane.awaited == wait && lane.awaited_chunk <= chunk) {
+    if (lane.awaited == wait && lane.awaited_chunk <= chunk.chunk) {
       *link = lane.next_waiting;
       hand_over(waiting);
     } else {

@@ -45,13 +45,13 @@ class LinkModel {
   };
 
   void hand_over(LaneIndex lane);
-  bool find_ready_time(LaneIndex index, ByteRange bytes);
-  void send(LaneIndex index, ByteRange bytes, bool ends_transfer);
+  bool find_ready_time(LaneIndex index, const ByteRange& bytes);
+  void send(LaneIndex index, std::int64_t bytes, bool ends_transfer);
   void ask(std::int64_t time, std::uint32_t packet);
   void serve(std::uint32_t packet);
-  void depart(const Packet& packet, std::int64_t time);
-  void arrive(const Packet& packet, std::int64_t time);
-  void wake(TransferId transfer, std::uint32_t chunk, Wait wait);
+  void depart(ChunkId chunk, std::int64_t time, LaneIndex index, bool ends_transfer);
+  void arrive(ChunkId chunk, std::int64_t time, bool ends_transfer);
+  void wake(ChunkId chunk, Wait wait);
   Event next_of_now(std::size_t& position);
 
   const Schedule& schedule_;

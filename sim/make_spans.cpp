@@ -58,7 +58,7 @@ std::vector<Span> make_spans(const Schedule& schedule, const Chunking& chunking,
   for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
     const std::uint32_t chunks = chunking.pieces(schedule.transfers[i]).count;
     for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
-      history.trace(TransferId(i), chunk, trace);
+      history.trace({TransferId(i), chunk}, trace);
       maker.add(TransferId(i), chunk, trace);
     }
   }

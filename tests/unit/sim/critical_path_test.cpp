@@ -1,0 +1,87 @@
+#include <gtest/gtest.h>
+
+#include "sim/simulate.h"
+#include "tests/support/machine.h"
+
+namespace espalier {
+namespace {
+
+using sim::CriticalStep;
+using test::Machine;
+
+CriticalStep on_link(std::size_t transfer, std::uint32_t chunk, LinkId link, std::int64_t begin, std::int64_t end,
+                     std::int64_t queued) {
+  return {TransferId(transfer), chunk, link, NodeId(), {begin}, {end}, {queued}};
+}
+
+CriticalStep on_node(std::size_t transfer, std::uint32_t chunk, std::size_t node, std::int64_t begin, std::int64_t end,
+                     std::int64_t queued) {
+  return {TransferId(transfer), chunk, LinkId(), NodeId(node), {begin}, {end}, {queued}};
+}
+
+TEST(CriticalPath, FollowsDataFromRankToRank) {
+  Machine machine(3);
+  machine.slice_units = {1};
+  const LinkId a = machine.add_link(0, 1, 10);
+  const LinkId b = machine.add_link(1, 2, 20);
+  machine.send({a});
+  machine.send({b});
+  EXPECT_EQ(machine.simulate(100, 100).critical_path,
+            (std::vector{on_link(0, 0, a, 0, 110, 0), on_link(1, 0, b, 110, 230, 0)}));
+}
+
+TEST(CriticalPath, FollowsTheChunksOfALaneUntilTheyLeave) {
+  Machine machine(2);
+  machine.slice_units = {1};
+  const LinkId a = machine.add_link(0, 1, 10);
+  machine.send({a});
+  EXPECT_EQ(machine.simulate(100, 50).critical_path,
+            (std::vector{on_link(0, 0, a, 0, 50, 0), on_link(0, 1, a, 50, 110, 0)}));
+}
+
+TEST(CriticalPath, SaysWhatWasSpentInQueues) {
+  // Transfer 1 asks for the shared link at 0, but transfer 0 has it until 100.
+  Machine machine(2);
+  machine.slice_units = {1, 1};
+  const LinkId a = machine.add_link(0, 1, 10);
+  machine.send({a}, 0, 1, Action::copy, 0);
+  machine.send({a}, 1, 1, Action::copy, 1);
+  EXPECT_EQ(machine.simulate(200, 100).critical_path, (std::vector{on_link(1, 0, a, 0, 210, 100)}));
+}
+
+TEST(CriticalPath, PutsTheTimeWhereTheSlowestLinkIs) {
+  // On the slow link until 200 + 10; then only the latency of the fast one.
+  Machine machine(2);
+  machine.slice_units = {1};
+  const std::size_t s = machine.add_switch();
+  const LinkId slow = machine.add_link(0, s, 10, {picoseconds_per_second / 2});
+  const LinkId fast = machine.add_link(s, 1, 5);
+  machine.send({slow, fast});
+  EXPECT_EQ(machine.simulate(100, 100).critical_path,
+            (std::vector{on_link(0, 0, slow, 0, 210, 0), on_link(0, 0, fast, 210, 215, 0)}));
+}
+
+TEST(CriticalPath, NamesTheReducingRank) {
+  Machine machine(2);
+  machine.slice_units = {1};
+  machine.nodes[1].reduce_bandwidth = test::byte_per_picosecond;
+  const LinkId a = machine.add_link(0, 1, 10);
+  machine.send({a}, 0, 1, Action::reduce);
+  EXPECT_EQ(machine.simulate(100, 100).critical_path,
+            (std::vector{on_link(0, 0, a, 0, 110, 0), on_node(0, 0, 1, 110, 210, 0)}));
+}
+
+TEST(CriticalPath, WaitsForDeparturesOnlyUntilTheSender) {
+  // Rank 1 sends its slice away over a long link before rank 2 overwrites it.
+  Machine machine(3);
+  machine.slice_units = {1};
+  const LinkId away = machine.add_link(1, 0, 50);
+  const LinkId in = machine.add_link(2, 1, 100);
+  machine.send({away});
+  machine.send({in});
+  EXPECT_EQ(machine.simulate(100, 100).critical_path,
+            (std::vector{on_link(0, 0, away, 0, 100, 0), on_link(1, 0, in, 100, 300, 0)}));
+}
+
+}  // namespace
+}  // namespace espalier

@@ -1,0 +1,137 @@
+#include "sim/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/utilisation.h"
+#include "sim/workload.h"
+#include "tests/support/machine.h"
+
+namespace espalier {
+namespace {
+
+using sim::Options;
+using test::Machine;
+
+/// Two ranks, one link, one transfer of everything.
+Machine make_pair() {
+  Machine machine(2);
+  machine.slice_units = {1};
+  machine.send({machine.add_link(0, 1, 10)});
+  return machine;
+}
+
+Result<sim::Report> run(const Machine& machine, const Options& options) {
+  return sim::simulate(machine.schedule(), machine.topology(), options);
+}
+
+TEST(Simulate, ReportsWhatItRan) {
+  const auto report = run(make_pair(), {Bytes{4000}, Bytes{400}, 4, true, false});
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->size.count, 4000);
+  EXPECT_EQ(report->chunk.count, 400);
+  EXPECT_EQ(report->timeline->title, "all_reduce, test, 4000 B on test");
+  EXPECT_EQ(report->timeline->origin, "simulation");
+  EXPECT_EQ(report->timeline->rank_names, (std::vector<std::string>{"g0", "g1"}));
+  EXPECT_EQ(report->timeline->link_names, (std::vector<std::string>{"g0>g1"}));
+  EXPECT_TRUE(report->critical_path.empty());
+}
+
+TEST(Simulate, RecordsOnlyWhatIsAskedFor) {
+  const auto report = run(make_pair(), {Bytes{4000}, Bytes{400}, 4, false, false});
+  EXPECT_FALSE(report->timeline);
+  EXPECT_TRUE(report->critical_path.empty());
+}
+
+TEST(Simulate, RefusesSizesThatDoNotFitTheElements) {
+  const auto report = run(make_pair(), {Bytes{4001}, Bytes{400}, 4, false, false});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, ErrorCode::invalid_input);
+}
+
+TEST(Simulate, RefusesChunksSmallerThanAnElement) {
+  const auto report = run(make_pair(), {Bytes{4000}, Bytes{3}, 4, false, false});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, ErrorCode::invalid_input);
+  EXPECT_EQ(report.error().message, "a chunk of 3 bytes is smaller than an element of 4");
+}
+
+TEST(Simulate, RefusesTimesPastItsRange) {
+  // 1 PiB at 1 byte per second is 2^50 s, far past 2^62 ps.
+  Machine machine = make_pair();
+  machine.links[0].nominal = {1};
+  const auto report = run(machine, {max_message_size, max_message_size, 4, false, false});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, ErrorCode::too_large);
+  EXPECT_NE(report.error().message.find("2^62 ps"), std::string::npos) << report.error().message;
+}
+
+TEST(Simulate, RefusesOverheadsPastItsRange) {
+  Machine machine = make_pair();
+  machine.links[0].overhead = {INT64_MAX};
+  EXPECT_EQ(run(machine, {Bytes{4}, Bytes{4}, 4, false, false}).error().code, ErrorCode::too_large);
+}
+
+TEST(Simulate, RefusesMoreChunksThanItsLimits) {
+  const auto each = run(make_pair(), {Bytes{std::int64_t{1} << 40}, Bytes{4}, 4, false, false});
+  ASSERT_FALSE(each);
+  EXPECT_EQ(each.error().code, ErrorCode::too_large);
+  EXPECT_NE(each.error().message.find("more chunks than the limit"), std::string::npos) << each.error().message;
+}
+
+TEST(Simulate, RefusesToRecordMoreThanItsLimit) {
+  Machine machine(2);
+  machine.slice_units = {1};
+  const LinkId link = machine.add_link(0, 1);
+  for (std::size_t i = 0; i < 7; ++i) machine.send({link}, 0, 1, Action::reduce, i);
+  // 7 x 2^24 chunks, one step each.
+  const std::int64_t size = sim::max_chunks_per_transfer;
+  const auto report = run(machine, {Bytes{size}, Bytes{1}, 1, true, false});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, ErrorCode::too_large);
+  EXPECT_NE(report.error().message.find("steps"), std::string::npos) << report.error().message;
+}
+
+TEST(Simulate, RefusesRoutesOfAnotherTopology) {
+  const Machine machine = make_pair();
+  Machine reversed(2);
+  reversed.add_link(1, 0);
+  const auto report = sim::simulate(machine.schedule(), reversed.topology(), {Bytes{4}, Bytes{4}, 4, false, false});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().message, "route 0 of the schedule is not a path on the topology test");
+  const Machine empty(2);
+  EXPECT_FALSE(sim::simulate(machine.schedule(), empty.topology(), {Bytes{4}, Bytes{4}, 4, false, false}));
+}
+
+TEST(Simulate, RefusesIdsThatTheScheduleDoesNotHave) {
+  const Machine machine = make_pair();
+  Schedule schedule = machine.schedule();
+  schedule.transfers[0].slice_count = 2;
+  const auto report = sim::simulate(schedule, machine.topology(), {Bytes{4}, Bytes{4}, 4, false, false});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, ErrorCode::invalid_input);
+}
+
+TEST(BusiestLinks, AreSortedByTimeThenId) {
+  Machine machine(3);
+  machine.slice_units = {1, 1};
+  const LinkId idle = machine.add_link(0, 2);
+  const LinkId a = machine.add_link(0, 1);
+  const LinkId b = machine.add_link(1, 2);
+  const LinkId c = machine.add_link(2, 0);
+  machine.send({a}, 0, 2);
+  machine.send({b}, 0, 1);
+  machine.send({c}, 0, 1);
+  const sim::Report report = machine.simulate(200, 100);
+  // Link a is busy for 200 ps, b for 100 from 100 on, c for 100 from 200 on: the end is at 300.
+  const auto shares = sim::busiest_links(report, 10);
+  ASSERT_EQ(shares.size(), 3U);
+  EXPECT_EQ(shares[0].link, a);
+  EXPECT_DOUBLE_EQ(shares[0].share, 200.0 / 300.0);
+  EXPECT_EQ(shares[1].link, b);
+  EXPECT_EQ(shares[2].link, c);
+  EXPECT_EQ(sim::busiest_links(report, 1).size(), 1U);
+  EXPECT_EQ(report.links[idle.index()].bytes, 0);
+}
+
+}  // namespace
+}  // namespace espalier
