@@ -86,7 +86,8 @@ TEST(SimulateProperty, OneLaneAloneIsNeverFasterWithSlowerLinks) {
     const std::int64_t size = random.between(0, 200);
     const std::int64_t chunk = random.between(1, 60);
     const Picoseconds before = machine.simulate(size, chunk).elapsed;
-    EXPECT_GE(machine.simulate(size + random.between(0, 50), size + 50).elapsed, machine.simulate(size, size + 50).elapsed);
+    EXPECT_GE(machine.simulate(size + random.between(0, 50), size + 50).elapsed,
+              machine.simulate(size, size + 50).elapsed);
     Link& slowed = machine.links[random.below(machine.links.size())];
     slowed.nominal = {slowed.nominal.bytes_per_second / 2};
     slowed.latency = {slowed.latency.count + random.between(0, 5)};

@@ -262,8 +262,8 @@ TEST(LinkModel, WriteWaitsUntilTheOldDataHasLeft) {
 }
 
 TEST(LinkModel, RunsOfSlicesWaitForTheBytesTheyShare) {
-  // Two slices of 100 bytes arrive at rank 1 by two transfers, at 100 and at 300; one transfer hands both on. Its chunk 0
-  // needs only the first.
+  // Two slices of 100 bytes arrive at rank 1 by two transfers, at 100 and at 300; one transfer hands both on. Its chunk
+  // 0 needs only the first.
   Machine machine(3);
   add_slices(machine, 2);
   const LinkId in = machine.add_link(0, 1);
