@@ -212,7 +212,9 @@ bool PlanReader::read_network() {
   const std::size_t begin = *offsets_[network];
   std::string_view document;
   if (!cursor_.json.read_raw(document)) return false;
-  TopologyReading reading = read_topology_text(document, cursor_.name());
+  // The plain form needs more bytes than it has links: what expands further is not meant for a plan.
+  const ExpansionLimits limits{.nodes = document.size(), .links = document.size()};
+  TopologyReading reading = read_topology_text(document, cursor_.name(), std::nullopt, {}, limits);
   topology_ = std::move(reading.topology);
   if (topology_) return true;
   for (const Diagnostic& diagnostic : reading.diagnostics) {

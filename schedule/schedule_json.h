@@ -17,7 +17,7 @@ struct WriteOptions {
 };
 
 /// Writes the JSON form of docs/schedule.md, a line per slice and transfer, as a stream: nothing is held but a buffer.
-/// Requires: a schedule of this topology that keeps rules S1 and S2, with routes over its links.
+/// Requires: a schedule of this topology that keeps rules S1 and S2, with routes over its links, none of them empty.
 /// Errors: unavailable when the stream does not take it all.
 Result<void> write_schedule(std::ostream& out, const Schedule& schedule, const Topology& topology,
                             const WriteOptions& options = {});

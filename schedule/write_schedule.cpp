@@ -45,18 +45,20 @@ class BufferedOutput {
   fmt::memory_buffer buffer_;
 };
 
-/// Node names; link names for all hops where one of them has parallel links.
-std::string route_text(const Route& route, const Topology& topology) {
-  bool parallel = false;
-  for (const LinkId id : route.links) {
+/// Node names; link names for all hops where one of them has parallel links or does not begin where the last one ended.
+std::string route_text(std::span<const LinkId> links, const Topology& topology) {
+  bool by_node = true;
+  NodeId at = topology.link(links.front()).tail;
+  for (const LinkId id : links) {
     const Link& link = topology.link(id);
-    parallel = parallel || topology.links_between(link.tail, link.head).size() > 1;
+    by_node = by_node && link.tail == at && topology.links_between(link.tail, link.head).size() == 1;
+    at = link.head;
   }
   std::string text = "[";
-  if (!parallel) text += in_quotes(topology.rank_name(route.src));
-  for (const LinkId id : route.links) {
+  if (by_node) text += in_quotes(topology.node(topology.link(links.front()).tail).id);
+  for (const LinkId id : links) {
     if (text.size() > 1) text += ", ";
-    text += in_quotes(parallel ? topology.link_name(id) : topology.node(topology.link(id).head).id);
+    text += in_quotes(by_node ? topology.node(topology.link(id).head).id : topology.link_name(id));
   }
   return text + "]";
 }
@@ -89,7 +91,7 @@ void write_transfers(BufferedOutput& out, const Schedule& schedule, const Topolo
   const char* separator = "";
   for (const Transfer& transfer : schedule.transfers) {
     std::string& route = route_texts[transfer.route.index()];
-    if (route.empty()) route = route_text(schedule.route(transfer.route), topology);
+    if (route.empty()) route = route_text(schedule.route(transfer.route).links, topology);
     out.print(
         "{}\n  {{\"slices\": [{}, {}], \"src\": {}, \"dst\": {}, \"action\": \"{}\", \"channel\": {}, \"route\": {}}}",
         separator, transfer.first_slice.value(), transfer.slice_count, schedule.src(transfer).value(),
