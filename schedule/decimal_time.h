@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/units.h"
+
+namespace espalier {
+
+/// A time as decimal microseconds, exact: "1", "0.5", "-12.000001".
+std::string format_microseconds(Picoseconds time);
+
+/// The inverse, for any JSON number ("2e-06"); nothing when it is not a whole number of picoseconds below 2^63.
+std::optional<Picoseconds> parse_microseconds(std::string_view text);
+
+}  // namespace espalier
