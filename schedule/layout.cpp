@@ -11,6 +11,12 @@ std::int64_t part_begin(std::int64_t total, std::int64_t parts, std::int64_t ind
   return index * (total / parts) + std::min(index, total % parts);
 }
 
+/// Where unit `unit` of `units` begins in a part of `length` elements when the remainder is spread over them: no run of
+/// units has an element more or less than its share, even if there are more units than elements.
+std::int64_t unit_begin(std::int64_t length, std::int64_t units, std::int64_t unit) {
+  return static_cast<std::int64_t>((static_cast<__int128>(length) * unit + units - 1) / units);
+}
+
 /// Maps a position in units to one in elements (see Layout).
 class UnitMap {
  public:
@@ -26,7 +32,7 @@ class UnitMap {
     if (part == parts_) return elements_ * extent_factor_;
     const std::int64_t begin = part_start(part);
     const std::int64_t length = part_start(part + 1) - begin;
-    return begin + part_begin(length, units_per_part_, unit % units_per_part_);
+    return begin + unit_begin(length, units_per_part_, unit % units_per_part_);
   }
 
  private:

@@ -33,11 +33,18 @@ TEST(Layout, TheFirstShardsGetTheRemainder) {
   EXPECT_EQ(lengths_of(layout, 4), (std::vector<std::int64_t>{12, 12, 8, 8}));
 }
 
-TEST(Layout, WithinAShardTheFirstUnitsGetTheRemainder) {
+TEST(Layout, WithinAShardTheRemainderIsSpread) {
   const Schedule schedule = sliced(CollectiveKind::reduce_scatter, 2, {1, 2});
   // Nine elements: shards of 5 and 4; three units each: 2, 2, 1 and 2, 1, 1; the slices take one and two of them.
   const Layout layout = *Layout::make(schedule, Bytes{9}, 1);
   EXPECT_EQ(lengths_of(layout, 4), (std::vector<std::int64_t>{2, 3, 2, 2}));
+}
+
+/// A forest of 149,818 units, most of them in the second slice, on a hundred elements: slices keep their shares.
+TEST(Layout, MoreUnitsThanElementsKeepTheShares) {
+  const Schedule schedule = sliced(CollectiveKind::all_reduce, 3, {14'981, 119'856, 14'981});
+  const Layout layout = *Layout::make(schedule, Bytes{100}, 1);
+  EXPECT_EQ(lengths_of(layout, 3), (std::vector<std::int64_t>{10, 81, 9}));
 }
 
 TEST(Layout, AllToAllLaysSendBuffersOneAfterTheOther) {
