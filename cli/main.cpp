@@ -1,1 +1,80 @@
-int main() { return 0; }
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+
+#include "cli/commands.h"
+#include "cli/output_file.h"
+
+namespace espalier::cli {
+namespace {
+
+void add_global_flags(CLI::App& app, Session& session) {
+  app.add_flag("--json", session.console.json, "One versioned JSON document on standard output");
+  app.add_flag("-q,--quiet", session.console.quiet, "Neither warnings nor progress");
+  app.add_option("--color", session.console.colour_choice, "Colours on standard error: auto, always or never")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, ColourChoice>{
+          {"auto", ColourChoice::automatic}, {"always", ColourChoice::always}, {"never", ColourChoice::never}}))
+      ->option_text("WHEN");
+}
+
+void describe(CLI::App& app) {
+  app.name("espalier");
+  app.description(
+      "Plans collective communication on the network a machine really has, predicts it, and says what limits it.");
+  app.footer(examples({"espalier topo show dgx1v", "espalier bound dgx1v-degraded all_gather",
+                       "espalier simulate dgx1v-degraded all_gather -b 1K -e 1G -f 4",
+                       "espalier plan dgx-a100-x2 all_reduce -s 256M -o plan.json", "espalier verify plan.json"}) +
+             "\nTOPOLOGY is a YAML file, - for standard input, or a shipped machine (espalier topo show --list).\n"
+             "Exit codes: 0 fine, 1 a check failed, 2 wrong usage, 3 a capability is missing, 4 a bug, 130 interrupted.");
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.set_help_all_flag("--help-all", "Help of all verbs");
+}
+
+int run(int argc, char** argv) {
+  Session session;
+  CLI::App app;
+  describe(app);
+  add_global_flags(app, session);
+  add_topo_command(app, session);
+  add_plan_command(app, session);
+  add_bound_command(app, session);
+  add_verify_command(app, session);
+  add_simulate_command(app, session);
+  add_version_command(app, session);
+  add_completion_command(app, session);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked_for_help) {
+    return app.exit(asked_for_help);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "error: {}\n   = help: espalier {}--help\n", error.what(),
+               app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ");
+    return static_cast<int>(ExitCode::wrong_usage);
+  }
+  return static_cast<int>(session.run());
+}
+
+}  // namespace
+
+std::string examples(std::initializer_list<std::string_view> lines) {
+  std::string text = "Examples:\n";
+  for (const std::string_view line : lines) text += "  " + std::string(line) + "\n";
+  return text;
+}
+
+}  // namespace espalier::cli
+
+int main(int argc, char** argv) {
+  espalier::cli::install_interrupt_handler();
+  try {
+    return espalier::cli::run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "error: out of memory\n");
+    return static_cast<int>(espalier::cli::ExitCode::check_failed);
+  } catch (const std::exception& bug) {
+    fmt::print(stderr, "espalier: internal error: {}\n", bug.what());
+    return static_cast<int>(espalier::cli::ExitCode::internal_error);
+  }
+}

@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include "cli/collective_flags.h"
+#include "cli/commands.h"
+#include "cli/describe_bound.h"
+#include "cli/inputs.h"
+#include "cli/table.h"
+#include "planners/bound.h"
+
+namespace espalier::cli {
+namespace {
+
+struct BoundFlags {
+  std::string topology;
+  CollectiveFlags collective;
+};
+
+std::string exact_time(const Rational& time_per_byte) { return time_per_byte == 0 ? "0" : to_string(time_per_byte); }
+
+void print_one(const Console& console, const Bound& bound, const Collective& collective, const Topology& topology) {
+  const double factor = to_double(collective.busbw_factor());
+  const auto algbw = algbw_of(bound.time_per_byte);
+  console.print(fmt::format("# {}  {}  {} ranks\n", topology.name(), to_string(collective.kind), collective.rank_count));
+  console.print(fmt::format("algbw  {} GB/s\n", gigabytes_per_second(algbw)));
+  console.print(fmt::format("busbw  {} GB/s\n",
+                            gigabytes_per_second(algbw ? std::optional(*algbw * factor) : std::nullopt)));
+  console.print(fmt::format("time   {} s per byte of the message\n", exact_time(bound.time_per_byte)));
+  if (!bound.cut.empty()) console.print(fmt::format("cut    {}\n", cut_text(bound, topology)));
+  if (!bound.what.empty()) console.print(fmt::format("why    {}\n", bound.what));
+}
+
+ExitCode run_one(const Console& console, const Topology& topology, const CollectiveFlags& flags) {
+  const auto collective = flags.resolve(topology);
+  if (!collective) return console.refuse_usage(collective.error());
+  const auto bound = compute_bound(topology, *collective);
+  if (!bound) return console.refuse(bound.error());
+  if (!console.json) {
+    print_one(console, *bound, *collective, topology);
+    return ExitCode::ok;
+  }
+  nlohmann::ordered_json document;
+  document["schema"] = "espalier/bound/1";
+  document["topology"] = topology.name();
+  document["collective"] = to_string(collective->kind);
+  document["ranks"] = collective->rank_count;
+  if (!collective->root.is_none()) document["root"] = topology.rank_name(collective->root);
+  document["bound"] = bound_json(*bound, *collective, topology);
+  console.print(document.dump(2) + "\n");
+  return ExitCode::ok;
+}
+
+ExitCode run_all(const Console& console, const Topology& topology) {
+  Table table;
+  table.add_column("collective", "", Table::Align::left);
+  table.add_column("algbw", "(GB/s)");
+  table.add_column("busbw", "(GB/s)");
+  table.add_column("why", "", Table::Align::left);
+  nlohmann::ordered_json bounds = nlohmann::ordered_json::array();
+  for (const CollectiveKind kind : all_collective_kinds) {
+    const auto collective = make_collective(kind, topology.rank_count(), std::nullopt);
+    if (!collective) return console.refuse(collective.error());
+    const auto bound = compute_bound(topology, *collective);
+    if (!bound) return console.refuse(bound.error());
+    const auto algbw = algbw_of(bound->time_per_byte);
+    const double factor = to_double(collective->busbw_factor());
+    table.add_row({std::string(to_string(kind)), gigabytes_per_second(algbw),
+                   gigabytes_per_second(algbw ? std::optional(*algbw * factor) : std::nullopt), bound->what});
+    bounds.push_back({{"collective", to_string(kind)}, {"bound", bound_json(*bound, *collective, topology)}});
+  }
+  if (console.json) {
+    const nlohmann::ordered_json document = {{"schema", "espalier/bounds/1"},
+                                             {"topology", topology.name()},
+                                             {"ranks", topology.rank_count()},
+                                             {"bounds", bounds}};
+    console.print(document.dump(2) + "\n");
+  } else {
+    console.print(fmt::format("# {}  {} ranks\n", topology.name(), topology.rank_count()) + table.text());
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_bound_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<BoundFlags>();
+  CLI::App* command = app.add_subcommand("bound", "The throughput that no schedule can beat, and the cut that proves it");
+  command->add_option("TOPOLOGY", flags->topology, "YAML file, - or shipped machine")->required();
+  flags->collective.add_to(*command, false);
+  command->footer(examples({"espalier bound dgx1v all_gather", "espalier bound cluster.yaml broadcast -r 3 --json",
+                            "espalier bound dgx-a100-x2          # all collectives"}));
+  command->callback([flags, &session] {
+    session.run = [flags, &session] {
+      const auto topology = load_topology(session.console, flags->topology);
+      if (!topology) return refuse(session.console, topology.error());
+      return flags->collective.name.empty() ? run_all(session.console, *topology)
+                                            : run_one(session.console, *topology, flags->collective);
+    };
+  });
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "schedule/bound.h"
+#include "schedule/collective.h"
+#include "topology/topology.h"
+
+namespace espalier::cli {
+
+/// S / time in bytes per second for a time per byte; infinity does not occur: a zero bound gives nothing.
+std::optional<double> algbw_of(const Rational& time_per_byte);
+
+/// "132.0" for bytes per second, or "-" when nothing has to move.
+std::string gigabytes_per_second(std::optional<double> bytes_per_second);
+
+/// {"time_per_byte": "p/q", "algbw", "busbw", "cut": [...], "what"}; rates are null when nothing has to move.
+nlohmann::ordered_json bound_json(const Bound& bound, const Collective& collective, const Topology& topology);
+
+/// The cut's nodes, at most `most` of them: "{g0, g1, ... 14 more}".
+std::string cut_text(const Bound& bound, const Topology& topology, std::size_t most = 8);
+
+}  // namespace espalier::cli

@@ -1,0 +1,92 @@
+#include "cli/sizes.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <charconv>
+
+#include "base/parse_units.h"
+#include "base/suggest.h"
+
+namespace espalier::cli {
+namespace {
+
+constexpr std::array element_types = {
+    ElementType{"int8", 1},    ElementType{"uint8", 1},    ElementType{"int32", 4},   ElementType{"uint32", 4},
+    ElementType{"int64", 8},   ElementType{"uint64", 8},   ElementType{"half", 2},    ElementType{"float16", 2},
+    ElementType{"bfloat16", 2}, ElementType{"float", 4},   ElementType{"float32", 4}, ElementType{"double", 8},
+    ElementType{"float64", 8}};
+
+constexpr std::size_t most_sizes = 1000;
+
+tl::unexpected<Error> bad_flag(std::string_view flag, const Error& error) {
+  return fail(error.code, std::string(flag) + ": " + error.message, error.help);
+}
+
+Result<Bytes> parse_whole_size(std::string_view flag, const std::string& text, const ElementType& type) {
+  const auto size = parse_size(text);
+  if (!size) return bad_flag(flag, size.error());
+  return Bytes{size->count / type.size * type.size};
+}
+
+/// The next size of the sweep; the end of the sweep when it would pass 1 PiB.
+std::int64_t next_size(std::int64_t size, double factor, std::int64_t step) {
+  const double grown = step > 0 ? static_cast<double>(size + step) : static_cast<double>(size) * factor;
+  if (grown > static_cast<double>(max_message_size.count)) return max_message_size.count + 1;
+  return step > 0 ? size + step : static_cast<std::int64_t>(grown);
+}
+
+}  // namespace
+
+Result<ElementType> parse_element_type(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const ElementType& type : element_types) {
+    if (type.name == name) return type;
+    names.push_back(type.name);
+  }
+  return fail(ErrorCode::invalid_input, "-d: there is no data type '" + name + "'", suggest(name, names));
+}
+
+Result<std::vector<Bytes>> parse_sizes(const SizeFlags& flags, const ElementType& type) {
+  if (!flags.single.empty()) {
+    const auto size = parse_whole_size("-s", flags.single, type);
+    if (!size) return tl::unexpected(size.error());
+    return std::vector<Bytes>{*size};
+  }
+  const auto begin = parse_whole_size("-b", flags.begin, type);
+  if (!begin) return tl::unexpected(begin.error());
+  const auto end = parse_whole_size("-e", flags.end, type);
+  if (!end) return tl::unexpected(end.error());
+  if (*begin > *end) {
+    return fail(ErrorCode::invalid_input, "-b " + flags.begin + " is larger than -e " + flags.end);
+  }
+  double factor = 0;
+  const auto [rest, status] = std::from_chars(flags.factor.data(), flags.factor.data() + flags.factor.size(), factor);
+  if (status != std::errc() || *rest != '\0' || !std::isfinite(factor) || factor <= 1.0) {
+    return fail(ErrorCode::invalid_input, "-f: '" + flags.factor + "' is not a factor above 1", "write -f 2");
+  }
+  Bytes step;
+  if (!flags.step.empty()) {
+    const auto parsed = parse_whole_size("-i", flags.step, type);
+    if (!parsed) return tl::unexpected(parsed.error());
+    if (parsed->count == 0) return fail(ErrorCode::invalid_input, "-i: a step is at least one element");
+    step = *parsed;
+  }
+  if (begin->count == 0 && step.count == 0 && end->count > 0) {
+    return fail(ErrorCode::invalid_input, "-b 0 cannot be multiplied up to -e " + flags.end, "use -i, or begin above 0");
+  }
+  std::vector<Bytes> sizes;
+  for (std::int64_t size = begin->count; size <= end->count;) {
+    const Bytes whole{size / type.size * type.size};
+    if (sizes.empty() || sizes.back() != whole) sizes.push_back(whole);
+    if (sizes.size() > most_sizes) {
+      return fail(ErrorCode::invalid_input, "the sweep has more than " + std::to_string(most_sizes) + " sizes",
+                  "use a larger -f or -i");
+    }
+    const std::int64_t next = next_size(size, factor, step.count);
+    size = std::max(next, size + 1);
+  }
+  return sizes;
+}
+
+}  // namespace espalier::cli

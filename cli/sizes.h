@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace espalier::cli {
+
+/// The message sizes of nccl-tests' flags: from -b to -e, multiplied by -f or increased by -i.
+struct SizeFlags {
+  std::string begin = "1K";
+  std::string end = "1G";
+  std::string factor = "2";
+  std::string step;   ///< Overrides the factor.
+  std::string single; ///< -s: exactly this size.
+  std::string type = "float";
+};
+
+/// A data type of nccl-tests and DESIGN's names for it.
+struct ElementType {
+  std::string_view name;
+  std::int64_t size = 4;
+};
+
+/// Errors: invalid_input, with the nearest name.
+Result<ElementType> parse_element_type(const std::string& name);
+
+/// The sizes, each rounded down to whole elements as nccl-tests does; at most 1,000 of them.
+/// Errors: invalid_input, naming the flag.
+Result<std::vector<Bytes>> parse_sizes(const SizeFlags& flags, const ElementType& type);
+
+}  // namespace espalier::cli
