@@ -1,0 +1,151 @@
+#include "cli/command_topo.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/inputs.h"
+#include "cli/output_file.h"
+#include "topology/describe_topology.h"
+#include "topology/symmetry.h"
+#include "topology/write_topology.h"
+
+namespace espalier::cli {
+namespace {
+
+struct TopoFlags {
+  std::string topology;
+  std::string output = "-";
+  bool strict = false;
+  bool list = false;
+};
+
+nlohmann::ordered_json diagnostics_json(const std::vector<Diagnostic>& diagnostics) {
+  nlohmann::ordered_json entries = nlohmann::ordered_json::array();
+  for (const Diagnostic& diagnostic : diagnostics) {
+    entries.push_back({{"severity", diagnostic.severity == Severity::error ? "error" : "warning"},
+                       {"code", diagnostic.code},
+                       {"file", diagnostic.place.file},
+                       {"line", diagnostic.place.line},
+                       {"column", diagnostic.place.column},
+                       {"message", diagnostic.message},
+                       {"help", diagnostic.help}});
+  }
+  return entries;
+}
+
+nlohmann::ordered_json topology_json(const Topology& topology, const std::vector<Diagnostic>& diagnostics) {
+  return {{"schema", "espalier/topology/1"},
+          {"name", topology.name()},
+          {"ranks", topology.rank_count()},
+          {"nodes", topology.node_count()},
+          {"links", topology.link_count()},
+          {"diagnostics", diagnostics_json(diagnostics)}};
+}
+
+/// What the reader and the asymmetry check find; warnings become errors with `strict`.
+TopologyReading read_all_findings(const TopoFlags& flags) {
+  TopologyReading reading;
+  const std::string path = resolve_path(flags.topology);
+  if (path == "-") {
+    const auto text = read_whole(path, max_topology_bytes);
+    reading = read_topology_text(text ? *text : std::string(), "<stdin>");
+  } else {
+    reading = read_topology_file(path);
+  }
+  if (reading.topology) {
+    for (Diagnostic& warning : find_asymmetry(*reading.topology)) {
+      warning.place.file = path == "-" ? "<stdin>" : path;
+      reading.diagnostics.push_back(std::move(warning));
+    }
+  }
+  if (flags.strict) {
+    for (Diagnostic& diagnostic : reading.diagnostics) diagnostic.severity = Severity::error;
+  }
+  return reading;
+}
+
+ExitCode show(const Console& console, const TopoFlags& flags) {
+  if (flags.list) {
+    for (const std::string& machine : shipped_machines()) console.print(machine + "\n");
+    return ExitCode::ok;
+  }
+  if (flags.topology.empty()) {
+    return console.refuse_usage({ErrorCode::invalid_input, "topo show needs a TOPOLOGY", "or use --list"});
+  }
+  const auto topology = load_topology(console, flags.topology);
+  if (!topology) return refuse(console, topology.error());
+  if (console.json) {
+    console.print(topology_json(*topology, find_asymmetry(*topology)).dump(2) + "\n");
+  } else {
+    console.print(describe_topology(*topology));
+  }
+  return ExitCode::ok;
+}
+
+ExitCode validate(const Console& console, const TopoFlags& flags) {
+  const TopologyReading reading = read_all_findings(flags);
+  const bool ok = reading.topology && !has_errors(reading.diagnostics);
+  console.show(reading.diagnostics);
+  if (console.json) {
+    nlohmann::ordered_json document = {{"schema", "espalier/topology/1"}, {"ok", ok}};
+    if (reading.topology) document.update(topology_json(*reading.topology, reading.diagnostics));
+    document["diagnostics"] = diagnostics_json(reading.diagnostics);
+    console.print(document.dump(2) + "\n");
+  } else if (ok) {
+    console.print(fmt::format("ok: {}, {} ranks, {} nodes, {} links\n", reading.topology->name(),
+                              reading.topology->rank_count(), reading.topology->node_count(),
+                              reading.topology->link_count()));
+  }
+  return ok ? ExitCode::ok : ExitCode::check_failed;
+}
+
+ExitCode expand(const Console& console, const TopoFlags& flags) {
+  const auto topology = load_topology(console, flags.topology);
+  if (!topology) return refuse(console, topology.error());
+  const auto written = write_file(flags.output, [&](std::ostream& stream) -> Result<void> {
+    stream << (console.json ? write_topology_json(*topology) + "\n" : write_topology(*topology));
+    return {};
+  });
+  return written ? ExitCode::ok : console.refuse(written.error());
+}
+
+using TopoAction = ExitCode (*)(const Console&, const TopoFlags&);
+
+CLI::App* add_action(CLI::App& topo, Session& session, const std::shared_ptr<TopoFlags>& flags, const std::string& name,
+                     const std::string& what, TopoAction action) {
+  CLI::App* command = topo.add_subcommand(name, what);
+  command->callback(
+      [flags, action, &session] { session.run = [flags, action, &session] { return action(session.console, *flags); }; });
+  return command;
+}
+
+}  // namespace
+
+void add_topo_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<TopoFlags>();
+  CLI::App* topo = app.add_subcommand("topo", "Show, check, expand and generate topologies");
+  topo->require_subcommand(1);
+  const std::string what = "YAML file, - or shipped machine";
+
+  CLI::App* show_command =
+      add_action(*topo, session, flags, "show", "Nodes, link classes, GPU-to-GPU matrix, bisection, warnings", show);
+  show_command->add_option("TOPOLOGY", flags->topology, what);
+  show_command->add_flag("--list", flags->list, "List the shipped machines");
+  show_command->footer(examples({"espalier topo show dgx1v", "espalier topo show --list"}));
+
+  CLI::App* validate_command = add_action(*topo, session, flags, "validate", "Check a topology file", validate);
+  validate_command->add_option("TOPOLOGY", flags->topology, what)->required();
+  validate_command->add_flag("--strict", flags->strict, "Warnings, such as a GPU with fewer links than its peers, are errors");
+  validate_command->footer(examples({"espalier topo validate cluster.yaml", "espalier topo validate --strict cluster.yaml"}));
+
+  CLI::App* expand_command =
+      add_action(*topo, session, flags, "expand", "Write the plain form: every node, every link", expand);
+  expand_command->add_option("TOPOLOGY", flags->topology, what)->required();
+  expand_command->add_option("-o,--output", flags->output, "Write to this file (- is standard output)")->option_text("FILE");
+  expand_command->footer(examples({"espalier topo expand dgx-h100-x4 -o plain.yaml"}));
+
+  add_topo_gen_command(*topo, session);
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "cli/commands.h"
+
+namespace espalier::cli {
+
+/// `topo gen`, below the verb `topo`.
+void add_topo_gen_command(CLI::App& topo, Session& session);
+
+}  // namespace espalier::cli
