@@ -20,10 +20,11 @@ std::string exact_time(const Rational& time_per_byte) { return time_per_byte == 
 void print_one(const Console& console, const Bound& bound, const Collective& collective, const Topology& topology) {
   const double factor = to_double(collective.busbw_factor());
   const auto algbw = algbw_of(bound.time_per_byte);
-  console.print(fmt::format("# {}  {}  {} ranks\n", topology.name(), to_string(collective.kind), collective.rank_count));
+  console.print(
+      fmt::format("# {}  {}  {} ranks\n", topology.name(), to_string(collective.kind), collective.rank_count));
   console.print(fmt::format("algbw  {} GB/s\n", gigabytes_per_second(algbw)));
-  console.print(fmt::format("busbw  {} GB/s\n",
-                            gigabytes_per_second(algbw ? std::optional(*algbw * factor) : std::nullopt)));
+  console.print(
+      fmt::format("busbw  {} GB/s\n", gigabytes_per_second(algbw ? std::optional(*algbw * factor) : std::nullopt)));
   console.print(fmt::format("time   {} s per byte of the message\n", exact_time(bound.time_per_byte)));
   if (!bound.cut.empty()) console.print(fmt::format("cut    {}\n", cut_text(bound, topology)));
   if (!bound.what.empty()) console.print(fmt::format("why    {}\n", bound.what));
@@ -83,7 +84,8 @@ ExitCode run_all(const Console& console, const Topology& topology) {
 
 void add_bound_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<BoundFlags>();
-  CLI::App* command = app.add_subcommand("bound", "The throughput that no schedule can beat, and the cut that proves it");
+  CLI::App* command =
+      app.add_subcommand("bound", "The throughput that no schedule can beat, and the cut that proves it");
   command->add_option("TOPOLOGY", flags->topology, "YAML file, - or shipped machine")->required();
   flags->collective.add_to(*command, false);
   command->footer(examples({"espalier bound dgx1v all_gather", "espalier bound cluster.yaml broadcast -r 3 --json",

@@ -90,7 +90,7 @@ std::string fish_script(const std::vector<Completion>& all) {
       }
     }
     for (const std::string& word : completion.words) {
-      const std::string what = word.starts_with("--") ? "-l " + word.substr(2)
+      const std::string what = word.starts_with("--")  ? "-l " + word.substr(2)
                                : word.starts_with("-") ? "-s " + word.substr(1)
                                                        : "-a " + word;
       script += fmt::format("complete -c espalier -n '{}' {}\n", condition, what);
@@ -105,15 +105,13 @@ void add_completion_command(CLI::App& app, Session& session) {
   const auto shell = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("completion", "Print a completion script for bash, zsh or fish");
   command->add_option("SHELL", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  command->footer(examples({"source <(espalier completion bash)",
-                            "espalier completion fish > ~/.config/fish/completions/espalier.fish"}));
+  command->footer(examples(
+      {"source <(espalier completion bash)", "espalier completion fish > ~/.config/fish/completions/espalier.fish"}));
   command->callback([shell, &app, &session] {
     session.run = [shell, &app, &session] {
       std::vector<Completion> all;
       collect(app, "", flag_names(app), all);
-      session.console.print(*shell == "bash"  ? bash_script(all)
-                            : *shell == "zsh" ? zsh_script(all)
-                                              : fish_script(all));
+      session.console.print(*shell == "bash" ? bash_script(all) : *shell == "zsh" ? zsh_script(all) : fish_script(all));
       return ExitCode::ok;
     };
   });

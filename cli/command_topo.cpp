@@ -35,12 +35,9 @@ nlohmann::ordered_json diagnostics_json(const std::vector<Diagnostic>& diagnosti
 }
 
 nlohmann::ordered_json topology_json(const Topology& topology, const std::vector<Diagnostic>& diagnostics) {
-  return {{"schema", "espalier/topology/1"},
-          {"name", topology.name()},
-          {"ranks", topology.rank_count()},
-          {"nodes", topology.node_count()},
-          {"links", topology.link_count()},
-          {"diagnostics", diagnostics_json(diagnostics)}};
+  return {{"schema", "espalier/topology/1"}, {"name", topology.name()},
+          {"ranks", topology.rank_count()},  {"nodes", topology.node_count()},
+          {"links", topology.link_count()},  {"diagnostics", diagnostics_json(diagnostics)}};
 }
 
 /// What the reader and the asymmetry check find; warnings become errors with `strict`.
@@ -115,8 +112,9 @@ using TopoAction = ExitCode (*)(const Console&, const TopoFlags&);
 CLI::App* add_action(CLI::App& topo, Session& session, const std::shared_ptr<TopoFlags>& flags, const std::string& name,
                      const std::string& what, TopoAction action) {
   CLI::App* command = topo.add_subcommand(name, what);
-  command->callback(
-      [flags, action, &session] { session.run = [flags, action, &session] { return action(session.console, *flags); }; });
+  command->callback([flags, action, &session] {
+    session.run = [flags, action, &session] { return action(session.console, *flags); };
+  });
   return command;
 }
 
@@ -136,13 +134,16 @@ void add_topo_command(CLI::App& app, Session& session) {
 
   CLI::App* validate_command = add_action(*topo, session, flags, "validate", "Check a topology file", validate);
   validate_command->add_option("TOPOLOGY", flags->topology, what)->required();
-  validate_command->add_flag("--strict", flags->strict, "Warnings, such as a GPU with fewer links than its peers, are errors");
-  validate_command->footer(examples({"espalier topo validate cluster.yaml", "espalier topo validate --strict cluster.yaml"}));
+  validate_command->add_flag("--strict", flags->strict,
+                             "Warnings, such as a GPU with fewer links than its peers, are errors");
+  validate_command->footer(
+      examples({"espalier topo validate cluster.yaml", "espalier topo validate --strict cluster.yaml"}));
 
   CLI::App* expand_command =
       add_action(*topo, session, flags, "expand", "Write the plain form: every node, every link", expand);
   expand_command->add_option("TOPOLOGY", flags->topology, what)->required();
-  expand_command->add_option("-o,--output", flags->output, "Write to this file (- is standard output)")->option_text("FILE");
+  expand_command->add_option("-o,--output", flags->output, "Write to this file (- is standard output)")
+      ->option_text("FILE");
   expand_command->footer(examples({"espalier topo expand dgx-h100-x4 -o plain.yaml"}));
 
   add_topo_gen_command(*topo, session);

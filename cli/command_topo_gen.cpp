@@ -75,7 +75,8 @@ void add_family(CLI::App& gen, Session& session, const std::string& name, const 
 
 /// A family whose cables are all alike.
 template <class Options>
-Generator with_wire(CLI::App& command, const std::shared_ptr<Options>& options, Result<Topology> (*make)(const Options&)) {
+Generator with_wire(CLI::App& command, const std::shared_ptr<Options>& options,
+                    Result<Topology> (*make)(const Options&)) {
   const auto wire = std::make_shared<WireFlags>();
   wire->add_to(command);
   return [options, wire, make]() -> Result<Topology> {

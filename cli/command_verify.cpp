@@ -1,11 +1,10 @@
-#include "schedule/verify.h"
-
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "schedule/verify.h"
 
 namespace espalier::cli {
 namespace {
@@ -18,7 +17,8 @@ struct VerifyFlags {
 nlohmann::ordered_json breaches_json(const VerifyReport& report) {
   nlohmann::ordered_json breaches = nlohmann::ordered_json::array();
   for (const Breach& breach : report.breaches) {
-    nlohmann::ordered_json entry = {{"rule", to_string(breach.rule)}, {"transfer", nullptr}, {"message", breach.message}};
+    nlohmann::ordered_json entry = {
+        {"rule", to_string(breach.rule)}, {"transfer", nullptr}, {"message", breach.message}};
     if (!breach.transfer.is_none()) entry["transfer"] = breach.transfer.index();
     breaches.push_back(entry);
   }
@@ -75,14 +75,14 @@ ExitCode run(const Console& console, const VerifyFlags& flags) {
 
 void add_verify_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<VerifyFlags>();
-  CLI::App* command = app.add_subcommand("verify", "Prove that a plan keeps its collective's promise, or list every breach");
+  CLI::App* command =
+      app.add_subcommand("verify", "Prove that a plan keeps its collective's promise, or list every breach");
   command->add_option("PLAN", flags->plan, "Plan file (JSON), or -")->required();
   command->add_option("-t,--topology", flags->topology, "Check its routes on this topology instead of the plan's own");
   command->footer(examples({"espalier verify plan.json", "espalier verify plan.json --topology repaired.yaml",
                             "espalier plan dgx1v all_gather -o - | espalier verify -"}) +
                   "\nThe rules S1, S2, ... are those of docs/schedule.md.");
-  command->callback(
-      [flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }
 
 }  // namespace espalier::cli

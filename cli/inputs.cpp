@@ -67,7 +67,8 @@ Result<std::string> read_whole(const std::string& path, std::size_t limit) {
   std::ifstream file;
   std::error_code status;
   if (path != "-") {
-    if (std::filesystem::is_directory(path, status)) return fail(ErrorCode::unavailable, path + " is a folder, not a file");
+    if (std::filesystem::is_directory(path, status))
+      return fail(ErrorCode::unavailable, path + " is a folder, not a file");
     file.open(path, std::ios::binary);
     if (!file) return fail(ErrorCode::unavailable, "cannot read " + path, "check the path, or name a shipped machine");
   }
@@ -76,7 +77,8 @@ Result<std::string> read_whole(const std::string& path, std::size_t limit) {
   std::string block(std::size_t{1} << 20, '\0');
   while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) || stream.gcount() > 0) {
     text.append(block, 0, static_cast<std::size_t>(stream.gcount()));
-    if (text.size() > limit) return fail(ErrorCode::too_large, path + " is larger than " + std::to_string(limit) + " bytes");
+    if (text.size() > limit)
+      return fail(ErrorCode::too_large, path + " is larger than " + std::to_string(limit) + " bytes");
   }
   return text;
 }

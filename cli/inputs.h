@@ -14,8 +14,8 @@ namespace espalier::cli {
 /// What a TOPOLOGY|PLAN argument named.
 struct Input {
   Topology topology;
-  std::optional<Schedule> schedule;     ///< Present when the argument was a plan.
-  bool network_is_implied = false;      ///< The plan carried no network: rates are unknown.
+  std::optional<Schedule> schedule;  ///< Present when the argument was a plan.
+  bool network_is_implied = false;   ///< The plan carried no network: rates are unknown.
 };
 
 /// Why an argument could not be used. The diagnostics have been shown already when `shown` is true.

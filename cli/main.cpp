@@ -22,11 +22,12 @@ void describe(CLI::App& app) {
   app.name("espalier");
   app.description(
       "Plans collective communication on the network a machine really has, predicts it, and says what limits it.");
-  app.footer(examples({"espalier topo show dgx1v", "espalier bound dgx1v-degraded all_gather",
-                       "espalier simulate dgx1v-degraded all_gather -b 1K -e 1G -f 4",
-                       "espalier plan dgx-a100-x2 all_reduce -s 256M -o plan.json", "espalier verify plan.json"}) +
-             "\nTOPOLOGY is a YAML file, - for standard input, or a shipped machine (espalier topo show --list).\n"
-             "Exit codes: 0 fine, 1 a check failed, 2 wrong usage, 3 a capability is missing, 4 a bug, 130 interrupted.");
+  app.footer(
+      examples({"espalier topo show dgx1v", "espalier bound dgx1v-degraded all_gather",
+                "espalier simulate dgx1v-degraded all_gather -b 1K -e 1G -f 4",
+                "espalier plan dgx-a100-x2 all_reduce -s 256M -o plan.json", "espalier verify plan.json"}) +
+      "\nTOPOLOGY is a YAML file, - for standard input, or a shipped machine (espalier topo show --list).\n"
+      "Exit codes: 0 fine, 1 a check failed, 2 wrong usage, 3 a capability is missing, 4 a bug, 130 interrupted.");
   app.require_subcommand(1);
   app.fallthrough();
   app.set_help_all_flag("--help-all", "Help of all verbs");

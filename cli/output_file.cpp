@@ -17,8 +17,8 @@ namespace espalier::cli {
 namespace {
 
 // The path of the unfinished file, for the signal handler, which may only touch plain memory.
-std::array<char, 4096> unfinished_path{};        // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
-std::atomic<bool> has_unfinished_file{false};    // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+std::array<char, 4096> unfinished_path{};      // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+std::atomic<bool> has_unfinished_file{false};  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
 void on_interrupt(int) {
   if (has_unfinished_file) unlink(unfinished_path.data());

@@ -23,8 +23,8 @@ void Progress::step(const std::string& detail) {
   const std::size_t begun = done_++;
   if (!enabled_ || std::chrono::steady_clock::now() - started_ < patience) return;
   const std::size_t filled = std::min(bar_width, begun * bar_width / total_);
-  fmt::print(stderr, "\r\x1b[K{} [{}{}] {}/{} {}", what_, std::string(filled, '#'), std::string(bar_width - filled, '.'),
-             begun, total_, detail.substr(0, 40));
+  fmt::print(stderr, "\r\x1b[K{} [{}{}] {}/{} {}", what_, std::string(filled, '#'),
+             std::string(bar_width - filled, '.'), begun, total_, detail.substr(0, 40));
   std::fflush(stderr);
   drawn_ = true;
 }

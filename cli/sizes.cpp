@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <charconv>
+#include <cmath>
 
 #include "base/parse_units.h"
 #include "base/suggest.h"
@@ -11,11 +11,11 @@
 namespace espalier::cli {
 namespace {
 
-constexpr std::array element_types = {
-    ElementType{"int8", 1},    ElementType{"uint8", 1},    ElementType{"int32", 4},   ElementType{"uint32", 4},
-    ElementType{"int64", 8},   ElementType{"uint64", 8},   ElementType{"half", 2},    ElementType{"float16", 2},
-    ElementType{"bfloat16", 2}, ElementType{"float", 4},   ElementType{"float32", 4}, ElementType{"double", 8},
-    ElementType{"float64", 8}};
+constexpr std::array element_types = {ElementType{"int8", 1},   ElementType{"uint8", 1},   ElementType{"int32", 4},
+                                      ElementType{"uint32", 4}, ElementType{"int64", 8},   ElementType{"uint64", 8},
+                                      ElementType{"half", 2},   ElementType{"float16", 2}, ElementType{"bfloat16", 2},
+                                      ElementType{"float", 4},  ElementType{"float32", 4}, ElementType{"double", 8},
+                                      ElementType{"float64", 8}};
 
 constexpr std::size_t most_sizes = 1000;
 
@@ -73,7 +73,8 @@ Result<std::vector<Bytes>> parse_sizes(const SizeFlags& flags, const ElementType
     step = *parsed;
   }
   if (begin->count == 0 && step.count == 0 && end->count > 0) {
-    return fail(ErrorCode::invalid_input, "-b 0 cannot be multiplied up to -e " + flags.end, "use -i, or begin above 0");
+    return fail(ErrorCode::invalid_input, "-b 0 cannot be multiplied up to -e " + flags.end,
+                "use -i, or begin above 0");
   }
   std::vector<Bytes> sizes;
   for (std::int64_t size = begin->count; size <= end->count;) {

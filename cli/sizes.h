@@ -13,8 +13,8 @@ struct SizeFlags {
   std::string begin = "1K";
   std::string end = "1G";
   std::string factor = "2";
-  std::string step;   ///< Overrides the factor.
-  std::string single; ///< -s: exactly this size.
+  std::string step;    ///< Overrides the factor.
+  std::string single;  ///< -s: exactly this size.
   std::string type = "float";
 };
 
