@@ -1,0 +1,55 @@
+#include "cli/algorithm_flags.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/suggest.h"
+#include "cli/progress.h"
+
+namespace espalier::cli {
+
+Result<std::vector<std::string>> parse_algorithms(const std::string& text) {
+  std::vector<std::string> algorithms;
+  const auto add = [&](const std::string& name) {
+    if (std::ranges::find(algorithms, name) == algorithms.end()) algorithms.push_back(name);
+  };
+  std::istringstream names(text);
+  for (std::string name; std::getline(names, name, ',');) {
+    if (name == "all") {
+      for (const Planner& planner : all_planners()) add(std::string(planner.name));
+    } else if (name == "auto") {
+      add(name);
+    } else if (const auto planner = find_planner(name); planner) {
+      add(name);
+    } else {
+      return fail(planner.error().code, "-a: " + planner.error().message, planner.error().help + "; also auto and all");
+    }
+  }
+  if (algorithms.empty()) return fail(ErrorCode::invalid_input, "-a names no algorithm", "write -a auto");
+  return algorithms;
+}
+
+std::vector<Planner> planners_for(const std::vector<std::string>& algorithms) {
+  std::vector<Planner> planners;
+  const bool needs_all = std::ranges::find(algorithms, "auto") != algorithms.end();
+  for (const Planner& planner : all_planners()) {
+    if (needs_all || std::ranges::find(algorithms, planner.name) != algorithms.end()) planners.push_back(planner);
+  }
+  return planners;
+}
+
+Result<Candidates> plan_candidates(const Console& console, const Topology& topology, const Collective& collective,
+                                   const std::vector<std::string>& algorithms) {
+  const std::vector<Planner> planners = planners_for(algorithms);
+  Progress progress(console, "planning", planners.size());
+  return make_candidates(topology, collective, planners,
+                         [&](std::string_view name) { progress.step(std::string(name)); });
+}
+
+std::string algorithm_names() {
+  std::string names = "auto, all";
+  for (const Planner& planner : all_planners()) names += ", " + std::string(planner.name);
+  return names;
+}
+
+}  // namespace espalier::cli

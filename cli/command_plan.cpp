@@ -1,0 +1,163 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/format_units.h"
+#include "base/parse_units.h"
+#include "cli/algorithm_flags.h"
+#include "cli/collective_flags.h"
+#include "cli/commands.h"
+#include "cli/describe_bound.h"
+#include "cli/inputs.h"
+#include "cli/output_file.h"
+#include "cli/table.h"
+#include "schedule/schedule_json.h"
+#include "sim/simulate.h"
+
+namespace espalier::cli {
+namespace {
+
+struct PlanFlags {
+  std::string topology;
+  CollectiveFlags collective;
+  std::string algorithms = "auto";
+  std::string size = "64M";
+  std::string output;
+};
+
+std::string share(const RunReport& run, const Rational& bound) {
+  return fmt::format("{:.1f}", 100 * run.of_bound(bound));
+}
+
+std::string choice_text(const Choice& choice, const Candidates& candidates, const Topology& topology, Bytes size) {
+  const Collective& collective = choice.candidate->schedule.collective;
+  const Bound& bound = *choice.candidate->schedule.bound;
+  std::string text = fmt::format("# {}  {}  {} ranks  {}\n", topology.name(), to_string(collective.kind),
+                                 collective.rank_count, format_size(size));
+  Table table;
+  table.add_column("algorithm", "", Table::Align::left);
+  table.add_column("time", "(us)");
+  table.add_column("algbw", "(GB/s)");
+  table.add_column("busbw", "(GB/s)");
+  table.add_column("of bound", "(%)");
+  table.add_column("transfers");
+  table.add_column("chunk", "(B)");
+  table.add_column("", "", Table::Align::left);
+  for (const Trial& trial : choice.trials) {
+    const std::string transfers = std::to_string(trial.candidate->schedule.transfers.size());
+    if (!trial.run) {
+      table.add_row({trial.candidate->planner, fmt::format("> {:.2f}", trial.least_time * 1e6), "", "", "", transfers,
+                     "", "not run: it cannot win"});
+      continue;
+    }
+    table.add_row({trial.candidate->planner, fmt::format("{:.2f}", static_cast<double>(trial.run->elapsed.count) / 1e6),
+                   gigabytes_per_second(trial.run->algbw()), gigabytes_per_second(trial.run->busbw(collective)),
+                   share(*trial.run, bound.time_per_byte), transfers, std::to_string(trial.run->chunk.count),
+                   trial.candidate == choice.candidate ? "<- chosen" : ""});
+  }
+  text += table.text();
+  for (const Refusal& refusal : candidates.refused)
+    text += fmt::format("# no {}: {}\n", refusal.planner, refusal.error.message);
+  const auto algbw = algbw_of(bound.time_per_byte);
+  if (algbw) {
+    text +=
+        fmt::format("# bound: busbw {} GB/s{}\n", gigabytes_per_second(*algbw * to_double(collective.busbw_factor())),
+                    bound.cut.empty() ? "" : ", by the cut " + cut_text(bound, topology, 6));
+  }
+  return text + "# " + choice.why + "\n";
+}
+
+nlohmann::ordered_json choice_json(const Choice& choice, const Candidates& candidates, const Topology& topology,
+                                   Bytes size) {
+  const Collective& collective = choice.candidate->schedule.collective;
+  const Bound& bound = *choice.candidate->schedule.bound;
+  nlohmann::ordered_json document = {{"schema", "espalier/plan/1"},
+                                     {"topology", topology.name()},
+                                     {"collective", to_string(collective.kind)},
+                                     {"ranks", collective.rank_count},
+                                     {"size", size.count},
+                                     {"chosen", choice.candidate->planner},
+                                     {"why", choice.why}};
+  document["candidates"] = nlohmann::ordered_json::array();
+  for (const Trial& trial : choice.trials) {
+    nlohmann::ordered_json entry = {{"algorithm", trial.candidate->planner},
+                                    {"transfers", trial.candidate->schedule.transfers.size()},
+                                    {"least_time", trial.least_time}};
+    if (trial.run) {
+      entry["time"] = trial.run->elapsed.seconds();
+      entry["algbw"] = trial.run->algbw();
+      entry["busbw"] = trial.run->busbw(collective);
+      entry["of_bound"] = trial.run->of_bound(bound.time_per_byte);
+      entry["chunk"] = trial.run->chunk.count;
+    }
+    document["candidates"].push_back(entry);
+  }
+  document["refused"] = nlohmann::ordered_json::array();
+  for (const Refusal& refusal : candidates.refused) {
+    document["refused"].push_back({{"algorithm", refusal.planner}, {"reason", refusal.error.message}});
+  }
+  document["bound"] = bound_json(bound, collective, topology);
+  return document;
+}
+
+ExitCode write_plan(const Console& console, const PlanFlags& flags, const Schedule& schedule,
+                    const Topology& topology) {
+  const auto written = write_file(
+      flags.output, [&](std::ostream& stream) { return write_schedule(stream, schedule, topology, WriteOptions{}); });
+  if (!written) return console.refuse(written.error());
+  if (flags.output != "-")
+    console.note(fmt::format("wrote {} ({} transfers, verified)", flags.output, schedule.transfers.size()));
+  return ExitCode::ok;
+}
+
+ExitCode run(const Console& console, const PlanFlags& flags) {
+  const auto topology = load_topology(console, flags.topology);
+  if (!topology) return refuse(console, topology.error());
+  const auto collective = flags.collective.resolve(*topology);
+  if (!collective) return console.refuse_usage(collective.error());
+  const auto algorithms = parse_algorithms(flags.algorithms);
+  if (!algorithms) return console.refuse_usage(algorithms.error());
+  const auto size = parse_size(flags.size);
+  if (!size) return console.refuse_usage({size.error().code, "-s: " + size.error().message, size.error().help});
+  constexpr std::int64_t element_size = 4;
+  const Bytes whole{size->count / element_size * element_size};
+  const auto candidates = plan_candidates(console, *topology, *collective, *algorithms);
+  if (!candidates) return console.refuse(candidates.error());
+  if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
+  const auto choice =
+      choose(*candidates, whole, [&](const Schedule& schedule, Bytes asked, Bytes chunk) -> Result<RunReport> {
+        sim::Options options;
+        options.size = asked;
+        options.chunk = chunk;
+        options.element_size = element_size;
+        auto report = sim::simulate(schedule, *topology, options);
+        if (!report) return tl::unexpected(report.error());
+        return static_cast<RunReport&>(*report);
+      });
+  if (!choice) return console.refuse(choice.error());
+  if (flags.output == "-") return write_plan(console, flags, choice->candidate->schedule, *topology);
+  console.print(console.json ? choice_json(*choice, *candidates, *topology, whole).dump(2) + "\n"
+                             : choice_text(*choice, *candidates, *topology, whole));
+  return flags.output.empty() ? ExitCode::ok : write_plan(console, flags, choice->candidate->schedule, *topology);
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<PlanFlags>();
+  CLI::App* command = app.add_subcommand("plan", "Plan a collective, say why, and write the plan");
+  command->add_option("TOPOLOGY", flags->topology, "YAML file, - or shipped machine")->required();
+  flags->collective.add_to(*command, true);
+  command
+      ->add_option("-a,--algorithm", flags->algorithms, "Comma-separated; the fastest is taken: " + algorithm_names())
+      ->option_text("NAMES (auto)");
+  command->add_option("-s,--size", flags->size, "The message size to be fast at")->option_text("SIZE (64M)");
+  command->add_option("-o,--output", flags->output, "Write the plan to this file (- is standard output)")
+      ->option_text("FILE");
+  command->footer(examples({"espalier plan dgx1v-degraded all_gather -s 256M -o plan.json",
+                            "espalier plan cluster.yaml broadcast -r 3 -a packing -o -",
+                            "espalier plan dgx-a100-x2 all_reduce -s 64K"}));
+  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+}
+
+}  // namespace espalier::cli

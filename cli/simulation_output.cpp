@@ -1,0 +1,227 @@
+#include "cli/simulation_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/format_units.h"
+#include "cli/describe_bound.h"
+#include "cli/table.h"
+
+namespace espalier::cli {
+namespace {
+
+constexpr std::size_t shown_links = 4;
+
+std::string microseconds(Picoseconds time) { return fmt::format("{:.2f}", static_cast<double>(time.count) / 1e6); }
+
+std::string bus_bandwidth(const SweepResult& result, const Collective& collective) {
+  return fmt::format("{:.2f}", result.report.busbw(collective) / 1e9);
+}
+
+std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
+
+std::string header_text(const Simulation& simulation) {
+  const Collective& collective = simulation.collective;
+  std::string text = fmt::format("# {}  {}  {} ranks  {}", simulation.topology->name(), to_string(collective.kind),
+                                 collective.rank_count, simulation.type);
+  if (!collective.root.is_none()) text += "  root " + simulation.topology->rank_name(collective.root);
+  const auto algbw = algbw_of(simulation.bound.time_per_byte);
+  if (algbw) {
+    const double busbw = *algbw * to_double(collective.busbw_factor());
+    text += fmt::format("\n# bound: busbw {} GB/s, algbw {} GB/s", gigabytes_per_second(busbw),
+                        gigabytes_per_second(algbw));
+    if (!simulation.bound.cut.empty()) text += ", by the cut " + cut_text(simulation.bound, *simulation.topology, 6);
+  }
+  return text + "\n#\n";
+}
+
+void add_algorithm_columns(Table& table, const Simulation& simulation) {
+  for (const std::string& algorithm : simulation.algorithms) {
+    table.add_column(algorithm, "(us)");
+    table.add_column("busbw", "(GB/s)");
+    if (algorithm == "auto") table.add_column("by", "", Table::Align::left);
+  }
+  const bool compares = simulation.algorithms.size() > 1;
+  if (compares) table.add_column("best", "", Table::Align::left);
+  table.add_column("of bound", "(%)");
+  if (!compares) table.add_column("chunk", "(B)");
+}
+
+std::string table_text(const Simulation& simulation) {
+  Table table;
+  table.add_column("size", "(B)");
+  table.add_column("count", "(elements)");
+  add_algorithm_columns(table, simulation);
+  const std::size_t columns = simulation.algorithms.size();
+  for (std::size_t row = 0; row < simulation.sizes.size(); ++row) {
+    const Bytes size = simulation.sizes[row];
+    std::vector<std::string> cells = {std::to_string(size.count), std::to_string(size.count / simulation.element_size)};
+    double best_of_bound = 0;
+    for (std::size_t column = 0; column < columns; ++column) {
+      const SweepResult& result = simulation.results[row * columns + column];
+      cells.push_back(microseconds(result.report.elapsed));
+      cells.push_back(bus_bandwidth(result, simulation.collective));
+      if (result.algorithm == "auto") cells.push_back(result.candidate->planner);
+      best_of_bound = std::max(best_of_bound, result.report.of_bound(simulation.bound.time_per_byte));
+    }
+    const SweepResult& winner = simulation.results[simulation.winners[row]];
+    if (columns > 1) cells.push_back(winner.algorithm);
+    cells.push_back(percent(best_of_bound));
+    if (columns == 1) cells.push_back(std::to_string(winner.report.chunk.count));
+    table.add_row(std::move(cells));
+  }
+  return table.text();
+}
+
+/// "1 KiB to 64 KiB": the sizes over which one algorithm stays the fastest.
+std::string winners_text(const Simulation& simulation) {
+  std::string text = "# fastest:";
+  for (std::size_t row = 0; row < simulation.sizes.size();) {
+    std::size_t last = row;
+    const std::string& name = simulation.results[simulation.winners[row]].algorithm;
+    while (last + 1 < simulation.sizes.size() && simulation.results[simulation.winners[last + 1]].algorithm == name) {
+      ++last;
+    }
+    text += fmt::format("{} {} {}", row == 0 ? "" : ",", name, format_size(simulation.sizes[row]));
+    if (last > row) text += " to " + format_size(simulation.sizes[last]);
+    row = last + 1;
+  }
+  return text + "\n";
+}
+
+std::string rounded_size(Bytes size) {
+  const auto bytes = static_cast<double>(size.count);
+  if (bytes < 1024) return fmt::format("{} B", size.count);
+  if (bytes < 1024.0 * 1024) return fmt::format("{:.1f} KiB", bytes / 1024);
+  if (bytes < 1024.0 * 1024 * 1024) return fmt::format("{:.1f} MiB", bytes / 1024 / 1024);
+  return fmt::format("{:.1f} GiB", bytes / 1024 / 1024 / 1024);
+}
+
+std::string limits_text(const Simulation& simulation) {
+  if (simulation.winners.empty()) return {};
+  const SweepResult& winner = simulation.results[simulation.winners.back()];
+  const std::vector<BusyLink> busiest = busiest_links(winner.report, shown_links);
+  if (busiest.empty()) return {};
+  std::string text = fmt::format("# limits: {} at {} keeps", winner.algorithm, format_size(winner.size));
+  for (std::size_t i = 0; i < busiest.size(); ++i) {
+    text += fmt::format("{} {} {:.0f} %", i == 0 ? "" : ",", simulation.topology->link_name(busiest[i].link),
+                        100 * busiest[i].busy);
+  }
+  const auto full = std::ranges::count_if(winner.report.links, [&](const sim::LinkUse& use) {
+    return static_cast<double>(use.busy.count) >=
+           0.98 * busiest.front().busy * static_cast<double>(winner.report.elapsed.count);
+  });
+  text += " busy";
+  if (full > 1) text += fmt::format(" ({} links within 2 % of the busiest)", full);
+  return text + "\n";
+}
+
+nlohmann::ordered_json result_json(const SweepResult& result, const Simulation& simulation) {
+  nlohmann::ordered_json entry = {{"size", result.size.count},
+                                  {"count", result.size.count / simulation.element_size},
+                                  {"type", simulation.type},
+                                  {"algorithm", result.algorithm},
+                                  {"time", result.report.elapsed.seconds()},
+                                  {"algbw", result.report.algbw()},
+                                  {"busbw", result.report.busbw(simulation.collective)},
+                                  {"of_bound", result.report.of_bound(simulation.bound.time_per_byte)},
+                                  {"planner", result.candidate->planner},
+                                  {"chunk", result.report.chunk.count},
+                                  {"transfers", result.candidate->schedule.transfers.size()},
+                                  {"events", result.report.events}};
+  if (!result.why.empty()) entry["why"] = result.why;
+  return entry;
+}
+
+nlohmann::ordered_json limits_json(const SweepResult& result, const Topology& topology) {
+  nlohmann::ordered_json links = nlohmann::ordered_json::array();
+  constexpr std::size_t most = 16;
+  for (const BusyLink& use : busiest_links(result.report, most)) {
+    links.push_back({{"link", topology.link_name(use.link)}, {"busy", use.busy}, {"bytes", use.bytes}});
+  }
+  return {{"size", result.size.count}, {"algorithm", result.algorithm}, {"links", links}};
+}
+
+}  // namespace
+
+std::vector<BusyLink> busiest_links(const sim::Report& report, std::size_t most) {
+  std::vector<BusyLink> links;
+  const auto elapsed = static_cast<double>(std::max<std::int64_t>(report.elapsed.count, 1));
+  for (std::size_t i = 0; i < report.links.size(); ++i) {
+    const sim::LinkUse& use = report.links[i];
+    if (use.bytes > 0) links.push_back({LinkId(i), static_cast<double>(use.busy.count) / elapsed, use.bytes});
+  }
+  std::ranges::stable_sort(links, std::ranges::greater{}, &BusyLink::busy);
+  if (links.size() > most) links.resize(most);
+  return links;
+}
+
+std::string simulation_text(const Simulation& simulation) {
+  std::string text = header_text(simulation) + table_text(simulation) + "#\n";
+  if (simulation.algorithms.size() > 1) text += winners_text(simulation);
+  for (const Crossover& crossover : simulation.crossovers) {
+    text += fmt::format("# crossover: {} -> {} at {}\n", crossover.from, crossover.to, rounded_size(crossover.size));
+  }
+  text += limits_text(simulation);
+  for (const Refusal& refusal : simulation.refused) {
+    text += fmt::format("# no {}: {}\n", refusal.planner, refusal.error.message);
+  }
+  return text;
+}
+
+nlohmann::ordered_json simulation_json(const Simulation& simulation) {
+  nlohmann::ordered_json document;
+  document["schema"] = "espalier/results/1";
+  document["topology"] = simulation.topology->name();
+  document["collective"] = to_string(simulation.collective.kind);
+  document["ranks"] = simulation.collective.rank_count;
+  if (!simulation.collective.root.is_none()) {
+    document["root"] = simulation.topology->rank_name(simulation.collective.root);
+  }
+  document["model"] = "link";
+  document["bound"] = bound_json(simulation.bound, simulation.collective, *simulation.topology);
+  document["results"] = nlohmann::ordered_json::array();
+  for (const SweepResult& result : simulation.results) document["results"].push_back(result_json(result, simulation));
+  document["winners"] = nlohmann::ordered_json::array();
+  for (const std::size_t winner : simulation.winners) {
+    const SweepResult& result = simulation.results[winner];
+    document["winners"].push_back({{"size", result.size.count}, {"algorithm", result.algorithm}});
+  }
+  document["crossovers"] = nlohmann::ordered_json::array();
+  for (const Crossover& crossover : simulation.crossovers) {
+    document["crossovers"].push_back({{"from", crossover.from}, {"to", crossover.to}, {"size", crossover.size.count}});
+  }
+  document["limits"] = nlohmann::ordered_json::array();
+  const std::size_t columns = simulation.algorithms.size();
+  for (std::size_t i = simulation.results.size() - columns; i < simulation.results.size(); ++i) {
+    document["limits"].push_back(limits_json(simulation.results[i], *simulation.topology));
+  }
+  document["refused"] = nlohmann::ordered_json::array();
+  for (const Refusal& refusal : simulation.refused) {
+    document["refused"].push_back(
+        {{"algorithm", refusal.planner}, {"reason", refusal.error.message}, {"help", refusal.error.help}});
+  }
+  return document;
+}
+
+std::string critical_path_text(const SweepResult& result, const Topology& topology) {
+  Table table;
+  table.add_column("begin", "(us)");
+  table.add_column("end", "(us)");
+  table.add_column("queued", "(us)");
+  table.add_column("transfer");
+  table.add_column("chunk");
+  table.add_column("where", "", Table::Align::left);
+  const Schedule& schedule = result.candidate->schedule;
+  for (const sim::CriticalStep& step : result.report.critical_path) {
+    const Transfer& transfer = schedule.transfers[step.transfer.index()];
+    const std::string where = step.link.is_none() ? "reduction at " + topology.rank_name(schedule.dst(transfer))
+                                                  : topology.link_name(step.link);
+    table.add_row({microseconds(step.begin), microseconds(step.end), microseconds(step.queued),
+                   std::to_string(step.transfer.index()), std::to_string(step.chunk), where});
+  }
+  return "# critical path: what the last byte waited for\n" + table.text();
+}
+
+}  // namespace espalier::cli

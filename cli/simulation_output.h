@@ -1,0 +1,42 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/sweep.h"
+
+namespace espalier::cli {
+
+/// A link that was busy, and for what part of the time.
+struct BusyLink {
+  LinkId link;
+  double busy = 0;  ///< 0 to 1.
+  std::int64_t bytes = 0;
+};
+
+/// Everything that `simulate` found, ready to be shown.
+struct Simulation {
+  const Topology* topology = nullptr;
+  Collective collective;
+  Bound bound;
+  std::string type;  ///< Element type.
+  std::int64_t element_size = 4;
+  std::vector<std::string> algorithms;  ///< In column order; those that refused are left out.
+  std::vector<Bytes> sizes;
+  std::vector<SweepResult> results;  ///< Size by size, algorithm by algorithm.
+  std::vector<std::size_t> winners;  ///< For each size the index into `results`, "auto" left out unless alone.
+  std::vector<Crossover> crossovers;
+  std::vector<Refusal> refused;  ///< Asked for, but not made.
+};
+
+/// The busiest links of a run, at most `most`, those within one per cent of the first when `ties_only`.
+std::vector<BusyLink> busiest_links(const sim::Report& report, std::size_t most);
+
+std::string simulation_text(const Simulation& simulation);
+nlohmann::ordered_json simulation_json(const Simulation& simulation);
+
+/// The critical path as a table, in time order.
+std::string critical_path_text(const SweepResult& result, const Topology& topology);
+
+}  // namespace espalier::cli

@@ -1,0 +1,56 @@
+#include "cli/sweep.h"
+
+#include <cmath>
+
+#include "base/check.h"
+
+namespace espalier::cli {
+
+Result<const sim::Report*> Sweep::simulate(const Schedule& schedule, Bytes size, Bytes chunk) {
+  const auto key = std::tuple(&schedule, size.count, chunk.count);
+  if (const auto known = reports_.find(key); known != reports_.end()) return &known->second;
+  sim::Options options;
+  options.size = size;
+  options.chunk = chunk;
+  options.element_size = options_.element_size;
+  auto report = sim::simulate(schedule, *topology_, options);
+  if (!report) return tl::unexpected(report.error());
+  return &reports_.emplace(key, std::move(*report)).first->second;
+}
+
+Result<SweepResult> Sweep::run(const std::string& algorithm, Bytes size) {
+  if (algorithm == "auto") {
+    const auto choice =
+        choose(*candidates_, size, [&](const Schedule& schedule, Bytes asked, Bytes chunk) -> Result<RunReport> {
+          auto report = simulate(schedule, asked, options_.chunk.value_or(chunk));
+          if (!report) return tl::unexpected(report.error());
+          return static_cast<const RunReport&>(**report);
+        });
+    if (!choice) return tl::unexpected(choice.error());
+    const auto report = simulate(choice->candidate->schedule, size, choice->run.chunk);
+    if (!report) return tl::unexpected(report.error());
+    return SweepResult{size, algorithm, choice->candidate, **report, choice->why};
+  }
+  const Candidate* candidate = candidates_->find(algorithm);
+  ESPALIER_CHECK(candidate != nullptr, "a sweep runs candidates that were made");
+  const auto report = simulate(candidate->schedule, size, options_.chunk.value_or(candidate->chunks.choose(size)));
+  if (!report) return tl::unexpected(report.error());
+  return SweepResult{size, algorithm, candidate, **report, {}};
+}
+
+Result<Crossover> Sweep::find_crossover(const std::string& from, const std::string& to, Bytes below, Bytes above) {
+  constexpr double close_enough = 1.05;
+  while (static_cast<double>(above.count) > close_enough * static_cast<double>(below.count)) {
+    const double middle = std::sqrt(static_cast<double>(below.count) * static_cast<double>(above.count));
+    const Bytes size{static_cast<std::int64_t>(middle) / options_.element_size * options_.element_size};
+    if (size <= below || size >= above) break;
+    const auto first = run(from, size);
+    if (!first) return tl::unexpected(first.error());
+    const auto second = run(to, size);
+    if (!second) return tl::unexpected(second.error());
+    (second->report.elapsed < first->report.elapsed ? above : below) = size;
+  }
+  return Crossover{from, to, above};
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "planners/chooser.h"
+#include "sim/simulate.h"
+
+namespace espalier::cli {
+
+/// One figure of a sweep: an algorithm at a size.
+struct SweepResult {
+  Bytes size;
+  std::string algorithm;                 ///< As asked for: a planner, or "auto".
+  const Candidate* candidate = nullptr;  ///< What ran; for "auto", what it chose.
+  sim::Report report;
+  std::string why;  ///< For "auto": why it chose.
+};
+
+/// Where the fastest algorithm changes.
+struct Crossover {
+  std::string from;
+  std::string to;
+  Bytes size;
+};
+
+/// Simulates candidates over message sizes, each (schedule, size, chunk) once.
+class Sweep {
+ public:
+  struct Options {
+    std::int64_t element_size = 4;
+    std::optional<Bytes> chunk;  ///< Fixed for all; chosen per schedule and size when absent.
+  };
+
+  Sweep(const Topology& topology, const Candidates& candidates, Options options)
+      : topology_(&topology), candidates_(&candidates), options_(options) {}
+
+  /// One algorithm at one size; "auto" chooses among all candidates.
+  /// Requires: a candidate of that name, or at least one candidate for "auto".
+  Result<SweepResult> run(const std::string& algorithm, Bytes size);
+
+  /// The size from which on `to` is faster than `from`, to about five per cent, between two sizes where that changes.
+  Result<Crossover> find_crossover(const std::string& from, const std::string& to, Bytes below, Bytes above);
+
+ private:
+  Result<const sim::Report*> simulate(const Schedule& schedule, Bytes size, Bytes chunk);
+
+  const Topology* topology_;
+  const Candidates* candidates_;
+  Options options_;
+  std::map<std::tuple<const Schedule*, std::int64_t, std::int64_t>, sim::Report> reports_;
+};
+
+}  // namespace espalier::cli
