@@ -11,7 +11,7 @@ namespace espalier::cli {
 namespace {
 
 struct BoundFlags {
-  std::string topology;
+  TopologyFlags topology;
   CollectiveFlags collective;
 };
 
@@ -86,7 +86,7 @@ void add_bound_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<BoundFlags>();
   CLI::App* command =
       app.add_subcommand("bound", "The throughput that no schedule can beat, and the cut that proves it");
-  command->add_option("TOPOLOGY", flags->topology, "YAML file, - or shipped machine")->required();
+  flags->topology.add_to(*command);
   flags->collective.add_to(*command, false);
   command->footer(examples({"espalier bound dgx1v all_gather", "espalier bound cluster.yaml broadcast -r 3 --json",
                             "espalier bound dgx-a100-x2          # all collectives"}));

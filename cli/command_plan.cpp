@@ -18,7 +18,7 @@ namespace espalier::cli {
 namespace {
 
 struct PlanFlags {
-  std::string topology;
+  TopologyFlags topology;
   CollectiveFlags collective;
   std::string algorithms = "auto";
   std::string size = "64M";
@@ -146,7 +146,7 @@ ExitCode run(const Console& console, const PlanFlags& flags) {
 void add_plan_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<PlanFlags>();
   CLI::App* command = app.add_subcommand("plan", "Plan a collective, say why, and write the plan");
-  command->add_option("TOPOLOGY", flags->topology, "YAML file, - or shipped machine")->required();
+  flags->topology.add_to(*command);
   flags->collective.add_to(*command, true);
   command
       ->add_option("-a,--algorithm", flags->algorithms, "Comma-separated; the fastest is taken: " + algorithm_names())

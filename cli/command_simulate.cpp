@@ -19,8 +19,8 @@ namespace espalier::cli {
 namespace {
 
 struct SimulateFlags {
-  std::string input;
-  std::string topology;
+  TopologyFlags input;
+  std::string plan_topology;
   CollectiveFlags collective;
   std::string algorithms;
   SizeFlags sizes;
@@ -59,7 +59,8 @@ OrStop<Work> work_of_plan(const SimulateFlags& flags, Input& input) {
          "leave COLLECTIVE out"});
   }
   if (!flags.algorithms.empty()) {
-    return usage({ErrorCode::invalid_input, "-a plans, but " + flags.input + " is a plan already", "leave -a out"});
+    return usage(
+        {ErrorCode::invalid_input, "-a plans, but " + flags.input.argument + " is a plan already", "leave -a out"});
   }
   if (input.network_is_implied) {
     return stop({ErrorCode::invalid_input, "the plan carries no network, so its links have no rates",
@@ -69,7 +70,7 @@ OrStop<Work> work_of_plan(const SimulateFlags& flags, Input& input) {
   if (!report.ok()) {
     const Breach& breach = report.breaches.front();
     return stop({ErrorCode::invalid_input,
-                 fmt::format("{} breaks rule {}: {}", flags.input, to_string(breach.rule), breach.message),
+                 fmt::format("{} breaks rule {}: {}", flags.input.argument, to_string(breach.rule), breach.message),
                  "espalier verify lists every breach"});
   }
   auto bound = compute_bound(input.topology, schedule.collective);
@@ -83,7 +84,7 @@ OrStop<Work> work_of_plan(const SimulateFlags& flags, Input& input) {
 OrStop<Work> work_of_topology(const Console& console, const SimulateFlags& flags, const Topology& topology) {
   if (flags.collective.name.empty()) {
     return usage({ErrorCode::invalid_input, "simulate needs a COLLECTIVE for a topology",
-                  "such as espalier simulate " + flags.input + " all_reduce"});
+                  "such as espalier simulate " + flags.input.argument + " all_reduce"});
   }
   const auto collective = flags.collective.resolve(topology);
   if (!collective) return usage(collective.error());
@@ -212,7 +213,7 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
 }
 
 ExitCode run(const Console& console, const SimulateFlags& flags) {
-  auto input = load_input(console, flags.input, flags.topology);
+  auto input = load_input(console, flags.input, flags.plan_topology);
   if (!input) return refuse(console, input.error());
   const auto done = simulate(console, flags, *input);
   if (done) return ExitCode::ok;
@@ -225,7 +226,7 @@ void add_simulate_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<SimulateFlags>();
   CLI::App* command =
       app.add_subcommand("simulate", "Predict times and bandwidths, the winner per size, and what limits it");
-  command->add_option("TOPOLOGY|PLAN", flags->input, "YAML file, shipped machine, plan file, or -")->required();
+  flags->input.add_to(*command, "TOPOLOGY|PLAN");
   flags->collective.add_to(*command, false);
   command
       ->add_option("-a,--algorithm", flags->algorithms,
@@ -245,7 +246,7 @@ void add_simulate_command(CLI::App& app, Session& session) {
       ->option_text("SIZE");
   command->add_option("--trace", flags->trace, "Write the timeline of one run as a Chrome trace")->option_text("FILE");
   command->add_flag("--critical-path", flags->critical_path, "Print what the last byte waited for, of one run");
-  command->add_option("-t,--topology", flags->topology, "Run a plan on this topology instead of its own")
+  command->add_option("-t,--topology", flags->plan_topology, "Run a plan on this topology instead of its own")
       ->option_text("FILE");
   command->footer(examples({"espalier simulate dgx1v-degraded all_gather -b 1K -e 1G -f 4",
                             "espalier simulate cluster.yaml all_reduce -a all -b 1M -e 64M",

@@ -14,9 +14,8 @@ namespace espalier::cli {
 namespace {
 
 struct TopoFlags {
-  std::string topology;
+  TopologyFlags topology;
   std::string output = "-";
-  bool strict = false;
   bool list = false;
 };
 
@@ -40,34 +39,12 @@ nlohmann::ordered_json topology_json(const Topology& topology, const std::vector
           {"links", topology.link_count()},  {"diagnostics", diagnostics_json(diagnostics)}};
 }
 
-/// What the reader and the asymmetry check find; warnings become errors with `strict`.
-TopologyReading read_all_findings(const TopoFlags& flags) {
-  TopologyReading reading;
-  const std::string path = resolve_path(flags.topology);
-  if (path == "-") {
-    const auto text = read_whole(path, max_topology_bytes);
-    reading = read_topology_text(text ? *text : std::string(), "<stdin>");
-  } else {
-    reading = read_topology_file(path);
-  }
-  if (reading.topology) {
-    for (Diagnostic& warning : find_asymmetry(*reading.topology)) {
-      warning.place.file = path == "-" ? "<stdin>" : path;
-      reading.diagnostics.push_back(std::move(warning));
-    }
-  }
-  if (flags.strict) {
-    for (Diagnostic& diagnostic : reading.diagnostics) diagnostic.severity = Severity::error;
-  }
-  return reading;
-}
-
 ExitCode show(const Console& console, const TopoFlags& flags) {
   if (flags.list) {
     for (const std::string& machine : shipped_machines()) console.print(machine + "\n");
     return ExitCode::ok;
   }
-  if (flags.topology.empty()) {
+  if (flags.topology.argument.empty()) {
     return console.refuse_usage({ErrorCode::invalid_input, "topo show needs a TOPOLOGY", "or use --list"});
   }
   const auto topology = load_topology(console, flags.topology);
@@ -81,7 +58,9 @@ ExitCode show(const Console& console, const TopoFlags& flags) {
 }
 
 ExitCode validate(const Console& console, const TopoFlags& flags) {
-  const TopologyReading reading = read_all_findings(flags);
+  const auto findings = read_with_findings(flags.topology);
+  if (!findings) return console.refuse(findings.error());
+  const TopologyReading& reading = *findings;
   const bool ok = reading.topology && !has_errors(reading.diagnostics);
   console.show(reading.diagnostics);
   if (console.json) {
@@ -124,24 +103,21 @@ void add_topo_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<TopoFlags>();
   CLI::App* topo = app.add_subcommand("topo", "Show, check, expand and generate topologies");
   topo->require_subcommand(1);
-  const std::string what = "YAML file, - or shipped machine";
 
   CLI::App* show_command =
       add_action(*topo, session, flags, "show", "Nodes, link classes, GPU-to-GPU matrix, bisection, warnings", show);
-  show_command->add_option("TOPOLOGY", flags->topology, what);
+  flags->topology.add_to(*show_command, "TOPOLOGY", false);
   show_command->add_flag("--list", flags->list, "List the shipped machines");
   show_command->footer(examples({"espalier topo show dgx1v", "espalier topo show --list"}));
 
   CLI::App* validate_command = add_action(*topo, session, flags, "validate", "Check a topology file", validate);
-  validate_command->add_option("TOPOLOGY", flags->topology, what)->required();
-  validate_command->add_flag("--strict", flags->strict,
-                             "Warnings, such as a GPU with fewer links than its peers, are errors");
+  flags->topology.add_to(*validate_command);
   validate_command->footer(
       examples({"espalier topo validate cluster.yaml", "espalier topo validate --strict cluster.yaml"}));
 
   CLI::App* expand_command =
       add_action(*topo, session, flags, "expand", "Write the plain form: every node, every link", expand);
-  expand_command->add_option("TOPOLOGY", flags->topology, what)->required();
+  flags->topology.add_to(*expand_command);
   expand_command->add_option("-o,--output", flags->output, "Write to this file (- is standard output)")
       ->option_text("FILE");
   expand_command->footer(examples({"espalier topo expand dgx-h100-x4 -o plain.yaml"}));

@@ -39,7 +39,7 @@ std::string breaches_text(const VerifyReport& report) {
 }
 
 ExitCode run(const Console& console, const VerifyFlags& flags) {
-  const auto input = load_input(console, flags.plan, flags.topology);
+  const auto input = load_input(console, TopologyFlags{flags.plan, {}, false}, flags.topology);
   if (!input) return refuse(console, input.error());
   if (!input->schedule) {
     return console.refuse_usage({ErrorCode::invalid_input, flags.plan + " is a topology, not a plan",

@@ -7,12 +7,12 @@
 #include <iterator>
 
 #include "schedule/schedule_json.h"
-#include "topology/read_topology.h"
+#include "topology/symmetry.h"
 
 namespace espalier::cli {
 namespace {
 
-constexpr std::size_t largest_plan_bytes = std::size_t{8} << 30;
+constexpr std::size_t largest_input_bytes = std::size_t{8} << 30;
 
 /// The folder of the shipped machines: beside the build folder of a checkout, or in the installation.
 std::filesystem::path shipped_folder() {
@@ -33,28 +33,98 @@ bool looks_like_plan(std::string_view text) {
   return !names_topology && text.find("\"espalier_schedule\"") != std::string_view::npos;
 }
 
+/// The file that an argument names: itself, or the shipped machine of that name.
+std::string resolve_path(const std::string& argument) {
+  std::error_code status;
+  if (argument == "-" || argument.find('/') != std::string::npos || std::filesystem::exists(argument, status)) {
+    return argument;
+  }
+  const auto shipped = shipped_folder() / (argument + ".yaml");
+  return std::filesystem::exists(shipped, status) ? shipped.string() : argument;
+}
+
+/// The whole of a file or of standard input ("-").
+Result<std::string> read_whole(const std::string& path) {
+  std::ifstream file;
+  std::error_code status;
+  if (path != "-") {
+    if (std::filesystem::is_directory(path, status))
+      return fail(ErrorCode::unavailable, path + " is a folder, not a file");
+    file.open(path, std::ios::binary);
+    if (!file) {
+      return fail(ErrorCode::unavailable, "cannot read " + path,
+                  "check the path, or name a shipped machine (espalier topo show --list)");
+    }
+  }
+  std::istream& stream = path == "-" ? std::cin : file;
+  std::string text;
+  std::string block(std::size_t{1} << 20, '\0');
+  while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) || stream.gcount() > 0) {
+    text.append(block, 0, static_cast<std::size_t>(stream.gcount()));
+    if (text.size() > largest_input_bytes) {
+      return fail(ErrorCode::too_large, path + " is larger than " + std::to_string(largest_input_bytes) + " bytes");
+    }
+  }
+  return text;
+}
+
 tl::unexpected<InputFailure> failed(Error error) { return tl::unexpected(InputFailure{std::move(error), false}); }
 
-tl::expected<Topology, InputFailure> accept(const Console& console, TopologyReading reading, bool strict) {
-  if (strict) {
-    for (Diagnostic& diagnostic : reading.diagnostics) diagnostic.severity = Severity::error;
+Result<TopologyParameters> split_parameters(const std::vector<std::string>& texts) {
+  TopologyParameters parameters;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      return fail(ErrorCode::invalid_input, "-p: '" + text + "' is not NAME=VALUE", "write -p boxes=16");
+    }
+    parameters.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
-  console.show(reading.diagnostics);
-  if (!reading.topology || has_errors(reading.diagnostics)) {
+  return parameters;
+}
+
+/// Adds what the asymmetry check finds, and makes warnings errors when asked to.
+void add_findings(TopologyReading& reading, const std::string& file, bool strict) {
+  if (reading.topology) {
+    for (Diagnostic& warning : find_asymmetry(*reading.topology)) {
+      warning.place.file = file;
+      reading.diagnostics.push_back(std::move(warning));
+    }
+  }
+  if (!strict) return;
+  for (Diagnostic& diagnostic : reading.diagnostics) diagnostic.severity = Severity::error;
+}
+
+/// Reads text that came from `path`; includes are read from beside it.
+Result<TopologyReading> read_text(const std::string& text, const std::string& path, const TopologyFlags& flags) {
+  const auto parameters = split_parameters(flags.parameters);
+  if (!parameters) return tl::unexpected(parameters.error());
+  const bool is_stream = path == "-";
+  const auto base = is_stream ? std::filesystem::path(".") : std::filesystem::path(path).parent_path();
+  const std::string name = is_stream ? "<stdin>" : path;
+  TopologyReading reading =
+      is_stream ? read_topology_text(text, name, base, *parameters) : read_topology_file(path, *parameters);
+  add_findings(reading, name, flags.strict);
+  return reading;
+}
+
+tl::expected<Topology, InputFailure> accept(const Console& console, Result<TopologyReading> reading) {
+  if (!reading) return failed(reading.error());
+  console.show(reading->diagnostics);
+  if (!reading->topology || has_errors(reading->diagnostics)) {
     return tl::unexpected(InputFailure{Error{ErrorCode::invalid_input, "the topology has errors", ""}, true});
   }
-  return std::move(*reading.topology);
+  return std::move(*reading->topology);
 }
 
 tl::expected<Input, InputFailure> read_plan_text(const Console& console, std::string_view text, const std::string& path,
-                                                 const std::string& topology_argument) {
+                                                 const std::string& plan_topology) {
   std::optional<Topology> topology;
-  if (!topology_argument.empty()) {
-    auto loaded = load_topology(console, topology_argument);
+  if (!plan_topology.empty()) {
+    auto loaded = load_topology(console, TopologyFlags{plan_topology, {}, false});
     if (!loaded) return tl::unexpected(loaded.error());
     topology = std::move(*loaded);
   }
-  auto plan = read_plan(text, path, topology ? &*topology : nullptr);
+  auto plan = read_plan(text, path == "-" ? "<stdin>" : path, topology ? &*topology : nullptr);
   if (!plan) return failed(plan.error());
   console.show(plan->warnings);
   const bool implied = !topology && !plan->network_was_given;
@@ -62,26 +132,6 @@ tl::expected<Input, InputFailure> read_plan_text(const Console& console, std::st
 }
 
 }  // namespace
-
-Result<std::string> read_whole(const std::string& path, std::size_t limit) {
-  std::ifstream file;
-  std::error_code status;
-  if (path != "-") {
-    if (std::filesystem::is_directory(path, status))
-      return fail(ErrorCode::unavailable, path + " is a folder, not a file");
-    file.open(path, std::ios::binary);
-    if (!file) return fail(ErrorCode::unavailable, "cannot read " + path, "check the path, or name a shipped machine");
-  }
-  std::istream& stream = path == "-" ? std::cin : file;
-  std::string text;
-  std::string block(std::size_t{1} << 20, '\0');
-  while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) || stream.gcount() > 0) {
-    text.append(block, 0, static_cast<std::size_t>(stream.gcount()));
-    if (text.size() > limit)
-      return fail(ErrorCode::too_large, path + " is larger than " + std::to_string(limit) + " bytes");
-  }
-  return text;
-}
 
 std::vector<std::string> shipped_machines() {
   std::vector<std::string> names;
@@ -93,32 +143,32 @@ std::vector<std::string> shipped_machines() {
   return names;
 }
 
-std::string resolve_path(const std::string& argument) {
-  std::error_code status;
-  if (argument == "-" || argument.find('/') != std::string::npos || std::filesystem::exists(argument, status)) {
-    return argument;
-  }
-  const auto shipped = shipped_folder() / (argument + ".yaml");
-  return std::filesystem::exists(shipped, status) ? shipped.string() : argument;
+void TopologyFlags::add_to(CLI::App& command, const std::string& name, bool required) {
+  command.add_option(name, argument, "YAML file, - or shipped machine")->required(required);
+  command.add_option("-p,--parameter", parameters, "Set a parameter of a compact file; may be repeated")
+      ->option_text("NAME=VALUE")
+      ->allow_extra_args(false);
+  command.add_flag("--strict", strict, "Warnings, such as a GPU with fewer links than its peers, are errors");
 }
 
-tl::expected<Topology, InputFailure> load_topology(const Console& console, const std::string& argument, bool strict) {
-  const std::string path = resolve_path(argument);
-  if (path != "-") return accept(console, read_topology_file(path), strict);
-  auto text = read_whole(path, max_topology_bytes);
-  if (!text) return failed(text.error());
-  return accept(console, read_topology_text(*text, "<stdin>"), strict);
+Result<TopologyReading> read_with_findings(const TopologyFlags& flags) {
+  const std::string path = resolve_path(flags.argument);
+  const auto text = path == "-" ? read_whole(path) : Result<std::string>(std::string());
+  if (!text) return tl::unexpected(text.error());
+  return read_text(*text, path, flags);
 }
 
-tl::expected<Input, InputFailure> load_input(const Console& console, const std::string& argument,
-                                             const std::string& topology_argument) {
-  const std::string path = resolve_path(argument);
-  auto text = read_whole(path, largest_plan_bytes);
+tl::expected<Topology, InputFailure> load_topology(const Console& console, const TopologyFlags& flags) {
+  return accept(console, read_with_findings(flags));
+}
+
+tl::expected<Input, InputFailure> load_input(const Console& console, const TopologyFlags& flags,
+                                             const std::string& plan_topology) {
+  const std::string path = resolve_path(flags.argument);
+  const auto text = read_whole(path);
   if (!text) return failed(text.error());
-  const std::string name = path == "-" ? "<stdin>" : path;
-  if (looks_like_plan(*text)) return read_plan_text(console, *text, name, topology_argument);
-  const auto topology_reading = path == "-" ? read_topology_text(*text, name) : read_topology_file(path);
-  auto topology = accept(console, topology_reading, false);
+  if (looks_like_plan(*text)) return read_plan_text(console, *text, path, plan_topology);
+  auto topology = accept(console, read_text(*text, path, flags));
   if (!topology) return tl::unexpected(topology.error());
   return Input{std::move(*topology), std::nullopt, false};
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -7,9 +8,19 @@
 #include "base/result.h"
 #include "cli/console.h"
 #include "schedule/schedule.h"
-#include "topology/topology.h"
+#include "topology/read_topology.h"
 
 namespace espalier::cli {
+
+/// A TOPOLOGY argument with the flags that go with it.
+struct TopologyFlags {
+  std::string argument;
+  std::vector<std::string> parameters;  ///< NAME=VALUE, for the parameters of a compact file.
+  bool strict = false;                  ///< Warnings are errors.
+
+  /// Adds all to a verb; `name` is the argument's name in help.
+  void add_to(CLI::App& command, const std::string& name = "TOPOLOGY", bool required = true);
+};
 
 /// What a TOPOLOGY|PLAN argument named.
 struct Input {
@@ -24,27 +35,22 @@ struct InputFailure {
   bool shown = false;
 };
 
-/// Reads a topology (a YAML file, "-" for standard input, or the name of a shipped machine such as dgx1v).
-/// Diagnostics go to the console. `strict` makes warnings errors.
-tl::expected<Topology, InputFailure> load_topology(const Console& console, const std::string& argument,
-                                                   bool strict = false);
+/// Reads a topology (a YAML file, "-" for standard input, or the name of a shipped machine such as dgx1v) and looks for
+/// asymmetry. Errors: what breaks the format's rules is in the diagnostics; invalid_input for malformed parameters.
+Result<TopologyReading> read_with_findings(const TopologyFlags& flags);
+
+/// As `read_with_findings`; shows the diagnostics, and fails when one is an error.
+tl::expected<Topology, InputFailure> load_topology(const Console& console, const TopologyFlags& flags);
 
 /// Reads a topology or a plan: a file that begins with '{' and has "espalier_schedule" is a plan.
-/// `topology_argument`, when not empty, replaces the network that a plan carries.
-tl::expected<Input, InputFailure> load_input(const Console& console, const std::string& argument,
-                                             const std::string& topology_argument = {});
+/// `plan_topology`, when not empty, replaces the network that a plan carries.
+tl::expected<Input, InputFailure> load_input(const Console& console, const TopologyFlags& flags,
+                                             const std::string& plan_topology = {});
 
 /// The exit code of a failure, shown now unless it has been.
 ExitCode refuse(const Console& console, const InputFailure& failure);
 
 /// Names of the machines that ship with the command, sorted.
 std::vector<std::string> shipped_machines();
-
-/// The file that an argument names: itself, or the shipped machine of that name.
-std::string resolve_path(const std::string& argument);
-
-/// The whole of a file or of standard input ("-").
-/// Errors: unavailable when it cannot be read; too_large past `limit` bytes.
-Result<std::string> read_whole(const std::string& path, std::size_t limit);
 
 }  // namespace espalier::cli
