@@ -164,8 +164,7 @@ OrStop<void> show_details(const Console& console, const SimulateFlags& flags, co
   }
   if (flags.trace.empty()) return {};
   const auto written = write_file(flags.trace, [&](std::ostream& stream) -> Result<void> {
-    write_chrome_trace(stream, *detailed.report.timeline);
-    return {};
+    return write_chrome_trace(stream, *detailed.report.timeline);
   });
   if (!written) return stop(written.error());
   console.note("trace: " + flags.trace + " (open it at ui.perfetto.dev)");

@@ -6,7 +6,7 @@
 
 #include "cli/inputs.h"
 #include "cli/output_file.h"
-#include "topology/describe_topology.h"
+#include "topology/describe.h"
 #include "topology/symmetry.h"
 #include "topology/write_topology.h"
 
