@@ -79,8 +79,16 @@ Result<Layout> Layout::make(const Schedule& schedule, Bytes size, std::int64_t e
   return layout;
 }
 
-std::int64_t chunk_count(ByteRange range, Bytes chunk) {
-  return std::max<std::int64_t>(1, (range.length() + chunk.count - 1) / chunk.count);
+std::int64_t chunk_count(const Schedule& schedule, const Layout& layout, Bytes chunk) {
+  std::int64_t longest = 0;
+  for (const Transfer& transfer : schedule.transfers) longest = std::max(longest, layout.range(transfer).length());
+  const std::int64_t elements = longest / layout.element_size();
+  const std::int64_t chunk_elements = chunk.count / layout.element_size();
+  return std::max<std::int64_t>(1, (elements + chunk_elements - 1) / chunk_elements);
+}
+
+std::int64_t chunk_count(ByteRange range, std::int64_t count, std::int64_t element_size) {
+  return std::clamp<std::int64_t>(range.length() / element_size, 1, count);
 }
 
 ByteRange chunk_of(ByteRange range, std::int64_t count, std::int64_t index, std::int64_t element_size) {

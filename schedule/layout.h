@@ -47,9 +47,14 @@ class Layout {
   std::vector<std::int64_t> begins_;  ///< slices + 1 byte offsets.
 };
 
-/// How many chunks of at most `chunk` bytes a range is cut into; an empty range travels as one empty chunk.
-/// Requires: chunk > 0; `chunk_of` keeps the limit exactly when it is a multiple of the element size.
-std::int64_t chunk_count(ByteRange range, Bytes chunk);
+/// How many chunks the transfers of a schedule are cut into: as many as its longest one needs so that none passes `chunk`
+/// bytes. All get the same number, so transfers of different length stay in step: trees that share a link take turns
+/// chunk by chunk, and so advance in proportion to their weights.
+/// Requires: chunk holds at least one element.
+std::int64_t chunk_count(const Schedule& schedule, const Layout& layout, Bytes chunk);
+
+/// The number of chunks of one transfer's range: `count`, or one per element when it has fewer; one when it is empty.
+std::int64_t chunk_count(ByteRange range, std::int64_t count, std::int64_t element_size);
 
 /// The index-th of `count` nearly equal chunks of a range, cut at whole elements.
 ByteRange chunk_of(ByteRange range, std::int64_t count, std::int64_t index, std::int64_t element_size);

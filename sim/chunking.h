@@ -27,14 +27,11 @@ inline constexpr std::uint32_t no_chunk = std::numeric_limits<std::uint32_t>::ma
 /// Cuts transfers into chunks (schedule/layout.h) and says which chunk of an earlier transfer a later chunk needs.
 class Chunking {
  public:
-  Chunking(Layout layout, Bytes chunk) : layout_(std::move(layout)), chunk_(chunk) {}
+  Chunking(Layout layout, std::int64_t count) : layout_(std::move(layout)), count_(count) {}
 
   [[nodiscard]] Pieces pieces(const Transfer& transfer) const {
     const ByteRange range = layout_.range(transfer);
-    if (range.length() <= chunk_.count) return {range, 1};
-    // A count past 32 bits is past the limit of steps too, and stays so when it is cut off here.
-    constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
-    return {range, static_cast<std::uint32_t>(std::min(chunk_count(range, chunk_), most))};
+    return {range, static_cast<std::uint32_t>(chunk_count(range, count_, layout_.element_size()))};
   }
 
   [[nodiscard]] ByteRange chunk(const Pieces& pieces, std::uint32_t index) const {
@@ -57,7 +54,7 @@ class Chunking {
   [[nodiscard]] std::uint32_t find_needed_chunk(const Transfer& earlier, const ByteRange& bytes) const;
 
   Layout layout_;
-  Bytes chunk_;
+  std::int64_t count_;  ///< Chunks of the longest transfer.
 };
 
 }  // namespace espalier::sim

@@ -1,5 +1,7 @@
 #include "sim/simulate.h"
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -35,7 +37,10 @@ Result<Chunking> check_options(const Schedule& schedule, const Options& options)
                     std::to_string(options.element_size),
                 "use chunks of at least one element");
   }
-  return Chunking(std::move(*layout), options.chunk);
+  // A count past 32 bits is past the limit of steps too, and stays so when it is cut off here.
+  constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
+  const std::int64_t count = std::min(chunk_count(schedule, *layout, options.chunk), most);
+  return Chunking(std::move(*layout), count);
 }
 
 }  // namespace

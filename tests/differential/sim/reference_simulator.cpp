@@ -87,9 +87,12 @@ class Reference {
   void make_chunks() {
     const auto layout = Layout::make(schedule_, options_.size, options_.element_size);
     ESPALIER_CHECK(layout.has_value(), "a test's layout fits");
+    std::int64_t longest = 1;
+    for (const Transfer& transfer : schedule_.transfers) longest = std::max(longest, layout->range(transfer).length());
+    const std::int64_t most = (longest + options_.chunk.count - 1) / options_.chunk.count;
     for (std::size_t t = 0; t < schedule_.transfers.size(); ++t) {
       const ByteRange range = layout->range(schedule_.transfers[t]);
-      const std::int64_t count = chunk_count(range, options_.chunk);
+      const std::int64_t count = std::max<std::int64_t>(1, std::min(most, range.length() / options_.element_size));
       for (std::int64_t c = 0; c < count; ++c) {
         Chunk chunk;
         chunk.transfer = t;

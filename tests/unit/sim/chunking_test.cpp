@@ -18,7 +18,7 @@ TEST(Chunking, NeededChunkIsTheLastThatSharesBytes) {
       schedule.units += length;
     }
     const Bytes size{random.between(0, 60) * 2};
-    const Chunking chunking(*Layout::make(schedule, size, 2), Bytes{random.between(2, 20)});
+    const Chunking chunking(*Layout::make(schedule, size, 2), random.between(1, 20));
     const std::size_t slices = schedule.slices.size();
     const auto pick = [&] {
       Transfer transfer;
