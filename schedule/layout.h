@@ -47,10 +47,9 @@ class Layout {
   std::vector<std::int64_t> begins_;  ///< slices + 1 byte offsets.
 };
 
-/// How many chunks the transfers of a schedule are cut into: as many as its longest one needs so that none passes `chunk`
-/// bytes. All get the same number, so transfers of different length stay in step: trees that share a link take turns
-/// chunk by chunk, and so advance in proportion to their weights.
-/// Requires: chunk holds at least one element.
+/// How many chunks the transfers of a schedule are cut into: as many as its longest one needs so that none passes
+/// `chunk` bytes. All get the same number, so transfers of different length stay in step: trees that share a link take
+/// turns chunk by chunk, and so advance in proportion to their weights. Requires: chunk holds at least one element.
 std::int64_t chunk_count(const Schedule& schedule, const Layout& layout, Bytes chunk);
 
 /// The number of chunks of one transfer's range: `count`, or one per element when it has fewer; one when it is empty.

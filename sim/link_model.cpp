@@ -95,6 +95,7 @@ void LinkModel::send(LaneIndex index, std::int64_t bytes, bool ends_transfer) {
   Packet& packet = packets_[slot];
   packet.bytes = bytes;
   packet.last_byte = asked;
+  packet.travel = 0;
   packet.transfer = lane.transfer;
   packet.chunk = lane.chunk;
   packet.step = path.begin;
@@ -110,7 +111,19 @@ void LinkModel::ask(std::int64_t time, std::uint32_t packet) {
   std::ranges::push_heap(late_, later);
 }
 
+/// Lets a chunk that is about to leave its sender wait while its lane is held (docs/simulator.md, "Back-pressure").
+bool LinkModel::hold_back(std::uint32_t slot) {
+  Packet& packet = packets_[slot];
+  const Path& path = network_.paths[schedule_.transfers[packet.transfer.index()].route.index()];
+  const std::int64_t held_until = lanes_.lanes[packet.lane].held_until;
+  if (packet.step != path.begin || held_until <= now_) return false;
+  packet.last_byte = held_until;
+  ask(held_until, slot);
+  return true;
+}
+
 void LinkModel::serve(std::uint32_t slot) {
+  if (hold_back(slot)) return;
   ++events_;
   Packet& packet = packets_[slot];
   const ChunkId chunk{packet.transfer, packet.chunk};
@@ -126,6 +139,9 @@ void LinkModel::serve(std::uint32_t slot) {
   resource.bytes += packet.bytes;
   resource.busy += service_time;
   packet.last_byte = leave + resource.latency;
+  Lane& sender = lanes_.lanes[packet.lane];
+  sender.held_until = std::max(sender.held_until, entry - packet.travel);
+  packet.travel += resource.latency;
   if (history_ != nullptr) history_->entry(chunk, step - path.begin, path.steps_of(transfer), entry);
 
   // From here on the packet may move or be used again: what is still needed of it is copied.

@@ -37,6 +37,7 @@ class LinkModel {
   struct Packet {
     std::int64_t bytes = 0;
     std::int64_t last_byte = 0;  ///< When its last byte reaches the next resource.
+    std::int64_t travel = 0;     ///< Latency of the resources behind it.
     TransferId transfer;
     std::uint32_t chunk = 0;
     std::uint32_t step = 0;  ///< The step of the network that its head asks for next.
@@ -48,6 +49,7 @@ class LinkModel {
   bool find_ready_time(LaneIndex index, const ByteRange& bytes);
   void send(LaneIndex index, std::int64_t bytes, bool ends_transfer);
   void ask(std::int64_t time, std::uint32_t packet);
+  bool hold_back(std::uint32_t packet);
   void serve(std::uint32_t packet);
   void depart(ChunkId chunk, std::int64_t time, LaneIndex index, bool ends_transfer);
   void arrive(ChunkId chunk, std::int64_t time, bool ends_transfer);

@@ -27,8 +27,8 @@ inline void expect_promise_kept(const Schedule& schedule, std::uint64_t seed) {
 }
 
 /// Bytes on each link are the schedule's load, and the simulated time beats neither the load nor the bound.
-inline void expect_simulation_honest(const Schedule& schedule, const Topology& topology, const Rational& bound, Bytes size,
-                                     Bytes chunk) {
+inline void expect_simulation_honest(const Schedule& schedule, const Topology& topology, const Rational& bound,
+                                     Bytes size, Bytes chunk) {
   sim::Options options;
   options.size = size;
   options.chunk = chunk;

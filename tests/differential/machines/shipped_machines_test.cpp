@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
+#include "base/check.h"
 #include "tests/support/pipeline.h"
 #include "topology/read_topology.h"
 
@@ -28,7 +30,8 @@ class ShippedMachine : public ::testing::TestWithParam<std::string> {};
 /// Every collective has a schedule from at least one planner; each is verified and respects the bound.
 TEST_P(ShippedMachine, EveryCollectiveByEveryPlanner) {
   const Topology topology = read_machine(GetParam());
-  constexpr std::size_t largest = 64;  // Larger machines are for the bench targets; this test also runs under sanitizers.
+  constexpr std::size_t largest =
+      64;  // Larger machines are for the bench targets; this test also runs under sanitizers.
   if (topology.rank_count() > largest) GTEST_SKIP() << "more than " << largest << " ranks";
   for (const CollectiveKind kind : all_collective_kinds) {
     const auto collective = make_collective(kind, topology.rank_count(), std::nullopt);
@@ -47,12 +50,11 @@ TEST_P(ShippedMachine, EveryCollectiveByEveryPlanner) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, ShippedMachine, ::testing::ValuesIn(machine_names()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Machines, ShippedMachine, ::testing::ValuesIn(machine_names()), [](const auto& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
 
 /// The figures that the field knows of these machines, derived by hand.
 Rational all_gather_bound(const std::string& name) {

@@ -27,6 +27,7 @@ struct Chunk {
   std::optional<std::int64_t> next_ask;
   std::int64_t ready = 0;
   std::int64_t last_byte = 0;
+  std::int64_t travel = 0;  ///< Latencies of the servers that have taken it.
   std::int64_t first_byte_at_destination = 0;
   std::optional<std::int64_t> departed;
   std::optional<std::int64_t> arrived;
@@ -104,12 +105,14 @@ class Reference {
     }
   }
 
-  bool share_lane(const Chunk& a, const Chunk& b) const {
-    const Transfer& ta = schedule_.transfers[a.transfer];
-    const Transfer& tb = schedule_.transfers[b.transfer];
-    return ta.channel() == tb.channel() && schedule_.src(ta) == schedule_.src(tb) &&
-           schedule_.dst(ta) == schedule_.dst(tb);
+  using Lane = std::tuple<ChannelId, Rank, Rank>;
+
+  Lane lane_of(const Chunk& chunk) const {
+    const Transfer& transfer = schedule_.transfers[chunk.transfer];
+    return {transfer.channel(), schedule_.src(transfer), schedule_.dst(transfer)};
   }
+
+  bool share_lane(const Chunk& a, const Chunk& b) const { return lane_of(a) == lane_of(b); }
 
   /// When the sender may hand over a chunk; nothing while that is not known. `position` is the chunk's in program
   /// order.
@@ -154,7 +157,7 @@ class Reference {
         const auto ready = find_ready_time(i);
         if (!ready) continue;
         chunk.ready = *ready;
-        chunk.next_ask = *ready + overheads_of(chunk);
+        chunk.next_ask = std::max(*ready + overheads_of(chunk), held_until_[lane_of(chunk)]);
         chunk.last_byte = *chunk.next_ask;
       }
       // Chunks are in program order, so of two that ask at once the first one found goes first.
@@ -169,6 +172,9 @@ class Reference {
     const std::int64_t busy = transfer_time(Bytes{chunk.bytes.length()}, server.rate).count;
     const std::int64_t entry = std::max(*chunk.next_ask, server.free_at);
     const std::int64_t leave = std::max(entry + busy, chunk.last_byte);
+    std::int64_t& held_until = held_until_[lane_of(chunk)];
+    held_until = std::max(held_until, entry - chunk.travel);
+    chunk.travel += server.latency;
     server.free_at = entry + busy;
     chunk.next_ask = entry + server.latency;
     chunk.last_byte = leave + server.latency;
@@ -210,7 +216,8 @@ class Reference {
   const Topology& topology_;
   const sim::Options& options_;
   std::map<std::string, Server> servers_;
-  std::vector<Chunk> chunks_;  ///< In program order.
+  std::map<Lane, std::int64_t> held_until_;  ///< When a lane's next chunk may ask for its first server.
+  std::vector<Chunk> chunks_;                ///< In program order.
   ReferenceRun run_;
 };
 

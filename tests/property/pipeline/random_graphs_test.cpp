@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/check.h"
 #include "base/random.h"
 #include "tests/support/pipeline.h"
 #include "topology/generate.h"
