@@ -3,13 +3,6 @@
 #include <algorithm>
 
 namespace espalier::sim {
-namespace {
-
-/// For the standard heap functions, which keep the largest in front.
-bool later(const Event& a, const Event& b) { return a.transfer > b.transfer; }
-
-}  // namespace
-
 LinkModel::LinkModel(const Schedule& schedule, const Chunking& chunking, const Dependencies& dependencies,
                      Network& network, History* history)
     : schedule_(schedule),
@@ -25,14 +18,31 @@ void LinkModel::run() {
   for (LaneIndex lane = 0; lane < lanes_.lanes.size(); ++lane) hand_over(lane);
   while (!queue_.empty()) {
     queue_.pop_earliest(batch_);
-    sort_by_transfer(batch_, scratch_);
+    sort_batch();
     now_ = batch_.front().time;
     std::size_t position = 0;
     while (position < batch_.size() || !late_.empty()) serve(next_of_now(position).packet);
   }
 }
 
+/// Whether one of two events of the same time comes after the other: by transfer, then by chunk.
+bool LinkModel::is_later(const Event& a, const Event& b) const {
+  if (a.transfer != b.transfer) return a.transfer > b.transfer;
+  return packets_[a.packet].chunk > packets_[b.packet].chunk;
+}
+
+/// Sorts the events of one time. Two chunks of one transfer are rarely among them, so these are put right afterwards.
+void LinkModel::sort_batch() {
+  sort_by_transfer(batch_, scratch_);
+  for (auto begin = batch_.begin(); begin != batch_.end();) {
+    const auto end = std::find_if(begin, batch_.end(), [&](const Event& e) { return e.transfer != begin->transfer; });
+    if (end - begin > 1) std::sort(begin, end, [this](const Event& a, const Event& b) { return is_later(b, a); });
+    begin = end;
+  }
+}
+
 Event LinkModel::next_of_now(std::size_t& position) {
+  const auto later = [this](const Event& a, const Event& b) { return is_later(a, b); };
   if (late_.empty() || (position < batch_.size() && !later(batch_[position], late_.front()))) return batch_[position++];
   std::ranges::pop_heap(late_, later);
   const Event event = late_.back();
@@ -108,7 +118,7 @@ void LinkModel::ask(std::int64_t time, std::uint32_t packet) {
   const Event event{time, packets_[packet].transfer.value(), packet};
   if (time != now_) return queue_.push(event);
   late_.push_back(event);
-  std::ranges::push_heap(late_, later);
+  std::ranges::push_heap(late_, [this](const Event& a, const Event& b) { return is_later(a, b); });
 }
 
 /// Lets a chunk that is about to leave its sender wait while its lane is held (docs/simulator.md, "Back-pressure").

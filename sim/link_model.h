@@ -17,9 +17,9 @@ namespace espalier::sim {
 /// The event loop of the `link` model. One event per chunk and resource: a chunk's head asks, and because resources
 /// serve in the order of asking, it is certain at once when the resource takes it and when it leaves.
 ///
-/// Invariants: (1) events are handled in the order of (time, transfer); what an event causes at its own time belongs to
-/// the same or a later transfer, so the order within a resource is that of docs/simulator.md; (2) a lane is in at most
-/// one waiting list.
+/// Invariants: (1) events are handled in the order of (time, transfer, chunk); what an event causes at its own time
+/// belongs to the same chunk or a later one, so the order within a resource is that of docs/simulator.md; (2) a lane is
+/// in at most one waiting list.
 class LinkModel {
  public:
   /// All arguments must outlive this object; `history` may be null. Resources of `network` count what they serve.
@@ -54,6 +54,8 @@ class LinkModel {
   void depart(ChunkId chunk, std::int64_t time, LaneIndex index, bool ends_transfer);
   void arrive(ChunkId chunk, std::int64_t time, bool ends_transfer);
   void wake(ChunkId chunk, Wait wait);
+  [[nodiscard]] bool is_later(const Event& a, const Event& b) const;
+  void sort_batch();
   Event next_of_now(std::size_t& position);
 
   const Schedule& schedule_;

@@ -19,7 +19,7 @@ Trees trees_of(const Topology& topology, const Collective& collective, Direction
 
 Result<Forest> forest_of(const Topology& topology, const Collective& collective) {
   Forest forest;
-  const bool needs_in = reduces(collective.kind);
+  const bool needs_in = reduces(collective.kind) || collective.kind == CollectiveKind::gather;
   const bool needs_out = !needs_in || collective.kind == CollectiveKind::all_reduce;
   if (needs_in) {
     Trees trees = trees_of(topology, collective, Direction::reversed);

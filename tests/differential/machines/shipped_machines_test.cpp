@@ -50,8 +50,8 @@ TEST_P(ShippedMachine, EveryCollectiveByEveryPlanner) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, ShippedMachine, ::testing::ValuesIn(machine_names()), [](const auto& info) {
-  std::string name = info.param;
+INSTANTIATE_TEST_SUITE_P(Machines, ShippedMachine, ::testing::ValuesIn(machine_names()), [](const auto& machine) {
+  std::string name = machine.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });

@@ -90,7 +90,8 @@ class Reference {
     ESPALIER_CHECK(layout.has_value(), "a test's layout fits");
     std::int64_t longest = 1;
     for (const Transfer& transfer : schedule_.transfers) longest = std::max(longest, layout->range(transfer).length());
-    const std::int64_t most = (longest + options_.chunk.count - 1) / options_.chunk.count;
+    const std::int64_t elements_per_chunk = options_.chunk.count / options_.element_size;
+    const std::int64_t most = (longest / options_.element_size + elements_per_chunk - 1) / elements_per_chunk;
     for (std::size_t t = 0; t < schedule_.transfers.size(); ++t) {
       const ByteRange range = layout->range(schedule_.transfers[t]);
       const std::int64_t count = std::max<std::int64_t>(1, std::min(most, range.length() / options_.element_size));

@@ -263,7 +263,7 @@ TEST(LinkModel, WriteWaitsUntilTheOldDataHasLeft) {
 
 TEST(LinkModel, RunsOfSlicesWaitForTheBytesTheyShare) {
   // Two slices of 100 bytes arrive at rank 1 by two transfers, at 100 and at 300; one transfer hands both on. Its chunk
-  // 0 needs only the first.
+  // 0 needs only the first. All transfers have two chunks, as the longest one needs.
   Machine machine(3);
   add_slices(machine, 2);
   const LinkId in = machine.add_link(0, 1);
@@ -272,10 +272,12 @@ TEST(LinkModel, RunsOfSlicesWaitForTheBytesTheyShare) {
   machine.send({in}, 0);
   machine.send({slow}, 1, 1, Action::copy, 1);
   machine.send({out}, 0, 2);
-  const std::vector<Span> sends = spans_of(machine.simulate(200, 100), Phase::send);
-  ASSERT_EQ(sends.size(), 4U);
-  EXPECT_EQ(sends[2].begin.count, 100);
-  EXPECT_EQ(sends[3].begin.count, 300);
+  std::vector<Span> sends = spans_of(machine.simulate(200, 100), Phase::send);
+  ASSERT_EQ(sends.size(), 6U);
+  std::erase_if(sends, [](const Span& span) { return span.transfer != TransferId(2); });
+  ASSERT_EQ(sends.size(), 2U);
+  EXPECT_EQ(sends[0].begin.count, 100);
+  EXPECT_EQ(sends[1].begin.count, 300);
 }
 
 TEST(LinkModel, RingAllReduceMeetsItsClosedForm) {
@@ -307,10 +309,44 @@ TEST(LinkModel, ByteCountsAndEventsAreThoseOfTheSchedule) {
   const LinkId b = machine.add_link(1, 2);
   machine.send({a}, 0, 3);
   machine.send({b}, 1, 2);
-  const Report report = machine.simulate(300, 50);
+  const Report report = machine.simulate(300, 50);  // 300 / 50 chunks of each transfer.
   EXPECT_EQ(report.links[a.index()], (sim::LinkUse{300, {300}}));
   EXPECT_EQ(report.links[b.index()], (sim::LinkUse{200, {200}}));
-  EXPECT_EQ(report.events, 6U + 4U);
+  EXPECT_EQ(report.events, 6U + 6U);
+}
+
+TEST(LinkModel, TransfersOfDifferentLengthShareALinkInProportion) {
+  // 300 and 100 bytes over one link of 1 byte per ps: each in three chunks, in turn: 100, 34, 100, 33, 100, 33. So when
+  // half of the longer one is through, so is half of the shorter one, and both end with the link.
+  Machine machine(2);
+  machine.slice_units = {3, 1};
+  const LinkId link = machine.add_link(0, 1);
+  machine.send({link}, 0, 1, Action::copy, 0);
+  machine.send({link}, 1, 1, Action::copy, 1);
+  const std::vector<Span> wires = spans_of(machine.simulate(400, 100), Phase::wire);
+  ASSERT_EQ(wires.size(), 6U);
+  const std::vector<std::int64_t> begins = {0, 100, 134, 234, 267, 367};
+  for (std::size_t i = 0; i < wires.size(); ++i) {
+    EXPECT_EQ(wires[i].transfer, TransferId(i % 2));
+    EXPECT_EQ(wires[i].begin.count, begins[i]);
+  }
+}
+
+TEST(LinkModel, BackPressureLeavesTheFirstLinkToOthers) {
+  // Three chunks of 100 bytes go through a switch whose second link takes 200 ps a chunk.
+  Machine machine(3);
+  add_slices(machine, 1);
+  const std::size_t hub = machine.add_switch();
+  const LinkId up = machine.add_link(0, hub);
+  const LinkId slow = machine.add_link(hub, 1, 0, half);
+  machine.send({up, slow});
+  std::vector<std::int64_t> begins;
+  for (const Span& wire : spans_of(machine.simulate(300, 100), Phase::wire)) {
+    if (wire.lane == up.index()) begins.push_back(wire.begin.count);
+  }
+  // The slow link takes chunks at 0, 200 and 400. Chunk 1 asks at 100 as if nothing were known, and enters at 200; so
+  // chunk 2 is held until then.
+  EXPECT_EQ(begins, (std::vector<std::int64_t>{0, 100, 200}));
 }
 
 }  // namespace
