@@ -16,17 +16,40 @@ std::string paint(std::string_view text, std::string_view ansi, bool colour) {
 /// The part of the excerpt around the marked column that is shown, with tabs and control characters as blanks.
 struct ShownLine {
   std::string text;
-  std::size_t marker = 0;
+  std::size_t marker = 0;  ///< Characters before the marked ones.
+  std::size_t width = 1;   ///< Marked characters.
 };
 
-ShownLine shown_line(const Diagnostic& diagnostic) {
-  const auto column = static_cast<std::size_t>(std::max(diagnostic.place.column, 1)) - 1;
-  const std::size_t begin = column > longest_shown_line - 40 ? column - (longest_shown_line - 40) : 0;
-  std::string text = begin < diagnostic.excerpt.size() ? diagnostic.excerpt.substr(begin, longest_shown_line) : "";
-  for (char& letter : text) {
+/// What a file says must not steer the terminal it is shown on.
+std::string without_control_characters(std::string_view text) {
+  std::string shown(text);
+  for (char& letter : shown) {
     if (static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F) letter = ' ';
   }
-  return {text, column - begin};
+  return shown;
+}
+
+bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
+
+std::size_t count_characters(std::string_view text) {
+  return text.size() - static_cast<std::size_t>(std::ranges::count_if(text, continues_character));
+}
+
+ShownLine shown_line(const Diagnostic& diagnostic) {
+  const std::string_view line = diagnostic.excerpt;
+  const auto column = static_cast<std::size_t>(std::max(diagnostic.place.column, 1)) - 1;
+  std::size_t begin = column > longest_shown_line - 40 ? column - (longest_shown_line - 40) : 0;
+  begin = std::min(begin, line.size());
+  std::size_t end = std::min(begin + longest_shown_line, line.size());
+  while (begin < line.size() && continues_character(line[begin])) ++begin;
+  while (end < line.size() && continues_character(line[end])) ++end;
+  ShownLine shown;
+  const std::size_t marked = std::clamp(column, begin, end);
+  shown.marker = count_characters(line.substr(begin, marked - begin));
+  shown.width = std::max<std::size_t>(
+      1, count_characters(line.substr(marked, std::min(end - marked, static_cast<std::size_t>(diagnostic.width)))));
+  shown.text = without_control_characters(line.substr(begin, end - begin));
+  return shown;
 }
 
 }  // namespace
@@ -38,7 +61,8 @@ bool has_errors(const std::vector<Diagnostic>& diagnostics) {
 std::string render(const Diagnostic& diagnostic, bool colour) {
   const bool is_error = diagnostic.severity == Severity::error;
   const std::string label = fmt::format("{}[{}]", is_error ? "error" : "warning", diagnostic.code);
-  std::string text = paint(label, is_error ? "1;31" : "1;33", colour) + ": " + diagnostic.message + "\n";
+  std::string text =
+      paint(label, is_error ? "1;31" : "1;33", colour) + ": " + without_control_characters(diagnostic.message) + "\n";
   const Place& place = diagnostic.place;
   if (place.line > 0) {
     text += fmt::format("  --> {}:{}:{}\n", place.file, place.line, place.column);
@@ -49,12 +73,12 @@ std::string render(const Diagnostic& diagnostic, bool colour) {
   const std::string margin(number.size(), ' ');
   if (place.line > 0 && !diagnostic.excerpt.empty()) {
     const ShownLine line = shown_line(diagnostic);
-    const auto room = static_cast<int>(longest_shown_line - std::min(longest_shown_line - 1, line.marker));
-    const std::string marker(static_cast<std::size_t>(std::clamp(diagnostic.width, 1, room)), '^');
+    const std::string marker(line.width, '^');
     text += fmt::format(" {} |\n {} | {}\n {} | {}{}\n", margin, number, line.text, margin,
                         std::string(line.marker, ' '), paint(marker, is_error ? "31" : "33", colour));
   }
-  if (!diagnostic.help.empty()) text += fmt::format(" {} = help: {}\n", margin, diagnostic.help);
+  if (!diagnostic.help.empty())
+    text += fmt::format(" {} = help: {}\n", margin, without_control_characters(diagnostic.help));
   return text;
 }
 

@@ -7,7 +7,7 @@ namespace espalier {
 
 enum class Severity { warning, error };
 
-/// A place in a text file. Lines and columns count from 1; line 0 means the file as a whole.
+/// A place in a text file. Lines and columns count from 1, columns in bytes; line 0 means the file as a whole.
 struct Place {
   std::string file;
   int line = 0;

@@ -49,12 +49,17 @@ void Findings::error(const Mark& mark, Problem problem) {
   diagnostics_.emplace_back(mark, std::move(diagnostic));
 }
 
+bool Findings::has(const Mark& mark, std::string_view code) const {
+  return seen_.contains({mark.source, mark.line, mark.column, code});
+}
+
 std::vector<Diagnostic> Findings::take() {
   std::ranges::stable_sort(diagnostics_, {}, [](const auto& entry) {
     const Mark& mark = entry.first;
     return std::tuple(mark.source, mark.line, mark.column);
   });
   std::vector<Diagnostic> diagnostics;
+  diagnostics.reserve(diagnostics_.size() + 1);
   for (auto& [mark, diagnostic] : diagnostics_) diagnostics.push_back(std::move(diagnostic));
   if (hidden_ > 0) {
     diagnostics.push_back({Severity::error,

@@ -35,6 +35,8 @@ class Findings {
 
   void error(const Mark& mark, Problem problem);
 
+  /// True when `error` with this code and place would be dropped as a repetition.
+  [[nodiscard]] bool has(const Mark& mark, std::string_view code) const;
   [[nodiscard]] bool empty() const { return diagnostics_.empty() && hidden_ == 0; }
   /// True when no further error would be shown: a good moment to stop looking.
   [[nodiscard]] bool is_full() const { return hidden_ > 0; }

@@ -52,6 +52,8 @@ std::optional<NodeList> read_end(Reading& reading, const Body& body, Value end, 
     reading.findings.error(end.mark(), pattern.error());
     return std::nullopt;
   }
+  // In the next instance of a group the same name would be looked for, and the nearest ones compared, to no new end.
+  if (reading.findings.has(end.mark(), read_codes::unknown_node)) return std::nullopt;
   auto nodes = reading.nodes.resolve(*pattern, *text, *body.scope, reading.budget);
   if (!nodes) {
     reading.findings.error(end.mark(), nodes.error());

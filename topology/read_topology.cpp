@@ -78,12 +78,12 @@ TopologyReading read_topology_file(const std::filesystem::path& path, const Topo
   return read(reading, file, parameters);
 }
 
-TopologyReading read_topology_text(std::string_view text, std::string name_for_messages,
+TopologyReading read_topology_text(std::string_view text, const std::string& name_for_messages,
                                    const std::optional<std::filesystem::path>& base,
                                    const TopologyParameters& parameters, const ExpansionLimits& limits) {
   Reading reading(base, limits);
   const std::filesystem::path place = base.value_or(".") / "text";
-  const SourceFiles::File& file = reading.files.add_text(std::string(text), std::move(name_for_messages), place);
+  const SourceFiles::File& file = reading.files.add_text(std::string(text), name_for_messages, place);
   return read(reading, file, parameters);
 }
 

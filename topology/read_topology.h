@@ -37,7 +37,7 @@ TopologyReading read_topology_file(const std::filesystem::path& path, const Topo
 
 /// As `read_topology_file`, for a text. `name_for_messages` stands for the file in diagnostics. Includes are read from
 /// `base`, and refused without one.
-TopologyReading read_topology_text(std::string_view text, std::string name_for_messages,
+TopologyReading read_topology_text(std::string_view text, const std::string& name_for_messages,
                                    const std::optional<std::filesystem::path>& base = std::nullopt,
                                    const TopologyParameters& parameters = {}, const ExpansionLimits& limits = {});
 

@@ -19,7 +19,7 @@ void SourceFiles::parse(File& file, const std::string& name) {
   file.document = Document::parse(file.text, file.source, findings_);
 }
 
-const SourceFiles::File& SourceFiles::add_text(std::string text, std::string name, std::filesystem::path path) {
+const SourceFiles::File& SourceFiles::add_text(std::string text, const std::string& name, std::filesystem::path path) {
   File& file = files_.emplace_back();
   file.path = std::move(path);
   file.text = std::move(text);

@@ -27,7 +27,7 @@ class SourceFiles {
   };
 
   /// The document of a text that is already here.
-  const File& add_text(std::string text, std::string name, std::filesystem::path path);
+  const File& add_text(std::string text, const std::string& name, std::filesystem::path path);
   /// The file on disk, named to the user as `path`.
   const File& add_file(const std::filesystem::path& path);
   /// The file `name` as written at `mark` in `from`; null after errors.

@@ -9,7 +9,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace espalier;
-  const ExpansionLimits limits{.nodes = 2000, .links = 20'000, .steps = 100'000};
+  const ExpansionLimits limits{.nodes = 300, .links = 3000, .steps = 20'000};
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const TopologyReading reading = read_topology_text(text, "fuzz", std::nullopt, {}, limits);
   ESPALIER_CHECK(reading.topology.has_value() != has_errors(reading.diagnostics), "either a topology or errors");
