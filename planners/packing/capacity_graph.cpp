@@ -48,6 +48,13 @@ std::vector<PathShare> CapacityGraph::take(std::uint32_t edge, std::int64_t amou
   return taken;
 }
 
+void CapacityGraph::scale(std::int64_t factor) {
+  for (Edge& edge : edges_) {
+    edge.capacity *= factor;
+    for (PathShare& share : edge.shares) share.amount *= factor;
+  }
+}
+
 void CapacityGraph::split_off(std::uint32_t in, std::uint32_t out, std::int64_t amount) {
   ESPALIER_CHECK(edges_[in].head == edges_[out].tail, "edges to split off must meet");
   std::vector<PathShare> before = take(in, amount);

@@ -20,7 +20,8 @@ struct PathShare {
 /// one: capacity into and out of a switch becomes capacity between its neighbours, along the joined paths.
 ///
 /// Invariants: (1) at most one edge from a vertex to another; (2) an edge's capacity is the sum of its shares' amounts;
-/// (3) over all edges, the shares that use an arc sum to at most the arc's capacity at the start.
+/// (3) over all edges, the shares that use an arc sum to at most the arc's capacity at the start (times the factors of
+/// `scale`).
 class CapacityGraph {
  public:
   struct Edge {
@@ -46,6 +47,8 @@ class CapacityGraph {
   /// Takes capacity off an edge and returns the paths it stood for, cutting the last one.
   /// Requires: amount <= capacity.
   std::vector<PathShare> take(std::uint32_t edge, std::int64_t amount);
+  /// Multiplies all capacities.
+  void scale(std::int64_t factor);
   /// Turns capacity through a vertex into capacity past it; what would return to its tail is dropped.
   /// Requires: `in` enters the vertex that `out` leaves; amount <= both capacities.
   void split_off(std::uint32_t in, std::uint32_t out, std::int64_t amount);

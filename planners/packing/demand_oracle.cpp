@@ -21,6 +21,11 @@ std::uint32_t DemandOracle::add_edge(std::uint32_t tail, std::uint32_t head, std
   return flow_.add_arc(tail, head, capacity) - first_edge_;
 }
 
+void DemandOracle::scale(std::int64_t factor) {
+  for (std::uint32_t arc = 0; arc < flow_.arc_count(); ++arc) flow_.set_capacity(arc, flow_.capacity(arc) * factor);
+  total_ *= factor;
+}
+
 bool DemandOracle::is_satisfied() {
   for (std::size_t tried = 0; tried < sinks_.size(); ++tried) {
     const std::size_t rank = (likeliest_ + tried) % sinks_.size();

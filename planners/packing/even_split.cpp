@@ -1,48 +1,79 @@
 #include "planners/packing/even_split.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "topology/max_flow.h"
 
 namespace espalier {
 namespace {
 
-/// The dealing as a flow from the ways in to the ways out, each pair limited to its proportional share times a factor.
+bool are_partners(const SwitchSide& in, std::size_t i, const SwitchSide& out, std::size_t j) {
+  return in.groups[i] != out.groups[j] && in.places[i] == out.places[j];
+}
+
+/// What each way may be dealt to: how many ways on the other side, and how much they have in all.
+struct Partners {
+  Partners(const SwitchSide& in, const SwitchSide& out)
+      : count_of_in(in.amounts.size(), 0),
+        count_of_out(out.amounts.size(), 0),
+        sum_of_in(in.amounts.size(), 0),
+        sum_of_out(out.amounts.size(), 0) {
+    for (std::size_t i = 0; i < in.amounts.size(); ++i) {
+      for (std::size_t j = 0; j < out.amounts.size(); ++j) {
+        if (!are_partners(in, i, out, j)) continue;
+        ++count_of_in[i];
+        ++count_of_out[j];
+        sum_of_in[i] += out.amounts[j];
+        sum_of_out[j] += in.amounts[i];
+      }
+    }
+  }
+  std::vector<std::int64_t> count_of_in, count_of_out;
+  std::vector<std::int64_t> sum_of_in, sum_of_out;
+};
+
+/// a * b / c, rounded up. Requires: c >= a or c >= b.
+std::int64_t part_of(std::int64_t a, std::int64_t b, std::int64_t c) {
+  return static_cast<std::int64_t>((static_cast<__int128>(a) * b + c - 1) / c);
+}
+
+/// The dealing as a flow from the ways in to the ways out.
 class Dealing {
  public:
-  Dealing(std::span<const std::int64_t> in, std::span<const std::uint32_t> in_groups, std::span<const std::int64_t> out,
-          std::span<const std::uint32_t> out_groups)
-      : in_(in), out_(out), flow_(in.size() + out.size() + 2) {
-    const auto source = static_cast<std::uint32_t>(in.size() + out.size());
-    for (std::uint32_t i = 0; i < in.size(); ++i) flow_.add_arc(source, i, in[i]);
-    for (std::uint32_t j = 0; j < out.size(); ++j) {
-      flow_.add_arc(static_cast<std::uint32_t>(in.size()) + j, source + 1, out[j]);
-      total_ += out[j];
+  Dealing(const SwitchSide& in, const SwitchSide& out)
+      : in_(in), out_(out), partners_(in, out), flow_(in.amounts.size() + out.amounts.size() + 2) {
+    const auto first_out = static_cast<std::uint32_t>(in.amounts.size());
+    const auto source = static_cast<std::uint32_t>(in.amounts.size() + out.amounts.size());
+    for (std::uint32_t i = 0; i < first_out; ++i) flow_.add_arc(source, i, in.amounts[i]);
+    for (std::uint32_t j = 0; first_out + j < source; ++j) {
+      flow_.add_arc(first_out + j, source + 1, out.amounts[j]);
+      total_ += out.amounts[j];
     }
-    for (std::uint32_t i = 0; i < in.size(); ++i) {
-      for (std::uint32_t j = 0; j < out.size(); ++j) {
-        if (in_groups[i] == out_groups[j]) continue;
-        const std::uint32_t arc = flow_.add_arc(i, static_cast<std::uint32_t>(in.size()) + j, 0);
-        pairs_.push_back({arc, i, j});
+    for (std::uint32_t i = 0; i < first_out; ++i) {
+      for (std::uint32_t j = 0; first_out + j < source; ++j) {
+        if (are_partners(in, i, out, j)) pairs_.push_back({flow_.add_arc(i, first_out + j, 0), i, j});
       }
     }
   }
 
-  /// Whether everything can be dealt when each pair takes at most numerator / denominator of its proportional share.
-  bool is_feasible(std::int64_t numerator, std::int64_t denominator) {
+  /// Whether everything can be dealt when each pair takes at most `factor` times its share, in proportion to capacity.
+  bool is_feasible(std::int64_t factor) {
     for (const Pair& pair : pairs_) {
-      const __int128 share = static_cast<__int128>(in_[pair.in]) * out_[pair.out];
-      const __int128 whole = static_cast<__int128>(total_) * denominator;
-      const __int128 most = (share / whole) * numerator + ((share % whole) * numerator + whole - 1) / whole;
-      flow_.set_capacity(pair.arc,
-                         static_cast<std::int64_t>(std::min<__int128>(most, std::min(in_[pair.in], out_[pair.out]))));
+      const std::int64_t from = in_.amounts[pair.in];
+      const std::int64_t to = out_.amounts[pair.out];
+      const std::int64_t whole = std::min(from, to);
+      const std::int64_t share =
+          part_of(from, to, std::min(partners_.sum_of_in[pair.in], partners_.sum_of_out[pair.out]));
+      flow_.set_capacity(pair.arc, share > whole / factor ? whole : share * factor);
     }
-    const auto source = static_cast<std::uint32_t>(in_.size() + out_.size());
+    const auto source = static_cast<std::uint32_t>(in_.amounts.size() + out_.amounts.size());
     return flow_.run(source, source + 1, total_) == total_;
   }
 
   [[nodiscard]] std::vector<std::vector<std::int64_t>> dealt() const {
-    std::vector<std::vector<std::int64_t>> amounts(in_.size(), std::vector<std::int64_t>(out_.size(), 0));
+    std::vector<std::vector<std::int64_t>> amounts(in_.amounts.size(),
+                                                   std::vector<std::int64_t>(out_.amounts.size(), 0));
     for (const Pair& pair : pairs_) amounts[pair.in][pair.out] = flow_.flow(pair.arc);
     return amounts;
   }
@@ -51,27 +82,37 @@ class Dealing {
   struct Pair {
     std::uint32_t arc, in, out;
   };
-  std::span<const std::int64_t> in_, out_;
+  const SwitchSide& in_;
+  const SwitchSide& out_;
+  Partners partners_;
   MaxFlow<std::int64_t> flow_;
   std::vector<Pair> pairs_;
   std::int64_t total_ = 0;
 };
 
+bool all_equal(const std::vector<std::int64_t>& values, std::int64_t value) {
+  return std::all_of(values.begin(), values.end(), [value](std::int64_t other) { return other == value; });
+}
+
 }  // namespace
 
-std::vector<std::vector<std::int64_t>> even_split(std::span<const std::int64_t> in,
-                                                  std::span<const std::uint32_t> in_groups,
-                                                  std::span<const std::int64_t> out,
-                                                  std::span<const std::uint32_t> out_groups) {
-  Dealing dealing(in, in_groups, out, out_groups);
-  // n equal neighbours that do not send to themselves take n / (n - 1) of the proportional share.
-  const auto ways = static_cast<std::int64_t>(std::max(in.size(), out.size()));
-  if (ways > 1 && dealing.is_feasible(ways, ways - 1)) return dealing.dealt();
+std::vector<std::vector<std::int64_t>> even_split(const SwitchSide& in, const SwitchSide& out) {
+  Dealing dealing(in, out);
   constexpr std::int64_t most_uneven = 1 << 10;
-  for (std::int64_t factor = 2; factor <= most_uneven; factor *= 2) {
-    if (dealing.is_feasible(factor, 1)) return dealing.dealt();
+  for (std::int64_t factor = 1; factor <= most_uneven; factor *= 2) {
+    if (dealing.is_feasible(factor)) return dealing.dealt();
   }
   return {};
+}
+
+std::optional<std::int64_t> even_factor(const SwitchSide& in, const SwitchSide& out) {
+  const Partners partners(in, out);
+  const std::int64_t amount = in.amounts.front();
+  const std::int64_t count = partners.count_of_in.front();
+  const bool alike = all_equal(in.amounts, amount) && all_equal(out.amounts, amount) &&
+                     all_equal(partners.count_of_in, count) && all_equal(partners.count_of_out, count);
+  if (!alike || count == 0) return std::nullopt;
+  return count / std::gcd(count, amount);
 }
 
 }  // namespace espalier

@@ -130,22 +130,6 @@ void add_star(RankTree& tree, std::uint32_t from, std::uint32_t but, std::size_t
   }
 }
 
-/// Every root straight to all ranks, where each has the capacity to each.
-std::optional<std::vector<RankTree>> pack_stars(std::span<const RankEdge> edges,
-                                                std::span<const std::int64_t> demands) {
-  const auto capacity = capacity_matrix(edges, demands.size());
-  std::vector<RankTree> trees;
-  for (std::uint32_t root = 0; root < demands.size(); ++root) {
-    if (demands[root] == 0) continue;
-    for (std::uint32_t to = 0; to < demands.size(); ++to) {
-      if (to != root && capacity[root][to] < demands[root]) return std::nullopt;
-    }
-    trees.push_back({root, demands[root], {}});
-    add_star(trees.back(), root, root, demands.size());
-  }
-  return trees;
-}
-
 /// One root hands a part to each rank, which hands it to all others.
 std::optional<std::vector<RankTree>> pack_relays(std::span<const RankEdge> edges,
                                                  std::span<const std::int64_t> demands) {
@@ -171,6 +155,21 @@ std::optional<std::vector<RankTree>> pack_relays(std::span<const RankEdge> edges
 }
 
 }  // namespace
+
+std::optional<std::vector<RankTree>> pack_stars(std::span<const RankEdge> edges,
+                                                std::span<const std::int64_t> demands) {
+  const auto capacity = capacity_matrix(edges, demands.size());
+  std::vector<RankTree> trees;
+  for (std::uint32_t root = 0; root < demands.size(); ++root) {
+    if (demands[root] == 0) continue;
+    for (std::uint32_t to = 0; to < demands.size(); ++to) {
+      if (to != root && capacity[root][to] < demands[root]) return std::nullopt;
+    }
+    trees.push_back({root, demands[root], {}});
+    add_star(trees.back(), root, root, demands.size());
+  }
+  return trees;
+}
 
 std::vector<RankTree> pack_trees(std::span<const RankEdge> edges, std::span<const std::int64_t> demands) {
   if (auto stars = pack_stars(edges, demands)) return *std::move(stars);

@@ -34,4 +34,8 @@ struct RankTree {
 /// after L. Lovasz, J. Edmonds and A. Schrijver, "Combinatorial Optimization", chapter 53).
 std::vector<RankTree> pack_trees(std::span<const RankEdge> edges, std::span<const std::int64_t> demands);
 
+/// One tree per root that goes straight to all ranks; nothing where a root has less capacity to some rank than its
+/// demand.
+std::optional<std::vector<RankTree>> pack_stars(std::span<const RankEdge> edges, std::span<const std::int64_t> demands);
+
 }  // namespace espalier

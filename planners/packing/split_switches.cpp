@@ -1,34 +1,54 @@
 #include "planners/packing/split_switches.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/check.h"
 #include "planners/packing/demand_oracle.h"
 #include "planners/packing/even_split.h"
+#include "planners/packing/switch_sides.h"
 
 namespace espalier {
 namespace {
 
+/// Capacities may be multiplied up to this much so that they divide evenly, and their sum up to this far.
+constexpr std::int64_t most_refinement = std::int64_t{1} << 20U;
+constexpr __int128 most_capacity = std::int64_t{1} << 61U;
+
+/// What is dealt from each edge in to each edge out.
+using Amounts = std::vector<std::vector<std::int64_t>>;
+
 /// The splitting of one graph: the graph with its paths, and the oracle with the same edges under the same numbers.
 class Splitter {
  public:
-  Splitter(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices, std::span<const std::int64_t> demands)
-      : graph_(graph), oracle_(graph.vertex_count(), rank_vertices, demands), is_switch_(graph.vertex_count(), true) {
+  Splitter(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices, std::span<const std::int64_t> demands,
+           Refinement refinement)
+      : graph_(graph),
+        groups_(graph),
+        oracle_(graph.vertex_count(), rank_vertices, demands),
+        is_switch_(graph.vertex_count(), true),
+        most_factor_(refinement == Refinement::none ? 1 : most_refinement) {
     for (const std::uint32_t vertex : rank_vertices) is_switch_[vertex] = false;
     for (std::uint32_t id = 0; id < graph.edge_count(); ++id) {
       copy_to_oracle(id);
-      original_.push_back({graph.edge(id).tail, graph.edge(id).head, graph.edge(id).capacity});
+      total_ += graph.edge(id).capacity;
     }
-    for (std::uint32_t vertex = 0; vertex < graph.vertex_count(); ++vertex) singles_.push_back(vertex);
+    for (const std::int64_t demand : demands) {
+      total_ += demand;
+      roots_ += demand > 0 ? 1 : 0;
+    }
   }
 
-  void run() {
+  /// False when it gave up (split_switches.h).
+  bool run() {
     for (std::uint32_t vertex = next_switch(); vertex < graph_.vertex_count(); vertex = next_switch()) {
       is_switch_[vertex] = false;
-      remove(vertex);
+      if (!remove(SwitchEdges(graph_, vertex))) return false;
+      ESPALIER_CHECK(SwitchEdges(graph_, vertex).in.empty(), "a balanced switch must split off whole");
     }
+    return true;
   }
+
+  [[nodiscard]] const Splitting& splitting() const { return splitting_; }
 
  private:
   void copy_to_oracle(std::uint32_t id) {
@@ -44,21 +64,14 @@ class Splitter {
     return id;
   }
 
-  [[nodiscard]] std::vector<std::uint32_t> with_capacity(std::span<const std::uint32_t> edges) const {
-    std::vector<std::uint32_t> kept;
-    std::copy_if(edges.begin(), edges.end(), std::back_inserter(kept),
-                 [this](std::uint32_t id) { return graph_.edge(id).capacity > 0; });
-    return kept;
-  }
-
   /// The switch with the fewest pairs of edges; vertex_count when all are gone.
   [[nodiscard]] std::uint32_t next_switch() const {
     auto best = static_cast<std::uint32_t>(graph_.vertex_count());
     std::size_t fewest = 0;
     for (std::uint32_t vertex = 0; vertex < graph_.vertex_count(); ++vertex) {
       if (!is_switch_[vertex]) continue;
-      const std::size_t pairs =
-          with_capacity(graph_.in_edges(vertex)).size() * with_capacity(graph_.out_edges(vertex)).size();
+      const SwitchEdges edges(graph_, vertex);
+      const std::size_t pairs = edges.in.size() * edges.out.size();
       if (best < graph_.vertex_count() && pairs >= fewest) continue;
       best = vertex;
       fewest = pairs;
@@ -66,45 +79,18 @@ class Splitter {
     return best;
   }
 
-  void remove(std::uint32_t vertex) {
-    const std::vector<std::uint32_t> in = with_capacity(graph_.in_edges(vertex));
-    const std::vector<std::uint32_t> out = with_capacity(graph_.out_edges(vertex));
-    if (in.empty()) return;
-    if (count_neighbours(in, out) <= 2 || in.size() == 1 || out.size() == 1) {
-      contract(in, out);
-    } else {
-      const std::vector<std::uint32_t> group = groups_apart(in, out);
-      if (!split_evenly(in, out, group) && !split_evenly(in, out, singles_)) split_by_pairs(in, out, group);
+  bool remove(const SwitchEdges& edges) {
+    if (edges.in.empty()) return true;
+    for (const Dealing dealing : {Dealing::across_by_place, Dealing::across, Dealing::all_pairs}) {
+      const bool divides = make_divisible(edges, dealing);
+      if (!split_evenly(edges, even_amounts(edges, dealing))) continue;
+      splitting_.is_exactly_even = splitting_.is_exactly_even && divides;
+      return true;
     }
-    ESPALIER_CHECK(with_capacity(graph_.in_edges(vertex)).empty(), "a balanced switch must split off whole");
-  }
-
-  /// For every vertex, a vertex that stands for all those that edges faster than these connect to it.
-  [[nodiscard]] std::vector<std::uint32_t> groups_apart(std::span<const std::uint32_t> in,
-                                                        std::span<const std::uint32_t> out) const {
-    std::int64_t fastest = 0;
-    for (const auto side : {in, out}) {
-      for (const std::uint32_t id : side) fastest = std::max(fastest, graph_.edge(id).capacity);
-    }
-    std::vector<std::uint32_t> group = singles_;
-    const auto find = [&group](std::uint32_t vertex) {
-      while (group[vertex] != vertex) vertex = group[vertex] = group[group[vertex]];
-      return vertex;
-    };
-    for (const auto& [tail, head, capacity] : original_) {
-      if (capacity > fastest) group[find(tail)] = find(head);
-    }
-    for (std::uint32_t vertex = 0; vertex < group.size(); ++vertex) group[vertex] = find(vertex);
-    return group;
-  }
-
-  [[nodiscard]] std::size_t count_neighbours(std::span<const std::uint32_t> in,
-                                             std::span<const std::uint32_t> out) const {
-    std::vector<std::uint32_t> neighbours;
-    for (const std::uint32_t id : in) neighbours.push_back(graph_.edge(id).tail);
-    for (const std::uint32_t id : out) neighbours.push_back(graph_.edge(id).head);
-    std::sort(neighbours.begin(), neighbours.end());
-    return static_cast<std::size_t>(std::unique(neighbours.begin(), neighbours.end()) - neighbours.begin());
+    if (splitting_.factor > 1 && roots_ > 1) return false;
+    splitting_.is_exactly_even = false;
+    split_by_pairs(edges, even_amounts(edges, Dealing::across));
+    return true;
   }
 
   [[nodiscard]] bool returns(std::uint32_t in, std::uint32_t out) const {
@@ -124,104 +110,88 @@ class Splitter {
     for (const auto& change : changes) oracle_.set_capacity(change.edge, graph_.edge(change.edge).capacity);
   }
 
-  /// No cut can tell the difference when all capacity on one side belongs to one neighbour, or when there are only two.
-  void contract(std::span<const std::uint32_t> in, std::span<const std::uint32_t> out) {
-    for (const bool may_return : {false, true}) {
-      for (const std::uint32_t from : in) {
-        for (const std::uint32_t to : out) {
-          if (returns(from, to) != may_return) continue;
-          const std::int64_t amount = std::min(graph_.edge(from).capacity, graph_.edge(to).capacity);
-          if (amount > 0) split(from, to, amount);
-        }
-      }
-    }
-  }
-
-  /// What an even dealing between groups sends from each edge in to each edge out; empty when there is none.
-  [[nodiscard]] std::vector<std::vector<std::int64_t>> even_amounts(std::span<const std::uint32_t> in,
-                                                                    std::span<const std::uint32_t> out,
-                                                                    std::span<const std::uint32_t> group) const {
-    std::vector<std::int64_t> in_amounts, out_amounts;
-    std::vector<std::uint32_t> in_groups, out_groups;
-    for (const std::uint32_t id : in) {
-      in_amounts.push_back(graph_.edge(id).capacity);
-      in_groups.push_back(group[graph_.edge(id).tail]);
-    }
-    for (const std::uint32_t id : out) {
-      out_amounts.push_back(graph_.edge(id).capacity);
-      out_groups.push_back(group[graph_.edge(id).head]);
-    }
-    return even_split(in_amounts, in_groups, out_amounts, out_groups);
-  }
-
-  /// Deals everything out evenly at once; false, and nothing done, when some rank would get too little.
-  bool split_evenly(std::span<const std::uint32_t> in, std::span<const std::uint32_t> out,
-                    std::span<const std::uint32_t> group) {
-    const auto amounts = even_amounts(in, out, group);
-    if (amounts.empty()) return false;
-    const auto change_all = [&](std::int64_t sign) {
-      for (std::size_t i = 0; i < in.size(); ++i) {
-        for (std::size_t j = 0; j < out.size(); ++j) {
-          if (amounts[i][j] == 0) continue;
-          for (const auto& change : changes_of(in[i], out[j])) {
-            oracle_.set_capacity(change.edge, oracle_.capacity(change.edge) + sign * change.sign * amounts[i][j]);
-          }
-        }
-      }
-    };
-    change_all(1);
-    const bool satisfied = oracle_.is_satisfied();
-    change_all(-1);
-    if (!satisfied) return false;
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      for (std::size_t j = 0; j < out.size(); ++j) {
-        if (amounts[i][j] > 0) split(in[i], out[j], amounts[i][j]);
-      }
-    }
+  /// Multiplies everything so that an even dealing divides exactly; false where no factor within the limits does that.
+  bool make_divisible(const SwitchEdges& edges, Dealing dealing) {
+    const auto sides = groups_.sides(graph_, edges, dealing, splitting_.factor);
+    const std::int64_t factor = even_factor(sides.in, sides.out).value_or(0);
+    if (factor == 0 || splitting_.factor * factor > most_factor_ || total_ * factor > most_capacity) return false;
+    graph_.scale(factor);
+    oracle_.scale(factor);
+    splitting_.factor *= factor;
+    total_ *= factor;
     return true;
   }
 
-  /// Splits each pair as far as all cuts allow: even shares first, then what is left, returning capacity last.
-  void split_by_pairs(std::span<const std::uint32_t> in, std::span<const std::uint32_t> out,
-                      std::span<const std::uint32_t> group) {
-    const auto even = even_amounts(in, out, group);
-    if (!even.empty()) {
-      for (std::size_t i = 0; i < in.size(); ++i) {
-        for (std::size_t j = 0; j < out.size(); ++j) split_most(in[i], out[j], even[i][j]);
+  /// Empty when there is no even dealing.
+  [[nodiscard]] Amounts even_amounts(const SwitchEdges& edges, Dealing dealing) const {
+    const auto sides = groups_.sides(graph_, edges, dealing, splitting_.factor);
+    return even_split(sides.in, sides.out);
+  }
+
+  /// Deals everything out at once; false, and nothing done, when some rank would get too little.
+  bool split_evenly(const SwitchEdges& edges, const Amounts& amounts) {
+    if (amounts.empty()) return false;
+    const auto for_each = [&](auto apply) {
+      for (std::size_t i = 0; i < edges.in.size(); ++i) {
+        for (std::size_t j = 0; j < edges.out.size(); ++j) {
+          if (amounts[i][j] > 0) apply(edges.in[i], edges.out[j], amounts[i][j]);
+        }
       }
+    };
+    const auto try_out = [&](std::int64_t sign) {
+      for_each([&](std::uint32_t in, std::uint32_t out, std::int64_t amount) {
+        for (const auto& change : changes_of(in, out)) {
+          oracle_.set_capacity(change.edge, oracle_.capacity(change.edge) + sign * change.sign * amount);
+        }
+      });
+    };
+    try_out(1);
+    const bool satisfied = oracle_.is_satisfied();
+    try_out(-1);
+    if (satisfied) for_each([&](auto in, auto out, auto amount) { split(in, out, amount); });
+    return satisfied;
+  }
+
+  /// Splits each pair as far as all cuts allow: even shares first, then what is left, returning capacity last.
+  void split_by_pairs(const SwitchEdges& edges, const Amounts& even) {
+    for (std::size_t i = 0; i < edges.in.size() && !even.empty(); ++i) {
+      for (std::size_t j = 0; j < edges.out.size(); ++j) split_most(edges.in[i], edges.out[j], even[i][j]);
     }
-    for (const std::uint32_t from : in) {
+    for (const std::uint32_t in : edges.in) {
       for (const bool may_return : {false, true}) {
-        for (const std::uint32_t to : out) {
-          if (returns(from, to) == may_return) split_most(from, to, graph_.edge(from).capacity);
+        for (const std::uint32_t out : edges.out) {
+          if (returns(in, out) == may_return) split_most(in, out, graph_.edge(in).capacity);
         }
       }
     }
   }
 
-  void split_most(std::uint32_t from, std::uint32_t to, std::int64_t limit) {
-    const std::int64_t amount = std::min({limit, graph_.edge(from).capacity, graph_.edge(to).capacity});
+  void split_most(std::uint32_t in, std::uint32_t out, std::int64_t limit) {
+    const std::int64_t amount = std::min({limit, graph_.edge(in).capacity, graph_.edge(out).capacity});
     if (amount == 0) return;
-    const std::int64_t allowed = oracle_.apply_most(changes_of(from, to), amount);
-    if (allowed > 0) split(from, to, allowed);
+    const std::int64_t allowed = oracle_.apply_most(changes_of(in, out), amount);
+    if (allowed > 0) split(in, out, allowed);
   }
 
   CapacityGraph& graph_;
+  NeighbourGroups groups_;
   DemandOracle oracle_;
-  struct OriginalEdge {
-    std::uint32_t tail, head;
-    std::int64_t capacity;
-  };
-  std::vector<OriginalEdge> original_;  ///< The edges before any splitting.
-  std::vector<std::uint32_t> singles_;  ///< Every vertex is a group of its own.
   std::vector<bool> is_switch_;
+  Splitting splitting_;
+  std::int64_t most_factor_;
+  __int128 total_ = 0;
+  std::size_t roots_ = 0;
 };
 
 }  // namespace
 
-void split_switches(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices,
-                    std::span<const std::int64_t> demands) {
-  Splitter(graph, rank_vertices, demands).run();
+std::optional<Splitting> split_switches(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices,
+                                        std::span<const std::int64_t> demands, Refinement refinement) {
+  CapacityGraph split = graph;
+  Splitter splitter(split, rank_vertices, demands, refinement);
+  if (!splitter.run()) return std::nullopt;
+  graph = std::move(split);
+  return splitter.splitting();
 }
 
 }  // namespace espalier

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "planners/cut_rate.h"
 #include "planners/packing/balance_switches.h"
 #include "planners/packing/capacity_graph.h"
 #include "planners/packing/pack_trees.h"
 #include "planners/packing/realize_trees.h"
+#include "planners/packing/simplify_graph.h"
 #include "planners/packing/split_switches.h"
 
 namespace espalier {
@@ -119,18 +121,43 @@ Result<Problem> balanced_problem(const FlowNetwork& network, const Roots& roots)
   return scale_to_rate(shrunk, roots);
 }
 
-Result<std::vector<Arborescence>> pack(const FlowNetwork& network, const Roots& roots) {
-  const Result<Problem> problem = balanced_problem(network, roots);
-  if (!problem) return tl::unexpected(problem.error());
-  CapacityGraph graph(network, problem->capacities);
-  split_switches(graph, network.rank_vertices(), problem->demands);
+/// The capacity that a graph without switches has between ranks.
+std::vector<RankEdge> rank_edges(const FlowNetwork& network, const CapacityGraph& graph) {
   std::vector<RankEdge> edges;
   for (std::uint32_t id = 0; id < graph.edge_count(); ++id) {
     const CapacityGraph::Edge& edge = graph.edge(id);
     if (edge.capacity == 0) continue;
     edges.push_back({network.rank_at(edge.tail).value(), network.rank_at(edge.head).value(), edge.capacity});
   }
-  return realize_trees(network, graph, pack_trees(edges, problem->demands));
+  return edges;
+}
+
+/// Splits the switches off in units so fine that they divide evenly, and packs. Worth it where that is exact or gives
+/// stars, and for one root, whose trees are chains otherwise; nothing where it is not.
+std::optional<std::vector<RankTree>> pack_refined(const FlowNetwork& network, CapacityGraph& graph, Problem problem,
+                                                  const Roots& roots) {
+  const auto splitting = split_switches(graph, network.rank_vertices(), problem.demands, Refinement::multiply);
+  if (!splitting) return std::nullopt;
+  for (std::int64_t& demand : problem.demands) demand *= splitting->factor;
+  const std::vector<RankEdge> edges = rank_edges(network, graph);
+  if (splitting->is_exactly_even || splitting->factor == 1 || !roots.single.is_none()) {
+    return pack_trees(edges, problem.demands);
+  }
+  return pack_stars(edges, problem.demands);
+}
+
+Result<std::vector<Arborescence>> pack(const FlowNetwork& network, const Roots& roots) {
+  const Result<Problem> problem = balanced_problem(network, roots);
+  if (!problem) return tl::unexpected(problem.error());
+  CapacityGraph graph(network, problem->capacities);
+  contract_simple_switches(graph, network.rank_vertices());
+  drop_idle_tiers(graph, network.rank_vertices(), problem->demands);
+  CapacityGraph refined = graph;
+  if (const auto trees = pack_refined(network, refined, *problem, roots)) {
+    return realize_trees(network, refined, *trees);
+  }
+  split_switches(graph, network.rank_vertices(), problem->demands, Refinement::none);
+  return realize_trees(network, graph, pack_trees(rank_edges(network, graph), problem->demands));
 }
 
 }  // namespace
