@@ -100,7 +100,9 @@ Result<TopologyReading> read_text(const std::string& text, const std::string& pa
   if (!parameters) return tl::unexpected(parameters.error());
   const bool is_stream = path == "-";
   const auto base = is_stream ? std::filesystem::path(".") : std::filesystem::path(path).parent_path();
-  const std::string name = is_stream ? "<stdin>" : path;
+  // A shipped machine is shown by the name that a checkout has for it, wherever it is installed.
+  const std::string shown = path == flags.argument ? path : "configs/" + flags.argument + ".yaml";
+  const std::string name = is_stream ? "<stdin>" : shown;
   TopologyReading reading =
       is_stream ? read_topology_text(text, name, base, *parameters) : read_topology_file(path, *parameters);
   add_findings(reading, name, flags.strict);
