@@ -30,6 +30,8 @@ class MaxFlow {
 
   [[nodiscard]] std::size_t vertex_count() const { return first_.size() - 1; }
   [[nodiscard]] std::size_t arc_count() const { return capacity_.size(); }
+  /// How often the last `run` passed over the arcs.
+  [[nodiscard]] std::int64_t pass_count() const { return passes_; }
 
   /// Adds an arc and returns its number.
   std::uint32_t add_arc(std::uint32_t tail, std::uint32_t head, Capacity capacity) {
@@ -59,6 +61,7 @@ class MaxFlow {
     for (const std::uint32_t source : sources) is_terminal_[source] = is_source;
     for (const std::uint32_t sink : sinks) is_terminal_[sink] = is_sink;
     Capacity flow = 0;
+    passes_ = 1;
     while (flow < limit && find_levels(sinks)) {
       for (const std::uint32_t source : sources) {
         if (level_[source] == source_level_) flow += push_from(source, limit - flow);
@@ -116,6 +119,7 @@ class MaxFlow {
 
   /// Distances to the sinks in the residual graph, up to the first source. False when no source is reached.
   bool find_levels(std::span<const std::uint32_t> sinks) {
+    ++passes_;
     std::fill(level_.begin(), level_.end(), unreached);
     queue_.assign(sinks.begin(), sinks.end());
     for (const std::uint32_t sink : sinks) level_[sink] = 0;
@@ -189,6 +193,7 @@ class MaxFlow {
   std::vector<std::uint32_t> level_, next_, queue_, path_;
   std::vector<std::uint8_t> is_terminal_;
   std::uint32_t source_level_ = unreached;
+  std::int64_t passes_ = 0;
   bool grouped_ = false;
 };
 

@@ -72,9 +72,9 @@ bool switches_are_balanced(const FlowNetwork& network, std::span<const std::int6
 
 std::optional<std::vector<std::int64_t>> trim_to_balance(const FlowNetwork& network,
                                                          std::span<const std::int64_t> capacities,
-                                                         std::span<const std::int64_t> demands) {
+                                                         std::span<const std::int64_t> demands, WorkBudget& budget) {
   SwitchSides sides(network, capacities);
-  DemandOracle oracle(network.vertex_count(), network.rank_vertices(), demands);
+  DemandOracle oracle(network.vertex_count(), network.rank_vertices(), demands, budget);
   for (std::uint32_t arc = 0; arc < network.arcs().size(); ++arc) {
     oracle.add_edge(network.arcs()[arc].tail, network.arcs()[arc].head, capacities[arc]);
   }

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "planners/packing/work_budget.h"
 #include "topology/flow_network.h"
 
 namespace espalier {
@@ -18,7 +19,7 @@ bool switches_are_balanced(const FlowNetwork& network, std::span<const std::int6
 /// unbalanced switch.
 std::optional<std::vector<std::int64_t>> trim_to_balance(const FlowNetwork& network,
                                                          std::span<const std::int64_t> capacities,
-                                                         std::span<const std::int64_t> demands);
+                                                         std::span<const std::int64_t> demands, WorkBudget& budget);
 
 /// Balances every switch by shrinking its larger side in proportion, whatever the ranks then lose.
 std::vector<std::int64_t> shrink_to_balance(const FlowNetwork& network, std::span<const std::int64_t> capacities);

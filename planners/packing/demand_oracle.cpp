@@ -5,8 +5,9 @@
 namespace espalier {
 
 DemandOracle::DemandOracle(std::size_t vertex_count, std::span<const std::uint32_t> rank_vertices,
-                           std::span<const std::int64_t> demands)
+                           std::span<const std::int64_t> demands, WorkBudget& budget)
     : flow_(vertex_count + 1),
+      budget_(budget),
       source_(static_cast<std::uint32_t>(vertex_count)),
       sinks_(rank_vertices.begin(), rank_vertices.end()) {
   for (std::size_t rank = 0; rank < demands.size(); ++rank) {
@@ -26,9 +27,16 @@ void DemandOracle::scale(std::int64_t factor) {
   total_ *= factor;
 }
 
+std::int64_t DemandOracle::shortfall(std::size_t rank) {
+  const std::int64_t flow = flow_.run(source_, sinks_[rank], total_);
+  budget_.spend(flow_.pass_count() * static_cast<std::int64_t>(flow_.arc_count()));
+  return total_ - flow;
+}
+
 bool DemandOracle::is_satisfied() {
   for (std::size_t tried = 0; tried < sinks_.size(); ++tried) {
     const std::size_t rank = (likeliest_ + tried) % sinks_.size();
+    if (budget_.is_spent()) return false;
     if (shortfall(rank) == 0) continue;
     likeliest_ = rank;
     return false;
@@ -47,7 +55,7 @@ std::int64_t DemandOracle::apply_most(std::span<const Change> changes, std::int6
   for (std::size_t tried = 0; tried < sinks_.size() && amount > 0; ++tried) {
     const std::size_t rank = (first + tried) % sinks_.size();
     // A rank is short by what the smallest changed cut around it lost too much, so giving that much back mends it.
-    const std::int64_t short_of = shortfall(rank);
+    const std::int64_t short_of = budget_.is_spent() ? amount : shortfall(rank);
     if (short_of == 0) continue;
     ESPALIER_CHECK(short_of <= amount, "the condition did not hold before the change");
     apply(changes, -short_of);

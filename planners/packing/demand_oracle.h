@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "planners/packing/work_budget.h"
 #include "topology/max_flow.h"
 
 namespace espalier {
@@ -11,13 +12,14 @@ namespace espalier {
 /// Keeps a graph that changes together with the condition under which trees can be packed into it: when a super source
 /// brings every root its demand, the sum of all demands reaches every rank.
 ///
-/// Edges are numbered from 0 in the order in which they are added.
+/// Edges are numbered from 0 in the order in which they are added. When the budget is spent nothing is granted any
+/// more; callers then give up.
 class DemandOracle {
  public:
   /// `rank_vertices[r]` is the vertex of rank r and `demands[r]` what the trees with root r have to carry.
   /// Requires: the capacities that will be added and the demands sum to less than 2^62.
   DemandOracle(std::size_t vertex_count, std::span<const std::uint32_t> rank_vertices,
-               std::span<const std::int64_t> demands);
+               std::span<const std::int64_t> demands, WorkBudget& budget);
 
   std::uint32_t add_edge(std::uint32_t tail, std::uint32_t head, std::int64_t capacity);
   [[nodiscard]] std::int64_t capacity(std::uint32_t edge) const { return flow_.capacity(first_edge_ + edge); }
@@ -39,10 +41,11 @@ class DemandOracle {
 
  private:
   /// How much a rank is short of; 0 when it gets all.
-  std::int64_t shortfall(std::size_t rank) { return total_ - flow_.run(source_, sinks_[rank], total_); }
+  std::int64_t shortfall(std::size_t rank);
   void apply(std::span<const Change> changes, std::int64_t amount);
 
   MaxFlow<std::int64_t> flow_;
+  WorkBudget& budget_;
   std::uint32_t source_;
   std::uint32_t first_edge_ = 0;
   std::int64_t total_ = 0;

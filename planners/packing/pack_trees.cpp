@@ -20,15 +20,18 @@ struct Batch {
 
 class Packer {
  public:
-  Packer(std::span<const RankEdge> edges, std::span<const std::int64_t> demands)
-      : edges_(edges.begin(), edges.end()), out_(demands.size()), waiting_(demands.begin(), demands.end()) {
+  Packer(std::span<const RankEdge> edges, std::span<const std::int64_t> demands, WorkBudget& budget)
+      : edges_(edges.begin(), edges.end()),
+        out_(demands.size()),
+        waiting_(demands.begin(), demands.end()),
+        budget_(budget) {
     std::sort(edges_.begin(), edges_.end(), [](const RankEdge& a, const RankEdge& b) {
       return std::pair(a.tail, a.head) < std::pair(b.tail, b.head);
     });
     for (std::uint32_t id = 0; id < edges_.size(); ++id) out_[edges_[id].tail].push_back(id);
   }
 
-  std::vector<RankTree> run() {
+  std::optional<std::vector<RankTree>> run() {
     for (std::uint32_t root = 0; root < out_.size(); ++root) {
       if (waiting_[root] == 0) continue;
       Batch first{{root, waiting_[root], {}}, {root}, std::vector<bool>(out_.size(), false), 0};
@@ -39,6 +42,7 @@ class Packer {
         Batch batch = std::move(partial_.back());
         partial_.pop_back();
         grow(batch);
+        if (budget_.is_spent()) return std::nullopt;
         trees_.push_back(std::move(batch.tree));
       }
     }
@@ -50,7 +54,7 @@ class Packer {
   /// An edge without room never gets any: what stops it is a vertex set that stays as tight as it is.
   void grow(Batch& batch) {
     build_reserve();
-    while (batch.reached.size() < out_.size()) {
+    while (batch.reached.size() < out_.size() && !budget_.is_spent()) {
       ESPALIER_CHECK(batch.next < batch.reached.size(), "a tree that does not span has an edge to grow by");
       const std::uint32_t from = batch.reached[batch.next];
       for (const std::uint32_t id : out_[from]) {
@@ -102,6 +106,7 @@ class Packer {
     const std::int64_t most = std::min(edge.capacity, weight);
     const std::array<std::uint32_t, 2> sources{edge.tail, super_};
     const std::int64_t flow = reserve_->run(sources, std::span(&edge.head, 1), reserved_ + most);
+    budget_.spend(reserve_->pass_count() * static_cast<std::int64_t>(reserve_->arc_count()));
     ESPALIER_CHECK(flow >= reserved_, "the other trees can no longer be packed");
     return flow - reserved_;
   }
@@ -111,9 +116,57 @@ class Packer {
   std::vector<std::int64_t> waiting_;            ///< Weight of the trees of each root that have not begun.
   std::vector<Batch> partial_;                   ///< Copies that wait; the last goes on first.
   std::vector<RankTree> trees_;
+  WorkBudget& budget_;
   std::optional<MaxFlow<std::int64_t>> reserve_;
   std::uint32_t super_ = 0;
   std::int64_t reserved_ = 0;
+};
+
+/// Trees of whole edges, one after the other, without looking ahead.
+class GreedyPacker {
+ public:
+  GreedyPacker(std::span<const RankEdge> edges, std::size_t ranks)
+      : edges_(edges.begin(), edges.end()), out_(ranks), best_(ranks) {
+    for (std::uint32_t id = 0; id < edges_.size(); ++id) out_[edges_[id].tail].push_back(id);
+  }
+
+  /// A tree whose edges all have room for the weight, level by level; nothing when it cannot span.
+  std::optional<RankTree> grow(std::uint32_t root, std::int64_t weight) {
+    RankTree tree{root, weight, {}};
+    std::vector<bool> is_reached(out_.size(), false);
+    is_reached[root] = true;
+    std::vector<std::uint32_t> level{root};
+    while (!level.empty()) {
+      std::vector<std::uint32_t> found;
+      for (const std::uint32_t from : level) {
+        for (const std::uint32_t id : out_[from]) offer(id, weight, is_reached, found);
+      }
+      for (const std::uint32_t rank : found) {
+        RankEdge& edge = edges_[*best_[rank]];
+        edge.capacity -= weight;
+        tree.edges.emplace_back(edge.tail, rank);
+        is_reached[rank] = true;
+        best_[rank].reset();
+      }
+      level = std::move(found);
+    }
+    if (tree.edges.size() + 1 < out_.size()) return std::nullopt;
+    return tree;
+  }
+
+ private:
+  void offer(std::uint32_t id, std::int64_t weight, const std::vector<bool>& is_reached,
+             std::vector<std::uint32_t>& found) {
+    const RankEdge& edge = edges_[id];
+    if (edge.capacity < weight || is_reached[edge.head]) return;
+    std::optional<std::uint32_t>& best = best_[edge.head];
+    if (!best) found.push_back(edge.head);
+    if (!best || edge.capacity > edges_[*best].capacity) best = id;
+  }
+
+  std::vector<RankEdge> edges_;
+  std::vector<std::vector<std::uint32_t>> out_;
+  std::vector<std::optional<std::uint32_t>> best_;  ///< The edge by which the next level would reach a rank.
 };
 
 /// The capacity from each rank to each.
@@ -130,7 +183,23 @@ void add_star(RankTree& tree, std::uint32_t from, std::uint32_t but, std::size_t
   }
 }
 
-/// One root hands a part to each rank, which hands it to all others.
+}  // namespace
+
+std::optional<std::vector<RankTree>> pack_stars(std::span<const RankEdge> edges,
+                                                std::span<const std::int64_t> demands) {
+  const auto capacity = capacity_matrix(edges, demands.size());
+  std::vector<RankTree> trees;
+  for (std::uint32_t root = 0; root < demands.size(); ++root) {
+    if (demands[root] == 0) continue;
+    for (std::uint32_t to = 0; to < demands.size(); ++to) {
+      if (to != root && capacity[root][to] < demands[root]) return std::nullopt;
+    }
+    trees.push_back({root, demands[root], {}});
+    add_star(trees.back(), root, root, demands.size());
+  }
+  return trees;
+}
+
 std::optional<std::vector<RankTree>> pack_relays(std::span<const RankEdge> edges,
                                                  std::span<const std::int64_t> demands) {
   const auto has_demand = [](std::int64_t demand) { return demand > 0; };
@@ -154,27 +223,24 @@ std::optional<std::vector<RankTree>> pack_relays(std::span<const RankEdge> edges
   return trees;
 }
 
-}  // namespace
-
-std::optional<std::vector<RankTree>> pack_stars(std::span<const RankEdge> edges,
-                                                std::span<const std::int64_t> demands) {
-  const auto capacity = capacity_matrix(edges, demands.size());
+std::optional<std::vector<RankTree>> pack_greedily(std::span<const RankEdge> edges,
+                                                   std::span<const std::int64_t> demands) {
+  GreedyPacker packer(edges, demands.size());
   std::vector<RankTree> trees;
   for (std::uint32_t root = 0; root < demands.size(); ++root) {
     if (demands[root] == 0) continue;
-    for (std::uint32_t to = 0; to < demands.size(); ++to) {
-      if (to != root && capacity[root][to] < demands[root]) return std::nullopt;
-    }
-    trees.push_back({root, demands[root], {}});
-    add_star(trees.back(), root, root, demands.size());
+    auto tree = packer.grow(root, demands[root]);
+    if (!tree) return std::nullopt;
+    trees.push_back(*std::move(tree));
   }
   return trees;
 }
 
-std::vector<RankTree> pack_trees(std::span<const RankEdge> edges, std::span<const std::int64_t> demands) {
-  if (auto stars = pack_stars(edges, demands)) return *std::move(stars);
-  if (auto relays = pack_relays(edges, demands)) return *std::move(relays);
-  return Packer(edges, demands).run();
+std::optional<std::vector<RankTree>> pack_trees(std::span<const RankEdge> edges, std::span<const std::int64_t> demands,
+                                                WorkBudget& budget) {
+  if (auto stars = pack_stars(edges, demands)) return stars;
+  if (auto relays = pack_relays(edges, demands)) return relays;
+  return Packer(edges, demands, budget).run();
 }
 
 }  // namespace espalier

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "planners/packing/work_budget.h"
+
 namespace espalier {
 
 /// Capacity between ranks, by rank number; ranks that are no neighbours have none.
@@ -23,7 +25,8 @@ struct RankTree {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
 };
 
-/// Trees whose weights sum to demands[r] for every root r and that together take no edge past its capacity.
+/// Trees whose weights sum to demands[r] for every root r and that together take no edge past its capacity; nothing
+/// when the budget is spent.
 ///
 /// Shallow where it is easy: stars where every root has the capacity to send straight to all; for a single root,
 /// trees that hand parts to all ranks, which hand them to all others. Otherwise trees grow breadth first, an edge at a
@@ -32,7 +35,17 @@ struct RankTree {
 /// per tree and rank.
 /// Source: K. Berczi, A. Frank, "Variations for Lovasz' submodular ideas" (packing of arborescences with multiplicities
 /// after L. Lovasz, J. Edmonds and A. Schrijver, "Combinatorial Optimization", chapter 53).
-std::vector<RankTree> pack_trees(std::span<const RankEdge> edges, std::span<const std::int64_t> demands);
+std::optional<std::vector<RankTree>> pack_trees(std::span<const RankEdge> edges, std::span<const std::int64_t> demands,
+                                                WorkBudget& budget);
+
+/// Where one root has the demand: trees that hand a part to each rank, which hands it to all others.
+std::optional<std::vector<RankTree>> pack_relays(std::span<const RankEdge> edges,
+                                                 std::span<const std::int64_t> demands);
+
+/// One tree per root that takes whole edges, breadth first, each rank from the parent with the most capacity left;
+/// nothing where that gets stuck, which does not mean that no packing exists. Cost: edges x roots.
+std::optional<std::vector<RankTree>> pack_greedily(std::span<const RankEdge> edges,
+                                                   std::span<const std::int64_t> demands);
 
 /// One tree per root that goes straight to all ranks; nothing where a root has less capacity to some rank than its
 /// demand.

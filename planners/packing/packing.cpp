@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "planners/all_reduce_forest.h"
+#include "planners/cut_bound.h"
+#include "planners/packing/gather_trees.h"
 #include "planners/packing/tree_packing.h"
+#include "schedule/loads.h"
 #include "schedule/tree_schedule.h"
 #include "topology/flow_network.h"
 
@@ -11,27 +15,54 @@ namespace {
 
 using Trees = Result<std::vector<Arborescence>>;
 
-/// Out-trees (forward) or in-trees (reversed) for a collective: of its root, or of every rank.
+/// Trees for a collective: out-trees when data flows along the links away from the roots, in-trees otherwise.
 Trees trees_of(const Topology& topology, const Collective& collective, Direction direction) {
   const FlowNetwork network(topology, direction);
-  return has_root(collective.kind) ? pack_one_root(network, collective.root) : pack_all_roots(network);
+  switch (collective.kind) {
+    case CollectiveKind::gather:
+    case CollectiveKind::scatter: return gather_trees(network, collective.root);
+    case CollectiveKind::broadcast:
+    case CollectiveKind::reduce: return pack_one_root(network, collective.root);
+    default: return pack_all_roots(network);
+  }
 }
 
+/// Which way the network is read for the collective's in-trees or out-trees. A packing of out-trees becomes one of
+/// in-trees on the reversed network; a flow to the root is one of in-trees already.
 Result<Forest> forest_of(const Topology& topology, const Collective& collective) {
-  Forest forest;
+  const bool is_flow = collective.kind == CollectiveKind::gather || collective.kind == CollectiveKind::scatter;
   const bool needs_in = reduces(collective.kind) || collective.kind == CollectiveKind::gather;
   const bool needs_out = !needs_in || collective.kind == CollectiveKind::all_reduce;
+  Forest forest;
   if (needs_in) {
-    Trees trees = trees_of(topology, collective, Direction::reversed);
+    Trees trees = trees_of(topology, collective, is_flow ? Direction::forward : Direction::reversed);
     if (!trees) return tl::unexpected(trees.error());
     forest.in_trees = *std::move(trees);
   }
   if (needs_out) {
-    Trees trees = trees_of(topology, collective, Direction::forward);
+    Trees trees = trees_of(topology, collective, is_flow ? Direction::reversed : Direction::forward);
     if (!trees) return tl::unexpected(trees.error());
     forest.out_trees = *std::move(trees);
   }
   return forest;
+}
+
+Result<Schedule> schedule_of(const Topology& topology, const Collective& collective, const Result<Forest>& forest) {
+  if (!forest) return tl::unexpected(forest.error());
+  return schedule_from_trees(collective, topology, "packing", *forest);
+}
+
+/// A reduce-scatter and an all-gather where these are as fast as any, which they are on machines without a weak rank;
+/// else the trees of the linear program, where they load the network less.
+Result<Schedule> plan_all_reduce(const Topology& topology, const Collective& collective) {
+  Result<Schedule> halves = schedule_of(topology, collective, forest_of(topology, collective));
+  if (!halves) return halves;
+  const Rational time = compute_loads(*halves, topology).time_per_byte;
+  const auto floors = all_reduce_floors(topology);
+  if (floors && floors->best().time_per_byte == time) return halves;
+  Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(topology));
+  if (!trees || compute_loads(*trees, topology).time_per_byte >= time) return halves;
+  return trees;
 }
 
 }  // namespace
@@ -48,13 +79,9 @@ Result<Schedule> plan_packing(const Topology& topology, const Collective& collec
                             topology.rank_name(unreachable->to)),
                 "add a link, or leave one of them out of the ranks");
   }
-  Forest forest;
-  if (topology.rank_count() > 1) {
-    Result<Forest> packed = forest_of(topology, collective);
-    if (!packed) return tl::unexpected(packed.error());
-    forest = *std::move(packed);
-  }
-  return schedule_from_trees(collective, topology, "packing", forest);
+  if (topology.rank_count() == 1) return schedule_of(topology, collective, Forest{});
+  if (collective.kind == CollectiveKind::all_reduce) return plan_all_reduce(topology, collective);
+  return schedule_of(topology, collective, forest_of(topology, collective));
 }
 
 }  // namespace espalier

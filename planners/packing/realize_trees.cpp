@@ -5,16 +5,6 @@
 namespace espalier {
 namespace {
 
-/// The links of a path in the direction of the data.
-std::vector<LinkId> links_of(const FlowNetwork& network, std::span<const std::uint32_t> path) {
-  std::vector<LinkId> links;
-  for (const std::uint32_t arc : without_loops(network, path)) {
-    if (!network.arcs()[arc].link.is_none()) links.push_back(network.arcs()[arc].link);
-  }
-  if (network.direction() == Direction::reversed) std::reverse(links.begin(), links.end());
-  return links;
-}
-
 /// One tree cut at every place where one of its edges changes its path.
 void realize(const FlowNetwork& network, CapacityGraph& graph, const RankTree& tree,
              std::vector<Arborescence>& realized) {
@@ -30,7 +20,7 @@ void realize(const FlowNetwork& network, CapacityGraph& graph, const RankTree& t
     for (std::size_t i = 0; i < paths.size(); ++i) {
       PathShare& share = paths[i].back();
       const auto& [parent, child] = tree.edges[i];
-      piece.edges.push_back({Rank(parent), Rank(child), links_of(network, share.arcs)});
+      piece.edges.push_back({Rank(parent), Rank(child), links_along(network, share.arcs)});
       share.amount -= weight;
       if (share.amount == 0) paths[i].pop_back();
     }
@@ -40,6 +30,15 @@ void realize(const FlowNetwork& network, CapacityGraph& graph, const RankTree& t
 }
 
 }  // namespace
+
+std::vector<LinkId> links_along(const FlowNetwork& network, std::span<const std::uint32_t> path) {
+  std::vector<LinkId> links;
+  for (const std::uint32_t arc : without_loops(network, path)) {
+    if (!network.arcs()[arc].link.is_none()) links.push_back(network.arcs()[arc].link);
+  }
+  if (network.direction() == Direction::reversed) std::reverse(links.begin(), links.end());
+  return links;
+}
 
 std::vector<Arborescence> realize_trees(const FlowNetwork& network, CapacityGraph& graph,
                                         std::span<const RankTree> trees) {

@@ -17,4 +17,7 @@ namespace espalier {
 std::vector<Arborescence> realize_trees(const FlowNetwork& network, CapacityGraph& graph,
                                         std::span<const RankTree> trees);
 
+/// The links of a path of arcs, without loops, in the direction of the data.
+std::vector<LinkId> links_along(const FlowNetwork& network, std::span<const std::uint32_t> path);
+
 }  // namespace espalier

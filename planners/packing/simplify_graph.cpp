@@ -77,10 +77,16 @@ void contract_simple_switches(CapacityGraph& graph, std::span<const std::uint32_
   }
 }
 
+bool drop_upper_tiers(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices) {
+  const std::vector<std::uint32_t> around = edges_of_tiers(graph, hops_from_ranks(graph, rank_vertices), 2);
+  for (const std::uint32_t id : around) graph.take(id, graph.edge(id).capacity);
+  return !around.empty();
+}
+
 void drop_idle_tiers(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices,
-                     std::span<const std::int64_t> demands) {
+                     std::span<const std::int64_t> demands, WorkBudget& budget) {
   const std::vector<std::uint32_t> hops = hops_from_ranks(graph, rank_vertices);
-  DemandOracle oracle(graph.vertex_count(), rank_vertices, demands);
+  DemandOracle oracle(graph.vertex_count(), rank_vertices, demands, budget);
   std::uint32_t farthest = 0;
   for (std::uint32_t id = 0; id < graph.edge_count(); ++id) {
     const CapacityGraph::Edge& edge = graph.edge(id);

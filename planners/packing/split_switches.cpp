@@ -4,51 +4,33 @@
 
 #include "base/check.h"
 #include "planners/packing/demand_oracle.h"
-#include "planners/packing/even_split.h"
-#include "planners/packing/switch_sides.h"
+#include "planners/packing/switch_dealer.h"
 
 namespace espalier {
 namespace {
-
-/// Capacities may be multiplied up to this much so that they divide evenly, and their sum up to this far.
-constexpr std::int64_t most_refinement = std::int64_t{1} << 20U;
-constexpr __int128 most_capacity = std::int64_t{1} << 61U;
-
-/// What is dealt from each edge in to each edge out.
-using Amounts = std::vector<std::vector<std::int64_t>>;
 
 /// The splitting of one graph: the graph with its paths, and the oracle with the same edges under the same numbers.
 class Splitter {
  public:
   Splitter(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices, std::span<const std::int64_t> demands,
-           Refinement refinement)
+           Refinement refinement, WorkBudget& budget)
       : graph_(graph),
-        groups_(graph),
-        oracle_(graph.vertex_count(), rank_vertices, demands),
-        is_switch_(graph.vertex_count(), true),
-        most_factor_(refinement == Refinement::none ? 1 : most_refinement) {
-    for (const std::uint32_t vertex : rank_vertices) is_switch_[vertex] = false;
-    for (std::uint32_t id = 0; id < graph.edge_count(); ++id) {
-      copy_to_oracle(id);
-      total_ += graph.edge(id).capacity;
-    }
-    for (const std::int64_t demand : demands) {
-      total_ += demand;
-      roots_ += demand > 0 ? 1 : 0;
-    }
+        dealer_(graph, rank_vertices, demands, refinement == Refinement::none ? 1 : most_refinement),
+        oracle_(graph.vertex_count(), rank_vertices, demands, budget),
+        budget_(budget) {
+    for (std::uint32_t id = 0; id < graph.edge_count(); ++id) copy_to_oracle(id);
+    for (const std::int64_t demand : demands) roots_ += demand > 0 ? 1 : 0;
   }
 
   /// False when it gave up (split_switches.h).
   bool run() {
-    for (std::uint32_t vertex = next_switch(); vertex < graph_.vertex_count(); vertex = next_switch()) {
-      is_switch_[vertex] = false;
-      if (!remove(SwitchEdges(graph_, vertex))) return false;
-      ESPALIER_CHECK(SwitchEdges(graph_, vertex).in.empty(), "a balanced switch must split off whole");
+    while (const auto edges = dealer_.next()) {
+      if (!remove(*edges)) return false;
     }
     return true;
   }
 
-  [[nodiscard]] const Splitting& splitting() const { return splitting_; }
+  [[nodiscard]] Splitting splitting() const { return {dealer_.factor(), is_exactly_even_}; }
 
  private:
   void copy_to_oracle(std::uint32_t id) {
@@ -64,33 +46,16 @@ class Splitter {
     return id;
   }
 
-  /// The switch with the fewest pairs of edges; vertex_count when all are gone.
-  [[nodiscard]] std::uint32_t next_switch() const {
-    auto best = static_cast<std::uint32_t>(graph_.vertex_count());
-    std::size_t fewest = 0;
-    for (std::uint32_t vertex = 0; vertex < graph_.vertex_count(); ++vertex) {
-      if (!is_switch_[vertex]) continue;
-      const SwitchEdges edges(graph_, vertex);
-      const std::size_t pairs = edges.in.size() * edges.out.size();
-      if (best < graph_.vertex_count() && pairs >= fewest) continue;
-      best = vertex;
-      fewest = pairs;
-    }
-    return best;
-  }
-
   bool remove(const SwitchEdges& edges) {
-    if (edges.in.empty()) return true;
     for (const Dealing dealing : {Dealing::across_by_place, Dealing::across, Dealing::all_pairs}) {
       const bool divides = make_divisible(edges, dealing);
-      if (!split_evenly(edges, even_amounts(edges, dealing))) continue;
-      splitting_.is_exactly_even = splitting_.is_exactly_even && divides;
+      if (!split_evenly(edges, dealer_.amounts(edges, dealing))) continue;
+      is_exactly_even_ = is_exactly_even_ && divides;
       return true;
     }
-    if (splitting_.factor > 1 && roots_ > 1) return false;
-    splitting_.is_exactly_even = false;
-    split_by_pairs(edges, even_amounts(edges, Dealing::across));
-    return true;
+    if (dealer_.factor() > 1 && roots_ > 1) return false;
+    is_exactly_even_ = false;
+    return split_by_pairs(edges, dealer_.amounts(edges, Dealing::across));
   }
 
   [[nodiscard]] bool returns(std::uint32_t in, std::uint32_t out) const {
@@ -110,26 +75,17 @@ class Splitter {
     for (const auto& change : changes) oracle_.set_capacity(change.edge, graph_.edge(change.edge).capacity);
   }
 
-  /// Multiplies everything so that an even dealing divides exactly; false where no factor within the limits does that.
+  /// Multiplies everything so that an even dealing divides exactly; false where no factor does that.
   bool make_divisible(const SwitchEdges& edges, Dealing dealing) {
-    const auto sides = groups_.sides(graph_, edges, dealing, splitting_.factor);
-    const std::int64_t factor = even_factor(sides.in, sides.out).value_or(0);
-    if (factor == 0 || splitting_.factor * factor > most_factor_ || total_ * factor > most_capacity) return false;
-    graph_.scale(factor);
-    oracle_.scale(factor);
-    splitting_.factor *= factor;
-    total_ *= factor;
+    const auto factor = dealer_.factor_for(edges, dealing);
+    if (!factor) return false;
+    dealer_.scale(*factor);
+    oracle_.scale(*factor);
     return true;
   }
 
-  /// Empty when there is no even dealing.
-  [[nodiscard]] Amounts even_amounts(const SwitchEdges& edges, Dealing dealing) const {
-    const auto sides = groups_.sides(graph_, edges, dealing, splitting_.factor);
-    return even_split(sides.in, sides.out);
-  }
-
   /// Deals everything out at once; false, and nothing done, when some rank would get too little.
-  bool split_evenly(const SwitchEdges& edges, const Amounts& amounts) {
+  bool split_evenly(const SwitchEdges& edges, const DealtAmounts& amounts) {
     if (amounts.empty()) return false;
     const auto for_each = [&](auto apply) {
       for (std::size_t i = 0; i < edges.in.size(); ++i) {
@@ -153,7 +109,7 @@ class Splitter {
   }
 
   /// Splits each pair as far as all cuts allow: even shares first, then what is left, returning capacity last.
-  void split_by_pairs(const SwitchEdges& edges, const Amounts& even) {
+  bool split_by_pairs(const SwitchEdges& edges, const DealtAmounts& even) {
     for (std::size_t i = 0; i < edges.in.size() && !even.empty(); ++i) {
       for (std::size_t j = 0; j < edges.out.size(); ++j) split_most(edges.in[i], edges.out[j], even[i][j]);
     }
@@ -163,7 +119,10 @@ class Splitter {
           if (returns(in, out) == may_return) split_most(in, out, graph_.edge(in).capacity);
         }
       }
+      if (budget_.is_spent()) return false;
+      ESPALIER_CHECK(graph_.edge(in).capacity == 0, "a balanced switch splits off whole");
     }
+    return true;
   }
 
   void split_most(std::uint32_t in, std::uint32_t out, std::int64_t limit) {
@@ -174,21 +133,20 @@ class Splitter {
   }
 
   CapacityGraph& graph_;
-  NeighbourGroups groups_;
+  SwitchDealer dealer_;
   DemandOracle oracle_;
-  std::vector<bool> is_switch_;
-  Splitting splitting_;
-  std::int64_t most_factor_;
-  __int128 total_ = 0;
+  WorkBudget& budget_;
   std::size_t roots_ = 0;
+  bool is_exactly_even_ = true;
 };
 
 }  // namespace
 
 std::optional<Splitting> split_switches(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices,
-                                        std::span<const std::int64_t> demands, Refinement refinement) {
+                                        std::span<const std::int64_t> demands, Refinement refinement,
+                                        WorkBudget& budget) {
   CapacityGraph split = graph;
-  Splitter splitter(split, rank_vertices, demands, refinement);
+  Splitter splitter(split, rank_vertices, demands, refinement, budget);
   if (!splitter.run()) return std::nullopt;
   graph = std::move(split);
   return splitter.splitting();

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "planners/packing/capacity_graph.h"
+#include "planners/packing/work_budget.h"
 
 namespace espalier {
 
@@ -23,7 +24,7 @@ struct Splitting {
 /// Capacity is first dealt out evenly over the pairs of a switch's neighbours, which gives shallow trees: first over
 /// those that no faster links connect (boxes on a fabric), then over all. Where that cuts too much, pair by pair as far
 /// as every cut allows. Nothing is done, and nothing returned, when refined capacities would have to be split by pairs
-/// while the trees have several roots: finer units then only make more trees.
+/// while the trees have several roots (finer units then only make more trees), or when the budget is spent.
 /// Requires: as much capacity into every switch as out of it; the condition of DemandOracle holds.
 /// Cost: one maximum flow per rank for each switch, or for each pair of its neighbours.
 /// Source: W. Mader, "Konstruktion aller n-fach kantenzusammenhaengenden Digraphen", European J. Combinatorics 3, 1982;
@@ -31,6 +32,7 @@ struct Splitting {
 /// vertex splitting, and orientation in graphs and digraphs", J. Graph Theory 12, 1988; L. Zhao et al., "ForestColl",
 /// arXiv 2402.06787.
 std::optional<Splitting> split_switches(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices,
-                                        std::span<const std::int64_t> demands, Refinement refinement);
+                                        std::span<const std::int64_t> demands, Refinement refinement,
+                                        WorkBudget& budget);
 
 }  // namespace espalier

@@ -1,9 +1,12 @@
 #include "planners/packing/tree_packing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
 
+#include "base/check.h"
 #include "planners/cut_rate.h"
 #include "planners/packing/balance_switches.h"
 #include "planners/packing/capacity_graph.h"
@@ -11,12 +14,15 @@
 #include "planners/packing/realize_trees.h"
 #include "planners/packing/simplify_graph.h"
 #include "planners/packing/split_switches.h"
+#include "planners/packing/switch_dealer.h"
 
 namespace espalier {
 namespace {
 
 /// The sum of capacities and of demands stays below this, so that flows fit 64 bits.
 constexpr __int128 most_capacity = std::int64_t{1} << 60U;
+/// What one packing may cost (WorkBudget): some tens of seconds.
+constexpr std::int64_t most_arcs_passed = std::int64_t{1} << 33U;
 /// Capacities are refined up to this much below, which leaves room for scaling them to their rate.
 constexpr __int128 most_refined_rate = std::int64_t{1} << 24U;
 
@@ -103,10 +109,10 @@ void refine(std::vector<std::int64_t>& capacities) {
 
 /// The problem with balanced switches: at the full rate where trimming what no rank needs is enough, else at the best
 /// rate of the network with its switches shrunk to balance.
-Result<Problem> balanced_problem(const FlowNetwork& network, const Roots& roots) {
+Result<Problem> balanced_problem(const FlowNetwork& network, const Roots& roots, WorkBudget& budget) {
   Result<Problem> problem = scale_to_rate(network, roots);
   if (!problem || switches_are_balanced(network, problem->capacities)) return problem;
-  if (auto trimmed = trim_to_balance(network, problem->capacities, problem->demands)) {
+  if (auto trimmed = trim_to_balance(network, problem->capacities, problem->demands, budget)) {
     problem->capacities = *std::move(trimmed);
     return problem;
   }
@@ -132,32 +138,75 @@ std::vector<RankEdge> rank_edges(const FlowNetwork& network, const CapacityGraph
   return edges;
 }
 
+/// Trees in a graph whose switches were dealt out without checks. That they fit is all the proof there is.
+std::optional<std::vector<RankTree>> pack_unchecked(std::span<const RankEdge> edges,
+                                                    std::span<const std::int64_t> demands) {
+  if (auto stars = pack_stars(edges, demands)) return stars;
+  if (auto relays = pack_relays(edges, demands)) return relays;
+  return pack_greedily(edges, demands);
+}
+
+/// Tries a few shallow dealings without asking flows. Machines of equal boxes on a fabric are packed here, at any size.
+std::optional<std::vector<Arborescence>> pack_quickly(const FlowNetwork& network, const CapacityGraph& graph,
+                                                      const Problem& problem) {
+  const auto vertices = network.rank_vertices();
+  for (const bool drop_upper : {true, false}) {
+    CapacityGraph tiers = graph;
+    if (drop_upper && !drop_upper_tiers(tiers, vertices)) continue;
+    for (const Dealing dealing : {Dealing::across_by_place, Dealing::across, Dealing::all_pairs}) {
+      CapacityGraph dealt = tiers;
+      const auto factor = deal_evenly(dealt, vertices, problem.demands, dealing);
+      if (!factor) continue;
+      std::vector<std::int64_t> demands = problem.demands;
+      for (std::int64_t& demand : demands) demand *= *factor;
+      if (const auto trees = pack_unchecked(rank_edges(network, dealt), demands)) {
+        return realize_trees(network, dealt, *trees);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 /// Splits the switches off in units so fine that they divide evenly, and packs. Worth it where that is exact or gives
 /// stars, and for one root, whose trees are chains otherwise; nothing where it is not.
 std::optional<std::vector<RankTree>> pack_refined(const FlowNetwork& network, CapacityGraph& graph, Problem problem,
-                                                  const Roots& roots) {
-  const auto splitting = split_switches(graph, network.rank_vertices(), problem.demands, Refinement::multiply);
+                                                  const Roots& roots, WorkBudget& budget) {
+  const auto splitting = split_switches(graph, network.rank_vertices(), problem.demands, Refinement::multiply, budget);
   if (!splitting) return std::nullopt;
   for (std::int64_t& demand : problem.demands) demand *= splitting->factor;
   const std::vector<RankEdge> edges = rank_edges(network, graph);
   if (splitting->is_exactly_even || splitting->factor == 1 || !roots.single.is_none()) {
-    return pack_trees(edges, problem.demands);
+    return pack_trees(edges, problem.demands, budget);
   }
   return pack_stars(edges, problem.demands);
 }
 
+/// Packs any network within the budget.
+std::optional<std::vector<Arborescence>> pack_exactly(const FlowNetwork& network, CapacityGraph graph,
+                                                      const Problem& problem, const Roots& roots, WorkBudget& budget) {
+  const auto vertices = network.rank_vertices();
+  drop_idle_tiers(graph, vertices, problem.demands, budget);
+  CapacityGraph refined = graph;
+  auto trees = pack_refined(network, refined, problem, roots, budget);
+  if (trees) return realize_trees(network, refined, *trees);
+  if (!split_switches(graph, vertices, problem.demands, Refinement::none, budget)) return std::nullopt;
+  trees = pack_trees(rank_edges(network, graph), problem.demands, budget);
+  return trees ? std::optional(realize_trees(network, graph, *trees)) : std::nullopt;
+}
+
 Result<std::vector<Arborescence>> pack(const FlowNetwork& network, const Roots& roots) {
-  const Result<Problem> problem = balanced_problem(network, roots);
+  WorkBudget budget(most_arcs_passed);
+  const Result<Problem> problem = balanced_problem(network, roots, budget);
   if (!problem) return tl::unexpected(problem.error());
   CapacityGraph graph(network, problem->capacities);
   contract_simple_switches(graph, network.rank_vertices());
-  drop_idle_tiers(graph, network.rank_vertices(), problem->demands);
-  CapacityGraph refined = graph;
-  if (const auto trees = pack_refined(network, refined, *problem, roots)) {
-    return realize_trees(network, refined, *trees);
-  }
-  split_switches(graph, network.rank_vertices(), problem->demands, Refinement::none);
-  return realize_trees(network, graph, pack_trees(rank_edges(network, graph), problem->demands));
+  if (auto trees = pack_quickly(network, graph, *problem)) return *std::move(trees);
+  if (auto trees = pack_exactly(network, std::move(graph), *problem, roots, budget)) return *std::move(trees);
+  ESPALIER_CHECK(budget.is_spent(), "a packing within the budget is found");
+  return fail(ErrorCode::too_large,
+              fmt::format("an exact packing for {} ranks and {} links is more work than this planner does",
+                          network.rank_count(), network.arcs().size()),
+              "use the planner ring or tree");
 }
 
 }  // namespace

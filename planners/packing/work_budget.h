@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+namespace espalier {
+
+/// How much more a planner may compute, counted in arcs that maximum flows pass over: unlike time, the same on every
+/// machine and every day.
+class WorkBudget {
+ public:
+  explicit WorkBudget(std::int64_t arcs) : left_(arcs) {}
+
+  void spend(std::int64_t arcs) { left_ -= arcs; }
+  [[nodiscard]] bool is_spent() const { return left_ < 0; }
+
+ private:
+  std::int64_t left_;
+};
+
+}  // namespace espalier
