@@ -21,8 +21,8 @@ namespace {
 
 /// The sum of capacities and of demands stays below this, so that flows fit 64 bits.
 constexpr __int128 most_capacity = std::int64_t{1} << 60U;
-/// What one packing may cost (WorkBudget): some tens of seconds.
-constexpr std::int64_t most_arcs_passed = std::int64_t{1} << 33U;
+/// What one packing may cost (WorkBudget): some ten seconds.
+constexpr std::int64_t most_arcs_passed = std::int64_t{1} << 31U;
 /// Capacities are refined up to this much below, which leaves room for scaling them to their rate.
 constexpr __int128 most_refined_rate = std::int64_t{1} << 24U;
 
