@@ -1,12 +1,15 @@
 #include "schedule/dependencies.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/check.h"
 #include "schedule/slice_moves.h"
 
 namespace espalier {
 namespace {
+
+using DependencyList = std::vector<Dependency>;
 
 Dependency after(TransferId transfer, Wait wait) {
   Dependency dependency;
@@ -15,28 +18,35 @@ Dependency after(TransferId transfer, Wait wait) {
   return dependency;
 }
 
-/// The accesses of one slice at one rank that later ones still have to wait for.
+/// In id order, an arrival before a departure of the same transfer.
+bool comes_before(const Dependency& a, const Dependency& b) {
+  if (a.transfer_value != b.transfer_value) return a.transfer_value < b.transfer_value;
+  return a.on_departure < b.on_departure;
+}
+
+bool same_transfer(const Dependency& a, const Dependency& b) { return a.transfer_value == b.transfer_value; }
+
+constexpr std::uint64_t not_kept = UINT64_MAX;
+
+/// The accesses of one slice at one rank that later ones still have to wait for; all lists in id order.
 struct PlaceHistory {
-  std::vector<Dependency> base;    ///< What every member of the current writes waited for.
-  std::vector<Dependency> writes;  ///< The last copy, or the reductions since the last copy or read.
-  std::vector<Dependency> reads;   ///< Reads since the current writes.
+  DependencyList base;    ///< What every member of the current writes waited for.
+  DependencyList writes;  ///< The last copy, or the reductions since the last copy or read.
+  DependencyList reads;   ///< Reads since the current writes.
   bool writes_reduce = false;
+  std::uint64_t writes_kept_at = not_kept;  ///< Where the final list holds `writes`, once a transfer needs them alone.
 
   void clear() {
     base.clear();
     writes.clear();
     reads.clear();
     writes_reduce = false;
+    writes_kept_at = not_kept;
   }
 
-  /// What a read waits for; notes it.
-  std::span<const Dependency> read(TransferId transfer) {
-    reads.push_back(after(transfer, Wait::departure));
-    return writes;
-  }
-
-  /// What a copy into this place or a reduction waits for; notes it. Reads since the last writes have waited for those.
-  std::span<const Dependency> write(TransferId transfer, Action action) {
+  /// Notes a copy into this place or a reduction; `base` is then what it waits for. Reads since the last writes have
+  /// themselves waited for those.
+  void write(TransferId transfer, Action action) {
     const bool reduces = action == Action::reduce;
     const bool joins = reduces && writes_reduce && reads.empty();
     if (!joins) {
@@ -46,11 +56,12 @@ struct PlaceHistory {
       writes_reduce = reduces;
     }
     writes.push_back(after(transfer, Wait::arrival));
-    return base;
+    writes_kept_at = not_kept;
   }
 };
 
-/// Calls found(transfer, what it waits for) for every slice move, slice by slice.
+/// Calls found(transfer, source, destination) for every slice move, slice by slice: the transfer reads what
+/// source.writes holds, and waits for it and for destination.base.
 template <class Found>
 void replay(const Schedule& schedule, const SliceMoves& moves, const Found& found) {
   std::uint32_t rank_count = 0;
@@ -62,8 +73,11 @@ void replay(const Schedule& schedule, const SliceMoves& moves, const Found& foun
   for (std::size_t slice = 0; slice < schedule.slices.size(); ++slice) {
     for (const TransferId id : moves.of(slice)) {
       const Transfer& transfer = schedule.transfers[id.index()];
-      found(id, places[schedule.src(transfer).index()].read(id));
-      found(id, places[schedule.dst(transfer).index()].write(id, transfer.action()));
+      PlaceHistory& source = places[schedule.src(transfer).index()];
+      PlaceHistory& destination = places[schedule.dst(transfer).index()];
+      source.reads.push_back(after(id, Wait::departure));
+      destination.write(id, transfer.action());
+      found(id, source, destination);
     }
     for (const TransferId id : moves.of(slice)) {
       const Transfer& transfer = schedule.transfers[id.index()];
@@ -73,41 +87,75 @@ void replay(const Schedule& schedule, const SliceMoves& moves, const Found& foun
   }
 }
 
-/// In id order, an arrival before a departure of the same transfer.
-bool comes_before(const Dependency& a, const Dependency& b) {
-  if (a.transfer_value != b.transfer_value) return a.transfer_value < b.transfer_value;
-  return a.on_departure < b.on_departure;
+/// True when `list` has an entry for each transfer of `few`.
+bool covers(const DependencyList& list, const DependencyList& few) {
+  return std::ranges::all_of(few, [&](const Dependency& wanted) {
+    const auto found = std::ranges::lower_bound(
+        list, wanted, [](const Dependency& a, const Dependency& b) { return a.transfer_value < b.transfer_value; });
+    return found != list.end() && same_transfer(*found, wanted);
+  });
 }
 
 }  // namespace
 
-Dependencies::Dependencies(const Schedule& schedule) : offsets_(schedule.transfers.size() + 1) {
+void Dependencies::keep(TransferId transfer, std::span<const Dependency> waits) {
+  begins_[transfer.index()] = list_.size();
+  counts_[transfer.index()] = static_cast<std::uint32_t>(waits.size());
+  list_.insert(list_.end(), waits.begin(), waits.end());
+}
+
+Dependencies::Dependencies(const Schedule& schedule)
+    : begins_(schedule.transfers.size()), counts_(schedule.transfers.size()) {
   ESPALIER_CHECK(schedule.transfers.size() <= max_transfers, "transfer ids fit 31 bits");
   const SliceMoves moves(schedule);
-  replay(schedule, moves,
-         [&](TransferId id, std::span<const Dependency> waits) { offsets_[id.index() + 1] += waits.size(); });
-  for (std::size_t i = 1; i < offsets_.size(); ++i) offsets_[i] += offsets_[i - 1];
-  list_.resize(offsets_.back());
-  std::vector<std::uint64_t> next(offsets_.begin(), offsets_.end() - 1);
-  replay(schedule, moves, [&](TransferId id, std::span<const Dependency> waits) {
-    std::ranges::copy(waits, list_.begin() + static_cast<std::ptrdiff_t>(next[id.index()]));
-    next[id.index()] += waits.size();
+  const auto is_run = [&](TransferId id) { return schedule.transfers[id.index()].slice_count > 1; };
+  DependencyList merged;
+  bool any_runs = false;
+  replay(schedule, moves, [&](TransferId id, PlaceHistory& source, const PlaceHistory& destination) {
+    if (is_run(id)) {
+      any_runs = true;
+      begins_[id.index()] += source.writes.size() + destination.base.size();  // How many there are to gather.
+    } else if (!covers(source.writes, destination.base)) {
+      merged.clear();
+      std::ranges::set_union(source.writes, destination.base, std::back_inserter(merged), comes_before);
+      merged.erase(std::unique(merged.begin(), merged.end(), same_transfer), merged.end());
+      keep(id, merged);
+    } else if (source.writes_kept_at == not_kept) {
+      source.writes_kept_at = list_.size();
+      keep(id, source.writes);
+    } else {
+      begins_[id.index()] = source.writes_kept_at;
+      counts_[id.index()] = static_cast<std::uint32_t>(source.writes.size());
+    }
   });
-  // Each transfer once: the slices of a run mostly wait for the same ones.
-  std::uint64_t kept = 0;
-  for (std::size_t i = 0; i + 1 < offsets_.size(); ++i) {
-    const auto begin = list_.begin() + static_cast<std::ptrdiff_t>(offsets_[i]);
-    const auto end = list_.begin() + static_cast<std::ptrdiff_t>(offsets_[i + 1]);
-    std::sort(begin, end, comes_before);
-    const auto unique_end = std::unique(
-        begin, end, [](const Dependency& a, const Dependency& b) { return a.transfer_value == b.transfer_value; });
-    offsets_[i] = kept;
-    const auto kept_end = std::copy(begin, unique_end, list_.begin() + static_cast<std::ptrdiff_t>(kept));
-    kept = static_cast<std::uint64_t>(kept_end - list_.begin());
-  }
-  offsets_.back() = kept;
-  list_.resize(kept);
+  if (any_runs) gather_runs(schedule, moves);
   list_.shrink_to_fit();
+}
+
+void Dependencies::gather_runs(const Schedule& schedule, const SliceMoves& moves) {
+  const auto is_run = [&](std::size_t id) { return schedule.transfers[id].slice_count > 1; };
+  std::vector<std::uint64_t> ends(begins_.size());
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    ends[i] = total;
+    if (is_run(i)) total += begins_[i];
+  }
+  DependencyList gathered(total);
+  replay(schedule, moves, [&](TransferId id, const PlaceHistory& source, const PlaceHistory& destination) {
+    if (!is_run(id.index())) return;
+    std::uint64_t& end = ends[id.index()];
+    for (const DependencyList* waits : {&source.writes, &destination.base}) {
+      std::ranges::copy(*waits, gathered.begin() + static_cast<std::ptrdiff_t>(end));
+      end += waits->size();
+    }
+  });
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (!is_run(i)) continue;
+    const std::span<Dependency> waits = std::span(gathered).subspan(ends[i] - begins_[i], begins_[i]);
+    std::ranges::sort(waits, comes_before);  // The slices of a run mostly wait for the same transfers.
+    const auto duplicates = std::ranges::unique(waits, same_transfer);
+    keep(TransferId(i), waits.first(waits.size() - duplicates.size()));
+  }
 }
 
 }  // namespace espalier

@@ -8,6 +8,8 @@
 
 namespace espalier {
 
+class SliceMoves;
+
 /// Why a transfer waits for an earlier one.
 enum class Wait : std::uint8_t {
   arrival,    ///< It reads or replaces at its source or destination what the earlier one wrote there.
@@ -28,18 +30,23 @@ struct Dependency {
 class Dependencies {
  public:
   /// Requires: at most max_transfers and ids in range (rule S1).
-  /// Cost: linear in the slice moves plus the dependencies found; four bytes each, and eight per transfer.
+  /// Cost: about linear in the slice moves; 12 bytes per transfer and four per dependency that is kept. Transfers of
+  /// one slice that wait for the same ones (all that read a sum of many) share their list.
   explicit Dependencies(const Schedule& schedule);
 
   /// Earlier transfers in id order, each once: who waits for an arrival need not wait for the departure before it.
   /// Waits that follow from others are left out where that is cheap to see, and may be listed where it is not.
   [[nodiscard]] std::span<const Dependency> of(TransferId transfer) const {
-    return std::span(list_).subspan(offsets_[transfer.index()],
-                                    offsets_[transfer.index() + 1] - offsets_[transfer.index()]);
+    return std::span(list_).subspan(begins_[transfer.index()], counts_[transfer.index()]);
   }
 
  private:
-  std::vector<std::uint64_t> offsets_;
+  void keep(TransferId transfer, std::span<const Dependency> waits);
+  /// Transfers of several slices: the union of what each slice waits for.
+  void gather_runs(const Schedule& schedule, const SliceMoves& moves);
+
+  std::vector<std::uint64_t> begins_;
+  std::vector<std::uint32_t> counts_;
   std::vector<Dependency> list_;
 };
 
