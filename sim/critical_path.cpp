@@ -29,6 +29,7 @@ class StepList {
   void add_reduction(const ChunkTrace& trace, ChunkId id) {
     const ChunkTrace::Step& step = trace.steps.back();
     add(step, id, step.asked, step.beyond, step.entry - step.asked);
+    steps_.back().reduces = true;
   }
 
   /// The first `count` steps of a chunk, from its handing over until it left the last of them (`until_left`) or was
@@ -57,8 +58,13 @@ class StepList {
 
  private:
   void add(const ChunkTrace::Step& step, ChunkId id, std::int64_t begin, std::int64_t end, std::int64_t queued) {
-    steps_.push_back({id.transfer, id.chunk, network_.link(step.resource), network_.node(step.resource),
-                      Picoseconds{begin}, Picoseconds{end}, Picoseconds{queued}});
+    steps_.push_back({.transfer = id.transfer,
+                      .chunk = id.chunk,
+                      .link = network_.link(step.resource),
+                      .node = network_.node(step.resource),
+                      .begin = {begin},
+                      .end = {end},
+                      .queued = {queued}});
   }
 
   const Network& network_;

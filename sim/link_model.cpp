@@ -4,18 +4,19 @@
 
 namespace espalier::sim {
 LinkModel::LinkModel(const Schedule& schedule, const Chunking& chunking, const Dependencies& dependencies,
-                     Network& network, History* history)
+                     const Lanes& lanes, Network& network, History* history)
     : schedule_(schedule),
       chunking_(chunking),
       dependencies_(dependencies),
+      next_on_lane_(lanes.next_on_lane),
       network_(network),
       history_(history),
-      lanes_(make_lanes(schedule)),
+      lanes_(lanes.lanes),
       progress_(schedule.transfers.size()),
       first_waiting_(schedule.transfers.size(), no_lane) {}
 
 void LinkModel::run() {
-  for (LaneIndex lane = 0; lane < lanes_.lanes.size(); ++lane) hand_over(lane);
+  for (LaneIndex lane = 0; lane < lanes_.size(); ++lane) hand_over(lane);
   while (!queue_.empty()) {
     queue_.pop_earliest(batch_);
     sort_batch();
@@ -52,7 +53,7 @@ Event LinkModel::next_of_now(std::size_t& position) {
 
 /// Sends the lane's next chunk when all it waits for is known, or lets the lane wait for what is not.
 void LinkModel::hand_over(LaneIndex index) {
-  const Lane& lane = lanes_.lanes[index];
+  const Lane& lane = lanes_[index];
   const Pieces pieces = chunking_.pieces(schedule_.transfers[lane.transfer.index()]);
   const ByteRange bytes = chunking_.chunk(pieces, lane.chunk);
   if (!find_ready_time(index, bytes)) return;
@@ -61,7 +62,7 @@ void LinkModel::hand_over(LaneIndex index) {
 }
 
 bool LinkModel::find_ready_time(LaneIndex index, const ByteRange& bytes) {
-  Lane& lane = lanes_.lanes[index];
+  Lane& lane = lanes_[index];
   const Transfer& transfer = schedule_.transfers[lane.transfer.index()];
   const std::span<const Dependency> dependencies = dependencies_.of(lane.transfer);
   for (; lane.dependency < dependencies.size(); ++lane.dependency) {
@@ -90,7 +91,7 @@ bool LinkModel::find_ready_time(LaneIndex index, const ByteRange& bytes) {
 }
 
 void LinkModel::send(LaneIndex index, std::int64_t bytes, bool ends_transfer) {
-  const Lane& lane = lanes_.lanes[index];
+  const Lane& lane = lanes_[index];
   const Path& path = network_.paths[schedule_.transfers[lane.transfer.index()].route.index()];
   if (history_ != nullptr) history_->ready({lane.transfer, lane.chunk}, lane.ready);
   std::uint32_t slot = 0;
@@ -125,7 +126,7 @@ void LinkModel::ask(std::int64_t time, std::uint32_t packet) {
 bool LinkModel::hold_back(std::uint32_t slot) {
   Packet& packet = packets_[slot];
   const Path& path = network_.paths[schedule_.transfers[packet.transfer.index()].route.index()];
-  const std::int64_t held_until = lanes_.lanes[packet.lane].held_until;
+  const std::int64_t held_until = lanes_[packet.lane].held_until;
   if (packet.step != path.begin || held_until <= now_) return false;
   packet.last_byte = held_until;
   ask(held_until, slot);
@@ -149,7 +150,7 @@ void LinkModel::serve(std::uint32_t slot) {
   resource.bytes += packet.bytes;
   resource.busy += service_time;
   packet.last_byte = leave + resource.latency;
-  Lane& sender = lanes_.lanes[packet.lane];
+  Lane& sender = lanes_[packet.lane];
   sender.held_until = std::max(sender.held_until, entry - packet.travel);
   packet.travel += resource.latency;
   if (history_ != nullptr) history_->entry(chunk, step - path.begin, path.steps_of(transfer), entry);
@@ -173,12 +174,12 @@ void LinkModel::depart(ChunkId chunk, std::int64_t time, LaneIndex index, bool e
   progress_.times(chunk.transfer, chunk.chunk).departed = time;
   wake(chunk, Wait::departure);
 
-  Lane& lane = lanes_.lanes[index];
+  Lane& lane = lanes_[index];
   lane.ready = time;
   lane.dependency = 0;
   ++lane.chunk;
   if (ends_transfer) {
-    lane.transfer = lanes_.next_on_lane[chunk.transfer.index()];
+    lane.transfer = next_on_lane_[chunk.transfer.index()];
     lane.chunk = 0;
     if (lane.transfer.is_none()) return;
   }
@@ -198,7 +199,7 @@ void LinkModel::wake(ChunkId chunk, Wait wait) {
   LaneIndex* link = &first_waiting_[chunk.transfer.index()];
   while (*link != no_lane) {
     const LaneIndex waiting = *link;
-    Lane& lane = lanes_.lanes[waiting];
+    Lane& lane = lanes_[waiting];
     if (lane.awaited == wait && lane.awaited_chunk <= chunk.chunk) {
       *link = lane.next_waiting;
       hand_over(waiting);

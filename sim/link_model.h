@@ -22,9 +22,9 @@ namespace espalier::sim {
 /// in at most one waiting list.
 class LinkModel {
  public:
-  /// All arguments must outlive this object; `history` may be null. Resources of `network` count what they serve.
-  LinkModel(const Schedule& schedule, const Chunking& chunking, const Dependencies& dependencies, Network& network,
-            History* history);
+  /// All must outlive this object; `history` may be null. Resources of `network` count what they serve.
+  LinkModel(const Schedule& schedule, const Chunking& chunking, const Dependencies& dependencies, const Lanes& lanes,
+            Network& network, History* history);
 
   /// Runs to the end.
   void run();
@@ -61,10 +61,11 @@ class LinkModel {
   const Schedule& schedule_;
   const Chunking& chunking_;
   const Dependencies& dependencies_;
+  const std::vector<TransferId>& next_on_lane_;
   Network& network_;
   History* history_;
 
-  Lanes lanes_;
+  std::vector<Lane> lanes_;
   Progress progress_;
   std::vector<LaneIndex> first_waiting_;  // by transfer
   std::vector<Packet> packets_;

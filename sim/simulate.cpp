@@ -11,6 +11,7 @@
 #include "schedule/dependencies.h"
 #include "sim/chunking.h"
 #include "sim/history.h"
+#include "sim/lanes.h"
 #include "sim/link_model.h"
 #include "sim/network.h"
 #include "sim/workload.h"
@@ -45,19 +46,39 @@ Result<Chunking> check_options(const Schedule& schedule, const Options& options)
 
 }  // namespace
 
-Result<Report> simulate(const Schedule& schedule, const Topology& topology, const Options& options) {
+struct Simulator::Prepared {
+  const Schedule& schedule;
+  const Topology& topology;
+  Network network;
+  Lanes lanes;
+  Dependencies dependencies;
+};
+
+Simulator::Simulator(std::unique_ptr<const Prepared> prepared) : prepared_(std::move(prepared)) {}
+Simulator::Simulator(Simulator&&) noexcept = default;
+Simulator& Simulator::operator=(Simulator&&) noexcept = default;
+Simulator::~Simulator() = default;
+
+Result<Simulator> Simulator::make(const Schedule& schedule, const Topology& topology) {
   if (auto checked = check_transfers(schedule); !checked) return tl::unexpected(checked.error());
-  const auto chunking = check_options(schedule, options);
-  if (!chunking) return tl::unexpected(chunking.error());
   auto network = Network::make(schedule, topology);
   if (!network) return tl::unexpected(network.error());
+  return Simulator(std::unique_ptr<const Prepared>(
+      new Prepared{schedule, topology, std::move(*network), make_lanes(schedule), Dependencies(schedule)}));
+}
+
+Result<Report> Simulator::run(const Options& options) const {
+  const Schedule& schedule = prepared_->schedule;
+  const Topology& topology = prepared_->topology;
+  const auto chunking = check_options(schedule, options);
+  if (!chunking) return tl::unexpected(chunking.error());
+  Network network = prepared_->network;
   const bool records = options.record_timeline || options.record_critical_path;
-  const auto steps = check_workload(schedule, *chunking, *network, records ? max_recorded_steps : max_chunk_steps);
+  const auto steps = check_workload(schedule, *chunking, network, records ? max_recorded_steps : max_chunk_steps);
   if (!steps) return tl::unexpected(steps.error());
 
-  const Dependencies dependencies(schedule);
-  const auto history = records ? std::make_unique<History>(schedule, *chunking, *network) : nullptr;
-  LinkModel model(schedule, *chunking, dependencies, *network, history.get());
+  const auto history = records ? std::make_unique<History>(schedule, *chunking, network) : nullptr;
+  LinkModel model(schedule, *chunking, prepared_->dependencies, prepared_->lanes, network, history.get());
   model.run();
   ESPALIER_CHECK(model.events() == *steps, "every chunk passes every step of its path once");
 
@@ -68,16 +89,22 @@ Result<Report> simulate(const Schedule& schedule, const Topology& topology, cons
   report.events = model.events();
   report.links.reserve(topology.link_count());
   for (std::size_t i = 0; i < topology.link_count(); ++i) {
-    report.links.push_back({network->resources[i].bytes, {network->resources[i].busy}});
+    report.links.push_back({network.resources[i].bytes, {network.resources[i].busy}});
   }
   if (options.record_timeline) {
     report.timeline = name_timeline(schedule, topology, options.size);
-    report.timeline->spans = make_spans(schedule, *chunking, *network, *history);
+    report.timeline->spans = make_spans(schedule, *chunking, network, *history);
   }
   if (options.record_critical_path) {
-    report.critical_path = find_critical_path(schedule, *chunking, *network, *history);
+    report.critical_path = find_critical_path(schedule, *chunking, network, *history);
   }
   return report;
+}
+
+Result<Report> simulate(const Schedule& schedule, const Topology& topology, const Options& options) {
+  const auto simulator = Simulator::make(schedule, topology);
+  if (!simulator) return tl::unexpected(simulator.error());
+  return simulator->run(options);
 }
 
 }  // namespace espalier::sim

@@ -11,12 +11,21 @@ using test::Machine;
 
 CriticalStep on_link(std::size_t transfer, std::uint32_t chunk, LinkId link, std::int64_t begin, std::int64_t end,
                      std::int64_t queued) {
-  return {TransferId(transfer), chunk, link, NodeId(), {begin}, {end}, {queued}};
+  return {.transfer = TransferId(transfer),
+          .chunk = chunk,
+          .link = link,
+          .begin = {begin},
+          .end = {end},
+          .queued = {queued}};
 }
 
-CriticalStep on_node(std::size_t transfer, std::uint32_t chunk, std::size_t node, std::int64_t begin, std::int64_t end,
-                     std::int64_t queued) {
-  return {TransferId(transfer), chunk, LinkId(), NodeId(node), {begin}, {end}, {queued}};
+CriticalStep on_node(std::size_t node, bool reduces, std::int64_t begin, std::int64_t end, std::int64_t queued) {
+  return {.transfer = TransferId(0),
+          .node = NodeId(node),
+          .reduces = reduces,
+          .begin = {begin},
+          .end = {end},
+          .queued = {queued}};
 }
 
 TEST(CriticalPath, FollowsDataFromRankToRank) {
@@ -68,7 +77,18 @@ TEST(CriticalPath, NamesTheReducingRank) {
   const LinkId a = machine.add_link(0, 1, 10);
   machine.send({a}, 0, 1, Action::reduce);
   EXPECT_EQ(machine.simulate(100, 100).critical_path,
-            (std::vector{on_link(0, 0, a, 0, 110, 0), on_node(0, 0, 1, 110, 210, 0)}));
+            (std::vector{on_link(0, 0, a, 0, 110, 0), on_node(1, true, 110, 210, 0)}));
+}
+
+TEST(CriticalPath, NamesTheNodeWithTheBackplane) {
+  // The link has the chunk until 110; the backplane, asked at 10 and slower, until 210.
+  Machine machine(2);
+  machine.slice_units = {1};
+  machine.nodes[1].bandwidth = {picoseconds_per_second / 2};
+  const LinkId a = machine.add_link(0, 1, 10);
+  machine.send({a});
+  EXPECT_EQ(machine.simulate(100, 100).critical_path,
+            (std::vector{on_link(0, 0, a, 0, 10, 0), on_node(1, false, 10, 210, 0)}));
 }
 
 TEST(CriticalPath, WaitsForDeparturesOnlyUntilTheSender) {

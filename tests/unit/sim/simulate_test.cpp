@@ -111,6 +111,24 @@ TEST(Simulate, RefusesIdsThatTheScheduleDoesNotHave) {
   EXPECT_EQ(report.error().code, ErrorCode::invalid_input);
 }
 
+TEST(Simulator, RunsManySizesAsSimulateDoes) {
+  const Machine machine = make_pair();
+  const Schedule schedule = machine.schedule();
+  const Topology topology = machine.topology();
+  const auto simulator = sim::Simulator::make(schedule, topology);
+  ASSERT_TRUE(simulator);
+  for (const std::int64_t size : {0, 4, 400, 4}) {
+    const Options options{Bytes{size}, Bytes{40}, 4, true, true};
+    const auto report = simulator->run(options);
+    const auto expected = sim::simulate(schedule, topology, options);
+    EXPECT_EQ(report->elapsed, expected->elapsed);
+    EXPECT_EQ(report->links, expected->links);
+    EXPECT_EQ(report->timeline->spans, expected->timeline->spans);
+    EXPECT_EQ(report->critical_path, expected->critical_path);
+  }
+  EXPECT_FALSE(simulator->run({Bytes{5}, Bytes{4}, 4, false, false}));
+}
+
 TEST(BusiestLinks, AreSortedByTimeThenId) {
   Machine machine(3);
   machine.slice_units = {1, 1};
