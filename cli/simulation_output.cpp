@@ -7,6 +7,7 @@
 #include "base/format_units.h"
 #include "cli/describe_bound.h"
 #include "cli/table.h"
+#include "sim/utilisation.h"
 
 namespace espalier::cli {
 namespace {
@@ -101,16 +102,16 @@ std::string rounded_size(Bytes size) {
 std::string limits_text(const Simulation& simulation) {
   if (simulation.winners.empty()) return {};
   const SweepResult& winner = simulation.results[simulation.winners.back()];
-  const std::vector<BusyLink> busiest = busiest_links(winner.report, shown_links);
+  const std::vector<sim::LinkShare> busiest = sim::busiest_links(winner.report, shown_links);
   if (busiest.empty()) return {};
   std::string text = fmt::format("# limits: {} at {} keeps", winner.algorithm, format_size(winner.size));
   for (std::size_t i = 0; i < busiest.size(); ++i) {
     text += fmt::format("{} {} {:.0f} %", i == 0 ? "" : ",", simulation.topology->link_name(busiest[i].link),
-                        100 * busiest[i].busy);
+                        100 * busiest[i].share);
   }
   const auto full = std::ranges::count_if(winner.report.links, [&](const sim::LinkUse& use) {
     return static_cast<double>(use.busy.count) >=
-           0.98 * busiest.front().busy * static_cast<double>(winner.report.elapsed.count);
+           0.98 * busiest.front().share * static_cast<double>(winner.report.elapsed.count);
   });
   text += " busy";
   if (full > 1) text += fmt::format(" ({} links within 2 % of the busiest)", full);
@@ -137,25 +138,13 @@ nlohmann::ordered_json result_json(const SweepResult& result, const Simulation& 
 nlohmann::ordered_json limits_json(const SweepResult& result, const Topology& topology) {
   nlohmann::ordered_json links = nlohmann::ordered_json::array();
   constexpr std::size_t most = 16;
-  for (const BusyLink& use : busiest_links(result.report, most)) {
-    links.push_back({{"link", topology.link_name(use.link)}, {"busy", use.busy}, {"bytes", use.bytes}});
+  for (const sim::LinkShare& busy : sim::busiest_links(result.report, most)) {
+    links.push_back({{"link", topology.link_name(busy.link)}, {"busy", busy.share}, {"bytes", busy.use.bytes}});
   }
   return {{"size", result.size.count}, {"algorithm", result.algorithm}, {"links", links}};
 }
 
 }  // namespace
-
-std::vector<BusyLink> busiest_links(const sim::Report& report, std::size_t most) {
-  std::vector<BusyLink> links;
-  const auto elapsed = static_cast<double>(std::max<std::int64_t>(report.elapsed.count, 1));
-  for (std::size_t i = 0; i < report.links.size(); ++i) {
-    const sim::LinkUse& use = report.links[i];
-    if (use.bytes > 0) links.push_back({LinkId(i), static_cast<double>(use.busy.count) / elapsed, use.bytes});
-  }
-  std::ranges::stable_sort(links, std::ranges::greater{}, &BusyLink::busy);
-  if (links.size() > most) links.resize(most);
-  return links;
-}
 
 std::string simulation_text(const Simulation& simulation) {
   std::string text = header_text(simulation) + table_text(simulation) + "#\n";
@@ -213,11 +202,10 @@ std::string critical_path_text(const SweepResult& result, const Topology& topolo
   table.add_column("transfer");
   table.add_column("chunk");
   table.add_column("where", "", Table::Align::left);
-  const Schedule& schedule = result.candidate->schedule;
   for (const sim::CriticalStep& step : result.report.critical_path) {
-    const Transfer& transfer = schedule.transfers[step.transfer.index()];
-    const std::string where = step.link.is_none() ? "reduction at " + topology.rank_name(schedule.dst(transfer))
-                                                  : topology.link_name(step.link);
+    const std::string where = !step.link.is_none()
+                                  ? topology.link_name(step.link)
+                                  : (step.reduces ? "reduction at " : "backplane of ") + topology.node(step.node).id;
     table.add_row({microseconds(step.begin), microseconds(step.end), microseconds(step.queued),
                    std::to_string(step.transfer.index()), std::to_string(step.chunk), where});
   }

@@ -8,13 +8,6 @@
 
 namespace espalier::cli {
 
-/// A link that was busy, and for what part of the time.
-struct BusyLink {
-  LinkId link;
-  double busy = 0;  ///< 0 to 1.
-  std::int64_t bytes = 0;
-};
-
 /// Everything that `simulate` found, ready to be shown.
 struct Simulation {
   const Topology* topology = nullptr;
@@ -29,9 +22,6 @@ struct Simulation {
   std::vector<Crossover> crossovers;
   std::vector<Refusal> refused;  ///< Asked for, but not made.
 };
-
-/// The busiest links of a run, at most `most`, those within one per cent of the first when `ties_only`.
-std::vector<BusyLink> busiest_links(const sim::Report& report, std::size_t most);
 
 std::string simulation_text(const Simulation& simulation);
 nlohmann::ordered_json simulation_json(const Simulation& simulation);

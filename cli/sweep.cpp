@@ -6,6 +6,13 @@
 
 namespace espalier::cli {
 
+Result<const sim::Simulator*> Sweep::find_simulator(const Schedule& schedule) {
+  if (const auto known = simulators_.find(&schedule); known != simulators_.end()) return &known->second;
+  auto made = sim::Simulator::make(schedule, *topology_);
+  if (!made) return tl::unexpected(made.error());
+  return &simulators_.emplace(&schedule, std::move(*made)).first->second;
+}
+
 Result<const sim::Report*> Sweep::simulate(const Schedule& schedule, Bytes size, Bytes chunk) {
   const auto key = std::tuple(&schedule, size.count, chunk.count);
   if (const auto known = reports_.find(key); known != reports_.end()) return &known->second;
@@ -13,7 +20,9 @@ Result<const sim::Report*> Sweep::simulate(const Schedule& schedule, Bytes size,
   options.size = size;
   options.chunk = chunk;
   options.element_size = options_.element_size;
-  auto report = sim::simulate(schedule, *topology_, options);
+  const auto simulator = find_simulator(schedule);
+  if (!simulator) return tl::unexpected(simulator.error());
+  auto report = (*simulator)->run(options);
   if (!report) return tl::unexpected(report.error());
   return &reports_.emplace(key, std::move(*report)).first->second;
 }

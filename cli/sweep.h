@@ -46,11 +46,13 @@ class Sweep {
   Result<Crossover> find_crossover(const std::string& from, const std::string& to, Bytes below, Bytes above);
 
  private:
+  Result<const sim::Simulator*> find_simulator(const Schedule& schedule);
   Result<const sim::Report*> simulate(const Schedule& schedule, Bytes size, Bytes chunk);
 
   const Topology* topology_;
   const Candidates* candidates_;
   Options options_;
+  std::map<const Schedule*, sim::Simulator> simulators_;
   std::map<std::tuple<const Schedule*, std::int64_t, std::int64_t>, sim::Report> reports_;
 };
 
