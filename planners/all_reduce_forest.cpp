@@ -17,13 +17,13 @@ std::vector<ProgramTree> trees_of(const AllReduceProgram& program) {
     const Rational share = part.amount / program.solution.limit;
     if (!program.graph.mirrored) {
       const std::uint32_t root = part.pattern.group / 2;
-      trees.push_back({root, part.pattern.group % 2 == 1, share, part.pattern.edges});
+      trees.push_back({root, part.pattern.group % 2 == 1, share, part.pattern.edges, {}});
       continue;
     }
     const std::uint32_t root = tree_center(program.graph, part.pattern.edges);
     std::vector<std::uint32_t> outward = directed_from(program.graph, part.pattern.edges, root);
-    trees.push_back({root, true, share, mirror_image(program.graph, outward)});
-    trees.push_back({root, false, share, std::move(outward)});
+    trees.push_back({root, true, share, mirror_image(program.graph, outward), {}});
+    trees.push_back({root, false, share, std::move(outward), {}});
   }
   return trees;
 }

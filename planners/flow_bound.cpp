@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "planners/cut_bound.h"
-#include "planners/program/pattern_program.h"
-#include "planners/program/resource_graph.h"
+#include "planners/program/flow_program.h"
 
 namespace espalier {
 
@@ -18,17 +17,8 @@ namespace {
 
 // Past these the program is not solved to the end, only priced a few times.
 constexpr std::size_t most_ranks_solved = 128;
-constexpr std::size_t most_resources_solved = 1024;
+constexpr std::size_t most_links_solved = 2048;
 constexpr std::size_t most_edge_visits = 4'000'000;  // of shortest paths, in all rounds of pricing together
-
-/// A collective of distinct blocks.
-struct FlowProblem {
-  const Topology& topology;
-  std::vector<FlowDemand> demands;
-  bool mirror_image;               ///< Targets sending to sources is the same problem.
-  std::size_t blocks;              ///< A block has S / blocks bytes.
-  std::vector<NodeId> gather_cut;  ///< The cut of all_gather: likely the one of this problem, too.
-};
 
 /// A node set and the least time per byte that its crossing blocks take.
 struct CutTime {
@@ -37,21 +27,21 @@ struct CutTime {
   std::vector<NodeId> nodes;
 };
 
-CutTime time_to_leave(const FlowProblem& problem, const std::vector<bool>& inside) {
+CutTime time_to_leave(const Topology& topology, const FlowDemands& flows, const std::vector<bool>& inside) {
   CutTime cut;
-  const auto is_inside = [&](std::uint32_t rank) { return inside[problem.topology.node_of(Rank(rank)).index()]; };
-  for (const FlowDemand& demand : problem.demands) {
+  const auto is_inside = [&](std::uint32_t rank) { return inside[topology.node_of(Rank(rank)).index()]; };
+  for (const FlowDemand& demand : flows.demands) {
     if (!is_inside(demand.source)) continue;
     cut.blocks += std::count_if(demand.targets.begin(), demand.targets.end(), [&](auto t) { return !is_inside(t); });
   }
   BigInteger leaving = 0;
-  for (const Link& link : problem.topology.links()) {
+  for (const Link& link : topology.links()) {
     if (inside[link.tail.index()] && !inside[link.head.index()]) leaving += link.bandwidth().bytes_per_second;
   }
   for (std::size_t v = 0; v < inside.size(); ++v) {
     if (inside[v]) cut.nodes.emplace_back(v);
   }
-  if (cut.blocks > 0) cut.time_per_byte = Rational(BigInteger(cut.blocks), leaving * problem.blocks);
+  if (cut.blocks > 0) cut.time_per_byte = Rational(BigInteger(cut.blocks), leaving * flows.blocks_per_buffer);
   return cut;
 }
 
@@ -106,74 +96,57 @@ std::vector<std::vector<bool>> priced_cuts(const ResourceGraph& graph, const std
   return cuts;
 }
 
-PatternLimits limits_for(const ResourceGraph& graph) {
+PatternLimits limits_for(const Topology& topology) {
   PatternLimits limits;
-  const std::size_t visits = graph.edges.size() * graph.rank_count();
+  const std::size_t visits = topology.link_count() * topology.rank_count();
   limits.warm_rounds = static_cast<std::uint32_t>(std::min<std::size_t>(limits.warm_rounds, most_edge_visits / visits));
-  if (graph.rank_count() > most_ranks_solved || graph.capacity.size() > most_resources_solved) limits.rounds = 0;
+  if (topology.rank_count() > most_ranks_solved || topology.link_count() > most_links_solved) limits.rounds = 0;
   return limits;
 }
 
-std::string describe(const FlowProblem& problem, const CutTime& cut, bool exact) {
+std::string describe(const FlowDemands& flows, const CutTime& cut, bool exact) {
   const bool one = cut.blocks == 1;
-  return fmt::format(
-      "{} {}{} bytes {} to leave it{}", cut.blocks,
-      problem.blocks == 1 ? (one ? "buffer of S" : "buffers of S") : (one ? "block of S/" : "blocks of S/"),
-      problem.blocks == 1 ? "" : std::to_string(problem.blocks), one ? "has" : "have",
-      exact ? "" : " (a floor: the network is past the size up to which the optimum is computed)");
+  const std::string what = flows.blocks_per_buffer == 1
+                               ? fmt::format("buffer{} of S", one ? "" : "s")
+                               : fmt::format("block{} of S/{}", one ? "" : "s", flows.blocks_per_buffer);
+  return fmt::format("{} {} bytes {} to leave it{}", cut.blocks, what, one ? "has" : "have",
+                     exact ? "" : " (a floor: the network is past the size up to which the optimum is computed)");
 }
 
-Bound flow_bound(const FlowProblem& problem) {
-  const ResourceGraph graph = make_resource_graph(problem.topology, problem.mirror_image);
+Bound flow_bound(const Topology& topology, const FlowDemands& flows, const std::vector<NodeId>& gather_cut) {
   CutTime cut;
   const auto consider = [&](const std::vector<std::vector<bool>>& cuts) {
     for (const std::vector<bool>& inside : cuts) {
-      CutTime next = time_to_leave(problem, inside);
+      CutTime next = time_to_leave(topology, flows, inside);
       if (next.time_per_byte > cut.time_per_byte) cut = std::move(next);
     }
   };
-  consider(likely_cuts(problem.topology, problem.gather_cut));
-
-  const PatternLimits limits = limits_for(graph);
-  if (limits.warm_rounds == 0) return {cut.time_per_byte, cut.nodes, describe(problem, cut, false)};
-  const FlowOracle oracle(graph, problem.demands);
-  const PatternSolution solution = solve_patterns(oracle.program(), oracle, limits);
-  const Rational time = 1 / (solution.limit * graph.unit * problem.blocks);
-  consider(priced_cuts(graph, solution.prices));
-  if (cut.time_per_byte >= time) return {cut.time_per_byte, cut.nodes, describe(problem, cut, solution.attained)};
-  return {time,
+  consider(likely_cuts(topology, gather_cut));
+  const PatternLimits limits = limits_for(topology);
+  if (limits.warm_rounds == 0) return {cut.time_per_byte, cut.nodes, describe(flows, cut, false)};
+  const FlowProgram program = solve_flow(topology, flows, flows.mirrors_itself, limits);
+  consider(priced_cuts(program.graph, program.solution.prices));
+  const bool exact = program.solution.attained;
+  if (cut.time_per_byte >= program.time_per_byte) {
+    return {cut.time_per_byte, cut.nodes, describe(flows, cut, exact)};
+  }
+  return {program.time_per_byte,
           {},
-          solution.attained ? "the best routing of all blocks at once: a linear program, solved exactly"
-                            : "a floor: prices of links that no routing of all blocks can undercut"};
+          exact ? "the best routing of all blocks at once: a linear program, solved exactly"
+                : "a floor: prices of links that no routing of all blocks can undercut"};
 }
 
-/// Solves the problem whose demands `targets_of` gives.
-template <class TargetsOf>
-Result<Bound> solve(const Topology& topology, bool mirror_image, std::size_t blocks, TargetsOf targets_of) {
+Result<Bound> bound_of(const Topology& topology, CollectiveKind kind) {
   const auto n = static_cast<std::uint32_t>(topology.rank_count());
   auto gather = cut_bound(topology, {CollectiveKind::all_gather, n, Rank()});
   if (!gather || n == 1) return gather;
-  FlowProblem problem{topology, {}, mirror_image, blocks, std::move(gather->cut)};
-  for (std::uint32_t source = 0; source < n; ++source) problem.demands.push_back({source, targets_of(source)});
-  return flow_bound(problem);
+  return flow_bound(topology, flow_demands(kind, n), gather->cut);
 }
 
 }  // namespace
 
-Result<Bound> all_to_all_bound(const Topology& topology) {
-  const auto n = static_cast<std::uint32_t>(topology.rank_count());
-  return solve(topology, true, n, [n](std::uint32_t source) {
-    std::vector<std::uint32_t> targets;
-    for (std::uint32_t target = 0; target < n; ++target) {
-      if (target != source) targets.push_back(target);
-    }
-    return targets;
-  });
-}
+Result<Bound> all_to_all_bound(const Topology& topology) { return bound_of(topology, CollectiveKind::all_to_all); }
 
-Result<Bound> send_recv_bound(const Topology& topology) {
-  const auto n = static_cast<std::uint32_t>(topology.rank_count());
-  return solve(topology, n == 2, 1, [n](std::uint32_t source) { return std::vector{(source + 1) % n}; });
-}
+Result<Bound> send_recv_bound(const Topology& topology) { return bound_of(topology, CollectiveKind::send_recv); }
 
 }  // namespace espalier

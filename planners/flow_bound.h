@@ -1,9 +1,6 @@
 #pragma once
 
-#include <span>
-
 #include "base/result.h"
-#include "planners/program/flow_oracle.h"
 #include "schedule/bound.h"
 #include "topology/topology.h"
 

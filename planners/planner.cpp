@@ -9,6 +9,7 @@
 #include "planners/bound.h"
 #include "planners/classic/classic.h"
 #include "planners/packing/packing.h"
+#include "planners/program/lp.h"
 #include "planners/ring/ring.h"
 #include "planners/tree/tree.h"
 #include "schedule/verify.h"
@@ -21,6 +22,7 @@ constexpr std::array planners = {
     Planner{"ring", "edge-disjoint rings through all ranks, as NCCL's channels", plan_ring},
     Planner{"tree", "double binary trees over machines and rails, disjoint trees along direct links", plan_tree},
     Planner{"packing", "spanning trees packed at the best possible throughput", plan_packing},
+    Planner{"lp", "the linear program's optimum: trees with free roots, best routes of distinct blocks", plan_lp},
     Planner{"flat", "shortest-path trees: the fewest steps that the network allows", plan_flat},
     Planner{"binomial", "binomial trees over the ranks in machine order", plan_binomial},
     Planner{"recursive", "recursive halving and doubling, odd ranks folded", plan_recursive},

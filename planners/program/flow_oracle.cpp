@@ -1,10 +1,28 @@
 #include "planners/program/flow_oracle.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace espalier {
 
 namespace {
+
+/// The paths of a tree of shortest paths between the ranks that it serves or passes.
+std::vector<std::uint32_t> rank_paths(const ResourceGraph& graph, const std::vector<std::uint32_t>& entering_edge,
+                                      std::uint32_t source, const std::vector<std::int64_t>& uses) {
+  std::vector<std::uint32_t> edges;
+  for (const std::uint32_t end : graph.rank_nodes) {
+    if (end == source || uses[entering_edge[end]] == 0) continue;
+    const auto path_begin = static_cast<std::ptrdiff_t>(edges.size());
+    std::uint32_t node = end;
+    do {
+      edges.push_back(entering_edge[node]);
+      node = graph.edges[entering_edge[node]].tail;
+    } while (graph.node_ranks[node] == ResourceGraph::no_rank);
+    std::reverse(edges.begin() + path_begin, edges.end());
+  }
+  return edges;
+}
 
 template <class Price>
 Offer<Price> cheapest_flows(const ResourceGraph& graph, const std::vector<FlowDemand>& demands,
@@ -25,6 +43,7 @@ Offer<Price> cheapest_flows(const ResourceGraph& graph, const std::vector<FlowDe
         node = graph.edges[e].tail;
       }
     }
+    pattern.edges = rank_paths(graph, paths.entering_edge, source, uses);
     pattern.loads = resource_loads(graph, uses);
     offer.patterns.push_back(std::move(pattern));
     offer.costs.push_back(std::move(cost));

@@ -14,7 +14,8 @@ struct FlowDemand {
 };
 
 /// Patterns of a concurrent flow: each demand's patterns are trees of shortest paths, through any nodes, that carry as
-/// many units over each edge as there are targets behind it.
+/// many units over each edge as there are targets behind it. `edges` of a pattern are the tree's paths from rank to
+/// rank.
 class FlowOracle final : public PatternOracle {
  public:
   /// Requires: every target can be reached; a graph that outlives the oracle; on a mirrored graph, demands whose mirror

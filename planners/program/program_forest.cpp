@@ -51,13 +51,26 @@ std::vector<Path> order_from_root(std::vector<Path> paths, std::uint32_t root, b
   return ordered;
 }
 
-constexpr std::int64_t most_exact_units = std::int64_t{1} << 60;
+/// How many blocks go over each of a tree's ordered paths.
+std::vector<std::int64_t> blocks_over(const std::vector<Path>& ordered, const std::vector<std::uint32_t>& targets) {
+  if (targets.empty()) return std::vector<std::int64_t>(ordered.size(), 1);
+  std::map<std::uint32_t, std::int64_t> behind;
+  for (const std::uint32_t target : targets) ++behind[target];
+  std::vector<std::int64_t> blocks(ordered.size());
+  for (std::size_t i = ordered.size(); i-- > 0;) {
+    blocks[i] = behind[ordered[i].to];
+    behind[ordered[i].from] += blocks[i];
+  }
+  return blocks;
+}
+
+constexpr std::int64_t most_exact_units = std::int64_t{1} << 48;
 constexpr std::int64_t rounded_units = std::int64_t{1} << 30;
 
 /// How many units stand for S: as many as make all shares and all parallel links' parts whole, if they are not too
 /// many.
 std::int64_t unit_count(const Topology& topology, const ResourceGraph& graph, const std::vector<ProgramTree>& trees,
-                        const Rational& time_per_byte) {
+                        const Rational& time_per_share) {
   BigInteger units = 1;
   for (const ProgramTree& tree : trees) {
     units = lcm(units, BigInteger(denominator(tree.share)));
@@ -66,7 +79,7 @@ std::int64_t unit_count(const Topology& topology, const ResourceGraph& graph, co
   for (const ResourceGraph::Edge& edge : graph.edges) {
     if (edge.links.size() == 1) continue;
     for (const LinkId link : edge.links) {
-      const Rational part = time_per_byte * topology.link(link).bandwidth().bytes_per_second;
+      const Rational part = time_per_share * topology.link(link).bandwidth().bytes_per_second;
       units = lcm(units, BigInteger(denominator(part)));
       if (units > most_exact_units) return rounded_units;
     }
@@ -103,28 +116,31 @@ std::vector<std::int64_t> apportion(const std::vector<Rational>& shares, std::in
 /// Gives trees the links that they run over.
 class LinkFiller {
  public:
-  LinkFiller(const Topology& topology, const ResourceGraph& graph, const Rational& time_per_byte, std::int64_t units)
+  LinkFiller(const Topology& topology, const ResourceGraph& graph, const Rational& time_per_share, std::int64_t units)
       : graph_(graph) {
     room_.resize(graph.edges.size());
     for (std::size_t e = 0; e < room_.size(); ++e) {
       for (const LinkId link : graph.edges[e].links) {
-        const Rational part = time_per_byte * topology.link(link).bandwidth().bytes_per_second * units;
+        const Rational part = time_per_share * topology.link(link).bandwidth().bytes_per_second * units;
         room_[e].push_back(BigInteger(numerator(part) / denominator(part)));
       }
     }
   }
 
   /// Appends the tree, in as many pieces as its links need.
-  void place(const std::vector<Path>& paths, std::uint32_t root, bool inward, std::int64_t weight,
+  void place(const std::vector<Path>& paths, const ProgramTree& tree, std::int64_t weight,
              std::vector<Arborescence>& placed) {
-    std::vector<Arborescence> pieces = {{Rank(root), weight, {}}};
-    for (const Path& path : paths) {
+    const std::vector<std::int64_t> blocks = blocks_over(paths, tree.targets);
+    const bool inward = tree.inward;
+    std::vector<Arborescence> pieces = {{Rank(tree.root), weight, {}}};
+    for (std::size_t p = 0; p < paths.size(); ++p) {
+      const Path& path = paths[p];
       const Rank from(path.from);
       const Rank to(path.to);
       for (Arborescence& piece : pieces) piece.edges.push_back({inward ? to : from, inward ? from : to, {}});
       for (const std::uint32_t e : path.edges) {
         for (std::size_t i = 0; i < pieces.size(); ++i) {
-          if (auto rest = extend(pieces[i], e)) pieces.push_back(*std::move(rest));
+          if (auto rest = extend(pieces[i], e, blocks[p])) pieces.push_back(*std::move(rest));
         }
       }
     }
@@ -133,16 +149,17 @@ class LinkFiller {
 
  private:
   /// Puts the piece on the roomiest of the edge's links; what does not fit there comes back as a piece of its own.
-  std::optional<Arborescence> extend(Arborescence& piece, std::uint32_t e) {
+  std::optional<Arborescence> extend(Arborescence& piece, std::uint32_t e, std::int64_t blocks) {
     std::vector<BigInteger>& room = room_[e];
     const auto roomiest = std::max_element(room.begin(), room.end());
+    const BigInteger fits = *roomiest / blocks;
     std::optional<Arborescence> rest;
-    if (*roomiest<piece.weight&& * roomiest> 0 && room.size() > 1) {
+    if (fits < piece.weight && fits > 0 && room.size() > 1) {
       rest = piece;
-      piece.weight = roomiest->convert_to<std::int64_t>();
+      piece.weight = fits.convert_to<std::int64_t>();
       rest->weight -= piece.weight;
     }
-    *roomiest -= piece.weight;
+    *roomiest -= BigInteger(piece.weight) * blocks;
     piece.edges.back().links.push_back(graph_.edges[e].links[static_cast<std::size_t>(roomiest - room.begin())]);
     return rest;
   }
@@ -154,11 +171,11 @@ class LinkFiller {
 }  // namespace
 
 Forest whole_forest(const Topology& topology, const ResourceGraph& graph, const std::vector<ProgramTree>& trees,
-                    const Rational& time_per_byte) {
-  const std::int64_t units = unit_count(topology, graph, trees, time_per_byte);
+                    const Rational& time_per_share) {
+  const std::int64_t units = unit_count(topology, graph, trees, time_per_share);
   std::map<std::pair<std::uint32_t, bool>, std::vector<std::size_t>> by_root;
   for (std::size_t i = 0; i < trees.size(); ++i) by_root[{trees[i].root, trees[i].inward}].push_back(i);
-  LinkFiller filler(topology, graph, time_per_byte, units);
+  LinkFiller filler(topology, graph, time_per_share, units);
   Forest forest;
   for (const auto& [key, members] : by_root) {
     const auto [root, inward] = key;
@@ -168,7 +185,7 @@ Forest whole_forest(const Topology& topology, const ResourceGraph& graph, const 
     for (std::size_t j = 0; j < members.size(); ++j) {
       if (weights[j] == 0) continue;
       const std::vector<Path> paths = order_from_root(split_paths(graph, trees[members[j]].edges), root, inward);
-      filler.place(paths, root, inward, weights[j], inward ? forest.in_trees : forest.out_trees);
+      filler.place(paths, trees[members[j]], weights[j], inward ? forest.in_trees : forest.out_trees);
     }
   }
   return forest;

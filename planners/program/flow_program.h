@@ -1,0 +1,34 @@
+#pragma once
+
+#include <vector>
+
+#include "base/rational.h"
+#include "planners/program/flow_oracle.h"
+#include "planners/program/pattern_program.h"
+#include "planners/program/resource_graph.h"
+#include "schedule/collective.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// Which blocks all_to_all or send_recv sends: a block has S / blocks_per_buffer bytes.
+struct FlowDemands {
+  std::vector<FlowDemand> demands;  ///< By source rank.
+  std::size_t blocks_per_buffer = 1;
+  bool mirrors_itself = false;  ///< Targets sending to sources is the same problem.
+};
+
+/// Requires: all_to_all or send_recv; two ranks or more.
+FlowDemands flow_demands(CollectiveKind kind, std::uint32_t rank_count);
+
+/// The program behind the bounds of all_to_all and send_recv, and its solution.
+struct FlowProgram {
+  ResourceGraph graph;
+  PatternSolution solution;
+  Rational time_per_byte;  ///< Seconds per byte of S that no routing of all blocks can undercut.
+};
+
+/// Requires: every rank reaches every other; with `fold`, demands that mirror themselves.
+FlowProgram solve_flow(const Topology& topology, const FlowDemands& demands, bool fold, const PatternLimits& limits);
+
+}  // namespace espalier

@@ -1,0 +1,51 @@
+#include "planners/program/lp.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "planners/all_reduce_forest.h"
+#include "planners/program/flow_program.h"
+#include "planners/program/program_forest.h"
+#include "schedule/tree_schedule.h"
+
+namespace espalier {
+
+namespace {
+
+Result<Forest> flow_forest(const Topology& topology, CollectiveKind kind) {
+  constexpr std::size_t most_ranks = 64;
+  constexpr std::size_t most_links = 1024;
+  if (topology.rank_count() > most_ranks || topology.link_count() > most_links) {
+    return fail(ErrorCode::too_large, "the network is past the size up to which the best routes are computed",
+                "use the planner pairwise");
+  }
+  const FlowDemands flows = flow_demands(kind, static_cast<std::uint32_t>(topology.rank_count()));
+  const FlowProgram program = solve_flow(topology, flows, false, {});
+  if (!program.solution.attained) {
+    return fail(ErrorCode::unsupported, "the best routes were not found within the limits", "use the planner pairwise");
+  }
+  std::vector<ProgramTree> trees;
+  for (const PatternSolution::Part& part : program.solution.parts) {
+    const std::uint32_t source = part.pattern.group;
+    trees.push_back(
+        {source, false, part.amount / program.solution.limit, part.pattern.edges, flows.demands[source].targets});
+  }
+  return whole_forest(topology, program.graph, trees, program.time_per_byte * flows.blocks_per_buffer);
+}
+
+}  // namespace
+
+Result<Schedule> plan_lp(const Topology& topology, const Collective& collective) {
+  const bool is_flow = collective.kind == CollectiveKind::all_to_all || collective.kind == CollectiveKind::send_recv;
+  if (!is_flow && collective.kind != CollectiveKind::all_reduce) {
+    return fail(ErrorCode::unsupported, "lp plans no " + std::string(to_string(collective.kind)),
+                "use the planner packing, which reaches its bound");
+  }
+  if (topology.rank_count() == 1) return schedule_from_trees(collective, topology, "lp", {});
+  const Result<Forest> forest = is_flow ? flow_forest(topology, collective.kind) : all_reduce_forest(topology);
+  if (!forest) return tl::unexpected(forest.error());
+  return schedule_from_trees(collective, topology, "lp", *forest);
+}
+
+}  // namespace espalier

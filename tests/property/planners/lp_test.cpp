@@ -1,0 +1,100 @@
+#include "planners/program/lp.h"
+
+#include <gtest/gtest.h>
+
+#include "planners/all_reduce_bound.h"
+#include "planners/all_reduce_forest.h"
+#include "planners/bound.h"
+#include "schedule/loads.h"
+#include "schedule/verify.h"
+#include "tests/support/random_graph.h"
+
+namespace espalier {
+namespace {
+
+constexpr CollectiveKind kinds[] = {CollectiveKind::all_reduce, CollectiveKind::all_to_all, CollectiveKind::send_recv};
+
+Collective collective_on(const Topology& topology, CollectiveKind kind) {
+  return *make_collective(kind, topology.rank_count(), std::nullopt);
+}
+
+/// The schedule keeps the collective's promise and takes exactly as long as the bound says; or, where weights had to be
+/// rounded, at most `slack` times as long.
+void expect_reaches_bound(const Topology& topology, CollectiveKind kind, const Rational& slack = 1) {
+  SCOPED_TRACE(to_string(kind));
+  const Collective collective = collective_on(topology, kind);
+  const auto schedule = plan_lp(topology, collective);
+  ASSERT_TRUE(schedule) << schedule.error().message;
+  const VerifyReport report = verify(*schedule, topology, 3);
+  ASSERT_TRUE(report.ok()) << report.breaches.front().message;
+  const auto bound = compute_bound(topology, collective);
+  ASSERT_TRUE(bound);
+  const Rational reached = compute_loads(*schedule, topology).time_per_byte;
+  EXPECT_GE(reached, bound->time_per_byte);
+  EXPECT_LE(reached, bound->time_per_byte * slack);
+}
+
+TEST(Lp, ReachesTheBoundOnRandomGraphs) {
+  Random random(21);
+  for (int round = 0; round < 150; ++round) {
+    SCOPED_TRACE(round);
+    test::PlainGraph graph = test::random_graph(random, {7, 3, 6, round % 3 != 0});
+    if (round % 2 == 0) {
+      const std::vector<test::PlainGraph::Edge> edges = graph.edges;
+      for (const auto& edge : edges) graph.edges.push_back({edge.head, edge.tail, edge.capacity});
+    }
+    for (const CollectiveKind kind : kinds) expect_reaches_bound(test::make_topology(graph), kind);
+  }
+}
+
+TEST(Lp, ReachesTheBoundWithBackplanes) {
+  Random random(22);
+  for (int round = 0; round < 60; ++round) {
+    SCOPED_TRACE(round);
+    const Topology plain = test::make_topology(test::random_graph(random, {5, 3, 6, true}));
+    std::vector<Node> nodes(plain.nodes().begin(), plain.nodes().end());
+    for (Node& node : nodes) {
+      if (random.below(2) == 0) node.bandwidth = {random.between(1, 20) * 1'000'000'000};
+    }
+    const auto limited = Topology::make("limited", nodes, {plain.links().begin(), plain.links().end()});
+    ASSERT_TRUE(limited);
+    for (const CollectiveKind kind : kinds) expect_reaches_bound(*limited, kind);
+  }
+}
+
+/// Rates without a common divisor: weights are rounded, which costs at most about one part in 2^30 per tree.
+TEST(Lp, RoundsWeightsThatAreTooFine) {
+  Random random(23);
+  for (int round = 0; round < 20; ++round) {
+    SCOPED_TRACE(round);
+    const test::PlainGraph graph = test::random_graph(random, {8, 2, 400'000'000'000, true});
+    for (const CollectiveKind kind : kinds) {
+      expect_reaches_bound(test::make_topology(graph, 1), kind, make_rational(10'000'001, 10'000'000));
+    }
+  }
+}
+
+TEST(Lp, RefusesWhatItCannotDo) {
+  const Topology one_way = test::make_topology({2, 0, {{0, 1, 1}}});
+  EXPECT_EQ(all_reduce_forest(one_way).error().code, ErrorCode::infeasible);
+  EXPECT_EQ(plan_lp(one_way, collective_on(one_way, CollectiveKind::all_gather)).error().code, ErrorCode::unsupported);
+  test::PlainGraph ring{65, 0, {}};
+  for (std::size_t i = 0; i < 65; ++i) ring.edges.push_back({i, (i + 1) % 65, 1});
+  const Topology large = test::make_topology(ring);
+  for (const CollectiveKind kind : kinds) {
+    EXPECT_EQ(plan_lp(large, collective_on(large, kind)).error().code, ErrorCode::too_large);
+  }
+}
+
+TEST(Lp, OneRankNeedsNothing) {
+  const Topology alone = test::make_topology({1, 0, {}});
+  EXPECT_EQ(all_reduce_forest(alone).error().code, ErrorCode::unsupported);
+  for (const CollectiveKind kind : kinds) {
+    const auto schedule = plan_lp(alone, collective_on(alone, kind));
+    ASSERT_TRUE(schedule);
+    EXPECT_TRUE(schedule->transfers.empty());
+  }
+}
+
+}  // namespace
+}  // namespace espalier
