@@ -36,7 +36,7 @@ Result<Forest> all_reduce_forest(const Topology& topology) {
                 "rank " + topology.rank_name(cut_off->from) + " cannot reach rank " + topology.rank_name(cut_off->to),
                 "add a link, or leave one of them out of the ranks");
   }
-  if (topology.rank_count() == 1) return fail(ErrorCode::unsupported, "one rank: no trees are needed");
+  if (topology.rank_count() == 1) return fail(ErrorCode::unsupported, "one rank: no trees are needed", "take a schedule without transfers");
   const auto program = solve_all_reduce(topology);
   if (!program) {
     return fail(ErrorCode::too_large, "the network is past the size up to which the best trees are computed",

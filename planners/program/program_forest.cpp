@@ -67,28 +67,23 @@ std::vector<std::int64_t> blocks_over(const std::vector<Path>& ordered, const st
 constexpr std::int64_t most_exact_units = std::int64_t{1} << 48;
 constexpr std::int64_t rounded_units = std::int64_t{1} << 30;
 
-/// How many units stand for S: as many as make all shares and all parallel links' parts whole, if they are not too
-/// many.
-std::int64_t unit_count(const Topology& topology, const ResourceGraph& graph, const std::vector<ProgramTree>& trees,
-                        const Rational& time_per_share) {
-  BigInteger units = 1;
-  for (const ProgramTree& tree : trees) {
-    units = lcm(units, BigInteger(denominator(tree.share)));
+/// A tree, or a part of one, over links.
+struct Piece {
+  Rational share;
+  std::vector<TreeEdge> edges;
+};
+
+/// How many units stand for a share of 1: as many as make all shares whole, if they are not too many.
+std::int64_t unit_count(const std::vector<Piece>& pieces, BigInteger units) {
+  for (const Piece& piece : pieces) {
+    units = lcm(units, BigInteger(denominator(piece.share)));
     if (units > most_exact_units) return rounded_units;
-  }
-  for (const ResourceGraph::Edge& edge : graph.edges) {
-    if (edge.links.size() == 1) continue;
-    for (const LinkId link : edge.links) {
-      const Rational part = time_per_share * topology.link(link).bandwidth().bytes_per_second;
-      units = lcm(units, BigInteger(denominator(part)));
-      if (units > most_exact_units) return rounded_units;
-    }
   }
   return units.convert_to<std::int64_t>();
 }
 
-/// Whole numbers near `shares` x units whose sum is that of the shares, rounded: largest remainders round up.
-std::vector<std::int64_t> apportion(const std::vector<Rational>& shares, std::int64_t units) {
+/// Whole numbers near the shares x units whose sum is that of the shares, rounded: largest remainders round up.
+std::vector<std::int64_t> apportion(const std::vector<Piece>& pieces, std::int64_t units) {
   const auto floor_of = [](const Rational& value) {
     return BigInteger(numerator(value) / denominator(value)).convert_to<std::int64_t>();
   };
@@ -96,14 +91,14 @@ std::vector<std::int64_t> apportion(const std::vector<Rational>& shares, std::in
   std::vector<std::int64_t> weights;
   std::vector<Rational> remainders;
   std::int64_t given = 0;
-  for (const Rational& share : shares) {
-    const Rational value = share * units;
+  for (const Piece& piece : pieces) {
+    const Rational value = piece.share * units;
     sum += value;
     weights.push_back(floor_of(value));
     remainders.push_back(value - weights.back());
     given += weights.back();
   }
-  std::vector<std::size_t> order(shares.size());
+  std::vector<std::size_t> order(pieces.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return remainders[a] > remainders[b]; });
   std::int64_t missing = floor_of(sum + make_rational(1, 2)) - given;
@@ -116,76 +111,75 @@ std::vector<std::int64_t> apportion(const std::vector<Rational>& shares, std::in
 /// Gives trees the links that they run over.
 class LinkFiller {
  public:
-  LinkFiller(const Topology& topology, const ResourceGraph& graph, const Rational& time_per_share, std::int64_t units)
-      : graph_(graph) {
+  LinkFiller(const Topology& topology, const ResourceGraph& graph, const Rational& time_per_share) : graph_(graph) {
     room_.resize(graph.edges.size());
     for (std::size_t e = 0; e < room_.size(); ++e) {
       for (const LinkId link : graph.edges[e].links) {
-        const Rational part = time_per_share * topology.link(link).bandwidth().bytes_per_second * units;
-        room_[e].push_back(BigInteger(numerator(part) / denominator(part)));
+        room_[e].push_back(time_per_share * topology.link(link).bandwidth().bytes_per_second);
       }
     }
   }
 
-  /// Appends the tree, in as many pieces as its links need.
-  void place(const std::vector<Path>& paths, const ProgramTree& tree, std::int64_t weight,
-             std::vector<Arborescence>& placed) {
+  /// The tree in as many pieces as its links need.
+  std::vector<Piece> place(const ProgramTree& tree) {
+    const std::vector<Path> paths = order_from_root(split_paths(graph_, tree.edges), tree.root, tree.inward);
     const std::vector<std::int64_t> blocks = blocks_over(paths, tree.targets);
-    const bool inward = tree.inward;
-    std::vector<Arborescence> pieces = {{Rank(tree.root), weight, {}}};
+    std::vector<Piece> pieces = {{tree.share, {}}};
     for (std::size_t p = 0; p < paths.size(); ++p) {
-      const Path& path = paths[p];
-      const Rank from(path.from);
-      const Rank to(path.to);
-      for (Arborescence& piece : pieces) piece.edges.push_back({inward ? to : from, inward ? from : to, {}});
-      for (const std::uint32_t e : path.edges) {
+      const Rank from(paths[p].from);
+      const Rank to(paths[p].to);
+      for (Piece& piece : pieces) piece.edges.push_back({tree.inward ? to : from, tree.inward ? from : to, {}});
+      for (const std::uint32_t e : paths[p].edges) {
         for (std::size_t i = 0; i < pieces.size(); ++i) {
           if (auto rest = extend(pieces[i], e, blocks[p])) pieces.push_back(*std::move(rest));
         }
       }
     }
-    std::move(pieces.begin(), pieces.end(), std::back_inserter(placed));
+    return pieces;
   }
 
  private:
   /// Puts the piece on the roomiest of the edge's links; what does not fit there comes back as a piece of its own.
-  std::optional<Arborescence> extend(Arborescence& piece, std::uint32_t e, std::int64_t blocks) {
-    std::vector<BigInteger>& room = room_[e];
+  std::optional<Piece> extend(Piece& piece, std::uint32_t e, std::int64_t blocks) {
+    std::vector<Rational>& room = room_[e];
     const auto roomiest = std::max_element(room.begin(), room.end());
-    const BigInteger fits = *roomiest / blocks;
-    std::optional<Arborescence> rest;
-    if (fits < piece.weight && fits > 0 && room.size() > 1) {
+    const Rational fits = *roomiest / blocks;
+    std::optional<Piece> rest;
+    if (fits < piece.share) {
+      ESPALIER_CHECK(fits > 0, "a program's solution does not fit on its links");
       rest = piece;
-      piece.weight = fits.convert_to<std::int64_t>();
-      rest->weight -= piece.weight;
+      piece.share = fits;
+      rest->share -= fits;
     }
-    *roomiest -= BigInteger(piece.weight) * blocks;
+    *roomiest -= piece.share * blocks;
     piece.edges.back().links.push_back(graph_.edges[e].links[static_cast<std::size_t>(roomiest - room.begin())]);
     return rest;
   }
 
   const ResourceGraph& graph_;
-  std::vector<std::vector<BigInteger>> room_;  ///< By edge and link, in units.
+  std::vector<std::vector<Rational>> room_;  ///< By edge and link, in shares.
 };
 
 }  // namespace
 
 Forest whole_forest(const Topology& topology, const ResourceGraph& graph, const std::vector<ProgramTree>& trees,
                     const Rational& time_per_share) {
-  const std::int64_t units = unit_count(topology, graph, trees, time_per_share);
-  std::map<std::pair<std::uint32_t, bool>, std::vector<std::size_t>> by_root;
-  for (std::size_t i = 0; i < trees.size(); ++i) by_root[{trees[i].root, trees[i].inward}].push_back(i);
-  LinkFiller filler(topology, graph, time_per_share, units);
+  LinkFiller filler(topology, graph, time_per_share);
+  std::map<std::pair<std::uint32_t, bool>, std::vector<Piece>> by_root;
+  std::int64_t units = 1;
+  for (const ProgramTree& tree : trees) {
+    std::vector<Piece> pieces = filler.place(tree);
+    if (units != rounded_units) units = unit_count(pieces, units);
+    std::vector<Piece>& all = by_root[{tree.root, tree.inward}];
+    std::move(pieces.begin(), pieces.end(), std::back_inserter(all));
+  }
   Forest forest;
-  for (const auto& [key, members] : by_root) {
+  for (auto& [key, pieces] : by_root) {
     const auto [root, inward] = key;
-    std::vector<Rational> shares;
-    for (const std::size_t i : members) shares.push_back(trees[i].share);
-    const std::vector<std::int64_t> weights = apportion(shares, units);
-    for (std::size_t j = 0; j < members.size(); ++j) {
-      if (weights[j] == 0) continue;
-      const std::vector<Path> paths = order_from_root(split_paths(graph, trees[members[j]].edges), root, inward);
-      filler.place(paths, trees[members[j]], weights[j], inward ? forest.in_trees : forest.out_trees);
+    const std::vector<std::int64_t> weights = apportion(pieces, units);
+    std::vector<Arborescence>& side = inward ? forest.in_trees : forest.out_trees;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      if (weights[i] > 0) side.push_back({Rank(root), weights[i], std::move(pieces[i].edges)});
     }
   }
   return forest;
