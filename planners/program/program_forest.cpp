@@ -73,11 +73,16 @@ struct Piece {
   std::vector<TreeEdge> edges;
 };
 
+using PiecesByRoot = std::map<std::pair<std::uint32_t, bool>, std::vector<Piece>>;  // by root and whether inward
+
 /// How many units stand for a share of 1: as many as make all shares whole, if they are not too many.
-std::int64_t unit_count(const std::vector<Piece>& pieces, BigInteger units) {
-  for (const Piece& piece : pieces) {
-    units = lcm(units, BigInteger(denominator(piece.share)));
-    if (units > most_exact_units) return rounded_units;
+std::int64_t unit_count(const PiecesByRoot& by_root) {
+  BigInteger units = 1;
+  for (const auto& [key, pieces] : by_root) {
+    for (const Piece& piece : pieces) {
+      units = lcm(units, BigInteger(denominator(piece.share)));
+      if (units > most_exact_units) return rounded_units;
+    }
   }
   return units.convert_to<std::int64_t>();
 }
@@ -165,14 +170,13 @@ class LinkFiller {
 Forest whole_forest(const Topology& topology, const ResourceGraph& graph, const std::vector<ProgramTree>& trees,
                     const Rational& time_per_share) {
   LinkFiller filler(topology, graph, time_per_share);
-  std::map<std::pair<std::uint32_t, bool>, std::vector<Piece>> by_root;
-  std::int64_t units = 1;
+  PiecesByRoot by_root;
   for (const ProgramTree& tree : trees) {
     std::vector<Piece> pieces = filler.place(tree);
-    if (units != rounded_units) units = unit_count(pieces, units);
     std::vector<Piece>& all = by_root[{tree.root, tree.inward}];
     std::move(pieces.begin(), pieces.end(), std::back_inserter(all));
   }
+  const std::int64_t units = unit_count(by_root);
   Forest forest;
   for (auto& [key, pieces] : by_root) {
     const auto [root, inward] = key;
