@@ -43,6 +43,24 @@ TEST(PackingCases, BroadcastAndReduceReachTheOptimum) {
   }
 }
 
+/// Boxes on a fabric are packed in seconds at any size, with trees of a few hops.
+TEST(PackingCases, ManyBoxesReachTheOptimum) {
+  int packed = 0;
+  for (const test::PlannerCase& known : test::read_planner_cases()) {
+    const bool boxes = known.name.find("a100_") != std::string::npos || known.name.find("h100_") != std::string::npos;
+    if (known.graph.ranks <= 32 || !boxes) continue;
+    SCOPED_TRACE(known.name);
+    const Topology topology = test::make_topology(known.graph, unit);
+    const auto schedule =
+        plan_packing(topology, {CollectiveKind::all_gather, static_cast<std::uint32_t>(known.graph.ranks), Rank()});
+    ASSERT_TRUE(schedule) << schedule.error().message;
+    const Rational scale = Rational(1) / (unit * topology.rank_count());
+    EXPECT_EQ(compute_loads(*schedule, topology).time_per_byte, *known.find("all_gather") * scale);
+    ++packed;
+  }
+  EXPECT_EQ(packed, 11);
+}
+
 /// The two halves load links one after the other, so the sum is an upper limit; where the halves are full on different
 /// links the load is less, but no less than the best known schedule's.
 TEST(PackingCases, AllReduceStaysWithinItsHalves) {

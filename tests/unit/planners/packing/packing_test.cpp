@@ -51,9 +51,16 @@ TEST(Packing, BroadcastLeavesTheRootOnce) {
   EXPECT_EQ(compute_loads(schedule, topology).time_per_byte, make_rational(1, 7));
 }
 
-TEST(Packing, AllReduceIsBothHalves) {
+TEST(Packing, AllReduceIsBothHalvesOnAGoodMachine) {
   const Topology topology = make_topology(star(4, 10), 1);
   EXPECT_EQ(load(topology, CollectiveKind::all_reduce), make_rational(6, 40));
+}
+
+TEST(Packing, AllReduceSparesAWeakRank) {
+  // A line of three: the middle rank adds and gives back, S each way on both cables, where the halves' roots at the
+  // ends would take 4/3 S.
+  const Topology topology = make_topology({3, 0, {{0, 1, 1}, {1, 0, 1}, {1, 2, 1}, {2, 1, 1}}}, 1);
+  EXPECT_EQ(load(topology, CollectiveKind::all_reduce), 1);
 }
 
 TEST(Packing, TwoRanksAndParallelOneWayLinks) {
@@ -64,10 +71,20 @@ TEST(Packing, TwoRanksAndParallelOneWayLinks) {
   EXPECT_EQ(load(topology, CollectiveKind::reduce, Rank(0)), make_rational(1, 5));
 }
 
+TEST(Packing, GathersAndScattersThroughRelays) {
+  // Rank 2 reaches rank 0 at 1 directly and at 3 through rank 1, whose own shard needs the same link.
+  const Topology topology = make_topology({3, 0, {{2, 0, 1}, {2, 1, 3}, {1, 0, 3}, {0, 1, 5}, {0, 2, 5}}}, 1);
+  // Two shards of S/3 enter rank 0 at 4.
+  EXPECT_EQ(load(topology, CollectiveKind::gather, Rank(0)), make_rational(2, 12));
+  // Straight from the root: S/3 at 5 each; no other way into rank 2, so not faster than 5.
+  EXPECT_EQ(load(topology, CollectiveKind::scatter, Rank(0)), make_rational(1, 15));
+}
+
 TEST(Packing, OneRankMovesNothing) {
   const Topology topology = make_topology({1, 0, {}});
-  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
-                                    CollectiveKind::all_reduce, CollectiveKind::broadcast, CollectiveKind::reduce}) {
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce,
+        CollectiveKind::broadcast, CollectiveKind::reduce, CollectiveKind::gather, CollectiveKind::scatter}) {
     EXPECT_TRUE(planned(topology, kind).transfers.empty());
   }
 }
