@@ -17,13 +17,12 @@ using Trees = Result<std::vector<Arborescence>>;
 
 /// Trees for a collective: out-trees when data flows along the links away from the roots, in-trees otherwise.
 Trees trees_of(const Topology& topology, const Collective& collective, Direction direction) {
-  const FlowNetwork network(topology, direction);
   switch (collective.kind) {
     case CollectiveKind::gather:
-    case CollectiveKind::scatter: return gather_trees(network, collective.root);
+    case CollectiveKind::scatter: return gather_trees(FlowNetwork(topology, direction), collective.root);
     case CollectiveKind::broadcast:
-    case CollectiveKind::reduce: return pack_one_root(network, collective.root);
-    default: return pack_all_roots(network);
+    case CollectiveKind::reduce: return pack_one_root(topology, direction, collective.root);
+    default: return pack_all_roots(topology, direction);
   }
 }
 

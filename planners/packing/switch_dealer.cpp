@@ -6,6 +6,8 @@ namespace espalier {
 namespace {
 
 constexpr __int128 most_capacity = std::int64_t{1} << 61U;
+/// Dealing without checks stops at this many pairs: some hundred megabytes of paths.
+constexpr std::size_t most_pairs = std::size_t{1} << 21U;
 
 }  // namespace
 
@@ -55,7 +57,10 @@ DealtAmounts SwitchDealer::amounts(const SwitchEdges& edges, Dealing dealing) co
 std::optional<std::int64_t> deal_evenly(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices,
                                         std::span<const std::int64_t> demands, Dealing dealing) {
   SwitchDealer dealer(graph, rank_vertices, demands, most_refinement);
+  std::size_t pairs = 0;
   while (const auto edges = dealer.next()) {
+    pairs += edges->in.size() * edges->out.size();
+    if (pairs > most_pairs) return std::nullopt;
     DealtAmounts amounts;
     for (const Dealing way : {dealing, Dealing::all_pairs}) {
       if (const auto factor = dealer.factor_for(*edges, way)) dealer.scale(*factor);

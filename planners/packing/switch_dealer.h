@@ -46,7 +46,7 @@ class SwitchDealer {
 
 /// Deals every switch out evenly without asking whether the ranks still get enough; trees that pack into the result are
 /// the proof. `dealing` is tried first, then all pairs. Returns the factor on all capacities; nothing, and the graph in
-/// pieces, where a switch cannot be dealt evenly.
+/// pieces, where a switch cannot be dealt evenly or the pairs of neighbours pass 2^21.
 std::optional<std::int64_t> deal_evenly(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices,
                                         std::span<const std::int64_t> demands, Dealing dealing);
 

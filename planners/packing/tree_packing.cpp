@@ -12,6 +12,7 @@
 #include "planners/packing/capacity_graph.h"
 #include "planners/packing/pack_trees.h"
 #include "planners/packing/realize_trees.h"
+#include "planners/packing/route_trees.h"
 #include "planners/packing/simplify_graph.h"
 #include "planners/packing/split_switches.h"
 #include "planners/packing/switch_dealer.h"
@@ -107,17 +108,16 @@ void refine(std::vector<std::int64_t>& capacities) {
   }
 }
 
-/// The problem with balanced switches: at the full rate where trimming what no rank needs is enough, else at the best
+/// A problem with balanced switches: at the full rate where trimming what no rank needs is enough, else at the best
 /// rate of the network with its switches shrunk to balance.
-Result<Problem> balanced_problem(const FlowNetwork& network, const Roots& roots, WorkBudget& budget) {
-  Result<Problem> problem = scale_to_rate(network, roots);
-  if (!problem || switches_are_balanced(network, problem->capacities)) return problem;
-  if (auto trimmed = trim_to_balance(network, problem->capacities, problem->demands, budget)) {
-    problem->capacities = *std::move(trimmed);
+Result<Problem> balanced(const FlowNetwork& network, Problem problem, const Roots& roots, WorkBudget& budget) {
+  if (switches_are_balanced(network, problem.capacities)) return problem;
+  if (auto trimmed = trim_to_balance(network, problem.capacities, problem.demands, budget)) {
+    problem.capacities = *std::move(trimmed);
     return problem;
   }
-  refine(problem->capacities);
-  const FlowNetwork shrunk = network.with_capacities(shrink_to_balance(network, problem->capacities));
+  refine(problem.capacities);
+  const FlowNetwork shrunk = network.with_capacities(shrink_to_balance(network, problem.capacities));
   const bool all = roots.single.is_none();
   const std::uint32_t start = network.vertex_of(all ? Rank(0) : roots.single);
   if (!reaches_all_ranks(shrunk, start, true) || (all && !reaches_all_ranks(shrunk, start, false))) {
@@ -194,9 +194,16 @@ std::optional<std::vector<Arborescence>> pack_exactly(const FlowNetwork& network
   return trees ? std::optional(realize_trees(network, graph, *trees)) : std::nullopt;
 }
 
-Result<std::vector<Arborescence>> pack(const FlowNetwork& network, const Roots& roots) {
+Result<std::vector<Arborescence>> pack(const Topology& topology, Direction direction, const Roots& roots) {
+  const FlowNetwork network(topology, direction);
+  Result<Problem> problem = scale_to_rate(network, roots);
+  if (!problem) return tl::unexpected(problem.error());
+  if (roots.single.is_none()) {
+    auto trees = route_trees(topology, direction, problem->capacities, problem->demands.front());
+    if (trees) return *std::move(trees);
+  }
   WorkBudget budget(most_arcs_passed);
-  const Result<Problem> problem = balanced_problem(network, roots, budget);
+  problem = balanced(network, *std::move(problem), roots, budget);
   if (!problem) return tl::unexpected(problem.error());
   CapacityGraph graph(network, problem->capacities);
   contract_simple_switches(graph, network.rank_vertices());
@@ -205,16 +212,18 @@ Result<std::vector<Arborescence>> pack(const FlowNetwork& network, const Roots& 
   ESPALIER_CHECK(budget.is_spent(), "a packing within the budget is found");
   return fail(ErrorCode::too_large,
               fmt::format("an exact packing for {} ranks and {} links is more work than this planner does",
-                          network.rank_count(), network.arcs().size()),
+                          topology.rank_count(), topology.link_count()),
               "use the planner ring or tree");
 }
 
 }  // namespace
 
-Result<std::vector<Arborescence>> pack_all_roots(const FlowNetwork& network) { return pack(network, Roots{}); }
+Result<std::vector<Arborescence>> pack_all_roots(const Topology& topology, Direction direction) {
+  return pack(topology, direction, Roots{});
+}
 
-Result<std::vector<Arborescence>> pack_one_root(const FlowNetwork& network, Rank root) {
-  return pack(network, Roots{root});
+Result<std::vector<Arborescence>> pack_one_root(const Topology& topology, Direction direction, Rank root) {
+  return pack(topology, direction, Roots{root});
 }
 
 }  // namespace espalier
