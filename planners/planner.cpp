@@ -27,7 +27,7 @@ constexpr std::array planners = {
     Planner{"binomial", "binomial trees over the ranks in machine order", plan_binomial},
     Planner{"recursive", "recursive halving and doubling, odd ranks folded", plan_recursive},
     Planner{"bruck", "Bruck's exchange: ceil(log2 N) steps for any number of ranks", plan_bruck},
-    Planner{"pairwise", "every block straight to its destination, relayed where there is no route", plan_pairwise},
+    Planner{"pairwise", "every block to its destination, spread over routes and relays", plan_pairwise},
 };
 
 }  // namespace

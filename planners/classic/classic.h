@@ -7,7 +7,7 @@
 namespace espalier {
 
 /// Shortest-path trees from and to every rank: one hop where the network has a route between each pair, relays where it
-/// has none. All collectives but all_to_all and send_recv; all_reduce as a direct reduce-scatter and all-gather.
+/// has none. All nine collectives on every connected graph; all_reduce as a direct reduce-scatter and all-gather.
 /// Errors: too_large past 1,024 ranks for collectives without a root.
 Result<Schedule> plan_flat(const Topology& topology, const Collective& collective);
 
@@ -27,9 +27,10 @@ Result<Schedule> plan_recursive(const Topology& topology, const Collective& coll
 /// in multiport message-passing systems", IEEE TPDS 8(11), 1997.
 Result<Schedule> plan_bruck(const Topology& topology, const Collective& collective);
 
-/// Every block goes from its rank to its destination: all_to_all and send_recv on every connected graph. Pairs without
-/// a route, or with a slow one, are relayed by other ranks so that links share the load. Errors: unsupported for other
-/// collectives; too_large past 2^27 transfers.
+/// Every block goes from its rank to its destination: all_to_all and send_recv on every connected graph. Blocks are cut
+/// into pieces that take different routes, relayed by other ranks where that helps, so that links share the load; past
+/// 64 ranks whole blocks go by the fewest relays. Errors: unsupported for other collectives; too_large past 2^27
+/// transfers.
 Result<Schedule> plan_pairwise(const Topology& topology, const Collective& collective);
 
 }  // namespace espalier

@@ -28,14 +28,11 @@ std::vector<Arborescence> make_trees(const Topology& topology, const Collective&
 
 Result<Schedule> plan_flat(const Topology& topology, const Collective& collective) {
   const CollectiveKind kind = collective.kind;
-  if (slices_have_destination(kind)) {
-    return fail(ErrorCode::unsupported, "flat does not plan " + std::string(to_string(kind)), "use pairwise");
-  }
   if (!has_root(kind) && collective.rank_count > most_ranks) {
     return fail(ErrorCode::too_large,
                 "flat sends from each of " + std::to_string(collective.rank_count) +
                     " ranks to all others; its limit is " + std::to_string(most_ranks),
-                "use ring, recursive or bruck");
+                slices_have_destination(kind) ? "use pairwise" : "use ring, recursive or bruck");
   }
   const bool inwards = reduces(kind) || kind == CollectiveKind::gather;
   const bool outwards = !inwards || kind == CollectiveKind::all_reduce;

@@ -11,12 +11,13 @@ namespace espalier {
 namespace {
 
 constexpr std::size_t most_transfers = std::size_t{1} << 27U;
+constexpr std::uint32_t most_variants = 4;
 constexpr Bytes large_message{1 << 20};  ///< Routes are chosen for messages whose bandwidth counts.
 
-/// One block's way: its hops, whose last one ends at the block's destination.
+/// A piece's way: its hops, whose last one ends at the block's destination.
 using Way = std::vector<const Hop*>;
 
-/// Finds ways so that the links' loads, in time, have a small sum of squares.
+/// Finds ways so that the links' loads, in time, have a small sum of squares. Loads count pieces.
 class BlockRouter {
  public:
   explicit BlockRouter(const LogicalGraph& graph) : graph_(graph), loads_(graph.topology().link_count(), 0) {
@@ -94,21 +95,21 @@ class BlockRouter {
   std::vector<double> seconds_per_byte_;
 };
 
+/// What one rank sends to another, and the ways it takes: pieces of equal size, most of them the same way as others.
 struct Block {
   Rank from;
   Rank to;
-  SliceId slice;
+  std::vector<Way> ways;  ///< By piece.
 };
 
 /// The blocks that have to move, by distance in rank numbers: at each distance every rank sends and receives one.
-std::vector<Block> moving_blocks(const Collective& collective) {
+std::vector<Block> moving_blocks(const Collective& collective, std::size_t pieces) {
   const std::size_t n = collective.rank_count;
   const bool ring_only = collective.kind == CollectiveKind::send_recv;
   std::vector<Block> blocks;
   for (std::size_t distance = 1; distance < (ring_only ? std::min<std::size_t>(n, 2) : n); ++distance) {
     for (std::size_t from = 0; from < n; ++from) {
-      const std::size_t to = (from + distance) % n;
-      blocks.push_back({Rank(from), Rank(to), SliceId(ring_only ? from : from * n + to)});
+      blocks.push_back({Rank(from), Rank((from + distance) % n), std::vector<Way>(pieces)});
     }
   }
   return blocks;
@@ -134,54 +135,129 @@ std::vector<std::vector<std::uint32_t>> count_hops(const LogicalGraph& turned) {
   return counts;
 }
 
-/// Small machines: every block may take any relays, and is routed again twice when all others' ways are known.
-std::vector<Way> route_freely(const LogicalGraph& graph, const std::vector<Block>& blocks) {
+/// Small machines: every piece may take any relays, and is routed again twice when all others' ways are known.
+void route_freely(const LogicalGraph& graph, std::vector<Block>& blocks) {
   constexpr int rounds = 3;
   BlockRouter router(graph);
-  std::vector<Way> ways(blocks.size());
   for (int round = 0; round < rounds; ++round) {
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-      router.charge(ways[i], -1);
-      ways[i] = router.find_any(blocks[i].from, blocks[i].to);
-      router.charge(ways[i], 1);
+    for (Block& block : blocks) {
+      for (Way& way : block.ways) {
+        router.charge(way, -1);
+        way = router.find_any(block.from, block.to);
+        router.charge(way, 1);
+      }
     }
   }
-  return ways;
 }
 
-std::vector<Way> route_shortest(const LogicalGraph& graph, const std::vector<Block>& blocks) {
+void route_shortest(const LogicalGraph& graph, std::vector<Block>& blocks) {
   const Topology turned = reversed(graph.topology());
   const std::vector<std::vector<std::uint32_t>> counts = count_hops(LogicalGraph(turned, large_message, 1));
   BlockRouter router(graph);
-  std::vector<Way> ways;
-  for (const Block& block : blocks) {
-    ways.push_back(router.find_short(block.from, block.to, counts[block.to.index()]));
-    router.charge(ways.back(), 1);
+  for (Block& block : blocks) {
+    for (Way& way : block.ways) {
+      way = router.find_short(block.from, block.to, counts[block.to.index()]);
+      router.charge(way, 1);
+    }
   }
-  return ways;
 }
 
-bool few_enough_to_search(const LogicalGraph& graph, std::size_t block_count) {
+/// Into how many pieces each block is cut: as many as can be routed in a fixed number of steps; none where that is too
+/// much work for whole blocks already.
+std::size_t count_pieces(const LogicalGraph& graph, std::size_t block_count) {
   constexpr std::size_t most_ranks = 64;
-  constexpr std::size_t most_steps = 4'000'000;
-  if (graph.rank_count() > most_ranks) return false;
+  constexpr std::size_t most_steps = 2'000'000;
+  constexpr std::size_t most_pieces = 16;
+  if (graph.rank_count() > most_ranks) return 0;
   std::size_t hops = 0;
   for (std::size_t i = 0; i < graph.rank_count(); ++i) hops += graph.hops(Rank(i)).size();
-  return hops * block_count <= most_steps;
+  return std::min(most_pieces, most_steps / std::max<std::size_t>(1, hops * block_count));
 }
 
-Schedule list_slices(const Topology& topology, const Collective& collective) {
-  Schedule schedule(collective, topology.name(), "pairwise");
-  schedule.units = collective.part_count();
-  const std::size_t n = collective.rank_count;
-  for (std::size_t part = 0; part < static_cast<std::size_t>(schedule.units); ++part) {
-    const bool ring_only = collective.kind == CollectiveKind::send_recv;
-    const Rank from(ring_only ? part : part / n);
-    const Rank to((ring_only ? part + 1 : part) % n);
-    schedule.slices.push_back({static_cast<std::int64_t>(part), 1, from, to});
+/// Pieces that go the same way stay together; the slices of all parts, in order, and who moves along which way.
+class SliceWriter {
+ public:
+  SliceWriter(const Topology& topology, const Collective& collective, const LogicalGraph& graph, std::int64_t pieces)
+      : graph_(graph), schedule_(collective, topology.name(), "pairwise"), pieces_(pieces) {}
+
+  Schedule write(std::vector<Block>& blocks) {
+    for (Block& block : blocks) std::sort(block.ways.begin(), block.ways.end());
+    add_slices(blocks);
+    std::size_t longest = 0;
+    for (const Moving& moving : moving_) longest = std::max(longest, moving.way->size());
+    for (std::size_t step = 0; step < longest; ++step) add_transfers(step);
+    return std::move(schedule_);
   }
-  return schedule;
-}
+
+ private:
+  struct Moving {
+    Rank from;
+    const Way* way = nullptr;
+    SliceId slice;
+  };
+
+  void add_slices(const std::vector<Block>& blocks) {
+    const std::size_t n = schedule_.collective.rank_count;
+    const bool ring_only = schedule_.collective.kind == CollectiveKind::send_recv;
+    std::vector<const Block*> block_of(static_cast<std::size_t>(schedule_.collective.part_count()), nullptr);
+    for (const Block& block : blocks) {
+      block_of[ring_only ? block.from.index() : block.from.index() * n + block.to.index()] = &block;
+    }
+    std::vector<SliceId> first_slice(block_of.size());
+    for (std::size_t part = 0; part < block_of.size(); ++part) {
+      const Rank from(ring_only ? part : part / n);
+      const Rank to((ring_only ? part + 1 : part) % n);
+      first_slice[part] = SliceId(schedule_.slices.size());
+      if (block_of[part] == nullptr) {
+        add_slice(pieces_, from, to);
+        continue;
+      }
+      const std::vector<Way>& ways = block_of[part]->ways;
+      for (auto way = ways.begin(); way != ways.end();) {
+        const auto end = std::upper_bound(way, ways.end(), *way);
+        add_slice(end - way, from, to);
+        way = end;
+      }
+    }
+    list_moving(blocks, first_slice, ring_only);
+  }
+
+  void add_slice(std::int64_t length, Rank from, Rank to) {
+    schedule_.slices.push_back({schedule_.units, length, from, to});
+    schedule_.units += length;
+  }
+
+  /// In the blocks' order, which is the order of the pairwise exchange.
+  void list_moving(const std::vector<Block>& blocks, const std::vector<SliceId>& first_slice, bool ring_only) {
+    const std::size_t n = schedule_.collective.rank_count;
+    for (const Block& block : blocks) {
+      std::size_t slice =
+          first_slice[ring_only ? block.from.index() : block.from.index() * n + block.to.index()].index();
+      for (auto way = block.ways.begin(); way != block.ways.end(); ++slice) {
+        moving_.push_back({block.from, &*way, SliceId(slice)});
+        way = std::upper_bound(way, block.ways.end(), *way);
+      }
+    }
+  }
+
+  /// Routes between the same ranks, and steps, have channels of their own: what comes later on one would wait.
+  void add_transfers(std::size_t step) {
+    for (const Moving& moving : moving_) {
+      if (moving.way->size() <= step) continue;
+      const Hop& hop = *(*moving.way)[step];
+      const Rank from = step == 0 ? moving.from : (*moving.way)[step - 1]->to;
+      const std::span<const Hop> alike = graph_.hops(from, hop.to);
+      const auto variant = static_cast<std::size_t>(&hop - alike.data());
+      schedule_.add_transfer(schedule_.add_route(from, hop.to, hop.links), moving.slice, 1, Action::copy,
+                             ChannelId(step * most_variants + variant));
+    }
+  }
+
+  const LogicalGraph& graph_;
+  Schedule schedule_;
+  std::int64_t pieces_;
+  std::vector<Moving> moving_;
+};
 
 }  // namespace
 
@@ -190,31 +266,24 @@ Result<Schedule> plan_pairwise(const Topology& topology, const Collective& colle
     return fail(ErrorCode::unsupported, "pairwise does not plan " + std::string(to_string(collective.kind)),
                 "use flat, ring, tree or packing");
   }
-  const std::uint32_t variants = collective.rank_count <= 64 ? 4 : 1;
-  const LogicalGraph graph(topology, large_message, variants);
-  const std::vector<Block> blocks = moving_blocks(collective);
-  const std::vector<Way> ways =
-      few_enough_to_search(graph, blocks.size()) ? route_freely(graph, blocks) : route_shortest(graph, blocks);
-  std::size_t longest = 0;
+  const LogicalGraph graph(topology, large_message, collective.rank_count <= 64 ? most_variants : 1);
+  const std::size_t pieces = count_pieces(graph, moving_blocks(collective, 0).size());
+  std::vector<Block> blocks = moving_blocks(collective, std::max<std::size_t>(pieces, 1));
+  if (pieces > 0) {
+    route_freely(graph, blocks);
+  } else {
+    route_shortest(graph, blocks);
+  }
   std::size_t transfers = 0;
-  for (const Way& way : ways) {
-    longest = std::max(longest, way.size());
-    transfers += way.size();
+  for (const Block& block : blocks) {
+    for (const Way& way : block.ways) transfers += way.size();
   }
   if (transfers > most_transfers) {
     return fail(ErrorCode::too_large, "pairwise would need " + std::to_string(transfers) + " transfers",
                 "plan for fewer ranks");
   }
-  Schedule schedule = list_slices(topology, collective);
-  for (std::size_t step = 0; step < longest; ++step) {
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-      if (ways[i].size() <= step) continue;
-      const Rank from = step == 0 ? blocks[i].from : ways[i][step - 1]->to;
-      const RouteId route = schedule.add_route(from, ways[i][step]->to, ways[i][step]->links);
-      schedule.add_transfer(route, blocks[i].slice, 1, Action::copy, ChannelId(0));
-    }
-  }
-  return schedule;
+  const auto pieces_of_a_block = static_cast<std::int64_t>(std::max<std::size_t>(pieces, 1));
+  return SliceWriter(topology, collective, graph, pieces_of_a_block).write(blocks);
 }
 
 }  // namespace espalier
