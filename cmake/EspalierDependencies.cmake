@@ -14,6 +14,7 @@ find_path(ESPALIER_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
 
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CLP REQUIRED IMPORTED_TARGET clp)
+pkg_check_modules(BLISS REQUIRED libbliss-cxx)
 
 if(ESPALIER_TESTS)
   find_package(GTest REQUIRED)
@@ -27,4 +28,5 @@ if(ESPALIER_TESTS)
 endif()
 if(ESPALIER_BENCH)
   find_package(benchmark REQUIRED)
+  find_package(GTest REQUIRED)
 endif()

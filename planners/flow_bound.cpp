@@ -73,7 +73,8 @@ std::vector<std::vector<bool>> likely_cuts(const Topology& topology, const std::
 }
 
 /// Sets that a flow's prices suggest: what each rank reaches for nothing.
-std::vector<std::vector<bool>> priced_cuts(const ResourceGraph& graph, const std::vector<BigInteger>& prices) {
+std::vector<std::vector<bool>> priced_cuts(const OrbitGraph& orbits, const std::vector<BigInteger>& prices) {
+  const ResourceGraph& graph = orbits.graph;
   std::vector<std::vector<bool>> cuts;
   for (const std::uint32_t rank_node : graph.rank_nodes) {
     std::vector<bool> inside(graph.out_edges.size(), false);
@@ -85,7 +86,7 @@ std::vector<std::vector<bool>> priced_cuts(const ResourceGraph& graph, const std
       for (const std::uint32_t e : graph.out_edges[node]) {
         const ResourceGraph::Edge& edge = graph.edges[e];
         const bool is_free = std::all_of(edge.resources.begin(), edge.resources.end(),
-                                         [&](std::uint32_t resource) { return prices[resource] == 0; });
+                                         [&](std::uint32_t resource) { return prices[orbits.resources.of[resource]] == 0; });
         if (!is_free || inside[edge.head]) continue;
         inside[edge.head] = true;
         open.push_back(edge.head);
@@ -125,7 +126,7 @@ Bound flow_bound(const Topology& topology, const FlowDemands& flows, const std::
   const PatternLimits limits = limits_for(topology);
   if (limits.warm_rounds == 0) return {cut.time_per_byte, cut.nodes, describe(flows, cut, false)};
   const FlowProgram program = solve_flow(topology, flows, flows.mirrors_itself, limits);
-  consider(priced_cuts(program.graph, program.solution.prices));
+  consider(priced_cuts(program.orbits, program.solution.prices));
   const bool exact = program.solution.attained;
   if (cut.time_per_byte >= program.time_per_byte) {
     return {cut.time_per_byte, cut.nodes, describe(flows, cut, exact)};

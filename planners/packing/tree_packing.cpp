@@ -11,6 +11,7 @@
 #include "planners/packing/balance_switches.h"
 #include "planners/packing/capacity_graph.h"
 #include "planners/packing/pack_trees.h"
+#include "planners/packing/program_trees.h"
 #include "planners/packing/realize_trees.h"
 #include "planners/packing/route_trees.h"
 #include "planners/packing/simplify_graph.h"
@@ -200,6 +201,7 @@ Result<std::vector<Arborescence>> pack(const Topology& topology, Direction direc
   if (!problem) return tl::unexpected(problem.error());
   if (roots.single.is_none()) {
     auto trees = route_trees(topology, direction, problem->capacities, problem->demands.front());
+    if (!trees) trees = program_trees(topology, direction);
     if (trees) return *std::move(trees);
   }
   WorkBudget budget(most_arcs_passed);

@@ -2,18 +2,20 @@
 
 #include <utility>
 
-#include "planners/program/tree_oracle.h"
-
 namespace espalier {
 
 std::optional<AllReduceProgram> solve_all_reduce(const Topology& topology) {
-  constexpr std::size_t most_ranks = 64;
-  constexpr std::size_t most_resources = 640;
-  AllReduceProgram program{make_resource_graph(topology, true), {}, 0};
-  if (topology.rank_count() > most_ranks || program.graph.capacity.size() > most_resources) return std::nullopt;
-  const TreeOracle oracle(program.graph);
-  program.solution = solve_patterns(oracle.program(), oracle, {});
-  program.time_per_byte = 1 / (program.solution.limit * program.graph.unit);
+  constexpr std::size_t most_ranks = 1024;
+  constexpr std::size_t most_rank_orbits = 64;
+  constexpr std::size_t most_resource_orbits = 640;
+  if (topology.rank_count() > most_ranks) return std::nullopt;
+  AllReduceProgram program{make_orbit_graph(topology, true, true), {}, {}, 0};
+  const bool large = program.orbits.ranks.count() > most_rank_orbits;
+  if (large || program.orbits.resources.count() > most_resource_orbits) return std::nullopt;
+  program.groups = all_reduce_groups(program.orbits);
+  const TreeOracle oracle(program.orbits, program.groups);
+  program.solution = solve_patterns(oracle.program(), oracle, {.shallow = true});
+  program.time_per_byte = 1 / (program.solution.limit * program.orbits.graph.unit);
   return program;
 }
 

@@ -25,9 +25,10 @@ std::vector<std::uint32_t> rank_paths(const ResourceGraph& graph, const std::vec
 }
 
 template <class Price>
-Offer<Price> cheapest_flows(const ResourceGraph& graph, const std::vector<FlowDemand>& demands,
+Offer<Price> cheapest_flows(const OrbitGraph& orbits, const std::vector<FlowDemand>& demands,
                             std::span<const Price> prices) {
-  const std::vector<Price> lengths = edge_lengths<Price>(graph, prices);
+  const ResourceGraph& graph = orbits.graph;
+  const std::vector<Price> lengths = edge_lengths<Price>(orbits, prices);
   Offer<Price> offer;
   for (std::uint32_t group = 0; group < demands.size(); ++group) {
     const std::uint32_t source = graph.rank_nodes[demands[group].source];
@@ -44,9 +45,9 @@ Offer<Price> cheapest_flows(const ResourceGraph& graph, const std::vector<FlowDe
       }
     }
     pattern.edges = rank_paths(graph, paths.entering_edge, source, uses);
-    pattern.loads = resource_loads(graph, uses);
+    pattern.loads = orbit_loads(orbits, uses, demands[group].copies);
     offer.patterns.push_back(std::move(pattern));
-    offer.costs.push_back(std::move(cost));
+    offer.costs.push_back(cost * static_cast<Price>(demands[group].copies));
   }
   return offer;
 }
@@ -55,7 +56,7 @@ Offer<Price> cheapest_flows(const ResourceGraph& graph, const std::vector<FlowDe
 
 PatternProgram FlowOracle::program() const {
   PatternProgram program;
-  program.capacity = graph_.capacity;
+  program.capacity = orbits_.capacity;
   program.sharing = Sharing::equal;
   program.family_count = static_cast<std::uint32_t>(demands_.size());
   for (std::uint32_t group = 0; group < demands_.size(); ++group) program.family.push_back(group);
@@ -63,11 +64,11 @@ PatternProgram FlowOracle::program() const {
 }
 
 Offer<double> FlowOracle::cheapest(std::span<const double> prices) const {
-  return cheapest_flows(graph_, demands_, prices);
+  return cheapest_flows(orbits_, demands_, prices);
 }
 
 Offer<BigInteger> FlowOracle::cheapest(std::span<const BigInteger> prices) const {
-  return cheapest_flows(graph_, demands_, prices);
+  return cheapest_flows(orbits_, demands_, prices);
 }
 
 }  // namespace espalier

@@ -1,9 +1,10 @@
 #pragma once
 
+#include <utility>
 #include <vector>
 
+#include "planners/program/orbit_graph.h"
 #include "planners/program/pattern_program.h"
-#include "planners/program/resource_graph.h"
 
 namespace espalier {
 
@@ -11,24 +12,25 @@ namespace espalier {
 struct FlowDemand {
   std::uint32_t source = 0;  ///< A rank.
   std::vector<std::uint32_t> targets;
+  std::int64_t copies = 1;  ///< How many like demands this one stands for: the size of the source's orbit.
 };
 
 /// Patterns of a concurrent flow: each demand's patterns are trees of shortest paths, through any nodes, that carry as
 /// many units over each edge as there are targets behind it. `edges` of a pattern are the tree's paths from rank to
-/// rank.
+/// rank. Resources are orbits of resources.
 class FlowOracle final : public PatternOracle {
  public:
-  /// Requires: every target can be reached; a graph that outlives the oracle; on a mirrored graph, demands whose mirror
-  /// image (targets as sources) is themselves.
-  FlowOracle(const ResourceGraph& graph, std::vector<FlowDemand> demands)
-      : graph_(graph), demands_(std::move(demands)) {}
+  /// Requires: every target can be reached; a graph that outlives the oracle; all demands together, images included,
+  /// the same under every renaming; on a mirrored graph, demands whose mirror image (targets as sources) is themselves.
+  FlowOracle(const OrbitGraph& orbits, std::vector<FlowDemand> demands)
+      : orbits_(orbits), demands_(std::move(demands)) {}
 
   [[nodiscard]] PatternProgram program() const;
   [[nodiscard]] Offer<double> cheapest(std::span<const double> prices) const override;
   [[nodiscard]] Offer<BigInteger> cheapest(std::span<const BigInteger> prices) const override;
 
  private:
-  const ResourceGraph& graph_;
+  const OrbitGraph& orbits_;
   std::vector<FlowDemand> demands_;
 };
 

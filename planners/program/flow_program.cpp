@@ -7,9 +7,9 @@ namespace espalier {
 FlowDemands flow_demands(CollectiveKind kind, std::uint32_t rank_count) {
   const bool to_all = kind == CollectiveKind::all_to_all;
   ESPALIER_CHECK(to_all || kind == CollectiveKind::send_recv, "this collective is no flow of distinct blocks");
-  FlowDemands flows{{}, to_all ? rank_count : 1, to_all || rank_count == 2};
+  FlowDemands flows{{}, to_all, to_all ? rank_count : 1, to_all || rank_count == 2};
   for (std::uint32_t source = 0; source < rank_count; ++source) {
-    FlowDemand& demand = flows.demands.emplace_back(FlowDemand{source, {}});
+    FlowDemand& demand = flows.demands.emplace_back(FlowDemand{source, {}, 1});
     for (std::uint32_t step = 1; step < (to_all ? rank_count : 2); ++step) {
       demand.targets.push_back((source + step) % rank_count);
     }
@@ -18,10 +18,15 @@ FlowDemands flow_demands(CollectiveKind kind, std::uint32_t rank_count) {
 }
 
 FlowProgram solve_flow(const Topology& topology, const FlowDemands& demands, bool fold, const PatternLimits& limits) {
-  FlowProgram program{make_resource_graph(topology, fold), {}, 0};
-  const FlowOracle oracle(program.graph, demands.demands);
+  FlowProgram program{make_orbit_graph(topology, fold, demands.keeps_symmetry), {}, {}, 0};
+  const Orbits& ranks = program.orbits.ranks;
+  for (std::size_t orbit = 0; orbit < ranks.count(); ++orbit) {
+    program.demands.push_back(demands.demands[ranks.first[orbit]]);
+    program.demands.back().copies = ranks.size[orbit];
+  }
+  const FlowOracle oracle(program.orbits, program.demands);
   program.solution = solve_patterns(oracle.program(), oracle, limits);
-  program.time_per_byte = 1 / (program.solution.limit * program.graph.unit * demands.blocks_per_buffer);
+  program.time_per_byte = 1 / (program.solution.limit * program.orbits.graph.unit * demands.blocks_per_buffer);
   return program;
 }
 

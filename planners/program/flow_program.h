@@ -4,8 +4,8 @@
 
 #include "base/rational.h"
 #include "planners/program/flow_oracle.h"
+#include "planners/program/orbit_graph.h"
 #include "planners/program/pattern_program.h"
-#include "planners/program/resource_graph.h"
 #include "schedule/collective.h"
 #include "topology/topology.h"
 
@@ -14,6 +14,7 @@ namespace espalier {
 /// Which blocks all_to_all or send_recv sends: a block has S / blocks_per_buffer bytes.
 struct FlowDemands {
   std::vector<FlowDemand> demands;  ///< By source rank.
+  bool keeps_symmetry = false;  ///< Any renaming of the ranks makes the same demands.
   std::size_t blocks_per_buffer = 1;
   bool mirrors_itself = false;  ///< Targets sending to sources is the same problem.
 };
@@ -23,7 +24,8 @@ FlowDemands flow_demands(CollectiveKind kind, std::uint32_t rank_count);
 
 /// The program behind the bounds of all_to_all and send_recv, and its solution.
 struct FlowProgram {
-  ResourceGraph graph;
+  OrbitGraph orbits;
+  std::vector<FlowDemand> demands;  ///< Of the first source of every orbit.
   PatternSolution solution;
   Rational time_per_byte;  ///< Seconds per byte of S that no routing of all blocks can undercut.
 };

@@ -7,6 +7,7 @@
 #include "planners/all_reduce_forest.h"
 #include "planners/program/flow_program.h"
 #include "planners/program/program_forest.h"
+#include "planners/program/tree_images.h"
 #include "schedule/tree_schedule.h"
 
 namespace espalier {
@@ -25,13 +26,8 @@ Result<Forest> flow_forest(const Topology& topology, CollectiveKind kind) {
   if (!program.solution.attained) {
     return fail(ErrorCode::unsupported, "the best routes were not found within the limits", "use the planner pairwise");
   }
-  std::vector<ProgramTree> trees;
-  for (const PatternSolution::Part& part : program.solution.parts) {
-    const std::uint32_t source = part.pattern.group;
-    trees.push_back(
-        {source, false, part.amount / program.solution.limit, part.pattern.edges, flows.demands[source].targets});
-  }
-  return whole_forest(topology, program.graph, trees, program.time_per_byte * flows.blocks_per_buffer);
+  const std::vector<ProgramTree> trees = flow_images(program.orbits, program.demands, program.solution);
+  return whole_forest(topology, program.orbits.graph, trees, program.time_per_byte * flows.blocks_per_buffer);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "planners/program/pattern_program.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -26,18 +27,18 @@ Price unit_cost(const PatternProgram& program, const std::vector<Price>& costs) 
 
 class Generation {
  public:
-  Generation(const PatternProgram& program, const PatternOracle& oracle)
-      : program_(program), oracle_(oracle), master_(program) {
+  Generation(const PatternProgram& program, const PatternOracle& oracle, const PatternLimits& limits)
+      : program_(program), oracle_(oracle), limits_(limits), master_(program) {
     for (const BigInteger& capacity : program.capacity) capacity_.push_back(capacity.convert_to<double>());
   }
 
-  PatternSolution run(const PatternLimits& limits) {
-    ESPALIER_CHECK(limits.warm_rounds > 0, "column generation needs patterns to begin with");
-    warm_up(limits.warm_rounds);
-    for (std::uint32_t round = 0; round < limits.rounds; ++round) {
+  PatternSolution run() {
+    ESPALIER_CHECK(limits_.warm_rounds > 0, "column generation needs patterns to begin with");
+    warm_up();
+    for (std::uint32_t round = 0; round < limits_.rounds; ++round) {
       if (!master_.solve()) break;
       const std::vector<double> prices = master_.prices();
-      if (improve(blend(prices, center_, 0.7)) || improve(prices)) continue;
+      if (improve_shallow(prices) || improve(blend(prices, center_, 0.7)) || improve(prices)) continue;
       if (!settle()) break;
       if (solution_.attained) return std::move(solution_);
     }
@@ -62,6 +63,7 @@ class Generation {
 
   [[nodiscard]] Prices blend(const Prices& prices, const Prices& center, double weight) const {
     Prices mixed = normalised(prices);
+    if (center.empty()) return mixed;
     for (std::size_t r = 0; r < mixed.size(); ++r) mixed[r] = (1 - weight) * mixed[r] + weight * center[r];
     return mixed;
   }
@@ -80,17 +82,17 @@ class Generation {
   }
 
   /// Multiplicative prices: what is fullest becomes dear. Finds patterns that spread over the network.
-  void warm_up(std::uint32_t rounds) {
+  void warm_up() {
     std::vector<double> filled(capacity_.size(), 0);
-    for (std::uint32_t round = 0; round < rounds; ++round) {
+    for (std::uint32_t round = 0; round < limits_.warm_rounds; ++round) {
       const double fullest = *std::max_element(filled.begin(), filled.end());
       Prices prices(capacity_.size());
       for (std::size_t r = 0; r < prices.size(); ++r) {
         const double fullness = fullest > 0 ? filled[r] / fullest : 1;
         prices[r] = std::exp(sharpness * (fullness - 1)) / capacity_[r];
       }
-      Offer<double> offer = oracle_.cheapest(prices);
-      consider_center(prices, limit_of(prices, offer.costs));
+      Offer<double> offer = limits_.shallow ? oracle_.shallow(prices, shallow_weights.front()) : oracle_.cheapest(prices);
+      if (!limits_.shallow) consider_center(prices, limit_of(prices, offer.costs));
       const std::uint32_t chosen = cheapest_family(offer.costs);
       for (Pattern& pattern : offer.patterns) {
         if (program_.sharing == Sharing::equal || program_.family[pattern.group] == chosen) {
@@ -113,6 +115,17 @@ class Generation {
   bool improve(const Prices& prices) {
     Offer<double> offer = oracle_.cheapest(prices);
     consider_center(prices, limit_of(prices, offer.costs));
+    return add_gainful(std::move(offer));
+  }
+
+  /// The same with shallow patterns, where they are asked for.
+  bool improve_shallow(const Prices& prices) {
+    if (!limits_.shallow) return false;
+    return std::any_of(shallow_weights.begin(), shallow_weights.end(),
+                       [&](double weight) { return add_gainful(oracle_.shallow(prices, weight)); });
+  }
+
+  bool add_gainful(Offer<double> offer) {
     bool improved = false;
     for (Pattern& pattern : offer.patterns) {
       if (master_.gain(pattern) > gain_tolerance && add(std::move(pattern))) improved = true;
@@ -161,6 +174,7 @@ class Generation {
 
   /// The best prices met, rounded to whole positive numbers: a valid limit, if not the optimum.
   void prove_center() {
+    if (center_.empty()) return;
     const double largest = *std::max_element(center_.begin(), center_.end());
     std::vector<Rational> prices;
     for (const double price : center_) {
@@ -172,10 +186,12 @@ class Generation {
   static constexpr double infinite_limit = std::numeric_limits<double>::max();
   static constexpr double sharpness = 12;
   static constexpr double gain_tolerance = 1e-9;
+  static constexpr std::array shallow_weights = {1.0, 0.1, 0.001};
   static constexpr double rounding_steps = 1e9;
 
   const PatternProgram& program_;
   const PatternOracle& oracle_;
+  const PatternLimits& limits_;
   PatternMaster master_;
   std::vector<double> capacity_;
   std::vector<Pattern> patterns_;
@@ -189,7 +205,11 @@ class Generation {
 
 PatternSolution solve_patterns(const PatternProgram& program, const PatternOracle& oracle,
                                const PatternLimits& limits) {
-  return Generation(program, oracle).run(limits);
+  return Generation(program, oracle, limits).run();
+}
+
+Offer<double> PatternOracle::shallow(std::span<const double> prices, double /*weight*/) const {
+  return cheapest(prices);
 }
 
 }  // namespace espalier

@@ -33,6 +33,8 @@ class PatternOracle {
   /// Requires: prices that are not negative, one per resource.
   [[nodiscard]] virtual Offer<double> cheapest(std::span<const double> prices) const = 0;
   [[nodiscard]] virtual Offer<BigInteger> cheapest(std::span<const BigInteger> prices) const = 0;
+  /// Patterns that are shallow and not dear, the shallower the larger `weight` is; their costs prove nothing.
+  [[nodiscard]] virtual Offer<double> shallow(std::span<const double> prices, double weight) const;
 };
 
 /// How groups make up throughput.
@@ -53,6 +55,7 @@ struct PatternProgram {
 struct PatternLimits {
   std::uint32_t rounds = 400;      ///< Times the master program is solved.
   std::uint32_t warm_rounds = 40;  ///< Rounds of multiplicative prices that find the first patterns.
+  bool shallow = false;            ///< Prefer shallow patterns (PatternOracle::shallow).
 };
 
 /// A solution in exact fractions.

@@ -37,11 +37,13 @@ void add_edges(const Topology& topology, ResourceGraph& graph, std::vector<BigIn
 
 /// A backplane counts what passes through a forwarding node once, and what enters and what leaves a rank.
 void add_backplanes(const Topology& topology, ResourceGraph& graph) {
+  graph.node_resources.assign(topology.node_count(), ResourceGraph::no_resource);
   for (std::uint32_t v = 0; v < topology.node_count(); ++v) {
     const Node& node = topology.node(NodeId(v));
     if (node.bandwidth.bytes_per_second == 0) continue;
     const auto resource = static_cast<std::uint32_t>(graph.capacity.size());
     graph.capacity.emplace_back(node.bandwidth.bytes_per_second);
+    graph.node_resources[v] = resource;
     for (ResourceGraph::Edge& edge : graph.edges) {
       if (edge.head == v || (edge.tail == v && node.is_rank)) edge.resources.push_back(resource);
     }
@@ -122,19 +124,6 @@ ShortestPaths<double> shortest_paths(const ResourceGraph& graph, std::span<const
 ShortestPaths<BigInteger> shortest_paths(const ResourceGraph& graph, std::span<const BigInteger> lengths,
                                          std::uint32_t source, bool through_ranks) {
   return dijkstra(graph, lengths, source, through_ranks);
-}
-
-std::vector<Entry> resource_loads(const ResourceGraph& graph, std::span<const std::int64_t> uses) {
-  std::vector<std::int64_t> loads(graph.capacity.size(), 0);
-  for (std::size_t e = 0; e < uses.size(); ++e) {
-    if (uses[e] == 0) continue;
-    for (const std::uint32_t resource : graph.edges[e].resources) loads[resource] += uses[e];
-  }
-  std::vector<Entry> entries;
-  for (std::uint32_t resource = 0; resource < loads.size(); ++resource) {
-    if (loads[resource] != 0) entries.push_back({resource, loads[resource]});
-  }
-  return entries;
 }
 
 }  // namespace espalier

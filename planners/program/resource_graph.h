@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/rational.h"
-#include "planners/program/exact_solve.h"
 #include "topology/topology.h"
 
 namespace espalier {
@@ -30,24 +29,16 @@ struct ResourceGraph {
   BigInteger unit = 1;
   std::vector<std::uint32_t> rank_nodes;  ///< By rank.
   std::vector<std::uint32_t> node_ranks;  ///< By node; `no_rank` for nodes that only forward.
+  std::vector<std::uint32_t> node_resources;  ///< By node: its backplane, or `no_resource`.
   bool mirrored = false;
 
   static constexpr std::uint32_t no_rank = UINT32_MAX;
+  static constexpr std::uint32_t no_resource = UINT32_MAX;
   [[nodiscard]] std::uint32_t rank_count() const { return static_cast<std::uint32_t>(rank_nodes.size()); }
 };
 
 /// `fold` lets mirrored edges share a resource; without it the graph is never `mirrored`.
 ResourceGraph make_resource_graph(const Topology& topology, bool fold);
-
-/// The length of each edge when each resource has a price.
-template <class Length>
-std::vector<Length> edge_lengths(const ResourceGraph& graph, std::span<const Length> prices) {
-  std::vector<Length> lengths(graph.edges.size(), Length(0));
-  for (std::size_t e = 0; e < lengths.size(); ++e) {
-    for (const std::uint32_t resource : graph.edges[e].resources) lengths[e] += prices[resource];
-  }
-  return lengths;
-}
 
 /// Shortest paths from one node: the edge that enters each node (none at the source and where there is no path), and
 /// the distances. Among equal lengths the fewest edges win, then the lowest ids.
@@ -65,8 +56,5 @@ ShortestPaths<double> shortest_paths(const ResourceGraph& graph, std::span<const
                                      bool through_ranks);
 ShortestPaths<BigInteger> shortest_paths(const ResourceGraph& graph, std::span<const BigInteger> lengths,
                                          std::uint32_t source, bool through_ranks);
-
-/// The resources that edges use, each edge as often as `uses` says.
-std::vector<Entry> resource_loads(const ResourceGraph& graph, std::span<const std::int64_t> uses);
 
 }  // namespace espalier

@@ -1,6 +1,7 @@
 #include "planners/program/tree_oracle.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -13,92 +14,216 @@ namespace {
 /// Shortest paths between all ranks through nodes that are not ranks.
 template <class Price>
 struct RankDistances {
-  std::vector<ShortestPaths<Price>> from;  ///< By rank.
-  std::vector<Price> forward;              ///< n x n: from the row's rank to the column's.
-  std::vector<Price> backward;             ///< Its transpose.
+  std::vector<ShortestPaths<Price>> from;  ///< By orbit of ranks, from its first one.
+  std::vector<Price> forward;              ///< n x n: from the row's rank to the column's; `far` where there is no path.
+  Price far;                               ///< Dearer than any tree.
 };
 
 template <class Price>
-RankDistances<Price> rank_distances(const ResourceGraph& graph, std::span<const Price> prices) {
-  const std::vector<Price> lengths = edge_lengths<Price>(graph, prices);
+RankDistances<Price> rank_distances(const OrbitGraph& orbits, std::span<const Price> prices) {
+  const ResourceGraph& graph = orbits.graph;
+  const std::vector<Price> lengths = edge_lengths<Price>(orbits, prices);
   const std::uint32_t n = graph.rank_count();
-  // Dearer than any tree: what stands for "no path".
-  const Price far = (std::accumulate(lengths.begin(), lengths.end(), Price(0)) + 1) * n;
-  RankDistances<Price> distances;
-  distances.forward.assign(std::size_t{n} * n, far);
-  distances.backward.assign(std::size_t{n} * n, far);
+  RankDistances<Price> distances{{}, {}, (std::accumulate(lengths.begin(), lengths.end(), Price(0)) + 1) * n};
+  for (const std::uint32_t first : orbits.ranks.first) {
+    distances.from.push_back(shortest_paths(graph, lengths, graph.rank_nodes[first], false));
+  }
+  distances.forward.assign(std::size_t{n} * n, distances.far);
   for (std::uint32_t u = 0; u < n; ++u) {
-    distances.from.push_back(shortest_paths(graph, lengths, graph.rank_nodes[u], false));
+    const ShortestPaths<Price>& from = distances.from[orbits.ranks.of[u]];
+    const std::uint32_t first = orbits.ranks.first[orbits.ranks.of[u]];
+    const Renaming renaming = orbits.renamings.at(orbits.renaming_to[u]);
+    Price* row = &distances.forward[std::size_t{u} * n];
     for (std::uint32_t v = 0; v < n; ++v) {
       const std::uint32_t node = graph.rank_nodes[v];
-      if (u == v || distances.from[u].entering_edge[node] == ShortestPaths<Price>::no_edge) continue;
-      distances.forward[std::size_t{u} * n + v] = distances.from[u].distance[node];
-      distances.backward[std::size_t{v} * n + u] = distances.from[u].distance[node];
+      if (v == first || from.entering_edge[node] == ShortestPaths<Price>::no_edge) continue;
+      row[orbits.rank_image(renaming, v)] = from.distance[node];
     }
   }
   return distances;
 }
 
 template <class Price>
-Pattern tree_pattern(const ResourceGraph& graph, const RankDistances<Price>& distances, std::uint32_t group,
-                     std::uint32_t root, bool inward) {
-  const std::uint32_t n = graph.rank_count();
-  const std::vector<std::uint32_t> parent =
-      cheapest_arborescence(inward ? distances.backward : distances.forward, n, root);
-  Pattern pattern{group, {}, {}};
-  std::vector<std::int64_t> uses(graph.edges.size(), 0);
-  for (std::uint32_t v = 0; v < n; ++v) {
-    if (v == root) continue;
-    const std::uint32_t source = inward ? v : parent[v];
-    const std::uint32_t target = inward ? parent[v] : v;
-    const auto path_begin = static_cast<std::ptrdiff_t>(pattern.edges.size());
-    for (std::uint32_t node = graph.rank_nodes[target]; node != graph.rank_nodes[source];) {
-      const std::uint32_t e = distances.from[source].entering_edge[node];
-      ++uses[e];
-      if (graph.mirrored) ++uses[graph.edges[e].mirror];
-      pattern.edges.push_back(e);
+std::vector<Price> transposed(const std::vector<Price>& matrix, std::uint32_t n) {
+  std::vector<Price> result(matrix.size());
+  for (std::uint32_t u = 0; u < n; ++u) {
+    for (std::uint32_t v = 0; v < n; ++v) result[std::size_t{v} * n + u] = matrix[std::size_t{u} * n + v];
+  }
+  return result;
+}
+
+/// The paths from rank to rank, as images of those from the first rank of an orbit.
+template <class Price>
+class PathFinder {
+ public:
+  PathFinder(const OrbitGraph& orbits, const RankDistances<Price>& distances)
+      : orbits_(orbits), distances_(distances), from_(UINT32_MAX), original_(orbits.graph.rank_count()) {}
+
+  /// Appends the edges of the path.
+  void append(std::uint32_t from, std::uint32_t to, std::vector<std::uint32_t>& edges) {
+    const ResourceGraph& graph = orbits_.graph;
+    if (from != from_) turn_to(from);
+    const std::uint32_t orbit = orbits_.ranks.of[from];
+    const std::uint32_t source = graph.rank_nodes[orbits_.ranks.first[orbit]];
+    const auto begin = static_cast<std::ptrdiff_t>(edges.size());
+    for (std::uint32_t node = graph.rank_nodes[original_[to]]; node != source;) {
+      const std::uint32_t e = distances_.from[orbit].entering_edge[node];
+      edges.push_back(orbits_.edge_image(renaming_, e));
       node = graph.edges[e].tail;
     }
-    std::reverse(pattern.edges.begin() + path_begin, pattern.edges.end());
+    std::reverse(edges.begin() + begin, edges.end());
   }
-  pattern.loads = resource_loads(graph, uses);
+
+ private:
+  void turn_to(std::uint32_t from) {
+    from_ = from;
+    renaming_ = orbits_.renamings.at(orbits_.renaming_to[from]);
+    for (std::uint32_t v = 0; v < original_.size(); ++v) original_[orbits_.rank_image(renaming_, v)] = v;
+  }
+
+  const OrbitGraph& orbits_;
+  const RankDistances<Price>& distances_;
+  std::uint32_t from_;
+  Renaming renaming_;
+  std::vector<std::uint32_t> original_;  ///< By rank: which one the renaming takes there.
+};
+
+template <class Price>
+Pattern tree_pattern(const OrbitGraph& orbits, const RankDistances<Price>& distances, std::uint32_t number,
+                     const TreeGroup& group, const std::vector<std::uint32_t>& parent) {
+  const ResourceGraph& graph = orbits.graph;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> ends;  // source and target of each of the tree's edges
+  for (std::uint32_t v = 0; v < graph.rank_count(); ++v) {
+    if (v != group.root) ends.emplace_back(group.inward ? v : parent[v], group.inward ? parent[v] : v);
+  }
+  std::sort(ends.begin(), ends.end());
+  Pattern pattern{number, {}, {}};
+  PathFinder<Price> paths(orbits, distances);
+  for (const auto& [source, target] : ends) paths.append(source, target, pattern.edges);
+  std::vector<std::int64_t> uses(graph.edges.size(), 0);
+  for (const std::uint32_t e : pattern.edges) {
+    ++uses[e];
+    if (graph.mirrored) ++uses[graph.edges[e].mirror];
+  }
+  pattern.loads = orbit_loads(orbits, uses, group.copies);
   return pattern;
 }
 
 template <class Price>
-Offer<Price> cheapest_trees(const ResourceGraph& graph, std::span<const Price> prices) {
-  const RankDistances<Price> distances = rank_distances(graph, prices);
+Price cost_of(const Pattern& pattern, std::span<const Price> prices) {
+  Price cost(0);
+  for (const Entry entry : pattern.loads) cost += prices[entry.index] * static_cast<Price>(entry.value);
+  return cost;
+}
+
+template <class Price>
+Offer<Price> cheapest_trees(const OrbitGraph& orbits, const TreeGroups& groups, std::span<const Price> prices) {
+  const RankDistances<Price> distances = rank_distances(orbits, prices);
+  const std::uint32_t n = orbits.graph.rank_count();
+  const bool inward = std::any_of(groups.groups.begin(), groups.groups.end(), [](auto& group) { return group.inward; });
+  const std::vector<Price> backward = inward ? transposed(distances.forward, n) : std::vector<Price>();
   Offer<Price> offer;
-  for (std::uint32_t root = 0; root < (graph.mirrored ? 1 : graph.rank_count()); ++root) {
-    offer.patterns.push_back(tree_pattern(graph, distances, 2 * root, root, false));
-    if (!graph.mirrored) offer.patterns.push_back(tree_pattern(graph, distances, 2 * root + 1, root, true));
-  }
-  for (const Pattern& pattern : offer.patterns) {
-    Price cost(0);
-    for (const Entry entry : pattern.loads) cost += prices[entry.index] * static_cast<Price>(entry.value);
-    offer.costs.push_back(std::move(cost));
+  for (std::uint32_t g = 0; g < groups.groups.size(); ++g) {
+    const TreeGroup& group = groups.groups[g];
+    const auto parent = cheapest_arborescence(group.inward ? backward : distances.forward, n, group.root);
+    offer.patterns.push_back(tree_pattern(orbits, distances, g, group, parent));
+    offer.costs.push_back(cost_of(offer.patterns.back(), prices));
   }
   return offer;
 }
 
+/// What the edges from rank to rank cost on average.
+double mean_edge(const RankDistances<double>& distances) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const double cost : distances.forward) {
+    if (cost == distances.far) continue;
+    sum += cost;
+    ++count;
+  }
+  return sum / static_cast<double>(std::max<std::size_t>(count, 1));
+}
+
 }  // namespace
+
+TreeGroups sharded_groups(const OrbitGraph& orbits, bool inward) {
+  TreeGroups groups{{}, Sharing::equal};
+  for (std::uint32_t orbit = 0; orbit < orbits.ranks.count(); ++orbit) {
+    groups.groups.push_back({orbits.ranks.first[orbit], inward, orbit, std::int64_t{orbits.ranks.size[orbit]}});
+  }
+  return groups;
+}
+
+TreeGroups single_root_group(std::uint32_t root, bool inward) { return {{{root, inward, 0, 1}}, Sharing::equal}; }
+
+TreeGroups all_reduce_groups(const OrbitGraph& orbits) {
+  if (orbits.graph.mirrored) return {{{0, false, 0, 1}}, Sharing::free};
+  TreeGroups groups{{}, Sharing::free};
+  for (std::uint32_t orbit = 0; orbit < orbits.ranks.count(); ++orbit) {
+    groups.groups.push_back({orbits.ranks.first[orbit], false, orbit, 1});
+    groups.groups.push_back({orbits.ranks.first[orbit], true, orbit, 1});
+  }
+  return groups;
+}
+
+TreeOracle::TreeOracle(const OrbitGraph& orbits, TreeGroups groups) : orbits_(orbits), groups_(std::move(groups)) {
+  const std::vector<double> free(orbits.resources.count(), 0.0);
+  const RankDistances<double> distances = rank_distances<double>(orbits, free);
+  const std::uint32_t n = orbits.graph.rank_count();
+  for (const TreeGroup& group : groups_.groups) {
+    std::vector<std::uint32_t>& hops = hops_.emplace_back(n, UINT32_MAX);
+    std::vector<std::uint32_t> open = {group.root};
+    hops[group.root] = 0;
+    for (std::size_t at = 0; at < open.size() && open.size() < n; ++at) {
+      const std::uint32_t u = open[at];
+      for (std::uint32_t v = 0; v < n; ++v) {
+        const std::size_t entry = group.inward ? std::size_t{v} * n + u : std::size_t{u} * n + v;
+        if (hops[v] != UINT32_MAX || distances.forward[entry] == distances.far) continue;
+        hops[v] = hops[u] + 1;
+        open.push_back(v);
+      }
+    }
+  }
+}
 
 PatternProgram TreeOracle::program() const {
   PatternProgram program;
-  program.capacity = graph_.capacity;
-  program.sharing = Sharing::free;
-  program.family_count = graph_.mirrored ? 1 : graph_.rank_count();
-  for (std::uint32_t family = 0; family < program.family_count; ++family) {
-    program.family.push_back(family);
-    if (!graph_.mirrored) program.family.push_back(family);
+  program.capacity = orbits_.capacity;
+  program.sharing = groups_.sharing;
+  for (const TreeGroup& group : groups_.groups) {
+    program.family.push_back(group.family);
+    program.family_count = std::max(program.family_count, group.family + 1);
   }
   return program;
 }
 
-Offer<double> TreeOracle::cheapest(std::span<const double> prices) const { return cheapest_trees(graph_, prices); }
+Offer<double> TreeOracle::cheapest(std::span<const double> prices) const {
+  return cheapest_trees(orbits_, groups_, prices);
+}
 
 Offer<BigInteger> TreeOracle::cheapest(std::span<const BigInteger> prices) const {
-  return cheapest_trees(graph_, prices);
+  return cheapest_trees(orbits_, groups_, prices);
+}
+
+Offer<double> TreeOracle::shallow(std::span<const double> prices, double weight) const {
+  const RankDistances<double> distances = rank_distances(orbits_, prices);
+  const std::uint32_t n = orbits_.graph.rank_count();
+  const double unit = weight * mean_edge(distances);
+  Offer<double> offer;
+  for (std::uint32_t g = 0; g < groups_.groups.size(); ++g) {
+    const TreeGroup& group = groups_.groups[g];
+    std::vector<double> cost = group.inward ? transposed(distances.forward, n) : distances.forward;
+    for (std::uint32_t u = 0; u < n; ++u) {
+      for (std::uint32_t v = 0; v < n; ++v) {
+        const std::uint32_t reached = hops_[g][u] + 1;
+        if (reached > hops_[g][v]) cost[std::size_t{u} * n + v] += unit * (reached - hops_[g][v]);
+      }
+    }
+    const auto parent = cheapest_arborescence(cost, n, group.root);
+    offer.patterns.push_back(tree_pattern(orbits_, distances, g, group, parent));
+    offer.costs.push_back(cost_of<double>(offer.patterns.back(), prices));
+  }
+  return offer;
 }
 
 }  // namespace espalier

@@ -1,26 +1,55 @@
 #pragma once
 
+#include <vector>
+
+#include "planners/program/orbit_graph.h"
 #include "planners/program/pattern_program.h"
-#include "planners/program/resource_graph.h"
 
 namespace espalier {
 
-/// Patterns of all_reduce: one family per root, whose first group holds the out-trees from that root and whose second
+/// One kind of spanning tree of a program.
+struct TreeGroup {
+  std::uint32_t root = 0;    ///< A rank, the first of its orbit.
+  bool inward = false;       ///< Data flows to the root.
+  std::uint32_t family = 0;  ///< As in PatternProgram.
+  std::int64_t copies = 1;   ///< Like trees that one unit of the pattern stands for.
+};
+
+/// The groups of a program over trees.
+struct TreeGroups {
+  std::vector<TreeGroup> groups;
+  Sharing sharing = Sharing::free;
+};
+
+/// all_gather (out-trees) or, `inward`, reduce_scatter: every root carries the same.
+TreeGroups sharded_groups(const OrbitGraph& orbits, bool inward);
+/// broadcast or, `inward`, reduce: trees of one root. Requires: a root that is alone in its orbit.
+TreeGroups single_root_group(std::uint32_t root, bool inward);
+/// all_reduce: one family per orbit of roots, whose first group holds the out-trees from its first rank and whose second
 /// the in-trees to it. On a mirrored graph one family with one group is enough: a spanning tree of rank 0 there and
 /// back, since any rank of an undirected tree may be its root.
+TreeGroups all_reduce_groups(const OrbitGraph& orbits);
+
+/// Patterns that are spanning trees of the ranks, resources being orbits of resources.
 ///
 /// A tree's edge goes from rank to rank by a shortest path through nodes that are not ranks.
 class TreeOracle final : public PatternOracle {
  public:
   /// Requires: every rank reaches every other; a graph that outlives the oracle.
-  explicit TreeOracle(const ResourceGraph& graph) : graph_(graph) {}
+  TreeOracle(const OrbitGraph& orbits, TreeGroups groups);
 
   [[nodiscard]] PatternProgram program() const;
+  [[nodiscard]] const TreeGroups& groups() const { return groups_; }
   [[nodiscard]] Offer<double> cheapest(std::span<const double> prices) const override;
   [[nodiscard]] Offer<BigInteger> cheapest(std::span<const BigInteger> prices) const override;
+  /// With a price on every edge that leads no farther from the root: `weight` times what an edge from rank to rank costs
+  /// on average.
+  [[nodiscard]] Offer<double> shallow(std::span<const double> prices, double weight) const override;
 
  private:
-  const ResourceGraph& graph_;
+  const OrbitGraph& orbits_;
+  TreeGroups groups_;
+  std::vector<std::vector<std::uint32_t>> hops_;  ///< By group: edges from rank to rank between the root and each rank.
 };
 
 }  // namespace espalier

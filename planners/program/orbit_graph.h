@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/rational.h"
+#include "planners/program/pattern_program.h"
+#include "planners/program/resource_graph.h"
+#include "planners/symmetry/rank_symmetry.h"
+#include "planners/symmetry/renamings.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// A network with a group of renamings, and what is alike under them. Programs have one resource per orbit of resources
+/// and one root per orbit of ranks: the mean over the group of any solution is a solution that treats alike what is
+/// alike, so no optimum changes.
+struct OrbitGraph {
+  ResourceGraph graph;
+  AbelianGroup group;                    ///< Renames nodes, and edges, which are numbered after the nodes.
+  Renamings renamings;                   ///< The elements of `group`.
+  Orbits ranks;                          ///< Of ranks.
+  std::vector<std::uint64_t> renaming_to;  ///< By rank: the element that takes its orbit's first rank there.
+  Orbits resources;                      ///< Of resources.
+  std::vector<BigInteger> capacity;      ///< By orbit of resources: of all its members together.
+
+  [[nodiscard]] std::uint32_t edge_number(std::uint32_t edge) const {
+    return static_cast<std::uint32_t>(graph.node_ranks.size()) + edge;
+  }
+  [[nodiscard]] std::uint32_t edge_image(const Renaming& renaming, std::uint32_t edge) const {
+    return renaming(edge_number(edge)) - static_cast<std::uint32_t>(graph.node_ranks.size());
+  }
+  [[nodiscard]] std::uint32_t rank_image(const Renaming& renaming, std::uint32_t rank) const {
+    return graph.node_ranks[renaming(graph.rank_nodes[rank])];
+  }
+};
+
+/// `fold` as for make_resource_graph. With `search` a group is searched (find_rank_symmetry); without, there is only the
+/// renaming that changes nothing.
+OrbitGraph make_orbit_graph(const Topology& topology, bool fold, bool search);
+
+/// The length of each edge when each orbit of resources has a price.
+template <class Price>
+std::vector<Price> edge_lengths(const OrbitGraph& orbits, std::span<const Price> prices) {
+  std::vector<Price> lengths(orbits.graph.edges.size(), Price(0));
+  for (std::size_t e = 0; e < lengths.size(); ++e) {
+    for (const std::uint32_t resource : orbits.graph.edges[e].resources) {
+      lengths[e] += prices[orbits.resources.of[resource]];
+    }
+  }
+  return lengths;
+}
+
+/// What `copies` like ones of a tree that uses edges as often as `uses` says take of each orbit of resources.
+std::vector<Entry> orbit_loads(const OrbitGraph& orbits, std::span<const std::int64_t> uses, std::int64_t copies);
+
+}  // namespace espalier

@@ -1,0 +1,85 @@
+#include "planners/symmetry/automorphisms.h"
+
+#include <bliss/graph.hh>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace espalier {
+
+namespace {
+
+/// What kind of arc joins two nodes: the capacity of the edge, and which of the commuting renamings lead there.
+using ArcKey = std::pair<BigInteger, std::uint64_t>;
+using ArcKeys = std::map<std::pair<std::uint32_t, std::uint32_t>, ArcKey>;
+
+ArcKeys collect_arcs(const ResourceGraph& graph, std::span<const Permutation> commuting) {
+  ArcKeys arcs;
+  for (const ResourceGraph::Edge& edge : graph.edges) {
+    arcs[{edge.tail, edge.head}].first = graph.capacity[edge.resources.front()];
+  }
+  for (std::size_t g = 0; g < commuting.size(); ++g) {
+    for (std::uint32_t v = 0; v < commuting[g].size(); ++v) {
+      if (commuting[g][v] != v) arcs[{v, commuting[g][v]}].second |= std::uint64_t{1} << g;
+    }
+  }
+  return arcs;
+}
+
+template <class Key>
+std::map<Key, std::uint32_t> number_keys(const std::vector<Key>& keys, std::uint32_t first) {
+  std::map<Key, std::uint32_t> numbers;
+  for (const Key& key : keys) numbers.emplace(key, 0);
+  for (auto& [key, number] : numbers) number = first++;
+  return numbers;
+}
+
+struct Found {
+  std::size_t nodes;
+  std::vector<Permutation> generators;
+};
+
+void keep(void* found, unsigned int /*size*/, const unsigned int* renaming) {
+  auto& result = *static_cast<Found*>(found);
+  result.generators.emplace_back(renaming, renaming + result.nodes);
+}
+
+}  // namespace
+
+/// bliss knows no kinds of arcs: there is one copy of the nodes per bit of the kind's number, the copies of a node
+/// joined by arcs, and an arc lies in the copies whose bit its kind has.
+std::vector<Permutation> find_automorphisms(const Topology& topology, const ResourceGraph& graph,
+                                            std::span<const Permutation> commuting) {
+  const std::size_t nodes = topology.node_count();
+  const ArcKeys arcs = collect_arcs(graph, commuting);
+  std::vector<ArcKey> arc_keys;
+  for (const auto& [ends, key] : arcs) arc_keys.push_back(key);
+  const std::map<ArcKey, std::uint32_t> kinds = number_keys(arc_keys, 1);
+  using NodeKey = std::pair<bool, std::int64_t>;
+  std::vector<NodeKey> node_keys;
+  for (const Node& node : topology.nodes()) node_keys.emplace_back(node.is_rank, node.bandwidth.bytes_per_second);
+  const std::map<NodeKey, std::uint32_t> colors = number_keys(node_keys, 0);
+
+  std::uint32_t layers = 1;
+  while ((kinds.size() >> layers) != 0) ++layers;
+  bliss::Digraph copies;
+  for (std::uint32_t layer = 0; layer < layers; ++layer) {
+    for (std::size_t v = 0; v < nodes; ++v) {
+      const auto vertex = copies.add_vertex(static_cast<unsigned>(layer * colors.size() + colors.at(node_keys[v])));
+      if (layer > 0) copies.add_edge(static_cast<unsigned>(vertex - nodes), vertex);
+    }
+  }
+  for (const auto& [ends, key] : arcs) {
+    const std::uint32_t kind = kinds.at(key);
+    for (std::uint32_t layer = 0; layer < layers; ++layer) {
+      const auto base = static_cast<unsigned>(layer * nodes);
+      if ((kind >> layer & 1U) != 0) copies.add_edge(base + ends.first, base + ends.second);
+    }
+  }
+  Found found{nodes, {}};
+  bliss::Stats stats;
+  copies.find_automorphisms(stats, keep, &found);
+  return std::move(found.generators);
+}
+
+}  // namespace espalier

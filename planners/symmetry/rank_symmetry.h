@@ -1,0 +1,29 @@
+#pragma once
+
+#include "planners/program/resource_graph.h"
+#include "planners/symmetry/abelian_group.h"
+#include "planners/symmetry/permutation.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// A group of renamings of a network under which few ranks are really different.
+struct RankSymmetry {
+  AbelianGroup group;
+  Orbits ranks;
+};
+
+/// The largest group that a seeded search finds among those that are easy to plan with: commuting renamings, so that
+/// the images of one tree under them load alike links alike, and mostly without fixed ranks, so that a rank gets few
+/// images of one tree (order x orbits of ranks <= 4 x ranks). Deterministic.
+///
+/// The search: renamings at random from the automorphism group, and their powers; of the best ones, the one whose
+/// centraliser keeps most ranks alike; then the same in that centraliser, until it has nothing more to give.
+/// Requires: `graph` made of `topology`. Source: the random elements are product replacement (F. Celler et al.,
+/// "Generating random elements of a finite group", Comm. Algebra 23, 1995).
+RankSymmetry find_rank_symmetry(const Topology& topology, const ResourceGraph& graph);
+
+/// Only the renaming that changes nothing.
+RankSymmetry no_symmetry(const ResourceGraph& graph);
+
+}  // namespace espalier
