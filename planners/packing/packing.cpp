@@ -55,7 +55,10 @@ Result<Schedule> schedule_of(const Topology& topology, const Collective& collect
 /// else the trees of the linear program, where they load the network less.
 Result<Schedule> plan_all_reduce(const Topology& topology, const Collective& collective) {
   Result<Schedule> halves = schedule_of(topology, collective, forest_of(topology, collective));
-  if (!halves) return halves;
+  if (!halves) {
+    Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(topology));
+    return trees ? std::move(trees) : std::move(halves);
+  }
   const Rational time = compute_loads(*halves, topology).time_per_byte;
   const auto floors = all_reduce_floors(topology);
   if (floors && floors->best().time_per_byte == time) return halves;

@@ -1,5 +1,6 @@
 #include "planners/packing/program_trees.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "planners/program/tree_images.h"
@@ -21,7 +22,9 @@ std::optional<std::vector<Arborescence>> program_trees(const Topology& topology,
   const OrbitGraph orbits = make_orbit_graph(topology, false, true);
   if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) return std::nullopt;
   const TreeOracle oracle(orbits, sharded_groups(orbits, inward));
-  const PatternSolution solution = solve_patterns(oracle.program(), oracle, {.shallow = true});
+  const auto warm_rounds = static_cast<std::uint32_t>(std::clamp<std::size_t>(orbits.resources.count(), 4, 40));
+  const PatternSolution solution =
+      solve_patterns(oracle.program(), oracle, {.warm_rounds = warm_rounds, .shallow = true});
   if (!solution.attained) return std::nullopt;
   const std::vector<ProgramTree> trees = tree_images(orbits, oracle.groups(), solution);
   Forest forest = whole_forest(topology, orbits.graph, trees, 1 / (solution.limit * orbits.graph.unit));

@@ -34,16 +34,22 @@ std::vector<Path> split_paths(const ResourceGraph& graph, const std::vector<std:
 }
 
 /// Orders a tree's paths so that each comes after the one that joins its parent to the root, level by level.
-std::vector<Path> order_from_root(std::vector<Path> paths, std::uint32_t root, bool inward) {
-  std::multimap<std::uint32_t, std::size_t> by_parent;
-  for (std::size_t i = 0; i < paths.size(); ++i) by_parent.emplace(inward ? paths[i].to : paths[i].from, i);
+std::vector<Path> order_from_root(std::vector<Path> paths, const ProgramTree& tree, std::uint32_t rank_count) {
+  constexpr std::size_t none = SIZE_MAX;
+  std::vector<std::size_t> first(rank_count, none);  // by parent, its first path; the others follow in `next`
+  std::vector<std::size_t> next(paths.size());
+  for (std::size_t i = paths.size(); i-- > 0;) {
+    std::size_t& begin = first[tree.inward ? paths[i].to : paths[i].from];
+    next[i] = begin;
+    begin = i;
+  }
   std::vector<Path> ordered;
-  std::vector<std::uint32_t> level = {root};
+  ordered.reserve(paths.size());
+  std::vector<std::uint32_t> level = {tree.root};
   for (std::size_t at = 0; at < level.size(); ++at) {
-    const auto [begin, end] = by_parent.equal_range(level[at]);
-    for (auto child = begin; child != end; ++child) {
-      Path& path = paths[child->second];
-      level.push_back(inward ? path.from : path.to);
+    for (std::size_t child = first[level[at]]; child != none; child = next[child]) {
+      Path& path = paths[child];
+      level.push_back(tree.inward ? path.from : path.to);
       ordered.push_back(std::move(path));
     }
   }
@@ -64,7 +70,7 @@ std::vector<std::int64_t> blocks_over(const std::vector<Path>& ordered, const st
   return blocks;
 }
 
-constexpr std::int64_t most_exact_units = std::int64_t{1} << 48;
+constexpr std::int64_t most_exact_units = std::int64_t{1} << 50;  // times the ranks: within max_units
 constexpr std::int64_t rounded_units = std::int64_t{1} << 30;
 
 /// A tree, or a part of one, over links.
@@ -127,7 +133,7 @@ class LinkFiller {
 
   /// The tree in as many pieces as its links need.
   std::vector<Piece> place(const ProgramTree& tree) {
-    const std::vector<Path> paths = order_from_root(split_paths(graph_, tree.edges), tree.root, tree.inward);
+    const std::vector<Path> paths = order_from_root(split_paths(graph_, tree.edges), tree, graph_.rank_count());
     const std::vector<std::int64_t> blocks = blocks_over(paths, tree.targets);
     std::vector<Piece> pieces = {{tree.share, {}}};
     for (std::size_t p = 0; p < paths.size(); ++p) {
@@ -144,8 +150,13 @@ class LinkFiller {
   }
 
  private:
-  /// Puts the piece on the roomiest of the edge's links; what does not fit there comes back as a piece of its own.
+  /// Puts the piece on the edge's link, the roomiest if there are several; what does not fit there comes back as a piece of its own.
   std::optional<Piece> extend(Piece& piece, std::uint32_t e, std::int64_t blocks) {
+    const std::vector<LinkId>& links = graph_.edges[e].links;
+    if (links.size() == 1) {
+      piece.edges.back().links.push_back(links.front());
+      return std::nullopt;
+    }
     std::vector<Rational>& room = room_[e];
     const auto roomiest = std::max_element(room.begin(), room.end());
     const Rational fits = *roomiest / blocks;
@@ -157,7 +168,7 @@ class LinkFiller {
       rest->share -= fits;
     }
     *roomiest -= piece.share * blocks;
-    piece.edges.back().links.push_back(graph_.edges[e].links[static_cast<std::size_t>(roomiest - room.begin())]);
+    piece.edges.back().links.push_back(links[static_cast<std::size_t>(roomiest - room.begin())]);
     return rest;
   }
 

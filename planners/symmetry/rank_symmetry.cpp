@@ -51,6 +51,20 @@ std::vector<Permutation> powers_of(const Permutation& element) {
   return powers;
 }
 
+/// The products of all generators of a kind: long cycles where they swap like things, as boxes or rails.
+std::vector<Permutation> products_by_kind(const std::vector<Permutation>& generators) {
+  std::map<std::size_t, Permutation> products;  // by how many numbers a generator moves
+  for (const Permutation& generator : generators) {
+    std::size_t moved = 0;
+    for (std::size_t i = 0; i < generator.size(); ++i) moved += generator[i] != i ? 1 : 0;
+    const auto [product, is_new] = products.try_emplace(moved, generator);
+    if (!is_new) product->second = compose(product->second, generator);
+  }
+  std::vector<Permutation> found;
+  for (auto& [moved, product] : products) found.push_back(std::move(product));
+  return found;
+}
+
 struct Candidate {
   AbelianGroup group;
   std::size_t rank_orbits;
@@ -67,6 +81,9 @@ class Search {
     while (!rest.empty() && rank_orbits(rest).count < orbits && group.generators().size() < most_generators) {
       std::vector<Candidate> candidates = find_candidates(group, rest, orbits);
       if (candidates.empty()) break;
+      const auto whole = std::find_if(candidates.begin(), candidates.end(),
+                                      [](const Candidate& candidate) { return candidate.rank_orbits == 1; });
+      if (whole != candidates.end()) return std::move(whole->group);
       std::size_t best = 0;
       std::vector<Permutation> best_rest;
       std::size_t least = SIZE_MAX;
@@ -103,43 +120,59 @@ class Search {
     }
     return found;
   }
-  /// The most promising larger groups, those with the fewest orbits of ranks first, at most two of a kind.
+  /// The most promising larger groups: those under which no rank is fixed by any element but the first, if there are
+  /// such; those with the fewest orbits of ranks first, each orbit weighing as much as the group's order makes it.
   [[nodiscard]] std::vector<Candidate> find_candidates(const AbelianGroup& group, const std::vector<Permutation>& rest,
                                                        std::size_t orbits) {
-    std::map<std::pair<std::size_t, std::uint64_t>, std::vector<Candidate>> by_kind;
+    by_kind_.clear();
+    any_free_ = false;
+    for (const Permutation& product : products_by_kind(rest)) consider_powers(group, product, orbits);
     RandomElements elements(rest, ++seed_);
-    for (int trial = 0; trial < trials; ++trial) {
-      for (const Permutation& renaming : powers_of(elements.next())) {
-        std::vector<Permutation> generators(group.generators().begin(), group.generators().end());
-        generators.push_back(renaming);
-        const auto [count, base] = rank_orbits(generators);
-        if (count >= orbits) continue;
-        auto larger = group.with(renaming, base, most_order() / count);
-        if (!larger) continue;
-        std::vector<Candidate>& kind = by_kind[{count, larger->order()}];
-        if (kind.size() < most_of_a_kind) kind.push_back({*std::move(larger), count});
-      }
-    }
+    for (std::size_t trial = 0; trial < most_trials(); ++trial) consider_powers(group, elements.next(), orbits);
     std::vector<Candidate> candidates;
-    const std::size_t most = graph_.rank_count() >= many_ranks ? 3 : 8;
-    for (auto& [key, kind] : by_kind) {
+    for (auto& [key, kind] : by_kind_) {
       for (Candidate& candidate : kind) {
-        if (candidates.size() < most) candidates.push_back(std::move(candidate));
+        if (candidates.size() < most_candidates()) candidates.push_back(std::move(candidate));
       }
     }
     return candidates;
   }
 
-  [[nodiscard]] std::uint64_t most_order() const { return 4 * std::uint64_t{graph_.rank_count()}; }
+  void consider_powers(const AbelianGroup& group, const Permutation& element, std::size_t orbits) {
+    for (const Permutation& renaming : powers_of(element)) {
+      std::vector<Permutation> generators(group.generators().begin(), group.generators().end());
+      generators.push_back(renaming);
+      const auto [count, base] = rank_orbits(generators);
+      if (count >= orbits) continue;
+      auto larger = group.with(renaming, base, most_waste * graph_.rank_count() / count);
+      if (!larger) continue;
+      const std::uint64_t size = larger->order() * count;
+      if (!any_free_ && size == graph_.rank_count()) {
+        any_free_ = true;
+        by_kind_.clear();
+      }
+      if (any_free_ && size != graph_.rank_count()) continue;
+      std::vector<Candidate>& kind = by_kind_[{size * count, larger->order()}];
+      if (kind.size() < most_candidates() / 4 + 1) kind.push_back({*std::move(larger), count});
+    }
+  }
 
+  /// How many random elements are tried in a step, and how many centralisers are computed: fewer on large networks,
+  /// where each takes longer.
+  [[nodiscard]] std::size_t most_trials() const {
+    return std::clamp<std::size_t>(30'000 / graph_.node_ranks.size(), 20, 400);
+  }
+  [[nodiscard]] std::size_t most_candidates() const {
+    return std::clamp<std::size_t>(6'000 / graph_.node_ranks.size(), 3, 24);
+  }
   static constexpr std::size_t most_generators = 32;
-  static constexpr std::size_t most_of_a_kind = 2;
-  static constexpr std::size_t many_ranks = 256;
-  static constexpr int trials = 200;
+  static constexpr std::uint64_t most_waste = 4;  // order of the group x orbits of ranks, over the ranks
 
   const Topology& topology_;
   const ResourceGraph& graph_;
   std::uint64_t seed_ = 0;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<Candidate>> by_kind_;  ///< By how good, and order.
+  bool any_free_ = false;  ///< No element but the first fixes any rank, in all of `by_kind_`.
 };
 
 }  // namespace
