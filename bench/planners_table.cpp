@@ -81,7 +81,8 @@ std::vector<Input> machine_inputs() {
   for (const auto& file : files) {
     inputs.push_back({file.stem().string(), [file]() -> Result<Topology> {
                         auto document = read_topology_file(file.string());
-                        if (!document.topology) return fail(ErrorCode::invalid_input, "unreadable: " + file.string(), "");
+                        if (!document.topology)
+                          return fail(ErrorCode::invalid_input, "unreadable: " + file.string(), "");
                         return *std::move(document.topology);
                       }});
   }
@@ -127,9 +128,8 @@ std::vector<Input> generated_inputs() {
       {"torus 8x8x8", torus({8, 8, 8})},
       {"fat-tree k=8", [] { return generate_fat_tree({.k = 8}); }},
       {"dragonfly 72", [] { return generate_dragonfly({}); }},
-      {"leaf-spine 64, 4:1", [] {
-         return generate_leaf_spine({.leaves = 8, .ranks_per_leaf = 8, .spines = 4, .oversubscription = 4});
-       }},
+      {"leaf-spine 64, 4:1",
+       [] { return generate_leaf_spine({.leaves = 8, .ranks_per_leaf = 8, .spines = 4, .oversubscription = 4}); }},
       {"rails x16", rails(16, 0)},
       {"rails x16, spines", rails(16, 8)},
       {"rails x16, a NIC dead", broken(16)},
@@ -206,8 +206,7 @@ void print_row(const Input& input, const Flags& flags, Summary& summary) {
   const ScheduleShape shape = measure_shape(*schedule);
   const std::uint32_t eccentricity = eccentricity_of(*topology);
   fmt::print("{:28} {:5} {:9.6f} {:7} {:7} {:5} {:10.1f} ms\n", input.name, topology->rank_count(),
-             ratio.convert_to<double>(), shape.trees_per_root, shape.height, eccentricity,
-             times[times.size() / 2]);
+             ratio.convert_to<double>(), shape.trees_per_root, shape.height, eccentricity, times[times.size() / 2]);
   std::fflush(stdout);
   ++summary.planned;
   if (ratio != 1) fmt::print("{:28} is not exact: {}\n", "", ratio.str());
@@ -228,9 +227,10 @@ int run(const Flags& flags) {
   for (const Input& input : inputs) {
     if (input.name.find(flags.filter) != std::string::npos) print_row(input, flags, summary);
   }
-  fmt::print("{} planned: {} at the bound, {} with at most 8 trees a root, {} with at most 4, {} no higher than twice "
-             "the eccentricity\n",
-             summary.planned, summary.exact, summary.near, summary.few_trees, summary.shallow);
+  fmt::print(
+      "{} planned: {} at the bound, {} with at most 8 trees a root, {} with at most 4, {} no higher than twice "
+      "the eccentricity\n",
+      summary.planned, summary.exact, summary.near, summary.few_trees, summary.shallow);
   return EXIT_SUCCESS;
 }
 

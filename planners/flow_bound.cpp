@@ -85,8 +85,9 @@ std::vector<std::vector<bool>> priced_cuts(const OrbitGraph& orbits, const std::
       open.pop_back();
       for (const std::uint32_t e : graph.out_edges[node]) {
         const ResourceGraph::Edge& edge = graph.edges[e];
-        const bool is_free = std::all_of(edge.resources.begin(), edge.resources.end(),
-                                         [&](std::uint32_t resource) { return prices[orbits.resources.of[resource]] == 0; });
+        const bool is_free = std::all_of(edge.resources.begin(), edge.resources.end(), [&](std::uint32_t resource) {
+          return prices[orbits.resources.of[resource]] == 0;
+        });
         if (!is_free || inside[edge.head]) continue;
         inside[edge.head] = true;
         open.push_back(edge.head);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 
@@ -195,14 +196,34 @@ std::optional<std::vector<Arborescence>> pack_exactly(const FlowNetwork& network
   return trees ? std::optional(realize_trees(network, graph, *trees)) : std::nullopt;
 }
 
+std::size_t most_trees_of_a_root(const std::vector<Arborescence>& trees) {
+  std::map<Rank, std::size_t> count;
+  std::size_t most = 0;
+  for (const Arborescence& tree : trees) most = std::max(most, ++count[tree.root]);
+  return most;
+}
+
+/// Trees from all ranks by the ways that give few and shallow ones; nothing where none of them does. The linear program
+/// may need many trees where switches run side by side; dealing their capacity out may need fewer.
+std::optional<std::vector<Arborescence>> pack_elegantly(const Topology& topology, const FlowNetwork& network,
+                                                        Direction direction, const Problem& problem) {
+  constexpr std::size_t few_trees = 8;
+  if (auto trees = route_trees(topology, direction, problem.capacities, problem.demands.front())) return trees;
+  auto trees = program_trees(topology, direction);
+  if (!trees || most_trees_of_a_root(*trees) <= few_trees) return trees;
+  if (!switches_are_balanced(network, problem.capacities)) return trees;
+  CapacityGraph graph(network, problem.capacities);
+  contract_simple_switches(graph, network.rank_vertices());
+  auto dealt = pack_quickly(network, graph, problem);
+  return dealt && most_trees_of_a_root(*dealt) < most_trees_of_a_root(*trees) ? std::move(dealt) : std::move(trees);
+}
+
 Result<std::vector<Arborescence>> pack(const Topology& topology, Direction direction, const Roots& roots) {
   const FlowNetwork network(topology, direction);
   Result<Problem> problem = scale_to_rate(network, roots);
   if (!problem) return tl::unexpected(problem.error());
   if (roots.single.is_none()) {
-    auto trees = route_trees(topology, direction, problem->capacities, problem->demands.front());
-    if (!trees) trees = program_trees(topology, direction);
-    if (trees) return *std::move(trees);
+    if (auto trees = pack_elegantly(topology, network, direction, *problem)) return *std::move(trees);
   }
   WorkBudget budget(most_arcs_passed);
   problem = balanced(network, *std::move(problem), roots, budget);

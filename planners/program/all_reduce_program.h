@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "base/rational.h"
-#include "planners/program/pattern_program.h"
 #include "planners/program/orbit_graph.h"
+#include "planners/program/pattern_program.h"
 #include "planners/program/tree_oracle.h"
 #include "topology/topology.h"
 

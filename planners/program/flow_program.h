@@ -14,7 +14,7 @@ namespace espalier {
 /// Which blocks all_to_all or send_recv sends: a block has S / blocks_per_buffer bytes.
 struct FlowDemands {
   std::vector<FlowDemand> demands;  ///< By source rank.
-  bool keeps_symmetry = false;  ///< Any renaming of the ranks makes the same demands.
+  bool keeps_symmetry = false;      ///< Any renaming of the ranks makes the same demands.
   std::size_t blocks_per_buffer = 1;
   bool mirrors_itself = false;  ///< Targets sending to sources is the same problem.
 };

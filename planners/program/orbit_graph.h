@@ -18,12 +18,12 @@ namespace espalier {
 /// alike, so no optimum changes.
 struct OrbitGraph {
   ResourceGraph graph;
-  AbelianGroup group;                    ///< Renames nodes, and edges, which are numbered after the nodes.
-  Renamings renamings;                   ///< The elements of `group`.
-  Orbits ranks;                          ///< Of ranks.
+  AbelianGroup group;                      ///< Renames nodes, and edges, which are numbered after the nodes.
+  Renamings renamings;                     ///< The elements of `group`.
+  Orbits ranks;                            ///< Of ranks.
   std::vector<std::uint64_t> renaming_to;  ///< By rank: the element that takes its orbit's first rank there.
-  Orbits resources;                      ///< Of resources.
-  std::vector<BigInteger> capacity;      ///< By orbit of resources: of all its members together.
+  Orbits resources;                        ///< Of resources.
+  std::vector<BigInteger> capacity;        ///< By orbit of resources: of all its members together.
 
   [[nodiscard]] std::uint32_t edge_number(std::uint32_t edge) const {
     return static_cast<std::uint32_t>(graph.node_ranks.size()) + edge;
@@ -36,8 +36,8 @@ struct OrbitGraph {
   }
 };
 
-/// `fold` as for make_resource_graph. With `search` a group is searched (find_rank_symmetry); without, there is only the
-/// renaming that changes nothing.
+/// `fold` as for make_resource_graph. With `search` a group is searched (find_rank_symmetry); without, there is only
+/// the renaming that changes nothing.
 OrbitGraph make_orbit_graph(const Topology& topology, bool fold, bool search);
 
 /// The length of each edge when each orbit of resources has a price.

@@ -46,7 +46,7 @@ PatternMaster::PatternMaster(const PatternProgram& program)
   clp_->setLogLevel(0);
   clp_->addRows(static_cast<int>(row_count_), lower.data(), upper.data(), nullptr, nullptr, nullptr);
   if (equal) {
-    Column throughput{{}, 1};
+    Column throughput{{}, 1, 0};
     for (std::uint32_t g = 0; g < groups; ++g) throughput.entries.push_back({resources + g, -1});
     add_column(std::move(throughput));
   }
@@ -56,7 +56,7 @@ PatternMaster::~PatternMaster() = default;
 
 PatternMaster::Column PatternMaster::column_of(const Pattern& pattern) const {
   const auto resources = static_cast<std::uint32_t>(program_.capacity.size());
-  Column column{pattern.loads, 0};
+  Column column{pattern.loads, 0, pattern.excess * pattern.excess};
   const std::uint32_t partner = partner_[pattern.group];
   if (program_.sharing == Sharing::equal) {
     column.entries.push_back({resources + pattern.group, 1});
@@ -77,8 +77,19 @@ void PatternMaster::add_column(Column column) {
     values.push_back(static_cast<double>(entry.value));
   }
   clp_->addColumn(static_cast<int>(rows.size()), rows.data(), values.data(), 0, infinite,
-                  -static_cast<double>(column.objective));
+                  clp_cost(column));
   columns_.push_back(std::move(column));
+}
+
+double PatternMaster::clp_cost(const Column& column) const {
+  return excess_price_ * column.penalty - static_cast<double>(column.objective);
+}
+
+void PatternMaster::set_excess_price(double price) {
+  excess_price_ = price;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    clp_->setObjectiveCoefficient(static_cast<int>(c), clp_cost(columns_[c]));
+  }
 }
 
 bool PatternMaster::solve() {
@@ -98,7 +109,7 @@ std::vector<double> PatternMaster::prices() const {
 double PatternMaster::gain(const Pattern& pattern) const {
   const double* duals = clp_->dualRowSolution();
   const Column column = column_of(pattern);
-  auto gain = static_cast<double>(column.objective);
+  double gain = -clp_cost(column);
   for (const Entry entry : column.entries) gain += duals[entry.index] * static_cast<double>(entry.value);
   return gain;
 }

@@ -23,6 +23,9 @@ class PatternMaster {
   ~PatternMaster();
 
   void add(const Pattern& pattern);
+  /// From now on the square of a pattern's excess costs this, per unit, of one unit of throughput. The exact solution
+  /// does not count it.
+  void set_excess_price(double price);
   /// Optimises from the last basis; false when Clp did not reach an optimum.
   bool solve();
 
@@ -45,14 +48,17 @@ class PatternMaster {
   struct Column {
     std::vector<Entry> entries;
     std::int64_t objective;
+    double penalty;  ///< The square of the pattern's excess.
   };
   [[nodiscard]] Column column_of(const Pattern& pattern) const;
   void add_column(Column column);
+  [[nodiscard]] double clp_cost(const Column& column) const;
   [[nodiscard]] bool fits(const std::vector<Rational>& amounts) const;
 
   const PatternProgram& program_;
   std::vector<std::uint32_t> partner_;  ///< By group: 0 alone in its family, 1 first of two, 2 second of two.
   std::uint32_t row_count_ = 0;
+  double excess_price_ = 0;
   double scale_ = 1;  ///< Clp sees capacities times this.
   std::vector<Column> columns_;
   std::unique_ptr<ClpSimplex> clp_;

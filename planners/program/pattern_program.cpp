@@ -40,7 +40,9 @@ class Generation {
       const std::vector<double> prices = master_.prices();
       if (improve_shallow(prices) || improve(blend(prices, center_, 0.7)) || improve(prices)) continue;
       if (!settle()) break;
-      if (solution_.attained) return std::move(solution_);
+      if (!solution_.attained) continue;
+      if (limits_.shallow) flatten();
+      return std::move(solution_);
     }
     prove_center();
     return std::move(solution_);
@@ -91,9 +93,10 @@ class Generation {
         const double fullness = fullest > 0 ? filled[r] / fullest : 1;
         prices[r] = std::exp(sharpness * (fullness - 1)) / capacity_[r];
       }
-      Offer<double> offer = limits_.shallow ? oracle_.shallow(prices, shallow_weights.front()) : oracle_.cheapest(prices);
+      Offer<double> offer =
+          limits_.shallow ? oracle_.shallow(prices, shallow_weights.front()) : oracle_.cheapest(prices);
       if (!limits_.shallow) consider_center(prices, limit_of(prices, offer.costs));
-      const std::uint32_t chosen = cheapest_family(offer.costs);
+      const std::uint32_t chosen = cheapest_family(offer);
       for (Pattern& pattern : offer.patterns) {
         if (program_.sharing == Sharing::equal || program_.family[pattern.group] == chosen) {
           for (const Entry entry : pattern.loads) {
@@ -105,9 +108,15 @@ class Generation {
     }
   }
 
-  [[nodiscard]] std::uint32_t cheapest_family(const std::vector<double>& costs) const {
+  /// The family whose groups' cheapest patterns cost least together.
+  [[nodiscard]] std::uint32_t cheapest_family(const Offer<double>& offer) const {
+    std::vector<double> group(program_.family.size(), infinite_limit);
+    for (std::size_t i = 0; i < offer.patterns.size(); ++i) {
+      double& least = group[offer.patterns[i].group];
+      least = std::min(least, offer.costs[i]);
+    }
     std::vector<double> family(program_.family_count, 0);
-    for (std::size_t g = 0; g < costs.size(); ++g) family[program_.family[g]] += costs[g];
+    for (std::size_t g = 0; g < group.size(); ++g) family[program_.family[g]] += group[g];
     return static_cast<std::uint32_t>(std::min_element(family.begin(), family.end()) - family.begin());
   }
 
@@ -140,14 +149,40 @@ class Generation {
     Offer<BigInteger> offer = prove(exact->prices);
     if (solution_.limit == exact->throughput) {
       solution_.attained = true;
-      for (std::size_t i = 0; i < patterns_.size(); ++i) {
-        if (exact->amounts[i] > 0) solution_.parts.push_back({patterns_[i], exact->amounts[i]});
-      }
+      take_parts(*exact);
       return true;
     }
     bool improved = false;
     for (Pattern& pattern : offer.patterns) improved = add(std::move(pattern)) || improved;
     return improved;
+  }
+
+  void take_parts(const PatternMaster::Exact& exact) {
+    solution_.parts.clear();
+    for (std::size_t i = 0; i < patterns_.size(); ++i) {
+      if (exact.amounts[i] > 0) solution_.parts.push_back({patterns_[i], exact.amounts[i]});
+    }
+  }
+
+  /// Looks for a solution as good as the one that is proven with patterns less deep, by giving depth a price so small
+  /// that it buys no throughput.
+  void flatten() {
+    if (std::all_of(solution_.parts.begin(), solution_.parts.end(), [](auto& part) { return part.pattern.excess == 0; })) {
+      return;
+    }
+    for (const double price : excess_prices) {
+      master_.set_excess_price(price);
+      for (std::uint32_t round = 0; round < flatten_rounds; ++round) {
+        if (!master_.solve()) return;
+        const std::vector<double> prices = master_.prices();
+        if (!improve_shallow(prices)) break;
+      }
+      if (!master_.solve()) return;
+      const std::optional<PatternMaster::Exact> exact = master_.exact();
+      if (!exact || exact->throughput != solution_.limit) continue;
+      take_parts(*exact);
+      return;
+    }
   }
 
   /// Evaluates prices exactly and keeps the limit that they prove if it is the lowest so far.
@@ -186,7 +221,9 @@ class Generation {
   static constexpr double infinite_limit = std::numeric_limits<double>::max();
   static constexpr double sharpness = 12;
   static constexpr double gain_tolerance = 1e-9;
-  static constexpr std::array shallow_weights = {1.0, 0.1, 0.001};
+  static constexpr std::array shallow_weights = {1.0, 0.3, 0.1, 0.03, 0.001};
+  static constexpr std::array excess_prices = {1e-2, 1e-3, 1e-4};
+  static constexpr std::uint32_t flatten_rounds = 30;
   static constexpr double rounding_steps = 1e9;
 
   const PatternProgram& program_;

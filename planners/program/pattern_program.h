@@ -14,6 +14,7 @@ struct Pattern {
   std::uint32_t group = 0;
   std::vector<Entry> loads;          ///< By resource.
   std::vector<std::uint32_t> edges;  ///< The edges it uses, path after path; for whoever builds trees from it.
+  double excess = 0;                 ///< How much deeper it is than it has to be, in parts of that depth.
 };
 
 /// The cheapest pattern of every group under given prices, and its cost.
@@ -55,7 +56,7 @@ struct PatternProgram {
 struct PatternLimits {
   std::uint32_t rounds = 400;      ///< Times the master program is solved.
   std::uint32_t warm_rounds = 40;  ///< Rounds of multiplicative prices that find the first patterns.
-  bool shallow = false;            ///< Prefer shallow patterns (PatternOracle::shallow).
+  bool shallow = false;            ///< Of equally good solutions, prefer one of shallow patterns.
 };
 
 /// A solution in exact fractions.

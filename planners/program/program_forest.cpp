@@ -150,7 +150,8 @@ class LinkFiller {
   }
 
  private:
-  /// Puts the piece on the edge's link, the roomiest if there are several; what does not fit there comes back as a piece of its own.
+  /// Puts the piece on the edge's link, the roomiest if there are several; what does not fit there comes back as a
+  /// piece of its own.
   std::optional<Piece> extend(Piece& piece, std::uint32_t e, std::int64_t blocks) {
     const std::vector<LinkId>& links = graph_.edges[e].links;
     if (links.size() == 1) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "planners/program/arborescence.h"
@@ -15,8 +16,8 @@ namespace {
 template <class Price>
 struct RankDistances {
   std::vector<ShortestPaths<Price>> from;  ///< By orbit of ranks, from its first one.
-  std::vector<Price> forward;              ///< n x n: from the row's rank to the column's; `far` where there is no path.
-  Price far;                               ///< Dearer than any tree.
+  std::vector<Price> forward;  ///< n x n: from the row's rank to the column's; `far` where there is no path.
+  Price far;                   ///< Dearer than any tree.
 };
 
 template <class Price>
@@ -88,16 +89,33 @@ class PathFinder {
   std::vector<std::uint32_t> original_;  ///< By rank: which one the renaming takes there.
 };
 
+/// How much deeper the tree is than the farthest rank is away, in parts of that distance.
+double excess_of(const std::vector<std::uint32_t>& parent, std::uint32_t root, const std::vector<std::uint32_t>& hops) {
+  std::vector<std::uint32_t> depth(parent.size(), UINT32_MAX);
+  depth[root] = 0;
+  std::uint32_t deepest = 0;
+  std::vector<std::uint32_t> way;
+  for (std::uint32_t start = 0; start < parent.size(); ++start) {
+    std::uint32_t v = start;
+    for (; depth[v] == UINT32_MAX; v = parent[v]) way.push_back(v);
+    for (std::uint32_t reached = depth[v]; !way.empty(); way.pop_back()) depth[way.back()] = ++reached;
+    deepest = std::max(deepest, depth[start]);
+  }
+  const std::uint32_t least = *std::max_element(hops.begin(), hops.end());
+  return static_cast<double>(deepest - least) / least;
+}
+
 template <class Price>
 Pattern tree_pattern(const OrbitGraph& orbits, const RankDistances<Price>& distances, std::uint32_t number,
-                     const TreeGroup& group, const std::vector<std::uint32_t>& parent) {
+                     const TreeGroup& group, const std::vector<std::uint32_t>& hops,
+                     const std::vector<std::uint32_t>& parent) {
   const ResourceGraph& graph = orbits.graph;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> ends;  // source and target of each of the tree's edges
   for (std::uint32_t v = 0; v < graph.rank_count(); ++v) {
     if (v != group.root) ends.emplace_back(group.inward ? v : parent[v], group.inward ? parent[v] : v);
   }
   std::sort(ends.begin(), ends.end());
-  Pattern pattern{number, {}, {}};
+  Pattern pattern{number, {}, {}, 0};
   PathFinder<Price> paths(orbits, distances);
   for (const auto& [source, target] : ends) paths.append(source, target, pattern.edges);
   std::vector<std::int64_t> uses(graph.edges.size(), 0);
@@ -106,6 +124,7 @@ Pattern tree_pattern(const OrbitGraph& orbits, const RankDistances<Price>& dista
     if (graph.mirrored) ++uses[graph.edges[e].mirror];
   }
   pattern.loads = orbit_loads(orbits, uses, group.copies);
+  pattern.excess = excess_of(parent, group.root, hops);
   return pattern;
 }
 
@@ -117,7 +136,8 @@ Price cost_of(const Pattern& pattern, std::span<const Price> prices) {
 }
 
 template <class Price>
-Offer<Price> cheapest_trees(const OrbitGraph& orbits, const TreeGroups& groups, std::span<const Price> prices) {
+Offer<Price> cheapest_trees(const OrbitGraph& orbits, const TreeGroups& groups,
+                            const std::vector<std::vector<std::uint32_t>>& hops, std::span<const Price> prices) {
   const RankDistances<Price> distances = rank_distances(orbits, prices);
   const std::uint32_t n = orbits.graph.rank_count();
   const bool inward = std::any_of(groups.groups.begin(), groups.groups.end(), [](auto& group) { return group.inward; });
@@ -126,7 +146,7 @@ Offer<Price> cheapest_trees(const OrbitGraph& orbits, const TreeGroups& groups, 
   for (std::uint32_t g = 0; g < groups.groups.size(); ++g) {
     const TreeGroup& group = groups.groups[g];
     const auto parent = cheapest_arborescence(group.inward ? backward : distances.forward, n, group.root);
-    offer.patterns.push_back(tree_pattern(orbits, distances, g, group, parent));
+    offer.patterns.push_back(tree_pattern(orbits, distances, g, group, hops[g], parent));
     offer.costs.push_back(cost_of(offer.patterns.back(), prices));
   }
   return offer;
@@ -142,6 +162,39 @@ double mean_edge(const RankDistances<double>& distances) {
     ++count;
   }
   return sum / static_cast<double>(std::max<std::size_t>(count, 1));
+}
+
+/// A tree grown from the root, each time by the edge that costs least with `unit` for every step that its end is deeper
+/// than it has to be; no deeper than `most_depth`, nothing when that leaves a rank out. Cost: O(n^2).
+std::optional<std::vector<std::uint32_t>> grow_tree(std::span<const double> cost, double far, std::uint32_t root,
+                                                    const std::vector<std::uint32_t>& hops, double unit,
+                                                    std::uint32_t most_depth) {
+  const auto n = static_cast<std::uint32_t>(hops.size());
+  std::vector<std::uint32_t> parent(n, root);
+  std::vector<std::uint32_t> depth(n, UINT32_MAX);
+  std::vector<double> key(n, std::numeric_limits<double>::infinity());
+  const auto reach_from = [&](std::uint32_t u) {
+    if (depth[u] == most_depth) return;
+    for (std::uint32_t v = 0; v < n; ++v) {
+      if (depth[v] != UINT32_MAX || cost[std::size_t{u} * n + v] == far) continue;
+      const double late = unit * (static_cast<double>(depth[u]) + 1 - hops[v]);
+      if (cost[std::size_t{u} * n + v] + late >= key[v]) continue;
+      key[v] = cost[std::size_t{u} * n + v] + late;
+      parent[v] = u;
+    }
+  };
+  depth[root] = 0;
+  reach_from(root);
+  for (std::uint32_t added = 1; added < n; ++added) {
+    std::uint32_t next = root;
+    for (std::uint32_t v = 0; v < n; ++v) {
+      if (depth[v] == UINT32_MAX && (next == root || key[v] < key[next])) next = v;
+    }
+    if (key[next] == std::numeric_limits<double>::infinity()) return std::nullopt;
+    depth[next] = depth[parent[next]] + 1;
+    reach_from(next);
+  }
+  return parent;
 }
 
 }  // namespace
@@ -198,11 +251,11 @@ PatternProgram TreeOracle::program() const {
 }
 
 Offer<double> TreeOracle::cheapest(std::span<const double> prices) const {
-  return cheapest_trees(orbits_, groups_, prices);
+  return cheapest_trees(orbits_, groups_, hops_, prices);
 }
 
 Offer<BigInteger> TreeOracle::cheapest(std::span<const BigInteger> prices) const {
-  return cheapest_trees(orbits_, groups_, prices);
+  return cheapest_trees(orbits_, groups_, hops_, prices);
 }
 
 Offer<double> TreeOracle::shallow(std::span<const double> prices, double weight) const {
@@ -210,18 +263,24 @@ Offer<double> TreeOracle::shallow(std::span<const double> prices, double weight)
   const std::uint32_t n = orbits_.graph.rank_count();
   const double unit = weight * mean_edge(distances);
   Offer<double> offer;
+  const auto add = [&](std::uint32_t g, const std::vector<std::uint32_t>& parent) {
+    offer.patterns.push_back(tree_pattern(orbits_, distances, g, groups_.groups[g], hops_[g], parent));
+    offer.costs.push_back(cost_of<double>(offer.patterns.back(), prices));
+  };
   for (std::uint32_t g = 0; g < groups_.groups.size(); ++g) {
     const TreeGroup& group = groups_.groups[g];
     std::vector<double> cost = group.inward ? transposed(distances.forward, n) : distances.forward;
+    const std::uint32_t eccentricity = *std::max_element(hops_[g].begin(), hops_[g].end());
+    const std::uint32_t most_depth = eccentricity + (weight < 1 ? eccentricity : 0);
+    const auto grown = grow_tree(cost, distances.far, group.root, hops_[g], unit, most_depth);
+    if (grown) add(g, *grown);
     for (std::uint32_t u = 0; u < n; ++u) {
       for (std::uint32_t v = 0; v < n; ++v) {
         const std::uint32_t reached = hops_[g][u] + 1;
         if (reached > hops_[g][v]) cost[std::size_t{u} * n + v] += unit * (reached - hops_[g][v]);
       }
     }
-    const auto parent = cheapest_arborescence(cost, n, group.root);
-    offer.patterns.push_back(tree_pattern(orbits_, distances, g, group, parent));
-    offer.costs.push_back(cost_of<double>(offer.patterns.back(), prices));
+    add(g, cheapest_arborescence(cost, n, group.root));
   }
   return offer;
 }

@@ -25,9 +25,9 @@ struct TreeGroups {
 TreeGroups sharded_groups(const OrbitGraph& orbits, bool inward);
 /// broadcast or, `inward`, reduce: trees of one root. Requires: a root that is alone in its orbit.
 TreeGroups single_root_group(std::uint32_t root, bool inward);
-/// all_reduce: one family per orbit of roots, whose first group holds the out-trees from its first rank and whose second
-/// the in-trees to it. On a mirrored graph one family with one group is enough: a spanning tree of rank 0 there and
-/// back, since any rank of an undirected tree may be its root.
+/// all_reduce: one family per orbit of roots, whose first group holds the out-trees from its first rank and whose
+/// second the in-trees to it. On a mirrored graph one family with one group is enough: a spanning tree of rank 0 there
+/// and back, since any rank of an undirected tree may be its root.
 TreeGroups all_reduce_groups(const OrbitGraph& orbits);
 
 /// Patterns that are spanning trees of the ranks, resources being orbits of resources.
@@ -42,8 +42,9 @@ class TreeOracle final : public PatternOracle {
   [[nodiscard]] const TreeGroups& groups() const { return groups_; }
   [[nodiscard]] Offer<double> cheapest(std::span<const double> prices) const override;
   [[nodiscard]] Offer<BigInteger> cheapest(std::span<const BigInteger> prices) const override;
-  /// With a price on every edge that leads no farther from the root: `weight` times what an edge from rank to rank costs
-  /// on average.
+  /// Two trees per group, with a price on depth that is `weight` times what an edge from rank to rank costs on average:
+  /// one grown from the root that pays for every step that a rank is deeper than it has to be, and the cheapest one when
+  /// every edge that leads no farther from the root pays.
   [[nodiscard]] Offer<double> shallow(std::span<const double> prices, double weight) const override;
 
  private:

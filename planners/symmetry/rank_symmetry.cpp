@@ -56,7 +56,7 @@ std::vector<Permutation> products_by_kind(const std::vector<Permutation>& genera
   std::map<std::size_t, Permutation> products;  // by how many numbers a generator moves
   for (const Permutation& generator : generators) {
     std::size_t moved = 0;
-    for (std::size_t i = 0; i < generator.size(); ++i) moved += generator[i] != i ? 1 : 0;
+    for (std::size_t i = 0; i < generator.size(); ++i) moved += generator[i] != i ? 1U : 0U;
     const auto [product, is_new] = products.try_emplace(moved, generator);
     if (!is_new) product->second = compose(product->second, generator);
   }
