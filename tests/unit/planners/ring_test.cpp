@@ -2,54 +2,32 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "planners/rank_groups.h"
 #include "schedule/loads.h"
 #include "schedule/verify.h"
 #include "tests/support/real_machines.h"
+#include "tests/support/ring_checks.h"
 #include "topology/generate.h"
 
 namespace espalier {
 namespace {
 
 using testing::dgx1v_nvlinks;
+using testing::expect_sound;
 using testing::line_of;
 using testing::ring_of;
 using testing::star_of;
 
 constexpr std::int64_t giga = 1'000'000'000;
 
-/// Every ring passes all ranks once, along real routes, and together the rings fit the links.
-void expect_sound(const Topology& topology, const std::vector<Ring>& rings) {
-  std::vector<std::int64_t> used(topology.link_count(), 0);
-  for (const Ring& ring : rings) {
-    EXPECT_GT(ring.rate, 0);
-    EXPECT_EQ(ring.order.front(), Rank(0));
-    EXPECT_EQ(std::set<Rank>(ring.order.begin(), ring.order.end()).size(), topology.rank_count());
-    ASSERT_EQ(ring.order.size(), topology.rank_count());
-    ASSERT_EQ(ring.hops.size(), ring.order.size());
-    for (std::size_t i = 0; i < ring.hops.size(); ++i) {
-      NodeId at = topology.node_of(ring.order[i]);
-      for (const LinkId id : ring.hops[i]) {
-        EXPECT_EQ(topology.link(id).tail, at);
-        at = topology.link(id).head;
-        used[id.index()] += ring.rate;
-      }
-      EXPECT_EQ(at, topology.node_of(ring.order[(i + 1) % ring.order.size()]));
-    }
-  }
-  for (std::size_t i = 0; i < used.size(); ++i) {
-    EXPECT_LE(used[i], topology.link(LinkId(i)).bandwidth().bytes_per_second) << topology.link_name(LinkId(i));
-  }
-}
-
+/// So many rings with this rate in all, and no set can have more.
 void expect_rings(const Topology& topology, std::size_t count, std::int64_t total) {
   SCOPED_TRACE(topology.name());
-  const std::vector<Ring> rings = find_rings(topology);
-  EXPECT_EQ(rings.size(), count);
-  EXPECT_EQ(total_rate(rings), total);
-  expect_sound(topology, rings);
+  const RingSet set = find_rings(topology);
+  EXPECT_EQ(set.rings.size(), count);
+  EXPECT_EQ(set.rate(), make_rational(total));
+  EXPECT_TRUE(set.is_best);
+  expect_sound(topology, set);
 }
 
 /// busbw of a plan whose fullest link is the only limit.
@@ -71,11 +49,21 @@ TEST(Ring, UsesEveryNvlinkOfADgx1v) {
   }
 }
 
-// Without the gpu0-gpu1 link these two have five links each, which two cycles in both directions fit into: 4 x 22 = 88.
-TEST(Ring, KeepsTwoCyclesWhenALinkOfADgx1vIsLost) {
+// Without the gpu0-gpu1 link these two have five links each. Two cycles in both directions would use four of them; five
+// rings that are not each other's reverse use all: 5 x 22 = 110.
+TEST(Ring, UsesAnOddNumberOfLinks) {
   const Topology dgx = dgx1v_nvlinks(true);
-  expect_rings(dgx, 4, 88 * giga);
-  EXPECT_EQ(load_busbw(dgx, CollectiveKind::all_reduce), make_rational(88 * giga));
+  expect_rings(dgx, 5, 110 * giga);
+  EXPECT_EQ(load_busbw(dgx, CollectiveKind::all_reduce), make_rational(110 * giga));
+}
+
+// The complete directed graph splits into n - 1 cycles unless n is 4 or 6 (T. Tillson, "A Hamiltonian decomposition of
+// K2m*", J. Combinatorial Theory B 29, 1980).
+TEST(Ring, SplitsMeshesIntoOneWayRings) {
+  for (const std::int64_t ranks : {3, 5, 7, 8, 9, 10}) {
+    expect_rings(*generate_fully_connected({.ranks = ranks}), static_cast<std::size_t>(ranks - 1),
+                 25 * giga * (ranks - 1));
+  }
 }
 
 // A circle of ranks is one cycle in both directions, N = 2 one exchange over the cable, a one-way circle one ring.
@@ -101,7 +89,7 @@ TEST(Ring, SplitsRegularNetworksIntoCycles) {
   expect_rings(*generate_hypercube({.dimensions = 4}), 4, 100 * giga);
   expect_rings(*generate_hypercube({.dimensions = 6}), 6, 150 * giga);
   expect_rings(*generate_mesh({.dims = {8, 8}}), 2, 50 * giga);
-  expect_rings(*generate_fully_connected({.ranks = 16}), 14, 350 * giga);
+  expect_rings(*generate_fully_connected({.ranks = 16}), 15, 375 * giga);
 }
 
 // Each box has one NIC of 50 GB/s per rail: eight rings cross it, one per rail, whether the number of boxes is even or
@@ -122,7 +110,8 @@ TEST(Ring, SharesPortsWhenUplinksAreSlower) {
 
 TEST(Ring, RefusesWithoutACycle) {
   const Topology line = line_of(4);
-  EXPECT_TRUE(find_rings(line).empty());
+  EXPECT_TRUE(find_rings(line).rings.empty());
+  EXPECT_TRUE(find_rings(line).is_best);
   const auto refused = plan_ring(line, *make_collective(CollectiveKind::all_reduce, 4, std::nullopt));
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, ErrorCode::unsupported);

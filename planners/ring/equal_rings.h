@@ -1,0 +1,18 @@
+#pragma once
+
+#include <optional>
+
+#include "planners/ring/ring.h"
+#include "planners/ring/ring_search.h"
+
+namespace espalier {
+
+/// Whether ranks are joined by direct links only, and nothing but these limits them.
+bool is_direct(const Topology& topology);
+
+/// `count` rings of the same rate (bytes per second) over links that are whole multiples of it, one link per hop;
+/// nothing when there are none or the search does not find them. Requires: is_direct; 2 to 64 ranks; rate > 0.
+std::optional<RingSet> find_equal_rings(const Topology& topology, const Rational& rate, std::size_t count,
+                                        WorkLimit& work);
+
+}  // namespace espalier

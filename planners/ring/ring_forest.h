@@ -1,0 +1,12 @@
+#pragma once
+
+#include "planners/ring/ring.h"
+#include "schedule/tree_schedule.h"
+
+namespace espalier {
+
+/// The rings as trees that are paths: for all_reduce and the sharded collectives one from (or to) every rank per ring,
+/// for rooted ones those of the root; weights in proportion to the rings' rates.
+Forest forest_of_rings(const RingSet& set, const Collective& collective);
+
+}  // namespace espalier

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+
+#include "planners/program/pattern_program.h"
+#include "planners/program/resource_graph.h"
+#include "planners/ring/ring.h"
+
+namespace espalier {
+
+/// Patterns of one group: directed cycles through all ranks, each hop a shortest path through nodes that are not ranks.
+/// A pattern's edges are the cycle's, from rank 0 round to it.
+class RingOracle final : public PatternOracle {
+ public:
+  /// Requires: 2 to 16 ranks; `has_cycle`; a graph that is not mirrored and outlives the oracle.
+  explicit RingOracle(const ResourceGraph& graph) : graph_(graph) {}
+
+  [[nodiscard]] PatternProgram program() const;
+  [[nodiscard]] Offer<double> cheapest(std::span<const double> prices) const override;
+  [[nodiscard]] Offer<BigInteger> cheapest(std::span<const BigInteger> prices) const override;
+
+  /// Whether there is a cycle through all ranks at all.
+  [[nodiscard]] static bool has_cycle(const ResourceGraph& graph);
+
+ private:
+  const ResourceGraph& graph_;
+};
+
+/// The set of rings with the largest total rate of all, any fractions of links allowed, and the prices that prove it:
+/// the linear program over all cycles, whose columns are cheapest cycles by dynamic programming over sets of ranks.
+/// Empty where there is no cycle; nothing past 16 ranks or when the solver reached no exact optimum within its limits.
+/// Rates are exact while they have a common denominator up to 2^20, whole bytes per second rounded down past that.
+std::optional<RingSet> best_fractional_rings(const Topology& topology);
+
+/// A good set of rings for up to 128 ranks, found in the same way with cycles that are cheap instead of cheapest; empty
+/// when none is found. `limit` is left at zero. Cost: about 60 times ranks^3 steps; some seconds for 128 ranks.
+RingSet good_fractional_rings(const Topology& topology);
+
+}  // namespace espalier
