@@ -1,7 +1,9 @@
 #include "planners/rank_groups.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <string_view>
 #include <unordered_map>
 
@@ -11,15 +13,67 @@ namespace {
 
 constexpr std::size_t most_ordered_groups = 1024;
 
+/// The sets of nodes that links of some rate and faster ones join.
+class JoinedNodes {
+ public:
+  explicit JoinedNodes(std::size_t nodes) : parent_(nodes) {
+    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
+  }
+
+  std::size_t find(std::size_t node) {
+    while (parent_[node] != node) node = parent_[node] = parent_[parent_[node]];
+    return node;
+  }
+  void join(std::size_t a, std::size_t b) { parent_[find(a)] = find(b); }
+
+ private:
+  std::vector<std::size_t> parent_;
+};
+
+/// The ranks by the set that they are in, sets in the order of their first ranks.
+std::vector<std::vector<Rank>> joined_ranks(const Topology& topology, JoinedNodes& joined) {
+  std::vector<std::vector<Rank>> groups;
+  std::unordered_map<std::size_t, std::size_t> group_of_set;
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) {
+    const std::size_t set = joined.find(topology.node_of(Rank(i)).index());
+    const auto [at, is_new] = group_of_set.emplace(set, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[at->second].emplace_back(i);
+  }
+  return groups;
+}
+
+/// What the rates tell where no node says which machine it sits in: ranks that fast links join are one machine when all
+/// machines are alike and the links between them have at most half the rate. One group where that is not so.
+std::vector<std::vector<Rank>> groups_by_rate(const Topology& topology) {
+  constexpr std::int64_t clear_ratio = 2;
+  const auto rate = [&](LinkId id) { return topology.link(id).bandwidth().bytes_per_second; };
+  std::vector<LinkId> fastest_first;
+  for (std::size_t i = 0; i < topology.link_count(); ++i) fastest_first.emplace_back(i);
+  std::ranges::stable_sort(fastest_first, std::greater<>(), rate);
+  JoinedNodes joined(topology.node_count());
+  for (std::size_t i = 0; i < fastest_first.size(); ++i) {
+    const Link& link = topology.link(fastest_first[i]);
+    joined.join(link.tail.index(), link.head.index());
+    if (i + 1 == fastest_first.size() || rate(fastest_first[i + 1]) * clear_ratio > rate(fastest_first[i])) continue;
+    std::vector<std::vector<Rank>> groups = joined_ranks(topology, joined);
+    const std::size_t size = groups.front().size();
+    const auto alike = [&](const std::vector<Rank>& group) { return group.size() == size; };
+    if (groups.size() > 1 && size > 1 && std::ranges::all_of(groups, alike)) return groups;
+  }
+  return joined_ranks(topology, joined);
+}
+
 std::vector<std::vector<Rank>> groups_by_host(const Topology& topology) {
   const auto has_host = [&](const Node& node) { return node.is_rank && !node.host.empty(); };
   const bool any_host = std::any_of(topology.nodes().begin(), topology.nodes().end(), has_host);
+  if (!any_host) return groups_by_rate(topology);
   std::vector<std::vector<Rank>> groups;
   std::unordered_map<std::string_view, std::size_t> group_of_host;
   for (std::size_t i = 0; i < topology.rank_count(); ++i) {
     const std::string& host = topology.node(topology.node_of(Rank(i))).host;
     std::size_t group = groups.size();
-    if (!host.empty() || !any_host) group = group_of_host.emplace(host, groups.size()).first->second;
+    if (!host.empty()) group = group_of_host.emplace(host, groups.size()).first->second;
     if (group == groups.size()) groups.emplace_back();
     groups[group].push_back(Rank(i));
   }

@@ -16,8 +16,9 @@ struct RankGroups {
   [[nodiscard]] bool two_levels() const { return groups.size() > 1 && groups.size() < group_of.size(); }
 };
 
-/// Groups by `Node::host`; a rank without a host is a group of its own unless no rank has one (then all are together).
-/// The first group holds rank 0; each next one is the nearest that is left, in links from the one before.
+/// Groups by `Node::host`; a rank without a host is a group of its own. Where no rank has one, ranks that fast links
+/// join are a group, if all such groups are alike and the links between them at most half as fast; else all are
+/// together. The first group holds rank 0; each next one is the nearest that is left, in links from the one before.
 /// Cost: O(groups x links) at worst; past 1,024 groups they stay in the order of their first ranks.
 RankGroups group_ranks(const Topology& topology);
 

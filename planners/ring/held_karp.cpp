@@ -170,12 +170,17 @@ std::vector<std::uint32_t> cheapest_cycle(std::span<const BigInteger> cost, std:
   return HeldKarp<std::int64_t>(small, n).run();
 }
 
+std::vector<std::uint32_t> improve_cycle(std::span<const double> cost, std::vector<std::uint32_t> order) {
+  order = SegmentExchange(cost, std::move(order)).run();
+  std::rotate(order.begin(), std::find(order.begin(), order.end(), 0U), order.end());
+  return order;
+}
+
 std::vector<std::vector<std::uint32_t>> cheap_cycles(std::span<const double> cost, std::uint32_t n) {
   constexpr std::uint32_t most_starts = 4;
   std::vector<std::pair<double, std::vector<std::uint32_t>>> found;
   for (std::uint32_t i = 0; i < std::min(most_starts, n); ++i) {
-    std::vector<std::uint32_t> order = SegmentExchange(cost, nearest_next(cost, n, i * n / most_starts)).run();
-    std::rotate(order.begin(), std::find(order.begin(), order.end(), 0U), order.end());
+    std::vector<std::uint32_t> order = improve_cycle(cost, nearest_next(cost, n, i * n / most_starts));
     found.emplace_back(cost_of(cost, order), std::move(order));
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

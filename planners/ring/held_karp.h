@@ -19,8 +19,11 @@ inline constexpr std::uint32_t most_held_karp_vertices = 16;
 std::vector<std::uint32_t> cheapest_cycle(std::span<const double> cost, std::uint32_t n);
 std::vector<std::uint32_t> cheapest_cycle(std::span<const BigInteger> cost, std::uint32_t n);
 
-/// Cheap cycles through any number of vertices, the cheapest first: from each of four starts to the nearest next one,
-/// then segments of the cycle change places as long as it gets cheaper. No proof of anything. Cost: about n^3 steps.
+/// A cycle through any number of vertices made cheaper: two segments that follow each other change places as long as
+/// that helps. Begins with vertex 0. Cost: about n^3 steps.
+std::vector<std::uint32_t> improve_cycle(std::span<const double> cost, std::vector<std::uint32_t> order);
+
+/// Cheap cycles, the cheapest first: from each of four starts to the nearest next vertex, then improved.
 std::vector<std::vector<std::uint32_t>> cheap_cycles(std::span<const double> cost, std::uint32_t n);
 
 }  // namespace espalier

@@ -6,6 +6,7 @@
 
 #include "planners/ring/equal_rings.h"
 #include "planners/ring/held_karp.h"
+#include "planners/ring/negotiated_rings.h"
 #include "planners/ring/ring_forest.h"
 #include "planners/ring/ring_limit.h"
 #include "planners/ring/ring_program.h"
@@ -22,25 +23,38 @@ class RingFinder {
   explicit RingFinder(const Topology& topology) : topology_(topology) {}
 
   RingSet run() {
-    const RankGroups groups = group_ranks(topology_);
-    const std::int64_t most = port_limit(topology_, groups);
-    best_.rings = search_whole_rings(topology_, groups, most);
-    if (reaches(most)) return finish(most);
-    const Rational limit = ring_limit(topology_);
+    Rational limit = ring_limit(topology_);
+    best_.rings = search_whole_rings(topology_, group_ranks(topology_), limit);
     if (reaches(limit) || find_one_way(limit)) return finish(limit);
-    take_better(good_fractional_rings(topology_));
-    return reaches(limit) || topology_.rank_count() > most_held_karp_vertices ? finish(limit) : solve(limit);
+    RingSet fractions = good_fractional_rings(topology_);
+    if (!reaches(fractions, limit) && topology_.rank_count() <= most_held_karp_vertices) {
+      std::optional<RingSet> optimum = best_fractional_rings(topology_);
+      if (!optimum) return finish(limit);
+      limit = optimum->limit;
+      fractions = *std::move(optimum);
+    }
+    if (fractions.rate() > best_.rate()) {
+      const std::size_t fewer = fractions.rings.size() - 1;
+      const Rational goal = reaches(fractions, limit) ? limit : fractions.rate();
+      best_ = std::move(fractions);
+      find_fewer(goal, std::min(most_equal_rings, fewer));
+    }
+    best_.is_best = limit == 0;
+    return best_.is_best ? std::move(best_) : finish(limit);
   }
 
  private:
   static constexpr std::size_t most_ranks_one_way = 64;
-  static constexpr std::size_t most_equal_rings = 16;
+  static constexpr std::size_t most_equal_rings = 32;
   static constexpr std::int64_t steps_per_set = 1 << 17;
+  static constexpr std::int64_t most_negotiation_steps = 4096;
+  static constexpr std::int64_t negotiation_work = std::int64_t{1} << 29;
 
-  [[nodiscard]] bool reaches(const Rational& limit) const {
-    const Rational lost(best_.rounded ? BigInteger(best_.rings.size()) : BigInteger(0), best_.period);
-    return !best_.rings.empty() && best_.rate() + lost >= limit;
+  static bool reaches(const RingSet& set, const Rational& limit) {
+    const Rational lost(set.rounded ? BigInteger(set.rings.size()) : BigInteger(0), set.period);
+    return !set.rings.empty() && set.rate() + lost >= limit;
   }
+  [[nodiscard]] bool reaches(const Rational& limit) const { return reaches(best_, limit); }
 
   RingSet finish(const Rational& limit) {
     best_.limit = limit;
@@ -71,22 +85,20 @@ class RingFinder {
     return false;
   }
 
-  /// The optimum over all fractions, with few equal rings where some are found.
-  RingSet solve(const Rational& cut) {
-    std::optional<RingSet> optimum = best_fractional_rings(topology_);
-    if (!optimum) return finish(cut);
-    const Rational limit = optimum->limit;
-    if (reaches(limit)) return finish(limit);
-    const std::size_t most = std::min(most_equal_rings, optimum->rings.size());
-    for (std::size_t count = 1; is_direct(topology_) && count < most; ++count) {
-      WorkLimit work{steps_per_set / 8};
-      if (auto set = find_equal_rings(topology_, limit / count, count, work)) take_better(*std::move(set));
-      if (reaches(limit)) return finish(limit);
+  /// The same rate with few rings, all alike.
+  void find_fewer(const Rational& rate, std::size_t most) {
+    const bool direct = is_direct(topology_) && topology_.rank_count() <= most_ranks_one_way;
+    const auto ranks = static_cast<std::int64_t>(topology_.rank_count());
+    WorkLimit work{std::min(most_negotiation_steps, negotiation_work / (ranks * ranks * ranks))};
+    for (std::size_t count = 1; count <= most && work.left > 0; ++count) {
+      WorkLimit direct_work{steps_per_set / 8};
+      std::optional<RingSet> set;
+      if (direct) set = find_equal_rings(topology_, rate / count, count, direct_work);
+      if (!set) set = negotiate_rings(topology_, rate / count, count, work);
+      if (!set) continue;
+      best_ = *std::move(set);
+      return;
     }
-    take_better(*std::move(optimum));
-    best_.limit = limit;
-    best_.is_best = true;
-    return std::move(best_);
   }
 
   const Topology& topology_;

@@ -2,78 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "planners/program/pattern_master.h"
 #include "planners/ring/held_karp.h"
+#include "planners/ring/ring_hops.h"
 #include "planners/ring/ring_placement.h"
 
 namespace espalier {
 
 namespace {
 
-/// Shortest paths from rank to rank through nodes that only forward.
-template <class Price>
-struct Hops {
-  std::vector<ShortestPaths<Price>> from;  ///< By rank.
-  std::vector<Price> cost;                 ///< n x n: from the row's rank to the column's.
-  Price far;                               ///< What stands for "no path": dearer than any cycle.
-};
-
-template <class Price>
-Hops<Price> make_hops(const ResourceGraph& graph, std::span<const Price> prices) {
-  const std::vector<Price> lengths = edge_lengths<Price>(graph, prices);
-  const std::uint32_t n = graph.rank_count();
-  Hops<Price> hops;
-  hops.far = (std::accumulate(lengths.begin(), lengths.end(), Price(0)) + 1) * n;
-  hops.cost.assign(std::size_t{n} * n, hops.far);
-  for (std::uint32_t u = 0; u < n; ++u) {
-    hops.from.push_back(shortest_paths(graph, lengths, graph.rank_nodes[u], false));
-    hops.cost[std::size_t{u} * n + u] = Price(0);
-    for (std::uint32_t v = 0; v < n; ++v) {
-      const std::uint32_t node = graph.rank_nodes[v];
-      if (u == v || hops.from[u].entering_edge[node] == ShortestPaths<Price>::no_edge) continue;
-      hops.cost[std::size_t{u} * n + v] = hops.from[u].distance[node];
-    }
-  }
-  return hops;
-}
-
-template <class Price>
-bool is_whole(const Hops<Price>& hops, const std::vector<std::uint32_t>& order) {
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (hops.cost[order[i] * order.size() + order[(i + 1) % order.size()]] >= hops.far) return false;
-  }
-  return true;
-}
-
-/// Requires: is_whole.
-template <class Price>
-Pattern cycle_pattern(const ResourceGraph& graph, const Hops<Price>& hops, const std::vector<std::uint32_t>& order) {
-  Pattern pattern;
-  std::vector<std::int64_t> uses(graph.edges.size(), 0);
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const std::uint32_t source = order[i];
-    const std::uint32_t target = order[(i + 1) % order.size()];
-    const auto path_begin = static_cast<std::ptrdiff_t>(pattern.edges.size());
-    for (std::uint32_t node = graph.rank_nodes[target]; node != graph.rank_nodes[source];) {
-      const std::uint32_t e = hops.from[source].entering_edge[node];
-      ++uses[e];
-      pattern.edges.push_back(e);
-      node = graph.edges[e].tail;
-    }
-    std::reverse(pattern.edges.begin() + path_begin, pattern.edges.end());
-  }
-  pattern.loads = resource_loads(graph, uses);
-  return pattern;
-}
-
 template <class Price>
 Offer<Price> cheapest_ring(const ResourceGraph& graph, std::span<const Price> prices) {
-  const Hops<Price> hops = make_hops(graph, prices);
+  const RingHops<Price> hops = make_ring_hops(graph, prices);
   const std::vector<std::uint32_t> order = cheapest_cycle(std::span<const Price>(hops.cost), graph.rank_count());
   Offer<Price> offer;
   offer.patterns.push_back(cycle_pattern(graph, hops, order));
@@ -95,7 +39,7 @@ Offer<BigInteger> RingOracle::cheapest(std::span<const BigInteger> prices) const
 
 bool RingOracle::has_cycle(const ResourceGraph& graph) {
   const std::vector<double> prices(graph.capacity.size(), 1.0);
-  const Hops<double> hops = make_hops<double>(graph, prices);
+  const RingHops<double> hops = make_ring_hops<double>(graph, prices);
   return is_whole(hops, cheapest_cycle(std::span<const double>(hops.cost), graph.rank_count()));
 }
 
@@ -121,7 +65,9 @@ class CheapGeneration {
 
   std::vector<PatternSolution::Part> run() {
     if (!warm_up()) return {};
-    for (int round = 0; round < most_rounds && master_.solve(); ++round) {
+    const auto ranks = static_cast<std::int64_t>(graph_.rank_count());
+    const std::int64_t rounds = std::min(most_rounds, work_limit / (ranks * ranks * ranks));
+    for (std::int64_t round = 0; round < rounds && master_.solve(); ++round) {
       if (!add(master_.prices(), true)) break;
     }
     if (!master_.solve()) return {};
@@ -153,7 +99,7 @@ class CheapGeneration {
   }
 
   bool add(const std::vector<double>& prices, bool if_gaining) {
-    const Hops<double> hops = make_hops<double>(graph_, prices);
+    const RingHops<double> hops = make_ring_hops<double>(graph_, prices);
     bool added = false;
     bool cheapest = true;
     for (const std::vector<std::uint32_t>& order : cheap_cycles(hops.cost, graph_.rank_count())) {
@@ -169,7 +115,8 @@ class CheapGeneration {
     return added;
   }
 
-  static constexpr int most_rounds = 300;
+  static constexpr std::int64_t most_rounds = 300;
+  static constexpr std::int64_t work_limit = std::int64_t{1} << 26;
   static constexpr int warm_rounds = 24;
   static constexpr double sharpness = 12;
   static constexpr double least_gain = 1e-6;

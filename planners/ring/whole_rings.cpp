@@ -53,6 +53,7 @@ class WholeRings {
   void try_rates(const std::vector<std::int64_t>& rates, Strategy strategy) {
     for (const std::int64_t rate : rates) {
       if (total_rate(best_) >= most_) return;
+      if (rate > most_) continue;
       Residual residual(topology_);
       std::vector<Ring> rings = (this->*strategy)(residual, rate);
       if (rings.empty()) continue;
@@ -150,8 +151,9 @@ std::int64_t total_rate(const std::vector<Ring>& rings) {
                          [](std::int64_t total, const Ring& ring) { return total + ring.rate; });
 }
 
-std::vector<Ring> search_whole_rings(const Topology& topology, const RankGroups& groups, std::int64_t most) {
-  return WholeRings(topology, groups, most).run();
+std::vector<Ring> search_whole_rings(const Topology& topology, const RankGroups& groups, const Rational& limit) {
+  const BigInteger most = numerator(limit) / denominator(limit);
+  return WholeRings(topology, groups, most.convert_to<std::int64_t>()).run();
 }
 
 }  // namespace espalier

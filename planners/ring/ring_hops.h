@@ -1,0 +1,71 @@
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "planners/program/pattern_program.h"
+#include "planners/program/resource_graph.h"
+
+namespace espalier {
+
+/// Shortest paths from rank to rank through nodes that only forward: what a ring's hops cost at some prices.
+template <class Price>
+struct RingHops {
+  std::vector<ShortestPaths<Price>> from;  ///< By rank.
+  std::vector<Price> cost;                 ///< n x n: from the row's rank to the column's; 0 on the diagonal.
+  Price far;                               ///< What stands for "no path": dearer than any cycle.
+};
+
+template <class Price>
+RingHops<Price> make_ring_hops(const ResourceGraph& graph, std::span<const Price> prices) {
+  const std::vector<Price> lengths = edge_lengths<Price>(graph, prices);
+  const std::uint32_t n = graph.rank_count();
+  RingHops<Price> hops;
+  hops.far = (std::accumulate(lengths.begin(), lengths.end(), Price(0)) + 1) * n;
+  hops.cost.assign(std::size_t{n} * n, hops.far);
+  for (std::uint32_t u = 0; u < n; ++u) {
+    hops.from.push_back(shortest_paths(graph, lengths, graph.rank_nodes[u], false));
+    hops.cost[std::size_t{u} * n + u] = Price(0);
+    for (std::uint32_t v = 0; v < n; ++v) {
+      const std::uint32_t node = graph.rank_nodes[v];
+      if (u == v || hops.from[u].entering_edge[node] == ShortestPaths<Price>::no_edge) continue;
+      hops.cost[std::size_t{u} * n + v] = hops.from[u].distance[node];
+    }
+  }
+  return hops;
+}
+
+/// Whether every hop of the cycle has a path.
+template <class Price>
+bool is_whole(const RingHops<Price>& hops, const std::vector<std::uint32_t>& order) {
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (hops.cost[order[i] * order.size() + order[(i + 1) % order.size()]] >= hops.far) return false;
+  }
+  return true;
+}
+
+/// The cycle over those paths. Requires: is_whole.
+template <class Price>
+Pattern cycle_pattern(const ResourceGraph& graph, const RingHops<Price>& hops,
+                      const std::vector<std::uint32_t>& order) {
+  Pattern pattern;
+  std::vector<std::int64_t> uses(graph.edges.size(), 0);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const std::uint32_t source = order[i];
+    const std::uint32_t target = order[(i + 1) % order.size()];
+    const auto path_begin = static_cast<std::ptrdiff_t>(pattern.edges.size());
+    for (std::uint32_t node = graph.rank_nodes[target]; node != graph.rank_nodes[source];) {
+      const std::uint32_t e = hops.from[source].entering_edge[node];
+      ++uses[e];
+      pattern.edges.push_back(e);
+      node = graph.edges[e].tail;
+    }
+    std::reverse(pattern.edges.begin() + path_begin, pattern.edges.end());
+  }
+  pattern.loads = resource_loads(graph, uses);
+  return pattern;
+}
+
+}  // namespace espalier
