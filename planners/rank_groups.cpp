@@ -44,24 +44,33 @@ std::vector<std::vector<Rank>> joined_ranks(const Topology& topology, JoinedNode
 }
 
 /// What the rates tell where no node says which machine it sits in: ranks that fast links join are one machine when all
-/// machines are alike and the links between them have at most half the rate. One group where that is not so.
+/// machines are alike and the links between them have at most half the rate; where that is so at several rates, where
+/// they fall off most. One group where it is nowhere so.
 std::vector<std::vector<Rank>> groups_by_rate(const Topology& topology) {
-  constexpr std::int64_t clear_ratio = 2;
+  constexpr double least_fall = 2;
   const auto rate = [&](LinkId id) { return topology.link(id).bandwidth().bytes_per_second; };
   std::vector<LinkId> fastest_first;
   for (std::size_t i = 0; i < topology.link_count(); ++i) fastest_first.emplace_back(i);
   std::ranges::stable_sort(fastest_first, std::greater<>(), rate);
   JoinedNodes joined(topology.node_count());
-  for (std::size_t i = 0; i < fastest_first.size(); ++i) {
+  std::vector<std::vector<Rank>> best;
+  double best_fall = 0;
+  for (std::size_t i = 0; i + 1 < fastest_first.size(); ++i) {
     const Link& link = topology.link(fastest_first[i]);
     joined.join(link.tail.index(), link.head.index());
-    if (i + 1 == fastest_first.size() || rate(fastest_first[i + 1]) * clear_ratio > rate(fastest_first[i])) continue;
+    const double fall = static_cast<double>(rate(fastest_first[i])) / static_cast<double>(rate(fastest_first[i + 1]));
+    if (fall < least_fall || fall < best_fall) continue;
     std::vector<std::vector<Rank>> groups = joined_ranks(topology, joined);
     const std::size_t size = groups.front().size();
     const auto alike = [&](const std::vector<Rank>& group) { return group.size() == size; };
-    if (groups.size() > 1 && size > 1 && std::ranges::all_of(groups, alike)) return groups;
+    if (groups.size() == 1 || size == 1 || !std::ranges::all_of(groups, alike)) continue;
+    best = std::move(groups);
+    best_fall = fall;
   }
-  return joined_ranks(topology, joined);
+  if (!best.empty()) return best;
+  best.emplace_back();
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) best.front().emplace_back(i);
+  return best;
 }
 
 std::vector<std::vector<Rank>> groups_by_host(const Topology& topology) {

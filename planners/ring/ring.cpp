@@ -10,6 +10,7 @@
 #include "planners/ring/ring_forest.h"
 #include "planners/ring/ring_limit.h"
 #include "planners/ring/ring_program.h"
+#include "planners/ring/tiled_rings.h"
 #include "planners/ring/whole_rings.h"
 #include "schedule/tree_schedule.h"
 
@@ -24,8 +25,9 @@ class RingFinder {
 
   RingSet run() {
     Rational limit = ring_limit(topology_);
-    best_.rings = search_whole_rings(topology_, group_ranks(topology_), limit);
-    if (reaches(limit) || find_one_way(limit)) return finish(limit);
+    const RankGroups groups = group_ranks(topology_);
+    best_.rings = search_whole_rings(topology_, groups, limit);
+    if (reaches(limit) || find_one_way(limit) || find_tiled(groups, limit)) return finish(limit);
     RingSet fractions = good_fractional_rings(topology_);
     if (!reaches(fractions, limit) && topology_.rank_count() <= most_held_karp_vertices) {
       std::optional<RingSet> optimum = best_fractional_rings(topology_);
@@ -48,7 +50,7 @@ class RingFinder {
   static constexpr std::size_t most_equal_rings = 32;
   static constexpr std::int64_t steps_per_set = 1 << 17;
   static constexpr std::int64_t most_negotiation_steps = 4096;
-  static constexpr std::int64_t negotiation_work = std::int64_t{1} << 29;
+  static constexpr std::int64_t negotiation_work = std::int64_t{1} << 28;
 
   static bool reaches(const RingSet& set, const Rational& limit) {
     const Rational lost(set.rounded ? BigInteger(set.rings.size()) : BigInteger(0), set.period);
@@ -83,6 +85,20 @@ class RingFinder {
       if (reaches(limit)) return true;
     }
     return false;
+  }
+
+  /// Machines that are alike are passed alike.
+  bool find_tiled(const RankGroups& groups, const Rational& limit) {
+    const std::size_t size = groups.groups.front().size();
+    const auto alike = [&](const std::vector<Rank>& group) { return group.size() == size; };
+    if (!groups.two_levels() || groups.groups.size() == 2 || 2 * size > most_ranks_one_way) return false;
+    if (!std::ranges::all_of(groups.groups, alike)) return false;
+    const MachinePair pair = first_pair(topology_, groups);
+    if (find_unreachable(pair.topology)) return false;
+    RingSet tiled;
+    tiled.rings = tile_rings(topology_, groups, pair, find_rings(pair.topology));
+    take_better(std::move(tiled));
+    return reaches(limit);
   }
 
   /// The same rate with few rings, all alike.
