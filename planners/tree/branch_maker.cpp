@@ -16,10 +16,12 @@ double BranchMaker::load_with(const Hop& hop) const {
   return load;
 }
 
-const Hop* BranchMaker::least_loaded(Rank from, Rank to) const {
+const Hop* BranchMaker::choose_hop(Rank from, Rank to) const {
+  const std::span<const Hop> hops = graph_.hops(from, to);
+  if (lane_ && !hops.empty()) return &hops[*lane_ % hops.size()];
   const Hop* least = nullptr;
   double least_load = 0;
-  for (const Hop& hop : graph_.hops(from, to)) {
+  for (const Hop& hop : hops) {
     const double load = load_with(hop);
     if (least != nullptr && load >= least_load) continue;
     least = &hop;
@@ -29,8 +31,8 @@ const Hop* BranchMaker::least_loaded(Rank from, Rank to) const {
 }
 
 std::optional<BranchMaker::Choice> BranchMaker::choose(Rank a, Rank b) const {
-  const Hop* there = least_loaded(a, b);
-  const Hop* back = least_loaded(b, a);
+  const Hop* there = choose_hop(a, b);
+  const Hop* back = choose_hop(b, a);
   if (there == nullptr || back == nullptr) return std::nullopt;
   return Choice{there, back, std::max(load_with(*there), load_with(*back))};
 }

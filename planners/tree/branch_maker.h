@@ -12,6 +12,10 @@ class BranchMaker {
  public:
   explicit BranchMaker(const TreeDemand& demand);
 
+  /// From now on branches take the lane-th of their routes, whatever its load: trees that each keep to one plane of
+  /// switches share planes evenly, which choosing branch by branch does not.
+  void keep_to_lane(std::size_t lane) { lane_ = lane; }
+
   /// False when one direction has no route.
   bool add(SpanningTree& tree, Rank a, Rank b);
 
@@ -28,11 +32,12 @@ class BranchMaker {
   };
 
   [[nodiscard]] double load_with(const Hop& hop) const;
-  [[nodiscard]] const Hop* least_loaded(Rank from, Rank to) const;
+  [[nodiscard]] const Hop* choose_hop(Rank from, Rank to) const;
   [[nodiscard]] std::optional<Choice> choose(Rank a, Rank b) const;
   void take(SpanningTree& tree, Rank a, Rank b, const Choice& choice);
 
   const LogicalGraph& graph_;
+  std::optional<std::size_t> lane_;
   std::vector<double> share_;  ///< What one tree adds to a link.
   std::vector<double> loads_;
 };

@@ -88,13 +88,16 @@ std::size_t port_count(const TreeDemand& demand) {
   return ports;
 }
 
-Trees over_ranks(const TreeDemand& demand) {
+}  // namespace
+
+Trees rank_trees(const TreeDemand& demand, bool by_lane) {
   const std::vector<Rank> order = order_ranks(demand.groups);
   const std::size_t n = order.size();
   const std::size_t pairs = std::max<std::size_t>(1, std::min<std::size_t>(port_count(demand), n));
   BranchMaker maker(demand);
   Trees trees;
   for (std::size_t pair = 0; pair < pairs; ++pair) {
+    if (by_lane) maker.keep_to_lane(pair);
     std::vector<Rank> circle = circle_from(order, demand.root.is_none() ? pair * n / pairs : 0);
     if (!demand.root.is_none()) {
       circle = circle_from(order, place_of(order, demand.root));
@@ -111,10 +114,8 @@ Trees over_ranks(const TreeDemand& demand) {
   return trees;
 }
 
-}  // namespace
-
 Trees double_trees(const TreeDemand& demand, Inside inside) {
-  if (!demand.groups.two_levels()) return inside == Inside::binary ? over_ranks(demand) : Trees{};
+  if (!demand.groups.two_levels()) return {};
   const std::vector<std::size_t> leaders = find_leaders(demand);
   BranchMaker maker(demand);
   Trees trees;

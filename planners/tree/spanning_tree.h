@@ -54,9 +54,12 @@ Trees disjoint_trees(const TreeDemand& demand);
 /// Shapes of the part of a tree inside one machine.
 enum class Inside : std::uint8_t { star, binary, chain, grown };
 
-/// Double binary trees over the machines, a pair for each rail; over the ranks themselves where there is one machine or
-/// one rank in each, a pair for each port.
+/// Double binary trees over the machines, a pair for each rail; empty with one machine or one rank in each.
 Trees double_trees(const TreeDemand& demand, Inside inside);
+
+/// Double binary trees over the ranks themselves, a pair for each port. `by_lane`: each pair keeps to one of the routes
+/// that every two ranks have, as through one plane of switches; otherwise branches take the least loaded routes.
+Trees rank_trees(const TreeDemand& demand, bool by_lane);
 
 /// Trees grown branch by branch where the links are least loaded: for every network with routes in both directions.
 Trees grown_trees(const TreeDemand& demand, std::size_t count);

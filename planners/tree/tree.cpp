@@ -13,12 +13,22 @@ namespace {
 constexpr Bytes medium_message{1 << 18};
 constexpr std::size_t most_ranks_of_all_roots = 2048;
 
+/// As many routes between two ranks as the first one has ports, within reason.
+std::uint32_t route_variants(const Topology& topology) {
+  const auto ports = static_cast<std::uint32_t>(topology.out_links(topology.node_of(Rank(0))).size());
+  return std::clamp(ports, 8U, 24U);
+}
+
 /// All strategies' trees, the most likely first.
 std::vector<Trees> all_offers(const TreeDemand& demand) {
   std::vector<Trees> offers;
   offers.push_back(disjoint_trees(demand));
   for (const Inside inside : {Inside::star, Inside::binary, Inside::chain, Inside::grown}) {
     offers.push_back(double_trees(demand, inside));
+  }
+  constexpr std::size_t most_ranks_in_one_tier = 128;
+  if (!demand.groups.two_levels() || demand.topology.rank_count() <= most_ranks_in_one_tier) {
+    for (const bool by_lane : {false, true}) offers.push_back(rank_trees(demand, by_lane));
   }
   const bool any = std::any_of(offers.begin(), offers.end(), [](const Trees& trees) { return !trees.empty(); });
   constexpr std::size_t small_machine = 32;
@@ -106,7 +116,7 @@ Result<Schedule> plan_tree(const Topology& topology, const Collective& collectiv
   Forest forest;
   if (collective.rank_count > 1) {
     const RankGroups groups = group_ranks(topology);
-    const std::uint32_t variants = collective.rank_count <= 256 ? 8 : 1;
+    const std::uint32_t variants = collective.rank_count <= 256 ? route_variants(topology) : 1;
     const LogicalGraph graph(topology, medium_message, variants);
     const Trees trees = best_offer({topology, groups, graph, collective.root});
     if (trees.empty()) {
