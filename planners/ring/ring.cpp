@@ -49,8 +49,8 @@ class RingFinder {
   static constexpr std::size_t most_ranks_one_way = 64;
   static constexpr std::size_t most_equal_rings = 32;
   static constexpr std::int64_t steps_per_set = 1 << 17;
-  static constexpr std::int64_t most_negotiation_steps = 4096;
-  static constexpr std::int64_t negotiation_work = std::int64_t{1} << 28;
+  static constexpr std::int64_t most_negotiation_steps = 2048;
+  static constexpr std::int64_t negotiation_work = std::int64_t{1} << 27;
 
   static bool reaches(const RingSet& set, const Rational& limit) {
     const Rational lost(set.rounded ? BigInteger(set.rings.size()) : BigInteger(0), set.period);

@@ -29,7 +29,7 @@ std::vector<std::int64_t> shared_rates(const std::vector<std::int64_t>& whole) {
 class WholeRings {
  public:
   WholeRings(const Topology& topology, const RankGroups& groups, std::int64_t most)
-      : topology_(topology), groups_(groups), most_(most) {}
+      : topology_(topology), groups_(groups), most_(most), work_(steps_per_rank(1024)) {}
 
   std::vector<Ring> run() {
     const std::vector<std::int64_t> whole = whole_rates(topology_);
@@ -43,7 +43,7 @@ class WholeRings {
 
  private:
   /// Finds rings of one rate in what is left, the most that its strategy finds.
-  using Strategy = std::vector<Ring> (WholeRings::*)(Residual&, std::int64_t rate) const;
+  using Strategy = std::vector<Ring> (WholeRings::*)(Residual&, std::int64_t rate);
 
   [[nodiscard]] bool is_small() const { return topology_.rank_count() <= small_machine; }
   [[nodiscard]] WorkLimit steps_per_rank(std::int64_t steps) const {
@@ -64,29 +64,36 @@ class WholeRings {
     }
   }
 
-  std::vector<Ring> through_hosts(Residual& residual, std::int64_t rate) const {
+  std::vector<Ring> through_hosts(Residual& residual, std::int64_t rate) {
     WorkLimit work = steps_per_rank(512);
     return cross_hosts(residual, groups_, rate, work);
   }
 
-  std::vector<Ring> through_ranks(Residual& residual, std::int64_t rate) const {
-    WorkLimit work = steps_per_rank(is_small() ? 256 : 64);
+  std::vector<Ring> through_ranks(Residual& residual, std::int64_t rate) {
     if (topology_.rank_count() > 2) {
-      std::vector<Ring> rings = search_rings(residual, rate, true, work);
+      std::vector<Ring> rings = search(residual, rate, true);
       if (!is_small() && rings.size() < most_rings(residual, rate, true)) {
-        work = steps_per_rank(1 << 14);
+        WorkLimit work = steps_per_rank(1 << 14);
         std::vector<Ring> rotated = rotate_rings(residual, rate, work);
         if (rotated.size() > rings.size()) rings = std::move(rotated);
       }
       if (!rings.empty()) return rings;
-      work = steps_per_rank(is_small() ? 256 : 64);
     }
-    return search_rings(residual, rate, false, work);
+    return search(residual, rate, false);
+  }
+
+  std::vector<Ring> search(Residual& residual, std::int64_t rate, bool both_ways) {
+    WorkLimit work = steps_per_rank(is_small() ? 256 : 64);
+    if (is_small()) work.left = std::min(work.left, work_.left);
+    const std::int64_t allowed = work.left;
+    std::vector<Ring> rings = search_rings(residual, rate, both_ways, work);
+    work_.spend(allowed - std::max<std::int64_t>(work.left, 0));
+    return rings;
   }
 
   /// Fills what the first rings left with slower ones, as long as each adds a share worth a channel of its own.
   void add_more(Residual& residual, const std::vector<std::int64_t>& rates, Strategy strategy,
-                std::vector<Ring>& rings) const {
+                std::vector<Ring>& rings) {
     constexpr std::int64_t least_share = 32;
     for (const std::int64_t rate : rates) {
       if (total_rate(rings) >= most_) return;
@@ -131,6 +138,7 @@ class WholeRings {
   const Topology& topology_;
   const RankGroups& groups_;
   std::int64_t most_;
+  WorkLimit work_;  ///< For all searches of a small machine: other ways are better where this one takes long.
   std::vector<Ring> best_;
 };
 

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "planners/rank_groups.h"
 #include "schedule/loads.h"
 #include "schedule/verify.h"
 #include "tests/support/real_machines.h"
@@ -125,15 +124,6 @@ TEST(Ring, RefusesWhatIsNotForRings) {
     ASSERT_FALSE(refused.has_value());
     EXPECT_FALSE(refused.error().help.empty());
   }
-}
-
-TEST(RankGroups, PutsNearMachinesNextToEachOther) {
-  const RankGroups boxes = group_ranks(*generate_rail_boxes({.boxes = 3}));
-  ASSERT_EQ(boxes.groups.size(), 3U);
-  EXPECT_TRUE(boxes.two_levels());
-  EXPECT_EQ(boxes.groups[1].front(), Rank(8));
-  EXPECT_EQ(order_ranks(boxes).size(), 24U);
-  EXPECT_FALSE(group_ranks(star_of(4)).two_levels());
 }
 
 TEST(Residual, FindsTheShortestRouteWithRoom) {

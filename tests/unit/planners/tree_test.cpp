@@ -127,6 +127,26 @@ TEST(Tree, UsesEveryRail) {
   }
 }
 
+/// Ranks with a port on each of several switches that know nothing of each other.
+Topology planes_of(std::size_t ranks, std::size_t planes) {
+  testing::FabricMaker maker;
+  std::vector<NodeId> gpus;
+  for (std::size_t i = 0; i < ranks; ++i) gpus.push_back(maker.add_rank());
+  for (std::size_t plane = 0; plane < planes; ++plane) {
+    const NodeId hub = maker.add_switch();
+    for (const NodeId gpu : gpus) maker.add_cable(gpu, hub);
+  }
+  return maker.build("planes");
+}
+
+// Six planes of 25 GB/s: a pair of trees on each carries a broadcast at the full 150. In all_reduce every rank receives
+// all data twice, in one tree from its children and its parent, in the other from its parent: 75 GB/s of S.
+TEST(Tree, UsesEveryPlaneOfSwitches) {
+  const Topology planes = planes_of(16, 6);
+  EXPECT_EQ(load_busbw(planes, CollectiveKind::broadcast), make_rational(150 * giga));
+  EXPECT_EQ(load_busbw(planes, CollectiveKind::all_reduce), make_rational(75 * giga * 30, 16));
+}
+
 TEST(Tree, StaysShallow) {
   const Topology boxes = *generate_rail_boxes({.boxes = 16});
   const RankGroups groups = group_ranks(boxes);
