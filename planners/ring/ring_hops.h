@@ -10,6 +10,19 @@
 
 namespace espalier {
 
+/// The length of each edge when each resource has a price.
+template <class Price>
+std::vector<Price> edge_lengths(const ResourceGraph& graph, std::span<const Price> prices) {
+  std::vector<Price> lengths(graph.edges.size(), Price(0));
+  for (std::size_t e = 0; e < lengths.size(); ++e) {
+    for (const std::uint32_t resource : graph.edges[e].resources) lengths[e] += prices[resource];
+  }
+  return lengths;
+}
+
+/// The resources that edges use, each edge as often as `uses` says.
+std::vector<Entry> resource_loads(const ResourceGraph& graph, std::span<const std::int64_t> uses);
+
 /// Shortest paths from rank to rank through nodes that only forward: what a ring's hops cost at some prices.
 template <class Price>
 struct RingHops {

@@ -8,6 +8,7 @@
 #include "planners/bound.h"
 #include "planners/program/pattern_master.h"
 #include "planners/program/resource_graph.h"
+#include "planners/ring/ring_hops.h"
 #include "planners/ring/ring_limit.h"
 #include "schedule/loads.h"
 #include "schedule/verify.h"
