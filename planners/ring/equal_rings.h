@@ -11,7 +11,8 @@ namespace espalier {
 bool is_direct(const Topology& topology);
 
 /// `count` rings of the same rate (bytes per second) over links that are whole multiples of it, one link per hop;
-/// nothing when there are none or the search does not find them. Requires: is_direct; 2 to 64 ranks; rate > 0.
+/// nothing when there are none, when the search does not find them, or when the rate is too fine a fraction for 64-bit
+/// numbers. Requires: is_direct; 2 to 64 ranks; rate > 0.
 std::optional<RingSet> find_equal_rings(const Topology& topology, const Rational& rate, std::size_t count,
                                         WorkLimit& work);
 

@@ -30,10 +30,10 @@ class RingFinder {
     if (reaches(limit) || find_one_way(limit) || find_tiled(groups, limit)) return finish(limit);
     RingSet fractions = good_fractional_rings(topology_);
     if (!reaches(fractions, limit) && topology_.rank_count() <= most_held_karp_vertices) {
-      std::optional<RingSet> optimum = best_fractional_rings(topology_);
-      if (!optimum) return finish(limit);
-      limit = optimum->limit;
-      fractions = *std::move(optimum);
+      if (std::optional<RingSet> optimum = best_fractional_rings(topology_)) {
+        limit = optimum->limit;
+        fractions = *std::move(optimum);
+      }
     }
     if (fractions.rate() > best_.rate()) {
       const std::size_t fewer = fractions.rings.size() - 1;

@@ -116,6 +116,23 @@ TEST(Rings, AreTheBestThereAreThroughSwitches) {
   }
 }
 
+/// Rates without a common divisor: at most a byte per second and ring is lost.
+TEST(Rings, RoundDownRatesThatAreTooFine) {
+  Random random(44);
+  for (int round = 0; round < 40; ++round) {
+    SCOPED_TRACE(round);
+    const Topology topology = test::make_topology(test::random_graph(random, {8, 2, 400'000'000'000, true}), 1);
+    const RingSet set = find_rings(topology);
+    expect_sound(topology, set);
+    EXPECT_TRUE(set.is_best);
+    const Collective collective = *make_collective(CollectiveKind::all_reduce, topology.rank_count(), std::nullopt);
+    const auto schedule = plan_ring(topology, collective);
+    ASSERT_TRUE(schedule) << schedule.error().message;
+    EXPECT_TRUE(verify(*schedule, topology).ok());
+    EXPECT_GE(set.rate() + (set.rounded ? BigInteger(set.rings.size()) : BigInteger(0)), set.limit);
+  }
+}
+
 /// The schedule that rings make takes exactly as long as their rate says, and no less than the bound of the collective.
 TEST(Rings, LoadWhatTheirRateSays) {
   Random random(43);
