@@ -16,8 +16,8 @@ namespace espalier {
 namespace {
 
 // Past these the program is not solved to the end, only priced a few times.
-constexpr std::size_t most_ranks_solved = 128;
-constexpr std::size_t most_links_solved = 2048;
+constexpr std::size_t most_rank_orbits = 128;
+constexpr std::size_t most_resource_orbits = 2048;
 constexpr std::size_t most_edge_visits = 4'000'000;  // of shortest paths, in all rounds of pricing together
 
 /// A node set and the least time per byte that its crossing blocks take.
@@ -98,11 +98,11 @@ std::vector<std::vector<bool>> priced_cuts(const OrbitGraph& orbits, const std::
   return cuts;
 }
 
-PatternLimits limits_for(const Topology& topology) {
+PatternLimits limits_for(const OrbitGraph& orbits) {
   PatternLimits limits;
-  const std::size_t visits = topology.link_count() * topology.rank_count();
+  const std::size_t visits = orbits.graph.edges.size() * orbits.ranks.count();
   limits.warm_rounds = static_cast<std::uint32_t>(std::min<std::size_t>(limits.warm_rounds, most_edge_visits / visits));
-  if (topology.rank_count() > most_ranks_solved || topology.link_count() > most_links_solved) limits.rounds = 0;
+  if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) limits.rounds = 0;
   return limits;
 }
 
@@ -124,9 +124,10 @@ Bound flow_bound(const Topology& topology, const FlowDemands& flows, const std::
     }
   };
   consider(likely_cuts(topology, gather_cut));
-  const PatternLimits limits = limits_for(topology);
+  OrbitGraph orbits = make_orbit_graph(topology, flows.mirrors_itself, flows.keeps_symmetry);
+  const PatternLimits limits = limits_for(orbits);
   if (limits.warm_rounds == 0) return {cut.time_per_byte, cut.nodes, describe(flows, cut, false)};
-  const FlowProgram program = solve_flow(topology, flows, flows.mirrors_itself, limits);
+  const FlowProgram program = solve_flow(std::move(orbits), flows, limits);
   consider(priced_cuts(program.orbits, program.solution.prices));
   const bool exact = program.solution.attained;
   if (cut.time_per_byte >= program.time_per_byte) {

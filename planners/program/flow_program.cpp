@@ -1,5 +1,7 @@
 #include "planners/program/flow_program.h"
 
+#include <utility>
+
 #include "base/check.h"
 
 namespace espalier {
@@ -17,8 +19,8 @@ FlowDemands flow_demands(CollectiveKind kind, std::uint32_t rank_count) {
   return flows;
 }
 
-FlowProgram solve_flow(const Topology& topology, const FlowDemands& demands, bool fold, const PatternLimits& limits) {
-  FlowProgram program{make_orbit_graph(topology, fold, demands.keeps_symmetry), {}, {}, 0};
+FlowProgram solve_flow(OrbitGraph orbits, const FlowDemands& demands, const PatternLimits& limits) {
+  FlowProgram program{std::move(orbits), {}, {}, 0};
   const Orbits& ranks = program.orbits.ranks;
   for (std::size_t orbit = 0; orbit < ranks.count(); ++orbit) {
     program.demands.push_back(demands.demands[ranks.first[orbit]]);

@@ -7,7 +7,6 @@
 #include "planners/program/orbit_graph.h"
 #include "planners/program/pattern_program.h"
 #include "schedule/collective.h"
-#include "topology/topology.h"
 
 namespace espalier {
 
@@ -30,7 +29,8 @@ struct FlowProgram {
   Rational time_per_byte;  ///< Seconds per byte of S that no routing of all blocks can undercut.
 };
 
-/// Requires: every rank reaches every other; with `fold`, demands that mirror themselves.
-FlowProgram solve_flow(const Topology& topology, const FlowDemands& demands, bool fold, const PatternLimits& limits);
+/// Requires: every rank reaches every other; a graph without renamings unless the demands keep symmetry, and not
+/// mirrored unless they mirror themselves.
+FlowProgram solve_flow(OrbitGraph orbits, const FlowDemands& demands, const PatternLimits& limits);
 
 }  // namespace espalier

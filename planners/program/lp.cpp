@@ -15,14 +15,19 @@ namespace espalier {
 namespace {
 
 Result<Forest> flow_forest(const Topology& topology, CollectiveKind kind) {
-  constexpr std::size_t most_ranks = 64;
-  constexpr std::size_t most_links = 1024;
-  if (topology.rank_count() > most_ranks || topology.link_count() > most_links) {
-    return fail(ErrorCode::too_large, "the network is past the size up to which the best routes are computed",
-                "use the planner pairwise");
-  }
+  constexpr std::size_t most_ranks = 1024;
+  constexpr std::size_t most_rank_orbits = 64;
+  constexpr std::size_t most_resource_orbits = 1024;
+  const Error too_large = {ErrorCode::too_large,
+                           "the network is past the size up to which the best routes are computed",
+                           "use the planner pairwise"};
+  if (topology.rank_count() > most_ranks) return tl::unexpected(too_large);
   const FlowDemands flows = flow_demands(kind, static_cast<std::uint32_t>(topology.rank_count()));
-  const FlowProgram program = solve_flow(topology, flows, false, {});
+  OrbitGraph orbits = make_orbit_graph(topology, false, flows.keeps_symmetry);
+  if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) {
+    return tl::unexpected(too_large);
+  }
+  const FlowProgram program = solve_flow(std::move(orbits), flows, {});
   if (!program.solution.attained) {
     return fail(ErrorCode::unsupported, "the best routes were not found within the limits", "use the planner pairwise");
   }

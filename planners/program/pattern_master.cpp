@@ -76,8 +76,7 @@ void PatternMaster::add_column(Column column) {
     rows.push_back(static_cast<int>(entry.index));
     values.push_back(static_cast<double>(entry.value));
   }
-  clp_->addColumn(static_cast<int>(rows.size()), rows.data(), values.data(), 0, infinite,
-                  clp_cost(column));
+  clp_->addColumn(static_cast<int>(rows.size()), rows.data(), values.data(), 0, infinite, clp_cost(column));
   columns_.push_back(std::move(column));
 }
 

@@ -167,7 +167,8 @@ class Generation {
   /// Looks for a solution as good as the one that is proven with patterns less deep, by giving depth a price so small
   /// that it buys no throughput.
   void flatten() {
-    if (std::all_of(solution_.parts.begin(), solution_.parts.end(), [](auto& part) { return part.pattern.excess == 0; })) {
+    if (std::all_of(solution_.parts.begin(), solution_.parts.end(),
+                    [](auto& part) { return part.pattern.excess == 0; })) {
       return;
     }
     for (const double price : excess_prices) {

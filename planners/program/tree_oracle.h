@@ -43,8 +43,8 @@ class TreeOracle final : public PatternOracle {
   [[nodiscard]] Offer<double> cheapest(std::span<const double> prices) const override;
   [[nodiscard]] Offer<BigInteger> cheapest(std::span<const BigInteger> prices) const override;
   /// Two trees per group, with a price on depth that is `weight` times what an edge from rank to rank costs on average:
-  /// one grown from the root that pays for every step that a rank is deeper than it has to be, and the cheapest one when
-  /// every edge that leads no farther from the root pays.
+  /// one grown from the root that pays for every step that a rank is deeper than it has to be, and the cheapest one
+  /// when every edge that leads no farther from the root pays.
   [[nodiscard]] Offer<double> shallow(std::span<const double> prices, double weight) const override;
 
  private:

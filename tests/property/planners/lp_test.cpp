@@ -8,6 +8,7 @@
 #include "schedule/loads.h"
 #include "schedule/verify.h"
 #include "tests/support/random_graph.h"
+#include "topology/generate.h"
 
 namespace espalier {
 namespace {
@@ -78,11 +79,16 @@ TEST(Lp, RefusesWhatItCannotDo) {
   const Topology one_way = test::make_topology({2, 0, {{0, 1, 1}}});
   EXPECT_EQ(all_reduce_forest(one_way).error().code, ErrorCode::infeasible);
   EXPECT_EQ(plan_lp(one_way, collective_on(one_way, CollectiveKind::all_gather)).error().code, ErrorCode::unsupported);
-  test::PlainGraph ring{65, 0, {}};
-  for (std::size_t i = 0; i < 65; ++i) ring.edges.push_back({i, (i + 1) % 65, 1});
-  const Topology large = test::make_topology(ring);
+  const Topology large = *generate_random({.ranks = 130, .extra = 300});
   for (const CollectiveKind kind : kinds) {
     EXPECT_EQ(plan_lp(large, collective_on(large, kind)).error().code, ErrorCode::too_large);
+  }
+}
+
+TEST(Lp, TakesLargeNetworksWithSymmetry) {
+  const Topology torus = *generate_torus({{12, 12}, {}});
+  for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_to_all}) {
+    expect_reaches_bound(torus, kind);
   }
 }
 

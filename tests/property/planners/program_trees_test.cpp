@@ -52,10 +52,11 @@ TEST(ProgramTrees, ReachTheBoundOnRandomGraphs) {
 }
 
 TEST(ProgramTrees, ReachTheBoundOnRegularNetworks) {
-  const std::vector<Topology> networks = {*generate_torus({{3, 4}, {}}),  *generate_hypercube({.dimensions = 4}),
-                                          *generate_mesh({{3, 3}, {}}),   *generate_leaf_spine({}),
-                                          *generate_rail_boxes({}),       *generate_dragonfly({.routers = 2, .ranks = 1}),
-                                          *generate_fat_tree({.k = 4}),   *generate_ring({.ranks = 9, .one_way = true})};
+  const std::vector<Topology> networks = {
+      *generate_torus({{3, 4}, {}}), *generate_hypercube({.dimensions = 4}),
+      *generate_mesh({{3, 3}, {}}),  *generate_leaf_spine({}),
+      *generate_rail_boxes({}),      *generate_dragonfly({.routers = 2, .ranks = 1}),
+      *generate_fat_tree({.k = 4}),  *generate_ring({.ranks = 9, .one_way = true})};
   for (const Topology& topology : networks) {
     SCOPED_TRACE(topology.name());
     expect_optimal(topology);
@@ -73,8 +74,7 @@ TEST(ProgramTrees, SymmetryChangesNoOptimum) {
     both.ranks = 2 * half.ranks;
     both.switches = 2 * half.switches;
     const auto place = [&](std::size_t node, std::size_t copy) {
-      return node < half.ranks ? node + copy * half.ranks
-                               : both.ranks + (node - half.ranks) + copy * half.switches;
+      return node < half.ranks ? node + copy * half.ranks : both.ranks + (node - half.ranks) + copy * half.switches;
     };
     for (std::size_t copy = 0; copy < 2; ++copy) {
       for (const auto& edge : half.edges) {

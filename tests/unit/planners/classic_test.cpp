@@ -122,14 +122,12 @@ TEST(Pairwise, SendsEveryBlockOnce) {
   EXPECT_EQ(step_count(schedule), 1U);
 }
 
-// A circle of 8: blocks go 1+2+3+4+3+2+1 = 16 links from each rank, 128 over 16 links: 8 on each if evenly spread. A
-// block is not split, so one more may be needed where two ways are equally long.
+// A circle of 8: blocks of S/8 go 1+2+3+4+3+2+1 = 16 links from each rank, 128 over 16 links: S over each if evenly
+// spread. A block goes in a few pieces, so an eighth more may be needed where two ways are equally long.
 TEST(Pairwise, SpreadsRelayedBlocksOverTheLinks) {
   const Topology ring = ring_of(8);
-  const Schedule schedule = plan_checked(plan_pairwise, ring, CollectiveKind::all_to_all);
-  EXPECT_EQ(schedule.transfers.size(), 128U);
-  const Loads loads = compute_loads(schedule, ring);
-  EXPECT_TRUE(*std::max_element(loads.link_units.begin(), loads.link_units.end()) <= 9);
+  const Loads loads = compute_loads(plan_checked(plan_pairwise, ring, CollectiveKind::all_to_all), ring);
+  EXPECT_LE(loads.time_per_byte, make_rational(9, 8 * testing::fabric_rate.bytes_per_second));
 }
 
 TEST(Pairwise, UsesParallelLinks) {

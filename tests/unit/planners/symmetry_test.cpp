@@ -53,7 +53,8 @@ void expect_automorphisms(const ResourceGraph& graph, std::span<const Permutatio
       EXPECT_EQ(capacity_between(generator[edge.tail], generator[edge.head]), capacity_between(edge.tail, edge.head));
     }
     for (std::size_t v = 0; v < generator.size(); ++v) {
-      EXPECT_EQ(graph.node_ranks[v] == ResourceGraph::no_rank, graph.node_ranks[generator[v]] == ResourceGraph::no_rank);
+      EXPECT_EQ(graph.node_ranks[v] == ResourceGraph::no_rank,
+                graph.node_ranks[generator[v]] == ResourceGraph::no_rank);
     }
   }
 }
@@ -78,12 +79,15 @@ Found search(const Topology& topology) {
 }
 
 TEST(RankSymmetry, MakesAllRanksOfRegularNetworksAlike) {
-  const std::vector<Topology> networks = {
-      *generate_ring({.ranks = 12}),          *generate_torus({{4, 4}, {}}),
-      *generate_torus({{3, 4, 5}, {}}),       *generate_hypercube({.dimensions = 4}),
-      *generate_fully_connected({.ranks = 7}), *generate_fat_tree({.k = 4}),
-      *generate_leaf_spine({}),               *generate_rail_boxes({.boxes = 6}),
-      *generate_rail_boxes({.boxes = 4, .rails = 4, .spines = 2})};
+  const std::vector<Topology> networks = {*generate_ring({.ranks = 12}),
+                                          *generate_torus({{4, 4}, {}}),
+                                          *generate_torus({{3, 4, 5}, {}}),
+                                          *generate_hypercube({.dimensions = 4}),
+                                          *generate_fully_connected({.ranks = 7}),
+                                          *generate_fat_tree({.k = 4}),
+                                          *generate_leaf_spine({}),
+                                          *generate_rail_boxes({.boxes = 6}),
+                                          *generate_rail_boxes({.boxes = 4, .rails = 4, .spines = 2})};
   for (const Topology& topology : networks) {
     SCOPED_TRACE(topology.name());
     const Found found = search(topology);
