@@ -27,21 +27,24 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
 
 }  // namespace
 
-std::string suggest(std::string_view written, std::span<const std::string_view> known) {
+std::optional<std::string_view> find_nearest(std::string_view written, std::span<const std::string_view> known) {
   constexpr std::size_t longest_word = 64;  // Longer words are not typing slips, and the distance costs length squared.
-  if (written.size() <= longest_word) {
-    std::string_view nearest;
-    // One slip in three letters; two in words of four or five. A single letter resembles nothing.
-    std::size_t nearest_distance =
-        std::max<std::size_t>(written.size() / 3, std::min<std::size_t>(written.size() / 2, 2)) + 1;
-    for (const std::string_view candidate : known) {
-      const std::size_t distance = edit_distance(written, candidate);
-      if (distance >= nearest_distance) continue;
-      nearest = candidate;
-      nearest_distance = distance;
-    }
-    if (!nearest.empty()) return "did you mean '" + std::string(nearest) + "'?";
+  if (written.size() > longest_word) return std::nullopt;
+  std::optional<std::string_view> nearest;
+  // One slip in three letters; two in words of four or five. A single letter resembles nothing.
+  std::size_t nearest_distance =
+      std::max<std::size_t>(written.size() / 3, std::min<std::size_t>(written.size() / 2, 2)) + 1;
+  for (const std::string_view candidate : known) {
+    const std::size_t distance = edit_distance(written, candidate);
+    if (distance >= nearest_distance) continue;
+    nearest = candidate;
+    nearest_distance = distance;
   }
+  return nearest;
+}
+
+std::string suggest(std::string_view written, std::span<const std::string_view> known) {
+  if (const auto nearest = find_nearest(written, known)) return "did you mean '" + std::string(*nearest) + "'?";
   std::string list = "known are ";
   for (std::size_t i = 0; i < known.size(); ++i) {
     if (i > 0) list += ", ";

@@ -87,6 +87,7 @@ void add_bound_command(CLI::App& app, Session& session) {
   CLI::App* command =
       app.add_subcommand("bound", "The throughput that no schedule can beat, and the cut that proves it");
   flags->topology.add_to(*command);
+  flags->topology.add_without_to(*command);
   flags->collective.add_to(*command, false);
   command->footer(examples({"espalier bound dgx1v all_gather", "espalier bound cluster.yaml broadcast -r 3 --json",
                             "espalier bound dgx-a100-x2          # all collectives"}));

@@ -147,6 +147,7 @@ void add_plan_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<PlanFlags>();
   CLI::App* command = app.add_subcommand("plan", "Plan a collective, say why, and write the plan");
   flags->topology.add_to(*command);
+  flags->topology.add_without_to(*command);
   flags->collective.add_to(*command, true);
   command
       ->add_option("-a,--algorithm", flags->algorithms, "Comma-separated; the fastest is taken: " + algorithm_names())

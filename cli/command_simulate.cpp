@@ -226,6 +226,7 @@ void add_simulate_command(CLI::App& app, Session& session) {
   CLI::App* command =
       app.add_subcommand("simulate", "Predict times and bandwidths, the winner per size, and what limits it");
   flags->input.add_to(*command, "TOPOLOGY|PLAN");
+  flags->input.add_without_to(*command);
   flags->collective.add_to(*command, false);
   command
       ->add_option("-a,--algorithm", flags->algorithms,

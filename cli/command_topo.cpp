@@ -101,14 +101,16 @@ CLI::App* add_action(CLI::App& topo, Session& session, const std::shared_ptr<Top
 
 void add_topo_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<TopoFlags>();
-  CLI::App* topo = app.add_subcommand("topo", "Show, check, expand and generate topologies");
+  CLI::App* topo = app.add_subcommand("topo", "Show, check, expand, damage and generate topologies");
   topo->require_subcommand(1);
 
   CLI::App* show_command =
       add_action(*topo, session, flags, "show", "Nodes, link classes, GPU-to-GPU matrix, bisection, warnings", show);
   flags->topology.add_to(*show_command, "TOPOLOGY", false);
+  flags->topology.add_without_to(*show_command);
   show_command->add_flag("--list", flags->list, "List the shipped machines");
-  show_command->footer(examples({"espalier topo show dgx1v", "espalier topo show --list"}));
+  show_command->footer(examples(
+      {"espalier topo show dgx1v", "espalier topo show dgx1v --without gpu0-gpu1", "espalier topo show --list"}));
 
   CLI::App* validate_command = add_action(*topo, session, flags, "validate", "Check a topology file", validate);
   flags->topology.add_to(*validate_command);
@@ -118,10 +120,13 @@ void add_topo_command(CLI::App& app, Session& session) {
   CLI::App* expand_command =
       add_action(*topo, session, flags, "expand", "Write the plain form: every node, every link", expand);
   flags->topology.add_to(*expand_command);
+  flags->topology.add_without_to(*expand_command);
   expand_command->add_option("-o,--output", flags->output, "Write to this file (- is standard output)")
       ->option_text("FILE");
-  expand_command->footer(examples({"espalier topo expand dgx-h100-x4 -o plain.yaml"}));
+  expand_command->footer(examples({"espalier topo expand dgx-h100-x4 -o plain.yaml",
+                                   "espalier topo expand dgx-h100-x4 --without box0.nic3 -o damaged.yaml"}));
 
+  add_topo_degrade_command(*topo, session);
   add_topo_gen_command(*topo, session);
 }
 

@@ -8,6 +8,7 @@
 
 #include "schedule/schedule_json.h"
 #include "topology/symmetry.h"
+#include "topology/without.h"
 
 namespace espalier::cli {
 namespace {
@@ -109,20 +110,27 @@ Result<TopologyReading> read_text(const std::string& text, const std::string& pa
   return reading;
 }
 
-tl::expected<Topology, InputFailure> accept(const Console& console, Result<TopologyReading> reading) {
+tl::expected<Topology, InputFailure> accept(const Console& console, const TopologyFlags& flags,
+                                            Result<TopologyReading> reading) {
   if (!reading) return failed(reading.error());
   console.show(reading->diagnostics);
   if (!reading->topology || has_errors(reading->diagnostics)) {
     return tl::unexpected(InputFailure{Error{ErrorCode::invalid_input, "the topology has errors", ""}, true});
   }
-  return std::move(*reading->topology);
+  if (flags.without.empty()) return std::move(*reading->topology);
+  auto rest = without(*reading->topology, flags.without);
+  if (!rest) {
+    if (rest.error().code == ErrorCode::invalid_input) rest.error().message = "--without: " + rest.error().message;
+    return failed(rest.error());
+  }
+  return std::move(*rest);
 }
 
 tl::expected<Input, InputFailure> read_plan_text(const Console& console, std::string_view text, const std::string& path,
                                                  const std::string& plan_topology) {
   std::optional<Topology> topology;
   if (!plan_topology.empty()) {
-    auto loaded = load_topology(console, TopologyFlags{plan_topology, {}, false});
+    auto loaded = load_topology(console, TopologyFlags{plan_topology, {}, false, {}});
     if (!loaded) return tl::unexpected(loaded.error());
     topology = std::move(*loaded);
   }
@@ -153,6 +161,16 @@ void TopologyFlags::add_to(CLI::App& command, const std::string& name, bool requ
   command.add_flag("--strict", strict, "Warnings, such as a GPU with fewer links than its peers, are errors");
 }
 
+void TopologyFlags::add_without_to(CLI::App& command) {
+  command
+      .add_option(
+          "--without", without,
+          "Take a node (gpu0), a cable (gpu0-gpu1, or gpu0-gpu3#1 of several) or a link (gpu0>gpu1) away; may be "
+          "repeated")
+      ->option_text("LINK|NODE")
+      ->allow_extra_args(false);
+}
+
 Result<TopologyReading> read_with_findings(const TopologyFlags& flags) {
   const std::string path = resolve_path(flags.argument);
   const auto text = path == "-" ? read_whole(path) : Result<std::string>(std::string());
@@ -161,7 +179,7 @@ Result<TopologyReading> read_with_findings(const TopologyFlags& flags) {
 }
 
 tl::expected<Topology, InputFailure> load_topology(const Console& console, const TopologyFlags& flags) {
-  return accept(console, read_with_findings(flags));
+  return accept(console, flags, read_with_findings(flags));
 }
 
 tl::expected<Input, InputFailure> load_input(const Console& console, const TopologyFlags& flags,
@@ -169,8 +187,13 @@ tl::expected<Input, InputFailure> load_input(const Console& console, const Topol
   const std::string path = resolve_path(flags.argument);
   const auto text = read_whole(path);
   if (!text) return failed(text.error());
+  if (looks_like_plan(*text) && !flags.without.empty()) {
+    return failed({ErrorCode::unsupported,
+                   "--without takes parts from a topology, and " + flags.argument + " is a plan",
+                   "plan anew: espalier plan TOPOLOGY COLLECTIVE --without " + flags.without.front()});
+  }
   if (looks_like_plan(*text)) return read_plan_text(console, *text, path, plan_topology);
-  auto topology = accept(console, read_text(*text, path, flags));
+  auto topology = accept(console, flags, read_text(*text, path, flags));
   if (!topology) return tl::unexpected(topology.error());
   return Input{std::move(*topology), std::nullopt, false};
 }

@@ -17,9 +17,12 @@ struct TopologyFlags {
   std::string argument;
   std::vector<std::string> parameters;  ///< NAME=VALUE, for the parameters of a compact file.
   bool strict = false;                  ///< Warnings are errors.
+  std::vector<std::string> without;     ///< Nodes and links that are taken away (topology/without.h).
 
   /// Adds all to a verb; `name` is the argument's name in help.
   void add_to(CLI::App& command, const std::string& name = "TOPOLOGY", bool required = true);
+  /// Adds --without.
+  void add_without_to(CLI::App& command);
 };
 
 /// What a TOPOLOGY|PLAN argument named.
@@ -39,7 +42,7 @@ struct InputFailure {
 /// asymmetry. Errors: what breaks the format's rules is in the diagnostics; invalid_input for malformed parameters.
 Result<TopologyReading> read_with_findings(const TopologyFlags& flags);
 
-/// As `read_with_findings`; shows the diagnostics, and fails when one is an error.
+/// As `read_with_findings`; shows the diagnostics, fails when one is an error, and takes away what --without names.
 tl::expected<Topology, InputFailure> load_topology(const Console& console, const TopologyFlags& flags);
 
 /// Reads a topology or a plan: a file that begins with '{' and has "espalier_schedule" is a plan.

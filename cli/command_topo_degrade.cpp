@@ -1,0 +1,82 @@
+#include <optional>
+
+#include "base/parse_units.h"
+#include "cli/algorithm_flags.h"
+#include "cli/collective_flags.h"
+#include "cli/command_topo.h"
+#include "cli/degrade_output.h"
+#include "cli/inputs.h"
+#include "cli/progress.h"
+#include "sim/simulate.h"
+
+namespace espalier::cli {
+namespace {
+
+constexpr std::int64_t element_size = 4;
+
+struct DegradeFlags {
+  TopologyFlags topology;
+  CollectiveFlags collective{"all_reduce", {}};
+  std::string size = "64M";
+  std::string algorithms = "auto";
+  bool ranks = false;
+  bool bound_only = false;
+};
+
+Result<RunReport> simulate_once(const Topology& topology, const Schedule& schedule, Bytes size, Bytes chunk) {
+  sim::Options options;
+  options.size = size;
+  options.chunk = chunk;
+  options.element_size = element_size;
+  auto report = sim::simulate(schedule, topology, options);
+  if (!report) return tl::unexpected(report.error());
+  return static_cast<RunReport&>(*report);
+}
+
+ExitCode run(const Console& console, const DegradeFlags& flags) {
+  const auto topology = load_topology(console, flags.topology);
+  if (!topology) return refuse(console, topology.error());
+  const auto collective = flags.collective.resolve(*topology);
+  if (!collective) return console.refuse_usage(collective.error());
+  const auto algorithms = parse_algorithms(flags.algorithms);
+  if (!algorithms) return console.refuse_usage(algorithms.error());
+  const auto size = parse_size(flags.size);
+  if (!size) return console.refuse_usage({size.error().code, "-s: " + size.error().message, size.error().help});
+  const Bytes whole{size->count / element_size * element_size};
+  const std::vector<Planner> planners = flags.bound_only ? std::vector<Planner>() : planners_for(*algorithms);
+  std::optional<Progress> progress;
+  const auto degradation = degrade(*topology, *collective, {whole, planners, flags.ranks}, simulate_once,
+                                   [&](const std::string& what, std::size_t, std::size_t total) {
+                                     if (!progress) progress.emplace(console, "failing", total);
+                                     progress->step(what);
+                                   });
+  progress.reset();
+  if (!degradation) return console.refuse(degradation.error());
+  console.print(console.json ? degradation_json(*degradation, *topology, whole).dump(2) + "\n"
+                             : degradation_text(*degradation, *topology, whole));
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_topo_degrade_command(CLI::App& topo, Session& session) {
+  const auto flags = std::make_shared<DegradeFlags>();
+  CLI::App* command = topo.add_subcommand("degrade", "What each single failure costs: bound, best schedule, loss");
+  flags->topology.add_to(*command);
+  flags->topology.add_without_to(*command);
+  flags->collective.add_to(*command, false);
+  command->add_option("-s,--size", flags->size, "The message size to plan and simulate for")->option_text("SIZE (64M)");
+  command
+      ->add_option("-a,--algorithm", flags->algorithms, "Comma-separated; the fastest is taken: " + algorithm_names())
+      ->option_text("NAMES (auto)");
+  command->add_flag("--ranks", flags->ranks, "Ranks fail too, each leaving the others to go on without it");
+  command->add_flag("--bound-only", flags->bound_only, "Bounds, without planning: quick on large machines");
+  command->footer(
+      examples({"espalier topo degrade dgx1v all_reduce", "espalier topo degrade cluster.yaml -s 1G --ranks",
+                "espalier topo degrade dgx-h100-x4 all_gather --bound-only"}) +
+      "\nCOLLECTIVE is all_reduce when left out. Failures that a symmetry of the machine makes the same are\n"
+      "shown once; count says how many they are.");
+  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+}
+
+}  // namespace espalier::cli

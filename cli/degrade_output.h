@@ -1,0 +1,17 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/units.h"
+#include "planners/damage/degrade.h"
+
+namespace espalier::cli {
+
+/// The table of `topo degrade`, worst failure first, and what breaks the machine.
+std::string degradation_text(const Degradation& degradation, const Topology& topology, Bytes size);
+
+/// Schema espalier/degrade/1.
+nlohmann::ordered_json degradation_json(const Degradation& degradation, const Topology& topology, Bytes size);
+
+}  // namespace espalier::cli

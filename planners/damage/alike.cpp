@@ -1,0 +1,132 @@
+#include "planners/damage/alike.h"
+
+#include <algorithm>
+#include <bliss/graph.hh>
+#include <map>
+#include <numeric>
+#include <string>
+#include <tuple>
+
+namespace espalier {
+namespace {
+
+using Color = std::tuple<int, std::string, std::int64_t, std::int64_t, std::int64_t>;
+
+constexpr int node_colors = 0;
+constexpr int even_cable = 100;    ///< Both directions have the same values.
+constexpr int uneven_cable = 101;  ///< Joined to a vertex per direction.
+constexpr int single_link = 102;
+
+Color color_of(const Node& node, bool is_fixed) {
+  const int flags = (is_fixed ? 1 : 0) + (node.is_rank ? 2 : 0) + (node.multicast ? 4 : 0) + (node.reduction ? 8 : 0);
+  return {node_colors, std::to_string(flags), static_cast<std::int64_t>(node.kind), node.bandwidth.bytes_per_second,
+          node.reduce_bandwidth.bytes_per_second};
+}
+
+Color color_of(const Link& link, int what) {
+  return {what, link.link_class, link.bandwidth().bytes_per_second, link.latency.count, link.overhead.count};
+}
+
+/// The numbers below a count, joined into sets.
+class Sets {
+ public:
+  explicit Sets(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0U); }
+
+  std::uint32_t find(std::uint32_t member) {
+    while (parent_[member] != member) member = parent_[member] = parent_[parent_[member]];
+    return member;
+  }
+  void join(std::uint32_t a, std::uint32_t b) {
+    const std::uint32_t first = find(a), second = find(b);
+    parent_[std::max(first, second)] = std::min(first, second);
+  }
+
+ private:
+  std::vector<std::uint32_t> parent_;
+};
+
+void join_images(void* sets, unsigned int size, const unsigned int* image) {
+  for (unsigned int i = 0; i < size; ++i) static_cast<Sets*>(sets)->join(i, image[i]);
+}
+
+/// The network as a graph whose vertices have colors: one per node and cable, and one per link of an uneven cable.
+class ColoredGraph {
+ public:
+  void add_node(const Node& node, bool is_fixed) { add_vertex(color_of(node, is_fixed)); }
+
+  void add_cable(const Topology& topology, const Cable& cable) {
+    const Link& there = topology.link(cable.there);
+    if (cable.back.is_none()) {
+      join(there, add_vertex(color_of(there, single_link)));
+      return;
+    }
+    const Link& back = topology.link(cable.back);
+    if (color_of(there, even_cable) == color_of(back, even_cable)) {
+      const std::uint32_t vertex = add_vertex(color_of(there, even_cable));
+      join(there, vertex);
+      join(back, vertex);
+      return;
+    }
+    const std::uint32_t vertex = add_vertex({uneven_cable, "", 0, 0, 0});
+    uneven_.push_back({vertex, cable});
+  }
+
+  /// After all cables, so that these keep their places.
+  void add_directions(const Topology& topology) {
+    for (const auto& [cable_vertex, cable] : uneven_) {
+      for (const LinkId id : {cable.there, cable.back}) {
+        const std::uint32_t vertex = add_vertex(color_of(topology.link(id), single_link));
+        join(topology.link(id), vertex);
+        edges_.emplace_back(cable_vertex, vertex);
+      }
+    }
+  }
+
+  /// Colors are numbered in their own order, so that the graph does not depend on the order of the file.
+  Sets find_orbits() const {
+    std::map<Color, unsigned int> numbers;
+    for (const Color& color : colors_) numbers.emplace(color, 0);
+    unsigned int next = 0;
+    for (auto& [color, number] : numbers) number = next++;
+    bliss::Digraph graph;
+    for (const Color& color : colors_) graph.add_vertex(numbers.at(color));
+    for (const auto& [tail, head] : edges_) graph.add_edge(tail, head);
+    Sets sets(colors_.size());
+    bliss::Stats stats;
+    graph.find_automorphisms(stats, join_images, &sets);
+    return sets;
+  }
+
+ private:
+  std::uint32_t add_vertex(Color color) {
+    colors_.push_back(std::move(color));
+    return static_cast<std::uint32_t>(colors_.size() - 1);
+  }
+  void join(const Link& link, std::uint32_t vertex) {
+    edges_.emplace_back(link.tail.value(), vertex);
+    edges_.emplace_back(vertex, link.head.value());
+  }
+
+  std::vector<Color> colors_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> edges_;
+  std::vector<std::pair<std::uint32_t, Cable>> uneven_;
+};
+
+}  // namespace
+
+Alike find_alike(const Topology& topology, std::span<const Cable> cables, Rank fixed) {
+  ColoredGraph graph;
+  for (std::size_t i = 0; i < topology.node_count(); ++i) {
+    graph.add_node(topology.node(NodeId(i)), !fixed.is_none() && topology.node_of(fixed) == NodeId(i));
+  }
+  for (const Cable& cable : cables) graph.add_cable(topology, cable);
+  graph.add_directions(topology);
+  Sets orbits = graph.find_orbits();
+  Alike alike;
+  const auto nodes = static_cast<std::uint32_t>(topology.node_count());
+  for (std::uint32_t i = 0; i < nodes; ++i) alike.of_node.push_back(orbits.find(i));
+  for (std::uint32_t i = 0; i < cables.size(); ++i) alike.of_cable.push_back(orbits.find(nodes + i));
+  return alike;
+}
+
+}  // namespace espalier

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "topology/cables.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// Which nodes and which cables some symmetry of the network turns into each other: those with one number are alike in
+/// everything but their names. What is true of a network without one of them is true without another.
+struct Alike {
+  std::vector<std::uint32_t> of_node;   ///< By node id.
+  std::vector<std::uint32_t> of_cable;  ///< By position in the cables.
+};
+
+/// Symmetries keep kinds, ranks, all rates and times, what switches compute, classes, and the `fixed` rank where one is
+/// given (a collective's root); names, hosts and rails do not count. Requires: the cables of this topology.
+/// Cost: what bliss needs, nearly linear on networks in practice.
+/// Source: T. Junttila and P. Kaski, "Engineering an efficient canonical labeling tool for large and sparse graphs",
+/// ALENEX 2007.
+Alike find_alike(const Topology& topology, std::span<const Cable> cables, Rank fixed = {});
+
+}  // namespace espalier

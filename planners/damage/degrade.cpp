@@ -1,0 +1,178 @@
+#include "planners/damage/degrade.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "planners/bound.h"
+#include "planners/chooser.h"
+
+namespace espalier {
+namespace {
+
+/// What planning a machine gave: all candidates, and what `choose` made of them.
+struct Planned {
+  Candidates candidates;
+  Choice choice;
+};
+
+Result<Planned> plan_all(const Topology& topology, const Collective& collective, const DegradeOptions& options,
+                         const EvaluateOn& evaluate) {
+  Planned planned;
+  auto candidates = make_candidates(topology, collective, options.planners);
+  if (!candidates) return tl::unexpected(candidates.error());
+  if (candidates->made.empty()) return tl::unexpected(candidates->refused.front().error);
+  planned.candidates = std::move(*candidates);
+  auto choice = choose(planned.candidates, options.size, [&](const Schedule& schedule, Bytes size, Bytes chunk) {
+    return evaluate(topology, schedule, size, chunk);
+  });
+  if (!choice) return tl::unexpected(choice.error());
+  planned.choice = std::move(*choice);
+  return planned;
+}
+
+Fastest fastest_of(const Choice& choice) { return {choice.candidate->planner, choice.run, false}; }
+
+/// The links that a schedule's routes go over.
+std::vector<bool> used_links(const Schedule& schedule, const Topology& topology) {
+  std::vector<bool> is_used(topology.link_count(), false);
+  for (std::size_t i = 0; i < schedule.route_count(); ++i) {
+    for (const LinkId link : schedule.route(RouteId(i)).links) is_used[link.index()] = true;
+  }
+  return is_used;
+}
+
+/// All links that end when these parts fail.
+std::vector<LinkId> failing_links(const Topology& topology, const Parts& parts) {
+  std::vector<LinkId> links = parts.links;
+  for (const NodeId node : parts.nodes) {
+    links.insert(links.end(), topology.out_links(node).begin(), topology.out_links(node).end());
+    links.insert(links.end(), topology.in_links(node).begin(), topology.in_links(node).end());
+  }
+  return links;
+}
+
+class Sweep {
+ public:
+  Sweep(const Topology& topology, const DegradeOptions& options, const EvaluateOn& evaluate)
+      : topology_(topology), options_(options), evaluate_(evaluate) {}
+
+  Result<Outlook> look_at_healthy(const Collective& collective) {
+    auto bound = compute_bound(topology_, collective);
+    if (!bound) return tl::unexpected(bound.error());
+    healthy_ = {collective, std::move(*bound), std::nullopt};
+    if (options_.planners.empty()) return healthy_;
+    auto planned = plan_all(topology_, collective, options_, evaluate_);
+    if (!planned) return tl::unexpected(planned.error());
+    planned_ = std::move(*planned);
+    healthy_.fastest = fastest_of(planned_.choice);
+    for (const Trial& trial : planned_.choice.trials) {
+      if (trial.run) usage_.push_back({&trial, used_links(trial.candidate->schedule, topology_)});
+    }
+    return healthy_;
+  }
+
+  Result<Damage> look_at(const Failure& failure) {
+    Damage damage{failure, std::nullopt, {}, 1, 1};
+    const auto rest = without(topology_, failure.parts, failure.name);
+    if (!rest) {
+      damage.broken = rest.error();
+      return damage;
+    }
+    auto bound = compute_bound(*rest, collective_on(*rest));
+    if (!bound) return tl::unexpected(bound.error());
+    Outlook outlook{collective_on(*rest), std::move(*bound), std::nullopt};
+    if (!options_.planners.empty()) {
+      auto fastest = find_fastest(failure, *rest, outlook.collective);
+      if (!fastest) return tl::unexpected(fastest.error());
+      outlook.fastest = std::move(*fastest);
+    }
+    damage.bound_loss = loss(healthy_.bound_busbw().value_or(0), outlook.bound_busbw().value_or(0));
+    damage.loss = loss(healthy_.busbw(), outlook.busbw());
+    damage.outlook = std::move(outlook);
+    return damage;
+  }
+
+ private:
+  struct Usage {
+    const Trial* trial;
+    std::vector<bool> links;
+  };
+
+  static double loss(double healthy, double rest) { return healthy > 0 ? 1 - rest / healthy : 0; }
+
+  /// The collective on what is left: the same root, all ranks that are left.
+  [[nodiscard]] Collective collective_on(const Topology& rest) const {
+    Collective collective = healthy_.collective;
+    collective.rank_count = static_cast<std::uint32_t>(rest.rank_count());
+    if (!collective.root.is_none()) {
+      collective.root = rest.rank_of(rest.find_node(topology_.rank_name(collective.root)));
+    }
+    return collective;
+  }
+
+  /// The fastest of the healthy machine's schedules that go on as if nothing had happened.
+  [[nodiscard]] const Trial* find_untouched(const Failure& failure) const {
+    const bool rank_fails =
+        std::ranges::any_of(failure.parts.nodes, [&](NodeId id) { return topology_.node(id).is_rank; });
+    if (rank_fails) return nullptr;
+    const std::vector<LinkId> failing = failing_links(topology_, failure.parts);
+    for (const Usage& usage : usage_) {
+      if (std::ranges::none_of(failing, [&](LinkId link) { return usage.links[link.index()]; })) return usage.trial;
+    }
+    return nullptr;
+  }
+
+  Result<Fastest> find_fastest(const Failure& failure, const Topology& rest, const Collective& collective) const {
+    const Trial* untouched = find_untouched(failure);
+    if (untouched != nullptr && untouched->candidate == planned_.choice.candidate) {
+      return Fastest{untouched->candidate->planner, *untouched->run, true};
+    }
+    const auto planned = plan_all(rest, collective, options_, evaluate_);
+    if (!planned) return tl::unexpected(planned.error());
+    if (untouched != nullptr && untouched->run->elapsed <= planned->choice.run.elapsed) {
+      return Fastest{untouched->candidate->planner, *untouched->run, true};
+    }
+    return fastest_of(planned->choice);
+  }
+
+  const Topology& topology_;
+  const DegradeOptions& options_;
+  const EvaluateOn& evaluate_;
+  Outlook healthy_;
+  Planned planned_;
+  std::vector<Usage> usage_;  ///< By trial, fastest first.
+};
+
+}  // namespace
+
+std::optional<double> Outlook::bound_busbw() const {
+  if (bound.time_per_byte == 0) return std::nullopt;
+  return to_double(collective.busbw_factor() / bound.time_per_byte);
+}
+
+double Outlook::busbw() const { return fastest ? fastest->run.busbw(collective) : bound_busbw().value_or(0); }
+
+Result<Degradation> degrade(const Topology& topology, const Collective& collective, const DegradeOptions& options,
+                            const EvaluateOn& evaluate, const OnFailure& on_failure) {
+  const std::vector<Failure> failures = single_failures(topology, {options.ranks, collective.root});
+  const auto tell = [&](const std::string& what, std::size_t done) {
+    if (on_failure) on_failure(what, done, failures.size() + 1);
+  };
+  Sweep sweep(topology, options, evaluate);
+  tell("the whole", 0);
+  auto healthy = sweep.look_at_healthy(collective);
+  if (!healthy) return tl::unexpected(healthy.error());
+  Degradation degradation{std::move(*healthy), {}};
+  for (const Failure& failure : failures) {
+    tell(failure.name, degradation.damages.size() + 1);
+    auto damage = sweep.look_at(failure);
+    if (!damage) return tl::unexpected(damage.error());
+    degradation.damages.push_back(std::move(*damage));
+  }
+  std::ranges::stable_sort(degradation.damages, [](const Damage& a, const Damage& b) {
+    return std::tuple(-a.loss, -a.bound_loss) < std::tuple(-b.loss, -b.bound_loss);
+  });
+  return degradation;
+}
+
+}  // namespace espalier

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "planners/damage/failures.h"
+#include "planners/planner.h"
+#include "schedule/run_report.h"
+
+namespace espalier {
+
+/// The fastest schedule that was found, at the size asked for.
+struct Fastest {
+  std::string planner;
+  RunReport run;
+  bool kept = false;  ///< On a damaged machine: a schedule of the healthy one that does not use what failed.
+};
+
+/// What a collective can reach on a machine.
+struct Outlook {
+  Collective collective;
+  Bound bound;
+  std::optional<Fastest> fastest;  ///< Absent when only bounds were asked for.
+
+  /// The bound's busbw in bytes per second; nothing when nothing has to move.
+  [[nodiscard]] std::optional<double> bound_busbw() const;
+  /// The fastest schedule's busbw, or the bound's when there is none.
+  [[nodiscard]] double busbw() const;
+};
+
+/// What one failure does.
+struct Damage {
+  Failure failure;
+  std::optional<Outlook> outlook;  ///< Absent when a rank cannot reach another any more.
+  Error broken;                    ///< Then: which ranks.
+  double bound_loss = 0;           ///< The part of the healthy machine's bound that is lost; 1 when it is broken.
+  double loss = 0;                 ///< The part of the healthy machine's busbw that is lost; 1 when it is broken.
+};
+
+struct Degradation {
+  Outlook healthy;
+  std::vector<Damage> damages;  ///< Largest loss first, then largest loss of the bound, then in order of the topology.
+};
+
+/// How long a schedule takes on a topology at a size with a chunk: the simulator.
+using EvaluateOn = std::function<Result<RunReport>(const Topology&, const Schedule&, Bytes size, Bytes chunk)>;
+
+struct DegradeOptions {
+  Bytes size;
+  std::span<const Planner> planners;  ///< Those that may plan; none of them for bounds only.
+  bool ranks = false;                 ///< Ranks fail too; a collective's root never does.
+};
+
+/// Tells how far it is: what is looked at now, how many are done, how many there are.
+using OnFailure = std::function<void(const std::string& what, std::size_t done, std::size_t total)>;
+
+/// Every single failure of a topology, equal ones once: the bound that is left and the best schedule. A schedule of the
+/// healthy machine that does not use what failed takes part, so a failure that the fastest one does not meet costs
+/// nothing and is not planned for.
+/// Errors: those of the bound and of all planners on the healthy machine; those of `evaluate`.
+/// Cost: one bound, and one plan by each planner, per failure that is not like another one.
+Result<Degradation> degrade(const Topology& topology, const Collective& collective, const DegradeOptions& options,
+                            const EvaluateOn& evaluate, const OnFailure& on_failure = {});
+
+}  // namespace espalier

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "topology/topology.h"
+#include "topology/without.h"
+
+namespace espalier {
+
+/// One thing that may fail.
+struct Failure {
+  std::string name;                ///< As find_parts reads it: "gpu0-gpu3#1", "nic2".
+  std::string what;                ///< "nvlink2 cable", "nic", "switch", "gpu (rank)".
+  Parts parts;                     ///< What is gone.
+  std::vector<std::string> alike;  ///< The names of all that are the same by a symmetry of the network, with this one.
+};
+
+struct FailureOptions {
+  bool ranks = false;  ///< Also ranks, not only cables and nodes that forward.
+  Rank root;           ///< A rank that symmetries have to leave where it is; never among the failures.
+};
+
+/// Every cable (or link without a way back) and every node that forwards, of those that are the same the first one; in
+/// the order of the topology, cables first. Cost: find_alike.
+std::vector<Failure> single_failures(const Topology& topology, const FailureOptions& options = {});
+
+}  // namespace espalier

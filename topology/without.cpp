@@ -1,0 +1,257 @@
+#include "topology/without.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "base/suggest.h"
+#include "topology/cables.h"
+#include "topology/name_list.h"
+
+namespace espalier {
+namespace {
+
+/// "gpu0-gpu3#1" as "gpu0-gpu3" and 1.
+struct Numbered {
+  std::string_view name;
+  std::optional<std::size_t> number;
+};
+
+Result<Numbered> split_number(std::string_view text) {
+  const std::size_t mark = text.rfind('#');
+  if (mark == std::string_view::npos) return Numbered{text, std::nullopt};
+  const std::string_view digits = text.substr(mark + 1);
+  std::size_t number = 0;
+  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (status != std::errc() || end != digits.data() + digits.size()) {
+    return fail(ErrorCode::invalid_input, fmt::format("'{}' does not end in a number", text),
+                "write #0 for the first of several links");
+  }
+  return Numbered{text.substr(0, mark), number};
+}
+
+tl::unexpected<Error> no_such_node(const Topology& topology, std::string_view name) {
+  std::vector<std::string_view> ids;
+  std::vector<std::string> texts;
+  for (const Node& node : topology.nodes()) {
+    ids.push_back(node.id);
+    texts.push_back(node.id);
+  }
+  const auto near = find_nearest(name, ids);
+  return fail(ErrorCode::invalid_input, fmt::format("'{}' is not a node of {}", name, topology.name()),
+              near ? fmt::format("did you mean '{}'?", *near) : "nodes are " + summarize_names(texts));
+}
+
+std::string neighbours_text(const Topology& topology, NodeId node) {
+  std::vector<std::string> names;
+  for (const LinkId link : topology.out_links(node)) names.push_back(topology.node(topology.link(link).head).id);
+  for (const LinkId link : topology.in_links(node)) names.push_back(topology.node(topology.link(link).tail).id);
+  std::ranges::sort(names, {}, [&](const std::string& name) { return topology.find_node(name); });
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return fmt::format("{} is joined to {}", topology.node(node).id, summarize_names(names));
+}
+
+struct Ends {
+  NodeId tail;
+  NodeId head;
+};
+
+/// Both ends of "a>b" or "a-b". Ids may hold dashes, so every dash is tried; a split whose nodes are joined wins.
+Result<Ends> find_ends(const Topology& topology, std::string_view name, char mark) {
+  std::vector<Ends> found;
+  std::string_view unknown = name.substr(0, name.find(mark));
+  for (std::size_t at = name.find(mark); at != std::string_view::npos; at = name.find(mark, at + 1)) {
+    const std::string_view first = name.substr(0, at), second = name.substr(at + 1);
+    const Ends ends{topology.find_node(first), topology.find_node(second)};
+    if (!ends.tail.is_none() && !ends.head.is_none()) {
+      found.push_back(ends);
+    } else if (!ends.tail.is_none()) {
+      unknown = second;
+    } else if (!ends.head.is_none()) {
+      unknown = first;
+    }
+  }
+  if (found.empty()) return no_such_node(topology, unknown);
+  std::vector<Ends> joined;
+  std::ranges::copy_if(found, std::back_inserter(joined), [&](const Ends& ends) {
+    return !topology.links_between(ends.tail, ends.head).empty() ||
+           !topology.links_between(ends.head, ends.tail).empty();
+  });
+  if (joined.size() > 1) {
+    return fail(ErrorCode::invalid_input, fmt::format("'{}' can be read in {} ways", name, joined.size()),
+                "write the links of the cable as a>b and b>a");
+  }
+  if (!joined.empty()) return joined.front();
+  const Ends& ends = found.front();
+  return fail(ErrorCode::invalid_input,
+              fmt::format("no link joins {} and {}", topology.node(ends.tail).id, topology.node(ends.head).id),
+              neighbours_text(topology, ends.tail));
+}
+
+tl::unexpected<Error> no_such_number(const Numbered& numbered, std::size_t count, const char* noun) {
+  return fail(ErrorCode::invalid_input,
+              fmt::format("there is no {}#{}, only {} {}{}", numbered.name, *numbered.number, count, noun,
+                          count == 1 ? "" : "s"),
+              count == 1 ? fmt::format("write {}", numbered.name)
+                         : fmt::format("they are {0}#0 to {0}#{1}", numbered.name, count - 1));
+}
+
+Result<Parts> find_directed(const Topology& topology, std::string_view text) {
+  const auto numbered = split_number(text);
+  if (!numbered) return tl::unexpected(numbered.error());
+  const auto ends = find_ends(topology, numbered->name, '>');
+  if (!ends) return tl::unexpected(ends.error());
+  std::vector<LinkId> links = topology.links_between(ends->tail, ends->head);
+  if (links.empty()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("no link leads from {} to {}", topology.node(ends->tail).id, topology.node(ends->head).id),
+                fmt::format("there is {}>{}", topology.node(ends->head).id, topology.node(ends->tail).id));
+  }
+  if (!numbered->number) return Parts{{}, std::move(links)};
+  if (*numbered->number >= links.size()) return no_such_number(*numbered, links.size(), "link");
+  return Parts{{}, {links[*numbered->number]}};
+}
+
+Result<Parts> find_cable(const Topology& topology, std::string_view text) {
+  const auto numbered = split_number(text);
+  if (!numbered) return tl::unexpected(numbered.error());
+  const auto ends = find_ends(topology, numbered->name, '-');
+  if (!ends) return tl::unexpected(ends.error());
+  const std::vector<LinkId> there = topology.links_between(ends->tail, ends->head);
+  const std::vector<LinkId> back = topology.links_between(ends->head, ends->tail);
+  const std::size_t cables = std::min(there.size(), back.size());
+  if (!numbered->number) {
+    Parts parts{{}, there};
+    parts.links.insert(parts.links.end(), back.begin(), back.end());
+    return parts;
+  }
+  if (cables == 0) {
+    return fail(ErrorCode::invalid_input, fmt::format("no cable joins {} in both directions", numbered->name),
+                fmt::format("write {}", topology.link_name(there.empty() ? back.front() : there.front())));
+  }
+  if (*numbered->number >= cables) return no_such_number(*numbered, cables, "cable");
+  return Parts{{}, {there[*numbered->number], back[*numbered->number]}};
+}
+
+/// By node: whether a walk along the links (or against them) reaches it.
+std::vector<bool> reached_from(const Topology& topology, NodeId start, bool forwards) {
+  std::vector<bool> is_reached(topology.node_count(), false);
+  std::vector<NodeId> pending{start};
+  is_reached[start.index()] = true;
+  while (!pending.empty()) {
+    const NodeId node = pending.back();
+    pending.pop_back();
+    for (const LinkId link : forwards ? topology.out_links(node) : topology.in_links(node)) {
+      const NodeId next = forwards ? topology.link(link).head : topology.link(link).tail;
+      if (!is_reached[next.index()]) pending.push_back(next);
+      is_reached[next.index()] = true;
+    }
+  }
+  return is_reached;
+}
+
+/// The ranks of each of two sets that a predicate on nodes makes.
+struct Sides {
+  std::vector<std::string> inside;
+  std::vector<std::string> outside;
+};
+
+Sides split_ranks(const Topology& topology, const std::vector<bool>& is_inside) {
+  Sides sides;
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) {
+    const bool inside = is_inside[topology.node_of(Rank(i)).index()];
+    (inside ? sides.inside : sides.outside).push_back(topology.rank_name(Rank(i)));
+  }
+  return sides;
+}
+
+/// Which ranks cannot reach which, in as few words as there are: those outside the largest set that stays together.
+std::string cut_off_text(const Topology& topology, const Unreachable& pair) {
+  std::vector<bool> is_done(topology.node_count(), false), largest;
+  std::size_t most = 0;
+  bool only_both_ways = true;
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) {
+    const NodeId node = topology.node_of(Rank(i));
+    if (is_done[node.index()]) continue;
+    std::vector<bool> forwards = reached_from(topology, node, true);
+    const std::vector<bool> backwards = reached_from(topology, node, false);
+    only_both_ways = only_both_ways && forwards == backwards;
+    for (std::size_t at = 0; at < forwards.size(); ++at) {
+      forwards[at] = forwards[at] && backwards[at];
+      if (forwards[at]) is_done[at] = true;
+    }
+    const std::size_t count = split_ranks(topology, forwards).inside.size();
+    if (count <= most) continue;
+    most = count;
+    largest = std::move(forwards);
+  }
+  if (only_both_ways) {
+    const Sides sides = split_ranks(topology, largest);
+    return fmt::format("{} and {} cannot reach each other", summarize_names(sides.outside),
+                       summarize_names(sides.inside));
+  }
+  const Sides sides = split_ranks(topology, reached_from(topology, topology.node_of(pair.from), true));
+  return fmt::format("{} cannot reach {}", summarize_names(sides.inside), summarize_names(sides.outside));
+}
+
+}  // namespace
+
+Result<Parts> find_parts(const Topology& topology, std::string_view name) {
+  if (const NodeId node = topology.find_node(name); !node.is_none()) return Parts{{node}, {}};
+  Parts host;
+  for (std::size_t i = 0; i < topology.node_count(); ++i) {
+    if (topology.node(NodeId(i)).host == name) host.nodes.emplace_back(i);
+  }
+  if (!host.nodes.empty()) return host;
+  if (name.find('>') != std::string_view::npos) return find_directed(topology, name);
+  if (name.find('-') != std::string_view::npos) return find_cable(topology, name);
+  return no_such_node(topology, name);
+}
+
+Result<Topology> without(const Topology& topology, const Parts& parts, std::string_view what) {
+  std::vector<bool> node_fails(topology.node_count(), false), link_fails(topology.link_count(), false);
+  for (const NodeId node : parts.nodes) node_fails[node.index()] = true;
+  for (const LinkId link : parts.links) link_fails[link.index()] = true;
+  std::vector<Node> nodes;
+  std::vector<NodeId> new_id(topology.node_count());
+  bool has_ranks = false;
+  for (std::size_t i = 0; i < topology.node_count(); ++i) {
+    if (node_fails[i]) continue;
+    new_id[i] = NodeId(nodes.size());
+    nodes.push_back(topology.node(NodeId(i)));
+    has_ranks = has_ranks || nodes.back().is_rank;
+  }
+  if (!has_ranks) return fail(ErrorCode::infeasible, fmt::format("without {} no rank is left", what));
+  std::vector<Link> links;
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    Link link = topology.link(LinkId(i));
+    if (link_fails[i] || node_fails[link.tail.index()] || node_fails[link.head.index()]) continue;
+    link.tail = new_id[link.tail.index()];
+    link.head = new_id[link.head.index()];
+    links.push_back(std::move(link));
+  }
+  auto rest = Topology::make(fmt::format("{} without {}", topology.name(), what), std::move(nodes), std::move(links));
+  if (!rest) return rest;
+  if (const auto unreachable = find_unreachable(*rest)) {
+    return fail(
+        ErrorCode::infeasible, fmt::format("without {}, {}", what, cut_off_text(*rest, *unreachable)),
+        "a collective needs every rank to reach every other; take away the ranks as well to go on without them");
+  }
+  return rest;
+}
+
+Result<Topology> without(const Topology& topology, std::span<const std::string> names) {
+  if (names.empty()) return topology;
+  Parts all;
+  for (const std::string& name : names) {
+    const auto parts = find_parts(topology, name);
+    if (!parts) return tl::unexpected(parts.error());
+    all.nodes.insert(all.nodes.end(), parts->nodes.begin(), parts->nodes.end());
+    all.links.insert(all.links.end(), parts->links.begin(), parts->links.end());
+  }
+  return without(topology, all, fmt::format("{}", fmt::join(names, ", ")));
+}
+
+}  // namespace espalier
