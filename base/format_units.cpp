@@ -53,6 +53,14 @@ std::string format_size(Bytes size) {
   return fmt::format("{} B", size.count);
 }
 
+std::string format_rounded_size(Bytes size) {
+  const auto bytes = static_cast<double>(size.count);
+  if (bytes < 1024) return fmt::format("{} B", size.count);
+  if (bytes < 1024.0 * 1024) return fmt::format("{:.1f} KiB", bytes / 1024);
+  if (bytes < 1024.0 * 1024 * 1024) return fmt::format("{:.1f} MiB", bytes / 1024 / 1024);
+  return fmt::format("{:.1f} GiB", bytes / 1024 / 1024 / 1024);
+}
+
 std::string format_duration(Picoseconds duration) {
   const auto count = static_cast<double>(duration.count);
   if (duration.count < 1000) return fmt::format("{} ps", duration.count);

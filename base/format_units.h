@@ -15,6 +15,9 @@ std::string format_latency(Picoseconds latency);
 /// A message size in the largest power of 1,024 that divides it: "1 KiB", "64 MiB", "1000 B".
 std::string format_size(Bytes size);
 
+/// A message size for people, with one decimal: "1.5 KiB", "200.3 MiB"; exact below 1 KiB.
+std::string format_rounded_size(Bytes size);
+
 /// A duration for people, three to four significant digits: "12.3 us", "4.56 ms".
 std::string format_duration(Picoseconds duration);
 

@@ -91,14 +91,6 @@ std::string winners_text(const Simulation& simulation) {
   return text + "\n";
 }
 
-std::string rounded_size(Bytes size) {
-  const auto bytes = static_cast<double>(size.count);
-  if (bytes < 1024) return fmt::format("{} B", size.count);
-  if (bytes < 1024.0 * 1024) return fmt::format("{:.1f} KiB", bytes / 1024);
-  if (bytes < 1024.0 * 1024 * 1024) return fmt::format("{:.1f} MiB", bytes / 1024 / 1024);
-  return fmt::format("{:.1f} GiB", bytes / 1024 / 1024 / 1024);
-}
-
 std::string limits_text(const Simulation& simulation) {
   if (simulation.winners.empty()) return {};
   const SweepResult& winner = simulation.results[simulation.winners.back()];
@@ -150,7 +142,8 @@ std::string simulation_text(const Simulation& simulation) {
   std::string text = header_text(simulation) + table_text(simulation) + "#\n";
   if (simulation.algorithms.size() > 1) text += winners_text(simulation);
   for (const Crossover& crossover : simulation.crossovers) {
-    text += fmt::format("# crossover: {} -> {} at {}\n", crossover.from, crossover.to, rounded_size(crossover.size));
+    text +=
+        fmt::format("# crossover: {} -> {} at {}\n", crossover.from, crossover.to, format_rounded_size(crossover.size));
   }
   text += limits_text(simulation);
   for (const Refusal& refusal : simulation.refused) {

@@ -27,14 +27,17 @@ Result<const sim::Report*> Sweep::simulate(const Schedule& schedule, Bytes size,
   return &reports_.emplace(key, std::move(*report)).first->second;
 }
 
+Evaluate Sweep::evaluator() {
+  return [this](const Schedule& schedule, Bytes size, Bytes chunk) -> Result<RunReport> {
+    auto report = simulate(schedule, size, options_.chunk.value_or(chunk));
+    if (!report) return tl::unexpected(report.error());
+    return static_cast<const RunReport&>(**report);
+  };
+}
+
 Result<SweepResult> Sweep::run(const std::string& algorithm, Bytes size) {
   if (algorithm == "auto") {
-    const auto choice =
-        choose(*candidates_, size, [&](const Schedule& schedule, Bytes asked, Bytes chunk) -> Result<RunReport> {
-          auto report = simulate(schedule, asked, options_.chunk.value_or(chunk));
-          if (!report) return tl::unexpected(report.error());
-          return static_cast<const RunReport&>(**report);
-        });
+    const auto choice = choose(*candidates_, size, evaluator());
     if (!choice) return tl::unexpected(choice.error());
     const auto report = simulate(choice->candidate->schedule, size, choice->run.chunk);
     if (!report) return tl::unexpected(report.error());

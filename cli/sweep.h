@@ -42,6 +42,9 @@ class Sweep {
   /// Requires: a candidate of that name, or at least one candidate for "auto".
   Result<SweepResult> run(const std::string& algorithm, Bytes size);
 
+  /// One candidate at one size with one chunk, for functions that take an Evaluate; both must live as long.
+  Evaluate evaluator();
+
   /// The size from which on `to` is faster than `from`, to about five per cent, between two sizes where that changes.
   Result<Crossover> find_crossover(const std::string& from, const std::string& to, Bytes below, Bytes above);
 

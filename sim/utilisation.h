@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "sim/simulate.h"
@@ -16,5 +17,17 @@ struct LinkShare {
 
 /// The busiest links, at most `count`, busiest first and ties in id order; links that carried nothing are left out.
 std::vector<LinkShare> busiest_links(const Report& report, std::size_t count);
+
+/// What the critical path spent on one class of links, or on reductions or backplanes.
+struct CriticalShare {
+  std::string what;  ///< The links' class or rate; "reduction" or "backplane".
+  std::size_t steps = 0;
+  Picoseconds time;     ///< All of it.
+  Picoseconds queued;   ///< The part spent waiting for others to pass.
+  Picoseconds latency;  ///< The part that the links' latencies are.
+};
+
+/// The critical path by what it spent its time on, most first. Requires: a report that recorded it.
+std::vector<CriticalShare> summarize_critical_path(const Report& report, const Topology& topology);
 
 }  // namespace espalier::sim

@@ -10,13 +10,6 @@
 namespace espalier {
 namespace {
 
-std::string cable_text(const Topology& topology, const Cable& cable) {
-  const Link& link = topology.link(cable.there);
-  const char* noun = cable.back.is_none() ? "link" : "cable";
-  return link.link_class.empty() ? fmt::format("{} {}", format_bandwidth(link.bandwidth()), noun)
-                                 : fmt::format("{} {}", link.link_class, noun);
-}
-
 std::string node_text(const Node& node) {
   return fmt::format("{}{}", to_string(node.kind), node.is_rank ? " (rank)" : "");
 }
@@ -38,6 +31,13 @@ class Groups {
 
 }  // namespace
 
+std::string cable_kind_text(const Topology& topology, const Cable& cable) {
+  const Link& link = topology.link(cable.there);
+  const char* noun = cable.back.is_none() ? "link" : "cable";
+  return link.link_class.empty() ? fmt::format("{} {}", format_bandwidth(link.bandwidth()), noun)
+                                 : fmt::format("{} {}", link.link_class, noun);
+}
+
 std::vector<Failure> single_failures(const Topology& topology, const FailureOptions& options) {
   const std::vector<Cable> cables = find_cables(topology);
   const Alike alike = find_alike(topology, cables, options.root);
@@ -45,7 +45,8 @@ std::vector<Failure> single_failures(const Topology& topology, const FailureOpti
   for (std::size_t i = 0; i < cables.size(); ++i) {
     Parts parts{{}, {cables[i].there}};
     if (!cables[i].back.is_none()) parts.links.push_back(cables[i].back);
-    groups.add(alike.of_cable[i], cable_name(topology, cables[i]), cable_text(topology, cables[i]), std::move(parts));
+    groups.add(alike.of_cable[i], cable_name(topology, cables[i]), cable_kind_text(topology, cables[i]),
+               std::move(parts));
   }
   for (std::size_t i = 0; i < topology.node_count(); ++i) {
     const Node& node = topology.node(NodeId(i));

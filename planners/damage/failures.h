@@ -3,10 +3,14 @@
 #include <string>
 #include <vector>
 
+#include "topology/cables.h"
 #include "topology/topology.h"
 #include "topology/without.h"
 
 namespace espalier {
+
+/// "nvlink2 cable", "25 GB/s link": the class or rate, and whether there is a way back.
+std::string cable_kind_text(const Topology& topology, const Cable& cable);
 
 /// One thing that may fail.
 struct Failure {

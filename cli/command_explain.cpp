@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+
+#include "base/parse_units.h"
+#include "cli/algorithm_flags.h"
+#include "cli/collective_flags.h"
+#include "cli/commands.h"
+#include "cli/explanation.h"
+#include "cli/inputs.h"
+#include "cli/sweep.h"
+#include "planners/bound.h"
+#include "schedule/verify.h"
+
+namespace espalier::cli {
+namespace {
+
+constexpr std::int64_t element_size = 4;
+
+struct ExplainFlags {
+  TopologyFlags input;
+  std::string plan_topology;
+  CollectiveFlags collective;
+  std::string algorithms = "auto";
+  std::string size = "64M";
+};
+
+Result<void> check_plan(const ExplainFlags& flags, const Input& input) {
+  if (input.network_is_implied) {
+    return fail(ErrorCode::invalid_input, "the plan carries no network, so its links have no rates",
+                "give the topology with --topology");
+  }
+  const VerifyReport report = verify(*input.schedule, input.topology, 1);
+  if (report.ok()) return {};
+  const Breach& breach = report.breaches.front();
+  return fail(ErrorCode::invalid_input,
+              fmt::format("{} breaks rule {}: {}", flags.input.argument, to_string(breach.rule), breach.message),
+              "espalier verify lists every breach");
+}
+
+/// The candidates, the plan as one more in front of them where one was given.
+Result<Candidates> collect_candidates(const Console& console, const ExplainFlags& flags, Input& input,
+                                      const Collective& collective, const std::vector<std::string>& algorithms) {
+  auto candidates = plan_candidates(console, input.topology, collective, algorithms);
+  if (!candidates) return candidates;
+  if (input.schedule) {
+    const ChunkModel chunks(*input.schedule, input.topology);
+    candidates->made.insert(candidates->made.begin(), {flags.input.argument, std::move(*input.schedule), chunks});
+  }
+  if (candidates->made.empty()) return tl::unexpected(candidates->refused.front().error);
+  return candidates;
+}
+
+Result<sim::Report> simulate_in_detail(const Schedule& schedule, const Topology& topology, Bytes size, Bytes chunk) {
+  sim::Options options;
+  options.size = size;
+  options.chunk = chunk;
+  options.element_size = element_size;
+  options.record_critical_path = true;
+  return sim::simulate(schedule, topology, options);
+}
+
+Result<Explanation> explain(const Topology& topology, const Candidate& candidate, Bytes size) {
+  const Schedule& schedule = candidate.schedule;
+  Explanation explanation;
+  explanation.topology = &topology;
+  explanation.schedule = &schedule;
+  explanation.size = size;
+  explanation.label = candidate.planner;
+  auto bound = compute_bound(topology, schedule.collective);
+  if (!bound) return tl::unexpected(bound.error());
+  explanation.bound = std::move(*bound);
+  explanation.proof = prove_cut(topology, schedule.collective, explanation.bound);
+  explanation.loads = compute_loads(schedule, topology);
+  explanation.shape = measure_travel(schedule);
+  auto report = simulate_in_detail(schedule, topology, size, candidate.chunks.choose(size));
+  if (!report) return tl::unexpected(report.error());
+  explanation.report = std::move(*report);
+  explanation.critical = sim::summarize_critical_path(explanation.report, topology);
+  if (explanation.bound.time_per_byte == 0) return explanation;
+  explanation.classes = group_loads(schedule, topology, explanation.loads, explanation.bound);
+  auto more = value_more_cables(topology, schedule.collective, explanation.bound);
+  if (!more) return tl::unexpected(more.error());
+  explanation.more = std::move(*more);
+  return explanation;
+}
+
+ExitCode compare_and_explain(const Console& console, const Topology& topology, const Candidates& candidates, Bytes size,
+                             bool is_plan) {
+  Sweep sweep(topology, candidates, {element_size, std::nullopt});
+  auto choice = choose(candidates, size, sweep.evaluator());
+  if (!choice) return console.refuse(choice.error());
+  auto explanation = explain(topology, is_plan ? candidates.made.front() : *choice->candidate, size);
+  if (!explanation) return console.refuse(explanation.error());
+  explanation->trials = std::move(choice->trials);
+  console.print(console.json ? explanation_json(*explanation).dump(2) + "\n" : explanation_text(*explanation));
+  return ExitCode::ok;
+}
+
+ExitCode run(const Console& console, const ExplainFlags& flags) {
+  auto input = load_input(console, flags.input, flags.plan_topology);
+  if (!input) return refuse(console, input.error());
+  const bool is_plan = input->schedule.has_value();
+  if (!is_plan && flags.collective.name.empty()) {
+    return console.refuse_usage({ErrorCode::invalid_input, "explain needs a COLLECTIVE for a topology",
+                                 "such as espalier explain " + flags.input.argument + " all_reduce"});
+  }
+  if (is_plan && !flags.collective.name.empty()) {
+    return console.refuse_usage({ErrorCode::invalid_input,
+                                 flags.input.argument + " is a plan, which has its collective",
+                                 "leave COLLECTIVE out"});
+  }
+  if (is_plan) {
+    if (const auto checked = check_plan(flags, *input); !checked) return console.refuse(checked.error());
+  }
+  const auto collective = is_plan ? input->schedule->collective : flags.collective.resolve(input->topology);
+  if (!collective) return console.refuse_usage(collective.error());
+  const auto algorithms = parse_algorithms(flags.algorithms);
+  if (!algorithms) return console.refuse_usage(algorithms.error());
+  const auto size = parse_size(flags.size);
+  if (!size) return console.refuse_usage({size.error().code, "-s: " + size.error().message, size.error().help});
+  const auto candidates = collect_candidates(console, flags, *input, *collective, *algorithms);
+  if (!candidates) return console.refuse(candidates.error());
+  return compare_and_explain(console, input->topology, *candidates, Bytes{size->count / element_size * element_size},
+                             is_plan);
+}
+
+}  // namespace
+
+void add_explain_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<ExplainFlags>();
+  CLI::App* command =
+      app.add_subcommand("explain", "The limit in words, what a plan does with the links, and what a cable would buy");
+  flags->input.add_to(*command, "TOPOLOGY|PLAN");
+  flags->input.add_without_to(*command);
+  flags->collective.add_to(*command, false);
+  command
+      ->add_option(
+          "-a,--algorithm", flags->algorithms,
+          "Comma-separated, what a plan is compared with, or of which the fastest is explained: " + algorithm_names())
+      ->option_text("NAMES (auto)");
+  command->add_option("-s,--size", flags->size, "The message size to simulate")->option_text("SIZE (64M)");
+  command->add_option("-t,--topology", flags->plan_topology, "Explain a plan on this topology instead of its own")
+      ->option_text("FILE");
+  command->footer(examples({"espalier explain dgx1v-degraded all_gather", "espalier explain plan.json -s 1G",
+                            "espalier explain dgx-a100-x2 all_reduce -a ring --without box0.nic3"}) +
+                  "\nThe limit is proven anew from its cut; what cables would buy is computed anew, not estimated.");
+  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "base/format_units.h"
+#include "cli/algorithm_flags.h"
+#include "cli/collective_flags.h"
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/progress.h"
+#include "cli/sizes.h"
+#include "cli/sweep.h"
+#include "cli/tune_output.h"
+#include "planners/bound.h"
+
+namespace espalier::cli {
+namespace {
+
+struct TuneFlags {
+  TopologyFlags topology;
+  CollectiveFlags collective;
+  std::string algorithms = "auto";
+  std::string tolerance = "1%";
+  SizeFlags sizes;
+};
+
+/// "1%" as 0.01.
+Result<double> parse_tolerance(const std::string& text) {
+  double percent = 0;
+  const auto [rest, status] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  const std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  if (status != std::errc() || unit != "%" || !(percent >= 0) || percent > 100) {
+    return fail(ErrorCode::invalid_input, "--tolerance: '" + text + "' is not a part from 0% to 100%",
+                "write --tolerance 1%");
+  }
+  return percent / 100;
+}
+
+ExitCode tune(const Console& console, const Topology& topology, const Collective& collective, Candidates candidates,
+              const std::vector<Bytes>& sizes, const RegionOptions& options, const ElementType& type) {
+  auto bound = compute_bound(topology, collective);
+  if (!bound) return console.refuse(bound.error());
+  Sweep sweep(topology, candidates, {type.size, std::nullopt});
+  auto regions = [&] {
+    Progress progress(console, "tuning", 2 * sizes.size());
+    return find_regions(candidates, sizes, options, sweep.evaluator(),
+                        [&](Bytes size) { progress.step(format_rounded_size(size)); });
+  }();
+  if (!regions) return console.refuse(regions.error());
+  const Tuning tuning{&topology,           collective,        std::move(*bound), std::string(type.name),
+                      std::move(*regions), candidates.refused};
+  console.print(console.json ? tuning_json(tuning).dump(2) + "\n" : tuning_text(tuning));
+  return ExitCode::ok;
+}
+
+ExitCode run(const Console& console, const TuneFlags& flags) {
+  const auto topology = load_topology(console, flags.topology);
+  if (!topology) return refuse(console, topology.error());
+  const auto collective = flags.collective.resolve(*topology);
+  if (!collective) return console.refuse_usage(collective.error());
+  const auto algorithms = parse_algorithms(flags.algorithms);
+  if (!algorithms) return console.refuse_usage(algorithms.error());
+  const auto type = parse_element_type(flags.sizes.type);
+  if (!type) return console.refuse_usage(type.error());
+  const auto sizes = parse_sizes(flags.sizes, *type);
+  if (!sizes) return console.refuse_usage(sizes.error());
+  const auto tolerance = parse_tolerance(flags.tolerance);
+  if (!tolerance) return console.refuse_usage(tolerance.error());
+  RegionOptions options;
+  options.tolerance = *tolerance;
+  options.element_size = type->size;
+  auto candidates = plan_candidates(console, *topology, *collective, *algorithms);
+  if (!candidates) return console.refuse(candidates.error());
+  if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
+  // With auto, planners that do not make the collective are no news.
+  std::erase_if(candidates->refused,
+                [&](const Refusal& refusal) { return flags.algorithms.find(refusal.planner) == std::string::npos; });
+  return tune(console, *topology, *collective, std::move(*candidates), *sizes, options, *type);
+}
+
+}  // namespace
+
+void add_tune_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<TuneFlags>();
+  CLI::App* command =
+      app.add_subcommand("tune", "Which planner wins from which size to which, by how much, and what NCCL has like it");
+  flags->topology.add_to(*command);
+  flags->topology.add_without_to(*command);
+  flags->collective.add_to(*command, true);
+  command->add_option("-a,--algorithm", flags->algorithms, "Comma-separated, those that compete: " + algorithm_names())
+      ->option_text("NAMES (auto)");
+  command->add_option("-b,--minbytes", flags->sizes.begin, "Smallest size")->option_text("SIZE (1K)");
+  command->add_option("-e,--maxbytes", flags->sizes.end, "Largest size")->option_text("SIZE (1G)");
+  command->add_option("-f,--stepfactor", flags->sizes.factor, "Factor between sizes that are tried first")
+      ->option_text("FACTOR (2)");
+  command->add_option("-d,--datatype", flags->sizes.type, "Element type: int8, half, bfloat16, float, double, ...")
+      ->option_text("TYPE (float)");
+  command
+      ->add_option("--tolerance", flags->tolerance, "A planner stays the choice while it is at most this much slower")
+      ->option_text("PERCENT (1%)");
+  command->footer(
+      examples({"espalier tune dgx1v all_reduce", "espalier tune cluster.yaml all_gather -b 1K -e 4G -f 4",
+                "espalier tune dgx1v all_reduce --without gpu0-gpu1 --tolerance 0%"}) +
+      "\nSizes double, and are bisected where the winner changes. ahead is the second's time over the\n"
+      "winner's, the least and the most in the region. NCCL names what NCCL_ALGO has most like the winner.");
+  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planners/chooser.h"
+#include "planners/explain/class_loads.h"
+#include "planners/explain/cut_proof.h"
+#include "planners/explain/more_cables.h"
+#include "planners/tuning/nccl_likeness.h"
+#include "sim/utilisation.h"
+
+namespace espalier::cli {
+
+/// Everything that `explain` found, ready to be shown.
+struct Explanation {
+  const Topology* topology = nullptr;
+  const Schedule* schedule = nullptr;
+  Bytes size;
+  Bound bound;
+  std::optional<CutProof> proof;
+  Loads loads;
+  std::vector<ClassLoad> classes;
+  TravelShape shape;
+  sim::Report report;
+  std::vector<sim::CriticalShare> critical;
+  std::string label;          ///< What the schedule is called among the trials.
+  std::vector<Trial> trials;  ///< What it was compared with, fastest first.
+  std::vector<MoreCables> more;
+};
+
+std::string explanation_text(const Explanation& explanation);
+/// Schema espalier/explain/1.
+nlohmann::ordered_json explanation_json(const Explanation& explanation);
+
+}  // namespace espalier::cli

@@ -1,0 +1,103 @@
+#include "cli/describe_bound.h"
+#include "cli/explanation.h"
+
+namespace espalier::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json limit_json(const Explanation& of) {
+  Json limit = bound_json(of.bound, of.schedule->collective, *of.topology);
+  limit["proof"] = nullptr;
+  if (!of.proof) return limit;
+  Json proof = {{"direction", of.proof->direction == Direction::forward ? "leave" : "enter"},
+                {"ranks_inside", of.proof->ranks_inside},
+                {"demand", to_string(of.proof->demand)},
+                {"capacity", of.proof->capacity.convert_to<double>()},
+                {"links", Json::array()},
+                {"backplanes", Json::array()}};
+  for (const LinkId link : of.proof->links) proof["links"].push_back(of.topology->link_name(link));
+  for (const NodeId node : of.proof->backplanes) proof["backplanes"].push_back(of.topology->node(node).id);
+  limit["proof"] = std::move(proof);
+  return limit;
+}
+
+Json plan_json(const Explanation& of) {
+  const Schedule& schedule = *of.schedule;
+  Json plan = {{"algorithm", schedule.algorithm},
+               {"transfers", schedule.transfers.size()},
+               {"channels", schedule.channel_count()},
+               {"hops", of.shape.hops},
+               {"branches", of.shape.branches},
+               {"in_chains", of.shape.in_chains},
+               {"load_time_per_byte", to_string(of.loads.time_per_byte)},
+               {"fullest", Json::array()},
+               {"classes", Json::array()}};
+  for (const LinkId link : of.loads.bottleneck_links) plan["fullest"].push_back(of.topology->link_name(link));
+  for (const NodeId node : of.loads.bottleneck_nodes) plan["fullest"].push_back(of.topology->node(node).id);
+  for (const ClassLoad& load : of.classes) {
+    plan["classes"].push_back({{"class", load.link_class},
+                               {"links", load.links},
+                               {"used", load.used},
+                               {"most_of_bound", load.most},
+                               {"mean_of_bound", load.mean}});
+  }
+  return plan;
+}
+
+Json simulation_json(const Explanation& of) {
+  const Collective& collective = of.schedule->collective;
+  Json simulation = {{"size", of.size.count},
+                     {"time", of.report.elapsed.seconds()},
+                     {"algbw", of.report.algbw()},
+                     {"busbw", of.report.busbw(collective)},
+                     {"of_bound", of.report.of_bound(of.bound.time_per_byte)},
+                     {"chunk", of.report.chunk.count},
+                     {"critical_steps", of.report.critical_path.size()},
+                     {"critical", Json::array()}};
+  for (const sim::CriticalShare& share : of.critical) {
+    simulation["critical"].push_back({{"on", share.what},
+                                      {"steps", share.steps},
+                                      {"time", share.time.seconds()},
+                                      {"queued", share.queued.seconds()},
+                                      {"latency", share.latency.seconds()}});
+  }
+  return simulation;
+}
+
+Json trials_json(const Explanation& of) {
+  Json trials = Json::array();
+  for (const Trial& trial : of.trials) {
+    Json entry = {{"algorithm", trial.candidate->planner}, {"least_time", trial.least_time}};
+    if (trial.run) entry["time"] = trial.run->elapsed.seconds();
+    trials.push_back(std::move(entry));
+  }
+  return trials;
+}
+
+}  // namespace
+
+nlohmann::ordered_json explanation_json(const Explanation& of) {
+  const Collective& collective = of.schedule->collective;
+  Json document = {{"schema", "espalier/explain/1"},
+                   {"topology", of.topology->name()},
+                   {"collective", to_string(collective.kind)},
+                   {"ranks", collective.rank_count}};
+  if (!collective.root.is_none()) document["root"] = of.topology->rank_name(collective.root);
+  document["bound"] = limit_json(of);
+  document["plan"] = plan_json(of);
+  document["simulation"] = simulation_json(of);
+  document["explained"] = of.label;
+  document["candidates"] = trials_json(of);
+  document["more_cables"] = Json::array();
+  for (const MoreCables& more : of.more) {
+    document["more_cables"].push_back({{"beside", more.beside},
+                                       {"of", more.what},
+                                       {"alike", more.alike},
+                                       {"with_one", bound_json(more.with_one, collective, *of.topology)},
+                                       {"with_all", bound_json(more.with_all, collective, *of.topology)}});
+  }
+  return document;
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,206 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/format_units.h"
+#include "cli/describe_bound.h"
+#include "cli/explanation.h"
+#include "cli/table.h"
+#include "topology/name_list.h"
+
+namespace espalier::cli {
+namespace {
+
+constexpr std::size_t shown_links = 4;
+constexpr double full = 0.9995;  ///< What prints as 100.0 %.
+
+std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
+
+std::string duration(double seconds) {
+  return format_duration({static_cast<std::int64_t>(seconds * static_cast<double>(picoseconds_per_second))});
+}
+
+std::string busbw_text(const Bound& bound, const Collective& collective) {
+  const auto algbw = algbw_of(bound.time_per_byte);
+  return gigabytes_per_second(algbw ? std::optional(*algbw * to_double(collective.busbw_factor())) : std::nullopt);
+}
+
+/// "7/8 S", "S", "14 S".
+std::string share_of_size(const Rational& share) {
+  if (share == 1) return "S";
+  const std::string text = to_string(share);
+  return (text.ends_with("/1") ? text.substr(0, text.size() - 2) : text) + " S";
+}
+
+std::string gigabytes(const BigInteger& rate) { return gigabytes_per_second(rate.convert_to<double>()); }
+
+struct Sides {
+  std::vector<std::string> inside;
+  std::vector<std::string> outside;
+};
+
+Sides rank_sides(const Topology& topology, const Bound& bound) {
+  Sides sides;
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) {
+    const bool inside = std::ranges::find(bound.cut, topology.node_of(Rank(i))) != bound.cut.end();
+    (inside ? sides.inside : sides.outside).push_back(topology.rank_name(Rank(i)));
+  }
+  return sides;
+}
+
+/// "5 nvlink2 links (gpu0>gpu2, ...) at 110 GB/s", and backplanes.
+std::string crossing_text(const CutProof& proof, const Topology& topology) {
+  std::map<std::string, std::vector<LinkId>> by_class;
+  for (const LinkId id : proof.links) {
+    const Link& link = topology.link(id);
+    by_class[link.link_class.empty() ? format_bandwidth(link.bandwidth()) : link.link_class].push_back(id);
+  }
+  std::vector<std::string> terms;
+  for (const auto& [name, links] : by_class) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < links.size() && i < shown_links; ++i) names.push_back(topology.link_name(links[i]));
+    BigInteger rate = 0;
+    for (const LinkId id : links) rate += topology.link(id).bandwidth().bytes_per_second;
+    terms.push_back(fmt::format("{} {} link{} at {} GB/s ({}{})", links.size(), name, links.size() == 1 ? "" : "s",
+                                gigabytes(rate), fmt::join(names, ", "), links.size() > shown_links ? ", ..." : ""));
+  }
+  std::vector<std::string> backplanes;
+  for (const NodeId node : proof.backplanes) backplanes.push_back(topology.node(node).id);
+  if (!backplanes.empty()) terms.push_back("the backplane of " + summarize_names(backplanes));
+  return fmt::format("{}", fmt::join(terms, " and "));
+}
+
+std::string limit_text(const Explanation& of) {
+  const Collective& collective = of.schedule->collective;
+  std::string text = fmt::format("The limit: busbw {} GB/s\n", busbw_text(of.bound, collective));
+  const double least = to_double(of.bound.time_per_byte) * static_cast<double>(of.size.count);
+  if (of.proof) {
+    const bool leaves = of.proof->direction == Direction::forward;
+    const Sides sides = rank_sides(*of.topology, of.bound);
+    text += fmt::format("  Inside the cut: {}. Outside: {}.\n", summarize_names(sides.inside),
+                        summarize_names(sides.outside));
+    text += fmt::format("  {} has to {} it, over {}.\n", share_of_size(of.proof->demand), leaves ? "leave" : "enter",
+                        crossing_text(*of.proof, *of.topology));
+    text += fmt::format("  So no schedule is faster than {} / {} GB/s: {} at {}.\n", share_of_size(of.proof->demand),
+                        gigabytes(of.proof->capacity), duration(least), format_size(of.size));
+    return text;
+  }
+  if (of.bound.time_per_byte == 0) return text + "  " + of.bound.what + "\n";
+  return text + fmt::format("  By {}: {}\n  So no schedule is faster than {} at {}.\n",
+                            of.bound.cut.empty() ? "a program" : "counting", of.bound.what, duration(least),
+                            format_size(of.size));
+}
+
+std::string fullest_text(const Explanation& of) {
+  if (of.loads.time_per_byte == 0) return "  No link is used.\n";
+  const double busy = to_double(of.loads.time_per_byte / of.bound.time_per_byte);
+  std::vector<std::string> names;
+  for (const LinkId link : of.loads.bottleneck_links) names.push_back(of.topology->link_name(link));
+  for (const NodeId node : of.loads.bottleneck_nodes) names.push_back("the backplane of " + of.topology->node(node).id);
+  const std::size_t count = names.size();
+  if (count > shown_links) names.resize(shown_links);
+  return fmt::format("  Fullest: {}{}, busy for {} % of the limit's time{}.\n", fmt::join(names, ", "),
+                     count > shown_links ? fmt::format(" and {} more", count - shown_links) : "", percent(busy),
+                     busy < 1 / full ? ", so no link is in the way of reaching it" : "");
+}
+
+std::string plan_text(const Explanation& of) {
+  const Schedule& schedule = *of.schedule;
+  std::string text = fmt::format("The plan: {}, {} transfers on {} channels\n", schedule.algorithm,
+                                 schedule.transfers.size(), schedule.channel_count());
+  text += fmt::format("  Slices take up to {} hop{} and branch up to {} ways; {} % of the bytes travel in chains.\n",
+                      of.shape.hops, of.shape.hops == 1 ? "" : "s", of.shape.branches,
+                      fmt::format("{:.0f}", 100 * of.shape.in_chains));
+  text += fullest_text(of);
+  Table table;
+  table.add_column("class", "", Table::Align::left);
+  table.add_column("links");
+  table.add_column("used");
+  table.add_column("fullest", "(%)");
+  table.add_column("mean", "(%)");
+  for (const ClassLoad& load : of.classes) {
+    table.add_row({load.link_class, std::to_string(load.links), std::to_string(load.used), percent(load.most),
+                   percent(load.mean)});
+  }
+  return of.classes.empty() ? text : text + table.text("    ");
+}
+
+std::string simulation_text(const Explanation& of) {
+  const Collective& collective = of.schedule->collective;
+  std::string text =
+      fmt::format("Simulated at {}: {}, busbw {} GB/s, {} % of the limit, chunks of {}\n", format_size(of.size),
+                  format_duration(of.report.elapsed), gigabytes_per_second(of.report.busbw(collective)),
+                  percent(of.report.of_bound(of.bound.time_per_byte)), format_size(of.report.chunk));
+  if (of.critical.empty() || of.report.elapsed.count == 0) return text;
+  const auto elapsed = static_cast<double>(of.report.elapsed.count);
+  text += fmt::format("  What the last byte waited for, in {} steps:\n", of.report.critical_path.size());
+  Table table;
+  table.add_column("on", "", Table::Align::left);
+  table.add_column("steps");
+  table.add_column("time", "(%)");
+  table.add_column("queued", "(%)");
+  table.add_column("latency", "(%)");
+  for (const sim::CriticalShare& share : of.critical) {
+    table.add_row({share.what, std::to_string(share.steps), percent(static_cast<double>(share.time.count) / elapsed),
+                   percent(static_cast<double>(share.queued.count) / elapsed),
+                   percent(static_cast<double>(share.latency.count) / elapsed)});
+  }
+  return text + table.text("    ");
+}
+
+std::string choice_text(const Explanation& of) {
+  const auto own = std::ranges::find_if(
+      of.trials, [&](const Trial& trial) { return trial.candidate->planner == of.label && trial.run.has_value(); });
+  if (own == of.trials.end() || of.trials.size() == 1) return {};
+  const double seconds = own->run->elapsed.seconds();
+  std::vector<std::string> others;
+  for (const Trial& trial : of.trials) {
+    if (&trial == &*own || seconds <= 0) continue;
+    others.push_back(trial.run
+                         ? fmt::format("{} {:.2f}x", trial.candidate->planner, trial.run->elapsed.seconds() / seconds)
+                         : fmt::format("{} > {:.2f}x", trial.candidate->planner, trial.least_time / seconds));
+  }
+  const bool wins = own == of.trials.begin() || of.trials.front().run->elapsed == own->run->elapsed;
+  return fmt::format("Why {}: {} at {}. Times of others against its own:\n  {}\n", of.label,
+                     wins ? "nothing is faster" : of.trials.front().candidate->planner + " is faster",
+                     format_size(of.size), fmt::join(others, ", "));
+}
+
+std::string more_text(const Explanation& of) {
+  if (of.more.empty()) return {};
+  const Collective& collective = of.schedule->collective;
+  Table table;
+  table.add_column("beside", "", Table::Align::left);
+  table.add_column("of", "", Table::Align::left);
+  table.add_column("limit with one", "(GB/s)");
+  table.add_column("gain", "(%)");
+  table.add_column("alike");
+  table.add_column("with all of them", "(GB/s)");
+  table.add_column("gain", "(%)");
+  const auto gain = [&](const Bound& with) {
+    return percent(to_double(of.bound.time_per_byte / with.time_per_byte) - 1);
+  };
+  for (const MoreCables& more : of.more) {
+    table.add_row({more.beside, more.what, busbw_text(more.with_one, collective), gain(more.with_one),
+                   std::to_string(more.alike), busbw_text(more.with_all, collective), gain(more.with_all)});
+  }
+  return fmt::format("What one more cable would buy, {}:\n",
+                     of.proof ? "beside each kind that crosses the cut" : "beside each kind") +
+         table.text("    ");
+}
+
+}  // namespace
+
+std::string explanation_text(const Explanation& of) {
+  const Collective& collective = of.schedule->collective;
+  std::string text =
+      fmt::format("{}: {} of {} ranks{}\n", of.topology->name(), to_string(collective.kind), collective.rank_count,
+                  collective.root.is_none() ? "" : ", root " + of.topology->rank_name(collective.root));
+  for (const std::string& part : {limit_text(of), plan_text(of), simulation_text(of), choice_text(of), more_text(of)}) {
+    if (!part.empty()) text += "\n" + part;
+  }
+  return text;
+}
+
+}  // namespace espalier::cli

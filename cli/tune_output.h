@@ -1,0 +1,25 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "planners/tuning/regions.h"
+
+namespace espalier::cli {
+
+/// Everything that `tune` found, ready to be shown.
+struct Tuning {
+  const Topology* topology = nullptr;
+  Collective collective;
+  Bound bound;
+  std::string type;  ///< Element type.
+  std::vector<Region> regions;
+  std::vector<Refusal> refused;
+};
+
+std::string tuning_text(const Tuning& tuning);
+/// Schema espalier/tune/1.
+nlohmann::ordered_json tuning_json(const Tuning& tuning);
+
+}  // namespace espalier::cli

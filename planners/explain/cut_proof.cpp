@@ -1,0 +1,111 @@
+#include "planners/explain/cut_proof.h"
+
+#include "base/check.h"
+
+namespace espalier {
+namespace {
+
+std::size_t count_inside(const Topology& topology, const std::vector<bool>& is_inside) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) {
+    count += is_inside[topology.node_of(Rank(i)).index()] ? 1U : 0U;
+  }
+  return count;
+}
+
+/// How many ranks inside send to a next rank outside: as many as the other way round.
+std::size_t count_steps_out(const Topology& topology, const std::vector<bool>& is_inside) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) {
+    const NodeId next = topology.node_of(Rank((i + 1) % topology.rank_count()));
+    count += is_inside[topology.node_of(Rank(i)).index()] && !is_inside[next.index()] ? 1U : 0U;
+  }
+  return count;
+}
+
+Rational part(std::size_t count, std::size_t whole) {
+  return make_rational(static_cast<std::int64_t>(count), static_cast<std::int64_t>(whole));
+}
+
+/// What crosses a set of nodes in one direction; of a node's links and its backplane, the less.
+CutProof measure_crossing(const Topology& topology, const std::vector<bool>& is_inside, Direction direction) {
+  CutProof proof;
+  proof.direction = direction;
+  proof.ranks_inside = count_inside(topology, is_inside);
+  for (std::size_t i = 0; i < topology.node_count(); ++i) {
+    const NodeId node(i);
+    if (!is_inside[i]) continue;
+    const bool leaves = direction == Direction::forward;
+    std::vector<LinkId> crossing;
+    BigInteger rate = 0;
+    for (const LinkId id : leaves ? topology.out_links(node) : topology.in_links(node)) {
+      const Link& link = topology.link(id);
+      if (is_inside[(leaves ? link.head : link.tail).index()]) continue;
+      crossing.push_back(id);
+      rate += link.bandwidth().bytes_per_second;
+    }
+    const std::int64_t backplane = topology.node(node).bandwidth.bytes_per_second;
+    if (backplane > 0 && rate > backplane) {
+      proof.backplanes.push_back(node);
+      proof.capacity += backplane;
+    } else {
+      proof.links.insert(proof.links.end(), crossing.begin(), crossing.end());
+      proof.capacity += rate;
+    }
+  }
+  return proof;
+}
+
+/// A rank's backplane takes what enters and what leaves: all but its own shard and that one, or twice everything.
+std::optional<CutProof> prove_by_backplane(const Topology& topology, const Collective& collective, const Bound& bound) {
+  if (bound.cut.size() != 1) return std::nullopt;
+  const NodeId node = bound.cut.front();
+  const std::int64_t backplane = topology.node(node).bandwidth.bytes_per_second;
+  if (backplane == 0 || !topology.node(node).is_rank) return std::nullopt;
+  const std::int64_t demand = collective.kind == CollectiveKind::all_reduce ? 2 : 1;
+  if (make_rational(demand, backplane) != bound.time_per_byte) return std::nullopt;
+  return CutProof{Direction::forward, 1, make_rational(demand), {}, {node}, BigInteger(backplane)};
+}
+
+}  // namespace
+
+Rational crossing_demand(const Topology& topology, const Collective& collective, const std::vector<bool>& is_inside,
+                         Direction direction) {
+  const std::size_t ranks = topology.rank_count();
+  const std::size_t inside = count_inside(topology, is_inside);
+  const bool leaves = direction == Direction::forward;
+  const bool root_inside = !collective.root.is_none() && is_inside[topology.node_of(collective.root).index()];
+  switch (collective.kind) {
+    case CollectiveKind::all_reduce: return make_rational(1);
+    case CollectiveKind::all_gather: return part(leaves ? inside : ranks - inside, ranks);
+    case CollectiveKind::reduce_scatter: return part(leaves ? ranks - inside : inside, ranks);
+    case CollectiveKind::broadcast: return make_rational(root_inside == leaves ? 1 : 0);
+    case CollectiveKind::reduce: return make_rational(root_inside == leaves ? 0 : 1);
+    case CollectiveKind::gather:
+      if (root_inside == leaves) return make_rational(0);
+      return part(leaves ? inside : ranks - inside, ranks);
+    case CollectiveKind::scatter:
+      if (root_inside != leaves) return make_rational(0);
+      return part(leaves ? ranks - inside : inside, ranks);
+    case CollectiveKind::all_to_all: return part(inside * (ranks - inside), ranks);
+    case CollectiveKind::send_recv: return part(count_steps_out(topology, is_inside), 1);
+  }
+  ESPALIER_CHECK(false, "a collective without a demand");
+}
+
+std::optional<CutProof> prove_cut(const Topology& topology, const Collective& collective, const Bound& bound) {
+  if (bound.cut.empty()) return std::nullopt;
+  std::vector<bool> is_inside(topology.node_count(), false);
+  for (const NodeId node : bound.cut) is_inside[node.index()] = true;
+  const std::size_t inside = count_inside(topology, is_inside);
+  if (inside > 0 && inside < topology.rank_count()) {
+    for (const Direction direction : {Direction::forward, Direction::reversed}) {
+      CutProof proof = measure_crossing(topology, is_inside, direction);
+      proof.demand = crossing_demand(topology, collective, is_inside, direction);
+      if (proof.capacity > 0 && proof.demand == bound.time_per_byte * proof.capacity) return proof;
+    }
+  }
+  return prove_by_backplane(topology, collective, bound);
+}
+
+}  // namespace espalier

@@ -1,0 +1,98 @@
+#include "planners/tuning/regions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/check.h"
+
+namespace espalier {
+namespace {
+
+const Trial* find_trial(const Choice& choice, const Candidate* candidate) {
+  const auto found = std::ranges::find(choice.trials, candidate, &Trial::candidate);
+  return found == choice.trials.end() ? nullptr : &*found;
+}
+
+/// Whether a candidate is as good as the fastest one at a size.
+bool keeps_up(const TunedSize& point, const Candidate* candidate, double tolerance) {
+  const Trial* trial = find_trial(point.choice, candidate);
+  if (trial == nullptr || !trial->run) return false;
+  const auto fastest = static_cast<double>(point.choice.run.elapsed.count);
+  return static_cast<double>(trial->run->elapsed.count) <= fastest * (1 + tolerance);
+}
+
+/// From the smallest size on, the candidate of the size before stays while it keeps up.
+void take_candidates(std::vector<TunedSize>& points, double tolerance) {
+  const Candidate* taken = nullptr;
+  for (TunedSize& point : points) {
+    if (taken == nullptr || !keeps_up(point, taken, tolerance)) taken = point.choice.candidate;
+    point.taken = taken;
+  }
+}
+
+/// The size between two others by which the first and the second differ as much; nothing when they are close enough.
+std::optional<Bytes> middle(Bytes below, Bytes above, const RegionOptions& options) {
+  if (static_cast<double>(above.count) <= options.resolution * static_cast<double>(below.count)) return std::nullopt;
+  const double mean = std::sqrt(static_cast<double>(below.count) * static_cast<double>(above.count));
+  const Bytes size{static_cast<std::int64_t>(mean) / options.element_size * options.element_size};
+  return size > below && size < above ? std::optional(size) : std::nullopt;
+}
+
+/// The first gap in which the winner changes and that can be narrowed: the size to look at there.
+std::optional<Bytes> next_size(const std::vector<TunedSize>& points, const RegionOptions& options) {
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    if (points[i].taken == points[i - 1].taken) continue;
+    if (const auto size = middle(points[i - 1].size, points[i].size, options)) return size;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const RunReport& TunedSize::run() const {
+  const Trial* trial = find_trial(choice, taken);
+  ESPALIER_CHECK(trial != nullptr && trial->run.has_value(), "the candidate taken was run");
+  return *trial->run;
+}
+
+Margin margin_of(const TunedSize& point) {
+  Margin margin;
+  const double seconds = point.run().elapsed.seconds();
+  for (const Trial& trial : point.choice.trials) {
+    if (trial.candidate == point.taken) continue;
+    const double other = trial.run ? trial.run->elapsed.seconds() : trial.least_time;
+    return {trial.candidate, seconds > 0 ? other / seconds : 1, !trial.run};
+  }
+  return margin;
+}
+
+Result<std::vector<Region>> find_regions(const Candidates& candidates, std::span<const Bytes> sizes,
+                                         const RegionOptions& options, const Evaluate& evaluate,
+                                         const std::function<void(Bytes)>& on_size) {
+  std::vector<TunedSize> points;
+  const auto look_at = [&](Bytes size) -> Result<void> {
+    if (on_size) on_size(size);
+    auto choice = choose(candidates, size, evaluate);
+    if (!choice) return tl::unexpected(choice.error());
+    const auto place = std::ranges::lower_bound(points, size, {}, &TunedSize::size);
+    points.insert(place, {size, std::move(*choice), nullptr});
+    return {};
+  };
+  for (const Bytes size : sizes) {
+    if (auto looked = look_at(size); !looked) return tl::unexpected(looked.error());
+  }
+  take_candidates(points, options.tolerance);
+  while (const auto size = next_size(points, options)) {
+    if (auto looked = look_at(*size); !looked) return tl::unexpected(looked.error());
+    take_candidates(points, options.tolerance);
+  }
+  std::vector<Region> regions;
+  for (TunedSize& point : points) {
+    if (regions.empty() || regions.back().taken != point.taken) regions.push_back({point.taken, {}});
+    regions.back().sizes.push_back(std::move(point));
+  }
+  return regions;
+}
+
+}  // namespace espalier
