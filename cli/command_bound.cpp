@@ -90,6 +90,7 @@ void add_bound_command(CLI::App& app, Session& session) {
   flags->topology.add_without_to(*command);
   flags->collective.add_to(*command, false);
   command->footer(examples({"espalier bound dgx1v all_gather", "espalier bound cluster.yaml broadcast -r 3 --json",
+                            "espalier bound dgx1v all_gather --without gpu0-gpu3#1",
                             "espalier bound dgx-a100-x2          # all collectives"}));
   command->callback([flags, &session] {
     session.run = [flags, &session] {

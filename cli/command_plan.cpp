@@ -156,6 +156,7 @@ void add_plan_command(CLI::App& app, Session& session) {
   command->add_option("-o,--output", flags->output, "Write the plan to this file (- is standard output)")
       ->option_text("FILE");
   command->footer(examples({"espalier plan dgx1v-degraded all_gather -s 256M -o plan.json",
+                            "espalier plan dgx1v all_reduce --without gpu0-gpu1",
                             "espalier plan cluster.yaml broadcast -r 3 -a packing -o -",
                             "espalier plan dgx-a100-x2 all_reduce -s 64K"}));
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });

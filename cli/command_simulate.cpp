@@ -249,6 +249,7 @@ void add_simulate_command(CLI::App& app, Session& session) {
   command->add_option("-t,--topology", flags->plan_topology, "Run a plan on this topology instead of its own")
       ->option_text("FILE");
   command->footer(examples({"espalier simulate dgx1v-degraded all_gather -b 1K -e 1G -f 4",
+                            "espalier simulate dgx1v all_reduce --without gpu0-gpu1 -s 64M",
                             "espalier simulate cluster.yaml all_reduce -a all -b 1M -e 64M",
                             "espalier simulate plan.json -s 256M --trace trace.json",
                             "espalier simulate dgx-a100-x2 all_gather -a packing -s 64K --critical-path"}) +

@@ -59,8 +59,7 @@ Json simulation_json(const Explanation& of) {
     simulation["critical"].push_back({{"on", share.what},
                                       {"steps", share.steps},
                                       {"time", share.time.seconds()},
-                                      {"queued", share.queued.seconds()},
-                                      {"latency", share.latency.seconds()}});
+                                      {"queued", share.queued.seconds()}});
   }
   return simulation;
 }
@@ -93,9 +92,8 @@ nlohmann::ordered_json explanation_json(const Explanation& of) {
   for (const MoreCables& more : of.more) {
     document["more_cables"].push_back({{"beside", more.beside},
                                        {"of", more.what},
-                                       {"alike", more.alike},
-                                       {"with_one", bound_json(more.with_one, collective, *of.topology)},
-                                       {"with_all", bound_json(more.with_all, collective, *of.topology)}});
+                                       {"cables", more.cables},
+                                       {"bound", bound_json(more.bound, collective, *of.topology)}});
   }
   return document;
 }

@@ -100,18 +100,28 @@ std::string fullest_text(const Explanation& of) {
   for (const NodeId node : of.loads.bottleneck_nodes) names.push_back("the backplane of " + of.topology->node(node).id);
   const std::size_t count = names.size();
   if (count > shown_links) names.resize(shown_links);
-  return fmt::format("  Fullest: {}{}, busy for {} % of the limit's time{}.\n", fmt::join(names, ", "),
-                     count > shown_links ? fmt::format(" and {} more", count - shown_links) : "", percent(busy),
-                     busy < 1 / full ? ", so no link is in the way of reaching it" : "");
+  const std::string list = fmt::format("{}{}", fmt::join(names, ", "), count > shown_links ? ", ..." : "");
+  const std::string which = count == 1 ? fmt::format("{} is the fullest link", list)
+                                       : fmt::format("{} links are the fullest ({})", count, list);
+  return fmt::format("  {}: busy for {} % of the limit's time{}.\n", which, percent(busy),
+                     busy < 1 / full ? ", so the loads alone would reach the limit" : "");
+}
+
+std::string shape_text(const TravelShape& shape) {
+  const std::string hops = fmt::format("{} hop{}", shape.hops, shape.hops == 1 ? "" : "s");
+  if (shape.branches <= 1) return "Slices pass from rank to rank in chains of up to " + hops;
+  const std::string branches = fmt::format("Slices branch up to {} ways and take up to {}", shape.branches, hops);
+  return shape.in_chains > 0
+             ? fmt::format("{}; {:.0f} % of the bytes travel in chains", branches, 100 * shape.in_chains)
+             : branches;
 }
 
 std::string plan_text(const Explanation& of) {
   const Schedule& schedule = *of.schedule;
-  std::string text = fmt::format("The plan: {}, {} transfers on {} channels\n", schedule.algorithm,
-                                 schedule.transfers.size(), schedule.channel_count());
-  text += fmt::format("  Slices take up to {} hop{} and branch up to {} ways; {} % of the bytes travel in chains.\n",
-                      of.shape.hops, of.shape.hops == 1 ? "" : "s", of.shape.branches,
-                      fmt::format("{:.0f}", 100 * of.shape.in_chains));
+  const std::uint32_t channels = schedule.channel_count();
+  std::string text = fmt::format("The plan: {}, {} transfers on {} channel{}\n", schedule.algorithm,
+                                 schedule.transfers.size(), channels, channels == 1 ? "" : "s");
+  text += "  " + shape_text(of.shape) + ".\n";
   text += fullest_text(of);
   Table table;
   table.add_column("class", "", Table::Align::left);
@@ -140,11 +150,10 @@ std::string simulation_text(const Explanation& of) {
   table.add_column("steps");
   table.add_column("time", "(%)");
   table.add_column("queued", "(%)");
-  table.add_column("latency", "(%)");
   for (const sim::CriticalShare& share : of.critical) {
+    if (share.time.count == 0) continue;
     table.add_row({share.what, std::to_string(share.steps), percent(static_cast<double>(share.time.count) / elapsed),
-                   percent(static_cast<double>(share.queued.count) / elapsed),
-                   percent(static_cast<double>(share.latency.count) / elapsed)});
+                   percent(static_cast<double>(share.queued.count) / elapsed)});
   }
   return text + table.text("    ");
 }
@@ -171,23 +180,32 @@ std::string more_text(const Explanation& of) {
   if (of.more.empty()) return {};
   const Collective& collective = of.schedule->collective;
   Table table;
-  table.add_column("beside", "", Table::Align::left);
+  table.add_column("more");
   table.add_column("of", "", Table::Align::left);
-  table.add_column("limit with one", "(GB/s)");
+  table.add_column("beside", "", Table::Align::left);
+  table.add_column("limit", "(GB/s)");
   table.add_column("gain", "(%)");
-  table.add_column("alike");
-  table.add_column("with all of them", "(GB/s)");
-  table.add_column("gain", "(%)");
-  const auto gain = [&](const Bound& with) {
-    return percent(to_double(of.bound.time_per_byte / with.time_per_byte) - 1);
-  };
+  std::size_t useful = 0;
+  std::map<std::string, std::size_t> useless;  // the most cables by kind
   for (const MoreCables& more : of.more) {
-    table.add_row({more.beside, more.what, busbw_text(more.with_one, collective), gain(more.with_one),
-                   std::to_string(more.alike), busbw_text(more.with_all, collective), gain(more.with_all)});
+    if (more.bound.time_per_byte >= of.bound.time_per_byte) {
+      useless[more.beside] = std::max(useless[more.beside], more.cables);
+      continue;
+    }
+    const std::string beside = more.beside + (more.cables > 1 ? ", ..." : "");
+    ++useful;
+    const double gain = to_double(of.bound.time_per_byte / more.bound.time_per_byte) - 1;
+    table.add_row({std::to_string(more.cables), more.what, beside, busbw_text(more.bound, collective), percent(gain)});
   }
-  return fmt::format("What one more cable would buy, {}:\n",
-                     of.proof ? "beside each kind that crosses the cut" : "beside each kind") +
-         table.text("    ");
+  std::string text = fmt::format("What more cables would buy{}:\n",
+                                 of.proof ? ", one beside each of a kind that crosses the cut" : "");
+  if (useful > 0) text += table.text("    ");
+  std::vector<std::string> names;
+  for (const auto& [beside, cables] : useless) {
+    names.push_back(cables == 1 ? "1 beside " + beside : fmt::format("{} like {}", cables, beside));
+  }
+  if (!names.empty()) text += fmt::format("  Nothing: {}.\n", fmt::join(names, ", "));
+  return text;
 }
 
 }  // namespace

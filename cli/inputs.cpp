@@ -69,7 +69,7 @@ Result<std::string> read_whole(const std::string& path) {
   return text;
 }
 
-tl::unexpected<InputFailure> failed(Error error) { return tl::unexpected(InputFailure{std::move(error), false}); }
+tl::unexpected<InputFailure> failed(Error error) { return tl::unexpected(InputFailure{std::move(error)}); }
 
 Result<TopologyParameters> split_parameters(const std::vector<std::string>& texts) {
   TopologyParameters parameters;
@@ -115,13 +115,14 @@ tl::expected<Topology, InputFailure> accept(const Console& console, const Topolo
   if (!reading) return failed(reading.error());
   console.show(reading->diagnostics);
   if (!reading->topology || has_errors(reading->diagnostics)) {
-    return tl::unexpected(InputFailure{Error{ErrorCode::invalid_input, "the topology has errors", ""}, true});
+    return tl::unexpected(InputFailure{Error{ErrorCode::invalid_input, "the topology has errors", ""}, true, false});
   }
   if (flags.without.empty()) return std::move(*reading->topology);
   auto rest = without(*reading->topology, flags.without);
   if (!rest) {
-    if (rest.error().code == ErrorCode::invalid_input) rest.error().message = "--without: " + rest.error().message;
-    return failed(rest.error());
+    const bool is_usage = rest.error().code == ErrorCode::invalid_input;
+    if (is_usage) rest.error().message = "--without: " + rest.error().message;
+    return tl::unexpected(InputFailure{rest.error(), false, is_usage});
   }
   return std::move(*rest);
 }
@@ -199,7 +200,8 @@ tl::expected<Input, InputFailure> load_input(const Console& console, const Topol
 }
 
 ExitCode refuse(const Console& console, const InputFailure& failure) {
-  return failure.shown ? ExitCode::check_failed : console.refuse(failure.error);
+  if (failure.shown) return ExitCode::check_failed;
+  return failure.is_usage ? console.refuse_usage(failure.error) : console.refuse(failure.error);
 }
 
 }  // namespace espalier::cli

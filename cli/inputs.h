@@ -36,6 +36,7 @@ struct Input {
 struct InputFailure {
   Error error;
   bool shown = false;
+  bool is_usage = false;  ///< A flag was wrong, not the file.
 };
 
 /// Reads a topology (a YAML file, "-" for standard input, or the name of a shipped machine such as dgx1v) and looks for

@@ -29,12 +29,11 @@ std::vector<CriticalShare> summarize_critical_path(const Report& report, const T
       what = link.link_class.empty() ? format_bandwidth(link.bandwidth()) : link.link_class;
     }
     const auto [place, is_new] = index.emplace(what, shares.size());
-    if (is_new) shares.push_back({what, 0, {}, {}, {}});
+    if (is_new) shares.push_back({what, 0, {}, {}});
     CriticalShare& share = shares[place->second];
     ++share.steps;
     share.time = share.time + (step.end - step.begin);
     share.queued = share.queued + step.queued;
-    if (!step.link.is_none()) share.latency = share.latency + topology.link(step.link).latency;
   }
   std::ranges::stable_sort(shares, [](const CriticalShare& a, const CriticalShare& b) { return a.time > b.time; });
   return shares;

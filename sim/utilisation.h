@@ -22,9 +22,8 @@ std::vector<LinkShare> busiest_links(const Report& report, std::size_t count);
 struct CriticalShare {
   std::string what;  ///< The links' class or rate; "reduction" or "backplane".
   std::size_t steps = 0;
-  Picoseconds time;     ///< All of it.
-  Picoseconds queued;   ///< The part spent waiting for others to pass.
-  Picoseconds latency;  ///< The part that the links' latencies are.
+  Picoseconds time;    ///< All of it.
+  Picoseconds queued;  ///< The part spent waiting for others to pass.
 };
 
 /// The critical path by what it spent its time on, most first. Requires: a report that recorded it.

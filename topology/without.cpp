@@ -61,7 +61,7 @@ struct Ends {
 /// Both ends of "a>b" or "a-b". Ids may hold dashes, so every dash is tried; a split whose nodes are joined wins.
 Result<Ends> find_ends(const Topology& topology, std::string_view name, char mark) {
   std::vector<Ends> found;
-  std::string_view unknown = name.substr(0, name.find(mark));
+  std::string_view unknown = name.find(mark) == 0 ? name : name.substr(0, name.find(mark));
   for (std::size_t at = name.find(mark); at != std::string_view::npos; at = name.find(mark, at + 1)) {
     const std::string_view first = name.substr(0, at), second = name.substr(at + 1);
     const Ends ends{topology.find_node(first), topology.find_node(second)};
@@ -202,7 +202,7 @@ Result<Parts> find_parts(const Topology& topology, std::string_view name) {
   if (const NodeId node = topology.find_node(name); !node.is_none()) return Parts{{node}, {}};
   Parts host;
   for (std::size_t i = 0; i < topology.node_count(); ++i) {
-    if (topology.node(NodeId(i)).host == name) host.nodes.emplace_back(i);
+    if (!name.empty() && topology.node(NodeId(i)).host == name) host.nodes.emplace_back(i);
   }
   if (!host.nodes.empty()) return host;
   if (name.find('>') != std::string_view::npos) return find_directed(topology, name);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "planners/bound.h"
 #include "planners/damage/alike.h"
@@ -31,47 +32,84 @@ std::vector<bool> find_crossing(const Topology& topology, const Collective& coll
   return crosses;
 }
 
-std::vector<LinkId> links_of(const Cable& cable) {
-  if (cable.back.is_none()) return {cable.there};
-  return {cable.there, cable.back};
+/// The cables of one kind: alike by a symmetry, or of one class between ends of the same kinds.
+using Kinds = std::map<std::uint32_t, std::vector<std::size_t>>;
+using ClassKey = std::tuple<std::string, NodeKind, NodeKind>;
+using Classes = std::map<ClassKey, std::vector<std::size_t>>;
+
+ClassKey class_key(const Topology& topology, const Cable& cable) {
+  const Link& link = topology.link(cable.there);
+  const NodeKind tail = topology.node(link.tail).kind, head = topology.node(link.head).kind;
+  return {cable_kind_text(topology, cable), std::min(tail, head), std::max(tail, head)};
 }
+
+class Valuer {
+ public:
+  Valuer(const Topology& topology, const Collective& collective)
+      : topology_(topology), collective_(collective), cables_(find_cables(topology)) {}
+
+  [[nodiscard]] const std::vector<Cable>& cables() const { return cables_; }
+
+  /// One more beside each of these.
+  Result<void> add(const std::vector<std::size_t>& members) {
+    std::vector<LinkId> doubled;
+    for (const std::size_t member : members) {
+      doubled.push_back(cables_[member].there);
+      if (!cables_[member].back.is_none()) doubled.push_back(cables_[member].back);
+    }
+    auto bound = bound_with_doubled(topology_, collective_, doubled);
+    if (!bound) return tl::unexpected(bound.error());
+    const Cable& first = cables_[members.front()];
+    values_.push_back(
+        {cable_name(topology_, first), cable_kind_text(topology_, first), members.size(), std::move(*bound)});
+    return {};
+  }
+
+  std::vector<MoreCables> take() && {
+    std::ranges::stable_sort(values_, [](const MoreCables& a, const MoreCables& b) {
+      if (a.bound.time_per_byte != b.bound.time_per_byte) return a.bound.time_per_byte < b.bound.time_per_byte;
+      return a.cables < b.cables;
+    });
+    return std::move(values_);
+  }
+
+ private:
+  const Topology& topology_;
+  const Collective& collective_;
+  std::vector<Cable> cables_;
+  std::vector<MoreCables> values_;
+};
 
 }  // namespace
 
 Result<std::vector<MoreCables>> value_more_cables(const Topology& topology, const Collective& collective,
                                                   const Bound& bound, std::size_t most) {
-  const std::vector<Cable> cables = find_cables(topology);
+  Valuer valuer(topology, collective);
+  const std::vector<Cable>& cables = valuer.cables();
   const Alike alike = find_alike(topology, cables, collective.root);
   const std::vector<bool> crosses = find_crossing(topology, collective, bound);
-  std::map<std::uint32_t, std::vector<std::size_t>> members;  // by kind
-  for (std::size_t i = 0; i < cables.size(); ++i) members[alike.of_cable[i]].push_back(i);
-  std::vector<MoreCables> values;
-  for (std::size_t i = 0; i < cables.size() && values.size() < most; ++i) {
-    const std::vector<LinkId> here = links_of(cables[i]);
-    if (std::ranges::none_of(here, [&](LinkId link) { return crosses[link.index()]; })) continue;
-    const auto kind = members.extract(alike.of_cable[i]);
-    if (kind.empty()) continue;  // one of this kind was valued already
-    std::vector<LinkId> everywhere;
-    for (const std::size_t member : kind.mapped()) {
-      for (const LinkId link : links_of(cables[member])) everywhere.push_back(link);
-    }
-    MoreCables value{
-        cable_name(topology, cables[i]), cable_kind_text(topology, cables[i]), kind.mapped().size(), {}, {}};
-    auto one = bound_with_doubled(topology, collective, here);
-    if (!one) return tl::unexpected(one.error());
-    auto all = bound_with_doubled(topology, collective, everywhere);
-    if (!all) return tl::unexpected(all.error());
-    value.with_one = std::move(*one);
-    value.with_all = std::move(*all);
-    values.push_back(std::move(value));
+  Kinds kinds;
+  Classes classes;
+  for (std::size_t i = 0; i < cables.size(); ++i) {
+    kinds[alike.of_cable[i]].push_back(i);
+    classes[class_key(topology, cables[i])].push_back(i);
   }
-  std::ranges::stable_sort(values, [](const MoreCables& a, const MoreCables& b) {
-    if (a.with_one.time_per_byte != b.with_one.time_per_byte) {
-      return a.with_one.time_per_byte < b.with_one.time_per_byte;
+  std::size_t valued = 0;
+  for (std::size_t i = 0; i < cables.size() && valued < most; ++i) {
+    const bool crosses_back = !cables[i].back.is_none() && crosses[cables[i].back.index()];
+    if (!crosses[cables[i].there.index()] && !crosses_back) continue;
+    const auto kind = kinds.extract(alike.of_cable[i]);
+    if (kind.empty()) continue;  // one of this kind was valued already
+    ++valued;
+    std::vector<std::vector<std::size_t>> sets = {{i}};
+    if (kind.mapped().size() > 1) sets.push_back(kind.mapped());
+    const auto whole = classes.extract(class_key(topology, cables[i]));
+    if (!whole.empty() && whole.mapped().size() > kind.mapped().size()) sets.push_back(whole.mapped());
+    for (const std::vector<std::size_t>& set : sets) {
+      if (auto added = valuer.add(set); !added) return tl::unexpected(added.error());
     }
-    return a.with_all.time_per_byte < b.with_all.time_per_byte;
-  });
-  return values;
+  }
+  return std::move(valuer).take();
 }
 
 }  // namespace espalier

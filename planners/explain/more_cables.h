@@ -10,18 +10,18 @@
 
 namespace espalier {
 
-/// What it would buy to lay one more cable beside an existing one.
+/// What it would buy to lay one more cable beside each of some existing ones.
 struct MoreCables {
-  std::string beside;     ///< The cable's name, the first of those that are alike.
-  std::string what;       ///< "nvlink2 cable".
-  std::size_t alike = 1;  ///< How many cables a symmetry makes the same.
-  Bound with_one;         ///< The bound with one more cable beside this one.
-  Bound with_all;         ///< The bound with one more beside each that is alike.
+  std::string beside;      ///< The first of the cables: "gpu0-gpu1".
+  std::string what;        ///< "nvlink2 cable".
+  std::size_t cables = 1;  ///< How many get one more: one, all that a symmetry makes the same, or the whole class.
+  Bound bound;             ///< Of the network with them.
 };
 
-/// Recomputes the bound with each kind of cable that crosses the bound's cut doubled; of every kind of cable where the
-/// bound has no cut. Those that buy most with one cable come first. At most `most` kinds, in the order of the topology.
-/// Cost: two bounds per kind.
+/// Recomputes the bound with cables of every kind that crosses the bound's cut doubled, and of every kind where the
+/// bound has no cut: one, all that are alike, all of the class between such ends. Those with the largest gain come
+/// first, of equals the fewest cables. Only the first `most` kinds in the order of the topology. Cost: at most three
+/// bounds per kind.
 Result<std::vector<MoreCables>> value_more_cables(const Topology& topology, const Collective& collective,
                                                   const Bound& bound, std::size_t most = 16);
 

@@ -1,0 +1,178 @@
+#include "planners/damage/degrade.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "planners/bound.h"
+#include "planners/damage/alike.h"
+#include "schedule/loads.h"
+#include "tests/support/real_machines.h"
+#include "topology/generate.h"
+
+namespace espalier {
+namespace {
+
+using testing::dgx1v_nvlinks;
+using testing::FabricMaker;
+using testing::line_of;
+using testing::ring_of;
+using testing::star_of;
+
+using Names = std::vector<std::string>;
+
+Collective collective_on(const Topology& topology, CollectiveKind kind) {
+  return *make_collective(kind, topology.rank_count(), std::nullopt);
+}
+
+/// The time of a schedule as if nothing but the fullest link counted: exact, and no planner needs a simulator.
+Result<RunReport> load_time(const Topology& topology, const Schedule& schedule, Bytes size, Bytes chunk) {
+  RunReport report;
+  report.size = size;
+  report.chunk = chunk;
+  const double seconds = to_double(compute_loads(schedule, topology).time_per_byte) * static_cast<double>(size.count);
+  report.elapsed = {static_cast<std::int64_t>(seconds * static_cast<double>(picoseconds_per_second))};
+  return report;
+}
+
+const Damage* find_damage(const Degradation& degradation, const std::string& name) {
+  const auto found =
+      std::ranges::find_if(degradation.damages, [&](const Damage& damage) { return damage.failure.name == name; });
+  return found == degradation.damages.end() ? nullptr : &*found;
+}
+
+TEST(Alike, ARingHasOneKindOfEverything) {
+  const Topology topology = ring_of(6);
+  const Alike alike = find_alike(topology, find_cables(topology));
+  EXPECT_EQ(alike.of_node, std::vector<std::uint32_t>(6, 0));
+  for (const std::uint32_t kind : alike.of_cable) EXPECT_EQ(kind, alike.of_cable.front());
+}
+
+TEST(Alike, ARootTellsTheOthersApart) {
+  // On a ring of six, seen from g0: itself, two neighbours, two at distance two, one opposite.
+  const Topology topology = ring_of(6);
+  const Alike alike = find_alike(topology, find_cables(topology), Rank(0));
+  EXPECT_EQ(alike.of_node[1], alike.of_node[5]);
+  EXPECT_EQ(alike.of_node[2], alike.of_node[4]);
+  EXPECT_NE(alike.of_node[1], alike.of_node[2]);
+  EXPECT_NE(alike.of_node[0], alike.of_node[3]);
+}
+
+TEST(Alike, RatesOfOneDirectionCount) {
+  FabricMaker maker;
+  const NodeId a = maker.add_rank("a"), b = maker.add_rank("b");
+  maker.add_link(a, b, Bandwidth{2});
+  maker.add_link(b, a, Bandwidth{1});
+  const Topology topology = maker.build("uneven");
+  const Alike alike = find_alike(topology, find_cables(topology));
+  EXPECT_NE(alike.of_node[0], alike.of_node[1]);
+}
+
+TEST(SingleFailures, EachOnceWithThoseThatAreAlike) {
+  const Topology topology = star_of(4);
+  const std::vector<Failure> failures = single_failures(topology);
+  ASSERT_EQ(failures.size(), 2U);
+  EXPECT_EQ(failures[0].what, "25 GB/s cable");
+  EXPECT_EQ(failures[0].alike, (Names{"g0-s0", "g1-s0", "g2-s0", "g3-s0"}));
+  EXPECT_EQ(failures[1].name, "s0");
+  EXPECT_EQ(failures[1].what, "switch");
+  const std::vector<Failure> with_ranks = single_failures(topology, {true, Rank(2)});
+  ASSERT_EQ(with_ranks.size(), 4U);  // the root's cable and the others', the other ranks, the switch
+  EXPECT_EQ(with_ranks[2].alike, (Names{"g0", "g1", "g3"}));
+}
+
+// What a symmetry says to be the same has the same bound: of all failures on machines with many and with few
+// symmetries.
+TEST(SingleFailures, AlikeOnesLeaveTheSameBound) {
+  const std::vector<Topology> machines = {dgx1v_nvlinks(false), dgx1v_nvlinks(true), *generate_torus({.dims = {3, 4}}),
+                                          *generate_fat_tree({.k = 4})};
+  for (const Topology& topology : machines) {
+    const Collective collective = collective_on(topology, CollectiveKind::all_gather);
+    for (const Failure& failure : single_failures(topology, {true, Rank()})) {
+      std::optional<Rational> first;
+      for (const std::string& name : failure.alike) {
+        const auto rest = without(topology, *find_parts(topology, name), name);
+        Collective on_rest = collective;
+        on_rest.rank_count = rest ? static_cast<std::uint32_t>(rest->rank_count()) : 0;
+        const Rational time = rest ? compute_bound(*rest, on_rest)->time_per_byte : Rational(-1);
+        EXPECT_EQ(time, first.value_or(time)) << topology.name() << " " << name;
+        first = time;
+      }
+    }
+  }
+}
+
+TEST(Degrade, LossesOfARing) {
+  // All-gather on a ring of 4 with cables of 25 GB/s: 3/4 S enter each rank over 50 GB/s; on the line that is left when
+  // a cable fails the end has 25 GB/s: half is lost.
+  const Topology topology = ring_of(4);
+  const auto planners = find_planner("packing");
+  const auto degradation = degrade(topology, collective_on(topology, CollectiveKind::all_gather),
+                                   {Bytes{1 << 20}, std::span(&*planners, 1), false}, load_time);
+  ASSERT_TRUE(degradation);
+  ASSERT_EQ(degradation->damages.size(), 1U);
+  const Damage& damage = degradation->damages.front();
+  EXPECT_EQ(damage.failure.alike.size(), 4U);
+  EXPECT_EQ(damage.bound_loss, 0.5);
+  EXPECT_NEAR(damage.loss, 0.5, 1e-6);
+  EXPECT_FALSE(damage.outlook->fastest->kept);
+}
+
+TEST(Degrade, WhatTheFastestDoesNotUseCostsNothing) {
+  // Two ranks with a direct cable, and a switch with slow cables aside: the tree goes over the cable.
+  FabricMaker maker;
+  const NodeId a = maker.add_rank("a"), b = maker.add_rank("b"), s = maker.add_switch("s");
+  maker.add_cable(a, b, Bandwidth{1'000'000'000'000});
+  maker.add_cable(a, s, Bandwidth{1});
+  maker.add_cable(b, s, Bandwidth{1});
+  const Topology topology = maker.build("aside");
+  const auto planners = find_planner("tree");
+  const auto degradation = degrade(topology, collective_on(topology, CollectiveKind::broadcast),
+                                   {Bytes{1 << 20}, std::span(&*planners, 1), false}, load_time);
+  ASSERT_TRUE(degradation);
+  const Damage* aside = find_damage(*degradation, "s");
+  ASSERT_NE(aside, nullptr);
+  EXPECT_TRUE(aside->outlook->fastest->kept);
+  EXPECT_EQ(aside->loss, 0);
+  EXPECT_EQ(degradation->damages.front().failure.name, "a-b");  // the worst comes first
+}
+
+TEST(Degrade, BoundsAloneNeedNoPlanner) {
+  const Topology topology = dgx1v_nvlinks(false);
+  const auto degradation =
+      degrade(topology, collective_on(topology, CollectiveKind::all_gather), {Bytes{}, {}, false}, load_time);
+  ASSERT_TRUE(degradation);
+  EXPECT_FALSE(degradation->healthy.fastest);
+  // 132 GB/s with six links of 22 GB/s, 110 with five.
+  EXPECT_DOUBLE_EQ(*degradation->healthy.bound_busbw(), 132e9);
+  const Damage* damage = find_damage(*degradation, "gpu0-gpu1");
+  ASSERT_NE(damage, nullptr);
+  EXPECT_DOUBLE_EQ(*damage->outlook->bound_busbw(), 110e9);
+  EXPECT_EQ(damage->loss, damage->bound_loss);
+}
+
+TEST(Degrade, CutOffRanksAreNamed) {
+  const Topology topology = line_of(3);
+  const auto degradation =
+      degrade(topology, collective_on(topology, CollectiveKind::all_gather), {Bytes{}, {}, false}, load_time);
+  ASSERT_TRUE(degradation);
+  const Damage& damage = degradation->damages.front();
+  EXPECT_FALSE(damage.outlook);
+  EXPECT_EQ(damage.loss, 1);
+  EXPECT_EQ(damage.broken.message, "without g0-g1, g0 and g[1-2] cannot reach each other");
+}
+
+TEST(Degrade, ARootKeepsItsPlaceWhenARankBeforeItFails) {
+  const Topology topology = star_of(4);
+  const Collective collective = *make_collective(CollectiveKind::broadcast, 4, Rank(3));
+  const auto degradation = degrade(topology, collective, {Bytes{}, {}, true}, load_time);
+  ASSERT_TRUE(degradation);
+  const Damage* damage = find_damage(*degradation, "g0");
+  ASSERT_NE(damage, nullptr);
+  EXPECT_EQ(damage->outlook->collective.root, Rank(2));
+  EXPECT_EQ(damage->outlook->collective.rank_count, 3U);
+  EXPECT_EQ(find_damage(*degradation, "g3"), nullptr);
+}
+
+}  // namespace
+}  // namespace espalier
