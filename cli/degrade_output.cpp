@@ -25,6 +25,7 @@ std::string header_text(const Degradation& degradation, const Topology& topology
   if (healthy.fastest) {
     text += fmt::format(", busbw {} GB/s by {}", gigabytes_per_second(healthy.busbw()), healthy.fastest->planner);
   }
+  if (!healthy.fastest && !healthy.bound.what.empty()) text += "\n# why: " + healthy.bound.what;
   return text + "\n#\n";
 }
 

@@ -68,7 +68,7 @@ class ColoredGraph {
       return;
     }
     const std::uint32_t vertex = add_vertex({uneven_cable, "", 0, 0, 0});
-    uneven_.push_back({vertex, cable});
+    uneven_.emplace_back(vertex, cable);
   }
 
   /// After all cables, so that these keep their places.

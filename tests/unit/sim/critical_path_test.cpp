@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/simulate.h"
+#include "sim/utilisation.h"
 #include "tests/support/machine.h"
 
 namespace espalier {
@@ -101,6 +102,25 @@ TEST(CriticalPath, WaitsForDeparturesOnlyUntilTheSender) {
   machine.send({in});
   EXPECT_EQ(machine.simulate(100, 100).critical_path,
             (std::vector{on_link(0, 0, away, 0, 100, 0), on_link(1, 0, in, 100, 300, 0)}));
+}
+
+TEST(CriticalPath, IsSummedUpByClass) {
+  // 100 bytes over a link of 1 byte/ps without a class, then over one of class "slow" of half the rate.
+  Machine machine(3);
+  machine.slice_units = {1};
+  const LinkId a = machine.add_link(0, 1, 10);
+  const LinkId b = machine.add_link(1, 2, 20, {test::byte_per_picosecond.bytes_per_second / 2});
+  machine.links[b.index()].link_class = "slow";
+  machine.send({a});
+  machine.send({b});
+  const auto shares = sim::summarize_critical_path(machine.simulate(100, 100), machine.topology());
+  ASSERT_EQ(shares.size(), 2U);
+  EXPECT_EQ(shares[0].what, "slow");
+  EXPECT_EQ(shares[0].steps, 1U);
+  EXPECT_EQ(shares[0].time, Picoseconds{220});
+  EXPECT_EQ(shares[0].queued, Picoseconds{0});
+  EXPECT_EQ(shares[1].what, "1000 GB/s");
+  EXPECT_EQ(shares[1].time, Picoseconds{110});
 }
 
 }  // namespace

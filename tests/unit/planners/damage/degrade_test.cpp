@@ -174,5 +174,22 @@ TEST(Degrade, ARootKeepsItsPlaceWhenARankBeforeItFails) {
   EXPECT_EQ(find_damage(*degradation, "g3"), nullptr);
 }
 
+// Whatever runs on the damaged machine also runs on the whole one, so no failure of a cable or switch raises a bound.
+TEST(Degrade, NoFailureRaisesABound) {
+  Random random(5);
+  for (int round = 0; round < 12; ++round) {
+    const Topology topology = testing::random_fabric(2 + random.below(5), random.below(4), random.below(8), random);
+    for (const CollectiveKind kind : all_collective_kinds) {
+      const auto degradation = degrade(topology, collective_on(topology, kind), {Bytes{}, {}, false}, load_time);
+      ASSERT_TRUE(degradation);
+      for (const Damage& damage : degradation->damages) {
+        if (!damage.outlook) continue;
+        EXPECT_GE(damage.outlook->bound.time_per_byte, degradation->healthy.bound.time_per_byte)
+            << to_string(kind) << " without " << damage.failure.name << ", round " << round;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace espalier
