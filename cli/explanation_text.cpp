@@ -49,7 +49,19 @@ Sides rank_sides(const Topology& topology, const Bound& bound) {
   return sides;
 }
 
-/// "5 nvlink2 links (gpu0>gpu2, ...) at 110 GB/s", and backplanes.
+/// "5 nvlink2 links at 110 GB/s", "1 link of 5 GB/s".
+std::string links_text(const std::string& name, const std::vector<LinkId>& links, const Topology& topology) {
+  BigInteger rate = 0;
+  for (const LinkId id : links) rate += topology.link(id).bandwidth().bytes_per_second;
+  const char* noun = links.size() == 1 ? "link" : "links";
+  if (!topology.link(links.front()).link_class.empty()) {
+    return fmt::format("{} {} {} at {} GB/s", links.size(), name, noun, gigabytes(rate));
+  }
+  if (links.size() == 1) return fmt::format("1 link of {}", name);
+  return fmt::format("{} links of {}, {} GB/s", links.size(), name, gigabytes(rate));
+}
+
+/// What crosses the cut: links by class, and backplanes.
 std::string crossing_text(const CutProof& proof, const Topology& topology) {
   std::map<std::string, std::vector<LinkId>> by_class;
   for (const LinkId id : proof.links) {
@@ -60,10 +72,8 @@ std::string crossing_text(const CutProof& proof, const Topology& topology) {
   for (const auto& [name, links] : by_class) {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < links.size() && i < shown_links; ++i) names.push_back(topology.link_name(links[i]));
-    BigInteger rate = 0;
-    for (const LinkId id : links) rate += topology.link(id).bandwidth().bytes_per_second;
-    terms.push_back(fmt::format("{} {} link{} at {} GB/s ({}{})", links.size(), name, links.size() == 1 ? "" : "s",
-                                gigabytes(rate), fmt::join(names, ", "), links.size() > shown_links ? ", ..." : ""));
+    terms.push_back(fmt::format("{} ({}{})", links_text(name, links, topology), fmt::join(names, ", "),
+                                links.size() > shown_links ? ", ..." : ""));
   }
   std::vector<std::string> backplanes;
   for (const NodeId node : proof.backplanes) backplanes.push_back(topology.node(node).id);
@@ -72,6 +82,7 @@ std::string crossing_text(const CutProof& proof, const Topology& topology) {
 }
 
 std::string limit_text(const Explanation& of) {
+  if (of.bound.time_per_byte == 0) return "The limit: none, " + of.bound.what + "\n";
   const Collective& collective = of.schedule->collective;
   std::string text = fmt::format("The limit: busbw {} GB/s\n", busbw_text(of.bound, collective));
   const double least = to_double(of.bound.time_per_byte) * static_cast<double>(of.size.count);
@@ -86,14 +97,12 @@ std::string limit_text(const Explanation& of) {
                         gigabytes(of.proof->capacity), duration(least), format_size(of.size));
     return text;
   }
-  if (of.bound.time_per_byte == 0) return text + "  " + of.bound.what + "\n";
   return text + fmt::format("  By {}: {}\n  So no schedule is faster than {} at {}.\n",
                             of.bound.cut.empty() ? "a program" : "counting", of.bound.what, duration(least),
                             format_size(of.size));
 }
 
 std::string fullest_text(const Explanation& of) {
-  if (of.loads.time_per_byte == 0) return "  No link is used.\n";
   const double busy = to_double(of.loads.time_per_byte / of.bound.time_per_byte);
   std::vector<std::string> names;
   for (const LinkId link : of.loads.bottleneck_links) names.push_back(of.topology->link_name(link));
@@ -121,6 +130,7 @@ std::string plan_text(const Explanation& of) {
   const std::uint32_t channels = schedule.channel_count();
   std::string text = fmt::format("The plan: {}, {} transfers on {} channel{}\n", schedule.algorithm,
                                  schedule.transfers.size(), channels, channels == 1 ? "" : "s");
+  if (schedule.transfers.empty()) return text;
   text += "  " + shape_text(of.shape) + ".\n";
   text += fullest_text(of);
   Table table;
@@ -137,6 +147,7 @@ std::string plan_text(const Explanation& of) {
 }
 
 std::string simulation_text(const Explanation& of) {
+  if (of.schedule->transfers.empty()) return {};
   const Collective& collective = of.schedule->collective;
   std::string text =
       fmt::format("Simulated at {}: {}, busbw {} GB/s, {} % of the limit, chunks of {}\n", format_size(of.size),
@@ -161,11 +172,11 @@ std::string simulation_text(const Explanation& of) {
 std::string choice_text(const Explanation& of) {
   const auto own = std::ranges::find_if(
       of.trials, [&](const Trial& trial) { return trial.candidate->planner == of.label && trial.run.has_value(); });
-  if (own == of.trials.end() || of.trials.size() == 1) return {};
+  if (own == of.trials.end() || of.trials.size() == 1 || own->run->elapsed.count == 0) return {};
   const double seconds = own->run->elapsed.seconds();
   std::vector<std::string> others;
   for (const Trial& trial : of.trials) {
-    if (&trial == &*own || seconds <= 0) continue;
+    if (&trial == &*own) continue;
     others.push_back(trial.run
                          ? fmt::format("{} {:.2f}x", trial.candidate->planner, trial.run->elapsed.seconds() / seconds)
                          : fmt::format("{} > {:.2f}x", trial.candidate->planner, trial.least_time / seconds));

@@ -86,8 +86,10 @@ class Sweep {
       if (!fastest) return tl::unexpected(fastest.error());
       outlook.fastest = std::move(*fastest);
     }
-    damage.bound_loss = loss(healthy_.bound_busbw().value_or(0), outlook.bound_busbw().value_or(0));
-    damage.loss = loss(healthy_.busbw(), outlook.busbw());
+    // Where one rank is left nothing has to move, and nothing is lost.
+    const bool moves = outlook.bound.time_per_byte != 0;
+    damage.bound_loss = moves ? loss(healthy_.bound_busbw().value_or(0), *outlook.bound_busbw()) : 0;
+    damage.loss = moves ? loss(healthy_.busbw(), outlook.busbw()) : 0;
     damage.outlook = std::move(outlook);
     return damage;
   }

@@ -34,8 +34,10 @@ class Groups {
 std::string cable_kind_text(const Topology& topology, const Cable& cable) {
   const Link& link = topology.link(cable.there);
   const char* noun = cable.back.is_none() ? "link" : "cable";
-  return link.link_class.empty() ? fmt::format("{} {}", format_bandwidth(link.bandwidth()), noun)
-                                 : fmt::format("{} {}", link.link_class, noun);
+  if (!link.link_class.empty()) return fmt::format("{} {}", link.link_class, noun);
+  const std::string rate = format_bandwidth(link.bandwidth());
+  const std::string back = cable.back.is_none() ? rate : format_bandwidth(topology.link(cable.back).bandwidth());
+  return rate == back ? fmt::format("{} {}", rate, noun) : fmt::format("{} and {} {}", rate, back, noun);
 }
 
 std::vector<Failure> single_failures(const Topology& topology, const FailureOptions& options) {
