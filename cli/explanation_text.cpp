@@ -76,6 +76,7 @@ std::string crossing_text(const CutProof& proof, const Topology& topology) {
                                 links.size() > shown_links ? ", ..." : ""));
   }
   std::vector<std::string> backplanes;
+  backplanes.reserve(proof.backplanes.size());
   for (const NodeId node : proof.backplanes) backplanes.push_back(topology.node(node).id);
   if (!backplanes.empty()) terms.push_back("the backplane of " + summarize_names(backplanes));
   return fmt::format("{}", fmt::join(terms, " and "));
@@ -105,6 +106,7 @@ std::string limit_text(const Explanation& of) {
 std::string fullest_text(const Explanation& of) {
   const double busy = to_double(of.loads.time_per_byte / of.bound.time_per_byte);
   std::vector<std::string> names;
+  names.reserve(of.loads.bottleneck_links.size() + of.loads.bottleneck_nodes.size());
   for (const LinkId link : of.loads.bottleneck_links) names.push_back(of.topology->link_name(link));
   for (const NodeId node : of.loads.bottleneck_nodes) names.push_back("the backplane of " + of.topology->node(node).id);
   const std::size_t count = names.size();
@@ -212,6 +214,7 @@ std::string more_text(const Explanation& of) {
                                  of.proof ? ", one beside each of a kind that crosses the cut" : "");
   if (useful > 0) text += table.text("    ");
   std::vector<std::string> names;
+  names.reserve(useless.size());
   for (const auto& [beside, cables] : useless) {
     names.push_back(cables == 1 ? "1 beside " + beside : fmt::format("{} like {}", cables, beside));
   }
