@@ -33,7 +33,8 @@ Offer<Price> cheapest_flows(const OrbitGraph& orbits, const std::vector<FlowDema
   for (std::uint32_t group = 0; group < demands.size(); ++group) {
     const std::uint32_t source = graph.rank_nodes[demands[group].source];
     const ShortestPaths<Price> paths = shortest_paths(graph, lengths, source, true);
-    Pattern pattern{group, {}, {}, 0};
+    Pattern pattern;
+    pattern.group = group;
     std::vector<std::int64_t> uses(graph.edges.size(), 0);
     Price cost(0);
     for (const std::uint32_t target : demands[group].targets) {

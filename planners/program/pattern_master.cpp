@@ -56,7 +56,7 @@ PatternMaster::~PatternMaster() = default;
 
 PatternMaster::Column PatternMaster::column_of(const Pattern& pattern) const {
   const auto resources = static_cast<std::uint32_t>(program_.capacity.size());
-  Column column{pattern.loads, 0, pattern.excess * pattern.excess};
+  Column column{pattern.loads, 0, pattern.excess() * pattern.excess()};
   const std::uint32_t partner = partner_[pattern.group];
   if (program_.sharing == Sharing::equal) {
     column.entries.push_back({resources + pattern.group, 1});
@@ -97,6 +97,15 @@ bool PatternMaster::solve() {
 }
 
 double PatternMaster::throughput() const { return -clp_->objectiveValue() / scale_; }
+
+std::vector<double> PatternMaster::amounts() const {
+  const double* values = clp_->primalColumnSolution() + first_pattern();
+  return {values, values + (columns_.size() - first_pattern())};
+}
+
+void PatternMaster::forbid(std::size_t pattern) {
+  clp_->setColumnUpper(static_cast<int>(first_pattern() + pattern), 0);
+}
 
 std::vector<double> PatternMaster::prices() const {
   const double* duals = clp_->dualRowSolution();
@@ -151,8 +160,7 @@ std::optional<PatternMaster::Exact> PatternMaster::exact() const {
   for (std::size_t r = 0; r < exact.prices.size(); ++r) {
     if (tight_row[r] != loose && duals[tight_row[r]] > 0) exact.prices[r] = duals[tight_row[r]];
   }
-  const std::size_t first = program_.sharing == Sharing::equal ? 1 : 0;
-  exact.amounts.assign(amounts.begin() + static_cast<std::ptrdiff_t>(first), amounts.end());
+  exact.amounts.assign(amounts.begin() + static_cast<std::ptrdiff_t>(first_pattern()), amounts.end());
   return exact;
 }
 

@@ -30,6 +30,10 @@ class PatternMaster {
   bool solve();
 
   [[nodiscard]] double throughput() const;
+  /// By pattern, in the order of `add`.
+  [[nodiscard]] std::vector<double> amounts() const;
+  /// Strikes a pattern out.
+  void forbid(std::size_t pattern);
   /// By resource, not negative.
   [[nodiscard]] std::vector<double> prices() const;
   /// How much a pattern would gain per unit, were it added: positive when it improves the program.
@@ -52,6 +56,7 @@ class PatternMaster {
   };
   [[nodiscard]] Column column_of(const Pattern& pattern) const;
   void add_column(Column column);
+  [[nodiscard]] std::size_t first_pattern() const { return program_.sharing == Sharing::equal ? 1 : 0; }
   [[nodiscard]] double clp_cost(const Column& column) const;
   [[nodiscard]] bool fits(const std::vector<Rational>& amounts) const;
 

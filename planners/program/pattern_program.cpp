@@ -35,6 +35,7 @@ class Generation {
   PatternSolution run() {
     ESPALIER_CHECK(limits_.warm_rounds > 0, "column generation needs patterns to begin with");
     warm_up();
+    if (limits_.most_height != 0) return run_below_height();
     for (std::uint32_t round = 0; round < limits_.rounds; ++round) {
       if (!master_.solve()) break;
       const std::vector<double> prices = master_.prices();
@@ -42,14 +43,34 @@ class Generation {
       if (!settle()) break;
       if (!solution_.attained) continue;
       if (limits_.shallow) flatten();
-      return std::move(solution_);
+      return finished();
     }
     prove_center();
-    return std::move(solution_);
+    return finished();
   }
 
  private:
   using Prices = std::vector<double>;
+
+  [[nodiscard]] bool prefers_low() const { return limits_.shallow || limits_.most_height != 0; }
+
+  PatternSolution finished() {
+    solution_.found = std::move(patterns_);
+    return std::move(solution_);
+  }
+
+  PatternSolution run_below_height() {
+    for (std::uint32_t round = 0; round < limits_.rounds; ++round) {
+      if (!master_.solve()) return finished();
+      if (!improve_shallow(master_.prices())) break;
+    }
+    if (const auto exact = master_.exact(); exact && exact->throughput > 0) {
+      solution_.limit = exact->throughput;
+      solution_.attained = true;
+      take_parts(*exact);
+    }
+    return finished();
+  }
 
   [[nodiscard]] double limit_of(const Prices& prices, const std::vector<double>& costs) const {
     const double cost = unit_cost(program_, costs);
@@ -71,6 +92,7 @@ class Generation {
   }
 
   bool add(Pattern pattern) {
+    if (limits_.most_height != 0 && pattern.height > limits_.most_height) return false;
     if (!known_.emplace(pattern.group, pattern.loads).second) return false;
     master_.add(pattern);
     patterns_.push_back(std::move(pattern));
@@ -86,6 +108,10 @@ class Generation {
   /// Multiplicative prices: what is fullest becomes dear. Finds patterns that spread over the network.
   void warm_up() {
     std::vector<double> filled(capacity_.size(), 0);
+    if (limits_.most_height != 0) {
+      const Prices even(capacity_.size(), 1.0);
+      for (Pattern& pattern : oracle_.shallow(even, lowest_weight).patterns) add(std::move(pattern));
+    }
     for (std::uint32_t round = 0; round < limits_.warm_rounds; ++round) {
       const double fullest = *std::max_element(filled.begin(), filled.end());
       Prices prices(capacity_.size());
@@ -94,8 +120,8 @@ class Generation {
         prices[r] = std::exp(sharpness * (fullness - 1)) / capacity_[r];
       }
       Offer<double> offer =
-          limits_.shallow ? oracle_.shallow(prices, shallow_weights.front()) : oracle_.cheapest(prices);
-      if (!limits_.shallow) consider_center(prices, limit_of(prices, offer.costs));
+          prefers_low() ? oracle_.shallow(prices, shallow_weights.front()) : oracle_.cheapest(prices);
+      if (!prefers_low()) consider_center(prices, limit_of(prices, offer.costs));
       const std::uint32_t chosen = cheapest_family(offer);
       for (Pattern& pattern : offer.patterns) {
         if (program_.sharing == Sharing::equal || program_.family[pattern.group] == chosen) {
@@ -129,7 +155,7 @@ class Generation {
 
   /// The same with shallow patterns, where they are asked for.
   bool improve_shallow(const Prices& prices) {
-    if (!limits_.shallow) return false;
+    if (!prefers_low()) return false;
     return std::any_of(shallow_weights.begin(), shallow_weights.end(),
                        [&](double weight) { return add_gainful(oracle_.shallow(prices, weight)); });
   }
@@ -168,7 +194,7 @@ class Generation {
   /// that it buys no throughput.
   void flatten() {
     if (std::all_of(solution_.parts.begin(), solution_.parts.end(),
-                    [](auto& part) { return part.pattern.excess == 0; })) {
+                    [](auto& part) { return part.pattern.excess() == 0; })) {
       return;
     }
     for (const double price : excess_prices) {
@@ -223,6 +249,7 @@ class Generation {
   static constexpr double sharpness = 12;
   static constexpr double gain_tolerance = 1e-9;
   static constexpr std::array shallow_weights = {1.0, 0.3, 0.1, 0.03, 0.001};
+  static constexpr double lowest_weight = 1000;
   static constexpr std::array excess_prices = {1e-2, 1e-3, 1e-4};
   static constexpr std::uint32_t flatten_rounds = 30;
   static constexpr double rounding_steps = 1e9;
@@ -244,6 +271,35 @@ class Generation {
 PatternSolution solve_patterns(const PatternProgram& program, const PatternOracle& oracle,
                                const PatternLimits& limits) {
   return Generation(program, oracle, limits).run();
+}
+
+std::optional<PatternSolution> pack_few_patterns(const PatternProgram& program, const std::vector<Pattern>& patterns,
+                                                 std::uint32_t most_per_group) {
+  PatternMaster master(program);
+  for (const Pattern& pattern : patterns) master.add(pattern);
+  while (true) {
+    if (!master.solve()) return std::nullopt;
+    const std::vector<double> amounts = master.amounts();
+    std::vector<std::uint32_t> used(program.family.size(), 0);
+    for (std::size_t i = 0; i < patterns.size(); ++i) used[patterns[i].group] += amounts[i] > 0 ? 1U : 0U;
+    const auto fullest = std::max_element(used.begin(), used.end());
+    if (*fullest <= most_per_group) break;
+    std::size_t least = patterns.size();
+    for (std::size_t i = 0; i < patterns.size(); ++i) {
+      if (amounts[i] <= 0 || patterns[i].group != static_cast<std::uint32_t>(fullest - used.begin())) continue;
+      if (least == patterns.size() || amounts[i] < amounts[least]) least = i;
+    }
+    master.forbid(least);
+  }
+  const auto exact = master.exact();
+  if (!exact || exact->throughput == 0) return std::nullopt;
+  PatternSolution solution;
+  solution.limit = exact->throughput;
+  solution.attained = true;
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    if (exact->amounts[i] > 0) solution.parts.push_back({patterns[i], exact->amounts[i]});
+  }
+  return solution;
 }
 
 Offer<double> PatternOracle::shallow(std::span<const double> prices, double /*weight*/) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,7 +15,11 @@ struct Pattern {
   std::uint32_t group = 0;
   std::vector<Entry> loads;          ///< By resource.
   std::vector<std::uint32_t> edges;  ///< The edges it uses, path after path; for whoever builds trees from it.
-  double excess = 0;                 ///< How much deeper it is than it has to be, in parts of that depth.
+  std::uint32_t height = 1;          ///< Edges from rank to rank on its longest way.
+  std::uint32_t least_height = 1;    ///< No pattern of its group is less high.
+
+  /// How much higher it is than it has to be, in parts of that height.
+  [[nodiscard]] double excess() const { return static_cast<double>(height - least_height) / least_height; }
 };
 
 /// The cheapest pattern of every group under given prices, and its cost.
@@ -57,6 +62,7 @@ struct PatternLimits {
   std::uint32_t rounds = 400;      ///< Times the master program is solved.
   std::uint32_t warm_rounds = 40;  ///< Rounds of multiplicative prices that find the first patterns.
   bool shallow = false;            ///< Of equally good solutions, prefer one of shallow patterns.
+  std::uint32_t most_height = 0;   ///< No higher patterns, where not 0: the solution is then good, not proven best.
 };
 
 /// A solution in exact fractions.
@@ -70,6 +76,7 @@ struct PatternSolution {
   std::vector<BigInteger> prices;  ///< limit = capacity . prices / (what one unit of throughput costs at least).
   bool attained = false;           ///< Whether `parts` reach the limit, exactly.
   std::vector<Part> parts;         ///< Patterns with positive amounts; empty unless attained.
+  std::vector<Pattern> found;      ///< All patterns that were met on the way.
 };
 
 /// Solves a program by column generation: Clp proposes, exact arithmetic decides. Deterministic; stops at the limits
@@ -78,5 +85,11 @@ struct PatternSolution {
 /// (1958); stabilised as in A. Pessoa et al., "Automation and combination of linear-programming based stabilization
 /// techniques in column generation", INFORMS J. Computing 30 (2018).
 PatternSolution solve_patterns(const PatternProgram& program, const PatternOracle& oracle, const PatternLimits& limits);
+
+/// A good packing of these patterns alone that uses at most `most_per_group` of each group: from the best packing of all
+/// of them, the least used pattern of the group that has too many is struck out, again and again. Exact amounts, no
+/// prices; `limit` is what it reaches. Nothing when a group has no pattern, or Clp fails.
+std::optional<PatternSolution> pack_few_patterns(const PatternProgram& program, const std::vector<Pattern>& patterns,
+                                                 std::uint32_t most_per_group);
 
 }  // namespace espalier

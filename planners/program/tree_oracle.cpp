@@ -89,8 +89,8 @@ class PathFinder {
   std::vector<std::uint32_t> original_;  ///< By rank: which one the renaming takes there.
 };
 
-/// How much deeper the tree is than the farthest rank is away, in parts of that distance.
-double excess_of(const std::vector<std::uint32_t>& parent, std::uint32_t root, const std::vector<std::uint32_t>& hops) {
+/// The most edges between the root and a rank.
+std::uint32_t height_of(const std::vector<std::uint32_t>& parent, std::uint32_t root) {
   std::vector<std::uint32_t> depth(parent.size(), UINT32_MAX);
   depth[root] = 0;
   std::uint32_t deepest = 0;
@@ -101,8 +101,7 @@ double excess_of(const std::vector<std::uint32_t>& parent, std::uint32_t root, c
     for (std::uint32_t reached = depth[v]; !way.empty(); way.pop_back()) depth[way.back()] = ++reached;
     deepest = std::max(deepest, depth[start]);
   }
-  const std::uint32_t least = *std::max_element(hops.begin(), hops.end());
-  return static_cast<double>(deepest - least) / least;
+  return deepest;
 }
 
 template <class Price>
@@ -115,7 +114,8 @@ Pattern tree_pattern(const OrbitGraph& orbits, const RankDistances<Price>& dista
     if (v != group.root) ends.emplace_back(group.inward ? v : parent[v], group.inward ? parent[v] : v);
   }
   std::sort(ends.begin(), ends.end());
-  Pattern pattern{number, {}, {}, 0};
+  Pattern pattern;
+  pattern.group = number;
   PathFinder<Price> paths(orbits, distances);
   for (const auto& [source, target] : ends) paths.append(source, target, pattern.edges);
   std::vector<std::int64_t> uses(graph.edges.size(), 0);
@@ -124,7 +124,8 @@ Pattern tree_pattern(const OrbitGraph& orbits, const RankDistances<Price>& dista
     if (graph.mirrored) ++uses[graph.edges[e].mirror];
   }
   pattern.loads = orbit_loads(orbits, uses, group.copies);
-  pattern.excess = excess_of(parent, group.root, hops);
+  pattern.height = height_of(parent, group.root);
+  pattern.least_height = *std::max_element(hops.begin(), hops.end());
   return pattern;
 }
 
@@ -219,7 +220,8 @@ TreeGroups all_reduce_groups(const OrbitGraph& orbits) {
   return groups;
 }
 
-TreeOracle::TreeOracle(const OrbitGraph& orbits, TreeGroups groups) : orbits_(orbits), groups_(std::move(groups)) {
+TreeOracle::TreeOracle(const OrbitGraph& orbits, TreeGroups groups, std::uint32_t most_height)
+    : orbits_(orbits), groups_(std::move(groups)), most_height_(most_height) {
   const std::vector<double> free(orbits.resources.count(), 0.0);
   const RankDistances<double> distances = rank_distances<double>(orbits, free);
   const std::uint32_t n = orbits.graph.rank_count();
@@ -237,6 +239,12 @@ TreeOracle::TreeOracle(const OrbitGraph& orbits, TreeGroups groups) : orbits_(or
       }
     }
   }
+}
+
+std::uint32_t TreeOracle::least_height() const {
+  std::uint32_t least = 0;
+  for (const auto& hops : hops_) least = std::max(least, *std::max_element(hops.begin(), hops.end()));
+  return least;
 }
 
 PatternProgram TreeOracle::program() const {
@@ -271,9 +279,12 @@ Offer<double> TreeOracle::shallow(std::span<const double> prices, double weight)
     const TreeGroup& group = groups_.groups[g];
     std::vector<double> cost = group.inward ? transposed(distances.forward, n) : distances.forward;
     const std::uint32_t eccentricity = *std::max_element(hops_[g].begin(), hops_[g].end());
-    const std::uint32_t most_depth = eccentricity + (weight < 1 ? eccentricity : 0);
-    const auto grown = grow_tree(cost, distances.far, group.root, hops_[g], unit, most_depth);
-    if (grown) add(g, *grown);
+    const std::uint32_t loose = eccentricity + (weight < 1 ? eccentricity : 0);
+    for (const std::uint32_t most_height : {loose, most_height_}) {
+      if (most_height == 0) continue;
+      const auto grown = grow_tree(cost, distances.far, group.root, hops_[g], unit, most_height);
+      if (grown) add(g, *grown);
+    }
     for (std::uint32_t u = 0; u < n; ++u) {
       for (std::uint32_t v = 0; v < n; ++v) {
         const std::uint32_t reached = hops_[g][u] + 1;

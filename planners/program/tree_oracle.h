@@ -35,8 +35,12 @@ TreeGroups all_reduce_groups(const OrbitGraph& orbits);
 /// A tree's edge goes from rank to rank by a shortest path through nodes that are not ranks.
 class TreeOracle final : public PatternOracle {
  public:
+  /// `shallow` also offers trees just within `most_height`, where not 0.
   /// Requires: every rank reaches every other; a graph that outlives the oracle.
-  TreeOracle(const OrbitGraph& orbits, TreeGroups groups);
+  TreeOracle(const OrbitGraph& orbits, TreeGroups groups, std::uint32_t most_height = 0);
+
+  /// How far the farthest rank is from any group's root.
+  [[nodiscard]] std::uint32_t least_height() const;
 
   [[nodiscard]] PatternProgram program() const;
   [[nodiscard]] const TreeGroups& groups() const { return groups_; }
@@ -50,6 +54,7 @@ class TreeOracle final : public PatternOracle {
  private:
   const OrbitGraph& orbits_;
   TreeGroups groups_;
+  std::uint32_t most_height_;
   std::vector<std::vector<std::uint32_t>> hops_;  ///< By group: edges from rank to rank between the root and each rank.
 };
 
