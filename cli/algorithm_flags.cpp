@@ -39,11 +39,18 @@ std::vector<Planner> planners_for(const std::vector<std::string>& algorithms) {
 }
 
 Result<Candidates> plan_candidates(const Console& console, const Topology& topology, const Collective& collective,
-                                   const std::vector<std::string>& algorithms) {
-  const std::vector<Planner> planners = planners_for(algorithms);
+                                   const std::vector<std::string>& algorithms, const PackingLimits& limits) {
+  std::vector<Planner> planners = planners_for(algorithms);
+  for (Planner& planner : planners) {
+    if (planner.name != "packing" || !limits.any()) continue;
+    planner.plan = [&limits](const Topology& network, const Collective& asked) {
+      return plan_pruned_packing(network, asked, limits);
+    };
+  }
+  const bool variants = !limits.any() && std::ranges::find(algorithms, "auto") != algorithms.end();
   Progress progress(console, "planning", planners.size());
-  return make_candidates(topology, collective, planners,
-                         [&](std::string_view name) { progress.step(std::string(name)); });
+  return make_candidates(
+      topology, collective, planners, [&](std::string_view name) { progress.step(std::string(name)); }, variants);
 }
 
 std::string algorithm_names() {

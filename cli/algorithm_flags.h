@@ -5,6 +5,7 @@
 
 #include "cli/console.h"
 #include "planners/chooser.h"
+#include "planners/packing/pruned_packing.h"
 
 namespace espalier::cli {
 
@@ -15,9 +16,10 @@ Result<std::vector<std::string>> parse_algorithms(const std::string& text);
 /// The planners that these algorithms need: those named, or all when "auto" is among them.
 std::vector<Planner> planners_for(const std::vector<std::string>& algorithms);
 
-/// Plans with a progress bar.
+/// Plans with a progress bar; packing within `limits`. With "auto" variants of the packing take part, unless it is
+/// limited.
 Result<Candidates> plan_candidates(const Console& console, const Topology& topology, const Collective& collective,
-                                   const std::vector<std::string>& algorithms);
+                                   const std::vector<std::string>& algorithms, const PackingLimits& limits = {});
 
 /// The text of -a's help: the planners' names.
 std::string algorithm_names();

@@ -10,6 +10,7 @@
 #include "cli/describe_bound.h"
 #include "cli/inputs.h"
 #include "cli/output_file.h"
+#include "cli/packing_flags.h"
 #include "cli/table.h"
 #include "schedule/schedule_json.h"
 #include "sim/simulate.h"
@@ -21,6 +22,7 @@ struct PlanFlags {
   TopologyFlags topology;
   CollectiveFlags collective;
   std::string algorithms = "auto";
+  PackingFlags packing;
   std::string size = "64M";
   std::string output;
 };
@@ -117,11 +119,13 @@ ExitCode run(const Console& console, const PlanFlags& flags) {
   if (!collective) return console.refuse_usage(collective.error());
   const auto algorithms = parse_algorithms(flags.algorithms);
   if (!algorithms) return console.refuse_usage(algorithms.error());
+  const auto limits = flags.packing.resolve();
+  if (!limits) return console.refuse_usage(limits.error());
   const auto size = parse_size(flags.size);
   if (!size) return console.refuse_usage({size.error().code, "-s: " + size.error().message, size.error().help});
   constexpr std::int64_t element_size = 4;
   const Bytes whole{size->count / element_size * element_size};
-  const auto candidates = plan_candidates(console, *topology, *collective, *algorithms);
+  const auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *limits);
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
   const auto choice =
@@ -153,11 +157,13 @@ void add_plan_command(CLI::App& app, Session& session) {
       ->add_option("-a,--algorithm", flags->algorithms, "Comma-separated; the fastest is taken: " + algorithm_names())
       ->option_text("NAMES (auto)");
   command->add_option("-s,--size", flags->size, "The message size to be fast at")->option_text("SIZE (64M)");
+  flags->packing.add_to(*command);
   command->add_option("-o,--output", flags->output, "Write the plan to this file (- is standard output)")
       ->option_text("FILE");
   command->footer(examples({"espalier plan dgx1v-degraded all_gather -s 256M -o plan.json",
                             "espalier plan dgx1v all_reduce --without gpu0-gpu1",
                             "espalier plan cluster.yaml broadcast -r 3 -a packing -o -",
+                            "espalier plan mi250-x2 all_gather -a packing --max-depth 4 --gap 1%",
                             "espalier plan dgx-a100-x2 all_reduce -s 64K"}));
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/output_file.h"
+#include "cli/packing_flags.h"
 #include "cli/progress.h"
 #include "cli/simulation_output.h"
 #include "cli/sizes.h"
@@ -23,6 +24,7 @@ struct SimulateFlags {
   std::string plan_topology;
   CollectiveFlags collective;
   std::string algorithms;
+  PackingFlags packing;
   SizeFlags sizes;
   std::string chunk;
   std::string trace;
@@ -62,6 +64,10 @@ OrStop<Work> work_of_plan(const SimulateFlags& flags, Input& input) {
     return usage(
         {ErrorCode::invalid_input, "-a plans, but " + flags.input.argument + " is a plan already", "leave -a out"});
   }
+  if (const auto limits = flags.packing.resolve(); !limits || limits->any()) {
+    return usage({ErrorCode::invalid_input, flags.input.argument + " is a plan already: its trees are what they are",
+                  "leave --max-trees, --max-depth, --k and --gap out"});
+  }
   if (input.network_is_implied) {
     return stop({ErrorCode::invalid_input, "the plan carries no network, so its links have no rates",
                  "give the topology with --topology"});
@@ -90,9 +96,11 @@ OrStop<Work> work_of_topology(const Console& console, const SimulateFlags& flags
   if (!collective) return usage(collective.error());
   const auto asked = parse_algorithms(flags.algorithms.empty() ? "ring,tree,packing,auto" : flags.algorithms);
   if (!asked) return usage(asked.error());
+  const auto limits = flags.packing.resolve();
+  if (!limits) return usage(limits.error());
   auto bound = compute_bound(topology, *collective);
   if (!bound) return stop(bound.error());
-  auto candidates = plan_candidates(console, topology, *collective, *asked);
+  auto candidates = plan_candidates(console, topology, *collective, *asked, *limits);
   if (!candidates) return stop(candidates.error());
   Work work{*collective, std::move(*bound), std::move(*candidates), {}};
   for (const std::string& name : *asked) {
@@ -228,6 +236,7 @@ void add_simulate_command(CLI::App& app, Session& session) {
   flags->input.add_to(*command, "TOPOLOGY|PLAN");
   flags->input.add_without_to(*command);
   flags->collective.add_to(*command, false);
+  flags->packing.add_to(*command);
   command
       ->add_option("-a,--algorithm", flags->algorithms,
                    "Comma-separated: " + algorithm_names() + " (ring,tree,packing,auto)")

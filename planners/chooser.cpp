@@ -7,6 +7,8 @@
 #include "base/check.h"
 #include "base/format_units.h"
 #include "planners/bound.h"
+#include "planners/packing/pruned_packing.h"
+#include "schedule/verify.h"
 
 namespace espalier {
 namespace {
@@ -48,6 +50,17 @@ std::string explain(const std::vector<Trial>& trials) {
   return fmt::format("{}: {:.2f}x faster than {}", best.candidate->planner, factor, second.candidate->planner);
 }
 
+void add_variants(Candidates& candidates, const Topology& topology, const Schedule& packing) {
+  for (PackingPoint& point : pareto_packings(topology, packing)) {
+    const VerifyReport report = verify(point.schedule, topology, 1);
+    ESPALIER_CHECK(report.ok(), "a pruned packing keeps its promise");
+    point.schedule.bound = packing.bound;
+    std::string name = fmt::format("packing/h{}t{}", point.shape.height, point.shape.trees_per_root);
+    const ChunkModel chunks(point.schedule, topology);
+    candidates.made.push_back({std::move(name), std::move(point.schedule), chunks});
+  }
+}
+
 }  // namespace
 
 const Candidate* Candidates::find(std::string_view planner) const {
@@ -57,7 +70,7 @@ const Candidate* Candidates::find(std::string_view planner) const {
 
 Result<Candidates> make_candidates(const Topology& topology, const Collective& collective,
                                    std::span<const Planner> planners,
-                                   const std::function<void(std::string_view)>& on_start) {
+                                   const std::function<void(std::string_view)>& on_start, bool variants) {
   const auto bound = compute_bound(topology, collective);
   if (!bound) return tl::unexpected(bound.error());
   Candidates candidates;
@@ -69,6 +82,7 @@ Result<Candidates> make_candidates(const Topology& topology, const Collective& c
       continue;
     }
     schedule->bound = *bound;
+    if (variants && planner.name == "packing") add_variants(candidates, topology, *schedule);
     ChunkModel chunks(*schedule, topology);
     candidates.made.push_back({std::string(planner.name), std::move(*schedule), chunks});
   }

@@ -14,7 +14,8 @@ namespace espalier {
 
 /// One way to do the collective, planned once and kept for all message sizes.
 struct Candidate {
-  std::string planner;
+  std::string
+      planner;  ///< The planner's name; of a variant, with what makes it one: "packing/h2t3": height 2, 3 trees a root.
   Schedule schedule;
   ChunkModel chunks;
 };
@@ -34,11 +35,12 @@ struct Candidates {
   [[nodiscard]] const Candidate* find(std::string_view planner) const;
 };
 
-/// Plans, verifies and bounds with each planner. `on_start` is told the planner's name before it starts.
-/// Errors: infeasible or invalid_input when the bound itself has no answer; a planner's refusal is not an error.
+/// Plans, verifies and bounds with each planner. `on_start` is told the planner's name before it starts. With
+/// `variants` packings of lower and of fewer trees are candidates of their own (pareto_packings), for sizes where they
+/// win. Errors: infeasible or invalid_input when the bound itself has no answer; a planner's refusal is not an error.
 Result<Candidates> make_candidates(const Topology& topology, const Collective& collective,
                                    std::span<const Planner> planners,
-                                   const std::function<void(std::string_view)>& on_start = {});
+                                   const std::function<void(std::string_view)>& on_start = {}, bool variants = false);
 
 /// How long a schedule takes at a size with a chunk: the simulator, or a real run.
 using Evaluate = std::function<Result<RunReport>(const Schedule&, Bytes size, Bytes chunk)>;

@@ -124,7 +124,8 @@ Bound flow_bound(const Topology& topology, const FlowDemands& flows, const std::
     }
   };
   consider(likely_cuts(topology, gather_cut));
-  OrbitGraph orbits = make_orbit_graph(topology, flows.mirrors_itself, flows.keeps_symmetry);
+  OrbitGraph orbits =
+      make_orbit_graph(topology, flows.mirrors_itself, flows.keeps_symmetry ? Symmetry::any : Symmetry::none);
   const PatternLimits limits = limits_for(orbits);
   if (limits.warm_rounds == 0) return {cut.time_per_byte, cut.nodes, describe(flows, cut, false)};
   const FlowProgram program = solve_flow(std::move(orbits), flows, limits);

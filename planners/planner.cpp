@@ -18,7 +18,7 @@ namespace espalier {
 
 namespace {
 
-constexpr std::array planners = {
+const std::array planners = {
     Planner{"ring", "edge-disjoint rings through all ranks, as NCCL's channels", plan_ring},
     Planner{"tree", "double binary trees over machines and rails, disjoint trees along direct links", plan_tree},
     Planner{"packing", "spanning trees packed at the best possible throughput", plan_packing},

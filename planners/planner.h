@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -12,7 +13,7 @@ namespace espalier {
 /// Makes a schedule for a collective on a topology. Pure: the same input gives the same schedule, byte for byte.
 /// Errors: unsupported, when this planner does not make this collective or not on this graph, naming what would work;
 /// infeasible, when no schedule exists; too_large past a written limit.
-using PlanFunction = Result<Schedule> (*)(const Topology&, const Collective&);
+using PlanFunction = std::function<Result<Schedule>(const Topology&, const Collective&)>;
 
 struct Planner {
   std::string_view name;     ///< What `-a` takes.

@@ -6,16 +6,15 @@
 
 namespace espalier {
 
-/// How many trees a schedule runs over and how deep they are. A channel counts as a tree, which is what
-/// schedule_from_trees makes of one.
+/// How many trees a schedule runs over and how high they are. What a channel copies counts as a tree, and what it
+/// reduces as another, which is what schedule_from_trees makes of them.
 struct ScheduleShape {
-  std::uint32_t trees = 0;           ///< Channels in use.
-  std::uint32_t trees_per_root = 0;  ///< The most channels that carry one rank's slices; all of them without ranks.
-  std::uint32_t height = 0;          ///< The longest chain of transfers of one action in one channel, data to data.
+  std::uint32_t trees = 0;
+  std::uint32_t trees_per_root = 0;  ///< The most trees of one rank that carry data to it, or away from it.
+  std::uint32_t height = 0;          ///< The longest chain of transfers of one tree.
 };
 
-/// Requires: a schedule whose structure is right (rules S1-S3). Cost: linear in transfers, ranks x channels in the
-/// worst case.
+/// Requires: a schedule whose structure is right (rules S1-S3). Cost: linear in transfers.
 ScheduleShape measure_shape(const Schedule& schedule);
 
 }  // namespace espalier

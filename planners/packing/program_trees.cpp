@@ -14,21 +14,87 @@ constexpr std::size_t most_ranks = 4096;
 constexpr std::size_t most_rank_orbits = 32;
 constexpr std::size_t most_resource_orbits = 320;
 
+/// How often each pattern is taken when a group's are taken `count` times in all, in proportion to their amounts.
+std::vector<std::int64_t> apportion(const PatternSolution& solution, std::uint32_t group, std::int64_t count) {
+  std::vector<std::int64_t> times(solution.parts.size(), 0);
+  std::vector<Rational> wanted(solution.parts.size(), 0);
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (solution.parts[i].pattern.group == group) wanted[i] = solution.parts[i].amount / solution.limit * count;
+  }
+  for (std::int64_t given = 0; given < count; ++given) {
+    std::size_t most_missing = 0;
+    for (std::size_t i = 1; i < times.size(); ++i) {
+      if (wanted[i] - times[i] > wanted[most_missing] - times[most_missing]) most_missing = i;
+    }
+    ++times[most_missing];
+  }
+  return times;
+}
+
 }  // namespace
 
-std::optional<std::vector<Arborescence>> program_trees(const Topology& topology, Direction direction) {
+std::optional<TreeProgram> TreeProgram::make(const Topology& topology, Direction direction, Rank root,
+                                             Symmetry symmetry) {
   if (topology.rank_count() > most_ranks) return std::nullopt;
+  auto orbits =
+      std::make_unique<const OrbitGraph>(make_orbit_graph(topology, false, root.is_none() ? symmetry : Symmetry::none));
+  if (orbits->resources.count() > most_resource_orbits) return std::nullopt;
+  if (root.is_none() && orbits->ranks.count() > most_rank_orbits) return std::nullopt;
   const bool inward = direction == Direction::reversed;
-  const OrbitGraph orbits = make_orbit_graph(topology, false, true);
-  if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) return std::nullopt;
-  const TreeOracle oracle(orbits, sharded_groups(orbits, inward));
-  const auto warm_rounds = static_cast<std::uint32_t>(std::clamp<std::size_t>(orbits.resources.count(), 4, 40));
-  const PatternSolution solution =
-      solve_patterns(oracle.program(), oracle, {.warm_rounds = warm_rounds, .shallow = true});
-  if (!solution.attained) return std::nullopt;
-  const std::vector<ProgramTree> trees = tree_images(orbits, oracle.groups(), solution);
-  Forest forest = whole_forest(topology, orbits.graph, trees, 1 / (solution.limit * orbits.graph.unit));
-  return inward ? std::move(forest.in_trees) : std::move(forest.out_trees);
+  TreeGroups groups = root.is_none() ? sharded_groups(*orbits, inward) : single_root_group(root.value(), inward);
+  return TreeProgram(topology, std::move(orbits), std::move(groups));
+}
+
+PatternSolution TreeProgram::solve(std::uint32_t most_height) const {
+  const TreeOracle trees = oracle(most_height);
+  PatternLimits limits;
+  limits.warm_rounds = static_cast<std::uint32_t>(std::clamp<std::size_t>(orbits_->resources.count(), 4, 40));
+  limits.shallow = true;
+  limits.most_height = most_height;
+  return solve_patterns(trees.program(), trees, limits);
+}
+
+std::optional<PatternSolution> TreeProgram::with_few_trees(const PatternSolution& solution, std::uint32_t most) const {
+  return pack_few_patterns(oracle(0).program(), solution.found, most);
+}
+
+std::optional<PatternSolution> TreeProgram::with_equal_trees(const PatternSolution& solution,
+                                                             std::uint32_t count) const {
+  const auto few = with_few_trees(solution, count);
+  if (!few) return std::nullopt;
+  PatternSolution equal;
+  std::vector<BigInteger> load(orbits_->capacity.size(), 0);
+  for (std::uint32_t group = 0; group < groups_.groups.size(); ++group) {
+    const std::vector<std::int64_t> times = apportion(*few, group, count);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      if (times[i] == 0) continue;
+      equal.parts.push_back({few->parts[i].pattern, make_rational(times[i], count)});
+      for (const Entry entry : few->parts[i].pattern.loads) load[entry.index] += entry.value * times[i];
+    }
+  }
+  std::optional<Rational> rate;
+  for (std::size_t r = 0; r < load.size(); ++r) {
+    if (load[r] == 0) continue;
+    const Rational fits(orbits_->capacity[r] * count, load[r]);
+    if (!rate || fits < *rate) rate = fits;
+  }
+  equal.limit = *rate;
+  equal.attained = true;
+  for (PatternSolution::Part& part : equal.parts) part.amount *= *rate;
+  return equal;
+}
+
+std::vector<Arborescence> TreeProgram::trees(const PatternSolution& solution) const {
+  const std::vector<ProgramTree> images = tree_images(*orbits_, groups_, solution);
+  Forest forest = whole_forest(*topology_, orbits_->graph, images, 1 / (solution.limit * orbits_->graph.unit));
+  return groups_.groups.front().inward ? std::move(forest.in_trees) : std::move(forest.out_trees);
+}
+
+std::optional<std::vector<Arborescence>> program_trees(const Topology& topology, Direction direction) {
+  const auto program = TreeProgram::make(topology, direction, Rank(), Symmetry::any);
+  if (!program) return std::nullopt;
+  const PatternSolution solution = program->solve();
+  return solution.attained ? std::optional(program->trees(solution)) : std::nullopt;
 }
 
 }  // namespace espalier

@@ -9,7 +9,7 @@ std::optional<AllReduceProgram> solve_all_reduce(const Topology& topology) {
   constexpr std::size_t most_rank_orbits = 64;
   constexpr std::size_t most_resource_orbits = 640;
   if (topology.rank_count() > most_ranks) return std::nullopt;
-  AllReduceProgram program{make_orbit_graph(topology, true, true), {}, {}, 0};
+  AllReduceProgram program{make_orbit_graph(topology, true, Symmetry::any), {}, {}, 0};
   const bool large = program.orbits.ranks.count() > most_rank_orbits;
   if (large || program.orbits.resources.count() > most_resource_orbits) return std::nullopt;
   program.groups = all_reduce_groups(program.orbits);

@@ -23,7 +23,7 @@ Result<Forest> flow_forest(const Topology& topology, CollectiveKind kind) {
                            "use the planner pairwise"};
   if (topology.rank_count() > most_ranks) return tl::unexpected(too_large);
   const FlowDemands flows = flow_demands(kind, static_cast<std::uint32_t>(topology.rank_count()));
-  OrbitGraph orbits = make_orbit_graph(topology, false, flows.keeps_symmetry);
+  OrbitGraph orbits = make_orbit_graph(topology, false, flows.keeps_symmetry ? Symmetry::any : Symmetry::none);
   if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) {
     return tl::unexpected(too_large);
   }

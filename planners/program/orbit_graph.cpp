@@ -52,12 +52,14 @@ AbelianGroup lift(const ResourceGraph& graph, const RankSymmetry& symmetry) {
 
 }  // namespace
 
-OrbitGraph make_orbit_graph(const Topology& topology, bool fold, bool search) {
+OrbitGraph make_orbit_graph(const Topology& topology, bool fold, Symmetry symmetry) {
   ResourceGraph graph = make_resource_graph(topology, fold);
-  RankSymmetry symmetry = search ? find_rank_symmetry(topology, graph) : no_symmetry(graph);
-  AbelianGroup group = lift(graph, symmetry);
+  const std::uint64_t most_waste = symmetry == Symmetry::free ? 1 : 4;
+  RankSymmetry found =
+      symmetry == Symmetry::none ? no_symmetry(graph) : find_rank_symmetry(topology, graph, most_waste);
+  AbelianGroup group = lift(graph, found);
   Renamings renamings(group);
-  OrbitGraph orbits{std::move(graph), std::move(group), std::move(renamings), std::move(symmetry.ranks), {}, {}, {}};
+  OrbitGraph orbits{std::move(graph), std::move(group), std::move(renamings), std::move(found.ranks), {}, {}, {}};
 
   orbits.renaming_to.resize(orbits.graph.rank_count());
   for (const std::uint32_t first : orbits.ranks.first) {

@@ -36,9 +36,15 @@ struct OrbitGraph {
   }
 };
 
-/// `fold` as for make_resource_graph. With `search` a group is searched (find_rank_symmetry); without, there is only
-/// the renaming that changes nothing.
-OrbitGraph make_orbit_graph(const Topology& topology, bool fold, bool search);
+/// Which group a program works with.
+enum class Symmetry : std::uint8_t {
+  none,  ///< Only the renaming that changes nothing.
+  free,  ///< Renamings that fix no rank: every root gets one image of a tree.
+  any,   ///< The group with the fewest orbits of ranks: a root gets several images where renamings fix it.
+};
+
+/// `fold` as for make_resource_graph; the group is searched (find_rank_symmetry).
+OrbitGraph make_orbit_graph(const Topology& topology, bool fold, Symmetry symmetry);
 
 /// The length of each edge when each orbit of resources has a price.
 template <class Price>

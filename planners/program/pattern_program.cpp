@@ -119,8 +119,7 @@ class Generation {
         const double fullness = fullest > 0 ? filled[r] / fullest : 1;
         prices[r] = std::exp(sharpness * (fullness - 1)) / capacity_[r];
       }
-      Offer<double> offer =
-          prefers_low() ? oracle_.shallow(prices, shallow_weights.front()) : oracle_.cheapest(prices);
+      Offer<double> offer = prefers_low() ? oracle_.shallow(prices, shallow_weights.front()) : oracle_.cheapest(prices);
       if (!prefers_low()) consider_center(prices, limit_of(prices, offer.costs));
       const std::uint32_t chosen = cheapest_family(offer);
       for (Pattern& pattern : offer.patterns) {
@@ -277,9 +276,13 @@ std::optional<PatternSolution> pack_few_patterns(const PatternProgram& program, 
                                                  std::uint32_t most_per_group) {
   PatternMaster master(program);
   for (const Pattern& pattern : patterns) master.add(pattern);
+  std::vector<bool> struck_out(patterns.size(), false);
   while (true) {
     if (!master.solve()) return std::nullopt;
-    const std::vector<double> amounts = master.amounts();
+    std::vector<double> amounts = master.amounts();
+    for (std::size_t i = 0; i < amounts.size(); ++i) {
+      if (struck_out[i]) amounts[i] = 0;
+    }
     std::vector<std::uint32_t> used(program.family.size(), 0);
     for (std::size_t i = 0; i < patterns.size(); ++i) used[patterns[i].group] += amounts[i] > 0 ? 1U : 0U;
     const auto fullest = std::max_element(used.begin(), used.end());
@@ -290,6 +293,7 @@ std::optional<PatternSolution> pack_few_patterns(const PatternProgram& program, 
       if (least == patterns.size() || amounts[i] < amounts[least]) least = i;
     }
     master.forbid(least);
+    struck_out[least] = true;
   }
   const auto exact = master.exact();
   if (!exact || exact->throughput == 0) return std::nullopt;

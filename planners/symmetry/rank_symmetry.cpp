@@ -72,7 +72,8 @@ struct Candidate {
 
 class Search {
  public:
-  Search(const Topology& topology, const ResourceGraph& graph) : topology_(topology), graph_(graph) {}
+  Search(const Topology& topology, const ResourceGraph& graph, std::uint64_t most_waste)
+      : topology_(topology), graph_(graph), most_waste_(most_waste) {}
 
   AbelianGroup run() {
     AbelianGroup group(graph_.node_ranks.size());
@@ -144,7 +145,7 @@ class Search {
       generators.push_back(renaming);
       const auto [count, base] = rank_orbits(generators);
       if (count >= orbits) continue;
-      auto larger = group.with(renaming, base, most_waste * graph_.rank_count() / count);
+      auto larger = group.with(renaming, base, most_waste_ * graph_.rank_count() / count);
       if (!larger) continue;
       const std::uint64_t size = larger->order() * count;
       if (!any_free_ && size == graph_.rank_count()) {
@@ -166,10 +167,10 @@ class Search {
     return std::clamp<std::size_t>(6'000 / graph_.node_ranks.size(), 3, 24);
   }
   static constexpr std::size_t most_generators = 32;
-  static constexpr std::uint64_t most_waste = 4;  // order of the group x orbits of ranks, over the ranks
 
   const Topology& topology_;
   const ResourceGraph& graph_;
+  std::uint64_t most_waste_;  ///< Order of the group x orbits of ranks, over the ranks.
   std::uint64_t seed_ = 0;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<Candidate>> by_kind_;  ///< By how good, and order.
   bool any_free_ = false;  ///< No element but the first fixes any rank, in all of `by_kind_`.
@@ -177,8 +178,8 @@ class Search {
 
 }  // namespace
 
-RankSymmetry find_rank_symmetry(const Topology& topology, const ResourceGraph& graph) {
-  AbelianGroup group = Search(topology, graph).run();
+RankSymmetry find_rank_symmetry(const Topology& topology, const ResourceGraph& graph, std::uint64_t most_waste) {
+  AbelianGroup group = Search(topology, graph, most_waste).run();
   std::vector<Permutation> on_ranks;
   for (const Permutation& generator : group.generators()) {
     Permutation& of_ranks = on_ranks.emplace_back();

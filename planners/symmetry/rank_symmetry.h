@@ -15,13 +15,13 @@ struct RankSymmetry {
 
 /// The largest group that a seeded search finds among those that are easy to plan with: commuting renamings, so that
 /// the images of one tree under them load alike links alike, and mostly without fixed ranks, so that a rank gets few
-/// images of one tree (order x orbits of ranks <= 4 x ranks). Deterministic.
+/// images of one tree (order x orbits of ranks <= `most_waste` x ranks; with 1, no rank is ever fixed). Deterministic.
 ///
 /// The search: renamings at random from the automorphism group, and their powers; of the best ones, the one whose
 /// centraliser keeps most ranks alike; then the same in that centraliser, until it has nothing more to give.
 /// Requires: `graph` made of `topology`. Source: the random elements are product replacement (F. Celler et al.,
 /// "Generating random elements of a finite group", Comm. Algebra 23, 1995).
-RankSymmetry find_rank_symmetry(const Topology& topology, const ResourceGraph& graph);
+RankSymmetry find_rank_symmetry(const Topology& topology, const ResourceGraph& graph, std::uint64_t most_waste = 4);
 
 /// Only the renaming that changes nothing.
 RankSymmetry no_symmetry(const ResourceGraph& graph);

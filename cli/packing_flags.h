@@ -1,0 +1,24 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "planners/packing/pruned_packing.h"
+
+namespace espalier::cli {
+
+/// --max-trees, --max-depth, --k and --gap: what the planner packing may do.
+struct PackingFlags {
+  std::uint32_t most_trees = 0;
+  std::uint32_t most_height = 0;
+  std::uint32_t equal_trees = 0;
+  std::string gap;  ///< "1%" or "0.01".
+
+  /// Adds all to a verb.
+  void add_to(CLI::App& command);
+
+  /// Errors: invalid_input, naming the flag.
+  [[nodiscard]] Result<PackingLimits> resolve() const;
+};
+
+}  // namespace espalier::cli

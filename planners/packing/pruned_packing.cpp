@@ -1,0 +1,166 @@
+#include "planners/packing/pruned_packing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "planners/packing/program_trees.h"
+#include "schedule/loads.h"
+
+namespace espalier {
+
+namespace {
+
+/// A collective as one program per direction that it needs.
+struct Halves {
+  std::optional<TreeProgram> in;
+  std::optional<TreeProgram> out;
+};
+
+/// What is asked of both halves alike.
+struct Shape {
+  std::uint32_t most_height = 0;
+  std::uint32_t most_trees = 0;
+  std::uint32_t equal_trees = 0;
+};
+
+Result<Halves> make_halves(const Topology& topology, const Collective& collective) {
+  const bool packed = collective.kind == CollectiveKind::all_gather ||
+                      collective.kind == CollectiveKind::reduce_scatter ||
+                      collective.kind == CollectiveKind::all_reduce || collective.kind == CollectiveKind::broadcast ||
+                      collective.kind == CollectiveKind::reduce;
+  if (!packed) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("no trees span the ranks in {}: their number and height cannot be limited",
+                            to_string(collective.kind)),
+                "leave the limits out");
+  }
+  if (const auto cut_off = find_unreachable(topology)) {
+    return fail(
+        ErrorCode::infeasible,
+        fmt::format("rank {} cannot reach rank {}", topology.rank_name(cut_off->from), topology.rank_name(cut_off->to)),
+        "add a link, or leave one of them out of the ranks");
+  }
+  Halves halves;
+  const bool needs_in = reduces(collective.kind);
+  const bool needs_out = !needs_in || collective.kind == CollectiveKind::all_reduce;
+  if (needs_in) halves.in = TreeProgram::make(topology, Direction::reversed, collective.root, Symmetry::free);
+  if (needs_out) halves.out = TreeProgram::make(topology, Direction::forward, collective.root, Symmetry::free);
+  if ((needs_in && !halves.in) || (needs_out && !halves.out)) {
+    return fail(ErrorCode::too_large,
+                fmt::format("{} ranks and {} links with so little symmetry are more than trees are limited on",
+                            topology.rank_count(), topology.link_count()),
+                "leave the limits out, or use the planner tree");
+  }
+  return halves;
+}
+
+std::optional<PatternSolution> solve(const TreeProgram& program, const Shape& shape) {
+  PatternSolution solution = program.solve(shape.most_height);
+  if (!solution.attained) return std::nullopt;
+  if (shape.equal_trees != 0) return program.with_equal_trees(solution, shape.equal_trees);
+  if (shape.most_trees != 0) return program.with_few_trees(solution, shape.most_trees);
+  return solution;
+}
+
+Result<Schedule> plan_shape(const Topology& topology, const Collective& collective, const Halves& halves,
+                            const Shape& shape) {
+  Forest forest;
+  for (const bool inward : {true, false}) {
+    const std::optional<TreeProgram>& program = inward ? halves.in : halves.out;
+    if (!program) continue;
+    const auto solution = solve(*program, shape);
+    if (!solution) {
+      return fail(ErrorCode::unsupported, "no trees within these limits were found", "allow more or higher trees");
+    }
+    (inward ? forest.in_trees : forest.out_trees) = program->trees(*solution);
+  }
+  return schedule_from_trees(collective, topology, "packing", forest);
+}
+
+std::uint32_t least_height(const Halves& halves) {
+  return std::max(halves.in ? halves.in->least_height() : 0, halves.out ? halves.out->least_height() : 0);
+}
+
+/// The lowest trees, then the fewest of that height, that lose no more than the gap.
+Result<Schedule> plan_within_gap(const Topology& topology, const Collective& collective, const Halves& halves,
+                                 const PackingLimits& limits) {
+  Result<Schedule> best = plan_shape(topology, collective, halves, {limits.most_height, limits.most_trees, 0});
+  if (!best) return best;
+  const Rational allowed = compute_loads(*best, topology).time_per_byte * (1 + limits.gap);
+  const ScheduleShape shape = measure_shape(*best);
+  const auto improve = [&](const Shape& asked) {
+    Result<Schedule> next = plan_shape(topology, collective, halves, asked);
+    if (!next || compute_loads(*next, topology).time_per_byte > allowed) return false;
+    best = std::move(next);
+    return true;
+  };
+  for (std::uint32_t low = least_height(halves); low < shape.height; ++low) {
+    if (improve({low, limits.most_trees, 0})) break;
+  }
+  const std::uint32_t height = measure_shape(*best).height;
+  for (std::uint32_t few = 1; few < measure_shape(*best).trees_per_root; ++few) {
+    if (improve({height, few, 0})) break;
+  }
+  return best;
+}
+
+bool is_beaten_by(const PackingPoint& point, const PackingPoint& other) {
+  return other.time_per_byte <= point.time_per_byte && other.shape.height <= point.shape.height &&
+         other.shape.trees_per_root <= point.shape.trees_per_root;
+}
+
+}  // namespace
+
+Result<Schedule> plan_pruned_packing(const Topology& topology, const Collective& collective,
+                                     const PackingLimits& limits) {
+  if (topology.rank_count() == 1) return schedule_from_trees(collective, topology, "packing", Forest{});
+  const auto halves = make_halves(topology, collective);
+  if (!halves) return tl::unexpected(halves.error());
+  const std::uint32_t least = least_height(*halves);
+  if (limits.most_height != 0 && limits.most_height < least) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("no tree is lower than {}: that far is the farthest rank from a root", least),
+                fmt::format("allow a height of {} or more", least));
+  }
+  if (limits.gap != 0 && limits.equal_trees == 0) return plan_within_gap(topology, collective, *halves, limits);
+  return plan_shape(topology, collective, *halves, {limits.most_height, limits.most_trees, limits.equal_trees});
+}
+
+std::vector<PackingPoint> pareto_packings(const Topology& topology, const Schedule& best) {
+  constexpr std::size_t most_ranks = 128;
+  constexpr std::uint32_t most_heights = 4;
+  std::vector<PackingPoint> points;
+  if (topology.rank_count() == 1 || topology.rank_count() > most_ranks) return points;
+  const auto halves = make_halves(topology, best.collective);
+  if (!halves) return points;
+  std::vector<PackingPoint> all = {{best, compute_loads(best, topology).time_per_byte, measure_shape(best)}};
+  const auto add = [&](const Shape& shape) {
+    Result<Schedule> made = plan_shape(topology, best.collective, *halves, shape);
+    if (!made) return;
+    PackingPoint point{*std::move(made), 0, {}};
+    point.time_per_byte = compute_loads(point.schedule, topology).time_per_byte;
+    point.shape = measure_shape(point.schedule);
+    const bool beaten =
+        std::any_of(all.begin(), all.end(), [&](const auto& other) { return is_beaten_by(point, other); });
+    if (!beaten) all.push_back(std::move(point));
+  };
+  const ScheduleShape shape = all.front().shape;
+  const std::uint32_t least = least_height(*halves);
+  for (std::uint32_t low = least; low < shape.height && low < least + most_heights; ++low) add({low, 0, 0});
+  for (std::uint32_t few = 1; few < shape.trees_per_root && few <= 4; few *= 2) add({0, few, 0});
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    const bool beaten = std::any_of(all.begin(), all.end(), [&](const PackingPoint& other) {
+      return &other != &all[i] && is_beaten_by(all[i], other) && !is_beaten_by(other, all[i]);
+    });
+    if (!beaten) points.push_back(std::move(all[i]));
+  }
+  std::stable_sort(points.begin(), points.end(),
+                   [](const auto& a, const auto& b) { return a.time_per_byte < b.time_per_byte; });
+  return points;
+}
+
+}  // namespace espalier
