@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "schedule/schedule_json.h"
+#include "topology/group.h"
 #include "topology/symmetry.h"
 #include "topology/without.h"
 
@@ -95,6 +96,18 @@ void add_findings(TopologyReading& reading, const std::string& file, bool strict
   for (Diagnostic& diagnostic : reading.diagnostics) diagnostic.severity = Severity::error;
 }
 
+/// Leaves only the nodes of --ranks as ranks.
+Result<void> restrict_ranks(TopologyReading& reading, const std::string& list) {
+  if (list.empty() || !reading.topology) return {};
+  const auto nodes = find_rank_nodes(*reading.topology, list);
+  auto restricted = nodes ? with_ranks(*reading.topology, *nodes) : tl::unexpected(nodes.error());
+  if (!restricted) {
+    return fail(restricted.error().code, "--ranks: " + restricted.error().message, restricted.error().help);
+  }
+  reading.topology = *std::move(restricted);
+  return {};
+}
+
 /// Reads text that came from `path`; includes are read from beside it.
 Result<TopologyReading> read_text(const std::string& text, const std::string& path, const TopologyFlags& flags) {
   const auto parameters = split_parameters(flags.parameters);
@@ -107,6 +120,7 @@ Result<TopologyReading> read_text(const std::string& text, const std::string& pa
   TopologyReading reading =
       is_stream ? read_topology_text(text, name, base, *parameters) : read_topology_file(path, *parameters);
   add_findings(reading, name, flags.strict);
+  if (auto restricted = restrict_ranks(reading, flags.ranks); !restricted) return tl::unexpected(restricted.error());
   return reading;
 }
 
@@ -159,6 +173,8 @@ void TopologyFlags::add_to(CLI::App& command, const std::string& name, bool requ
   command.add_option("-p,--parameter", parameters, "Set a parameter of a compact file; may be repeated")
       ->option_text("NAME=VALUE")
       ->allow_extra_args(false);
+  command.add_option("--ranks", ranks, "Only these nodes are ranks, all others forward: gpu[0-3],box1.gpu[*]")
+      ->option_text("NODES");
   command.add_flag("--strict", strict, "Warnings, such as a GPU with fewer links than its peers, are errors");
 }
 
@@ -193,7 +209,10 @@ tl::expected<Input, InputFailure> load_input(const Console& console, const Topol
                    "--without takes parts from a topology, and " + flags.argument + " is a plan",
                    "plan anew: espalier plan TOPOLOGY COLLECTIVE --without " + flags.without.front()});
   }
-  if (looks_like_plan(*text)) return read_plan_text(console, *text, path, plan_topology);
+  if (looks_like_plan(*text)) {
+    if (flags.ranks.empty()) return read_plan_text(console, *text, path, plan_topology);
+    return failed({ErrorCode::invalid_input, "--ranks: a plan names its ranks itself", "leave --ranks out"});
+  }
   auto topology = accept(console, flags, read_text(*text, path, flags));
   if (!topology) return tl::unexpected(topology.error());
   return Input{std::move(*topology), std::nullopt, false};

@@ -18,6 +18,7 @@ struct TopologyFlags {
   std::vector<std::string> parameters;  ///< NAME=VALUE, for the parameters of a compact file.
   bool strict = false;                  ///< Warnings are errors.
   std::vector<std::string> without;     ///< Nodes and links that are taken away (topology/without.h).
+  std::string ranks;                    ///< Nodes and ranges that are the only ranks; empty: those of the file.
 
   /// Adds all to a verb; `name` is the argument's name in help.
   void add_to(CLI::App& command, const std::string& name = "TOPOLOGY", bool required = true);

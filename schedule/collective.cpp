@@ -1,5 +1,9 @@
 #include "schedule/collective.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "base/check.h"
@@ -46,6 +50,12 @@ bool slices_have_rank(CollectiveKind kind) {
 
 bool slices_have_destination(CollectiveKind kind) {
   return kind == CollectiveKind::all_to_all || kind == CollectiveKind::send_recv;
+}
+
+bool has_shards(CollectiveKind kind) { return slices_have_rank(kind) && !slices_have_destination(kind); }
+
+std::int64_t Collective::share_sum() const {
+  return shares.empty() ? std::int64_t{rank_count} : std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
 }
 
 std::int64_t Collective::part_count() const {
@@ -99,24 +109,70 @@ Rational Collective::busbw_factor() const {
     case CollectiveKind::broadcast:
     case CollectiveKind::reduce:
     case CollectiveKind::send_recv: return make_rational(1);
+    case CollectiveKind::gather:
+    case CollectiveKind::scatter: {
+      const std::int64_t sum = share_sum();
+      return make_rational(sum - share_of(root), sum);
+    }
     default: return make_rational(ranks - 1, ranks);
   }
 }
 
-Result<Collective> make_collective(CollectiveKind kind, std::size_t rank_count, std::optional<Rank> root) {
-  Collective collective{kind, static_cast<std::uint32_t>(rank_count), Rank()};
+std::optional<std::string> why_bad_shares(const Collective& collective) {
+  const std::vector<std::int64_t>& shares = collective.shares;
+  if (shares.empty()) return std::nullopt;
+  if (!has_shards(collective.kind)) {
+    return fmt::format("{} has no shards that could be unequal", to_string(collective.kind));
+  }
+  if (shares.size() != collective.rank_count) {
+    return fmt::format("there are {} shares for {} ranks", shares.size(), collective.rank_count);
+  }
+  std::int64_t sum = 0;
+  for (std::size_t rank = 0; rank < shares.size(); ++rank) {
+    if (shares[rank] < 0) return fmt::format("the share of rank {} is {}, below zero", rank, shares[rank]);
+    if (shares[rank] > max_share_sum - sum) return "the shares sum to more than 2^40";
+    sum += shares[rank];
+  }
+  if (sum == 0) return "all shares are zero";
+  return std::nullopt;
+}
+
+namespace {
+
+/// The shares in lowest terms; none when all are equal.
+std::vector<std::int64_t> in_lowest_terms(std::vector<std::int64_t> shares) {
+  if (std::adjacent_find(shares.begin(), shares.end(), std::not_equal_to<>()) == shares.end()) return {};
+  std::int64_t common = 0;
+  for (const std::int64_t share : shares) common = std::gcd(common, share);
+  for (std::int64_t& share : shares) share /= common;
+  return shares;
+}
+
+Result<Rank> checked_root(CollectiveKind kind, std::size_t rank_count, std::optional<Rank> root) {
   if (!has_root(kind)) {
-    if (root)
-      return fail(ErrorCode::invalid_input, std::string(to_string(kind)) + " has no root", "leave the root out");
-    return collective;
+    if (!root) return Rank();
+    return fail(ErrorCode::invalid_input, std::string(to_string(kind)) + " has no root", "leave the root out");
   }
-  collective.root = root.value_or(Rank(0));
-  if (collective.root.index() >= rank_count) {
-    return fail(ErrorCode::invalid_input,
-                "root " + std::to_string(collective.root.index()) + " is not one of the " + std::to_string(rank_count) +
-                    " ranks",
-                "give a root from 0 to " + std::to_string(rank_count - 1));
+  const Rank chosen = root.value_or(Rank(0));
+  if (chosen.index() < rank_count) return chosen;
+  return fail(ErrorCode::invalid_input,
+              "root " + std::to_string(chosen.index()) + " is not one of the " + std::to_string(rank_count) + " ranks",
+              "give a root from 0 to " + std::to_string(rank_count - 1));
+}
+
+}  // namespace
+
+Result<Collective> make_collective(CollectiveKind kind, std::size_t rank_count, std::optional<Rank> root,
+                                   std::vector<std::int64_t> shares) {
+  const Result<Rank> checked = checked_root(kind, rank_count, root);
+  if (!checked) return tl::unexpected(checked.error());
+  Collective collective{kind, static_cast<std::uint32_t>(rank_count), *checked, std::move(shares)};
+  if (const auto wrong = why_bad_shares(collective)) {
+    return fail(ErrorCode::invalid_input, *wrong,
+                has_shards(kind) ? "give a whole number per rank, in the order of the ranks, not all zero"
+                                 : "all_gather, reduce_scatter, gather and scatter take shares");
   }
+  collective.shares = in_lowest_terms(std::move(collective.shares));
   return collective;
 }
 

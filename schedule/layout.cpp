@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "schedule/parts.h"
+
 namespace espalier {
 namespace {
 
@@ -20,31 +22,38 @@ std::int64_t unit_begin(std::int64_t length, std::int64_t units, std::int64_t un
 /// Maps a position in units to one in elements (see Layout).
 class UnitMap {
  public:
-  UnitMap(const Schedule& schedule, std::int64_t elements)
-      : parts_(schedule.collective.part_count()),
-        units_per_part_(schedule.units / parts_),
-        extent_factor_(schedule.collective.extent_factor()),
-        parts_per_buffer_(parts_ / extent_factor_),
-        elements_(elements) {}
+  UnitMap(const Collective& collective, const Parts& parts, std::int64_t elements)
+      : parts_(parts),
+        extent_factor_(collective.extent_factor()),
+        parts_per_buffer_(parts.count() / extent_factor_),
+        elements_(elements) {
+    if (collective.shares.empty()) return;
+    shard_begins_.push_back(0);
+    for (const std::int64_t count : deal_elements(collective, elements)) {
+      shard_begins_.push_back(shard_begins_.back() + count);
+    }
+  }
 
+  /// Requires: unit is at most the number of all units.
   [[nodiscard]] std::int64_t elements_before(std::int64_t unit) const {
-    const std::int64_t part = unit / units_per_part_;
-    if (part == parts_) return elements_ * extent_factor_;
+    if (unit == parts_.begin(parts_.count())) return elements_ * extent_factor_;
+    const std::int64_t part = parts_.at(unit);
     const std::int64_t begin = part_start(part);
     const std::int64_t length = part_start(part + 1) - begin;
-    return begin + unit_begin(length, units_per_part_, unit % units_per_part_);
+    return begin + unit_begin(length, parts_.length(part), unit - parts_.begin(part));
   }
 
  private:
   [[nodiscard]] std::int64_t part_start(std::int64_t part) const {
+    if (!shard_begins_.empty()) return shard_begins_[static_cast<std::size_t>(part)];
     return (part / parts_per_buffer_) * elements_ + part_begin(elements_, parts_per_buffer_, part % parts_per_buffer_);
   }
 
-  std::int64_t parts_;
-  std::int64_t units_per_part_;
+  const Parts& parts_;
   std::int64_t extent_factor_;
   std::int64_t parts_per_buffer_;
   std::int64_t elements_;
+  std::vector<std::int64_t> shard_begins_;  ///< With shares: in elements, ranks + 1 entries.
 };
 
 }  // namespace
@@ -61,16 +70,17 @@ Result<Layout> Layout::make(const Schedule& schedule, Bytes size, std::int64_t e
     return fail(ErrorCode::too_large,
                 "a message of " + std::to_string(size.count) + " bytes is past the limit of 1 PiB");
   }
-  const std::int64_t parts = schedule.collective.part_count();
-  if (parts <= 0 || schedule.units <= 0 || schedule.units % parts != 0) {
+  if (const auto wrong = why_bad_shares(schedule.collective)) return fail(ErrorCode::invalid_input, *wrong);
+  const Parts parts(schedule.collective, std::max<std::int64_t>(schedule.units, 0));
+  if (parts.count() <= 0 || schedule.units <= 0 || !parts.are_whole()) {
     return fail(ErrorCode::invalid_input, "the schedule's " + std::to_string(schedule.units) +
-                                              " units do not divide into its " + std::to_string(parts) +
-                                              " equal parts");
+                                              " units do not divide into its " + std::to_string(parts.count()) +
+                                              (schedule.collective.shares.empty() ? " equal parts" : " shares"));
   }
   Layout layout;
   layout.size_ = size;
   layout.element_size_ = element_size;
-  const UnitMap map(schedule, size.count / element_size);
+  const UnitMap map(schedule.collective, parts, size.count / element_size);
   layout.begins_.reserve(schedule.slices.size() + 1);
   for (const Slice& slice : schedule.slices) {
     layout.begins_.push_back(map.elements_before(slice.offset) * element_size);

@@ -19,10 +19,10 @@ struct ByteRange {
 
 /// Binds units to bytes for one message size and element type; the only place that does.
 ///
-/// Elements are dealt in two steps: first to the equal parts that the collective promises (the N shards, the N x N
-/// blocks of all_to_all; one part otherwise), the first ones getting the remainder, then within a part to its units,
-/// the remainder spread evenly. So shards never differ by more than one element and a slice has its share to within one
-/// element, for any count, also when there are more units than elements.
+/// Elements are dealt in two steps: first to the parts that the collective promises (the N shards, the N x N blocks of
+/// all_to_all; one part otherwise), equal ones but for the first getting the remainder, shards with shares as
+/// `deal_elements` (parts.h) does; then within a part to its units, the remainder spread evenly. So a shard has its
+/// share to within one element and so has a slice, for any count, also when there are more units than elements.
 class Layout {
  public:
   /// Requires: slices that tile the units (rule S2).

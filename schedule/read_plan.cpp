@@ -7,6 +7,7 @@
 #include "schedule/plan_cursor.h"
 #include "schedule/plan_items.h"
 #include "schedule/schedule_json.h"
+#include "topology/group.h"
 #include "topology/node_id.h"
 #include "topology/read_topology.h"
 
@@ -20,6 +21,7 @@ enum Key : std::size_t {
   topology_name,
   ranks,
   root,
+  shares,
   algorithm,
   units,
   slices,
@@ -31,7 +33,7 @@ enum Key : std::size_t {
   key_count
 };
 constexpr std::array<std::string_view, key_count> key_names = {
-    "espalier_schedule", "collective", "topology", "ranks",   "root",     "algorithm", "units", "slices",
+    "espalier_schedule", "collective", "topology", "ranks",   "root",     "shares", "algorithm", "units", "slices",
     "transfers",         "bound",      "network",  "comment", "generator"};
 
 constexpr std::uint32_t required_keys = [] {
@@ -55,16 +57,18 @@ class PlanReader {
 
  private:
   bool read_all() {
-    return index() && read_collective() && read_ranks() && read_root() && read_names() && choose_topology() &&
-           check_ranks() && read_body();
+    return index() && read_collective() && read_ranks() && read_root() && read_shares() && read_names() &&
+           choose_topology() && check_ranks() && read_body();
   }
   bool index();
   bool read_version();
   bool read_collective();
   bool read_ranks();
   bool read_root();
+  bool read_shares();
   bool read_names();
   bool choose_topology();
+  Topology with_ranks_of_plan(const Topology& topology) const;
   bool read_network();
   bool check_ranks();
   bool read_body();
@@ -162,6 +166,25 @@ bool PlanReader::read_root() {
   return true;
 }
 
+bool PlanReader::read_shares() {
+  if (!find(shares) || cursor_.json.take_null()) return !cursor_.json.failed();
+  if (!cursor_.json.begin_array()) return false;
+  Collective& collective = schedule_.collective;
+  std::vector<std::int64_t> values;
+  while (values.size() <= collective.rank_count && cursor_.json.next_element()) {
+    if (!cursor_.read_ranged("a share", 0, max_share_sum, values.emplace_back())) return false;
+  }
+  if (cursor_.json.failed()) return false;
+  const std::optional<Rank> root = collective.root.is_none() ? std::nullopt : std::optional(collective.root);
+  if (values.empty()) {
+    return cursor_.json.fail(*offsets_[shares], "there are no shares", "give one per rank, or remove the key");
+  }
+  auto made = make_collective(collective.kind, collective.rank_count, root, std::move(values));
+  if (!made) return cursor_.json.fail(*offsets_[shares], made.error().message, made.error().help);
+  collective = *std::move(made);
+  return true;
+}
+
 bool PlanReader::read_text(Key key, std::string& text) {
   if (!find(key)) return true;
   std::string_view view;
@@ -187,9 +210,21 @@ void PlanReader::warn(Key key, std::string code, std::string message, std::strin
   warnings_.push_back(std::move(warning));
 }
 
+/// The topology with the plan's ranks alone where it has them all: a plan may be of a group of a network's ranks.
+Topology PlanReader::with_ranks_of_plan(const Topology& topology) const {
+  std::vector<NodeId> nodes;
+  for (const std::string& name : rank_names_) {
+    const NodeId node = topology.find_node(name);
+    if (node.is_none() || (!nodes.empty() && !(nodes.back() < node))) return topology;
+    nodes.push_back(node);
+  }
+  auto group = with_ranks(topology, nodes);
+  return group ? std::move(*group) : topology;
+}
+
 bool PlanReader::choose_topology() {
   if (given_ != nullptr) {
-    topology_ = *given_;
+    topology_ = with_ranks_of_plan(*given_);
     if (given_->name() != schedule_.topology) {
       warn(topology_name, "P001",
            fmt::format("the plan was made for '{}' and is read for '{}'", shown(schedule_.topology),

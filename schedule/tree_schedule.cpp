@@ -136,6 +136,7 @@ Result<void> TreeScheduleBuilder::draft_paths_of(const Arborescence& tree, std::
   const bool all_parts = one_root || collective().kind == CollectiveKind::all_to_all;
   const std::size_t first_part = one_root ? 0 : tree.root.index() * (all_parts ? ranks : 1);
   for (std::size_t part = first_part; part < first_part + (all_parts ? ranks : 1); ++part) {
+    if (has_shards(collective().kind) && collective().share_of(Rank(part)) == 0) continue;
     const SliceId begin = slices.part_begins[part];
     const Rank end = far_end(collective(), slices.slices[begin.index()]);
     if (end == tree.root) continue;
@@ -234,6 +235,22 @@ Result<Schedule> schedule_from_trees(const Collective& collective, const Topolog
                                      const Forest& forest) {
   ESPALIER_CHECK(collective.rank_count == topology.rank_count(), "the collective is one of this topology");
   return TreeScheduleBuilder(collective, topology, std::move(algorithm)).build(forest);
+}
+
+Result<Forest> in_proportion(Forest forest, const Collective& collective) {
+  if (collective.shares.empty() || has_root(collective.kind)) return forest;
+  for (auto* trees : {&forest.in_trees, &forest.out_trees}) {
+    std::erase_if(*trees, [&](const Arborescence& tree) { return collective.share_of(tree.root) == 0; });
+    for (Arborescence& tree : *trees) {
+      const __int128 weight = static_cast<__int128>(tree.weight) * collective.share_of(tree.root);
+      if (weight > max_units) {
+        return fail(ErrorCode::too_large, "the weights of the trees times the shares pass 2^62",
+                    "give shares with a larger common factor");
+      }
+      tree.weight = static_cast<std::int64_t>(weight);
+    }
+  }
+  return forest;
 }
 
 }  // namespace espalier

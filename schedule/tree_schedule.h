@@ -25,8 +25,8 @@ struct Arborescence {
   std::vector<TreeEdge> edges;  ///< Out-tree: every edge after the one that enters its parent. In-tree: the same order.
 };
 
-/// Trees and what they are for. Weights are relative: the builder finds the units. For the sharded collectives the
-/// weights of every root's trees must have the same sum.
+/// Trees and what they are for. Weights are relative: the builder finds the units. Where every rank is a root, the
+/// weights of the roots' trees must have sums in the ratio of the ranks' shares: the same sum where shards are equal.
 struct Forest {
   std::vector<Arborescence> in_trees;   ///< reduce, reduce_scatter, and the first half of all_reduce.
   std::vector<Arborescence> out_trees;  ///< broadcast, all_gather, scatter, and the second half of all_reduce.
@@ -52,5 +52,10 @@ struct Forest {
 /// Cost: linear in the edges of all trees, and for parts on paths in the lengths of the paths.
 Result<Schedule> schedule_from_trees(const Collective& collective, const Topology& topology, std::string algorithm,
                                      const Forest& forest);
+
+/// A forest of equal sums with the weights of every root's trees multiplied by its share, those of no share left out:
+/// how a planner that knows nothing of shares plans them. Nothing changes where shards are equal or one rank is the
+/// root. Requires: roots in range. Errors: too_large when a weight would pass max_units.
+Result<Forest> in_proportion(Forest forest, const Collective& collective);
 
 }  // namespace espalier

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <string_view>
 
 namespace espalier {
 namespace {
@@ -43,30 +44,65 @@ std::int64_t weight_of_root(const Weights& weights, std::span<const std::uint32_
   return sum;
 }
 
-/// The weight that the trees of every root in use have; an error when two differ or a root has no trees.
-Result<std::int64_t> common_weight(const Collective& collective, const Weights& weights, const TreesByRoot& by_root) {
-  const bool one_root = has_root(collective.kind);
-  const Rank first = one_root ? collective.root : Rank(0);
-  const std::int64_t common = weight_of_root(weights, by_root.of(first));
+/// How much of the buffer a rank's trees carry, as a multiple that its trees' weights must have too.
+std::int64_t share_of_root(const Collective& collective, Rank root) {
+  return has_shards(collective.kind) ? collective.share_of(root) : 1;
+}
+
+/// An error when the weights of two roots' trees are not in the ratio of their shares or a root has no trees.
+Result<void> check_roots_of_all(const Collective& collective, const Weights& weights, const TreesByRoot& by_root) {
+  Rank first;  // The first rank that has a share.
+  std::int64_t first_weight = 0;
   for (std::uint32_t r = 0; r < collective.rank_count; ++r) {
     const std::int64_t weight = weight_of_root(weights, by_root.of(Rank(r)));
-    const std::string kind(to_string(collective.kind));
-    if (one_root && Rank(r) != collective.root) {
-      if (weight == 0) continue;
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("a tree is rooted at rank {}, but the root of the {} is rank {}", r, kind,
-                              collective.root.value()));
-    }
-    if (weight == 0) {
+    const std::int64_t share = share_of_root(collective, Rank(r));
+    const std::string_view kind = to_string(collective.kind);
+    if (weight == 0 && share > 0) {
       return fail(ErrorCode::invalid_input, fmt::format("{} needs trees of rank {}, and there are none", kind, r));
     }
-    if (weight != common) {
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("the trees of rank {} weigh {} and those of rank {} weigh {}; {} needs equal sums",
-                              first.value(), common, r, weight, kind));
+    if (first.is_none() && share > 0) {
+      first = Rank(r);
+      first_weight = weight;
     }
+    if (share == 0 && weight > 0) {
+      return fail(ErrorCode::invalid_input, fmt::format("rank {} has no share of the {}, but trees", r, kind));
+    }
+    if (share == 0) continue;
+    const std::int64_t first_share = share_of_root(collective, first);
+    if (static_cast<__int128>(weight) * first_share == static_cast<__int128>(first_weight) * share) continue;
+    return fail(
+        ErrorCode::invalid_input,
+        fmt::format("the trees of rank {} weigh {} and those of rank {} weigh {}; {} needs {}", first.value(),
+                    first_weight, r, weight, kind,
+                    share == first_share ? "equal sums" : fmt::format("the ratio {} to {}", first_share, share)));
   }
-  return common;
+  return {};
+}
+
+/// An error when a tree has another root than the collective, or that one has none.
+Result<void> check_one_root(const Collective& collective, const TreesByRoot& by_root) {
+  for (std::uint32_t r = 0; r < collective.rank_count; ++r) {
+    if (Rank(r) == collective.root || by_root.of(Rank(r)).empty()) continue;
+    return fail(ErrorCode::invalid_input, fmt::format("a tree is rooted at rank {}, but the root of the {} is rank {}",
+                                                      r, to_string(collective.kind), collective.root.value()));
+  }
+  if (!by_root.of(collective.root).empty()) return {};
+  return fail(ErrorCode::invalid_input, fmt::format("{} needs trees of rank {}, and there are none",
+                                                    to_string(collective.kind), collective.root.value()));
+}
+
+/// How many units all trees need for the whole buffer; an error when roots or weights are wrong.
+Result<std::int64_t> count_units(const Collective& collective, const Weights& weights, const TreesByRoot& by_root) {
+  const bool one_root = has_root(collective.kind);
+  const Result<void> checked =
+      one_root ? check_one_root(collective, by_root) : check_roots_of_all(collective, weights, by_root);
+  if (!checked) return tl::unexpected(checked.error());
+  const std::int64_t weight = std::accumulate(weights.begin(), weights.end(), std::int64_t{0}, capped_sum);
+  std::int64_t uses = 1;  // How many parts a tree carries, as shares.
+  if (one_root && has_shards(collective.kind)) uses = collective.share_sum();
+  if (collective.kind == CollectiveKind::all_to_all) uses = collective.rank_count;
+  if (weight > max_units / uses) return too_many_units();
+  return weight * uses;
 }
 
 /// Where a part of the buffer needs no transfer, one slice does.
@@ -100,27 +136,33 @@ Result<TreeSlices> slice_by_parts(const Collective& collective, const std::vecto
                                   const TreesByRoot& by_root) {
   const Result<Weights> weights = reduced_weights(trees);
   if (!weights) return tl::unexpected(weights.error());
-  const Result<std::int64_t> part_units = common_weight(collective, *weights, by_root);
-  if (!part_units) return tl::unexpected(part_units.error());
+  const Result<std::int64_t> units = count_units(collective, *weights, by_root);
+  if (!units) return tl::unexpected(units.error());
   const std::int64_t parts = collective.part_count();
-  if (*part_units > max_units / parts) return too_many_units();
+  const bool by_share = has_root(collective.kind) && has_shards(collective.kind);
 
   TreeSlices result;
-  result.units = *part_units * parts;
+  result.units = *units;
   result.runs.resize(trees.size());
   result.part_begins.reserve(static_cast<std::size_t>(parts));
+  std::int64_t offset = 0;
   for (std::int64_t part = 0; part < parts; ++part) {
     const PartRanks ranks = ranks_of_part(collective, part);
-    std::int64_t offset = part * *part_units;
     result.part_begins.emplace_back(result.slices.size());
+    const std::int64_t uses = by_share ? collective.share_of(ranks.rank) : 1;
+    if (uses == 0) continue;
+    const std::span<const std::uint32_t> carriers = by_root.of(root_of_part(collective, part));
     if (stays_at_root(collective, part)) {
-      result.slices.push_back({offset, *part_units, ranks.rank, ranks.to});
+      const std::int64_t length = weight_of_root(*weights, carriers) * uses;
+      result.slices.push_back({offset, length, ranks.rank, ranks.to});
+      offset += length;
       continue;
     }
-    for (const std::uint32_t tree : by_root.of(root_of_part(collective, part))) {
+    for (const std::uint32_t tree : carriers) {
+      const std::int64_t length = (*weights)[tree] * uses;
       result.runs[tree] = {SliceId(result.slices.size()), 1};
-      result.slices.push_back({offset, (*weights)[tree], ranks.rank, ranks.to});
-      offset += (*weights)[tree];
+      result.slices.push_back({offset, length, ranks.rank, ranks.to});
+      offset += length;
     }
     if (result.slices.size() > max_slices) return fail(ErrorCode::too_large, "the trees need more than 2^32 slices");
   }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "schedule/breach_list.h"
+#include "schedule/parts.h"
 
 namespace espalier {
 namespace {
@@ -22,6 +23,8 @@ bool check_whole(const Schedule& schedule, const Topology& topology, BreachList&
     breach(fmt::format("the root {} is not one of the {} ranks", rank_or_none(collective.root), collective.rank_count));
   } else if (!has_root(collective.kind) && !collective.root.is_none()) {
     breach(fmt::format("{} has no root, but one is given", to_string(collective.kind)));
+  } else if (const auto wrong = why_bad_shares(collective)) {
+    breach(*wrong);
   }
   if (schedule.slices.size() > max_slices) breach(fmt::format("{} slices are past the limit", schedule.slices.size()));
   if (schedule.transfers.size() > max_transfers) {
@@ -64,7 +67,7 @@ void check_transfers(const Schedule& schedule, BreachList& breaches) {
 
 /// S2 for one slice that should begin at `offset`: what is wrong, or nothing.
 std::optional<std::string> wrong_slice(const Schedule& schedule, const Slice& slice, std::int64_t offset,
-                                       std::int64_t part_units) {
+                                       const Parts& parts) {
   if (slice.length <= 0) return fmt::format("its length is {} units", slice.length);
   if (slice.offset != offset) {
     return fmt::format("it begins at unit {}, and the one before ends at {}", slice.offset, offset);
@@ -72,10 +75,10 @@ std::optional<std::string> wrong_slice(const Schedule& schedule, const Slice& sl
   if (slice.length > schedule.units - offset) {
     return fmt::format("it ends past the buffer's {} units", schedule.units);
   }
-  const std::int64_t part = offset / part_units;
-  if (slice.length > (part + 1) * part_units - offset) {
+  const std::int64_t part = parts.at(offset);
+  if (slice.length > parts.begin(part + 1) - offset) {
     return fmt::format("it reaches from part {} of the buffer, which ends at unit {}, into the next", part,
-                       (part + 1) * part_units);
+                       parts.begin(part + 1));
   }
   const PartRanks due = ranks_of_part(schedule.collective, part);
   if (slice.rank != due.rank) {
@@ -91,18 +94,19 @@ std::optional<std::string> wrong_slice(const Schedule& schedule, const Slice& sl
 
 void check_slices(const Schedule& schedule, BreachList& breaches) {
   const auto breach = [&](const std::string& text) { breaches.add(Rule::S2, TransferId(), [&] { return text; }); };
-  const std::int64_t parts = schedule.collective.part_count();
   if (schedule.units <= 0 || schedule.units > max_units) {
     return breach(fmt::format("a buffer of {} units; it has 1 to 2^62", schedule.units));
   }
-  if (schedule.units % parts != 0) {
-    return breach(fmt::format("the {} units do not divide into the {} equal parts of {} on {} ranks", schedule.units,
-                              parts, to_string(schedule.collective.kind), schedule.collective.rank_count));
+  const Parts parts(schedule.collective, schedule.units);
+  if (!parts.are_whole()) {
+    return breach(fmt::format("the {} units do not divide into the {} {} of {} on {} ranks", schedule.units,
+                              parts.count(), schedule.collective.shares.empty() ? "equal parts" : "shares",
+                              to_string(schedule.collective.kind), schedule.collective.rank_count));
   }
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < schedule.slices.size(); ++i) {
     const Slice& slice = schedule.slices[i];
-    if (auto wrong = wrong_slice(schedule, slice, offset, schedule.units / parts)) {
+    if (auto wrong = wrong_slice(schedule, slice, offset, parts)) {
       return breach(fmt::format("slice {}: {}", i, *wrong));  // What follows would be wrong for the same reason.
     }
     offset += slice.length;

@@ -34,8 +34,11 @@ void write_head(BufferedOutput& out, const Schedule& schedule, const Topology& t
   for (std::size_t r = 0; r < topology.rank_count(); ++r) {
     out.print("{}{}", r > 0 ? ", " : "", in_quotes(topology.rank_name(Rank(r))));
   }
-  out.print("], \"root\": {}, \"algorithm\": {}, \"units\": {},\n \"slices\": [",
-            root.is_none() ? "null" : std::to_string(root.value()), in_quotes(schedule.algorithm), schedule.units);
+  out.print("], \"root\": {},", root.is_none() ? "null" : std::to_string(root.value()));
+  if (!schedule.collective.shares.empty()) {
+    out.print("\n \"shares\": [{}],\n", fmt::join(schedule.collective.shares, ", "));
+  }
+  out.print(" \"algorithm\": {}, \"units\": {},\n \"slices\": [", in_quotes(schedule.algorithm), schedule.units);
 }
 
 void write_slices(BufferedOutput& out, const Schedule& schedule) {

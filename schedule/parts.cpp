@@ -1,0 +1,51 @@
+#include "schedule/parts.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace espalier {
+
+Parts::Parts(const Collective& collective, std::int64_t units) : count_(collective.part_count()) {
+  if (collective.shares.empty()) {
+    are_whole_ = count_ > 0 && units % count_ == 0;
+    each_ = are_whole_ ? units / count_ : 0;
+    return;
+  }
+  const std::int64_t sum = collective.share_sum();
+  are_whole_ = true;
+  begins_.push_back(0);
+  std::int64_t shares_before = 0;
+  for (const std::int64_t share : collective.shares) {
+    shares_before += share;
+    const __int128 product = static_cast<__int128>(units) * shares_before;
+    are_whole_ = are_whole_ && product % sum == 0;
+    begins_.push_back(static_cast<std::int64_t>(product / sum));
+  }
+}
+
+std::int64_t Parts::at(std::int64_t unit) const {
+  if (begins_.empty()) return unit / each_;
+  return std::upper_bound(begins_.begin(), begins_.end(), unit) - begins_.begin() - 1;
+}
+
+std::vector<std::int64_t> deal_elements(const Collective& collective, std::int64_t elements) {
+  const std::int64_t sum = collective.share_sum();
+  std::vector<std::int64_t> dealt;
+  std::vector<std::int64_t> remainders;
+  std::int64_t left = elements;
+  for (std::size_t rank = 0; rank < collective.rank_count; ++rank) {
+    const __int128 product = static_cast<__int128>(elements) * collective.share_of(Rank(rank));
+    dealt.push_back(static_cast<std::int64_t>(product / sum));
+    remainders.push_back(static_cast<std::int64_t>(product % sum));
+    left -= dealt.back();
+  }
+  std::vector<std::size_t> order(dealt.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return remainders[a] > remainders[b]; });
+  // Fewer are left over than shards were rounded down, so those of no share get none.
+  for (std::size_t i = 0; i < static_cast<std::size_t>(left); ++i) ++dealt[order[i]];
+  return dealt;
+}
+
+}  // namespace espalier

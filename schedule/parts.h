@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "schedule/collective.h"
+
+namespace espalier {
+
+/// Where the parts of a buffer begin that a collective speaks of: all of one length, but for shards with shares.
+/// Use while the collective lives.
+class Parts {
+ public:
+  /// Requires: units >= 0; shares, where there are any, as why_bad_shares demands.
+  Parts(const Collective& collective, std::int64_t units);
+
+  /// Whether every part has a whole number of units. What follows requires it.
+  [[nodiscard]] bool are_whole() const { return are_whole_; }
+  [[nodiscard]] std::int64_t count() const { return count_; }
+  /// The first unit of a part; for part == count() the number of all units.
+  [[nodiscard]] std::int64_t begin(std::int64_t part) const {
+    return begins_.empty() ? part * each_ : begins_[static_cast<std::size_t>(part)];
+  }
+  [[nodiscard]] std::int64_t length(std::int64_t part) const { return begin(part + 1) - begin(part); }
+  /// The part that holds a unit. Requires: 0 <= unit < units. Cost: O(log ranks) with shares.
+  [[nodiscard]] std::int64_t at(std::int64_t unit) const;
+
+ private:
+  std::int64_t count_;
+  std::int64_t each_ = 0;             ///< Length of every part when all are equal.
+  std::vector<std::int64_t> begins_;  ///< With shares: count + 1 entries.
+  bool are_whole_;
+};
+
+/// How many of `elements` each rank's shard has: its share, rounded down, and of the elements left over one each for
+/// those whose shares were rounded down the most, the lower rank first among equals (the method of largest remainders).
+/// So every shard has its share to within one element, a larger share never has fewer, and none has none.
+/// Requires: a kind with shards; elements >= 0. Cost: O(ranks log ranks).
+std::vector<std::int64_t> deal_elements(const Collective& collective, std::int64_t elements);
+
+}  // namespace espalier
