@@ -1,6 +1,10 @@
 #include "cli/collective_flags.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <charconv>
+#include <span>
 
 namespace espalier::cli {
 namespace {
@@ -18,6 +22,24 @@ Result<Rank> parse_rank(const std::string& text, const Topology& topology) {
   return Rank(number);
 }
 
+Result<std::vector<std::int64_t>> parse_shares(const std::string& text) {
+  std::vector<std::int64_t> shares;
+  if (text.empty()) return shares;
+  constexpr std::size_t most_shown = 60;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::string item = text.substr(begin, text.find(',', begin) - begin);
+    const char* const end = item.data() + item.size();
+    const auto [rest, status] = std::from_chars(item.data(), end, shares.emplace_back());
+    if (status != std::errc() || rest != end) {
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("--shares: '{}' is not a whole number of 64 bits", item.substr(0, most_shown)),
+                  "write a number per rank, such as 3,1,1,0");
+    }
+    begin += item.size() + 1;
+  }
+  return shares;
+}
+
 }  // namespace
 
 void CollectiveFlags::add_to(CLI::App& command, bool required) {
@@ -28,6 +50,11 @@ void CollectiveFlags::add_to(CLI::App& command, bool required) {
   option->required(required);
   command.add_option("-r,--root", root, "Root of broadcast, reduce, gather and scatter: a rank's number or node (0)")
       ->option_text("RANK");
+  command
+      .add_option(
+          "--shares", shares,
+          "Unequal shards of all_gather, reduce_scatter, gather and scatter: a number per rank, such as 3,1,1,0")
+      ->option_text("NUMBERS");
 }
 
 Result<Collective> CollectiveFlags::resolve(const Topology& topology) const {
@@ -39,7 +66,19 @@ Result<Collective> CollectiveFlags::resolve(const Topology& topology) const {
     if (!parsed) return tl::unexpected(parsed.error());
     rank = *parsed;
   }
-  return make_collective(*kind, topology.rank_count(), rank);
+  const auto numbers = parse_shares(shares);
+  if (!numbers) return tl::unexpected(numbers.error());
+  auto collective = make_collective(*kind, topology.rank_count(), rank, *numbers);
+  if (collective || shares.empty()) return collective;
+  return fail(collective.error().code, "--shares: " + collective.error().message, collective.error().help);
+}
+
+std::string shares_text(const Collective& collective) {
+  if (collective.shares.empty()) return "";
+  constexpr std::size_t most_shown = 16;
+  const std::size_t count = collective.shares.size();
+  const auto first = std::span(collective.shares).first(std::min(count, most_shown));
+  return fmt::format("  shares {}{}", fmt::join(first, ","), count > most_shown ? ",..." : "");
 }
 
 }  // namespace espalier::cli

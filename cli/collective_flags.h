@@ -9,16 +9,20 @@
 
 namespace espalier::cli {
 
-/// The COLLECTIVE argument and its -r flag.
+/// The COLLECTIVE argument and its flags -r and --shares.
 struct CollectiveFlags {
   std::string name;
-  std::string root;  ///< A rank's number or its node id; empty for rank 0.
+  std::string root;    ///< A rank's number or its node id; empty for rank 0.
+  std::string shares;  ///< Whole numbers parted by commas, one per rank; empty for equal shards.
 
-  /// Adds both to a verb.
+  /// Adds all to a verb.
   void add_to(CLI::App& command, bool required);
 
   /// Errors: invalid_input, naming what is wrong; the caller reports it as wrong usage.
   [[nodiscard]] Result<Collective> resolve(const Topology& topology) const;
 };
+
+/// "  shares 3,1,1" for the head of a table; nothing where shards are equal.
+std::string shares_text(const Collective& collective);
 
 }  // namespace espalier::cli

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/collective_flags.h"
+#include "cli/command_groups.h"
 #include "cli/commands.h"
 #include "cli/describe_bound.h"
 #include "cli/inputs.h"
@@ -13,6 +14,7 @@ namespace {
 struct BoundFlags {
   TopologyFlags topology;
   CollectiveFlags collective;
+  GroupFlags groups;
 };
 
 std::string exact_time(const Rational& time_per_byte) { return time_per_byte == 0 ? "0" : to_string(time_per_byte); }
@@ -20,8 +22,8 @@ std::string exact_time(const Rational& time_per_byte) { return time_per_byte == 
 void print_one(const Console& console, const Bound& bound, const Collective& collective, const Topology& topology) {
   const double factor = to_double(collective.busbw_factor());
   const auto algbw = algbw_of(bound.time_per_byte);
-  console.print(
-      fmt::format("# {}  {}  {} ranks\n", topology.name(), to_string(collective.kind), collective.rank_count));
+  console.print(fmt::format("# {}  {}  {} ranks{}\n", topology.name(), to_string(collective.kind),
+                            collective.rank_count, shares_text(collective)));
   console.print(fmt::format("algbw  {} GB/s\n", gigabytes_per_second(algbw)));
   console.print(
       fmt::format("busbw  {} GB/s\n", gigabytes_per_second(algbw ? std::optional(*algbw * factor) : std::nullopt)));
@@ -45,6 +47,7 @@ ExitCode run_one(const Console& console, const Topology& topology, const Collect
   document["collective"] = to_string(collective->kind);
   document["ranks"] = collective->rank_count;
   if (!collective->root.is_none()) document["root"] = topology.rank_name(collective->root);
+  if (!collective->shares.empty()) document["shares"] = collective->shares;
   document["bound"] = bound_json(*bound, *collective, topology);
   console.print(document.dump(2) + "\n");
   return ExitCode::ok;
@@ -89,6 +92,7 @@ void add_bound_command(CLI::App& app, Session& session) {
   flags->topology.add_to(*command);
   flags->topology.add_without_to(*command);
   flags->collective.add_to(*command, false);
+  flags->groups.add_to(*command);
   command->footer(examples({"espalier bound dgx1v all_gather", "espalier bound cluster.yaml broadcast -r 3 --json",
                             "espalier bound dgx1v all_gather --without gpu0-gpu3#1",
                             "espalier bound dgx-a100-x2          # all collectives"}));
@@ -96,6 +100,13 @@ void add_bound_command(CLI::App& app, Session& session) {
     session.run = [flags, &session] {
       const auto topology = load_topology(session.console, flags->topology);
       if (!topology) return refuse(session.console, topology.error());
+      if (flags->groups.any()) {
+        return bound_of_groups(session.console, *topology, flags->groups, flags->collective);
+      }
+      if (flags->collective.name.empty() && !flags->collective.shares.empty()) {
+        return session.console.refuse_usage(
+            {ErrorCode::invalid_input, "--shares needs a COLLECTIVE", "such as all_gather"});
+      }
       return flags->collective.name.empty() ? run_all(session.console, *topology)
                                             : run_one(session.console, *topology, flags->collective);
     };

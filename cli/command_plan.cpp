@@ -6,6 +6,7 @@
 #include "base/parse_units.h"
 #include "cli/algorithm_flags.h"
 #include "cli/collective_flags.h"
+#include "cli/command_groups.h"
 #include "cli/commands.h"
 #include "cli/describe_bound.h"
 #include "cli/inputs.h"
@@ -21,6 +22,7 @@ namespace {
 struct PlanFlags {
   TopologyFlags topology;
   CollectiveFlags collective;
+  GroupFlags groups;
   std::string algorithms = "auto";
   PackingFlags packing;
   std::string size = "64M";
@@ -34,8 +36,8 @@ std::string share(const RunReport& run, const Rational& bound) {
 std::string choice_text(const Choice& choice, const Candidates& candidates, const Topology& topology, Bytes size) {
   const Collective& collective = choice.candidate->schedule.collective;
   const Bound& bound = *choice.candidate->schedule.bound;
-  std::string text = fmt::format("# {}  {}  {} ranks  {}\n", topology.name(), to_string(collective.kind),
-                                 collective.rank_count, format_size(size));
+  std::string text = fmt::format("# {}  {}  {} ranks  {}{}\n", topology.name(), to_string(collective.kind),
+                                 collective.rank_count, format_size(size), shares_text(collective));
   Table table;
   table.add_column("algorithm", "", Table::Align::left);
   table.add_column("time", "(us)");
@@ -80,6 +82,7 @@ nlohmann::ordered_json choice_json(const Choice& choice, const Candidates& candi
                                      {"size", size.count},
                                      {"chosen", choice.candidate->planner},
                                      {"why", choice.why}};
+  if (!collective.shares.empty()) document["shares"] = collective.shares;
   document["candidates"] = nlohmann::ordered_json::array();
   for (const Trial& trial : choice.trials) {
     nlohmann::ordered_json entry = {{"algorithm", trial.candidate->planner},
@@ -115,6 +118,13 @@ ExitCode write_plan(const Console& console, const PlanFlags& flags, const Schedu
 ExitCode run(const Console& console, const PlanFlags& flags) {
   const auto topology = load_topology(console, flags.topology);
   if (!topology) return refuse(console, topology.error());
+  if (flags.groups.any()) {
+    if (flags.algorithms == "auto") {
+      return plan_of_groups(console, *topology, flags.groups, flags.collective, flags.output);
+    }
+    return console.refuse_usage(
+        {ErrorCode::invalid_input, "-a: groups are planned together by one linear program", "leave -a out"});
+  }
   const auto collective = flags.collective.resolve(*topology);
   if (!collective) return console.refuse_usage(collective.error());
   const auto algorithms = parse_algorithms(flags.algorithms);
@@ -153,6 +163,7 @@ void add_plan_command(CLI::App& app, Session& session) {
   flags->topology.add_to(*command);
   flags->topology.add_without_to(*command);
   flags->collective.add_to(*command, true);
+  flags->groups.add_to(*command);
   command
       ->add_option("-a,--algorithm", flags->algorithms, "Comma-separated; the fastest is taken: " + algorithm_names())
       ->option_text("NAMES (auto)");

@@ -60,6 +60,9 @@ OrStop<Work> work_of_plan(const SimulateFlags& flags, Input& input) {
          "the plan is an " + std::string(to_string(schedule.collective.kind)) + ", not " + flags.collective.name,
          "leave COLLECTIVE out"});
   }
+  if (!flags.collective.shares.empty()) {
+    return usage({ErrorCode::invalid_input, "--shares: the plan has its shares already", "leave --shares out"});
+  }
   if (!flags.algorithms.empty()) {
     return usage(
         {ErrorCode::invalid_input, "-a plans, but " + flags.input.argument + " is a plan already", "leave -a out"});

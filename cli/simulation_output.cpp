@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/format_units.h"
+#include "cli/collective_flags.h"
 #include "cli/describe_bound.h"
 #include "cli/table.h"
 #include "sim/utilisation.h"
@@ -27,6 +28,7 @@ std::string header_text(const Simulation& simulation) {
   std::string text = fmt::format("# {}  {}  {} ranks  {}", simulation.topology->name(), to_string(collective.kind),
                                  collective.rank_count, simulation.type);
   if (!collective.root.is_none()) text += "  root " + simulation.topology->rank_name(collective.root);
+  text += shares_text(collective);
   const auto algbw = algbw_of(simulation.bound.time_per_byte);
   if (algbw) {
     const double busbw = *algbw * to_double(collective.busbw_factor());
@@ -161,6 +163,7 @@ nlohmann::ordered_json simulation_json(const Simulation& simulation) {
   if (!simulation.collective.root.is_none()) {
     document["root"] = simulation.topology->rank_name(simulation.collective.root);
   }
+  if (!simulation.collective.shares.empty()) document["shares"] = simulation.collective.shares;
   document["model"] = "link";
   document["bound"] = bound_json(simulation.bound, simulation.collective, *simulation.topology);
   document["results"] = nlohmann::ordered_json::array();

@@ -13,8 +13,8 @@ namespace {
 BigInteger to_integer(__int128 value) { return BigInteger(value); }
 
 /// Seconds per byte of S when each part that crosses the cut has S / parts bytes.
-Rational seconds_per_byte(const FlowNetwork& network, const CutRate& rate, std::size_t parts) {
-  return Rational(to_integer(rate.ranks), to_integer(rate.capacity) * network.capacity_unit() * parts);
+Rational seconds_per_byte(const FlowNetwork& network, const CutRate& rate, std::int64_t parts) {
+  return Rational(to_integer(rate.parts), to_integer(rate.capacity) * network.capacity_unit() * parts);
 }
 
 std::vector<NodeId> nodes_inside(const Topology& topology, const CutRate& rate) {
@@ -27,7 +27,7 @@ std::vector<NodeId> nodes_inside(const Topology& topology, const CutRate& rate) 
 
 std::string_view side_word(Direction direction) { return direction == Direction::forward ? "leave" : "enter"; }
 
-Bound cut_bound_of(const Topology& topology, const FlowNetwork& network, const CutRate& rate, std::size_t parts,
+Bound cut_bound_of(const Topology& topology, const FlowNetwork& network, const CutRate& rate, std::int64_t parts,
                    std::string what) {
   return {seconds_per_byte(network, rate, parts), nodes_inside(topology, rate), std::move(what)};
 }
@@ -36,14 +36,22 @@ std::string count_of(__int128 count, std::string_view noun) {
   return fmt::format("{} {}{}", static_cast<std::int64_t>(count), noun, count == 1 ? "" : "s");
 }
 
-Bound all_gather_bound(const Topology& topology, Direction direction) {
+/// "the shards of 3 ranks have to leave it, S/8 bytes each", or with shares "shards of 5/9 S have to leave it in all".
+std::string what_crosses(const Collective& collective, const CutRate& rate, Direction direction) {
+  const std::string_view noun = collective.kind == CollectiveKind::reduce_scatter ? "sums" : "shards";
+  if (collective.shares.empty()) {
+    return fmt::format("the {} of {} have to {} it, S/{} bytes each", noun, count_of(rate.parts, "rank"),
+                       side_word(direction), collective.rank_count);
+  }
+  const Rational part = make_rational(static_cast<std::int64_t>(rate.parts), collective.share_sum());
+  if (part == 1) return fmt::format("all S bytes of {} have to {} it", noun, side_word(direction));
+  return fmt::format("{} of {} S have to {} it in all", noun, to_string(part), side_word(direction));
+}
+
+Bound all_gather_bound(const Topology& topology, const Collective& collective, Direction direction) {
   const FlowNetwork network(topology, direction);
-  const CutRate rate = all_gather_cut(network);
-  const std::size_t ranks = topology.rank_count();
-  const bool gathers = direction == Direction::forward;
-  return cut_bound_of(topology, network, rate, ranks,
-                      fmt::format("the {} of {} have to {} it, S/{} bytes each", gathers ? "shards" : "sums",
-                                  count_of(rate.ranks, "rank"), side_word(direction), ranks));
+  const CutRate rate = all_gather_cut(network, collective.shares);
+  return cut_bound_of(topology, network, rate, collective.share_sum(), what_crosses(collective, rate, direction));
 }
 
 Bound broadcast_bound(const Topology& topology, Rank root, Direction direction) {
@@ -52,13 +60,13 @@ Bound broadcast_bound(const Topology& topology, Rank root, Direction direction) 
                       fmt::format("all S bytes have to {} it", side_word(direction)));
 }
 
-Bound gather_bound(const Topology& topology, Rank root, Direction direction) {
+Bound gather_bound(const Topology& topology, const Collective& collective, Direction direction) {
+  if (collective.share_of(collective.root) == collective.share_sum()) {
+    return {Rational(0), {}, "the root has all of it: nothing has to move"};
+  }
   const FlowNetwork network(topology, direction);
-  const CutRate rate = gather_cut(network, root);
-  const std::size_t ranks = topology.rank_count();
-  return cut_bound_of(topology, network, rate, ranks,
-                      fmt::format("the shards of {} have to {} it, S/{} bytes each", count_of(rate.ranks, "rank"),
-                                  side_word(direction), ranks));
+  const CutRate rate = gather_cut(network, collective.root, collective.shares);
+  return cut_bound_of(topology, network, rate, collective.share_sum(), what_crosses(collective, rate, direction));
 }
 
 /// A rank's backplane carries what enters and what leaves it. `factor` x S bytes do in every schedule.
@@ -121,17 +129,18 @@ Result<Bound> cut_bound(const Topology& topology, const Collective& collective) 
   const auto bound = [&]() -> std::optional<Bound> {
     const bool alone = topology.rank_count() == 1;
     switch (collective.kind) {
-      case CollectiveKind::all_gather: return alone ? nothing_moves() : all_gather_bound(topology, Direction::forward);
+      case CollectiveKind::all_gather:
+        return alone ? nothing_moves() : all_gather_bound(topology, collective, Direction::forward);
       case CollectiveKind::reduce_scatter:
-        return alone ? nothing_moves() : all_gather_bound(topology, Direction::reversed);
+        return alone ? nothing_moves() : all_gather_bound(topology, collective, Direction::reversed);
       case CollectiveKind::broadcast:
         return alone ? nothing_moves() : broadcast_bound(topology, collective.root, Direction::forward);
       case CollectiveKind::reduce:
         return alone ? nothing_moves() : broadcast_bound(topology, collective.root, Direction::reversed);
       case CollectiveKind::gather:
-        return alone ? nothing_moves() : gather_bound(topology, collective.root, Direction::forward);
+        return alone ? nothing_moves() : gather_bound(topology, collective, Direction::forward);
       case CollectiveKind::scatter:
-        return alone ? nothing_moves() : gather_bound(topology, collective.root, Direction::reversed);
+        return alone ? nothing_moves() : gather_bound(topology, collective, Direction::reversed);
       case CollectiveKind::all_reduce:
       case CollectiveKind::all_to_all:
       case CollectiveKind::send_recv: return std::nullopt;
@@ -145,7 +154,7 @@ Result<Bound> cut_bound(const Topology& topology, const Collective& collective) 
   Bound raised = *bound;
   const bool all_ranks =
       collective.kind == CollectiveKind::all_gather || collective.kind == CollectiveKind::reduce_scatter;
-  // The N-1 other shards enter a rank and its own one leaves it.
+  // The other shards enter a rank and its own one leaves it.
   if (all_ranks && topology.rank_count() > 1) raise_to_backplanes(topology, 1, raised);
   return raised;
 }

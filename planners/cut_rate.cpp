@@ -18,20 +18,40 @@ __int128 capacity_leaving(const FlowNetwork& network, const std::vector<bool>& i
   return capacity;
 }
 
-CutRate rate_of(const FlowNetwork& network, std::vector<bool> inside) {
+/// How many parts each rank has.
+class PartCounts {
+ public:
+  PartCounts(const FlowNetwork& network, std::span<const std::int64_t> counts)
+      : counts_(counts), sum_(static_cast<__int128>(network.rank_count())) {
+    if (counts.empty()) return;
+    sum_ = 0;
+    for (const std::int64_t count : counts) sum_ += count;
+  }
+  [[nodiscard]] std::int64_t of(std::size_t rank) const { return counts_.empty() ? 1 : counts_[rank]; }
+  [[nodiscard]] __int128 sum() const { return sum_; }
+
+ private:
+  std::span<const std::int64_t> counts_;
+  __int128 sum_;
+};
+
+CutRate rate_of(const FlowNetwork& network, const PartCounts& counts, std::vector<bool> inside) {
   CutRate rate{0, capacity_leaving(network, inside), std::move(inside)};
-  for (const std::uint32_t vertex : network.rank_vertices()) rate.ranks += rate.inside[vertex] ? 1 : 0;
+  const auto vertices = network.rank_vertices();
+  for (std::size_t rank = 0; rank < vertices.size(); ++rank) {
+    if (rate.inside[vertices[rank]]) rate.parts += counts.of(rank);
+  }
   ESPALIER_CHECK(rate.capacity > 0, "a cut between ranks that reach each other has no capacity");
   return rate;
 }
 
-bool is_larger(const CutRate& a, const CutRate& b) { return a.ranks * b.capacity > b.ranks * a.capacity; }
+bool is_larger(const CutRate& a, const CutRate& b) { return a.parts * b.capacity > b.parts * a.capacity; }
 
 /// The cut around one vertex: everything but it.
-CutRate all_but(const FlowNetwork& network, std::uint32_t vertex) {
+CutRate all_but(const FlowNetwork& network, const PartCounts& counts, std::uint32_t vertex) {
   std::vector<bool> inside(network.vertex_count(), true);
   inside[vertex] = false;
-  return rate_of(network, std::move(inside));
+  return rate_of(network, counts, std::move(inside));
 }
 
 __int128 total_capacity(const FlowNetwork& network) {
@@ -40,19 +60,22 @@ __int128 total_capacity(const FlowNetwork& network) {
   return total;
 }
 
-/// The network with a super source: at the ratio ranks / capacity of a cut, every rank brings `capacity` and every arc
-/// carries `ranks` times its own, so that all numbers stay whole.
+/// The network with a super source: at the ratio parts / capacity of a cut, every rank brings `capacity` for each of
+/// its parts and every arc carries `parts` times its own, so that all numbers stay whole.
 template <class Capacity>
 class RateOracle {
  public:
-  RateOracle(const FlowNetwork& network, const CutRate& rate)
-      : network_(network), source_(static_cast<std::uint32_t>(network.vertex_count())), flow_(source_ + 1U) {
+  RateOracle(const FlowNetwork& network, const PartCounts& counts, const CutRate& rate)
+      : source_(static_cast<std::uint32_t>(network.vertex_count())), flow_(source_ + 1U) {
     const auto part = static_cast<Capacity>(rate.capacity);
     for (const FlowArc& arc : network.arcs()) {
-      flow_.add_arc(arc.tail, arc.head, static_cast<Capacity>(arc.capacity) * static_cast<Capacity>(rate.ranks));
+      flow_.add_arc(arc.tail, arc.head, static_cast<Capacity>(arc.capacity) * static_cast<Capacity>(rate.parts));
     }
-    for (const std::uint32_t vertex : network.rank_vertices()) flow_.add_arc(source_, vertex, part);
-    demand_ = part * static_cast<Capacity>(network.rank_count());
+    const auto vertices = network.rank_vertices();
+    for (std::size_t rank = 0; rank < vertices.size(); ++rank) {
+      flow_.add_arc(source_, vertices[rank], part * static_cast<Capacity>(counts.of(rank)));
+    }
+    demand_ = part * static_cast<Capacity>(counts.sum());
   }
 
   /// The vertices inside a cut that a sink cannot be fed through at this ratio; nothing when it can.
@@ -64,7 +87,6 @@ class RateOracle {
   }
 
  private:
-  const FlowNetwork& network_;
   std::uint32_t source_;
   MaxFlow<Capacity> flow_;
   Capacity demand_ = 0;
@@ -73,9 +95,10 @@ class RateOracle {
 /// Tries the sinks from `next` on, each once, and returns the first violated cut; `next` stays at its sink, which is
 /// the likeliest to be violated again.
 template <class Capacity>
-std::optional<std::vector<bool>> find_violated(const FlowNetwork& network, const CutRate& rate,
-                                               std::span<const std::uint32_t> sinks, std::size_t& next) {
-  RateOracle<Capacity> oracle(network, rate);
+std::optional<std::vector<bool>> find_violated(const FlowNetwork& network, const PartCounts& counts,
+                                               const CutRate& rate, std::span<const std::uint32_t> sinks,
+                                               std::size_t& next) {
+  RateOracle<Capacity> oracle(network, counts, rate);
   for (std::size_t tried = 0; tried < sinks.size(); ++tried) {
     if (auto inside = oracle.find_violated(sinks[next])) return inside;
     next = (next + 1) % sinks.size();
@@ -84,16 +107,16 @@ std::optional<std::vector<bool>> find_violated(const FlowNetwork& network, const
 }
 
 /// Raises the ratio from that of a first cut until no sink is behind a larger one.
-CutRate largest_rate(const FlowNetwork& network, CutRate rate, std::span<const std::uint32_t> sinks) {
+CutRate largest_rate(const FlowNetwork& network, const PartCounts& counts, CutRate rate,
+                     std::span<const std::uint32_t> sinks) {
   const __int128 links = total_capacity(network);
-  const auto ranks = static_cast<__int128>(network.rank_count());
   constexpr __int128 narrow = std::int64_t{1} << 61U;
   for (std::size_t next = 0;;) {
-    const bool fits = rate.ranks * links < narrow && ranks * rate.capacity < narrow;
-    auto inside = fits ? find_violated<std::int64_t>(network, rate, sinks, next)
-                       : find_violated<__int128>(network, rate, sinks, next);
+    const bool fits = rate.parts * links < narrow && counts.sum() * rate.capacity < narrow;
+    auto inside = fits ? find_violated<std::int64_t>(network, counts, rate, sinks, next)
+                       : find_violated<__int128>(network, counts, rate, sinks, next);
     if (!inside) return rate;
-    CutRate found = rate_of(network, *std::move(inside));
+    CutRate found = rate_of(network, counts, *std::move(inside));
     ESPALIER_CHECK(is_larger(found, rate), "a violated cut must have a larger ratio");
     rate = std::move(found);
   }
@@ -112,27 +135,32 @@ CutRate smallest_cut(const FlowNetwork& network, std::uint32_t root) {
     } else {
       flow.run(root, sink);
     }
-    smallest = rate_of(network, flow.source_side(std::span(&root, 1)));
+    smallest = rate_of(network, PartCounts(network, {}), flow.source_side(std::span(&root, 1)));
   }
-  smallest->ranks = 1;
+  smallest->parts = 1;
   return *std::move(smallest);
 }
 
 }  // namespace
 
-CutRate all_gather_cut(const FlowNetwork& network) {
+CutRate all_gather_cut(const FlowNetwork& network, std::span<const std::int64_t> parts) {
+  const PartCounts counts(network, parts);
   std::vector<__int128> entering(network.vertex_count(), 0);
   for (const FlowArc& arc : network.arcs()) entering[arc.head] += arc.capacity;
   const auto sinks = network.rank_vertices();
-  const auto slowest = *std::min_element(sinks.begin(), sinks.end(),
-                                         [&](std::uint32_t a, std::uint32_t b) { return entering[a] < entering[b]; });
-  return largest_rate(network, all_but(network, slowest), sinks);
+  std::size_t slowest = 0;
+  const auto others_of = [&](std::size_t rank) { return counts.sum() - counts.of(rank); };
+  for (std::size_t rank = 1; rank < sinks.size(); ++rank) {
+    if (others_of(rank) * entering[sinks[slowest]] > others_of(slowest) * entering[sinks[rank]]) slowest = rank;
+  }
+  return largest_rate(network, counts, all_but(network, counts, sinks[slowest]), sinks);
 }
 
-CutRate gather_cut(const FlowNetwork& network, Rank root) {
+CutRate gather_cut(const FlowNetwork& network, Rank root, std::span<const std::int64_t> parts) {
+  const PartCounts counts(network, parts);
   const std::uint32_t sink = network.vertex_of(root);
   // The root's own part needs no way: it enters at the sink itself and is part of every flow.
-  return largest_rate(network, all_but(network, sink), std::span(&sink, 1));
+  return largest_rate(network, counts, all_but(network, counts, sink), std::span(&sink, 1));
 }
 
 CutRate broadcast_cut(const FlowNetwork& network, Rank root) {

@@ -37,6 +37,7 @@ Result<Schedule> plan_bruck(const Topology& topology, const Collective& collecti
     return fail(ErrorCode::unsupported, "bruck does not plan " + std::string(to_string(kind)),
                 slices_have_destination(kind) ? "use pairwise" : "use binomial, flat, tree or packing");
   }
+  if (auto equal = check_equal_shards(collective, "bruck"); !equal) return tl::unexpected(equal.error());
   const Partners partners(topology, "bruck");
   ExchangeWriter writer(topology, collective, partners, "bruck", partners.order().size());
   const std::vector<Message> messages = gather_messages(partners.order());

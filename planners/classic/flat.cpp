@@ -39,7 +39,9 @@ Result<Schedule> plan_flat(const Topology& topology, const Collective& collectiv
   Forest forest;
   if (inwards) forest.in_trees = make_trees(topology, collective, true);
   if (outwards) forest.out_trees = make_trees(topology, collective, false);
-  return schedule_from_trees(collective, topology, "flat", forest);
+  const Result<Forest> dealt = in_proportion(std::move(forest), collective);
+  if (!dealt) return tl::unexpected(dealt.error());
+  return schedule_from_trees(collective, topology, "flat", *dealt);
 }
 
 }  // namespace espalier

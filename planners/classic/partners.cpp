@@ -10,6 +10,12 @@ constexpr Bytes small_message{4096};  ///< Routes are chosen for messages whose 
 
 }  // namespace
 
+Result<void> check_equal_shards(const Collective& collective, std::string_view planner) {
+  if (collective.shares.empty()) return {};
+  return fail(ErrorCode::unsupported, std::string(planner) + " plans equal shards only",
+              "use packing, ring, tree or flat");
+}
+
 Partners::Partners(const Topology& topology, std::string algorithm)
     : graph_(topology, small_message, 1),
       order_(order_ranks(group_ranks(topology))),

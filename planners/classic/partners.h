@@ -10,6 +10,9 @@
 
 namespace espalier {
 
+/// Errors: unsupported when the collective has unequal shards, which runs of equal blocks cannot be.
+Result<void> check_equal_shards(const Collective& collective, std::string_view planner);
+
 /// The ranks in machine order, and the direct routes that an algorithm with fixed partners needs.
 class Partners {
  public:

@@ -137,6 +137,7 @@ Result<Schedule> plan_recursive(const Topology& topology, const Collective& coll
       return fail(ErrorCode::unsupported, "recursive does not plan " + std::string(to_string(collective.kind)),
                   slices_have_destination(collective.kind) ? "use pairwise" : "use binomial, flat, tree or packing");
   }
+  if (auto equal = check_equal_shards(collective, "recursive"); !equal) return tl::unexpected(equal.error());
   const Partners partners(topology, "recursive");
   return Recursion(topology, collective, partners).run();
 }

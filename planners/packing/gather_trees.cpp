@@ -20,28 +20,30 @@ namespace {
 struct Way {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
-  Rational flow;  ///< In parts of what one rank has to send.
+  Rational flow;  ///< In shares.
   std::vector<LinkId> links;
 };
 
-/// The arcs' flow at the bound, as a graph between ranks that remembers paths, and what every rank sends.
+/// The arcs' flow at the bound, as a graph between ranks that remembers paths, and what a rank sends per share.
 struct RankFlow {
   CapacityGraph graph;
   std::int64_t demand = 0;
 };
 
-RankFlow flow_to(const FlowNetwork& network, Rank root, const CutRate& rate) {
+RankFlow flow_to(const FlowNetwork& network, const Collective& collective, const CutRate& rate) {
+  const Rank root = collective.root;
   const auto source = static_cast<std::uint32_t>(network.vertex_count());
   MaxFlow<std::int64_t> flow(network.vertex_count() + 1);
   for (const FlowArc& arc : network.arcs()) {
-    flow.add_arc(arc.tail, arc.head, arc.capacity * static_cast<std::int64_t>(rate.ranks));
+    flow.add_arc(arc.tail, arc.head, arc.capacity * static_cast<std::int64_t>(rate.parts));
   }
   const auto demand = static_cast<std::int64_t>(rate.capacity);
   std::int64_t total = 0;
-  for (const std::uint32_t vertex : network.rank_vertices()) {
-    if (vertex == network.vertex_of(root)) continue;
-    flow.add_arc(source, vertex, demand);
-    total += demand;
+  for (std::size_t rank = 0; rank < network.rank_count(); ++rank) {
+    if (Rank(rank) == root) continue;
+    const std::int64_t sent = demand * collective.share_of(Rank(rank));
+    flow.add_arc(source, network.vertex_of(Rank(rank)), sent);
+    total += sent;
   }
   ESPALIER_CHECK(flow.run(source, network.vertex_of(root)) == total, "the bound's rate flows");
   std::vector<std::int64_t> amounts;
@@ -103,12 +105,9 @@ void cancel_cycles(CapacityGraph& graph) {
 /// The decomposition of an acyclic flow into trees towards the root.
 class TreeDecomposition {
  public:
-  TreeDecomposition(std::size_t ranks, std::uint32_t root, std::vector<Way> ways)
-      : root_(root), ways_(std::move(ways)), out_(ranks), in_(ranks) {
-    for (std::uint32_t i = 0; i < ways_.size(); ++i) {
-      out_[ways_[i].from].push_back(i);
-      in_[ways_[i].to].push_back(i);
-    }
+  TreeDecomposition(const Collective& collective, std::vector<Way> ways)
+      : collective_(collective), ways_(std::move(ways)), in_(collective.rank_count) {
+    for (std::uint32_t i = 0; i < ways_.size(); ++i) in_[ways_[i].to].push_back(i);
   }
 
   /// A tree as the ways that lead away from its root first, with its share of the whole.
@@ -135,11 +134,11 @@ class TreeDecomposition {
   [[nodiscard]] const Way& way(std::uint32_t id) const { return ways_[id]; }
 
  private:
-  /// For every rank one way with flow left, by fewest ways to the root.
+  /// For every rank with a share one way with flow left, by fewest ways to the root.
   [[nodiscard]] std::vector<std::uint32_t> shortest_tree() const {
-    std::vector<std::uint32_t> tree, order{root_};
-    std::vector<bool> reached(out_.size(), false);
-    reached[root_] = true;
+    std::vector<std::uint32_t> tree, order{collective_.root.value()};
+    std::vector<bool> reached(in_.size(), false);
+    reached[order.front()] = true;
     for (std::size_t done = 0; done < order.size(); ++done) {
       for (const std::uint32_t way : in_[order[done]]) {
         const std::uint32_t from = ways_[way].from;
@@ -149,20 +148,26 @@ class TreeDecomposition {
         tree.push_back(way);
       }
     }
-    ESPALIER_CHECK(order.size() == out_.size(), "what a rank still has to send has a way to the root");
+    for (std::size_t rank = 0; rank < in_.size(); ++rank) {
+      ESPALIER_CHECK(reached[rank] || collective_.share_of(Rank(rank)) == 0,
+                     "what a rank still has to send has a way to the root");
+    }
+    const std::vector<std::int64_t> below = count_below(tree);
+    std::erase_if(tree, [&](std::uint32_t way) { return below[ways_[way].from] == 0; });
     return tree;
   }
 
-  /// How many ranks send through each rank, itself included.
+  /// How many shares are sent through each rank, its own included.
   [[nodiscard]] std::vector<std::int64_t> count_below(const std::vector<std::uint32_t>& tree) const {
-    std::vector<std::int64_t> below(out_.size(), 1);
+    std::vector<std::int64_t> below;
+    for (std::size_t rank = 0; rank < in_.size(); ++rank) below.push_back(collective_.share_of(Rank(rank)));
     for (auto way = tree.rbegin(); way != tree.rend(); ++way) below[ways_[*way].to] += below[ways_[*way].from];
     return below;
   }
 
-  std::uint32_t root_;
+  const Collective& collective_;
   std::vector<Way> ways_;
-  std::vector<std::vector<std::uint32_t>> out_, in_;
+  std::vector<std::vector<std::uint32_t>> in_;
 };
 
 std::vector<Way> ways_of(const FlowNetwork& network, const RankFlow& flow) {
@@ -195,17 +200,19 @@ std::vector<std::int64_t> whole_weights(const std::vector<TreeDecomposition::Par
 
 }  // namespace
 
-Result<std::vector<Arborescence>> gather_trees(const FlowNetwork& network, Rank root) {
-  const CutRate rate = gather_cut(network, root);
-  __int128 sum = rate.capacity * static_cast<__int128>(network.rank_count());
-  for (const FlowArc& arc : network.arcs()) sum += arc.capacity * rate.ranks;
+Result<std::vector<Arborescence>> gather_trees(const FlowNetwork& network, const Collective& collective) {
+  const Rank root = collective.root;
+  if (collective.share_of(root) == collective.share_sum()) return std::vector{Arborescence{root, 1, {}}};
+  const CutRate rate = gather_cut(network, root, collective.shares);
+  __int128 sum = rate.capacity * static_cast<__int128>(collective.share_sum());
+  for (const FlowArc& arc : network.arcs()) sum += arc.capacity * rate.parts;
   if (sum >= std::int64_t{1} << 60U) {
     return fail(ErrorCode::too_large, "the link rates have so fine a common divisor that the flow passes 2^60",
                 "round the rates, or use the planner flat");
   }
-  RankFlow flow = flow_to(network, root, rate);
+  RankFlow flow = flow_to(network, collective, rate);
   cancel_cycles(flow.graph);
-  TreeDecomposition decomposition(network.rank_count(), root.value(), ways_of(network, flow));
+  TreeDecomposition decomposition(collective, ways_of(network, flow));
   const auto parts = decomposition.run();
   const std::vector<std::int64_t> weights = whole_weights(parts);
   std::vector<Arborescence> trees;

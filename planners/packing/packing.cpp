@@ -19,10 +19,10 @@ using Trees = Result<std::vector<Arborescence>>;
 Trees trees_of(const Topology& topology, const Collective& collective, Direction direction) {
   switch (collective.kind) {
     case CollectiveKind::gather:
-    case CollectiveKind::scatter: return gather_trees(FlowNetwork(topology, direction), collective.root);
+    case CollectiveKind::scatter: return gather_trees(FlowNetwork(topology, direction), collective);
     case CollectiveKind::broadcast:
     case CollectiveKind::reduce: return pack_one_root(topology, direction, collective.root);
-    default: return pack_all_roots(topology, direction);
+    default: return pack_all_roots(topology, direction, collective.shares);
   }
 }
 

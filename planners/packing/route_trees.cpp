@@ -44,19 +44,20 @@ Groups groups_of_one(const Topology& topology) {
   return groups;
 }
 
-/// Where a message of the data goes between two ranks, and how many trees need it to.
+/// Where a message of the data goes between two ranks, and how much of it.
 struct Leg {
   Rank from, to;  ///< In the direction of the data.
-  std::int64_t trees = 0;
+  std::int64_t amount = 0;
 };
 
 /// The trees over some groups: from a root to the rank in its place in every other group, and from there, and from the
 /// root, to the rest of the group.
 class TwoLevels {
  public:
-  TwoLevels(const Topology& topology, Direction direction, Groups groups)
+  TwoLevels(const Topology& topology, Direction direction, std::span<const std::int64_t> demands, Groups groups)
       : topology_(topology),
         inwards_(direction == Direction::reversed),
+        demands_(demands),
         groups_(std::move(groups)),
         group_of_(topology.rank_count()),
         links_(topology.rank_count()) {
@@ -65,8 +66,8 @@ class TwoLevels {
     }
   }
 
-  /// Finds the routes; false when a rank has none that it needs or a link gets more trees than `most` allows.
-  bool find_routes(std::span<const std::int64_t> capacities, std::int64_t demand) {
+  /// Finds the routes; false when a rank has none that it needs or a link gets more than its capacity.
+  bool find_routes(std::span<const std::int64_t> capacities) {
     const std::vector<Leg> legs = count_legs();
     std::vector<std::int64_t> load(topology_.link_count(), 0);
     std::vector<std::optional<FoundRoute>> routes;
@@ -77,8 +78,8 @@ class TwoLevels {
       std::optional<FoundRoute>& route = routes[leg.to.index()];
       if (!route) return false;
       for (const LinkId link : route->links) {
-        load[link.index()] += leg.trees;
-        if (load[link.index()] > capacities[link.index()] / demand) return false;
+        load[link.index()] += leg.amount;
+        if (load[link.index()] > capacities[link.index()]) return false;
       }
       links_[leg.from.index()].emplace_back(leg.to, std::move(route->links));
     }
@@ -88,7 +89,8 @@ class TwoLevels {
   [[nodiscard]] std::vector<Arborescence> trees() const {
     std::vector<Arborescence> trees;
     for (std::size_t i = 0; i < topology_.rank_count(); ++i) {
-      Arborescence tree{Rank(i), 1, {}};
+      if (demands_[i] == 0) continue;
+      Arborescence tree{Rank(i), demands_[i], {}};
       const std::vector<Rank> heads = heads_of(Rank(i));
       for (const Rank head : heads) {
         if (head != tree.root) add_edge(tree, tree.root, head);
@@ -116,11 +118,12 @@ class TwoLevels {
   /// All legs, by the rank that sends and then the one that receives.
   [[nodiscard]] std::vector<Leg> count_legs() const {
     std::vector<Leg> legs;
-    std::vector<std::int64_t> served(topology_.rank_count(), 0);  // trees in which a rank serves its group
+    std::vector<std::int64_t> served(topology_.rank_count(), 0);  // what a rank serves its group
     for (std::size_t i = 0; i < topology_.rank_count(); ++i) {
+      if (demands_[i] == 0) continue;
       for (const Rank head : heads_of(Rank(i))) {
-        ++served[head.index()];
-        if (head != Rank(i)) legs.push_back({Rank(i), head, 1});
+        served[head.index()] += demands_[i];
+        if (head != Rank(i)) legs.push_back({Rank(i), head, demands_[i]});
       }
     }
     for (std::size_t i = 0; i < topology_.rank_count(); ++i) {
@@ -148,6 +151,7 @@ class TwoLevels {
 
   const Topology& topology_;
   bool inwards_;
+  std::span<const std::int64_t> demands_;
   Groups groups_;
   std::vector<std::uint32_t> group_of_;
   std::vector<std::vector<std::pair<Rank, std::vector<LinkId>>>> links_;  ///< By sender, then in order of receivers.
@@ -156,12 +160,13 @@ class TwoLevels {
 }  // namespace
 
 std::optional<std::vector<Arborescence>> route_trees(const Topology& topology, Direction direction,
-                                                     std::span<const std::int64_t> capacities, std::int64_t demand) {
+                                                     std::span<const std::int64_t> capacities,
+                                                     std::span<const std::int64_t> demands) {
   if (topology.rank_count() > most_ranks || capacities.size() != topology.link_count()) return std::nullopt;
   for (Groups groups : {groups_of_one(topology), group_ranks(topology).groups, groups_by_switch(topology)}) {
     if (groups.empty()) continue;
-    TwoLevels levels(topology, direction, std::move(groups));
-    if (levels.find_routes(capacities, demand)) return levels.trees();
+    TwoLevels levels(topology, direction, demands, std::move(groups));
+    if (levels.find_routes(capacities)) return levels.trees();
   }
   return std::nullopt;
 }

@@ -48,36 +48,40 @@ struct Problem {
   std::vector<std::int64_t> demands;     ///< Per rank.
 };
 
-/// Which roots the trees have: all ranks equally, or one.
+/// Which roots the trees have: all ranks, equally or by shares, or one.
 struct Roots {
   Rank single;
+  std::span<const std::int64_t> shares;  ///< Empty: equal.
 
   [[nodiscard]] CutRate cut(const FlowNetwork& network) const {
-    return single.is_none() ? all_gather_cut(network) : broadcast_cut(network, single);
+    return single.is_none() ? all_gather_cut(network, shares) : broadcast_cut(network, single);
   }
-  [[nodiscard]] bool contains(std::size_t rank) const { return single.is_none() || single == Rank(rank); }
+  [[nodiscard]] std::int64_t share(std::size_t rank) const {
+    if (!single.is_none()) return single == Rank(rank) ? 1 : 0;
+    return shares.empty() ? 1 : shares[rank];
+  }
 };
 
 /// Scales the network so that at the rate of its tightest cut every root's demand is a whole number, as small as it can
 /// be.
 Result<Problem> scale_to_rate(const FlowNetwork& network, const Roots& roots) {
   const CutRate rate = roots.cut(network);
-  const __int128 common = greatest_common_divisor(rate.ranks, rate.capacity);
-  const __int128 factor = rate.ranks / common;
+  const __int128 common = greatest_common_divisor(rate.parts, rate.capacity);
+  const __int128 factor = rate.parts / common;
   __int128 unit = rate.capacity / common;
   for (const FlowArc& arc : network.arcs()) unit = greatest_common_divisor(unit, arc.capacity);
   const __int128 demand = rate.capacity / common / unit;
   __int128 sum = 0;
   for (const FlowArc& arc : network.arcs()) sum += arc.capacity / unit * factor;
-  if (sum >= most_capacity || demand * static_cast<__int128>(network.rank_count()) >= most_capacity) {
-    return numbers_too_large();
-  }
+  __int128 shares = 0;
+  for (std::size_t rank = 0; rank < network.rank_count(); ++rank) shares += roots.share(rank);
+  if (sum >= most_capacity || demand >= most_capacity / shares) return numbers_too_large();
   Problem problem;
   for (const FlowArc& arc : network.arcs()) {
     problem.capacities.push_back(static_cast<std::int64_t>(arc.capacity / unit * factor));
   }
   for (std::size_t rank = 0; rank < network.rank_count(); ++rank) {
-    problem.demands.push_back(roots.contains(rank) ? static_cast<std::int64_t>(demand) : 0);
+    problem.demands.push_back(static_cast<std::int64_t>(demand) * roots.share(rank));
   }
   return problem;
 }
@@ -206,9 +210,11 @@ std::size_t most_trees_of_a_root(const std::vector<Arborescence>& trees) {
 /// Trees from all ranks by the ways that give few and shallow ones; nothing where none of them does. The linear program
 /// may need many trees where switches run side by side; dealing their capacity out may need fewer.
 std::optional<std::vector<Arborescence>> pack_elegantly(const Topology& topology, const FlowNetwork& network,
-                                                        Direction direction, const Problem& problem) {
+                                                        Direction direction, const Problem& problem,
+                                                        const Roots& roots) {
   constexpr std::size_t few_trees = 8;
-  if (auto trees = route_trees(topology, direction, problem.capacities, problem.demands.front())) return trees;
+  if (auto trees = route_trees(topology, direction, problem.capacities, problem.demands)) return trees;
+  if (!roots.shares.empty()) return std::nullopt;
   auto trees = program_trees(topology, direction);
   if (!trees || most_trees_of_a_root(*trees) <= few_trees) return trees;
   if (!switches_are_balanced(network, problem.capacities)) return trees;
@@ -223,7 +229,7 @@ Result<std::vector<Arborescence>> pack(const Topology& topology, Direction direc
   Result<Problem> problem = scale_to_rate(network, roots);
   if (!problem) return tl::unexpected(problem.error());
   if (roots.single.is_none()) {
-    if (auto trees = pack_elegantly(topology, network, direction, *problem)) return *std::move(trees);
+    if (auto trees = pack_elegantly(topology, network, direction, *problem, roots)) return *std::move(trees);
   }
   WorkBudget budget(most_arcs_passed);
   problem = balanced(network, *std::move(problem), roots, budget);
@@ -241,12 +247,13 @@ Result<std::vector<Arborescence>> pack(const Topology& topology, Direction direc
 
 }  // namespace
 
-Result<std::vector<Arborescence>> pack_all_roots(const Topology& topology, Direction direction) {
-  return pack(topology, direction, Roots{});
+Result<std::vector<Arborescence>> pack_all_roots(const Topology& topology, Direction direction,
+                                                 std::span<const std::int64_t> shares) {
+  return pack(topology, direction, Roots{Rank(), shares});
 }
 
 Result<std::vector<Arborescence>> pack_one_root(const Topology& topology, Direction direction, Rank root) {
-  return pack(topology, direction, Roots{root});
+  return pack(topology, direction, Roots{root, {}});
 }
 
 }  // namespace espalier

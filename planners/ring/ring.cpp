@@ -155,7 +155,9 @@ Result<Schedule> plan_ring(const Topology& topology, const Collective& collectiv
                     topology.name() + " along its links",
                 "use packing or tree, which work on every connected graph");
   }
-  return schedule_from_trees(collective, topology, "ring", forest_of_rings(set, collective));
+  const Result<Forest> forest = in_proportion(forest_of_rings(set, collective), collective);
+  if (!forest) return tl::unexpected(forest.error());
+  return schedule_from_trees(collective, topology, "ring", *forest);
 }
 
 }  // namespace espalier

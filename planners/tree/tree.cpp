@@ -128,7 +128,9 @@ Result<Schedule> plan_tree(const Topology& topology, const Collective& collectiv
     const bool outwards = !reduces(collective.kind) || collective.kind == CollectiveKind::all_reduce;
     if (outwards) forest.out_trees = hang_all(trees, collective, true);
   }
-  return schedule_from_trees(collective, topology, "tree", forest);
+  const Result<Forest> dealt = in_proportion(std::move(forest), collective);
+  if (!dealt) return tl::unexpected(dealt.error());
+  return schedule_from_trees(collective, topology, "tree", *dealt);
 }
 
 }  // namespace espalier

@@ -49,8 +49,9 @@ inline void expect_schedule_right(const Schedule& schedule, const Topology& topo
   if (schedule.units * ranks <= most_values) expect_promise_kept(schedule, 11);
   const Loads loads = compute_loads(schedule, topology);
   EXPECT_GE(loads.time_per_byte, bound) << "a schedule whose loads beat the bound";
-  // The bound is a statement about equal shards, so sizes are multiples of N elements (of N x N blocks' too).
-  const std::int64_t share = 4 * ranks * 64;
+  // The bound is a statement about exact shards, so sizes are multiples of N elements (of N x N blocks' too), or of the
+  // sum of the shares.
+  const std::int64_t share = 4 * schedule.collective.share_sum() * 64;
   expect_simulation_honest(schedule, topology, bound, Bytes{share}, Bytes{1 << 20});
   expect_simulation_honest(schedule, topology, bound, Bytes{share * 1024}, Bytes{share * 16});
 }

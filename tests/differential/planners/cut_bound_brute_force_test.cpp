@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <numeric>
+#include <optional>
 
 #include "planners/cut_bound.h"
 #include "tests/support/random_graph.h"
@@ -18,6 +20,22 @@ class BruteForce {
 
   [[nodiscard]] std::uint32_t rank_mask() const { return (std::uint32_t{1} << graph_.ranks) - 1; }
   [[nodiscard]] int ranks_in(std::uint32_t set) const { return std::popcount(set & rank_mask()); }
+
+  /// The largest (shares inside) / capacity over the sets that leave a rank and `without`, if any, outside.
+  [[nodiscard]] Rational largest_by_shares(bool outwards, const std::vector<std::int64_t>& shares,
+                                           std::optional<std::size_t> without) const {
+    Rational best = 0;
+    const auto all = static_cast<std::uint32_t>(leaving_.size() - 1);
+    for (std::uint32_t set = 1; set < all; ++set) {
+      std::int64_t inside = 0;
+      for (std::size_t rank = 0; rank < graph_.ranks; ++rank) inside += ((set >> rank) & 1U) != 0 ? shares[rank] : 0;
+      if (inside == 0 || ranks_in(set) == static_cast<int>(graph_.ranks)) continue;
+      if (without && ((set >> *without) & 1U) != 0) continue;
+      const Rational capacity = Rational(leaving_[outwards ? set : all ^ set]) * unit_;
+      best = std::max(best, Rational(inside) / capacity);
+    }
+    return best;
+  }
 
   /// The largest ranks / capacity over the sets that `allows` admits.
   template <class Allows>
@@ -76,6 +94,35 @@ TEST(CutBoundBruteForce, RandomGraphs) {
     SCOPED_TRACE(round);
     const auto graph = test::random_graph(random, {6, 3, 20, round % 2 == 0});
     compare(graph, 1, random.below(graph.ranks));
+  }
+}
+
+void compare_by_shares(const test::PlainGraph& graph, const std::vector<std::int64_t>& shares, std::size_t root) {
+  const Topology topology = test::make_topology(graph, 1);
+  const BruteForce brute(graph, 1);
+  const auto time = [&](CollectiveKind kind) {
+    const auto from = has_root(kind) ? std::optional(Rank(root)) : std::nullopt;
+    const auto collective = make_collective(kind, graph.ranks, from, shares);
+    EXPECT_TRUE(collective);
+    return cut_bound(topology, *collective)->time_per_byte;
+  };
+  const Rational sum = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
+  ASSERT_EQ(time(CollectiveKind::all_gather), brute.largest_by_shares(true, shares, std::nullopt) / sum);
+  ASSERT_EQ(time(CollectiveKind::reduce_scatter), brute.largest_by_shares(false, shares, std::nullopt) / sum);
+  ASSERT_EQ(time(CollectiveKind::gather), brute.largest_by_shares(true, shares, root) / sum);
+  ASSERT_EQ(time(CollectiveKind::scatter), brute.largest_by_shares(false, shares, root) / sum);
+}
+
+TEST(CutBoundBruteForce, UnequalShares) {
+  Random random(14);
+  for (int round = 0; round < 400; ++round) {
+    SCOPED_TRACE(round);
+    const auto graph = test::random_graph(random, {7, 3, 20, round % 2 == 0});
+    std::vector<std::int64_t> shares(graph.ranks);
+    for (std::int64_t& share : shares) share = random.below(3) == 0 ? 0 : random.between(1, 9);
+    const std::size_t largest = random.below(graph.ranks);
+    shares[largest] = round % 5 == 0 ? max_share_sum / 2 - random.between(0, 1000) : shares[largest] + 1;
+    compare_by_shares(graph, shares, random.below(graph.ranks));
   }
 }
 

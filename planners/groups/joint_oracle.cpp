@@ -1,0 +1,86 @@
+#include "planners/groups/joint_oracle.h"
+
+#include <algorithm>
+#include <map>
+
+namespace espalier {
+namespace {
+
+/// Appends an oracle's offer to that of all.
+template <class Price>
+void append(Offer<Price> offer, std::uint32_t first_group, std::int64_t factor, Offer<Price>& all) {
+  for (std::size_t i = 0; i < offer.patterns.size(); ++i) {
+    Pattern& pattern = offer.patterns[i];
+    pattern.group += first_group;
+    for (Entry& load : pattern.loads) load.value *= factor;
+    all.patterns.push_back(std::move(pattern));
+    all.costs.push_back(offer.costs[i] * static_cast<Price>(factor));
+  }
+}
+
+/// The sum of two patterns.
+Pattern joined(const Pattern& a, const Pattern& b) {
+  std::map<std::uint32_t, std::int64_t> loads;
+  for (const Pattern* pattern : {&a, &b}) {
+    for (const Entry load : pattern->loads) loads[load.index] += load.value;
+  }
+  Pattern sum{0, {}, a.edges};
+  for (const auto& [index, value] : loads) sum.loads.push_back({index, value});
+  sum.edges.insert(sum.edges.end(), b.edges.begin(), b.edges.end());
+  return sum;
+}
+
+/// The pair of one root that costs least. `trees` has the out-tree and the in-tree of every root, one after the other.
+template <class Price>
+Offer<Price> cheapest_pair(const Offer<Price>& trees) {
+  std::size_t best = 0;
+  const auto cost = [&](std::size_t out) -> Price { return trees.costs[out] + trees.costs[out + 1]; };
+  for (std::size_t out = 2; out < trees.patterns.size(); out += 2) {
+    if (cost(out) < cost(best)) best = out;
+  }
+  Offer<Price> offer;
+  offer.patterns.push_back(joined(trees.patterns[best], trees.patterns[best + 1]));
+  offer.costs.push_back(cost(best));
+  return offer;
+}
+
+}  // namespace
+
+void JointOracle::add(std::unique_ptr<PatternOracle> oracle, std::uint32_t group_count, std::int64_t factor) {
+  members_.push_back({std::move(oracle), group_count_, factor});
+  group_count_ += group_count;
+}
+
+Offer<double> JointOracle::cheapest(std::span<const double> prices) const {
+  Offer<double> all;
+  for (const Member& member : members_) append(member.oracle->cheapest(prices), member.first_group, member.factor, all);
+  return all;
+}
+
+Offer<BigInteger> JointOracle::cheapest(std::span<const BigInteger> prices) const {
+  Offer<BigInteger> all;
+  for (const Member& member : members_) append(member.oracle->cheapest(prices), member.first_group, member.factor, all);
+  return all;
+}
+
+Offer<double> JointOracle::shallow(std::span<const double> prices, double weight) const {
+  Offer<double> all;
+  for (const Member& member : members_) {
+    append(member.oracle->shallow(prices, weight), member.first_group, member.factor, all);
+  }
+  return all;
+}
+
+Offer<double> TreePairOracle::cheapest(std::span<const double> prices) const {
+  return cheapest_pair(trees_.cheapest(prices));
+}
+
+Offer<BigInteger> TreePairOracle::cheapest(std::span<const BigInteger> prices) const {
+  return cheapest_pair(trees_.cheapest(prices));
+}
+
+Offer<double> TreePairOracle::shallow(std::span<const double> prices, double weight) const {
+  return cheapest_pair(trees_.shallow(prices, weight));
+}
+
+}  // namespace espalier

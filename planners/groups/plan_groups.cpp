@@ -1,0 +1,276 @@
+#include "planners/groups/plan_groups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "base/check.h"
+#include "planners/groups/joint_oracle.h"
+#include "planners/groups/single_links.h"
+#include "planners/program/flow_oracle.h"
+#include "planners/program/flow_program.h"
+#include "planners/program/program_forest.h"
+#include "planners/program/tree_oracle.h"
+#include "schedule/loads.h"
+#include "schedule/tree_schedule.h"
+#include "schedule/verify.h"
+
+namespace espalier {
+namespace {
+
+constexpr std::size_t most_ranks = 256;
+constexpr std::size_t most_links = 2048;
+constexpr std::int64_t most_factor = std::int64_t{1} << 31;
+
+/// One group's part of the joint program. Patterns of its groups are trees of these, in the same order.
+struct Member {
+  SingleLinks single;
+  OrbitGraph orbits;
+  std::vector<TreeGroup> trees;     ///< all_gather, reduce_scatter, broadcast, reduce.
+  std::vector<FlowDemand> demands;  ///< all_to_all, send_recv.
+  std::int64_t blocks = 1;          ///< A root or source carries S / blocks bytes.
+  std::uint32_t first_group = 0;    ///< Of the joint program.
+  std::uint32_t group_count = 0;
+};
+
+Result<void> check_group(const GroupWork& group) {
+  const Collective& collective = group.collective;
+  if (collective.kind == CollectiveKind::gather || collective.kind == CollectiveKind::scatter) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("groups are not planned together for {}", to_string(collective.kind)),
+                "plan each group by itself with --ranks");
+  }
+  if (!collective.shares.empty()) {
+    return fail(ErrorCode::unsupported, "groups with unequal shards are not planned together",
+                "plan each group by itself with --ranks");
+  }
+  for (const Node& node : group.topology.nodes()) {
+    if (!node.multicast && !node.reduction) continue;
+    return fail(ErrorCode::unsupported,
+                fmt::format("'{}' copies or adds in the network, which groups planned together do not use", node.id),
+                "plan each group by itself with --ranks");
+  }
+  const auto unreachable = find_unreachable(group.topology);
+  if (!unreachable) return {};
+  return fail(ErrorCode::infeasible,
+              fmt::format("rank {} cannot reach rank {}", group.topology.rank_name(unreachable->from),
+                          group.topology.rank_name(unreachable->to)),
+              "add a link, or leave one of them out of the group");
+}
+
+Result<void> check_groups(std::span<const GroupWork> groups) {
+  ESPALIER_CHECK(!groups.empty(), "planning groups needs a group");
+  std::size_t ranks = 0;
+  for (const GroupWork& group : groups) {
+    if (auto checked = check_group(group); !checked) return checked;
+    ranks += group.topology.rank_count();
+  }
+  if (ranks <= most_ranks && groups.front().topology.link_count() <= most_links) return {};
+  return fail(ErrorCode::too_large,
+              fmt::format("groups of {} ranks in all over {} links are past the size that is planned together", ranks,
+                          groups.front().topology.link_count()),
+              "plan each group by itself with --ranks");
+}
+
+/// Which trees a collective's roots need, one family of the program each.
+std::vector<TreeGroup> tree_groups(const OrbitGraph& orbits, const Collective& collective) {
+  const bool inward = reduces(collective.kind);
+  return has_root(collective.kind) ? single_root_group(collective.root.value(), inward).groups
+                                   : sharded_groups(orbits, inward).groups;
+}
+
+/// Adds a group's patterns; its factor is set when all groups' blocks are known.
+Member make_member(const GroupWork& group) {
+  SingleLinks single = with_single_links(group.topology);
+  OrbitGraph orbits = make_orbit_graph(single.topology, false, false);
+  Member member{std::move(single), std::move(orbits), {}, {}};
+  const CollectiveKind kind = group.collective.kind;
+  if (kind == CollectiveKind::all_reduce) {
+    member.group_count = 1;
+  } else if (slices_have_destination(kind)) {
+    FlowDemands flows = flow_demands(kind, group.collective.rank_count);
+    member.demands = std::move(flows.demands);
+    member.blocks = static_cast<std::int64_t>(flows.blocks_per_buffer);
+    member.group_count = static_cast<std::uint32_t>(member.demands.size());
+  } else {
+    member.trees = tree_groups(member.orbits, group.collective);
+    member.blocks = has_root(kind) ? 1 : group.collective.rank_count;
+    member.group_count = static_cast<std::uint32_t>(member.trees.size());
+  }
+  return member;
+}
+
+std::unique_ptr<PatternOracle> make_oracle(const Member& member) {
+  if (!member.trees.empty()) {
+    return std::make_unique<TreeOracle>(member.orbits, TreeGroups{member.trees, Sharing::equal});
+  }
+  if (!member.demands.empty()) return std::make_unique<FlowOracle>(member.orbits, member.demands);
+  return std::make_unique<TreePairOracle>(member.orbits);
+}
+
+/// The joint program, solved.
+struct Joint {
+  std::vector<std::optional<Member>> members;  ///< By group; nothing for a single rank.
+  PatternSolution solution;
+  Rational time_per_byte;
+};
+
+/// With `shallow`, for the trees' sake, a limit is only found together with trees that reach it.
+Result<Joint> solve(std::span<const GroupWork> groups, bool shallow) {
+  if (auto checked = check_groups(groups); !checked) return tl::unexpected(checked.error());
+  Joint joint;
+  std::int64_t common = 1;  // One unit of throughput is this many bytes of S.
+  const Member* first = nullptr;
+  joint.members.reserve(groups.size());
+  for (const GroupWork& group : groups) {
+    joint.members.emplace_back();
+    if (group.topology.rank_count() == 1) continue;
+    joint.members.back().emplace(make_member(group));
+    if (first == nullptr) first = &*joint.members.back();
+    common = std::lcm(common, joint.members.back()->blocks);
+    if (common > most_factor) {
+      return fail(ErrorCode::too_large, "the groups' sizes have too large a common multiple", "use equal groups");
+    }
+  }
+  if (first == nullptr) return joint;
+  JointOracle oracle;
+  for (std::optional<Member>& member : joint.members) {
+    if (!member) continue;
+    member->first_group = oracle.group_count();
+    oracle.add(make_oracle(*member), member->group_count, common / member->blocks);
+  }
+  PatternProgram program;
+  program.capacity = first->orbits.capacity;
+  program.sharing = Sharing::equal;
+  program.family_count = oracle.group_count();
+  for (std::uint32_t group = 0; group < oracle.group_count(); ++group) program.family.push_back(group);
+  const bool trees = !slices_have_destination(groups.front().collective.kind);
+  joint.solution = solve_patterns(program, oracle, {.shallow = shallow && trees});
+  if (joint.solution.limit == 0) {
+    return fail(ErrorCode::unsupported, "the best trees of all groups were not found within the limits",
+                "plan each group by itself with --ranks");
+  }
+  joint.time_per_byte = 1 / (joint.solution.limit * first->orbits.graph.unit * common);
+  return joint;
+}
+
+/// The edges of the first `count` paths from rank to rank, taken off the front.
+std::vector<std::uint32_t> take_paths(const ResourceGraph& graph, std::vector<std::uint32_t>& edges,
+                                      std::size_t count) {
+  std::size_t end = 0;
+  for (; count > 0; ++end) {
+    if (graph.node_ranks[graph.edges[edges[end]].head] != ResourceGraph::no_rank) --count;
+  }
+  const auto cut = edges.begin() + static_cast<std::ptrdiff_t>(end);
+  std::vector<std::uint32_t> front(edges.begin(), cut);
+  edges.erase(edges.begin(), cut);
+  return front;
+}
+
+/// The rank that no edge of an out-tree enters.
+std::uint32_t root_of(const ResourceGraph& graph, const std::vector<std::uint32_t>& out_tree) {
+  std::vector<bool> entered(graph.rank_count(), false);
+  for (const std::uint32_t edge : out_tree) {
+    const std::uint32_t rank = graph.node_ranks[graph.edges[edge].head];
+    if (rank != ResourceGraph::no_rank) entered[rank] = true;
+  }
+  return static_cast<std::uint32_t>(std::find(entered.begin(), entered.end(), false) - entered.begin());
+}
+
+/// A group's trees in the solution.
+std::vector<ProgramTree> trees_of(const Joint& joint, const Member& member) {
+  std::vector<ProgramTree> trees;
+  for (const PatternSolution::Part& part : joint.solution.parts) {
+    const std::uint32_t group = part.pattern.group - member.first_group;
+    if (part.pattern.group < member.first_group || group >= member.group_count) continue;
+    const Rational share = part.amount / joint.solution.limit;
+    std::vector<std::uint32_t> edges = part.pattern.edges;
+    if (!member.trees.empty()) {
+      trees.push_back({member.trees[group].root, member.trees[group].inward, share, std::move(edges), {}});
+    } else if (!member.demands.empty()) {
+      trees.push_back({member.demands[group].source, false, share, std::move(edges), member.demands[group].targets});
+    } else {
+      const ResourceGraph& graph = member.orbits.graph;
+      std::vector<std::uint32_t> out = take_paths(graph, edges, graph.rank_count() - 1);
+      const std::uint32_t root = root_of(graph, out);
+      trees.push_back({root, false, share, std::move(out), {}});
+      trees.push_back({root, true, share, std::move(edges), {}});
+    }
+  }
+  return trees;
+}
+
+Result<Schedule> schedule_of(const GroupWork& group, const Joint& joint, const std::optional<Member>& member) {
+  Forest forest;
+  if (member) {
+    forest = whole_forest(member->single.topology, member->orbits.graph, trees_of(joint, *member),
+                          joint.time_per_byte * member->blocks);
+    for (auto* trees : {&forest.in_trees, &forest.out_trees}) {
+      for (Arborescence& tree : *trees) {
+        for (TreeEdge& edge : tree.edges) edge.links = original_route(member->single, edge.links);
+      }
+    }
+  }
+  auto schedule = schedule_from_trees(group.collective, group.topology, "groups", forest);
+  if (!schedule) return schedule;
+  const VerifyReport report = verify(*schedule, group.topology, 1);
+  const std::string breach = report.ok() ? "" : "groups: " + report.breaches.front().message;
+  ESPALIER_CHECK(report.ok(), breach.c_str());
+  return schedule;
+}
+
+}  // namespace
+
+Result<JointBound> bound_groups(std::span<const GroupWork> groups) {
+  const Result<Joint> joint = solve(groups, false);
+  if (!joint) return tl::unexpected(joint.error());
+  return JointBound{joint->time_per_byte};
+}
+
+Result<JointPlan> plan_groups(std::span<const GroupWork> groups) {
+  const Result<Joint> joint = solve(groups, true);
+  if (!joint) return tl::unexpected(joint.error());
+  if (joint->time_per_byte != 0 && !joint->solution.attained) {
+    return fail(ErrorCode::unsupported, "the best trees of all groups were not found within the limits",
+                "plan each group by itself with --ranks");
+  }
+  JointPlan plan{{joint->time_per_byte}, {}, Rational(0)};
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    auto schedule = schedule_of(groups[i], *joint, joint->members[i]);
+    if (!schedule) return tl::unexpected(schedule.error());
+    schedule->bound = Bound{joint->time_per_byte, {}, fmt::format("the links shared by {} groups", groups.size())};
+    plan.schedules.push_back(*std::move(schedule));
+  }
+  plan.time_per_byte = joint_time_per_byte(groups, plan.schedules);
+  return plan;
+}
+
+Rational joint_time_per_byte(std::span<const GroupWork> groups, std::span<const Schedule> schedules) {
+  if (groups.empty()) return Rational(0);
+  const Topology& network = groups.front().topology;
+  std::vector<Rational> links(network.link_count(), Rational(0));
+  std::vector<Rational> nodes(network.node_count(), Rational(0));
+  for (std::size_t i = 0; i < schedules.size(); ++i) {
+    const Loads loads = compute_loads(schedules[i], groups[i].topology);
+    const Rational bytes_per_unit = make_rational(schedules[i].collective.extent_factor(), schedules[i].units);
+    for (std::size_t link = 0; link < links.size(); ++link) {
+      links[link] += BigInteger(loads.link_units[link]) * bytes_per_unit;
+    }
+    for (std::size_t node = 0; node < nodes.size(); ++node) {
+      nodes[node] += BigInteger(loads.node_units[node]) * bytes_per_unit;
+    }
+  }
+  Rational most = 0;
+  for (std::size_t link = 0; link < links.size(); ++link) {
+    most = std::max(most, Rational(links[link] / network.link(LinkId(link)).bandwidth().bytes_per_second));
+  }
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    const std::int64_t backplane = network.node(NodeId(node)).bandwidth.bytes_per_second;
+    if (backplane > 0) most = std::max(most, Rational(nodes[node] / backplane));
+  }
+  return most;
+}
+
+}  // namespace espalier
