@@ -11,6 +11,14 @@
 namespace espalier::cli {
 namespace {
 
+/// Says aloud what the program leaves out.
+void warn_of_switches(const Console& console, const Topology& topology) {
+  for (const Node& node : topology.nodes()) {
+    if (!node.multicast && !node.reduction) continue;
+    return console.warn("for groups at once, switches that copy or add in the network are taken to forward only");
+  }
+}
+
 std::optional<double> busbw_of(const Rational& time_per_byte, const Collective& collective) {
   const auto algbw = algbw_of(time_per_byte);
   return algbw ? std::optional(*algbw * to_double(collective.busbw_factor())) : std::nullopt;
@@ -101,6 +109,7 @@ ExitCode bound_of_groups(const Console& console, const Topology& topology, const
   }
   const auto works = flags.resolve(topology, collective);
   if (!works) return console.refuse_usage(works.error());
+  warn_of_switches(console, topology);
   const auto bound = bound_groups(*works);
   if (!bound) return console.refuse(bound.error());
   Table table;
@@ -137,6 +146,7 @@ ExitCode plan_of_groups(const Console& console, const Topology& topology, const 
     return console.refuse_usage({ErrorCode::invalid_input, "-o: each group's plan is a file of its own",
                                  "put the group's number into the name, such as -o plan-%g.json"});
   }
+  warn_of_switches(console, topology);
   const auto plan = plan_groups(*works);
   if (!plan) return console.refuse(plan.error());
   console.print(console.json ? plan_json(*works, *plan).dump(2) + "\n" : plan_text(*works, *plan));

@@ -69,10 +69,10 @@ void add_topo_degrade_command(CLI::App& topo, Session& session) {
   command
       ->add_option("-a,--algorithm", flags->algorithms, "Comma-separated; the fastest is taken: " + algorithm_names())
       ->option_text("NAMES (auto)");
-  command->add_flag("--ranks", flags->ranks, "Ranks fail too, each leaving the others to go on without it");
+  command->add_flag("--fail-ranks", flags->ranks, "Ranks fail too, each leaving the others to go on without it");
   command->add_flag("--bound-only", flags->bound_only, "Bounds, without planning: quick on large machines");
   command->footer(
-      examples({"espalier topo degrade dgx1v all_reduce", "espalier topo degrade cluster.yaml -s 1G --ranks",
+      examples({"espalier topo degrade dgx1v all_reduce", "espalier topo degrade cluster.yaml -s 1G --fail-ranks",
                 "espalier topo degrade dgx-h100-x4 all_gather --bound-only"}) +
       "\nCOLLECTIVE is all_reduce when left out. Failures that a symmetry of the machine makes the same are\n"
       "shown once; count says how many they are.");

@@ -22,7 +22,7 @@ std::int64_t unit_begin(std::int64_t length, std::int64_t units, std::int64_t un
 /// Maps a position in units to one in elements (see Layout).
 class UnitMap {
  public:
-  UnitMap(const Collective& collective, const Parts& parts, std::int64_t elements)
+  UnitMap(const Collective& collective, const BufferParts& parts, std::int64_t elements)
       : parts_(parts),
         extent_factor_(collective.extent_factor()),
         parts_per_buffer_(parts.count() / extent_factor_),
@@ -49,7 +49,7 @@ class UnitMap {
     return (part / parts_per_buffer_) * elements_ + part_begin(elements_, parts_per_buffer_, part % parts_per_buffer_);
   }
 
-  const Parts& parts_;
+  const BufferParts& parts_;
   std::int64_t extent_factor_;
   std::int64_t parts_per_buffer_;
   std::int64_t elements_;
@@ -71,7 +71,7 @@ Result<Layout> Layout::make(const Schedule& schedule, Bytes size, std::int64_t e
                 "a message of " + std::to_string(size.count) + " bytes is past the limit of 1 PiB");
   }
   if (const auto wrong = why_bad_shares(schedule.collective)) return fail(ErrorCode::invalid_input, *wrong);
-  const Parts parts(schedule.collective, std::max<std::int64_t>(schedule.units, 0));
+  const BufferParts parts(schedule.collective, std::max<std::int64_t>(schedule.units, 0));
   if (parts.count() <= 0 || schedule.units <= 0 || !parts.are_whole()) {
     return fail(ErrorCode::invalid_input, "the schedule's " + std::to_string(schedule.units) +
                                               " units do not divide into its " + std::to_string(parts.count()) +

@@ -5,7 +5,7 @@
 
 namespace espalier {
 
-Parts::Parts(const Collective& collective, std::int64_t units) : count_(collective.part_count()) {
+BufferParts::BufferParts(const Collective& collective, std::int64_t units) : count_(collective.part_count()) {
   if (collective.shares.empty()) {
     are_whole_ = count_ > 0 && units % count_ == 0;
     each_ = are_whole_ ? units / count_ : 0;
@@ -23,7 +23,7 @@ Parts::Parts(const Collective& collective, std::int64_t units) : count_(collecti
   }
 }
 
-std::int64_t Parts::at(std::int64_t unit) const {
+std::int64_t BufferParts::at(std::int64_t unit) const {
   if (begins_.empty()) return unit / each_;
   return std::upper_bound(begins_.begin(), begins_.end(), unit) - begins_.begin() - 1;
 }

@@ -9,10 +9,10 @@ namespace espalier {
 
 /// Where the parts of a buffer begin that a collective speaks of: all of one length, but for shards with shares.
 /// Use while the collective lives.
-class Parts {
+class BufferParts {
  public:
   /// Requires: units >= 0; shares, where there are any, as why_bad_shares demands.
-  Parts(const Collective& collective, std::int64_t units);
+  BufferParts(const Collective& collective, std::int64_t units);
 
   /// Whether every part has a whole number of units. What follows requires it.
   [[nodiscard]] bool are_whole() const { return are_whole_; }

@@ -171,7 +171,7 @@ bool PlanReader::read_shares() {
   if (!cursor_.json.begin_array()) return false;
   Collective& collective = schedule_.collective;
   std::vector<std::int64_t> values;
-  while (values.size() <= collective.rank_count && cursor_.json.next_element()) {
+  while (cursor_.json.next_element()) {
     if (!cursor_.read_ranged("a share", 0, max_share_sum, values.emplace_back())) return false;
   }
   if (cursor_.json.failed()) return false;

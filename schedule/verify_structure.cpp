@@ -67,7 +67,7 @@ void check_transfers(const Schedule& schedule, BreachList& breaches) {
 
 /// S2 for one slice that should begin at `offset`: what is wrong, or nothing.
 std::optional<std::string> wrong_slice(const Schedule& schedule, const Slice& slice, std::int64_t offset,
-                                       const Parts& parts) {
+                                       const BufferParts& parts) {
   if (slice.length <= 0) return fmt::format("its length is {} units", slice.length);
   if (slice.offset != offset) {
     return fmt::format("it begins at unit {}, and the one before ends at {}", slice.offset, offset);
@@ -97,7 +97,7 @@ void check_slices(const Schedule& schedule, BreachList& breaches) {
   if (schedule.units <= 0 || schedule.units > max_units) {
     return breach(fmt::format("a buffer of {} units; it has 1 to 2^62", schedule.units));
   }
-  const Parts parts(schedule.collective, schedule.units);
+  const BufferParts parts(schedule.collective, schedule.units);
   if (!parts.are_whole()) {
     return breach(fmt::format("the {} units do not divide into the {} {} of {} on {} ranks", schedule.units,
                               parts.count(), schedule.collective.shares.empty() ? "equal parts" : "shares",

@@ -156,6 +156,10 @@ double Outlook::busbw() const { return fastest ? fastest->run.busbw(collective) 
 
 Result<Degradation> degrade(const Topology& topology, const Collective& collective, const DegradeOptions& options,
                             const EvaluateOn& evaluate, const OnFailure& on_failure) {
+  if (!collective.shares.empty()) {
+    return fail(ErrorCode::unsupported, "failures are compared for equal shards only",
+                "take parts away one by one with --without");
+  }
   const std::vector<Failure> failures = single_failures(topology, {options.ranks, collective.root});
   const auto tell = [&](const std::string& what, std::size_t done) {
     if (on_failure) on_failure(what, done, failures.size() + 1);

@@ -61,8 +61,8 @@ using OnFailure = std::function<void(const std::string& what, std::size_t done, 
 /// Every single failure of a topology, equal ones once: the bound that is left and the best schedule. A schedule of the
 /// healthy machine that does not use what failed takes part, so a failure that the fastest one does not meet costs
 /// nothing and is not planned for.
-/// Errors: those of the bound and of all planners on the healthy machine; those of `evaluate`.
-/// Cost: one bound, and one plan by each planner, per failure that is not like another one.
+/// Errors: unsupported for unequal shards; those of the bound and of all planners on the healthy machine; those of
+/// `evaluate`. Cost: one bound, and one plan by each planner, per failure that is not like another one.
 Result<Degradation> degrade(const Topology& topology, const Collective& collective, const DegradeOptions& options,
                             const EvaluateOn& evaluate, const OnFailure& on_failure = {});
 

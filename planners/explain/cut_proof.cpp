@@ -56,6 +56,23 @@ CutProof measure_crossing(const Topology& topology, const std::vector<bool>& is_
   return proof;
 }
 
+/// As crossing_demand, for unequal shards.
+Rational crossing_shares(const Topology& topology, const Collective& collective, const std::vector<bool>& is_inside,
+                         Direction direction) {
+  std::int64_t inside = 0;
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) {
+    if (is_inside[topology.node_of(Rank(i)).index()]) inside += collective.share_of(Rank(i));
+  }
+  const std::int64_t sum = collective.share_sum();
+  const bool leaves = direction == Direction::forward;
+  const bool gathers = collective.kind == CollectiveKind::all_gather || collective.kind == CollectiveKind::gather;
+  if (!collective.root.is_none()) {
+    const bool root_inside = is_inside[topology.node_of(collective.root).index()];
+    if (root_inside == (leaves == gathers)) return make_rational(0);
+  }
+  return make_rational(leaves == gathers ? inside : sum - inside, sum);
+}
+
 /// A rank's backplane takes what enters and what leaves: all but its own shard and that one, or twice everything.
 std::optional<CutProof> prove_by_backplane(const Topology& topology, const Collective& collective, const Bound& bound) {
   if (bound.cut.size() != 1) return std::nullopt;
@@ -71,6 +88,9 @@ std::optional<CutProof> prove_by_backplane(const Topology& topology, const Colle
 
 Rational crossing_demand(const Topology& topology, const Collective& collective, const std::vector<bool>& is_inside,
                          Direction direction) {
+  if (has_shards(collective.kind) && !collective.shares.empty()) {
+    return crossing_shares(topology, collective, is_inside, direction);
+  }
   const std::size_t ranks = topology.rank_count();
   const std::size_t inside = count_inside(topology, is_inside);
   const bool leaves = direction == Direction::forward;

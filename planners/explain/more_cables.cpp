@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "planners/bound.h"
@@ -86,7 +87,9 @@ Result<std::vector<MoreCables>> value_more_cables(const Topology& topology, cons
                                                   const Bound& bound, std::size_t most) {
   Valuer valuer(topology, collective);
   const std::vector<Cable>& cables = valuer.cables();
-  const Alike alike = find_alike(topology, cables, collective.root);
+  Alike alike = find_alike(topology, cables, collective.root);
+  // Symmetries of the network need not keep shares.
+  if (!collective.shares.empty()) std::iota(alike.of_cable.begin(), alike.of_cable.end(), 0U);
   const std::vector<bool> crosses = find_crossing(topology, collective, bound);
   Kinds kinds;
   Classes classes;

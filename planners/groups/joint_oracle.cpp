@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 namespace espalier {
 namespace {
@@ -30,16 +31,24 @@ Pattern joined(const Pattern& a, const Pattern& b) {
   return sum;
 }
 
-/// The pair of one root that costs least. `trees` has the out-tree and the in-tree of every root, one after the other.
+/// The pair of one root that costs least. The out-trees of the k-th root are of group 2k, its in-trees of group 2k + 1.
 template <class Price>
 Offer<Price> cheapest_pair(const Offer<Price>& trees) {
+  std::vector<std::optional<std::size_t>> cheapest;  // by group
+  for (std::size_t i = 0; i < trees.patterns.size(); ++i) {
+    const std::size_t group = trees.patterns[i].group;
+    if (group >= cheapest.size()) cheapest.resize(group + 1);
+    if (!cheapest[group] || trees.costs[i] < trees.costs[*cheapest[group]]) cheapest[group] = i;
+  }
   std::size_t best = 0;
-  const auto cost = [&](std::size_t out) -> Price { return trees.costs[out] + trees.costs[out + 1]; };
-  for (std::size_t out = 2; out < trees.patterns.size(); out += 2) {
+  const auto cost = [&](std::size_t out) -> Price {
+    return trees.costs[*cheapest[out]] + trees.costs[*cheapest[out + 1]];
+  };
+  for (std::size_t out = 2; out + 1 < cheapest.size(); out += 2) {
     if (cost(out) < cost(best)) best = out;
   }
   Offer<Price> offer;
-  offer.patterns.push_back(joined(trees.patterns[best], trees.patterns[best + 1]));
+  offer.patterns.push_back(joined(trees.patterns[*cheapest[best]], trees.patterns[*cheapest[best + 1]]));
   offer.costs.push_back(cost(best));
   return offer;
 }

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "planners/groups/joint_oracle.h"
 #include "planners/groups/single_links.h"
+#include "planners/logical_graph.h"
 #include "planners/program/flow_oracle.h"
 #include "planners/program/flow_program.h"
 #include "planners/program/program_forest.h"
@@ -29,27 +30,17 @@ struct Member {
   SingleLinks single;
   OrbitGraph orbits;
   std::vector<TreeGroup> trees;     ///< all_gather, reduce_scatter, broadcast, reduce.
-  std::vector<FlowDemand> demands;  ///< all_to_all, send_recv.
-  std::int64_t blocks = 1;          ///< A root or source carries S / blocks bytes.
+  std::vector<FlowDemand> demands;  ///< all_to_all, send_recv, gather, scatter.
+  std::int64_t blocks = 1;          ///< A tree carries S / blocks bytes for each of its copies or targets.
   std::uint32_t first_group = 0;    ///< Of the joint program.
   std::uint32_t group_count = 0;
 };
 
 Result<void> check_group(const GroupWork& group) {
   const Collective& collective = group.collective;
-  if (collective.kind == CollectiveKind::gather || collective.kind == CollectiveKind::scatter) {
+  if (!collective.shares.empty() && has_root(collective.kind)) {
     return fail(ErrorCode::unsupported,
-                fmt::format("groups are not planned together for {}", to_string(collective.kind)),
-                "plan each group by itself with --ranks");
-  }
-  if (!collective.shares.empty()) {
-    return fail(ErrorCode::unsupported, "groups with unequal shards are not planned together",
-                "plan each group by itself with --ranks");
-  }
-  for (const Node& node : group.topology.nodes()) {
-    if (!node.multicast && !node.reduction) continue;
-    return fail(ErrorCode::unsupported,
-                fmt::format("'{}' copies or adds in the network, which groups planned together do not use", node.id),
+                fmt::format("groups of a {} with unequal shards are not planned together", to_string(collective.kind)),
                 "plan each group by itself with --ranks");
   }
   const auto unreachable = find_unreachable(group.topology);
@@ -74,29 +65,50 @@ Result<void> check_groups(std::span<const GroupWork> groups) {
               "plan each group by itself with --ranks");
 }
 
-/// Which trees a collective's roots need, one family of the program each.
-std::vector<TreeGroup> tree_groups(const OrbitGraph& orbits, const Collective& collective) {
+/// Which trees a collective's roots need, one family of the program each; `copies` is a root's share.
+std::vector<TreeGroup> tree_groups(const Collective& collective) {
   const bool inward = reduces(collective.kind);
-  return has_root(collective.kind) ? single_root_group(collective.root.value(), inward).groups
-                                   : sharded_groups(orbits, inward).groups;
+  std::vector<TreeGroup> groups;
+  for (std::uint32_t rank = 0; rank < collective.rank_count; ++rank) {
+    const bool is_root =
+        has_root(collective.kind) ? collective.root == Rank(rank) : collective.share_of(Rank(rank)) > 0;
+    if (!is_root) continue;
+    const std::int64_t share = has_root(collective.kind) ? 1 : collective.share_of(Rank(rank));
+    groups.push_back({rank, inward, static_cast<std::uint32_t>(groups.size()), share});
+  }
+  return groups;
 }
 
-/// Adds a group's patterns; its factor is set when all groups' blocks are known.
+/// The root's block for every other rank.
+FlowDemand scatter_demand(const Collective& collective) {
+  FlowDemand demand{collective.root.value(), {}, 1};
+  for (std::uint32_t rank = 0; rank < collective.rank_count; ++rank) {
+    if (Rank(rank) != collective.root) demand.targets.push_back(rank);
+  }
+  return demand;
+}
+
+/// A group's part of the program. A gather is a scatter on the network with its links turned round.
 Member make_member(const GroupWork& group) {
-  SingleLinks single = with_single_links(group.topology);
+  const Collective& collective = group.collective;
+  const CollectiveKind kind = collective.kind;
+  SingleLinks single = with_single_links(kind == CollectiveKind::gather ? reversed(group.topology) : group.topology);
   OrbitGraph orbits = make_orbit_graph(single.topology, false, false);
   Member member{std::move(single), std::move(orbits), {}, {}};
-  const CollectiveKind kind = group.collective.kind;
   if (kind == CollectiveKind::all_reduce) {
     member.group_count = 1;
   } else if (slices_have_destination(kind)) {
-    FlowDemands flows = flow_demands(kind, group.collective.rank_count);
+    FlowDemands flows = flow_demands(kind, collective.rank_count);
     member.demands = std::move(flows.demands);
     member.blocks = static_cast<std::int64_t>(flows.blocks_per_buffer);
     member.group_count = static_cast<std::uint32_t>(member.demands.size());
+  } else if (kind == CollectiveKind::gather || kind == CollectiveKind::scatter) {
+    member.demands = {scatter_demand(collective)};
+    member.blocks = collective.rank_count;
+    member.group_count = 1;
   } else {
-    member.trees = tree_groups(member.orbits, group.collective);
-    member.blocks = has_root(kind) ? 1 : group.collective.rank_count;
+    member.trees = tree_groups(collective);
+    member.blocks = has_root(kind) ? 1 : collective.share_sum();
     member.group_count = static_cast<std::uint32_t>(member.trees.size());
   }
   return member;
@@ -202,18 +214,28 @@ std::vector<ProgramTree> trees_of(const Joint& joint, const Member& member) {
   return trees;
 }
 
-Result<Schedule> schedule_of(const GroupWork& group, const Joint& joint, const std::optional<Member>& member) {
-  Forest forest;
-  if (member) {
-    forest = whole_forest(member->single.topology, member->orbits.graph, trees_of(joint, *member),
-                          joint.time_per_byte * member->blocks);
-    for (auto* trees : {&forest.in_trees, &forest.out_trees}) {
-      for (Arborescence& tree : *trees) {
-        for (TreeEdge& edge : tree.edges) edge.links = original_route(member->single, edge.links);
-      }
+/// A group's trees over the network's own links.
+Result<Forest> forest_of(const GroupWork& group, const Joint& joint, const Member& member) {
+  Forest forest = whole_forest(member.single.topology, member.orbits.graph, trees_of(joint, member),
+                               joint.time_per_byte * member.blocks);
+  for (auto* trees : {&forest.in_trees, &forest.out_trees}) {
+    for (Arborescence& tree : *trees) {
+      for (TreeEdge& edge : tree.edges) edge.links = original_route(member.single, edge.links);
     }
   }
-  auto schedule = schedule_from_trees(group.collective, group.topology, "groups", forest);
+  if (group.collective.kind == CollectiveKind::gather) {
+    for (Arborescence& tree : forest.out_trees) {
+      for (TreeEdge& edge : tree.edges) std::reverse(edge.links.begin(), edge.links.end());
+    }
+    std::swap(forest.in_trees, forest.out_trees);
+  }
+  return in_proportion(std::move(forest), group.collective);
+}
+
+Result<Schedule> schedule_of(const GroupWork& group, const Joint& joint, const std::optional<Member>& member) {
+  const Result<Forest> forest = member ? forest_of(group, joint, *member) : Forest{};
+  if (!forest) return tl::unexpected(forest.error());
+  auto schedule = schedule_from_trees(group.collective, group.topology, "groups", *forest);
   if (!schedule) return schedule;
   const VerifyReport report = verify(*schedule, group.topology, 1);
   const std::string breach = report.ok() ? "" : "groups: " + report.breaches.front().message;

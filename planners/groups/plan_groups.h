@@ -28,12 +28,12 @@ struct JointPlan {
   Rational time_per_byte;  ///< What the fullest link or backplane needs for all of them: the bound, but for rounding.
 };
 
-/// The least time in which all groups can finish together when links are shared in the best way: the joint linear
-/// program over the trees of all groups (docs/bounds.md), all at the same throughput. Groups may differ in size and may
-/// share ranks.
+/// The least time in which all groups can finish together when links are shared in the best way and switches only
+/// forward: the joint linear program over the trees of all groups (docs/bounds.md), all at the same throughput. Groups
+/// may differ in size and may share ranks.
 /// Requires: topologies that differ in their ranks alone; collectives of one kind.
-/// Errors: unsupported for gather, scatter and unequal shards, and where a switch multicasts or reduces; infeasible
-/// when a rank cannot reach another of its group; too_large past 256 ranks in all or 2,048 links.
+/// Errors: unsupported for a gather or scatter of unequal shards; infeasible when a rank cannot reach another of its
+/// group; too_large past 256 ranks in all or 2,048 links.
 Result<JointBound> bound_groups(std::span<const GroupWork> groups);
 
 /// The schedules that reach it. Errors: as bound_groups; also unsupported when the program was not solved exactly.

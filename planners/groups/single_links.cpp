@@ -11,6 +11,7 @@ namespace espalier {
 SingleLinks with_single_links(const Topology& topology) {
   std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
   std::vector<Link> links(topology.links().begin(), topology.links().end());
+  for (Node& node : nodes) node.multicast = node.reduction = false;
   std::vector<LinkId> originals;
   for (std::size_t i = 0; i < links.size(); ++i) originals.emplace_back(i);
   std::set<std::pair<NodeId, NodeId>> joined;

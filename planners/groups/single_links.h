@@ -6,7 +6,8 @@
 
 namespace espalier {
 
-/// A network without parallel links: all but the first of them pass a switch of their own.
+/// A network without parallel links, all but the first of them passing a switch of their own, whose switches only
+/// forward.
 struct SingleLinks {
   Topology topology;              ///< The first nodes and links are those of the original, by id.
   std::vector<LinkId> originals;  ///< By link: the link of the original that it is, or none for a switch's second half.

@@ -1,17 +1,16 @@
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "planners/bound.h"
 #include "planners/groups/plan_groups.h"
+#include "schedule/schedule_json.h"
 #include "schedule/verify.h"
 #include "tests/support/random_graph.h"
 #include "topology/group.h"
 
 namespace espalier {
 namespace {
-
-constexpr std::array kinds = {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::broadcast,
-                              CollectiveKind::reduce,     CollectiveKind::all_reduce,     CollectiveKind::all_to_all,
-                              CollectiveKind::send_recv};
 
 GroupWork work_of(const Topology& topology, const std::vector<NodeId>& nodes, CollectiveKind kind) {
   Topology group = *with_ranks(topology, nodes);
@@ -36,7 +35,7 @@ TEST(Groups, PlansReachTheJointBound) {
   for (int round = 0; round < 60; ++round) {
     SCOPED_TRACE(round);
     const Topology topology = test::make_topology(test::random_graph(random, {7, 3, 9, round % 2 == 0}), 1);
-    for (const CollectiveKind kind : kinds) {
+    for (const CollectiveKind kind : all_collective_kinds) {
       SCOPED_TRACE(to_string(kind));
       const std::vector<GroupWork> works = random_groups(topology, kind, random);
       const auto plan = plan_groups(works);
@@ -62,7 +61,7 @@ TEST(Groups, OneGroupIsTheCollective) {
     const Topology topology = test::make_topology(test::random_graph(random, {6, 3, 9, true}), 1);
     std::vector<NodeId> all;
     for (std::size_t rank = 0; rank < topology.rank_count(); ++rank) all.push_back(topology.node_of(Rank(rank)));
-    for (const CollectiveKind kind : kinds) {
+    for (const CollectiveKind kind : all_collective_kinds) {
       const GroupWork work = work_of(topology, all, kind);
       EXPECT_EQ(bound_groups(std::span(&work, 1))->time_per_byte,
                 compute_bound(work.topology, work.collective)->time_per_byte)
@@ -77,7 +76,7 @@ TEST(Groups, TwiceTheSameTakesTwiceTheTime) {
   for (int round = 0; round < 30; ++round) {
     SCOPED_TRACE(round);
     const Topology topology = test::make_topology(test::random_graph(random, {6, 3, 9, round % 2 == 0}), 1);
-    for (const CollectiveKind kind : kinds) {
+    for (const CollectiveKind kind : all_collective_kinds) {
       std::vector<GroupWork> works = random_groups(topology, kind, random);
       const Rational once = bound_groups(works)->time_per_byte;
       const std::size_t count = works.size();
@@ -87,14 +86,50 @@ TEST(Groups, TwiceTheSameTakesTwiceTheTime) {
   }
 }
 
+/// Unequal shards: one group alone reaches the bound of its shares, and several share the links.
+TEST(Groups, UnequalShards) {
+  Random random(54);
+  for (int round = 0; round < 40; ++round) {
+    SCOPED_TRACE(round);
+    const Topology topology = test::make_topology(test::random_graph(random, {7, 3, 9, true}), 1);
+    for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+      std::vector<GroupWork> works = random_groups(topology, kind, random);
+      for (GroupWork& work : works) {
+        std::vector<std::int64_t> shares(work.topology.rank_count(), 1);
+        for (std::int64_t& share : shares) share = random.between(0, 4);
+        shares[random.below(shares.size())] += 1;
+        work.collective = *make_collective(kind, shares.size(), std::nullopt, shares);
+        EXPECT_EQ(bound_groups(std::span(&work, 1))->time_per_byte,
+                  compute_bound(work.topology, work.collective)->time_per_byte);
+      }
+      const auto plan = plan_groups(works);
+      ASSERT_TRUE(plan) << plan.error().message;
+      EXPECT_EQ(plan->time_per_byte, plan->bound.time_per_byte);
+    }
+  }
+}
+
+/// A plan of a group is read for the whole network as one of its ranks.
+TEST(Groups, PlansAreReadForTheWholeNetwork) {
+  Random random(55);
+  for (int round = 0; round < 20; ++round) {
+    const Topology topology = test::make_topology(test::random_graph(random, {7, 3, 9, true}), 1);
+    const std::vector<GroupWork> works = random_groups(topology, CollectiveKind::all_gather, random);
+    const auto plan = plan_groups(works);
+    ASSERT_TRUE(plan);
+    std::ostringstream text;
+    ASSERT_TRUE(write_schedule(text, plan->schedules.back(), works.back().topology, WriteOptions{}));
+    const auto read = read_plan(text.str(), "plan.json", &topology);
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->topology.rank_count(), works.back().topology.rank_count());
+    EXPECT_TRUE(verify(read->schedule, read->topology).ok());
+  }
+}
+
 TEST(Groups, WhatIsNotPlannedTogetherIsRefused) {
   const Topology topology = test::make_topology({2, 0, {{0, 1, 1}, {1, 0, 1}}}, 1);
   const std::vector<NodeId> both = {NodeId(0), NodeId(1)};
-  for (const CollectiveKind kind : {CollectiveKind::gather, CollectiveKind::scatter}) {
-    const GroupWork work = work_of(topology, both, kind);
-    EXPECT_EQ(bound_groups(std::span(&work, 1)).error().code, ErrorCode::unsupported);
-  }
-  GroupWork unequal = work_of(topology, both, CollectiveKind::all_gather);
+  GroupWork unequal = work_of(topology, both, CollectiveKind::gather);
   unequal.collective.shares = {2, 1};
   EXPECT_EQ(plan_groups(std::span(&unequal, 1)).error().code, ErrorCode::unsupported);
   const GroupWork alone = work_of(topology, {NodeId(1)}, CollectiveKind::all_gather);

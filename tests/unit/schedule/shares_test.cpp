@@ -106,7 +106,7 @@ TEST(Shares, EqualOnesAreLaidOutAsNone) {
 
 TEST(Shares, PartsBeginWhereTheOnesBeforeEnd) {
   const Collective collective = all_gather({0, 2, 0, 0, 1, 0});
-  const Parts parts(collective, 6);
+  const BufferParts parts(collective, 6);
   ASSERT_TRUE(parts.are_whole());
   Numbers begins;
   for (std::int64_t part = 0; part <= parts.count(); ++part) begins.push_back(parts.begin(part));
@@ -115,7 +115,7 @@ TEST(Shares, PartsBeginWhereTheOnesBeforeEnd) {
   EXPECT_EQ(parts.at(3), 1);
   EXPECT_EQ(parts.at(4), 4);
   EXPECT_EQ(parts.at(5), 4);
-  EXPECT_FALSE(Parts(collective, 7).are_whole());
+  EXPECT_FALSE(BufferParts(collective, 7).are_whole());
 }
 
 TEST(Shares, BusbwFactors) {
