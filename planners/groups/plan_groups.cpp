@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::size_t most_ranks = 256;
 constexpr std::size_t most_links = 2048;
+constexpr std::uint32_t most_shallow_rounds = 60;  ///< Past these any trees will do.
 constexpr std::int64_t most_factor = std::int64_t{1} << 31;
 
 /// One group's part of the joint program. Patterns of its groups are trees of these, in the same order.
@@ -159,7 +160,12 @@ Result<Joint> solve(std::span<const GroupWork> groups, bool shallow) {
   program.family_count = oracle.group_count();
   for (std::uint32_t group = 0; group < oracle.group_count(); ++group) program.family.push_back(group);
   const bool trees = !slices_have_destination(groups.front().collective.kind);
-  joint.solution = solve_patterns(program, oracle, {.shallow = shallow && trees});
+  PatternLimits limits;
+  if (shallow && trees) {
+    limits.rounds = most_shallow_rounds;
+    limits.shallow = true;
+  }
+  joint.solution = solve_patterns(program, oracle, limits);
   if (joint.solution.limit == 0) {
     return fail(ErrorCode::unsupported, "the best trees of all groups were not found within the limits",
                 "plan each group by itself with --ranks");
@@ -252,7 +258,9 @@ Result<JointBound> bound_groups(std::span<const GroupWork> groups) {
 }
 
 Result<JointPlan> plan_groups(std::span<const GroupWork> groups) {
-  const Result<Joint> joint = solve(groups, true);
+  Result<Joint> joint = solve(groups, true);
+  const bool may_be_deep = joint ? !joint->solution.attained : joint.error().code == ErrorCode::unsupported;
+  if (may_be_deep) joint = solve(groups, false);
   if (!joint) return tl::unexpected(joint.error());
   if (joint->time_per_byte != 0 && !joint->solution.attained) {
     return fail(ErrorCode::unsupported, "the best trees of all groups were not found within the limits",
