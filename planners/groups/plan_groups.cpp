@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t most_ranks = 256;
 constexpr std::size_t most_links = 2048;
-constexpr std::uint32_t most_shallow_rounds = 60;  ///< Past these any trees will do.
+constexpr std::uint32_t most_shallow_rounds = 16;  ///< Past these any trees will do.
 constexpr std::int64_t most_factor = std::int64_t{1} << 31;
 
 /// One group's part of the joint program. Patterns of its groups are trees of these, in the same order.
