@@ -94,7 +94,7 @@ Member make_member(const GroupWork& group) {
   const Collective& collective = group.collective;
   const CollectiveKind kind = collective.kind;
   SingleLinks single = with_single_links(kind == CollectiveKind::gather ? reversed(group.topology) : group.topology);
-  OrbitGraph orbits = make_orbit_graph(single.topology, false, false);
+  OrbitGraph orbits = make_orbit_graph(single.topology, false, Symmetry::none);
   Member member{std::move(single), std::move(orbits), {}, {}};
   if (kind == CollectiveKind::all_reduce) {
     member.group_count = 1;

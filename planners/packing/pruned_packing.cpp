@@ -38,6 +38,10 @@ Result<Halves> make_halves(const Topology& topology, const Collective& collectiv
                             to_string(collective.kind)),
                 "leave the limits out");
   }
+  if (!collective.shares.empty()) {
+    return fail(ErrorCode::unsupported, "the number and height of trees are limited for equal shards only",
+                "leave the limits out");
+  }
   if (const auto cut_off = find_unreachable(topology)) {
     return fail(
         ErrorCode::infeasible,
