@@ -17,13 +17,12 @@ Result<std::vector<std::string>> parse_algorithms(const std::string& text) {
   for (std::string name; std::getline(names, name, ',');) {
     if (name == "all") {
       for (const Planner& planner : all_planners()) add(std::string(planner.name));
-    } else if (name == "auto") {
-      add(name);
-    } else if (const auto planner = find_planner(name); planner) {
-      add(name);
-    } else {
+      continue;
+    }
+    if (const auto planner = find_planner(name); !planner && name != "auto") {
       return fail(planner.error().code, "-a: " + planner.error().message, planner.error().help + "; also auto and all");
     }
+    add(name);
   }
   if (algorithms.empty()) return fail(ErrorCode::invalid_input, "-a names no algorithm", "write -a auto");
   return algorithms;

@@ -90,8 +90,9 @@ std::vector<Arborescence> TreeProgram::trees(const PatternSolution& solution) co
   return groups_.groups.front().inward ? std::move(forest.in_trees) : std::move(forest.out_trees);
 }
 
-std::optional<std::vector<Arborescence>> program_trees(const Topology& topology, Direction direction) {
-  const auto program = TreeProgram::make(topology, direction, Rank(), Symmetry::any);
+std::optional<std::vector<Arborescence>> program_trees(const Topology& topology, Direction direction,
+                                                       Symmetry symmetry) {
+  const auto program = TreeProgram::make(topology, direction, Rank(), symmetry);
   if (!program) return std::nullopt;
   const PatternSolution solution = program->solve();
   return solution.attained ? std::optional(program->trees(solution)) : std::nullopt;

@@ -47,6 +47,7 @@ class TreeProgram {
 };
 
 /// The trees of the best packing from every rank, where the program is solved exactly.
-std::optional<std::vector<Arborescence>> program_trees(const Topology& topology, Direction direction);
+std::optional<std::vector<Arborescence>> program_trees(const Topology& topology, Direction direction,
+                                                       Symmetry symmetry);
 
 }  // namespace espalier

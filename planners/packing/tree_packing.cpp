@@ -208,15 +208,20 @@ std::size_t most_trees_of_a_root(const std::vector<Arborescence>& trees) {
 }
 
 /// Trees from all ranks by the ways that give few and shallow ones; nothing where none of them does. The linear program
-/// may need many trees where switches run side by side; dealing their capacity out may need fewer.
+/// may need many trees where renamings fix ranks or switches run side by side; then what else may need fewer is tried.
 std::optional<std::vector<Arborescence>> pack_elegantly(const Topology& topology, const FlowNetwork& network,
                                                         Direction direction, const Problem& problem,
                                                         const Roots& roots) {
   constexpr std::size_t few_trees = 8;
+  constexpr std::size_t most_ranks_twice = 64;
   if (auto trees = route_trees(topology, direction, problem.capacities, problem.demands)) return trees;
   if (!roots.shares.empty()) return std::nullopt;
-  auto trees = program_trees(topology, direction);
+  auto trees = program_trees(topology, direction, Symmetry::any);
   if (!trees || most_trees_of_a_root(*trees) <= few_trees) return trees;
+  if (topology.rank_count() <= most_ranks_twice) {
+    auto single = program_trees(topology, direction, Symmetry::free);  // no images of a tree for one root
+    if (single && most_trees_of_a_root(*single) < most_trees_of_a_root(*trees)) trees = std::move(single);
+  }
   if (!switches_are_balanced(network, problem.capacities)) return trees;
   CapacityGraph graph(network, problem.capacities);
   contract_simple_switches(graph, network.rank_vertices());
