@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "schedule/loads.h"
+#include "schedule/relays.h"
 
 namespace espalier {
 namespace {
@@ -70,8 +71,8 @@ ChunkModel::ChunkModel(const Schedule& schedule, const Topology& topology)
   for (std::size_t i = 0; i < schedule.route_count(); ++i) {
     costs.push_back(cost_of(schedule.route(RouteId(i)), topology));
   }
-  Chains fill(topology.rank_count(), schedule.slices.size());
-  Chains latency(topology.rank_count(), schedule.slices.size());
+  Chains fill(end_count(schedule), schedule.slices.size());
+  Chains latency(end_count(schedule), schedule.slices.size());
   const double bytes_per_unit =
       static_cast<double>(schedule.collective.extent_factor()) / static_cast<double>(schedule.units);
   for (const Transfer& transfer : schedule.transfers) {

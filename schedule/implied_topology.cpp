@@ -18,8 +18,12 @@ constexpr std::uint64_t most_parallel_links = 256;
 
 class ImpliedNetwork {
  public:
-  ImpliedNetwork(PlanCursor& cursor, const std::vector<std::string>& ranks) : cursor_(cursor) {
-    for (const std::string& rank : ranks) add_node(rank, true);
+  ImpliedNetwork(PlanCursor& cursor, const NamedNodes& named) : cursor_(cursor) {
+    for (const std::string& rank : named.ranks) add_node(rank, true);
+    for (const std::string& relay : named.relays) {
+      Node& node = nodes_[add_node(relay, false).index()];
+      node.multicast = node.reduction = !node.is_rank;  // A relay that is a rank is for the rules to find.
+    }
   }
 
   /// All names in the "route" of each transfer.
@@ -167,9 +171,9 @@ bool read_cut_of_bound(PlanCursor& cursor, ImpliedNetwork& network, std::size_t 
 
 }  // namespace
 
-std::optional<Topology> imply_topology(PlanCursor& cursor, const std::string& name,
-                                       const std::vector<std::string>& ranks, const NamingParts& parts) {
-  ImpliedNetwork network(cursor, ranks);
+std::optional<Topology> imply_topology(PlanCursor& cursor, const std::string& name, const NamedNodes& named,
+                                       const NamingParts& parts) {
+  ImpliedNetwork network(cursor, named);
   cursor.json.seek(parts.transfers);
   if (!network.read_transfers()) return std::nullopt;
   if (parts.bound && !read_cut_of_bound(cursor, network, *parts.bound)) return std::nullopt;

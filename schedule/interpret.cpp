@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "schedule/relays.h"
 
 namespace espalier {
 namespace {
@@ -28,6 +29,7 @@ UnitRange units_of(const Schedule& schedule, const Transfer& transfer) {
 
 void interpret(const Schedule& schedule, std::vector<UnitValues>& buffers) {
   ESPALIER_CHECK(buffers.size() == schedule.collective.rank_count, "a buffer per rank");
+  buffers.resize(end_count(schedule), UnitValues(static_cast<std::size_t>(schedule.units)));
   for (const Transfer& transfer : schedule.transfers) {
     const UnitValues& src = buffers[schedule.src(transfer).index()];
     UnitValues& dst = buffers[schedule.dst(transfer).index()];
@@ -36,6 +38,7 @@ void interpret(const Schedule& schedule, std::vector<UnitValues>& buffers) {
       dst[unit] = transfer.action() == Action::reduce ? add(dst[unit], src[unit]) : src[unit];
     }
   }
+  buffers.resize(schedule.collective.rank_count);
 }
 
 InterpretCase make_interpret_case(const Schedule& schedule, std::uint64_t seed) {

@@ -11,9 +11,9 @@ namespace espalier {
 using UnitValues = std::vector<std::int64_t>;
 
 /// The meaning of a schedule: runs its transfers in program order, one at a time, on one value per unit and rank,
-/// adding (modulo 2^64) for reduce. `buffers` has one entry per rank and is changed in place. The reference that the
-/// simulator and the engine are compared with. Requires: a schedule that keeps rules S1 and S2; rank_count buffers of
-/// `units` values.
+/// adding (modulo 2^64) for reduce. `buffers` has one entry per rank and is changed in place; relays begin with
+/// nothing, to which the first reduction adds as a copy would. The reference that the simulator and the engine are
+/// compared with. Requires: a schedule that keeps rules S1 and S2; rank_count buffers of `units` values.
 void interpret(const Schedule& schedule, std::vector<UnitValues>& buffers);
 
 /// Buffers before and after a collective.

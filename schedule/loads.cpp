@@ -2,6 +2,8 @@
 
 #include <boost/multiprecision/cpp_int.hpp>
 
+#include "schedule/relays.h"
+
 namespace espalier {
 namespace {
 
@@ -57,7 +59,7 @@ Loads compute_loads(const Schedule& schedule, const Topology& topology) {
   const std::vector<UnitSum> route_units = units_by_route(schedule);
   for (std::size_t i = 0; i < route_units.size(); ++i) {
     const Route route = schedule.route(RouteId(i));
-    add_to_node(topology.node_of(route.src), route_units[i]);
+    add_to_node(node_of_end(schedule, topology, route.src), route_units[i]);
     for (const LinkId link : route.links) {
       loads.link_units[link.index()] += route_units[i];
       add_to_node(topology.link(link).head, route_units[i]);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "schedule/plan_routes.h"
+#include "schedule/relays.h"
 
 namespace espalier {
 namespace {
@@ -15,9 +16,10 @@ constexpr std::uint32_t bit(std::size_t index) { return std::uint32_t{1} << inde
 /// The largest valid index into `count` things.
 std::int64_t last_of(std::size_t count) { return static_cast<std::int64_t>(count) - 1; }
 
-bool read_rank(PlanCursor& cursor, std::string_view what, const Schedule& schedule, Rank& rank) {
+/// The number of a rank, or of any end where there are as many as those.
+bool read_rank(PlanCursor& cursor, std::string_view what, std::size_t ends, Rank& rank) {
   std::int64_t value = 0;
-  if (!cursor.read_ranged(what, 0, last_of(schedule.collective.rank_count), value)) return false;
+  if (!cursor.read_ranged(what, 0, last_of(ends), value)) return false;
   rank = Rank(static_cast<std::size_t>(value));
   return true;
 }
@@ -36,8 +38,8 @@ bool read_slice(PlanCursor& cursor, const Schedule& schedule, Slice& slice) {
     switch (key) {
       case 0: return cursor.read_ranged("'offset'", 0, schedule.units - 1, slice.offset);
       case 1: return cursor.read_ranged("'length'", 1, schedule.units, slice.length);
-      case 2: return read_rank(cursor, "'rank'", schedule, slice.rank);
-      default: return read_rank(cursor, "'to'", schedule, slice.to);
+      case 2: return read_rank(cursor, "'rank'", schedule.collective.rank_count, slice.rank);
+      default: return read_rank(cursor, "'to'", schedule.collective.rank_count, slice.to);
     }
   });
 }
@@ -84,8 +86,8 @@ bool read_transfer(PlanCursor& cursor, const Schedule& schedule, WrittenTransfer
   return cursor.read_object(keys, all_but_route, [&](std::size_t key) {
     switch (key) {
       case 0: return read_run(cursor, schedule.slices.size(), transfer);
-      case 1: return read_rank(cursor, "'src'", schedule, transfer.src);
-      case 2: return read_rank(cursor, "'dst'", schedule, transfer.dst);
+      case 1: return read_rank(cursor, "'src'", end_count(schedule), transfer.src);
+      case 2: return read_rank(cursor, "'dst'", end_count(schedule), transfer.dst);
       case 3: return read_action(cursor, transfer.action);
       case 4: return cursor.read_ranged("'channel'", 0, last_of(max_channels), transfer.channel);
       default: transfer.route_offset = cursor.json.next_offset(); return cursor.json.read_raw(transfer.route);

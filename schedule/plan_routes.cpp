@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "schedule/relays.h"
+
 namespace espalier {
 
 bool PlanRoutes::read(std::size_t offset, std::string_view text, Rank src, Rank dst, RouteId& route) {
@@ -18,16 +20,18 @@ bool PlanRoutes::read(std::size_t offset, std::string_view text, Rank src, Rank 
 }
 
 bool PlanRoutes::direct(std::size_t offset, Rank src, Rank dst, RouteId& route) {
-  const std::vector<LinkId> links = topology_.links_between(topology_.node_of(src), topology_.node_of(dst));
+  const std::vector<LinkId> links =
+      topology_.links_between(node_of_end(schedule_, topology_, src), node_of_end(schedule_, topology_, dst));
   if (links.size() == 1) {
     route = schedule_.add_route(src, dst, links);
     return true;
   }
-  return cursor_.json.fail(offset,
-                           fmt::format("it has no route, and {} links go from '{}' to '{}'",
-                                       links.empty() ? "no" : std::to_string(links.size()),
-                                       shown(topology_.rank_name(src)), shown(topology_.rank_name(dst))),
-                           "give a route, as a list of node or link names");
+  return cursor_.json.fail(
+      offset,
+      fmt::format("it has no route, and {} links go from '{}' to '{}'",
+                  links.empty() ? "no" : std::to_string(links.size()), shown(end_name(schedule_, topology_, src)),
+                  shown(end_name(schedule_, topology_, dst))),
+      "give a route, as a list of node or link names");
 }
 
 bool PlanRoutes::resolve(std::size_t offset) {

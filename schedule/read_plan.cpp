@@ -20,6 +20,7 @@ enum Key : std::size_t {
   collective,
   topology_name,
   ranks,
+  relays,
   root,
   shares,
   algorithm,
@@ -33,8 +34,9 @@ enum Key : std::size_t {
   key_count
 };
 constexpr std::array<std::string_view, key_count> key_names = {
-    "espalier_schedule", "collective", "topology", "ranks",   "root",     "shares", "algorithm", "units", "slices",
-    "transfers",         "bound",      "network",  "comment", "generator"};
+    "espalier_schedule", "collective", "topology", "ranks",     "relays", "root",    "shares",
+    "algorithm",         "units",      "slices",   "transfers", "bound",  "network", "comment",
+    "generator"};
 
 constexpr std::uint32_t required_keys = [] {
   std::uint32_t required = 0;
@@ -57,13 +59,15 @@ class PlanReader {
 
  private:
   bool read_all() {
-    return index() && read_collective() && read_ranks() && read_root() && read_shares() && read_names() &&
-           choose_topology() && check_ranks() && read_body();
+    return index() && read_collective() && read_ranks() && read_relays() && read_root() && read_shares() &&
+           read_names() && choose_topology() && check_ranks() && check_relays() && read_body();
   }
   bool index();
   bool read_version();
   bool read_collective();
   bool read_ranks();
+  bool read_relays();
+  bool read_node_list(std::string_view noun, std::vector<std::string>& names, std::vector<std::size_t>& offsets);
   bool read_root();
   bool read_shares();
   bool read_names();
@@ -71,6 +75,7 @@ class PlanReader {
   Topology with_ranks_of_plan(const Topology& topology) const;
   bool read_network();
   bool check_ranks();
+  bool check_relays();
   bool read_body();
   bool read_text(Key key, std::string& text);
   void warn(Key key, std::string code, std::string message, std::string help);
@@ -87,6 +92,8 @@ class PlanReader {
   Schedule schedule_;
   std::vector<std::string> rank_names_;
   std::vector<std::size_t> rank_offsets_;
+  std::vector<std::string> relay_names_;
+  std::vector<std::size_t> relay_offsets_;
   std::optional<Topology> topology_;
   bool network_was_given_ = true;
   std::vector<Diagnostic> warnings_;
@@ -121,30 +128,39 @@ bool PlanReader::read_collective() {
   return true;
 }
 
-bool PlanReader::read_ranks() {
-  find(ranks);
+/// A list of nodes by their names, which are yet to be looked up.
+bool PlanReader::read_node_list(std::string_view noun, std::vector<std::string>& names,
+                                std::vector<std::size_t>& offsets) {
   if (!cursor_.json.begin_array()) return false;
   std::unordered_set<std::string> seen;
   std::string_view name;
   while (cursor_.json.next_element()) {
-    cursor_.set_item("rank", rank_names_.size());
+    cursor_.set_item(noun, names.size());
     const std::size_t begin = cursor_.json.next_offset();
     if (!cursor_.json.read_string(name)) return false;
     if (const std::string_view why = why_bad_node_id(name); !why.empty()) {
       return cursor_.json.fail(begin, fmt::format("'{}' cannot be a node's name: it {}", shown(name), why));
     }
     if (!seen.emplace(name).second) {
-      return cursor_.json.fail(begin, fmt::format("'{}' is listed twice", shown(name)), "list each rank once");
+      return cursor_.json.fail(begin, fmt::format("'{}' is listed twice", shown(name)),
+                               fmt::format("list each {} once", noun));
     }
-    if (rank_names_.size() == max_ranks) {
+    if (names.size() == max_ranks) {
       cursor_.code = ErrorCode::too_large;
-      return cursor_.json.fail(begin, fmt::format("there are more than {} ranks", max_ranks));
+      return cursor_.json.fail(begin, fmt::format("there are more than {} {}s", max_ranks, noun));
     }
-    rank_names_.emplace_back(name);
-    rank_offsets_.push_back(begin);
+    names.emplace_back(name);
+    offsets.push_back(begin);
   }
   cursor_.clear_item();
-  if (cursor_.json.failed()) return false;
+  return !cursor_.json.failed();
+}
+
+bool PlanReader::read_relays() { return !find(relays) || read_node_list("relay", relay_names_, relay_offsets_); }
+
+bool PlanReader::read_ranks() {
+  find(ranks);
+  if (!read_node_list("rank", rank_names_, rank_offsets_)) return false;
   if (rank_names_.empty()) return cursor_.json.fail(*offsets_[ranks], "there are no ranks", "list at least one");
   schedule_.collective.rank_count = static_cast<std::uint32_t>(rank_names_.size());
   return true;
@@ -235,7 +251,8 @@ bool PlanReader::choose_topology() {
   }
   if (find(network)) return read_network();
   network_was_given_ = false;
-  topology_ = imply_topology(cursor_, schedule_.topology, rank_names_, {*offsets_[transfers], offsets_[bound]});
+  topology_ =
+      imply_topology(cursor_, schedule_.topology, {rank_names_, relay_names_}, {*offsets_[transfers], offsets_[bound]});
   if (!topology_) return false;
   warn(transfers, "P002", "the routes of this plan are not checked against a machine: it carries no network",
        "give a topology beside the plan");
@@ -277,6 +294,18 @@ bool PlanReader::check_ranks() {
                              fmt::format("rank {} is '{}' here and '{}' in '{}'", i, shown(rank_names_[i]), shown(due),
                                          shown(topology_->name())),
                              "list all ranks of the network in its order");
+  }
+  return true;
+}
+
+bool PlanReader::check_relays() {
+  for (std::size_t i = 0; i < relay_names_.size(); ++i) {
+    const NodeId node = topology_->find_node(relay_names_[i]);
+    if (node.is_none()) {
+      return cursor_.json.fail(relay_offsets_[i], fmt::format("the relay '{}' is not a node of '{}'",
+                                                              shown(relay_names_[i]), shown(topology_->name())));
+    }
+    schedule_.relays.push_back(node);
   }
   return true;
 }

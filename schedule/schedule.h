@@ -47,7 +47,8 @@ struct Transfer {
 };
 static_assert(sizeof(Transfer) == 16);
 
-/// The way a transfer takes: from rank to rank over links whose inner nodes only forward.
+/// The way a transfer takes: from one end to another, each a rank or a relay of the schedule, over links whose inner
+/// nodes only forward.
 struct Route {
   Rank src;
   Rank dst;
@@ -71,6 +72,9 @@ class Schedule {
   std::vector<Slice> slices;        ///< In offset order; they tile [0, units).
   std::vector<Transfer> transfers;  ///< In program order.
   std::optional<Bound> bound;       ///< The bound of the collective on the topology, when it was computed.
+  /// Switches that take part: they copy or add what comes to them. They are numbered on from the ranks, the first one
+  /// being rank_count, wherever a route has its ends (schedule/relays.h).
+  std::vector<NodeId> relays;
 
   [[nodiscard]] std::size_t route_count() const { return route_ends_.size(); }
   [[nodiscard]] Route route(RouteId id) const;

@@ -15,9 +15,9 @@ enum class Phase : std::uint8_t { send, wire, recv, reduce };
 /// "send", "wire", "recv", "reduce".
 std::string_view to_string(Phase phase);
 
-/// One thing that happened on one lane: a rank (send, recv, reduce) or a link (wire).
+/// One thing that happened on one lane: a rank or relay (send, recv, reduce) or a link (wire).
 struct Span {
-  std::uint32_t lane = 0;  ///< A rank's index, or a link's index for `wire`.
+  std::uint32_t lane = 0;  ///< Index of a rank, or of a relay from the number of ranks on; of a link for `wire`.
   TransferId transfer;
   std::uint32_t chunk = 0;
   Phase phase = Phase::wire;
@@ -30,7 +30,7 @@ struct Span {
 struct Timeline {
   std::string title;                    ///< What ran: collective, algorithm, size.
   std::string origin;                   ///< "simulation" or "run".
-  std::vector<std::string> rank_names;  ///< Lane names of ranks.
+  std::vector<std::string> rank_names;  ///< Lane names of ranks, then of relays.
   std::vector<std::string> link_names;  ///< Lane names of links.
   std::vector<Span> spans;              ///< In begin order, ties by lane.
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "schedule/relays.h"
 #include "schedule/tree_shape.h"
 #include "schedule/tree_slices.h"
 
@@ -33,11 +34,14 @@ void sort_by(std::vector<std::uint32_t>& order, const std::vector<Draft>& drafts
 
 class TreeScheduleBuilder {
  public:
-  TreeScheduleBuilder(const Collective& collective, const Topology& topology, std::string algorithm)
+  TreeScheduleBuilder(const Collective& collective, const Topology& topology, std::string algorithm,
+                      std::vector<NodeId> relays)
       : topology_(topology),
         schedule_(collective, topology.name(), std::move(algorithm)),
-        shape_(topology.rank_count()),
-        reduced_at_(topology.rank_count()) {}
+        shape_(topology.rank_count() + relays.size()),
+        reduced_at_(topology.rank_count() + relays.size()) {
+    schedule_.relays = std::move(relays);
+  }
 
   Result<Schedule> build(const Forest& forest);
 
@@ -45,7 +49,9 @@ class TreeScheduleBuilder {
   enum class Direction { in, out };
 
   [[nodiscard]] const Collective& collective() const { return schedule_.collective; }
-  Result<void> check_roots(const std::vector<Arborescence>& trees) const;
+  /// Roots are below `ends`: ranks, or any ends.
+  [[nodiscard]] Result<void> check_roots(const std::vector<Arborescence>& trees, std::size_t ends) const;
+  [[nodiscard]] Result<void> check_spanning(const Arborescence& tree, std::size_t index) const;
   Result<void> build_all_reduce(const Forest& forest);
   Result<void> build_parts(const std::vector<Arborescence>& trees, Direction direction);
   Result<void> read_shape(const Arborescence& tree, std::size_t index, Direction direction);
@@ -76,13 +82,29 @@ bool travels_on_paths(CollectiveKind kind) {
   return kind == CollectiveKind::gather || kind == CollectiveKind::scatter || slices_have_destination(kind);
 }
 
-Result<void> TreeScheduleBuilder::check_roots(const std::vector<Arborescence>& trees) const {
+Result<void> TreeScheduleBuilder::check_roots(const std::vector<Arborescence>& trees, std::size_t ends) const {
   for (std::size_t i = 0; i < trees.size(); ++i) {
-    if (trees[i].root.index() < topology_.rank_count()) continue;
+    if (trees[i].root.index() < ends) continue;
     return fail(ErrorCode::invalid_input,
                 fmt::format("the root of tree {} is not one of the {} ranks", i, topology_.rank_count()));
   }
   return {};
+}
+
+/// Requires: the shape of this tree. A relay that ends a branch would have nothing to send, or nobody to send it to.
+Result<void> TreeScheduleBuilder::check_spanning(const Arborescence& tree, std::size_t index) const {
+  std::size_t ranks = is_relay(schedule_, tree.root) ? 0 : 1;
+  for (const TreeEdge& edge : tree.edges) {
+    if (!is_relay(schedule_, edge.child)) {
+      ++ranks;
+    } else if (shape_.height(edge.child) == 0) {
+      return fail(ErrorCode::invalid_input, fmt::format("a branch of tree {} ends at the relay {}", index,
+                                                        end_name(schedule_, topology_, edge.child)));
+    }
+  }
+  if (ranks == topology_.rank_count()) return {};
+  return fail(ErrorCode::invalid_input, fmt::format("tree {} of root {} reaches {} of {} ranks", index,
+                                                    tree.root.value(), ranks, topology_.rank_count()));
 }
 
 Result<void> TreeScheduleBuilder::read_shape(const Arborescence& tree, std::size_t index, Direction direction) {
@@ -108,11 +130,7 @@ Result<void> TreeScheduleBuilder::draft_spanning(const std::vector<Arborescence>
   for (std::size_t i = 0; i < trees.size(); ++i, ++channel_) {
     const Arborescence& tree = trees[i];
     if (auto read = read_shape(tree, i, direction); !read) return read;
-    if (tree.edges.size() + 1 != topology_.rank_count()) {
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("tree {} of root {} reaches {} of {} ranks", i, tree.root.value(), tree.edges.size() + 1,
-                              topology_.rank_count()));
-    }
+    if (auto checked = check_spanning(tree, i); !checked) return checked;
     const std::uint32_t first_step = direction == Direction::out ? reduced_at_[tree.root.index()] : 0;
     for (const TreeEdge& edge : tree.edges) draft(edge, runs[i], direction, first_step);
     if (drafts_.size() > max_transfers) return fail(ErrorCode::too_large, "the trees need more than 2^31 transfers");
@@ -127,10 +145,11 @@ Result<void> TreeScheduleBuilder::draft_spanning(const std::vector<Arborescence>
 Result<void> TreeScheduleBuilder::draft_paths_of(const Arborescence& tree, std::uint32_t place,
                                                  const TreeSlices& slices, Direction direction) {
   const std::size_t ranks = topology_.rank_count();
-  std::vector<std::uint32_t> edge_into(ranks);
+  std::vector<std::uint32_t> edge_into(end_count(schedule_));
   for (std::uint32_t i = 0; i < tree.edges.size(); ++i) edge_into[tree.edges[i].child.index()] = i;
   constexpr std::size_t no_draft = SIZE_MAX;
-  std::vector<std::size_t> open_draft(ranks, no_draft);  // Per child: the last transfer drafted for the edge into it.
+  std::vector<std::size_t> open_draft(end_count(schedule_),
+                                      no_draft);  // Per child: the last transfer drafted for the edge into it.
 
   const bool one_root = has_root(collective().kind);
   const bool all_parts = one_root || collective().kind == CollectiveKind::all_to_all;
@@ -177,9 +196,9 @@ Result<void> TreeScheduleBuilder::draft_paths(const std::vector<Arborescence>& t
 
 Result<void> TreeScheduleBuilder::build_all_reduce(const Forest& forest) {
   for (const auto* trees : {&forest.in_trees, &forest.out_trees}) {
-    if (auto checked = check_roots(*trees); !checked) return checked;
+    if (auto checked = check_roots(*trees, end_count(schedule_)); !checked) return checked;
   }
-  Result<TreeSlices> slices = slice_by_overlay(forest, topology_.rank_count());
+  Result<TreeSlices> slices = slice_by_overlay(forest, end_count(schedule_));
   if (!slices) return tl::unexpected(slices.error());
   schedule_.units = slices->units;
   schedule_.slices = std::move(slices->slices);
@@ -188,7 +207,7 @@ Result<void> TreeScheduleBuilder::build_all_reduce(const Forest& forest) {
 }
 
 Result<void> TreeScheduleBuilder::build_parts(const std::vector<Arborescence>& trees, Direction direction) {
-  if (auto checked = check_roots(trees); !checked) return checked;
+  if (auto checked = check_roots(trees, topology_.rank_count()); !checked) return checked;
   const TreesByRoot by_root(trees, topology_.rank_count());
   Result<TreeSlices> slices = slice_by_parts(collective(), trees, by_root);
   if (!slices) return tl::unexpected(slices.error());
@@ -234,7 +253,7 @@ Result<Schedule> TreeScheduleBuilder::build(const Forest& forest) {
 Result<Schedule> schedule_from_trees(const Collective& collective, const Topology& topology, std::string algorithm,
                                      const Forest& forest) {
   ESPALIER_CHECK(collective.rank_count == topology.rank_count(), "the collective is one of this topology");
-  return TreeScheduleBuilder(collective, topology, std::move(algorithm)).build(forest);
+  return TreeScheduleBuilder(collective, topology, std::move(algorithm), forest.relays).build(forest);
 }
 
 Result<Forest> in_proportion(Forest forest, const Collective& collective) {

@@ -30,6 +30,9 @@ struct Arborescence {
 struct Forest {
   std::vector<Arborescence> in_trees;   ///< reduce, reduce_scatter, and the first half of all_reduce.
   std::vector<Arborescence> out_trees;  ///< broadcast, all_gather, scatter, and the second half of all_reduce.
+  /// Switches that trees may have as inner nodes, numbered on from the ranks as in Schedule::relays; all_reduce may be
+  /// rooted at them too. In-trees of collectives that reduce add at them, out-trees copy.
+  std::vector<NodeId> relays;
 };
 
 /// The one way from weighted trees to a schedule; ring (trees that are paths), tree and packing planners all use it.

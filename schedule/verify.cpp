@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "schedule/breach_list.h"
+#include "schedule/relays.h"
 
 namespace espalier {
 
@@ -16,6 +17,7 @@ std::string_view to_string(Rule rule) {
     case Rule::S5: return "S5";
     case Rule::S6: return "S6";
     case Rule::S7: return "S7";
+    case Rule::S8: return "S8";
   }
   ESPALIER_CHECK(false, "a rule without a name");
 }
@@ -26,8 +28,12 @@ std::string describe(const Breach& breach, const Schedule& schedule, const Topol
   const RouteId route = schedule.transfers[breach.transfer.index()].route;
   if (route.index() < schedule.route_count()) {
     const auto [src, dst, links] = schedule.route(route);
-    if (src.index() < topology.rank_count() && dst.index() < topology.rank_count()) {
-      ends = fmt::format(" ({} to {})", topology.rank_name(src), topology.rank_name(dst));
+    const auto has_name = [&](Rank end) {
+      return end.index() < end_count(schedule) && (is_relay(schedule, end) || end.index() < topology.rank_count()) &&
+             node_of_end(schedule, topology, end).index() < topology.node_count();
+    };
+    if (has_name(src) && has_name(dst)) {
+      ends = fmt::format(" ({} to {})", end_name(schedule, topology, src), end_name(schedule, topology, dst));
     }
   }
   return fmt::format("{}, transfer {}{}: {}", to_string(breach.rule), breach.transfer.value(), ends, breach.message);
@@ -36,7 +42,10 @@ std::string describe(const Breach& breach, const Schedule& schedule, const Topol
 VerifyReport verify(const Schedule& schedule, const Topology& topology, std::size_t max_reported) {
   BreachList breaches(max_reported);
   verify_structure(schedule, topology, breaches);
-  if (breaches.empty()) verify_meaning(schedule, topology, breaches);
+  if (breaches.empty()) {
+    verify_meaning(schedule, topology, breaches);
+    verify_relays(schedule, topology, breaches);
+  }
   return std::move(breaches).report();
 }
 

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "schedule/breach_list.h"
+#include "schedule/relays.h"
 #include "schedule/slice_moves.h"
 
 namespace espalier {
@@ -35,7 +36,7 @@ struct Replay {
 
   [[nodiscard]] const Collective& collective() const { return schedule.collective; }
   [[nodiscard]] std::size_t rank_count() const { return collective().rank_count; }
-  [[nodiscard]] const std::string& name(std::size_t rank) const { return topology.rank_name(Rank(rank)); }
+  [[nodiscard]] const std::string& name(std::size_t end) const { return end_name(schedule, topology, Rank(end)); }
 };
 
 /// Calls check(rank) for every rank that the collective promises a slice.
@@ -48,7 +49,7 @@ void for_each_receiver(const Replay& replay, std::size_t slice, const Check& che
 
 /// Collectives that only copy: each slice has one value that one rank brings, so a rank holds it or does not.
 void replay_copies(Replay& replay) {
-  std::vector<std::uint8_t> holds(replay.rank_count());
+  std::vector<std::uint8_t> holds(end_count(replay.schedule));
   for (std::size_t s = 0; s < replay.schedule.slices.size(); ++s) {
     const std::size_t bringer = bringer_of(replay.collective(), replay.schedule.slices[s].ranks()).index();
     holds[bringer] = 1;
@@ -74,15 +75,15 @@ void replay_copies(Replay& replay) {
   }
 }
 
-/// Which ranks' contributions each rank's value of one slice holds: a bit per pair.
+/// Which ranks' contributions each rank's or relay's value of one slice holds: a bit per pair.
 class Contributions {
  public:
   using Word = std::uint64_t;
 
-  explicit Contributions(std::size_t rank_count)
-      : rank_count_(rank_count), words_((rank_count + 63) / 64), bits_(rank_count * words_) {}
+  Contributions(std::size_t rank_count, std::size_t end_count)
+      : rank_count_(rank_count), words_((rank_count + 63) / 64), bits_(end_count * words_) {}
 
-  /// Every rank holds its own.
+  /// Every rank holds its own, a relay none.
   void reset() {
     std::ranges::fill(bits_, Word{0});
     for (std::size_t r = 0; r < rank_count_; ++r) row(r)[r / 64] |= Word{1} << (r % 64);
@@ -129,15 +130,19 @@ class Contributions {
   std::vector<Word> bits_;
 };
 
-/// Collectives that reduce: every rank brings a contribution to every slice, so a source always holds something (S5).
+/// Collectives that reduce: every rank brings a contribution to every slice, so only a relay can hold nothing (S5).
 void replay_reductions(Replay& replay) {
-  Contributions held(replay.rank_count());
+  Contributions held(replay.rank_count(), end_count(replay.schedule));
   for (std::size_t s = 0; s < replay.schedule.slices.size(); ++s) {
     held.reset();
     for (const TransferId id : replay.moves.of(s)) {
       const Transfer& transfer = replay.schedule.transfers[id.index()];
       const std::size_t src = replay.schedule.src(transfer).index();
       const std::size_t dst = replay.schedule.dst(transfer).index();
+      if (src >= replay.rank_count() && held.count(src) == 0 && replay.reported.note(id)) {
+        replay.breaches.add(Rule::S5, id,
+                            [&] { return fmt::format("{} does not hold slice {} yet", replay.name(src), s); });
+      }
       if (transfer.action() == Action::copy) {
         held.copy(src, dst);
         continue;

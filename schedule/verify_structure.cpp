@@ -4,6 +4,7 @@
 
 #include "schedule/breach_list.h"
 #include "schedule/parts.h"
+#include "schedule/relays.h"
 
 namespace espalier {
 namespace {
@@ -33,6 +34,26 @@ bool check_whole(const Schedule& schedule, const Topology& topology, BreachList&
   return breaches.empty();
 }
 
+/// S1 for the relays: nodes of the topology that are no ranks, each once. False when routes cannot be checked.
+bool check_relay_ids(const Schedule& schedule, const Topology& topology, BreachList& breaches) {
+  const auto breach = [&](const std::string& text) { breaches.add(Rule::S1, TransferId(), [&] { return text; }); };
+  if (end_count(schedule) > max_ranks) breach(fmt::format("{} relays are past the limit", schedule.relays.size()));
+  std::vector<bool> seen(topology.node_count(), false);
+  for (std::size_t i = 0; i < schedule.relays.size() && breaches.empty(); ++i) {
+    const NodeId node = schedule.relays[i];
+    if (node.index() >= topology.node_count()) {
+      breach(fmt::format("relay {} is not one of the topology's {} nodes", i, topology.node_count()));
+    } else if (topology.node(node).is_rank) {
+      breach(fmt::format("relay {} is {}, which is a rank", i, topology.node(node).id));
+    } else if (seen[node.index()]) {
+      breach(fmt::format("relay {} is {}, which is one already", i, topology.node(node).id));
+    } else {
+      seen[node.index()] = true;
+    }
+  }
+  return breaches.empty();
+}
+
 /// S1 for one transfer: what is wrong, or nothing.
 std::optional<std::string> wrong_id(const Schedule& schedule, const Transfer& transfer) {
   const std::size_t slices = schedule.slices.size();
@@ -49,9 +70,9 @@ std::optional<std::string> wrong_id(const Schedule& schedule, const Transfer& tr
   }
   const Route route = schedule.route(transfer.route);
   for (const Rank rank : {route.src, route.dst}) {
-    if (rank.index() >= schedule.collective.rank_count) {
-      return fmt::format("rank {} is not one of the {} ranks", rank_or_none(rank), schedule.collective.rank_count);
-    }
+    if (rank.index() < end_count(schedule)) continue;
+    return fmt::format("rank {} is not one of the {} ranks{}", rank_or_none(rank), schedule.collective.rank_count,
+                       schedule.relays.empty() ? "" : fmt::format(" and {} relays", schedule.relays.size()));
   }
   if (route.src == route.dst) return fmt::format("it goes from rank {} to itself", route.src.value());
   return std::nullopt;
@@ -117,10 +138,10 @@ void check_slices(const Schedule& schedule, BreachList& breaches) {
 }
 
 /// S3: what is wrong with one route, or nothing. Nodes seen on it get the `stamp`, which no call before had.
-std::optional<std::string> wrong_route(const Route& route, const Topology& topology, std::uint32_t stamp,
-                                       std::vector<std::uint32_t>& stamps) {
+std::optional<std::string> wrong_route(const Schedule& schedule, const Route& route, const Topology& topology,
+                                       std::uint32_t stamp, std::vector<std::uint32_t>& stamps) {
   if (route.links.empty()) return "its route has no links";
-  NodeId at = topology.node_of(route.src);
+  NodeId at = node_of_end(schedule, topology, route.src);
   stamps[at.index()] = stamp;
   for (std::size_t hop = 0; hop < route.links.size(); ++hop) {
     if (route.links[hop].index() >= topology.link_count()) {
@@ -139,8 +160,9 @@ std::optional<std::string> wrong_route(const Route& route, const Topology& topol
                          topology.node(at).id);
     }
   }
-  if (at != topology.node_of(route.dst)) {
-    return fmt::format("its route ends at {} instead of {}", topology.node(at).id, topology.rank_name(route.dst));
+  if (at != node_of_end(schedule, topology, route.dst)) {
+    return fmt::format("its route ends at {} instead of {}", topology.node(at).id,
+                       end_name(schedule, topology, route.dst));
   }
   return std::nullopt;
 }
@@ -154,7 +176,7 @@ void check_routes(const Schedule& schedule, const Topology& topology, BreachList
     const RouteId id = schedule.transfers[i].route;
     State& state = states[id.index()];
     if (state == State::right) continue;
-    const auto wrong = wrong_route(schedule.route(id), topology, TransferId(i).value(), stamps);
+    const auto wrong = wrong_route(schedule, schedule.route(id), topology, TransferId(i).value(), stamps);
     state = wrong ? State::wrong : State::right;
     if (wrong) breaches.add(Rule::S3, TransferId(i), [&] { return *wrong; });
   }
@@ -172,7 +194,7 @@ void check_actions(const Schedule& schedule, BreachList& breaches) {
 }  // namespace
 
 void verify_structure(const Schedule& schedule, const Topology& topology, BreachList& breaches) {
-  if (!check_whole(schedule, topology, breaches)) return;
+  if (!check_whole(schedule, topology, breaches) || !check_relay_ids(schedule, topology, breaches)) return;
   check_transfers(schedule, breaches);
   const bool ids_are_right = breaches.empty();
   check_slices(schedule, breaches);

@@ -34,6 +34,13 @@ void write_head(BufferedOutput& out, const Schedule& schedule, const Topology& t
   for (std::size_t r = 0; r < topology.rank_count(); ++r) {
     out.print("{}{}", r > 0 ? ", " : "", in_quotes(topology.rank_name(Rank(r))));
   }
+  if (!schedule.relays.empty()) {
+    const char* separator = "],\n \"relays\": [";
+    for (const NodeId relay : schedule.relays) {
+      out.print("{}{}", separator, in_quotes(topology.node(relay).id));
+      separator = ", ";
+    }
+  }
   out.print("], \"root\": {},", root.is_none() ? "null" : std::to_string(root.value()));
   if (!schedule.collective.shares.empty()) {
     out.print("\n \"shares\": [{}],\n", fmt::join(schedule.collective.shares, ", "));

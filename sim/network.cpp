@@ -4,6 +4,8 @@
 #include <limits>
 #include <string>
 
+#include "schedule/relays.h"
+
 namespace espalier::sim {
 namespace {
 
@@ -39,16 +41,17 @@ void Network::add_nodes(const Topology& topology) {
   }
 }
 
-Result<void> Network::add_path(const Route& route, const Topology& topology) {
+Result<void> Network::add_path(const Schedule& schedule, const Topology& topology) {
   const std::size_t index = paths.size();
-  if (route.src.index() >= topology.rank_count() || route.dst.index() >= topology.rank_count()) {
+  const Route route = schedule.route(RouteId(index));
+  if (route.src.index() >= end_count(schedule) || route.dst.index() >= end_count(schedule)) {
     return foreign_route(index, "joins ranks that are not", topology);
   }
   if (route.links.empty()) return foreign_route(index, "has no links", topology);
   Path path;
   path.begin = static_cast<std::uint32_t>(steps.size());
   const auto visitor = static_cast<std::uint32_t>(index + 1);
-  NodeId at = topology.node_of(route.src);
+  NodeId at = node_of_end(schedule, topology, route.src);
   const auto arrive_at = [&](NodeId node) {
     at = node;
     if (backplanes_[node.index()] != absent) steps.push_back(backplanes_[node.index()]);
@@ -67,7 +70,7 @@ Result<void> Network::add_path(const Route& route, const Topology& topology) {
     steps.push_back(id.value());
     if (!arrive_at(topology.link(id).head)) return foreign_route(index, "passes a node twice", topology);
   }
-  if (at != topology.node_of(route.dst)) return foreign_route(index, "misses its destination", topology);
+  if (at != node_of_end(schedule, topology, route.dst)) return foreign_route(index, "misses its destination", topology);
   path.end = path.reduce_end = static_cast<std::uint32_t>(steps.size());
   if (reductions_[at.index()] != absent) {
     steps.push_back(reductions_[at.index()]);
@@ -78,6 +81,11 @@ Result<void> Network::add_path(const Route& route, const Topology& topology) {
 }
 
 Result<Network> Network::make(const Schedule& schedule, const Topology& topology) {
+  const auto is_node = [&](NodeId relay) { return relay.index() < topology.node_count(); };
+  if (schedule.collective.rank_count != topology.rank_count() || !std::ranges::all_of(schedule.relays, is_node)) {
+    return fail(ErrorCode::invalid_input, "the schedule has ranks or relays that are not on " + topology.name(),
+                "simulate a schedule on the topology that it was planned for");
+  }
   Network network;
   network.link_count_ = static_cast<std::uint32_t>(topology.link_count());
   for (const Link& link : topology.links()) {
@@ -89,7 +97,7 @@ Result<Network> Network::make(const Schedule& schedule, const Topology& topology
   network.add_nodes(topology);
   network.paths.reserve(schedule.route_count());
   for (std::size_t i = 0; i < schedule.route_count(); ++i) {
-    if (auto added = network.add_path(schedule.route(RouteId(i)), topology); !added) {
+    if (auto added = network.add_path(schedule, topology); !added) {
       return tl::unexpected(added.error());
     }
   }

@@ -13,7 +13,7 @@ namespace espalier::sim {
 /// The largest simulated time, about 53 days; every moment of a simulation fits a 64-bit integer with room to add.
 inline constexpr std::int64_t max_simulated_time = std::int64_t{1} << 62;
 
-/// What serves chunks first come, first served: a link, a node's backplane, or a rank's reduction.
+/// What serves chunks first come, first served: a link, a node's backplane, or the reduction at a rank or switch.
 struct Resource {
   std::int64_t free_at = 0;  ///< When it has served everything that asked so far.
   std::int64_t latency = 0;
@@ -72,7 +72,8 @@ class Network {
   Network() = default;
   std::uint32_t add_resource(NodeId node, Bandwidth rate);
   void add_nodes(const Topology& topology);
-  Result<void> add_path(const Route& route, const Topology& topology);
+  /// The path of the schedule's next route.
+  Result<void> add_path(const Schedule& schedule, const Topology& topology);
 
   std::uint32_t link_count_ = 0;
   std::vector<NodeId> nodes_;                // of the resources that are not links

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/format_units.h"
 #include "schedule/dependencies.h"
+#include "schedule/relays.h"
 #include "sim/chunking.h"
 #include "sim/history.h"
 #include "sim/lanes.h"
@@ -24,7 +25,9 @@ Timeline name_timeline(const Schedule& schedule, const Topology& topology, Bytes
   timeline.title = std::string(to_string(schedule.collective.kind)) + ", " + schedule.algorithm + ", " +
                    format_size(size) + " on " + topology.name();
   timeline.origin = "simulation";
-  for (std::size_t i = 0; i < topology.rank_count(); ++i) timeline.rank_names.push_back(topology.rank_name(Rank(i)));
+  for (std::size_t i = 0; i < end_count(schedule); ++i) {
+    timeline.rank_names.push_back(end_name(schedule, topology, Rank(i)));
+  }
   for (std::size_t i = 0; i < topology.link_count(); ++i) timeline.link_names.push_back(topology.link_name(LinkId(i)));
   return timeline;
 }

@@ -25,7 +25,7 @@ struct Node {
   NodeKind kind = NodeKind::gpu;
   bool is_rank = true;               ///< Holds data and takes part in collectives; only gpu and cpu nodes may.
   Bandwidth bandwidth;               ///< Backplane that all traffic through the node shares; zero: not limited.
-  Bandwidth reduce_bandwidth;        ///< Bytes per second that this rank reduces; zero: not limited.
+  Bandwidth reduce_bandwidth;        ///< Bytes per second that this rank or switch reduces; zero: not limited.
   bool multicast = false;            ///< A switch that copies in the network.
   bool reduction = false;            ///< A switch that reduces in the network.
   std::string host;                  ///< The machine it sits in; empty when not given.

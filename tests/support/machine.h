@@ -42,6 +42,14 @@ class Machine {
     return nodes.size() - 1;
   }
 
+  /// Switches copy and add from here on: routes may begin and end at them, as at ranks.
+  void make_relays() {
+    for (std::size_t i = rank_count_; i < nodes.size(); ++i) {
+      nodes[i].multicast = nodes[i].reduction = true;
+      schedule_.relays.emplace_back(i);  // So that a switch's number as an end is its number as a node.
+    }
+  }
+
   /// A link between two nodes by their numbers.
   LinkId add_link(std::size_t tail, std::size_t head, std::int64_t latency = 0, Bandwidth rate = byte_per_picosecond) {
     Link link;

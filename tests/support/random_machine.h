@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "schedule/relays.h"
 #include "tests/support/machine.h"
 
 namespace espalier::test {
@@ -20,9 +21,10 @@ class RandomMachine {
     Machine machine(ranks);
     const std::size_t switches = random_.below(4);
     for (std::size_t i = 0; i < switches; ++i) machine.add_switch();
+    if (random_.below(3) == 0) machine.make_relays();
     for (Node& node : machine.nodes) {
       if (random_.below(4) == 0) node.bandwidth = pick_rate();
-      if (node.is_rank && random_.below(3) == 0) node.reduce_bandwidth = pick_rate();
+      if ((node.is_rank || node.reduction) && random_.below(3) == 0) node.reduce_bandwidth = pick_rate();
     }
     const std::size_t nodes = machine.nodes.size();
     for (std::size_t i = 0; i < nodes; ++i) add_cable(machine, i, (i + 1) % nodes);
@@ -54,9 +56,12 @@ class RandomMachine {
     }
   }
 
-  /// A random walk from a rank over nodes not seen yet, as far as a random later rank; ranks on the way only forward.
+  /// A random walk from a rank or relay over nodes not seen yet, as far as a random later one; those on the way only
+  /// forward.
   void add_transfer(Machine& machine) {
-    const std::size_t start = random_.below(machine.schedule().collective.rank_count);
+    const Schedule schedule = machine.schedule();
+    const std::size_t ends = end_count(schedule);
+    const std::size_t start = random_.below(ends);
     std::vector<bool> seen(machine.nodes.size(), false);
     std::vector<LinkId> route;
     std::vector<LinkId> longest;  // the route as far as the last place where it may end
@@ -70,7 +75,7 @@ class RandomMachine {
       if (onward.empty()) break;
       route.push_back(onward[random_.below(onward.size())]);
       at = machine.links[route.back().index()].head.index();
-      if (machine.nodes[at].is_rank) {
+      if (at < ends) {
         longest = route;
         if (random_.below(2) == 0) break;
       }

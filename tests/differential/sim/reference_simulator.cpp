@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "schedule/layout.h"
+#include "schedule/relays.h"
 
 namespace espalier::test {
 namespace {
@@ -76,12 +77,12 @@ class Reference {
       const std::string name = kind + (" " + std::to_string(node.index()));
       if (servers_.contains(name)) names.push_back(name);
     };
-    add("backplane", topology_.node_of(schedule_.src(transfer)));
+    add("backplane", node_of_end(schedule_, topology_, schedule_.src(transfer)));
     for (const LinkId link : schedule_.route(transfer.route).links) {
       names.push_back("link " + std::to_string(link.index()));
       add("backplane", topology_.link(link).head);
     }
-    if (transfer.action() == Action::reduce) add("reduce", topology_.node_of(schedule_.dst(transfer)));
+    if (transfer.action() == Action::reduce) add("reduce", node_of_end(schedule_, topology_, schedule_.dst(transfer)));
     return names;
   }
 

@@ -36,6 +36,37 @@ TEST(Simulate, ReportsWhatItRan) {
   EXPECT_TRUE(report->critical_path.empty());
 }
 
+/// Three ranks around a switch that adds and copies, 5 ps away; one byte takes 1 ps.
+Machine make_one_shot(Bandwidth reduce_bandwidth) {
+  Machine machine(3);
+  const std::size_t hub = machine.add_switch();
+  machine.make_relays();
+  machine.nodes[hub].reduce_bandwidth = reduce_bandwidth;
+  machine.slice_units = {1};
+  for (std::size_t r = 0; r < 3; ++r) machine.send({machine.add_link(r, hub, 5)}, 0, 1, Action::reduce);
+  for (std::size_t r = 0; r < 3; ++r) machine.send({machine.add_link(hub, r, 5)});
+  return machine;
+}
+
+TEST(Simulate, ASwitchThatAddsHoldsAChunkUntilAllOfItIsThere) {
+  // Up 100 + 5, down 100 + 5. In two chunks of 50 the second one follows 50 behind the first: 50 + 55 + 55.
+  EXPECT_EQ(make_one_shot({}).simulate(100, 100).elapsed.count, 210);
+  EXPECT_EQ(make_one_shot({}).simulate(100, 50).elapsed.count, 160);
+  // Three chunks that come at 105 are added one after the other, 50 each: down from 255 on.
+  const auto slow = make_one_shot({2 * picoseconds_per_second}).simulate(100, 100);
+  EXPECT_EQ(slow.elapsed.count, 360);
+  EXPECT_EQ(slow.timeline->rank_names, (std::vector<std::string>{"g0", "g1", "g2", "s0"}));
+}
+
+TEST(Simulate, RefusesAScheduleOfOtherRanksOrRelays) {
+  const Machine machine = make_one_shot({});
+  Schedule schedule = machine.schedule();
+  schedule.relays[0] = NodeId(9);
+  const auto report = sim::simulate(schedule, machine.topology(), {Bytes{100}, Bytes{100}, 1, false, false});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().message, "the schedule has ranks or relays that are not on test");
+}
+
 TEST(Simulate, RecordsOnlyWhatIsAskedFor) {
   const auto report = run(make_pair(), {Bytes{4000}, Bytes{400}, 4, false, false});
   EXPECT_FALSE(report->timeline);
