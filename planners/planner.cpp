@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "planners/bound.h"
 #include "planners/classic/classic.h"
+#include "planners/innetwork/innetwork.h"
 #include "planners/packing/packing.h"
 #include "planners/program/lp.h"
 #include "planners/ring/ring.h"
@@ -23,6 +24,8 @@ const std::array planners = {
     Planner{"tree", "double binary trees over machines and rails, disjoint trees along direct links", plan_tree},
     Planner{"packing", "spanning trees packed at the best possible throughput", plan_packing},
     Planner{"lp", "the linear program's optimum: trees with free roots, best routes of distinct blocks", plan_lp},
+    Planner{"innetwork", "trees over switches that copy (multicast) and add (reduction) in the network",
+            plan_innetwork},
     Planner{"flat", "shortest-path trees: the fewest steps that the network allows", plan_flat},
     Planner{"binomial", "binomial trees over the ranks in machine order", plan_binomial},
     Planner{"recursive", "recursive halving and doubling, odd ranks folded", plan_recursive},

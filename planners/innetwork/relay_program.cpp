@@ -1,0 +1,290 @@
+#include "planners/innetwork/relay_program.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+#include "planners/program/pattern_master.h"
+
+namespace espalier {
+namespace {
+
+/// Trees that carry one unit together, and what they fill.
+struct Column {
+  std::optional<RelayTree> in;
+  std::optional<RelayTree> out;
+  Pattern pattern;
+  std::int64_t times_grown = 0;
+};
+
+class RelayProgram {
+ public:
+  RelayProgram(const Topology& topology, const Collective& collective)
+      : topology_(topology),
+        resources_(topology),
+        copies_(topology, resources_, Direction::forward),
+        adds_(topology, resources_, Direction::reversed),
+        needs_in_(reduces(collective.kind)),
+        needs_out_(!needs_in_ || collective.kind == CollectiveKind::all_reduce) {
+    choose_roots(collective);
+  }
+
+  std::vector<WeightedRelayTrees> run() {
+    grow_by_load();
+    const bool small = roots_.size() <= most_groups && topology_.rank_count() <= most_ranks &&
+                       resources_.rates.size() <= most_resources;
+    const std::vector<Rational> amounts = small ? solve() : std::vector<Rational>();
+    return amounts.empty() ? weigh_by_count() : weigh(amounts);
+  }
+
+ private:
+  using Prices = std::vector<double>;
+
+  static constexpr std::size_t most_groups = 64;
+  static constexpr std::size_t most_ranks = 128;
+  static constexpr std::size_t most_resources = 640;
+  static constexpr std::size_t most_free_roots = 64;  ///< All_reduce: roots that are tried.
+  static constexpr std::int64_t growth_work = 20'000'000;
+  static constexpr std::int64_t transfer_budget = 4'000'000;
+  static constexpr std::int64_t most_growth_rounds = 40;
+  static constexpr int program_rounds = 300;
+  static constexpr double sharpness = 12;
+  static constexpr double gain_tolerance = 1e-9;
+
+  void choose_roots(const Collective& collective);
+  [[nodiscard]] std::int64_t growth_rounds() const;
+  [[nodiscard]] std::optional<Column> grow(NodeId root, std::uint32_t group, const Prices& prices) const;
+  [[nodiscard]] std::optional<Column> cheapest(std::uint32_t group, const Prices& prices) const;
+  [[nodiscard]] double cost(const Column& column, const Prices& prices) const;
+  [[nodiscard]] Prices prices_of_load(const std::vector<double>& filled) const;
+  std::size_t note(Column column);
+  void grow_by_load();
+  [[nodiscard]] PatternProgram program() const;
+  bool improve(PatternMaster& master, const Prices& prices);
+  [[nodiscard]] std::vector<Rational> solve();
+  [[nodiscard]] std::vector<WeightedRelayTrees> weigh(const std::vector<Rational>& amounts);
+  [[nodiscard]] std::vector<WeightedRelayTrees> weigh_by_count();
+  [[nodiscard]] std::vector<WeightedRelayTrees> take(const std::vector<std::int64_t>& weights);
+
+  const Topology& topology_;
+  RelayResources resources_;
+  TreeGrower copies_;
+  TreeGrower adds_;
+  bool needs_in_;
+  bool needs_out_;
+  std::vector<std::vector<NodeId>> roots_;  ///< By group: any of these may be a tree's root.
+  std::vector<Column> columns_;
+  std::map<std::pair<std::uint32_t, std::vector<Entry>>, std::size_t> column_of_;  ///< By group and loads.
+};
+
+/// A group per root, or for all_reduce one group whose root is free: switches that copy and add first, then ranks, as
+/// many as are tried, spread evenly.
+void RelayProgram::choose_roots(const Collective& collective) {
+  if (has_root(collective.kind)) {
+    roots_ = {{topology_.node_of(collective.root)}};
+    return;
+  }
+  std::vector<NodeId> ranks;
+  for (std::size_t r = 0; r < topology_.rank_count(); ++r) ranks.push_back(topology_.node_of(Rank(r)));
+  if (collective.kind != CollectiveKind::all_reduce) {
+    for (const NodeId rank : ranks) roots_.push_back({rank});
+    return;
+  }
+  roots_.emplace_back();
+  std::vector<NodeId> switches;
+  for (std::size_t v = 0; v < topology_.node_count(); ++v) {
+    if (topology_.nodes()[v].multicast && topology_.nodes()[v].reduction) switches.emplace_back(v);
+  }
+  const auto add_spread = [&](const std::vector<NodeId>& nodes, std::size_t most) {
+    const std::size_t count = std::min(nodes.size(), most);
+    for (std::size_t i = 0; i < count; ++i) roots_[0].push_back(nodes[i * nodes.size() / count]);
+  };
+  add_spread(switches, most_free_roots * 3 / 4);
+  add_spread(ranks, most_free_roots - roots_[0].size());
+}
+
+std::int64_t RelayProgram::growth_rounds() const {
+  const auto ranks = static_cast<std::int64_t>(topology_.rank_count());
+  std::int64_t trees = 0;
+  for (const auto& roots : roots_)
+    trees += static_cast<std::int64_t>(roots.size()) * ((needs_in_ && needs_out_) ? 2 : 1);
+  const auto links = static_cast<std::int64_t>(topology_.link_count());
+  const std::int64_t transfers = ranks * static_cast<std::int64_t>(roots_.size());
+  return std::clamp(std::min(growth_work / (trees * links), transfer_budget / transfers), std::int64_t{1},
+                    most_growth_rounds);
+}
+
+std::optional<Column> RelayProgram::grow(NodeId root, std::uint32_t group, const Prices& prices) const {
+  Column column;
+  if (needs_in_) column.in = adds_.grow(root, prices);
+  if (needs_out_) column.out = copies_.grow(root, prices);
+  if (column.in.has_value() != needs_in_ || column.out.has_value() != needs_out_) return std::nullopt;
+  std::vector<std::int64_t> uses(resources_.rates.size(), 0);
+  for (const auto* tree : {&column.in, &column.out}) {
+    if (*tree) resources_.add_uses(**tree, topology_, uses);
+  }
+  column.pattern.group = group;
+  for (std::uint32_t r = 0; r < uses.size(); ++r) {
+    if (uses[r] > 0) column.pattern.loads.push_back({r, uses[r]});
+  }
+  return column;
+}
+
+double RelayProgram::cost(const Column& column, const Prices& prices) const {
+  double sum = 0;
+  for (const Entry entry : column.pattern.loads) sum += prices[entry.index] * static_cast<double>(entry.value);
+  return sum;
+}
+
+/// The cheapest trees of a group; nothing when none of its roots reaches all ranks.
+std::optional<Column> RelayProgram::cheapest(std::uint32_t group, const Prices& prices) const {
+  std::optional<Column> best;
+  double least = 0;
+  for (const NodeId root : roots_[group]) {
+    std::optional<Column> grown = grow(root, group, prices);
+    if (!grown) continue;
+    const double price = cost(*grown, prices);
+    if (best && price >= least) continue;
+    best = std::move(grown);
+    least = price;
+  }
+  return best;
+}
+
+std::size_t RelayProgram::note(Column column) {
+  const auto [found, is_new] = column_of_.try_emplace({column.pattern.group, column.pattern.loads}, columns_.size());
+  if (is_new) columns_.push_back(std::move(column));
+  return found->second;
+}
+
+/// What is fullest is dear.
+RelayProgram::Prices RelayProgram::prices_of_load(const std::vector<double>& filled) const {
+  const double fullest = *std::ranges::max_element(filled);
+  Prices prices(filled.size());
+  for (std::size_t r = 0; r < prices.size(); ++r) {
+    const double fullness = fullest > 0 ? filled[r] / fullest : 1;
+    prices[r] = std::exp(sharpness * (fullness - 1)) / static_cast<double>(resources_.rates[r]);
+  }
+  return prices;
+}
+
+/// Trees one after the other, each along what those before it have left idle.
+void RelayProgram::grow_by_load() {
+  std::vector<double> filled(resources_.rates.size(), 0);
+  for (std::int64_t round = growth_rounds(); round > 0; --round) {
+    for (std::uint32_t group = 0; group < roots_.size(); ++group) {
+      std::optional<Column> grown = cheapest(group, prices_of_load(filled));
+      ESPALIER_CHECK(grown.has_value(), "a rank reaches all others");
+      for (const Entry entry : grown->pattern.loads) {
+        filled[entry.index] += static_cast<double>(entry.value) / static_cast<double>(resources_.rates[entry.index]);
+      }
+      ++columns_[note(*std::move(grown))].times_grown;
+    }
+  }
+}
+
+PatternProgram RelayProgram::program() const {
+  PatternProgram program;
+  std::int64_t unit = 0;
+  for (const std::int64_t rate : resources_.rates) unit = std::gcd(unit, rate);
+  for (const std::int64_t rate : resources_.rates) program.capacity.emplace_back(rate / unit);
+  program.family_count = static_cast<std::uint32_t>(roots_.size());
+  program.family.resize(roots_.size());
+  std::iota(program.family.begin(), program.family.end(), 0U);
+  program.sharing = roots_.size() > 1 ? Sharing::equal : Sharing::free;
+  return program;
+}
+
+/// Adds trees that the program gains from; false when none is found at these prices.
+bool RelayProgram::improve(PatternMaster& master, const Prices& prices) {
+  bool improved = false;
+  for (std::uint32_t group = 0; group < roots_.size(); ++group) {
+    for (const NodeId root : roots_[group]) {
+      std::optional<Column> grown = grow(root, group, prices);
+      if (!grown || master.gain(grown->pattern) <= gain_tolerance) continue;
+      const std::size_t known = columns_.size();
+      const std::size_t place = note(*std::move(grown));
+      if (place < known) continue;
+      master.add(columns_[place].pattern);
+      improved = true;
+    }
+  }
+  return improved;
+}
+
+/// The amount of every column; none when the program was not solved exactly.
+std::vector<Rational> RelayProgram::solve() {
+  const PatternProgram packing = program();
+  PatternMaster master(packing);
+  for (const Column& column : columns_) master.add(column.pattern);
+  Prices calm;
+  for (int round = 0; round < program_rounds; ++round) {
+    if (!master.solve()) return {};
+    Prices prices = master.prices();
+    double worth = 0;
+    for (std::size_t r = 0; r < prices.size(); ++r) worth += prices[r] * static_cast<double>(resources_.rates[r]);
+    // Links that are not full cost a little, so that trees do not wander; calm prices change less from round to round.
+    const double least = 1e-6 * worth / static_cast<double>(prices.size());
+    for (std::size_t r = 0; r < prices.size(); ++r) prices[r] += least / static_cast<double>(resources_.rates[r]);
+    if (calm.empty()) calm = prices;
+    for (std::size_t r = 0; r < prices.size(); ++r) calm[r] = (calm[r] + prices[r]) / 2;
+    if (!improve(master, calm) && !improve(master, prices)) break;
+  }
+  if (!master.solve()) return {};
+  std::optional<PatternMaster::Exact> exact = master.exact();
+  return exact ? std::move(exact->amounts) : std::vector<Rational>();
+}
+
+std::vector<WeightedRelayTrees> RelayProgram::take(const std::vector<std::int64_t>& weights) {
+  std::vector<WeightedRelayTrees> trees;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    if (weights[c] == 0) continue;
+    trees.push_back({std::move(columns_[c].in), std::move(columns_[c].out), weights[c]});
+  }
+  return trees;
+}
+
+std::vector<WeightedRelayTrees> RelayProgram::weigh_by_count() {
+  std::vector<std::int64_t> weights;
+  for (const Column& column : columns_) weights.push_back(column.times_grown);
+  return take(weights);
+}
+
+/// Whole numbers in the ratio of the amounts while their common denominator is small; else rounded, every group to the
+/// same sum.
+std::vector<WeightedRelayTrees> RelayProgram::weigh(const std::vector<Rational>& amounts) {
+  constexpr std::int64_t most_exact_units = std::int64_t{1} << 46;
+  constexpr std::int64_t rounded_units = std::int64_t{1} << 30;
+  std::vector<Rational> sums(roots_.size(), Rational(0));
+  for (std::size_t c = 0; c < columns_.size(); ++c) sums[columns_[c].pattern.group] += amounts[c];
+  std::vector<Rational> shares;
+  BigInteger exact_units = 1;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    shares.push_back(amounts[c] / sums[columns_[c].pattern.group]);
+    if (exact_units <= most_exact_units) exact_units = lcm(exact_units, BigInteger(denominator(shares.back())));
+  }
+  const std::int64_t units = exact_units <= most_exact_units ? exact_units.convert_to<std::int64_t>() : rounded_units;
+  std::vector<std::int64_t> weights(columns_.size());
+  std::vector<Rational> before(roots_.size(), Rational(0));  // Of each group, the shares so far.
+  std::vector<std::int64_t> given(roots_.size(), 0);
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    const std::uint32_t group = columns_[c].pattern.group;
+    before[group] += shares[c];
+    const Rational end = before[group] * units;
+    const auto whole_end = BigInteger(numerator(end) / denominator(end)).convert_to<std::int64_t>();
+    weights[c] = whole_end - given[group];
+    given[group] = whole_end;
+  }
+  return take(weights);
+}
+
+}  // namespace
+
+std::vector<WeightedRelayTrees> find_relay_trees(const Topology& topology, const Collective& collective) {
+  return RelayProgram(topology, collective).run();
+}
+
+}  // namespace espalier
