@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -53,6 +54,7 @@ class RelayProgram {
   static constexpr int program_rounds = 300;
   static constexpr double sharpness = 12;
   static constexpr double gain_tolerance = 1e-9;
+  static constexpr double load_tolerance = 1e-9;  ///< More rounds make more trees, so they have to pay.
 
   void choose_roots(const Collective& collective);
   [[nodiscard]] std::int64_t growth_rounds() const;
@@ -171,18 +173,27 @@ RelayProgram::Prices RelayProgram::prices_of_load(const std::vector<double>& fil
   return prices;
 }
 
-/// Trees one after the other, each along what those before it have left idle.
+/// Trees one after the other, each along what those before it have left idle. The rounds after which the fullest link
+/// had the least to carry per round count.
 void RelayProgram::grow_by_load() {
   std::vector<double> filled(resources_.rates.size(), 0);
-  for (std::int64_t round = growth_rounds(); round > 0; --round) {
+  std::vector<std::size_t> grown_since;  // columns of the rounds that do not count yet
+  double least = std::numeric_limits<double>::infinity();
+  const std::int64_t rounds = growth_rounds();
+  for (std::int64_t round = 1; round <= rounds; ++round) {
     for (std::uint32_t group = 0; group < roots_.size(); ++group) {
       std::optional<Column> grown = cheapest(group, prices_of_load(filled));
       ESPALIER_CHECK(grown.has_value(), "a rank reaches all others");
       for (const Entry entry : grown->pattern.loads) {
         filled[entry.index] += static_cast<double>(entry.value) / static_cast<double>(resources_.rates[entry.index]);
       }
-      ++columns_[note(*std::move(grown))].times_grown;
+      grown_since.push_back(note(*std::move(grown)));
     }
+    const double load = *std::ranges::max_element(filled) / static_cast<double>(round);
+    if (load >= least * (1 - load_tolerance)) continue;
+    least = load;
+    for (const std::size_t column : grown_since) ++columns_[column].times_grown;
+    grown_since.clear();
   }
 }
 

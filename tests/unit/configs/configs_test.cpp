@@ -49,6 +49,8 @@ const Shipped all_shipped[] = {
     // 16 boxes, 8 leaves, 4 spines; 120 shards into a box over 8 x 25.
     {"dgx-a100-x16", 128, 16 * 17 + 12, 2 * (16 * 24 + 32), 120, 200},
     {"dgx-h100", 8, 17, 2 * 16, 7, 450},
+    // The same GPUs and their switch alone.
+    {"dgx-h100-nvls", 8, 9, 2 * 8, 7, 450},
     // 31 shards into a GPU over 450 + 50; into a box, 24 over 400 is less.
     {"dgx-h100-x4", 32, 4 * 17 + 12, 2 * (4 * 24 + 32), 31, 500},
     // 4 x 8 leaves and 16 spines; 1016 shards into a box over 8 x 50.
