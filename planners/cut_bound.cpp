@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "planners/camp_bound.h"
 #include "planners/cut_rate.h"
 
 namespace espalier {
@@ -174,7 +175,7 @@ Result<AllReduceFloors> all_reduce_floors(const Topology& topology) {
   }
   // Every rank's contribution leaves it and the sum of the others enters it.
   raise_to_backplanes(topology, 2, floors.smallest_cut);
-  if (!computes_in_network(topology)) floors.messages = message_bound(topology);
+  floors.messages = computes_in_network(topology) ? camp_message_bound(topology) : message_bound(topology);
   for (const CollectiveKind half : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather}) {
     const Collective collective{half, static_cast<std::uint32_t>(topology.rank_count()), Rank()};
     floors.reduce_scatter_all_gather += cut_bound(topology, collective)->time_per_byte;

@@ -27,8 +27,9 @@ struct AllReduceFloors {
   /// S has to cross the smallest cut that separates ranks, in either direction.
   Bound smallest_cut;
   /// 2(N-1)S has to leave and to enter the ranks together, since so many messages are needed to tell everybody
-  /// everything. Absent where a switch copies or adds, which saves messages.
-  /// Source: F. Harary, A. J. Schwenk, "The communication problem on graphs and digraphs", J. Franklin Inst. 297, 1974.
+  /// everything. Where a switch copies or adds, the ranks that it joins count as one (camp_bound.h); absent where all
+  /// are. Source: F. Harary, A. J. Schwenk, "The communication problem on graphs and digraphs", J. Franklin Inst. 297,
+  /// 1974.
   std::optional<Bound> messages;
   /// What a reduce-scatter followed by an all-gather takes at least; no limit of other schedules.
   Rational reduce_scatter_all_gather;

@@ -126,5 +126,58 @@ TEST(AllReduceFloors, SwitchesThatComputeNeedFewerMessages) {
   EXPECT_EQ(floors->best().time_per_byte, make_rational(1, 10));
 }
 
+/// Two boxes of two ranks each around a switch that computes, at 10; each switch has a cable of 3 to a plain one.
+TEST(AllReduceFloors, BoxesWhoseSwitchesComputeCountAsOneRank) {
+  std::vector<Node> nodes(7);
+  std::vector<Link> links;
+  const auto add_cable = [&](std::size_t a, std::size_t b, std::int64_t rate) {
+    links.push_back({NodeId(a), NodeId(b), {rate}});
+    links.push_back({NodeId(b), NodeId(a), {rate}});
+  };
+  for (std::size_t i = 0; i < 7; ++i) {
+    nodes[i].id = "n" + std::to_string(i);
+    if (i < 4) continue;
+    nodes[i].kind = NodeKind::switch_node;
+    nodes[i].is_rank = false;
+    nodes[i].multicast = nodes[i].reduction = i < 6;
+    add_cable(i, i < 6 ? 2 * (i - 4) : 4, i < 6 ? 10 : 3);
+    add_cable(i, i < 6 ? 2 * (i - 4) + 1 : 5, i < 6 ? 10 : 3);
+  }
+  const auto boxes = Topology::make("boxes", nodes, links);
+  ASSERT_TRUE(boxes);
+  const auto floors = all_reduce_floors(*boxes);
+  ASSERT_TRUE(floors);
+  // Two messages leave the boxes, over 3 + 3: no more than the smallest cut says.
+  ASSERT_TRUE(floors->messages);
+  EXPECT_EQ(floors->messages->time_per_byte, make_rational(2, 6));
+  EXPECT_EQ(floors->smallest_cut.time_per_byte, make_rational(1, 3));
+  EXPECT_EQ(floors->messages->what,
+            "2 S bytes have to leave the 2 groups of ranks that switches join, counted one by one");
+  // When the switch between them computes as well, there is one group; without ranks of its own it would be another.
+  nodes[6].multicast = true;
+  EXPECT_FALSE(all_reduce_floors(*Topology::make("boxes", nodes, links))->messages);
+}
+
+/// Three ranks, each with 10 to a switch that copies, and that with 1 to a plain switch.
+TEST(AllReduceFloors, ThreeBoxesNeedFourMessages) {
+  std::vector<Node> nodes(7);
+  std::vector<Link> links;
+  for (std::size_t i = 0; i < 7; ++i) {
+    nodes[i].id = "n" + std::to_string(i);
+    if (i < 3) continue;
+    nodes[i].kind = NodeKind::switch_node;
+    nodes[i].is_rank = false;
+    nodes[i].multicast = i < 6;
+    if (i == 6) continue;
+    for (const auto& [other, rate] : {std::pair(i - 3, 10), std::pair(std::size_t{6}, 1)}) {
+      links.push_back({NodeId(i), NodeId(other), {rate}});
+      links.push_back({NodeId(other), NodeId(i), {rate}});
+    }
+  }
+  const auto floors = all_reduce_floors(*Topology::make("boxes", nodes, links));
+  ASSERT_TRUE(floors);
+  EXPECT_EQ(floors->best().time_per_byte, make_rational(4, 3));
+}
+
 }  // namespace
 }  // namespace espalier
