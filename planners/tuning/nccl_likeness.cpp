@@ -6,6 +6,8 @@
 #include <map>
 #include <vector>
 
+#include "schedule/relays.h"
+
 namespace espalier {
 namespace {
 
@@ -21,7 +23,7 @@ class Travel {
  public:
   explicit Travel(const Schedule& schedule)
       : schedule_(schedule),
-        visits_(schedule.collective.rank_count * schedule.slices.size()),
+        visits_(end_count(schedule) * schedule.slices.size()),
         branches_(schedule.slices.size(), 0),
         moved_(schedule.slices.size(), 0) {}
 
@@ -117,6 +119,10 @@ NcclLikeness nearest_nccl(const Schedule& schedule, const Topology& topology) {
     case CollectiveKind::all_reduce:
     case CollectiveKind::all_gather:
     case CollectiveKind::reduce_scatter: break;
+  }
+  if (!schedule.relays.empty()) {
+    const bool one_machine = ranks_by_host(topology).size() == 1;
+    return {one_machine ? "NVLS" : "CollNet", "switches add or copy on the way"};
   }
   const TravelShape shape = measure_travel(schedule);
   const std::string found = shape_text(shape, topology.rank_count() - 1);

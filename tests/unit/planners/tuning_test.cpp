@@ -146,6 +146,11 @@ Topology computing_star(std::size_t ranks, std::size_t hosts, bool computes) {
 TEST(NcclLikeness, SwitchesThatComputeAndHostsWithOneRank) {
   EXPECT_EQ(likeness(computing_star(4, 1, true), "flat", CollectiveKind::all_reduce).algorithm, "NVLS");
   EXPECT_EQ(likeness(computing_star(4, 2, true), "flat", CollectiveKind::all_reduce).algorithm, "CollNet");
+  EXPECT_EQ(likeness(computing_star(4, 1, true), "innetwork", CollectiveKind::all_reduce).algorithm, "NVLS");
+  EXPECT_EQ(likeness(computing_star(4, 2, true), "innetwork", CollectiveKind::all_reduce).algorithm, "CollNet");
+  const auto sums = plan(computing_star(4, 1, true), *make_collective(CollectiveKind::all_reduce, 4, std::nullopt),
+                         *find_planner("innetwork"));
+  EXPECT_EQ(measure_travel(*sums).branches, 4U);
   EXPECT_EQ(likeness(computing_star(4, 4, false), "bruck", CollectiveKind::all_gather).algorithm, "PAT");
   EXPECT_EQ(likeness(computing_star(4, 2, false), "bruck", CollectiveKind::all_gather).algorithm, "Ring");
 }
