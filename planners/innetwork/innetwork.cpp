@@ -95,8 +95,10 @@ Result<Schedule> plan_innetwork(const Topology& topology, const Collective& coll
                 fmt::format("innetwork plans {} on up to {} ranks", to_string(collective.kind), most),
                 "use the planner packing");
   }
-  return schedule_from_trees(collective, topology, "innetwork",
-                             ForestMaker(topology).make(find_relay_trees(topology, collective)));
+  const Result<Forest> dealt =
+      in_proportion(ForestMaker(topology).make(find_relay_trees(topology, collective)), collective);
+  if (!dealt) return tl::unexpected(dealt.error());
+  return schedule_from_trees(collective, topology, "innetwork", *dealt);
 }
 
 }  // namespace espalier

@@ -105,6 +105,18 @@ TEST(InNetwork, OneFlagIsUsedForWhatItIsGoodFor) {
   }
 }
 
+TEST(InNetwork, ShardsMayBeUnequal) {
+  const Topology star = testing::computing_star(3);
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+    const auto collective = make_collective(kind, 3, std::nullopt, {3, 0, 1});
+    ASSERT_TRUE(collective);
+    const auto schedule = plan_innetwork(star, *collective);
+    ASSERT_TRUE(schedule) << schedule.error().message;
+    EXPECT_TRUE(verify(*schedule, star).ok());
+    EXPECT_EQ(compute_loads(*schedule, star).time_per_byte, compute_bound(star, *collective)->time_per_byte);
+  }
+}
+
 TEST(InNetwork, RefusesByName) {
   const auto message = [](CollectiveKind kind, const Topology& topology) {
     const auto schedule = plan_of(kind, topology);
