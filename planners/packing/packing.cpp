@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "planners/all_reduce_forest.h"
 #include "planners/cut_bound.h"
 #include "planners/packing/gather_trees.h"
@@ -26,13 +29,49 @@ Trees trees_of(const Topology& topology, const Collective& collective, Direction
   }
 }
 
+/// The link back of every link, where all cables carry the same both ways.
+std::optional<std::vector<LinkId>> links_back(const Topology& topology) {
+  std::vector<LinkId> back(topology.link_count());
+  for (std::size_t i = 0; i < back.size(); ++i) {
+    const Link& link = topology.link(LinkId(i));
+    const std::vector<LinkId> along = topology.links_between(link.tail, link.head);
+    const std::vector<LinkId> against = topology.links_between(link.head, link.tail);
+    const auto place = static_cast<std::size_t>(std::find(along.begin(), along.end(), LinkId(i)) - along.begin());
+    if (place >= against.size()) return std::nullopt;
+    if (topology.link(against[place]).bandwidth() != link.bandwidth()) return std::nullopt;
+    back[i] = against[place];
+  }
+  return back;
+}
+
+/// The same trees with the data going the other way.
+std::vector<Arborescence> turned_round(std::vector<Arborescence> trees, const std::vector<LinkId>& back) {
+  for (Arborescence& tree : trees) {
+    for (TreeEdge& edge : tree.edges) {
+      std::reverse(edge.links.begin(), edge.links.end());
+      for (LinkId& link : edge.links) link = back[link.index()];
+    }
+  }
+  return trees;
+}
+
 /// Which way the network is read for the collective's in-trees or out-trees. A packing of out-trees becomes one of
-/// in-trees on the reversed network; a flow to the root is one of in-trees already.
+/// in-trees on the reversed network; a flow to the root is one of in-trees already. On duplex cables all_reduce needs
+/// one packing only, turned round for the other half.
 Result<Forest> forest_of(const Topology& topology, const Collective& collective) {
   const bool is_flow = collective.kind == CollectiveKind::gather || collective.kind == CollectiveKind::scatter;
   const bool needs_in = reduces(collective.kind) || collective.kind == CollectiveKind::gather;
   const bool needs_out = !needs_in || collective.kind == CollectiveKind::all_reduce;
   Forest forest;
+  if (collective.kind == CollectiveKind::all_reduce) {
+    if (const auto back = links_back(topology)) {
+      Trees trees = trees_of(topology, collective, Direction::forward);
+      if (!trees) return tl::unexpected(trees.error());
+      forest.out_trees = *std::move(trees);
+      forest.in_trees = turned_round(forest.out_trees, *back);
+      return forest;
+    }
+  }
   if (needs_in) {
     Trees trees = trees_of(topology, collective, is_flow ? Direction::forward : Direction::reversed);
     if (!trees) return tl::unexpected(trees.error());

@@ -9,7 +9,7 @@ namespace espalier {
 /// Plans with the solution of the linear program behind the bound, so that no link is loaded past it: all_reduce over
 /// in-trees and out-trees with free roots, all_to_all and send_recv over the best routes of all blocks at once.
 /// Errors: unsupported for other collectives and where the optimum was not reached exactly; infeasible when a rank
-/// cannot reach another; too_large past 64 ranks.
+/// cannot reach another; too_large past 64 orbits of ranks (orbit_graph.h).
 Result<Schedule> plan_lp(const Topology& topology, const Collective& collective);
 
 }  // namespace espalier

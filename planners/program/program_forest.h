@@ -21,7 +21,7 @@ struct ProgramTree {
 
 /// The same trees with whole weights over links: parallel links get no more than their rate allows in the time that the
 /// solution takes, a tree that does not fit on one of them being split. Weights are exact while shares and links have a
-/// common denominator up to 2^48; past it they are rounded to multiples of 2^-30, sums of one root's trees alike.
+/// common denominator up to 2^50; past it they are rounded to multiples of 2^-30, sums of one root's trees alike.
 /// `time_per_share` is how long the solution takes per byte of what a share of 1 stands for (S, or a block).
 /// Requires: a sum of shares per root that is the same for its in-trees and its out-trees, where it has both.
 Forest whole_forest(const Topology& topology, const ResourceGraph& graph, const std::vector<ProgramTree>& trees,
