@@ -19,8 +19,8 @@ struct AllReduceBounds {
 /// The optimum of all_reduce over pairs of trees where it can be had, a floor elsewhere; docs/bounds.md has the formula
 /// and the proof. Where switches copy or add, only the smallest cut is a limit.
 /// Errors: infeasible when a rank cannot reach another, naming both.
-/// Cost: up to 16 ranks well under a second, up to 64 orbits of ranks a second or two; beyond that about one maximum flow per
-/// rank.
+/// Cost: up to 16 ranks well under a second, up to 64 orbits of ranks a second or two; beyond that about one maximum
+/// flow per rank.
 Result<AllReduceBounds> all_reduce_bounds(const Topology& topology);
 
 }  // namespace espalier
