@@ -93,6 +93,7 @@ class ColoredGraph {
     for (const auto& [tail, head] : edges_) graph.add_edge(tail, head);
     Sets sets(colors_.size());
     bliss::Stats stats;
+    graph.set_component_recursion(false);  // bliss 0.73 leaks memory with it
     graph.find_automorphisms(stats, join_images, &sets);
     return sets;
   }

@@ -78,6 +78,7 @@ std::vector<Permutation> find_automorphisms(const Topology& topology, const Reso
   }
   Found found{nodes, {}};
   bliss::Stats stats;
+  copies.set_component_recursion(false);  // bliss 0.73 leaks memory with it
   copies.find_automorphisms(stats, keep, &found);
   return std::move(found.generators);
 }
