@@ -187,11 +187,11 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   if (!type) return usage(type.error());
   const auto sizes = parse_sizes(flags.sizes, *type);
   if (!sizes) return usage(sizes.error());
-  Sweep::Options options{type->size, std::nullopt};
+  Sweep::Options options{size_of(*type), std::nullopt};
   if (!flags.chunk.empty()) {
     const auto chunk = parse_size(flags.chunk);
     if (!chunk) return usage({chunk.error().code, "--chunk: " + chunk.error().message, chunk.error().help});
-    if (chunk->count < type->size) {
+    if (chunk->count < size_of(*type)) {
       return usage({ErrorCode::invalid_input, "--chunk: a chunk holds at least one element", ""});
     }
     options.chunk = *chunk;
@@ -205,8 +205,8 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   Simulation simulation{&input.topology,
                         work->collective,
                         work->bound,
-                        std::string(type->name),
-                        type->size,
+                        std::string(to_string(*type)),
+                        size_of(*type),
                         work->algorithms,
                         *sizes,
                         {},

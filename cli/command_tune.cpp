@@ -37,17 +37,17 @@ Result<double> parse_tolerance(const std::string& text) {
 }
 
 ExitCode tune(const Console& console, const Topology& topology, const Collective& collective, Candidates candidates,
-              const std::vector<Bytes>& sizes, const RegionOptions& options, const ElementType& type) {
+              const std::vector<Bytes>& sizes, const RegionOptions& options, ElementType type) {
   auto bound = compute_bound(topology, collective);
   if (!bound) return console.refuse(bound.error());
-  Sweep sweep(topology, candidates, {type.size, std::nullopt});
+  Sweep sweep(topology, candidates, {size_of(type), std::nullopt});
   auto regions = [&] {
     Progress progress(console, "tuning", 2 * sizes.size());
     return find_regions(candidates, sizes, options, sweep.evaluator(),
                         [&](Bytes size) { progress.step(format_rounded_size(size)); });
   }();
   if (!regions) return console.refuse(regions.error());
-  const Tuning tuning{&topology,           collective,        std::move(*bound), std::string(type.name),
+  const Tuning tuning{&topology,           collective,        std::move(*bound), std::string(to_string(type)),
                       std::move(*regions), candidates.refused};
   console.print(console.json ? tuning_json(tuning).dump(2) + "\n" : tuning_text(tuning));
   return ExitCode::ok;
@@ -68,7 +68,7 @@ ExitCode run(const Console& console, const TuneFlags& flags) {
   if (!tolerance) return console.refuse_usage(tolerance.error());
   RegionOptions options;
   options.tolerance = *tolerance;
-  options.element_size = type->size;
+  options.element_size = size_of(*type);
   auto candidates = plan_candidates(console, *topology, *collective, *algorithms);
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);

@@ -1,21 +1,13 @@
 #include "cli/sizes.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 
 #include "base/parse_units.h"
-#include "base/suggest.h"
 
 namespace espalier::cli {
 namespace {
-
-constexpr std::array element_types = {ElementType{"int8", 1},   ElementType{"uint8", 1},   ElementType{"int32", 4},
-                                      ElementType{"uint32", 4}, ElementType{"int64", 8},   ElementType{"uint64", 8},
-                                      ElementType{"half", 2},   ElementType{"float16", 2}, ElementType{"bfloat16", 2},
-                                      ElementType{"float", 4},  ElementType{"float32", 4}, ElementType{"double", 8},
-                                      ElementType{"float64", 8}};
 
 constexpr std::size_t most_sizes = 1000;
 
@@ -23,10 +15,11 @@ tl::unexpected<Error> bad_flag(std::string_view flag, const Error& error) {
   return fail(error.code, std::string(flag) + ": " + error.message, error.help);
 }
 
-Result<Bytes> parse_whole_size(std::string_view flag, const std::string& text, const ElementType& type) {
+Result<Bytes> parse_whole_size(std::string_view flag, const std::string& text, ElementType type) {
   const auto size = parse_size(text);
   if (!size) return bad_flag(flag, size.error());
-  return Bytes{size->count / type.size * type.size};
+  const std::int64_t element_size = size_of(type);
+  return Bytes{size->count / element_size * element_size};
 }
 
 /// The next size of the sweep; the end of the sweep when it would pass 1 PiB.
@@ -38,16 +31,7 @@ std::int64_t next_size(std::int64_t size, double factor, std::int64_t step) {
 
 }  // namespace
 
-Result<ElementType> parse_element_type(const std::string& name) {
-  std::vector<std::string_view> names;
-  for (const ElementType& type : element_types) {
-    if (type.name == name) return type;
-    names.push_back(type.name);
-  }
-  return fail(ErrorCode::invalid_input, "-d: there is no data type '" + name + "'", suggest(name, names));
-}
-
-Result<std::vector<Bytes>> parse_sizes(const SizeFlags& flags, const ElementType& type) {
+Result<std::vector<Bytes>> parse_sizes(const SizeFlags& flags, ElementType type) {
   if (!flags.single.empty()) {
     const auto size = parse_whole_size("-s", flags.single, type);
     if (!size) return tl::unexpected(size.error());
@@ -76,9 +60,10 @@ Result<std::vector<Bytes>> parse_sizes(const SizeFlags& flags, const ElementType
     return fail(ErrorCode::invalid_input, "-b 0 cannot be multiplied up to -e " + flags.end,
                 "use -i, or begin above 0");
   }
+  const std::int64_t element_size = size_of(type);
   std::vector<Bytes> sizes;
   for (std::int64_t size = begin->count; size <= end->count;) {
-    const Bytes whole{size / type.size * type.size};
+    const Bytes whole{size / element_size * element_size};
     if (sizes.empty() || sizes.back() != whole) sizes.push_back(whole);
     if (sizes.size() > most_sizes) {
       return fail(ErrorCode::invalid_input, "the sweep has more than " + std::to_string(most_sizes) + " sizes",

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/element.h"
 #include "base/result.h"
 #include "base/units.h"
 
@@ -18,17 +19,8 @@ struct SizeFlags {
   std::string type = "float";
 };
 
-/// A data type of nccl-tests and DESIGN's names for it.
-struct ElementType {
-  std::string_view name;
-  std::int64_t size = 4;
-};
-
-/// Errors: invalid_input, with the nearest name.
-Result<ElementType> parse_element_type(const std::string& name);
-
 /// The sizes, each rounded down to whole elements as nccl-tests does; at most 1,000 of them.
 /// Errors: invalid_input, naming the flag.
-Result<std::vector<Bytes>> parse_sizes(const SizeFlags& flags, const ElementType& type);
+Result<std::vector<Bytes>> parse_sizes(const SizeFlags& flags, ElementType type);
 
 }  // namespace espalier::cli
