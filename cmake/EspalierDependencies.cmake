@@ -4,6 +4,7 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(nlohmann_json REQUIRED)
+find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
 find_package(Boost 1.74 REQUIRED)
 
 find_path(ESPALIER_CLI11_INCLUDE CLI/CLI.hpp REQUIRED)

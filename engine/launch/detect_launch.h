@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "engine/rendezvous/environment.h"
+
+namespace espalier {
+
+/// Port of the rendezvous when neither a flag nor a launcher names one.
+inline constexpr std::uint16_t default_rendezvous_port = 29510;
+
+/// Who started this process.
+enum class Launcher {
+  none,      ///< Nobody: a process of its own.
+  flags,     ///< --rank, --world and --rendezvous.
+  espalier,  ///< A LocalJob of this program.
+  open_mpi,  ///< mpirun of Open MPI: OMPI_COMM_WORLD_*.
+  pmi,       ///< mpiexec of MPICH, Intel MPI and others: PMI_RANK and PMI_SIZE.
+  slurm,     ///< srun: SLURM_PROCID and SLURM_NTASKS.
+  torchrun,  ///< RANK and WORLD_SIZE.
+};
+
+/// The launcher's name as a user knows it ("mpirun", "srun", ...).
+std::string_view to_string(Launcher launcher);
+
+/// What the user said outright; it wins over the environment.
+struct LaunchFlags {
+  std::optional<std::uint32_t> rank;
+  std::optional<std::uint32_t> world;
+  std::optional<std::string> rendezvous;  ///< HOST:PORT, [IPV6]:PORT or HOST.
+};
+
+/// Which rank of what job this process is, and where the job meets.
+struct LaunchInfo {
+  Launcher launcher = Launcher::none;
+  std::uint32_t rank = 0;
+  std::uint32_t world = 1;
+  std::uint32_t local_rank = 0;  ///< Among the ranks of this machine; 0 when the launcher does not say.
+  std::string host = "127.0.0.1";
+  std::uint16_t port = default_rendezvous_port;
+  std::string job;                 ///< The launcher's id of the job; tells jobs on one port apart.
+  std::optional<int> listener_fd;  ///< Rank 0 of a LocalJob: the socket it inherited (adopt_listener).
+
+  [[nodiscard]] bool is_launched() const { return launcher != Launcher::none; }
+};
+
+/// Reads the launcher's variables. Order: flags, espalier, Open MPI, PMI, torchrun, Slurm; the first that has its rank
+/// decides, and another that contradicts its rank or world is an error (a Slurm step of other size around mpirun is
+/// not). Where the job meets: the flag; ESPALIER_RENDEZVOUS; MASTER_ADDR with port MASTER_PORT + 1 (torch's own store
+/// listens on MASTER_PORT); Slurm's first host with a port of 20000 + job id mod 10000 ... 29999; else 127.0.0.1:29510,
+/// which is an error when the launcher's variables say that the ranks sit on several machines. Errors: invalid_input
+/// when half a set is given, a number cannot be read, a rank is not below its world, or sets contradict each other;
+/// each names the variables.
+Result<LaunchInfo> detect_launch(const Environment& environment, const LaunchFlags& flags = {});
+
+/// Splits HOST:PORT, [IPV6]:PORT, HOST or a bare IPv6 address; without a port, `default_port`.
+struct Endpoint {
+  std::string host;
+  std::uint16_t port = 0;
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
+};
+Result<Endpoint> parse_endpoint(std::string_view text, std::uint16_t default_port);
+
+}  // namespace espalier

@@ -1,0 +1,12 @@
+#include "engine/rendezvous/file_descriptor.h"
+
+#include <unistd.h>
+
+namespace espalier {
+
+void FileDescriptor::reset(int fd) noexcept {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = fd;
+}
+
+}  // namespace espalier

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "engine/rendezvous/file_descriptor.h"
+
+namespace espalier {
+
+/// A listening TCP socket and the port it got.
+struct Listener {
+  FileDescriptor fd;
+  std::uint16_t port = 0;
+};
+
+/// Listens on `host`, IPv4 or IPv6; port 0 takes a free one.
+/// A loopback address stays on loopback; a name that leads to no address of this machine (or, unlike "localhost", to
+/// loopback, as Debian's /etc/hosts has it) listens on all addresses.
+/// The socket is non-blocking, close-on-exec and has SO_REUSEADDR.
+/// Errors: unavailable when the name cannot be resolved or the port is taken.
+Result<Listener> listen_on(const std::string& host, std::uint16_t port);
+
+/// Takes over a listening socket that a launcher left open in this process (LaunchInfo::listener_fd).
+/// Errors: invalid_input when `fd` is no listening TCP socket.
+Result<Listener> adopt_listener(int fd);
+
+}  // namespace espalier

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/rendezvous/control_plane.h"
+
+namespace espalier {
+
+/// What a rank tells the others of itself, to choose transports and to name it in errors.
+struct PeerInfo {
+  std::uint32_t rank = 0;
+  std::string host_name;
+  std::string boot_id;                  ///< Of the running kernel: equal on ranks of one machine, and only there.
+  std::uint64_t network_namespace = 0;  ///< Inode; 0 when unknown. Abstract Unix sockets reach within one.
+  std::uint64_t process_namespace = 0;  ///< Inode; 0 when unknown. Process ids mean the same within one.
+  std::uint32_t user = 0;               ///< Effective user id.
+  std::int64_t process = 0;             ///< Process id.
+  /// Addresses to reach it: first the one that the rendezvous goes over, then the other interfaces' that are up.
+  /// Loopback only if the rendezvous goes over it; link-local IPv6 carries its "%interface".
+  std::vector<std::string> addresses;
+  friend bool operator==(const PeerInfo&, const PeerInfo&) = default;
+};
+
+/// This process, as it would introduce itself.
+PeerInfo describe_self(const ControlPlane& plane);
+
+/// Whether both run on one kernel, in one network and process namespace, as one user: memory can be shared.
+bool share_memory(const PeerInfo& one, const PeerInfo& other);
+
+/// All ranks introduce themselves to all; element r is rank r. Collective over the whole world.
+/// Errors: as ControlPlane::exchange; invalid_input when a rank's introduction cannot be read.
+Result<std::vector<PeerInfo>> exchange_peers(ControlPlane& plane, std::chrono::milliseconds timeout);
+
+/// The bytes of an introduction, and back. Errors: invalid_input for any other bytes.
+std::string encode_peer(const PeerInfo& peer);
+Result<PeerInfo> decode_peer(std::string_view bytes);
+
+}  // namespace espalier
