@@ -18,6 +18,7 @@ struct PeerInfo {
   std::string boot_id;                  ///< Of the running kernel: equal on ranks of one machine, and only there.
   std::uint64_t network_namespace = 0;  ///< Inode; 0 when unknown. Abstract Unix sockets reach within one.
   std::uint64_t process_namespace = 0;  ///< Inode; 0 when unknown. Process ids mean the same within one.
+  std::uint64_t time_namespace = 0;     ///< Inode; 0 when unknown.
   std::uint32_t user = 0;               ///< Effective user id.
   std::int64_t process = 0;             ///< Process id.
   /// Addresses to reach it: first the one that the rendezvous goes over, then the other interfaces' that are up.
@@ -31,6 +32,9 @@ PeerInfo describe_self(const ControlPlane& plane);
 
 /// Whether both run on one kernel, in one network and process namespace, as one user: memory can be shared.
 bool share_memory(const PeerInfo& one, const PeerInfo& other);
+
+/// Whether both read one CLOCK_MONOTONIC: their offset is exactly zero, and need not be measured.
+bool share_clock(const PeerInfo& one, const PeerInfo& other);
 
 /// All ranks introduce themselves to all; element r is rank r. Collective over the whole world.
 /// Errors: as ControlPlane::exchange; invalid_input when a rank's introduction cannot be read.

@@ -1,0 +1,315 @@
+#include "engine/rendezvous/hub.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/rendezvous/background_thread.h"
+#include "engine/rendezvous/names.h"
+
+namespace espalier {
+
+using std::chrono::steady_clock;
+
+Hub::Hub(PlaneState& state, Identity identity)
+    : state_(state),
+      identity_(std::move(identity)),
+      door_(poller_, identity_, [this](const Claim& claim) { return judge(claim); }),
+      members_(identity_.world),
+      table_(identity_.world),
+      next_beat_(steady_clock::now() + identity_.beat_interval()),
+      last_tick_(steady_clock::now()) {}
+
+Result<std::unique_ptr<Hub>> Hub::start(PlaneState& state, Identity identity, Listener listener) {
+  std::unique_ptr<Hub> hub(new Hub(state, std::move(identity)));
+  if (auto opened = hub->poller_.open(); !opened) return tl::unexpected(opened.error());
+  if (listener.fd.is_open()) {
+    if (auto opened = hub->door_.open(std::move(listener)); !opened) return tl::unexpected(opened.error());
+  }
+  auto thread = start_background_thread([raw = hub.get()] { raw->loop(); });
+  if (!thread) return tl::unexpected(thread.error());
+  hub->thread_ = std::move(*thread);
+  if (hub->identity_.world == 1) state.complete();
+  return hub;
+}
+
+Hub::~Hub() { leave(); }
+
+void Hub::loop() {
+  while (true) {
+    Time until;
+    {
+      const std::lock_guard lock(mutex_);
+      until = next_time();
+    }
+    const auto events = poller_.wait(until);
+    const std::lock_guard lock(mutex_);
+    const Time now = steady_clock::now();
+    for (const Poller::Event& event : events) {
+      if (event.token == Door::listener_token) {
+        door_.accept(now);
+      } else if (event.token >= Door::stranger_token) {
+        if (auto guest = door_.hear(event.token)) welcome(std::move(*guest), now);
+      } else {
+        const auto rank = static_cast<std::uint32_t>(event.token);
+        if (event.can_write) members_[rank].link.flush();
+        if (event.can_read) hear(rank, now);
+        after_sending(rank);
+      }
+    }
+    if (!tick(now)) return;
+  }
+}
+
+Hub::Time Hub::next_time() const {
+  Time next = next_beat_;
+  if (const auto deadline = door_.next_deadline()) next = std::min(next, *deadline);
+  if (const auto deadline = table_.next_deadline()) next = std::min(next, *deadline);
+  if (closing_until_) next = std::min(next, *closing_until_);
+  return next;
+}
+
+bool Hub::tick(Time now) {
+  door_.expire(now);
+  answer(table_.expire(now));
+  if (now >= next_beat_) {
+    judge_silence(now);
+    for (std::uint32_t rank = 1; rank < identity_.world; ++rank) {
+      Member& member = members_[rank];
+      // What is unsent says as much as a beat, and a peer that reads nothing must not pile them up.
+      if (member.link.is_open() && !member.is_finished && !member.link.has_unsent()) member.link.send(FrameType::beat);
+      after_sending(rank);
+    }
+    next_beat_ = now + identity_.beat_interval();
+  }
+  last_tick_ = now;
+  if (!closing_until_) return true;
+  const bool all_gone = std::ranges::none_of(members_, [](const Member& member) { return member.link.is_open(); });
+  return !all_gone && now < *closing_until_;
+}
+
+void Hub::judge_silence(Time now) {
+  // A process that was stopped itself must hear the others out before it judges them.
+  const bool was_away = now - last_tick_ > 3 * identity_.beat_interval();
+  for (std::uint32_t rank = 1; rank < identity_.world && !closing_until_; ++rank) {
+    Member& member = members_[rank];
+    if (!member.link.is_open() || member.has_left) continue;
+    if (was_away) member.heard = now;
+    if (now - member.heard <= identity_.timeout) continue;
+    fail(rank, fmt::format("it has been silent for {}: it is stopped, or its host is cut off",
+                           duration_text(identity_.timeout)));
+  }
+}
+
+std::optional<Refusal> Hub::judge(const Claim& claim) const {
+  if (claim.job != identity_.job) {
+    return Refusal{RefusalKind::other_job,
+                   fmt::format("this is the rendezvous of job '{}', not of '{}'", identity_.job, claim.job)};
+  }
+  if (claim.world != identity_.world) {
+    return Refusal{RefusalKind::other_world, fmt::format("the job has {} ranks, but rank {} was told that it has {}",
+                                                         identity_.world, claim.rank, claim.world)};
+  }
+  if (claim.rank == 0 || claim.rank >= identity_.world) {
+    return Refusal{claim.rank == 0 ? RefusalKind::rank_taken : RefusalKind::rank_out_of_range,
+                   claim.rank == 0 ? "rank 0 is the rendezvous itself: two processes were given rank 0"
+                                   : fmt::format("rank {} is not below {}", claim.rank, identity_.world)};
+  }
+  const Member& taken = members_[claim.rank];
+  if (taken.has_left || closing_until_ || state_.has_failed()) {
+    return Refusal{RefusalKind::closing, "the job is ending"};
+  }
+  if (taken.has_joined) {
+    return Refusal{RefusalKind::rank_taken,
+                   fmt::format("rank {} is {} already: two processes were given this rank", claim.rank, taken.name)};
+  }
+  return std::nullopt;
+}
+
+void Hub::welcome(Door::Guest guest, Time now) {
+  const std::uint32_t rank = guest.claim.rank;
+  Member& member = members_[rank];
+  member.link = std::move(guest.link);
+  member.link.set_largest_payload(largest_blob + longest_tag + sizeof(std::uint32_t) * identity_.world +
+                                  largest_greeting);
+  member.name = guest.claim.name;
+  member.heard = now;
+  member.has_joined = true;
+  poller_.watch(member.link.fd(), rank, false);
+  const Digest code = welcome_code(identity_.secret, guest.nonce, guest.claim, identity_.name);
+  member.link.send(FrameType::welcome, encode(Welcome{identity_.name, code}));
+  if (++joined_ == identity_.world) {
+    for (std::uint32_t each = 1; each < identity_.world; ++each) {
+      members_[each].link.send(FrameType::complete);
+      after_sending(each);
+    }
+    state_.complete();
+  }
+  hear(rank, now);
+  after_sending(rank);
+}
+
+void Hub::hear(std::uint32_t rank, Time now) {
+  Member& member = members_[rank];
+  if (!member.link.is_open()) return;
+  const bool is_open = member.link.fill();
+  member.heard = now;
+  while (member.link.is_open()) {
+    const auto frame = member.link.next();
+    if (!frame) {
+      fail(rank, "it sent what is no message: " + frame.error().message);
+      member.has_left = true;
+      drop(rank);
+      return;
+    }
+    if (!*frame) break;
+    handle(rank, **frame);
+  }
+  if (!is_open) drop(rank);
+}
+
+void Hub::handle(std::uint32_t rank, const Frame& frame) {
+  Member& member = members_[rank];
+  switch (frame.type) {
+    case FrameType::put: {
+      auto put = decode_put(frame.payload);
+      if (!put) return fail(rank, "it sent a " + put.error().message);
+      if (auto done = table_.put(rank, std::move(*put), steady_clock::now())) answer({std::move(*done)});
+      return;
+    }
+    case FrameType::ping: {
+      auto ping = decode_ping(frame.payload);
+      if (!ping) return fail(rank, "it sent a " + ping.error().message);
+      ping->time_ns = monotonic_ns();
+      member.link.send(FrameType::pong, encode(*ping));
+      return;
+    }
+    case FrameType::failure: {
+      const auto notice = decode_failure(frame.payload);
+      if (!notice || notice->rank >= identity_.world) return fail(rank, "it sent a malformed frame: failure");
+      const RankFailure failure{notice->rank, notice->reason};
+      if (state_.fail(failure)) broadcast(failure);
+      return;
+    }
+    case FrameType::goodbye: return say_goodbye(rank);
+    case FrameType::beat: return;
+    default: return fail(rank, "it sent a message that a member never sends");
+  }
+}
+
+void Hub::say_goodbye(std::uint32_t rank) {
+  members_[rank].has_left = true;
+  if (joined_ < identity_.world) fail(rank, "it gave up before all ranks had joined");
+  answer(table_.leave(rank));
+}
+
+void Hub::drop(std::uint32_t rank) {
+  Member& member = members_[rank];
+  if (!member.link.is_open()) return;
+  const std::string how = member.link.end();
+  poller_.forget(member.link.fd());
+  member.link.close();
+  if (member.has_left) return;
+  member.has_left = true;
+  fail(rank, how + " without goodbye: it died or was killed");
+}
+
+void Hub::fail(std::uint32_t rank, const std::string& what) {
+  const RankFailure failure{rank, fmt::format("{} ({})", what, members_[rank].name)};
+  if (state_.fail(failure)) broadcast(failure);
+}
+
+void Hub::broadcast(const RankFailure& failure) {
+  door_.close();
+  const std::string notice = encode(FailureNotice{failure.rank, failure.reason});
+  for (std::uint32_t rank = 1; rank < identity_.world; ++rank) {
+    Member& member = members_[rank];
+    if (!member.link.is_open() || member.is_finished) continue;
+    member.link.send(FrameType::failure, notice);
+    after_sending(rank);
+  }
+}
+
+void Hub::after_sending(std::uint32_t rank) {
+  Member& member = members_[rank];
+  if (!member.link.is_open()) return;
+  const bool has_unsent = member.link.has_unsent();
+  if (has_unsent != member.is_written) {
+    poller_.watch(member.link.fd(), rank, has_unsent);
+    member.is_written = has_unsent;
+  }
+  if (closing_until_ && !has_unsent && !member.is_finished) {
+    member.link.finish_sending();
+    member.is_finished = true;
+  }
+}
+
+void Hub::answer(const std::vector<ExchangeTable::Answer>& answers) {
+  for (const ExchangeTable::Answer& answer : answers) {
+    std::shared_ptr<const std::string> body;
+    for (const auto& [rank, id] : answer.to) {
+      if (rank == 0) {
+        state_.deliver(id, *answer.blobs);
+        continue;
+      }
+      if (!body) body = std::make_shared<const std::string>(encode_gathered_body(*answer.blobs));
+      if (!members_[rank].link.is_open()) continue;
+      members_[rank].link.send(FrameType::gathered, encode_gathered_id(id), body);
+      after_sending(rank);
+    }
+  }
+}
+
+void Hub::put(Put put) {
+  const std::lock_guard lock(mutex_);
+  const Time now = steady_clock::now();
+  const auto before = table_.next_deadline();
+  if (auto done = table_.put(0, std::move(put), now)) answer({std::move(*done)});
+  if (table_.next_deadline() != before) poller_.wake();
+}
+
+void Hub::tell(const RankFailure& failure) {
+  const std::lock_guard lock(mutex_);
+  broadcast(failure);
+}
+
+std::vector<std::uint32_t> Hub::missing() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::uint32_t> ranks;
+  for (std::uint32_t rank = 1; rank < identity_.world; ++rank) {
+    if (!members_[rank].has_joined) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+std::string Hub::last_refusal() const {
+  const std::lock_guard lock(mutex_);
+  return door_.last_refusal();
+}
+
+std::string Hub::local_address() const {
+  const std::lock_guard lock(mutex_);
+  for (const Member& member : members_) {
+    if (member.link.is_open()) return socket_address(member.link.fd(), SocketEnd::near);
+  }
+  return {};
+}
+
+void Hub::leave() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!closing_until_) {
+      closing_until_ = steady_clock::now() + farewell_time;
+      door_.close();
+      for (std::uint32_t rank = 1; rank < identity_.world; ++rank) {
+        if (!members_[rank].link.is_open()) continue;
+        members_[rank].link.send(FrameType::goodbye);
+        after_sending(rank);
+      }
+    }
+  }
+  poller_.wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace espalier

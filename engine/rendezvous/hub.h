@@ -1,0 +1,83 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/rendezvous/door.h"
+#include "engine/rendezvous/exchange_table.h"
+#include "engine/rendezvous/plane_state.h"
+
+namespace espalier {
+
+/// Rank 0's side of the control plane: lets the ranks in, gathers exchanges, passes on failures, answers pings.
+/// Thread-safe: a background thread reads, callers put and send under the same lock.
+class Hub {
+ public:
+  using Time = Poller::Time;
+
+  /// Errors: unavailable when descriptors or threads run out.
+  static Result<std::unique_ptr<Hub>> start(PlaneState& state, Identity identity, Listener listener);
+  Hub(const Hub&) = delete;
+  Hub& operator=(const Hub&) = delete;
+  ~Hub();
+
+  /// Rank 0's own part of an exchange.
+  void put(Put put);
+  /// Passes a failure on to all members, and closes the door.
+  void tell(const RankFailure& failure);
+  /// Who has not joined yet.
+  [[nodiscard]] std::vector<std::uint32_t> missing() const;
+  /// Door::last_refusal.
+  [[nodiscard]] std::string last_refusal() const;
+  /// The address that the first member came in by.
+  [[nodiscard]] std::string local_address() const;
+  /// Says goodbye and ends the thread; at most `farewell_time`.
+  void leave();
+
+ private:
+  struct Member {
+    Link link;
+    std::string name;
+    Time heard;
+    bool has_joined = false;
+    bool has_left = false;
+    bool is_written = false;   ///< Watched for writing.
+    bool is_finished = false;  ///< Nothing more is sent.
+  };
+
+  Hub(PlaneState& state, Identity identity);
+  // All below require the lock, but for loop.
+  void loop();
+  bool tick(Time now);
+  [[nodiscard]] Time next_time() const;
+  void welcome(Door::Guest guest, Time now);
+  std::optional<Refusal> judge(const Claim& claim) const;
+  void hear(std::uint32_t rank, Time now);
+  void handle(std::uint32_t rank, const Frame& frame);
+  void say_goodbye(std::uint32_t rank);
+  void drop(std::uint32_t rank);
+  void answer(const std::vector<ExchangeTable::Answer>& answers);
+  void fail(std::uint32_t rank, const std::string& what);
+  void broadcast(const RankFailure& failure);
+  void after_sending(std::uint32_t rank);
+  void judge_silence(Time now);
+
+  PlaneState& state_;
+  const Identity identity_;
+  mutable std::mutex mutex_;
+  Poller poller_;
+  Door door_;
+  std::vector<Member> members_;  ///< By rank; rank 0's is unused.
+  ExchangeTable table_;
+  std::uint32_t joined_ = 1;
+  Time next_beat_;
+  Time last_tick_;
+  std::optional<Time> closing_until_;
+  std::thread thread_;
+};
+
+}  // namespace espalier

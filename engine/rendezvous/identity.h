@@ -1,0 +1,32 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace espalier {
+
+/// Who a process is within its job, and by what it proves it.
+struct Identity {
+  std::uint32_t rank = 0;
+  std::uint32_t world = 1;
+  std::string secret;
+  std::string job;
+  std::string name;  ///< "host NAME, process PID".
+  std::chrono::milliseconds timeout{30000};
+
+  /// Both sides say something at least this often.
+  [[nodiscard]] std::chrono::milliseconds beat_interval() const {
+    return std::clamp(timeout / 4, std::chrono::milliseconds(5), std::chrono::milliseconds(1000));
+  }
+  /// How long one connection may take to prove what it is.
+  [[nodiscard]] std::chrono::milliseconds greeting_time() const {
+    return std::clamp(timeout / 2, std::chrono::milliseconds(10), std::chrono::milliseconds(5000));
+  }
+};
+
+/// How long goodbyes may take to get through.
+inline constexpr std::chrono::milliseconds farewell_time{500};
+
+}  // namespace espalier

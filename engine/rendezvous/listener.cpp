@@ -1,0 +1,110 @@
+#include "engine/rendezvous/listener.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "engine/rendezvous/addresses.h"
+#include "engine/rendezvous/names.h"
+
+namespace espalier {
+namespace {
+
+/// A loopback address that the user did not ask for: "127.0.1.1 myhost" in /etc/hosts would shut all others out.
+bool is_unwanted_loopback(const std::string& host, const addrinfo& address) {
+  if (!is_loopback(address)) return false;
+  addrinfo numeric{};
+  numeric.ai_flags = AI_NUMERICHOST;
+  addrinfo* found = nullptr;
+  const bool is_numeric = getaddrinfo(host.c_str(), nullptr, &numeric, &found) == 0;
+  if (found != nullptr) freeaddrinfo(found);
+  return !is_numeric && host != "localhost" && !host.starts_with("localhost.") && !host.starts_with("ip6-l");
+}
+
+/// A socket that listens there, or errno.
+tl::expected<FileDescriptor, int> try_listen(const addrinfo& address) {
+  FileDescriptor fd(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd.is_open()) return tl::unexpected(errno);
+  const int on = 1;
+  const int off = 0;
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  // All addresses in IPv6 means those of IPv4 too.
+  if (address.ai_family == AF_INET6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  if (::bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0) return tl::unexpected(errno);
+  if (::listen(fd.get(), SOMAXCONN) != 0) return tl::unexpected(errno);
+  return fd;
+}
+
+std::uint16_t port_of(int fd) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return 0;
+  if (address.ss_family == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+  return address.ss_family == AF_INET6 ? ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port)
+                                       : std::uint16_t{0};
+}
+
+tl::expected<FileDescriptor, int> listen_on_all(std::uint16_t port) {
+  int error = EAFNOSUPPORT;
+  for (const char* any : {"::", "0.0.0.0"}) {
+    const auto addresses = resolve(any, port);
+    if (!addresses) continue;
+    auto fd = try_listen(**addresses);
+    if (fd) return fd;
+    error = fd.error();
+    if (error == EADDRINUSE) break;
+  }
+  return tl::unexpected(error);
+}
+
+}  // namespace
+
+Result<Listener> listen_on(const std::string& host, std::uint16_t port) {
+  const auto addresses = resolve(host, port);
+  if (!addresses) return tl::unexpected(addresses.error());
+  int error = EADDRNOTAVAIL;
+  bool is_elsewhere = false;
+  for (const addrinfo* address = addresses->get(); address != nullptr; address = address->ai_next) {
+    if (is_unwanted_loopback(host, *address)) {
+      is_elsewhere = true;
+      continue;
+    }
+    auto fd = try_listen(*address);
+    if (fd) {
+      const std::uint16_t got = port_of(fd->get());
+      return Listener{std::move(*fd), got};
+    }
+    error = fd.error();
+    is_elsewhere |= error == EADDRNOTAVAIL;
+  }
+  if (is_elsewhere && error == EADDRNOTAVAIL) {
+    auto fd = listen_on_all(port);
+    if (fd) {
+      const std::uint16_t got = port_of(fd->get());
+      return Listener{std::move(*fd), got};
+    }
+    error = fd.error();
+  }
+  return fail(ErrorCode::unavailable,
+              fmt::format("cannot listen on {}: {}", endpoint_text(host, port), errno_text(error)),
+              error == EADDRINUSE ? "another job or service has this port: choose another one for --rendezvous" : "");
+}
+
+Result<Listener> adopt_listener(int fd) {
+  int is_listening = 0;
+  socklen_t length = sizeof is_listening;
+  const bool is_socket = getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &length) == 0;
+  const std::uint16_t port = is_socket ? port_of(fd) : std::uint16_t{0};
+  if (!is_socket || is_listening == 0 || port == 0) {
+    return fail(ErrorCode::invalid_input, fmt::format("file descriptor {} is no listening TCP socket", fd),
+                "ESPALIER_LISTENER_FD is for the ranks that espalier starts itself; unset it");
+  }
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+  return Listener{FileDescriptor(fd), port};
+}
+
+}  // namespace espalier

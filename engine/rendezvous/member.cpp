@@ -1,0 +1,188 @@
+#include "engine/rendezvous/member.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/rendezvous/background_thread.h"
+#include "engine/rendezvous/names.h"
+
+namespace espalier {
+
+using std::chrono::steady_clock;
+
+namespace {
+constexpr std::uint64_t link_token = 0;
+}
+
+Member::Member(PlaneState& state, Identity identity, Entrance entrance)
+    : state_(state),
+      identity_(std::move(identity)),
+      hub_name_(std::move(entrance.hub_name)),
+      local_address_(socket_address(entrance.link.fd(), SocketEnd::near)),
+      link_(std::move(entrance.link)),
+      heard_(steady_clock::now()),
+      next_beat_(heard_ + identity_.beat_interval()),
+      last_tick_(heard_) {
+  link_.set_largest_payload(largest_exchange + sizeof(std::uint32_t) * most_ranks + largest_greeting);
+}
+
+Result<std::unique_ptr<Member>> Member::start(PlaneState& state, Identity identity, Entrance entrance) {
+  std::unique_ptr<Member> member(new Member(state, std::move(identity), std::move(entrance)));
+  if (auto opened = member->poller_.open(); !opened) return tl::unexpected(opened.error());
+  if (!member->poller_.watch(member->link_.fd(), link_token, false)) {
+    return fail(ErrorCode::unavailable, "cannot watch the connection to rank 0");
+  }
+  auto thread = start_background_thread([raw = member.get()] { raw->loop(); });
+  if (!thread) return tl::unexpected(thread.error());
+  member->thread_ = std::move(*thread);
+  return member;
+}
+
+Member::~Member() { leave(); }
+
+void Member::loop() {
+  {
+    // What came right behind the welcome is in the link's buffer, where epoll does not see it.
+    const std::lock_guard lock(mutex_);
+    hear(steady_clock::now());
+  }
+  while (true) {
+    Time until;
+    {
+      const std::lock_guard lock(mutex_);
+      until = closing_until_ ? std::min(next_beat_, *closing_until_) : next_beat_;
+    }
+    const auto events = poller_.wait(until);
+    const std::lock_guard lock(mutex_);
+    const Time now = steady_clock::now();
+    for (const Poller::Event& event : events) {
+      if (event.can_write) link_.flush();
+      if (event.can_read) hear(now);
+      after_sending();
+    }
+    if (!tick(now)) return;
+  }
+}
+
+bool Member::tick(Time now) {
+  if (now >= next_beat_) {
+    // A process that was stopped itself must hear the hub out before it judges it.
+    if (now - last_tick_ > 3 * identity_.beat_interval()) heard_ = now;
+    if (now - heard_ > identity_.timeout) {
+      fail_hub(fmt::format("it has been silent for {}: it is stopped, or its host is cut off",
+                           duration_text(identity_.timeout)));
+    }
+    if (!link_.has_unsent()) send(FrameType::beat);
+    next_beat_ = now + identity_.beat_interval();
+  }
+  last_tick_ = now;
+  return link_.is_open() && (!closing_until_ || now < *closing_until_);
+}
+
+void Member::hear(Time now) {
+  if (!link_.is_open()) return;
+  const bool is_open = link_.fill();
+  heard_ = now;
+  while (true) {
+    const auto frame = link_.next();
+    if (!frame) {
+      fail_hub("it sent what is no message: " + frame.error().message);
+      break;
+    }
+    if (!*frame) break;
+    handle(**frame);
+  }
+  if (is_open) return;
+  if (!hub_has_left_) fail_hub(link_.end() + " without goodbye: it died or was killed");
+  poller_.forget(link_.fd());
+  link_.close();
+}
+
+void Member::handle(const Frame& frame) {
+  switch (frame.type) {
+    case FrameType::complete: return state_.complete();
+    case FrameType::gathered: {
+      auto gathered = decode_gathered(frame.payload);
+      if (!gathered) return fail_hub("it sent a " + gathered.error().message);
+      return state_.deliver(gathered->id, std::move(gathered->blobs));
+    }
+    case FrameType::pong: {
+      const std::int64_t arrival_ns = monotonic_ns();
+      const auto pong = decode_ping(frame.payload);
+      if (!pong) return fail_hub("it sent a " + pong.error().message);
+      return state_.deliver(pong->id, PlaneState::Pong{pong->time_ns, arrival_ns});
+    }
+    case FrameType::failure: {
+      auto notice = decode_failure(frame.payload);
+      if (!notice) return fail_hub("it sent a " + notice.error().message);
+      state_.fail({notice->rank, std::move(notice->reason)});
+      return finish();
+    }
+    case FrameType::goodbye:
+      hub_has_left_ = true;
+      state_.end("rank 0 has left the job");
+      return finish();
+    case FrameType::beat: return;
+    default: return fail_hub("it sent a message that rank 0 never sends to a member");
+  }
+}
+
+void Member::finish() {
+  // There is nothing more to say: ending this direction lets rank 0 go without waiting.
+  if (!is_finished_) link_.finish_sending();
+  is_finished_ = true;
+}
+
+void Member::fail_hub(const std::string& what) { state_.fail({0, fmt::format("{} ({})", what, hub_name_)}); }
+
+void Member::send(FrameType type, std::string_view payload) {
+  if (!link_.is_open() || is_finished_) return;
+  link_.send(type, payload);
+  after_sending();
+}
+
+void Member::after_sending() {
+  if (!link_.is_open()) return;
+  const bool has_unsent = link_.has_unsent();
+  if (has_unsent != is_written_) {
+    poller_.watch(link_.fd(), link_token, has_unsent);
+    is_written_ = has_unsent;
+  }
+  if (closing_until_ && !has_unsent && !is_finished_) {
+    link_.finish_sending();
+    is_finished_ = true;
+  }
+}
+
+void Member::put(const Put& put) {
+  const std::lock_guard lock(mutex_);
+  send(FrameType::put, encode(put));
+}
+
+void Member::ping(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  send(FrameType::ping, encode(Ping{id, 0}));
+}
+
+void Member::tell(const RankFailure& failure) {
+  const std::lock_guard lock(mutex_);
+  send(FrameType::failure, encode(FailureNotice{failure.rank, failure.reason}));
+}
+
+std::string Member::local_address() const { return local_address_; }
+
+void Member::leave() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!closing_until_) {
+      send(FrameType::goodbye);
+      closing_until_ = steady_clock::now() + farewell_time;
+      after_sending();
+    }
+  }
+  poller_.wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace espalier

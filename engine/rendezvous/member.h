@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "engine/rendezvous/entrance.h"
+#include "engine/rendezvous/messages.h"
+#include "engine/rendezvous/plane_state.h"
+#include "engine/rendezvous/poller.h"
+
+namespace espalier {
+
+/// The side of every rank but 0: one connection to the hub. Thread-safe: a background thread reads, callers send.
+class Member {
+ public:
+  using Time = Poller::Time;
+
+  /// Errors: unavailable when descriptors or threads run out.
+  static Result<std::unique_ptr<Member>> start(PlaneState& state, Identity identity, Entrance entrance);
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
+  ~Member();
+
+  void put(const Put& put);
+  void ping(std::uint64_t id);
+  /// Tells the hub, which tells all others.
+  void tell(const RankFailure& failure);
+  [[nodiscard]] std::string local_address() const;
+  /// Says goodbye and ends the thread; at most `farewell_time`.
+  void leave();
+
+ private:
+  Member(PlaneState& state, Identity identity, Entrance entrance);
+  void loop();
+  // All below require the lock.
+  bool tick(Time now);
+  void hear(Time now);
+  void handle(const Frame& frame);
+  void finish();
+  void fail_hub(const std::string& what);
+  void send(FrameType type, std::string_view payload = {});
+  void after_sending();
+
+  PlaneState& state_;
+  const Identity identity_;
+  const std::string hub_name_;
+  const std::string local_address_;
+  mutable std::mutex mutex_;
+  Poller poller_;
+  Link link_;
+  Time heard_;
+  Time next_beat_;
+  Time last_tick_;
+  bool is_written_ = false;
+  bool is_finished_ = false;
+  bool hub_has_left_ = false;
+  std::optional<Time> closing_until_;
+  std::thread thread_;
+};
+
+}  // namespace espalier

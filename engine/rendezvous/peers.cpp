@@ -1,0 +1,135 @@
+#include "engine/rendezvous/peers.h"
+
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <memory>
+#include <numeric>
+
+#include "engine/rendezvous/bytes.h"
+#include "engine/rendezvous/names.h"
+
+namespace espalier {
+namespace {
+
+constexpr std::size_t most_addresses = 64;
+constexpr std::size_t longest_text = 1024;
+
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string text;
+  std::getline(file, text);
+  return text;
+}
+
+std::uint64_t namespace_inode(const char* path) {
+  struct stat status {};
+  return stat(path, &status) == 0 ? status.st_ino : 0;
+}
+
+std::vector<std::string> interface_addresses() {
+  ifaddrs* raw = nullptr;
+  if (getifaddrs(&raw) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(raw, &freeifaddrs);
+  std::vector<std::string> addresses;
+  for (const ifaddrs* each = all.get(); each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr || (each->ifa_flags & IFF_UP) == 0 || (each->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    const int family = each->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    const socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    std::array<char, NI_MAXHOST> text{};
+    if (getnameinfo(each->ifa_addr, length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0) continue;
+    addresses.emplace_back(text.data());
+  }
+  std::ranges::sort(addresses);
+  return addresses;
+}
+
+}  // namespace
+
+PeerInfo describe_self(const ControlPlane& plane) {
+  PeerInfo self;
+  self.rank = plane.rank();
+  self.host_name = host_name();
+  self.boot_id = boot_id();
+  self.network_namespace = namespace_inode("/proc/self/ns/net");
+  self.process_namespace = namespace_inode("/proc/self/ns/pid");
+  self.time_namespace = namespace_inode("/proc/self/ns/time");
+  self.user = geteuid();
+  self.process = getpid();
+  const std::string first = plane.local_address();
+  if (!first.empty()) self.addresses.push_back(first);
+  for (std::string& address : interface_addresses()) {
+    if (address != first && self.addresses.size() < most_addresses) self.addresses.push_back(std::move(address));
+  }
+  return self;
+}
+
+bool share_memory(const PeerInfo& one, const PeerInfo& other) {
+  return !one.boot_id.empty() && one.boot_id == other.boot_id && one.network_namespace != 0 &&
+         one.network_namespace == other.network_namespace && one.process_namespace != 0 &&
+         one.process_namespace == other.process_namespace && one.user == other.user;
+}
+
+bool share_clock(const PeerInfo& one, const PeerInfo& other) {
+  return !one.boot_id.empty() && one.boot_id == other.boot_id && one.time_namespace == other.time_namespace;
+}
+
+std::string encode_peer(const PeerInfo& peer) {
+  ByteWriter writer;
+  writer.u32(peer.rank).text(peer.host_name).text(peer.boot_id).u64(peer.network_namespace).u64(peer.process_namespace);
+  writer.u64(peer.time_namespace).u32(peer.user).u64(static_cast<std::uint64_t>(peer.process));
+  writer.u32(static_cast<std::uint32_t>(peer.addresses.size()));
+  for (const std::string& address : peer.addresses) writer.text(address);
+  return writer.take();
+}
+
+Result<PeerInfo> decode_peer(std::string_view bytes) {
+  ByteReader reader(bytes);
+  PeerInfo peer;
+  peer.rank = reader.u32();
+  peer.host_name = reader.text(longest_text);
+  peer.boot_id = reader.text(longest_text);
+  peer.network_namespace = reader.u64();
+  peer.process_namespace = reader.u64();
+  peer.time_namespace = reader.u64();
+  peer.user = reader.u32();
+  peer.process = static_cast<std::int64_t>(reader.u64());
+  const std::uint32_t count = reader.u32();
+  for (std::uint32_t i = 0; i < count && count <= most_addresses && reader.is_good(); ++i) {
+    peer.addresses.emplace_back(reader.text(longest_text));
+  }
+  if (count > most_addresses || !reader.is_done()) {
+    return fail(ErrorCode::invalid_input, "a rank's introduction cannot be read",
+                "run the same version of espalier on all ranks");
+  }
+  return peer;
+}
+
+Result<std::vector<PeerInfo>> exchange_peers(ControlPlane& plane, std::chrono::milliseconds timeout) {
+  std::vector<std::uint32_t> everyone(plane.world());
+  std::iota(everyone.begin(), everyone.end(), 0U);
+  const auto blobs = plane.exchange("espalier peers", everyone, encode_peer(describe_self(plane)), timeout);
+  if (!blobs) return tl::unexpected(blobs.error());
+  std::vector<PeerInfo> peers;
+  for (const std::string& blob : *blobs) {
+    auto peer = decode_peer(blob);
+    if (!peer) return tl::unexpected(std::move(peer.error()));
+    if (peer->rank != peers.size()) {
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("rank {} introduces itself as rank {}", peers.size(), peer->rank));
+    }
+    peers.push_back(std::move(*peer));
+  }
+  return peers;
+}
+
+}  // namespace espalier
