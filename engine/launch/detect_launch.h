@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "engine/rendezvous/environment.h"
@@ -47,21 +48,15 @@ struct LaunchInfo {
   [[nodiscard]] bool is_launched() const { return launcher != Launcher::none; }
 };
 
-/// Reads the launcher's variables. Order: flags, espalier, Open MPI, PMI, torchrun, Slurm; the first that has its rank
-/// decides, and another that contradicts its rank or world is an error (a Slurm step of other size around mpirun is
-/// not). Where the job meets: the flag; ESPALIER_RENDEZVOUS; MASTER_ADDR with port MASTER_PORT + 1 (torch's own store
-/// listens on MASTER_PORT); Slurm's first host with a port of 20000 + job id mod 10000 ... 29999; else 127.0.0.1:29510,
-/// which is an error when the launcher's variables say that the ranks sit on several machines. Errors: invalid_input
-/// when half a set is given, a number cannot be read, a rank is not below its world, or sets contradict each other;
-/// each names the variables.
+/// Reads the launcher's variables. Order: flags, espalier, Open MPI, PMI, torchrun, Slurm; the first that is set
+/// decides. Where Open MPI's, PMI's and torchrun's are set together they must agree on rank and world; Slurm's describe
+/// its own tasks, which may be mpirun's daemons, and a batch script's shell is no task.
+///
+/// Where the job meets, the first of: --rendezvous; ESPALIER_RENDEZVOUS; MASTER_ADDR; Slurm's first host; 127.0.0.1,
+/// which is an error when the ranks sit on several machines. The port, the first of: the one named there; MASTER_PORT +
+/// 1 (torch's own store listens on MASTER_PORT); 20000 to 29999 by a hash of the job's id; 29510. Errors: invalid_input
+/// when half a set is given, a number cannot be read, a rank is not below its world, sets contradict each other, or
+/// nothing says where to meet; each names the variables.
 Result<LaunchInfo> detect_launch(const Environment& environment, const LaunchFlags& flags = {});
-
-/// Splits HOST:PORT, [IPV6]:PORT, HOST or a bare IPv6 address; without a port, `default_port`.
-struct Endpoint {
-  std::string host;
-  std::uint16_t port = 0;
-  friend bool operator==(const Endpoint&, const Endpoint&) = default;
-};
-Result<Endpoint> parse_endpoint(std::string_view text, std::uint16_t default_port);
 
 }  // namespace espalier

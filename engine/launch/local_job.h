@@ -47,12 +47,12 @@ struct LocalJobResult {
 
 /// Starts `world` copies of the program as the ranks of one job, and waits until all have ended.
 /// They find rank, world, a free port of 127.0.0.1 (its socket is inherited by rank 0) and a random secret in their
-/// environment: detect_launch and find_secret read it. Rank 0 keeps standard output; the others' joins
-/// their standard error; standard input is /dev/null. Each rank dies with the launcher (PR_SET_PDEATHSIG), however that
-/// ends. While it runs, SIGINT and SIGTERM of this process are passed on to the ranks, once to let them end and, after
-/// the grace or a second signal, to kill them; the former signal mask is put back. Requires: no other thread of this
-/// process takes SIGINT or SIGTERM meanwhile; one job at a time. Errors: unavailable when a process, a pipe or a port
-/// cannot be had; no process is left then.
+/// environment: detect_launch and find_secret read it; the command lines carry none of it. Rank 0 keeps standard
+/// output; the others' joins their standard error; standard input is /dev/null. Each rank dies with the launcher
+/// (PR_SET_PDEATHSIG), however that ends. While it runs, SIGINT and SIGTERM of this process are passed on to the ranks,
+/// once to let them end and, after the grace or a second signal, to kill them; the former signal mask is put back.
+/// Requires: no other thread of this process takes SIGINT or SIGTERM meanwhile; one job at a time. Errors: unavailable
+/// when a process, a pipe or a port cannot be had; no process is left then.
 Result<LocalJobResult> run_local_job(const LocalJobOptions& options);
 
 }  // namespace espalier
