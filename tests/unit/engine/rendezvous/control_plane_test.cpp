@@ -111,8 +111,8 @@ TEST(ControlPlane, ATimeoutNamesWhoDidNotCome) {
 TEST(ControlPlane, AbortReachesAllWithRankAndReason) {
   for (const std::uint32_t culprit : {0U, 2U}) {
     auto planes = planes_of(4);
+    for (const auto& plane : planes) EXPECT_FALSE(is_readable(plane->failure_fd(), 0));
     on_each_rank(4, [&](std::uint32_t rank) {
-      EXPECT_FALSE(is_readable(planes[rank]->failure_fd(), 0));
       if (rank == culprit) {
         planes[rank]->abort("out of patience");
         planes[rank]->abort("once more");
@@ -220,11 +220,10 @@ TEST(ControlPlane, FormsAgainAndAgainOnOnePortWithoutLeak) {
       auto plane = ControlPlane::join(options_of(rank, 4, port));
       ASSERT_TRUE(plane.has_value()) << "round " << number << ", rank " << rank << ": " << plane.error().message;
       // Every third round ends by failure, every third without goodbye of one's own, the others in order.
+      EXPECT_TRUE((*plane)->barrier("b", everyone(4), long_enough).has_value());
       if (number % 3 == 0) {
         if (rank == 2) (*plane)->abort("for the test");
         EXPECT_TRUE(is_readable((*plane)->failure_fd(), 10000));
-      } else {
-        EXPECT_TRUE((*plane)->barrier("b", everyone(4), long_enough).has_value());
       }
       if (number % 3 == 1) (*plane)->leave();
     });
