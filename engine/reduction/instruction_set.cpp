@@ -1,0 +1,31 @@
+#include "engine/reduction/instruction_set.h"
+
+#include <cstddef>
+
+namespace espalier {
+
+bool is_supported(InstructionSet set) {
+  if (set == InstructionSet::plain) return true;
+#ifdef ESPALIER_X86_KERNELS
+  // These ask the CPU and whether the system saves the wide registers.
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  if (set == InstructionSet::avx2) return avx2;
+  return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+  return false;
+#endif
+}
+
+InstructionSet best_instruction_set() {
+  if (is_supported(InstructionSet::avx512)) return InstructionSet::avx512;
+  if (is_supported(InstructionSet::avx2)) return InstructionSet::avx2;
+  return InstructionSet::plain;
+}
+
+std::string_view to_string(InstructionSet set) {
+  constexpr std::array<std::string_view, all_instruction_sets.size()> names = {"plain", "avx2", "avx512"};
+  return names[static_cast<std::size_t>(set)];
+}
+
+}  // namespace espalier

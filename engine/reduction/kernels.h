@@ -1,0 +1,285 @@
+// The kernels, written once over vectors of any width. Each kernels_*.cpp includes this file and is compiled for its
+// own instructions, so everything here has internal linkage and nothing of the standard library but plain types comes
+// in.
+#pragma once
+
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
+#include "engine/reduction/kernel_table.h"
+
+namespace espalier::reduction {
+namespace {
+
+#define ESPALIER_INLINE [[gnu::always_inline]] static inline
+
+/// `Lanes` numbers in one register.
+template <typename Number, std::size_t Lanes>
+struct VectorOf {
+  using Type [[gnu::vector_size(sizeof(Number) * Lanes)]] = Number;
+};
+template <typename Number, std::size_t Lanes>
+using Vector = typename VectorOf<Number, Lanes>::Type;
+
+template <typename Value>
+ESPALIER_INLINE Value load_unaligned(const unsigned char* from) {
+  Value value;
+  __builtin_memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+/// Elements that are combined as they are stored.
+template <typename Number, std::size_t Bytes>
+struct Direct {
+  static constexpr std::size_t element_bytes = sizeof(Number);
+  static constexpr std::size_t lanes = Bytes / sizeof(Number);
+  using Wide = Vector<Number, lanes>;
+  using Stored = Wide;
+  ESPALIER_INLINE Wide widen(Stored stored) { return stored; }
+  ESPALIER_INLINE Stored narrow(Wide wide) { return wide; }
+};
+
+/// What both 16-bit formats share: `lanes` of them fill a register once they are float32.
+template <std::size_t Bytes>
+struct Half {
+  static constexpr std::size_t element_bytes = 2;
+  static constexpr std::size_t lanes = Bytes / sizeof(float);
+  using Wide = Vector<float, lanes>;
+  using Stored = Vector<std::uint16_t, lanes>;
+  using Bits = Vector<std::uint32_t, lanes>;
+};
+
+template <std::size_t Bytes>
+struct BrainFloat : Half<Bytes> {
+  using typename Half<Bytes>::Wide;
+  using typename Half<Bytes>::Stored;
+  using typename Half<Bytes>::Bits;
+  /// bfloat16 is the upper half of a float32.
+  ESPALIER_INLINE Wide widen(Stored stored) { return (Wide)(__builtin_convertvector(stored, Bits) << 16); }
+  ESPALIER_INLINE Stored narrow(Wide wide) {
+    const Bits bits = (Bits)wide;
+    // Half of the last kept place, less one where that place is even: a carry out of it is the rounding to even.
+    const Bits rounded = bits + 0x7fff + ((bits >> 16) & 1);
+    const Bits quiet = bits | 0x400000;
+    return __builtin_convertvector((wide != wide ? quiet : rounded) >> 16, Stored);
+  }
+};
+
+template <std::size_t Bytes>
+struct HalfFloat : Half<Bytes> {
+  using typename Half<Bytes>::Wide;
+  using typename Half<Bytes>::Stored;
+  using typename Half<Bytes>::Bits;
+  ESPALIER_INLINE Wide widen(Stored stored) {
+#ifdef __F16C__
+    if constexpr (Bytes == 32) return (Wide)_mm256_cvtph_ps((__m128i)stored);
+#endif
+#ifdef __AVX512F__
+    if constexpr (Bytes == 64) return (Wide)_mm512_maskz_cvtph_ps(0xffff, (__m256i)stored);
+#endif
+    const Bits half = __builtin_convertvector(stored, Bits);
+    // Both fields in float32's places, then the exponent's bias mended by 2^(127 - 15), which normalises subnormals
+    // too.
+    const Bits scale = Bits{} + 0x77800000;
+    const Bits finite = (Bits)((Wide)((half & 0x7fff) << 13) * (Wide)scale);
+    const Bits magnitude = (half & 0x7c00) == 0x7c00 ? finite | 0x7f800000 : finite;
+    return (Wide)(magnitude | (half & 0x8000) << 16);
+  }
+  ESPALIER_INLINE Stored narrow(Wide wide) {
+#ifdef __F16C__
+    if constexpr (Bytes == 32) return (Stored)_mm256_cvtps_ph((__m256)wide, _MM_FROUND_TO_NEAREST_INT);
+#endif
+#ifdef __AVX512F__
+    if constexpr (Bytes == 64) return (Stored)_mm512_maskz_cvtps_ph(0xffff, (__m512)wide, _MM_FROUND_TO_NEAREST_INT);
+#endif
+    const Bits bits = (Bits)wide;
+    const Bits magnitude = bits & 0x7fffffff;
+    // Normal: the bias changed and rounded to even as in BrainFloat; a carry past the last exponent gives infinity.
+    const Bits normal = (magnitude - 0x38000000 + 0xfff + ((magnitude >> 13) & 1)) >> 13;
+    // Below 2^-14: the last place of 0.5 is the last place of a subnormal half, so the addition rounds.
+    const Bits one_half = Bits{} + 0x3f000000;
+    const Bits subnormal = (Bits)((Wide)magnitude + (Wide)one_half) - one_half;
+    const Bits infinity = Bits{} + 0x7c00;
+    const Bits not_a_number = Bits{} + 0x7e00;
+    Bits result = magnitude < 0x38800000 ? subnormal : normal;
+    result = magnitude >= 0x47800000 ? infinity : result;
+    result = magnitude > 0x7f800000 ? not_a_number : result;
+    return __builtin_convertvector(result | (bits & 0x80000000) >> 16, Stored);
+  }
+};
+
+struct Sum {
+  template <typename Wide>
+  ESPALIER_INLINE Wide apply(Wide a, Wide b) {
+    return a + b;
+  }
+};
+
+struct Product {
+  template <typename Wide>
+  ESPALIER_INLINE Wide apply(Wide a, Wide b) {
+    return a * b;
+  }
+};
+
+struct Minimum {
+  template <typename Wide>
+  ESPALIER_INLINE Wide apply(Wide a, Wide b) {
+    return a < b ? a : b;
+  }
+};
+
+struct Maximum {
+  template <typename Wide>
+  ESPALIER_INLINE Wide apply(Wide a, Wide b) {
+    return a > b ? a : b;
+  }
+};
+
+// Floats that compare equal have equal bits or are two zeros; then `or` keeps a minus and `and` drops it.
+
+struct FloatMinimum {
+  template <typename Wide>
+  ESPALIER_INLINE Wide apply(Wide a, Wide b) {
+    const auto equal = a == b;
+    const auto both = (decltype(equal))a | (decltype(equal))b;
+    const Wide lesser = ((a < b) | (a != a)) ? a : b;
+    return equal ? (Wide)both : lesser;
+  }
+};
+
+struct FloatMaximum {
+  template <typename Wide>
+  ESPALIER_INLINE Wide apply(Wide a, Wide b) {
+    const auto equal = a == b;
+    const auto both = (decltype(equal))a & (decltype(equal))b;
+    const Wide greater = ((a > b) | (a != a)) ? a : b;
+    return equal ? (Wide)both : greater;
+  }
+};
+
+/// Combines `Vectors` registers at a time over all sources before it stores them.
+template <typename Format, typename Operation, std::size_t Vectors>
+ESPALIER_INLINE void reduce_step(unsigned char* target, const unsigned char* first, const void* const* sources,
+                                 std::size_t source_count, std::size_t at) {
+  using Stored = typename Format::Stored;
+  constexpr std::size_t step = sizeof(Stored);
+  typename Format::Wide sum[Vectors];
+  for (std::size_t v = 0; v < Vectors; ++v) sum[v] = Format::widen(load_unaligned<Stored>(first + at + v * step));
+  for (std::size_t s = 0; s < source_count; ++s) {
+    const unsigned char* source = static_cast<const unsigned char*>(sources[s]) + at;
+    for (std::size_t v = 0; v < Vectors; ++v) {
+      sum[v] = Operation::apply(sum[v], Format::widen(load_unaligned<Stored>(source + v * step)));
+    }
+  }
+  for (std::size_t v = 0; v < Vectors; ++v) {
+    const Stored result = Format::narrow(sum[v]);
+    __builtin_memcpy(target + at + v * step, &result, step);
+  }
+}
+
+/// The last elements, fewer than fill a register: in copies filled up with zeros.
+template <typename Format, typename Operation>
+ESPALIER_INLINE void reduce_rest(unsigned char* target, const unsigned char* first, const void* const* sources,
+                                 std::size_t source_count, std::size_t at, std::size_t bytes) {
+  using Stored = typename Format::Stored;
+  Stored padded{};
+  __builtin_memcpy(&padded, first + at, bytes);
+  typename Format::Wide sum = Format::widen(padded);
+  for (std::size_t s = 0; s < source_count; ++s) {
+    __builtin_memcpy(&padded, static_cast<const unsigned char*>(sources[s]) + at, bytes);
+    sum = Operation::apply(sum, Format::widen(padded));
+  }
+  padded = Format::narrow(sum);
+  __builtin_memcpy(target + at, &padded, bytes);
+}
+
+template <typename Format, typename Operation>
+void reduce(void* target, const void* first, const void* const* sources, std::size_t source_count,
+            std::size_t element_count) {
+  constexpr std::size_t step = sizeof(typename Format::Stored);
+  constexpr std::size_t unroll = 4;
+  auto* to = static_cast<unsigned char*>(target);
+  const auto* from = static_cast<const unsigned char*>(first);
+  const std::size_t bytes = element_count * Format::element_bytes;
+  std::size_t at = 0;
+  for (; bytes - at >= unroll * step; at += unroll * step) {
+    reduce_step<Format, Operation, unroll>(to, from, sources, source_count, at);
+  }
+  for (; bytes - at >= step; at += step) reduce_step<Format, Operation, 1>(to, from, sources, source_count, at);
+  if (at < bytes) reduce_rest<Format, Operation>(to, from, sources, source_count, at, bytes - at);
+}
+
+template <typename Format>
+void divide_floats(void* data, std::size_t element_count, std::uint32_t ranks) {
+  using Stored = typename Format::Stored;
+  using Wide = typename Format::Wide;
+  auto* bytes = static_cast<unsigned char*>(data);
+  const std::size_t size = element_count * Format::element_bytes;
+  const auto divisor = static_cast<decltype(Wide{}[0] + 0)>(ranks);
+  for (std::size_t at = 0; at < size; at += sizeof(Stored)) {
+    const std::size_t part = size - at < sizeof(Stored) ? size - at : sizeof(Stored);
+    Stored stored{};
+    __builtin_memcpy(&stored, bytes + at, part);
+    stored = Format::narrow(Format::widen(stored) / divisor);
+    __builtin_memcpy(bytes + at, &stored, part);
+  }
+}
+
+/// Divides in `Exact`, a type in which truncating the rounded quotient is right: a quotient that is no integer is at
+/// least 1/ranks below the next one, which is more than half a place while the product of both fits the mantissa.
+template <typename Number, typename Exact>
+void divide_integers(void* data, std::size_t element_count, std::uint32_t ranks) {
+  auto* bytes = static_cast<unsigned char*>(data);
+  const auto divisor = static_cast<Exact>(ranks);
+  for (std::size_t i = 0; i < element_count; ++i) {
+    const auto value = load_unaligned<Number>(bytes + i * sizeof(Number));
+    const auto quotient = static_cast<Number>(static_cast<Exact>(value) / divisor);
+    __builtin_memcpy(bytes + i * sizeof(Number), &quotient, sizeof(Number));
+  }
+}
+
+/// Sums and products run on unsigned numbers, which wrap and have the same bits.
+template <std::size_t Bytes, std::size_t Type, typename Signed, typename Unsigned>
+constexpr void add_integers(KernelTable& table) {
+  table.reduce[Type][0] = table.reduce[Type + 1][0] = reduce<Direct<Unsigned, Bytes>, Sum>;
+  table.reduce[Type][1] = table.reduce[Type + 1][1] = reduce<Direct<Unsigned, Bytes>, Product>;
+  table.reduce[Type][2] = reduce<Direct<Signed, Bytes>, Minimum>;
+  table.reduce[Type][3] = reduce<Direct<Signed, Bytes>, Maximum>;
+  table.reduce[Type + 1][2] = reduce<Direct<Unsigned, Bytes>, Minimum>;
+  table.reduce[Type + 1][3] = reduce<Direct<Unsigned, Bytes>, Maximum>;
+}
+
+template <std::size_t Type, typename Format>
+constexpr void add_floats(KernelTable& table) {
+  table.reduce[Type][0] = reduce<Format, Sum>;
+  table.reduce[Type][1] = reduce<Format, Product>;
+  table.reduce[Type][2] = reduce<Format, FloatMinimum>;
+  table.reduce[Type][3] = reduce<Format, FloatMaximum>;
+  table.divide[Type] = divide_floats<Format>;
+}
+
+template <std::size_t Bytes>
+constexpr KernelTable make_table() {
+  KernelTable table{};
+  add_integers<Bytes, 0, std::int8_t, std::uint8_t>(table);
+  add_integers<Bytes, 2, std::int32_t, std::uint32_t>(table);
+  add_integers<Bytes, 4, std::int64_t, std::uint64_t>(table);
+  add_floats<6, HalfFloat<Bytes>>(table);
+  add_floats<7, BrainFloat<Bytes>>(table);
+  add_floats<8, Direct<float, Bytes>>(table);
+  add_floats<9, Direct<double, Bytes>>(table);
+  table.divide[0] = divide_integers<std::int8_t, float>;
+  table.divide[1] = divide_integers<std::uint8_t, float>;
+  table.divide[2] = divide_integers<std::int32_t, double>;
+  table.divide[3] = divide_integers<std::uint32_t, double>;
+  table.divide[4] = divide_integers<std::int64_t, std::int64_t>;
+  table.divide[5] = divide_integers<std::uint64_t, std::uint64_t>;
+  return table;
+}
+
+#undef ESPALIER_INLINE
+
+}  // namespace
+}  // namespace espalier::reduction

@@ -1,0 +1,34 @@
+#include "engine/reduction/reduce.h"
+
+#include "base/check.h"
+#include "engine/reduction/kernel_table.h"
+
+namespace espalier {
+namespace {
+
+static_assert(all_element_types.size() == reduction::element_types);
+static_assert(all_reduce_operations.size() == reduction::operations + 1);
+static_assert(static_cast<std::size_t>(ReduceOperation::avg) == reduction::operations);
+
+const reduction::KernelTable& kernels_for(InstructionSet set) {
+  ESPALIER_CHECK(is_supported(set), "kernels for instructions that this CPU lacks");
+#ifdef ESPALIER_X86_KERNELS
+  if (set == InstructionSet::avx2) return reduction::avx2_kernels();
+  if (set == InstructionSet::avx512) return reduction::avx512_kernels();
+#endif
+  return reduction::plain_kernels();
+}
+
+}  // namespace
+
+ReduceFunction find_reduce(ElementType type, ReduceOperation operation, InstructionSet set) {
+  if (operation == ReduceOperation::avg) operation = ReduceOperation::sum;
+  return kernels_for(set).reduce[static_cast<std::size_t>(type)][static_cast<std::size_t>(operation)];
+}
+
+void divide_by(ElementType type, void* data, std::size_t element_count, std::uint32_t ranks, InstructionSet set) {
+  ESPALIER_CHECK(ranks > 0, "an average over no ranks");
+  kernels_for(set).divide[static_cast<std::size_t>(type)](data, element_count, ranks);
+}
+
+}  // namespace espalier
