@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "schedule/chunking.h"
 #include "schedule/timeline.h"
-#include "sim/chunking.h"
 #include "sim/network.h"
 #include "sim/simulate.h"
 

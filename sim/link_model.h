@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "schedule/chunking.h"
 #include "schedule/dependencies.h"
 #include "schedule/schedule.h"
-#include "sim/chunking.h"
 #include "sim/event_queue.h"
 #include "sim/history.h"
 #include "sim/lanes.h"

@@ -8,9 +8,9 @@
 
 #include "base/check.h"
 #include "base/format_units.h"
+#include "schedule/chunking.h"
 #include "schedule/dependencies.h"
 #include "schedule/relays.h"
-#include "sim/chunking.h"
 #include "sim/history.h"
 #include "sim/lanes.h"
 #include "sim/link_model.h"

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "base/result.h"
+#include "schedule/chunking.h"
 #include "schedule/schedule.h"
-#include "sim/chunking.h"
 #include "sim/network.h"
 
 namespace espalier::sim {

@@ -8,7 +8,7 @@
 #include "schedule/layout.h"
 #include "schedule/schedule.h"
 
-namespace espalier::sim {
+namespace espalier {
 
 /// One chunk of one transfer.
 struct ChunkId {
@@ -57,4 +57,4 @@ class Chunking {
   std::int64_t count_;  ///< Chunks of the longest transfer.
 };
 
-}  // namespace espalier::sim
+}  // namespace espalier

@@ -1,8 +1,8 @@
-#include "sim/chunking.h"
+#include "schedule/chunking.h"
 
 #include <algorithm>
 
-namespace espalier::sim {
+namespace espalier {
 namespace {
 
 /// The inverse of chunk_of: which chunk holds a byte of the range. The first `longer` chunks have an element more.
@@ -25,4 +25,4 @@ std::uint32_t Chunking::find_needed_chunk(const Transfer& earlier, const ByteRan
   return chunk_holding(other, end - 1, layout_.element_size());
 }
 
-}  // namespace espalier::sim
+}  // namespace espalier

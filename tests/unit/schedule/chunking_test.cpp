@@ -1,10 +1,10 @@
-#include "sim/chunking.h"
+#include "schedule/chunking.h"
 
 #include <gtest/gtest.h>
 
 #include "base/random.h"
 
-namespace espalier::sim {
+namespace espalier {
 namespace {
 
 TEST(Chunking, NeededChunkIsTheLastThatSharesBytes) {
@@ -43,4 +43,4 @@ TEST(Chunking, NeededChunkIsTheLastThatSharesBytes) {
 }
 
 }  // namespace
-}  // namespace espalier::sim
+}  // namespace espalier

@@ -1,0 +1,270 @@
+#include "engine/program/program.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/check.h"
+#include "engine/program/order.h"
+
+namespace espalier::engine {
+namespace {
+
+/// A chunk of a transfer that has this rank at one end, before it has its place in a stream.
+struct Draft {
+  TransferId transfer;
+  std::uint32_t chunk = 0;
+  std::uint32_t level = 0;
+  std::uint32_t first_slice = 0;
+};
+
+bool runs_before(const Draft& a, const Draft& b) {
+  return std::tuple(a.level, a.first_slice, a.chunk, a.transfer) <
+         std::tuple(b.level, b.first_slice, b.chunk, b.transfer);
+}
+
+class Compiler {
+ public:
+  Compiler(const Schedule& schedule, const Layout& layout, const Chunking& chunking, const ChunkOrder& order, Rank rank)
+      : schedule_(schedule),
+        layout_(layout),
+        chunking_(chunking),
+        order_(order),
+        rank_(rank),
+        placement_(schedule, layout) {}
+
+  Program run(const LaneOf& lane_of) {
+    deal_to_streams(lane_of);
+    for (std::uint32_t stream = 0; stream < program_.streams.size(); ++stream) add_ops(stream);
+    for (std::uint32_t stream = 0; stream < program_.streams.size(); ++stream) add_waits(stream);
+    find_fusions();
+    for (const Placement::OwnResult& own : placement_.own_results()) {
+      if (own.rank == rank_ && own.length > 0) program_.local_copies.push_back({own.from, own.to, own.length});
+    }
+    program_.send_bytes = placement_.send_bytes(rank_);
+    program_.receive_bytes = placement_.receive_bytes(rank_);
+    program_.scratch_bytes = placement_.scratch_bytes(rank_);
+    program_.element_size = layout_.element_size();
+    for (const Transfer& transfer : schedule_.transfers) {
+      const Pieces pieces = chunking_.pieces(transfer);
+      program_.max_op_bytes = std::max(program_.max_op_bytes, chunking_.chunk(pieces, 0).length());
+    }
+    return std::move(program_);
+  }
+
+ private:
+  [[nodiscard]] const Transfer& transfer(TransferId id) const { return schedule_.transfers[id.index()]; }
+
+  void deal_to_streams(const LaneOf& lane_of) {
+    std::map<std::tuple<bool, Rank, std::uint32_t>, std::vector<Draft>> by_stream;  // Incoming ones first.
+    stream_of_.assign(schedule_.transfers.size(), UINT32_MAX);
+    for (std::size_t i = 0; i < schedule_.transfers.size(); ++i) {
+      const Transfer& moved = schedule_.transfers[i];
+      const Rank src = schedule_.src(moved);
+      const Rank dst = schedule_.dst(moved);
+      if (src != rank_ && dst != rank_) continue;
+      const bool is_outgoing = src == rank_;
+      std::vector<Draft>& drafts = by_stream[{is_outgoing, is_outgoing ? dst : src, lane_of(moved)}];
+      for (std::uint32_t chunk = 0; chunk < order_.chunk_count(TransferId(i)); ++chunk) {
+        drafts.push_back({TransferId(i), chunk, order_.level(TransferId(i), chunk), moved.first_slice.value()});
+      }
+    }
+    first_position_.assign(schedule_.transfers.size(), 0);
+    std::uint64_t positions = 0;
+    for (auto& [key, drafts] : by_stream) {
+      const auto& [is_outgoing, peer, lane] = key;
+      std::ranges::sort(drafts, runs_before);
+      const auto stream = static_cast<std::uint32_t>(program_.streams.size());
+      program_.streams.push_back({peer, lane, is_outgoing, 0, static_cast<std::uint32_t>(drafts.size())});
+      for (const Draft& draft : drafts) {
+        if (draft.chunk != 0) continue;
+        stream_of_[draft.transfer.index()] = stream;
+        first_position_[draft.transfer.index()] = positions;
+        positions += order_.chunk_count(draft.transfer);
+      }
+      drafts_.push_back(std::move(drafts));
+    }
+    position_.resize(positions);
+    for (const std::vector<Draft>& drafts : drafts_) {
+      for (std::size_t i = 0; i < drafts.size(); ++i) {
+        position_[first_position_[drafts[i].transfer.index()] + drafts[i].chunk] = static_cast<std::uint32_t>(i);
+      }
+    }
+  }
+
+  void add_ops(std::uint32_t stream) {
+    program_.streams[stream].first_op = static_cast<std::uint32_t>(program_.ops.size());
+    for (const Draft& draft : drafts_[stream]) {
+      Op op;
+      op.transfer = draft.transfer;
+      op.chunk = draft.chunk;
+      op.reduces = transfer(draft.transfer).action() == Action::reduce;
+      op.first_piece = static_cast<std::uint32_t>(program_.pieces.size());
+      const ByteRange bytes = chunking_.chunk(chunking_.pieces(transfer(draft.transfer)), draft.chunk);
+      op.bytes = bytes.length();
+      add_pieces(draft.transfer, bytes, op.first_piece);
+      op.piece_count = static_cast<std::uint32_t>(program_.pieces.size()) - op.first_piece;
+      program_.ops.push_back(op);
+    }
+  }
+
+  static bool follows(const Location& a, const Location& b, std::int64_t length) {
+    return a.place == b.place && a.offset + length == b.offset;
+  }
+
+  void add_pieces(TransferId id, const ByteRange& bytes, std::uint32_t first_piece) {
+    const Transfer& moved = transfer(id);
+    const SliceMove* moves = placement_.moves(id);
+    for (std::uint32_t i = 0; i < moved.slice_count; ++i) {
+      const ByteRange slice = layout_.range(SliceId(moved.first_slice.index() + i), 1);
+      const std::int64_t begin = std::max(slice.begin, bytes.begin);
+      const std::int64_t length = std::min(slice.end, bytes.end) - begin;
+      if (length <= 0) continue;
+      const std::int64_t skip = begin - slice.begin;
+      Piece piece{length, moves[i].source, moves[i].target, moves[i].first};
+      for (Location* location : {&piece.source, &piece.target, &piece.first}) location->offset += skip;
+      if (program_.pieces.size() > first_piece) {
+        Piece& last = program_.pieces.back();
+        if (follows(last.source, piece.source, last.length) && follows(last.target, piece.target, last.length) &&
+            follows(last.first, piece.first, last.length)) {
+          last.length += length;
+          continue;
+        }
+      }
+      program_.pieces.push_back(piece);
+    }
+  }
+
+  void add_waits(std::uint32_t stream) {
+    const bool is_outgoing = program_.streams[stream].is_outgoing;
+    std::vector<LocalWait> found;
+    for (std::uint32_t i = 0; i < program_.streams[stream].op_count; ++i) {
+      Op& op = program_.ops[program_.streams[stream].first_op + i];
+      const Transfer& moved = transfer(op.transfer);
+      const ByteRange bytes = chunking_.chunk(chunking_.pieces(moved), op.chunk);
+      found.clear();
+      const auto wait_for = [&](TransferId id) {
+        const std::uint32_t needed = chunking_.needed_chunk(transfer(id), moved, bytes, op.chunk);
+        if (needed == no_chunk) return;
+        const std::uint32_t other = stream_of_[id.index()];
+        ESPALIER_CHECK(other != UINT32_MAX, "an end waits for transfers of its own rank");
+        found.push_back({other, position_[first_position_[id.index()] + needed] + 1});
+      };
+      for (const Dependency& wait : order_.waits(op.transfer)) {
+        const Transfer& earlier = transfer(wait.transfer());
+        const Rank at = wait.wait() == Wait::departure ? schedule_.src(earlier) : schedule_.dst(earlier);
+        if (at == rank_) wait_for(wait.transfer());
+      }
+      if (!is_outgoing) {
+        for (const TransferId earlier : order_.joined(op.transfer)) wait_for(earlier);
+      }
+      op.first_wait = static_cast<std::uint32_t>(program_.waits.size());
+      keep_latest(found, stream, i);
+      op.wait_count = static_cast<std::uint32_t>(program_.waits.size()) - op.first_wait;
+    }
+  }
+
+  /// Of several waits for one stream the latest counts; earlier ops of the own stream are done anyway.
+  void keep_latest(std::vector<LocalWait>& found, std::uint32_t stream, std::uint32_t index) {
+    std::ranges::sort(found, [](const LocalWait& a, const LocalWait& b) {
+      return std::tuple(a.stream, b.count) < std::tuple(b.stream, a.count);
+    });
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (i > 0 && found[i].stream == found[i - 1].stream) continue;
+      if (found[i].stream == stream && !program_.streams[stream].is_outgoing && found[i].count <= index) continue;
+      program_.waits.push_back(found[i]);
+    }
+  }
+
+  /// Reductions of one level into the same run and chunk become one pass; none of them waits for another then.
+  void find_fusions() {
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>, std::vector<FusionMember>> passes;
+    for (std::uint32_t stream = 0; stream < program_.streams.size(); ++stream) {
+      if (program_.streams[stream].is_outgoing) continue;
+      for (std::uint32_t i = 0; i < program_.streams[stream].op_count; ++i) {
+        const Op& op = program_.ops[program_.streams[stream].first_op + i];
+        if (!op.reduces) continue;
+        const Transfer& moved = transfer(op.transfer);
+        passes[{order_.level(op.transfer, op.chunk), moved.first_slice.value(), moved.slice_count, op.chunk}].push_back(
+            {stream, i});
+      }
+    }
+    for (auto& [key, members] : passes) {
+      std::ranges::sort(
+          members, [&](const FusionMember& a, const FusionMember& b) { return op_of(a).transfer < op_of(b).transfer; });
+      std::vector<FusionMember> pass;
+      for (const FusionMember& member : members) {
+        if (!pass.empty() && !joins(pass, member)) {
+          add_fusion(pass);
+          pass.clear();
+        }
+        pass.push_back(member);
+      }
+      add_fusion(pass);
+    }
+  }
+
+  /// Whether a reduction comes straight after those of a pass, on a stream of its own.
+  bool joins(const std::vector<FusionMember>& pass, const FusionMember& member) {
+    const auto joined = order_.joined(op_of(member).transfer);
+    return joined.size() == 1 && joined.front() == op_of(pass.back()).transfer &&
+           std::ranges::none_of(pass, [&](const FusionMember& other) { return other.stream == member.stream; });
+  }
+
+  void add_fusion(const std::vector<FusionMember>& members) {
+    if (members.size() < 2) return;
+    const auto fusion = static_cast<std::uint32_t>(program_.fusions.size());
+    program_.fusions.push_back(
+        {static_cast<std::uint32_t>(program_.members.size()), static_cast<std::uint32_t>(members.size())});
+    for (const FusionMember& member : members) {
+      op_of(member).fusion = fusion;
+      drop_waits_within(member, members);
+      program_.members.push_back(member);
+    }
+  }
+
+  Op& op_of(const FusionMember& member) {
+    return program_.ops[program_.streams[member.stream].first_op + member.index];
+  }
+
+  void drop_waits_within(const FusionMember& member, const std::vector<FusionMember>& members) {
+    Op& op = op_of(member);
+    std::uint32_t kept = 0;
+    for (std::uint32_t i = 0; i < op.wait_count; ++i) {
+      const LocalWait wait = program_.waits[op.first_wait + i];
+      const bool is_within = std::ranges::any_of(members, [&](const FusionMember& other) {
+        return other.stream == wait.stream && other.index + 1 == wait.count;
+      });
+      if (!is_within) program_.waits[op.first_wait + kept++] = wait;
+    }
+    op.wait_count = kept;
+  }
+
+  const Schedule& schedule_;
+  const Layout& layout_;
+  const Chunking& chunking_;
+  const ChunkOrder& order_;
+  Rank rank_;
+  Placement placement_;
+  Program program_;
+  std::vector<std::vector<Draft>> drafts_;     ///< By stream.
+  std::vector<std::uint32_t> stream_of_;       ///< By transfer; UINT32_MAX for those of other ranks.
+  std::vector<std::uint64_t> first_position_;  ///< By transfer, into `position_`.
+  std::vector<std::uint32_t> position_;        ///< Of each chunk in its stream.
+};
+
+}  // namespace
+
+Result<Program> compile(const Schedule& schedule, const Layout& layout, Bytes chunk, Rank rank, const LaneOf& lane_of) {
+  if (!schedule.relays.empty()) {
+    return fail(ErrorCode::unsupported, "the schedule lets switches take part; ranks can only run what ranks do",
+                "plan with -a ring, tree or packing");
+  }
+  const std::int64_t count = chunk_count(schedule, layout, Bytes{std::max(chunk.count, layout.element_size())});
+  const Chunking chunking(layout, count);
+  const auto order = ChunkOrder::make(schedule, chunking);
+  if (!order) return tl::unexpected(order.error());
+  return Compiler(schedule, layout, chunking, *order, rank).run(lane_of);
+}
+
+}  // namespace espalier::engine

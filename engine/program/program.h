@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/program/placement.h"
+#include "schedule/chunking.h"
+#include "schedule/schedule.h"
+
+namespace espalier::engine {
+
+inline constexpr std::uint32_t no_fusion = std::numeric_limits<std::uint32_t>::max();
+
+/// Bytes of an op that lie in one piece at both ends.
+struct Piece {
+  std::int64_t length = 0;
+  Location source;  ///< At src.
+  Location target;  ///< At dst.
+  Location first;   ///< At dst: what a reduction adds to.
+};
+
+/// Something an op waits for at its own rank: that a stream has finished this many of its ops.
+struct LocalWait {
+  std::uint32_t stream = 0;
+  std::uint32_t count = 0;
+};
+
+/// A chunk of a transfer as one end of it sees it.
+struct Op {
+  TransferId transfer;
+  std::uint32_t chunk = 0;
+  std::uint32_t first_piece = 0;
+  std::uint32_t piece_count = 0;
+  std::uint32_t first_wait = 0;
+  std::uint32_t wait_count = 0;
+  std::uint32_t fusion = no_fusion;  ///< Of a reduction at its destination: the pass that it is part of.
+  bool reduces = false;
+  std::int64_t bytes = 0;
+};
+
+/// All that goes from one rank to another on one lane, in order: this rank is one end.
+struct Stream {
+  Rank peer;
+  std::uint32_t lane = 0;
+  bool is_outgoing = false;
+  std::uint32_t first_op = 0;
+  std::uint32_t op_count = 0;
+};
+
+/// Reductions into the same bytes, done in one pass that reads all sources and writes once.
+struct Fusion {
+  std::uint32_t first_member = 0;
+  std::uint32_t member_count = 0;
+};
+struct FusionMember {
+  std::uint32_t stream = 0;
+  std::uint32_t index = 0;  ///< The op's index within its stream.
+};
+
+/// Bytes that move within this rank.
+struct LocalCopy {
+  Location from;
+  Location to;
+  std::int64_t length = 0;
+};
+
+/// Which lane a transfer takes between its two ranks; streams keep the order of their own ops alone. Both ends have to
+/// agree.
+using LaneOf = std::function<std::uint32_t(const Transfer&)>;
+
+/// A rank's part of a schedule for one size: what it sends and receives, in order, where the bytes lie, what waits for
+/// what. Nothing in it names an address, so it serves any call of the same shape.
+struct Program {
+  std::vector<Stream> streams;
+  std::vector<Op> ops;
+  std::vector<Piece> pieces;
+  std::vector<LocalWait> waits;
+  std::vector<Fusion> fusions;
+  std::vector<FusionMember> members;
+  std::vector<LocalCopy> local_copies;
+  std::int64_t send_bytes = 0;  ///< What the caller's buffers have to have.
+  std::int64_t receive_bytes = 0;
+  std::int64_t scratch_bytes = 0;
+  std::int64_t max_op_bytes = 0;  ///< Over all ranks.
+  std::int64_t element_size = 1;
+};
+
+/// Takes a rank's part out of a schedule.
+/// Requires: a schedule that verifies. Errors: unsupported where switches take part (relays); too_large.
+/// Cost: O(chunks of all ranks).
+Result<Program> compile(const Schedule& schedule, const Layout& layout, Bytes chunk, Rank rank, const LaneOf& lane_of);
+
+}  // namespace espalier::engine

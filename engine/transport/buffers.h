@@ -1,0 +1,20 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/program/placement.h"
+
+namespace espalier::engine {
+
+/// Where a rank's memories are in one call, as seen from this process. Null where they are not, or not mapped here.
+struct Buffers {
+  std::array<std::byte*, 3> base = {};  ///< By Place. The send buffer is never written.
+
+  [[nodiscard]] std::byte* at(Location location) const {
+    return base[static_cast<std::size_t>(location.place)] + location.offset;
+  }
+};
+
+}  // namespace espalier::engine

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+#include "engine/program/program.h"
+#include "engine/transport/buffers.h"
+#include "engine/transport/call.h"
+
+namespace espalier::engine {
+
+/// Why a call cannot go on, told by whoever noticed first.
+class Trouble {
+ public:
+  void set(Error error) {
+    if (!error_) error_ = std::move(error);
+  }
+  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+  explicit operator bool() const { return error_.has_value(); }
+
+ private:
+  std::optional<Error> error_;
+};
+
+/// What both ends of a stream know of the call that they serve.
+struct StreamCall {
+  const Program* program = nullptr;
+  const Stream* stream = nullptr;
+  const CallHeader* header = nullptr;  ///< What this rank called.
+  Buffers buffers;                     ///< This rank's memories.
+  Trouble* trouble = nullptr;
+
+  [[nodiscard]] const Op& op(std::uint32_t index) const { return program->ops[stream->first_op + index]; }
+  [[nodiscard]] const Piece* pieces(const Op& op) const { return program->pieces.data() + op.first_piece; }
+};
+
+/// The sending end of a stream. Nothing here blocks: what cannot be done now is refused and asked for again. Trouble ends
+/// the call; afterwards the stream is of no use.
+class Sender {
+ public:
+  virtual ~Sender() = default;
+
+  /// Begins a call; asked until it is true. The StreamCall lives until the call's end.
+  virtual bool open(const StreamCall& call) = 0;
+  /// Sends an op, in order; all that it waits for has happened. False: not now.
+  virtual bool post(std::uint32_t index) = 0;
+  /// How many ops have left: their bytes at this rank may be overwritten. Also moves what was posted along.
+  virtual std::uint32_t departed() = 0;
+  /// Ends a call, all of whose ops have departed.
+  virtual void close() = 0;
+};
+
+/// The receiving end of a stream. An op either is placed by the transport (`places`) or is taken by the executor from
+/// where the transport shows it, copied or added, and released.
+class Receiver {
+ public:
+  virtual ~Receiver() = default;
+
+  virtual bool open(const StreamCall& call) = 0;
+
+  /// Whether the transport writes the op's bytes where they belong.
+  [[nodiscard]] virtual bool places(std::uint32_t index) const = 0;
+  /// For such an op, in order: its target may be written from now on. False: not now.
+  virtual bool allow(std::uint32_t index) = 0;
+  /// How many of the ops have arrived that were allowed or released. Also moves them along.
+  virtual std::uint32_t arrived() = 0;
+
+  /// For other ops, in order: whether all bytes are here.
+  virtual bool is_ready(std::uint32_t index) = 0;
+  /// Where the bytes of a piece of the op are that is ready; `skipped` is the length of the pieces before it.
+  [[nodiscard]] virtual const std::byte* source(const Piece& piece, std::int64_t skipped) const = 0;
+  /// The bytes were taken.
+  virtual void release(std::uint32_t index) = 0;
+
+  virtual void close() = 0;
+};
+
+}  // namespace espalier::engine
