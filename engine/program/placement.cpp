@@ -82,7 +82,22 @@ class BufferMap {
     }
   }
 
+  [[nodiscard]] std::optional<std::int64_t> in_place_shift(Rank rank) const {
+    switch (schedule_.collective.kind) {
+      case CollectiveKind::all_to_all:
+      case CollectiveKind::send_recv: return std::nullopt;
+      case CollectiveKind::all_gather:
+      case CollectiveKind::gather: return shard_begin(rank);
+      case CollectiveKind::reduce_scatter:
+      case CollectiveKind::scatter: return -shard_begin(rank);
+      default: return 0;
+    }
+  }
+
  private:
+  [[nodiscard]] std::int64_t shard_begin(Rank rank) const {
+    return shard_bytes(rank) == 0 ? 0 : shard_begin_[rank.index()];
+  }
   [[nodiscard]] std::int64_t shard_bytes(Rank rank) const {
     return std::max<std::int64_t>(0, shard_end_[rank.index()] - shard_begin_[rank.index()]);
   }
@@ -130,6 +145,7 @@ Placement::Placement(const Schedule& schedule, const Layout& layout) {
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     send_bytes_.push_back(map.send_bytes(Rank(rank)));
     receive_bytes_.push_back(map.receive_bytes(Rank(rank)));
+    in_place_shifts_.push_back(map.in_place_shift(Rank(rank)));
   }
   scratch_bytes_.assign(ranks, 0);
   std::vector<bool> is_written(std::size_t{ranks} * slices);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "schedule/layout.h"
@@ -43,6 +44,10 @@ class Placement {
   [[nodiscard]] std::int64_t receive_bytes(Rank rank) const { return receive_bytes_[rank.index()]; }
   [[nodiscard]] std::int64_t scratch_bytes(Rank rank) const { return scratch_bytes_[rank.index()]; }
 
+  /// Where the send buffer begins relative to the receive buffer when the rank works in place; nothing for collectives
+  /// that cannot (blocks change places).
+  [[nodiscard]] std::optional<std::int64_t> in_place_shift(Rank rank) const { return in_place_shifts_[rank.index()]; }
+
   /// A part of a rank's result that no transfer brings: it has it already, in its send buffer.
   struct OwnResult {
     Rank rank;
@@ -58,6 +63,7 @@ class Placement {
   std::vector<std::int64_t> send_bytes_;
   std::vector<std::int64_t> receive_bytes_;
   std::vector<std::int64_t> scratch_bytes_;
+  std::vector<std::optional<std::int64_t>> in_place_shifts_;
   std::vector<OwnResult> own_results_;
 };
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -84,7 +85,8 @@ struct Program {
   std::int64_t send_bytes = 0;  ///< What the caller's buffers have to have.
   std::int64_t receive_bytes = 0;
   std::int64_t scratch_bytes = 0;
-  std::int64_t max_op_bytes = 0;  ///< Over all ranks.
+  std::optional<std::int64_t> in_place_shift;  ///< Of the send buffer to the receive buffer; nothing: not in place.
+  std::int64_t max_op_bytes = 0;               ///< Over all ranks.
   std::int64_t element_size = 1;
 };
 

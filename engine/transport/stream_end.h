@@ -17,11 +17,18 @@ class Trouble {
   void set(Error error) {
     if (!error_) error_ = std::move(error);
   }
+  /// As `set`, for what may be the trace of a rank that died: who died is the better reason, and may be known soon.
+  void set_broken(Error error) {
+    if (!error_) is_broken_connection_ = true;
+    set(std::move(error));
+  }
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+  [[nodiscard]] bool is_broken_connection() const { return is_broken_connection_; }
   explicit operator bool() const { return error_.has_value(); }
 
  private:
   std::optional<Error> error_;
+  bool is_broken_connection_ = false;
 };
 
 /// What both ends of a stream know of the call that they serve.
@@ -36,8 +43,8 @@ struct StreamCall {
   [[nodiscard]] const Piece* pieces(const Op& op) const { return program->pieces.data() + op.first_piece; }
 };
 
-/// The sending end of a stream. Nothing here blocks: what cannot be done now is refused and asked for again. Trouble ends
-/// the call; afterwards the stream is of no use.
+/// The sending end of a stream. Nothing here blocks: what cannot be done now is refused and asked for again. Trouble
+/// ends the call; afterwards the stream is of no use.
 class Sender {
  public:
   virtual ~Sender() = default;

@@ -1,0 +1,240 @@
+#include "engine/communicator/communicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include "engine/communicator/group.h"
+
+namespace espalier {
+
+using engine::Group;
+using engine::Job;
+
+struct CallHandle::State {
+  std::mutex mutex;
+  std::condition_variable ended;
+  std::optional<Result<void>> result;
+  std::shared_ptr<Job> job;
+};
+
+class Communicator::Impl {
+ public:
+  Impl(std::shared_ptr<Job> joined, std::unique_ptr<Group> made) : job(std::move(joined)), group(std::move(made)) {}
+
+  [[nodiscard]] Result<void> run(Group& target, const CallArguments& arguments) {
+    if (job->is_noting()) {
+      job->note({&target, arguments});
+      return {};
+    }
+    job->drain();
+    return engine::run_noted(*job, std::vector<engine::NotedCall>{{&target, arguments}});
+  }
+
+  /// The pair of a sender and a receiver, as a group of their own that broadcasts. Made when they first meet.
+  Result<Group*> pair(std::uint32_t from, std::uint32_t to) {
+    std::unique_ptr<Group>& known = pairs[{from, to}];
+    if (!known) {
+      auto made = Group::make(job, {group->members()[from], group->members()[to]},
+                              fmt::format("{}/{}>{}", group->name(), from, to), engine::broadcast_to_one);
+      if (!made) return tl::unexpected(made.error());
+      known = std::move(*made);
+    }
+    return known.get();
+  }
+
+  Result<void> send_or_receive(const void* data, std::size_t count, ElementType type, std::uint32_t from,
+                               std::uint32_t to) {
+    if (std::max(from, to) >= group->size() || from == to) {
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("rank {} cannot send to rank {} of {}", from, to, group->size()),
+                  "name another rank of this communicator");
+    }
+    CallArguments arguments{CollectiveKind::broadcast, data, const_cast<void*>(data), count, type,
+                            ReduceOperation::sum,      0};
+    if (job->is_noting()) {  // All at once at the end: ranks may note them in different orders.
+      noted_pairs.push_back({from, to, arguments});
+      return {};
+    }
+    const auto target = pair(from, to);
+    if (!target) return tl::unexpected(target.error());
+    return run(**target, arguments);
+  }
+
+  Result<void> note_pairs() {
+    std::ranges::stable_sort(noted_pairs, [](const NotedPair& a, const NotedPair& b) {
+      return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+    });
+    for (const NotedPair& noted : std::exchange(noted_pairs, {})) {
+      const auto target = pair(noted.from, noted.to);
+      if (!target) return tl::unexpected(target.error());
+      job->note({*target, noted.arguments});
+    }
+    return {};
+  }
+
+  struct NotedPair {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    CallArguments arguments;
+  };
+
+  std::shared_ptr<Job> job;
+  std::unique_ptr<Group> group;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::unique_ptr<Group>> pairs;
+  std::vector<NotedPair> noted_pairs;
+};
+
+Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Communicator::~Communicator() {
+  if (impl_) impl_->job->drain();
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::join(JobOptions options, ScheduleSource schedules) {
+  auto job = Job::join(std::move(options));
+  if (!job) return tl::unexpected(job.error());
+  std::vector<std::uint32_t> all((*job)->world());
+  std::iota(all.begin(), all.end(), 0U);
+  auto group = Group::make(*job, std::move(all), "world", std::move(schedules));
+  if (!group) return tl::unexpected(group.error());
+  return std::unique_ptr<Communicator>(new Communicator(std::make_unique<Impl>(std::move(*job), std::move(*group))));
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::split(std::span<const std::uint32_t> members, std::string name,
+                                                          ScheduleSource schedules) {
+  std::vector<std::uint32_t> ranks;
+  for (const std::uint32_t member : members) {
+    if (member >= size()) {
+      return fail(ErrorCode::invalid_input, fmt::format("there is no rank {} in {}", member, this->name()));
+    }
+    ranks.push_back(impl_->group->members()[member]);
+  }
+  auto group =
+      Group::make(impl_->job, std::move(ranks), fmt::format("{}/{}", this->name(), name), std::move(schedules));
+  if (!group) return tl::unexpected(group.error());
+  return std::unique_ptr<Communicator>(new Communicator(std::make_unique<Impl>(impl_->job, std::move(*group))));
+}
+
+std::uint32_t Communicator::rank() const { return impl_->group->self(); }
+std::uint32_t Communicator::size() const { return impl_->group->size(); }
+const std::string& Communicator::name() const { return impl_->group->name(); }
+const std::vector<PeerTransport>& Communicator::transports() const { return impl_->job->transports(); }
+ControlPlane& Communicator::control() { return impl_->job->control(); }
+
+Result<void*> Communicator::allocate(std::size_t bytes) {
+  const auto memory = impl_->job->domain().allocate(static_cast<std::int64_t>(bytes));
+  if (!memory) return tl::unexpected(memory.error());
+  return memory->data;
+}
+
+void Communicator::free(void* memory) {
+  if (memory == nullptr) return;
+  if (const auto place = impl_->job->domain().find(memory, 0)) impl_->job->domain().free(place->buffer);
+}
+
+Result<void> Communicator::run(const CallArguments& arguments) { return impl_->run(*impl_->group, arguments); }
+
+Result<CallHandle> Communicator::start(const CallArguments& arguments) {
+  if (impl_->job->is_noting()) {
+    return fail(ErrorCode::unsupported, "calls that are started cannot be part of a group launch",
+                "use run between group_begin and group_end");
+  }
+  auto state = std::make_shared<CallHandle::State>();
+  state->job = impl_->job;
+  impl_->job->enqueue([state, job = impl_->job.get(), group = impl_->group.get(), arguments] {
+    auto result = engine::run_noted(*job, std::vector<engine::NotedCall>{{group, arguments}});
+    const std::lock_guard lock(state->mutex);
+    state->result = std::move(result);
+    state->ended.notify_all();
+  });
+  return CallHandle(std::move(state));
+}
+
+bool CallHandle::test() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->result.has_value();
+}
+
+Result<void> CallHandle::wait() {
+  std::unique_lock lock(state_->mutex);
+  state_->ended.wait(lock, [this] { return state_->result.has_value(); });
+  return *state_->result;
+}
+
+void CallHandle::abort(std::string_view reason) { state_->job->abort(reason); }
+
+Result<void> Communicator::all_reduce(const void* send, void* receive, std::size_t count, ElementType type,
+                                      ReduceOperation operation) {
+  return run({CollectiveKind::all_reduce, send, receive, count, type, operation, 0});
+}
+
+Result<void> Communicator::reduce(const void* send, void* receive, std::size_t count, ElementType type,
+                                  ReduceOperation operation, std::uint32_t root) {
+  return run({CollectiveKind::reduce, send, receive, count, type, operation, root});
+}
+
+Result<void> Communicator::broadcast(const void* send, void* receive, std::size_t count, ElementType type,
+                                     std::uint32_t root) {
+  return run({CollectiveKind::broadcast, send, receive, count, type, ReduceOperation::sum, root});
+}
+
+Result<void> Communicator::all_gather(const void* send, void* receive, std::size_t count_per_rank, ElementType type) {
+  return run({CollectiveKind::all_gather, send, receive, count_per_rank * size(), type, ReduceOperation::sum, 0});
+}
+
+Result<void> Communicator::reduce_scatter(const void* send, void* receive, std::size_t count_per_rank, ElementType type,
+                                          ReduceOperation operation) {
+  return run({CollectiveKind::reduce_scatter, send, receive, count_per_rank * size(), type, operation, 0});
+}
+
+Result<void> Communicator::all_to_all(const void* send, void* receive, std::size_t count_per_rank, ElementType type) {
+  return run({CollectiveKind::all_to_all, send, receive, count_per_rank * size(), type, ReduceOperation::sum, 0});
+}
+
+Result<void> Communicator::gather(const void* send, void* receive, std::size_t count_per_rank, ElementType type,
+                                  std::uint32_t root) {
+  return run({CollectiveKind::gather, send, receive, count_per_rank * size(), type, ReduceOperation::sum, root});
+}
+
+Result<void> Communicator::scatter(const void* send, void* receive, std::size_t count_per_rank, ElementType type,
+                                   std::uint32_t root) {
+  return run({CollectiveKind::scatter, send, receive, count_per_rank * size(), type, ReduceOperation::sum, root});
+}
+
+Result<void> Communicator::send(const void* data, std::size_t count, ElementType type, std::uint32_t peer) {
+  return impl_->send_or_receive(data, count, type, rank(), peer);
+}
+
+Result<void> Communicator::receive(void* data, std::size_t count, ElementType type, std::uint32_t peer) {
+  return impl_->send_or_receive(data, count, type, peer, rank());
+}
+
+Result<void> Communicator::barrier() {
+  std::uint8_t token = 0;
+  return run({CollectiveKind::all_reduce, &token, &token, 1, ElementType::uint8, ReduceOperation::max, 0});
+}
+
+void Communicator::group_begin() { impl_->job->begin_noting(); }
+
+Result<void> Communicator::group_end() {
+  if (auto noted = impl_->note_pairs(); !noted) return noted;
+  const std::vector<engine::NotedCall> calls = impl_->job->end_noting();
+  impl_->job->drain();
+  return engine::run_noted(*impl_->job, calls);
+}
+
+void Communicator::abort(std::string_view reason) { impl_->job->abort(reason); }
+
+void Communicator::record(engine::Recorder* recorder) { impl_->group->record(recorder); }
+
+Result<SourcedSchedule> Communicator::schedule_of(const CallArguments& arguments) {
+  const auto prepared = impl_->group->prepare(arguments);
+  if (!prepared) return tl::unexpected(prepared.error());
+  return SourcedSchedule{(*prepared)->source.schedule, (*prepared)->chunk};
+}
+
+}  // namespace espalier

@@ -1,0 +1,140 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/element.h"
+#include "base/result.h"
+#include "engine/communicator/job.h"
+#include "engine/executor/recorder.h"
+#include "schedule/collective.h"
+#include "schedule/schedule_source.h"
+
+namespace espalier {
+
+/// A collective and the buffers of one rank, in NCCL's conventions (schedule/collective.h). `count` is the message size
+/// S in elements: for all_gather, reduce_scatter, gather, scatter and all_to_all that of all shards together.
+/// Send and receive buffers may be the same place ("in place"): equal for all_reduce, broadcast and reduce; the own
+/// shard's place in the larger buffer for all_gather, reduce_scatter, gather and scatter. Any other overlap is refused.
+/// A buffer that the rank does not need (reduce: the receive buffer of others than the root) may be null.
+struct CallArguments {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  const void* send = nullptr;
+  void* receive = nullptr;
+  std::size_t count = 0;
+  ElementType type = ElementType::float32;
+  ReduceOperation operation = ReduceOperation::sum;
+  std::uint32_t root = 0;
+};
+
+class CallHandle;
+
+/// Ranks that run collectives together: one object per rank and group of ranks.
+///
+/// All members make the same calls in the same order; a rank that does not is found out at the first one, and the call
+/// fails on all. Any failure (a rank that died or stopped, a broken connection, a disagreement) ends the call on every
+/// rank within the timeout, with an error that names operation, call, group and peer; the whole job is then of no more
+/// use, and the process can join a new one. Buffers are as they happen to be then.
+///
+/// One thread calls at a time; `abort` may come from any.
+class Communicator {
+ public:
+  /// Joins a job; the communicator of all its ranks. Collective.
+  /// `schedules` gives the schedule of each collective and size. Errors: those of engine::Job::join.
+  static Result<std::unique_ptr<Communicator>> join(JobOptions options, ScheduleSource schedules);
+
+  /// A communicator of some members, which all call this with the same arguments; ranks are numbered in this order.
+  /// `name` tells groups of the same members apart. Errors: invalid_input; unavailable.
+  Result<std::unique_ptr<Communicator>> split(std::span<const std::uint32_t> members, std::string name,
+                                              ScheduleSource schedules);
+
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  ~Communicator();
+
+  [[nodiscard]] std::uint32_t rank() const;
+  [[nodiscard]] std::uint32_t size() const;
+  [[nodiscard]] const std::string& name() const;
+  /// How each rank of the job is reached, and why so.
+  [[nodiscard]] const std::vector<PeerTransport>& transports() const;
+
+  /// Memory that ranks of this machine reach directly: calls on it copy nothing in between. Zeroed.
+  /// Errors: unavailable when there is not enough; too_large past SharedDomain::most_buffers.
+  Result<void*> allocate(std::size_t bytes);
+  /// Requires: what `allocate` gave, and no call under way that uses it. Null does nothing.
+  void free(void* memory);
+
+  /// Runs a collective and waits for it. Errors: see the class.
+  Result<void> run(const CallArguments& arguments);
+  /// Starts a collective; calls run one after the other on the job's thread. The buffers belong to the call until it
+  /// ends.
+  Result<CallHandle> start(const CallArguments& arguments);
+
+  // The collectives by name; counts are those of NCCL: per rank where buffers have shards.
+  Result<void> all_reduce(const void* send, void* receive, std::size_t count, ElementType type,
+                          ReduceOperation operation);
+  Result<void> reduce(const void* send, void* receive, std::size_t count, ElementType type, ReduceOperation operation,
+                      std::uint32_t root);
+  Result<void> broadcast(const void* send, void* receive, std::size_t count, ElementType type, std::uint32_t root);
+  Result<void> all_gather(const void* send, void* receive, std::size_t count_per_rank, ElementType type);
+  Result<void> reduce_scatter(const void* send, void* receive, std::size_t count_per_rank, ElementType type,
+                              ReduceOperation operation);
+  Result<void> all_to_all(const void* send, void* receive, std::size_t count_per_rank, ElementType type);
+  Result<void> gather(const void* send, void* receive, std::size_t count_per_rank, ElementType type,
+                      std::uint32_t root);
+  Result<void> scatter(const void* send, void* receive, std::size_t count_per_rank, ElementType type,
+                       std::uint32_t root);
+  /// Between two members: one sends, the other receives, as often and in the same order.
+  Result<void> send(const void* data, std::size_t count, ElementType type, std::uint32_t peer);
+  Result<void> receive(void* data, std::size_t count, ElementType type, std::uint32_t peer);
+  /// Returns when all members came.
+  Result<void> barrier();
+
+  /// Between these, calls on this and all communicators of the job are only noted (and return at once); `group_end`
+  /// launches them together: those of one communicator in their order, those of different ones, and sends and receives
+  /// with different peers, side by side.
+  void group_begin();
+  Result<void> group_end();
+
+  /// Fails the job on every rank, also while a call runs. Twice is fine.
+  void abort(std::string_view reason);
+
+  /// Keeps spans of the calls from now on; null for none. The recorder outlives the calls.
+  void record(engine::Recorder* recorder);
+  /// The schedule of a call, as its ranks run it. Errors: those of the source.
+  Result<SourcedSchedule> schedule_of(const CallArguments& arguments);
+
+  /// For what belongs to the job and not to data: exchanging results, clocks.
+  [[nodiscard]] ControlPlane& control();
+
+ private:
+  class Impl;
+  friend class CallHandle;
+  explicit Communicator(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// A call that was started.
+class CallHandle {
+ public:
+  /// Whether it has ended, well or not.
+  [[nodiscard]] bool test() const;
+  /// Waits for its end. Errors: the call's.
+  Result<void> wait();
+  /// Ends it, and the job, on every rank.
+  void abort(std::string_view reason);
+
+ private:
+  friend class Communicator;
+  struct State;
+  explicit CallHandle(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,285 @@
+#include "engine/communicator/group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "engine/executor/clock.h"
+#include "engine/executor/run_calls.h"
+
+namespace espalier::engine {
+namespace {
+
+/// Chunks that fit the cache with those of several peers, and chunks that keep a socket busy.
+constexpr Bytes default_shm_chunk{std::int64_t{64} << 10};
+constexpr Bytes default_tcp_chunk{std::int64_t{256} << 10};
+/// More chunks than this in a transfer only cost.
+constexpr std::int64_t most_default_chunks = 4096;
+
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t value = 0xCBF29CE484222325U;
+  for (const char letter : text) value = (value ^ static_cast<unsigned char>(letter)) * 0x100000001B3U;
+  return value;
+}
+
+}  // namespace
+
+Group::Group(std::shared_ptr<Job> job, std::vector<std::uint32_t> members, std::string name, ScheduleSource schedules)
+    : job_(std::move(job)),
+      members_(std::move(members)),
+      self_(static_cast<std::uint32_t>(std::ranges::find(members_, job_->rank()) - members_.begin())),
+      name_(std::move(name)),
+      schedules_(std::move(schedules)),
+      streams_(*job_, hash_of(name_), members_, self_) {}
+
+Result<std::unique_ptr<Group>> Group::make(std::shared_ptr<Job> job, std::vector<std::uint32_t> members,
+                                           std::string name, ScheduleSource schedules) {
+  std::vector<std::uint32_t> sorted = members;
+  std::ranges::sort(sorted);
+  if (std::ranges::adjacent_find(sorted) != sorted.end() || !std::ranges::binary_search(sorted, job->rank())) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("the members of {} are no set of ranks that has rank {} in it", name, job->rank()),
+                "every member makes the group, with the same list, each rank once");
+  }
+  std::unique_ptr<Group> group(new Group(std::move(job), std::move(members), std::move(name), std::move(schedules)));
+  if (auto shared = group->share_control(); !shared) {
+    group->job_->abort(shared.error().message);
+    return tl::unexpected(shared.error());
+  }
+  return group;
+}
+
+Group::~Group() {
+  prepared_.clear();
+  if (!control_.id.is_none()) job_->domain().free(control_.id);
+  if (!scratch_.id.is_none()) job_->domain().free(scratch_.id);
+}
+
+Result<void> Group::share_control() {
+  auto control = job_->domain().allocate(SharedControl::bytes(size()));
+  if (!control) return tl::unexpected(control.error());
+  control_ = *control;
+  const std::string_view own(reinterpret_cast<const char*>(&control_.id), sizeof(control_.id));
+  const auto ids = job_->control().exchange("espalier/group/" + name_, members_, own, job_->options().timeout);
+  if (!ids) return tl::unexpected(ids.error());
+  std::vector<std::unique_ptr<ShmPeer>> peers(members_.size());
+  for (std::uint32_t member = 0; member < members_.size(); ++member) {
+    if (member == self_ || !job_->shares_memory_with(members_[member])) continue;
+    SharedBufferId id;
+    if ((*ids)[member].size() != sizeof(id)) return fail(ErrorCode::unavailable, "a member runs another version");
+    std::memcpy(&id, (*ids)[member].data(), sizeof(id));
+    const auto memory = job_->domain().map(members_[member], id);
+    if (!memory) return tl::unexpected(memory.error());
+    shm_controls_.push_back(reinterpret_cast<SharedControl*>(*memory));
+    peers[member] = std::make_unique<ShmPeer>(job_->domain(), ShmPeer::Place{job_->rank(), self_},
+                                              ShmPeer::Place{members_[member], member},
+                                              *reinterpret_cast<SharedControl*>(control_.data), *shm_controls_.back());
+  }
+  streams_.set_shm_peers(std::move(peers));
+  return {};
+}
+
+Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
+  const std::uint32_t root = has_root(arguments.kind) ? arguments.root : 0;
+  const std::int64_t element_size = size_of(arguments.type);
+  const Shape shape{arguments.kind, root, arguments.count, element_size};
+  if (const auto known = prepared_.find(shape); known != prepared_.end()) return known->second.get();
+  const auto collective =
+      make_collective(arguments.kind, size(), has_root(arguments.kind) ? std::optional(Rank(root)) : std::nullopt);
+  if (!collective) return tl::unexpected(collective.error());
+  if (arguments.count > static_cast<std::size_t>(max_message_size.count / element_size)) {
+    return fail(ErrorCode::too_large,
+                fmt::format("a message of {} elements is past the limit of 1 PiB", arguments.count));
+  }
+  const Bytes bytes{static_cast<std::int64_t>(arguments.count) * element_size};
+  auto sourced = schedules_(*collective, bytes);
+  if (!sourced) return tl::unexpected(sourced.error());
+  if (!(sourced->schedule->collective == *collective)) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("the schedule is an {} of {} ranks, the call an {} of {}",
+                            to_string(sourced->schedule->collective.kind), sourced->schedule->collective.rank_count,
+                            to_string(collective->kind), size()));
+  }
+  const auto layout = Layout::make(*sourced->schedule, bytes, element_size);
+  if (!layout) return tl::unexpected(layout.error());
+  auto prepared = std::make_unique<PreparedCall>();
+  prepared->source = std::move(*sourced);
+  const Schedule& schedule = *prepared->source.schedule;
+  prepared->chunk = prepared->source.chunk;
+  if (prepared->chunk.count == 0) {
+    const Bytes usual = shm_controls_.size() + 1 == size() ? default_shm_chunk : default_tcp_chunk;
+    prepared->chunk.count = std::max(usual.count, bytes.count / most_default_chunks);
+  }
+  auto program = compile(schedule, *layout, prepared->chunk, Rank(self_),
+                         [&](const Transfer& transfer) { return streams_.lane_of(schedule, transfer); });
+  if (!program) return tl::unexpected(program.error());
+  prepared->program = std::move(*program);
+  auto ends = streams_.connect(prepared->program);
+  if (!ends) return tl::unexpected(ends.error());
+  prepared->execution = std::make_unique<Execution>(prepared->program, std::move(*ends));
+  for (const Stream& stream : prepared->program.streams) {
+    ShmPeer* peer = streams_.shm_peer(stream.peer.value());
+    if (peer != nullptr && !std::ranges::count(prepared->shm_peers, peer)) prepared->shm_peers.push_back(peer);
+  }
+  const auto [hash, is_new] = hashes_.try_emplace(prepared->source.schedule.get(), 0);
+  if (is_new) hash->second = hash_of(schedule);
+  prepared->schedule_hash = hash->second;
+  return prepared_.emplace(shape, std::move(prepared)).first->second.get();
+}
+
+Result<void> Group::check(const CallArguments& arguments, const Program& program) const {
+  const auto* send = static_cast<const std::byte*>(arguments.send);
+  const auto* receive = static_cast<const std::byte*>(arguments.receive);
+  if ((send == nullptr && program.send_bytes > 0) || (receive == nullptr && program.receive_bytes > 0)) {
+    return fail(
+        ErrorCode::invalid_input,
+        fmt::format("{} of {} {} on rank {} has no {} buffer", to_string(arguments.kind), arguments.count,
+                    to_string(arguments.type), self_, send == nullptr && program.send_bytes > 0 ? "send" : "receive"));
+  }
+  if (program.send_bytes == 0 || program.receive_bytes == 0) return {};
+  const bool overlaps = send < receive + program.receive_bytes && receive < send + program.send_bytes;
+  if (!overlaps) return {};
+  if (!program.in_place_shift) {
+    return fail(ErrorCode::unsupported, fmt::format("{} cannot work in place", to_string(arguments.kind)),
+                "use separate send and receive buffers");
+  }
+  if (send - receive == *program.in_place_shift) return {};
+  return fail(ErrorCode::invalid_input,
+              fmt::format("the send and receive buffers of {} overlap", to_string(arguments.kind)),
+              fmt::format("in place, the send buffer of rank {} begins {} bytes from the receive buffer", self_,
+                          *program.in_place_shift));
+}
+
+Result<void> Group::reserve_scratch(std::int64_t bytes) {
+  if (bytes <= scratch_bytes_) return {};
+  if (!scratch_.id.is_none()) job_->domain().free(std::exchange(scratch_, {}).id);
+  scratch_bytes_ = 0;
+  const auto memory = job_->domain().allocate(bytes);
+  if (!memory) return tl::unexpected(memory.error());
+  scratch_ = *memory;
+  scratch_bytes_ = bytes;
+  return {};
+}
+
+Result<void> Group::await_window() {
+  if (sequence_ <= SharedControl::call_window) return {};
+  const std::uint64_t oldest = sequence_ - SharedControl::call_window + 1;
+  const std::int64_t begun = now_ns();
+  for (const SharedControl* control : shm_controls_) {
+    while (control->entered.load(std::memory_order_acquire) < oldest) {
+      if (job_->waiting().next() == Waiting::Action::sleep) {
+        const timespec moment{0, 50'000};
+        nanosleep(&moment, nullptr);
+      }
+      if (job_->control().has_failed()) return tl::unexpected(job_->control().failure_error());
+      if (now_ns() - begun > std::chrono::nanoseconds(job_->options().timeout).count()) {
+        return fail(ErrorCode::unavailable, fmt::format("a member of {} is {} calls behind and does not come", name_,
+                                                        SharedControl::call_window));
+      }
+    }
+    job_->waiting().reset();
+  }
+  return {};
+}
+
+SharedPlace Group::place_of(const void* data, std::int64_t bytes) const {
+  if (bytes == 0) return {control_.id, 0};  // Nobody touches it.
+  const auto place = job_->domain().find(data, bytes);
+  return place ? *place : SharedPlace{};
+}
+
+void Group::publish(const CallHeader& header, const CallArguments& arguments, const Program& program) {
+  if (shm_controls_.empty()) return;
+  auto& control = *reinterpret_cast<SharedControl*>(control_.data);
+  SharedCall& call = control.calls[header.sequence % SharedControl::call_window];
+  call.header = header;
+  call.memories[static_cast<std::size_t>(Place::send)] = place_of(arguments.send, program.send_bytes);
+  call.memories[static_cast<std::size_t>(Place::receive)] = place_of(arguments.receive, program.receive_bytes);
+  call.memories[static_cast<std::size_t>(Place::scratch)] = {scratch_.id.is_none() ? control_.id : scratch_.id, 0};
+  call.sequence.store(header.sequence, std::memory_order_release);
+  control.entered.store(header.sequence, std::memory_order_release);
+}
+
+Result<RunningCall> Group::begin(const CallArguments& arguments) {
+  if (job_->control().has_failed()) return tl::unexpected(job_->control().failure_error());
+  const auto prepared = prepare(arguments);
+  if (!prepared) return tl::unexpected(prepared.error());
+  PreparedCall& call = **prepared;
+  if (auto checked = check(arguments, call.program); !checked) return tl::unexpected(checked.error());
+  if (auto reserved = reserve_scratch(call.program.scratch_bytes); !reserved) return tl::unexpected(reserved.error());
+  CallHeader header;
+  header.sequence = ++sequence_;
+  header.count = arguments.count;
+  header.schedule = call.schedule_hash;
+  header.chunk = static_cast<std::uint64_t>(call.chunk.count);
+  header.root = has_root(arguments.kind) ? arguments.root : UINT32_MAX;
+  header.kind = arguments.kind;
+  header.type = arguments.type;
+  header.operation = reduces(arguments.kind) ? arguments.operation : ReduceOperation::sum;
+  if (auto open = await_window(); !open) return tl::unexpected(open.error());
+  publish(header, arguments, call.program);
+  for (ShmPeer* peer : call.shm_peers) peer->mark();
+  Buffers buffers;
+  buffers.base = {const_cast<std::byte*>(static_cast<const std::byte*>(arguments.send)),
+                  static_cast<std::byte*>(arguments.receive), scratch_.data};
+  call.execution->begin(header, buffers, recorder_);
+  running_ = &call;
+  return RunningCall{call.execution.get(), name_, members_, call.shm_peers};
+}
+
+void Group::finish(const CallArguments& arguments) {
+  running_->execution->close();
+  if (arguments.operation == ReduceOperation::avg && reduces(arguments.kind) && running_->program.receive_bytes > 0) {
+    const auto elements = static_cast<std::size_t>(running_->program.receive_bytes / running_->program.element_size);
+    divide_by(arguments.type, arguments.receive, elements, size());
+  }
+  running_ = nullptr;
+}
+
+Result<void> run_noted(Job& job, const std::vector<NotedCall>& calls) {
+  std::vector<bool> has_run(calls.size());
+  std::size_t left = calls.size();
+  while (left > 0) {
+    std::vector<std::size_t> round;  // The next call of each group.
+    std::vector<RunningCall> running;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const bool is_busy =
+          std::ranges::any_of(round, [&](std::size_t other) { return calls[other].group == calls[i].group; });
+      if (has_run[i] || is_busy) continue;
+      auto begun = calls[i].group->begin(calls[i].arguments);
+      if (!begun) {
+        job.abort(begun.error().message);
+        return tl::unexpected(begun.error());
+      }
+      running.push_back(std::move(*begun));
+      round.push_back(i);
+    }
+    RunContext context;
+    context.control = &job.control();
+    context.domain = job.has_shm_peers() ? &job.domain() : nullptr;
+    context.sockets = &job.sockets();
+    context.waiting = &job.waiting();
+    context.is_aborted = &job.is_aborted();
+    context.timeout = job.options().timeout;
+    if (auto ran = run_calls(running, context); !ran) return ran;
+    for (const std::size_t i : round) {
+      calls[i].group->finish(calls[i].arguments);
+      has_run[i] = true;
+    }
+    left -= round.size();
+  }
+  return {};
+}
+
+Result<SourcedSchedule> broadcast_to_one(const Collective& collective, Bytes) {
+  auto schedule = std::make_shared<Schedule>(collective, "pair", "send");
+  schedule->units = 1;
+  schedule->slices.push_back({0, 1, {}, {}});
+  const RouteId route = schedule->add_route(Rank(0), Rank(1), {});
+  schedule->add_transfer(route, SliceId(0), 1, Action::copy, ChannelId(0));
+  return SourcedSchedule{std::move(schedule), Bytes{}};
+}
+
+}  // namespace espalier::engine

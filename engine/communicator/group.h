@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "engine/communicator/communicator.h"
+#include "engine/communicator/prepared_call.h"
+#include "engine/shm/control.h"
+
+namespace espalier::engine {
+
+/// Ranks of a job that call together: their connections, their programs, the count of their calls.
+class Group {
+ public:
+  /// `members` are ranks of the job; all of them make the group at the same time.
+  static Result<std::unique_ptr<Group>> make(std::shared_ptr<Job> job, std::vector<std::uint32_t> members,
+                                             std::string name, ScheduleSource schedules);
+  ~Group();
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  [[nodiscard]] std::uint32_t self() const { return self_; }
+  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(members_.size()); }
+  [[nodiscard]] const std::vector<std::uint32_t>& members() const { return members_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  void record(Recorder* recorder) { recorder_ = recorder; }
+
+  /// The program of a call of this shape, compiled when it is the first.
+  Result<PreparedCall*> prepare(const CallArguments& arguments);
+
+  /// Begins a call: the execution is then ready to run. Errors: invalid_input for buffers that cannot be.
+  Result<RunningCall> begin(const CallArguments& arguments);
+  /// Ends the call that was begun.
+  void finish(const CallArguments& arguments);
+
+ private:
+  Group(std::shared_ptr<Job> job, std::vector<std::uint32_t> members, std::string name, ScheduleSource schedules);
+  Result<void> share_control();
+  Result<void> check(const CallArguments& arguments, const Program& program) const;
+  Result<void> reserve_scratch(std::int64_t bytes);
+  Result<void> await_window();
+  void publish(const CallHeader& header, const CallArguments& arguments, const Program& program);
+  [[nodiscard]] SharedPlace place_of(const void* data, std::int64_t bytes) const;
+
+  /// The shape of a call, as far as the program depends on it.
+  using Shape = std::tuple<CollectiveKind, std::uint32_t, std::size_t, std::int64_t>;
+
+  std::shared_ptr<Job> job_;
+  std::vector<std::uint32_t> members_;
+  std::uint32_t self_ = 0;
+  std::string name_;
+  ScheduleSource schedules_;
+  SharedDomain::Allocation control_;
+  SharedDomain::Allocation scratch_;
+  std::int64_t scratch_bytes_ = 0;
+  StreamTable streams_;
+  std::vector<SharedControl*> shm_controls_;  ///< Of the members on this machine but for this rank.
+  std::map<Shape, std::unique_ptr<PreparedCall>> prepared_;
+  std::map<const Schedule*, std::uint64_t> hashes_;  ///< Of schedules that `prepared_` keeps.
+  PreparedCall* running_ = nullptr;
+  std::uint64_t sequence_ = 0;
+  Recorder* recorder_ = nullptr;
+};
+
+/// A call of a group that is to be launched with others.
+struct NotedCall {
+  Group* group = nullptr;
+  CallArguments arguments;
+};
+
+/// Launches calls together; those of one group run one after the other.
+Result<void> run_noted(Job& job, const std::vector<NotedCall>& calls);
+
+/// The schedule source of pairs that send and receive: a broadcast from the first of two.
+Result<SourcedSchedule> broadcast_to_one(const Collective& collective, Bytes size);
+
+}  // namespace espalier::engine

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/communicator/transport_choice.h"
+#include "engine/executor/waiting.h"
+#include "engine/rendezvous/control_plane.h"
+#include "engine/rendezvous/peers.h"
+#include "engine/shm/shared_domain.h"
+#include "engine/tcp/socket_waiter.h"
+#include "engine/tcp/tcp_mesh.h"
+
+namespace espalier {
+
+/// Near and far address of a stream that is to take a certain way through the network (a lab, a multi-homed host).
+struct RouteAddress {
+  std::uint32_t route = 0;  ///< The schedule's RouteId.
+  std::string bind;
+  std::string connect;
+};
+
+struct JobOptions {
+  RendezvousOptions rendezvous;
+  TransportChoice transport = TransportChoice::automatic;
+  std::chrono::milliseconds timeout{30000};  ///< The longest that nothing may move in a call.
+  bool checksum = false;                     ///< A CRC32C over every chunk on TCP.
+  std::uint32_t sockets_per_peer = 1;        ///< TCP connections that a pair's transfers are dealt to.
+  std::vector<RouteAddress> routes;          ///< Where given, every route has a TCP connection of its own.
+};
+
+namespace engine {
+
+struct NotedCall;
+
+/// What all communicators of a process share: the job's ranks and the ways to reach them.
+class Job {
+ public:
+  /// Meets the other ranks and finds out how to reach each. Collective.
+  /// Errors: those of ControlPlane::join; unavailable when a forced transport cannot be had.
+  static Result<std::shared_ptr<Job>> join(JobOptions options);
+  ~Job();
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  [[nodiscard]] const JobOptions& options() const { return options_; }
+  [[nodiscard]] std::uint32_t rank() const { return control_->rank(); }
+  [[nodiscard]] std::uint32_t world() const { return control_->world(); }
+  [[nodiscard]] ControlPlane& control() { return *control_; }
+  [[nodiscard]] SharedDomain& domain() { return *domain_; }
+  [[nodiscard]] TcpMesh* mesh() { return mesh_.get(); }
+  [[nodiscard]] SocketWaiter& sockets() { return *sockets_; }
+  [[nodiscard]] Waiting& waiting() { return *waiting_; }
+  [[nodiscard]] const std::vector<PeerTransport>& transports() const { return transports_; }
+  [[nodiscard]] bool shares_memory_with(std::uint32_t rank) const {
+    return rank == control_->rank() || transports_[rank].transport == TransportChoice::shm;
+  }
+  [[nodiscard]] bool has_shm_peers() const { return shm_peers_ > 0; }
+  [[nodiscard]] TcpMesh::Target target_of(std::uint32_t rank) const { return targets_[rank]; }
+
+  /// Fails the job on all ranks; from any thread, also while a call runs.
+  void abort(std::string_view reason);
+  [[nodiscard]] const std::atomic<bool>& is_aborted() const { return is_aborted_; }
+
+  /// Calls that are launched together: noted between the two, in the order of the calls.
+  void begin_noting() { is_noting_ = true; }
+  [[nodiscard]] bool is_noting() const { return is_noting_; }
+  void note(const NotedCall& call);
+  std::vector<NotedCall> end_noting();
+
+  /// Runs tasks one after the other on the job's own thread.
+  void enqueue(std::function<void()> task);
+  /// Waits until all tasks that were enqueued have run. Cost: a load while there are none.
+  void drain();
+
+ private:
+  Job();
+  Result<void> find_transports();
+  Result<void> open_mesh(const std::vector<PeerInfo>& peers);
+  void work();
+
+  JobOptions options_;
+  std::unique_ptr<ControlPlane> control_;
+  std::unique_ptr<SharedDomain> domain_;
+  std::unique_ptr<TcpMesh> mesh_;
+  std::optional<SocketWaiter> sockets_;
+  std::optional<Waiting> waiting_;
+  std::vector<PeerTransport> transports_;  ///< By rank; the own entry says shm.
+  std::vector<TcpMesh::Target> targets_;
+  std::uint32_t shm_peers_ = 0;
+  std::atomic<bool> is_aborted_ = false;
+
+  bool is_noting_ = false;
+  std::vector<NotedCall> noted_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> tasks_;
+  std::atomic<std::uint32_t> pending_ = 0;
+  bool is_ending_ = false;
+  std::thread worker_;
+};
+
+}  // namespace engine
+}  // namespace espalier

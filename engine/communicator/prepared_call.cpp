@@ -1,0 +1,113 @@
+#include "engine/communicator/prepared_call.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace espalier::engine {
+
+std::uint32_t StreamTable::lane_of(const Schedule& schedule, const Transfer& transfer) const {
+  const std::uint32_t src = schedule.src(transfer).value();
+  const std::uint32_t peer = src == self_ ? schedule.dst(transfer).value() : src;
+  if (shm_peers_[peer] != nullptr) return transfer.action() == Action::reduce ? 0 : 1;
+  if (!job_.options().routes.empty()) return transfer.route.value();
+  return transfer.first_slice.value() % std::max(1U, job_.options().sockets_per_peer);
+}
+
+Result<std::vector<StreamEnds>> StreamTable::connect(const Program& program) {
+  const auto deadline = std::chrono::steady_clock::now() + job_.options().timeout;
+  // First all connections out: the other ends accept at any time, so nobody waits in a circle.
+  for (const bool outgoing : {true, false}) {
+    for (const Stream& stream : program.streams) {
+      if (stream.is_outgoing != outgoing) continue;
+      const Key key{outgoing, stream.peer.value(), stream.lane};
+      if (ends_.contains(key)) continue;
+      const auto made = outgoing ? make_sender(key, deadline) : make_receiver(key, deadline);
+      if (!made) {
+        return fail(made.error().code,
+                    fmt::format("no connection {} rank {}: {}", outgoing ? "to" : "from", members_[key.member],
+                                made.error().message),
+                    made.error().help);
+      }
+    }
+  }
+  std::vector<StreamEnds> found;
+  for (const Stream& stream : program.streams) {
+    const Ends& ends = ends_.at({stream.is_outgoing, stream.peer.value(), stream.lane});
+    found.push_back({ends.sender.get(), ends.receiver.get()});
+  }
+  return found;
+}
+
+Result<void> StreamTable::make_sender(const Key& key, std::chrono::steady_clock::time_point deadline) {
+  if (ShmPeer* peer = shm_peer(key.member)) {
+    ends_[key].sender = make_shm_sender(*peer, key.lane);
+    return {};
+  }
+  TcpMesh::Target target = job_.target_of(members_[key.member]);
+  const std::vector<RouteAddress>& routes = job_.options().routes;
+  if (!routes.empty()) {
+    const auto route = std::ranges::find(routes, key.lane, &RouteAddress::route);
+    if (route == routes.end()) {
+      return fail(ErrorCode::invalid_input, fmt::format("the address file has no route {}", key.lane));
+    }
+    target.address = route->connect;
+    target.bind = route->bind;
+  }
+  auto socket = job_.mesh()->connect({communicator_, job_.rank(), key.lane}, target, deadline, job_.control());
+  if (!socket) return tl::unexpected(socket.error());
+  if (auto watched = job_.sockets().watch(socket->get()); !watched) return watched;
+  ends_[key].sender = make_tcp_sender(std::move(*socket), key.member, {job_.options().checksum});
+  return {};
+}
+
+Result<void> StreamTable::make_receiver(const Key& key, std::chrono::steady_clock::time_point deadline) {
+  if (ShmPeer* peer = shm_peer(key.member)) {
+    ends_[key].receiver = make_shm_receiver(*peer, key.lane);
+    return {};
+  }
+  auto socket = job_.mesh()->accept({communicator_, members_[key.member], key.lane}, deadline, job_.control());
+  if (!socket) return tl::unexpected(socket.error());
+  if (auto watched = job_.sockets().watch(socket->get()); !watched) return watched;
+  ends_[key].receiver = make_tcp_receiver(std::move(*socket), self_, key.member);
+  return {};
+}
+
+namespace {
+
+/// FNV-1a over whole numbers. Source: Fowler, Noll, Vo.
+class Hash {
+ public:
+  void add(std::uint64_t number) {
+    for (int i = 0; i < 8; ++i) {
+      value_ = (value_ ^ ((number >> (8 * i)) & 0xFFU)) * 0x100000001B3U;
+    }
+  }
+  [[nodiscard]] std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0xCBF29CE484222325U;
+};
+
+}  // namespace
+
+std::uint64_t hash_of(const Schedule& schedule) {
+  Hash hash;
+  hash.add(static_cast<std::uint64_t>(schedule.collective.kind));
+  hash.add(schedule.collective.rank_count);
+  hash.add(schedule.collective.root.value());
+  hash.add(static_cast<std::uint64_t>(schedule.units));
+  for (const std::int64_t share : schedule.collective.shares) hash.add(static_cast<std::uint64_t>(share));
+  for (const Slice& slice : schedule.slices) {
+    hash.add(static_cast<std::uint64_t>(slice.length));
+    hash.add(std::uint64_t{slice.rank.value()} << 32U | slice.to.value());
+  }
+  for (const Transfer& transfer : schedule.transfers) {
+    hash.add(std::uint64_t{transfer.first_slice.value()} << 32U | transfer.slice_count);
+    hash.add(std::uint64_t{schedule.src(transfer).value()} << 32U | schedule.dst(transfer).value());
+    hash.add(std::uint64_t{transfer.channel_value} << 1U | transfer.reduces);
+  }
+  return hash.value();
+}
+
+}  // namespace espalier::engine

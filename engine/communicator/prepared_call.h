@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/communicator/job.h"
+#include "engine/executor/execution.h"
+#include "engine/program/program.h"
+#include "engine/shm/shm_peer.h"
+#include "engine/tcp/tcp_stream.h"
+#include "schedule/schedule_source.h"
+
+namespace espalier::engine {
+
+/// Calls of one shape, ready to run: what is left per call are the buffers.
+struct PreparedCall {
+  SourcedSchedule source;
+  std::uint64_t schedule_hash = 0;
+  Bytes chunk;
+  Program program;
+  std::unique_ptr<Execution> execution;
+  std::vector<ShmPeer*> shm_peers;  ///< Those that the program meets.
+};
+
+/// The connections of one communicator: one stream per peer, lane and direction, made when a program first needs it.
+class StreamTable {
+ public:
+  StreamTable(Job& job, std::uint64_t communicator, std::vector<std::uint32_t> members, std::uint32_t self)
+      : job_(job), communicator_(communicator), members_(std::move(members)), self_(self) {}
+
+  /// The peers on this machine, in member order; null for others and for the own rank.
+  void set_shm_peers(std::vector<std::unique_ptr<ShmPeer>> peers) { shm_peers_ = std::move(peers); }
+  [[nodiscard]] ShmPeer* shm_peer(std::uint32_t member) const { return shm_peers_[member].get(); }
+
+  /// The lane that a transfer takes (LaneOf of the program).
+  [[nodiscard]] std::uint32_t lane_of(const Schedule& schedule, const Transfer& transfer) const;
+  /// The ends of a program's streams. Errors: unavailable when a connection cannot be made.
+  Result<std::vector<StreamEnds>> connect(const Program& program);
+
+ private:
+  struct Key {
+    bool is_outgoing = false;
+    std::uint32_t member = 0;
+    std::uint32_t lane = 0;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  struct Ends {
+    std::unique_ptr<Sender> sender;
+    std::unique_ptr<Receiver> receiver;
+  };
+  Result<void> make_sender(const Key& key, std::chrono::steady_clock::time_point deadline);
+  Result<void> make_receiver(const Key& key, std::chrono::steady_clock::time_point deadline);
+
+  Job& job_;
+  std::uint64_t communicator_;
+  std::vector<std::uint32_t> members_;
+  std::uint32_t self_;
+  std::vector<std::unique_ptr<ShmPeer>> shm_peers_;
+  std::map<Key, Ends> ends_;
+};
+
+/// A hash of what a schedule does, equal on ranks that have the same one.
+std::uint64_t hash_of(const Schedule& schedule);
+
+}  // namespace espalier::engine

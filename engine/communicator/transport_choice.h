@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace espalier {
+
+/// How the ranks may reach each other. `automatic` takes shared memory within a machine and TCP between machines.
+enum class TransportChoice : std::uint8_t { automatic, shm, tcp };
+
+std::string_view to_string(TransportChoice choice);
+/// Errors: invalid_input, with the nearest name.
+Result<TransportChoice> parse_transport(std::string_view name);
+
+/// What a pair of ranks uses, and why.
+struct PeerTransport {
+  std::uint32_t peer = 0;
+  TransportChoice transport = TransportChoice::tcp;  ///< Never automatic.
+  std::string reason;
+};
+
+}  // namespace espalier

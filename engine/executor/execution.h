@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/executor/recorder.h"
+#include "engine/program/program.h"
+#include "engine/reduction/reduce.h"
+#include "engine/transport/stream_end.h"
+
+namespace espalier::engine {
+
+/// The ends of a program's streams, in the program's order: a sender or a receiver each.
+struct StreamEnds {
+  Sender* sender = nullptr;
+  Receiver* receiver = nullptr;
+};
+
+/// A call under way: walks the program as far as peers and data allow. Allocates nothing once it is made; one of these
+/// serves all calls of a program.
+class Execution {
+ public:
+  /// Requires: `program` and the ends outlive this.
+  Execution(const Program& program, std::vector<StreamEnds> ends);
+
+  /// Begins a call. `recorder` may be null. Requires: no call under way.
+  void begin(const CallHeader& header, const Buffers& buffers, Recorder* recorder);
+
+  /// Does some of what can be done now. False: nothing moved.
+  bool advance();
+  [[nodiscard]] bool is_done() const { return unfinished_ == 0; }
+  /// Ends a call that is done.
+  void close();
+
+  [[nodiscard]] const Trouble& trouble() const { return trouble_; }
+  [[nodiscard]] const CallHeader& header() const { return header_; }
+  [[nodiscard]] std::int64_t bytes_moved() const { return bytes_moved_; }
+
+  /// A wait that holds this call up: which peer, and what is expected of it.
+  struct Stall {
+    Rank peer;
+    std::string expectation;
+  };
+  /// Requires: not done.
+  [[nodiscard]] Stall find_stall() const;
+
+ private:
+  struct End {
+    StreamCall call;
+    Sender* sender = nullptr;
+    Receiver* receiver = nullptr;
+    std::uint32_t next = 0;  ///< The first op that was not begun.
+    std::uint32_t done = 0;  ///< Ops that have departed or arrived.
+    bool is_open = false;
+  };
+
+  [[nodiscard]] bool may_begin(const Op& op) const;
+  bool advance_end(End& end);
+  bool advance_sender(End& end);
+  bool advance_receiver(End& end);
+  /// Takes the op at a receiver's head: alone, or with all reductions of its pass. False: not now.
+  bool take(End& end, const Op& op);
+  bool take_fused(const Fusion& fusion);
+  void apply(const End& end, const Op& op);
+  void apply_fused(const Fusion& fusion);
+  bool note_done(End& end, std::uint32_t done);
+  void copy_own_results();
+
+  struct Source {
+    const End* end = nullptr;
+    const Op* op = nullptr;
+    std::uint32_t piece = 0;    ///< Of the op.
+    std::int64_t in_piece = 0;  ///< Bytes of the piece that are done.
+    std::int64_t skipped = 0;   ///< Bytes of the pieces before it.
+  };
+
+  const Program& program_;
+  std::vector<End> ends_;             ///< In the program's order of streams.
+  std::vector<std::uint32_t> order_;  ///< Senders first.
+  std::uint32_t sender_count_ = 0;
+  std::uint32_t next_receiver_ = 0;  ///< Whose turn it is.
+  std::vector<Source> sources_;      ///< Room for the members of the largest pass.
+  std::vector<const void*> source_pointers_;
+  std::vector<std::vector<std::int64_t>> begun_ns_;  ///< By end and op, where spans are recorded.
+
+  CallHeader header_;
+  Buffers buffers_;
+  ReduceFunction reduce_ = nullptr;
+  Trouble trouble_;
+  Recorder* recorder_ = nullptr;
+  std::uint32_t unfinished_ = 0;
+  bool owes_own_results_ = false;
+  std::int64_t bytes_moved_ = 0;
+};
+
+}  // namespace espalier::engine

@@ -1,0 +1,168 @@
+#include "engine/executor/run_calls.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+
+#include "engine/executor/clock.h"
+
+namespace espalier::engine {
+namespace {
+
+using std::chrono::nanoseconds;
+
+/// How often a sleeping rank looks whether the job still lives.
+constexpr std::int64_t heartbeat_ns = 10'000'000;
+/// With peers behind sockets and peers in shared memory, a sleep can only watch one kind.
+constexpr std::int64_t mixed_sleep_ns = 100'000;
+/// Peers are woken after this much work, so that they can work along.
+constexpr std::int64_t ring_bytes = std::int64_t{256} << 10;
+
+class CallRunner {
+ public:
+  CallRunner(std::span<const RunningCall> calls, const RunContext& context) : calls_(calls), context_(context) {}
+
+  Result<void> run() {
+    context_.waiting->reset();
+    while (true) {
+      if (const auto failed = find_failure()) return tl::unexpected(*failed);
+      if (advance_all()) {
+        context_.waiting->reset();
+        if (is_done()) break;
+        if (moved_since_ring() > ring_bytes) ring();
+        continue;
+      }
+      if (is_done()) break;
+      if (const auto failed = find_trouble()) return tl::unexpected(*failed);
+      if (const auto failed = wait()) return tl::unexpected(*failed);
+    }
+    if (const auto failed = find_trouble()) return tl::unexpected(*failed);
+    ring();
+    return {};
+  }
+
+ private:
+  bool advance_all() {
+    bool moved = false;
+    for (const RunningCall& call : calls_) {
+      if (!call.execution->is_done()) moved |= call.execution->advance();
+    }
+    return moved;
+  }
+
+  [[nodiscard]] bool is_done() const {
+    return std::ranges::all_of(calls_, [](const RunningCall& call) { return call.execution->is_done(); });
+  }
+
+  [[nodiscard]] std::int64_t moved_since_ring() const {
+    std::int64_t moved = -rung_at_;
+    for (const RunningCall& call : calls_) moved += call.execution->bytes_moved();
+    return moved;
+  }
+
+  void ring() {
+    rung_at_ += moved_since_ring();
+    for (const RunningCall& call : calls_) {
+      for (ShmPeer* peer : call.shm_peers) peer->ring();
+    }
+  }
+
+  std::optional<Error> wait() {
+    ring();
+    const Waiting::Action action = context_.waiting->next();
+    if (action == Waiting::Action::spin) return std::nullopt;
+    if (action == Waiting::Action::sleep) sleep();
+    const std::int64_t waited = now_ns() - context_.waiting->begun_ns();
+    if (waited > nanoseconds(context_.timeout).count()) return fail_with(timeout_error());
+    return std::nullopt;
+  }
+
+  void sleep() {
+    const bool has_sockets = context_.sockets != nullptr && context_.sockets->watches_any();
+    if (has_sockets) {
+      context_.sockets->sleep(nanoseconds(context_.domain != nullptr ? mixed_sleep_ns : heartbeat_ns));
+      return;
+    }
+    if (context_.domain == nullptr) return;
+    Doorbell& doorbell = context_.domain->own_doorbell();
+    const std::uint32_t announced = doorbell.announce();
+    if (advance_all()) {
+      context_.waiting->reset();
+    } else if (!find_any_trouble() && !is_done()) {
+      doorbell.sleep(announced, nanoseconds(heartbeat_ns));
+    }
+    doorbell.withdraw();
+  }
+
+  [[nodiscard]] bool find_any_trouble() const {
+    return std::ranges::any_of(calls_, [](const RunningCall& call) { return bool(call.execution->trouble()); });
+  }
+
+  [[nodiscard]] std::string where(const RunningCall& call) const {
+    return fmt::format("{} (group {}, rank {})", describe(call.execution->header()), call.group,
+                       context_.control->rank());
+  }
+
+  std::optional<Error> find_failure() {
+    if (context_.is_aborted->load(std::memory_order_relaxed)) {
+      return fail_with({ErrorCode::unavailable, where(unfinished()) + ": aborted by this rank", ""});
+    }
+    if (!context_.control->has_failed()) return std::nullopt;
+    Error error = context_.control->failure_error();
+    error.message = where(unfinished()) + ": " + error.message;
+    return error;
+  }
+
+  std::optional<Error> find_trouble() {
+    for (const RunningCall& call : calls_) {
+      if (!call.execution->trouble()) continue;
+      if (call.execution->trouble().is_broken_connection() && hears_of_failure()) return find_failure();
+      Error error = *call.execution->trouble().error();
+      error.message = where(call) + ": " + error.message;
+      return fail_with(error);
+    }
+    return std::nullopt;
+  }
+
+  /// Whether the control plane tells soon who failed.
+  [[nodiscard]] bool hears_of_failure() const {
+    pollfd waiting{context_.control->failure_fd(), POLLIN, 0};
+    constexpr int longest_ms = 500;
+    poll(&waiting, 1, longest_ms);
+    return context_.control->has_failed();
+  }
+
+  [[nodiscard]] const RunningCall& unfinished() const {
+    const auto found = std::ranges::find_if(calls_, [](const RunningCall& call) { return !call.execution->is_done(); });
+    return found == calls_.end() ? calls_.front() : *found;
+  }
+
+  [[nodiscard]] Error timeout_error() const {
+    const RunningCall& call = unfinished();
+    const Execution::Stall stall = call.execution->find_stall();
+    return {ErrorCode::unavailable,
+            fmt::format("{}: nothing moved for {:.1f} s: rank {} {}", where(call),
+                        static_cast<double>(context_.timeout.count()) / 1000, call.members[stall.peer.index()],
+                        stall.expectation),
+            "look at that rank; raise --timeout if it may be that slow"};
+  }
+
+  /// Tells the other ranks why this one gives up.
+  std::optional<Error> fail_with(Error error) {
+    context_.control->abort(error.message);
+    return error;
+  }
+
+  std::span<const RunningCall> calls_;
+  const RunContext& context_;
+  std::int64_t rung_at_ = 0;
+};
+
+}  // namespace
+
+Result<void> run_calls(std::span<const RunningCall> calls, const RunContext& context) {
+  return CallRunner(calls, context).run();
+}
+
+}  // namespace espalier::engine

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "engine/executor/execution.h"
+#include "engine/executor/waiting.h"
+#include "engine/rendezvous/control_plane.h"
+#include "engine/shm/shared_domain.h"
+#include "engine/shm/shm_peer.h"
+#include "engine/tcp/socket_waiter.h"
+
+namespace espalier::engine {
+
+/// A call under way with what an error has to name.
+struct RunningCall {
+  Execution* execution = nullptr;
+  std::string_view group;                  ///< The communicator's name.
+  std::span<const std::uint32_t> members;  ///< The job's rank of each member.
+  std::span<ShmPeer* const> shm_peers;     ///< Whom to wake.
+};
+
+/// What calls run in.
+struct RunContext {
+  ControlPlane* control = nullptr;
+  SharedDomain* domain = nullptr;   ///< Null where no peer shares memory.
+  SocketWaiter* sockets = nullptr;  ///< Null where no peer is behind a socket.
+  Waiting* waiting = nullptr;
+  const std::atomic<bool>* is_aborted = nullptr;
+  std::chrono::milliseconds timeout{30000};
+};
+
+/// Carries calls out side by side until all are done. What ends one of them fails the job on all ranks.
+/// Errors: unavailable when a rank failed, the caller aborted, or nothing moved for the timeout; whatever the streams
+/// find wrong. Each names the operation, the call's number, the group, the peer and what was expected of it.
+Result<void> run_calls(std::span<const RunningCall> calls, const RunContext& context);
+
+}  // namespace espalier::engine

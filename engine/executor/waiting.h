@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+
+namespace espalier::engine {
+
+/// How to wait for a peer: a spin notices within 0.1 us but keeps a core from others, a yield costs a microsecond while
+/// the cores are shared among ranks and a time slice while strangers compute, a sleep costs its waker and a wake of
+/// 2 to 15 us. So it depends on how many ranks share the cores, and on what yields cost lately.
+class Waiting {
+ public:
+  enum class Action : std::uint8_t { spin, yield, sleep };
+
+  /// `is_crowded`: this machine runs more ranks of the job than it has cores for them.
+  explicit Waiting(bool is_crowded) : is_crowded_(is_crowded) {}
+
+  /// Something moved.
+  void reset() {
+    passes_ = 0;
+    yields_ = 0;
+  }
+
+  /// Nothing moved: what to do before the next look; spins and yields are done already. `begun_ns` (a moment of now_ns)
+  /// is when waiting began, or 0 while that is not worth a look at the clock.
+  Action next();
+  [[nodiscard]] std::int64_t begun_ns() const { return begun_ns_; }
+
+ private:
+  bool is_crowded_;
+  std::uint32_t passes_ = 0;
+  std::uint32_t yields_ = 0;
+  std::uint32_t wary_ = 0;  ///< Waits that go without yields, because one took long.
+  std::int64_t begun_ns_ = 0;
+};
+
+}  // namespace espalier::engine

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "engine/shm/shared_domain.h"
+#include "engine/transport/call.h"
+
+namespace espalier::engine {
+
+/// Transfers that reduce and transfers that copy go on streams of their own between ranks of one machine: the
+/// destination reads what it adds, the source writes what it copies.
+inline constexpr std::uint32_t shm_lanes = 2;
+
+/// A call as a rank shows it to the others of its machine.
+struct alignas(128) SharedCall {
+  std::atomic<std::uint64_t> sequence;  ///< Of the call; written last.
+  CallHeader header;
+  std::array<SharedPlace, 3> memories;  ///< By Place; none where the memory is not shared.
+};
+static_assert(sizeof(SharedCall) == 128);
+
+/// One stream's counters: how many ops, of all calls, each end has done its part of. Where the bytes go directly from
+/// memory to memory, the passive end's part is to permit it, the active end's to do it.
+struct SharedStream {
+  alignas(128) std::atomic<std::uint64_t> sent;
+  SharedBufferId staging;  ///< Where staged ops are; written before the first of them is sent.
+  std::uint32_t slot_bytes;
+  std::uint32_t slot_count;
+  alignas(128) std::atomic<std::uint64_t> received;
+};
+
+/// What a rank shows to the other members of a communicator. Zeroed memory is a valid one. The streams that the rank
+/// sends on follow: shm_lanes for each member.
+struct SharedControl {
+  /// A rank is never more than this many calls ahead of one that it meets.
+  static constexpr std::uint64_t call_window = 8;
+  std::array<SharedCall, call_window> calls;
+  alignas(128) std::atomic<std::uint64_t> entered;  ///< The newest call.
+
+  static constexpr std::int64_t bytes(std::uint32_t members) {
+    return static_cast<std::int64_t>(sizeof(SharedControl) + std::size_t{members} * shm_lanes * sizeof(SharedStream));
+  }
+  [[nodiscard]] SharedStream& stream(std::uint32_t member, std::uint32_t lane) {
+    return reinterpret_cast<SharedStream*>(this + 1)[member * shm_lanes + lane];
+  }
+};
+
+}  // namespace espalier::engine

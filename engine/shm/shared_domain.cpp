@@ -1,0 +1,163 @@
+#include "engine/shm/shared_domain.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+
+namespace espalier::engine {
+
+/// What a process shows to its peers: its doorbell and where its buffers are. Zeroed memory is a valid one.
+struct SharedDomain::Directory {
+  struct Entry {
+    std::atomic<std::uint32_t> generation;  ///< Odd while the slot holds a buffer.
+    std::atomic<std::int32_t> fd;
+    std::atomic<std::int64_t> bytes;
+  };
+  std::array<std::uint8_t, 16> token;  ///< Random: proves that the right memory was mapped.
+  alignas(128) Doorbell doorbell;
+  alignas(128) std::array<Entry, most_buffers> entries;
+};
+
+namespace {
+
+/// The form of an introduction.
+struct Introduction {
+  std::int64_t process = 0;
+  std::int64_t bytes = 0;
+  std::int32_t fd = 0;
+  std::array<std::uint8_t, 16> token = {};
+  std::int32_t padding = 0;
+};
+
+}  // namespace
+
+SharedDomain::Directory& SharedDomain::directory_in(const SharedMemory& memory) {
+  return *reinterpret_cast<Directory*>(memory.data());
+}
+
+Result<std::unique_ptr<SharedDomain>> SharedDomain::create() {
+  std::unique_ptr<SharedDomain> domain(new SharedDomain);
+  auto memory = SharedMemory::create("espalier-directory", sizeof(Directory));
+  if (!memory) return tl::unexpected(memory.error());
+  domain->own_directory_ = std::move(*memory);
+  std::array<std::uint8_t, 16>& token = directory_in(domain->own_directory_).token;
+  if (getrandom(token.data(), token.size(), 0) != static_cast<ssize_t>(token.size())) {
+    return fail(ErrorCode::unavailable, "the system gives no random bytes");
+  }
+  return domain;
+}
+
+std::string SharedDomain::introduction() const {
+  const Introduction text{getpid(), own_directory_.bytes(), own_directory_.fd(), directory_in(own_directory_).token, 0};
+  return {reinterpret_cast<const char*>(&text), sizeof(text)};
+}
+
+Result<void> SharedDomain::meet(std::uint32_t rank, std::string_view introduction) {
+  Introduction told;
+  if (introduction.size() != sizeof(told)) {
+    return fail(ErrorCode::unavailable, fmt::format("rank {} introduces its memory in another form", rank),
+                "run the same version of espalier on every rank");
+  }
+  std::memcpy(&told, introduction.data(), sizeof(told));
+  if (told.bytes != static_cast<std::int64_t>(sizeof(Directory))) {
+    return fail(ErrorCode::unavailable, fmt::format("rank {} shares memory of another form", rank),
+                "run the same version of espalier on every rank");
+  }
+  auto memory = SharedMemory::open(told.process, told.fd, told.bytes);
+  if (!memory) return tl::unexpected(memory.error());
+  if (directory_in(*memory).token != told.token) {
+    return fail(ErrorCode::unavailable, fmt::format("process {} is not rank {} of this job here", told.process, rank));
+  }
+  const std::lock_guard lock(mutex_);
+  Peer& peer = peers_[rank];
+  peer.process = told.process;
+  peer.directory = std::move(*memory);
+  return {};
+}
+
+bool SharedDomain::knows(std::uint32_t rank) const {
+  const std::lock_guard lock(mutex_);
+  return peers_.contains(rank);
+}
+
+Result<SharedDomain::Allocation> SharedDomain::allocate(std::int64_t bytes) {
+  constexpr std::int64_t page = 4096;
+  const std::int64_t rounded = std::max<std::int64_t>(page, (bytes + page - 1) / page * page);
+  auto memory = SharedMemory::create("espalier-buffer", rounded);
+  if (!memory) return tl::unexpected(memory.error());
+  const std::lock_guard lock(mutex_);
+  const auto unused = std::ranges::find_if(buffers_, [](const SharedMemory& other) { return other.data() == nullptr; });
+  const auto slot = static_cast<std::uint32_t>(unused - buffers_.begin());
+  if (slot == most_buffers) {
+    return fail(ErrorCode::too_large, fmt::format("a process has at most {} registered buffers", most_buffers),
+                "register fewer, larger buffers");
+  }
+  if (unused == buffers_.end()) buffers_.emplace_back();
+  Directory::Entry& entry = directory_in(own_directory_).entries[slot];
+  entry.fd.store(memory->fd(), std::memory_order_relaxed);
+  entry.bytes.store(memory->bytes(), std::memory_order_relaxed);
+  const std::uint32_t generation = entry.generation.load(std::memory_order_relaxed) + 1;
+  entry.generation.store(generation, std::memory_order_release);
+  buffers_[slot] = std::move(*memory);
+  slot_by_begin_[buffers_[slot].data()] = slot;
+  return Allocation{buffers_[slot].data(), {slot, generation}};
+}
+
+void SharedDomain::free(SharedBufferId id) {
+  const std::lock_guard lock(mutex_);
+  Directory::Entry& entry = directory_in(own_directory_).entries[id.slot];
+  entry.generation.fetch_add(1, std::memory_order_release);
+  slot_by_begin_.erase(buffers_[id.slot].data());
+  buffers_[id.slot] = SharedMemory();
+}
+
+std::optional<SharedPlace> SharedDomain::find(const void* data, std::int64_t bytes) const {
+  const auto* begin = static_cast<const std::byte*>(data);
+  const std::lock_guard lock(mutex_);
+  auto after = slot_by_begin_.upper_bound(begin);
+  if (after == slot_by_begin_.begin()) return std::nullopt;
+  const auto [start, slot] = *std::prev(after);
+  const std::int64_t offset = begin - start;
+  if (offset + bytes > buffers_[slot].bytes()) return std::nullopt;
+  const std::uint32_t generation =
+      directory_in(own_directory_).entries[slot].generation.load(std::memory_order_relaxed);
+  return SharedPlace{{slot, generation}, offset};
+}
+
+Result<std::byte*> SharedDomain::map(std::uint32_t rank, SharedBufferId id) {
+  const std::lock_guard lock(mutex_);
+  const auto known = peers_.find(rank);
+  if (known == peers_.end() || id.slot >= most_buffers) {
+    return fail(ErrorCode::unavailable, fmt::format("rank {} shares no such memory with this rank", rank));
+  }
+  Peer& peer = known->second;
+  Mapped& mapped = peer.buffers[id.slot];
+  if (mapped.generation == id.generation && mapped.memory.data() != nullptr) return mapped.memory.data();
+  const Directory::Entry& entry = directory_in(peer.directory).entries[id.slot];
+  const auto is_current = [&] { return entry.generation.load(std::memory_order_acquire) == id.generation; };
+  const int fd = entry.fd.load(std::memory_order_relaxed);
+  const std::int64_t bytes = entry.bytes.load(std::memory_order_relaxed);
+  if (!is_current()) {
+    return fail(ErrorCode::unavailable, fmt::format("rank {} has deregistered the buffer that it calls with", rank),
+                "keep buffers registered until the call has ended on every rank");
+  }
+  auto memory = SharedMemory::open(peer.process, fd, bytes);
+  if (!memory) return tl::unexpected(memory.error());
+  if (!is_current()) return fail(ErrorCode::unavailable, fmt::format("rank {} freed its buffer in a call", rank));
+  mapped = {id.generation, std::move(*memory)};
+  return mapped.memory.data();
+}
+
+Doorbell& SharedDomain::own_doorbell() { return directory_in(own_directory_).doorbell; }
+
+Doorbell& SharedDomain::doorbell_of(std::uint32_t rank) {
+  const std::lock_guard lock(mutex_);
+  return directory_in(peers_.at(rank).directory).doorbell;
+}
+
+}  // namespace espalier::engine

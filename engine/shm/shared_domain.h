@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/shm/doorbell.h"
+#include "engine/shm/shared_memory.h"
+
+namespace espalier::engine {
+
+/// Names a piece of a process' shared memory to its peers. The generation tells a buffer from a later one in its place,
+/// so an address is never taken for what it used to be.
+struct SharedBufferId {
+  static constexpr std::uint32_t none = UINT32_MAX;
+  std::uint32_t slot = none;
+  std::uint32_t generation = 0;
+
+  [[nodiscard]] bool is_none() const { return slot == none; }
+  friend bool operator==(const SharedBufferId&, const SharedBufferId&) = default;
+};
+
+/// A place in shared memory.
+struct SharedPlace {
+  SharedBufferId buffer;
+  std::int64_t offset = 0;
+};
+
+/// The memory that a process shares with the other ranks of its machine, and theirs as far as it is mapped here.
+/// Thread-safe.
+class SharedDomain {
+ public:
+  /// The most buffers that a process has at once.
+  static constexpr std::uint32_t most_buffers = 4096;
+
+  /// Errors: unavailable, as SharedMemory::create.
+  static Result<std::unique_ptr<SharedDomain>> create();
+
+  /// What a peer needs to `meet` this process.
+  [[nodiscard]] std::string introduction() const;
+  /// Maps the directory of a peer. Errors: unavailable when its memory cannot be reached from here.
+  Result<void> meet(std::uint32_t rank, std::string_view introduction);
+  [[nodiscard]] bool knows(std::uint32_t rank) const;
+
+  struct Allocation {
+    std::byte* data = nullptr;
+    SharedBufferId id;
+  };
+  /// Zeroed shared memory. Errors: unavailable; too_large past `most_buffers`.
+  Result<Allocation> allocate(std::int64_t bytes);
+  /// Requires: what `allocate` gave, and no call that uses it.
+  void free(SharedBufferId id);
+  /// The buffer that holds all these bytes, if one of this process does.
+  [[nodiscard]] std::optional<SharedPlace> find(const void* data, std::int64_t bytes) const;
+
+  /// Where a peer's buffer is in this process. Errors: unavailable when the peer has freed it or it cannot be mapped.
+  Result<std::byte*> map(std::uint32_t rank, SharedBufferId id);
+
+  [[nodiscard]] Doorbell& own_doorbell();
+  /// Requires: knows(rank).
+  [[nodiscard]] Doorbell& doorbell_of(std::uint32_t rank);
+
+ private:
+  struct Directory;
+  struct Mapped {
+    std::uint32_t generation = 0;
+    SharedMemory memory;
+  };
+  struct Peer {
+    std::int64_t process = 0;
+    SharedMemory directory;
+    std::map<std::uint32_t, Mapped> buffers;  ///< By slot.
+  };
+
+  SharedDomain() = default;
+  [[nodiscard]] static Directory& directory_in(const SharedMemory& memory);
+
+  mutable std::mutex mutex_;
+  SharedMemory own_directory_;
+  std::vector<SharedMemory> buffers_;                        ///< By slot.
+  std::map<const std::byte*, std::uint32_t> slot_by_begin_;  ///< Live buffers, by address.
+  std::map<std::uint32_t, Peer> peers_;
+};
+
+}  // namespace espalier::engine

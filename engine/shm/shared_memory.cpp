@@ -1,0 +1,73 @@
+#include "engine/shm/shared_memory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace espalier::engine {
+namespace {
+
+std::string reason(int error) { return std::generic_category().message(error); }
+
+Result<std::byte*> map(int fd, std::int64_t bytes) {
+  void* memory = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) {
+    return fail(ErrorCode::unavailable, fmt::format("cannot map {} bytes of shared memory: {}", bytes, reason(errno)),
+                "free memory or raise ulimit -v");
+  }
+  return static_cast<std::byte*>(memory);
+}
+
+}  // namespace
+
+SharedMemory::~SharedMemory() {
+  if (data_ != nullptr) munmap(data_, static_cast<std::size_t>(bytes_));
+}
+
+Result<SharedMemory> SharedMemory::create(const char* name, std::int64_t bytes) {
+  SharedMemory memory;
+  memory.fd_.reset(memfd_create(name, MFD_CLOEXEC));
+  if (!memory.fd_.is_open()) {
+    return fail(ErrorCode::unavailable, fmt::format("cannot create shared memory: {}", reason(errno)),
+                errno == EMFILE || errno == ENFILE ? "raise the number of open files (ulimit -n)" : "");
+  }
+  // Reserving the pages now turns a lack of memory into this error instead of a signal at the first access.
+  const int error = posix_fallocate(memory.fd(), 0, bytes);
+  if (error != 0) {
+    return fail(ErrorCode::unavailable, fmt::format("cannot get {} bytes of shared memory: {}", bytes, reason(error)),
+                error == EFBIG ? "raise the file size limit (ulimit -f)"
+                               : "free memory, or raise the memory limit of this container");
+  }
+  auto mapped = map(memory.fd(), bytes);
+  if (!mapped) return tl::unexpected(mapped.error());
+  memory.data_ = *mapped;
+  memory.bytes_ = bytes;
+  madvise(memory.data_, static_cast<std::size_t>(bytes), MADV_HUGEPAGE);  // Where the system allows; else no matter.
+  return memory;
+}
+
+Result<SharedMemory> SharedMemory::open(std::int64_t process, int fd, std::int64_t bytes) {
+  const std::string path = fmt::format("/proc/{}/fd/{}", process, fd);
+  const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  struct stat status {};
+  if (!file.is_open() || fstat(file.get(), &status) != 0) {
+    return fail(ErrorCode::unavailable, fmt::format("cannot open {}: {}", path, reason(errno)));
+  }
+  if (!S_ISREG(status.st_mode) || status.st_size < bytes) {
+    return fail(ErrorCode::unavailable,
+                fmt::format("{} is not the shared memory of {} bytes that it should be", path, bytes));
+  }
+  auto mapped = map(file.get(), bytes);
+  if (!mapped) return tl::unexpected(mapped.error());
+  SharedMemory memory;
+  memory.data_ = *mapped;
+  memory.bytes_ = bytes;
+  return memory;
+}
+
+}  // namespace espalier::engine

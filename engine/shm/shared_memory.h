@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "engine/rendezvous/file_descriptor.h"
+
+namespace espalier::engine {
+
+/// Memory that other processes of this machine can map: a memfd, so that nothing has a name that could be left behind
+/// or taken by a stranger, and the size of /dev/shm does not matter.
+class SharedMemory {
+ public:
+  SharedMemory() = default;
+  SharedMemory(SharedMemory&& other) noexcept { swap(other); }
+  SharedMemory& operator=(SharedMemory&& other) noexcept {
+    SharedMemory moved(std::move(other));
+    swap(moved);
+    return *this;
+  }
+  ~SharedMemory();
+
+  /// Zeroed memory; all of it is there when this returns.
+  /// Errors: unavailable, with the bytes asked for, when memory, file descriptors or a limit do not allow it.
+  static Result<SharedMemory> create(const char* name, std::int64_t bytes);
+  /// Maps memory of another process. Errors: unavailable when it is not reachable from here.
+  static Result<SharedMemory> open(std::int64_t process, int fd, std::int64_t bytes);
+
+  [[nodiscard]] std::byte* data() const { return data_; }
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+  [[nodiscard]] int fd() const { return fd_.get(); }
+
+ private:
+  void swap(SharedMemory& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(fd_, other.fd_);
+  }
+
+  std::byte* data_ = nullptr;
+  std::int64_t bytes_ = 0;
+  FileDescriptor fd_;  ///< Only of memory that this process created.
+};
+
+}  // namespace espalier::engine

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "engine/shm/control.h"
+#include "engine/shm/shared_domain.h"
+#include "engine/transport/stream_end.h"
+
+namespace espalier::engine {
+
+/// A member of a communicator on this machine, as another one meets it.
+class ShmPeer {
+ public:
+  /// `rank` numbers a process in the domain, `member` its place in the communicator.
+  struct Place {
+    std::uint32_t rank = 0;
+    std::uint32_t member = 0;
+  };
+
+  ShmPeer(SharedDomain& domain, Place self, Place peer, SharedControl& own, SharedControl& theirs)
+      : domain_(&domain),
+        self_(self),
+        peer_(peer),
+        own_(&own),
+        theirs_(&theirs),
+        doorbell_(&domain.doorbell_of(peer.rank)) {}
+
+  /// Whether the peer has entered the call; from then on `call` is what it called. Sets trouble when the ranks
+  /// disagree.
+  bool has_entered(const StreamCall& call);
+  [[nodiscard]] const SharedCall& call(std::uint64_t sequence) const {
+    return theirs_->calls[sequence % SharedControl::call_window];
+  }
+  [[nodiscard]] const SharedCall& own_call(std::uint64_t sequence) const {
+    return own_->calls[sequence % SharedControl::call_window];
+  }
+  /// The peer's memories as far as they are shared, mapped here. Requires: has_entered.
+  Result<Buffers> map_memories(std::uint64_t sequence);
+
+  [[nodiscard]] SharedStream& outgoing(std::uint32_t lane) { return own_->stream(peer_.member, lane); }
+  [[nodiscard]] SharedStream& incoming(std::uint32_t lane) { return theirs_->stream(self_.member, lane); }
+  [[nodiscard]] SharedDomain& domain() { return *domain_; }
+  [[nodiscard]] Place self() const { return self_; }
+  [[nodiscard]] Place place() const { return peer_; }
+
+  /// Notes that the peer may be asleep for something that changed; `ring` wakes it.
+  void mark() { is_marked_ = true; }
+  void ring() {
+    if (!is_marked_) return;
+    is_marked_ = false;
+    doorbell_->ring();
+  }
+
+ private:
+  SharedDomain* domain_;
+  Place self_;
+  Place peer_;
+  SharedControl* own_;
+  SharedControl* theirs_;
+  Doorbell* doorbell_;
+  bool is_marked_ = false;
+};
+
+/// The ends of the stream of one lane between this rank and a peer that outlives them.
+std::unique_ptr<Sender> make_shm_sender(ShmPeer& peer, std::uint32_t lane);
+std::unique_ptr<Receiver> make_shm_receiver(ShmPeer& peer, std::uint32_t lane);
+
+}  // namespace espalier::engine

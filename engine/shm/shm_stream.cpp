@@ -1,0 +1,227 @@
+#include <algorithm>
+#include <utility>
+
+#include "engine/reduction/copy.h"
+#include "engine/shm/shm_peer.h"
+
+namespace espalier::engine {
+namespace {
+
+constexpr std::uint32_t reduce_lane = 0;
+
+/// How the ops of a call move: `pull`, the destination reads the source's memory; `push`, the source writes the
+/// destination's; `staged`, through memory in between, because what they would touch is private.
+enum class Way : std::uint8_t { pull, push, staged };
+
+bool shares_all(const SharedCall& call) {
+  return std::ranges::none_of(call.memories, [](const SharedPlace& place) { return place.buffer.is_none(); });
+}
+
+/// Reductions need the source's memory, copies the destination's.
+Way way_of(std::uint32_t lane, const SharedCall& source, const SharedCall& destination) {
+  if (lane == reduce_lane) return shares_all(source) ? Way::pull : Way::staged;
+  return shares_all(destination) ? Way::push : Way::staged;
+}
+
+/// A counter of the other end; read again only when what is known of it does not do.
+class SeenCounter {
+ public:
+  explicit SeenCounter(const std::atomic<std::uint64_t>& counter) : counter_(&counter) {}
+  bool reaches(std::uint64_t value) {
+    if (seen_ >= value) return true;
+    seen_ = counter_->load(std::memory_order_acquire);
+    return seen_ >= value;
+  }
+  std::uint64_t read() { return seen_ = counter_->load(std::memory_order_acquire); }
+
+ private:
+  const std::atomic<std::uint64_t>* counter_;
+  std::uint64_t seen_ = 0;
+};
+
+class ShmSender final : public Sender {
+ public:
+  ShmSender(ShmPeer& peer, std::uint32_t lane)
+      : peer_(peer), lane_(lane), stream_(peer.outgoing(lane)), received_(stream_.received) {}
+  ~ShmSender() override {
+    if (!staging_.id.is_none()) peer_.domain().free(staging_.id);
+  }
+
+  bool open(const StreamCall& call) override {
+    if (!peer_.has_entered(call)) return false;
+    const std::uint64_t sequence = call.header->sequence;
+    const SharedCall& own = peer_.own_call(sequence);
+    way_ = way_of(lane_, own, peer_.call(sequence));
+    if (way_ == Way::push) {
+      const auto theirs = peer_.map_memories(sequence);
+      if (!theirs) {
+        call.trouble->set(theirs.error());
+        return false;
+      }
+      theirs_ = *theirs;
+    }
+    if (way_ == Way::staged && !make_staging(call)) return false;
+    call_ = &call;
+    posted_ = 0;
+    return true;
+  }
+
+  bool post(std::uint32_t index) override {
+    const Op& op = call_->op(index);
+    const std::uint64_t number = base_ + index + 1;
+    if (way_ == Way::push) {
+      if (!received_.reaches(number)) return false;
+      for (std::uint32_t i = 0; i < op.piece_count; ++i) {
+        const Piece& piece = call_->pieces(op)[i];
+        copy_bytes(theirs_.at(piece.target), call_->buffers.at(piece.source), static_cast<std::size_t>(piece.length));
+      }
+    } else if (way_ == Way::staged) {
+      if (number > stream_.slot_count && !received_.reaches(number - stream_.slot_count)) return false;
+      std::byte* slot = staging_.data + (number - 1) % stream_.slot_count * stream_.slot_bytes;
+      for (std::uint32_t i = 0; i < op.piece_count; ++i) {
+        const Piece& piece = call_->pieces(op)[i];
+        copy_bytes(slot, call_->buffers.at(piece.source), static_cast<std::size_t>(piece.length));
+        slot += piece.length;
+      }
+    }
+    stream_.sent.store(number, std::memory_order_release);
+    peer_.mark();
+    posted_ = index + 1;
+    return true;
+  }
+
+  std::uint32_t departed() override {
+    if (way_ != Way::pull) return posted_;
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(received_.read() - base_, call_->stream->op_count));
+  }
+
+  void close() override { base_ += call_->stream->op_count; }
+
+ private:
+  /// Slots for this call's ops; larger ones replace smaller ones once the peer has taken all that was in those.
+  bool make_staging(const StreamCall& call) {
+    constexpr std::int64_t line = 64;
+    constexpr std::int64_t staging_bytes = std::int64_t{512} << 10;
+    const std::int64_t slot = std::max<std::int64_t>(line, (call.program->max_op_bytes + line - 1) / line * line);
+    if (!staging_.id.is_none() && slot <= stream_.slot_bytes) return true;
+    if (!received_.reaches(base_)) return false;
+    if (slot > INT32_MAX) {
+      call.trouble->set({ErrorCode::too_large, "a chunk that is staged in shared memory is at most 2 GiB",
+                         "use smaller chunks, or registered buffers"});
+      return false;
+    }
+    const std::int64_t count = std::clamp<std::int64_t>(staging_bytes / slot, 2, 8);
+    if (!staging_.id.is_none()) peer_.domain().free(std::exchange(staging_, {}).id);
+    auto memory = peer_.domain().allocate(slot * count);
+    if (!memory) {
+      call.trouble->set(memory.error());
+      return false;
+    }
+    staging_ = *memory;
+    stream_.staging = staging_.id;
+    stream_.slot_bytes = static_cast<std::uint32_t>(slot);
+    stream_.slot_count = static_cast<std::uint32_t>(count);
+    return true;
+  }
+
+  ShmPeer& peer_;
+  std::uint32_t lane_;
+  SharedStream& stream_;
+  SeenCounter received_;
+  SharedDomain::Allocation staging_;
+  const StreamCall* call_ = nullptr;
+  Way way_ = Way::staged;
+  Buffers theirs_;
+  std::uint64_t base_ = 0;  ///< Ops of earlier calls.
+  std::uint32_t posted_ = 0;
+};
+
+class ShmReceiver final : public Receiver {
+ public:
+  ShmReceiver(ShmPeer& peer, std::uint32_t lane)
+      : peer_(peer), lane_(lane), stream_(peer.incoming(lane)), sent_(stream_.sent) {}
+
+  bool open(const StreamCall& call) override {
+    if (!peer_.has_entered(call)) return false;
+    const std::uint64_t sequence = call.header->sequence;
+    way_ = way_of(lane_, peer_.call(sequence), peer_.own_call(sequence));
+    if (way_ == Way::pull) {
+      const auto theirs = peer_.map_memories(sequence);
+      if (!theirs) {
+        call.trouble->set(theirs.error());
+        return false;
+      }
+      theirs_ = *theirs;
+    }
+    call_ = &call;
+    slots_ = nullptr;
+    released_ = 0;
+    return true;
+  }
+
+  [[nodiscard]] bool places(std::uint32_t) const override { return way_ == Way::push; }
+
+  bool allow(std::uint32_t index) override {
+    release(index);
+    return true;
+  }
+
+  std::uint32_t arrived() override {
+    if (way_ != Way::push) return released_;
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(sent_.read() - base_, call_->stream->op_count));
+  }
+
+  bool is_ready(std::uint32_t index) override {
+    const std::uint64_t number = base_ + index + 1;
+    if (!sent_.reaches(number)) return false;
+    if (way_ == Way::staged) {
+      if (slots_ == nullptr) {
+        const auto mapped = peer_.domain().map(peer_.place().rank, stream_.staging);
+        if (!mapped) {
+          call_->trouble->set(mapped.error());
+          return false;
+        }
+        slots_ = *mapped;
+      }
+      slot_ = slots_ + (number - 1) % stream_.slot_count * stream_.slot_bytes;
+    }
+    return true;
+  }
+
+  [[nodiscard]] const std::byte* source(const Piece& piece, std::int64_t skipped) const override {
+    return way_ == Way::pull ? theirs_.at(piece.source) : slot_ + skipped;
+  }
+
+  void release(std::uint32_t index) override {
+    stream_.received.store(base_ + index + 1, std::memory_order_release);
+    peer_.mark();
+    released_ = index + 1;
+  }
+
+  void close() override { base_ += call_->stream->op_count; }
+
+ private:
+  ShmPeer& peer_;
+  std::uint32_t lane_;
+  SharedStream& stream_;
+  SeenCounter sent_;
+  const StreamCall* call_ = nullptr;
+  Way way_ = Way::staged;
+  Buffers theirs_;
+  const std::byte* slots_ = nullptr;  ///< The peer's staging memory, once it is known.
+  const std::byte* slot_ = nullptr;   ///< The slot of the op that is ready.
+  std::uint64_t base_ = 0;
+  std::uint32_t released_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Sender> make_shm_sender(ShmPeer& peer, std::uint32_t lane) {
+  return std::make_unique<ShmSender>(peer, lane);
+}
+
+std::unique_ptr<Receiver> make_shm_receiver(ShmPeer& peer, std::uint32_t lane) {
+  return std::make_unique<ShmReceiver>(peer, lane);
+}
+
+}  // namespace espalier::engine

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <chrono>
+
+#include "base/result.h"
+#include "engine/rendezvous/file_descriptor.h"
+
+namespace espalier::engine {
+
+/// Sleeps until one of many sockets can be read or written again. Whoever watches has tried all of them before a sleep,
+/// so changes are what counts (edge-triggered epoll).
+class SocketWaiter {
+ public:
+  /// `also` is another descriptor whose being readable ends a sleep.
+  static Result<SocketWaiter> create(int also);
+
+  Result<void> watch(int socket);
+  /// Whether any socket was ever watched; closing one ends its watch.
+  [[nodiscard]] bool watches_any() const { return watches_any_; }
+
+  void sleep(std::chrono::nanoseconds longest);
+
+ private:
+  FileDescriptor epoll_;
+  bool watches_any_ = false;
+};
+
+}  // namespace espalier::engine

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <chrono>
+#include <compare>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "base/result.h"
+#include "engine/rendezvous/control_plane.h"
+#include "engine/rendezvous/file_descriptor.h"
+#include "engine/rendezvous/listener.h"
+
+namespace espalier::engine {
+
+/// Which stream a connection carries: from this rank of the job, for this communicator, on this lane.
+struct ConnectionKey {
+  std::uint64_t communicator = 0;
+  std::uint32_t src = 0;
+  std::uint32_t lane = 0;
+  friend auto operator<=>(const ConnectionKey&, const ConnectionKey&) = default;
+};
+
+/// Makes the connections that carry data between ranks. Both ends prove that they know the job's secret (HMAC-SHA256
+/// over fresh nonces); strangers are dropped after a deadline and do not disturb. Thread-safe.
+class TcpMesh {
+ public:
+  /// Listens on `address`, or on all when it is empty. Errors: unavailable.
+  static Result<std::unique_ptr<TcpMesh>> create(const std::string& address, std::string secret);
+  ~TcpMesh();
+  TcpMesh(const TcpMesh&) = delete;
+  TcpMesh& operator=(const TcpMesh&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+
+  struct Target {
+    std::string address;
+    std::uint16_t port = 0;
+    std::string bind;  ///< The near address; any when empty.
+  };
+  /// Connects a stream to the rank that receives it. Both give up when the job fails.
+  /// Errors: unavailable when the deadline passes or the other end is none of this job.
+  Result<FileDescriptor> connect(const ConnectionKey& key, const Target& target,
+                                 std::chrono::steady_clock::time_point deadline, const ControlPlane& control);
+  /// The connection that the sender of a stream made to this rank.
+  Result<FileDescriptor> accept(const ConnectionKey& key, std::chrono::steady_clock::time_point deadline,
+                                const ControlPlane& control);
+
+ private:
+  TcpMesh() = default;
+  void serve();
+
+  Listener listener_;
+  std::uint16_t port_ = 0;
+  std::string secret_;
+  FileDescriptor stop_;  ///< An eventfd.
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::map<ConnectionKey, FileDescriptor> connections_;
+  std::thread thread_;
+};
+
+}  // namespace espalier::engine

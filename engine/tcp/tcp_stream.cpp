@@ -1,0 +1,314 @@
+#include "engine/tcp/tcp_stream.h"
+
+#include <crc32c/crc32c.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <vector>
+
+namespace espalier::engine {
+namespace {
+
+constexpr std::uint32_t opening_magic = 0x6E706F65;       // "eopn"
+constexpr std::uint32_t data_magic = 0x74616465;          // "edat"
+constexpr std::uint32_t checked_data_magic = 0x63616465;  // "edac"
+constexpr std::size_t most_parts = 64;                    ///< Of one system call.
+
+struct FrameHeader {
+  std::uint32_t magic = data_magic;
+  std::uint32_t checksum = 0;
+  std::uint32_t transfer = 0;
+  std::uint32_t chunk = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t call = 0;
+};
+static_assert(sizeof(FrameHeader) == 32);
+
+struct Opening {
+  FrameHeader frame;
+  CallHeader call;
+};
+static_assert(sizeof(Opening) == 72);
+
+/// The parts of memory that a frame still has to go to or come from.
+class Parts {
+ public:
+  void clear() {
+    count_ = 0;
+    first_ = 0;
+  }
+  /// Requires: room, see `reserve`.
+  void add(const void* data, std::size_t bytes) {
+    if (bytes > 0) parts_[count_++] = {const_cast<void*>(data), bytes};
+  }
+  void reserve(std::size_t count) {
+    if (parts_.size() < count) parts_.resize(count);
+  }
+  [[nodiscard]] bool is_done() const { return first_ == count_; }
+  [[nodiscard]] msghdr message() {
+    msghdr message{};
+    message.msg_iov = parts_.data() + first_;
+    message.msg_iovlen = std::min(count_ - first_, most_parts);
+    return message;
+  }
+  void advance(std::size_t bytes) {
+    while (bytes > 0) {
+      iovec& part = parts_[first_];
+      const std::size_t taken = std::min(bytes, part.iov_len);
+      part.iov_base = static_cast<std::byte*>(part.iov_base) + taken;
+      part.iov_len -= taken;
+      bytes -= taken;
+      if (part.iov_len == 0) ++first_;
+    }
+  }
+
+ private:
+  std::vector<iovec> parts_;
+  std::size_t first_ = 0;
+  std::size_t count_ = 0;
+};
+
+std::uint32_t most_pieces(const StreamCall& call) {
+  std::uint32_t most = 0;
+  for (std::uint32_t i = 0; i < call.stream->op_count; ++i) most = std::max(most, call.op(i).piece_count);
+  return most;
+}
+
+std::uint32_t extend_checksum(std::uint32_t checksum, const std::byte* data, std::int64_t bytes) {
+  return crc32c::Extend(checksum, reinterpret_cast<const std::uint8_t*>(data), static_cast<std::size_t>(bytes));
+}
+
+void set_broken(const StreamCall& call, std::uint32_t peer, std::string_view what) {
+  call.trouble->set_broken(
+      {ErrorCode::unavailable, fmt::format("the connection to rank {} {}", peer, what), "see what that rank reports"});
+}
+
+class TcpSender final : public Sender {
+ public:
+  TcpSender(FileDescriptor socket, std::uint32_t peer, const TcpOptions& options)
+      : socket_(std::move(socket)), peer_(peer), options_(options) {}
+
+  bool open(const StreamCall& call) override {
+    call_ = &call;
+    parts_.clear();
+    parts_.reserve(most_pieces(call) + 2);
+    opening_.frame = {opening_magic, 0, 0, 0, sizeof(CallHeader), call.header->sequence};
+    opening_.call = *call.header;
+    owes_opening_ = true;
+    posted_ = 0;
+    return true;
+  }
+
+  bool post(std::uint32_t index) override {
+    if (!flush()) return false;
+    const Op& op = call_->op(index);
+    parts_.clear();
+    if (owes_opening_) parts_.add(&opening_, sizeof(opening_));
+    owes_opening_ = false;
+    header_ = {
+        data_magic, 0, op.transfer.value(), op.chunk, static_cast<std::uint64_t>(op.bytes), call_->header->sequence};
+    parts_.add(&header_, sizeof(header_));
+    for (std::uint32_t i = 0; i < op.piece_count; ++i) {
+      const Piece& piece = call_->pieces(op)[i];
+      const std::byte* data = call_->buffers.at(piece.source);
+      parts_.add(data, static_cast<std::size_t>(piece.length));
+      if (options_.checksum) header_.checksum = extend_checksum(header_.checksum, data, piece.length);
+    }
+    if (options_.checksum) header_.magic = checked_data_magic;
+    posted_ = index + 1;
+    flush();
+    return true;
+  }
+
+  std::uint32_t departed() override { return flush() ? posted_ : posted_ - 1; }
+
+  void close() override {}
+
+ private:
+  /// True when all that was posted has been handed to the socket.
+  bool flush() {
+    while (!parts_.is_done()) {
+      const msghdr message = parts_.message();
+      const ssize_t sent = sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent < 0) {
+        if (errno == EINTR) continue;
+        if (errno != EAGAIN) set_broken(*call_, peer_, "broke: " + std::generic_category().message(errno));
+        return false;
+      }
+      parts_.advance(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+
+  FileDescriptor socket_;
+  std::uint32_t peer_;
+  TcpOptions options_;
+  const StreamCall* call_ = nullptr;
+  Opening opening_;
+  bool owes_opening_ = false;
+  FrameHeader header_;
+  Parts parts_;
+  std::uint32_t posted_ = 0;
+};
+
+class TcpReceiver final : public Receiver {
+ public:
+  TcpReceiver(FileDescriptor socket, std::uint32_t rank, std::uint32_t peer)
+      : socket_(std::move(socket)), rank_(rank), peer_(peer) {}
+
+  bool open(const StreamCall& call) override {
+    if (call_ != &call || !is_opening_) {
+      call_ = &call;
+      is_opening_ = true;
+      parts_.clear();
+      parts_.reserve(most_pieces(call) + 2);
+      parts_.add(&opening_, sizeof(opening_));
+      staging_.resize(static_cast<std::size_t>(call.program->max_op_bytes));
+    }
+    if (!fill()) return false;
+    if (opening_.frame.magic != opening_magic || opening_.frame.bytes != sizeof(CallHeader)) {
+      refuse("what came is no beginning of a call");
+      return false;
+    }
+    if (!(opening_.call == *call.header)) {
+      call.trouble->set({ErrorCode::invalid_input, describe_mismatch(rank_, *call.header, peer_, opening_.call),
+                         "call the same collectives with the same arguments in the same order on every rank"});
+      return false;
+    }
+    is_opening_ = false;
+    begun_ = 0;
+    arrived_ = 0;
+    return true;
+  }
+
+  [[nodiscard]] bool places(std::uint32_t index) const override { return !call_->op(index).reduces; }
+
+  bool allow(std::uint32_t index) override {
+    if (begun_ != arrived_) return false;
+    begin(index);
+    return true;
+  }
+
+  std::uint32_t arrived() override {
+    if (begun_ > arrived_ && places(arrived_) && fill_and_check()) ++arrived_;
+    return arrived_;
+  }
+
+  bool is_ready(std::uint32_t index) override {
+    if (begun_ <= index) begin(index);
+    return fill_and_check();
+  }
+
+  [[nodiscard]] const std::byte* source(const Piece&, std::int64_t skipped) const override {
+    return staging_.data() + skipped;
+  }
+
+  void release(std::uint32_t) override { ++arrived_; }
+
+  void close() override {}
+
+ private:
+  void begin(std::uint32_t index) {
+    const Op& op = call_->op(index);
+    parts_.clear();
+    parts_.add(&header_, sizeof(header_));
+    if (op.reduces) {
+      parts_.add(staging_.data(), static_cast<std::size_t>(op.bytes));
+    } else {
+      for (std::uint32_t i = 0; i < op.piece_count; ++i) {
+        const Piece& piece = call_->pieces(op)[i];
+        parts_.add(call_->buffers.at(piece.target), static_cast<std::size_t>(piece.length));
+      }
+    }
+    begun_ = index + 1;
+    is_checked_ = false;
+  }
+
+  /// True when the frame that is being read is all here.
+  bool fill() {
+    while (!parts_.is_done()) {
+      msghdr message = parts_.message();
+      const ssize_t got = recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+      if (got == 0) {
+        set_broken(*call_, peer_, "was closed by it");
+        return false;
+      }
+      if (got < 0) {
+        if (errno == EINTR) continue;
+        if (errno != EAGAIN) set_broken(*call_, peer_, "broke: " + std::generic_category().message(errno));
+        return false;
+      }
+      parts_.advance(static_cast<std::size_t>(got));
+    }
+    return true;
+  }
+
+  bool fill_and_check() {
+    if (!fill()) return false;
+    if (!is_checked_ && !check(call_->op(begun_ - 1))) return false;
+    is_checked_ = true;
+    return true;
+  }
+
+  bool check(const Op& op) {
+    if ((header_.magic != data_magic && header_.magic != checked_data_magic) ||
+        header_.call != call_->header->sequence || header_.transfer != op.transfer.value() ||
+        header_.chunk != op.chunk || header_.bytes != static_cast<std::uint64_t>(op.bytes)) {
+      return refuse(fmt::format(
+          "transfer {} chunk {} of {} bytes was due, transfer {} chunk {} of {} bytes of call {} came",
+          op.transfer.value(), op.chunk, op.bytes, header_.transfer, header_.chunk, header_.bytes, header_.call));
+    }
+    if (header_.magic == checked_data_magic && checksum_of(op) != header_.checksum) {
+      return refuse(
+          fmt::format("the bytes of transfer {} chunk {} changed on the way (CRC32C)", op.transfer.value(), op.chunk));
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::uint32_t checksum_of(const Op& op) const {
+    if (op.reduces) return extend_checksum(0, staging_.data(), op.bytes);
+    std::uint32_t checksum = 0;
+    for (std::uint32_t i = 0; i < op.piece_count; ++i) {
+      const Piece& piece = call_->pieces(op)[i];
+      checksum = extend_checksum(checksum, call_->buffers.at(piece.target), piece.length);
+    }
+    return checksum;
+  }
+
+  bool refuse(std::string_view why) {
+    call_->trouble->set({ErrorCode::invalid_input, fmt::format("from rank {}: {}", peer_, why),
+                         "look at the network between the two ranks, and whether both run the same version"});
+    return false;
+  }
+
+  FileDescriptor socket_;
+  std::uint32_t rank_;
+  std::uint32_t peer_;
+  const StreamCall* call_ = nullptr;
+  bool is_opening_ = false;
+  bool is_checked_ = false;
+  Opening opening_;
+  FrameHeader header_;
+  Parts parts_;
+  std::vector<std::byte> staging_;
+  std::uint32_t begun_ = 0;
+  std::uint32_t arrived_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Sender> make_tcp_sender(FileDescriptor socket, std::uint32_t peer, const TcpOptions& options) {
+  return std::make_unique<TcpSender>(std::move(socket), peer, options);
+}
+
+std::unique_ptr<Receiver> make_tcp_receiver(FileDescriptor socket, std::uint32_t rank, std::uint32_t peer) {
+  return std::make_unique<TcpReceiver>(std::move(socket), rank, peer);
+}
+
+}  // namespace espalier::engine
