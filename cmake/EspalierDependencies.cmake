@@ -16,6 +16,7 @@ find_path(ESPALIER_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CLP REQUIRED IMPORTED_TARGET clp)
 pkg_check_modules(BLISS REQUIRED libbliss-cxx)
+pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 
 if(ESPALIER_TESTS)
   find_package(GTest REQUIRED)

@@ -24,6 +24,15 @@ std::uint64_t hash_of(std::string_view text) {
   return value;
 }
 
+/// The schedule of a rank alone.
+SourcedSchedule nothing_to_move(const Collective& collective) {
+  auto schedule = std::make_shared<Schedule>(collective, "alone", "none");
+  schedule->units = 1;
+  const PartRanks ranks = ranks_of_part(collective, 0);
+  schedule->slices.push_back({0, 1, ranks.rank, ranks.to});
+  return {std::move(schedule), Bytes{}};
+}
+
 }  // namespace
 
 Group::Group(std::shared_ptr<Job> job, std::vector<std::uint32_t> members, std::string name, ScheduleSource schedules)
@@ -94,7 +103,7 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
                 fmt::format("a message of {} elements is past the limit of 1 PiB", arguments.count));
   }
   const Bytes bytes{static_cast<std::int64_t>(arguments.count) * element_size};
-  auto sourced = schedules_(*collective, bytes);
+  auto sourced = size() == 1 ? Result<SourcedSchedule>(nothing_to_move(*collective)) : schedules_(*collective, bytes);
   if (!sourced) return tl::unexpected(sourced.error());
   if (!(sourced->schedule->collective == *collective)) {
     return fail(ErrorCode::invalid_input,

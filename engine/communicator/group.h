@@ -10,6 +10,7 @@
 
 #include "engine/communicator/communicator.h"
 #include "engine/communicator/prepared_call.h"
+#include "engine/executor/run_calls.h"
 #include "engine/shm/control.h"
 
 namespace espalier::engine {

@@ -23,6 +23,11 @@ Way way_of(std::uint32_t lane, const SharedCall& source, const SharedCall& desti
   return shares_all(destination) ? Way::push : Way::staged;
 }
 
+/// How many of a call's ops a counter of all calls has reached; ops before `base` are those of earlier calls.
+std::uint32_t count_since(std::uint64_t counter, std::uint64_t base, std::uint32_t op_count) {
+  return counter <= base ? 0 : static_cast<std::uint32_t>(std::min<std::uint64_t>(counter - base, op_count));
+}
+
 /// A counter of the other end; read again only when what is known of it does not do.
 class SeenCounter {
  public:
@@ -92,7 +97,7 @@ class ShmSender final : public Sender {
 
   std::uint32_t departed() override {
     if (way_ != Way::pull) return posted_;
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(received_.read() - base_, call_->stream->op_count));
+    return count_since(received_.read(), base_, call_->stream->op_count);
   }
 
   void close() override { base_ += call_->stream->op_count; }
@@ -168,7 +173,7 @@ class ShmReceiver final : public Receiver {
 
   std::uint32_t arrived() override {
     if (way_ != Way::push) return released_;
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(sent_.read() - base_, call_->stream->op_count));
+    return count_since(sent_.read(), base_, call_->stream->op_count);
   }
 
   bool is_ready(std::uint32_t index) override {

@@ -1,7 +1,7 @@
 #include "engine/tcp/tcp_stream.h"
 
-#include <crc32c/crc32c.h>
 #include <fmt/format.h>
+#include <isa-l/crc.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -80,8 +80,14 @@ std::uint32_t most_pieces(const StreamCall& call) {
   return most;
 }
 
+/// CRC32C; begins with 0.
 std::uint32_t extend_checksum(std::uint32_t checksum, const std::byte* data, std::int64_t bytes) {
-  return crc32c::Extend(checksum, reinterpret_cast<const std::uint8_t*>(data), static_cast<std::size_t>(bytes));
+  constexpr std::int64_t most = std::int64_t{1} << 30;
+  for (; bytes > 0; bytes -= most, data += most) {
+    auto* part = const_cast<unsigned char*>(reinterpret_cast<const unsigned char*>(data));
+    checksum = crc32_iscsi(part, static_cast<int>(std::min(bytes, most)), checksum);
+  }
+  return checksum;
 }
 
 void set_broken(const StreamCall& call, std::uint32_t peer, std::string_view what) {
@@ -201,7 +207,10 @@ class TcpReceiver final : public Receiver {
   }
 
   bool is_ready(std::uint32_t index) override {
-    if (begun_ <= index) begin(index);
+    if (begun_ <= index) {
+      if (begun_ != arrived_) return false;  // The op before is still being placed.
+      begin(index);
+    }
     return fill_and_check();
   }
 

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/element.h"
+#include "schedule/collective.h"
+
+namespace espalier {
+
+/// Known data for a collective: what each rank sends, and what it has to receive. Values are small whole numbers, so
+/// that sums, products, minima and maxima are exact in every type and in any order, and so is the check.
+struct DataCase {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  ElementType type = ElementType::float32;
+  ReduceOperation operation = ReduceOperation::sum;
+  std::uint32_t ranks = 1;
+  std::uint32_t root = 0;
+  std::size_t count = 0;   ///< The message size in elements.
+  std::uint64_t seed = 0;  ///< Other data for other iterations.
+
+  /// Elements of a rank's buffers.
+  [[nodiscard]] std::size_t send_count(std::uint32_t rank) const;
+  [[nodiscard]] std::size_t receive_count(std::uint32_t rank) const;
+  /// Where in place the send buffer begins in the receive buffer (or, negative, the receive buffer in the send buffer),
+  /// in elements; nothing for collectives that cannot work in place.
+  [[nodiscard]] std::optional<std::ptrdiff_t> in_place_shift(std::uint32_t rank) const;
+};
+
+/// Writes what the rank sends.
+void fill_send_buffer(const DataCase& data, std::uint32_t rank, void* send);
+
+/// An element that is not what it should be.
+struct WrongElement {
+  std::size_t index = 0;
+  double expected = 0;
+  double actual = 0;
+};
+
+struct CheckResult {
+  std::size_t wrong = 0;
+  WrongElement first;  ///< Of those that are wrong.
+};
+
+/// Compares what the rank received; averages to a rounding of the type, all else exactly.
+CheckResult check_receive_buffer(const DataCase& data, std::uint32_t rank, const void* receive);
+
+}  // namespace espalier
