@@ -19,6 +19,7 @@ void add_plan_command(CLI::App& app, Session& session);
 void add_bound_command(CLI::App& app, Session& session);
 void add_verify_command(CLI::App& app, Session& session);
 void add_simulate_command(CLI::App& app, Session& session);
+void add_run_command(CLI::App& app, Session& session);
 void add_explain_command(CLI::App& app, Session& session);
 void add_tune_command(CLI::App& app, Session& session);
 void add_version_command(CLI::App& app, Session& session);

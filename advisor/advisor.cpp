@@ -1,0 +1,78 @@
+#include "advisor/advisor.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "sim/simulate.h"
+
+namespace espalier {
+namespace {
+
+/// Message sizes are whole numbers of the largest element; the choice hardly depends on it.
+constexpr std::int64_t element_size = 1;
+
+Evaluate simulate_on(const Topology& topology) {
+  return [&topology](const Schedule& schedule, Bytes size, Bytes chunk) -> Result<RunReport> {
+    sim::Options options;
+    options.size = size;
+    options.chunk = chunk;
+    options.element_size = element_size;
+    auto report = sim::simulate(schedule, topology, options);
+    if (!report) return tl::unexpected(report.error());
+    return static_cast<RunReport>(*report);
+  };
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Candidates>> Advisor::plan_once(const Collective& collective) {
+  const auto known =
+      std::ranges::find_if(planned_, [&](const Planned& planned) { return planned.collective == collective; });
+  if (known != planned_.end()) return known->candidates;
+  std::vector<Planner> planners;
+  if (options_.algorithm == "auto") {
+    planners.assign(all_planners().begin(), all_planners().end());
+  } else {
+    const auto planner = find_planner(options_.algorithm);
+    if (!planner) return tl::unexpected(planner.error());
+    planners.push_back(*planner);
+  }
+  auto made = make_candidates(topology_, collective, planners, {}, options_.algorithm == "auto");
+  if (!made) return tl::unexpected(made.error());
+  // Switches that take part are no ranks that could run their part of a schedule.
+  std::erase_if(made->made, [](const Candidate& candidate) { return !candidate.schedule.relays.empty(); });
+  if (made->made.empty()) {
+    if (made->refused.empty()) {
+      return fail(ErrorCode::unsupported, "only switches that reduce or copy could run this schedule",
+                  "use -a ring, tree or packing");
+    }
+    return tl::unexpected(made->refused.front().error);
+  }
+  auto candidates = std::make_shared<const Candidates>(std::move(*made));
+  planned_.push_back({collective, candidates});
+  return candidates;
+}
+
+Result<SourcedSchedule> Advisor::advise(const Collective& collective, Bytes size) {
+  const std::lock_guard lock(mutex_);
+  const auto candidates = plan_once(collective);
+  if (!candidates) return tl::unexpected(candidates.error());
+  const Candidate* best = &(*candidates)->made.front();
+  Bytes chunk = best->chunks.choose(size);
+  if ((*candidates)->made.size() > 1) {
+    const auto choice = choose(**candidates, size, simulate_on(topology_));
+    if (!choice) return tl::unexpected(choice.error());
+    best = choice->candidate;
+    chunk = choice->run.chunk;
+  }
+  if (options_.leaves_chunk_to_engine) chunk = Bytes{};
+  return SourcedSchedule{std::shared_ptr<const Schedule>(*candidates, &best->schedule), options_.chunk.value_or(chunk)};
+}
+
+ScheduleSource Advisor::source(std::shared_ptr<Advisor> advisor) {
+  return [advisor = std::move(advisor)](const Collective& collective, Bytes size) {
+    return advisor->advise(collective, size);
+  };
+}
+
+}  // namespace espalier

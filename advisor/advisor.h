@@ -1,0 +1,47 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "planners/chooser.h"
+#include "schedule/schedule_source.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+struct AdvisorOptions {
+  std::string algorithm = "auto";       ///< A planner's name, or "auto": what simulates fastest at each size.
+  std::optional<Bytes> chunk;           ///< Instead of the chunk that suits the schedule and size.
+  bool leaves_chunk_to_engine = false;  ///< Answers without a chunk, as memory has other limits than links.
+};
+
+/// Gives the schedules that suit a topology: plans each collective once, chooses per size. Deterministic: every process
+/// that asks gets the same answer. Thread-safe.
+class Advisor {
+ public:
+  Advisor(Topology topology, AdvisorOptions options) : topology_(std::move(topology)), options_(std::move(options)) {}
+
+  /// Errors: those of the planners; unsupported when the algorithm does not plan this collective here, naming why.
+  Result<SourcedSchedule> advise(const Collective& collective, Bytes size);
+
+  /// As a function; the advisor lives as long as it.
+  static ScheduleSource source(std::shared_ptr<Advisor> advisor);
+
+ private:
+  /// What was planned for a collective; schedules stay where they are.
+  struct Planned {
+    Collective collective;
+    std::shared_ptr<const Candidates> candidates;
+  };
+  Result<std::shared_ptr<const Candidates>> plan_once(const Collective& collective);
+
+  Topology topology_;
+  AdvisorOptions options_;
+  std::mutex mutex_;
+  std::vector<Planned> planned_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,128 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "cli/algorithm_flags.h"
+#include "cli/commands.h"
+#include "cli/run_rank.h"
+#include "engine/launch/local_job.h"
+#include "engine/rendezvous/environment.h"
+
+namespace espalier::cli {
+namespace {
+
+/// This process's arguments, without the program's name: the ranks get the same.
+std::vector<std::string> own_arguments() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> arguments;
+  for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
+  if (!arguments.empty()) arguments.erase(arguments.begin());
+  return arguments;
+}
+
+ExitCode start_ranks(const Console& console, std::uint32_t world, double timeout) {
+  LocalJobOptions options;
+  options.world = world;
+  options.arguments = own_arguments();
+  options.grace = std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000) + 2000);
+  // All ranks say the same of their input; what matters of the others is in the summary.
+  options.on_error_line = [](std::uint32_t rank, const std::string& line) {
+    if (rank == 0) fmt::print(stderr, "{}\n", line);
+  };
+  std::fflush(stdout);
+  const auto job = run_local_job(options);
+  if (!job) return console.refuse(job.error());
+  const int code = job->exit_code();
+  if (job->first_failed && *job->first_failed != 0) fmt::print(stderr, "{}\n", job->summary());
+  if (code == 0) return ExitCode::ok;
+  const bool is_known =
+      code <= static_cast<int>(ExitCode::internal_error) || code == static_cast<int>(ExitCode::interrupted);
+  return is_known ? static_cast<ExitCode>(code) : ExitCode::check_failed;
+}
+
+ExitCode run(const Console& console, const RunFlags& flags) {
+  LaunchFlags launch_flags{flags.rank, flags.world, flags.rendezvous};
+  const auto launch = detect_launch(process_environment(), launch_flags);
+  if (!launch) return console.refuse_usage(launch.error());
+  if (flags.buffers != "registered" && flags.buffers != "private") {
+    return console.refuse_usage({ErrorCode::invalid_input, "--buffers: neither registered nor private", ""});
+  }
+  if (!(flags.timeout > 0 && flags.timeout < 1e6)) {
+    return console.refuse_usage({ErrorCode::invalid_input, "--timeout: seconds between 0 and 1,000,000", ""});
+  }
+  if (flags.input.argument == "-") {
+    return console.refuse_usage({ErrorCode::invalid_input, "run cannot read standard input: every rank reads the file",
+                                 "write the topology or plan to a file"});
+  }
+  Console own = console;
+  own.quiet = console.quiet || (launch->is_launched() && launch->rank != 0);
+  auto input = load_input(own, flags.input, flags.plan_topology);
+  if (!input) return refuse(own, input.error());
+  if (!input->schedule && flags.collective.name.empty()) {
+    return console.refuse_usage({ErrorCode::invalid_input, "run needs a COLLECTIVE for a topology",
+                                 "such as espalier run " + flags.input.argument + " all_reduce"});
+  }
+  if (!launch->is_launched()) {
+    return start_ranks(console, static_cast<std::uint32_t>(input->topology.rank_count()), flags.timeout);
+  }
+  return run_rank(own, flags, *launch, *input);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<RunFlags>();
+  flags->sizes.end = "64M";
+  CLI::App* command = app.add_subcommand("run", "Run a schedule for real, check its data, and measure it");
+  flags->input.add_to(*command, "TOPOLOGY|PLAN");
+  flags->input.add_without_to(*command);
+  flags->collective.add_to(*command, false);
+  command->add_option("-a,--algorithm", flags->algorithm, "One of " + algorithm_names() + ", auto")
+      ->option_text("NAME (auto)");
+  command->add_option("-b,--minbytes", flags->sizes.begin, "Smallest size")->option_text("SIZE (1K)");
+  command->add_option("-e,--maxbytes", flags->sizes.end, "Largest size")->option_text("SIZE (64M)");
+  command->add_option("-f,--stepfactor", flags->sizes.factor, "Factor between sizes")->option_text("FACTOR (2)");
+  command->add_option("-i,--stepbytes", flags->sizes.step, "Step between sizes, instead of a factor")
+      ->option_text("SIZE");
+  command->add_option("-s,--size", flags->sizes.single, "Exactly this size")->option_text("SIZE");
+  command->add_option("-d,--datatype", flags->sizes.type, "Element type: int8, half, bfloat16, float, double, ...")
+      ->option_text("TYPE (float)");
+  command->add_option("-o,--op", flags->operation, "sum, prod, min, max or avg")->option_text("OP (sum)");
+  command->add_option("-n,--iters", flags->iterations, "Measured iterations")->option_text("COUNT (20)");
+  command->add_option("-w,--warmup_iters", flags->warmups, "Iterations before those")->option_text("COUNT (5)");
+  command->add_option("-c,--check", flags->check, "Check every element: 1 or 0")->option_text("0|1 (1)");
+  command->add_option("--chunk", flags->chunk, "Largest chunk; chosen per transport and size when absent")
+      ->option_text("SIZE");
+  command->add_option("--buffers", flags->buffers, "registered: ranks of a machine reach them directly; or private")
+      ->option_text("KIND (registered)");
+  command->add_option("--transport", flags->transport, "auto, shm or tcp")->option_text("NAME (auto)");
+  command->add_option("--sockets", flags->sockets, "TCP connections per pair of ranks")->option_text("COUNT (1)");
+  command->add_flag("--checksum", flags->checksum, "Check a CRC32C of every chunk on TCP");
+  command->add_option("--timeout", flags->timeout, "Seconds without progress after which a run fails")
+      ->option_text("SECONDS (30)");
+  command->add_option("--trace", flags->trace, "Write the timeline of the largest size as a Chrome trace")
+      ->option_text("FILE");
+  command->add_option("-t,--topology", flags->plan_topology, "Take this topology instead of the plan's own")
+      ->option_text("FILE");
+  command->add_option("--rank", flags->rank, "Join as this rank instead of starting ranks here")->option_text("R");
+  command->add_option("--world", flags->world, "The number of ranks")->option_text("N");
+  command->add_option("--rendezvous", flags->rendezvous, "Where the ranks meet: rank 0 listens there")
+      ->option_text("HOST:PORT");
+  command->add_option("--secret-file", flags->secret_file, "The job's secret (default: ESPALIER_SECRET[_FILE])")
+      ->option_text("FILE");
+  command->add_option("--addresses", flags->addresses, "Addresses that each route binds and connects to (JSON)")
+      ->option_text("FILE");
+  command->footer(
+      examples({"espalier run one-host all_reduce -b 1K -e 64M -f 4",
+                "espalier run one-host all_gather -p ranks=8 --transport tcp",
+                "espalier run plan.json -s 16M --trace run.json", "mpirun -n 8 espalier run dgx1v all_reduce",
+                "espalier run cluster.yaml all_reduce --rank 3 --world 16 --rendezvous node0:29500"}) +
+      "\nWithout a launcher, all ranks of the topology are started on this machine. Data is checked; exit 1 "
+      "when any is wrong.");
+  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,246 @@
+#include "cli/run_rank.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "advisor/advisor.h"
+#include "base/parse_units.h"
+#include "cli/output_file.h"
+#include "cli/run_output.h"
+#include "engine/rendezvous/environment.h"
+#include "engine/rendezvous/secret.h"
+#include "planners/bound.h"
+#include "schedule/chrome_trace.h"
+#include "schedule/verify.h"
+
+namespace espalier::cli {
+namespace {
+
+/// What all ranks work out alike before they meet.
+struct RunTask {
+  Collective collective;
+  ElementType type = ElementType::float32;
+  ReduceOperation operation = ReduceOperation::sum;
+  std::vector<Bytes> sizes;
+  std::optional<Bytes> chunk;
+  TransportChoice transport = TransportChoice::automatic;
+};
+
+Result<RunTask> resolve(const RunFlags& flags, const Input& input) {
+  RunTask task;
+  if (input.schedule) {
+    task.collective = input.schedule->collective;
+  } else {
+    const auto collective = flags.collective.resolve(input.topology);
+    if (!collective) return tl::unexpected(collective.error());
+    task.collective = *collective;
+  }
+  if (!task.collective.shares.empty()) {
+    return fail(ErrorCode::unsupported, "run takes equal shards only", "leave --shares out");
+  }
+  const auto type = parse_element_type(flags.sizes.type);
+  if (!type) return tl::unexpected(type.error());
+  const auto operation = parse_reduce_operation(flags.operation);
+  if (!operation) return tl::unexpected(operation.error());
+  const auto transport = parse_transport(flags.transport);
+  if (!transport) return tl::unexpected(transport.error());
+  auto sizes = parse_sizes(flags.sizes, *type);
+  if (!sizes) return tl::unexpected(sizes.error());
+  if (!flags.chunk.empty()) {
+    const auto chunk = parse_size(flags.chunk);
+    if (!chunk) return fail(chunk.error().code, "--chunk: " + chunk.error().message, chunk.error().help);
+    task.chunk = Bytes{std::max(chunk->count, size_of(*type))};
+  }
+  task.type = *type;
+  task.operation = *operation;
+  task.transport = *transport;
+  task.sizes = std::move(*sizes);
+  return task;
+}
+
+Result<std::vector<RouteAddress>> read_addresses(const std::string& path) {
+  std::vector<RouteAddress> routes;
+  if (path.empty()) return routes;
+  std::ifstream file(path);
+  if (!file) return fail(ErrorCode::unavailable, path + ": cannot be read");
+  const auto document = nlohmann::json::parse(file, nullptr, false);
+  if (!document.is_array()) return fail(ErrorCode::invalid_input, path + ": not a JSON list of addresses");
+  for (const auto& entry : document) {
+    if (!entry.is_object() || !entry.contains("route") || !entry["route"].is_number_unsigned() ||
+        !entry.contains("connect") || !entry["connect"].is_string()) {
+      return fail(ErrorCode::invalid_input, path + ": an entry without a route's number and the address to connect to",
+                  R"(write {"route": 0, "bind": "10.0.0.1", "connect": "10.0.0.2"})");
+    }
+    routes.push_back(
+        {entry["route"].get<std::uint32_t>(), entry.value("bind", ""), entry["connect"].get<std::string>()});
+  }
+  return routes;
+}
+
+Result<JobOptions> job_options(const RunFlags& flags, const LaunchInfo& launch, const RunTask& task) {
+  JobOptions options;
+  options.rendezvous.host = launch.host;
+  options.rendezvous.port = launch.port;
+  options.rendezvous.rank = launch.rank;
+  options.rendezvous.world = launch.world;
+  options.rendezvous.job = launch.job;
+  options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout * 1000));
+  options.rendezvous.timeout = options.timeout;
+  auto secret = flags.secret_file.empty() ? find_secret(process_environment()) : read_secret_file(flags.secret_file);
+  if (!secret) return tl::unexpected(secret.error());
+  options.rendezvous.secret = std::move(*secret);
+  if (launch.listener_fd) {
+    auto listener = adopt_listener(*launch.listener_fd);
+    if (!listener) return tl::unexpected(listener.error());
+    options.rendezvous.listener = std::move(*listener);
+  }
+  auto routes = read_addresses(flags.addresses);
+  if (!routes) return tl::unexpected(routes.error());
+  options.routes = std::move(*routes);
+  options.transport = options.routes.empty() ? task.transport : TransportChoice::tcp;
+  options.checksum = flags.checksum;
+  options.sockets_per_peer = std::max(1U, flags.sockets);
+  return options;
+}
+
+/// A plan's schedule for its collective; the advisor's for all else (barriers of a job that runs a plan).
+ScheduleSource source_for(const RunFlags& flags, const RunTask& task, Input& input, bool shares_memory) {
+  AdvisorOptions options;
+  options.algorithm = input.schedule ? "auto" : flags.algorithm;
+  options.chunk = task.chunk;
+  options.leaves_chunk_to_engine = shares_memory;
+  ScheduleSource advised = Advisor::source(std::make_shared<Advisor>(input.topology, options));
+  if (!input.schedule) return advised;
+  auto plan = std::make_shared<const Schedule>(std::move(*input.schedule));
+  return [plan, advised, chunk = task.chunk.value_or(Bytes{})](const Collective& collective,
+                                                               Bytes size) -> Result<SourcedSchedule> {
+    if (collective == plan->collective) return SourcedSchedule{plan, chunk};
+    return advised(collective, size);
+  };
+}
+
+class RankRun {
+ public:
+  RankRun(const Console& console, const RunFlags& flags, const RunTask& task, const Topology& topology,
+          Communicator& communicator)
+      : console_(console), flags_(flags), task_(task), communicator_(communicator) {
+    output_.topology = topology.name();
+    output_.collective = task.collective;
+    output_.type = task.type;
+    output_.operation = task.operation;
+    if (const auto bound = compute_bound(topology, task.collective)) output_.bound = bound->time_per_byte;
+    for (std::size_t rank = 0; rank < topology.rank_count(); ++rank) {
+      output_.rank_names.push_back(topology.rank_name(Rank(rank)));
+    }
+    output_.transports = communicator.transports();
+    output_.options.iterations = std::max(1U, flags.iterations);
+    output_.options.warmups = flags.warmups;
+    output_.options.checks = flags.check != 0;
+    output_.options.registers_buffers = flags.buffers == "registered";
+  }
+
+  Result<void> run() {
+    print(run_header(output_));
+    for (const Bytes size : task_.sizes) {
+      if (auto done = run_size(size); !done) return done;
+    }
+    print(run_footer(output_));
+    if (is_first() && console_.json) console_.print(run_json(output_).dump(2) + "\n");
+    return flags_.trace.empty() ? Result<void>() : write_trace();
+  }
+
+  [[nodiscard]] bool is_right() const { return output_.wrong() == 0; }
+
+ private:
+  [[nodiscard]] bool is_first() const { return communicator_.rank() == 0; }
+  void print(const std::string& text) const {
+    if (is_first() && !console_.json) console_.print(text);
+  }
+
+  [[nodiscard]] DataCase data_of(Bytes size) const {
+    DataCase data;
+    data.kind = task_.collective.kind;
+    data.type = task_.type;
+    data.operation = task_.operation;
+    data.ranks = task_.collective.rank_count;
+    data.root = has_root(data.kind) ? task_.collective.root.value() : 0;
+    data.count = static_cast<std::size_t>(size.count / size_of(task_.type));
+    return data;
+  }
+
+  Result<void> run_size(Bytes size) {
+    const DataCase data = data_of(size);
+    RunResult result{data, size, "", {}, {}};
+    const auto scheduled =
+        communicator_.schedule_of({data.kind, nullptr, nullptr, data.count, data.type, data.operation, data.root});
+    if (!scheduled) return tl::unexpected(scheduled.error());
+    result.algorithm = scheduled->schedule->algorithm;
+    result.chunk = scheduled->chunk;
+    auto measured = measure(communicator_, data, output_.options);
+    if (!measured) return tl::unexpected(measured.error());
+    result.measurement = std::move(*measured);
+    print(run_row(output_, result));
+    output_.results.push_back(std::move(result));
+    return {};
+  }
+
+  Result<void> write_trace() {
+    auto recorded = record_run(communicator_, data_of(task_.sizes.back()), output_.options, output_.rank_names);
+    if (!recorded) return tl::unexpected(recorded.error());
+    if (!is_first()) return {};
+    const auto written = write_file(flags_.trace, [&](std::ostream& stream) -> Result<void> {
+      return write_chrome_trace(stream, recorded->timeline);
+    });
+    if (!written) return written;
+    console_.note(fmt::format(
+        "trace: {} (open it at ui.perfetto.dev); clocks agree to {:.2f} us; recording took {:+.1f} % "
+        "({:.1f} us instead of {:.1f} us)",
+        flags_.trace, recorded->clock_error * 1e6, 100 * (recorded->recorded_time / recorded->plain_time - 1),
+        recorded->recorded_time * 1e6, recorded->plain_time * 1e6));
+    return {};
+  }
+
+  const Console& console_;
+  const RunFlags& flags_;
+  const RunTask& task_;
+  Communicator& communicator_;
+  RunOutput output_;
+};
+
+}  // namespace
+
+ExitCode run_rank(const Console& console, const RunFlags& flags, const LaunchInfo& launch, Input& input) {
+  const auto task = resolve(flags, input);
+  if (!task) return console.refuse_usage(task.error());
+  if (launch.world != task->collective.rank_count) {
+    return console.refuse({ErrorCode::invalid_input,
+                           fmt::format("the job has {} ranks, {} has {}", launch.world, input.topology.name(),
+                                       task->collective.rank_count),
+                           "start as many processes as the topology has ranks, or choose ranks with --ranks"});
+  }
+  if (input.schedule) {
+    const VerifyReport report = verify(*input.schedule, input.topology, 1);
+    if (!report.ok()) {
+      const Breach& breach = report.breaches.front();
+      return console.refuse(
+          {ErrorCode::invalid_input,
+           fmt::format("{} breaks rule {}: {}", flags.input.argument, to_string(breach.rule), breach.message),
+           "espalier verify lists every breach"});
+    }
+  }
+  auto options = job_options(flags, launch, *task);
+  if (!options) return console.refuse(options.error());
+  const bool may_share_memory = options->transport != TransportChoice::tcp;
+  const Topology topology = input.topology;
+  auto communicator = Communicator::join(std::move(*options), source_for(flags, *task, input, may_share_memory));
+  if (!communicator) return console.refuse(communicator.error());
+  RankRun run(console, flags, *task, topology, **communicator);
+  if (auto done = run.run(); !done) return console.refuse(done.error());
+  // Nobody leaves while another still measures.
+  if (auto met = (*communicator)->barrier(); !met) return console.refuse(met.error());
+  return run.is_right() ? ExitCode::ok : ExitCode::check_failed;
+}
+
+}  // namespace espalier::cli
