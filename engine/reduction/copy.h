@@ -4,7 +4,15 @@
 
 namespace espalier {
 
-/// Copies `bytes` bytes between ranges that do not overlap.
+/// From how many bytes on a copy in one piece goes past the caches: where the target no longer fits them, fetching its
+/// lines before they are overwritten costs a third of the traffic.
+inline constexpr std::size_t uncached_copy_bytes = std::size_t{12} << 20;
+
+/// Copies `bytes` bytes between ranges that do not overlap, the faster way for that size.
 void copy_bytes(void* to, const void* from, std::size_t bytes);
+
+/// The same with stores that go past the caches: for a piece of a large copy whose target nobody reads soon. What is
+/// copied is visible to other threads as with any store before a release.
+void copy_bytes_uncached(void* to, const void* from, std::size_t bytes);
 
 }  // namespace espalier
