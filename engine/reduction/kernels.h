@@ -29,48 +29,65 @@ ESPALIER_INLINE Value load_unaligned(const unsigned char* from) {
   return value;
 }
 
+// A format says how elements are loaded (Stored), in what they are combined (Wide), and how they get there and back.
+
 /// Elements that are combined as they are stored.
 template <typename Number, std::size_t Bytes>
 struct Direct {
   static constexpr std::size_t element_bytes = sizeof(Number);
-  static constexpr std::size_t lanes = Bytes / sizeof(Number);
-  using Wide = Vector<Number, lanes>;
-  using Stored = Wide;
+  using Stored = Vector<Number, Bytes / sizeof(Number)>;
+  using Wide = Stored;
   ESPALIER_INLINE Wide widen(Stored stored) { return stored; }
   ESPALIER_INLINE Stored narrow(Wide wide) { return wide; }
+  template <typename Operation>
+  ESPALIER_INLINE Wide combine(Wide a, Wide b) {
+    return Operation::apply(a, b);
+  }
+  ESPALIER_INLINE Wide divide(Wide a, std::uint32_t divisor) { return a / static_cast<Number>(divisor); }
 };
 
-/// What both 16-bit formats share: `lanes` of them fill a register once they are float32.
+/// bfloat16 is the upper half of a float32. A register of them holds the even elements in the lower halves of its words
+/// and the odd ones in the upper, so both become float32 without moving between lanes.
 template <std::size_t Bytes>
-struct Half {
+struct BrainFloat {
   static constexpr std::size_t element_bytes = 2;
-  static constexpr std::size_t lanes = Bytes / sizeof(float);
-  using Wide = Vector<float, lanes>;
-  using Stored = Vector<std::uint16_t, lanes>;
-  using Bits = Vector<std::uint32_t, lanes>;
-};
+  using Stored = Vector<std::uint32_t, Bytes / sizeof(float)>;
+  using Floats = Vector<float, Bytes / sizeof(float)>;
+  struct Wide {
+    Floats even;
+    Floats odd;
+  };
 
-template <std::size_t Bytes>
-struct BrainFloat : Half<Bytes> {
-  using typename Half<Bytes>::Wide;
-  using typename Half<Bytes>::Stored;
-  using typename Half<Bytes>::Bits;
-  /// bfloat16 is the upper half of a float32.
-  ESPALIER_INLINE Wide widen(Stored stored) { return (Wide)(__builtin_convertvector(stored, Bits) << 16); }
-  ESPALIER_INLINE Stored narrow(Wide wide) {
-    const Bits bits = (Bits)wide;
+  ESPALIER_INLINE Wide widen(Stored stored) { return {(Floats)(stored << 16), (Floats)(stored & 0xffff0000)}; }
+  ESPALIER_INLINE Stored narrow(Wide wide) { return round(wide.even) >> 16 | (round(wide.odd) & 0xffff0000); }
+  template <typename Operation>
+  ESPALIER_INLINE Wide combine(Wide a, Wide b) {
+    return {Operation::apply(a.even, b.even), Operation::apply(a.odd, b.odd)};
+  }
+  ESPALIER_INLINE Wide divide(Wide a, std::uint32_t divisor) {
+    const auto by = static_cast<float>(divisor);
+    return {a.even / by, a.odd / by};
+  }
+
+ private:
+  /// The result is in the upper half of each word.
+  ESPALIER_INLINE Stored round(Floats floats) {
+    const Stored bits = (Stored)floats;
     // Half of the last kept place, less one where that place is even: a carry out of it is the rounding to even.
-    const Bits rounded = bits + 0x7fff + ((bits >> 16) & 1);
-    const Bits quiet = bits | 0x400000;
-    return __builtin_convertvector((wide != wide ? quiet : rounded) >> 16, Stored);
+    const Stored rounded = bits + 0x7fff + ((bits >> 16) & 1);
+    const Stored quiet = bits | 0x400000;
+    return floats != floats ? quiet : rounded;
   }
 };
 
 template <std::size_t Bytes>
-struct HalfFloat : Half<Bytes> {
-  using typename Half<Bytes>::Wide;
-  using typename Half<Bytes>::Stored;
-  using typename Half<Bytes>::Bits;
+struct HalfFloat {
+  static constexpr std::size_t element_bytes = 2;
+  static constexpr std::size_t lanes = Bytes / sizeof(float);
+  using Stored = Vector<std::uint16_t, lanes>;
+  using Wide = Vector<float, lanes>;
+  using Bits = Vector<std::uint32_t, lanes>;
+
   ESPALIER_INLINE Wide widen(Stored stored) {
 #ifdef __F16C__
     if constexpr (Bytes == 32) return (Wide)_mm256_cvtph_ps((__m128i)stored);
@@ -107,6 +124,11 @@ struct HalfFloat : Half<Bytes> {
     result = magnitude > 0x7f800000 ? not_a_number : result;
     return __builtin_convertvector(result | (bits & 0x80000000) >> 16, Stored);
   }
+  template <typename Operation>
+  ESPALIER_INLINE Wide combine(Wide a, Wide b) {
+    return Operation::apply(a, b);
+  }
+  ESPALIER_INLINE Wide divide(Wide a, std::uint32_t divisor) { return a / static_cast<float>(divisor); }
 };
 
 struct Sum {
@@ -170,7 +192,7 @@ ESPALIER_INLINE void reduce_step(unsigned char* target, const unsigned char* fir
   for (std::size_t s = 0; s < source_count; ++s) {
     const unsigned char* source = static_cast<const unsigned char*>(sources[s]) + at;
     for (std::size_t v = 0; v < Vectors; ++v) {
-      sum[v] = Operation::apply(sum[v], Format::widen(load_unaligned<Stored>(source + v * step)));
+      sum[v] = Format::template combine<Operation>(sum[v], Format::widen(load_unaligned<Stored>(source + v * step)));
     }
   }
   for (std::size_t v = 0; v < Vectors; ++v) {
@@ -189,7 +211,7 @@ ESPALIER_INLINE void reduce_rest(unsigned char* target, const unsigned char* fir
   typename Format::Wide sum = Format::widen(padded);
   for (std::size_t s = 0; s < source_count; ++s) {
     __builtin_memcpy(&padded, static_cast<const unsigned char*>(sources[s]) + at, bytes);
-    sum = Operation::apply(sum, Format::widen(padded));
+    sum = Format::template combine<Operation>(sum, Format::widen(padded));
   }
   padded = Format::narrow(sum);
   __builtin_memcpy(target + at, &padded, bytes);
@@ -214,15 +236,13 @@ void reduce(void* target, const void* first, const void* const* sources, std::si
 template <typename Format>
 void divide_floats(void* data, std::size_t element_count, std::uint32_t ranks) {
   using Stored = typename Format::Stored;
-  using Wide = typename Format::Wide;
   auto* bytes = static_cast<unsigned char*>(data);
   const std::size_t size = element_count * Format::element_bytes;
-  const auto divisor = static_cast<decltype(Wide{}[0] + 0)>(ranks);
   for (std::size_t at = 0; at < size; at += sizeof(Stored)) {
     const std::size_t part = size - at < sizeof(Stored) ? size - at : sizeof(Stored);
     Stored stored{};
     __builtin_memcpy(&stored, bytes + at, part);
-    stored = Format::narrow(Format::widen(stored) / divisor);
+    stored = Format::narrow(Format::divide(Format::widen(stored), ranks));
     __builtin_memcpy(bytes + at, &stored, part);
   }
 }
