@@ -1,0 +1,84 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+// What the drivers of all engines share, so that their figures may be compared: the same cells, data, checks, barrier,
+// clock and statistics.
+
+namespace espalier::bench {
+
+enum class Collective : std::uint8_t { all_reduce, broadcast, all_gather, reduce_scatter };
+
+/// One measurement: float32, sum, root 0. `bytes` is the whole array, of which all_gather contributes and
+/// reduce_scatter keeps one rank's share.
+struct Cell {
+  Collective collective = Collective::all_reduce;
+  std::size_t bytes = 0;
+  std::size_t iterations = 0;
+};
+
+struct Options {
+  std::string variant;
+  int ranks = 2;
+  std::vector<Cell> cells;
+  double seconds = 3;  ///< a cell ends after this time even if iterations are left
+  std::string board;   ///< the file that ranks map as their board, where they are not forked by the driver
+};
+
+/// --variant NAME --ranks N --cells collective:bytes:iterations,... --seconds S --board FILE. Ends the process on
+/// misuse.
+Options parse_options(int argc, char** argv);
+
+inline constexpr std::size_t most_ranks = 8;
+inline constexpr std::size_t most_iterations = 4096;
+
+/// Shared by all participants of a measurement; starts as zeros.
+struct Board {
+  std::atomic<std::uint32_t> arrived;
+  std::atomic<std::uint32_t> generation;
+  std::atomic<std::uint32_t> wrong;
+  std::atomic<std::uint32_t> stop_before;  ///< iterations that run
+  std::array<std::array<double, most_iterations>, most_ranks> microseconds;
+};
+
+/// Memory of this process and its children; nullptr when there is none.
+Board* make_board();
+/// The board of a file, which is made as long as needed.
+Board* open_board(const std::string& path);
+
+/// Waits for all participants; yields the core, because there may be more of them than cores.
+void wait_for_all(Board& board, std::size_t participants);
+
+/// One rank's arrays of a cell, every page touched.
+struct Buffers {
+  std::vector<float> data;    ///< the whole array: input, and output but for reduce_scatter
+  std::vector<float> output;  ///< one share, for reduce_scatter alone
+};
+
+Buffers make_buffers(const Cell& cell, int ranks);
+void fill(const Cell& cell, int rank, int ranks, float* data);
+/// Elements that are not what the collective gives on `fill`'s data; the sums are exact.
+std::size_t count_wrong(const Cell& cell, int rank, int ranks, const float* data, const float* output);
+
+/// Runs `call` once for each iteration behind a barrier and writes its times to the board.
+void time_calls(Board& board, std::size_t participant, std::size_t participants, const Cell& cell, double seconds,
+                const std::function<void()>& call);
+
+/// One line of JSON: minimum, median and mean over the iterations of the slowest participant's time.
+void print_result(Board& board, std::size_t participants, const std::string& engine, const Options& options,
+                  const Cell& cell);
+
+/// A rank's whole part: fill, call once and check, then zeros (so that repeated sums stay finite) and time the calls.
+void measure(Board& board, int rank, const std::string& engine, const Options& options, const Cell& cell,
+             Buffers& buffers, const std::function<void()>& call);
+
+/// Runs `rank_main` in one forked process per rank; false when one of them failed.
+bool run_ranks(int ranks, const std::function<void(int rank)>& rank_main);
+
+}  // namespace espalier::bench

@@ -1,0 +1,51 @@
+// MPI's collectives; the variants (which transport, which component) are chosen on mpirun's command line.
+#define OMPI_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <cstdio>
+
+#include "bench/engine/harness.h"
+
+namespace espalier::bench {
+namespace {
+
+void call(const Cell& cell, int ranks, Buffers& buffers) {
+  float* data = buffers.data.data();
+  const int count = static_cast<int>(cell.bytes / sizeof(float));
+  switch (cell.collective) {
+    case Collective::all_reduce: MPI_Allreduce(MPI_IN_PLACE, data, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); break;
+    case Collective::broadcast: MPI_Bcast(data, count, MPI_FLOAT, 0, MPI_COMM_WORLD); break;
+    case Collective::all_gather:
+      MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, count / ranks, MPI_FLOAT, MPI_COMM_WORLD);
+      break;
+    case Collective::reduce_scatter:
+      MPI_Reduce_scatter_block(data, buffers.output.data(), count / ranks, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+      break;
+  }
+}
+
+int run(Options options) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &options.ranks);
+  Board* board = open_board(options.board);
+  if (board == nullptr) {
+    std::fprintf(stderr, "bench: cannot map the board '%s'\n", options.board.c_str());
+    return 1;
+  }
+  for (const Cell& cell : options.cells) {
+    Buffers buffers = make_buffers(cell, options.ranks);
+    measure(*board, rank, "openmpi", options, cell, buffers, [&] { call(cell, options.ranks, buffers); });
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace espalier::bench
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  const int status = espalier::bench::run(espalier::bench::parse_options(argc, argv));
+  MPI_Finalize();
+  return status;
+}
