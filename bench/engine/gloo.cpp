@@ -33,7 +33,7 @@ Context connect(int rank, int ranks, const std::string& directory) {
   return context;
 }
 
-Call all_reduce(const Context& context, const std::string& variant, std::vector<float>& data) {
+Call all_reduce(const Context& context, const std::string& variant, Array& data) {
   if (variant == "halving_doubling") {
     auto algorithm = std::make_shared<gloo::AllreduceHalvingDoubling<float>>(context, std::vector<float*>{data.data()},
                                                                              static_cast<int>(data.size()));
@@ -55,7 +55,7 @@ Call all_reduce(const Context& context, const std::string& variant, std::vector<
 
 /// Empty where this variant has no such collective.
 Call make_call(const Context& context, const Options& settings, const Cell& cell, Buffers& buffers) {
-  std::vector<float>& data = buffers.data;
+  Array& data = buffers.data;
   const std::size_t share = data.size() / static_cast<std::size_t>(settings.ranks);
   if (cell.collective == Collective::all_reduce) return all_reduce(context, settings.variant, data);
   if (cell.collective == Collective::reduce_scatter && settings.variant == "halving_doubling") {

@@ -122,9 +122,18 @@ void wait_for_all(Board& board, std::size_t participants) {
   while (board.generation.load() == generation) sched_yield();
 }
 
+Array::Array(std::size_t elements) : size_(elements) {
+  constexpr std::size_t page = 4096;
+  const std::size_t bytes = (elements * sizeof(float) / page + 1) * page;
+  data_.reset(static_cast<float*>(std::aligned_alloc(page, bytes)));
+  if (data_ == nullptr) misuse("no memory for " + std::to_string(bytes) + " bytes");
+  std::memset(data_.get(), 0, bytes);
+}
+
+void Array::Free::operator()(float* memory) const { std::free(memory); }
+
 Buffers make_buffers(const Cell& cell, int ranks) {
-  return {std::vector<float>(elements_of(cell)),
-          std::vector<float>(cell.collective == Collective::reduce_scatter ? share_of(cell, ranks) : 0)};
+  return {Array(elements_of(cell)), Array(cell.collective == Collective::reduce_scatter ? share_of(cell, ranks) : 0)};
 }
 
 void fill(const Cell& cell, int rank, int ranks, float* data) {
@@ -204,7 +213,7 @@ void measure(Board& board, int rank, const std::string& engine, const Options& o
   call();
   const std::size_t wrong = count_wrong(cell, rank, options.ranks, buffers.data.data(), buffers.output.data());
   board.wrong += static_cast<std::uint32_t>(std::min<std::size_t>(wrong, UINT32_MAX));
-  std::fill(buffers.data.begin(), buffers.data.end(), 0.0F);
+  std::fill_n(buffers.data.data(), buffers.data.size(), 0.0F);
   time_calls(board, static_cast<std::size_t>(rank), participants, cell, options.seconds, call);
   if (rank == 0) print_result(board, participants, engine, options, cell);
   wait_for_all(board, participants);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -55,10 +56,25 @@ Board* open_board(const std::string& path);
 /// Waits for all participants; yields the core, because there may be more of them than cores.
 void wait_for_all(Board& board, std::size_t participants);
 
+/// Zeros that start at a page, as device memory and tensors do; what malloc gives would cut every vector in two.
+class Array {
+ public:
+  explicit Array(std::size_t elements);
+  float* data() { return data_.get(); }
+  std::size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(float* memory) const;
+  };
+  std::unique_ptr<float[], Free> data_;
+  std::size_t size_;
+};
+
 /// One rank's arrays of a cell, every page touched.
 struct Buffers {
-  std::vector<float> data;    ///< the whole array: input, and output but for reduce_scatter
-  std::vector<float> output;  ///< one share, for reduce_scatter alone
+  Array data;    ///< the whole array: input, and output but for reduce_scatter
+  Array output;  ///< one share, for reduce_scatter alone
 };
 
 Buffers make_buffers(const Cell& cell, int ranks);

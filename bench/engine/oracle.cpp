@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <thread>
 
 #include "bench/engine/harness.h"
@@ -15,7 +15,6 @@ namespace espalier::bench {
 namespace {
 
 constexpr std::size_t threads = 2;
-constexpr std::size_t block = 1024;  // elements: 4 KiB of each rank
 
 using Pointers = std::vector<float*>;
 
@@ -26,34 +25,36 @@ void pin(std::size_t core) {
   pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores);  // where there is one core, both run on it
 }
 
-void copy(const Pointers& data, std::size_t from, std::size_t begin, std::size_t count) {
-  for (std::size_t rank = 0; rank < data.size(); ++rank) {
-    if (rank != from) std::memcpy(data[rank] + begin, data[from] + begin, count * sizeof(float));
-  }
+/// The sum of the sources, or a copy of the one, to all targets.
+void combine(const Pointers& targets, const Pointers& sources, std::size_t begin, std::size_t count) {
+  static const ReduceToManyFunction add = find_reduce_to_many(ElementType::float32, ReduceOperation::sum);
+  std::array<void*, most_ranks> to{};
+  std::array<const void*, most_ranks> from{};
+  for (std::size_t i = 0; i < targets.size(); ++i) to[i] = targets[i] + begin;
+  for (std::size_t i = 0; i < sources.size(); ++i) from[i] = sources[i] + begin;
+  add(to.data(), targets.size(), from[0], from.data() + 1, sources.size() - 1, count);
 }
 
-void reduce(float* target, const Pointers& data, std::size_t begin, std::size_t count) {
-  static const ReduceFunction add = find_reduce(ElementType::float32, ReduceOperation::sum);
-  std::array<const void*, most_ranks> sources{};
-  for (std::size_t rank = 1; rank < data.size(); ++rank) sources[rank - 1] = data[rank] + begin;
-  add(target, data[0] + begin, sources.data(), data.size() - 1, count);
+Pointers all_but(const Pointers& pointers, std::size_t excluded) {
+  Pointers others = pointers;
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(excluded));
+  return others;
 }
 
-/// The collective on elements [begin, end) of the whole array.
+/// The collective on elements [begin, end) of the whole array, of which every rank owns `share`.
 void run_range(Collective collective, const Pointers& data, const Pointers& output, std::size_t share,
                std::size_t begin, std::size_t end) {
+  if (collective == Collective::all_reduce) return combine(data, data, begin, end - begin);
+  if (collective == Collective::broadcast) return combine(all_but(data, 0), {data[0]}, begin, end - begin);
   for (std::size_t at = begin; at < end;) {
     const std::size_t owner = at / share;
-    const bool by_owner = collective == Collective::all_gather || collective == Collective::reduce_scatter;
-    const std::size_t count = std::min({block, end - at, by_owner ? (owner + 1) * share - at : block});
-    switch (collective) {
-      case Collective::all_reduce:
-        reduce(data[0] + at, data, at, count);
-        copy(data, 0, at, count);
-        break;
-      case Collective::broadcast: copy(data, 0, at, count); break;
-      case Collective::all_gather: copy(data, owner, at, count); break;
-      case Collective::reduce_scatter: reduce(output[owner] + at - owner * share, data, at, count); break;
+    const std::size_t count = std::min(end, (owner + 1) * share) - at;
+    if (collective == Collective::all_gather) {
+      combine(all_but(data, owner), {data[owner]}, at, count);
+    } else {
+      Pointers sources = data;
+      for (float*& source : sources) source += owner * share;
+      combine({output[owner]}, sources, at - owner * share, count);
     }
     at += count;
   }
@@ -61,11 +62,11 @@ void run_range(Collective collective, const Pointers& data, const Pointers& outp
 
 void run_cell(Board& board, const Options& options, const Cell& cell) {
   const auto ranks = static_cast<std::size_t>(options.ranks);
-  std::vector<Buffers> buffers(ranks);
+  std::vector<Buffers> buffers;
   Pointers data;
   Pointers output;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    buffers[rank] = make_buffers(cell, options.ranks);
+    buffers.push_back(make_buffers(cell, options.ranks));
     data.push_back(buffers[rank].data.data());
     output.push_back(buffers[rank].output.data());
     fill(cell, static_cast<int>(rank), options.ranks, data.back());
@@ -80,7 +81,7 @@ void run_cell(Board& board, const Options& options, const Cell& cell) {
   for (int rank = 0; rank < options.ranks; ++rank) {
     const auto i = static_cast<std::size_t>(rank);
     board.wrong += static_cast<std::uint32_t>(count_wrong(cell, rank, options.ranks, data[i], output[i]));
-    std::fill(buffers[i].data.begin(), buffers[i].data.end(), 0.0F);
+    std::fill_n(data[i], buffers[i].data.size(), 0.0F);
   }
   const auto time_part = [&](std::size_t part) {
     pin(part);

@@ -15,6 +15,9 @@ inline constexpr std::size_t operations = 4;  // avg is sum
 struct KernelTable {
   void (*reduce[element_types][operations])(void* target, const void* first, const void* const* sources,
                                             std::size_t source_count, std::size_t element_count);
+  void (*reduce_to_many[element_types][operations])(void* const* targets, std::size_t target_count, const void* first,
+                                                    const void* const* sources, std::size_t source_count,
+                                                    std::size_t element_count);
   void (*divide[element_types])(void* data, std::size_t element_count, std::uint32_t ranks);
 };
 

@@ -181,56 +181,86 @@ struct FloatMaximum {
   }
 };
 
+/// What a kernel is called with, as bytes.
+struct Call {
+  void* const* targets;
+  std::size_t target_count;
+  const unsigned char* first;
+  const void* const* sources;
+  std::size_t source_count;
+};
+
+ESPALIER_INLINE const unsigned char* source_of(const Call& call, std::size_t index, std::size_t at) {
+  return static_cast<const unsigned char*>(call.sources[index]) + at;
+}
+
 /// Combines `Vectors` registers at a time over all sources before it stores them.
 template <typename Format, typename Operation, std::size_t Vectors>
-ESPALIER_INLINE void reduce_step(unsigned char* target, const unsigned char* first, const void* const* sources,
-                                 std::size_t source_count, std::size_t at) {
+ESPALIER_INLINE void reduce_step(const Call& call, std::size_t at) {
   using Stored = typename Format::Stored;
   constexpr std::size_t step = sizeof(Stored);
   typename Format::Wide sum[Vectors];
-  for (std::size_t v = 0; v < Vectors; ++v) sum[v] = Format::widen(load_unaligned<Stored>(first + at + v * step));
-  for (std::size_t s = 0; s < source_count; ++s) {
-    const unsigned char* source = static_cast<const unsigned char*>(sources[s]) + at;
+  for (std::size_t v = 0; v < Vectors; ++v) sum[v] = Format::widen(load_unaligned<Stored>(call.first + at + v * step));
+  for (std::size_t s = 0; s < call.source_count; ++s) {
+    const unsigned char* source = source_of(call, s, at);
     for (std::size_t v = 0; v < Vectors; ++v) {
       sum[v] = Format::template combine<Operation>(sum[v], Format::widen(load_unaligned<Stored>(source + v * step)));
     }
   }
-  for (std::size_t v = 0; v < Vectors; ++v) {
-    const Stored result = Format::narrow(sum[v]);
-    __builtin_memcpy(target + at + v * step, &result, step);
+  Stored result[Vectors];
+  for (std::size_t v = 0; v < Vectors; ++v) result[v] = Format::narrow(sum[v]);
+  for (std::size_t t = 0; t < call.target_count; ++t) {
+    unsigned char* target = static_cast<unsigned char*>(call.targets[t]) + at;
+    for (std::size_t v = 0; v < Vectors; ++v) __builtin_memcpy(target + v * step, &result[v], step);
   }
 }
 
-/// The last elements, fewer than fill a register: in copies filled up with zeros.
+/// Fewer elements than fill a register, in copies filled up with zeros.
 template <typename Format, typename Operation>
-ESPALIER_INLINE void reduce_rest(unsigned char* target, const unsigned char* first, const void* const* sources,
-                                 std::size_t source_count, std::size_t at, std::size_t bytes) {
+ESPALIER_INLINE void reduce_part(const Call& call, std::size_t at, std::size_t bytes) {
   using Stored = typename Format::Stored;
   Stored padded{};
-  __builtin_memcpy(&padded, first + at, bytes);
+  __builtin_memcpy(&padded, call.first + at, bytes);
   typename Format::Wide sum = Format::widen(padded);
-  for (std::size_t s = 0; s < source_count; ++s) {
-    __builtin_memcpy(&padded, static_cast<const unsigned char*>(sources[s]) + at, bytes);
+  for (std::size_t s = 0; s < call.source_count; ++s) {
+    __builtin_memcpy(&padded, source_of(call, s, at), bytes);
     sum = Format::template combine<Operation>(sum, Format::widen(padded));
   }
   padded = Format::narrow(sum);
-  __builtin_memcpy(target + at, &padded, bytes);
+  for (std::size_t t = 0; t < call.target_count; ++t) {
+    __builtin_memcpy(static_cast<unsigned char*>(call.targets[t]) + at, &padded, bytes);
+  }
+}
+
+template <typename Format, typename Operation>
+ESPALIER_INLINE void reduce_all(const Call& call, std::size_t element_count) {
+  constexpr std::size_t step = sizeof(typename Format::Stored);
+  constexpr std::size_t unroll = 4;
+  const std::size_t bytes = element_count * Format::element_bytes;
+  std::size_t at = 0;
+  // An access across two cache lines costs two. Buffers mostly lie alike within a line, so aligning one aligns all.
+  const std::size_t lead = (0 - reinterpret_cast<std::uintptr_t>(call.targets[0])) % step;
+  if (lead % Format::element_bytes == 0 && lead != 0 && bytes > 2 * unroll * step) {
+    reduce_part<Format, Operation>(call, 0, lead);
+    at = lead;
+  }
+  for (; bytes - at >= unroll * step; at += unroll * step) reduce_step<Format, Operation, unroll>(call, at);
+  for (; bytes - at >= step; at += step) reduce_step<Format, Operation, 1>(call, at);
+  if (at < bytes) reduce_part<Format, Operation>(call, at, bytes - at);
 }
 
 template <typename Format, typename Operation>
 void reduce(void* target, const void* first, const void* const* sources, std::size_t source_count,
             std::size_t element_count) {
-  constexpr std::size_t step = sizeof(typename Format::Stored);
-  constexpr std::size_t unroll = 4;
-  auto* to = static_cast<unsigned char*>(target);
-  const auto* from = static_cast<const unsigned char*>(first);
-  const std::size_t bytes = element_count * Format::element_bytes;
-  std::size_t at = 0;
-  for (; bytes - at >= unroll * step; at += unroll * step) {
-    reduce_step<Format, Operation, unroll>(to, from, sources, source_count, at);
-  }
-  for (; bytes - at >= step; at += step) reduce_step<Format, Operation, 1>(to, from, sources, source_count, at);
-  if (at < bytes) reduce_rest<Format, Operation>(to, from, sources, source_count, at, bytes - at);
+  const Call call{&target, 1, static_cast<const unsigned char*>(first), sources, source_count};
+  reduce_all<Format, Operation>(call, element_count);
+}
+
+template <typename Format, typename Operation>
+void reduce_to_many(void* const* targets, std::size_t target_count, const void* first, const void* const* sources,
+                    std::size_t source_count, std::size_t element_count) {
+  const Call call{targets, target_count, static_cast<const unsigned char*>(first), sources, source_count};
+  reduce_all<Format, Operation>(call, element_count);
 }
 
 template <typename Format>
@@ -260,32 +290,39 @@ void divide_integers(void* data, std::size_t element_count, std::uint32_t ranks)
   }
 }
 
+template <std::size_t Type, std::size_t Index, typename Format, typename Operation>
+constexpr void add(KernelTable& table) {
+  table.reduce[Type][Index] = reduce<Format, Operation>;
+  table.reduce_to_many[Type][Index] = reduce_to_many<Format, Operation>;
+}
+
 /// Sums and products run on unsigned numbers, which wrap and have the same bits.
-template <std::size_t Bytes, std::size_t Type, typename Signed, typename Unsigned>
+template <std::size_t Type, typename Number, typename Unsigned, std::size_t Bytes>
 constexpr void add_integers(KernelTable& table) {
-  table.reduce[Type][0] = table.reduce[Type + 1][0] = reduce<Direct<Unsigned, Bytes>, Sum>;
-  table.reduce[Type][1] = table.reduce[Type + 1][1] = reduce<Direct<Unsigned, Bytes>, Product>;
-  table.reduce[Type][2] = reduce<Direct<Signed, Bytes>, Minimum>;
-  table.reduce[Type][3] = reduce<Direct<Signed, Bytes>, Maximum>;
-  table.reduce[Type + 1][2] = reduce<Direct<Unsigned, Bytes>, Minimum>;
-  table.reduce[Type + 1][3] = reduce<Direct<Unsigned, Bytes>, Maximum>;
+  add<Type, 0, Direct<Unsigned, Bytes>, Sum>(table);
+  add<Type, 1, Direct<Unsigned, Bytes>, Product>(table);
+  add<Type, 2, Direct<Number, Bytes>, Minimum>(table);
+  add<Type, 3, Direct<Number, Bytes>, Maximum>(table);
 }
 
 template <std::size_t Type, typename Format>
 constexpr void add_floats(KernelTable& table) {
-  table.reduce[Type][0] = reduce<Format, Sum>;
-  table.reduce[Type][1] = reduce<Format, Product>;
-  table.reduce[Type][2] = reduce<Format, FloatMinimum>;
-  table.reduce[Type][3] = reduce<Format, FloatMaximum>;
+  add<Type, 0, Format, Sum>(table);
+  add<Type, 1, Format, Product>(table);
+  add<Type, 2, Format, FloatMinimum>(table);
+  add<Type, 3, Format, FloatMaximum>(table);
   table.divide[Type] = divide_floats<Format>;
 }
 
 template <std::size_t Bytes>
 constexpr KernelTable make_table() {
   KernelTable table{};
-  add_integers<Bytes, 0, std::int8_t, std::uint8_t>(table);
-  add_integers<Bytes, 2, std::int32_t, std::uint32_t>(table);
-  add_integers<Bytes, 4, std::int64_t, std::uint64_t>(table);
+  add_integers<0, std::int8_t, std::uint8_t, Bytes>(table);
+  add_integers<1, std::uint8_t, std::uint8_t, Bytes>(table);
+  add_integers<2, std::int32_t, std::uint32_t, Bytes>(table);
+  add_integers<3, std::uint32_t, std::uint32_t, Bytes>(table);
+  add_integers<4, std::int64_t, std::uint64_t, Bytes>(table);
+  add_integers<5, std::uint64_t, std::uint64_t, Bytes>(table);
   add_floats<6, HalfFloat<Bytes>>(table);
   add_floats<7, BrainFloat<Bytes>>(table);
   add_floats<8, Direct<float, Bytes>>(table);

@@ -19,11 +19,18 @@ const reduction::KernelTable& kernels_for(InstructionSet set) {
   return reduction::plain_kernels();
 }
 
+std::size_t column_of(ReduceOperation operation) {
+  return static_cast<std::size_t>(operation == ReduceOperation::avg ? ReduceOperation::sum : operation);
+}
+
 }  // namespace
 
 ReduceFunction find_reduce(ElementType type, ReduceOperation operation, InstructionSet set) {
-  if (operation == ReduceOperation::avg) operation = ReduceOperation::sum;
-  return kernels_for(set).reduce[static_cast<std::size_t>(type)][static_cast<std::size_t>(operation)];
+  return kernels_for(set).reduce[static_cast<std::size_t>(type)][column_of(operation)];
+}
+
+ReduceToManyFunction find_reduce_to_many(ElementType type, ReduceOperation operation, InstructionSet set) {
+  return kernels_for(set).reduce_to_many[static_cast<std::size_t>(type)][column_of(operation)];
 }
 
 void divide_by(ElementType type, void* data, std::size_t element_count, std::uint32_t ranks, InstructionSet set) {

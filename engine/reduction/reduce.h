@@ -23,9 +23,18 @@ namespace espalier {
 using ReduceFunction = void (*)(void* target, const void* first, const void* const* sources, std::size_t source_count,
                                 std::size_t element_count);
 
+/// The same result into several targets, each of which may be `first` or any of the sources: every rank's buffer is
+/// read and written in one pass. Without sources it copies one buffer to many.
+/// Requires: target_count > 0.
+using ReduceToManyFunction = void (*)(void* const* targets, std::size_t target_count, const void* first,
+                                      const void* const* sources, std::size_t source_count, std::size_t element_count);
+
 /// The kernel of a type and an operation for this CPU; `avg` adds as `sum` does, and `divide_by` follows.
 /// Requires: is_supported(set).
 ReduceFunction find_reduce(ElementType type, ReduceOperation operation, InstructionSet set = best_instruction_set());
+/// Requires: is_supported(set).
+ReduceToManyFunction find_reduce_to_many(ElementType type, ReduceOperation operation,
+                                         InstructionSet set = best_instruction_set());
 
 /// Divides every element by `ranks`, which makes a sum the average: integers towards zero, floats to nearest even.
 /// Requires: ranks > 0; is_supported(set).

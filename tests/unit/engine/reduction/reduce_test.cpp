@@ -64,6 +64,26 @@ TEST_P(ReduceTest, EverySourceCount) {
   }
 }
 
+TEST_P(ReduceTest, EveryBufferMayBeATarget) {
+  Random random(4);
+  const ReduceToManyFunction to_many = find_reduce_to_many(type_, operation_, set_);
+  for (std::size_t source_count = 0; source_count <= 8; ++source_count) {
+    ReduceCase buffers(type_, 1 + source_count, static_cast<std::size_t>(random.between(0, 700)), random);
+    const std::vector<ElementBits> expected = buffers.expected(operation_);
+    const std::vector<const void*> sources = buffers.sources();
+    std::vector<void*> targets = {buffers.target(), buffers.first()};
+    for (const void* source : sources) targets.push_back(const_cast<void*>(source));
+    to_many(targets.data(), targets.size(), buffers.first(), sources.data(), source_count, buffers.elements());
+    for (const void* target : targets) {
+      for (std::size_t e = 0; e < buffers.elements(); ++e) {
+        const ElementBits result = test::read_element(type_, static_cast<const std::byte*>(target), e);
+        ASSERT_TRUE(test::same_element(type_, result, expected[e])) << source_count << " sources, element " << e;
+      }
+    }
+    EXPECT_TRUE(buffers.guards_stand());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, ReduceTest,
                          testing::Combine(testing::ValuesIn(all_element_types),
                                           testing::ValuesIn(all_reduce_operations),
