@@ -1,11 +1,13 @@
 // The least that an engine in shared memory can do on two cores: two pinned threads with every rank's buffer in reach
 // make one pass in blocks that stay in the first cache, reading each input once and writing each output once. No rank
-// waits for another, nothing is staged.
+// waits for another, nothing is staged. Variant `blocked` writes the other targets by copies of 4 KiB
+// blocks, as an engine must that combines and distributes in two steps.
 #include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <thread>
 
 #include "bench/engine/harness.h"
@@ -41,8 +43,22 @@ Pointers all_but(const Pointers& pointers, std::size_t excluded) {
   return others;
 }
 
+/// The same by a pass of the kernel and copies of what it left in the first cache.
+void combine_blocked(const Pointers& targets, const Pointers& sources, std::size_t begin, std::size_t count) {
+  constexpr std::size_t block = 1024;
+  for (std::size_t at = begin; at < begin + count; at += block) {
+    const std::size_t part = std::min(block, begin + count - at);
+    combine({targets[0]}, sources, at, part);
+    for (std::size_t i = 1; i < targets.size(); ++i) {
+      std::memcpy(targets[i] + at, targets[0] + at, part * sizeof(float));
+    }
+  }
+}
+
+using Combine = void (*)(const Pointers& targets, const Pointers& sources, std::size_t begin, std::size_t count);
+
 /// The collective on elements [begin, end) of the whole array, of which every rank owns `share`.
-void run_range(Collective collective, const Pointers& data, const Pointers& output, std::size_t share,
+void run_range(Collective collective, Combine combine, const Pointers& data, const Pointers& output, std::size_t share,
                std::size_t begin, std::size_t end) {
   if (collective == Collective::all_reduce) return combine(data, data, begin, end - begin);
   if (collective == Collective::broadcast) return combine(all_but(data, 0), {data[0]}, begin, end - begin);
@@ -72,8 +88,9 @@ void run_cell(Board& board, const Options& options, const Cell& cell) {
     fill(cell, static_cast<int>(rank), options.ranks, data.back());
   }
   const std::size_t elements = cell.bytes / sizeof(float);
+  const Combine combine_all = options.variant == "blocked" ? combine_blocked : combine;
   const auto run_part = [&](std::size_t part) {
-    run_range(cell.collective, data, output, elements / ranks, elements * part / threads,
+    run_range(cell.collective, combine_all, data, output, elements / ranks, elements * part / threads,
               elements * (part + 1) / threads);
   };
   for (std::size_t part = 0; part < threads; ++part) run_part(part);

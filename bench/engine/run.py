@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Compares engines on this machine in one run: the oracle (the least work), Open MPI, Gloo and Espalier.
+
+Every engine runs the same cells in the same harness (harness.h): float32 sums, the first call checked element by element,
+a barrier before every call, the slowest rank's own time, of which the table shows the median. Build with the preset bench first.
+
+  bench/engine/run.py build/bench                         all cells, some minutes
+  bench/engine/run.py build/bench --quick                 all_reduce of 1 KiB, 1 MiB and 16 MiB, few calls
+  bench/engine/run.py build/bench --ranks 4 --sizes 1K,16M --collectives all_reduce --engines oracle,openmpi
+  bench/engine/run.py build/bench --neighbours 2          beside two busy loops
+  bench/engine/run.py build/bench --realtime              real-time priority, for a machine with other work
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+KIB, MIB = 1 << 10, 1 << 20
+ALL_REDUCE_SIZES = [KIB, 64 * KIB, MIB, 16 * MIB, 64 * MIB]
+OTHER_SIZES = [16 * MIB]
+COLLECTIVES = ["all_reduce", "broadcast", "all_gather", "reduce_scatter"]
+REAL_TIME = ["chrt", "--rr", "10"]
+# Above twice the cores' worth of ranks these poll without end; a cell that does not finish is reported as such.
+MPI_VARIANTS = {
+    "vader": ["--mca", "btl", "vader,self"],
+    "vader without CMA": ["--mca", "btl", "vader,self", "--mca", "btl_vader_single_copy_mechanism", "none"],
+    "coll/sm": ["--mca", "btl", "vader,self", "--mca", "coll_sm_priority", "95"],
+    "tcp": ["--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"],
+}
+GLOO_VARIANTS = ["ring", "halving_doubling", "bcube", "ring_chunked"]
+ESPALIER_VARIANTS = ["registered", "private", "tcp"]
+
+
+def transport_of(engine, variant):
+    return "tcp" if engine == "gloo" or variant == "tcp" else "shm"
+
+
+def parse_size(text):
+    factors = {"K": KIB, "M": MIB}
+    return int(text[:-1]) * factors[text[-1]] if text[-1] in factors else int(text)
+
+
+def format_size(size):
+    return f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB" if size >= KIB else f"{size} B"
+
+
+def format_time(microseconds):
+    return f"{microseconds / 1000:.2f} ms" if microseconds >= 1000 else f"{microseconds:.3g} us"
+
+
+def iterations_of(size, effort):
+    return max(5, int(effort * min(1000, 320 * MIB / max(size, 1) + 5)))
+
+
+class Runner:
+    """Starts the engines' drivers and collects the lines that they print."""
+
+    def __init__(self, build, arguments):
+        self.drivers = pathlib.Path(build) / "bench" / "engine"
+        self.arguments = arguments
+        self.results = []
+        self.remarks = []
+
+    def has(self, engine):
+        return (self.drivers / f"bench_engine_{engine}").exists()
+
+    def command(self, engine, variant, ranks, cells, board):
+        driver = [str(self.drivers / f"bench_engine_{engine}")]
+        options = ["--variant", variant, "--cells", cells, "--seconds", str(self.arguments.seconds)]
+        priority = REAL_TIME if self.arguments.realtime else []
+        if engine == "openmpi":
+            launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "-np", str(ranks)]
+            return priority + launcher + MPI_VARIANTS[variant] + driver + options + ["--board", board]
+        return priority + driver + options + ["--ranks", str(ranks)]
+
+    def run(self, engine, variant, ranks, cells):
+        if not cells:
+            return
+        text = ",".join(f"{collective}:{size}:{iterations_of(size, self.arguments.effort)}" for collective, size in cells)
+        limit = 20 + len(cells) * (10 + 3 * self.arguments.seconds)
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        shared = "/dev/shm" if os.path.isdir("/dev/shm") else None
+        with tempfile.TemporaryDirectory(dir=shared, prefix="espalier-bench-") as directory:
+            command = self.command(engine, variant, ranks, text, f"{directory}/board")
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                       env=environment, start_new_session=True)
+            try:
+                output, errors = process.communicate(timeout=limit)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                output, errors = process.communicate()
+                errors = f"not done after {limit:.0f} s\n{errors}"
+        found = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+        self.results += found
+        if process.returncode != 0:
+            reason = next((line for line in errors.splitlines() if line.strip()), f"status {process.returncode}")
+            self.remarks.append(f"{engine} {variant}, {ranks} ranks: {reason} (after {len(found)} of {len(cells)} cells)")
+
+
+def cells_of(engine, variant, arguments):
+    cells = [(collective, size) for collective in arguments.collectives
+             for size in arguments.sizes or (ALL_REDUCE_SIZES if collective == "all_reduce" else OTHER_SIZES)]
+    if engine == "gloo" and variant in ("bcube", "ring_chunked"):
+        cells = [cell for cell in cells if cell[0] == "all_reduce"]
+    return cells
+
+
+def variants_of(engine):
+    return {"oracle": ["fused", "blocked"], "openmpi": list(MPI_VARIANTS), "gloo": GLOO_VARIANTS,
+            "espalier": ESPALIER_VARIANTS}[engine]
+
+
+def run_everything(runner, arguments):
+    for engine in arguments.engines:
+        if not runner.has(engine) or (engine == "openmpi" and shutil.which("mpirun") is None):
+            runner.remarks.append(f"{engine} is missing: not built or not installed (scripts/setup --bench)")
+    runner.run("tcp_limit", "", 2, [("all_reduce", 128 * MIB)])
+    for ranks in arguments.ranks:
+        for engine in arguments.engines:
+            for variant in variants_of(engine) if runner.has(engine) else []:
+                if arguments.variants and variant not in arguments.variants and engine != "oracle":
+                    continue
+                print(f"{ranks} ranks: {engine} {variant}", file=sys.stderr)
+                runner.run(engine, variant, ranks, cells_of(engine, variant, arguments))
+
+
+def merge(results):
+    """One result per cell and variant, the lower median of repeated runs, by (collective, ranks, bytes)."""
+    cells = {}
+    for result in results:
+        key = (result["collective"], result["ranks"], result["bytes"])
+        rows = cells.setdefault(key, {})
+        name = (result["engine"], result["variant"])
+        if name not in rows or result["median_us"] < rows[name]["median_us"]:
+            rows[name] = result
+    return cells
+
+
+def tcp_rate(results):
+    rates = [result["bytes"] / result["median_us"] / 1000 for result in results if result["engine"] == "tcp_limit"]
+    return max(rates, default=None)
+
+
+def note_of(result, ranks, limit):
+    notes = []
+    if result["wrong"]:
+        notes.append(f"{result['wrong']} WRONG")
+    if limit and result["collective"] == "all_reduce" and transport_of(result["engine"], result["variant"]) == "tcp":
+        floor = 2 * (ranks - 1) * result["bytes"] / limit / 1000
+        notes.append(f"{100 * floor / result['median_us']:.0f} % of the TCP limit")
+    return ", ".join(notes)
+
+
+def print_table(results):
+    limit = tcp_rate(results)
+    if limit:
+        print(f"TCP on the loopback, two cold streams: {limit:.2f} GB/s both directions together")
+    cells = merge(result for result in results if result["engine"] != "tcp_limit")
+    for (collective, ranks, size), rows in sorted(cells.items(), key=lambda item: (COLLECTIVES.index(item[0][0]), item[0][1:])):
+        print(f"\n{collective}, {ranks} ranks, {format_size(size)}")
+        print(f"  {'engine':<28} {'min':>10} {'median':>10} {'/ oracle':>9} {'/ best peer':>12}")
+        oracle = min((row["median_us"] for (engine, _), row in rows.items() if engine == "oracle"), default=None)
+        peer = min((row["median_us"] for (engine, _), row in rows.items() if engine in ("openmpi", "gloo")), default=None)
+        for (engine, variant), row in sorted(rows.items(), key=lambda item: item[1]["median_us"]):
+            to_oracle = f"{row['median_us'] / oracle:.2f}" if oracle else "-"
+            to_peer = f"{row['median_us'] / peer:.2f}" if peer and engine != "oracle" else "-"
+            print(f"  {engine + ' ' + variant:<28} {format_time(row['min_us']):>10} {format_time(row['median_us']):>10} "
+                  f"{to_oracle:>9} {to_peer:>12}  {note_of(row, ranks, limit)}".rstrip())
+
+
+class Neighbours:
+    """Busy loops, one core after the other, while the engines run."""
+
+    def __init__(self, count):
+        self.count = count
+        self.processes = []
+
+    def __enter__(self):
+        for index in range(self.count):
+            core = str(index % os.cpu_count())
+            self.processes.append(subprocess.Popen(["taskset", "-c", core, "sh", "-c", "while :; do :; done"]))
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", help="the build folder of preset bench")
+    parser.add_argument("--ranks", default="2,4,8")
+    parser.add_argument("--sizes", help="for example 1K,16M (default: 1K to 64M for all_reduce, 16M for the others)")
+    parser.add_argument("--collectives", default=",".join(COLLECTIVES))
+    parser.add_argument("--engines", default="oracle,openmpi,gloo,espalier")
+    parser.add_argument("--variants", help="only these variants, for example registered,vader")
+    parser.add_argument("--effort", type=float, default=1, help="factor on the number of calls")
+    parser.add_argument("--seconds", type=float, default=3, help="at most this long per cell")
+    parser.add_argument("--repeat", type=int, default=1, help="whole rounds; the lower median of each cell counts")
+    parser.add_argument("--neighbours", type=int, default=0, help="busy loops beside the engines")
+    parser.add_argument("--realtime", action="store_true", help="run the engines under SCHED_RR (needs the right to)")
+    parser.add_argument("--quick", action="store_true", help="few cells and calls")
+    parser.add_argument("--json", metavar="FILE", help="also write every result")
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.collectives, arguments.sizes = "all_reduce", arguments.sizes or "1K,1M,16M"
+        arguments.effort, arguments.seconds = min(arguments.effort, 0.3), min(arguments.seconds, 1)
+    arguments.ranks = [int(text) for text in arguments.ranks.split(",")]
+    arguments.sizes = [parse_size(text) for text in arguments.sizes.split(",")] if arguments.sizes else None
+    for name in ("collectives", "engines", "variants"):
+        text = getattr(arguments, name)
+        setattr(arguments, name, text.split(",") if text else None)
+    return arguments
+
+
+def main():
+    arguments = parse_arguments()
+    runner = Runner(arguments.build, arguments)
+    with Neighbours(arguments.neighbours):
+        for _ in range(arguments.repeat):
+            run_everything(runner, arguments)
+    print_table(runner.results)
+    for remark in dict.fromkeys(runner.remarks):
+        print(f"note: {remark}")
+    if arguments.json:
+        document = {"cores": os.cpu_count(), "load": os.getloadavg(), "neighbours": arguments.neighbours,
+                    "realtime": arguments.realtime, "results": runner.results, "notes": runner.remarks}
+        pathlib.Path(arguments.json).write_text(json.dumps(document, indent=1) + "\n")
+    return 1 if any(result["wrong"] for result in runner.results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
