@@ -83,6 +83,7 @@ Call make_call(const Context& context, const Options& settings, const Cell& cell
 }
 
 void run_rank(Board& board, int rank, const Options& options, const std::string& directory) {
+  if (options.pin) pin_to_core(static_cast<std::size_t>(rank));
   const Context context = connect(rank, options.ranks, directory);
   for (const Cell& cell : options.cells) {
     Buffers buffers = make_buffers(cell, options.ranks);

@@ -92,6 +92,8 @@ Options parse_options(int argc, char** argv) {
       for (const std::string& cell : split(value, ',')) options.cells.push_back(parse_cell(cell));
     } else if (name == "--seconds") {
       options.seconds = std::atof(value.c_str());
+    } else if (name == "--pin") {
+      options.pin = value == "yes";
     } else if (name == "--board") {
       options.board = value;
     } else {
@@ -100,6 +102,20 @@ Options parse_options(int argc, char** argv) {
   }
   if (options.ranks < 1 || options.ranks > static_cast<int>(most_ranks)) misuse("1 to 8 ranks");
   return options;
+}
+
+void pin_to_core(std::size_t number) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  std::size_t left = number % static_cast<std::size_t>(CPU_COUNT(&allowed));
+  for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &allowed) || left-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    sched_setaffinity(0, sizeof(one), &one);
+    return;
+  }
 }
 
 Board* make_board() { return map_board(-1, MAP_ANONYMOUS); }

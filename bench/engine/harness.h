@@ -29,11 +29,12 @@ struct Options {
   int ranks = 2;
   std::vector<Cell> cells;
   double seconds = 3;  ///< a cell ends after this time even if iterations are left
+  bool pin = false;    ///< each rank to one core, in turn
   std::string board;   ///< the file that ranks map as their board, where they are not forked by the driver
 };
 
-/// --variant NAME --ranks N --cells collective:bytes:iterations,... --seconds S --board FILE. Ends the process on
-/// misuse.
+/// --variant NAME --ranks N --cells collective:bytes:iterations,... --seconds S --pin yes|no --board FILE. Ends the
+/// process on misuse.
 Options parse_options(int argc, char** argv);
 
 inline constexpr std::size_t most_ranks = 8;
@@ -47,6 +48,9 @@ struct Board {
   std::atomic<std::uint32_t> stop_before;  ///< iterations that run
   std::array<std::array<double, most_iterations>, most_ranks> microseconds;
 };
+
+/// Ties this thread, and those that it starts from now on, to the core of that number, modulo the cores there are.
+void pin_to_core(std::size_t number);
 
 /// Memory of this process and its children; nullptr when there is none.
 Board* make_board();

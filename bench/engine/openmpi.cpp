@@ -27,6 +27,7 @@ void call(const Cell& cell, int ranks, Buffers& buffers) {
 int run(Options options) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (options.pin) pin_to_core(static_cast<std::size_t>(rank));
   MPI_Comm_size(MPI_COMM_WORLD, &options.ranks);
   Board* board = open_board(options.board);
   if (board == nullptr) {

@@ -2,9 +2,6 @@
 // make one pass in blocks that stay in the first cache, reading each input once and writing each output once. No rank
 // waits for another, nothing is staged. Variant `blocked` writes the other targets by copies of 4 KiB
 // blocks, as an engine must that combines and distributes in two steps.
-#include <pthread.h>
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -19,13 +16,6 @@ namespace {
 constexpr std::size_t threads = 2;
 
 using Pointers = std::vector<float*>;
-
-void pin(std::size_t core) {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  CPU_SET(core, &cores);
-  pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores);  // where there is one core, both run on it
-}
 
 /// The sum of the sources, or a copy of the one, to all targets.
 void combine(const Pointers& targets, const Pointers& sources, std::size_t begin, std::size_t count) {
@@ -101,12 +91,12 @@ void run_cell(Board& board, const Options& options, const Cell& cell) {
     std::fill_n(data[i], buffers[i].data.size(), 0.0F);
   }
   const auto time_part = [&](std::size_t part) {
-    pin(part);
+    pin_to_core(part);
     time_calls(board, part, threads, cell, options.seconds, [&] { run_part(part); });
   };
-  std::thread other(time_part, 1);
-  time_part(0);
-  other.join();
+  std::vector<std::thread> parts;
+  for (std::size_t part = 0; part < threads; ++part) parts.emplace_back(time_part, part);
+  for (std::thread& part : parts) part.join();
   print_result(board, threads, "oracle", options, cell);
 }
 

@@ -25,12 +25,14 @@ ALL_REDUCE_SIZES = [KIB, 64 * KIB, MIB, 16 * MIB, 64 * MIB]
 OTHER_SIZES = [16 * MIB]
 COLLECTIVES = ["all_reduce", "broadcast", "all_gather", "reduce_scatter"]
 REAL_TIME = ["chrt", "--rr", "10"]
-# Above twice the cores' worth of ranks these poll without end; a cell that does not finish is reported as such.
+# What follows --mca pml on mpirun's command line.
 MPI_VARIANTS = {
-    "vader": ["--mca", "btl", "vader,self"],
-    "vader without CMA": ["--mca", "btl", "vader,self", "--mca", "btl_vader_single_copy_mechanism", "none"],
-    "coll/sm": ["--mca", "btl", "vader,self", "--mca", "coll_sm_priority", "95"],
-    "tcp": ["--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"],
+    "vader": ["ob1", "--mca", "btl", "vader,self"],
+    "vader without CMA": ["ob1", "--mca", "btl", "vader,self", "--mca", "btl_vader_single_copy_mechanism", "none"],
+    "coll/sm": ["ob1", "--mca", "btl", "vader,self", "--mca", "coll_sm_priority", "95"],
+    "coll/adapt": ["ob1", "--mca", "btl", "vader,self", "--mca", "coll_adapt_priority", "100"],
+    "ucx": ["ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any"],
+    "tcp": ["ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"],
 }
 GLOO_VARIANTS = ["ring", "halving_doubling", "bcube", "ring_chunked"]
 ESPALIER_VARIANTS = ["registered", "private", "tcp"]
@@ -71,10 +73,14 @@ class Runner:
 
     def command(self, engine, variant, ranks, cells, board):
         driver = [str(self.drivers / f"bench_engine_{engine}")]
-        options = ["--variant", variant, "--cells", cells, "--seconds", str(self.arguments.seconds)]
+        # Spinning real-time ranks would stay together on a core where they happened to start.
+        options = ["--variant", variant, "--cells", cells, "--seconds", str(self.arguments.seconds),
+                   "--pin", "yes" if self.arguments.realtime else "no"]
         priority = REAL_TIME if self.arguments.realtime else []
         if engine == "openmpi":
-            launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "-np", str(ranks)]
+            # Told of too many ranks, it yields while it waits.
+            crowded = ["--oversubscribe"] if ranks > os.cpu_count() else []
+            launcher = ["mpirun", *crowded, "--bind-to", "none", "-np", str(ranks), "--mca", "pml"]
             return priority + launcher + MPI_VARIANTS[variant] + driver + options + ["--board", board]
         return priority + driver + options + ["--ranks", str(ranks)]
 

@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
   if (board == nullptr || forth[1] < 0 || back[1] < 0) return 1;
   const Cell cell{Collective::all_reduce, 2 * bytes, 20};
   const bool good = run_ranks(2, [&](int rank) {
+    pin_to_core(static_cast<std::size_t>(rank));
     const std::vector<char> source(bytes, 1);
     std::vector<char> target(bytes, 0);
     const int out = rank == 0 ? forth[0] : back[0];
