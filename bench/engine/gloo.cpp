@@ -88,7 +88,7 @@ void run_rank(Board& board, int rank, const Options& options, const std::string&
   for (const Cell& cell : options.cells) {
     Buffers buffers = make_buffers(cell, options.ranks);
     const Call call = make_call(context, options, cell, buffers);
-    if (call) measure(board, rank, "gloo", options, cell, buffers, call);
+    if (call) measure(board, rank, "gloo", options, cell, buffers.data.data(), buffers.output.data(), call);
   }
 }
 

@@ -220,16 +220,16 @@ void print_result(Board& board, std::size_t participants, const std::string& eng
   std::fflush(stdout);
 }
 
-void measure(Board& board, int rank, const std::string& engine, const Options& options, const Cell& cell,
-             Buffers& buffers, const std::function<void()>& call) {
+void measure(Board& board, int rank, const std::string& engine, const Options& options, const Cell& cell, float* data,
+             float* output, const std::function<void()>& call) {
   const auto participants = static_cast<std::size_t>(options.ranks);
-  fill(cell, rank, options.ranks, buffers.data.data());
+  fill(cell, rank, options.ranks, data);
   if (rank == 0) board.wrong = 0;
   wait_for_all(board, participants);
   call();
-  const std::size_t wrong = count_wrong(cell, rank, options.ranks, buffers.data.data(), buffers.output.data());
+  const std::size_t wrong = count_wrong(cell, rank, options.ranks, data, output);
   board.wrong += static_cast<std::uint32_t>(std::min<std::size_t>(wrong, UINT32_MAX));
-  std::fill_n(buffers.data.data(), buffers.data.size(), 0.0F);
+  std::fill_n(data, elements_of(cell), 0.0F);
   time_calls(board, static_cast<std::size_t>(rank), participants, cell, options.seconds, call);
   if (rank == 0) print_result(board, participants, engine, options, cell);
   wait_for_all(board, participants);

@@ -95,8 +95,8 @@ void print_result(Board& board, std::size_t participants, const std::string& eng
                   const Cell& cell);
 
 /// A rank's whole part: fill, call once and check, then zeros (so that repeated sums stay finite) and time the calls.
-void measure(Board& board, int rank, const std::string& engine, const Options& options, const Cell& cell,
-             Buffers& buffers, const std::function<void()>& call);
+void measure(Board& board, int rank, const std::string& engine, const Options& options, const Cell& cell, float* data,
+             float* output, const std::function<void()>& call);
 
 /// Runs `rank_main` in one forked process per rank; false when one of them failed.
 bool run_ranks(int ranks, const std::function<void(int rank)>& rank_main);

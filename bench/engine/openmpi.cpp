@@ -36,7 +36,8 @@ int run(Options options) {
   }
   for (const Cell& cell : options.cells) {
     Buffers buffers = make_buffers(cell, options.ranks);
-    measure(*board, rank, "openmpi", options, cell, buffers, [&] { call(cell, options.ranks, buffers); });
+    measure(*board, rank, "openmpi", options, cell, buffers.data.data(), buffers.output.data(),
+            [&] { call(cell, options.ranks, buffers); });
   }
   return 0;
 }

@@ -1,0 +1,136 @@
+// Espalier's communicator on one machine. The variant says where the buffers lie and how ranks reach each other
+// (registered, private, tcp), and after a colon, where it is not the usual one, which planner makes the schedules.
+#include <cstdio>
+#include <map>
+#include <tuple>
+
+#include "bench/engine/harness.h"
+#include "engine/communicator/communicator.h"
+#include "engine/rendezvous/secret.h"
+#include "planners/planner.h"
+#include "topology/generate.h"
+
+namespace espalier::bench {
+namespace {
+
+struct Setting {
+  bool registered = false;
+  TransportChoice transport = TransportChoice::shm;
+  std::string planner = "flat";  ///< one hop between any two ranks: on one machine each reads all others' memory
+};
+
+Setting parse_variant(const std::string& variant) {
+  const std::size_t colon = variant.find(':');
+  const std::string memory = variant.substr(0, colon);
+  Setting setting;
+  setting.registered = memory == "registered";
+  if (memory == "tcp") {
+    setting.transport = TransportChoice::tcp;
+    setting.planner = "ring";
+  }
+  if (colon != std::string::npos) setting.planner = variant.substr(colon + 1);
+  return setting;
+}
+
+/// Schedules of one planner on ranks that are all connected; what it cannot do, `flat` does.
+ScheduleSource make_source(const std::string& planner, int ranks) {
+  FullyConnectedOptions shape;
+  shape.ranks = ranks;
+  return [planner, topology = generate_fully_connected(shape)](const Collective& collective,
+                                                               Bytes) -> Result<SourcedSchedule> {
+    if (!topology) return tl::unexpected(topology.error());
+    Result<Planner> chosen = find_planner(planner);
+    if (!chosen) return tl::unexpected(chosen.error());
+    Result<Schedule> schedule = plan_unbounded(*topology, collective, *chosen);
+    if (!schedule && planner != "flat") schedule = plan_unbounded(*topology, collective, *find_planner("flat"));
+    if (!schedule) return tl::unexpected(schedule.error());
+    return SourcedSchedule{std::make_shared<const Schedule>(std::move(*schedule)), Bytes{0}};
+  };
+}
+
+[[noreturn]] void give_up(const std::string& what, const Error& error) {
+  std::fprintf(stderr, "bench: %s: %s\n", what.c_str(), error.message.c_str());
+  std::exit(1);
+}
+
+CallArguments arguments_of(const Cell& cell, int rank, int ranks, float* data, float* output) {
+  CallArguments arguments;
+  arguments.send = data;
+  arguments.receive = data;
+  arguments.count = cell.bytes / sizeof(float);
+  switch (cell.collective) {
+    case Collective::all_reduce: arguments.kind = CollectiveKind::all_reduce; break;
+    case Collective::broadcast: arguments.kind = CollectiveKind::broadcast; break;
+    case Collective::all_gather:
+      arguments.kind = CollectiveKind::all_gather;
+      arguments.send = data + arguments.count / static_cast<std::size_t>(ranks) * static_cast<std::size_t>(rank);
+      break;
+    case Collective::reduce_scatter:
+      arguments.kind = CollectiveKind::reduce_scatter;
+      arguments.receive = output;
+      break;
+  }
+  return arguments;
+}
+
+float* allocate(Communicator& communicator, std::size_t elements) {
+  Result<void*> memory = communicator.allocate(std::max<std::size_t>(elements, 1) * sizeof(float));
+  if (!memory) give_up("registered memory", memory.error());
+  return static_cast<float*>(*memory);
+}
+
+void run_cell(Board& board, Communicator& communicator, int rank, const Options& options, const Cell& cell,
+              bool registered) {
+  Buffers own = make_buffers(registered ? Cell{} : cell, options.ranks);
+  float* data = own.data.data();
+  float* output = own.output.data();
+  if (registered) {
+    data = allocate(communicator, cell.bytes / sizeof(float));
+    output = allocate(communicator, cell.bytes / sizeof(float) / static_cast<std::size_t>(options.ranks));
+  }
+  const CallArguments arguments = arguments_of(cell, rank, options.ranks, data, output);
+  measure(board, rank, "espalier", options, cell, data, output, [&] {
+    if (Result<void> done = communicator.run(arguments); !done) give_up("a call", done.error());
+  });
+  if (registered) {
+    communicator.free(data);
+    communicator.free(output);
+  }
+}
+
+void run_rank(Board& board, int rank, const Options& options, RendezvousOptions rendezvous) {
+  if (options.pin) pin_to_core(static_cast<std::size_t>(rank));
+  const Setting setting = parse_variant(options.variant);
+  rendezvous.rank = static_cast<std::uint32_t>(rank);
+  JobOptions job;
+  job.rendezvous = std::move(rendezvous);
+  job.transport = setting.transport;
+  Result<std::unique_ptr<Communicator>> communicator =
+      Communicator::join(std::move(job), make_source(setting.planner, options.ranks));
+  if (!communicator) give_up("joining", communicator.error());
+  for (const Cell& cell : options.cells) {
+    run_cell(board, **communicator, rank, options, cell, setting.registered);
+  }
+}
+
+}  // namespace
+}  // namespace espalier::bench
+
+int main(int argc, char** argv) {
+  using namespace espalier;
+  const bench::Options options = bench::parse_options(argc, argv);
+  bench::Board* board = bench::make_board();
+  Result<Listener> listener = listen_on("127.0.0.1", 0);
+  Result<std::string> secret = random_secret();
+  if (board == nullptr || !listener || !secret) return 1;
+  const bool good = bench::run_ranks(options.ranks, [&](int rank) {
+    RendezvousOptions rendezvous;
+    rendezvous.host = "127.0.0.1";
+    rendezvous.port = listener->port;
+    rendezvous.world = static_cast<std::uint32_t>(options.ranks);
+    rendezvous.secret = *secret;
+    if (rank == 0) rendezvous.listener = std::move(*listener);
+    bench::run_rank(*board, rank, options, std::move(rendezvous));
+  });
+  return good ? 0 : 1;
+}
