@@ -36,7 +36,7 @@ Setting parse_variant(const std::string& variant) {
 ScheduleSource make_source(const std::string& planner, int ranks) {
   FullyConnectedOptions shape;
   shape.ranks = ranks;
-  return [planner, topology = generate_fully_connected(shape)](const Collective& collective,
+  return [planner, topology = generate_fully_connected(shape)](const espalier::Collective& collective,
                                                                Bytes) -> Result<SourcedSchedule> {
     if (!topology) return tl::unexpected(topology.error());
     Result<Planner> chosen = find_planner(planner);

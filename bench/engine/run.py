@@ -66,6 +66,7 @@ class Runner:
         self.drivers = pathlib.Path(build) / "bench" / "engine"
         self.arguments = arguments
         self.results = []
+        self.cores = []
         self.remarks = []
 
     def has(self, engine):
@@ -83,6 +84,15 @@ class Runner:
             launcher = ["mpirun", *crowded, "--bind-to", "none", "-np", str(ranks), "--mca", "pml"]
             return priority + launcher + MPI_VARIANTS[variant] + driver + options + ["--board", board]
         return priority + driver + options + ["--ranks", str(ranks)]
+
+    def look_at_cores(self):
+        """What the cores do just now belongs to every measurement."""
+        priority = REAL_TIME if self.arguments.realtime else []
+        output = subprocess.run(priority + [str(self.drivers / "bench_engine_cores")], capture_output=True, text=True,
+                                timeout=60, check=False).stdout
+        self.cores += [json.loads(line) for line in output.splitlines()]
+        if self.results and self.cores:
+            self.results[-1]["cores"] = self.cores[-1]
 
     def run(self, engine, variant, ranks, cells):
         if not cells:
@@ -103,6 +113,7 @@ class Runner:
                 errors = f"not done after {limit:.0f} s\n{errors}"
         found = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
         self.results += found
+        self.look_at_cores()
         if process.returncode != 0:
             reason = next((line for line in errors.splitlines() if line.strip()), f"status {process.returncode}")
             self.remarks.append(f"{engine} {variant}, {ranks} ranks: {reason} (after {len(found)} of {len(cells)} cells)")
@@ -162,7 +173,14 @@ def note_of(result, ranks, limit):
     return ", ".join(notes)
 
 
-def print_table(results):
+def print_range(what, values, unit):
+    if values:
+        print(f"{what}: {min(values):g} to {max(values):g} {unit} during the run")
+
+
+def print_table(results, cores):
+    print_range("A flag from core to core", [look["flag_ns"] for look in cores], "ns")
+    print_range("Copying what the other core wrote", [look["copy_gb_per_s"] for look in cores], "GB/s")
     limit = tcp_rate(results)
     if limit:
         print(f"TCP on the loopback, two cold streams: {limit:.2f} GB/s both directions together")
@@ -230,7 +248,7 @@ def main():
     with Neighbours(arguments.neighbours):
         for _ in range(arguments.repeat):
             run_everything(runner, arguments)
-    print_table(runner.results)
+    print_table(runner.results, runner.cores)
     for remark in dict.fromkeys(runner.remarks):
         print(f"note: {remark}")
     if arguments.json:
