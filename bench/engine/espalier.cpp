@@ -99,7 +99,6 @@ void run_cell(Board& board, Communicator& communicator, int rank, const Options&
 }
 
 void run_rank(Board& board, int rank, const Options& options, RendezvousOptions rendezvous) {
-  if (options.pin) pin_to_core(static_cast<std::size_t>(rank));
   const Setting setting = parse_variant(options.variant);
   rendezvous.rank = static_cast<std::uint32_t>(rank);
   JobOptions job;
@@ -108,6 +107,8 @@ void run_rank(Board& board, int rank, const Options& options, RendezvousOptions 
   Result<std::unique_ptr<Communicator>> communicator =
       Communicator::join(std::move(job), make_source(setting.planner, options.ranks));
   if (!communicator) give_up("joining", communicator.error());
+  // Not before: a rank that joins tied to one core takes that for all that the job has.
+  if (options.pin) pin_to_core(static_cast<std::size_t>(rank));
   for (const Cell& cell : options.cells) {
     run_cell(board, **communicator, rank, options, cell, setting.registered);
   }
