@@ -22,6 +22,7 @@ void add_simulate_command(CLI::App& app, Session& session);
 void add_run_command(CLI::App& app, Session& session);
 void add_explain_command(CLI::App& app, Session& session);
 void add_tune_command(CLI::App& app, Session& session);
+void add_doctor_command(CLI::App& app, Session& session);
 void add_version_command(CLI::App& app, Session& session);
 void add_completion_command(CLI::App& app, Session& session);
 

@@ -47,6 +47,7 @@ int run(int argc, char** argv) {
   add_run_command(app, session);
   add_explain_command(app, session);
   add_tune_command(app, session);
+  add_doctor_command(app, session);
   add_version_command(app, session);
   add_completion_command(app, session);
   try {

@@ -14,7 +14,7 @@ ALLOWED_INCLUDES = {
     "schedule": {"schedule", "topology", "base"},
     "planners": {"planners", "schedule", "topology", "base"},
     "sim": {"sim", "schedule", "topology", "base"},
-    "cli": {"cli", "sim", "planners", "schedule", "topology", "base"},
+    "cli": {"cli", "engine", "sim", "planners", "schedule", "topology", "base"},
 }
 LONGEST_FILE = 500
 LONGEST_LINE = 120

@@ -43,13 +43,16 @@ std::unique_ptr<ControlPlane> join(const LaunchInfo& launch) {
   return nullptr;
 }
 
+bool meet_all(ControlPlane& plane) {
+  std::vector<std::uint32_t> all(plane.world());
+  std::iota(all.begin(), all.end(), 0U);
+  return plane.barrier("all", all, std::chrono::seconds(20)).has_value();
+}
+
 /// Joins, meets all, and says on standard output and standard error who it is.
 int meet(const LaunchInfo& launch) {
   const auto plane = join(launch);
-  if (!plane) return 1;
-  std::vector<std::uint32_t> all(launch.world);
-  std::iota(all.begin(), all.end(), 0U);
-  if (!plane->barrier("all", all, std::chrono::seconds(20))) return 1;
+  if (!plane || !meet_all(*plane)) return 1;
   fmt::print("output of {}\n", launch.rank);
   say(fmt::format("rank {} of {} met all", launch.rank, launch.world));
   return 0;
@@ -58,7 +61,7 @@ int meet(const LaunchInfo& launch) {
 /// Rank 1 is killed; the others see it, say so, and exit with 7.
 int report(const LaunchInfo& launch) {
   const auto plane = join(launch);
-  if (!plane) return 1;
+  if (!plane || !meet_all(*plane)) return 1;
   if (launch.rank == 1) {
     say("about to die");
     raise(SIGKILL);

@@ -1,0 +1,22 @@
+#include "cli/commands.h"
+#include "cli/doctor_output.h"
+
+namespace espalier::cli {
+
+void add_doctor_command(CLI::App& app, Session& session) {
+  CLI::App* command =
+      app.add_subcommand("doctor", "What this machine has and lacks for the engine, each with the mend");
+  command->footer(
+      examples({"espalier doctor", "espalier doctor --json"}) +
+      "\nExit code 3 when something is missing that the engine needs; what only makes it faster, or the lab\n"
+      "possible, is no error.");
+  command->callback([&session] {
+    session.run = [&session] {
+      const std::vector<Check> checks = check_machine(read_machine_facts(""), probe_machine());
+      session.console.print(session.console.json ? doctor_json(checks).dump(2) + "\n" : doctor_text(checks));
+      return can_run_engine(checks) ? ExitCode::ok : ExitCode::missing_capability;
+    };
+  });
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/doctor/checkup.h"
+
+namespace espalier::cli {
+
+/// The checks as a table, the mend below each that has one, and a closing line.
+std::string doctor_text(const std::vector<Check>& checks);
+
+/// The document of `doctor --json`.
+nlohmann::ordered_json doctor_json(const std::vector<Check>& checks);
+
+}  // namespace espalier::cli
