@@ -151,7 +151,7 @@ TEST_F(FakeRoot, AServerIsJudgedAndPrinted) {
             "  cuda driver          ok     535.104.05\n"
             "  gpu 0                ok     NVIDIA A100-SXM4-40GB\n"
             "  gpu 1                ok     NVIDIA A100-SXM4-40GB\n"
-            "the engine runs here: 25 ok, 2 warn, 0 missing\n");
+            "the engine runs here: 24 ok, 2 warn, 0 missing\n");
 }
 
 TEST_F(FakeRoot, AnEmptyRootIsJudgedWithoutHarm) {
