@@ -41,7 +41,7 @@ Result<std::shared_ptr<Job>> Job::join(JobOptions options) {
     job->control_->abort(found.error().message);
     return tl::unexpected(found.error());
   }
-  job->waiting_.emplace(job->shm_peers_ + 1 > usable_cores());
+  job->waiting_.emplace(job->local_ranks_ > usable_cores());
   return job;
 }
 
@@ -49,6 +49,7 @@ Result<void> Job::find_transports() {
   const auto timeout = options_.timeout;
   const auto peers = exchange_peers(*control_, timeout);
   if (!peers) return tl::unexpected(peers.error());
+  local_ranks_ = static_cast<std::uint32_t>(std::ranges::count(*peers, (*peers)[rank()].boot_id, &PeerInfo::boot_id));
   std::vector<std::uint32_t> all(world());
   std::iota(all.begin(), all.end(), 0U);
 

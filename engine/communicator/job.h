@@ -99,6 +99,7 @@ class Job {
   std::vector<PeerTransport> transports_;  ///< By rank; the own entry says shm.
   std::vector<TcpMesh::Target> targets_;
   std::uint32_t shm_peers_ = 0;
+  std::uint32_t local_ranks_ = 1;  ///< Of this machine, with this one.
   std::atomic<bool> is_aborted_ = false;
 
   bool is_noting_ = false;

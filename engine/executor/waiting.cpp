@@ -8,7 +8,8 @@ namespace espalier::engine {
 namespace {
 
 constexpr std::uint32_t crowded_spins = 8;
-constexpr std::uint32_t free_spins = 2000;  ///< About 30 us with a pass over a few streams each.
+constexpr std::int64_t free_spin_ns = 30'000;
+constexpr std::uint32_t passes_per_look = 16;  ///< At the clock.
 constexpr std::uint32_t most_yields = 64;
 constexpr std::int64_t slow_yield_ns = 300'000;
 constexpr std::uint32_t wary_waits = 64;
@@ -22,9 +23,14 @@ void pause() {
 }  // namespace
 
 Waiting::Action Waiting::next() {
-  if (passes_ == 0) begun_ns_ = now_ns();
+  if (passes_ == 0) {
+    begun_ns_ = now_ns();
+    spins_ = true;
+  }
   ++passes_;
-  if (passes_ <= (is_crowded_ ? crowded_spins : free_spins)) {
+  if (spins_ && is_crowded_) spins_ = passes_ <= crowded_spins;
+  if (spins_ && !is_crowded_ && passes_ % passes_per_look == 0) spins_ = now_ns() - begun_ns_ < free_spin_ns;
+  if (spins_) {
     pause();
     return Action::spin;
   }
@@ -35,7 +41,10 @@ Waiting::Action Waiting::next() {
     if (now_ns() - before > slow_yield_ns) wary_ = wary_waits;
     return Action::yield;
   }
-  if (wary_ > 0 && passes_ <= (is_crowded_ ? crowded_spins : free_spins) + 1) --wary_;
+  if (wary_ > 0 && yields_ == 0) {
+    --wary_;
+    yields_ = most_yields;  // Counted once a wait.
+  }
   return Action::sleep;
 }
 

@@ -27,6 +27,7 @@ class Waiting {
 
  private:
   bool is_crowded_;
+  bool spins_ = true;
   std::uint32_t passes_ = 0;
   std::uint32_t yields_ = 0;
   std::uint32_t wary_ = 0;  ///< Waits that go without yields, because one took long.
