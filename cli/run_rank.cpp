@@ -106,11 +106,11 @@ Result<JobOptions> job_options(const RunFlags& flags, const LaunchInfo& launch, 
 }
 
 /// A plan's schedule for its collective; the advisor's for all else (barriers of a job that runs a plan).
-ScheduleSource source_for(const RunFlags& flags, const RunTask& task, Input& input, bool shares_memory) {
+ScheduleSource source_for(const RunFlags& flags, const RunTask& task, Input& input) {
   AdvisorOptions options;
   options.algorithm = input.schedule ? "auto" : flags.algorithm;
   options.chunk = task.chunk;
-  options.leaves_chunk_to_engine = shares_memory;
+  options.leaves_chunk_to_engine = true;  // The model's chunk is for links; memory and sockets have caches.
   ScheduleSource advised = Advisor::source(std::make_shared<Advisor>(input.topology, options));
   if (!input.schedule) return advised;
   auto plan = std::make_shared<const Schedule>(std::move(*input.schedule));
@@ -232,9 +232,8 @@ ExitCode run_rank(const Console& console, const RunFlags& flags, const LaunchInf
   }
   auto options = job_options(flags, launch, *task);
   if (!options) return console.refuse(options.error());
-  const bool may_share_memory = options->transport != TransportChoice::tcp;
   const Topology topology = input.topology;
-  auto communicator = Communicator::join(std::move(*options), source_for(flags, *task, input, may_share_memory));
+  auto communicator = Communicator::join(std::move(*options), source_for(flags, *task, input));
   if (!communicator) return console.refuse(communicator.error());
   RankRun run(console, flags, *task, topology, **communicator);
   if (auto done = run.run(); !done) return console.refuse(done.error());
