@@ -180,6 +180,7 @@ def print_range(what, values, unit):
 
 def print_table(results, cores):
     print_range("A flag from core to core", [look["flag_ns"] for look in cores], "ns")
+    print_range("Writing over what the other core read", [look["write_gb_per_s"] for look in cores], "GB/s")
     print_range("Copying what the other core wrote", [look["copy_gb_per_s"] for look in cores], "GB/s")
     limit = tcp_rate(results)
     if limit:
