@@ -1,7 +1,7 @@
-// How fast two cores hand data to each other right now: a virtual machine's cores move between places that share a cache
-// and places that do not, which changes every engine's figures but the oracle's, whose threads share nothing. Prints one
-// line of JSON: the time of a flag one way, and the rates at which one core writes over what the other has just read and
-// copies what the other has just written.
+// How fast two cores hand data to each other right now: a virtual machine's cores move between places that share a
+// cache and places that do not, which changes every engine's figures but the oracle's, whose threads share nothing.
+// Prints one line of JSON: the time of a flag one way, and the rates at which one core writes over what the other has
+// just read and copies what the other has just written.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

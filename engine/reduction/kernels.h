@@ -268,13 +268,17 @@ void divide_floats(void* data, std::size_t element_count, std::uint32_t ranks) {
   using Stored = typename Format::Stored;
   auto* bytes = static_cast<unsigned char*>(data);
   const std::size_t size = element_count * Format::element_bytes;
-  for (std::size_t at = 0; at < size; at += sizeof(Stored)) {
-    const std::size_t part = size - at < sizeof(Stored) ? size - at : sizeof(Stored);
-    Stored stored{};
-    __builtin_memcpy(&stored, bytes + at, part);
-    stored = Format::narrow(Format::divide(Format::widen(stored), ranks));
-    __builtin_memcpy(bytes + at, &stored, part);
+  std::size_t at = 0;
+  for (; size - at >= sizeof(Stored); at += sizeof(Stored)) {
+    const Stored stored = load_unaligned<Stored>(bytes + at);
+    const Stored quotient = Format::narrow(Format::divide(Format::widen(stored), ranks));
+    __builtin_memcpy(bytes + at, &quotient, sizeof(Stored));
   }
+  if (at == size) return;
+  Stored padded{};
+  __builtin_memcpy(&padded, bytes + at, size - at);
+  padded = Format::narrow(Format::divide(Format::widen(padded), ranks));
+  __builtin_memcpy(bytes + at, &padded, size - at);
 }
 
 /// Divides in `Exact`, a type in which truncating the rounded quotient is right: a quotient that is no integer is at
