@@ -175,9 +175,15 @@ void LocalJob::note_deaths() {
     Running& rank = ranks_[index];
     if (rank.has_ended) continue;
     reap(rank, WNOHANG);
-    if (!rank.has_ended || rank.exit.code == 0 || result_.first_failed || result_.was_interrupted) continue;
-    result_.first_failed = index;
-    kill_at_ = steady_clock::now() + options_.grace;
+    if (!rank.has_ended || rank.exit.code == 0 || rank.exit.was_killed || result_.was_interrupted) continue;
+    if (!result_.first_failed) {
+      result_.first_failed = index;
+      kill_at_ = steady_clock::now() + options_.grace;
+    } else if (rank.exit.signal && !ranks_[*result_.first_failed].exit.signal) {
+      // A killed process closes its connections before it counts as dead: others may have seen it, said so and ended
+      // before.
+      result_.first_failed = index;
+    }
   }
 }
 

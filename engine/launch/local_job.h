@@ -35,7 +35,8 @@ struct RankExit {
 /// How the job ended.
 struct LocalJobResult {
   std::vector<RankExit> ranks;
-  std::optional<std::uint32_t> first_failed;  ///< The rank that died by error first.
+  std::optional<std::uint32_t> first_failed;  ///< The rank to blame: the first killed by a signal that the
+                                              ///< launcher did not send, else the first to end by an error.
   bool was_interrupted = false;               ///< SIGINT or SIGTERM came, and was passed on.
 
   [[nodiscard]] bool succeeded() const { return !first_failed && !was_interrupted; }
