@@ -74,6 +74,8 @@ Result<void> Group::share_control() {
   const auto ids = job_->control().exchange("espalier/group/" + name_, members_, own, job_->options().timeout);
   if (!ids) return tl::unexpected(ids.error());
   std::vector<std::unique_ptr<ShmPeer>> peers(members_.size());
+  const auto local_members = static_cast<std::uint32_t>(
+      std::ranges::count_if(members_, [&](std::uint32_t rank) { return job_->shares_memory_with(rank); }));
   for (std::uint32_t member = 0; member < members_.size(); ++member) {
     if (member == self_ || !job_->shares_memory_with(members_[member])) continue;
     SharedBufferId id;
@@ -83,7 +85,7 @@ Result<void> Group::share_control() {
     if (!memory) return tl::unexpected(memory.error());
     shm_controls_.push_back(reinterpret_cast<SharedControl*>(*memory));
     peers[member] = std::make_unique<ShmPeer>(job_->domain(), ShmPeer::Place{job_->rank(), self_},
-                                              ShmPeer::Place{members_[member], member},
+                                              ShmPeer::Place{members_[member], member}, local_members,
                                               *reinterpret_cast<SharedControl*>(control_.data), *shm_controls_.back());
   }
   streams_.set_shm_peers(std::move(peers));

@@ -24,10 +24,16 @@ Execution::Execution(const Program& program, std::vector<StreamEnds> ends) : pro
     }
     if (outgoing) sender_count_ = static_cast<std::uint32_t>(order_.size());
   }
-  std::uint32_t largest = 1;
-  for (const Fusion& fusion : program.fusions) largest = std::max(largest, fusion.member_count);
-  sources_.resize(largest);
-  source_pointers_.resize(largest);
+  std::size_t most_members = 1;
+  std::size_t most_followers = 0;
+  for (const Pass& pass : program.passes) {
+    most_members = std::max<std::size_t>(most_members, pass.member_count);
+    most_followers = std::max<std::size_t>(most_followers, pass.follower_count);
+  }
+  members_.reserve(most_members);
+  followers_.reserve(most_followers);
+  sources_.resize(most_members);
+  targets_.resize(most_followers + 1);
   begun_ns_.resize(ends_.size());
 }
 
@@ -35,7 +41,7 @@ void Execution::begin(const CallHeader& header, const Buffers& buffers, Recorder
   header_ = header;
   buffers_ = buffers;
   recorder_ = recorder;
-  reduce_ = find_reduce(header.type, header.operation);
+  reduce_ = find_reduce_to_many(header.type, header.operation);
   unfinished_ = static_cast<std::uint32_t>(ends_.size());
   owes_own_results_ = !program_.local_copies.empty();
   if (owes_own_results_) ++unfinished_;
@@ -136,93 +142,108 @@ bool Execution::advance_receiver(End& end) {
 }
 
 bool Execution::take(End& end, const Op& op) {
-  if (op.fusion != no_fusion) return take_fused(program_.fusions[op.fusion]);
+  if (op.pass != no_pass) return take_pass(program_.passes[op.pass]);
   if (!end.receiver->is_ready(end.next)) return false;
-  const std::int64_t begin = recorder_ != nullptr ? now_ns() : 0;
-  apply(end, op);
-  if (recorder_ != nullptr) {
-    begun_ns_[static_cast<std::size_t>(&end - ends_.data())][end.next] = begin;
-    if (op.reduces) recorder_->add({op.transfer, op.chunk, Phase::reduce, begin, now_ns()});
-  }
+  if (recorder_ != nullptr) begun_ns_[static_cast<std::size_t>(&end - ends_.data())][end.next] = now_ns();
+  copy_in(end, op);
   end.receiver->release(end.next);
   ++end.next;
   bytes_moved_ += op.bytes;
   return true;
 }
 
-bool Execution::take_fused(const Fusion& fusion) {
-  for (std::uint32_t i = 0; i < fusion.member_count; ++i) {
-    const FusionMember& member = program_.members[fusion.first_member + i];
+bool Execution::take_pass(const Pass& pass) {
+  members_.clear();
+  for (std::uint32_t i = 0; i < pass.member_count; ++i) {
+    const OpPlace& member = program_.members[pass.first_member + i];
     End& end = ends_[member.stream];
-    if (!end.is_open || end.next != member.index || !may_begin(end.call.op(member.index)) ||
-        !end.receiver->is_ready(member.index)) {
-      return false;
-    }
-  }
-  const std::int64_t begin = recorder_ != nullptr ? now_ns() : 0;
-  apply_fused(fusion);
-  const std::int64_t finish = recorder_ != nullptr ? now_ns() : 0;
-  for (std::uint32_t i = 0; i < fusion.member_count; ++i) {
-    const FusionMember& member = program_.members[fusion.first_member + i];
-    End& end = ends_[member.stream];
+    if (!end.is_open || end.next != member.index) return false;
     const Op& op = end.call.op(member.index);
+    if (!may_begin(op) || !end.receiver->is_ready(member.index)) return false;
+    members_.push_back({&end, &op});
+  }
+  choose_followers(pass);
+  const std::int64_t begin = recorder_ != nullptr ? now_ns() : 0;
+  reduce(pass);
+  const std::int64_t finish = recorder_ != nullptr ? now_ns() : 0;
+  for (const Cursor& member : members_) {
+    End& end = *member.end;
     if (recorder_ != nullptr) {
-      begun_ns_[member.stream][member.index] = begin;
-      recorder_->add({op.transfer, op.chunk, Phase::reduce, begin, finish});
+      begun_ns_[static_cast<std::size_t>(&end - ends_.data())][end.next] = begin;
+      recorder_->add({member.op->transfer, member.op->chunk, Phase::reduce, begin, finish});
     }
-    end.receiver->release(member.index);
+    end.receiver->release(end.next);
     ++end.next;
-    bytes_moved_ += op.bytes;
+    bytes_moved_ += member.op->bytes;
     note_done(end, end.receiver->arrived());
+  }
+  for (const Cursor& follower : followers_) {
+    End& end = *follower.end;
+    if (recorder_ != nullptr) begun_ns_[static_cast<std::size_t>(&end - ends_.data())][end.next] = begin;
+    end.sender->placed(end.next);
+    ++end.next;
+    bytes_moved_ += follower.op->bytes;
+    note_done(end, end.sender->departed());
   }
   return true;
 }
 
-void Execution::apply(const End& end, const Op& op) {
-  std::int64_t skipped = 0;
-  for (std::uint32_t i = 0; i < op.piece_count; ++i) {
-    const Piece& piece = end.call.pieces(op)[i];
-    const void* source = end.receiver->source(piece, skipped);
-    skipped += piece.length;
-    if (op.reduces) {
-      reduce_(buffers_.at(piece.target), buffers_.at(piece.first), &source, 1,
-              static_cast<std::size_t>(piece.length / program_.element_size));
-    } else {
-      copy_bytes(buffers_.at(piece.target), source, static_cast<std::size_t>(piece.length));
+void Execution::choose_followers(const Pass& pass) {
+  followers_.clear();
+  for (std::uint32_t i = 0; i < pass.follower_count; ++i) {
+    const OpPlace& follower = program_.followers[pass.first_follower + i];
+    End& end = ends_[follower.stream];
+    if (!end.is_open || end.next != follower.index) continue;
+    const Op& op = end.call.op(follower.index);
+    bool waits_for_pass_only = true;
+    for (std::uint32_t w = 0; w < op.wait_count && waits_for_pass_only; ++w) {
+      const LocalWait& wait = program_.waits[op.first_wait + w];
+      waits_for_pass_only =
+          ends_[wait.stream].done >= wait.count || std::ranges::any_of(members_, [&](const Cursor& member) {
+            return member.end == &ends_[wait.stream] && member.end->next + 1 == wait.count;
+          });
     }
+    if (waits_for_pass_only && end.sender->can_place(follower.index)) followers_.push_back({&end, &op});
   }
 }
 
-void Execution::apply_fused(const Fusion& fusion) {
-  // The members move the same bytes, but each may have them in other pieces: the shortest runs count.
-  for (std::uint32_t i = 0; i < fusion.member_count; ++i) {
-    const FusionMember& member = program_.members[fusion.first_member + i];
-    const End& end = ends_[member.stream];
-    sources_[i] = {&end, &end.call.op(member.index), 0, 0, 0};
+void Execution::copy_in(const End& end, const Op& op) {
+  std::int64_t skipped = 0;
+  for (std::uint32_t i = 0; i < op.piece_count; ++i) {
+    const Piece& piece = end.call.pieces(op)[i];
+    copy_bytes(buffers_.at(piece.target), end.receiver->source(piece, skipped), static_cast<std::size_t>(piece.length));
+    skipped += piece.length;
   }
-  const auto piece_of = [](const Source& source) -> const Piece& {
-    return source.end->call.pieces(*source.op)[source.piece];
-  };
-  while (sources_[0].piece < sources_[0].op->piece_count) {
-    std::int64_t length = INT64_MAX;
-    for (std::uint32_t i = 0; i < fusion.member_count; ++i) {
-      length = std::min(length, piece_of(sources_[i]).length - sources_[i].in_piece);
+}
+
+void Execution::Cursor::advance(std::int64_t bytes) {
+  in_piece += bytes;
+  if (in_piece < current().length) return;
+  skipped += in_piece;
+  in_piece = 0;
+  ++piece;
+}
+
+void Execution::reduce(const Pass& pass) {
+  const Cursor& first = members_.front();
+  while (first.piece < first.op->piece_count) {
+    std::int64_t length = INT64_MAX;  // What lies in one piece everywhere.
+    for (const Cursor& member : members_) length = std::min(length, member.left());
+    for (const Cursor& follower : followers_) length = std::min(length, follower.left());
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      const Cursor& member = members_[i];
+      sources_[i] = member.end->receiver->source(member.current(), member.skipped) + member.in_piece;
     }
-    for (std::uint32_t i = 0; i < fusion.member_count; ++i) {
-      const Source& source = sources_[i];
-      source_pointers_[i] = source.end->receiver->source(piece_of(source), source.skipped) + source.in_piece;
+    const Piece& own = first.current();
+    targets_[0] = buffers_.at(own.target) + first.in_piece;
+    for (std::size_t i = 0; i < followers_.size(); ++i) {
+      const Cursor& follower = followers_[i];
+      targets_[i + 1] = follower.end->sender->target(follower.current(), follower.skipped) + follower.in_piece;
     }
-    const Piece& target = piece_of(sources_[0]);
-    reduce_(buffers_.at(target.target) + sources_[0].in_piece, buffers_.at(target.first) + sources_[0].in_piece,
-            source_pointers_.data(), fusion.member_count, static_cast<std::size_t>(length / program_.element_size));
-    for (std::uint32_t i = 0; i < fusion.member_count; ++i) {
-      Source& source = sources_[i];
-      source.in_piece += length;
-      if (source.in_piece < piece_of(source).length) continue;
-      source.skipped += source.in_piece;
-      source.in_piece = 0;
-      ++source.piece;
-    }
+    reduce_(targets_.data(), followers_.size() + 1, buffers_.at(own.first) + first.in_piece, sources_.data(),
+            pass.member_count, static_cast<std::size_t>(length / program_.element_size));
+    for (Cursor& member : members_) member.advance(length);
+    for (Cursor& follower : followers_) follower.advance(length);
   }
 }
 

@@ -62,18 +62,25 @@ class Execution {
   bool advance_receiver(End& end);
   /// Takes the op at a receiver's head: alone, or with all reductions of its pass. False: not now.
   bool take(End& end, const Op& op);
-  bool take_fused(const Fusion& fusion);
-  void apply(const End& end, const Op& op);
-  void apply_fused(const Fusion& fusion);
+  bool take_pass(const Pass& pass);
+  void copy_in(const End& end, const Op& op);
+  /// Finds the followers that the pass can write for at once.
+  void choose_followers(const Pass& pass);
+  void reduce(const Pass& pass);
   bool note_done(End& end, std::uint32_t done);
   void copy_own_results();
 
-  struct Source {
-    const End* end = nullptr;
+  /// How far a pass has come in one of its ops, whose bytes may lie in other pieces than those of the others.
+  struct Cursor {
+    End* end = nullptr;
     const Op* op = nullptr;
     std::uint32_t piece = 0;    ///< Of the op.
     std::int64_t in_piece = 0;  ///< Bytes of the piece that are done.
     std::int64_t skipped = 0;   ///< Bytes of the pieces before it.
+
+    [[nodiscard]] const Piece& current() const { return end->call.pieces(*op)[piece]; }
+    [[nodiscard]] std::int64_t left() const { return current().length - in_piece; }
+    void advance(std::int64_t bytes);
   };
 
   const Program& program_;
@@ -81,13 +88,15 @@ class Execution {
   std::vector<std::uint32_t> order_;  ///< Senders first.
   std::uint32_t sender_count_ = 0;
   std::uint32_t next_receiver_ = 0;  ///< Whose turn it is.
-  std::vector<Source> sources_;      ///< Room for the members of the largest pass.
-  std::vector<const void*> source_pointers_;
+  std::vector<Cursor> members_;  ///< Of the pass under way; room for the largest.
+  std::vector<Cursor> followers_;
+  std::vector<const void*> sources_;
+  std::vector<void*> targets_;
   std::vector<std::vector<std::int64_t>> begun_ns_;  ///< By end and op, where spans are recorded.
 
   CallHeader header_;
   Buffers buffers_;
-  ReduceFunction reduce_ = nullptr;
+  ReduceToManyFunction reduce_ = nullptr;
   Trouble trouble_;
   Recorder* recorder_ = nullptr;
   std::uint32_t unfinished_ = 0;

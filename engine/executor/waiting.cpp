@@ -7,7 +7,7 @@
 namespace espalier::engine {
 namespace {
 
-constexpr std::uint32_t crowded_spins = 8;
+constexpr std::uint32_t crowded_spins = 2;
 constexpr std::int64_t free_spin_ns = 30'000;
 constexpr std::uint32_t passes_per_look = 16;  ///< At the clock.
 constexpr std::uint32_t most_yields = 64;

@@ -37,7 +37,8 @@ class Compiler {
     deal_to_streams(lane_of);
     for (std::uint32_t stream = 0; stream < program_.streams.size(); ++stream) add_ops(stream);
     for (std::uint32_t stream = 0; stream < program_.streams.size(); ++stream) add_waits(stream);
-    find_fusions();
+    find_passes();
+    find_followers();
     for (const Placement::OwnResult& own : placement_.own_results()) {
       if (own.rank == rank_ && own.length > 0) program_.local_copies.push_back({own.from, own.to, own.length});
     }
@@ -178,64 +179,99 @@ class Compiler {
   }
 
   /// Reductions of one level into the same run and chunk become one pass; none of them waits for another then.
-  void find_fusions() {
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>, std::vector<FusionMember>> passes;
+  void find_passes() {
+    using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+    std::map<Key, std::vector<OpPlace>> alike;
     for (std::uint32_t stream = 0; stream < program_.streams.size(); ++stream) {
       if (program_.streams[stream].is_outgoing) continue;
       for (std::uint32_t i = 0; i < program_.streams[stream].op_count; ++i) {
-        const Op& op = program_.ops[program_.streams[stream].first_op + i];
+        const Op& op = op_at({stream, i});
         if (!op.reduces) continue;
         const Transfer& moved = transfer(op.transfer);
-        passes[{order_.level(op.transfer, op.chunk), moved.first_slice.value(), moved.slice_count, op.chunk}].push_back(
-            {stream, i});
+        const std::uint32_t level = order_.level(op.transfer, op.chunk);
+        alike[{level, moved.first_slice.value(), moved.slice_count, op.chunk}].push_back({stream, i});
       }
     }
-    for (auto& [key, members] : passes) {
-      std::ranges::sort(
-          members, [&](const FusionMember& a, const FusionMember& b) { return op_of(a).transfer < op_of(b).transfer; });
-      std::vector<FusionMember> pass;
-      for (const FusionMember& member : members) {
+    for (auto& [key, members] : alike) {
+      std::ranges::sort(members,
+                        [&](const OpPlace& a, const OpPlace& b) { return op_at(a).transfer < op_at(b).transfer; });
+      std::vector<OpPlace> pass;
+      for (const OpPlace& member : members) {
         if (!pass.empty() && !joins(pass, member)) {
-          add_fusion(pass);
+          add_pass(pass);
           pass.clear();
         }
         pass.push_back(member);
       }
-      add_fusion(pass);
+      add_pass(pass);
     }
   }
 
   /// Whether a reduction comes straight after those of a pass, on a stream of its own.
-  bool joins(const std::vector<FusionMember>& pass, const FusionMember& member) {
-    const auto joined = order_.joined(op_of(member).transfer);
-    return joined.size() == 1 && joined.front() == op_of(pass.back()).transfer &&
-           std::ranges::none_of(pass, [&](const FusionMember& other) { return other.stream == member.stream; });
+  bool joins(const std::vector<OpPlace>& pass, const OpPlace& member) {
+    const auto joined = order_.joined(op_at(member).transfer);
+    return joined.size() == 1 && joined.front() == op_at(pass.back()).transfer &&
+           std::ranges::none_of(pass, [&](const OpPlace& other) { return other.stream == member.stream; });
   }
 
-  void add_fusion(const std::vector<FusionMember>& members) {
-    if (members.size() < 2) return;
-    const auto fusion = static_cast<std::uint32_t>(program_.fusions.size());
-    program_.fusions.push_back(
-        {static_cast<std::uint32_t>(program_.members.size()), static_cast<std::uint32_t>(members.size())});
-    for (const FusionMember& member : members) {
-      op_of(member).fusion = fusion;
+  void add_pass(const std::vector<OpPlace>& members) {
+    const auto pass = static_cast<std::uint32_t>(program_.passes.size());
+    program_.passes.push_back(
+        {static_cast<std::uint32_t>(program_.members.size()), static_cast<std::uint32_t>(members.size()), 0, 0});
+    for (const OpPlace& member : members) {
+      op_at(member).pass = pass;
       drop_waits_within(member, members);
       program_.members.push_back(member);
     }
   }
 
-  Op& op_of(const FusionMember& member) {
-    return program_.ops[program_.streams[member.stream].first_op + member.index];
+  /// Copies that wait for a pass and send just its result; of several passes, each adding to it, the last one.
+  void find_followers() {
+    std::vector<std::vector<OpPlace>> followers(program_.passes.size());
+    for (std::uint32_t stream = 0; stream < program_.streams.size(); ++stream) {
+      if (!program_.streams[stream].is_outgoing) continue;
+      for (std::uint32_t i = 0; i < program_.streams[stream].op_count; ++i) {
+        const std::uint32_t pass = pass_before(op_at({stream, i}));
+        if (pass != no_pass) followers[pass].push_back({stream, i});
+      }
+    }
+    for (std::size_t pass = 0; pass < followers.size(); ++pass) {
+      program_.passes[pass].first_follower = static_cast<std::uint32_t>(program_.followers.size());
+      program_.passes[pass].follower_count = static_cast<std::uint32_t>(followers[pass].size());
+      program_.followers.insert(program_.followers.end(), followers[pass].begin(), followers[pass].end());
+    }
   }
 
-  void drop_waits_within(const FusionMember& member, const std::vector<FusionMember>& members) {
-    Op& op = op_of(member);
+  /// The pass whose result a copy sends, and nothing else; `no_pass` for other ops.
+  std::uint32_t pass_before(const Op& op) {
+    if (op.reduces) return no_pass;
+    std::uint32_t found = no_pass;
+    std::uint32_t highest = 0;
+    for (std::uint32_t i = 0; i < op.wait_count; ++i) {
+      const LocalWait& wait = program_.waits[op.first_wait + i];
+      if (program_.streams[wait.stream].is_outgoing) continue;
+      const Op& before = op_at({wait.stream, wait.count - 1});
+      if (before.pass == no_pass || before.chunk != op.chunk) continue;
+      const Transfer& reduction = transfer(before.transfer);
+      const Transfer& copy = transfer(op.transfer);
+      if (reduction.first_slice != copy.first_slice || reduction.slice_count != copy.slice_count) continue;
+      const std::uint32_t level = order_.level(before.transfer, before.chunk);
+      if (found != no_pass && level < highest) continue;
+      highest = level;
+      found = before.pass;
+    }
+    return found;
+  }
+
+  Op& op_at(const OpPlace& place) { return program_.ops[program_.streams[place.stream].first_op + place.index]; }
+
+  void drop_waits_within(const OpPlace& member, const std::vector<OpPlace>& members) {
+    Op& op = op_at(member);
     std::uint32_t kept = 0;
     for (std::uint32_t i = 0; i < op.wait_count; ++i) {
       const LocalWait wait = program_.waits[op.first_wait + i];
-      const bool is_within = std::ranges::any_of(members, [&](const FusionMember& other) {
-        return other.stream == wait.stream && other.index + 1 == wait.count;
-      });
+      const bool is_within = std::ranges::any_of(
+          members, [&](const OpPlace& other) { return other.stream == wait.stream && other.index + 1 == wait.count; });
       if (!is_within) program_.waits[op.first_wait + kept++] = wait;
     }
     op.wait_count = kept;

@@ -13,7 +13,7 @@
 
 namespace espalier::engine {
 
-inline constexpr std::uint32_t no_fusion = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::uint32_t no_pass = std::numeric_limits<std::uint32_t>::max();
 
 /// Bytes of an op that lie in one piece at both ends.
 struct Piece {
@@ -37,7 +37,7 @@ struct Op {
   std::uint32_t piece_count = 0;
   std::uint32_t first_wait = 0;
   std::uint32_t wait_count = 0;
-  std::uint32_t fusion = no_fusion;  ///< Of a reduction at its destination: the pass that it is part of.
+  std::uint32_t pass = no_pass;  ///< Of a reduction at its destination: the pass over memory that it is part of.
   bool reduces = false;
   std::int64_t bytes = 0;
 };
@@ -51,14 +51,19 @@ struct Stream {
   std::uint32_t op_count = 0;
 };
 
-/// Reductions into the same bytes, done in one pass that reads all sources and writes once.
-struct Fusion {
+/// An op by its place.
+struct OpPlace {
+  std::uint32_t stream = 0;
+  std::uint32_t index = 0;  ///< Within its stream.
+};
+
+/// Reductions into the same bytes, done in one pass that reads all sources and writes once; and the ops that send the
+/// result on as it is, which the same pass may write to where they go.
+struct Pass {
   std::uint32_t first_member = 0;
   std::uint32_t member_count = 0;
-};
-struct FusionMember {
-  std::uint32_t stream = 0;
-  std::uint32_t index = 0;  ///< The op's index within its stream.
+  std::uint32_t first_follower = 0;
+  std::uint32_t follower_count = 0;
 };
 
 /// Bytes that move within this rank.
@@ -79,8 +84,9 @@ struct Program {
   std::vector<Op> ops;
   std::vector<Piece> pieces;
   std::vector<LocalWait> waits;
-  std::vector<Fusion> fusions;
-  std::vector<FusionMember> members;
+  std::vector<Pass> passes;
+  std::vector<OpPlace> members;    ///< Of passes: reductions, in program order.
+  std::vector<OpPlace> followers;  ///< Of passes: copies out.
   std::vector<LocalCopy> local_copies;
   std::int64_t send_bytes = 0;  ///< What the caller's buffers have to have.
   std::int64_t receive_bytes = 0;

@@ -18,8 +18,11 @@ class ShmPeer {
     std::uint32_t member = 0;
   };
 
-  ShmPeer(SharedDomain& domain, Place self, Place peer, SharedControl& own, SharedControl& theirs)
+  /// `members`: how many there are on this machine.
+  ShmPeer(SharedDomain& domain, Place self, Place peer, std::uint32_t members, SharedControl& own,
+          SharedControl& theirs)
       : domain_(&domain),
+        members_(members),
         self_(self),
         peer_(peer),
         own_(&own),
@@ -41,6 +44,8 @@ class ShmPeer {
   [[nodiscard]] SharedStream& outgoing(std::uint32_t lane) { return own_->stream(peer_.member, lane); }
   [[nodiscard]] SharedStream& incoming(std::uint32_t lane) { return theirs_->stream(self_.member, lane); }
   [[nodiscard]] SharedDomain& domain() { return *domain_; }
+  /// Streams between all members of this machine.
+  [[nodiscard]] std::int64_t stream_count() const { return std::int64_t{members_} * (members_ - 1) * shm_lanes; }
   [[nodiscard]] Place self() const { return self_; }
   [[nodiscard]] Place place() const { return peer_; }
 
@@ -54,6 +59,7 @@ class ShmPeer {
 
  private:
   SharedDomain* domain_;
+  std::uint32_t members_;
   Place self_;
   Place peer_;
   SharedControl* own_;

@@ -72,27 +72,37 @@ class ShmSender final : public Sender {
   }
 
   bool post(std::uint32_t index) override {
-    const Op& op = call_->op(index);
-    const std::uint64_t number = base_ + index + 1;
-    if (way_ == Way::push) {
-      if (!received_.reaches(number)) return false;
+    if (way_ != Way::pull) {
+      if (!can_place(index)) return false;
+      const Op& op = call_->op(index);
+      std::int64_t skipped = 0;
       for (std::uint32_t i = 0; i < op.piece_count; ++i) {
         const Piece& piece = call_->pieces(op)[i];
-        copy_bytes(theirs_.at(piece.target), call_->buffers.at(piece.source), static_cast<std::size_t>(piece.length));
-      }
-    } else if (way_ == Way::staged) {
-      if (number > stream_.slot_count && !received_.reaches(number - stream_.slot_count)) return false;
-      std::byte* slot = staging_.data + (number - 1) % stream_.slot_count * stream_.slot_bytes;
-      for (std::uint32_t i = 0; i < op.piece_count; ++i) {
-        const Piece& piece = call_->pieces(op)[i];
-        copy_bytes(slot, call_->buffers.at(piece.source), static_cast<std::size_t>(piece.length));
-        slot += piece.length;
+        copy_bytes(target(piece, skipped), call_->buffers.at(piece.source), static_cast<std::size_t>(piece.length));
+        skipped += piece.length;
       }
     }
-    stream_.sent.store(number, std::memory_order_release);
+    placed(index);
+    return true;
+  }
+
+  [[nodiscard]] bool can_place(std::uint32_t index) override {
+    const std::uint64_t number = base_ + index + 1;
+    if (way_ == Way::push) return received_.reaches(number);
+    if (way_ == Way::pull) return false;
+    if (number > stream_.slot_count && !received_.reaches(number - stream_.slot_count)) return false;
+    slot_ = staging_.data + (number - 1) % stream_.slot_count * stream_.slot_bytes;
+    return true;
+  }
+
+  [[nodiscard]] std::byte* target(const Piece& piece, std::int64_t skipped) const override {
+    return way_ == Way::push ? theirs_.at(piece.target) : slot_ + skipped;
+  }
+
+  void placed(std::uint32_t index) override {
+    stream_.sent.store(base_ + index + 1, std::memory_order_release);
     peer_.mark();
     posted_ = index + 1;
-    return true;
   }
 
   std::uint32_t departed() override {
@@ -106,7 +116,9 @@ class ShmSender final : public Sender {
   /// Slots for this call's ops; larger ones replace smaller ones once the peer has taken all that was in those.
   bool make_staging(const StreamCall& call) {
     constexpr std::int64_t line = 64;
-    constexpr std::int64_t staging_bytes = std::int64_t{512} << 10;
+    // All staging of the machine's ranks together should stay in the last-level cache.
+    constexpr std::int64_t all_staging_bytes = std::int64_t{12} << 20;
+    const std::int64_t staging_bytes = all_staging_bytes / std::max<std::int64_t>(1, peer_.stream_count());
     const std::int64_t slot = std::max<std::int64_t>(line, (call.program->max_op_bytes + line - 1) / line * line);
     if (!staging_.id.is_none() && slot <= stream_.slot_bytes) return true;
     if (!received_.reaches(base_)) return false;
@@ -134,6 +146,7 @@ class ShmSender final : public Sender {
   SharedStream& stream_;
   SeenCounter received_;
   SharedDomain::Allocation staging_;
+  std::byte* slot_ = nullptr;  ///< Of the next op.
   const StreamCall* call_ = nullptr;
   Way way_ = Way::staged;
   Buffers theirs_;

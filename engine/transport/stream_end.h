@@ -53,6 +53,13 @@ class Sender {
   virtual bool open(const StreamCall& call) = 0;
   /// Sends an op, in order; all that it waits for has happened. False: not now.
   virtual bool post(std::uint32_t index) = 0;
+  /// Whether the next op's bytes may be written now to where `target` says, instead of posting it; `placed` then
+  /// completes it. For results that are computed at the same time.
+  [[nodiscard]] virtual bool can_place(std::uint32_t) { return false; }
+  /// Where a piece of that op goes; `skipped` is the length of the pieces before it.
+  [[nodiscard]] virtual std::byte* target(const Piece&, std::int64_t) const { return nullptr; }
+  virtual void placed(std::uint32_t) {}
+
   /// How many ops have left: their bytes at this rank may be overwritten. Also moves what was posted along.
   virtual std::uint32_t departed() = 0;
   /// Ends a call, all of whose ops have departed.
