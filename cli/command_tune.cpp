@@ -1,12 +1,11 @@
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "base/format_units.h"
 #include "cli/algorithm_flags.h"
 #include "cli/collective_flags.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/percent.h"
 #include "cli/progress.h"
 #include "cli/sizes.h"
 #include "cli/sweep.h"
@@ -23,18 +22,6 @@ struct TuneFlags {
   std::string tolerance = "1%";
   SizeFlags sizes;
 };
-
-/// "1%" as 0.01.
-Result<double> parse_tolerance(const std::string& text) {
-  double percent = 0;
-  const auto [rest, status] = std::from_chars(text.data(), text.data() + text.size(), percent);
-  const std::string_view unit(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
-  if (status != std::errc() || unit != "%" || !(percent >= 0) || percent > 100) {
-    return fail(ErrorCode::invalid_input, "--tolerance: '" + text + "' is not a part from 0% to 100%",
-                "write --tolerance 1%");
-  }
-  return percent / 100;
-}
 
 ExitCode tune(const Console& console, const Topology& topology, const Collective& collective, Candidates candidates,
               const std::vector<Bytes>& sizes, const RegionOptions& options, ElementType type) {
@@ -64,7 +51,7 @@ ExitCode run(const Console& console, const TuneFlags& flags) {
   if (!type) return console.refuse_usage(type.error());
   const auto sizes = parse_sizes(flags.sizes, *type);
   if (!sizes) return console.refuse_usage(sizes.error());
-  const auto tolerance = parse_tolerance(flags.tolerance);
+  const auto tolerance = parse_percent("--tolerance", flags.tolerance, "1%");
   if (!tolerance) return console.refuse_usage(tolerance.error());
   RegionOptions options;
   options.tolerance = *tolerance;

@@ -23,6 +23,8 @@ void add_run_command(CLI::App& app, Session& session);
 void add_explain_command(CLI::App& app, Session& session);
 void add_tune_command(CLI::App& app, Session& session);
 void add_doctor_command(CLI::App& app, Session& session);
+void add_compare_command(CLI::App& app, Session& session);
+void add_calibrate_command(CLI::App& app, Session& session);
 void add_version_command(CLI::App& app, Session& session);
 void add_completion_command(CLI::App& app, Session& session);
 

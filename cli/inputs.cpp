@@ -45,31 +45,6 @@ std::string resolve_path(const std::string& argument) {
   return std::filesystem::exists(shipped, status) ? shipped.string() : argument;
 }
 
-/// The whole of a file or of standard input ("-").
-Result<std::string> read_whole(const std::string& path) {
-  std::ifstream file;
-  std::error_code status;
-  if (path != "-") {
-    if (std::filesystem::is_directory(path, status))
-      return fail(ErrorCode::unavailable, path + " is a folder, not a file");
-    file.open(path, std::ios::binary);
-    if (!file) {
-      return fail(ErrorCode::unavailable, "cannot read " + path,
-                  "check the path, or name a shipped machine (espalier topo show --list)");
-    }
-  }
-  std::istream& stream = path == "-" ? std::cin : file;
-  std::string text;
-  std::string block(std::size_t{1} << 20, '\0');
-  while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) || stream.gcount() > 0) {
-    text.append(block, 0, static_cast<std::size_t>(stream.gcount()));
-    if (text.size() > largest_input_bytes) {
-      return fail(ErrorCode::too_large, path + " is larger than " + std::to_string(largest_input_bytes) + " bytes");
-    }
-  }
-  return text;
-}
-
 tl::unexpected<InputFailure> failed(Error error) { return tl::unexpected(InputFailure{std::move(error)}); }
 
 Result<TopologyParameters> split_parameters(const std::vector<std::string>& texts) {
@@ -157,6 +132,30 @@ tl::expected<Input, InputFailure> read_plan_text(const Console& console, std::st
 }
 
 }  // namespace
+
+Result<std::string> read_whole(const std::string& path) {
+  std::ifstream file;
+  std::error_code status;
+  if (path != "-") {
+    if (std::filesystem::is_directory(path, status))
+      return fail(ErrorCode::unavailable, path + " is a folder, not a file");
+    file.open(path, std::ios::binary);
+    if (!file) {
+      return fail(ErrorCode::unavailable, "cannot read " + path,
+                  "check the path, or name a shipped machine (espalier topo show --list)");
+    }
+  }
+  std::istream& stream = path == "-" ? std::cin : file;
+  std::string text;
+  std::string block(std::size_t{1} << 20, '\0');
+  while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) || stream.gcount() > 0) {
+    text.append(block, 0, static_cast<std::size_t>(stream.gcount()));
+    if (text.size() > largest_input_bytes) {
+      return fail(ErrorCode::too_large, path + " is larger than " + std::to_string(largest_input_bytes) + " bytes");
+    }
+  }
+  return text;
+}
 
 std::vector<std::string> shipped_machines() {
   std::vector<std::string> names;

@@ -40,6 +40,10 @@ struct InputFailure {
   bool is_usage = false;  ///< A flag was wrong, not the file.
 };
 
+/// The whole of a file, or of standard input ("-").
+/// Errors: unavailable when it cannot be read; too_large past the limit of inputs.
+Result<std::string> read_whole(const std::string& path);
+
 /// Reads a topology (a YAML file, "-" for standard input, or the name of a shipped machine such as dgx1v) and looks for
 /// asymmetry. Errors: what breaks the format's rules is in the diagnostics; invalid_input for malformed parameters.
 Result<TopologyReading> read_with_findings(const TopologyFlags& flags);

@@ -48,6 +48,8 @@ int run(int argc, char** argv) {
   add_explain_command(app, session);
   add_tune_command(app, session);
   add_doctor_command(app, session);
+  add_compare_command(app, session);
+  add_calibrate_command(app, session);
   add_version_command(app, session);
   add_completion_command(app, session);
   try {

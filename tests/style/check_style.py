@@ -14,7 +14,8 @@ ALLOWED_INCLUDES = {
     "schedule": {"schedule", "topology", "base"},
     "planners": {"planners", "schedule", "topology", "base"},
     "sim": {"sim", "schedule", "topology", "base"},
-    "cli": {"cli", "engine", "sim", "planners", "schedule", "topology", "base"},
+    "compare": {"compare", "schedule", "topology", "base"},
+    "cli": {"cli", "compare", "engine", "sim", "planners", "schedule", "topology", "base"},
 }
 LONGEST_FILE = 500
 LONGEST_LINE = 120

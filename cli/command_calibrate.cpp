@@ -1,0 +1,166 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/parse_units.h"
+#include "cli/calibrate_output.h"
+#include "cli/calibration_runs.h"
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/output_file.h"
+#include "cli/progress.h"
+#include "schedule/schedule_json.h"
+#include "schedule/verify.h"
+
+namespace espalier::cli {
+namespace {
+
+struct CalibrateFlags {
+  TopologyFlags topology;
+  std::vector<std::string> from;
+  std::string output;
+  std::string algorithm;
+  std::string collective;
+  std::string plan;
+  std::string chunk;
+  std::string smallest;
+  std::string largest;
+  std::size_t hold_out = 5;
+};
+
+/// The size that a flag names, or nothing when it is absent.
+Result<std::optional<Bytes>> parse_optional_size(const char* flag, const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const auto size = parse_size(text);
+  if (!size) return fail(size.error().code, std::string(flag) + ": " + size.error().message, size.error().help);
+  if (size->count < 1) return fail(ErrorCode::invalid_input, std::string(flag) + ": at least one byte");
+  return *size;
+}
+
+Result<CalibrationHints> parse_hints(const CalibrateFlags& flags) {
+  CalibrationHints hints;
+  hints.algorithm = flags.algorithm;
+  const auto chunk = parse_optional_size("--chunk", flags.chunk);
+  if (!chunk) return tl::unexpected(chunk.error());
+  hints.chunk = *chunk;
+  const auto smallest = parse_optional_size("-b", flags.smallest);
+  if (!smallest) return tl::unexpected(smallest.error());
+  hints.smallest = smallest->value_or(hints.smallest);
+  const auto largest = parse_optional_size("-e", flags.largest);
+  if (!largest) return tl::unexpected(largest.error());
+  hints.largest = largest->value_or(hints.largest);
+  if (flags.collective.empty()) return hints;
+  if (const auto known = parse_collective(flags.collective); !known) return tl::unexpected(known.error());
+  return hints;
+}
+
+Result<void> load_plan(const std::string& path, const Topology& topology, CalibrationHints& hints) {
+  if (path.empty()) return {};
+  const auto text = read_whole(path);
+  if (!text) return tl::unexpected(text.error());
+  auto plan = read_plan(*text, path, &topology);
+  if (!plan) return tl::unexpected(plan.error());
+  const VerifyReport report = verify(plan->schedule, topology, 1);
+  if (!report.ok()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{} breaks rule {}: {}", path, to_string(report.breaches.front().rule),
+                            report.breaches.front().message),
+                "espalier verify lists every breach");
+  }
+  hints.plan = std::move(plan->schedule);
+  return {};
+}
+
+using NamedRuns = std::vector<std::pair<std::string, RunFile>>;
+
+Result<NamedRuns> load_runs(const CalibrateFlags& flags) {
+  NamedRuns files;
+  for (const std::string& path : flags.from) {
+    const auto text = read_whole(path);
+    if (!text) return tl::unexpected(text.error());
+    auto run = read_run(*text, path == "-" ? "<stdin>" : path, NcclTestsHints{flags.collective});
+    if (!run) return tl::unexpected(run.error());
+    files.emplace_back(path, std::move(*run));
+  }
+  return files;
+}
+
+Result<Calibration> fit(const Console& console, const Topology& topology, const CalibrationRuns& runs,
+                        std::size_t hold_out) {
+  constexpr std::size_t expected_predictions = 400;
+  Progress progress(console, "calibrating", expected_predictions);
+  CalibrateOptions options;
+  options.hold_out_every = hold_out;
+  std::size_t done = 0;
+  options.on_prediction = [&] {
+    if (++done < expected_predictions) progress.step("simulation " + std::to_string(done));
+  };
+  return calibrate(topology, runs.seconds(), runs.reduces(), simulated_times(runs), options);
+}
+
+ExitCode run(const Console& console, const CalibrateFlags& flags) {
+  auto hints = parse_hints(flags);
+  if (!hints) return console.refuse_usage(hints.error());
+  const auto topology = load_topology(console, flags.topology);
+  if (!topology) return refuse(console, topology.error());
+  if (auto loaded = load_plan(flags.plan, *topology, *hints); !loaded) return console.refuse(loaded.error());
+  const auto files = load_runs(flags);
+  if (!files) return console.refuse(files.error());
+  const auto runs = plan_runs(console, *topology, *files, *hints);
+  if (!runs) return console.refuse(runs.error());
+  const auto calibration = fit(console, *topology, *runs, flags.hold_out);
+  if (!calibration) return console.refuse(calibration.error());
+  const CalibrationReport report{&*topology, flags.from, &*runs, &*calibration};
+  if (flags.output != "-") {
+    console.print(console.json ? calibration_json(report).dump(2) + "\n" : calibration_text(report));
+  }
+  if (flags.output.empty()) return ExitCode::ok;
+  const auto written = write_file(flags.output, [&](std::ostream& out) -> Result<void> {
+    out << calibrated_yaml(report);
+    return {};
+  });
+  if (!written) return console.refuse(written.error());
+  if (flags.output != "-") console.note("wrote " + flags.output);
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_calibrate_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<CalibrateFlags>();
+  CLI::App* command = app.add_subcommand(
+      "calibrate", "Fit latency, bandwidth, overhead and reduction rates of a topology to measured runs");
+  flags->topology.add_to(*command);
+  flags->topology.add_without_to(*command);
+  command->add_option("--from", flags->from, "Measured runs: results (run --json), nccl-tests output, timelines")
+      ->required()
+      ->option_text("RUN...");
+  command->add_option("-o,--output", flags->output, "Write the calibrated topology; - for standard output, alone")
+      ->option_text("FILE");
+  command
+      ->add_option("-a,--algorithm", flags->algorithm,
+                   "What ran, where a file does not say (nccl-tests): ring, tree, ...")
+      ->option_text("NAME");
+  command
+      ->add_option("--collective", flags->collective,
+                   "What nccl-tests measured, where neither its output nor the file's name says so")
+      ->option_text("NAME");
+  command->add_option("--plan", flags->plan, "The plan that ran, instead of planning anew")->option_text("FILE");
+  command->add_option("--chunk", flags->chunk, "Largest chunk of runs whose file does not say")->option_text("SIZE");
+  command->add_option("-b,--minbytes", flags->smallest, "Only runs from this size on")->option_text("SIZE");
+  command->add_option("-e,--maxbytes", flags->largest, "Only runs up to this size")->option_text("SIZE");
+  command
+      ->add_option("--hold-out", flags->hold_out,
+                   "Predict each run by a fit without it and every N-th other; 0: do not")
+      ->check(CLI::Range(0, 1000))
+      ->option_text("N (5)");
+  command->footer(
+      examples({"espalier calibrate cluster.yaml --from run.json -o calibrated.yaml",
+                "espalier calibrate cluster.yaml --from ring.json tree.json -b 1M",
+                "espalier calibrate dgx-a100 --from all_reduce_perf.log -a ring -o calibrated.yaml"}) +
+      "\nEvery run is simulated again with the schedule that ran. What the runs cannot tell apart is held or\n"
+      "fitted jointly, and said so. The method is in docs/compare.md.");
+  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <set>
+
+#include "cli/commands.h"
+#include "cli/compare_output.h"
+#include "cli/inputs.h"
+#include "cli/output_file.h"
+#include "cli/percent.h"
+#include "compare/overlay_svg.h"
+#include "compare/read_run.h"
+#include "schedule/schedule_json.h"
+
+namespace espalier::cli {
+namespace {
+
+struct CompareFlags {
+  std::string a;
+  std::string b;
+  std::string fail_above;
+  std::string collective;
+  std::string plan;
+  std::string svg;
+  std::size_t lanes = 48;
+};
+
+Result<RunFile> load_run(const std::string& path, const std::string& collective) {
+  const auto text = read_whole(path);
+  if (!text) return tl::unexpected(text.error());
+  return read_run(*text, path == "-" ? "<stdin>" : path, NcclTestsHints{collective});
+}
+
+ComparedFile describe(const std::string& file, const RunFile& run) {
+  if (const auto* timeline = std::get_if<Timeline>(&run)) return {file, timeline->title, timeline->origin};
+  const Measurements& measurements = std::get<Measurements>(run);
+  std::set<std::string> collectives;
+  for (const Measurement& row : measurements.rows) collectives.insert(row.collective);
+  std::string what = fmt::format("{}, {} rows", fmt::join(collectives, ", "), measurements.rows.size());
+  if (!measurements.topology.empty()) what += " on " + measurements.topology;
+  return {file, what, measurements.origin};
+}
+
+/// The plan that both timelines ran, with what its transfers wait for.
+struct PlanOfBoth {
+  PlanFile file;
+  Dependencies dependencies;
+};
+
+Result<std::optional<PlanOfBoth>> load_plan(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  const auto text = read_whole(path);
+  if (!text) return tl::unexpected(text.error());
+  auto plan = read_plan(*text, path);
+  if (!plan) return tl::unexpected(plan.error());
+  Dependencies dependencies(plan->schedule);
+  return PlanOfBoth{std::move(*plan), std::move(dependencies)};
+}
+
+ExitCode verdict_of(const std::optional<Verdict>& verdict) {
+  return verdict && !verdict->ok() ? ExitCode::check_failed : ExitCode::ok;
+}
+
+ExitCode compare_two_timelines(const Console& console, const CompareFlags& flags, CompareHeader header,
+                               const Timeline& a, const Timeline& b, const std::optional<double>& limit) {
+  const auto plan = load_plan(flags.plan);
+  if (!plan) return console.refuse(plan.error());
+  const KnownSchedule known = *plan ? KnownSchedule{&(*plan)->file.schedule, &(*plan)->dependencies} : KnownSchedule{};
+  if (!flags.svg.empty()) {
+    OverlayOptions options{header.a.file, header.b.file, flags.lanes};
+    const auto written =
+        write_file(flags.svg, [&](std::ostream& out) { return write_overlay_svg(out, a, b, options); });
+    if (!written) return console.refuse(written.error());
+    if (flags.svg == "-") return ExitCode::ok;
+    console.note("wrote " + flags.svg);
+  }
+  const TimelineComparison comparison = compare_timelines(a, b, known);
+  if (limit) header.verdict = Verdict{*limit, std::abs(comparison.total.error()), "error of total"};
+  console.print(console.json ? timelines_json(header, comparison).dump(2) + "\n" : timelines_text(header, comparison));
+  return verdict_of(header.verdict);
+}
+
+ExitCode compare_two_tables(const Console& console, CompareHeader header, const Measurements& a, const Measurements& b,
+                            const std::optional<double>& limit) {
+  const auto comparison = compare_results(a, b);
+  if (!comparison) return console.refuse(comparison.error());
+  if (limit) header.verdict = Verdict{*limit, comparison->errors.median, "median error"};
+  console.print(console.json ? results_json(header, *comparison).dump(2) + "\n" : results_text(header, *comparison));
+  return verdict_of(header.verdict);
+}
+
+Result<Measurements> as_table(const RunFile& run, const std::string& file) {
+  if (const auto* timeline = std::get_if<Timeline>(&run)) return measurements_of(*timeline, file);
+  return std::get<Measurements>(run);
+}
+
+ExitCode run(const Console& console, const CompareFlags& flags) {
+  std::optional<double> limit;
+  if (!flags.fail_above.empty()) {
+    const auto parsed = parse_percent("--fail-above", flags.fail_above, "10%");
+    if (!parsed) return console.refuse_usage(parsed.error());
+    limit = *parsed;
+  }
+  if (!flags.collective.empty()) {
+    const auto known = parse_collective(flags.collective);
+    if (!known) return console.refuse_usage(known.error());
+  }
+  const auto a = load_run(flags.a, flags.collective);
+  if (!a) return console.refuse(a.error());
+  const auto b = load_run(flags.b, flags.collective);
+  if (!b) return console.refuse(b.error());
+  const CompareHeader header{describe(flags.a, *a), describe(flags.b, *b), std::nullopt};
+  const auto* timeline_a = std::get_if<Timeline>(&*a);
+  const auto* timeline_b = std::get_if<Timeline>(&*b);
+  if (timeline_a != nullptr && timeline_b != nullptr) {
+    return compare_two_timelines(console, flags, header, *timeline_a, *timeline_b, limit);
+  }
+  if (!flags.svg.empty() || !flags.plan.empty()) {
+    return console.refuse_usage({ErrorCode::invalid_input, "--svg and --plan are of two timelines",
+                                 "write them with --trace of simulate and run"});
+  }
+  const auto table_a = as_table(*a, flags.a);
+  if (!table_a) return console.refuse(table_a.error());
+  const auto table_b = as_table(*b, flags.b);
+  if (!table_b) return console.refuse(table_b.error());
+  return compare_two_tables(console, header, *table_a, *table_b, limit);
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<CompareFlags>();
+  CLI::App* command =
+      app.add_subcommand("compare", "Hold two runs against each other: a prediction A and what was measured, B");
+  command->add_option("A", flags->a, "Timeline or results: of simulate or run (--trace, --json), or of nccl-tests")
+      ->required();
+  command->add_option("B", flags->b, "The same; errors are parts of B's times")->required();
+  command
+      ->add_option("--fail-above", flags->fail_above,
+                   "Exit with 1 when the error (of timelines: of the total; of results: the median) is larger")
+      ->option_text("PERCENT");
+  command->add_option("--svg", flags->svg, "Draw the two timelines over each other")->option_text("FILE");
+  command->add_option("--lanes", flags->lanes, "Draw at most so many lanes")
+      ->check(CLI::Range(1, 4096))
+      ->option_text("N (48)");
+  command->add_option("--plan", flags->plan, "The plan that both timelines ran, for exact critical paths")
+      ->option_text("FILE");
+  command
+      ->add_option("--collective", flags->collective,
+                   "What nccl-tests measured, where neither its output nor the file's name says so")
+      ->option_text("NAME");
+  command->footer(examples({"espalier compare simulated.json measured.json --fail-above 10%",
+                            "espalier compare sim-trace.json run-trace.json --svg overlay.svg",
+                            "espalier compare predicted.json all_reduce_perf.log"}) +
+                  "\nThe files' kinds are seen from their content. The definitions are in docs/compare.md.");
+  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "compare/compare_results.h"
+#include "compare/compare_timelines.h"
+
+namespace espalier::cli {
+
+/// One of the two files.
+struct ComparedFile {
+  std::string file;
+  std::string what;    ///< A timeline's title, or the collectives of a table.
+  std::string origin;  ///< "simulation", "run" or "nccl-tests".
+};
+
+/// What --fail-above was held against.
+struct Verdict {
+  double limit = 0;
+  double value = 0;
+  std::string measure;  ///< "error of total", "median error".
+  [[nodiscard]] bool ok() const { return value <= limit; }
+};
+
+/// Everything that `compare` found but the comparison itself.
+struct CompareHeader {
+  ComparedFile a;
+  ComparedFile b;
+  std::optional<Verdict> verdict;
+};
+
+std::string timelines_text(const CompareHeader& header, const TimelineComparison& comparison);
+nlohmann::ordered_json timelines_json(const CompareHeader& header, const TimelineComparison& comparison);
+
+std::string results_text(const CompareHeader& header, const ResultsComparison& comparison);
+nlohmann::ordered_json results_json(const CompareHeader& header, const ResultsComparison& comparison);
+
+/// "+5.4": a relative error in per cent; "inf" where the reference is 0.
+std::string error_percent(double error);
+
+}  // namespace espalier::cli

@@ -1,0 +1,216 @@
+#include "compare/compare_results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/format_units.h"
+#include "base/parse_units.h"
+#include "schedule/collective.h"
+
+namespace espalier {
+namespace {
+
+struct Key {
+  std::string collective;
+  std::string algorithm;
+  std::int64_t size = 0;
+  friend auto operator<=>(const Key&, const Key&) = default;
+};
+
+using Times = std::map<Key, std::vector<double>>;
+
+/// The names of a file's algorithms.
+std::set<std::string> algorithms_of(const Measurements& file) {
+  std::set<std::string> names;
+  for (const Measurement& row : file.rows) names.insert(row.algorithm);
+  return names;
+}
+
+/// The name under which a row pairs: its own where the other file has it; what "auto" chose where the other file has
+/// that; the other's only one where the row has none.
+std::string paired_name(const Measurement& row, const std::set<std::string>& own, const std::set<std::string>& other) {
+  if (other.contains(row.algorithm)) return row.algorithm;
+  if (row.algorithm == "auto" && other.contains(row.planner) && !own.contains(row.planner)) return row.planner;
+  if (row.algorithm.empty() && other.size() == 1) return *other.begin();
+  return row.algorithm;
+}
+
+Times times_of(const Measurements& file, const Measurements& other) {
+  const std::set<std::string> own_names = algorithms_of(file);
+  const std::set<std::string> other_names = algorithms_of(other);
+  const bool other_is_nameless = other_names.size() == 1 && other_names.contains("");
+  Times times;
+  for (const Measurement& row : file.rows) {
+    const bool is_only = own_names.size() == 1 && other_is_nameless;
+    const std::string name = is_only ? row.algorithm : paired_name(row, own_names, other_names);
+    times[{row.collective, name, row.size.count}].push_back(row.seconds);
+  }
+  return times;
+}
+
+/// A file without collectives takes the only one of the other.
+void fill_collective(Measurements& file, const Measurements& other, std::vector<std::string>& notes) {
+  std::set<std::string> named;
+  for (const Measurement& row : other.rows) named.insert(row.collective);
+  if (named.size() != 1 || named.contains("")) return;
+  bool filled = false;
+  for (Measurement& row : file.rows) {
+    if (!row.collective.empty()) continue;
+    row.collective = *named.begin();
+    filled = true;
+  }
+  if (filled) notes.push_back(fmt::format("{} does not name its collective; taken as {}", file.file, *named.begin()));
+}
+
+std::string describe(const Measurements& file) {
+  std::set<std::string> whats;
+  Bytes least = file.rows.empty() ? Bytes{} : file.rows.front().size;
+  Bytes most = least;
+  for (const Measurement& row : file.rows) {
+    whats.insert(row.algorithm.empty() ? row.collective : row.collective + " by " + row.algorithm);
+    least = std::min(least, row.size);
+    most = std::max(most, row.size);
+  }
+  return fmt::format("{} has {} of {} to {}", file.file, fmt::join(whats, ", "), format_size(least), format_size(most));
+}
+
+struct Fastest {
+  std::string a;
+  std::string b;
+  double best_a = 0;
+  double best_b = 0;
+  double b_of_a = 0;  ///< b's time of a's winner.
+  std::size_t count = 0;
+};
+
+void find_winners(ResultsComparison& result) {
+  std::map<std::pair<std::string, std::int64_t>, Fastest> by_size;
+  for (const ComparedSize& row : result.sizes) {
+    if (row.algorithm == "auto") continue;
+    Fastest& fastest = by_size[{row.collective, row.size.count}];
+    if (fastest.count == 0 || row.a < fastest.best_a) {
+      fastest.a = row.algorithm;
+      fastest.best_a = row.a;
+      fastest.b_of_a = row.b;
+    }
+    if (fastest.count == 0 || row.b < fastest.best_b) {
+      fastest.b = row.algorithm;
+      fastest.best_b = row.b;
+    }
+    ++fastest.count;
+  }
+  for (const auto& [key, fastest] : by_size) {
+    if (fastest.count < 2) continue;
+    ++result.compared_winners;
+    // Of equally fast ones either may be called the winner.
+    if (fastest.a == fastest.b || fastest.b_of_a == fastest.best_b) continue;
+    result.different.push_back(
+        {key.first, Bytes{key.second}, fastest.a, fastest.b, relative_error(fastest.b_of_a, fastest.best_b)});
+  }
+}
+
+void summarize(ResultsComparison& result) {
+  std::map<std::pair<std::string, std::string>, std::vector<double>> by_algorithm;
+  std::vector<double> all;
+  for (std::size_t i = 0; i < result.sizes.size(); ++i) {
+    const ComparedSize& row = result.sizes[i];
+    all.push_back(row.error);
+    by_algorithm[{row.collective, row.algorithm}].push_back(row.error);
+    if (std::abs(row.error) > std::abs(result.sizes[result.worst].error)) result.worst = i;
+  }
+  result.errors = summarize_errors(all);
+  for (const auto& [key, errors] : by_algorithm) {
+    result.algorithms.push_back({key.first, key.second, summarize_errors(errors)});
+  }
+}
+
+void note_wrong_data(const Measurements& file, std::vector<std::string>& notes) {
+  for (const std::string& warning : file.warnings) notes.push_back(warning);
+  std::size_t wrong = 0;
+  for (const Measurement& row : file.rows) wrong += row.wrong.value_or(0) != 0 ? 1U : 0U;
+  if (wrong > 0) notes.push_back(fmt::format("{}: {} rows have wrong data", file.file, wrong));
+}
+
+void note_ranks(const Measurements& a, const Measurements& b, std::vector<std::string>& notes) {
+  const std::uint32_t ranks_a = a.rows.empty() ? 0 : a.rows.front().ranks;
+  const std::uint32_t ranks_b = b.rows.empty() ? 0 : b.rows.front().ranks;
+  if (ranks_a == 0 || ranks_b == 0 || ranks_a == ranks_b) return;
+  notes.push_back(fmt::format("{} has {} ranks, {} has {}", a.file, ranks_a, b.file, ranks_b));
+}
+
+}  // namespace
+
+Result<ResultsComparison> compare_results(const Measurements& a, const Measurements& b) {
+  ResultsComparison result;
+  Measurements left = a;
+  Measurements right = b;
+  fill_collective(left, b, result.notes);
+  fill_collective(right, a, result.notes);
+  note_wrong_data(a, result.notes);
+  note_wrong_data(b, result.notes);
+  note_ranks(a, b, result.notes);
+  const Times times_a = times_of(left, right);
+  Times times_b = times_of(right, left);
+  for (const auto& [key, values] : times_a) {
+    const auto other = times_b.find(key);
+    if (other == times_b.end()) {
+      ++result.only_in_a;
+      continue;
+    }
+    const double value_a = median(values);
+    const double value_b = median(other->second);
+    result.sizes.push_back(
+        {key.collective, Bytes{key.size}, key.algorithm, value_a, value_b, relative_error(value_a, value_b)});
+    times_b.erase(other);
+  }
+  result.only_in_b = times_b.size();
+  if (result.sizes.empty()) {
+    return fail(ErrorCode::invalid_input, "the two files have no size of one collective and algorithm in common",
+                describe(left) + "; " + describe(right));
+  }
+  summarize(result);
+  find_winners(result);
+  return result;
+}
+
+Result<Measurements> measurements_of(const Timeline& timeline, const std::string& file) {
+  const auto refuse = [&] {
+    return fail(ErrorCode::invalid_input, file + ": the timeline's title '" + timeline.title + "' names no size",
+                "titles are such as 'all_gather, ring, 1 KiB on box'; compare it with another timeline");
+  };
+  const std::string& title = timeline.title;
+  const std::size_t first = title.find(", ");
+  const std::size_t second = first == std::string::npos ? first : title.find(", ", first + 2);
+  if (second == std::string::npos) return refuse();
+  const std::size_t on = title.find(" on ", second);
+  const auto size = parse_size(title.substr(second + 2, on == std::string::npos ? on : on - second - 2));
+  const auto collective = parse_collective(title.substr(0, first));
+  if (!size || !collective) return refuse();
+  Measurements result;
+  result.file = file;
+  result.origin = timeline.origin;
+  if (on != std::string::npos) result.topology = title.substr(on + 4);
+  Measurement row;
+  row.collective = to_string(*collective);
+  row.algorithm = title.substr(first + 2, second - first - 2);
+  row.size = *size;
+  row.ranks = static_cast<std::uint32_t>(timeline.rank_names.size());
+  if (!timeline.spans.empty()) {
+    Picoseconds begin = timeline.spans.front().begin;
+    Picoseconds end = timeline.spans.front().end;
+    for (const Span& span : timeline.spans) {
+      begin = std::min(begin, span.begin);
+      end = std::max(end, span.end);
+    }
+    row.seconds = (end - begin).seconds();
+  }
+  result.rows.push_back(std::move(row));
+  return result;
+}
+
+}  // namespace espalier

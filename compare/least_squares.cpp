@@ -1,0 +1,180 @@
+#include "compare/least_squares.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+
+#include "compare/statistics.h"
+
+namespace espalier {
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+VectorXd as_vector(std::span<const double> values) {
+  return Eigen::Map<const VectorXd>(values.data(), static_cast<Index>(values.size()));
+}
+
+/// The median of the residuals' sizes as a standard deviation, enlarged for the coordinates that were fitted.
+double robust_scale(const std::vector<double>& residuals, std::size_t coordinates, double least) {
+  std::vector<double> sizes;
+  for (const double residual : residuals) sizes.push_back(std::abs(residual));
+  constexpr double median_of_normal = 0.6745;
+  const auto count = static_cast<double>(residuals.size());
+  const double freedom = std::max(count - static_cast<double>(coordinates), 1.0);
+  return std::max(median(std::move(sizes)) / median_of_normal * std::sqrt(count / freedom), least);
+}
+
+double huber_cost(const std::vector<double>& residuals, double limit) {
+  double cost = 0;
+  for (const double residual : residuals) {
+    const double size = std::abs(residual);
+    cost += size <= limit ? size * size / 2 : limit * (size - limit / 2);
+  }
+  return cost;
+}
+
+std::vector<double> huber_weights(const std::vector<double>& residuals, double limit) {
+  std::vector<double> weights;
+  for (const double residual : residuals)
+    weights.push_back(std::abs(residual) <= limit ? 1 : limit / std::abs(residual));
+  return weights;
+}
+
+Result<MatrixXd> difference_quotients(const Residuals& residuals, const Fit& fit, double step) {
+  MatrixXd jacobian(static_cast<Index>(fit.residuals.size()), static_cast<Index>(fit.point.size()));
+  for (std::size_t column = 0; column < fit.point.size(); ++column) {
+    std::vector<double> beside = fit.point;
+    beside[column] += step;
+    const auto moved = residuals(beside);
+    if (!moved) return tl::unexpected(moved.error());
+    jacobian.col(static_cast<Index>(column)) = (as_vector(*moved) - as_vector(fit.residuals)) / step;
+  }
+  return jacobian;
+}
+
+void keep_jacobian(Fit& fit, const MatrixXd& jacobian) {
+  fit.jacobian.clear();
+  for (Index row = 0; row < jacobian.rows(); ++row) {
+    for (Index column = 0; column < jacobian.cols(); ++column) fit.jacobian.push_back(jacobian(row, column));
+  }
+}
+
+/// The normal equations at a point, ready to be damped.
+struct Normal {
+  MatrixXd matrix;
+  VectorXd gradient;
+};
+
+Normal normal_equations(const MatrixXd& jacobian, const Fit& fit) {
+  const VectorXd weights = as_vector(fit.weights);
+  return {jacobian.transpose() * weights.asDiagonal() * jacobian,
+          jacobian.transpose() * weights.asDiagonal() * as_vector(fit.residuals)};
+}
+
+/// The damped step, cut to the largest move and to the bounds.
+std::vector<double> damped_point(const Normal& normal, const Fit& fit, double damping, const FitOptions& options) {
+  MatrixXd damped = normal.matrix;
+  const double smallest = 1e-12 * std::max(normal.matrix.diagonal().maxCoeff(), 1e-12);
+  for (Index i = 0; i < damped.rows(); ++i) damped(i, i) += damping * std::max(normal.matrix(i, i), smallest);
+  const VectorXd step = -damped.ldlt().solve(normal.gradient);
+  std::vector<double> point = fit.point;
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    const double move = step(static_cast<Index>(i));
+    if (!std::isfinite(move)) continue;
+    point[i] += std::clamp(move, -options.largest_move, options.largest_move);
+    point[i] = std::clamp(point[i], -options.bound, options.bound);
+  }
+  return point;
+}
+
+double furthest_move(const std::vector<double>& from, const std::vector<double>& to) {
+  double furthest = 0;
+  for (std::size_t i = 0; i < from.size(); ++i) furthest = std::max(furthest, std::abs(to[i] - from[i]));
+  return furthest;
+}
+
+constexpr double first_damping = 1e-3;
+constexpr double most_damping = 1e8;
+constexpr double small_move = 1e-5;
+constexpr double small_gain = 1e-7;
+
+/// One step: tries dampings until the cost falls. False when none makes it fall.
+bool take_step(const Residuals& residuals, const Normal& normal, const FitOptions& options, double& damping, Fit& fit) {
+  const double limit = options.huber * fit.scale;
+  const double cost = huber_cost(fit.residuals, limit);
+  for (; damping < most_damping; damping *= 8) {
+    std::vector<double> point = damped_point(normal, fit, damping, options);
+    if (furthest_move(fit.point, point) < small_move) break;
+    auto moved = residuals(point);
+    if (!moved) continue;
+    const double moved_cost = huber_cost(*moved, limit);
+    if (!(moved_cost < cost)) continue;
+    fit.converged = cost - moved_cost < small_gain * cost;
+    fit.point = std::move(point);
+    fit.residuals = std::move(*moved);
+    damping = std::max(damping / 6, 1e-9);
+    return true;
+  }
+  fit.converged = true;
+  return false;
+}
+
+}  // namespace
+
+Result<Fit> fit_least_squares(const Residuals& residuals, std::vector<double> start, const FitOptions& options) {
+  Fit fit;
+  fit.point = std::move(start);
+  auto first = residuals(fit.point);
+  if (!first) return tl::unexpected(first.error());
+  fit.residuals = std::move(*first);
+  double damping = first_damping;
+  bool moves = true;
+  while (true) {
+    fit.scale = robust_scale(fit.residuals, fit.point.size(), options.least_scale);
+    fit.weights = huber_weights(fit.residuals, options.huber * fit.scale);
+    const auto jacobian = difference_quotients(residuals, fit, options.jacobian_step);
+    if (!jacobian) return tl::unexpected(jacobian.error());
+    keep_jacobian(fit, *jacobian);
+    if (fit.point.empty() || !moves || fit.converged || fit.steps >= options.most_steps) return fit;
+    moves = take_step(residuals, normal_equations(*jacobian, fit), options, damping, fit);
+    if (!moves) return fit;
+    ++fit.steps;
+  }
+}
+
+Identification identify(const Fit& fit, double least_noise, double most_error) {
+  Identification result;
+  const auto columns = static_cast<Index>(fit.point.size());
+  const auto rows = static_cast<Index>(fit.residuals.size());
+  if (columns == 0) return result;
+  MatrixXd weighted(std::max(rows, columns), columns);
+  weighted.setZero();
+  for (Index row = 0; row < rows; ++row) {
+    for (Index column = 0; column < columns; ++column) {
+      weighted(row, column) = std::sqrt(fit.weights[static_cast<std::size_t>(row)]) *
+                              fit.jacobian[static_cast<std::size_t>(row * columns + column)];
+    }
+  }
+  const Eigen::JacobiSVD<MatrixXd> svd(weighted, Eigen::ComputeThinV);
+  const double noise = std::max(fit.scale, least_noise);
+  VectorXd variance = VectorXd::Zero(columns);
+  for (Index k = columns; k-- > 0;) {
+    const double error = noise / svd.singularValues()(k);
+    VectorXd direction = svd.matrixV().col(k);
+    variance += error * error * direction.cwiseAbs2();
+    if (error <= most_error) continue;
+    Index largest = 0;
+    direction.cwiseAbs().maxCoeff(&largest);
+    if (direction(largest) < 0) direction = -direction;
+    result.flat.push_back({{direction.data(), direction.data() + columns}, error});
+  }
+  for (Index i = 0; i < columns; ++i) result.standard_error.push_back(std::sqrt(variance(i)));
+  const double least = svd.singularValues()(columns - 1);
+  result.condition = least > 0 ? svd.singularValues()(0) / least : std::numeric_limits<double>::infinity();
+  return result;
+}
+
+}  // namespace espalier
