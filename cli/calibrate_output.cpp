@@ -61,9 +61,9 @@ std::string names(const Ambiguity& ambiguity, const Calibration& calibration) {
 std::string ambiguities_text(const Calibration& calibration) {
   std::string text;
   for (const Ambiguity& ambiguity : calibration.ambiguities) {
-    const bool is_one = ambiguity.parameters.size() == 1;
-    text += fmt::format("# the runs do not {} {}: {}\n", is_one ? "tell" : "tell apart", names(ambiguity, calibration),
-                        ambiguity.action);
+    text += fmt::format("# {} {}: {}\n",
+                        ambiguity.parameters.size() == 1 ? "the runs do not tell" : "the runs do not tell apart",
+                        names(ambiguity, calibration), ambiguity.action);
   }
   return text.empty() ? text : "#\n" + text;
 }

@@ -33,16 +33,11 @@ class Calibrator {
   Result<Calibration> run() {
     auto before = predict(topology_, all_);
     if (!before) return tl::unexpected(before.error());
-    std::optional<Fit> fit;
-    while (true) {
-      auto next = fit_runs(all_, fit ? fit->point : variables_.start());
-      if (!next) return tl::unexpected(next.error());
-      fit = std::move(*next);
-      const Identification known = identify(*fit, options_.least_noise, options_.most_error);
-      if (known.flat.empty()) return finish(std::move(*before), *fit, known);
-      // The flattest direction first: what is done about it may settle the others.
-      ambiguities_.push_back(variables_.settle(known.flat.front(), fit->point));
-    }
+    auto given = fit_and_settle(variables_.start());
+    if (!given) return tl::unexpected(given.error());
+    auto all = with_absent(std::move(*given));
+    if (!all) return tl::unexpected(all.error());
+    return finish(std::move(*before), all->fit, all->known);
   }
 
  private:
@@ -59,7 +54,73 @@ class Calibrator {
     return predict(*changed, which);
   }
 
+  struct Settled {
+    Fit fit;
+    Identification known;
+  };
+
+  /// Fits all coordinates, settles the flattest direction and fits again, until there is none.
+  Result<Settled> fit_and_settle(std::vector<double> point) {
+    if (auto dropped = drop_unused(point); !dropped) return tl::unexpected(dropped.error());
+    while (true) {
+      auto fit = fit_runs(all_, point);
+      if (!fit) return tl::unexpected(fit.error());
+      Identification known = identify(*fit, options_.least_noise, options_.most_error);
+      if (known.flat.empty()) return Settled{std::move(*fit), std::move(known)};
+      point = fit->point;
+      ambiguities_.push_back(variables_.settle(known.flat.front(), point));
+    }
+  }
+
+  /// Most classes of a large machine are on no route: to move them through every fit would cost a simulation each.
+  Result<void> drop_unused(std::vector<double>& point) {
+    FitOptions only_look = options_.fit;
+    only_look.most_steps = 0;
+    const auto fit = fit_runs(all_, point, only_look);
+    if (!fit) return tl::unexpected(fit.error());
+    std::vector<std::size_t> unused;
+    for (std::size_t column = 0; column < point.size(); ++column) {
+      bool is_used = false;
+      for (std::size_t row = 0; row < measured_.size(); ++row) {
+        is_used = is_used || fit->jacobian[row * point.size() + column] != 0;
+      }
+      if (!is_used) unused.push_back(column);
+    }
+    if (!unused.empty()) ambiguities_.push_back(variables_.hold_unused(unused, point));
+    return {};
+  }
+
+  /// The mean size of the residuals, enlarged for what was spent on coordinates.
+  [[nodiscard]] static double misfit(const Fit& fit) {
+    double sum = 0;
+    for (const double residual : fit.residuals) sum += std::abs(residual);
+    const auto runs = static_cast<double>(fit.residuals.size());
+    return sum / runs * std::sqrt(runs / std::max(runs - static_cast<double>(fit.point.size()), 0.5));
+  }
+
+  /// Tries also what the topology leaves out, unless the runs are explained as well as they are repeatable; keeps it
+  /// when it explains them better.
+  Result<Settled> with_absent(Settled given) {
+    if (misfit(given.fit) <= options_.least_noise) return given;
+    const FitVariables without = variables_;
+    const std::vector<Ambiguity> known_before = ambiguities_;
+    std::vector<double> point = given.fit.point;
+    if (variables_.add_absent(point) == 0) return given;
+    auto all = fit_and_settle(std::move(point));
+    if (!all) return tl::unexpected(all.error());
+    constexpr double worth_it = 0.97;
+    if (misfit(all->fit) < worth_it * misfit(given.fit)) return all;
+    variables_ = without;
+    ambiguities_ = known_before;
+    return given;
+  }
+
   Result<Fit> fit_runs(const std::vector<std::size_t>& which, std::vector<double> start) const {
+    return fit_runs(which, std::move(start), options_.fit);
+  }
+
+  Result<Fit> fit_runs(const std::vector<std::size_t>& which, std::vector<double> start,
+                       const FitOptions& options) const {
     const Residuals residuals = [&](std::span<const double> point) -> Result<std::vector<double>> {
       auto times = predict_at(point, which);
       if (!times) return times;
@@ -68,7 +129,7 @@ class Calibrator {
       }
       return times;
     };
-    return fit_least_squares(residuals, std::move(start), options_.fit);
+    return fit_least_squares(residuals, std::move(start), options);
   }
 
   Result<HoldOut> hold_out(const Fit& fit) const {

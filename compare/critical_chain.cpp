@@ -77,7 +77,7 @@ class ChainFinder {
     if (timeline_.spans.empty()) return {};
     Index at = 0;
     for (Index i = 1; i < timeline_.spans.size(); ++i) {
-      if (timeline_.spans[i].end > timeline_.spans[at].end) at = i;
+      if (std::tuple(span(i).end, span(i).phase) > std::tuple(span(at).end, span(at).phase)) at = i;
     }
     std::vector<ChainStep> steps{{at, span(at).begin, span(at).end, {}}};
     while (const auto before = enabler_of(at)) {

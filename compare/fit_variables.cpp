@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "base/check.h"
 
@@ -28,7 +29,25 @@ int priority(ParameterKind kind) {
 
 FitVariables::FitVariables(std::vector<Parameter> parameters)
     : parameters_(std::move(parameters)), states_(parameters_.size(), ParameterState::fitted) {
-  for (std::size_t i = 0; i < parameters_.size(); ++i) members_.push_back({i});
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (parameters_[i].given > 0) {
+      members_.push_back({i});
+    } else {
+      states_[i] = ParameterState::held;
+    }
+  }
+}
+
+std::size_t FitVariables::add_absent(std::vector<double>& point) {
+  std::size_t added = 0;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (parameters_[i].given > 0) continue;
+    states_[i] = ParameterState::fitted;
+    members_.push_back({i});
+    point.push_back(0);
+    ++added;
+  }
+  return added;
 }
 
 std::vector<double> FitVariables::values(std::span<const double> point) const {
@@ -55,6 +74,7 @@ std::vector<FittedParameter> FitVariables::fitted(std::span<const double> point,
 
 /// A cost that has fallen far below where it began, or a limit that has risen far above.
 bool FitVariables::has_vanished(std::size_t coordinate, double at) const {
+  if (is_absent(coordinate)) return false;
   switch (kind_of(coordinate)) {
     case ParameterKind::bandwidth: return false;
     case ParameterKind::latency:
@@ -102,6 +122,18 @@ std::string FitVariables::join(const std::vector<std::size_t>& coordinates, std:
   return names + " are fitted jointly, their ratio as given";
 }
 
+Ambiguity FitVariables::hold_unused(const std::vector<std::size_t>& coordinates, std::vector<double>& point) {
+  Ambiguity result;
+  for (std::size_t at = coordinates.size(); at-- > 0;) {
+    const Members& members = members_[coordinates[at]];
+    result.parameters.insert(result.parameters.end(), members.begin(), members.end());
+    hold(coordinates[at], false, point);
+  }
+  std::ranges::sort(result.parameters);
+  result.action = "no run depends on them; held as given";
+  return result;
+}
+
 Ambiguity FitVariables::settle(const FlatDirection& direction, std::vector<double>& point) {
   const double largest = *std::ranges::max_element(direction.components);
   std::vector<std::size_t> involved;
@@ -121,12 +153,14 @@ Ambiguity FitVariables::settle(const FlatDirection& direction, std::vector<doubl
       std::ranges::all_of(involved, [&](std::size_t k) { return kind_of(k) == kind_of(involved.front()); });
   if (vanishing != members_.size()) {
     result.action = hold(vanishing, true, point);
-  } else if (one_kind && involved.size() > 1 && kind_of(involved.front()) != ParameterKind::overhead) {
+  } else if (one_kind && involved.size() > 1 &&
+             std::ranges::none_of(involved, [&](std::size_t k) { return is_absent(k); }) &&
+             kind_of(involved.front()) != ParameterKind::overhead) {
     result.action = join(involved, point);
   } else {
     const std::size_t given_up = *std::ranges::min_element(involved, [&](std::size_t x, std::size_t y) {
       const auto rank = [&](std::size_t k) {
-        return std::pair(priority(kind_of(k)), -std::abs(direction.components[k]));
+        return std::tuple(!is_absent(k), priority(kind_of(k)), -std::abs(direction.components[k]));
       };
       return rank(x) < rank(y);
     });

@@ -23,9 +23,15 @@ class FitVariables {
   [[nodiscard]] std::vector<FittedParameter> fitted(std::span<const double> point,
                                                     std::span<const double> standard_errors) const;
 
+  /// Gives the parameters that the topology leaves out coordinates too; how many there are.
+  std::size_t add_absent(std::vector<double>& point);
+
   /// Takes a coordinate of a flat direction out of the fit, or joins those of one kind; `point` loses the same
   /// coordinates. Requires: at least one coordinate.
   Ambiguity settle(const FlatDirection& direction, std::vector<double>& point);
+
+  /// Holds the parameters of coordinates, in ascending order, that change nothing.
+  Ambiguity hold_unused(const std::vector<std::size_t>& coordinates, std::vector<double>& point);
 
  private:
   using Members = std::vector<std::size_t>;
@@ -35,6 +41,9 @@ class FitVariables {
   }
   [[nodiscard]] bool has_vanished(std::size_t coordinate, double at) const;
   void drop(std::size_t coordinate, std::vector<double>& point);
+  [[nodiscard]] bool is_absent(std::size_t coordinate) const {
+    return parameters_[members_[coordinate].front()].given <= 0;
+  }
   std::string join(const std::vector<std::size_t>& coordinates, std::vector<double>& point);
   std::string hold(std::size_t coordinate, bool vanishes, std::vector<double>& point);
 

@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "compare/statistics.h"
 
@@ -98,12 +99,12 @@ double furthest_move(const std::vector<double>& from, const std::vector<double>&
 
 constexpr double first_damping = 1e-3;
 constexpr double most_damping = 1e8;
-constexpr double small_move = 1e-5;
-constexpr double small_gain = 1e-7;
+constexpr double small_move = 1e-4;
+constexpr double small_gain = 1e-6;
 
 /// One step: tries dampings until the cost falls. False when none makes it fall.
-bool take_step(const Residuals& residuals, const Normal& normal, const FitOptions& options, double& damping, Fit& fit) {
-  const double limit = options.huber * fit.scale;
+bool take_step(const Residuals& residuals, const Normal& normal, double limit, const FitOptions& options,
+               double& damping, Fit& fit) {
   const double cost = huber_cost(fit.residuals, limit);
   for (; damping < most_damping; damping *= 8) {
     std::vector<double> point = damped_point(normal, fit, damping, options);
@@ -122,6 +123,25 @@ bool take_step(const Residuals& residuals, const Normal& normal, const FitOption
   return false;
 }
 
+/// Steps until the cost settles; leaves weights, scale and Jacobian of the last point.
+Result<void> descend(const Residuals& residuals, bool robust, const FitOptions& options, Fit& fit) {
+  double damping = first_damping;
+  bool moves = true;
+  fit.converged = false;
+  for (int step = 0;; ++step) {
+    fit.scale = robust_scale(fit.residuals, fit.point.size(), options.least_scale);
+    const double limit = robust ? options.huber * fit.scale : std::numeric_limits<double>::infinity();
+    fit.weights = huber_weights(fit.residuals, limit);
+    const auto jacobian = difference_quotients(residuals, fit, options.jacobian_step);
+    if (!jacobian) return tl::unexpected(jacobian.error());
+    keep_jacobian(fit, *jacobian);
+    if (fit.point.empty() || !moves || fit.converged || step >= options.most_steps) return {};
+    moves = take_step(residuals, normal_equations(*jacobian, fit), limit, options, damping, fit);
+    if (!moves) return {};
+    ++fit.steps;
+  }
+}
+
 }  // namespace
 
 Result<Fit> fit_least_squares(const Residuals& residuals, std::vector<double> start, const FitOptions& options) {
@@ -130,19 +150,11 @@ Result<Fit> fit_least_squares(const Residuals& residuals, std::vector<double> st
   auto first = residuals(fit.point);
   if (!first) return tl::unexpected(first.error());
   fit.residuals = std::move(*first);
-  double damping = first_damping;
-  bool moves = true;
-  while (true) {
-    fit.scale = robust_scale(fit.residuals, fit.point.size(), options.least_scale);
-    fit.weights = huber_weights(fit.residuals, options.huber * fit.scale);
-    const auto jacobian = difference_quotients(residuals, fit, options.jacobian_step);
-    if (!jacobian) return tl::unexpected(jacobian.error());
-    keep_jacobian(fit, *jacobian);
-    if (fit.point.empty() || !moves || fit.converged || fit.steps >= options.most_steps) return fit;
-    moves = take_step(residuals, normal_equations(*jacobian, fit), options, damping, fit);
-    if (!moves) return fit;
-    ++fit.steps;
+  // Plain squares first: a start far off has large residuals that are not outliers, only further from their end.
+  for (const bool robust : {false, true}) {
+    if (auto done = descend(residuals, robust, options, fit); !done) return tl::unexpected(done.error());
   }
+  return fit;
 }
 
 Identification identify(const Fit& fit, double least_noise, double most_error) {

@@ -19,7 +19,7 @@ struct FitOptions {
   double jacobian_step = 5e-3;  ///< Step of the forward differences.
   double largest_move = 1.0;    ///< No coordinate moves further in one step.
   double bound = 14.0;          ///< No coordinate gets further than this from 0.
-  int most_steps = 60;
+  int most_steps = 40;
 };
 
 struct Fit {

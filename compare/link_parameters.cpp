@@ -14,7 +14,6 @@ namespace espalier {
 namespace {
 
 constexpr double smallest_start = 100e-9;  // seconds: a latency or overhead that a topology leaves out
-constexpr double reduction_headroom = 4;   // a reduction without a rate begins at so many times the fastest link
 constexpr double most_rate = 1e17;         // bytes per second
 constexpr double most_seconds = 1e5;
 
@@ -25,7 +24,9 @@ std::string group_name(const Link& link) {
   return name;
 }
 
-double seconds_or_start(double given) { return given > 0 ? given : smallest_start; }
+double seconds_or_start(double given, double latency) {
+  return given > 0 ? given : std::max(start_share * latency, smallest_start);
+}
 
 std::int64_t rounded(double value, int digits, std::int64_t least) {
   if (digits > 0 && value > 0) {
@@ -57,8 +58,9 @@ void add_link_groups(const Topology& topology, std::vector<Parameter>& parameter
       const double latency = link.latency.seconds();
       const double overhead = link.overhead.seconds();
       parameters.push_back({ParameterKind::bandwidth, group->first, rate, rate, {}, {}});
-      parameters.push_back({ParameterKind::latency, group->first, latency, seconds_or_start(latency), {}, {}});
-      parameters.push_back({ParameterKind::overhead, group->first, overhead, seconds_or_start(overhead), {}, {}});
+      parameters.push_back({ParameterKind::latency, group->first, latency, seconds_or_start(latency, 0), {}, {}});
+      parameters.push_back(
+          {ParameterKind::overhead, group->first, overhead, seconds_or_start(overhead, latency), {}, {}});
     }
     for (std::size_t k = 0; k < 3; ++k) parameters[group->second + k].links.emplace_back(i);
   }

@@ -21,7 +21,7 @@ struct Parameter {
   ParameterKind kind = ParameterKind::bandwidth;
   std::string group;  ///< The links' class, or their rate and latency where they have none; "ranks", "switches".
   double given = 0;   ///< By the topology, in bytes per second or seconds; 0 where it is absent.
-  double start = 1;   ///< Where a fit begins: `given`, or a small value of its kind; above 0.
+  double start = 1;   ///< Where a fit begins: `given`, or next to nothing; above 0.
   std::vector<LinkId> links;  ///< Whose number it is.
   std::vector<NodeId> nodes;
 

@@ -39,6 +39,21 @@ Kind kind_of(std::string_view text) {
   return text.substr(first).starts_with("espalier:") ? Kind::topology : Kind::nccl_text;
 }
 
+/// Times of a timeline that add up to less than 2^62 ps (53 days), so that nothing that is summed overflows.
+Result<Timeline> checked(Result<Timeline> timeline, std::string_view name) {
+  if (!timeline) return timeline;
+  constexpr __int128 limit = __int128{1} << 62;
+  __int128 sum = 0;
+  for (const Span& span : timeline->spans) {
+    sum += span.end.count - static_cast<__int128>(span.begin.count);
+    if (span.begin.count < -limit / 2 || span.end.count > limit / 2) sum = limit;
+    if (sum >= limit) {
+      return fail(ErrorCode::too_large, std::string(name) + ":1:1: the timeline's times add up to more than 53 days");
+    }
+  }
+  return timeline;
+}
+
 template <class T>
 Result<RunFile> widen(Result<T> read) {
   if (!read) return tl::unexpected(std::move(read.error()));
@@ -52,8 +67,8 @@ Result<RunFile> read_run(std::string_view text, std::string_view name, const Ncc
     return fail(ErrorCode::invalid_input, std::string(name) + ":1:1: " + what, help);
   };
   switch (kind_of(text)) {
-    case Kind::chrome_trace: return widen(read_chrome_trace(text, name));
-    case Kind::binary_timeline: return widen(read_binary_timeline(text, name));
+    case Kind::chrome_trace: return widen(checked(read_chrome_trace(text, name), name));
+    case Kind::binary_timeline: return widen(checked(read_binary_timeline(text, name), name));
     case Kind::results: return widen(read_results(text, name));
     case Kind::nccl_json: return widen(read_nccl_tests_json(text, name, hints));
     case Kind::nccl_text: return widen(read_nccl_tests_text(text, name, hints));

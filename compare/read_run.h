@@ -19,7 +19,8 @@ using RunFile = std::variant<Timeline, Measurements>;
 
 /// Reads a timeline (Chrome trace or compact binary), a results document, or the text or JSON of nccl-tests; which one
 /// it is, is seen from the content. `name` stands for the file in messages.
-/// Errors: those of the readers; invalid_input, naming what the file seems to be, when it is none of them.
+/// Errors: those of the readers; invalid_input, naming what the file seems to be, when it is none of them; too_large
+/// when the durations of a timeline add up to 2^62 ps.
 Result<RunFile> read_run(std::string_view text, std::string_view name, const NcclTestsHints& hints);
 
 }  // namespace espalier
