@@ -74,8 +74,10 @@ struct Calibration {
 /// log(predicted / measured), coordinates the logarithms of the parameters. Directions that the runs do not determine
 /// are found by the singular values of the Jacobian; in each one parameter is held (an overhead before a reduction rate
 /// before a latency before a bandwidth), or, when all are of one kind, they are fitted jointly; then it is fitted
-/// again. Requires: measured times above 0, at least one. `reduces` says whether runs reduce. Errors: those of
-/// `predict` on the given topology.
+/// again. What the topology leaves out (an overhead, a reduction's limit) is tried afterwards, and kept when it explains
+/// the runs better.
+/// Requires: measured times above 0, at least one. `reduces` says whether runs reduce.
+/// Errors: those of `predict` on the given topology.
 Result<Calibration> calibrate(const Topology& topology, std::span<const double> measured, bool reduces,
                               const PredictTimes& predict, const CalibrateOptions& options = {});
 

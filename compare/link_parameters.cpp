@@ -13,8 +13,12 @@
 namespace espalier {
 namespace {
 
-constexpr double smallest_start = 100e-9;  // seconds: a latency or overhead that a topology leaves out
-constexpr double most_rate = 1e17;         // bytes per second
+// What a topology leaves out begins next to nothing: a cost of so many seconds, an overhead of such a part of the
+// latency if that is more, a reduction at so many times the fastest link.
+constexpr double smallest_start = 10e-9;
+constexpr double start_share = 0.05;
+constexpr double reduction_headroom = 20;
+constexpr double most_rate = 1e17;  // bytes per second
 constexpr double most_seconds = 1e5;
 
 std::string group_name(const Link& link) {
