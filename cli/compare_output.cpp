@@ -115,10 +115,12 @@ std::string ranks_table(const TimelineComparison& comparison) {
   if (comparison.laggard) {
     const RankComparison& rank = comparison.ranks[*comparison.laggard];
     const Picoseconds late = lag(&rank);
+    std::vector<double> lags;
+    for (const RankComparison& each : comparison.ranks) lags.push_back(static_cast<double>(lag(&each).count));
     if (late.count > 0) {
-      text += fmt::format("# lags most: {}, which is done {} later in B; it starts {} later and waits {} longer\n",
-                          rank.name, format_duration(late), microseconds(rank.start.b - rank.start.a) + " us",
-                          microseconds(rank.waiting.b - rank.waiting.a) + " us");
+      text += fmt::format("# lags most: {}, done {} us later in B (the median rank {:.2f} us); it starts {} us later",
+                          rank.name, microseconds(late), median(lags) / 1e6, microseconds(rank.start.b - rank.start.a));
+      text += fmt::format(" and waits {} us longer\n", microseconds(rank.waiting.b - rank.waiting.a));
     }
   }
   return text;

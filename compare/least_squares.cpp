@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "compare/statistics.h"
 
@@ -101,9 +102,10 @@ constexpr double first_damping = 1e-3;
 constexpr double most_damping = 1e8;
 constexpr double small_move = 1e-4;
 constexpr double small_gain = 1e-6;
+constexpr double worthwhile = 0.98;  // of the cost, after a nudge that counts
 
-/// One step: tries dampings until the cost falls. False when none makes it fall.
-bool take_step(const Residuals& residuals, const Normal& normal, double limit, const FitOptions& options,
+/// One step: tries dampings until the cost falls; converged when it hardly falls, or none makes it fall.
+void take_step(const Residuals& residuals, const Normal& normal, double limit, const FitOptions& options,
                double& damping, Fit& fit) {
   const double cost = huber_cost(fit.residuals, limit);
   for (; damping < most_damping; damping *= 8) {
@@ -117,16 +119,40 @@ bool take_step(const Residuals& residuals, const Normal& normal, double limit, c
     fit.point = std::move(point);
     fit.residuals = std::move(*moved);
     damping = std::max(damping / 6, 1e-9);
-    return true;
+    return;
   }
+  damping = first_damping;
   fit.converged = true;
-  return false;
+}
+
+/// Tries to move one coordinate at a time, for where a kink hides the way down from the Jacobian. True when one helped.
+bool nudge(const Residuals& residuals, double limit, const FitOptions& options, Fit& fit) {
+  bool helped = false;
+  for (std::size_t i = 0; i < fit.point.size(); ++i) {
+    for (const double move : {0.1, -0.1, 0.02, -0.02}) {
+      std::vector<double> point = fit.point;
+      point[i] = std::clamp(point[i] + move, -options.bound, options.bound);
+      auto moved = residuals(point);
+      if (!moved || !(huber_cost(*moved, limit) < worthwhile * huber_cost(fit.residuals, limit))) continue;
+      fit.point = std::move(point);
+      fit.residuals = std::move(*moved);
+      helped = true;
+      break;
+    }
+  }
+  return helped;
+}
+
+double root_mean_square(const std::vector<double>& residuals) {
+  double sum = 0;
+  for (const double residual : residuals) sum += residual * residual;
+  return std::sqrt(sum / static_cast<double>(residuals.size()));
 }
 
 /// Steps until the cost settles; leaves weights, scale and Jacobian of the last point.
 Result<void> descend(const Residuals& residuals, bool robust, const FitOptions& options, Fit& fit) {
   double damping = first_damping;
-  bool moves = true;
+  int nudges = options.most_nudges;
   fit.converged = false;
   for (int step = 0;; ++step) {
     fit.scale = robust_scale(fit.residuals, fit.point.size(), options.least_scale);
@@ -135,9 +161,13 @@ Result<void> descend(const Residuals& residuals, bool robust, const FitOptions& 
     const auto jacobian = difference_quotients(residuals, fit, options.jacobian_step);
     if (!jacobian) return tl::unexpected(jacobian.error());
     keep_jacobian(fit, *jacobian);
-    if (fit.point.empty() || !moves || fit.converged || step >= options.most_steps) return {};
-    moves = take_step(residuals, normal_equations(*jacobian, fit), limit, options, damping, fit);
-    if (!moves) return {};
+    if (fit.point.empty() || step >= options.most_steps) return {};
+    if (fit.converged && (nudges-- == 0 || root_mean_square(fit.residuals) < options.least_scale ||
+                          !nudge(residuals, limit, options, fit))) {
+      return {};
+    }
+    if (std::exchange(fit.converged, false)) continue;  // nudged: the Jacobian is of another point
+    take_step(residuals, normal_equations(*jacobian, fit), limit, options, damping, fit);
     ++fit.steps;
   }
 }

@@ -20,6 +20,8 @@ struct FitOptions {
   double largest_move = 1.0;    ///< No coordinate moves further in one step.
   double bound = 14.0;          ///< No coordinate gets further than this from 0.
   int most_steps = 40;
+  int most_nudges =
+      4;  ///< So often coordinates are tried one by one where steps no longer help; see fit_least_squares.
 };
 
 struct Fit {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double plot_width = 1200;
 constexpr double margin = 16;
-constexpr double row_height = 9;
+constexpr double row_height = 13;
 constexpr double lane_height = 2 * row_height + 8;
 constexpr double head_height = 74;
 constexpr double smallest_gap = 1.0 / 3;
@@ -27,12 +27,16 @@ constexpr std::size_t longest_name = 28;
 struct PhaseLook {
   Phase phase;
   const char* colour;
+  double top;  ///< Within a row: a rank sends, receives and adds at once, so each has a strip of its own.
+  double height;
 };
 // Told apart also by people who see few colours. Source: P. Tol, "Colour Schemes", SRON, 2021, "bright".
-constexpr std::array<PhaseLook, 4> looks = {
-    {{Phase::send, "#4477AA"}, {Phase::wire, "#999999"}, {Phase::recv, "#66CCEE"}, {Phase::reduce, "#EE6677"}}};
+constexpr std::array<PhaseLook, 4> looks = {{{Phase::send, "#4477AA"},
+                                             {Phase::wire, "#999999", 0, 12},
+                                             {Phase::recv, "#66CCEE", 4, 4},
+                                             {Phase::reduce, "#EE6677", 8, 4}}};
 
-const char* colour_of(Phase phase) { return std::ranges::find(looks, phase, &PhaseLook::phase)->colour; }
+const PhaseLook& look_of(Phase phase) { return *std::ranges::find(looks, phase, &PhaseLook::phase); }
 
 std::string escaped(std::string_view text) {
   std::string safe;
@@ -178,7 +182,7 @@ class Picture {
     write_row(timelines_.b, lane, y + 4 + row_height);
   }
 
-  /// The spans of a lane in one timeline: of a rank send, recv and reduce, each over the one before.
+  /// The spans of a lane in one timeline.
   void write_row(const Timeline& timeline, const LaneName& lane, double y) {
     const Picoseconds start = extent_of_timeline(timeline).begin;
     for (const PhaseLook& look : looks) {
@@ -187,9 +191,9 @@ class Picture {
       double end = -1;
       const auto flush = [&] {
         if (end < begin) return;
-        out_ << fmt::format("<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" fill=\"{}\"{}/>\n",
-                            begin, y, std::max(end - begin, smallest_gap), row_height - 1, colour_of(look.phase),
-                            look.phase == Phase::recv ? " opacity=\"0.75\"" : "");
+        out_ << fmt::format(R"(<rect x="{:.2f}" y="{:.1f}" width="{:.2f}" height="{:.1f}" fill="{}"/>)", begin,
+                            y + look.top, std::max(end - begin, smallest_gap), look.height, look.colour)
+             << '\n';
       };
       for (const Span& span : timeline.spans) {
         if (span.phase != look.phase || span.lane != lane.lane) continue;
@@ -216,10 +220,10 @@ class Picture {
       const double begin = x_of(step.begin - start);
       const double end = x_of(step.until - start);
       if (end - begin < smallest_gap) continue;
-      out_ << fmt::format(
-          "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" fill=\"none\" stroke=\"#000\" "
-          "stroke-width=\"0.8\"/>\n",
-          begin, y, end - begin, row_height - 1);
+      const PhaseLook& look = look_of(span.phase);
+      out_ << fmt::format(R"(<rect x="{:.2f}" y="{:.1f}" width="{:.2f}" height="{:.1f}" fill="none" stroke="#000"/>)",
+                          begin, y + look.top, end - begin, look.height)
+           << '\n';
     }
   }
 

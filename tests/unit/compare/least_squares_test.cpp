@@ -37,6 +37,19 @@ TEST(LeastSquares, AnOutlierHardlyCounts) {
   EXPECT_LT(fit->weights[4], 0.01);
 }
 
+/// |p0 - p1| is steep across a valley that the Jacobian of one side does not see the far side of.
+TEST(LeastSquares, KinksDoNotStopIt) {
+  const auto fit = fit_least_squares(
+      [](std::span<const double> point) -> Result<std::vector<double>> {
+        return std::vector<double>{10 * std::max(point[0], point[1]) - 10, std::min(point[0], point[1]) - 0.5,
+                                   3 * std::abs(point[0] - 2 * point[1])};
+      },
+      {-1, -1});
+  ASSERT_TRUE(fit.has_value());
+  EXPECT_NEAR(fit->point[0], 1, 0.02);
+  EXPECT_NEAR(fit->point[1], 0.5, 0.02);
+}
+
 TEST(LeastSquares, NoCoordinatesAreEvaluatedOnce) {
   int calls = 0;
   const auto fit = fit_least_squares(
