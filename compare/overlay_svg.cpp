@@ -31,7 +31,7 @@ struct PhaseLook {
   double height;
 };
 // Told apart also by people who see few colours. Source: P. Tol, "Colour Schemes", SRON, 2021, "bright".
-constexpr std::array<PhaseLook, 4> looks = {{{Phase::send, "#4477AA"},
+constexpr std::array<PhaseLook, 4> looks = {{{Phase::send, "#4477AA", 0, 4},
                                              {Phase::wire, "#999999", 0, 12},
                                              {Phase::recv, "#66CCEE", 4, 4},
                                              {Phase::reduce, "#EE6677", 8, 4}}};

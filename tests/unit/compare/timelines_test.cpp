@@ -165,6 +165,7 @@ TEST(OverlaySvg, DrawsLanesAndSaysWhenItLeavesSomeOut) {
   ASSERT_TRUE(write_overlay_svg(all, make_chain(), make_chain(), {"a<b", "b", 48}));
   EXPECT_NE(all.str().find("a&lt;b"), std::string::npos);
   EXPECT_EQ(all.str().find("left out"), std::string::npos);
+  EXPECT_EQ(all.str().find("height=\"0.0\""), std::string::npos);
   EXPECT_TRUE(all.str().ends_with("</svg>\n"));
   std::ostringstream some;
   ASSERT_TRUE(write_overlay_svg(some, make_chain(), make_chain(), {"a", "b", 2}));
