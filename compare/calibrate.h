@@ -75,8 +75,9 @@ struct Calibration {
 /// are found by the singular values of the Jacobian; in each, one parameter is held (an overhead before a reduction
 /// rate before a latency before a bandwidth), or, when all are of one kind, they are fitted jointly; then it is fitted
 /// again. What the topology leaves out (an overhead, a reduction's limit) is tried afterwards, and kept when it
-/// explains the runs better (docs/compare.md, "Calibration"). Requires: measured times above 0, at least one. `reduces`
-/// says whether runs reduce. Errors: those of `predict` on the given topology.
+/// explains the runs better (docs/compare.md, "Calibration").
+/// Requires: measured times above 0, at least one. `reduces` says whether runs reduce.
+/// Errors: those of `predict` on the given topology.
 Result<Calibration> calibrate(const Topology& topology, std::span<const double> measured, bool reduces,
                               const PredictTimes& predict, const CalibrateOptions& options = {});
 
