@@ -31,10 +31,10 @@ function(espalier_library name)
   set_property(GLOBAL APPEND PROPERTY ESPALIER_LIBRARIES espalier_${name})
 endfunction()
 
-# espalier_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT seconds])
-# A GoogleTest program whose tests CTest knows one by one, labelled.
+# espalier_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT seconds] [SERIAL])
+# A GoogleTest program whose tests CTest knows one by one, labelled; SERIAL: never beside other tests.
 function(espalier_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -42,5 +42,6 @@ function(espalier_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${name} PRIVATE ESPALIER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE espalier_options ${ARG_DEPS} GTest::gtest GTest::gtest_main)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+    RUN_SERIAL ${ARG_SERIAL})
 endfunction()
