@@ -46,11 +46,13 @@ Bandwidth fastest_of(const Topology& topology) {
 
 /// No window grows step by step: what a connection may send from its first byte on, and after a pause, is the
 /// receiver's window, as nothing is ever dropped.
-constexpr int first_window_packets = 1000;
+constexpr int first_window_packets = 10'000;
+/// So nothing needs to be sent again either, however long it waits in a queue.
+constexpr int retransmission_seconds = 3;
 
 std::string route_line(const std::string& address, const std::string& device) {
-  return fmt::format("route add {}/32 via {} dev {} onlink initcwnd {}\n", address, gateway, device,
-                     first_window_packets);
+  return fmt::format("route add {}/32 via {} dev {} onlink initcwnd {} rto_min {}s\n", address, gateway, device,
+                     first_window_packets, retransmission_seconds);
 }
 
 }  // namespace
@@ -106,6 +108,8 @@ Result<void> LabNetwork::set_kernel_options(const std::string& name_space, bool 
         {"tcp_no_metrics_save", "1"},
         // The kernel takes half of the buffer for its own book-keeping.
         {"tcp_rmem", fmt::format("4096 {0} {0}", 2 * window)},
+        {"tcp_wmem", fmt::format("4096 {0} {0}", 2 * window)},
+        {"tcp_early_retrans", "0"},
     };
     std::error_code status;
     // Answers come over other devices than those a route to their sender would name.

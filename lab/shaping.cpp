@@ -59,8 +59,8 @@ std::string shaping_lines(std::string_view device, const Shape& shape) {
 }
 
 std::int64_t receive_window(Bandwidth fastest) {
-  constexpr std::int64_t longest_us = 4000;
-  return std::clamp(bytes_in(fastest, longest_us), std::int64_t{128} << 10U, std::int64_t{1} << 20U);
+  constexpr std::int64_t answer_us = 20'000;
+  return std::clamp(bytes_in(fastest, answer_us), std::int64_t{256} << 10U, std::int64_t{4} << 20U);
 }
 
 }  // namespace espalier::lab

@@ -38,7 +38,8 @@ Shape shape_link(Bandwidth rate, Picoseconds delay, const Framing& framing);
 /// The lines of `tc -batch` that give a device this shape.
 std::string shaping_lines(std::string_view device, const Shape& shape);
 
-/// Bytes of data that may be under way on one connection: 4 ms of the fastest link, 128 KiB to 1 MiB.
+/// Bytes of data that may be under way on one connection: 20 ms of the fastest link, 256 KiB to 4 MiB. On a busy
+/// machine an answer takes that long, for every hop of it waits for a core.
 std::int64_t receive_window(Bandwidth fastest);
 
 }  // namespace espalier::lab
