@@ -20,7 +20,9 @@ TEST(ParseScale, RefusesWhatIsNoFactor) {
                            "0.00000000000000000001", "99999999999999999999/1"}) {
     const auto scale = parse_scale(text);
     EXPECT_FALSE(scale) << text;
-    if (!scale) EXPECT_EQ(scale.error().code, ErrorCode::invalid_input) << text;
+    if (!scale) {
+      EXPECT_EQ(scale.error().code, ErrorCode::invalid_input) << text;
+    }
   }
 }
 
