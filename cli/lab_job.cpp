@@ -75,12 +75,15 @@ Result<LabMeasurement> read_measurement(const std::string& text) {
 }  // namespace
 
 Result<LabJob> LabJob::make(lab::LabNetwork& network, const Candidate& candidate, const Topology& scaled) {
-  const auto routes = network.add_routes(candidate.schedule);
-  if (!routes) return tl::unexpected(routes.error());
   std::ostringstream plan;
   if (const auto written = write_schedule(plan, candidate.schedule, scaled); !written) {
     return tl::unexpected(written.error());
   }
+  // Routes have no numbers in a plan: a reader numbers them in the order of their first use, and so must we.
+  const auto as_read = read_plan(plan.str(), candidate.planner);
+  if (!as_read) return tl::unexpected(as_read.error());
+  const auto routes = network.add_routes(as_read->schedule);
+  if (!routes) return tl::unexpected(routes.error());
   std::ostringstream addresses;
   lab::write_addresses(addresses, *routes);
   auto plan_file = lab::MemoryFile::make(plan.str());
