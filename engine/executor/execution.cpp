@@ -73,7 +73,7 @@ bool Execution::advance() {
     const std::int64_t before = bytes_moved_;
     moved |= advance_end(ends_[order_[sender_count_ + receiver]]);
     if (bytes_moved_ == before) continue;
-    next_receiver_ = receiver;  // What arrived may be sent on first, while it is in the cache.
+    next_receiver_ = (receiver + 1) % receivers;  // What arrived may be sent on first, while it is in the cache.
     break;
   }
   if (owes_own_results_ && !moved) {
