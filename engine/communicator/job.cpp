@@ -41,7 +41,8 @@ Result<std::shared_ptr<Job>> Job::join(JobOptions options) {
     job->control_->abort(found.error().message);
     return tl::unexpected(found.error());
   }
-  job->waiting_.emplace(job->local_ranks_ > usable_cores());
+  job->is_crowded_ = job->local_ranks_ > usable_cores();
+  job->waiting_.emplace(job->is_crowded_);
   return job;
 }
 

@@ -61,6 +61,8 @@ class Job {
   [[nodiscard]] SharedDomain& domain() { return *domain_; }
   [[nodiscard]] TcpMesh* mesh() { return mesh_.get(); }
   [[nodiscard]] SocketWaiter& sockets() { return *sockets_; }
+  /// Whether this machine runs more ranks of the job than this rank may use cores.
+  [[nodiscard]] bool is_crowded() const { return is_crowded_; }
   [[nodiscard]] Waiting& waiting() { return *waiting_; }
   [[nodiscard]] const std::vector<PeerTransport>& transports() const { return transports_; }
   [[nodiscard]] bool shares_memory_with(std::uint32_t rank) const {
@@ -99,6 +101,7 @@ class Job {
   std::vector<PeerTransport> transports_;  ///< By rank; the own entry says shm.
   std::vector<TcpMesh::Target> targets_;
   std::uint32_t shm_peers_ = 0;
+  bool is_crowded_ = false;
   std::uint32_t local_ranks_ = 1;  ///< Of this machine, with this one.
   std::atomic<bool> is_aborted_ = false;
 

@@ -18,11 +18,12 @@ class ShmPeer {
     std::uint32_t member = 0;
   };
 
-  /// `members`: how many there are on this machine.
-  ShmPeer(SharedDomain& domain, Place self, Place peer, std::uint32_t members, SharedControl& own,
-          SharedControl& theirs)
+  /// `members`: how many there are on this machine; `is_crowded`: more ranks than cores for them.
+  ShmPeer(SharedDomain& domain, Place self, Place peer, std::uint32_t members, bool is_crowded,
+          SharedControl& own, SharedControl& theirs)
       : domain_(&domain),
         members_(members),
+        is_crowded_(is_crowded),
         self_(self),
         peer_(peer),
         own_(&own),
@@ -46,6 +47,7 @@ class ShmPeer {
   [[nodiscard]] SharedDomain& domain() { return *domain_; }
   /// Streams between all members of this machine.
   [[nodiscard]] std::int64_t stream_count() const { return std::int64_t{members_} * (members_ - 1) * shm_lanes; }
+  [[nodiscard]] bool is_crowded() const { return is_crowded_; }
   [[nodiscard]] Place self() const { return self_; }
   [[nodiscard]] Place place() const { return peer_; }
 
@@ -60,6 +62,7 @@ class ShmPeer {
  private:
   SharedDomain* domain_;
   std::uint32_t members_;
+  bool is_crowded_;
   Place self_;
   Place peer_;
   SharedControl* own_;

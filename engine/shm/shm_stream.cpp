@@ -8,6 +8,8 @@ namespace espalier::engine {
 namespace {
 
 constexpr std::uint32_t reduce_lane = 0;
+constexpr std::int64_t uncached_op_bytes = std::int64_t{8} << 10;
+constexpr std::int64_t uncached_message_bytes = std::int64_t{1} << 20;
 
 /// How the ops of a call move: `pull`, the destination reads the source's memory; `push`, the source writes the
 /// destination's; `staged`, through memory in between, because what they would touch is private.
@@ -68,17 +70,21 @@ class ShmSender final : public Sender {
     if (way_ == Way::staged && !make_staging(call)) return false;
     call_ = &call;
     posted_ = 0;
+    // Staging slots go back and forth between the cores: to write a line that another core has read can be ten times
+    // slower than to write past the caches.
+    is_uncached_ = way_ == Way::staged && call.program->max_op_bytes >= uncached_op_bytes &&
+                   (!peer_.is_crowded() || call.buffers_bytes() >= uncached_message_bytes);
     return true;
   }
 
   bool post(std::uint32_t index) override {
     if (way_ != Way::pull) {
-      if (!can_place(index)) return false;
+      if (!has_room(index)) return false;
       const Op& op = call_->op(index);
       std::int64_t skipped = 0;
       for (std::uint32_t i = 0; i < op.piece_count; ++i) {
         const Piece& piece = call_->pieces(op)[i];
-        copy_bytes(target(piece, skipped), call_->buffers.at(piece.source), static_cast<std::size_t>(piece.length));
+        copy_out(target(piece, skipped), call_->buffers.at(piece.source), static_cast<std::size_t>(piece.length));
         skipped += piece.length;
       }
     }
@@ -86,7 +92,9 @@ class ShmSender final : public Sender {
     return true;
   }
 
-  [[nodiscard]] bool can_place(std::uint32_t index) override {
+  [[nodiscard]] bool can_place(std::uint32_t index) override { return !is_uncached_ && has_room(index); }
+
+  [[nodiscard]] bool has_room(std::uint32_t index) {
     const std::uint64_t number = base_ + index + 1;
     if (way_ == Way::push) return received_.reaches(number);
     if (way_ == Way::pull) return false;
@@ -113,6 +121,14 @@ class ShmSender final : public Sender {
   void close() override { base_ += call_->stream->op_count; }
 
  private:
+  void copy_out(std::byte* to, const std::byte* from, std::size_t bytes) const {
+    if (is_uncached_) {
+      copy_bytes_uncached(to, from, bytes);
+    } else {
+      copy_bytes(to, from, bytes);
+    }
+  }
+
   /// Slots for this call's ops; larger ones replace smaller ones once the peer has taken all that was in those.
   bool make_staging(const StreamCall& call) {
     constexpr std::int64_t line = 64;
@@ -149,6 +165,7 @@ class ShmSender final : public Sender {
   std::byte* slot_ = nullptr;  ///< Of the next op.
   const StreamCall* call_ = nullptr;
   Way way_ = Way::staged;
+  bool is_uncached_ = false;
   Buffers theirs_;
   std::uint64_t base_ = 0;  ///< Ops of earlier calls.
   std::uint32_t posted_ = 0;
