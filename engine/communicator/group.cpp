@@ -84,9 +84,9 @@ Result<void> Group::share_control() {
     const auto memory = job_->domain().map(members_[member], id);
     if (!memory) return tl::unexpected(memory.error());
     shm_controls_.push_back(reinterpret_cast<SharedControl*>(*memory));
-    peers[member] = std::make_unique<ShmPeer>(job_->domain(), ShmPeer::Place{job_->rank(), self_},
-                                              ShmPeer::Place{members_[member], member}, local_members, job_->is_crowded(),
-                                              *reinterpret_cast<SharedControl*>(control_.data), *shm_controls_.back());
+    peers[member] = std::make_unique<ShmPeer>(
+        job_->domain(), ShmPeer::Place{job_->rank(), self_}, ShmPeer::Place{members_[member], member}, local_members,
+        job_->is_crowded(), *reinterpret_cast<SharedControl*>(control_.data), *shm_controls_.back());
   }
   streams_.set_shm_peers(std::move(peers));
   return {};

@@ -88,7 +88,7 @@ class Execution {
   std::vector<std::uint32_t> order_;  ///< Senders first.
   std::uint32_t sender_count_ = 0;
   std::uint32_t next_receiver_ = 0;  ///< Whose turn it is.
-  std::vector<Cursor> members_;  ///< Of the pass under way; room for the largest.
+  std::vector<Cursor> members_;      ///< Of the pass under way; room for the largest.
   std::vector<Cursor> followers_;
   std::vector<const void*> sources_;
   std::vector<void*> targets_;

@@ -19,8 +19,8 @@ class ShmPeer {
   };
 
   /// `members`: how many there are on this machine; `is_crowded`: more ranks than cores for them.
-  ShmPeer(SharedDomain& domain, Place self, Place peer, std::uint32_t members, bool is_crowded,
-          SharedControl& own, SharedControl& theirs)
+  ShmPeer(SharedDomain& domain, Place self, Place peer, std::uint32_t members, bool is_crowded, SharedControl& own,
+          SharedControl& theirs)
       : domain_(&domain),
         members_(members),
         is_crowded_(is_crowded),
