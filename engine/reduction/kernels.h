@@ -1,7 +1,8 @@
+#pragma once
+
 // The kernels, written once over vectors of any width. Each kernels_*.cpp includes this file and is compiled for its
 // own instructions, so everything here has internal linkage and nothing of the standard library but plain types comes
 // in.
-#pragma once
 
 #ifdef __F16C__
 #include <immintrin.h>

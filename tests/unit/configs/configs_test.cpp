@@ -71,6 +71,8 @@ const Shipped all_shipped[] = {
     // 3 shards into the slowest host over 1.25 x 0.941.
     {"ethernet-mixed", 4, 5, 2 * 4, 300'000, 117'625},
     // h3 takes 3 shards over 1.25 + 3.125.
+    // 3 shards into a rank over 20.
+    {"one-host", 4, 5, 2 * 4, 3, 20},
     {"lab-mixed", 4, 5, 2 * 6, 24, 35},
     // 2 boxes of 8 GPUs, NVSwitch, 4 PCIe switches, 4 NICs, and the fabric; 8 shards into a box over 4 x 12.5.
     {"aws-p4d-x2", 16, 2 * 17 + 1, 2 * 2 * (8 + 8 + 4 + 4), 8, 50},

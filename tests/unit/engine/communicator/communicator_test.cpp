@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Plans on fully connected ranks with one planner, or flat where that refuses, once for each collective; for several threads.
+/// Plans on fully connected ranks with one planner, or flat where that refuses, once for each collective. Thread-safe.
 class PlannedSource {
  public:
   explicit PlannedSource(std::string planner, Bytes chunk = {}) : planner_(std::move(planner)), chunk_(chunk) {}
