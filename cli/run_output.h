@@ -17,7 +17,7 @@ struct RunResult {
   Bytes size;
   std::string algorithm;  ///< The planner that made the schedule.
   Bytes chunk;
-  Measurement measurement;
+  RunMeasurement measurement;
 };
 
 /// What `run` measures, as it is shown.

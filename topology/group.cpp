@@ -49,7 +49,7 @@ tl::unexpected<Error> no_such_node(const Topology& topology, std::string_view na
 
 /// The nodes of one item of a list, in its order; those of a star in node order.
 Result<std::vector<NodeId>> nodes_of(const Topology& topology, std::string_view item) {
-  const auto pattern = Pattern::parse(item);
+  const auto pattern = NamePattern::parse(item);
   if (!pattern) return fail(ErrorCode::invalid_input, pattern.error().message, pattern.error().help);
   std::vector<NodeId> nodes;
   if (pattern->has_star()) {

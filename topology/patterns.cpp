@@ -38,22 +38,22 @@ std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b) {
 
 }  // namespace
 
-std::uint64_t Pattern::Range::size() const {
+std::uint64_t NamePattern::Range::size() const {
   return static_cast<std::uint64_t>(first <= last ? last - first : first - last) + 1;
 }
 
-std::string Pattern::Range::name(std::uint64_t i) const {
+std::string NamePattern::Range::name(std::uint64_t i) const {
   const auto step = static_cast<std::int64_t>(i);
   return fmt::format("{:0{}}", first <= last ? first + step : first - step, width);
 }
 
-std::uint64_t Pattern::Part::size() const {
+std::uint64_t NamePattern::Part::size() const {
   std::uint64_t size = 0;
   for (const Range& range : ranges) size += range.size();
   return size;
 }
 
-std::string Pattern::Part::name(std::uint64_t i) const {
+std::string NamePattern::Part::name(std::uint64_t i) const {
   for (const Range& range : ranges) {
     if (i < range.size()) return range.name(i);
     i -= range.size();
@@ -61,7 +61,7 @@ std::string Pattern::Part::name(std::uint64_t i) const {
   ESPALIER_CHECK(false, "an index past the end of a range");
 }
 
-bool Pattern::Part::contains(std::string_view digits) const {
+bool NamePattern::Part::contains(std::string_view digits) const {
   if (ranges.empty()) return true;
   const auto value = parse_number(digits);
   if (!value) return false;
@@ -71,7 +71,7 @@ bool Pattern::Part::contains(std::string_view digits) const {
   });
 }
 
-tl::expected<Pattern::Part, Problem> Pattern::parse_bracket(std::string_view whole, std::string_view inside) {
+tl::expected<NamePattern::Part, Problem> NamePattern::parse_bracket(std::string_view whole, std::string_view inside) {
   Part part;
   if (inside == "*") return part;
   while (true) {
@@ -95,11 +95,11 @@ tl::expected<Pattern::Part, Problem> Pattern::parse_bracket(std::string_view who
   }
 }
 
-tl::expected<Pattern, Problem> Pattern::parse(std::string_view text) {
+tl::expected<NamePattern, Problem> NamePattern::parse(std::string_view text) {
   if (text.size() > read_limits::name_bytes) {
     return refuse(text, fmt::format("there are more than {} bytes", read_limits::name_bytes));
   }
-  Pattern pattern;
+  NamePattern pattern;
   std::string_view rest = text;
   while (true) {
     const std::size_t open = rest.find_first_of("[]");
@@ -121,13 +121,13 @@ tl::expected<Pattern, Problem> Pattern::parse(std::string_view text) {
   return pattern;
 }
 
-std::uint64_t Pattern::size() const {
+std::uint64_t NamePattern::size() const {
   std::uint64_t size = 1;
   for (const Part& part : parts_) size = saturating_product(size, part.size());
   return size;
 }
 
-std::vector<std::string> Pattern::names() const {
+std::vector<std::string> NamePattern::names() const {
   ESPALIER_CHECK(!has_star_, "a star stands for no names by itself");
   std::vector<std::string> names{""};
   for (const Part& part : parts_) {
@@ -142,7 +142,7 @@ std::vector<std::string> Pattern::names() const {
   return names;
 }
 
-std::string Pattern::shape_of(std::string_view name) {
+std::string NamePattern::shape_of(std::string_view name) {
   std::string shape;
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (!is_digit(name[i])) shape += name[i];
@@ -151,13 +151,13 @@ std::string Pattern::shape_of(std::string_view name) {
   return shape;
 }
 
-std::string Pattern::shape() const {
+std::string NamePattern::shape() const {
   std::string text;
   for (const Part& part : parts_) text += part.before + "0";
   return shape_of(text + tail_);
 }
 
-bool Pattern::matches(std::string_view name) const {
+bool NamePattern::matches(std::string_view name) const {
   for (const Part& part : parts_) {
     if (!name.starts_with(part.before)) return false;
     name.remove_prefix(part.before.size());

@@ -13,10 +13,10 @@ namespace espalier {
 /// A name with numbers left open: "gpu[0-7]", "t[0-3]-[0,2]", "box[*].nic3". Brackets hold numbers and ranges separated
 /// by commas, or a star for every number that exists. Ranges may count down; a leading zero ("[00-15]") fixes the
 /// width. Several brackets count like an odometer, the last one fastest.
-class Pattern {
+class NamePattern {
  public:
   /// Errors: bad_range.
-  static tl::expected<Pattern, Problem> parse(std::string_view text);
+  static tl::expected<NamePattern, Problem> parse(std::string_view text);
 
   [[nodiscard]] bool has_star() const { return has_star_; }
   /// How many names it stands for. Requires: no star.

@@ -47,7 +47,7 @@ std::optional<NodeList> read_end(Reading& reading, const Body& body, Value end, 
   }
   const auto text = read_text(end, "the end of a link", *body.environment, reading.findings);
   if (!text || reading.is_over()) return std::nullopt;
-  const auto pattern = Pattern::parse(*text);
+  const auto pattern = NamePattern::parse(*text);
   if (!pattern) {
     reading.findings.error(end.mark(), pattern.error());
     return std::nullopt;

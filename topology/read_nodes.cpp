@@ -112,7 +112,7 @@ std::vector<std::string> read_names(Reading& reading, const Fields& fields, std:
   }
   const auto id = read_text(fields.find("id"), "'id'", environment, reading.findings);
   if (!id) return {};
-  const auto pattern = Pattern::parse(*id);
+  const auto pattern = NamePattern::parse(*id);
   const Mark mark = fields.mark_of("id");
   if (!pattern) {
     fields.error(mark, pattern.error());

@@ -43,13 +43,13 @@ Problem NodeTable::unknown(std::string_view name, const Scope& scope) const {
   constexpr std::size_t most_listed = 12;
   std::vector<std::string_view> known;
   std::vector<std::string_view> alike;  // the same but for the numbers
-  const std::string shape = Pattern::shape_of(name);
+  const std::string shape = NamePattern::shape_of(name);
   for (const Scope* place = &scope; place != nullptr; place = place->outer) {
     const std::uint32_t end = std::min(place->end_node, place->first_node + most_compared);
     for (std::uint32_t i = place->first_node; i < end; ++i) {
       const std::string_view local = std::string_view(nodes_[i].id).substr(place->prefix.size());
       if (local.size() <= 64) known.push_back(local);
-      if (shape.find('#') != std::string::npos && Pattern::shape_of(local) == shape) alike.push_back(local);
+      if (shape.find('#') != std::string::npos && NamePattern::shape_of(local) == shape) alike.push_back(local);
     }
   }
   std::string help;
@@ -69,11 +69,11 @@ void NodeTable::index_shapes(const Scope& scope) const {
   if (!scope.by_shape.empty()) return;
   for (std::uint32_t i = scope.first_node; i < scope.end_node; ++i) {
     const std::string_view local = std::string_view(nodes_[i].id).substr(scope.prefix.size());
-    scope.by_shape[Pattern::shape_of(local)].push_back(i);
+    scope.by_shape[NamePattern::shape_of(local)].push_back(i);
   }
 }
 
-tl::expected<std::vector<std::uint32_t>, Problem> NodeTable::resolve_star(const Pattern& pattern,
+tl::expected<std::vector<std::uint32_t>, Problem> NodeTable::resolve_star(const NamePattern& pattern,
                                                                           std::string_view written, const Scope& scope,
                                                                           Budget& budget) const {
   const std::string shape = pattern.shape();
@@ -94,8 +94,9 @@ tl::expected<std::vector<std::uint32_t>, Problem> NodeTable::resolve_star(const 
   return matches;
 }
 
-tl::expected<std::vector<std::uint32_t>, Problem> NodeTable::resolve(const Pattern& pattern, std::string_view written,
-                                                                     const Scope& scope, Budget& budget) const {
+tl::expected<std::vector<std::uint32_t>, Problem> NodeTable::resolve(const NamePattern& pattern,
+                                                                     std::string_view written, const Scope& scope,
+                                                                     Budget& budget) const {
   if (pattern.has_star()) return resolve_star(pattern, written, scope, budget);
   if (!budget.spend(pattern.size())) return tl::unexpected(too_much_work());
   const std::vector<std::string> names = pattern.names();

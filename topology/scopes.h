@@ -66,7 +66,7 @@ class NodeTable {
 
   /// The nodes that a pattern stands for, in the innermost scope that has its first name (or, with a star, any match).
   /// Errors: unknown_node, too_much_work.
-  tl::expected<std::vector<std::uint32_t>, Problem> resolve(const Pattern& pattern, std::string_view written,
+  tl::expected<std::vector<std::uint32_t>, Problem> resolve(const NamePattern& pattern, std::string_view written,
                                                             const Scope& scope, Budget& budget) const;
 
   std::vector<Node> take() { return std::move(nodes_); }
@@ -75,7 +75,7 @@ class NodeTable {
   [[nodiscard]] std::optional<std::uint32_t> find(const Scope& scope, const std::string& name) const;
   [[nodiscard]] Problem unknown(std::string_view name, const Scope& scope) const;
   void index_shapes(const Scope& scope) const;
-  tl::expected<std::vector<std::uint32_t>, Problem> resolve_star(const Pattern& pattern, std::string_view written,
+  tl::expected<std::vector<std::uint32_t>, Problem> resolve_star(const NamePattern& pattern, std::string_view written,
                                                                  const Scope& scope, Budget& budget) const;
 
   std::vector<Node> nodes_;

@@ -178,10 +178,10 @@ Result<PlacedMeasurement> measure_placed(Communicator& communicator, const DataC
 
 }  // namespace
 
-Result<Measurement> measure(Communicator& communicator, const DataCase& data, const MeasureOptions& options) {
+Result<RunMeasurement> measure(Communicator& communicator, const DataCase& data, const MeasureOptions& options) {
   const auto buffers = CaseBuffers::make(communicator, data, options.registers_buffers);
   if (!buffers) return tl::unexpected(buffers.error());
-  Measurement measurement;
+  RunMeasurement measurement;
   const auto apart = measure_placed(communicator, data, options, *buffers, false);
   if (!apart) return tl::unexpected(apart.error());
   measurement.out_of_place = *apart;

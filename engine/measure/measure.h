@@ -30,14 +30,14 @@ struct PlacedMeasurement {
   std::optional<std::uint64_t> wrong;  ///< Elements on all ranks; nothing when they were not checked.
 };
 
-struct Measurement {
+struct RunMeasurement {
   PlacedMeasurement out_of_place;
   std::optional<PlacedMeasurement> in_place;  ///< Nothing for collectives that cannot.
 };
 
 /// Runs a collective as nccl-tests does: warm-ups, then iterations one right after the other, out of place and in
 /// place. Collective: every rank gets the same result. Errors: those of the calls.
-Result<Measurement> measure(Communicator& communicator, const DataCase& data, const MeasureOptions& options);
+Result<RunMeasurement> measure(Communicator& communicator, const DataCase& data, const MeasureOptions& options);
 
 /// A real run with its spans, and what recording cost.
 struct RecordedRun {

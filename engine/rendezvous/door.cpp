@@ -52,25 +52,25 @@ void Door::greet(FileDescriptor fd, Time now) {
   if (!nonce) return;
   if (strangers_.size() >= fewest_places + identity_.world) drop(strangers_.begin());
   const std::uint64_t token = next_token_++;
-  Stranger stranger{Link(std::move(fd), largest_greeting), *nonce, now + identity_.greeting_time(), false};
+  Stranger stranger{FrameLink(std::move(fd), largest_greeting), *nonce, now + identity_.greeting_time(), false};
   if (!poller_.watch(stranger.link.fd(), token, false)) return;
   stranger.link.send(FrameType::hello, encode(Hello{protocol_version, *nonce}));
   strangers_.emplace(token, std::move(stranger));
 }
 
-std::optional<Refusal> Door::check(const Claim& claim, const Digest& nonce) const {
+std::optional<EntryRefusal> Door::check(const Claim& claim, const Digest& nonce) const {
   if (claim.version != protocol_version) {
-    return Refusal{
+    return EntryRefusal{
         RefusalKind::wrong_version,
         fmt::format("the hub speaks version {} of the rendezvous, the newcomer {}", protocol_version, claim.version)};
   }
   if (!equal_in_constant_time(claim.code, claim_code(identity_.secret, nonce, claim))) {
-    return Refusal{RefusalKind::wrong_secret, "its secret is another one than the job's"};
+    return EntryRefusal{RefusalKind::wrong_secret, "its secret is another one than the job's"};
   }
   return judge_(claim);
 }
 
-void Door::refuse(Stranger& stranger, const Refusal& refusal) {
+void Door::refuse(Stranger& stranger, const EntryRefusal& refusal) {
   last_refusal_ = fmt::format("{}: {}", socket_address(stranger.link.fd(), SocketEnd::far), refusal.text);
   stranger.link.send(FrameType::refusal, encode(refusal));
   stranger.link.finish_sending();

@@ -21,13 +21,13 @@ class Door {
  public:
   using Time = Poller::Time;
   /// Whether a proven claim may join; the refusal if not.
-  using Judge = std::function<std::optional<Refusal>(const Claim&)>;
+  using Judge = std::function<std::optional<EntryRefusal>(const Claim&)>;
 
   /// A newcomer that proved who it is and may join; nothing has been sent to it since its claim.
   struct Guest {
     Claim claim;
     Digest nonce{};  ///< The hub's, of this greeting.
-    Link link;
+    FrameLink link;
   };
 
   static constexpr std::uint64_t listener_token = std::uint64_t{1} << 62U;
@@ -51,7 +51,7 @@ class Door {
 
  private:
   struct Stranger {
-    Link link;
+    FrameLink link;
     Digest nonce{};
     Time deadline;
     bool is_refused = false;  ///< Kept open only until it has read why.
@@ -59,8 +59,8 @@ class Door {
   using Strangers = std::map<std::uint64_t, Stranger>;
 
   void greet(FileDescriptor fd, Time now);
-  void refuse(Stranger& stranger, const Refusal& refusal);
-  std::optional<Refusal> check(const Claim& claim, const Digest& nonce) const;
+  void refuse(Stranger& stranger, const EntryRefusal& refusal);
+  std::optional<EntryRefusal> check(const Claim& claim, const Digest& nonce) const;
   void drop(Strangers::iterator at);
 
   Poller& poller_;

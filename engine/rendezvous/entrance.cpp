@@ -86,7 +86,7 @@ Attempt<FileDescriptor> connect_to_any(const std::string& host, std::uint16_t po
   return setback(fmt::format("cannot connect to {}: {}", endpoint_text(host, port), errno_text(error)));
 }
 
-Attempt<Frame> next_frame(Link& link, const std::string& hub, Time deadline) {
+Attempt<Frame> next_frame(FrameLink& link, const std::string& hub, Time deadline) {
   while (true) {
     auto frame = link.next();
     if (!frame) return setback(hub + " is no rendezvous: " + frame.error().message, true, "check host and port");
@@ -102,7 +102,7 @@ Attempt<Frame> next_frame(Link& link, const std::string& hub, Time deadline) {
   }
 }
 
-Setback refused(const Refusal& refusal, const std::string& hub) {
+Setback refused(const EntryRefusal& refusal, const std::string& hub) {
   Setback setback{{ErrorCode::invalid_input, fmt::format("{} refuses: {}", hub, refusal.text), {}}, true, false};
   switch (refusal.kind) {
     case RefusalKind::wrong_secret:
@@ -125,7 +125,7 @@ Attempt<Entrance> try_to_enter(const Identity& identity, const std::string& host
   const std::string hub = "the rendezvous at " + endpoint_text(host, port);
   auto fd = connect_to_any(host, port, deadline);
   if (!fd) return tl::unexpected(std::move(fd.error()));
-  Entrance entrance{Link(std::move(*fd), largest_greeting), {}};
+  Entrance entrance{FrameLink(std::move(*fd), largest_greeting), {}};
   auto frame = next_frame(entrance.link, hub, deadline);
   if (!frame) return tl::unexpected(std::move(frame.error()));
   const auto hello = decode_hello(frame->payload);

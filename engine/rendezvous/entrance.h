@@ -12,7 +12,7 @@ namespace espalier {
 
 /// A connection to a hub that proved to know the secret, as this process did to it.
 struct Entrance {
-  Link link;
+  FrameLink link;
   std::string hub_name;
 };
 

@@ -101,27 +101,29 @@ void Hub::judge_silence(Time now) {
   }
 }
 
-std::optional<Refusal> Hub::judge(const Claim& claim) const {
+std::optional<EntryRefusal> Hub::judge(const Claim& claim) const {
   if (claim.job != identity_.job) {
-    return Refusal{RefusalKind::other_job,
-                   fmt::format("this is the rendezvous of job '{}', not of '{}'", identity_.job, claim.job)};
+    return EntryRefusal{RefusalKind::other_job,
+                        fmt::format("this is the rendezvous of job '{}', not of '{}'", identity_.job, claim.job)};
   }
   if (claim.world != identity_.world) {
-    return Refusal{RefusalKind::other_world, fmt::format("the job has {} ranks, but rank {} was told that it has {}",
-                                                         identity_.world, claim.rank, claim.world)};
+    return EntryRefusal{RefusalKind::other_world,
+                        fmt::format("the job has {} ranks, but rank {} was told that it has {}", identity_.world,
+                                    claim.rank, claim.world)};
   }
   if (claim.rank == 0 || claim.rank >= identity_.world) {
-    return Refusal{claim.rank == 0 ? RefusalKind::rank_taken : RefusalKind::rank_out_of_range,
-                   claim.rank == 0 ? "rank 0 is the rendezvous itself: two processes were given rank 0"
-                                   : fmt::format("rank {} is not below {}", claim.rank, identity_.world)};
+    return EntryRefusal{claim.rank == 0 ? RefusalKind::rank_taken : RefusalKind::rank_out_of_range,
+                        claim.rank == 0 ? "rank 0 is the rendezvous itself: two processes were given rank 0"
+                                        : fmt::format("rank {} is not below {}", claim.rank, identity_.world)};
   }
   const Member& taken = members_[claim.rank];
   if (taken.has_left || closing_until_ || state_.has_failed()) {
-    return Refusal{RefusalKind::closing, "the job is ending"};
+    return EntryRefusal{RefusalKind::closing, "the job is ending"};
   }
   if (taken.has_joined) {
-    return Refusal{RefusalKind::rank_taken,
-                   fmt::format("rank {} is {} already: two processes were given this rank", claim.rank, taken.name)};
+    return EntryRefusal{
+        RefusalKind::rank_taken,
+        fmt::format("rank {} is {} already: two processes were given this rank", claim.rank, taken.name)};
   }
   return std::nullopt;
 }

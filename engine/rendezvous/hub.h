@@ -40,7 +40,7 @@ class Hub {
 
  private:
   struct Member {
-    Link link;
+    FrameLink link;
     std::string name;
     Time heard;
     bool has_joined = false;
@@ -55,7 +55,7 @@ class Hub {
   bool tick(Time now);
   [[nodiscard]] Time next_time() const;
   void welcome(Door::Guest guest, Time now);
-  std::optional<Refusal> judge(const Claim& claim) const;
+  std::optional<EntryRefusal> judge(const Claim& claim) const;
   void hear(std::uint32_t rank, Time now);
   void handle(std::uint32_t rank, const Frame& frame);
   void say_goodbye(std::uint32_t rank);

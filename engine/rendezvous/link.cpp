@@ -13,7 +13,7 @@
 
 namespace espalier {
 
-Link::Link(FileDescriptor fd, std::size_t largest_payload) : fd_(std::move(fd)), reader_(largest_payload) {
+FrameLink::FrameLink(FileDescriptor fd, std::size_t largest_payload) : fd_(std::move(fd)), reader_(largest_payload) {
   const int on = 1;
   // Neither can fail on a TCP socket in a way that would matter: the connection works without them.
   setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -21,14 +21,14 @@ Link::Link(FileDescriptor fd, std::size_t largest_payload) : fd_(std::move(fd)),
   fcntl(fd_.get(), F_SETFL, fcntl(fd_.get(), F_GETFL) | O_NONBLOCK);
 }
 
-void Link::send(FrameType type, std::string_view payload) {
+void FrameLink::send(FrameType type, std::string_view payload) {
   std::string bytes = frame_header(type, payload.size());
   bytes.append(payload);
   unsent_.push_back(std::make_shared<const std::string>(std::move(bytes)));
   flush();
 }
 
-void Link::send(FrameType type, std::string_view head, std::shared_ptr<const std::string> body) {
+void FrameLink::send(FrameType type, std::string_view head, std::shared_ptr<const std::string> body) {
   std::string bytes = frame_header(type, head.size() + body->size());
   bytes.append(head);
   unsent_.push_back(std::make_shared<const std::string>(std::move(bytes)));
@@ -36,7 +36,7 @@ void Link::send(FrameType type, std::string_view head, std::shared_ptr<const std
   flush();
 }
 
-void Link::flush() {
+void FrameLink::flush() {
   while (is_open() && !unsent_.empty()) {
     const std::string& bytes = *unsent_.front();
     const int more = unsent_.size() > 1 ? MSG_MORE : 0;
@@ -57,11 +57,11 @@ void Link::flush() {
   }
 }
 
-void Link::finish_sending() {
+void FrameLink::finish_sending() {
   if (is_open()) ::shutdown(fd_.get(), SHUT_WR);
 }
 
-bool Link::fill() {
+bool FrameLink::fill() {
   std::array<char, 65536> buffer;
   // A few rounds at a time: one talkative peer must not keep the others waiting.
   for (int round = 0; round < 16 && is_open(); ++round) {

@@ -12,11 +12,11 @@
 namespace espalier {
 
 /// A non-blocking TCP connection that carries frames. Not thread-safe.
-class Link {
+class FrameLink {
  public:
-  Link() = default;
+  FrameLink() = default;
   /// Takes over a connected socket: non-blocking, without Nagle's delay.
-  Link(FileDescriptor fd, std::size_t largest_payload);
+  FrameLink(FileDescriptor fd, std::size_t largest_payload);
 
   [[nodiscard]] bool is_open() const { return fd_.is_open(); }
   [[nodiscard]] int fd() const { return fd_.get(); }

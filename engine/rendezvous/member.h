@@ -50,7 +50,7 @@ class Member {
   const std::string local_address_;
   mutable std::mutex mutex_;
   Poller poller_;
-  Link link_;
+  FrameLink link_;
   Time heard_;
   Time next_beat_;
   Time last_tick_;

@@ -83,13 +83,13 @@ Result<Welcome> decode_welcome(std::string_view bytes) {
   return welcome;
 }
 
-std::string encode(const Refusal& refusal) {
+std::string encode(const EntryRefusal& refusal) {
   return ByteWriter().u32(static_cast<std::uint32_t>(refusal.kind)).text(refusal.text).take();
 }
 
-Result<Refusal> decode_refusal(std::string_view bytes) {
+Result<EntryRefusal> decode_refusal(std::string_view bytes) {
   ByteReader reader(bytes);
-  Refusal refusal;
+  EntryRefusal refusal;
   const std::uint32_t kind = reader.u32();
   refusal.text = reader.text(largest_greeting);
   if (!reader.is_done() || kind < 1 || kind > static_cast<std::uint32_t>(RefusalKind::closing)) {

@@ -53,7 +53,7 @@ enum class RefusalKind : std::uint32_t {
 };
 
 /// Frame refusal, from the hub. It carries no proof: who can send it can as well cut the line.
-struct Refusal {
+struct EntryRefusal {
   RefusalKind kind = RefusalKind::wrong_secret;
   std::string text;
 };
@@ -89,7 +89,7 @@ struct Ping {
 std::string encode(const Hello& hello);
 std::string encode(const Claim& claim);
 std::string encode(const Welcome& welcome);
-std::string encode(const Refusal& refusal);
+std::string encode(const EntryRefusal& refusal);
 std::string encode(const Put& put);
 std::string encode(const FailureNotice& notice);
 std::string encode(const Ping& ping);
@@ -99,7 +99,7 @@ std::string encode_gathered_body(const Result<std::vector<std::string>>& blobs);
 Result<Hello> decode_hello(std::string_view bytes);
 Result<Claim> decode_claim(std::string_view bytes);
 Result<Welcome> decode_welcome(std::string_view bytes);
-Result<Refusal> decode_refusal(std::string_view bytes);
+Result<EntryRefusal> decode_refusal(std::string_view bytes);
 Result<Put> decode_put(std::string_view bytes);
 Result<Gathered> decode_gathered(std::string_view bytes);
 Result<FailureNotice> decode_failure(std::string_view bytes);

@@ -60,6 +60,26 @@ def check_source(repository, folder, path):
                 yield f"{relative}:{number}: {why}"
 
 
+def check_names(repository):
+    """No two classes of one name in one namespace: a program that links both would mix their functions up."""
+    places = {}
+    for folder in LIBRARY_FOLDERS:
+        for path in sources(repository, folder):
+            namespaces = []
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                if opened := re.match(r"namespace ([\w:]*) ?\{", line):
+                    namespaces.append(opened.group(1))
+                elif line.startswith("}  // namespace") and namespaces:
+                    namespaces.pop()
+                elif (found := re.match(r"(?:class|struct|enum class) (?:alignas\(\d+\) )?(\w+)\b(?!::)(?!.*;$)", line)) and (
+                        "" not in namespaces):
+                    name = "::".join(namespaces) + "::" + found.group(1)
+                    place = f"{path.relative_to(repository)}:{number}"
+                    if name in places and places[name].rsplit(":", 1)[0] != str(path.relative_to(repository)):
+                        yield f"{place}: {name} is also at {places[name]}"
+                    places.setdefault(name, place)
+
+
 def check_rules(repository):
     """Every rule of the verifier is in the enum, in docs/schedule.md and in the name of a negative test."""
     in_enum = re.findall(r"^\s+(S\d+),", (repository / "schedule/verify.h").read_text(), re.M)
@@ -86,6 +106,7 @@ def main():
     for folder in [*ALLOWED_INCLUDES, "tests", "bench", "examples"]:
         for path in sources(repository, folder):
             findings.extend(check_source(repository, folder, path))
+    findings.extend(check_names(repository))
     findings.extend(check_rules(repository))
     findings.extend(check_readmes(repository))
     print("\n".join(findings) or "style: clean")

@@ -106,7 +106,7 @@ TEST(Messages, AreWholeOrNothing) {
   expect_whole_only(encode(Hello{}), decode_hello);
   expect_whole_only(encode(Claim{1, 2, 3, "job", "name", {}, {}}), decode_claim);
   expect_whole_only(encode(Welcome{"name", {}}), decode_welcome);
-  expect_whole_only(encode(Refusal{RefusalKind::other_job, "why"}), decode_refusal);
+  expect_whole_only(encode(EntryRefusal{RefusalKind::other_job, "why"}), decode_refusal);
   expect_whole_only(encode(Put{1, 2, "tag", {0, 1}, "blob"}), decode_put);
   expect_whole_only(encode(FailureNotice{1, "why"}), decode_failure);
   expect_whole_only(encode(Ping{1, 2}), decode_ping);

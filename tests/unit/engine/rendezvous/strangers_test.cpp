@@ -31,7 +31,7 @@ class Stranger {
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-    link_ = Link(std::move(fd), largest_greeting);
+    link_ = FrameLink(std::move(fd), largest_greeting);
   }
 
   void say(std::string_view bytes) const { ::send(link_.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL); }
@@ -53,7 +53,7 @@ class Stranger {
   }
 
  private:
-  Link link_;
+  FrameLink link_;
 };
 
 /// A job of two whose rank 1 joins only when the test says so; in between, strangers come.
@@ -165,7 +165,7 @@ TEST_F(Strangers, AHubThatDoesNotKnowTheSecretIsFoundOut) {
   std::thread impostor([&] {
     pollfd entry{listener->fd.get(), POLLIN, 0};
     ASSERT_EQ(poll(&entry, 1, 10000), 1);
-    Link link(FileDescriptor(accept4(listener->fd.get(), nullptr, nullptr, SOCK_CLOEXEC)), largest_greeting);
+    FrameLink link(FileDescriptor(accept4(listener->fd.get(), nullptr, nullptr, SOCK_CLOEXEC)), largest_greeting);
     link.send(FrameType::hello, encode(Hello{}));
     while (true) {
       auto frame = link.next();
