@@ -15,12 +15,12 @@
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/sizes.h"
-#include "cli/sweep.h"
 #include "lab/clean_up.h"
 #include "lab/network.h"
 #include "lab/rate_budget.h"
 #include "lab/requirements.h"
 #include "schedule/chrome_trace.h"
+#include "sim/simulate.h"
 
 namespace espalier::cli {
 namespace {
@@ -110,15 +110,34 @@ struct Bench {
   const LabFlags* flags;
   const Order* order;
   const Topology* network;  ///< What is simulated: the scaled topology, calibrated or not.
-  Sweep sweep;
+  const Candidates* candidates;
   std::map<std::string, LabJob> jobs;
 };
 
+/// The planner's choice is for links alone, and without latency it is the smallest there is. Messages cost a process
+/// some tens of microseconds each, so they are not smaller than 64 KiB, and for large sizes up to 256 KiB.
+Bytes choose_chunk(const Candidate& candidate, Bytes size) {
+  constexpr std::int64_t messages = 128;
+  const std::int64_t least = std::clamp(size.count / messages, std::int64_t{64} << 10U, std::int64_t{256} << 10U);
+  return std::max(candidate.chunks.choose(size), Bytes{least});
+}
+
+Result<sim::Report> simulate_one(const Bench& bench, const Topology& network, const std::string& algorithm, Bytes size,
+                                 bool with_timeline = false) {
+  const Candidate& candidate = *bench.candidates->find(algorithm);
+  sim::Options options;
+  options.size = size;
+  options.chunk = bench.order->chunk.value_or(choose_chunk(candidate, size));
+  options.element_size = size_of(bench.order->type);
+  options.record_timeline = with_timeline;
+  return sim::simulate(candidate.schedule, network, options);
+}
+
 /// Simulates and measures one algorithm at one size.
-Result<LabResult> run_one(Bench& bench, const std::string& algorithm, Bytes size, const std::string& trace = {}) {
-  const auto simulated = bench.sweep.run(algorithm, size);
+Result<LabResult> run_one(const Bench& bench, const std::string& algorithm, Bytes size, const std::string& trace = {}) {
+  const auto simulated = simulate_one(bench, *bench.network, algorithm, size);
   if (!simulated) return tl::unexpected(simulated.error());
-  LabResult result{size, algorithm, simulated->report.chunk, simulated->report.elapsed.seconds(), {}};
+  LabResult result{size, algorithm, simulated->chunk, simulated->elapsed.seconds(), {}};
   const auto measured = bench.jobs.at(algorithm).run(size, result.chunk, bench.flags->run, trace);
   if (!measured) {
     return fail(measured.error().code,
@@ -129,35 +148,24 @@ Result<LabResult> run_one(Bench& bench, const std::string& algorithm, Bytes size
   return result;
 }
 
-/// How many seconds longer a candidate takes for every second of latency of the links.
-Result<double> latency_weight(const Topology& scaled, const SweepResult& plain, std::int64_t element_size) {
-  constexpr Picoseconds some{100'000'000};  // 100 us: well above rounding, well below what changes the order of chunks.
-  LabCalibration delayed;
-  delayed.latency = some;
-  const auto topology = calibrated(scaled, delayed);
-  if (!topology) return tl::unexpected(topology.error());
-  sim::Options options;
-  options.size = plain.size;
-  options.chunk = plain.report.chunk;
-  options.element_size = element_size;
-  const auto report = sim::simulate(plain.candidate->schedule, *topology, options);
-  if (!report) return tl::unexpected(report.error());
-  return (report->elapsed - plain.report.elapsed).seconds() / some.seconds();
-}
-
-Result<LabCalibration> calibrate(const Console& console, Bench& bench, const std::vector<std::string>& algorithms) {
+Result<LabCalibration> calibrate(const Console& console, const Bench& bench,
+                                 const std::vector<std::string>& algorithms) {
+  // 100 us: well above rounding, well below what changes the order of chunks.
+  LabCalibration delay;
+  delay.latency = {100'000'000};
+  const auto delayed = calibrated(*bench.network, delay);
+  if (!delayed) return tl::unexpected(delayed.error());
   std::vector<CalibrationPoint> points;
   Progress progress(console, "calibrating", bench.order->calibration_sizes.size() * algorithms.size());
   for (const Bytes size : bench.order->calibration_sizes) {
     for (const std::string& algorithm : algorithms) {
       progress.step(fmt::format("{} {} B", algorithm, size.count));
-      const auto simulated = bench.sweep.run(algorithm, size);
-      if (!simulated) return tl::unexpected(simulated.error());
-      const auto weight = latency_weight(*bench.network, *simulated, size_of(bench.order->type));
-      if (!weight) return tl::unexpected(weight.error());
       const auto result = run_one(bench, algorithm, size);
       if (!result) return tl::unexpected(result.error());
-      points.push_back({result->measured.time, result->simulated, *weight});
+      const auto slower = simulate_one(bench, *delayed, algorithm, size);
+      if (!slower) return tl::unexpected(slower.error());
+      points.push_back({result->measured.time, result->simulated,
+                        (slower->elapsed.seconds() - result->simulated) / delay.latency.seconds()});
     }
   }
   LabCalibration calibration = fit_calibration(points);
@@ -169,18 +177,14 @@ std::string trace_file(const std::string& prefix, const std::string& algorithm, 
   return fmt::format("{}{}-{}.json", prefix, algorithm, kind);
 }
 
-Result<void> write_simulated_trace(const Bench& bench, const SweepResult& result, const std::string& path) {
-  sim::Options options;
-  options.size = result.size;
-  options.chunk = result.report.chunk;
-  options.element_size = size_of(bench.order->type);
-  options.record_timeline = true;
-  const auto report = sim::simulate(result.candidate->schedule, *bench.network, options);
+Result<void> write_simulated_trace(const Bench& bench, const std::string& algorithm, Bytes size) {
+  const auto report = simulate_one(bench, *bench.network, algorithm, size, true);
   if (!report) return tl::unexpected(report.error());
-  return write_file(path, [&](std::ostream& stream) { return write_chrome_trace(stream, *report->timeline); });
+  return write_file(trace_file(bench.flags->trace, algorithm, "simulated"),
+                    [&](std::ostream& stream) { return write_chrome_trace(stream, *report->timeline); });
 }
 
-Result<void> measure(const Console& console, Bench& bench, LabReport& report) {
+Result<void> measure(const Console& console, const Bench& bench, LabReport& report) {
   Progress progress(console, "measuring", report.sizes.size() * report.algorithms.size());
   for (const Bytes size : report.sizes) {
     for (const std::string& algorithm : report.algorithms) {
@@ -191,10 +195,7 @@ Result<void> measure(const Console& console, Bench& bench, LabReport& report) {
       if (!result) return tl::unexpected(result.error());
       report.results.push_back(std::move(*result));
       if (!traced) continue;
-      const auto simulated = bench.sweep.run(algorithm, size);
-      if (!simulated) return tl::unexpected(simulated.error());
-      const std::string path = trace_file(bench.flags->trace, algorithm, "simulated");
-      if (const auto written = write_simulated_trace(bench, *simulated, path); !written) return written;
+      if (const auto written = write_simulated_trace(bench, algorithm, size); !written) return written;
     }
   }
   return {};
@@ -216,8 +217,7 @@ OrStop<ExitCode> run_lab(const Console& console, const LabFlags& flags, const Or
   });
   auto network = lab::LabNetwork::make(scaled->topology);
   if (!network) return stop(network.error());
-  const Sweep::Options options{size_of(order.type), order.chunk};
-  Bench bench{&flags, &order, &scaled->topology, Sweep(scaled->topology, *candidates, options), {}};
+  Bench bench{&flags, &order, &scaled->topology, &*candidates, {}};
   for (const std::string& name : order.algorithms) {
     const Candidate* candidate = candidates->find(name);
     if (candidate == nullptr) continue;
@@ -239,7 +239,6 @@ OrStop<ExitCode> run_lab(const Console& console, const LabFlags& flags, const Or
     report.calibration = std::move(*calibration);
     fitted = std::move(*network_as_measured);
     bench.network = &*fitted;
-    bench.sweep = Sweep(*fitted, *candidates, options);
   }
   if (const auto measured = measure(console, bench, report); !measured) return stop(measured.error());
   console.print(console.json ? lab_json(report).dump(2) + "\n" : lab_text(report));

@@ -33,43 +33,55 @@ std::string last_lines(const std::string& text) {
   return text.size() <= most ? text : "..." + text.substr(text.size() - most);
 }
 
+/// How all ranks ended, and which failed first.
+struct RanksEnd {
+  std::vector<lab::Outcome> outcomes;
+  std::optional<std::size_t> first_failed;
+};
+
 /// Waits until all ranks have ended. When one fails, the others get some seconds to notice by themselves.
-Result<std::string> wait_for_all(std::vector<lab::Process> processes) {
+RanksEnd wait_for_all(std::vector<lab::Process> processes) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds grace{5};
   constexpr std::chrono::milliseconds pause{5};
-  std::vector<std::optional<lab::Outcome>> outcomes(processes.size());
-  std::optional<std::size_t> first_failed;
+  RanksEnd end{std::vector<lab::Outcome>(processes.size()), {}};
+  std::vector<bool> has_ended(processes.size(), false);
   Clock::time_point deadline = Clock::time_point::max();
   for (std::size_t ended = 0; ended < processes.size();) {
     for (std::size_t rank = 0; rank < processes.size(); ++rank) {
-      if (outcomes[rank]) continue;
-      outcomes[rank] = processes[rank].wait_for(pause);
-      if (!outcomes[rank]) continue;
+      if (has_ended[rank]) continue;
+      auto outcome = processes[rank].wait_for(pause);
+      if (!outcome) continue;
+      has_ended[rank] = true;
       ++ended;
-      if (outcomes[rank]->code == 0 || first_failed) continue;
-      first_failed = rank;
-      deadline = Clock::now() + grace;
+      if (outcome->code != 0 && !end.first_failed) {
+        end.first_failed = rank;
+        deadline = Clock::now() + grace;
+      }
+      end.outcomes[rank] = std::move(*outcome);
     }
     if (Clock::now() < deadline) continue;
     for (std::size_t rank = 0; rank < processes.size(); ++rank) {
-      if (!outcomes[rank]) processes[rank].kill();
+      if (!has_ended[rank]) processes[rank].kill();
     }
   }
-  if (!first_failed) return std::move(outcomes[0]->output);
-  const lab::Outcome& outcome = *outcomes[*first_failed];
-  return fail(ErrorCode::unavailable,
-              fmt::format("rank {} ended with code {}: {}", *first_failed, outcome.code,
-                          outcome.errors.empty() ? "it says nothing" : last_lines(outcome.errors)));
+  return end;
 }
 
-Result<LabMeasurement> read_measurement(const std::string& text) {
+/// What rank 0 printed; nothing when that is no result.
+std::optional<LabMeasurement> read_measurement(const std::string& text) {
   const auto document = nlohmann::json::parse(text, nullptr, false);
-  if (!document.is_object() || !document.contains("results") || document["results"].empty()) {
-    return fail(ErrorCode::unavailable, "rank 0 printed no results: " + last_lines(text));
-  }
+  if (!document.is_object() || !document.contains("results") || document["results"].empty()) return std::nullopt;
   const auto& result = document["results"][0];
-  return LabMeasurement{result.value("time", 0.0), result.value("wrong", std::int64_t{0})};
+  const auto wrong_of = [](const nlohmann::json& placed) {
+    return placed.is_object() && placed.contains("wrong") && placed["wrong"].is_number_integer()
+               ? placed["wrong"].get<std::int64_t>()
+               : 0;
+  };
+  if (!result.is_object() || !result.contains("time") || !result["time"].is_number()) return std::nullopt;
+  LabMeasurement measurement{result["time"].get<double>(), wrong_of(result)};
+  if (result.contains("in_place")) measurement.wrong += wrong_of(result["in_place"]);
+  return measurement;
 }
 
 }  // namespace
@@ -125,7 +137,7 @@ Result<LabMeasurement> LabJob::run(Bytes size, Bytes chunk, const LabRunOptions&
                                           "-c",
                                           options.check ? "1" : "0",
                                           "--timeout",
-                                          fmt::format("{}s", options.timeout_s),
+                                          std::to_string(options.timeout_s),
                                           "--json"};
     if (!trace.empty()) arguments.insert(arguments.end(), {"--trace", trace});
     auto process =
@@ -133,9 +145,14 @@ Result<LabMeasurement> LabJob::run(Bytes size, Bytes chunk, const LabRunOptions&
     if (!process) return tl::unexpected(process.error());
     processes.push_back(std::move(*process));
   }
-  const auto output = wait_for_all(std::move(processes));
-  if (!output) return tl::unexpected(output.error());
-  return read_measurement(*output);
+  const RanksEnd end = wait_for_all(std::move(processes));
+  // Ranks whose data are wrong say so by their exit code, too; their figures count all the same.
+  if (const auto measured = read_measurement(end.outcomes.front().output)) return *measured;
+  const std::size_t to_blame = end.first_failed.value_or(0);
+  const lab::Outcome& outcome = end.outcomes[to_blame];
+  return fail(ErrorCode::unavailable,
+              fmt::format("rank {} ended with code {}: {}", to_blame, outcome.code,
+                          outcome.errors.empty() ? "it says nothing" : last_lines(outcome.errors)));
 }
 
 }  // namespace espalier::cli

@@ -22,7 +22,7 @@ struct LabRunOptions {
 
 /// One measured run.
 struct LabMeasurement {
-  double time = 0;         ///< Seconds per call, of the slowest rank.
+  double time = 0;         ///< Seconds of a call, out of place, of the slowest rank: the median of the iterations.
   std::int64_t wrong = 0;  ///< Elements that were not what they should be.
 };
 
