@@ -236,7 +236,10 @@ ExitCode run_rank(const Console& console, const RunFlags& flags, const LaunchInf
   auto communicator = Communicator::join(std::move(*options), source_for(flags, *task, input));
   if (!communicator) return console.refuse(communicator.error());
   RankRun run(console, flags, *task, topology, **communicator);
-  if (auto done = run.run(); !done) return console.refuse(done.error());
+  if (auto done = run.run(); !done) {
+    (*communicator)->abort(done.error().message);  // The others wait for this rank.
+    return console.refuse(done.error());
+  }
   // Nobody leaves while another still measures.
   if (auto met = (*communicator)->barrier(); !met) return console.refuse(met.error());
   return run.is_right() ? ExitCode::ok : ExitCode::check_failed;

@@ -27,13 +27,21 @@ class Communicator::Impl {
  public:
   Impl(std::shared_ptr<Job> joined, std::unique_ptr<Group> made) : job(std::move(joined)), group(std::move(made)) {}
 
+  [[nodiscard]] Result<void> check_process() const {
+    if (!job->is_forked()) return {};
+    return fail(ErrorCode::unsupported,
+                fmt::format("this process is a fork of rank {}, and no rank itself", group->self()),
+                "call from the process that joined the job");
+  }
+
   [[nodiscard]] Result<void> run(Group& target, const CallArguments& arguments) {
+    if (auto checked = check_process(); !checked) return checked;
     if (job->is_noting()) {
       job->note({&target, arguments});
       return {};
     }
     job->drain();
-    return engine::run_noted(*job, std::vector<engine::NotedCall>{{&target, arguments}});
+    return engine::run_call(*job, target, arguments);
   }
 
   /// The pair of a sender and a receiver, as a group of their own that broadcasts. Made when they first meet.
@@ -55,10 +63,11 @@ class Communicator::Impl {
                   fmt::format("rank {} cannot send to rank {} of {}", from, to, group->size()),
                   "name another rank of this communicator");
     }
+    if (auto checked = check_process(); !checked) return checked;
     CallArguments arguments{CollectiveKind::broadcast, data, const_cast<void*>(data), count, type,
                             ReduceOperation::sum,      0};
-    if (job->is_noting()) {  // All at once at the end: ranks may note them in different orders.
-      noted_pairs.push_back({from, to, arguments});
+    if (job->is_noting()) {  // Pairs are found at the end: ranks may note them in different orders.
+      job->note({nullptr, arguments, {group->name(), from, to}, [this, from, to] { return pair(from, to); }});
       return {};
     }
     const auto target = pair(from, to);
@@ -66,33 +75,19 @@ class Communicator::Impl {
     return run(**target, arguments);
   }
 
-  Result<void> note_pairs() {
-    std::ranges::stable_sort(noted_pairs, [](const NotedPair& a, const NotedPair& b) {
-      return std::pair(a.from, a.to) < std::pair(b.from, b.to);
-    });
-    for (const NotedPair& noted : std::exchange(noted_pairs, {})) {
-      const auto target = pair(noted.from, noted.to);
-      if (!target) return tl::unexpected(target.error());
-      job->note({*target, noted.arguments});
-    }
-    return {};
-  }
-
-  struct NotedPair {
-    std::uint32_t from = 0;
-    std::uint32_t to = 0;
-    CallArguments arguments;
-  };
-
   std::shared_ptr<Job> job;
   std::unique_ptr<Group> group;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::unique_ptr<Group>> pairs;
-  std::vector<NotedPair> noted_pairs;
+  std::uint8_t barrier_token = 0;
 };
 
 Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Communicator::~Communicator() {
-  if (impl_) impl_->job->drain();
+  if (impl_->job->is_forked()) {
+    [[maybe_unused]] const Impl* parents = impl_.release();  // Only the rank itself may tidy up what others see.
+    return;
+  }
+  impl_->job->drain();
 }
 
 Result<std::unique_ptr<Communicator>> Communicator::join(JobOptions options, ScheduleSource schedules) {
@@ -127,6 +122,9 @@ const std::vector<PeerTransport>& Communicator::transports() const { return impl
 ControlPlane& Communicator::control() { return impl_->job->control(); }
 
 Result<void*> Communicator::allocate(std::size_t bytes) {
+  if (bytes > static_cast<std::size_t>(max_message_size.count)) {
+    return fail(ErrorCode::too_large, fmt::format("a buffer of {} bytes is past the limit of 1 PiB", bytes));
+  }
   const auto memory = impl_->job->domain().allocate(static_cast<std::int64_t>(bytes));
   if (!memory) return tl::unexpected(memory.error());
   return memory->data;
@@ -140,6 +138,7 @@ void Communicator::free(void* memory) {
 Result<void> Communicator::run(const CallArguments& arguments) { return impl_->run(*impl_->group, arguments); }
 
 Result<CallHandle> Communicator::start(const CallArguments& arguments) {
+  if (auto checked = impl_->check_process(); !checked) return tl::unexpected(checked.error());
   if (impl_->job->is_noting()) {
     return fail(ErrorCode::unsupported, "calls that are started cannot be part of a group launch",
                 "use run between group_begin and group_end");
@@ -147,7 +146,7 @@ Result<CallHandle> Communicator::start(const CallArguments& arguments) {
   auto state = std::make_shared<CallHandle::State>();
   state->job = impl_->job;
   impl_->job->enqueue([state, job = impl_->job.get(), group = impl_->group.get(), arguments] {
-    auto result = engine::run_noted(*job, std::vector<engine::NotedCall>{{group, arguments}});
+    auto result = engine::run_call(*job, *group, arguments);
     const std::lock_guard lock(state->mutex);
     state->result = std::move(result);
     state->ended.notify_all();
@@ -219,17 +218,27 @@ Result<void> Communicator::barrier() {
   if (const JobOptions& options = impl_->job->options(); !options.routes.empty()) {
     return control().barrier("espalier/barrier/" + name(), impl_->group->members(), options.timeout);
   }
-  std::uint8_t token = 0;
-  return run({CollectiveKind::all_reduce, &token, &token, 1, ElementType::uint8, ReduceOperation::max, 0});
+  std::uint8_t* token = &impl_->barrier_token;
+  return run({CollectiveKind::all_reduce, token, token, 1, ElementType::uint8, ReduceOperation::max, 0});
 }
 
 void Communicator::group_begin() { impl_->job->begin_noting(); }
 
 Result<void> Communicator::group_end() {
-  if (auto noted = impl_->note_pairs(); !noted) return noted;
-  const std::vector<engine::NotedCall> calls = impl_->job->end_noting();
+  std::vector<engine::NotedCall> calls = impl_->job->end_noting();
   impl_->job->drain();
-  return engine::run_noted(*impl_->job, calls);
+  // A pair that meets for the first time waits for each other: all ranks go through them in one order.
+  std::vector<engine::NotedCall*> pairs;
+  for (engine::NotedCall& call : calls) {
+    if (call.group == nullptr) pairs.push_back(&call);
+  }
+  std::ranges::stable_sort(pairs, {}, &engine::NotedCall::pair);
+  for (engine::NotedCall* call : pairs) {
+    const auto found = call->find_pair();
+    if (!found) return tl::unexpected(found.error());
+    call->group = *found;
+  }
+  return engine::run_noted(*impl_->job, std::move(calls));
 }
 
 void Communicator::abort(std::string_view reason) { impl_->job->abort(reason); }

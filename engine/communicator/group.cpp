@@ -18,9 +18,11 @@ constexpr Bytes default_tcp_chunk{std::int64_t{128} << 10};
 /// More chunks than this in a transfer only cost.
 constexpr std::int64_t most_default_chunks = 4096;
 
-std::uint64_t hash_of(std::string_view text) {
+/// FNV-1a. Source: Fowler, Noll, Vo.
+std::uint64_t hash_of(std::string_view text, std::span<const std::uint32_t> members) {
   std::uint64_t value = 0xCBF29CE484222325U;
   for (const char letter : text) value = (value ^ static_cast<unsigned char>(letter)) * 0x100000001B3U;
+  for (const std::uint32_t member : members) value = (value ^ member) * 0x100000001B3U;
   return value;
 }
 
@@ -33,6 +35,9 @@ SourcedSchedule nothing_to_move(const Collective& collective) {
   return {std::move(schedule), Bytes{}};
 }
 
+constexpr const char* mismatch_help =
+    "call the same collectives with the same arguments in the same order on every rank";
+
 }  // namespace
 
 Group::Group(std::shared_ptr<Job> job, std::vector<std::uint32_t> members, std::string name, ScheduleSource schedules)
@@ -40,8 +45,10 @@ Group::Group(std::shared_ptr<Job> job, std::vector<std::uint32_t> members, std::
       members_(std::move(members)),
       self_(static_cast<std::uint32_t>(std::ranges::find(members_, job_->rank()) - members_.begin())),
       name_(std::move(name)),
+      id_(hash_of(name_, members_)),
       schedules_(std::move(schedules)),
-      streams_(*job_, hash_of(name_), members_, self_) {}
+      // A later group of the same name and members has connections of its own.
+      streams_(*job_, id_ + job_->count_group(id_), members_, self_) {}
 
 Result<std::unique_ptr<Group>> Group::make(std::shared_ptr<Job> job, std::vector<std::uint32_t> members,
                                            std::string name, ScheduleSource schedules) {
@@ -61,6 +68,11 @@ Result<std::unique_ptr<Group>> Group::make(std::shared_ptr<Job> job, std::vector
 }
 
 Group::~Group() {
+  if (!control_.id.is_none()) {
+    reinterpret_cast<SharedControl*>(control_.data)->has_left.store(1, std::memory_order_release);
+    for (const Neighbour& neighbour : neighbours_) job_->domain().doorbell_of(neighbour.rank).ring();
+  }
+  streams_.settle();
   prepared_.clear();
   if (!control_.id.is_none()) job_->domain().free(control_.id);
   if (!scratch_.id.is_none()) job_->domain().free(scratch_.id);
@@ -83,10 +95,11 @@ Result<void> Group::share_control() {
     std::memcpy(&id, (*ids)[member].data(), sizeof(id));
     const auto memory = job_->domain().map(members_[member], id);
     if (!memory) return tl::unexpected(memory.error());
-    shm_controls_.push_back(reinterpret_cast<SharedControl*>(*memory));
+    auto& theirs = *reinterpret_cast<SharedControl*>(*memory);
+    neighbours_.push_back({members_[member], &theirs});
     peers[member] = std::make_unique<ShmPeer>(
         job_->domain(), ShmPeer::Place{job_->rank(), self_}, ShmPeer::Place{members_[member], member}, local_members,
-        job_->is_crowded(), *reinterpret_cast<SharedControl*>(control_.data), *shm_controls_.back());
+        job_->is_crowded(), *reinterpret_cast<SharedControl*>(control_.data), theirs);
   }
   streams_.set_shm_peers(std::move(peers));
   return {};
@@ -120,24 +133,44 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
   const Schedule& schedule = *prepared->source.schedule;
   prepared->chunk = prepared->source.chunk;
   if (prepared->chunk.count == 0) {
-    const Bytes usual = shm_controls_.size() + 1 == size() ? default_shm_chunk : default_tcp_chunk;
+    const Bytes usual = neighbours_.size() + 1 == size() ? default_shm_chunk : default_tcp_chunk;
     prepared->chunk.count = std::max(usual.count, bytes.count / most_default_chunks);
   }
   auto program = compile(schedule, *layout, prepared->chunk, Rank(self_),
                          [&](const Transfer& transfer) { return streams_.lane_of(schedule, transfer); });
   if (!program) return tl::unexpected(program.error());
   prepared->program = std::move(*program);
-  auto ends = streams_.connect(prepared->program);
-  if (!ends) return tl::unexpected(ends.error());
-  prepared->execution = std::make_unique<Execution>(prepared->program, std::move(*ends));
-  for (const Stream& stream : prepared->program.streams) {
-    ShmPeer* peer = streams_.shm_peer(stream.peer.value());
-    if (peer != nullptr && !std::ranges::count(prepared->shm_peers, peer)) prepared->shm_peers.push_back(peer);
-  }
   const auto [hash, is_new] = hashes_.try_emplace(prepared->source.schedule.get(), 0);
   if (is_new) hash->second = hash_of(schedule);
   prepared->schedule_hash = hash->second;
   return prepared_.emplace(shape, std::move(prepared)).first->second.get();
+}
+
+Result<void> Group::agree(const CallHeader& header) {
+  if (neighbours_.size() + 1 == size()) return {};  // Shared memory tells every call.
+  const std::string_view own(reinterpret_cast<const char*>(&header), sizeof(header));
+  const auto calls = job_->control().exchange("espalier/call/" + name_, members_, own, job_->options().timeout);
+  if (!calls) return tl::unexpected(calls.error());
+  for (std::uint32_t member = 0; member < size(); ++member) {
+    CallHeader theirs;
+    if ((*calls)[member].size() != sizeof(theirs)) return fail(ErrorCode::unavailable, "a member runs another version");
+    std::memcpy(&theirs, (*calls)[member].data(), sizeof(theirs));
+    if (theirs == header) continue;
+    return fail(ErrorCode::invalid_input, describe_mismatch(job_->rank(), header, members_[member], theirs),
+                mismatch_help);
+  }
+  return {};
+}
+
+Result<void> Group::connect(PreparedCall& call) {
+  auto ends = streams_.connect(call.program);
+  if (!ends) return tl::unexpected(ends.error());
+  call.execution = std::make_unique<Execution>(call.program, std::move(*ends));
+  for (const Stream& stream : call.program.streams) {
+    ShmPeer* peer = streams_.shm_peer(stream.peer.value());
+    if (peer != nullptr && !std::ranges::count(call.shm_peers, peer)) call.shm_peers.push_back(peer);
+  }
+  return {};
 }
 
 Result<void> Group::check(const CallArguments& arguments, const Program& program) const {
@@ -178,16 +211,23 @@ Result<void> Group::await_window() {
   if (sequence_ <= SharedControl::call_window) return {};
   const std::uint64_t oldest = sequence_ - SharedControl::call_window + 1;
   const std::int64_t begun = now_ns();
-  for (const SharedControl* control : shm_controls_) {
-    while (control->entered.load(std::memory_order_acquire) < oldest) {
+  for (const Neighbour& neighbour : neighbours_) {
+    while (neighbour.control->entered.load(std::memory_order_acquire) < oldest) {
       if (job_->waiting().next() == Waiting::Action::sleep) {
         const timespec moment{0, 50'000};
         nanosleep(&moment, nullptr);
       }
       if (job_->control().has_failed()) return tl::unexpected(job_->control().failure_error());
+      if (neighbour.control->has_left.load(std::memory_order_acquire) != 0) {
+        return fail(ErrorCode::unavailable, fmt::format("rank {} has left the group", neighbour.rank),
+                    "make the same calls on every rank before any of them leaves");
+      }
       if (now_ns() - begun > std::chrono::nanoseconds(job_->options().timeout).count()) {
-        return fail(ErrorCode::unavailable, fmt::format("a member of {} is {} calls behind and does not come", name_,
-                                                        SharedControl::call_window));
+        return fail(
+            ErrorCode::unavailable,
+            fmt::format("rank {} is {} calls behind and did not come for {:.1f} s", neighbour.rank,
+                        SharedControl::call_window, static_cast<double>(job_->options().timeout.count()) / 1000),
+            "look at that rank; raise --timeout if it may be that slow");
       }
     }
     job_->waiting().reset();
@@ -202,7 +242,7 @@ SharedPlace Group::place_of(const void* data, std::int64_t bytes) const {
 }
 
 void Group::publish(const CallHeader& header, const CallArguments& arguments, const Program& program) {
-  if (shm_controls_.empty()) return;
+  if (neighbours_.empty()) return;
   auto& control = *reinterpret_cast<SharedControl*>(control_.data);
   SharedCall& call = control.calls[header.sequence % SharedControl::call_window];
   call.header = header;
@@ -213,22 +253,38 @@ void Group::publish(const CallHeader& header, const CallArguments& arguments, co
   control.entered.store(header.sequence, std::memory_order_release);
 }
 
+Error Group::in_call(const CallHeader& header, Error error) const {
+  error.message = fmt::format("{} (group {}, rank {}): {}", describe(header), name_, job_->rank(), error.message);
+  return error;
+}
+
 Result<RunningCall> Group::begin(const CallArguments& arguments) {
-  if (job_->control().has_failed()) return tl::unexpected(job_->control().failure_error());
-  const auto prepared = prepare(arguments);
-  if (!prepared) return tl::unexpected(prepared.error());
-  PreparedCall& call = **prepared;
-  if (auto checked = check(arguments, call.program); !checked) return tl::unexpected(checked.error());
-  if (auto reserved = reserve_scratch(call.program.scratch_bytes); !reserved) return tl::unexpected(reserved.error());
   CallHeader header;
   header.sequence = ++sequence_;
   header.count = arguments.count;
-  header.schedule = call.schedule_hash;
-  header.chunk = static_cast<std::uint64_t>(call.chunk.count);
   header.root = has_root(arguments.kind) ? arguments.root : UINT32_MAX;
   header.kind = arguments.kind;
   header.type = arguments.type;
   header.operation = reduces(arguments.kind) ? arguments.operation : ReduceOperation::sum;
+  auto begun = begin(arguments, header);
+  if (!begun) return tl::unexpected(in_call(header, std::move(begun.error())));
+  return begun;
+}
+
+Result<RunningCall> Group::begin(const CallArguments& arguments, CallHeader& header) {
+  if (job_->control().has_failed()) return tl::unexpected(job_->control().failure_error());
+  if (job_->is_aborted()) return fail(ErrorCode::unavailable, "the job failed before", "join a new job");
+  const auto prepared = prepare(arguments);
+  if (!prepared) return tl::unexpected(prepared.error());
+  PreparedCall& call = **prepared;
+  header.schedule = call.schedule_hash;
+  header.chunk = static_cast<std::uint64_t>(call.chunk.count);
+  if (auto checked = check(arguments, call.program); !checked) return tl::unexpected(checked.error());
+  if (auto reserved = reserve_scratch(call.program.scratch_bytes); !reserved) return tl::unexpected(reserved.error());
+  if (!call.execution) {
+    if (auto agreed = agree(header); !agreed) return tl::unexpected(agreed.error());
+    if (auto connected = connect(call); !connected) return tl::unexpected(connected.error());
+  }
   if (auto open = await_window(); !open) return tl::unexpected(open.error());
   publish(header, arguments, call.program);
   for (ShmPeer* peer : call.shm_peers) peer->mark();
@@ -249,32 +305,52 @@ void Group::finish(const CallArguments& arguments) {
   running_ = nullptr;
 }
 
-Result<void> run_noted(Job& job, const std::vector<NotedCall>& calls) {
+namespace {
+
+RunContext context_of(Job& job) {
+  RunContext context;
+  context.control = &job.control();
+  context.domain = job.has_shm_peers() ? &job.domain() : nullptr;
+  context.sockets = &job.sockets();
+  context.waiting = &job.waiting();
+  context.is_aborted = &job.is_aborted();
+  context.timeout = job.options().timeout;
+  return context;
+}
+
+/// What ends one call ends the job: the streams are in no state for another.
+Result<void> give_up(Job& job, Error error) {
+  job.abort(error.message);
+  return tl::unexpected(std::move(error));
+}
+
+}  // namespace
+
+Result<void> run_call(Job& job, Group& group, const CallArguments& arguments) {
+  auto begun = group.begin(arguments);
+  if (!begun) return give_up(job, std::move(begun.error()));
+  if (auto ran = run_calls(std::span(&*begun, 1), context_of(job)); !ran) return give_up(job, std::move(ran.error()));
+  group.finish(arguments);
+  return {};
+}
+
+Result<void> run_noted(Job& job, std::vector<NotedCall> calls) {
+  // All members begin their calls in one order, for beginning may wait for the others.
+  std::ranges::stable_sort(calls, {}, [](const NotedCall& call) { return call.group->id(); });
   std::vector<bool> has_run(calls.size());
   std::size_t left = calls.size();
   while (left > 0) {
     std::vector<std::size_t> round;  // The next call of each group.
     std::vector<RunningCall> running;
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      const bool is_busy =
-          std::ranges::any_of(round, [&](std::size_t other) { return calls[other].group == calls[i].group; });
+      const bool is_busy = !round.empty() && calls[round.back()].group == calls[i].group;
       if (has_run[i] || is_busy) continue;
       auto begun = calls[i].group->begin(calls[i].arguments);
-      if (!begun) {
-        job.abort(begun.error().message);
-        return tl::unexpected(begun.error());
-      }
+      if (!begun) return give_up(job, std::move(begun.error()));
       running.push_back(std::move(*begun));
       round.push_back(i);
     }
-    RunContext context;
-    context.control = &job.control();
-    context.domain = job.has_shm_peers() ? &job.domain() : nullptr;
-    context.sockets = &job.sockets();
-    context.waiting = &job.waiting();
-    context.is_aborted = &job.is_aborted();
-    context.timeout = job.options().timeout;
-    if (auto ran = run_calls(running, context); !ran) return ran;
+    if (auto ran = run_calls(running, context_of(job)); !ran) return give_up(job, std::move(ran.error()));
     for (const std::size_t i : round) {
       calls[i].group->finish(calls[i].arguments);
       has_run[i] = true;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -29,9 +30,11 @@ class Group {
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(members_.size()); }
   [[nodiscard]] const std::vector<std::uint32_t>& members() const { return members_; }
   [[nodiscard]] const std::string& name() const { return name_; }
+  /// Tells the groups of a job apart; the same on all members.
+  [[nodiscard]] std::uint64_t id() const { return id_; }
   void record(Recorder* recorder) { recorder_ = recorder; }
 
-  /// The program of a call of this shape, compiled when it is the first.
+  /// The program of a call of this shape, compiled when it is the first. Asks no other rank.
   Result<PreparedCall*> prepare(const CallArguments& arguments);
 
   /// Begins a call: the execution is then ready to run. Errors: invalid_input for buffers that cannot be.
@@ -44,7 +47,13 @@ class Group {
   Result<void> share_control();
   Result<void> check(const CallArguments& arguments, const Program& program) const;
   Result<void> reserve_scratch(std::int64_t bytes);
+  Result<RunningCall> begin(const CallArguments& arguments, CallHeader& header);
+  /// All members say what they call before the first call of a shape: who calls something else may never meet this
+  /// rank on a stream.
+  Result<void> agree(const CallHeader& header);
+  Result<void> connect(PreparedCall& call);
   Result<void> await_window();
+  [[nodiscard]] Error in_call(const CallHeader& header, Error error) const;
   void publish(const CallHeader& header, const CallArguments& arguments, const Program& program);
   [[nodiscard]] SharedPlace place_of(const void* data, std::int64_t bytes) const;
 
@@ -55,12 +64,18 @@ class Group {
   std::vector<std::uint32_t> members_;
   std::uint32_t self_ = 0;
   std::string name_;
+  std::uint64_t id_ = 0;
   ScheduleSource schedules_;
   SharedDomain::Allocation control_;
   SharedDomain::Allocation scratch_;
   std::int64_t scratch_bytes_ = 0;
   StreamTable streams_;
-  std::vector<SharedControl*> shm_controls_;  ///< Of the members on this machine but for this rank.
+  /// Another member on this machine.
+  struct Neighbour {
+    std::uint32_t rank = 0;
+    const SharedControl* control = nullptr;
+  };
+  std::vector<Neighbour> neighbours_;
   std::map<Shape, std::unique_ptr<PreparedCall>> prepared_;
   std::map<const Schedule*, std::uint64_t> hashes_;  ///< Of schedules that `prepared_` keeps.
   PreparedCall* running_ = nullptr;
@@ -70,12 +85,17 @@ class Group {
 
 /// A call of a group that is to be launched with others.
 struct NotedCall {
-  Group* group = nullptr;
+  Group* group = nullptr;  ///< Null for a pair that sends and receives, which `find_pair` gives.
   CallArguments arguments;
+  std::tuple<std::string, std::uint32_t, std::uint32_t> pair = {};  ///< The group's name, from, to.
+  std::function<Result<Group*>()> find_pair = {};
 };
 
+/// Runs one call of a group to its end.
+Result<void> run_call(Job& job, Group& group, const CallArguments& arguments);
+
 /// Launches calls together; those of one group run one after the other.
-Result<void> run_noted(Job& job, const std::vector<NotedCall>& calls);
+Result<void> run_noted(Job& job, std::vector<NotedCall> calls);
 
 /// The schedule source of pairs that send and receive: a broadcast from the first of two.
 Result<SourcedSchedule> broadcast_to_one(const Collective& collective, Bytes size);

@@ -34,16 +34,23 @@ Result<std::shared_ptr<Job>> Job::join(JobOptions options) {
   auto control = ControlPlane::join(std::move(rendezvous));
   if (!control) return tl::unexpected(control.error());
   job->control_ = std::move(*control);
-  auto sockets = SocketWaiter::create(job->control_->failure_fd());
-  if (!sockets) return tl::unexpected(sockets.error());
-  job->sockets_.emplace(std::move(*sockets));
-  if (auto found = job->find_transports(); !found) {
-    job->control_->abort(found.error().message);
-    return tl::unexpected(found.error());
+  if (auto ready = job->set_up(); !ready) {
+    job->control_->abort(ready.error().message);  // So that the others do not wait for this rank.
+    return tl::unexpected(ready.error());
   }
   job->is_crowded_ = job->local_ranks_ > usable_cores();
   job->waiting_.emplace(job->is_crowded_);
   return job;
+}
+
+Result<void> Job::set_up() {
+  auto guard = ForkGuard::create();
+  if (!guard) return tl::unexpected(guard.error());
+  fork_guard_ = std::move(*guard);
+  auto sockets = SocketWaiter::create(control_->failure_fd());
+  if (!sockets) return tl::unexpected(sockets.error());
+  sockets_.emplace(std::move(*sockets));
+  return find_transports();
 }
 
 Result<void> Job::find_transports() {
@@ -123,6 +130,14 @@ Result<void> Job::open_mesh(const std::vector<PeerInfo>& peers) {
 }
 
 Job::~Job() {
+  if (is_forked()) {
+    // The threads, the connections and the shared memory are the parent's: not to be ended from here.
+    control_.release();
+    domain_.release();
+    mesh_.release();
+    if (worker_.joinable()) worker_.detach();
+    return;
+  }
   if (worker_.joinable()) {
     {
       const std::lock_guard lock(mutex_);
@@ -140,6 +155,8 @@ void Job::abort(std::string_view reason) {
 }
 
 void Job::note(const NotedCall& call) { noted_.push_back(call); }
+
+std::uint32_t Job::count_group(std::uint64_t hash) { return ++groups_[hash]; }
 
 std::vector<NotedCall> Job::end_noting() {
   is_noting_ = false;
@@ -172,10 +189,11 @@ void Job::work() {
   while (true) {
     changed_.wait(lock, [this] { return is_ending_ || !tasks_.empty(); });
     if (tasks_.empty()) return;
-    const std::function<void()> task = std::move(tasks_.front());
+    std::function<void()> task = std::move(tasks_.front());
     tasks_.pop_front();
     lock.unlock();
     task();
+    task = nullptr;  // What it keeps alive may be this job: to be let go while others still wait for the task.
     lock.lock();
     pending_.fetch_sub(1, std::memory_order_release);
     changed_.notify_all();

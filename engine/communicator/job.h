@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/communicator/fork_guard.h"
 #include "engine/communicator/transport_choice.h"
 #include "engine/executor/waiting.h"
 #include "engine/rendezvous/control_plane.h"
@@ -73,7 +75,12 @@ class Job {
 
   /// Fails the job on all ranks; from any thread, also while a call runs.
   void abort(std::string_view reason);
+  /// Whether `abort` was called here.
   [[nodiscard]] const std::atomic<bool>& is_aborted() const { return is_aborted_; }
+  /// Whether this process is a fork of the one that joined. Cost: a load.
+  [[nodiscard]] bool is_forked() const { return fork_guard_.is_child(); }
+  /// How many groups with this hash were made, with this one: the same on all members.
+  std::uint32_t count_group(std::uint64_t hash);
 
   /// Calls that are launched together: noted between the two, in the order of the calls.
   void begin_noting() { is_noting_ = true; }
@@ -88,11 +95,13 @@ class Job {
 
  private:
   Job();
+  Result<void> set_up();
   Result<void> find_transports();
   Result<void> open_mesh(const std::vector<PeerInfo>& peers);
   void work();
 
   JobOptions options_;
+  ForkGuard fork_guard_;
   std::unique_ptr<ControlPlane> control_;
   std::unique_ptr<SharedDomain> domain_;
   std::unique_ptr<TcpMesh> mesh_;
@@ -105,6 +114,7 @@ class Job {
   std::uint32_t local_ranks_ = 1;  ///< Of this machine, with this one.
   std::atomic<bool> is_aborted_ = false;
 
+  std::map<std::uint64_t, std::uint32_t> groups_;
   bool is_noting_ = false;
   std::vector<NotedCall> noted_;
 

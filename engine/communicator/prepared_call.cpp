@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
 namespace espalier::engine {
 
@@ -39,6 +40,16 @@ Result<std::vector<StreamEnds>> StreamTable::connect(const Program& program) {
   return found;
 }
 
+void StreamTable::settle() {
+  const auto deadline = std::chrono::steady_clock::now() + job_.options().timeout;
+  for (const auto& [key, ends] : ends_) {
+    while (ends.sender && !ends.sender->is_settled()) {
+      if (job_.control().has_failed() || job_.is_aborted() || std::chrono::steady_clock::now() > deadline) return;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+}
+
 Result<void> StreamTable::make_sender(const Key& key, std::chrono::steady_clock::time_point deadline) {
   if (ShmPeer* peer = shm_peer(key.member)) {
     ends_[key].sender = make_shm_sender(*peer, key.lane);
@@ -57,7 +68,7 @@ Result<void> StreamTable::make_sender(const Key& key, std::chrono::steady_clock:
   auto socket = job_.mesh()->connect({communicator_, job_.rank(), key.lane}, target, deadline, job_.control());
   if (!socket) return tl::unexpected(socket.error());
   if (auto watched = job_.sockets().watch(socket->get()); !watched) return watched;
-  ends_[key].sender = make_tcp_sender(std::move(*socket), key.member, {job_.options().checksum});
+  ends_[key].sender = make_tcp_sender(std::move(*socket), members_[key.member], {job_.options().checksum});
   return {};
 }
 
@@ -69,7 +80,7 @@ Result<void> StreamTable::make_receiver(const Key& key, std::chrono::steady_cloc
   auto socket = job_.mesh()->accept({communicator_, members_[key.member], key.lane}, deadline, job_.control());
   if (!socket) return tl::unexpected(socket.error());
   if (auto watched = job_.sockets().watch(socket->get()); !watched) return watched;
-  ends_[key].receiver = make_tcp_receiver(std::move(*socket), self_, key.member);
+  ends_[key].receiver = make_tcp_receiver(std::move(*socket), job_.rank(), members_[key.member]);
   return {};
 }
 

@@ -16,14 +16,14 @@
 
 namespace espalier::engine {
 
-/// Calls of one shape, ready to run: what is left per call are the buffers.
+/// Calls of one shape: what is left per call are the buffers.
 struct PreparedCall {
   SourcedSchedule source;
   std::uint64_t schedule_hash = 0;
   Bytes chunk;
   Program program;
-  std::unique_ptr<Execution> execution;
-  std::vector<ShmPeer*> shm_peers;  ///< Those that the program meets.
+  std::unique_ptr<Execution> execution;  ///< Null until the first call.
+  std::vector<ShmPeer*> shm_peers;       ///< Those that the program meets.
 };
 
 /// The connections of one communicator: one stream per peer, lane and direction, made when a program first needs it.
@@ -40,6 +40,9 @@ class StreamTable {
   [[nodiscard]] std::uint32_t lane_of(const Schedule& schedule, const Transfer& transfer) const;
   /// The ends of a program's streams. Errors: unavailable when a connection cannot be made.
   Result<std::vector<StreamEnds>> connect(const Program& program);
+  /// Waits until the members have all that was sent to them, so that the ends may go. Gives up when they leave, the
+  /// job fails, or the time is up.
+  void settle();
 
  private:
   struct Key {

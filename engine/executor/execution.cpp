@@ -16,7 +16,7 @@ Execution::Execution(const Program& program, std::vector<StreamEnds> ends) : pro
   for (std::size_t i = 0; i < ends.size(); ++i) {
     ends_[i].sender = ends[i].sender;
     ends_[i].receiver = ends[i].receiver;
-    ends_[i].call = {&program, &program.streams[i], &header_, {}, &trouble_};
+    ends_[i].call = {&program, &program.streams[i], &header_, {}, &trouble_, &bytes_passed_};
   }
   for (const bool outgoing : {true, false}) {
     for (std::uint32_t i = 0; i < ends_.size(); ++i) {
@@ -66,6 +66,7 @@ bool Execution::may_begin(const Op& op) const {
 
 bool Execution::advance() {
   bool moved = false;
+  const std::uint64_t passed = bytes_passed_;
   for (std::uint32_t i = 0; i < sender_count_; ++i) moved |= advance_end(ends_[order_[i]]);
   const std::uint32_t receivers = static_cast<std::uint32_t>(order_.size()) - sender_count_;
   for (std::uint32_t i = 0; i < receivers; ++i) {
@@ -76,6 +77,7 @@ bool Execution::advance() {
     next_receiver_ = (receiver + 1) % receivers;  // What arrived may be sent on first, while it is in the cache.
     break;
   }
+  moved |= bytes_passed_ != passed;
   if (owes_own_results_ && !moved) {
     copy_own_results();
     moved = true;
@@ -273,13 +275,14 @@ Execution::Stall Execution::find_stall() const {
   for (const std::uint32_t i : order_) {
     const End& end = ends_[i];
     if (end.is_open && end.done == end.call.stream->op_count) continue;
-    const bool waits_for_peer = !end.is_open || end.done < end.next || may_begin(end.call.op(end.next));
-    if (stalled == nullptr || waits_for_peer) stalled = &end;
-    if (waits_for_peer) break;
+    if (!end.is_open) return {end.call.stream->peer, "has not entered the call", true};
+    const bool waits_for_peer = end.done < end.next || may_begin(end.call.op(end.next));
+    const bool waited_before =
+        stalled != nullptr && (stalled->done < stalled->next || may_begin(stalled->call.op(stalled->next)));
+    if (stalled == nullptr || (waits_for_peer && !waited_before)) stalled = &end;
   }
   ESPALIER_CHECK(stalled != nullptr, "a call that is not done waits for something");
   const Stream& stream = *stalled->call.stream;
-  if (!stalled->is_open) return {stream.peer, "has not entered the call"};
   const Op& op = stalled->call.op(std::min(stalled->done, stream.op_count - 1));
   const char* what = stalled->sender != nullptr ? "has not taken" : "has not sent";
   return {stream.peer, fmt::format("{} transfer {} chunk {} ({} bytes, {} of {} on this stream done)", what,

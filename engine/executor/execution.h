@@ -42,6 +42,7 @@ class Execution {
   struct Stall {
     Rank peer;
     std::string expectation;
+    bool is_absent = false;  ///< The peer is not in the call at all.
   };
   /// Requires: not done.
   [[nodiscard]] Stall find_stall() const;
@@ -102,6 +103,7 @@ class Execution {
   std::uint32_t unfinished_ = 0;
   bool owes_own_results_ = false;
   std::int64_t bytes_moved_ = 0;
+  std::uint64_t bytes_passed_ = 0;  ///< Through sockets, also of ops under way.
 };
 
 }  // namespace espalier::engine

@@ -18,6 +18,10 @@ constexpr std::int64_t heartbeat_ns = 10'000'000;
 constexpr std::int64_t mixed_sleep_ns = 100'000;
 /// Peers are woken after this much work, so that they can work along.
 constexpr std::int64_t ring_bytes = std::int64_t{256} << 10;
+/// How long the control plane may take to tell who died.
+constexpr std::chrono::milliseconds notice_time{500};
+/// How long who waits for a rank that itself waits for another lets better informed ranks speak first.
+constexpr std::chrono::milliseconds most_deference{1300};
 
 class CallRunner {
  public:
@@ -74,7 +78,7 @@ class CallRunner {
     if (action == Waiting::Action::spin) return std::nullopt;
     if (action == Waiting::Action::sleep) sleep();
     const std::int64_t waited = now_ns() - context_.waiting->begun_ns();
-    if (waited > nanoseconds(context_.timeout).count()) return fail_with(timeout_error());
+    if (waited > nanoseconds(context_.timeout).count()) return give_up_waiting();
     return std::nullopt;
   }
 
@@ -105,10 +109,10 @@ class CallRunner {
   }
 
   std::optional<Error> find_failure() {
-    if (context_.is_aborted->load(std::memory_order_relaxed)) {
-      return fail_with({ErrorCode::unavailable, where(unfinished()) + ": aborted by this rank", ""});
+    if (!context_.control->has_failed()) {
+      if (!context_.is_aborted->load(std::memory_order_relaxed)) return std::nullopt;
+      return Error{ErrorCode::unavailable, where(unfinished()) + ": aborted by this rank", "join a new job"};
     }
-    if (!context_.control->has_failed()) return std::nullopt;
     Error error = context_.control->failure_error();
     error.message = where(unfinished()) + ": " + error.message;
     return error;
@@ -117,7 +121,7 @@ class CallRunner {
   std::optional<Error> find_trouble() {
     for (const RunningCall& call : calls_) {
       if (!call.execution->trouble()) continue;
-      if (call.execution->trouble().is_broken_connection() && hears_of_failure()) return find_failure();
+      if (call.execution->trouble().is_broken_connection() && hears_of_failure(notice_time)) return find_failure();
       Error error = *call.execution->trouble().error();
       error.message = where(call) + ": " + error.message;
       return fail_with(error);
@@ -126,10 +130,9 @@ class CallRunner {
   }
 
   /// Whether the control plane tells soon who failed.
-  [[nodiscard]] bool hears_of_failure() const {
+  [[nodiscard]] bool hears_of_failure(std::chrono::milliseconds longest) const {
     pollfd waiting{context_.control->failure_fd(), POLLIN, 0};
-    constexpr int longest_ms = 500;
-    poll(&waiting, 1, longest_ms);
+    poll(&waiting, 1, static_cast<int>(longest.count()));
     return context_.control->has_failed();
   }
 
@@ -138,9 +141,15 @@ class CallRunner {
     return found == calls_.end() ? calls_.front() : *found;
   }
 
-  [[nodiscard]] Error timeout_error() const {
+  std::optional<Error> give_up_waiting() {
     const RunningCall& call = unfinished();
     const Execution::Stall stall = call.execution->find_stall();
+    const auto deference = std::min(most_deference, context_.timeout / 4 + std::chrono::milliseconds(300));
+    if (!stall.is_absent && hears_of_failure(deference)) return find_failure();
+    return fail_with(timeout_error(call, stall));
+  }
+
+  [[nodiscard]] Error timeout_error(const RunningCall& call, const Execution::Stall& stall) const {
     return {ErrorCode::unavailable,
             fmt::format("{}: nothing moved for {:.1f} s: rank {} {}", where(call),
                         static_cast<double>(context_.timeout.count()) / 1000, call.members[stall.peer.index()],

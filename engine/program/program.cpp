@@ -16,11 +16,13 @@ struct Draft {
   std::uint32_t chunk = 0;
   std::uint32_t level = 0;
   std::uint32_t first_slice = 0;
+  std::uint32_t slice_count = 0;
 };
 
+/// All members of one pass come before all of another's, so that passes never wait for each other in a circle.
 bool runs_before(const Draft& a, const Draft& b) {
-  return std::tuple(a.level, a.first_slice, a.chunk, a.transfer) <
-         std::tuple(b.level, b.first_slice, b.chunk, b.transfer);
+  return std::tuple(a.level, a.first_slice, a.slice_count, a.chunk, a.transfer) <
+         std::tuple(b.level, b.first_slice, b.slice_count, b.chunk, b.transfer);
 }
 
 class Compiler {
@@ -68,7 +70,8 @@ class Compiler {
       const bool is_outgoing = src == rank_;
       std::vector<Draft>& drafts = by_stream[{is_outgoing, is_outgoing ? dst : src, lane_of(moved)}];
       for (std::uint32_t chunk = 0; chunk < order_.chunk_count(TransferId(i)); ++chunk) {
-        drafts.push_back({TransferId(i), chunk, order_.level(TransferId(i), chunk), moved.first_slice.value()});
+        drafts.push_back(
+            {TransferId(i), chunk, order_.level(TransferId(i), chunk), moved.first_slice.value(), moved.slice_count});
       }
     }
     first_position_.assign(schedule_.transfers.size(), 0);

@@ -38,6 +38,7 @@ struct SharedControl {
   static constexpr std::uint64_t call_window = 8;
   std::array<SharedCall, call_window> calls;
   alignas(128) std::atomic<std::uint64_t> entered;  ///< The newest call.
+  std::atomic<std::uint32_t> has_left;              ///< 1 when no more calls will come.
 
   static constexpr std::int64_t bytes(std::uint32_t members) {
     return static_cast<std::int64_t>(sizeof(SharedControl) + std::size_t{members} * shm_lanes * sizeof(SharedStream));

@@ -136,8 +136,10 @@ Result<std::byte*> SharedDomain::map(std::uint32_t rank, SharedBufferId id) {
     return fail(ErrorCode::unavailable, fmt::format("rank {} shares no such memory with this rank", rank));
   }
   Peer& peer = known->second;
-  Mapped& mapped = peer.buffers[id.slot];
-  if (mapped.generation == id.generation && mapped.memory.data() != nullptr) return mapped.memory.data();
+  if (const auto mapped = peer.buffers.find(id.slot);
+      mapped != peer.buffers.end() && mapped->second.generation == id.generation) {
+    return mapped->second.memory.data();
+  }
   const Directory::Entry& entry = directory_in(peer.directory).entries[id.slot];
   const auto is_current = [&] { return entry.generation.load(std::memory_order_acquire) == id.generation; };
   const int fd = entry.fd.load(std::memory_order_relaxed);
@@ -146,9 +148,15 @@ Result<std::byte*> SharedDomain::map(std::uint32_t rank, SharedBufferId id) {
     return fail(ErrorCode::unavailable, fmt::format("rank {} has deregistered the buffer that it calls with", rank),
                 "keep buffers registered until the call has ended on every rank");
   }
+  // What the peer has freed keeps its pages as long as it is mapped here.
+  std::erase_if(peer.buffers, [&](const auto& other) {
+    return directory_in(peer.directory).entries[other.first].generation.load(std::memory_order_relaxed) !=
+           other.second.generation;
+  });
   auto memory = SharedMemory::open(peer.process, fd, bytes);
   if (!memory) return tl::unexpected(memory.error());
   if (!is_current()) return fail(ErrorCode::unavailable, fmt::format("rank {} freed its buffer in a call", rank));
+  Mapped& mapped = peer.buffers[id.slot];
   mapped = {id.generation, std::move(*memory)};
   return mapped.memory.data();
 }

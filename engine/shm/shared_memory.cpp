@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,22 @@ namespace espalier::engine {
 namespace {
 
 std::string reason(int error) { return std::generic_category().message(error); }
+
+const char* help_for(int error) {
+  switch (error) {
+    case EMFILE:
+    case ENFILE: return "raise the number of open files (ulimit -n)";
+    case EFBIG: return "raise the file size limit (ulimit -f)";
+    default: return "free memory, or raise the memory limit of this container";
+  }
+}
+
+/// Growing a file past the limit would end the process with a signal.
+bool is_past_size_limit(std::int64_t bytes) {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+         static_cast<rlim_t>(bytes) > limit.rlim_cur;
+}
 
 Result<std::byte*> map(int fd, std::int64_t bytes) {
   void* memory = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -33,15 +50,13 @@ Result<SharedMemory> SharedMemory::create(const char* name, std::int64_t bytes) 
   SharedMemory memory;
   memory.fd_.reset(memfd_create(name, MFD_CLOEXEC));
   if (!memory.fd_.is_open()) {
-    return fail(ErrorCode::unavailable, fmt::format("cannot create shared memory: {}", reason(errno)),
-                errno == EMFILE || errno == ENFILE ? "raise the number of open files (ulimit -n)" : "");
+    return fail(ErrorCode::unavailable, fmt::format("cannot create shared memory: {}", reason(errno)), help_for(errno));
   }
   // Reserving the pages now turns a lack of memory into this error instead of a signal at the first access.
-  const int error = posix_fallocate(memory.fd(), 0, bytes);
+  const int error = is_past_size_limit(bytes) ? EFBIG : posix_fallocate(memory.fd(), 0, bytes);
   if (error != 0) {
     return fail(ErrorCode::unavailable, fmt::format("cannot get {} bytes of shared memory: {}", bytes, reason(error)),
-                error == EFBIG ? "raise the file size limit (ulimit -f)"
-                               : "free memory, or raise the memory limit of this container");
+                help_for(error));
   }
   auto mapped = map(memory.fd(), bytes);
   if (!mapped) return tl::unexpected(mapped.error());
@@ -56,7 +71,9 @@ Result<SharedMemory> SharedMemory::open(std::int64_t process, int fd, std::int64
   const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   struct stat status {};
   if (!file.is_open() || fstat(file.get(), &status) != 0) {
-    return fail(ErrorCode::unavailable, fmt::format("cannot open {}: {}", path, reason(errno)));
+    const int error = errno;
+    return fail(ErrorCode::unavailable, fmt::format("cannot open {}: {}", path, reason(error)),
+                error == EMFILE || error == ENFILE ? help_for(error) : "see whether that process still runs");
   }
   if (!S_ISREG(status.st_mode) || status.st_size < bytes) {
     return fail(ErrorCode::unavailable,

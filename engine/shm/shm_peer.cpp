@@ -1,14 +1,23 @@
 #include "engine/shm/shm_peer.h"
 
+#include <fmt/format.h>
+
 namespace espalier::engine {
 
 bool ShmPeer::has_entered(const StreamCall& call) {
   const std::uint64_t sequence = call.header->sequence;
   const SharedCall& theirs = this->call(sequence);
-  if (theirs.sequence.load(std::memory_order_acquire) != sequence) return false;
+  if (theirs.sequence.load(std::memory_order_acquire) != sequence) {
+    // The flag is written last: who has left and not entered before never will.
+    if (has_left() && theirs.sequence.load(std::memory_order_acquire) != sequence) {
+      call.trouble->set_broken({ErrorCode::unavailable,
+                                fmt::format("rank {} has left the group and makes no more calls", peer_.rank),
+                                "make the same calls on every rank before any of them leaves"});
+    }
+    return false;
+  }
   if (!(theirs.header == *call.header)) {
-    call.trouble->set({ErrorCode::invalid_input,
-                       describe_mismatch(self_.member, *call.header, peer_.member, theirs.header),
+    call.trouble->set({ErrorCode::invalid_input, describe_mismatch(self_.rank, *call.header, peer_.rank, theirs.header),
                        "call the same collectives with the same arguments in the same order on every rank"});
     return false;
   }

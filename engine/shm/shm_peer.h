@@ -31,8 +31,9 @@ class ShmPeer {
         doorbell_(&domain.doorbell_of(peer.rank)) {}
 
   /// Whether the peer has entered the call; from then on `call` is what it called. Sets trouble when the ranks
-  /// disagree.
+  /// disagree, or the peer has left.
   bool has_entered(const StreamCall& call);
+  [[nodiscard]] bool has_left() const { return theirs_->has_left.load(std::memory_order_acquire) != 0; }
   [[nodiscard]] const SharedCall& call(std::uint64_t sequence) const {
     return theirs_->calls[sequence % SharedControl::call_window];
   }

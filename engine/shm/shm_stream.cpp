@@ -120,6 +120,8 @@ class ShmSender final : public Sender {
 
   void close() override { base_ += call_->stream->op_count; }
 
+  [[nodiscard]] bool is_settled() override { return received_.reaches(base_) || peer_.has_left(); }
+
  private:
   void copy_out(std::byte* to, const std::byte* from, std::size_t bytes) const {
     if (is_uncached_) {

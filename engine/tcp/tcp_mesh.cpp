@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <list>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -64,24 +65,35 @@ bool say(int fd, std::string_view text) {
   return send(fd, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
 }
 
-/// A connected socket, or nothing when nobody answers there now.
-std::optional<FileDescriptor> try_connect(const addrinfo& address, const addrinfo* near, milliseconds longest) {
+Result<FileDescriptor> cannot_connect(int error, std::string_view what) {
+  const bool lacks_files = error == EMFILE || error == ENFILE;
+  return fail(ErrorCode::unavailable, fmt::format("{}: {}", what, reason(error)),
+              lacks_files
+                  ? "raise the number of open files (ulimit -n)"
+                  : "see that no firewall is between the ranks, and that the address is that of the other machine");
+}
+
+/// A connected socket. Errors: unavailable when nobody answers there now, or the job failed.
+Result<FileDescriptor> try_connect(const addrinfo& address, const addrinfo* near, milliseconds longest,
+                                   const ControlPlane& control) {
   FileDescriptor fd(socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
-  if (!fd.is_open()) return std::nullopt;
+  if (!fd.is_open()) return cannot_connect(errno, "cannot make a socket");
   set_up(fd.get());
-  if (near != nullptr && bind(fd.get(), near->ai_addr, near->ai_addrlen) != 0) return std::nullopt;
-  if (::connect(fd.get(), address.ai_addr, address.ai_addrlen) != 0) {
-    if (errno != EINPROGRESS) return std::nullopt;
-    pollfd waiting{fd.get(), POLLOUT, 0};
-    if (poll(&waiting, 1, static_cast<int>(longest.count())) <= 0) return std::nullopt;
-    int error = 0;
-    socklen_t size = sizeof(error);
-    getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-    if (error != 0) {
-      errno = error;
-      return std::nullopt;
-    }
+  if (near != nullptr && bind(fd.get(), near->ai_addr, near->ai_addrlen) != 0) {
+    return cannot_connect(errno, "cannot use the near address");
   }
+  if (::connect(fd.get(), address.ai_addr, address.ai_addrlen) == 0) return fd;
+  if (errno != EINPROGRESS) return cannot_connect(errno, "cannot connect");
+  const auto deadline = Clock::now() + longest;
+  pollfd waiting{fd.get(), POLLOUT, 0};
+  while (poll(&waiting, 1, static_cast<int>(look_interval.count())) <= 0) {
+    if (control.has_failed()) return tl::unexpected(control.failure_error());
+    if (Clock::now() > deadline) return cannot_connect(ETIMEDOUT, "cannot connect");
+  }
+  int error = 0;
+  socklen_t size = sizeof(error);
+  getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+  if (error != 0) return cannot_connect(error, "cannot connect");
   return fd;
 }
 
@@ -169,34 +181,36 @@ Result<FileDescriptor> TcpMesh::connect(const ConnectionKey& key, const Target& 
     near = std::move(*resolved);
   }
   while (true) {
+    auto fd = try_connect(**addresses, near ? near->get() : nullptr, milliseconds(1000), control);
+    if (fd) {
+      if (auto greeted = greet(fd->get(), key, deadline, control); !greeted) fd = tl::unexpected(greeted.error());
+    }
+    if (fd) return fd;
     if (control.has_failed()) return tl::unexpected(control.failure_error());
-    auto fd = try_connect(**addresses, near ? near->get() : nullptr, milliseconds(1000));
-    if (!fd) {
-      const int error = errno;
-      if (Clock::now() > deadline) {
-        return fail(ErrorCode::unavailable,
-                    fmt::format("cannot connect to {}: {}", endpoint_text(target.address, target.port), reason(error)),
-                    "see that no firewall is between the ranks, and that the address is that of the other machine");
-      }
-      std::this_thread::sleep_for(look_interval);
-      continue;
+    if (Clock::now() > deadline || fd.error().code != ErrorCode::unavailable) {
+      return fail(fd.error().code,
+                  fmt::format("{}: {}", endpoint_text(target.address, target.port), fd.error().message),
+                  fd.error().help);
     }
-    const auto hello = await(fd->get(), hello_size, deadline, control);
-    if (!hello) return tl::unexpected(hello.error());
-    const auto hello_nonce = decode_hello(*hello);
-    if (!hello_nonce) return tl::unexpected(hello_nonce.error());
-    const auto nonce = random_digest();
-    if (!nonce) return tl::unexpected(nonce.error());
-    const StreamClaim claim{key, *nonce};
-    if (!say(fd->get(), encode_claim(claim, *hello_nonce, secret_))) {
-      return fail(ErrorCode::unavailable, "the other end closed the connection");
-    }
-    const auto welcome = await(fd->get(), welcome_size, deadline, control);
-    if (!welcome) return tl::unexpected(welcome.error());
-    if (auto known = decode_welcome(*welcome, claim, *hello_nonce, secret_); !known)
-      return tl::unexpected(known.error());
-    return std::move(*fd);
+    std::this_thread::sleep_for(look_interval);
   }
+}
+
+Result<void> TcpMesh::greet(int fd, const ConnectionKey& key, Clock::time_point deadline,
+                            const ControlPlane& control) const {
+  const auto hello = await(fd, hello_size, deadline, control);
+  if (!hello) return tl::unexpected(hello.error());
+  const auto hello_nonce = decode_hello(*hello);
+  if (!hello_nonce) return tl::unexpected(hello_nonce.error());
+  const auto nonce = random_digest();
+  if (!nonce) return tl::unexpected(nonce.error());
+  const StreamClaim claim{key, *nonce};
+  if (!say(fd, encode_claim(claim, *hello_nonce, secret_))) {
+    return fail(ErrorCode::unavailable, "the other end closed the connection");
+  }
+  const auto welcome = await(fd, welcome_size, deadline, control);
+  if (!welcome) return tl::unexpected(welcome.error());
+  return decode_welcome(*welcome, claim, *hello_nonce, secret_);
 }
 
 Result<FileDescriptor> TcpMesh::accept(const ConnectionKey& key, Clock::time_point deadline,

@@ -53,6 +53,9 @@ class TcpMesh {
  private:
   TcpMesh() = default;
   void serve();
+  /// The connecting end's part of the greeting.
+  Result<void> greet(int fd, const ConnectionKey& key, std::chrono::steady_clock::time_point deadline,
+                     const ControlPlane& control) const;
 
   Listener listener_;
   std::uint16_t port_ = 0;

@@ -132,7 +132,17 @@ class TcpSender final : public Sender {
     return true;
   }
 
-  std::uint32_t departed() override { return flush() ? posted_ : posted_ - 1; }
+  std::uint32_t departed() override {
+    if (owes_opening_ && posted_ == 0 && parts_.is_done()) {
+      // The first op has to wait: the peer should know all the same that this rank is in the call, and in which.
+      parts_.clear();
+      parts_.add(&opening_, sizeof(opening_));
+      owes_opening_ = false;
+    }
+    if (flush()) return posted_;
+    return posted_ == 0 ? 0 : posted_ - 1;
+  }
+  [[nodiscard]] bool is_settled() override { return true; }
 
   void close() override {}
 
@@ -148,6 +158,7 @@ class TcpSender final : public Sender {
         return false;
       }
       parts_.advance(static_cast<std::size_t>(sent));
+      *call_->bytes_passed += static_cast<std::uint64_t>(sent);
     }
     return true;
   }
@@ -254,6 +265,7 @@ class TcpReceiver final : public Receiver {
         return false;
       }
       parts_.advance(static_cast<std::size_t>(got));
+      *call_->bytes_passed += static_cast<std::uint64_t>(got);
     }
     return true;
   }

@@ -39,6 +39,7 @@ struct StreamCall {
   const CallHeader* header = nullptr;  ///< What this rank called.
   Buffers buffers;                     ///< This rank's memories.
   Trouble* trouble = nullptr;
+  std::uint64_t* bytes_passed = nullptr;  ///< Counts what moved of an op that is under way.
 
   [[nodiscard]] const Op& op(std::uint32_t index) const { return program->ops[stream->first_op + index]; }
   /// Bytes of the larger of this rank's buffers.
@@ -67,6 +68,8 @@ class Sender {
   virtual std::uint32_t departed() = 0;
   /// Ends a call, all of whose ops have departed.
   virtual void close() = 0;
+  /// Whether the peer gets what has departed without this end.
+  [[nodiscard]] virtual bool is_settled() = 0;
 };
 
 /// The receiving end of a stream. An op either is placed by the transport (`places`) or is taken by the executor from
