@@ -56,6 +56,8 @@ class Communicator {
 
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
+  /// Leaves once the others have taken what was sent to them. The job's rank 0 should be the last to leave it: without
+  /// it, no groups and no calls of new shapes can be made (a barrier before the end does).
   ~Communicator();
 
   [[nodiscard]] std::uint32_t rank() const;

@@ -102,7 +102,8 @@ Result<void> Group::share_control() {
         job_->is_crowded(), *reinterpret_cast<SharedControl*>(control_.data), theirs);
   }
   streams_.set_shm_peers(std::move(peers));
-  return {};
+  // Who is done early may leave, and take its memory along, before others have seen it.
+  return job_->control().barrier("espalier/met/" + name_, members_, job_->options().timeout);
 }
 
 Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {

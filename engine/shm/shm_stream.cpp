@@ -62,7 +62,7 @@ class ShmSender final : public Sender {
     if (way_ == Way::push) {
       const auto theirs = peer_.map_memories(sequence);
       if (!theirs) {
-        call.trouble->set(theirs.error());
+        call.trouble->set_broken(theirs.error());
         return false;
       }
       theirs_ = *theirs;
@@ -185,7 +185,7 @@ class ShmReceiver final : public Receiver {
     if (way_ == Way::pull) {
       const auto theirs = peer_.map_memories(sequence);
       if (!theirs) {
-        call.trouble->set(theirs.error());
+        call.trouble->set_broken(theirs.error());
         return false;
       }
       theirs_ = *theirs;
@@ -215,7 +215,7 @@ class ShmReceiver final : public Receiver {
       if (slots_ == nullptr) {
         const auto mapped = peer_.domain().map(peer_.place().rank, stream_.staging);
         if (!mapped) {
-          call_->trouble->set(mapped.error());
+          call_->trouble->set_broken(mapped.error());
           return false;
         }
         slots_ = *mapped;

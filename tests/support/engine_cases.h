@@ -1,0 +1,95 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "engine/check/data_case.h"
+#include "engine/communicator/communicator.h"
+#include "planners/planner.h"
+#include "topology/generate.h"
+
+namespace espalier::test {
+
+/// Plans on fully connected ranks with one planner, or flat where that refuses, once for each collective; for several
+/// threads.
+class PlannedSource {
+ public:
+  explicit PlannedSource(std::string planner, Bytes chunk = {}) : planner_(std::move(planner)), chunk_(chunk) {}
+
+  ScheduleSource source() {
+    return [this](const Collective& collective, Bytes) -> Result<SourcedSchedule> {
+      const std::lock_guard lock(mutex_);
+      auto& known = schedules_[{collective.kind, collective.root, collective.rank_count}];
+      if (!known) {
+        const auto topology = generate_fully_connected({.ranks = collective.rank_count});
+        if (!topology) return tl::unexpected(topology.error());
+        auto schedule = plan(*topology, collective, *find_planner(planner_));
+        if (!schedule) schedule = plan(*topology, collective, *find_planner("flat"));
+        if (!schedule) return tl::unexpected(schedule.error());
+        known = std::make_shared<Schedule>(std::move(*schedule));
+      }
+      return SourcedSchedule{known, chunk_};
+    };
+  }
+
+ private:
+  std::string planner_;
+  Bytes chunk_;
+  std::mutex mutex_;
+  std::map<std::tuple<CollectiveKind, Rank, std::uint32_t>, std::shared_ptr<const Schedule>> schedules_;
+};
+
+enum class Memory : std::uint8_t { registered, plain };
+
+/// Runs one collective on known data and checks what comes.
+inline void run_case(Communicator& communicator, const DataCase& data, Memory memory, bool in_place) {
+  const std::uint32_t rank = communicator.rank();
+  const auto element = static_cast<std::size_t>(size_of(data.type));
+  const std::size_t send_bytes = data.send_count(rank) * element;
+  const std::size_t receive_bytes = data.receive_count(rank) * element;
+  // Room for either buffer in place of the other, also on ranks that need only one.
+  std::vector<std::byte> plain(send_bytes + receive_bytes + (data.count + 2) * element);
+  void* registered = nullptr;
+  std::byte* base = plain.data();
+  if (memory == Memory::registered) {
+    auto allocated = communicator.allocate(plain.size());
+    ASSERT_TRUE(allocated) << allocated.error().message;
+    registered = *allocated;
+    base = static_cast<std::byte*>(registered);
+  }
+  std::byte* receive = base;
+  std::byte* send = base + receive_bytes;
+  const auto shift = data.in_place_shift(rank);
+  if (in_place) {
+    if (!shift) return communicator.free(registered);
+    if (*shift < 0) {
+      send = base;
+      receive = base - *shift * static_cast<std::ptrdiff_t>(element);
+    } else {
+      send = base + *shift * static_cast<std::ptrdiff_t>(element);
+    }
+  }
+  fill_send_buffer(data, rank, send);
+  const auto done = communicator.run({data.kind, send, receive, data.count, data.type, data.operation, data.root});
+  ASSERT_TRUE(done) << done.error().message;
+  const CheckResult checked = check_receive_buffer(data, rank, receive);
+  EXPECT_EQ(checked.wrong, 0U) << to_string(data.kind) << " " << to_string(data.type) << " "
+                               << to_string(data.operation) << " count " << data.count << " rank " << rank
+                               << " in place " << in_place << ": element " << checked.first.index << " is "
+                               << checked.first.actual << ", not " << checked.first.expected;
+  if (!in_place) {
+    std::vector<std::byte> untouched(send_bytes);
+    fill_send_buffer(data, rank, untouched.data());
+    EXPECT_TRUE(send_bytes == 0 || std::memcmp(untouched.data(), send, send_bytes) == 0) << "a send buffer changed";
+  }
+  communicator.free(registered);
+}
+
+}  // namespace espalier::test
