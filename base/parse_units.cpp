@@ -72,7 +72,7 @@ Scaled scale(const Decimal& number, std::int64_t multiplier, std::int64_t diviso
   return Scaled::exact;
 }
 
-struct Unit {
+struct NamedUnit {
   std::string_view name;
   std::int64_t multiplier;
 };
@@ -80,19 +80,21 @@ struct Unit {
 constexpr std::int64_t kilo = 1000, mega = 1000 * kilo, giga = 1000 * mega, tera = 1000 * giga;
 constexpr std::int64_t kibi = 1024, mebi = 1024 * kibi, gibi = 1024 * mebi, tebi = 1024 * gibi;
 
-constexpr std::array prefixes = {Unit{"", 1},      Unit{"k", kilo}, Unit{"K", kilo},  Unit{"M", mega},
-                                 Unit{"G", giga},  Unit{"T", tera}, Unit{"Ki", kibi}, Unit{"Mi", mebi},
-                                 Unit{"Gi", gibi}, Unit{"Ti", tebi}};
-constexpr std::array time_units = {Unit{"ps", 1},         Unit{"ns", kilo}, Unit{"us", mega},
-                                   Unit{"\u00b5s", mega}, Unit{"ms", giga}, Unit{"s", tera}};
-constexpr std::array size_units = {
-    Unit{"", 1},       Unit{"B", 1},     Unit{"K", kibi},  Unit{"M", mebi},   Unit{"G", gibi},   Unit{"T", tebi},
-    Unit{"k", kibi},   Unit{"m", mebi},  Unit{"g", gibi},  Unit{"KiB", kibi}, Unit{"MiB", mebi}, Unit{"GiB", gibi},
-    Unit{"TiB", tebi}, Unit{"kB", kilo}, Unit{"KB", kilo}, Unit{"MB", mega},  Unit{"GB", giga},  Unit{"TB", tera}};
+constexpr std::array prefixes = {
+    NamedUnit{"", 1},     NamedUnit{"k", kilo},  NamedUnit{"K", kilo},  NamedUnit{"M", mega},  NamedUnit{"G", giga},
+    NamedUnit{"T", tera}, NamedUnit{"Ki", kibi}, NamedUnit{"Mi", mebi}, NamedUnit{"Gi", gibi}, NamedUnit{"Ti", tebi}};
+constexpr std::array time_units = {NamedUnit{"ps", 1},         NamedUnit{"ns", kilo}, NamedUnit{"us", mega},
+                                   NamedUnit{"\u00b5s", mega}, NamedUnit{"ms", giga}, NamedUnit{"s", tera}};
+constexpr std::array size_units = {NamedUnit{"", 1},       NamedUnit{"B", 1},      NamedUnit{"K", kibi},
+                                   NamedUnit{"M", mebi},   NamedUnit{"G", gibi},   NamedUnit{"T", tebi},
+                                   NamedUnit{"k", kibi},   NamedUnit{"m", mebi},   NamedUnit{"g", gibi},
+                                   NamedUnit{"KiB", kibi}, NamedUnit{"MiB", mebi}, NamedUnit{"GiB", gibi},
+                                   NamedUnit{"TiB", tebi}, NamedUnit{"kB", kilo},  NamedUnit{"KB", kilo},
+                                   NamedUnit{"MB", mega},  NamedUnit{"GB", giga},  NamedUnit{"TB", tera}};
 
 template <std::size_t n>
-std::optional<std::int64_t> multiplier_of(std::string_view name, const std::array<Unit, n>& units) {
-  const auto* const found = std::ranges::find(units, name, &Unit::name);
+std::optional<std::int64_t> multiplier_of(std::string_view name, const std::array<NamedUnit, n>& units) {
+  const auto* const found = std::ranges::find(units, name, &NamedUnit::name);
   if (found == units.end()) return std::nullopt;
   return found->multiplier;
 }

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include "base/parse_units.h"
 #include "cli/algorithm_flags.h"
 #include "cli/collective_flags.h"
 #include "cli/commands.h"
 #include "cli/explanation.h"
+#include "cli/flag_values.h"
 #include "cli/inputs.h"
 #include "cli/sweep.h"
 #include "planners/bound.h"
@@ -12,8 +12,6 @@
 
 namespace espalier::cli {
 namespace {
-
-constexpr std::int64_t element_size = 4;
 
 struct ExplainFlags {
   TopologyFlags input;
@@ -53,7 +51,7 @@ Result<sim::Report> simulate_in_detail(const Schedule& schedule, const Topology&
   sim::Options options;
   options.size = size;
   options.chunk = chunk;
-  options.element_size = element_size;
+  options.element_size = size_of(usual_type);
   options.record_critical_path = true;
   return sim::simulate(schedule, topology, options);
 }
@@ -85,7 +83,7 @@ Result<Explanation> explain(const Topology& topology, const Candidate& candidate
 
 ExitCode compare_and_explain(const Console& console, const Topology& topology, const Candidates& candidates, Bytes size,
                              bool is_plan) {
-  Sweep sweep(topology, candidates, {element_size, std::nullopt});
+  Sweep sweep(topology, candidates, {size_of(usual_type), std::nullopt});
   auto choice = choose(candidates, size, sweep.evaluator());
   if (!choice) return console.refuse(choice.error());
   auto explanation = explain(topology, is_plan ? candidates.made.front() : *choice->candidate, size);
@@ -115,12 +113,11 @@ ExitCode run(const Console& console, const ExplainFlags& flags) {
   if (!collective) return console.refuse_usage(collective.error());
   const auto algorithms = parse_algorithms(flags.algorithms);
   if (!algorithms) return console.refuse_usage(algorithms.error());
-  const auto size = parse_size(flags.size);
-  if (!size) return console.refuse_usage({size.error().code, "-s: " + size.error().message, size.error().help});
+  const auto size = parse_message_size(flags.size);
+  if (!size) return console.refuse_usage(size.error());
   const auto candidates = collect_candidates(console, flags, *input, *collective, *algorithms);
   if (!candidates) return console.refuse(candidates.error());
-  return compare_and_explain(console, input->topology, *candidates, Bytes{size->count / element_size * element_size},
-                             is_plan);
+  return compare_and_explain(console, input->topology, *candidates, *size, is_plan);
 }
 
 }  // namespace

@@ -3,18 +3,18 @@
 #include <algorithm>
 
 #include "base/format_units.h"
-#include "base/parse_units.h"
 #include "cli/algorithm_flags.h"
 #include "cli/collective_flags.h"
 #include "cli/command_groups.h"
 #include "cli/commands.h"
 #include "cli/describe_bound.h"
+#include "cli/flag_values.h"
 #include "cli/inputs.h"
 #include "cli/output_file.h"
 #include "cli/packing_flags.h"
+#include "cli/sweep.h"
 #include "cli/table.h"
 #include "schedule/schedule_json.h"
-#include "sim/simulate.h"
 
 namespace espalier::cli {
 namespace {
@@ -131,27 +131,17 @@ ExitCode run(const Console& console, const PlanFlags& flags) {
   if (!algorithms) return console.refuse_usage(algorithms.error());
   const auto limits = flags.packing.resolve();
   if (!limits) return console.refuse_usage(limits.error());
-  const auto size = parse_size(flags.size);
-  if (!size) return console.refuse_usage({size.error().code, "-s: " + size.error().message, size.error().help});
-  constexpr std::int64_t element_size = 4;
-  const Bytes whole{size->count / element_size * element_size};
+  const auto size = parse_message_size(flags.size);
+  if (!size) return console.refuse_usage(size.error());
   const auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *limits);
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
-  const auto choice =
-      choose(*candidates, whole, [&](const Schedule& schedule, Bytes asked, Bytes chunk) -> Result<RunReport> {
-        sim::Options options;
-        options.size = asked;
-        options.chunk = chunk;
-        options.element_size = element_size;
-        auto report = sim::simulate(schedule, *topology, options);
-        if (!report) return tl::unexpected(report.error());
-        return static_cast<RunReport&>(*report);
-      });
+  Sweep sweep(*topology, *candidates, {size_of(usual_type), std::nullopt});
+  const auto choice = choose(*candidates, *size, sweep.evaluator());
   if (!choice) return console.refuse(choice.error());
   if (flags.output == "-") return write_plan(console, flags, choice->candidate->schedule, *topology);
-  console.print(console.json ? choice_json(*choice, *candidates, *topology, whole).dump(2) + "\n"
-                             : choice_text(*choice, *candidates, *topology, whole));
+  console.print(console.json ? choice_json(*choice, *candidates, *topology, *size).dump(2) + "\n"
+                             : choice_text(*choice, *candidates, *topology, *size));
   return flags.output.empty() ? ExitCode::ok : write_plan(console, flags, choice->candidate->schedule, *topology);
 }
 

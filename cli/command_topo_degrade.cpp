@@ -1,18 +1,16 @@
 #include <optional>
 
-#include "base/parse_units.h"
 #include "cli/algorithm_flags.h"
 #include "cli/collective_flags.h"
 #include "cli/command_topo.h"
 #include "cli/degrade_output.h"
+#include "cli/flag_values.h"
 #include "cli/inputs.h"
 #include "cli/progress.h"
 #include "sim/simulate.h"
 
 namespace espalier::cli {
 namespace {
-
-constexpr std::int64_t element_size = 4;
 
 struct DegradeFlags {
   TopologyFlags topology;
@@ -27,7 +25,7 @@ Result<RunReport> simulate_once(const Topology& topology, const Schedule& schedu
   sim::Options options;
   options.size = size;
   options.chunk = chunk;
-  options.element_size = element_size;
+  options.element_size = size_of(usual_type);
   auto report = sim::simulate(schedule, topology, options);
   if (!report) return tl::unexpected(report.error());
   return static_cast<RunReport&>(*report);
@@ -40,20 +38,19 @@ ExitCode run(const Console& console, const DegradeFlags& flags) {
   if (!collective) return console.refuse_usage(collective.error());
   const auto algorithms = parse_algorithms(flags.algorithms);
   if (!algorithms) return console.refuse_usage(algorithms.error());
-  const auto size = parse_size(flags.size);
-  if (!size) return console.refuse_usage({size.error().code, "-s: " + size.error().message, size.error().help});
-  const Bytes whole{size->count / element_size * element_size};
+  const auto size = parse_message_size(flags.size);
+  if (!size) return console.refuse_usage(size.error());
   const std::vector<Planner> planners = flags.bound_only ? std::vector<Planner>() : planners_for(*algorithms);
   std::optional<Progress> progress;
-  const auto degradation = degrade(*topology, *collective, {whole, planners, flags.ranks}, simulate_once,
+  const auto degradation = degrade(*topology, *collective, {*size, planners, flags.ranks}, simulate_once,
                                    [&](const std::string& what, std::size_t, std::size_t total) {
                                      if (!progress) progress.emplace(console, "failing", total);
                                      progress->step(what);
                                    });
   progress.reset();
   if (!degradation) return console.refuse(degradation.error());
-  console.print(console.json ? degradation_json(*degradation, *topology, whole).dump(2) + "\n"
-                             : degradation_text(*degradation, *topology, whole));
+  console.print(console.json ? degradation_json(*degradation, *topology, *size).dump(2) + "\n"
+                             : degradation_text(*degradation, *topology, *size));
   return ExitCode::ok;
 }
 

@@ -4,8 +4,8 @@
 #include "cli/algorithm_flags.h"
 #include "cli/collective_flags.h"
 #include "cli/commands.h"
+#include "cli/flag_values.h"
 #include "cli/inputs.h"
-#include "cli/percent.h"
 #include "cli/progress.h"
 #include "cli/sizes.h"
 #include "cli/sweep.h"
@@ -51,10 +51,10 @@ ExitCode run(const Console& console, const TuneFlags& flags) {
   if (!type) return console.refuse_usage(type.error());
   const auto sizes = parse_sizes(flags.sizes, *type);
   if (!sizes) return console.refuse_usage(sizes.error());
-  const auto tolerance = parse_percent("--tolerance", flags.tolerance, "1%");
+  const auto tolerance = parse_part("--tolerance", flags.tolerance);
   if (!tolerance) return console.refuse_usage(tolerance.error());
   RegionOptions options;
-  options.tolerance = *tolerance;
+  options.tolerance = to_double(*tolerance);
   options.element_size = size_of(*type);
   auto candidates = plan_candidates(console, *topology, *collective, *algorithms);
   if (!candidates) return console.refuse(candidates.error());

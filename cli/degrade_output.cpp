@@ -13,7 +13,7 @@ namespace {
 
 constexpr double no_loss = 0.0005;  ///< What prints as 0.0 %.
 
-std::string percent(double share) { return fmt::format("{:.1f}", std::max(0.0, 100 * share)); }
+std::string loss_text(double share) { return percent(std::max(0.0, share)); }
 
 std::string header_text(const Degradation& degradation, const Topology& topology, Bytes size) {
   const Outlook& healthy = degradation.healthy;
@@ -52,10 +52,10 @@ std::string table_text(const Degradation& degradation) {
       continue;
     }
     cells.push_back(gigabytes_per_second(damage.outlook->bound_busbw()));
-    cells.push_back(percent(damage.bound_loss));
+    cells.push_back(loss_text(damage.bound_loss));
     if (const auto& fastest = damage.outlook->fastest) {
       cells.push_back(gigabytes_per_second(damage.outlook->busbw()));
-      cells.push_back(percent(damage.loss));
+      cells.push_back(loss_text(damage.loss));
       cells.push_back(fastest->planner + (fastest->kept ? ", as before" : ""));
     }
     table.add_row(std::move(cells));

@@ -15,6 +15,8 @@ std::string gigabytes_per_second(std::optional<double> bytes_per_second) {
   return rate < 10 ? fmt::format("{:.3f}", rate) : fmt::format("{:.2f}", rate);
 }
 
+std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
+
 nlohmann::ordered_json bound_json(const Bound& bound, const Collective& collective, const Topology& topology) {
   nlohmann::ordered_json document;
   document["time_per_byte"] = to_string(bound.time_per_byte);

@@ -16,6 +16,12 @@ std::optional<double> algbw_of(const Rational& time_per_byte);
 /// "132.0" for bytes per second, or "-" when nothing has to move.
 std::string gigabytes_per_second(std::optional<double> bytes_per_second);
 
+/// "99.5" for 0.995.
+std::string percent(double share);
+
+/// So many of the busiest links are named.
+inline constexpr std::size_t shown_links = 4;
+
 /// {"time_per_byte": "p/q", "algbw", "busbw", "cut": [...], "what"}; rates are null when nothing has to move.
 nlohmann::ordered_json bound_json(const Bound& bound, const Collective& collective, const Topology& topology);
 

@@ -12,10 +12,7 @@
 namespace espalier::cli {
 namespace {
 
-constexpr std::size_t shown_links = 4;
 constexpr double full = 0.9995;  ///< What prints as 100.0 %.
-
-std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 
 std::string duration(double seconds) {
   return format_duration({static_cast<std::int64_t>(seconds * static_cast<double>(picoseconds_per_second))});

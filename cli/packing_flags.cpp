@@ -1,25 +1,12 @@
 #include "cli/packing_flags.h"
 
-#include <charconv>
-#include <cmath>
+#include "cli/flag_values.h"
 
 namespace espalier::cli {
 
 namespace {
 
 constexpr std::uint32_t most = 65'536;
-
-/// "1%" or "0.01" as an exact fraction to a millionth.
-Result<Rational> parse_part(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  if (rest == "%") value /= 100;
-  if (error != std::errc() || (!rest.empty() && rest != "%") || !(value >= 0) || value > 1) {
-    return fail(ErrorCode::invalid_input, "--gap: '" + text + "' is not a part between 0 and 1", "write 1% or 0.01");
-  }
-  return make_rational(std::llround(value * 1e6), 1'000'000);
-}
 
 }  // namespace
 
@@ -45,7 +32,7 @@ void PackingFlags::add_to(CLI::App& command) {
 Result<PackingLimits> PackingFlags::resolve() const {
   PackingLimits limits{most_trees, most_height, equal_trees, 0};
   if (!gap.empty()) {
-    const auto part = parse_part(gap);
+    const auto part = parse_part("--gap", gap);
     if (!part) return tl::unexpected(part.error());
     limits.gap = *part;
   }

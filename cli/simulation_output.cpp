@@ -13,15 +13,11 @@
 namespace espalier::cli {
 namespace {
 
-constexpr std::size_t shown_links = 4;
-
 std::string microseconds(Picoseconds time) { return fmt::format("{:.2f}", static_cast<double>(time.count) / 1e6); }
 
 std::string bus_bandwidth(const SweepResult& result, const Collective& collective) {
   return fmt::format("{:.2f}", result.report.busbw(collective) / 1e9);
 }
-
-std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 
 std::string header_text(const Simulation& simulation) {
   const Collective& collective = simulation.collective;

@@ -9,11 +9,28 @@ endif()
 add_library(espalier_options INTERFACE)
 target_compile_features(espalier_options INTERFACE cxx_std_20)
 target_compile_options(espalier_options INTERFACE
-  -Wall -Wextra -Wno-missing-field-initializers -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wall -Wextra -Wno-missing-field-initializers -Wpedantic -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+  -Woverloaded-virtual
+  $<$<NOT:$<BOOL:${ESPALIER_UNITY}>>:-Wshadow>  # in a union of sources, locals may hide what another source defines
   $<$<BOOL:${ESPALIER_WERROR}>:-Werror>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-pedantic>   # g++ calls __int128 non-standard; exact 128-bit products need it
   # g++ 12 at -O3 sees an overlap in "x" + std::string() (GCC bug 105651) and uninitialised strings in temporaries.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+
+# espalier_unite(NAME): with ESPALIER_UNITY, those sources of a target that share a folder are compiled as one. Names in
+# their anonymous namespaces must differ therefore.
+function(espalier_unite name)
+  if(NOT ESPALIER_UNITY)
+    return()
+  endif()
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${name} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH folder)
+    string(MAKE_C_IDENTIFIER "in_${folder}" group)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+  endforeach()
+endfunction()
 
 # espalier_library(NAME HEADERS ... SOURCES ... PUBLIC ... PRIVATE ...)
 # A folder's library, espalier::NAME, with its public headers, the libraries its headers need (PUBLIC) and the libraries
@@ -28,6 +45,7 @@ function(espalier_library name)
   target_compile_features(espalier_${name} PUBLIC cxx_std_20)
   set_target_properties(espalier_${name} PROPERTIES
     EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON VERIFY_INTERFACE_HEADER_SETS ON)
+  espalier_unite(espalier_${name})
   set_property(GLOBAL APPEND PROPERTY ESPALIER_LIBRARIES espalier_${name})
 endfunction()
 
@@ -41,7 +59,8 @@ function(espalier_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_definitions(${name} PRIVATE ESPALIER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  target_link_libraries(${name} PRIVATE espalier_options ${ARG_DEPS} GTest::gtest GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE espalier_options ${ARG_DEPS} espalier_test_support GTest::gtest GTest::gtest_main)
+  espalier_unite(${name})
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
     RUN_SERIAL ${ARG_SERIAL})
 endfunction()

@@ -5,16 +5,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "planners/camp_bound.h"
 #include "planners/program/all_reduce_program.h"
 
 namespace espalier {
 
 namespace {
-
-bool computes_in_network(const Topology& topology) {
-  return std::any_of(topology.nodes().begin(), topology.nodes().end(),
-                     [](const Node& node) { return node.multicast || node.reduction; });
-}
 
 /// Whether trees that reach the cut bounds of reduce_scatter and all_gather are known to exist: no backplanes, and as
 /// much bandwidth into every forwarding node as out of it (docs/bounds.md).

@@ -70,6 +70,8 @@ BigInteger capacity_leaving_camps(const Topology& topology, const Camps& camps, 
 
 }  // namespace
 
+bool computes_in_network(const Topology& topology) { return std::ranges::any_of(topology.nodes(), computes); }
+
 std::optional<Bound> camp_message_bound(const Topology& topology) {
   const Camps camps = find_camps(topology);
   if (camps.count < 2 || !camps.all_have_ranks) return std::nullopt;

@@ -101,11 +101,6 @@ BigInteger rank_bandwidth(const Topology& topology, NodeId node, std::span<const
   return backplane > 0 && sum > backplane ? BigInteger(backplane) : sum;
 }
 
-bool computes_in_network(const Topology& topology) {
-  return std::any_of(topology.nodes().begin(), topology.nodes().end(),
-                     [](const Node& node) { return node.multicast || node.reduction; });
-}
-
 /// Every one of the at least 2(N-1) messages per piece leaves one rank and enters another.
 Bound message_bound(const Topology& topology) {
   BigInteger leaving = 0, entering = 0;

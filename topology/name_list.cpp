@@ -8,6 +8,8 @@
 #include <map>
 #include <optional>
 
+#include "topology/letters.h"
+
 namespace espalier {
 
 namespace {
@@ -15,15 +17,13 @@ namespace {
 using Texts = std::vector<std::string>;
 
 /// "box3.gpu07" as the words "box", ".gpu", "" and the numbers "3", "07".
-struct Parts {
+struct NameParts {
   Texts words;
   Texts numbers;
 };
 
-bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
-
-Parts split(const std::string& name) {
-  Parts parts{{""}, {}};
+NameParts split(const std::string& name) {
+  NameParts parts{{""}, {}};
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (!is_digit(name[i])) {
       parts.words.back() += name[i];
@@ -103,7 +103,7 @@ std::string summarize_names(const Texts& names) {
   std::map<Texts, std::size_t> index;
   std::vector<std::pair<Texts, std::vector<Texts>>> shapes;  // words, and the numbers of each name with these words
   for (const std::string& name : names) {
-    Parts parts = split(name);
+    NameParts parts = split(name);
     const auto [place, is_new] = index.emplace(parts.words, shapes.size());
     if (is_new) shapes.emplace_back(parts.words, std::vector<Texts>());
     shapes[place->second].second.push_back(std::move(parts.numbers));

@@ -7,13 +7,13 @@
 #include <cstdint>
 
 #include "base/suggest.h"
+#include "topology/letters.h"
 #include "topology/read_codes.h"
 #include "topology/read_limits.h"
 
 namespace espalier {
 namespace {
 
-bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 bool is_letter(char letter) {
   return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || letter == '_';
 }

@@ -21,6 +21,8 @@ Mark to_mark(const YAML::Mark& mark, std::uint32_t source) {
   return {source, static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1), 1};
 }
 
+}  // namespace
+
 /// Feeds yaml-cpp block by block and stops feeding when it keeps too much to itself: inside brackets it queues all
 /// tokens before it reports the first, so its memory is bounded here and not where the events arrive.
 class BoundedInput : public std::streambuf {
@@ -59,8 +61,6 @@ class BoundedInput : public std::streambuf {
   std::ptrdiff_t open_ = 0;
   bool cut_off_ = false;
 };
-
-}  // namespace
 
 /// Turns yaml-cpp's events into a document. What passes a limit is reported before it is stored; all later events are
 /// ignored, and the input is cut off.

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "topology/letters.h"
 #include "topology/read_codes.h"
 #include "topology/read_limits.h"
 
@@ -16,8 +17,6 @@ namespace {
 constexpr std::size_t most_digits = 9;
 constexpr std::string_view range_help =
     "write numbers and ranges such as '[0-7]' or '[0,2,4-7]', or '[*]' for all there are";
-
-bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
 tl::unexpected<Problem> refuse(std::string_view whole, std::string_view why) {
   return tl::unexpected(

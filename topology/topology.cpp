@@ -148,9 +148,6 @@ LinkId Topology::find_link(std::string_view name) const {
   return parallel[ordinal];
 }
 
-namespace {
-
-/// Which nodes a walk from `start` along out-links (or against in-links) reaches.
 std::vector<bool> reached_from(const Topology& topology, NodeId start, bool forwards) {
   std::vector<bool> reached(topology.node_count(), false);
   std::vector<NodeId> pending{start};
@@ -167,8 +164,6 @@ std::vector<bool> reached_from(const Topology& topology, NodeId start, bool forw
   }
   return reached;
 }
-
-}  // namespace
 
 std::optional<Unreachable> find_unreachable(const Topology& topology) {
   const Rank first(0);

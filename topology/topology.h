@@ -98,6 +98,9 @@ class Topology {
   std::unordered_map<std::string, NodeId> node_by_id_;
 };
 
+/// By node: whether a walk from `start` along links, or against them, reaches it.
+std::vector<bool> reached_from(const Topology& topology, NodeId start, bool forwards);
+
 /// A rank that some other rank cannot reach, with that other rank; nothing when every rank reaches every other.
 struct Unreachable {
   Rank from;

@@ -32,7 +32,7 @@ Result<Numbered> split_number(std::string_view text) {
   return Numbered{text.substr(0, mark), number};
 }
 
-tl::unexpected<Error> no_such_node(const Topology& topology, std::string_view name) {
+tl::unexpected<Error> unknown_node(const Topology& topology, std::string_view name) {
   std::vector<std::string_view> ids;
   std::vector<std::string> texts;
   for (const Node& node : topology.nodes()) {
@@ -53,18 +53,18 @@ std::string neighbours_text(const Topology& topology, NodeId node) {
   return fmt::format("{} is joined to {}", topology.node(node).id, summarize_names(names));
 }
 
-struct Ends {
+struct LinkEnds {
   NodeId tail;
   NodeId head;
 };
 
 /// Both ends of "a>b" or "a-b". Ids may hold dashes, so every dash is tried; a split whose nodes are joined wins.
-Result<Ends> find_ends(const Topology& topology, std::string_view name, char mark) {
-  std::vector<Ends> found;
+Result<LinkEnds> find_ends(const Topology& topology, std::string_view name, char mark) {
+  std::vector<LinkEnds> found;
   std::string_view unknown = name.find(mark) == 0 ? name : name.substr(0, name.find(mark));
   for (std::size_t at = name.find(mark); at != std::string_view::npos; at = name.find(mark, at + 1)) {
     const std::string_view first = name.substr(0, at), second = name.substr(at + 1);
-    const Ends ends{topology.find_node(first), topology.find_node(second)};
+    const LinkEnds ends{topology.find_node(first), topology.find_node(second)};
     if (!ends.tail.is_none() && !ends.head.is_none()) {
       found.push_back(ends);
     } else if (!ends.tail.is_none()) {
@@ -73,9 +73,9 @@ Result<Ends> find_ends(const Topology& topology, std::string_view name, char mar
       unknown = first;
     }
   }
-  if (found.empty()) return no_such_node(topology, unknown);
-  std::vector<Ends> joined;
-  std::ranges::copy_if(found, std::back_inserter(joined), [&](const Ends& ends) {
+  if (found.empty()) return unknown_node(topology, unknown);
+  std::vector<LinkEnds> joined;
+  std::ranges::copy_if(found, std::back_inserter(joined), [&](const LinkEnds& ends) {
     return !topology.links_between(ends.tail, ends.head).empty() ||
            !topology.links_between(ends.head, ends.tail).empty();
   });
@@ -84,7 +84,7 @@ Result<Ends> find_ends(const Topology& topology, std::string_view name, char mar
                 "write the links of the cable as a>b and b>a");
   }
   if (!joined.empty()) return joined.front();
-  const Ends& ends = found.front();
+  const LinkEnds& ends = found.front();
   return fail(ErrorCode::invalid_input,
               fmt::format("no link joins {} and {}", topology.node(ends.tail).id, topology.node(ends.head).id),
               neighbours_text(topology, ends.tail));
@@ -133,23 +133,6 @@ Result<Parts> find_cable(const Topology& topology, std::string_view text) {
   }
   if (*numbered->number >= cables) return no_such_number(*numbered, cables, "cable");
   return Parts{{}, {there[*numbered->number], back[*numbered->number]}};
-}
-
-/// By node: whether a walk along the links (or against them) reaches it.
-std::vector<bool> reached_from(const Topology& topology, NodeId start, bool forwards) {
-  std::vector<bool> is_reached(topology.node_count(), false);
-  std::vector<NodeId> pending{start};
-  is_reached[start.index()] = true;
-  while (!pending.empty()) {
-    const NodeId node = pending.back();
-    pending.pop_back();
-    for (const LinkId link : forwards ? topology.out_links(node) : topology.in_links(node)) {
-      const NodeId next = forwards ? topology.link(link).head : topology.link(link).tail;
-      if (!is_reached[next.index()]) pending.push_back(next);
-      is_reached[next.index()] = true;
-    }
-  }
-  return is_reached;
 }
 
 /// The ranks of each of two sets that a predicate on nodes makes.
@@ -207,7 +190,7 @@ Result<Parts> find_parts(const Topology& topology, std::string_view name) {
   if (!host.nodes.empty()) return host;
   if (name.find('>') != std::string_view::npos) return find_directed(topology, name);
   if (name.find('-') != std::string_view::npos) return find_cable(topology, name);
-  return no_such_node(topology, name);
+  return unknown_node(topology, name);
 }
 
 Result<Topology> without(const Topology& topology, const Parts& parts, std::string_view what) {

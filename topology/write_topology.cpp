@@ -11,7 +11,7 @@ namespace espalier {
 namespace {
 
 /// A text in JSON's quotes, which YAML reads the same way. A '$' is doubled, as the reader fills in parameters.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string result = "\"";
   for (const char letter : text) {
     const auto byte = static_cast<unsigned char>(letter);
@@ -46,16 +46,16 @@ class MapWriter {
   explicit MapWriter(bool json) : json_(json) {}
 
   void text(std::string_view key, std::string_view value) {
-    raw(key, !json_ && is_plain(value) ? std::string(value) : quoted(value));
+    raw(key, !json_ && is_plain(value) ? std::string(value) : in_quotes(value));
   }
   /// A value with a unit: plain in YAML.
-  void measure(std::string_view key, const std::string& value) { raw(key, json_ ? quoted(value) : value); }
+  void measure(std::string_view key, const std::string& value) { raw(key, json_ ? in_quotes(value) : value); }
   void raw(std::string_view key, std::string_view value) {
     body_ += body_.empty() ? "" : ", ";
     body_ += json_ ? fmt::format("\"{}\": {}", key, value) : fmt::format("{}: {}", key, value);
   }
   void pair(std::string_view key, std::string_view first, std::string_view second) {
-    const auto spelled = [&](std::string_view id) { return !json_ && is_plain(id) ? std::string(id) : quoted(id); };
+    const auto spelled = [&](std::string_view id) { return !json_ && is_plain(id) ? std::string(id) : in_quotes(id); };
     raw(key, fmt::format("[{}, {}]", spelled(first), spelled(second)));
   }
   [[nodiscard]] std::string take() const { return "{" + body_ + "}"; }
@@ -127,7 +127,7 @@ void for_each_link(const Topology& topology, bool json, const Write& write) {
 
 std::string write_topology(const Topology& topology) {
   const std::string& name = topology.name();
-  std::string text = fmt::format("espalier: 1\nname: {}\nnodes:\n", is_plain(name) ? name : quoted(name));
+  std::string text = fmt::format("espalier: 1\nname: {}\nnodes:\n", is_plain(name) ? name : in_quotes(name));
   for (const Node& node : topology.nodes()) text += "  - " + node_map(node, false) + "\n";
   if (topology.link_count() > 0) text += "links:\n";
   for_each_link(topology, false, [&](const std::string& map) { text += "  - " + map + "\n"; });
@@ -135,7 +135,7 @@ std::string write_topology(const Topology& topology) {
 }
 
 std::string write_topology_json(const Topology& topology) {
-  std::string text = fmt::format(R"({{"espalier": 1, "name": {}, "nodes": [)", quoted(topology.name()));
+  std::string text = fmt::format(R"({{"espalier": 1, "name": {}, "nodes": [)", in_quotes(topology.name()));
   std::string_view separator;
   for (const Node& node : topology.nodes()) {
     text += separator;

@@ -1,6 +1,7 @@
 #include <optional>
 
 #include "planners/classic/classic.h"
+#include "planners/classic/partners.h"
 #include "planners/logical_graph.h"
 #include "schedule/tree_schedule.h"
 
@@ -9,7 +10,6 @@ namespace espalier {
 namespace {
 
 constexpr std::uint32_t most_ranks = 1024;  ///< N trees of N edges: a million transfers and their routes.
-constexpr Bytes small_message{4096};        ///< Trees are chosen for messages whose latency counts.
 
 std::vector<Arborescence> make_trees(const Topology& topology, const Collective& collective, bool inwards) {
   const std::optional<Topology> turned = inwards ? std::optional(reversed(topology)) : std::nullopt;

@@ -4,11 +4,7 @@
 
 namespace espalier {
 
-namespace {
-
-constexpr Bytes small_message{4096};  ///< Routes are chosen for messages whose latency counts.
-
-}  // namespace
+namespace {}  // namespace
 
 Result<void> check_equal_shards(const Collective& collective, std::string_view planner) {
   if (collective.shares.empty()) return {};

@@ -10,6 +10,9 @@
 
 namespace espalier {
 
+/// Routes and trees are chosen for messages whose latency counts.
+inline constexpr Bytes small_message{4096};
+
 /// Errors: unsupported when the collective has unequal shards, which runs of equal blocks cannot be.
 Result<void> check_equal_shards(const Collective& collective, std::string_view planner);
 

@@ -1,13 +1,8 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cctype>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
-#include <vector>
 
+#include "tests/support/recorded_messages.h"
 #include "topology/read_topology.h"
 #include "topology/without.h"
 
@@ -16,22 +11,6 @@ namespace {
 
 const std::filesystem::path folder = ESPALIER_SOURCE_DIR "/tests/error/without";
 
-std::string contents(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
-
-std::vector<std::string> bad_files() {
-  std::vector<std::string> stems;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() == ".txt") stems.push_back(entry.path().stem().string());
-  }
-  std::ranges::sort(stems);
-  return stems;
-}
-
 /// Each file holds what is to be taken away from a DGX-1V, one name per line.
 class WithoutErrors : public testing::TestWithParam<std::string> {};
 
@@ -39,23 +18,14 @@ TEST_P(WithoutErrors, MessageIsAsRecorded) {
   const TopologyReading machine = read_topology_file(ESPALIER_SOURCE_DIR "/configs/dgx1v.yaml");
   ASSERT_TRUE(machine.topology.has_value());
   std::vector<std::string> names;
-  std::istringstream lines(contents(folder / (GetParam() + ".txt")));
+  std::istringstream lines(test::contents(folder / (GetParam() + ".txt")));
   for (std::string line; std::getline(lines, line);) names.push_back(line);
   const Result<Topology> rest = without(*machine.topology, names);
   ASSERT_FALSE(rest.has_value());
-  std::string message = rest.error().message + "\n";
-  if (!rest.error().help.empty()) message += "help: " + rest.error().help + "\n";
-  const std::filesystem::path expected = folder / (GetParam() + ".expected");
-  if (std::getenv("ESPALIER_RECORD") != nullptr) std::ofstream(expected, std::ios::binary) << message;
-  EXPECT_EQ(message, contents(expected));
+  test::expect_recorded(folder, GetParam(), test::lines_of(rest.error()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, WithoutErrors, testing::ValuesIn(bad_files()), [](const auto& instance) {
-  std::string name = instance.param;
-  std::ranges::replace_if(
-      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Files, WithoutErrors, testing::ValuesIn(test::stems_of(folder, ".txt")), test::test_name);
 
 }  // namespace
 }  // namespace espalier

@@ -13,6 +13,9 @@
 /// Small networks for tests, made by hand. All ranks are called g0, g1, ...; all switches s0, s1, ...
 namespace espalier::testing {
 
+/// Bytes per second in a GB/s.
+inline constexpr std::int64_t giga = 1'000'000'000;
+
 inline constexpr Bandwidth fabric_rate{25'000'000'000};  ///< 25 GB/s.
 inline constexpr Picoseconds fabric_latency{1'000'000};  ///< 1 us.
 

@@ -27,8 +27,11 @@ struct PlainGraph {
   std::vector<Edge> edges;
 };
 
-/// The topology of a plain graph whose capacity unit is `unit` bytes per second; all latencies are 1 us.
-inline Topology make_topology(const PlainGraph& graph, std::int64_t unit = 1'000'000'000,
+/// Bytes per second in a unit of capacity.
+inline constexpr std::int64_t unit = 1'000'000'000;
+
+/// The topology of a plain graph whose capacity unit is `unit_rate` bytes per second; all latencies are 1 us.
+inline Topology make_topology(const PlainGraph& graph, std::int64_t unit_rate = unit,
                               const std::string& name = "test") {
   std::vector<Node> nodes(graph.ranks + graph.switches);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -41,7 +44,7 @@ inline Topology make_topology(const PlainGraph& graph, std::int64_t unit = 1'000
   for (std::size_t i = 0; i < links.size(); ++i) {
     links[i].tail = NodeId(graph.edges[i].tail);
     links[i].head = NodeId(graph.edges[i].head);
-    links[i].nominal = {graph.edges[i].capacity * unit};
+    links[i].nominal = {graph.edges[i].capacity * unit_rate};
     links[i].latency = {1'000'000};
   }
   auto topology = Topology::make(name, std::move(nodes), std::move(links));

@@ -6,7 +6,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t unit = 1'000'000'000;
+using test::unit;
 
 Rational time_of(const Topology& topology, CollectiveKind kind, Rank root = Rank()) {
   const auto bound = cut_bound(topology, {kind, static_cast<std::uint32_t>(topology.rank_count()), root});

@@ -9,7 +9,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t unit = 1'000'000'000;
+using test::unit;
 
 /// The optimum where every switch copies and adds, worked out independently, against the plans made for that.
 TEST(InNetworkCases, AllReduceStaysAboveTheOptimumAndMostlyReachesIt) {

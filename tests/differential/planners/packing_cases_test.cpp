@@ -9,7 +9,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t unit = 1'000'000'000;
+using test::unit;
 
 /// The exact time of a verified packing.
 Rational packed_time(const Topology& topology, CollectiveKind kind) {

@@ -9,7 +9,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t unit = 1'000'000'000;
+using test::unit;
 
 /// Every optimum of tests/data/planner_cases.json that is known, as a fraction.
 TEST(ProgramBoundCases, AllReduceEqualsTheOptimum) {

@@ -17,7 +17,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t giga = 1'000'000'000;
+using testing::giga;
 
 template <class Price>
 Price cost_of(const std::vector<Price>& cost, const std::vector<std::uint32_t>& order) {

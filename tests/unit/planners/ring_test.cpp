@@ -17,7 +17,7 @@ using testing::line_of;
 using testing::ring_of;
 using testing::star_of;
 
-constexpr std::int64_t giga = 1'000'000'000;
+using testing::giga;
 
 /// So many rings with this rate in all, and no set can have more.
 void expect_rings(const Topology& topology, std::size_t count, std::int64_t total) {
@@ -30,7 +30,7 @@ void expect_rings(const Topology& topology, std::size_t count, std::int64_t tota
 }
 
 /// busbw of a plan whose fullest link is the only limit.
-Rational load_busbw(const Topology& topology, CollectiveKind kind) {
+Rational busbw_of_rings(const Topology& topology, CollectiveKind kind) {
   const Collective collective = *make_collective(kind, topology.rank_count(), std::nullopt);
   const Result<Schedule> schedule = plan_ring(topology, collective);
   EXPECT_TRUE(schedule.has_value());
@@ -44,7 +44,7 @@ TEST(Ring, UsesEveryNvlinkOfADgx1v) {
   expect_rings(dgx, 6, 132 * giga);
   for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather,
                                     CollectiveKind::reduce_scatter, CollectiveKind::broadcast}) {
-    EXPECT_EQ(load_busbw(dgx, kind), make_rational(132 * giga));
+    EXPECT_EQ(busbw_of_rings(dgx, kind), make_rational(132 * giga));
   }
 }
 
@@ -53,7 +53,7 @@ TEST(Ring, UsesEveryNvlinkOfADgx1v) {
 TEST(Ring, UsesAnOddNumberOfLinks) {
   const Topology dgx = dgx1v_nvlinks(true);
   expect_rings(dgx, 5, 110 * giga);
-  EXPECT_EQ(load_busbw(dgx, CollectiveKind::all_reduce), make_rational(110 * giga));
+  EXPECT_EQ(busbw_of_rings(dgx, CollectiveKind::all_reduce), make_rational(110 * giga));
 }
 
 // The complete directed graph splits into n - 1 cycles unless n is 4 or 6 (T. Tillson, "A Hamiltonian decomposition of

@@ -21,9 +21,9 @@ using testing::dgx1v_nvlinks;
 using testing::line_of;
 using testing::star_of;
 
-constexpr std::int64_t giga = 1'000'000'000;
+using testing::giga;
 
-Rational load_busbw(const Topology& topology, CollectiveKind kind) {
+Rational busbw_of_trees(const Topology& topology, CollectiveKind kind) {
   const Collective collective = *make_collective(kind, topology.rank_count(), std::nullopt);
   const Result<Schedule> schedule = plan_tree(topology, collective);
   EXPECT_TRUE(schedule.has_value());
@@ -107,23 +107,24 @@ TEST(EdgeForests, NoticesABridge) {
 // lost link leaves 23 links, still enough.
 TEST(Tree, FindsThreeDisjointTreesInADgx1v) {
   for (const bool damaged : {false, true}) {
-    EXPECT_EQ(load_busbw(dgx1v_nvlinks(damaged), CollectiveKind::all_reduce), make_rational(66 * giga * 14, 8));
-    EXPECT_EQ(load_busbw(dgx1v_nvlinks(damaged), CollectiveKind::broadcast), make_rational(66 * giga));
+    EXPECT_EQ(busbw_of_trees(dgx1v_nvlinks(damaged), CollectiveKind::all_reduce), make_rational(66 * giga * 14, 8));
+    EXPECT_EQ(busbw_of_trees(dgx1v_nvlinks(damaged), CollectiveKind::broadcast), make_rational(66 * giga));
   }
 }
 
 // The double binary tree broadcasts at the full rate of a port.
 TEST(Tree, BroadcastsAtFullRateThroughASwitch) {
   for (const std::size_t ranks : {2U, 3U, 8U, 17U, 72U}) {
-    EXPECT_EQ(load_busbw(star_of(ranks), CollectiveKind::broadcast), make_rational(25 * giga));
-    EXPECT_EQ(load_busbw(star_of(ranks), CollectiveKind::reduce), make_rational(25 * giga));
+    EXPECT_EQ(busbw_of_trees(star_of(ranks), CollectiveKind::broadcast), make_rational(25 * giga));
+    EXPECT_EQ(busbw_of_trees(star_of(ranks), CollectiveKind::reduce), make_rational(25 * giga));
   }
 }
 
 // Eight rails of 50 GB/s: all of them carry a broadcast.
 TEST(Tree, UsesEveryRail) {
   for (const std::int64_t boxes : {2, 3, 4, 8}) {
-    EXPECT_EQ(load_busbw(*generate_rail_boxes({.boxes = boxes}), CollectiveKind::broadcast), make_rational(400 * giga));
+    EXPECT_EQ(busbw_of_trees(*generate_rail_boxes({.boxes = boxes}), CollectiveKind::broadcast),
+              make_rational(400 * giga));
   }
 }
 
@@ -143,8 +144,8 @@ Topology planes_of(std::size_t ranks, std::size_t planes) {
 // all data twice, in one tree from its children and its parent, in the other from its parent: 75 GB/s of S.
 TEST(Tree, UsesEveryPlaneOfSwitches) {
   const Topology planes = planes_of(16, 6);
-  EXPECT_EQ(load_busbw(planes, CollectiveKind::broadcast), make_rational(150 * giga));
-  EXPECT_EQ(load_busbw(planes, CollectiveKind::all_reduce), make_rational(75 * giga * 30, 16));
+  EXPECT_EQ(busbw_of_trees(planes, CollectiveKind::broadcast), make_rational(150 * giga));
+  EXPECT_EQ(busbw_of_trees(planes, CollectiveKind::all_reduce), make_rational(75 * giga * 30, 16));
 }
 
 TEST(Tree, StaysShallow) {

@@ -10,19 +10,13 @@
 #include "schedule/loads.h"
 #include "schedule/schedule_json.h"
 #include "schedule/verify.h"
+#include "tests/support/breaches.h"
 #include "tests/support/relay_star.h"
 
 namespace espalier {
 namespace {
 
-/// Everything that verify reports, a line each.
-std::string breaches_of(const Schedule& schedule, const Topology& topology) {
-  std::string text;
-  for (const Breach& breach : verify(schedule, topology).breaches) {
-    text += (text.empty() ? "" : "\n") + describe(breach, schedule, topology);
-  }
-  return text;
-}
+using testing::breaches_of;
 
 /// g0, g1, g2 around a switch: transfers 0, 1, 2 go up to it and 3, 4, 5 down.
 class Relays : public ::testing::Test {

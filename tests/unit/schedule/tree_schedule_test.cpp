@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "schedule/verify.h"
+#include "tests/support/breaches.h"
 #include "tests/support/fabrics.h"
 #include "tests/support/forests.h"
 
@@ -37,11 +38,7 @@ std::vector<std::string> lines_of(const Schedule& schedule) {
   return lines;
 }
 
-std::string breaches_of(const Schedule& schedule, const Topology& topology) {
-  std::string text;
-  for (const Breach& breach : verify(schedule, topology).breaches) text += describe(breach, schedule, topology) + "\n";
-  return text;
-}
+using testing::breaches_of;
 
 TEST(TreeSchedule, RingOfThreeAllReduceIsReduceScatterThenAllGather) {
   const Topology ring = testing::ring_of(3);

@@ -2,20 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/breaches.h"
 #include "tests/support/fabrics.h"
 #include "tests/support/forests.h"
 
 namespace espalier {
 namespace {
 
-/// Everything that verify reports, a line each.
-std::string breaches_of(const Schedule& schedule, const Topology& topology, std::size_t limit = 100) {
-  std::string text;
-  for (const Breach& breach : verify(schedule, topology, limit).breaches) {
-    text += (text.empty() ? "" : "\n") + describe(breach, schedule, topology);
-  }
-  return text;
-}
+using testing::breaches_of;
 
 /// A line g0 - g1 - g2 with links g0>g1, g1>g0, g1>g2, g2>g1, and a broadcast from g0 along it: one slice of one unit,
 /// transfer 0 from g0 to g1 and transfer 1 from g1 to g2.

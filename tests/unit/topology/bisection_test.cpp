@@ -8,13 +8,13 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t rate = 25'000'000'000;
+constexpr std::int64_t cable_rate = 25'000'000'000;
 
-/// The bisection in links of `rate`.
+/// The bisection in links of `cable_rate`.
 std::int64_t links_across(const Topology& topology) {
   const auto found = find_bisection(topology);
-  EXPECT_EQ(found->bandwidth.bytes_per_second % rate, 0);
-  return found->bandwidth.bytes_per_second / rate;
+  EXPECT_EQ(found->bandwidth.bytes_per_second % cable_rate, 0);
+  return found->bandwidth.bytes_per_second / cable_rate;
 }
 
 TEST(Bisection, ClosedForms) {
@@ -32,7 +32,7 @@ TEST(Bisection, ClosedForms) {
   EXPECT_EQ(links_across(*generate_hypercube({.dimensions = 6})), 32);
   EXPECT_EQ(links_across(*generate_fully_connected({.ranks = 7})), 3 * 4);
   EXPECT_EQ(links_across(*generate_fully_connected({.ranks = 20})), 100);
-  // A fat tree lets half of the ranks send at full rate; k = 4 with 3:1 has 48 ranks and a third of that.
+  // A fat tree lets half of the ranks send at full cable_rate; k = 4 with 3:1 has 48 ranks and a third of that.
   EXPECT_EQ(links_across(*generate_fat_tree({.k = 4})), 8);
   EXPECT_EQ(links_across(*generate_fat_tree({.k = 6})), 27);
   EXPECT_EQ(links_across(*generate_fat_tree({.k = 4, .oversubscription = 3})), 8);
@@ -126,8 +126,8 @@ TEST(Bisection, FindsThePlantedCutInALargeGraph) {
     for (std::size_t i = 0; i < 40; ++i) nodes[i].id = "n" + std::to_string(i);
     std::vector<Link> links;
     const auto join = [&](std::size_t a, std::size_t b) {
-      links.push_back({.tail = NodeId(order[a]), .head = NodeId(order[b]), .nominal = {rate}});
-      links.push_back({.tail = NodeId(order[b]), .head = NodeId(order[a]), .nominal = {rate}});
+      links.push_back({.tail = NodeId(order[a]), .head = NodeId(order[b]), .nominal = {cable_rate}});
+      links.push_back({.tail = NodeId(order[b]), .head = NodeId(order[a]), .nominal = {cable_rate}});
     };
     for (const std::size_t first : {0U, 20U}) {
       for (std::size_t i = 0; i < 20; ++i) {

@@ -3,21 +3,13 @@
 #include <algorithm>
 #include <fstream>
 
-#include "topology/read_topology.h"
+#include "tests/support/read_good.h"
 #include "topology/write_topology.h"
 
 namespace espalier {
 namespace {
 
-Topology read_good(std::string_view text, const TopologyParameters& parameters = {}) {
-  TopologyReading reading = read_topology_text(text, "test.yaml", std::nullopt, parameters);
-  std::string messages;
-  for (const Diagnostic& diagnostic : reading.diagnostics) messages += render(diagnostic, false);
-  EXPECT_TRUE(reading.topology.has_value()) << messages;
-  EXPECT_EQ(messages, "");
-  if (!reading.topology) return *Topology::make("none", {{.id = "none"}}, {});
-  return *std::move(reading.topology);
-}
+using testing::read_good;
 
 std::string node_names(const Topology& topology) {
   std::string names;
@@ -182,10 +174,10 @@ TEST(CompactForm, ParametersCanBeGivenFromOutside) {
   EXPECT_EQ(refused.diagnostics[0].code, "T051");
 }
 
-class Includes : public testing::Test {
+class Includes : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
+    const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
     folder_ = std::filesystem::path(testing::TempDir()) / (std::string("espalier_") + test->name());
     std::filesystem::create_directories(folder_ / "parts");
   }

@@ -1,25 +1,13 @@
-#include "topology/read_topology.h"
-
 #include <gtest/gtest.h>
 
+#include "tests/support/read_good.h"
 #include "topology/write_topology.h"
 
 namespace espalier {
 namespace {
 
-std::string messages(const TopologyReading& reading) {
-  std::string text;
-  for (const Diagnostic& diagnostic : reading.diagnostics) text += render(diagnostic, false);
-  return text;
-}
-
-Topology read_good(std::string_view text) {
-  TopologyReading reading = read_topology_text(text, "test.yaml");
-  EXPECT_TRUE(reading.topology.has_value()) << messages(reading);
-  EXPECT_TRUE(reading.diagnostics.empty()) << messages(reading);
-  if (!reading.topology) return *Topology::make("none", {{.id = "none"}}, {});
-  return *std::move(reading.topology);
-}
+using testing::messages;
+using testing::read_good;
 
 std::vector<std::string> link_names(const Topology& topology) {
   std::vector<std::string> names;

@@ -1,0 +1,8 @@
+#pragma once
+
+namespace espalier {
+
+/// ASCII, whatever the locale.
+constexpr bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+
+}  // namespace espalier
