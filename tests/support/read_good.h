@@ -8,7 +8,7 @@
 
 #include "topology/read_topology.h"
 
-namespace espalier::testing {
+namespace espalier::test {
 
 /// All diagnostics as the command shows them.
 inline std::string messages(const TopologyReading& reading) {
@@ -26,4 +26,4 @@ inline Topology read_good(std::string_view text, const TopologyParameters& param
   return *std::move(reading.topology);
 }
 
-}  // namespace espalier::testing
+}  // namespace espalier::test

@@ -9,7 +9,7 @@
 namespace espalier {
 namespace {
 
-using testing::read_good;
+using test::read_good;
 
 std::string node_names(const Topology& topology) {
   std::string names;
@@ -174,10 +174,10 @@ TEST(CompactForm, ParametersCanBeGivenFromOutside) {
   EXPECT_EQ(refused.diagnostics[0].code, "T051");
 }
 
-class Includes : public ::testing::Test {
+class Includes : public testing::Test {
  protected:
   void SetUp() override {
-    const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
+    const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
     folder_ = std::filesystem::path(testing::TempDir()) / (std::string("espalier_") + test->name());
     std::filesystem::create_directories(folder_ / "parts");
   }

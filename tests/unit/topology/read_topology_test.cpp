@@ -6,8 +6,8 @@
 namespace espalier {
 namespace {
 
-using testing::messages;
-using testing::read_good;
+using test::messages;
+using test::read_good;
 
 std::vector<std::string> link_names(const Topology& topology) {
   std::vector<std::string> names;
