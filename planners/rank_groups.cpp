@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <numeric>
 #include <string_view>
 #include <unordered_map>
+
+#include "base/disjoint_sets.h"
 
 namespace espalier {
 
@@ -13,29 +14,12 @@ namespace {
 
 constexpr std::size_t most_ordered_groups = 1024;
 
-/// The sets of nodes that links of some rate and faster ones join.
-class JoinedNodes {
- public:
-  explicit JoinedNodes(std::size_t nodes) : parent_(nodes) {
-    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
-  }
-
-  std::size_t find(std::size_t node) {
-    while (parent_[node] != node) node = parent_[node] = parent_[parent_[node]];
-    return node;
-  }
-  void join(std::size_t a, std::size_t b) { parent_[find(a)] = find(b); }
-
- private:
-  std::vector<std::size_t> parent_;
-};
-
-/// The ranks by the set that they are in, sets in the order of their first ranks.
-std::vector<std::vector<Rank>> joined_ranks(const Topology& topology, JoinedNodes& joined) {
+/// The ranks by the set of nodes that they are in, sets in the order of their first ranks.
+std::vector<std::vector<Rank>> joined_ranks(const Topology& topology, DisjointSets& joined) {
   std::vector<std::vector<Rank>> groups;
-  std::unordered_map<std::size_t, std::size_t> group_of_set;
+  std::unordered_map<std::uint32_t, std::size_t> group_of_set;
   for (std::size_t i = 0; i < topology.rank_count(); ++i) {
-    const std::size_t set = joined.find(topology.node_of(Rank(i)).index());
+    const std::uint32_t set = joined.find(topology.node_of(Rank(i)).value());
     const auto [at, is_new] = group_of_set.emplace(set, groups.size());
     if (is_new) groups.emplace_back();
     groups[at->second].emplace_back(i);
@@ -52,12 +36,12 @@ std::vector<std::vector<Rank>> groups_by_rate(const Topology& topology) {
   std::vector<LinkId> fastest_first;
   for (std::size_t i = 0; i < topology.link_count(); ++i) fastest_first.emplace_back(i);
   std::ranges::stable_sort(fastest_first, std::greater<>(), rate);
-  JoinedNodes joined(topology.node_count());
+  DisjointSets joined(topology.node_count());
   std::vector<std::vector<Rank>> best;
   double best_fall = 0;
   for (std::size_t i = 0; i + 1 < fastest_first.size(); ++i) {
     const Link& link = topology.link(fastest_first[i]);
-    joined.join(link.tail.index(), link.head.index());
+    joined.join(link.tail.value(), link.head.value());
     const double fall = static_cast<double>(rate(fastest_first[i])) / static_cast<double>(rate(fastest_first[i + 1]));
     if (fall < least_fall || fall < best_fall) continue;
     std::vector<std::vector<Rank>> groups = joined_ranks(topology, joined);
@@ -84,7 +68,7 @@ std::vector<std::vector<Rank>> groups_by_host(const Topology& topology) {
     std::size_t group = groups.size();
     if (!host.empty()) group = group_of_host.emplace(host, groups.size()).first->second;
     if (group == groups.size()) groups.emplace_back();
-    groups[group].push_back(Rank(i));
+    groups[group].emplace_back(i);
   }
   return groups;
 }

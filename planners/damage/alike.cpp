@@ -1,11 +1,11 @@
 #include "planners/damage/alike.h"
 
-#include <algorithm>
-#include <bliss/graph.hh>
-#include <map>
-#include <numeric>
 #include <string>
 #include <tuple>
+#include <utility>
+
+#include "base/disjoint_sets.h"
+#include "planners/symmetry/colored_graph.h"
 
 namespace espalier {
 namespace {
@@ -27,30 +27,8 @@ Color color_of(const Link& link, int what) {
   return {what, link.link_class, link.bandwidth().bytes_per_second, link.latency.count, link.overhead.count};
 }
 
-/// The numbers below a count, joined into sets.
-class Sets {
- public:
-  explicit Sets(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0U); }
-
-  std::uint32_t find(std::uint32_t member) {
-    while (parent_[member] != member) member = parent_[member] = parent_[parent_[member]];
-    return member;
-  }
-  void join(std::uint32_t a, std::uint32_t b) {
-    const std::uint32_t first = find(a), second = find(b);
-    parent_[std::max(first, second)] = std::min(first, second);
-  }
-
- private:
-  std::vector<std::uint32_t> parent_;
-};
-
-void join_images(void* sets, unsigned int size, const unsigned int* image) {
-  for (unsigned int i = 0; i < size; ++i) static_cast<Sets*>(sets)->join(i, image[i]);
-}
-
 /// The network as a graph whose vertices have colors: one per node and cable, and one per link of an uneven cable.
-class ColoredGraph {
+class NetworkGraph {
  public:
   void add_node(const Node& node, bool is_fixed) { add_vertex(color_of(node, is_fixed)); }
 
@@ -77,24 +55,19 @@ class ColoredGraph {
       for (const LinkId id : {cable.there, cable.back}) {
         const std::uint32_t vertex = add_vertex(color_of(topology.link(id), single_link));
         join(topology.link(id), vertex);
-        edges_.emplace_back(cable_vertex, vertex);
+        arcs_.emplace_back(cable_vertex, vertex);
       }
     }
   }
 
-  /// Colors are numbered in their own order, so that the graph does not depend on the order of the file.
-  Sets find_orbits() const {
-    std::map<Color, unsigned int> numbers;
-    for (const Color& color : colors_) numbers.emplace(color, 0);
-    unsigned int next = 0;
-    for (auto& [color, number] : numbers) number = next++;
-    bliss::Digraph graph;
-    for (const Color& color : colors_) graph.add_vertex(numbers.at(color));
-    for (const auto& [tail, head] : edges_) graph.add_edge(tail, head);
-    Sets sets(colors_.size());
-    bliss::Stats stats;
-    graph.set_component_recursion(false);  // bliss 0.73 leaks memory with it
-    graph.find_automorphisms(stats, join_images, &sets);
+  [[nodiscard]] DisjointSets find_orbits() const {
+    const auto numbers = number_keys(colors_, 0);
+    ColoredGraph graph{{}, arcs_};
+    for (const Color& color : colors_) graph.colors.push_back(numbers.at(color));
+    DisjointSets sets(colors_.size());
+    visit_automorphisms(graph, [&](std::span<const std::uint32_t> renaming) {
+      for (std::uint32_t i = 0; i < renaming.size(); ++i) sets.join(i, renaming[i]);
+    });
     return sets;
   }
 
@@ -104,25 +77,25 @@ class ColoredGraph {
     return static_cast<std::uint32_t>(colors_.size() - 1);
   }
   void join(const Link& link, std::uint32_t vertex) {
-    edges_.emplace_back(link.tail.value(), vertex);
-    edges_.emplace_back(vertex, link.head.value());
+    arcs_.emplace_back(link.tail.value(), vertex);
+    arcs_.emplace_back(vertex, link.head.value());
   }
 
   std::vector<Color> colors_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> edges_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> arcs_;
   std::vector<std::pair<std::uint32_t, Cable>> uneven_;
 };
 
 }  // namespace
 
 Alike find_alike(const Topology& topology, std::span<const Cable> cables, Rank fixed) {
-  ColoredGraph graph;
+  NetworkGraph graph;
   for (std::size_t i = 0; i < topology.node_count(); ++i) {
     graph.add_node(topology.node(NodeId(i)), !fixed.is_none() && topology.node_of(fixed) == NodeId(i));
   }
   for (const Cable& cable : cables) graph.add_cable(topology, cable);
   graph.add_directions(topology);
-  Sets orbits = graph.find_orbits();
+  DisjointSets orbits = graph.find_orbits();
   Alike alike;
   const auto nodes = static_cast<std::uint32_t>(topology.node_count());
   for (std::uint32_t i = 0; i < nodes; ++i) alike.of_node.push_back(orbits.find(i));

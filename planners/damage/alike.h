@@ -19,9 +19,7 @@ struct Alike {
 
 /// Symmetries keep kinds, ranks, all rates and times, what switches compute, classes, and the `fixed` rank where one is
 /// given (a collective's root); names, hosts and rails do not count. Requires: the cables of this topology.
-/// Cost: what bliss needs, nearly linear on networks in practice.
-/// Source: T. Junttila and P. Kaski, "Engineering an efficient canonical labeling tool for large and sparse graphs",
-/// ALENEX 2007.
+/// Cost: visit_automorphisms.
 Alike find_alike(const Topology& topology, std::span<const Cable> cables, Rank fixed = {});
 
 }  // namespace espalier

@@ -1,9 +1,10 @@
 #include "planners/symmetry/automorphisms.h"
 
-#include <bliss/graph.hh>
 #include <map>
 #include <tuple>
 #include <utility>
+
+#include "planners/symmetry/colored_graph.h"
 
 namespace espalier {
 
@@ -26,28 +27,10 @@ ArcKeys collect_arcs(const ResourceGraph& graph, std::span<const Permutation> co
   return arcs;
 }
 
-template <class Key>
-std::map<Key, std::uint32_t> number_keys(const std::vector<Key>& keys, std::uint32_t first) {
-  std::map<Key, std::uint32_t> numbers;
-  for (const Key& key : keys) numbers.emplace(key, 0);
-  for (auto& [key, number] : numbers) number = first++;
-  return numbers;
-}
-
-struct Found {
-  std::size_t nodes;
-  std::vector<Permutation> generators;
-};
-
-void keep(void* found, unsigned int /*size*/, const unsigned int* renaming) {
-  auto& result = *static_cast<Found*>(found);
-  result.generators.emplace_back(renaming, renaming + result.nodes);
-}
-
 }  // namespace
 
-/// bliss knows no kinds of arcs: there is one copy of the nodes per bit of the kind's number, the copies of a node
-/// joined by arcs, and an arc lies in the copies whose bit its kind has.
+/// A colored graph knows no kinds of arcs: there is one copy of the nodes per bit of the kind's number, the copies of a
+/// node joined by arcs, and an arc lies in the copies whose bit its kind has.
 std::vector<Permutation> find_automorphisms(const Topology& topology, const ResourceGraph& graph,
                                             std::span<const Permutation> commuting) {
   const std::size_t nodes = topology.node_count();
@@ -62,25 +45,26 @@ std::vector<Permutation> find_automorphisms(const Topology& topology, const Reso
 
   std::uint32_t layers = 1;
   while ((kinds.size() >> layers) != 0) ++layers;
-  bliss::Digraph copies;
+  ColoredGraph copies;
   for (std::uint32_t layer = 0; layer < layers; ++layer) {
     for (std::size_t v = 0; v < nodes; ++v) {
-      const auto vertex = copies.add_vertex(static_cast<unsigned>(layer * colors.size() + colors.at(node_keys[v])));
-      if (layer > 0) copies.add_edge(static_cast<unsigned>(vertex - nodes), vertex);
+      const auto vertex = static_cast<std::uint32_t>(copies.colors.size());
+      copies.colors.push_back(static_cast<std::uint32_t>(layer * colors.size() + colors.at(node_keys[v])));
+      if (layer > 0) copies.arcs.emplace_back(static_cast<std::uint32_t>(vertex - nodes), vertex);
     }
   }
   for (const auto& [ends, key] : arcs) {
     const std::uint32_t kind = kinds.at(key);
     for (std::uint32_t layer = 0; layer < layers; ++layer) {
-      const auto base = static_cast<unsigned>(layer * nodes);
-      if ((kind >> layer & 1U) != 0) copies.add_edge(base + ends.first, base + ends.second);
+      const auto base = static_cast<std::uint32_t>(layer * nodes);
+      if ((kind >> layer & 1U) != 0) copies.arcs.emplace_back(base + ends.first, base + ends.second);
     }
   }
-  Found found{nodes, {}};
-  bliss::Stats stats;
-  copies.set_component_recursion(false);  // bliss 0.73 leaks memory with it
-  copies.find_automorphisms(stats, keep, &found);
-  return std::move(found.generators);
+  std::vector<Permutation> generators;
+  visit_automorphisms(copies, [&](std::span<const std::uint32_t> renaming) {
+    generators.emplace_back(renaming.begin(), renaming.begin() + static_cast<std::ptrdiff_t>(nodes));
+  });
+  return generators;
 }
 
 }  // namespace espalier

@@ -12,9 +12,7 @@ namespace espalier {
 /// Generators of the group of renamings of the nodes that the planners' programs cannot tell apart: ranks stay ranks,
 /// backplanes and the capacities of edges stay what they are. Only renamings that commute with all of `commuting` are
 /// taken (their centraliser). Names, latencies and overheads are not looked at. Requires: `graph` made of `topology`.
-/// Cost: what bliss needs, nearly linear on networks in practice.
-/// Source: T. Junttila and P. Kaski, "Engineering an efficient canonical labeling tool for large and sparse graphs",
-/// ALENEX 2007.
+/// Cost: visit_automorphisms.
 std::vector<Permutation> find_automorphisms(const Topology& topology, const ResourceGraph& graph,
                                             std::span<const Permutation> commuting = {});
 

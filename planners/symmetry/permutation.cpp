@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "base/disjoint_sets.h"
+
 namespace espalier {
 
 namespace {
@@ -22,14 +24,6 @@ void visit_cycles(const Permutation& permutation, Visit visit) {
     }
     visit(cycle);
   }
-}
-
-std::uint32_t root_of(std::vector<std::uint32_t>& parent, std::uint32_t at) {
-  while (parent[at] != at) {
-    parent[at] = parent[parent[at]];
-    at = parent[at];
-  }
-  return at;
 }
 
 }  // namespace
@@ -68,18 +62,14 @@ std::uint64_t order_of(const Permutation& permutation) {
 }
 
 Orbits find_orbits(std::span<const Permutation> permutations, std::size_t size) {
-  std::vector<std::uint32_t> parent = identity_permutation(size);
+  DisjointSets sets(size);
   for (const Permutation& permutation : permutations) {
-    for (std::uint32_t i = 0; i < size; ++i) {
-      const std::uint32_t a = root_of(parent, i);
-      const std::uint32_t b = root_of(parent, permutation[i]);
-      parent[a < b ? b : a] = a < b ? a : b;
-    }
+    for (std::uint32_t i = 0; i < size; ++i) sets.join(i, permutation[i]);
   }
   Orbits orbits;
   orbits.of.resize(size);
   for (std::uint32_t i = 0; i < size; ++i) {
-    const std::uint32_t root = root_of(parent, i);
+    const std::uint32_t root = sets.find(i);
     if (root == i) {
       orbits.of[i] = static_cast<std::uint32_t>(orbits.count());
       orbits.first.push_back(i);
