@@ -179,6 +179,7 @@ class Search {
 }  // namespace
 
 RankSymmetry find_rank_symmetry(const Topology& topology, const ResourceGraph& graph, std::uint64_t most_waste) {
+  if (graph.rank_count() > most_searched_ranks) return no_symmetry(graph);
   AbelianGroup group = Search(topology, graph, most_waste).run();
   std::vector<Permutation> on_ranks;
   for (const Permutation& generator : group.generators()) {

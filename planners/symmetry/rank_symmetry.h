@@ -13,9 +13,14 @@ struct RankSymmetry {
   Orbits ranks;
 };
 
+/// Past so many ranks no symmetry is looked for: each generator is as long as the network, and there are nearly as
+/// many.
+inline constexpr std::size_t most_searched_ranks = 4096;
+
 /// The largest group that a seeded search finds among those that are easy to plan with: commuting renamings, so that
 /// the images of one tree under them load alike links alike, and mostly without fixed ranks, so that a rank gets few
-/// images of one tree (order x orbits of ranks <= `most_waste` x ranks; with 1, no rank is ever fixed). Deterministic.
+/// images of one tree (order x orbits of ranks <= `most_waste` x ranks; with 1, no rank is ever fixed). Past
+/// `most_searched_ranks`, only the renaming that changes nothing. Deterministic.
 ///
 /// The search: renamings at random from the automorphism group, and their powers; of the best ones, the one whose
 /// centraliser keeps most ranks alike; then the same in that centraliser, until it has nothing more to give.

@@ -127,6 +127,14 @@ TEST(RankSymmetry, KeepsMostOfItWhenANicIsDead) {
   EXPECT_LE(found.rank_orbits, 6U);
 }
 
+TEST(RankSymmetry, IsNotLookedForOnVeryLargeNetworks) {
+  const auto leaves = static_cast<std::int64_t>(most_searched_ranks / 64 + 1);
+  const Topology large = *generate_leaf_spine({.leaves = leaves, .ranks_per_leaf = 64, .spines = 1});
+  const RankSymmetry symmetry = find_rank_symmetry(large, make_resource_graph(large, false));
+  EXPECT_EQ(symmetry.group.order(), 1U);
+  EXPECT_EQ(symmetry.ranks.count(), large.rank_count());
+}
+
 TEST(RankSymmetry, TellsNodesWithBackplanesApart) {
   const Topology plain = *generate_ring({.ranks = 6});
   std::vector<Node> nodes(plain.nodes().begin(), plain.nodes().end());
