@@ -19,7 +19,7 @@ void append(Offer<Price> offer, std::uint32_t first_group, std::int64_t factor, 
   }
 }
 
-/// The sum of two patterns.
+/// The sum of two patterns, one after the other: as high as both together.
 Pattern joined(const Pattern& a, const Pattern& b) {
   std::map<std::uint32_t, std::int64_t> loads;
   for (const Pattern* pattern : {&a, &b}) {
@@ -27,6 +27,8 @@ Pattern joined(const Pattern& a, const Pattern& b) {
   }
   Pattern sum{0, {}, a.edges};
   for (const auto& [index, value] : loads) sum.loads.push_back({index, value});
+  sum.height = a.height + b.height;
+  sum.least_height = a.least_height + b.least_height;
   sum.edges.insert(sum.edges.end(), b.edges.begin(), b.edges.end());
   return sum;
 }
