@@ -20,6 +20,7 @@
 #include "tests/support/planner_cases.h"
 #include "topology/generate.h"
 #include "topology/read_topology.h"
+#include "topology/without.h"
 
 namespace espalier {
 namespace {
@@ -89,25 +90,6 @@ std::vector<Input> machine_inputs() {
   return inputs;
 }
 
-/// The machine without its index-th NIC.
-Result<Topology> without_nic(const Topology& topology, std::size_t index) {
-  std::vector<Node> nodes;
-  std::vector<NodeId> kept(topology.node_count());
-  for (std::size_t i = 0; i < topology.node_count(); ++i) {
-    const Node& node = topology.nodes()[i];
-    if (node.kind == NodeKind::nic && index-- == 0) continue;
-    kept[i] = NodeId(nodes.size());
-    nodes.push_back(node);
-  }
-  std::vector<Link> links;
-  for (Link link : topology.links()) {
-    link.tail = kept[link.tail.index()];
-    link.head = kept[link.head.index()];
-    if (!link.tail.is_none() && !link.head.is_none()) links.push_back(std::move(link));
-  }
-  return Topology::make(topology.name() + " without a NIC", std::move(nodes), std::move(links));
-}
-
 std::vector<Input> generated_inputs() {
   const auto rails = [](std::int64_t boxes, std::int64_t spines) {
     return [=] { return generate_rail_boxes({.boxes = boxes, .spines = spines}); };
@@ -118,7 +100,7 @@ std::vector<Input> generated_inputs() {
   const auto broken = [](std::int64_t boxes) {
     return [=]() -> Result<Topology> {
       auto whole = generate_rail_boxes({.boxes = boxes});
-      return whole ? without_nic(*whole, 3) : std::move(whole);
+      return whole ? without(*whole, std::vector<std::string>{"box0.nic3"}) : std::move(whole);
     };
   };
   return {
