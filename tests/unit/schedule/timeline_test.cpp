@@ -40,6 +40,14 @@ std::string binary_text(const Timeline& timeline) {
   return out.str();
 }
 
+void expect_same(const Timeline& read, const Timeline& written) {
+  EXPECT_EQ(read.title, written.title);
+  EXPECT_EQ(read.origin, written.origin);
+  EXPECT_EQ(read.rank_names, written.rank_names);
+  EXPECT_EQ(read.link_names, written.link_names);
+  EXPECT_EQ(read.spans, written.spans);
+}
+
 TEST(Phase, HasAName) {
   EXPECT_EQ(to_string(Phase::send), "send");
   EXPECT_EQ(to_string(Phase::wire), "wire");
@@ -92,11 +100,7 @@ TEST(ChromeTrace, ReadsBackExactly) {
     const std::string text = chrome_text(timeline);
     const auto read = read_chrome_trace(text, "trace.json");
     ASSERT_TRUE(read) << read.error().message;
-    EXPECT_EQ(read->title, timeline.title);
-    EXPECT_EQ(read->origin, timeline.origin);
-    EXPECT_EQ(read->rank_names, timeline.rank_names);
-    EXPECT_EQ(read->link_names, timeline.link_names);
-    EXPECT_EQ(read->spans, timeline.spans);
+    expect_same(*read, timeline);
     EXPECT_EQ(chrome_text(*read), text);
   }
 }
@@ -150,11 +154,7 @@ TEST(BinaryTimeline, ReadsBackExactly) {
     const std::string bytes = binary_text(timeline);
     const auto read = read_binary_timeline(bytes, "t.bin");
     ASSERT_TRUE(read) << read.error().message;
-    EXPECT_EQ(read->title, timeline.title);
-    EXPECT_EQ(read->origin, timeline.origin);
-    EXPECT_EQ(read->rank_names, timeline.rank_names);
-    EXPECT_EQ(read->link_names, timeline.link_names);
-    EXPECT_EQ(read->spans, timeline.spans);
+    expect_same(*read, timeline);
     EXPECT_EQ(binary_text(*read), bytes);
   }
 }

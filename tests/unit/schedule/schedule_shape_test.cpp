@@ -1,0 +1,55 @@
+#include "schedule/schedule_shape.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/fabrics.h"
+#include "tests/support/forests.h"
+
+namespace espalier {
+namespace {
+
+using testing::mesh_of;
+using testing::ring_of;
+using testing::ring_schedule;
+using testing::RouteTable;
+
+TEST(ScheduleShape, RingsHaveATreePerRankAndDirection) {
+  const Topology ring = ring_of(4);
+  // A path over the other three ranks from each root; all_reduce has one to it as well.
+  const ScheduleShape gather = measure_shape(ring_schedule(ring, CollectiveKind::all_gather));
+  EXPECT_EQ(gather.trees, 4U);
+  EXPECT_EQ(gather.trees_per_root, 1U);
+  EXPECT_EQ(gather.height, 3U);
+  const ScheduleShape both = measure_shape(ring_schedule(ring, CollectiveKind::all_reduce));
+  EXPECT_EQ(both.trees, 8U);
+  EXPECT_EQ(both.trees_per_root, 1U);
+  EXPECT_EQ(both.height, 3U);
+}
+
+TEST(ScheduleShape, CountsTheTreesOfTheRootThatHasMost) {
+  const Topology mesh = mesh_of(3);
+  const RouteTable routes(mesh);
+  const auto edge = [&](std::size_t parent, std::size_t child) {
+    return TreeEdge{Rank(parent), Rank(child), routes.between(Rank(parent), Rank(child))};
+  };
+  Forest forest;
+  forest.out_trees.push_back({Rank(0), 1, {edge(0, 1), edge(0, 2)}});
+  forest.out_trees.push_back({Rank(0), 1, {edge(0, 1), edge(1, 2)}});
+  forest.out_trees.push_back({Rank(1), 2, {edge(1, 0), edge(1, 2)}});
+  forest.out_trees.push_back({Rank(2), 2, {edge(2, 0), edge(2, 1)}});
+  const auto collective = make_collective(CollectiveKind::all_gather, 3, std::nullopt);
+  const ScheduleShape shape = measure_shape(*schedule_from_trees(*collective, mesh, "test", forest));
+  EXPECT_EQ(shape.trees, 4U);
+  EXPECT_EQ(shape.trees_per_root, 2U);
+  EXPECT_EQ(shape.height, 2U);
+}
+
+TEST(ScheduleShape, NothingHasNoTrees) {
+  const ScheduleShape shape = measure_shape(Schedule());
+  EXPECT_EQ(shape.trees, 0U);
+  EXPECT_EQ(shape.trees_per_root, 0U);
+  EXPECT_EQ(shape.height, 0U);
+}
+
+}  // namespace
+}  // namespace espalier
