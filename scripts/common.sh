@@ -3,6 +3,9 @@ set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$repository"
 
+# Sources are compiled a folder at a time where no ccache remembers them one by one.
+command -v ccache >/dev/null || export ESPALIER_UNITY=${ESPALIER_UNITY:-ON}
+
 # Configures and builds a preset; says little when there is nothing to do, and shows the log when it fails.
 build_preset() {
   local preset=$1

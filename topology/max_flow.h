@@ -45,7 +45,7 @@ class MaxFlow {
   void set_capacity(std::uint32_t arc, Capacity capacity) { capacity_[arc] = capacity; }
   [[nodiscard]] Capacity capacity(std::uint32_t arc) const { return capacity_[arc]; }
   [[nodiscard]] std::uint32_t tail(std::uint32_t arc) const { return head_[2 * arc + 1]; }
-  [[nodiscard]] std::uint32_t head(std::uint32_t arc) const { return head_[2 * arc]; }
+  [[nodiscard]] std::uint32_t head(std::uint32_t arc) const { return head_[std::size_t{2} * arc]; }
 
   /// The largest flow from the sources to the sinks, or `limit` when it is at least that large.
   /// Requires: no vertex is both; capacities >= 0; limit >= 0.
