@@ -27,7 +27,7 @@ TEST(Chooser, OffersLowerPackingsUnderTheirShapes) {
   for (const Candidate& candidate : candidates.made) {
     SCOPED_TRACE(candidate.planner);
     EXPECT_TRUE(verify(candidate.schedule, torus).ok());
-    EXPECT_EQ(candidate.schedule.bound.time_per_byte, best->schedule.bound.time_per_byte);
+    EXPECT_EQ(candidate.schedule.bound->time_per_byte, best->schedule.bound->time_per_byte);
     if (&candidate == best) continue;
     const ScheduleShape shape = measure_shape(candidate.schedule);
     EXPECT_EQ(candidate.planner,
