@@ -114,7 +114,7 @@ class SegmentExchange {
       const double saved = arc(i, i + 1) + arc(j, j + 1) - arc(i, j + 1);
       for (std::size_t k = j + 1; k < n_; ++k) {
         const double gain = saved + arc(k, k + 1) - arc(k, i + 1) - arc(j, k + 1);
-        if (gain <= least_gain_ * arc(i, i + 1)) continue;
+        if (gain <= least_gain * arc(i, i + 1)) continue;
         const auto at = [&](std::size_t place) { return order_.begin() + static_cast<std::ptrdiff_t>(place); };
         std::rotate(at(i + 1), at(j + 1), at(k + 1));
         return true;
@@ -123,7 +123,7 @@ class SegmentExchange {
     return false;
   }
 
-  static constexpr double least_gain_ = 1e-9;  ///< Of the first arc: rounding must not make this go round for ever.
+  static constexpr double least_gain = 1e-9;  ///< Of the first arc: rounding must not make this go round for ever.
   std::span<const double> cost_;
   std::size_t n_;
   std::vector<std::uint32_t> order_;

@@ -92,7 +92,7 @@ class Negotiation {
     for (std::size_t r = 0; r < prices.size(); ++r) {
       const std::int64_t over = std::max<std::int64_t>(0, used_[r] + 1 - places_[r]);
       prices[r] = (1 + past_[r]) * (1 + pressure_ * static_cast<double>(over));
-      if (places_[r] == 0) prices[r] *= closed_;
+      if (places_[r] == 0) prices[r] *= closed;
     }
     return prices;
   }
@@ -110,7 +110,7 @@ class Negotiation {
     return overfull;
   }
 
-  static constexpr double closed_ = 1e6;
+  static constexpr double closed = 1e6;
 
   const ResourceGraph& graph_;
   WorkLimit& work_;
