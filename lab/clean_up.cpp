@@ -9,7 +9,9 @@ namespace espalier::lab {
 
 std::string tear_down_script() {
   // One pass over /proc for all namespaces: `ip netns pids` would make one for each.
-  return R"(spaces=$(ls /run/netns | grep "^$1-") || exit 0
+  // As find_program, it looks beyond PATH.
+  return R"(PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
+spaces=$(ls /run/netns | grep "^$1-") || exit 0
 inodes=$(for space in $spaces; do stat -L -c 'net:[%i]' "/run/netns/$space"; done)
 find /proc -maxdepth 3 -path '/proc/[0-9]*/ns/net' -printf '%l %h\n' 2>/dev/null |
   grep -F "$inodes" | sed 's|.*/proc/\([0-9]*\)/ns|\1|' | xargs -r kill -KILL 2>/dev/null
