@@ -3,11 +3,26 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace espalier::engine {
 
+namespace {
+
+/// The header may come from a broken wire: its enumerators need not be any.
+template <class Enumerators>
+bool is_any_of(const Enumerators& all, typename Enumerators::value_type value) {
+  return std::ranges::find(all, value) != all.end();
+}
+
+}  // namespace
+
 std::string describe(const CallHeader& header) {
+  if (!is_any_of(all_collective_kinds, header.kind) || !is_any_of(all_element_types, header.type) ||
+      !is_any_of(all_reduce_operations, header.operation)) {
+    return fmt::format("call {}: nothing that there is (damaged on the way, or another version)", header.sequence);
+  }
   std::string text = fmt::format("call {}: {} of {} {}", header.sequence, to_string(header.kind), header.count,
                                  to_string(header.type));
   if (reduces(header.kind)) text += fmt::format(", {}", to_string(header.operation));
