@@ -93,10 +93,10 @@ Result<void> Group::share_control() {
     SharedBufferId id;
     if ((*ids)[member].size() != sizeof(id)) return fail(ErrorCode::unavailable, "a member runs another version");
     std::memcpy(&id, (*ids)[member].data(), sizeof(id));
-    const auto memory = job_->domain().map(members_[member], id);
+    auto memory = job_->domain().hold(members_[member], id);
     if (!memory) return tl::unexpected(memory.error());
-    auto& theirs = *reinterpret_cast<SharedControl*>(*memory);
-    neighbours_.push_back({members_[member], &theirs});
+    auto& theirs = *reinterpret_cast<SharedControl*>((*memory)->data());
+    neighbours_.push_back({members_[member], &theirs, std::move(*memory)});
     peers[member] = std::make_unique<ShmPeer>(
         job_->domain(), ShmPeer::Place{job_->rank(), self_}, ShmPeer::Place{members_[member], member}, local_members,
         job_->is_crowded(), *reinterpret_cast<SharedControl*>(control_.data), theirs);
@@ -332,6 +332,7 @@ Result<void> run_call(Job& job, Group& group, const CallArguments& arguments) {
   if (!begun) return give_up(job, std::move(begun.error()));
   if (auto ran = run_calls(std::span(&*begun, 1), context_of(job)); !ran) return give_up(job, std::move(ran.error()));
   group.finish(arguments);
+  job.domain().forget_freed();
   return {};
 }
 
@@ -358,6 +359,7 @@ Result<void> run_noted(Job& job, std::vector<NotedCall> calls) {
     }
     left -= round.size();
   }
+  job.domain().forget_freed();
   return {};
 }
 

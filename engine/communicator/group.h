@@ -74,6 +74,7 @@ class Group {
   struct Neighbour {
     std::uint32_t rank = 0;
     const SharedControl* control = nullptr;
+    std::shared_ptr<const SharedMemory> memory;  ///< Of the control: stays when that member leaves first.
   };
   std::vector<Neighbour> neighbours_;
   std::map<Shape, std::unique_ptr<PreparedCall>> prepared_;

@@ -90,6 +90,9 @@ Result<PlaneState::Answer> PlaneState::await(std::uint64_t id, Time deadline) {
   const auto has_come = [this, id] { return !std::holds_alternative<std::monostate>(answers_.at(id)); };
   changed_.wait_until(lock, deadline, [&] { return has_come() || failure_ || end_; });
   auto node = answers_.extract(id);
+  // An exchange that fails may be the trace of the failure.
+  const auto* blobs = std::get_if<Result<std::vector<std::string>>>(&node.mapped());
+  if (blobs != nullptr && !*blobs && failure_) return tl::unexpected(failure_error(*failure_));
   if (!std::holds_alternative<std::monostate>(node.mapped())) return std::move(node.mapped());
   if (auto error = trouble()) return tl::unexpected(std::move(*error));
   return std::monostate{};

@@ -130,16 +130,20 @@ std::optional<SharedPlace> SharedDomain::find(const void* data, std::int64_t byt
 }
 
 Result<std::byte*> SharedDomain::map(std::uint32_t rank, SharedBufferId id) {
+  const auto memory = hold(rank, id);
+  if (!memory) return tl::unexpected(memory.error());
+  return (*memory)->data();
+}
+
+Result<std::shared_ptr<const SharedMemory>> SharedDomain::hold(std::uint32_t rank, SharedBufferId id) {
   const std::lock_guard lock(mutex_);
   const auto known = peers_.find(rank);
   if (known == peers_.end() || id.slot >= most_buffers) {
     return fail(ErrorCode::unavailable, fmt::format("rank {} shares no such memory with this rank", rank));
   }
   Peer& peer = known->second;
-  if (const auto mapped = peer.buffers.find(id.slot);
-      mapped != peer.buffers.end() && mapped->second.generation == id.generation) {
-    return mapped->second.memory.data();
-  }
+  Mapped& mapped = peer.buffers[id.slot];
+  if (mapped.memory && mapped.generation == id.generation) return mapped.memory;
   const Directory::Entry& entry = directory_in(peer.directory).entries[id.slot];
   const auto is_current = [&] { return entry.generation.load(std::memory_order_acquire) == id.generation; };
   const int fd = entry.fd.load(std::memory_order_relaxed);
@@ -148,17 +152,23 @@ Result<std::byte*> SharedDomain::map(std::uint32_t rank, SharedBufferId id) {
     return fail(ErrorCode::unavailable, fmt::format("rank {} has deregistered the buffer that it calls with", rank),
                 "keep buffers registered until the call has ended on every rank");
   }
-  // What the peer has freed keeps its pages as long as it is mapped here.
-  std::erase_if(peer.buffers, [&](const auto& other) {
-    return directory_in(peer.directory).entries[other.first].generation.load(std::memory_order_relaxed) !=
-           other.second.generation;
-  });
   auto memory = SharedMemory::open(peer.process, fd, bytes);
   if (!memory) return tl::unexpected(memory.error());
   if (!is_current()) return fail(ErrorCode::unavailable, fmt::format("rank {} freed its buffer in a call", rank));
-  Mapped& mapped = peer.buffers[id.slot];
-  mapped = {id.generation, std::move(*memory)};
-  return mapped.memory.data();
+  mapped = {id.generation, std::make_shared<const SharedMemory>(std::move(*memory))};
+  has_mapped_.store(true, std::memory_order_relaxed);
+  return mapped.memory;
+}
+
+void SharedDomain::unmap_freed() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [rank, peer] : peers_) {
+    const Directory& directory = directory_in(peer.directory);
+    std::erase_if(peer.buffers, [&](const auto& buffer) {
+      return directory.entries[buffer.first].generation.load(std::memory_order_relaxed) != buffer.second.generation;
+    });
+  }
+  has_mapped_.store(false, std::memory_order_relaxed);
 }
 
 Doorbell& SharedDomain::own_doorbell() { return directory_in(own_directory_).doorbell; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -60,8 +61,16 @@ class SharedDomain {
   /// The buffer that holds all these bytes, if one of this process does.
   [[nodiscard]] std::optional<SharedPlace> find(const void* data, std::int64_t bytes) const;
 
-  /// Where a peer's buffer is in this process. Errors: unavailable when the peer has freed it or it cannot be mapped.
+  /// Where a peer's buffer is in this process, until it is freed and `forget_freed` is called.
+  /// Errors: unavailable when the peer has freed it or it cannot be mapped.
   Result<std::byte*> map(std::uint32_t rank, SharedBufferId id);
+  /// As `map`, for as long as the result is kept.
+  Result<std::shared_ptr<const SharedMemory>> hold(std::uint32_t rank, SharedBufferId id);
+  /// Lets go of what peers have freed: its pages stay theirs as long as they are mapped here. Cost: a load when nothing
+  /// was mapped since. Requires: no call under way.
+  void forget_freed() {
+    if (has_mapped_.load(std::memory_order_relaxed)) unmap_freed();
+  }
 
   [[nodiscard]] Doorbell& own_doorbell();
   /// Requires: knows(rank).
@@ -71,7 +80,7 @@ class SharedDomain {
   struct Directory;
   struct Mapped {
     std::uint32_t generation = 0;
-    SharedMemory memory;
+    std::shared_ptr<const SharedMemory> memory;
   };
   struct Peer {
     std::int64_t process = 0;
@@ -80,6 +89,7 @@ class SharedDomain {
   };
 
   SharedDomain() = default;
+  void unmap_freed();
   [[nodiscard]] static Directory& directory_in(const SharedMemory& memory);
 
   mutable std::mutex mutex_;
@@ -87,6 +97,7 @@ class SharedDomain {
   std::vector<SharedMemory> buffers_;                        ///< By slot.
   std::map<const std::byte*, std::uint32_t> slot_by_begin_;  ///< Live buffers, by address.
   std::map<std::uint32_t, Peer> peers_;
+  std::atomic<bool> has_mapped_ = false;
 };
 
 }  // namespace espalier::engine

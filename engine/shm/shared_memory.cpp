@@ -7,7 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <string>
 #include <system_error>
 
 namespace espalier::engine {
@@ -31,6 +36,44 @@ bool is_past_size_limit(std::int64_t bytes) {
          static_cast<rlim_t>(bytes) > limit.rlim_cur;
 }
 
+/// The first number after a word in a file; nothing when it is not there.
+std::optional<std::int64_t> number_after(const char* path, const std::string& word) {
+  std::ifstream file(path);
+  for (std::string found; file >> found;) {
+    std::int64_t number = 0;
+    if (found == word && file >> number) return number;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> number_in(const char* path) {
+  std::ifstream file(path);
+  std::int64_t number = 0;
+  if (file >> number) return number;
+  return std::nullopt;
+}
+
+/// What this machine and the control group that is mounted here can still give, as far as they say.
+std::int64_t available_bytes() {
+  std::int64_t available = std::numeric_limits<std::int64_t>::max();
+  if (const auto kibibytes = number_after("/proc/meminfo", "MemAvailable:")) available = *kibibytes * 1024;
+  const auto limit = number_in("/sys/fs/cgroup/memory.max");
+  const auto used = number_in("/sys/fs/cgroup/memory.current");
+  if (limit && used) available = std::min(available, *limit - *used);
+  return available;
+}
+
+/// No limit stops who reserves more than there is: the kernel would kill processes to find it.
+Result<void> check_available(std::int64_t bytes) {
+  constexpr std::int64_t small = std::int64_t{16} << 20;
+  if (bytes <= small) return {};
+  const std::int64_t available = available_bytes();
+  if (bytes <= available) return {};
+  return fail(ErrorCode::unavailable,
+              fmt::format("cannot get {} bytes of shared memory: {} bytes are available", bytes, available),
+              help_for(ENOMEM));
+}
+
 Result<std::byte*> map(int fd, std::int64_t bytes) {
   void* memory = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) {
@@ -47,6 +90,7 @@ SharedMemory::~SharedMemory() {
 }
 
 Result<SharedMemory> SharedMemory::create(const char* name, std::int64_t bytes) {
+  if (auto checked = check_available(bytes); !checked) return tl::unexpected(checked.error());
   SharedMemory memory;
   memory.fd_.reset(memfd_create(name, MFD_CLOEXEC));
   if (!memory.fd_.is_open()) {

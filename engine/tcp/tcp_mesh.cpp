@@ -65,22 +65,23 @@ bool say(int fd, std::string_view text) {
   return send(fd, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
 }
 
-Result<FileDescriptor> cannot_connect(int error, std::string_view what) {
+Result<FileDescriptor> cannot_connect(int error, std::string_view what, ErrorCode code = ErrorCode::unavailable) {
   const bool lacks_files = error == EMFILE || error == ENFILE;
-  return fail(ErrorCode::unavailable, fmt::format("{}: {}", what, reason(error)),
+  return fail(code, fmt::format("{}: {}", what, reason(error)),
               lacks_files
                   ? "raise the number of open files (ulimit -n)"
                   : "see that no firewall is between the ranks, and that the address is that of the other machine");
 }
 
-/// A connected socket. Errors: unavailable when nobody answers there now, or the job failed.
+/// A connected socket. Errors: unavailable when nobody answers there now, or the job failed; invalid_input and
+/// too_large when trying again would not help.
 Result<FileDescriptor> try_connect(const addrinfo& address, const addrinfo* near, milliseconds longest,
                                    const ControlPlane& control) {
   FileDescriptor fd(socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
-  if (!fd.is_open()) return cannot_connect(errno, "cannot make a socket");
+  if (!fd.is_open()) return cannot_connect(errno, "cannot make a socket", ErrorCode::too_large);
   set_up(fd.get());
   if (near != nullptr && bind(fd.get(), near->ai_addr, near->ai_addrlen) != 0) {
-    return cannot_connect(errno, "cannot use the near address");
+    return cannot_connect(errno, "cannot use the near address", ErrorCode::invalid_input);
   }
   if (::connect(fd.get(), address.ai_addr, address.ai_addrlen) == 0) return fd;
   if (errno != EINPROGRESS) return cannot_connect(errno, "cannot connect");
@@ -157,7 +158,14 @@ void TcpMesh::serve() {
     while (true) {
       FileDescriptor fd(accept4(listener_.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!fd.is_open()) {
-        if (errno == EMFILE || errno == ENFILE) std::this_thread::sleep_for(milliseconds(10));
+        if (errno == EMFILE || errno == ENFILE) {
+          {
+            const std::lock_guard lock(mutex_);
+            lacks_files_ = true;
+            arrived_.notify_all();
+          }
+          std::this_thread::sleep_for(milliseconds(10));
+        }
         break;
       }
       set_up(fd.get());
@@ -223,6 +231,11 @@ Result<FileDescriptor> TcpMesh::accept(const ConnectionKey& key, Clock::time_poi
       return fd;
     }
     if (control.has_failed()) return tl::unexpected(control.failure_error());
+    if (lacks_files_) {
+      return fail(ErrorCode::unavailable,
+                  fmt::format("no file is left for the connection of rank {}: Too many open files", key.src),
+                  "raise the number of open files (ulimit -n)");
+    }
     if (Clock::now() > deadline) {
       return fail(ErrorCode::unavailable, fmt::format("rank {} did not connect in time", key.src),
                   "see that no firewall is between the ranks");

@@ -64,6 +64,7 @@ class TcpMesh {
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::map<ConnectionKey, FileDescriptor> connections_;
+  bool lacks_files_ = false;  ///< Somebody came and could not be let in.
   std::thread thread_;
 };
 

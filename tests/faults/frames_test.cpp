@@ -13,7 +13,7 @@ using test::connected_pair;
 
 constexpr std::size_t message = 96;
 constexpr std::size_t chunk = 32;
-constexpr std::size_t opening = 72;       ///< Bytes of the frame that begins a call.
+constexpr std::size_t opening = 72;        ///< Bytes of the frame that begins a call.
 constexpr std::size_t frame = 32 + chunk;  ///< A chunk with its header.
 
 std::vector<std::byte> numbers() {
@@ -48,8 +48,8 @@ Outcome receive(const std::string& wire, bool ends = false) {
   BroadcastEnd receiver(1, std::move(near), message, chunk, false);
   receiver.begin(1);
   // In two halves, so that frames are also cut by the wire.
-  for (const std::string_view part : {std::string_view(wire).substr(0, wire.size() / 2),
-                                      std::string_view(wire).substr(wire.size() / 2)}) {
+  for (const std::string_view part :
+       {std::string_view(wire).substr(0, wire.size() / 2), std::string_view(wire).substr(wire.size() / 2)}) {
     EXPECT_EQ(send(far.get(), part.data(), part.size(), MSG_NOSIGNAL), static_cast<ssize_t>(part.size()));
     receiver.advance();
   }
@@ -99,17 +99,19 @@ TEST(Frames, Fault9DoubledAndReorderedFramesAreNamed) {
             "from rank 0: transfer 0 chunk 1 of 32 bytes was due, transfer 0 chunk 0 of 32 bytes of call 1 came");
   EXPECT_EQ(receive(begin + part(0) + part(2) + part(1)).trouble,
             "from rank 0: transfer 0 chunk 1 of 32 bytes was due, transfer 0 chunk 2 of 32 bytes of call 1 came");
-  EXPECT_EQ(receive(begin + begin + part(0) + part(1)).trouble.find("from rank 0: transfer 0 chunk 0 of 32 bytes was "
-                                                                   "due"),
+  EXPECT_EQ(receive(begin + begin + part(0) + part(1))
+                .trouble.find("from rank 0: transfer 0 chunk 0 of 32 bytes was "
+                              "due"),
             0U);
   EXPECT_EQ(receive(part(0) + begin + part(1)).trouble, "from rank 0: what came is no beginning of a call");
 }
 
 TEST(Frames, Fault9AFrameOfAnotherCallIsNamed) {
   const Outcome outcome = receive(wire_of(2, false));
-  EXPECT_EQ(outcome.trouble,
-            "ranks disagree on the number of the call: rank 1 makes call 1: broadcast of 96 uint8, root 0; rank 0 makes "
-            "call 2: broadcast of 96 uint8, root 0");
+  EXPECT_EQ(
+      outcome.trouble,
+      "ranks disagree on the number of the call: rank 1 makes call 1: broadcast of 96 uint8, root 0; rank 0 makes "
+      "call 2: broadcast of 96 uint8, root 0");
 }
 
 }  // namespace

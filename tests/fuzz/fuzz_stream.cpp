@@ -1,5 +1,6 @@
-// Whatever comes on a data connection, before and after its greeting, does no harm: messages of the greeting are refused
-// unless they are what the secret makes, and a call ends done or with an error. The first byte chooses which is tried.
+// Whatever comes on a data connection, before and after its greeting, does no harm: messages of the greeting are
+// refused unless they are what the secret makes, and a call ends done or with an error. The first byte chooses which is
+// tried.
 
 #include <cstring>
 #include <string>
@@ -36,7 +37,8 @@ void read_call(std::string_view bytes, bool is_broken_wire) {
     std::string wire(4096, '\0');
     const ssize_t got = recv(sender_far.get(), wire.data(), wire.size(), 0);
     wire.resize(static_cast<std::size_t>(got));
-    for (std::size_t i = 0; i < std::min(bytes.size(), wire.size()); ++i) wire[i] = static_cast<char>(wire[i] ^ bytes[i]);
+    for (std::size_t i = 0; i < std::min(bytes.size(), wire.size()); ++i)
+      wire[i] = static_cast<char>(wire[i] ^ bytes[i]);
     ESPALIER_CHECK(send(far.get(), wire.data(), wire.size(), MSG_NOSIGNAL) == got, "it fits the socket's buffer");
   } else {
     bytes = bytes.substr(0, 4096);

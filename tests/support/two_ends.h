@@ -16,7 +16,8 @@ namespace espalier::test {
 /// Two ends of a connection within this process.
 inline std::array<FileDescriptor, 2> connected_pair() {
   std::array<int, 2> fds{};
-  ESPALIER_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds.data()) == 0, "a pair of sockets");
+  ESPALIER_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds.data()) == 0,
+                 "a pair of sockets");
   return {FileDescriptor(fds[0]), FileDescriptor(fds[1])};
 }
 
