@@ -193,7 +193,9 @@ class RankRun {
     const auto written = write_file(flags_.trace, [&](std::ostream& stream) -> Result<void> {
       return write_chrome_trace(stream, recorded->timeline);
     });
-    if (!written) return written;
+    if (!written) {
+      return fail(written.error().code, flags_.trace + ": " + written.error().message, written.error().help);
+    }
     console_.note(fmt::format(
         "trace: {} (open it at ui.perfetto.dev); clocks agree to {:.2f} us; recording took {:+.1f} % "
         "({:.1f} us instead of {:.1f} us)",
