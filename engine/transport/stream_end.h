@@ -18,7 +18,7 @@ class Trouble {
   void set(Error error) {
     if (!error_) error_ = std::move(error);
   }
-  /// As `set`, for what may be the trace of a rank that failed: its own reason is the better one, and may be known soon.
+  /// As `set`, for what may be the trace of a rank that failed: its own reason is better, and may be known soon.
   void set_broken(Error error) {
     if (!error_) is_broken_connection_ = true;
     set(std::move(error));

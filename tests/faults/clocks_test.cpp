@@ -15,7 +15,8 @@ TEST(Clocks, Fault21TheEngineAsksNoClockThatJumps) {
     ++files;
     std::ostringstream text;
     text << std::ifstream(entry.path()).rdbuf();
-    for (const char* clock : {"system_clock", "CLOCK_REALTIME", "gettimeofday", "high_resolution_clock", "time(nullptr)"}) {
+    for (const char* clock :
+         {"system_clock", "CLOCK_REALTIME", "gettimeofday", "high_resolution_clock", "time(nullptr)"}) {
       EXPECT_EQ(text.str().find(clock), std::string::npos) << entry.path() << " uses " << clock;
     }
   }
