@@ -93,7 +93,8 @@ class RunPlanner {
     for (const Transfer& transfer : run.schedule->transfers) {
       longest = std::max(longest, layout->range(transfer).length());
     }
-    return {(longest + count - 1) / count};
+    const std::int64_t bytes = (longest + count - 1) / count;
+    return {(bytes + run.element_size - 1) / run.element_size * run.element_size};
   }
 
   Result<Planned> find_plan(const Measurements& file, const Measurement& row, const std::string& place) {
