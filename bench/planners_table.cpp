@@ -123,6 +123,31 @@ std::vector<Input> generated_inputs() {
   };
 }
 
+/// Families of growing size, for planning time against the number of ranks.
+std::vector<Input> scaling_inputs() {
+  std::vector<Input> inputs;
+  for (std::int64_t boxes = 2; boxes <= 512; boxes *= 2) {
+    inputs.push_back({fmt::format("rails x{}", boxes), [=] { return generate_rail_boxes({.boxes = boxes}); }});
+  }
+  for (std::int64_t boxes = 2; boxes <= 128; boxes *= 2) {
+    inputs.push_back({fmt::format("broken x{}", boxes), [=]() -> Result<Topology> {
+                        auto whole = generate_rail_boxes({.boxes = boxes});
+                        return whole ? without_nic(*whole, 3) : std::move(whole);
+                      }});
+  }
+  for (std::int64_t side = 3; side <= 8; ++side) {
+    inputs.push_back({fmt::format("torus {0}x{0}x{0}", side), [=] {
+                        return generate_torus({{side, side, side}, {}});
+                      }});
+  }
+  for (std::int64_t ranks = 8; ranks <= 64; ranks *= 2) {
+    inputs.push_back(
+        {fmt::format("random {}+{}", ranks, ranks / 4),
+         [=] { return generate_random({.ranks = ranks, .switches = ranks / 4, .extra = ranks * 5 / 2, .seed = 7}); }});
+  }
+  return inputs;
+}
+
 using Clock = std::chrono::steady_clock;
 
 /// The most hops from rank to rank that some rank is away from another.
@@ -203,6 +228,7 @@ int run(const Flags& flags) {
   if (flags.set == "cases") inputs = case_inputs(flags.most_ranks);
   if (flags.set == "machines") inputs = machine_inputs();
   if (flags.set == "generated") inputs = generated_inputs();
+  if (flags.set == "scaling") inputs = scaling_inputs();
   fmt::print("{} by {}\n{:28} {:>5} {:>9} {:>7} {:>7} {:>5} {:>13}\n", flags.collective, flags.planner, "network",
              "ranks", "to bound", "trees", "height", "ecc", "time");
   Summary summary;
@@ -222,9 +248,10 @@ int run(const Flags& flags) {
 int main(int count, char** words) {
   const auto flags = espalier::read_flags(count, words);
   if (!flags) {
-    fmt::print(stderr,
-               "usage: bench_planners [--set cases|machines|generated] [-c COLLECTIVE] [-a PLANNER] [--filter TEXT] "
-               "[--most-ranks N] [-n REPEATS]\n");
+    fmt::print(
+        stderr,
+        "usage: bench_planners [--set cases|machines|generated|scaling] [-c COLLECTIVE] [-a PLANNER] [--filter TEXT] "
+        "[--most-ranks N] [-n REPEATS]\n");
     return 2;
   }
   return espalier::run(*flags);

@@ -87,14 +87,6 @@ std::string outliers_text(const CalibrationReport& report) {
   return text;
 }
 
-nlohmann::ordered_json errors_json(const ErrorSummary& errors) {
-  return {{"count", errors.count},
-          {"median", errors.median},
-          {"p90", errors.p90},
-          {"worst", errors.worst},
-          {"bias", errors.bias}};
-}
-
 }  // namespace
 
 std::string calibration_text(const CalibrationReport& report) {

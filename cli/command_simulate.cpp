@@ -31,17 +31,266 @@ struct SimulateFlags {
   bool critical_path = false;
 };
 
-/// A wrong flag, or anything else that ends the verb early.
-struct Stop {
-  Error error;
-  bool is_usage = false;
+/// What is to be simulated: candidates with their bound, and the names of the table's columns.
+struct Work {
+  Collective collective;
+  Bound bound;
+  Candidates candidates;
+  std::vector<std::string> algorithms;
 };
 
-template <class T>
-using OrStop = tl::expected<T, Stop>;
+OrStop<Work> work_of_plan(const SimulateFlags& flags, Input& input) {
+  Schedule& schedule = *input.schedule;
+  const std::string name = schedule.algorithm.empty() ? "plan" : schedule.algorithm;
+  if (!flags.collective.name.empty() && flags.collective.name != to_string(schedule.collective.kind)) {
+    return usage(
+        {ErrorCode::invalid_input,
+         "the plan is an " + std::string(to_string(schedule.collective.kind)) + ", not " + flags.collective.name,
+         "leave COLLECTIVE out"});
+  }
+  if (!flags.collective.shares.empty()) {
+    return usage({ErrorCode::invalid_input, "--shares: the plan has its shares already", "leave --shares out"});
+  }
+  if (!flags.algorithms.empty()) {
+    return usage(
+        {ErrorCode::invalid_input, "-a plans, but " + flags.input.argument + " is a plan already", "leave -a out"});
+  }
+  if (const auto limits = flags.packing.resolve(); !limits || limits->any()) {
+    return usage({ErrorCode::invalid_input, flags.input.argument + " is a plan already: its trees are what they are",
+                  "leave --max-trees, --max-depth, --k and --gap out"});
+  }
+  if (input.network_is_implied) {
+    return stop({ErrorCode::invalid_input, "the plan carries no network, so its links have no rates",
+                 "give the topology with --topology"});
+  }
+  const VerifyReport report = verify(schedule, input.topology, 1);
+  if (!report.ok()) {
+    const Breach& breach = report.breaches.front();
+    return stop({ErrorCode::invalid_input,
+                 fmt::format("{} breaks rule {}: {}", flags.input.argument, to_string(breach.rule), breach.message),
+                 "espalier verify lists every breach"});
+  }
+  auto bound = compute_bound(input.topology, schedule.collective);
+  if (!bound) return stop(bound.error());
+  Work work{schedule.collective, std::move(*bound), {}, {name}};
+  const ChunkModel chunks(schedule, input.topology);
+  work.candidates.made.push_back({name, std::move(schedule), chunks});
+  return work;
+}
 
-tl::unexpected<Stop> usage(Error error) { return tl::unexpected(Stop{std::move(error), true}); }
-tl::unexpected<Stop> stop(Error error) { return tl::unexpected(Stop{std::move(error), false}); }
+OrStop<Work> work_of_topology(const Console& console, const SimulateFlags& flags, const Topology& topology) {
+  if (flags.collective.name.empty()) {
+    return usage({ErrorCode::invalid_input, "simulate needs a COLLECTIVE for a topology",
+                  "such as espalier simulate " + flags.input.argument + " all_reduce"});
+  }
+  const auto collective = flags.collective.resolve(topology);
+  if (!collective) return usage(collective.error());
+  const auto asked = parse_algorithms(flags.algorithms.empty() ? "ring,tree,packing,auto" : flags.algorithms);
+  if (!asked) return usage(asked.error());
+  const auto limits = flags.packing.resolve();
+  if (!limits) return usage(limits.error());
+  auto bound = compute_bound(topology, *collective);
+  if (!bound) return stop(bound.error());
+  auto candidates = plan_candidates(console, topology, *collective, *asked, *limits);
+  if (!candidates) return stop(candidates.error());
+  Work work{*collective, std::move(*bound), std::move(*candidates), {}};
+  for (const std::string& name : *asked) {
+    const bool made = name == "auto" ? !work.candidates.made.empty() : work.candidates.find(name) != nullptr;
+    if (made) work.algorithms.push_back(name);
+  }
+  if (work.algorithms.empty()) {
+    if (work.candidates.refused.empty()) {
+      return stop({ErrorCode::unsupported, "no planner makes this collective on this topology", ""});
+    }
+    return stop(work.candidates.refused.front().error);
+  }
+  return work;
+}
+
+/// For each size the fastest of the named algorithms; "auto" repeats one of them, so it counts only when alone.
+std::size_t fastest_of(const std::vector<SweepResult>& results, std::size_t first, std::size_t count) {
+  std::size_t best = first;
+  for (std::size_t i = first; i < first + count; ++i) {
+    if (results[i].algorithm == "auto" && count > 1) continue;
+    const bool nothing_yet = results[best].algorithm == "auto" && count > 1;
+    if (nothing_yet || results[i].report.elapsed < results[best].report.elapsed) best = i;
+  }
+  return best;
+}
+
+Result<void> run_sweep(const Console& console, Sweep& sweep, Simulation& simulation) {
+  Progress progress(console, "simulating", simulation.sizes.size() * simulation.algorithms.size());
+  for (const Bytes size : simulation.sizes) {
+    const std::size_t first = simulation.results.size();
+    for (const std::string& algorithm : simulation.algorithms) {
+      progress.step(fmt::format("{} {} B", algorithm, size.count));
+      auto result = sweep.run(algorithm, size);
+      if (!result) return tl::unexpected(result.error());
+      simulation.results.push_back(std::move(*result));
+    }
+    simulation.winners.push_back(fastest_of(simulation.results, first, simulation.algorithms.size()));
+  }
+  for (std::size_t i = 1; i < simulation.winners.size(); ++i) {
+    const SweepResult& before = simulation.results[simulation.winners[i - 1]];
+    const SweepResult& after = simulation.results[simulation.winners[i]];
+    if (before.algorithm == after.algorithm) continue;
+    const auto crossover = sweep.find_crossover(before.algorithm, after.algorithm, before.size, after.size);
+    if (!crossover) return tl::unexpected(crossover.error());
+    simulation.crossovers.push_back(*crossover);
+  }
+  return {};
+}
+
+/// Runs the one result again with its timeline and critical path, which large sweeps do without.
+Result<sim::Report> run_in_detail(const SweepResult& result, const Simulation& simulation) {
+  sim::Options options;
+  options.size = result.size;
+  options.chunk = result.report.chunk;
+  options.element_size = simulation.element_size;
+  options.record_timeline = true;
+  options.record_critical_path = true;
+  return sim::simulate(result.candidate->schedule, *simulation.topology, options);
+}
+
+OrStop<void> show_details(const Console& console, const SimulateFlags& flags, const Simulation& simulation) {
+  if (flags.trace.empty() && !flags.critical_path) return {};
+  SweepResult detailed = simulation.results.back();
+  auto report = run_in_detail(detailed, simulation);
+  if (!report) return stop(report.error());
+  detailed.report = std::move(*report);
+  if (flags.critical_path && !console.json) {
+    console.print("#\n" + critical_path_text(detailed, *simulation.topology));
+  }
+  if (flags.trace.empty()) return {};
+  const auto written = write_file(flags.trace, [&](std::ostream& stream) -> Result<void> {
+    return write_chrome_trace(stream, *detailed.report.timeline);
+  });
+  if (!written) return stop(written.error());
+  console.note("trace: " + flags.trace + " (open it at ui.perfetto.dev)");
+  return {};
+}
+
+OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input& input) {
+  const auto type = parse_element_type(flags.sizes.type);
+  if (!type) return usage(type.error());
+  const auto sizes = parse_sizes(flags.sizes, *type);
+  if (!sizes) return usage(sizes.error());
+  Sweep::Options options{size_of(*type), std::nullopt};
+  if (!flags.chunk.empty()) {
+    const auto chunk = parse_size(flags.chunk);
+    if (!chunk) return usage({chunk.error().code, "--chunk: " + chunk.error().message, chunk.error().help});
+    if (chunk->count < size_of(*type)) {
+      return usage({ErrorCode::invalid_input, "--chunk: a chunk holds at least one element", ""});
+    }
+    options.chunk = *chunk;
+  }
+  auto work = input.schedule ? work_of_plan(flags, input) : work_of_topology(console, flags, input.topology);
+  if (!work) return tl::unexpected(work.error());
+  if ((!flags.trace.empty() || flags.critical_path) && sizes->size() * work->algorithms.size() != 1) {
+    return usage({ErrorCode::invalid_input, "--trace and --critical-path are of one run",
+                  "name one size with -s and one algorithm with -a"});
+  }
+  Simulation simulation{&input.topology,
+                        work->collective,
+                        work->bound,
+                        std::string(to_string(*type)),
+                        size_of(*type),
+                        work->algorithms,
+                        *sizes,
+                        {},
+                        {},
+                        {},
+                        work->candidates.refused};
+  std::erase_if(simulation.refused, [&](const Refusal& refusal) {
+    return flags.algorithms.find(refusal.planner) == std::string::npos && !flags.algorithms.empty();
+  });
+  Sweep sweep(input.topology, work->candidates, options);
+  if (const auto swept = run_sweep(console, sweep, simulation); !swept) return stop(swept.error());
+  console.print(console.json ? simulation_json(simulation).dump(2) + "\n" : simulation_text(simulation));
+  return show_details(console, flags, simulation);
+}
+
+ExitCode run(const Console& console, const SimulateFlags& flags) {
+  auto input = load_input(console, flags.input, flags.plan_topology);
+  if (!input) return refuse(console, input.error());
+  const auto done = simulate(console, flags, *input);
+  if (done) return ExitCode::ok;
+  return done.error().is_usage ? console.refuse_usage(done.error().error) : console.refuse(done.error().error);
+}
+
+}  // namespace
+
+void add_simulate_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<SimulateFlags>();
+  CLI::App* command =
+      app.add_subcommand("simulate", "Predict times and bandwidths, the winner per size, and what limits it");
+  flags->input.add_to(*command, "TOPOLOGY|PLAN");
+  flags->input.add_without_to(*command);
+  flags->collective.add_to(*command, false);
+  flags->packing.add_to(*command);
+  command
+      ->add_option("-a,--algorithm", flags->algorithms,
+                   "Comma-separated: " + algorithm_names() + " (ring,tree,packing,auto)")
+      ->option_text("NAMES");
+  command->add_option("-b,--minbytes", flags->sizes.begin, "Smallest size")
+      ->capture_default_str()
+      ->option_text("SIZE (1K)");
+  command->add_option("-e,--maxbytes", flags->sizes.end, "Largest size")->option_text("SIZE (1G)");
+  command->add_option("-f,--stepfactor", flags->sizes.factor, "Factor between sizes")->option_text("FACTOR (2)");
+  command->add_option("-i,--stepbytes", flags->sizes.step, "Step between sizes, instead of a factor")
+      ->option_text("SIZE");
+  command->add_option("-s,--size", flags->sizes.single, "Exactly this size")->option_text("SIZE");
+  command->add_option("-d,--datatype", flags->sizes.type, "Element type: int8, half, bfloat16, float, double, ...")
+      ->option_text("TYPE (float)");
+  command->add_option("--chunk", flags->chunk, "Largest chunk; chosen per schedule and size when absent")
+      ->option_text("SIZE");
+  command->add_option("--trace", flags->trace, "Write the timeline of one run as a Chrome trace")->option_text("FILE");
+  command->add_flag("--critical-path", flags->critical_path, "Print what the last byte waited for, of one run");
+  command->add_option("-t,--topology", flags->plan_topology, "Run a plan on this topology instead of its own")
+      ->option_text("FILE");
+  command->footer(examples({"espalier simulate dgx1v-degraded all_gather -b 1K -e 1G -f 4",
+                            "espalier simulate dgx1v all_reduce --without gpu0-gpu1 -s 64M",
+                            "espalier simulate cluster.yaml all_reduce -a all -b 1M -e 64M",
+                            "espalier simulate plan.json -s 256M --trace trace.json",
+                            "espalier simulate dgx-a100-x2 all_gather -a packing -s 64K --critical-path"}) +
+                  "\nThe model is docs/simulator.md; of bound is the part of the proven limit that is reached.");
+  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+}
+
+}  // namespace espalier::cli
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/parse_units.h"
+#include "cli/algorithm_flags.h"
+#include "cli/collective_flags.h"
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/output_file.h"
+#include "cli/packing_flags.h"
+#include "cli/progress.h"
+#include "cli/simulation_output.h"
+#include "cli/sizes.h"
+#include "cli/stop.h"
+#include "planners/bound.h"
+#include "schedule/chrome_trace.h"
+#include "schedule/verify.h"
+
+namespace espalier::cli {
+namespace {
+
+struct SimulateFlags {
+  TopologyFlags input;
+  std::string plan_topology;
+  CollectiveFlags collective;
+  std::string algorithms;
+  PackingFlags packing;
+  SizeFlags sizes;
+  std::string chunk;
+  std::string trace;
+  bool critical_path = false;
+};
 
 /// What is to be simulated: candidates with their bound, and the names of the table's columns.
 struct Work {

@@ -146,14 +146,6 @@ nlohmann::ordered_json file_json(const ComparedFile& file) {
   return {{"file", file.file}, {"origin", file.origin}, {"what", file.what}};
 }
 
-nlohmann::ordered_json errors_json(const ErrorSummary& errors) {
-  return {{"count", errors.count},
-          {"median", errors.median},
-          {"p90", errors.p90},
-          {"worst", errors.worst},
-          {"bias", errors.bias}};
-}
-
 nlohmann::ordered_json duration_json(const Duration& duration) {
   return {{"a", duration.a.seconds()}, {"b", duration.b.seconds()}, {"error", duration.error()}};
 }
@@ -183,6 +175,14 @@ nlohmann::ordered_json path_json(const std::vector<PathTransfer>& path) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json errors_json(const ErrorSummary& errors) {
+  return {{"count", errors.count},
+          {"median", errors.median},
+          {"p90", errors.p90},
+          {"worst", errors.worst},
+          {"bias", errors.bias}};
+}
 
 std::string error_percent(double error) {
   return std::isfinite(error) ? fmt::format("{:+.1f}", 100 * error) : error > 0 ? "+inf" : "-inf";

@@ -37,6 +37,9 @@ nlohmann::ordered_json timelines_json(const CompareHeader& header, const Timelin
 std::string results_text(const CompareHeader& header, const ResultsComparison& comparison);
 nlohmann::ordered_json results_json(const CompareHeader& header, const ResultsComparison& comparison);
 
+/// {"count", "median", "p90", "worst", "bias"}.
+nlohmann::ordered_json errors_json(const ErrorSummary& errors);
+
 /// "+5.4": a relative error in per cent; "inf" where the reference is 0.
 std::string error_percent(double error);
 

@@ -16,7 +16,7 @@ double busbw_of(Bytes size, double seconds, const Collective& collective) {
   return static_cast<double>(size.count) / seconds * to_double(collective.busbw_factor());
 }
 
-std::string microseconds(double seconds) { return fmt::format("{:.0f}", seconds * 1e6); }
+std::string whole_microseconds(double seconds) { return fmt::format("{:.0f}", seconds * 1e6); }
 
 std::string gigabytes(double rate) { return fmt::format("{:.4f}", rate / 1e9); }
 
@@ -69,7 +69,7 @@ std::string table_text(const LabReport& report) {
   table.add_column("#wrong");
   for (const LabResult& result : report.results) {
     table.add_row({std::to_string(result.size.count), std::to_string(result.size.count / report.element_size),
-                   result.algorithm, microseconds(result.simulated), microseconds(result.measured.time),
+                   result.algorithm, whole_microseconds(result.simulated), whole_microseconds(result.measured.time),
                    fmt::format("{:+.1f}", 100 * result.error()),
                    gigabytes(busbw_of(result.size, result.simulated, report.collective)),
                    gigabytes(busbw_of(result.size, result.measured.time, report.collective)),

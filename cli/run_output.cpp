@@ -23,7 +23,7 @@ std::optional<double> of_bound(const RunOutput& run, const RunResult& result) {
   return to_double(*run.bound) * static_cast<double>(result.size.count) / result.measurement.out_of_place.times.median;
 }
 
-std::string microseconds(double seconds) {
+std::string microseconds_text(double seconds) {
   const double value = seconds * 1e6;
   return fmt::format("{:.{}f}", value, value < 100 ? 2 : value < 10000 ? 1 : 0);
 }
@@ -31,8 +31,8 @@ std::string microseconds(double seconds) {
 std::string wrong_text(const std::optional<std::uint64_t>& wrong) { return wrong ? std::to_string(*wrong) : "N/A"; }
 
 std::string placed_text(const RunOutput& run, const RunResult& result, const PlacedMeasurement& placed) {
-  return fmt::format("{:>9} {:>9} {:>9} {:>7.2f} {:>7.2f} {:>6}", microseconds(placed.times.median),
-                     microseconds(placed.times.least), microseconds(placed.times.p99),
+  return fmt::format("{:>9} {:>9} {:>9} {:>7.2f} {:>7.2f} {:>6}", microseconds_text(placed.times.median),
+                     microseconds_text(placed.times.least), microseconds_text(placed.times.p99),
                      algbw(result, placed.times) / 1e9, busbw(run, result, placed.times) / 1e9,
                      wrong_text(placed.wrong));
 }

@@ -11,12 +11,11 @@
 namespace espalier {
 namespace {
 
-using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 VectorXd as_vector(std::span<const double> values) {
-  return Eigen::Map<const VectorXd>(values.data(), static_cast<Index>(values.size()));
+  return Eigen::Map<const VectorXd>(values.data(), static_cast<Eigen::Index>(values.size()));
 }
 
 /// The median of the residuals' sizes as a standard deviation, enlarged for the coordinates that were fitted.
@@ -46,21 +45,21 @@ std::vector<double> huber_weights(const std::vector<double>& residuals, double l
 }
 
 Result<MatrixXd> difference_quotients(const Residuals& residuals, const Fit& fit, double step) {
-  MatrixXd jacobian(static_cast<Index>(fit.residuals.size()), static_cast<Index>(fit.point.size()));
+  MatrixXd jacobian(static_cast<Eigen::Index>(fit.residuals.size()), static_cast<Eigen::Index>(fit.point.size()));
   for (std::size_t column = 0; column < fit.point.size(); ++column) {
     std::vector<double> beside = fit.point;
     beside[column] += step;
     const auto moved = residuals(beside);
     if (!moved) return tl::unexpected(moved.error());
-    jacobian.col(static_cast<Index>(column)) = (as_vector(*moved) - as_vector(fit.residuals)) / step;
+    jacobian.col(static_cast<Eigen::Index>(column)) = (as_vector(*moved) - as_vector(fit.residuals)) / step;
   }
   return jacobian;
 }
 
 void keep_jacobian(Fit& fit, const MatrixXd& jacobian) {
   fit.jacobian.clear();
-  for (Index row = 0; row < jacobian.rows(); ++row) {
-    for (Index column = 0; column < jacobian.cols(); ++column) fit.jacobian.push_back(jacobian(row, column));
+  for (Eigen::Index row = 0; row < jacobian.rows(); ++row) {
+    for (Eigen::Index column = 0; column < jacobian.cols(); ++column) fit.jacobian.push_back(jacobian(row, column));
   }
 }
 
@@ -80,11 +79,11 @@ Normal normal_equations(const MatrixXd& jacobian, const Fit& fit) {
 std::vector<double> damped_point(const Normal& normal, const Fit& fit, double damping, const FitOptions& options) {
   MatrixXd damped = normal.matrix;
   const double smallest = 1e-12 * std::max(normal.matrix.diagonal().maxCoeff(), 1e-12);
-  for (Index i = 0; i < damped.rows(); ++i) damped(i, i) += damping * std::max(normal.matrix(i, i), smallest);
+  for (Eigen::Index i = 0; i < damped.rows(); ++i) damped(i, i) += damping * std::max(normal.matrix(i, i), smallest);
   const VectorXd step = -damped.ldlt().solve(normal.gradient);
   std::vector<double> point = fit.point;
   for (std::size_t i = 0; i < point.size(); ++i) {
-    const double move = step(static_cast<Index>(i));
+    const double move = step(static_cast<Eigen::Index>(i));
     if (!std::isfinite(move)) continue;
     point[i] += std::clamp(move, -options.largest_move, options.largest_move);
     point[i] = std::clamp(point[i], -options.bound, options.bound);
@@ -189,13 +188,13 @@ Result<Fit> fit_least_squares(const Residuals& residuals, std::vector<double> st
 
 Identification identify(const Fit& fit, double least_noise, double most_error) {
   Identification result;
-  const auto columns = static_cast<Index>(fit.point.size());
-  const auto rows = static_cast<Index>(fit.residuals.size());
+  const auto columns = static_cast<Eigen::Index>(fit.point.size());
+  const auto rows = static_cast<Eigen::Index>(fit.residuals.size());
   if (columns == 0) return result;
   MatrixXd weighted(std::max(rows, columns), columns);
   weighted.setZero();
-  for (Index row = 0; row < rows; ++row) {
-    for (Index column = 0; column < columns; ++column) {
+  for (Eigen::Index row = 0; row < rows; ++row) {
+    for (Eigen::Index column = 0; column < columns; ++column) {
       weighted(row, column) = std::sqrt(fit.weights[static_cast<std::size_t>(row)]) *
                               fit.jacobian[static_cast<std::size_t>(row * columns + column)];
     }
@@ -203,17 +202,17 @@ Identification identify(const Fit& fit, double least_noise, double most_error) {
   const Eigen::JacobiSVD<MatrixXd> svd(weighted, Eigen::ComputeThinV);
   const double noise = std::max(fit.scale, least_noise);
   VectorXd variance = VectorXd::Zero(columns);
-  for (Index k = columns; k-- > 0;) {
+  for (Eigen::Index k = columns; k-- > 0;) {
     const double error = noise / svd.singularValues()(k);
     VectorXd direction = svd.matrixV().col(k);
     variance += error * error * direction.cwiseAbs2();
     if (error <= most_error) continue;
-    Index largest = 0;
+    Eigen::Index largest = 0;
     direction.cwiseAbs().maxCoeff(&largest);
     if (direction(largest) < 0) direction = -direction;
     result.flat.push_back({{direction.data(), direction.data() + columns}, error});
   }
-  for (Index i = 0; i < columns; ++i) result.standard_error.push_back(std::sqrt(variance(i)));
+  for (Eigen::Index i = 0; i < columns; ++i) result.standard_error.push_back(std::sqrt(variance(i)));
   const double least = svd.singularValues()(columns - 1);
   result.condition = least > 0 ? svd.singularValues()(0) / least : std::numeric_limits<double>::infinity();
   return result;

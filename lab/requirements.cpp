@@ -16,7 +16,7 @@
 namespace espalier::lab {
 namespace {
 
-std::string reason(int cause) { return std::generic_category().message(cause); }
+std::string reason_of(int cause) { return std::generic_category().message(cause); }
 
 /// What is missing when one of these commands fails.
 struct Trial {
@@ -41,7 +41,7 @@ Result<void> write_text(const std::string& path, const std::string& text) {
   std::ofstream file(path);
   file << text << std::flush;
   if (file) return {};
-  return fail(ErrorCode::unavailable, fmt::format("cannot write {}: {}", path, reason(errno)));
+  return fail(ErrorCode::unavailable, fmt::format("cannot write {}: {}", path, reason_of(errno)));
 }
 
 }  // namespace
@@ -84,7 +84,8 @@ Result<void> gain_rights() {
   const auto group = getegid();
   if (user == 0) return {};
   if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET) != 0) {
-    return fail(ErrorCode::unavailable, "a lab needs network namespaces, and this user may have none: " + reason(errno),
+    return fail(ErrorCode::unavailable,
+                "a lab needs network namespaces, and this user may have none: " + reason_of(errno),
                 "run as root, or allow it: sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "
                 "kernel.apparmor_restrict_unprivileged_userns");
   }
@@ -97,7 +98,7 @@ Result<void> gain_rights() {
   // ip(8) keeps its namespaces in /run/netns, which is nobody's here until something is mounted over /run.
   if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
       mount("tmpfs", "/run", "tmpfs", 0, nullptr) != 0) {
-    return fail(ErrorCode::unavailable, "cannot mount a folder for network namespaces: " + reason(errno),
+    return fail(ErrorCode::unavailable, "cannot mount a folder for network namespaces: " + reason_of(errno),
                 "run as root");
   }
   return {};

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "planners/program/all_reduce_program.h"
+#include "planners/program/few_trees.h"
 #include "planners/program/program_forest.h"
 #include "planners/program/tree_images.h"
 
@@ -26,7 +27,9 @@ Result<Forest> all_reduce_forest(const Topology& topology) {
     return fail(ErrorCode::unsupported, "the best trees were not found within the limits",
                 "use reduce-scatter followed by all-gather");
   }
-  const std::vector<ProgramTree> trees = tree_images(program->orbits, program->groups, program->solution);
+  const PatternSolution solution = with_fewer_trees(program->orbits, TreeOracle(program->orbits, program->groups),
+                                                    program->solution, {.enough = 2, .most_height = 0});
+  const std::vector<ProgramTree> trees = tree_images(program->orbits, program->groups, solution);
   return whole_forest(topology, program->orbits.graph, trees, program->time_per_byte);
 }
 

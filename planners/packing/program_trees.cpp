@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "planners/program/few_trees.h"
 #include "planners/program/tree_images.h"
 
 namespace espalier {
@@ -13,6 +14,7 @@ namespace {
 constexpr std::size_t most_ranks = 4096;
 constexpr std::size_t most_rank_orbits = 32;
 constexpr std::size_t most_resource_orbits = 320;
+constexpr std::size_t most_small_resource_orbits = 16;
 
 /// How often each pattern is taken when a group's are taken `count` times in all, in proportion to their amounts.
 std::vector<std::int64_t> apportion(const PatternSolution& solution, std::uint32_t group, std::int64_t count) {
@@ -51,7 +53,11 @@ PatternSolution TreeProgram::solve(std::uint32_t most_height) const {
   limits.warm_rounds = static_cast<std::uint32_t>(std::clamp<std::size_t>(orbits_->resources.count(), 4, 40));
   limits.shallow = true;
   limits.most_height = most_height;
-  return solve_patterns(trees.program(), trees, limits);
+  PatternSolution solution = solve_patterns(trees.program(), trees, limits);
+  if (!solution.attained || most_height != 0) return solution;
+  // Where the program is small, fewer trees cost little to find and save the time to write them out.
+  const bool is_small = groups_.groups.size() == 1 && orbits_->resources.count() <= most_small_resource_orbits;
+  return with_fewer_trees(*orbits_, trees, std::move(solution), {.enough = is_small ? 2U : 4U, .most_height = 0});
 }
 
 std::optional<PatternSolution> TreeProgram::with_few_trees(const PatternSolution& solution, std::uint32_t most) const {

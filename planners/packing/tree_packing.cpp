@@ -11,6 +11,7 @@
 #include "planners/cut_rate.h"
 #include "planners/packing/balance_switches.h"
 #include "planners/packing/capacity_graph.h"
+#include "planners/packing/few_root_trees.h"
 #include "planners/packing/pack_trees.h"
 #include "planners/packing/program_trees.h"
 #include "planners/packing/realize_trees.h"
@@ -26,6 +27,8 @@ namespace {
 constexpr __int128 most_capacity = std::int64_t{1} << 60U;
 /// What one packing may cost (WorkBudget): some ten seconds.
 constexpr std::int64_t most_arcs_passed = std::int64_t{1} << 31U;
+/// With so many trees per root nothing is done to find fewer.
+constexpr std::size_t few_trees = 8;
 /// Capacities are refined up to this much below, which leaves room for scaling them to their rate.
 constexpr __int128 most_refined_rate = std::int64_t{1} << 24U;
 
@@ -212,7 +215,6 @@ std::size_t most_trees_of_a_root(const std::vector<Arborescence>& trees) {
 std::optional<std::vector<Arborescence>> pack_elegantly(const Topology& topology, const FlowNetwork& network,
                                                         Direction direction, const Problem& problem,
                                                         const Roots& roots) {
-  constexpr std::size_t few_trees = 8;
   constexpr std::size_t most_ranks_twice = 64;
   if (auto trees = route_trees(topology, direction, problem.capacities, problem.demands)) return trees;
   if (!roots.shares.empty()) return std::nullopt;
@@ -258,7 +260,10 @@ Result<std::vector<Arborescence>> pack_all_roots(const Topology& topology, Direc
 }
 
 Result<std::vector<Arborescence>> pack_one_root(const Topology& topology, Direction direction, Rank root) {
-  return pack(topology, direction, Roots{root, {}});
+  Result<std::vector<Arborescence>> trees = pack(topology, direction, Roots{root, {}});
+  if (!trees || trees->size() <= few_trees) return trees;
+  auto fewer = few_root_trees(topology, direction, root, *trees);
+  return fewer ? *std::move(fewer) : std::move(trees);
 }
 
 }  // namespace espalier

@@ -191,6 +191,11 @@ std::vector<std::uint32_t> cheapest_arborescence(std::span<const double> cost, s
   return solve(cost, n, root);
 }
 
+std::vector<std::uint32_t> cheapest_arborescence(std::span<const std::int64_t> cost, std::uint32_t n,
+                                                 std::uint32_t root) {
+  return solve(cost, n, root);
+}
+
 std::vector<std::uint32_t> cheapest_arborescence(std::span<const BigInteger> cost, std::uint32_t n,
                                                  std::uint32_t root) {
   return solve(cost, n, root);

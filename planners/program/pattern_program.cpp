@@ -16,15 +16,6 @@ namespace espalier {
 
 namespace {
 
-/// What one unit of throughput costs at least, from the cheapest pattern of each group.
-template <class Price>
-Price unit_cost(const PatternProgram& program, const std::vector<Price>& costs) {
-  if (program.sharing == Sharing::equal) return std::accumulate(costs.begin(), costs.end(), Price(0));
-  std::vector<Price> family(program.family_count, Price(0));
-  for (std::size_t g = 0; g < costs.size(); ++g) family[program.family[g]] += costs[g];
-  return *std::min_element(family.begin(), family.end());
-}
-
 class Generation {
  public:
   Generation(const PatternProgram& program, const PatternOracle& oracle, const PatternLimits& limits)
@@ -33,12 +24,13 @@ class Generation {
   }
 
   PatternSolution run() {
-    ESPALIER_CHECK(limits_.warm_rounds > 0, "column generation needs patterns to begin with");
-    warm_up();
+    ESPALIER_CHECK(limits_.warm_rounds > 0 || !limits_.seeds.empty(), "column generation needs patterns to begin with");
+    for (const Pattern& seed : limits_.seeds) add(seed);
+    if (limits_.seeds.empty()) warm_up();
     if (limits_.most_height != 0) return run_below_height();
     for (std::uint32_t round = 0; round < limits_.rounds; ++round) {
       if (!master_.solve()) break;
-      const std::vector<double> prices = master_.prices();
+      const Prices prices = master_prices();
       if (improve_shallow(prices) || improve(blend(prices, center_, 0.7)) || improve(prices)) continue;
       if (!settle()) break;
       if (!solution_.attained) continue;
@@ -52,6 +44,16 @@ class Generation {
  private:
   using Prices = std::vector<double>;
 
+  /// The master program's, and for what has no room one that nobody pays.
+  [[nodiscard]] Prices master_prices() const {
+    Prices prices = master_.prices();
+    const double unpaid = no_room_price * std::accumulate(prices.begin(), prices.end(), 0.0);
+    for (std::size_t r = 0; r < prices.size(); ++r) {
+      if (capacity_[r] == 0) prices[r] += unpaid;
+    }
+    return prices;
+  }
+
   [[nodiscard]] bool prefers_low() const { return limits_.shallow || limits_.most_height != 0; }
 
   PatternSolution finished() {
@@ -62,7 +64,7 @@ class Generation {
   PatternSolution run_below_height() {
     for (std::uint32_t round = 0; round < limits_.rounds; ++round) {
       if (!master_.solve()) return finished();
-      if (!improve_shallow(master_.prices())) break;
+      if (!improve_shallow(master_prices())) break;
     }
     if (const auto exact = master_.exact(); exact && exact->throughput > 0) {
       solution_.limit = exact->throughput;
@@ -73,13 +75,14 @@ class Generation {
   }
 
   [[nodiscard]] double limit_of(const Prices& prices, const std::vector<double>& costs) const {
-    const double cost = unit_cost(program_, costs);
+    const double cost = least_unit_cost(program_, costs);
     return cost > 0 ? std::inner_product(prices.begin(), prices.end(), capacity_.begin(), 0.0) / cost : infinite_limit;
   }
 
-  /// Prices that make the whole network cost 1.
+  /// Prices that make the whole network cost 1, or, where all that costs has no room, that add up to 1.
   [[nodiscard]] Prices normalised(Prices prices) const {
-    const double total = std::inner_product(prices.begin(), prices.end(), capacity_.begin(), 0.0);
+    double total = std::inner_product(prices.begin(), prices.end(), capacity_.begin(), 0.0);
+    if (total <= 0) total = std::accumulate(prices.begin(), prices.end(), 0.0);
     for (double& price : prices) price /= total;
     return prices;
   }
@@ -200,8 +203,7 @@ class Generation {
       master_.set_excess_price(price);
       for (std::uint32_t round = 0; round < flatten_rounds; ++round) {
         if (!master_.solve()) return;
-        const std::vector<double> prices = master_.prices();
-        if (!improve_shallow(prices)) break;
+        if (!improve_shallow(master_prices())) break;
       }
       if (!master_.solve()) return;
       const std::optional<PatternMaster::Exact> exact = master_.exact();
@@ -217,12 +219,18 @@ class Generation {
     for (const Rational& price : prices) common = lcm(common, BigInteger(denominator(price)));
     std::vector<BigInteger> whole;
     BigInteger total = 0;
+    BigInteger sum = 1;
     for (std::size_t r = 0; r < prices.size(); ++r) {
       whole.push_back(numerator(prices[r]) * (common / denominator(prices[r])));
       total += whole.back() * program_.capacity[r];
+      sum += whole.back();
+    }
+    // What has no room costs the capacity nothing, and so may have any price: one that nobody pays.
+    for (std::size_t r = 0; r < prices.size(); ++r) {
+      if (program_.capacity[r] == 0) whole[r] += sum * no_room_price;
     }
     Offer<BigInteger> offer = oracle_.cheapest(whole);
-    const BigInteger cost = unit_cost(program_, offer.costs);
+    const BigInteger cost = least_unit_cost(program_, offer.costs);
     if (cost > 0) {
       const Rational limit(total, cost);
       if (solution_.prices.empty() || limit < solution_.limit) {
@@ -252,6 +260,7 @@ class Generation {
   static constexpr std::array excess_prices = {1e-2, 1e-3, 1e-4};
   static constexpr std::uint32_t flatten_rounds = 30;
   static constexpr double rounding_steps = 1e9;
+  static constexpr int no_room_price = 1000;  ///< Times all prices together.
 
   const PatternProgram& program_;
   const PatternOracle& oracle_;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <vector>
@@ -58,11 +60,21 @@ struct PatternProgram {
   Sharing sharing = Sharing::free;
 };
 
+/// What one unit of throughput costs at least, from the cheapest pattern of each group.
+template <class Price>
+Price least_unit_cost(const PatternProgram& program, const std::vector<Price>& costs) {
+  if (program.sharing == Sharing::equal) return std::accumulate(costs.begin(), costs.end(), Price(0));
+  std::vector<Price> family(program.family_count, Price(0));
+  for (std::size_t g = 0; g < costs.size(); ++g) family[program.family[g]] += costs[g];
+  return *std::min_element(family.begin(), family.end());
+}
+
 struct PatternLimits {
   std::uint32_t rounds = 400;      ///< Times the master program is solved.
   std::uint32_t warm_rounds = 40;  ///< Rounds of multiplicative prices that find the first patterns.
   bool shallow = false;            ///< Of equally good solutions, prefer one of shallow patterns.
   std::uint32_t most_height = 0;   ///< No higher patterns, where not 0: the solution is then good, not proven best.
+  std::span<const Pattern> seeds;  ///< The first patterns, instead of those of warm rounds. Requires: all groups in it.
 };
 
 /// A solution in exact fractions.
@@ -80,7 +92,8 @@ struct PatternSolution {
 };
 
 /// Solves a program by column generation: Clp proposes, exact arithmetic decides. Deterministic; stops at the limits
-/// with the best limit found so far. Requires: every group has a pattern, every capacity is positive. Source: L. R.
+/// with the best limit found so far. Requires: every group has a pattern; every capacity is positive, or, with seeds,
+/// not negative and some throughput possible. Source: L. R.
 /// Ford and D. R. Fulkerson, "A suggested computation for maximal multi-commodity network flows", Management Science 5
 /// (1958); stabilised as in A. Pessoa et al., "Automation and combination of linear-programming based stabilization
 /// techniques in column generation", INFORMS J. Computing 30 (2018).

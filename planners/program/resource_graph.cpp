@@ -121,6 +121,11 @@ ShortestPaths<double> shortest_paths(const ResourceGraph& graph, std::span<const
   return dijkstra(graph, lengths, source, through_ranks);
 }
 
+ShortestPaths<std::int64_t> shortest_paths(const ResourceGraph& graph, std::span<const std::int64_t> lengths,
+                                           std::uint32_t source, bool through_ranks) {
+  return dijkstra(graph, lengths, source, through_ranks);
+}
+
 ShortestPaths<BigInteger> shortest_paths(const ResourceGraph& graph, std::span<const BigInteger> lengths,
                                          std::uint32_t source, bool through_ranks) {
   return dijkstra(graph, lengths, source, through_ranks);

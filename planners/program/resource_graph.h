@@ -54,6 +54,8 @@ struct ShortestPaths {
 /// Requires: lengths that are not negative. Cost: O((nodes + edges) log nodes).
 ShortestPaths<double> shortest_paths(const ResourceGraph& graph, std::span<const double> lengths, std::uint32_t source,
                                      bool through_ranks);
+ShortestPaths<std::int64_t> shortest_paths(const ResourceGraph& graph, std::span<const std::int64_t> lengths,
+                                           std::uint32_t source, bool through_ranks);
 ShortestPaths<BigInteger> shortest_paths(const ResourceGraph& graph, std::span<const BigInteger> lengths,
                                          std::uint32_t source, bool through_ranks);
 

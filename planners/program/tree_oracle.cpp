@@ -263,7 +263,16 @@ Offer<double> TreeOracle::cheapest(std::span<const double> prices) const {
 }
 
 Offer<BigInteger> TreeOracle::cheapest(std::span<const BigInteger> prices) const {
-  return cheapest_trees(orbits_, groups_, hops_, prices);
+  // Whole prices are mostly small: then 64 bits hold the cost of any tree, and are much faster.
+  const std::vector<BigInteger> lengths = edge_lengths(orbits_, prices);
+  const BigInteger all = std::accumulate(lengths.begin(), lengths.end(), BigInteger(1));
+  if ((all * orbits_.graph.rank_count() * orbits_.graph.rank_count()) >> 60U != 0) {
+    return cheapest_trees(orbits_, groups_, hops_, prices);
+  }
+  std::vector<std::int64_t> small;
+  for (const BigInteger& price : prices) small.push_back(price.convert_to<std::int64_t>());
+  Offer<std::int64_t> offer = cheapest_trees<std::int64_t>(orbits_, groups_, hops_, small);
+  return {std::move(offer.patterns), {offer.costs.begin(), offer.costs.end()}};
 }
 
 Offer<double> TreeOracle::shallow(std::span<const double> prices, double weight) const {

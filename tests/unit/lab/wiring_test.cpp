@@ -90,7 +90,7 @@ TEST(Addresses, AreWrittenByRoute) {
 }
 
 /// Two ranks with a cable, a parallel cable and a link one way; a switch that the second rank is also on.
-Topology sample() {
+Topology sample_network() {
   TopologyBuilder builder;
   const NodeId a = builder.rank("a");
   const NodeId b = builder.rank("b");
@@ -103,7 +103,7 @@ Topology sample() {
 }
 
 TEST(Wiring, ACableIsOnePairAndALinkOneWayHasItsOwn) {
-  const Topology topology = sample();
+  const Topology topology = sample_network();
   const Wiring wiring(topology, {1, 2, 3});
   EXPECT_EQ(wiring.device(LinkId(0)), wiring.device(LinkId(1)));
   EXPECT_EQ(wiring.device(LinkId(2)), wiring.device(LinkId(3)));
@@ -120,7 +120,7 @@ TEST(Wiring, ACableIsOnePairAndALinkOneWayHasItsOwn) {
 }
 
 TEST(Wiring, EveryDirectionIsShapedWhereItLeaves) {
-  const Topology topology = sample();
+  const Topology topology = sample_network();
   const Wiring wiring(topology, {1, 2, 3});
   const auto count = [&](std::size_t node) {
     const std::string lines = wiring.shaping_lines(NodeId(node), {1500});

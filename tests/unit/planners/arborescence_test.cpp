@@ -59,7 +59,8 @@ TEST(Arborescence, CheapestOfAllTreesUpToFiveVertices) {
     const std::vector<double> rounded(cost.begin(), cost.end());
     const std::vector<BigInteger> exact(cost.begin(), cost.end());
     const std::int64_t best = cheapest_by_enumeration(cost, n, root);
-    for (const auto& parent : {cheapest_arborescence(rounded, n, root), cheapest_arborescence(exact, n, root)}) {
+    for (const auto& parent : {cheapest_arborescence(rounded, n, root), cheapest_arborescence(cost, n, root),
+                               cheapest_arborescence(exact, n, root)}) {
       ASSERT_TRUE(reaches_root(parent, root));
       ASSERT_EQ(cost_of(cost, parent, root), best);
     }

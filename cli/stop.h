@@ -1,0 +1,22 @@
+#pragma once
+
+#include <tl/expected.hpp>
+#include <utility>
+
+#include "base/result.h"
+
+namespace espalier::cli {
+
+/// Why a verb stops: an error, of the command line itself or of what it named.
+struct Stop {
+  Error error;
+  bool is_usage = false;
+};
+
+template <class T>
+using OrStop = tl::expected<T, Stop>;
+
+inline tl::unexpected<Stop> usage(Error error) { return tl::unexpected(Stop{std::move(error), true}); }
+inline tl::unexpected<Stop> stop(Error error) { return tl::unexpected(Stop{std::move(error), false}); }
+
+}  // namespace espalier::cli

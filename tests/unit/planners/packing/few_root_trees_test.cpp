@@ -1,0 +1,101 @@
+#include "planners/packing/few_root_trees.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+
+#include "planners/cut_bound.h"
+#include "planners/packing/tree_packing.h"
+#include "schedule/loads.h"
+#include "schedule/verify.h"
+#include "tests/support/random_graph.h"
+#include "topology/generate.h"
+
+namespace espalier {
+namespace {
+
+/// `ranks` ranks on one switch.
+Topology star(std::size_t ranks) {
+  std::vector<Node> nodes;
+  std::vector<Link> links;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    nodes.push_back({.id = "g" + std::to_string(r), .kind = NodeKind::gpu, .is_rank = true});
+    for (const bool up : {true, false}) {
+      Link link;
+      link.tail = NodeId(up ? r : ranks);
+      link.head = NodeId(up ? ranks : r);
+      link.nominal = Bandwidth{1'000'000'000};
+      links.push_back(link);
+    }
+  }
+  nodes.push_back({.id = "s", .kind = NodeKind::switch_node});
+  return *Topology::make("star", std::move(nodes), std::move(links));
+}
+
+/// The trees are a verified schedule that loads no link past the bound.
+void expect_at_bound(const Topology& topology, bool inward, Rank root, const std::vector<Arborescence>& trees) {
+  const auto kind = inward ? CollectiveKind::reduce : CollectiveKind::broadcast;
+  const Collective collective = *make_collective(kind, topology.rank_count(), root);
+  Forest forest;
+  (inward ? forest.in_trees : forest.out_trees) = trees;
+  const auto schedule = schedule_from_trees(collective, topology, "packing", forest);
+  ASSERT_TRUE(schedule) << schedule.error().message;
+  const VerifyReport report = verify(*schedule, topology, 1);
+  ASSERT_TRUE(report.ok()) << report.breaches.front().message;
+  EXPECT_EQ(compute_loads(*schedule, topology).time_per_byte, cut_bound(topology, collective)->time_per_byte);
+}
+
+/// The root sends everything once, so of 16 ranks 15 are left to pass it on: 15 trees of two hops, or fewer of three.
+TEST(FewRootTrees, OneSwitch) {
+  const Topology topology = star(16);
+  for (const Direction direction : {Direction::forward, Direction::reversed}) {
+    const auto trees = pack_one_root(topology, direction, Rank(3));
+    ASSERT_TRUE(trees);
+    EXPECT_LT(trees->size(), 12U);
+    expect_at_bound(topology, direction == Direction::reversed, Rank(3), *trees);
+  }
+}
+
+TEST(FewRootTrees, AtTheBoundOnRandomNetworks) {
+  Random random(51);
+  int found = 0;
+  for (int round = 0; round < 60; ++round) {
+    SCOPED_TRACE(round);
+    const Topology topology = *generate_random({.ranks = random.between(3, 12),
+                                                .switches = random.between(0, 4),
+                                                .extra = random.between(0, 20),
+                                                .one_way = false,
+                                                .seed = random.next()});
+    const Direction direction = round % 2 == 0 ? Direction::forward : Direction::reversed;
+    const auto given = pack_one_root(topology, direction, Rank(1));
+    ASSERT_TRUE(given);
+    const auto trees = few_root_trees(topology, direction, Rank(1), *given);
+    if (!trees) continue;
+    ++found;
+    EXPECT_LT(trees->size(), given->size());
+    expect_at_bound(topology, direction == Direction::reversed, Rank(1), *trees);
+  }
+  EXPECT_GT(found, 0);
+}
+
+TEST(FewRootTrees, NothingWhereSwitchesAreUnbalanced) {
+  std::vector<Node> nodes = {{.id = "a", .kind = NodeKind::gpu, .is_rank = true},
+                             {.id = "b", .kind = NodeKind::gpu, .is_rank = true},
+                             {.id = "s", .kind = NodeKind::switch_node}};
+  std::vector<Link> links;
+  for (const auto& [tail, head, rate] : {std::tuple(0U, 2U, 3), {2U, 1U, 2}, {1U, 2U, 1}, {2U, 0U, 1}}) {
+    Link link;
+    link.tail = NodeId(tail);
+    link.head = NodeId(head);
+    link.nominal = Bandwidth{rate * 1'000'000'000LL};
+    links.push_back(link);
+  }
+  const Topology topology = *Topology::make("unbalanced", nodes, links);
+  const auto given = pack_one_root(topology, Direction::forward, Rank(0));
+  ASSERT_TRUE(given);
+  EXPECT_FALSE(few_root_trees(topology, Direction::forward, Rank(0), *given));
+}
+
+}  // namespace
+}  // namespace espalier
