@@ -13,7 +13,7 @@
 namespace espalier::cli {
 namespace {
 
-std::string microseconds(Picoseconds time) { return fmt::format("{:.2f}", static_cast<double>(time.count) / 1e6); }
+std::string time_text(Picoseconds time) { return fmt::format("{:.2f}", static_cast<double>(time.count) / 1e6); }
 
 std::string bus_bandwidth(const SweepResult& result, const Collective& collective) {
   return fmt::format("{:.2f}", result.report.busbw(collective) / 1e9);
@@ -59,7 +59,7 @@ std::string table_text(const Simulation& simulation) {
     double best_of_bound = 0;
     for (std::size_t column = 0; column < columns; ++column) {
       const SweepResult& result = simulation.results[row * columns + column];
-      cells.push_back(microseconds(result.report.elapsed));
+      cells.push_back(time_text(result.report.elapsed));
       cells.push_back(bus_bandwidth(result, simulation.collective));
       if (result.algorithm == "auto") cells.push_back(result.candidate->planner);
       best_of_bound = std::max(best_of_bound, result.report.of_bound(simulation.bound.time_per_byte));
@@ -198,7 +198,7 @@ std::string critical_path_text(const SweepResult& result, const Topology& topolo
     const std::string where = !step.link.is_none()
                                   ? topology.link_name(step.link)
                                   : (step.reduces ? "reduction at " : "backplane of ") + topology.node(step.node).id;
-    table.add_row({microseconds(step.begin), microseconds(step.end), microseconds(step.queued),
+    table.add_row({time_text(step.begin), time_text(step.end), time_text(step.queued),
                    std::to_string(step.transfer.index()), std::to_string(step.chunk), where});
   }
   return "# critical path: what the last byte waited for\n" + table.text();

@@ -11,7 +11,7 @@ namespace espalier {
 namespace {
 
 /// Past these the program takes longer than splitting switches does.
-constexpr std::size_t most_ranks = 4096;
+constexpr std::size_t most_program_ranks = 4096;
 constexpr std::size_t most_rank_orbits = 32;
 constexpr std::size_t most_resource_orbits = 320;
 constexpr std::size_t most_small_resource_orbits = 16;
@@ -37,7 +37,7 @@ std::vector<std::int64_t> apportion(const PatternSolution& solution, std::uint32
 
 std::optional<TreeProgram> TreeProgram::make(const Topology& topology, Direction direction, Rank root,
                                              Symmetry symmetry) {
-  if (topology.rank_count() > most_ranks) return std::nullopt;
+  if (topology.rank_count() > most_program_ranks) return std::nullopt;
   auto orbits =
       std::make_unique<const OrbitGraph>(make_orbit_graph(topology, false, root.is_none() ? symmetry : Symmetry::none));
   if (orbits->resources.count() > most_resource_orbits) return std::nullopt;

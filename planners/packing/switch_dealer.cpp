@@ -5,7 +5,7 @@
 namespace espalier {
 namespace {
 
-constexpr __int128 most_capacity = std::int64_t{1} << 61U;
+constexpr __int128 most_dealt_capacity = std::int64_t{1} << 61U;
 /// Dealing without checks stops at this many pairs: some hundred megabytes of paths.
 constexpr std::size_t most_pairs = std::size_t{1} << 21U;
 
@@ -39,7 +39,7 @@ std::optional<SwitchEdges> SwitchDealer::next() {
 std::optional<std::int64_t> SwitchDealer::factor_for(const SwitchEdges& edges, Dealing dealing) const {
   const auto sides = groups_.sides(graph_, edges, dealing, factor_);
   const std::optional<std::int64_t> factor = even_factor(sides.in, sides.out);
-  if (!factor || factor_ * *factor > most_factor_ || total_ * *factor > most_capacity) return std::nullopt;
+  if (!factor || factor_ * *factor > most_factor_ || total_ * *factor > most_dealt_capacity) return std::nullopt;
   return factor;
 }
 
