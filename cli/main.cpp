@@ -67,12 +67,6 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-std::string examples(std::initializer_list<std::string_view> lines) {
-  std::string text = "Examples:\n";
-  for (const std::string_view line : lines) text += "  " + std::string(line) + "\n";
-  return text;
-}
-
 }  // namespace espalier::cli
 
 int main(int argc, char** argv) {
