@@ -68,9 +68,11 @@ class ChainFinder {
                   [](const Span& span) { return span.phase == Phase::recv || span.phase == Phase::reduce; }),
         reductions_(timeline, timeline.rank_names.size(), [](const Span& span) { return span.phase == Phase::reduce; }),
         wires_(timeline, timeline.link_names.size(), [](const Span& span) { return span.phase == Phase::wire; }),
-        by_chunk_(timeline.spans.size()) {
+        by_chunk_(timeline.spans.size()),
+        begins_(timeline.spans.size()) {
     std::iota(by_chunk_.begin(), by_chunk_.end(), 0U);
     std::ranges::sort(by_chunk_, {}, [&](Index index) { return std::tuple(chunk_of(index), index); });
+    find_begins();
   }
 
   std::vector<ChainStep> find() const {
@@ -79,13 +81,13 @@ class ChainFinder {
     for (Index i = 1; i < timeline_.spans.size(); ++i) {
       if (std::tuple(span(i).end, span(i).phase) > std::tuple(span(at).end, span(at).phase)) at = i;
     }
-    std::vector<ChainStep> steps{{at, span(at).begin, span(at).end, {}}};
+    std::vector<ChainStep> steps{{at, begin(at), span(at).end, {}}};
     while (const auto before = enabler_of(at)) {
-      const Picoseconds next_begin = span(at).begin;
+      const Picoseconds next_begin = begin(at);
       const Picoseconds end = span(*before).end;
       const bool overlaps = end > next_begin;
       steps.push_back(
-          {*before, span(*before).begin, overlaps ? next_begin : end, overlaps ? Picoseconds{} : next_begin - end});
+          {*before, begin(*before), overlaps ? next_begin : end, overlaps ? Picoseconds{} : next_begin - end});
       at = *before;
     }
     std::ranges::reverse(steps);
@@ -98,12 +100,31 @@ class ChainFinder {
     return {span(index).transfer, span(index).chunk};
   }
 
+  /// A receiver of a real run may begin to wait before its chunk is sent: a span begins when the phases before it have.
+  void find_begins() {
+    for (std::size_t first = 0; first < by_chunk_.size();) {
+      std::size_t last = first;
+      while (last < by_chunk_.size() && chunk_of(by_chunk_[last]) == chunk_of(by_chunk_[first])) ++last;
+      for (std::size_t i = first; i < last; ++i) {
+        const Span& own = span(by_chunk_[i]);
+        Picoseconds begin = own.begin;
+        for (std::size_t k = first; k < last; ++k) {
+          const Span& other = span(by_chunk_[k]);
+          if (other.phase < own.phase && other.begin <= own.end) begin = std::max(begin, other.begin);
+        }
+        begins_[by_chunk_[i]] = begin;
+      }
+      first = last;
+    }
+  }
+  [[nodiscard]] Picoseconds begin(Index index) const { return begins_[index]; }
+
   /// Where a span stands in an order that every step of the walk goes down, so that the walk ends.
-  [[nodiscard]] auto order(Index index) const { return std::tuple(span(index).begin, span(index).phase, index); }
+  [[nodiscard]] auto order(Index index) const { return std::tuple(begin(index), span(index).phase, index); }
 
   /// When a span let another begin: at its end, or, where the two overlap (a head that cut through), at its begin.
   [[nodiscard]] Picoseconds enabled_at(Index earlier, Index later) const {
-    return span(earlier).end <= span(later).begin ? span(earlier).end : span(earlier).begin;
+    return span(earlier).end <= begin(later) ? span(earlier).end : begin(earlier);
   }
 
   [[nodiscard]] std::optional<Index> enabler_of(Index at) const {
@@ -115,16 +136,16 @@ class ChainFinder {
     const auto is_before = [&](Index other) { return order(other) < order(at); };
     switch (own.phase) {
       case Phase::send:
-        offer(arrivals_.last_before(own.lane, own.begin,
+        offer(arrivals_.last_before(own.lane, begin(at),
                                     [&](Index other) { return is_before(other) && may_need(own, span(other)); }));
-        offer(sends_.last_before(own.lane, own.begin,
+        offer(sends_.last_before(own.lane, begin(at),
                                  [&](Index other) { return is_before(other) && shares_lane(own, span(other)); }));
         // Nothing that it is known to need: it waited for its rank to be free.
-        if (!best) offer(arrivals_.last_before(own.lane, own.begin, is_before));
-        if (!best) offer(sends_.last_before(own.lane, own.begin, is_before));
+        if (!best) offer(arrivals_.last_before(own.lane, begin(at), is_before));
+        if (!best) offer(sends_.last_before(own.lane, begin(at), is_before));
         break;
-      case Phase::wire: offer(wires_.last_before(own.lane, own.begin, is_before)); break;
-      case Phase::reduce: offer(reductions_.last_before(own.lane, own.begin, is_before)); break;
+      case Phase::wire: offer(wires_.last_before(own.lane, begin(at), is_before)); break;
+      case Phase::reduce: offer(reductions_.last_before(own.lane, begin(at), is_before)); break;
       case Phase::recv: break;  // A receiver only waits for what comes.
     }
     return best;
@@ -168,6 +189,7 @@ class ChainFinder {
   const KnownSchedule& known_;
   LaneLists sends_, arrivals_, reductions_, wires_;
   std::vector<Index> by_chunk_;
+  std::vector<Picoseconds> begins_;  // by span
 };
 
 }  // namespace

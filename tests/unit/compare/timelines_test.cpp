@@ -114,6 +114,16 @@ TEST(CriticalChain, GoesBackThroughWhatArrivedLast) {
   EXPECT_EQ(chain.back().until.count, 220);
 }
 
+/// In a real run g2 waits for its chunk from the start; it is still g1's send that it waits for.
+TEST(CriticalChain, AReceiverMayWaitBeforeItIsSentAnything) {
+  Timeline timeline = without_wires(make_chain());
+  timeline.spans[3].begin = {0};
+  const std::vector<ChainStep> chain = find_critical_chain(timeline);
+  ASSERT_EQ(chain.size(), 4U);
+  EXPECT_EQ(chain.front().span, 0U);
+  EXPECT_EQ(chain.back().begin.count, 110);
+}
+
 /// g2 waits for the chunk of g1, not for the one of g0 that came a little later but is another slice.
 TEST(CriticalChain, AKnownScheduleTellsWhatWasNeeded) {
   test::Machine machine(4);
