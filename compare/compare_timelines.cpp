@@ -170,10 +170,10 @@ std::vector<PathTransfer> path_of(const Timeline& timeline, const Extent& extent
   return path;
 }
 
-PathComparison compare_paths(const Sides& sides, const KnownSchedule& known) {
+PathComparison compare_paths(const Timeline& a, const Timeline& b, const KnownSchedule& known) {
   PathComparison result;
-  result.a = path_of(sides.a, sides.extent_a, known);
-  result.b = path_of(sides.b, sides.extent_b, known);
+  result.a = path_of(a, extent_of(a), known);
+  result.b = path_of(b, extent_of(b), known);
   while (result.common < result.a.size() && result.common < result.b.size() &&
          result.a[result.common].transfer == result.b[result.common].transfer) {
     ++result.common;
@@ -194,6 +194,8 @@ PathComparison compare_paths(const Sides& sides, const KnownSchedule& known) {
 }  // namespace
 
 TimelineComparison compare_timelines(Timeline a, Timeline b, const KnownSchedule& known) {
+  // Of the chunks as they were: merged transfers overlap, and would hide what waited for what.
+  PathComparison path = compare_paths(a, b, known);
   const AlignedTimelines aligned = align(std::move(a), std::move(b));
   const Sides sides{aligned.a, aligned.b, extent_of(aligned.a), extent_of(aligned.b)};
   const Pairing pairing = pair_spans(aligned.a, aligned.b);
@@ -218,7 +220,7 @@ TimelineComparison compare_timelines(Timeline a, Timeline b, const KnownSchedule
   }
   compare_ranks(sides, result);
   result.transfers = compare_transfers(sides, pairing);
-  result.path = compare_paths(sides, known);
+  result.path = std::move(path);
   if (pairing.pairs.empty()) result.notes.emplace_back("no span of one timeline has a counterpart in the other");
   return result;
 }

@@ -186,6 +186,9 @@ Result<Fit> fit_least_squares(const Residuals& residuals, std::vector<double> st
   return fit;
 }
 
+/// Runs that scatter, or a model that does not fit, make every parameter uncertain; what is flat is what has no effect.
+constexpr double most_judged_noise = 0.05;
+
 Identification identify(const Fit& fit, double least_noise, double most_error) {
   Identification result;
   const auto columns = static_cast<Eigen::Index>(fit.point.size());
@@ -206,7 +209,7 @@ Identification identify(const Fit& fit, double least_noise, double most_error) {
     const double error = noise / svd.singularValues()(k);
     VectorXd direction = svd.matrixV().col(k);
     variance += error * error * direction.cwiseAbs2();
-    if (error <= most_error) continue;
+    if (std::min(noise, most_judged_noise) / svd.singularValues()(k) <= most_error) continue;
     Eigen::Index largest = 0;
     direction.cwiseAbs().maxCoeff(&largest);
     if (direction(largest) < 0) direction = -direction;

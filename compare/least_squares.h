@@ -56,7 +56,7 @@ struct Identification {
 };
 
 /// Singular values of the weighted Jacobian: a direction is flat when one standard deviation along it (the fit's scale,
-/// at least `least_noise`) is more than `most_error`.
+/// at least `least_noise` and in this at most 5 %) is more than `most_error`.
 Identification identify(const Fit& fit, double least_noise, double most_error);
 
 }  // namespace espalier
