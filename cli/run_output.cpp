@@ -134,6 +134,7 @@ nlohmann::ordered_json run_json(const RunOutput& run) {
                                      {"ranks", run.collective.rank_count},
                                      {"iterations", run.options.iterations},
                                      {"buffers", run.options.registers_buffers ? "registered" : "private"}};
+  if (has_root(run.collective.kind)) document["root"] = run.rank_names[run.collective.root.index()];
   document["transports"] = nlohmann::ordered_json::array();
   for (const PeerTransport& peer : run.transports) {
     if (peer.peer == 0) continue;

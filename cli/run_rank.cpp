@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "advisor/advisor.h"
+#include "base/format_units.h"
 #include "base/parse_units.h"
 #include "cli/output_file.h"
 #include "cli/run_output.h"
@@ -186,8 +187,15 @@ class RankRun {
     return {};
   }
 
+  /// As the simulator names its own, so that the two find each other.
+  [[nodiscard]] std::string trace_title() const {
+    return fmt::format("{}, {}, {} on {}", to_string(task_.collective.kind), output_.results.back().algorithm,
+                       format_size(task_.sizes.back()), output_.topology);
+  }
+
   Result<void> write_trace() {
-    auto recorded = record_run(communicator_, data_of(task_.sizes.back()), output_.options, output_.rank_names);
+    auto recorded =
+        record_run(communicator_, data_of(task_.sizes.back()), output_.options, trace_title(), output_.rank_names);
     if (!recorded) return tl::unexpected(recorded.error());
     if (!is_first()) return {};
     const auto written = write_file(flags_.trace, [&](std::ostream& stream) -> Result<void> {

@@ -194,7 +194,7 @@ Result<RunMeasurement> measure(Communicator& communicator, const DataCase& data,
 }
 
 Result<RecordedRun> record_run(Communicator& communicator, const DataCase& data, const MeasureOptions& options,
-                               std::vector<std::string> rank_names) {
+                               std::string title, std::vector<std::string> rank_names) {
   RecordedRun run;
   const auto buffers = CaseBuffers::make(communicator, data, options.registers_buffers);
   if (!buffers) return tl::unexpected(buffers.error());
@@ -243,7 +243,7 @@ Result<RecordedRun> record_run(Communicator& communicator, const DataCase& data,
 
   Timeline& timeline = run.timeline;
   timeline.origin = "run";
-  timeline.title = fmt::format("{} of {} {}", to_string(data.kind), data.count, to_string(data.type));
+  timeline.title = std::move(title);
   timeline.rank_names = std::move(rank_names);
   std::int64_t start = INT64_MAX;
   std::vector<std::vector<engine::Record>> records;

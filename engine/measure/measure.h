@@ -49,6 +49,6 @@ struct RecordedRun {
 
 /// Runs a collective out of place with and without recording; the timeline is that of the last iteration. Collective.
 Result<RecordedRun> record_run(Communicator& communicator, const DataCase& data, const MeasureOptions& options,
-                               std::vector<std::string> rank_names);
+                               std::string title, std::vector<std::string> rank_names);
 
 }  // namespace espalier
