@@ -88,8 +88,9 @@ class RootPacker {
   Cut smallest_cut(const std::vector<std::int64_t>& capacities, std::int64_t limit) {
     for (std::uint32_t e = 0; e < capacities.size(); ++e) flow_.set_capacity(e, capacities[e]);
     Cut smallest{limit, {}};
+    const std::size_t first = likeliest_;
     for (std::size_t tried = 0; tried < orbits_.graph.rank_nodes.size(); ++tried) {
-      const std::size_t rank = (likeliest_ + tried) % orbits_.graph.rank_nodes.size();
+      const std::size_t rank = (first + tried) % orbits_.graph.rank_nodes.size();
       const std::uint32_t sink = orbits_.graph.rank_nodes[rank];
       if (sink == root_) continue;
       const std::int64_t flow = flow_.run(root_, sink, smallest.capacity);
@@ -233,7 +234,8 @@ std::optional<std::vector<Arborescence>> few_root_trees(const Topology& topology
   }
   const Rational rate = make_rational(packer.whole(), fine_units) * orbits.graph.unit;
   Forest forest = whole_forest(topology, orbits.graph, images, 1 / rate);
-  return inward ? std::move(forest.in_trees) : std::move(forest.out_trees);
+  std::vector<Arborescence>& few = inward ? forest.in_trees : forest.out_trees;
+  return few.size() < trees.size() ? std::optional(std::move(few)) : std::nullopt;  // parallel links may split trees
 }
 
 }  // namespace espalier

@@ -21,7 +21,7 @@ Topology planes_of_switches(std::size_t ranks, std::size_t planes) {
     nodes.push_back({.id = "g" + std::to_string(r), .kind = NodeKind::gpu, .is_rank = true});
   }
   for (std::size_t p = 0; p < planes; ++p) {
-    nodes.push_back({.id = "s" + std::to_string(p), .kind = NodeKind::switch_node});
+    nodes.push_back({.id = "s" + std::to_string(p), .kind = NodeKind::switch_node, .is_rank = false});
     for (std::size_t r = 0; r < ranks; ++r) {
       for (const bool up : {true, false}) {
         Link link;

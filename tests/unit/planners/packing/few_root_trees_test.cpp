@@ -29,7 +29,7 @@ Topology star(std::size_t ranks) {
       links.push_back(link);
     }
   }
-  nodes.push_back({.id = "s", .kind = NodeKind::switch_node});
+  nodes.push_back({.id = "s", .kind = NodeKind::switch_node, .is_rank = false});
   return *Topology::make("star", std::move(nodes), std::move(links));
 }
 
@@ -82,7 +82,7 @@ TEST(FewRootTrees, AtTheBoundOnRandomNetworks) {
 TEST(FewRootTrees, NothingWhereSwitchesAreUnbalanced) {
   std::vector<Node> nodes = {{.id = "a", .kind = NodeKind::gpu, .is_rank = true},
                              {.id = "b", .kind = NodeKind::gpu, .is_rank = true},
-                             {.id = "s", .kind = NodeKind::switch_node}};
+                             {.id = "s", .kind = NodeKind::switch_node, .is_rank = false}};
   std::vector<Link> links;
   for (const auto& [tail, head, rate] : {std::tuple(0U, 2U, 3), {2U, 1U, 2}, {1U, 2U, 1}, {2U, 0U, 1}}) {
     Link link;
