@@ -11,7 +11,7 @@
 namespace espalier::cli {
 namespace {
 
-constexpr std::size_t shown_links = 12;
+constexpr std::size_t shown_link_rows = 12;
 constexpr std::size_t shown_ranks = 32;
 
 std::string microseconds(Picoseconds time) { return fmt::format("{:.2f}", static_cast<double>(time.count) / 1e6); }
@@ -74,7 +74,7 @@ std::string links_table(const TimelineComparison& comparison) {
   table.add_column("busy A", "(us)");
   table.add_column("busy B", "(us)");
   table.add_column("error", "(%)");
-  const std::size_t count = std::min(comparison.links.size(), shown_links);
+  const std::size_t count = std::min(comparison.links.size(), shown_link_rows);
   for (std::size_t i = 0; i < count; ++i) {
     const LinkComparison& link = comparison.links[i];
     table.add_row({link.name, std::to_string(link.chunks), microseconds(link.busy.a), microseconds(link.busy.b),
