@@ -19,7 +19,7 @@ Evaluate simulate_on(const Topology& topology) {
     options.element_size = element_size;
     auto report = sim::simulate(schedule, topology, options);
     if (!report) return tl::unexpected(report.error());
-    return static_cast<RunReport>(*report);
+    return static_cast<const RunReport&>(*report);
   };
 }
 

@@ -19,10 +19,15 @@ bool shares_all(const SharedCall& call) {
   return std::ranges::none_of(call.memories, [](const SharedPlace& place) { return place.buffer.is_none(); });
 }
 
-/// Reductions need the source's memory, copies the destination's.
+/// A reduction needs the source's memory, a copy that of either end. Where one rank has what all want, the others fetch
+/// it side by side; else who has just made something hands it out while it is in the cache.
 Way way_of(std::uint32_t lane, const SharedCall& source, const SharedCall& destination) {
-  if (lane == reduce_lane) return shares_all(source) ? Way::pull : Way::staged;
-  return shares_all(destination) ? Way::push : Way::staged;
+  const bool can_pull = shares_all(source);
+  if (lane == reduce_lane) return can_pull ? Way::pull : Way::staged;
+  const CollectiveKind kind = source.header.kind;
+  if (can_pull && (kind == CollectiveKind::broadcast || kind == CollectiveKind::scatter)) return Way::pull;
+  if (shares_all(destination)) return Way::push;
+  return can_pull ? Way::pull : Way::staged;
 }
 
 /// How many of a call's ops a counter of all calls has reached; ops before `base` are those of earlier calls.
