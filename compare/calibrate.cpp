@@ -175,7 +175,7 @@ class Calibrator {
                        fit.weights,
                        errors_before,
                        errors_after,
-                       std::move(*held_out),
+                       *held_out,
                        known.condition,
                        fit.converged,
                        std::move(*written)};

@@ -205,7 +205,7 @@ TimelineComparison compare_timelines(Timeline a, Timeline b, const KnownSchedule
   result.total = {sides.extent_a.length(), sides.extent_b.length()};
   for (const Phase phase : phases) {
     PhaseComparison compared = compare_phase(sides, pairing, phase);
-    if (compared.pairs + compared.only_a + compared.only_b > 0) result.phases.push_back(std::move(compared));
+    if (compared.pairs + compared.only_a + compared.only_b > 0) result.phases.push_back(compared);
   }
   const bool wires_a = has_wire(aligned.a);
   const bool wires_b = has_wire(aligned.b);

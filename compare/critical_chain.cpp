@@ -48,7 +48,7 @@ class LaneLists {
 
  private:
   /// A reduction that ends with the arrival of its chunk comes after it.
-  [[nodiscard]] auto rank(Index index) const {
+  [[nodiscard]] std::tuple<Picoseconds, Phase, Picoseconds, Index> rank(Index index) const {
     const Span& span = timeline_.spans[index];
     return std::tuple(span.end, span.phase, span.begin, index);
   }
