@@ -29,7 +29,7 @@ std::int64_t value_of(const DataCase& data, std::uint32_t rank, std::size_t inde
   if (reduces(data.kind) && data.operation == ReduceOperation::prod) {
     // One rank brings a factor 2 and one a factor 3.
     const std::uint64_t turn = at % data.ranks;
-    return (turn == rank ? 2 : 1) * (turn == (rank + 1) % data.ranks ? 3 : 1);
+    return std::int64_t{turn == rank ? 2 : 1} * (turn == (rank + 1) % data.ranks ? 3 : 1);
   }
   return static_cast<std::int64_t>((at * 2654435761U + std::uint64_t{rank} * 40503U) >> 7U & 3U);
 }

@@ -349,7 +349,7 @@ Result<void> run_noted(Job& job, std::vector<NotedCall> calls) {
       if (has_run[i] || is_busy) continue;
       auto begun = calls[i].group->begin(calls[i].arguments);
       if (!begun) return give_up(job, std::move(begun.error()));
-      running.push_back(std::move(*begun));
+      running.push_back(*begun);
       round.push_back(i);
     }
     if (auto ran = run_calls(running, context_of(job)); !ran) return give_up(job, std::move(ran.error()));

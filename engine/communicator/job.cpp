@@ -132,9 +132,9 @@ Result<void> Job::open_mesh(const std::vector<PeerInfo>& peers) {
 Job::~Job() {
   if (is_forked()) {
     // The threads, the connections and the shared memory are the parent's: not to be ended from here.
-    control_.release();
-    domain_.release();
-    mesh_.release();
+    static_cast<void>(control_.release());
+    static_cast<void>(domain_.release());
+    static_cast<void>(mesh_.release());
     if (worker_.joinable()) worker_.detach();
     return;
   }
