@@ -61,7 +61,7 @@ Result<void> write_plans(const Console& console, const std::vector<GroupWork>& w
                          const std::string& pattern) {
   for (std::size_t i = 0; i < works.size(); ++i) {
     const std::string name = file_of(pattern, i);
-    const auto written = write_file(name, [&](std::ostream& stream) {
+    auto written = write_file(name, [&](std::ostream& stream) {
       return write_schedule(stream, plan.schedules[i], works[i].topology, WriteOptions{});
     });
     if (!written) return written;

@@ -184,7 +184,7 @@ Result<void> measure(const Console& console, const Bench& bench, LabReport& repo
       if (!result) return tl::unexpected(result.error());
       report.results.push_back(std::move(*result));
       if (!traced) continue;
-      if (const auto written = write_simulated_trace(bench, algorithm, size); !written) return written;
+      if (auto written = write_simulated_trace(bench, algorithm, size); !written) return written;
     }
   }
   return {};

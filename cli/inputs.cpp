@@ -21,7 +21,7 @@ std::filesystem::path shipped_folder() {
   std::error_code status;
   const auto binary = std::filesystem::read_symlink("/proc/self/exe", status).parent_path();
   for (const char* relative : {"../share/espalier/configs", "../../configs", "../configs"}) {
-    const auto folder = (binary / relative).lexically_normal();
+    auto folder = (binary / relative).lexically_normal();
     if (std::filesystem::exists(folder / "espalier.schema.json", status)) return folder;
   }
   return {};

@@ -179,9 +179,9 @@ class RankRun {
     if (!scheduled) return tl::unexpected(scheduled.error());
     result.algorithm = scheduled->schedule->algorithm;
     result.chunk = scheduled->chunk;
-    auto measured = measure(communicator_, data, output_.options);
+    const auto measured = measure(communicator_, data, output_.options);
     if (!measured) return tl::unexpected(measured.error());
-    result.measurement = std::move(*measured);
+    result.measurement = *measured;
     print(run_row(output_, result));
     output_.results.push_back(std::move(result));
     return {};

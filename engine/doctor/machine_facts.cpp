@@ -108,7 +108,7 @@ void read_verbs(const std::string& root, MachineFacts& facts) {
       found.device = device;
       std::from_chars(port.data(), port.data() + port.size(), found.port);
       const std::string state = first_line_of(path + "state");  // "4: ACTIVE"
-      const std::size_t name = state.find_first_not_of(" ", state.find(':') + 1);
+      const std::size_t name = state.find_first_not_of(' ', state.find(':') + 1);
       found.state = name == std::string::npos ? state : state.substr(name);
       found.rate = first_line_of(path + "rate");
       found.link_layer = first_line_of(path + "link_layer");

@@ -103,7 +103,7 @@ Result<std::optional<Found>> find_slurm(const Environment& environment) {
 Result<std::optional<Found>> find_agreed(const Environment& environment) {
   std::optional<Found> first;
   for (const Names& names : {open_mpi_names, pmi_names, torchrun_names}) {
-    const auto found = find_set(environment, names);
+    auto found = find_set(environment, names);
     if (!found) return found;
     if (!*found) continue;
     if (!first) {

@@ -62,7 +62,7 @@ class ControlPlane::Impl {
   Result<void> join(RendezvousOptions options);
   Result<void> join_as_hub(RendezvousOptions options, steady_clock::time_point deadline);
   Result<void> join_as_member(const RendezvousOptions& options, steady_clock::time_point deadline);
-  void fail_and_tell(RankFailure failure);
+  void fail_and_tell(const RankFailure& failure);
   void leave();
 
   const std::uint32_t rank;
@@ -116,7 +116,7 @@ Result<void> ControlPlane::Impl::join_as_member(const RendezvousOptions& options
               "rank 0's own message names who is missing");
 }
 
-void ControlPlane::Impl::fail_and_tell(RankFailure failure) {
+void ControlPlane::Impl::fail_and_tell(const RankFailure& failure) {
   if (!state.fail(failure)) return;
   if (hub) hub->tell(failure);
   if (member) member->tell(failure);
