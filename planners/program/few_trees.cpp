@@ -250,7 +250,7 @@ std::uint32_t most_patterns(const PatternSolution& solution) {
   return most;
 }
 
-PatternSolution with_fewer_trees(const OrbitGraph& orbits, const TreeOracle& oracle, PatternSolution solution,
+PatternSolution with_fewer_trees(const OrbitGraph& orbits, const TreeOracle& oracle, const PatternSolution& solution,
                                  const FewTrees& wanted) {
   return Thinning(orbits, oracle, solution, wanted).run();
 }

@@ -24,7 +24,7 @@ std::uint32_t most_patterns(const PatternSolution& solution);
 /// is found by Newton's method on the prices that prove the rest too small. So one star over p equal planes of
 /// switches, whose N-1 edges p does not divide, takes almost all of its root's data, and the rest is one tree more.
 /// All in exact numbers. Requires: an attained solution of the oracle's program.
-PatternSolution with_fewer_trees(const OrbitGraph& orbits, const TreeOracle& oracle, PatternSolution solution,
+PatternSolution with_fewer_trees(const OrbitGraph& orbits, const TreeOracle& oracle, const PatternSolution& solution,
                                  const FewTrees& wanted);
 
 }  // namespace espalier

@@ -232,7 +232,7 @@ TreeBalancer::TreeBalancer(const OrbitGraph& orbits, const TreeGroups& groups, s
     in_edges_[graph.edges[e].head].push_back(e);
     for (const std::uint32_t resource : graph.edges[e].resources) {
       const BigInteger& price = prices[orbits.resources.of[resource]];
-      const BigInteger fitting = largest >> exact_bits == 0 ? price : BigInteger((price << coarse_bits) / largest);
+      const BigInteger fitting = (largest >> exact_bits) == 0 ? price : BigInteger((price << coarse_bits) / largest);
       base_price_[e] += fitting.convert_to<__int128>();
     }
   }

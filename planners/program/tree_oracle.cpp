@@ -266,7 +266,7 @@ Offer<BigInteger> TreeOracle::cheapest(std::span<const BigInteger> prices) const
   // Whole prices are mostly small: then 64 bits hold the cost of any tree, and are much faster.
   const std::vector<BigInteger> lengths = edge_lengths(orbits_, prices);
   const BigInteger all = std::accumulate(lengths.begin(), lengths.end(), BigInteger(1));
-  if ((all * orbits_.graph.rank_count() * orbits_.graph.rank_count()) >> 60U != 0) {
+  if (((all * orbits_.graph.rank_count() * orbits_.graph.rank_count()) >> 60U) != 0) {
     return cheapest_trees(orbits_, groups_, hops_, prices);
   }
   std::vector<std::int64_t> small;
