@@ -235,7 +235,8 @@ Topology PlanReader::with_ranks_of_plan(const Topology& topology) const {
     nodes.push_back(node);
   }
   auto group = with_ranks(topology, nodes);
-  return group ? std::move(*group) : topology;
+  if (group) return std::move(*group);
+  return topology;
 }
 
 bool PlanReader::choose_topology() {

@@ -6,8 +6,8 @@
 
 namespace espalier {
 
-Schedule::Schedule(Collective collective_, std::string topology_, std::string algorithm_)
-    : collective(collective_), topology(std::move(topology_)), algorithm(std::move(algorithm_)) {}
+Schedule::Schedule(Collective what, std::string where, std::string how)
+    : collective(std::move(what)), topology(std::move(where)), algorithm(std::move(how)) {}
 
 Route Schedule::route(RouteId id) const {
   const std::size_t i = id.index();

@@ -231,7 +231,7 @@ std::optional<Bisection> find_bisection(const Topology& topology) {
   return cutter.result(best.sends, false);
 }
 
-Bisection cut_between_halves(const Topology& topology, std::vector<Rank> senders) {
+Bisection cut_between_halves(const Topology& topology, const std::vector<Rank>& senders) {
   ESPALIER_CHECK(!senders.empty() && senders.size() < topology.rank_count(), "a cut needs ranks on both sides");
   Side sends(topology.rank_count(), false);
   for (const Rank rank : senders) sends[rank.index()] = true;

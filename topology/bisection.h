@@ -27,6 +27,6 @@ constexpr std::size_t max_exact_bisection_ranks = 16;
 std::optional<Bisection> find_bisection(const Topology& topology);
 
 /// What `senders` can send to all other ranks. Requires: some ranks, but not all.
-Bisection cut_between_halves(const Topology& topology, std::vector<Rank> senders);
+Bisection cut_between_halves(const Topology& topology, const std::vector<Rank>& senders);
 
 }  // namespace espalier

@@ -64,7 +64,7 @@ Result<Topology> generate_grid(const char* kind, const GridOptions& options, boo
     }
     nodes = std::min<__int128>(nodes * dim, __int128{max_generated_nodes} + 1);
   }
-  const auto ways = static_cast<__int128>(2 * options.dims.size());
+  const auto ways = static_cast<__int128>(options.dims.size()) * 2;
   if (auto checked = check_generated_size(nodes, nodes * ways); !checked) return tl::unexpected(checked.error());
   if (nodes < 2) return fail(ErrorCode::invalid_input, fmt::format("a {} of one rank has no links", kind));
 

@@ -52,7 +52,9 @@ Result<Topology> generate_fat_tree(const FatTreeOptions& options) {
   const std::int64_t ranks_per_edge = half * options.oversubscription;
   const __int128 ranks = static_cast<__int128>(options.k) * half * ranks_per_edge;
   const __int128 fabric_cables = static_cast<__int128>(options.k) * half * half * 2;
-  const auto checked = check_generated_size(ranks + options.k * options.k + half * half, 2 * (ranks + fabric_cables));
+  const auto checked =
+      check_generated_size(ranks + static_cast<__int128>(options.k) * options.k + static_cast<__int128>(half) * half,
+                           2 * (ranks + fabric_cables));
   if (!checked) return tl::unexpected(checked.error());
 
   TopologyBuilder builder;

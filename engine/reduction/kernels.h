@@ -77,7 +77,7 @@ struct BrainFloat {
     // Half of the last kept place, less one where that place is even: a carry out of it is the rounding to even.
     const Stored rounded = bits + 0x7fff + ((bits >> 16) & 1);
     const Stored quiet = bits | 0x400000;
-    return floats != floats ? quiet : rounded;
+    return floats != floats ? quiet : rounded;  // NOLINT(misc-redundant-expression): a NaN
   }
 };
 
@@ -167,7 +167,7 @@ struct FloatMinimum {
   ESPALIER_INLINE Wide apply(Wide a, Wide b) {
     const auto equal = a == b;
     const auto both = (decltype(equal))a | (decltype(equal))b;
-    const Wide lesser = ((a < b) | (a != a)) ? a : b;
+    const Wide lesser = ((a < b) | (a != a)) ? a : b;  // NOLINT(misc-redundant-expression): a NaN
     return equal ? (Wide)both : lesser;
   }
 };
@@ -177,7 +177,7 @@ struct FloatMaximum {
   ESPALIER_INLINE Wide apply(Wide a, Wide b) {
     const auto equal = a == b;
     const auto both = (decltype(equal))a & (decltype(equal))b;
-    const Wide greater = ((a > b) | (a != a)) ? a : b;
+    const Wide greater = ((a > b) | (a != a)) ? a : b;  // NOLINT(misc-redundant-expression): a NaN
     return equal ? (Wide)both : greater;
   }
 };
