@@ -27,7 +27,8 @@ bool is_supported(InstructionSet set) {
   if (set == InstructionSet::plain) return true;
 #ifdef ESPALIER_X86_KERNELS
   // These ask the CPU and whether the system saves the wide registers.
-  const bool avx2 = __builtin_cpu_supports("avx2") && has_f16c();
+  static const bool f16c = has_f16c();  // Asked once: in a virtual machine the instruction takes microseconds.
+  const bool avx2 = __builtin_cpu_supports("avx2") && f16c;
   if (set == InstructionSet::avx2) return avx2;
   return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
