@@ -57,7 +57,7 @@ PatternSolution TreeProgram::solve(std::uint32_t most_height) const {
   if (!solution.attained || most_height != 0) return solution;
   // Where the program is small, fewer trees cost little to find and save the time to write them out.
   const bool is_small = groups_.groups.size() == 1 && orbits_->resources.count() <= most_small_resource_orbits;
-  return with_fewer_trees(*orbits_, trees, std::move(solution), {.enough = is_small ? 2U : 4U, .most_height = 0});
+  return with_fewer_trees(*orbits_, trees, solution, {.enough = is_small ? 2U : 4U, .most_height = 0});
 }
 
 std::optional<PatternSolution> TreeProgram::with_few_trees(const PatternSolution& solution, std::uint32_t most) const {
