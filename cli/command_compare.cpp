@@ -5,9 +5,9 @@
 
 #include "cli/commands.h"
 #include "cli/compare_output.h"
+#include "cli/flag_values.h"
 #include "cli/inputs.h"
 #include "cli/output_file.h"
-#include "cli/percent.h"
 #include "compare/overlay_svg.h"
 #include "compare/read_run.h"
 #include "schedule/schedule_json.h"
@@ -97,9 +97,9 @@ Result<Measurements> as_table(const RunFile& run, const std::string& file) {
 ExitCode run(const Console& console, const CompareFlags& flags) {
   std::optional<double> limit;
   if (!flags.fail_above.empty()) {
-    const auto parsed = parse_percent("--fail-above", flags.fail_above, "10%");
+    const auto parsed = parse_part("--fail-above", flags.fail_above);
     if (!parsed) return console.refuse_usage(parsed.error());
-    limit = *parsed;
+    limit = to_double(*parsed);
   }
   if (!flags.collective.empty()) {
     const auto known = parse_collective(flags.collective);

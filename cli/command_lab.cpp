@@ -317,14 +317,7 @@ void add_lab_command(CLI::App& app, Session& session) {
   flags->collective.add_to(*command, false);
   command->add_option("-a,--algorithm", flags->algorithms, "Comma-separated: " + algorithm_names())
       ->option_text("NAMES (ring,tree,packing)");
-  command->add_option("-b,--minbytes", flags->sizes.begin, "Smallest size")->option_text("SIZE (1M)");
-  command->add_option("-e,--maxbytes", flags->sizes.end, "Largest size")->option_text("SIZE (16M)");
-  command->add_option("-f,--stepfactor", flags->sizes.factor, "Factor between sizes")->option_text("FACTOR (4)");
-  command->add_option("-i,--stepbytes", flags->sizes.step, "Step between sizes, instead of a factor")
-      ->option_text("SIZE");
-  command->add_option("-s,--size", flags->sizes.single, "Exactly this size")->option_text("SIZE");
-  command->add_option("-d,--datatype", flags->sizes.type, "Element type: int8, half, bfloat16, float, double, ...")
-      ->option_text("TYPE (float)");
+  flags->sizes.add_to(*command);
   add_run_flags(*command, *flags);
   command->footer(
       examples({"espalier lab lab-mixed all_reduce", "espalier lab lab-mixed all_gather -b 4M -e 64M -f 2 -n 10",

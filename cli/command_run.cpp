@@ -82,14 +82,7 @@ void add_run_command(CLI::App& app, Session& session) {
   flags->collective.add_to(*command, false);
   command->add_option("-a,--algorithm", flags->algorithm, "One of " + algorithm_names() + ", auto")
       ->option_text("NAME (auto)");
-  command->add_option("-b,--minbytes", flags->sizes.begin, "Smallest size")->option_text("SIZE (1K)");
-  command->add_option("-e,--maxbytes", flags->sizes.end, "Largest size")->option_text("SIZE (64M)");
-  command->add_option("-f,--stepfactor", flags->sizes.factor, "Factor between sizes")->option_text("FACTOR (2)");
-  command->add_option("-i,--stepbytes", flags->sizes.step, "Step between sizes, instead of a factor")
-      ->option_text("SIZE");
-  command->add_option("-s,--size", flags->sizes.single, "Exactly this size")->option_text("SIZE");
-  command->add_option("-d,--datatype", flags->sizes.type, "Element type: int8, half, bfloat16, float, double, ...")
-      ->option_text("TYPE (float)");
+  flags->sizes.add_to(*command);
   command->add_option("-o,--op", flags->operation, "sum, prod, min, max or avg")->option_text("OP (sum)");
   command->add_option("-n,--iters", flags->iterations, "Measured iterations")->option_text("COUNT (20)");
   command->add_option("-w,--warmup_iters", flags->warmups, "Iterations before those")->option_text("COUNT (5)");

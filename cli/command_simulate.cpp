@@ -233,16 +233,7 @@ void add_simulate_command(CLI::App& app, Session& session) {
       ->add_option("-a,--algorithm", flags->algorithms,
                    "Comma-separated: " + algorithm_names() + " (ring,tree,packing,auto)")
       ->option_text("NAMES");
-  command->add_option("-b,--minbytes", flags->sizes.begin, "Smallest size")
-      ->capture_default_str()
-      ->option_text("SIZE (1K)");
-  command->add_option("-e,--maxbytes", flags->sizes.end, "Largest size")->option_text("SIZE (1G)");
-  command->add_option("-f,--stepfactor", flags->sizes.factor, "Factor between sizes")->option_text("FACTOR (2)");
-  command->add_option("-i,--stepbytes", flags->sizes.step, "Step between sizes, instead of a factor")
-      ->option_text("SIZE");
-  command->add_option("-s,--size", flags->sizes.single, "Exactly this size")->option_text("SIZE");
-  command->add_option("-d,--datatype", flags->sizes.type, "Element type: int8, half, bfloat16, float, double, ...")
-      ->option_text("TYPE (float)");
+  flags->sizes.add_to(*command);
   command->add_option("--chunk", flags->chunk, "Largest chunk; chosen per schedule and size when absent")
       ->option_text("SIZE");
   command->add_option("--trace", flags->trace, "Write the timeline of one run as a Chrome trace")->option_text("FILE");

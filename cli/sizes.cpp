@@ -31,6 +31,16 @@ std::int64_t next_size(std::int64_t size, double factor, std::int64_t step) {
 
 }  // namespace
 
+void SizeFlags::add_to(CLI::App& command) {
+  command.add_option("-b,--minbytes", begin, "Smallest size")->option_text("SIZE (" + begin + ")");
+  command.add_option("-e,--maxbytes", end, "Largest size")->option_text("SIZE (" + end + ")");
+  command.add_option("-f,--stepfactor", factor, "Factor between sizes")->option_text("FACTOR (" + factor + ")");
+  command.add_option("-i,--stepbytes", step, "Step between sizes, instead of a factor")->option_text("SIZE");
+  command.add_option("-s,--size", single, "Exactly this size")->option_text("SIZE");
+  command.add_option("-d,--datatype", type, "Element type: int8, half, bfloat16, float, double, ...")
+      ->option_text("TYPE (" + type + ")");
+}
+
 Result<std::vector<Bytes>> parse_sizes(const SizeFlags& flags, ElementType type) {
   if (!flags.single.empty()) {
     const auto size = parse_whole_size("-s", flags.single, type);

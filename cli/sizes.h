@@ -1,5 +1,6 @@
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct SizeFlags {
   std::string step;    ///< Overrides the factor.
   std::string single;  ///< -s: exactly this size.
   std::string type = "float";
+
+  /// Adds -b, -e, -f, -i, -s and -d; the defaults in the help are the members' values.
+  void add_to(CLI::App& command);
 };
 
 /// The sizes, each rounded down to whole elements as nccl-tests does; at most 1,000 of them.

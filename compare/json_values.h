@@ -32,6 +32,16 @@ inline bool read_duration(JsonCursor& json, double unit, double& seconds) {
   return true;
 }
 
+/// Reads the next value as an array, each element by `read`, which is false when it could not.
+template <class Read>
+bool read_array(JsonCursor& json, const Read& read) {
+  if (!json.begin_array()) return false;
+  while (json.next_element()) {
+    if (!read()) return false;
+  }
+  return !json.failed();
+}
+
 /// The line of bytes of a text, asked for in ascending order. Cost: linear in the text over all calls.
 class LineCounter {
  public:

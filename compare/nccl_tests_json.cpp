@@ -90,11 +90,7 @@ class JsonReader {
   }
 
   bool read_results() {
-    if (!json_.begin_array()) return false;
-    while (json_.next_element()) {
-      if (!read_row()) return false;
-    }
-    return !json_.failed();
+    return read_array(json_, [this] { return read_row(); });
   }
 
   bool read_row() {

@@ -90,19 +90,11 @@ class ResultsReader {
   }
 
   bool read_shares() {
-    if (!json_.begin_array()) return false;
-    while (json_.next_element()) {
-      if (!json_.read_integer(measurements_.shares.emplace_back())) return false;
-    }
-    return !json_.failed();
+    return read_array(json_, [this] { return json_.read_integer(measurements_.shares.emplace_back()); });
   }
 
   bool read_rows() {
-    if (!json_.begin_array()) return false;
-    while (json_.next_element()) {
-      if (!read_row()) return false;
-    }
-    return !json_.failed();
+    return read_array(json_, [this] { return read_row(); });
   }
 
   bool read_row() {

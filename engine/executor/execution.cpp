@@ -95,6 +95,10 @@ bool Execution::advance_end(End& end) {
   return end.sender != nullptr ? advance_sender(end) : advance_receiver(end);
 }
 
+void Execution::note_begun(const End& end, std::int64_t begin_ns) {
+  begun_ns_[static_cast<std::size_t>(&end - ends_.data())][end.next] = begin_ns;
+}
+
 bool Execution::note_done(End& end, std::uint32_t done) {
   if (done == end.done) return false;
   if (recorder_ != nullptr) {
@@ -116,7 +120,7 @@ bool Execution::advance_sender(End& end) {
   while (end.next < end.call.stream->op_count) {
     const Op& op = end.call.op(end.next);
     if (!may_begin(op)) break;
-    if (recorder_ != nullptr) begun_ns_[static_cast<std::size_t>(&end - ends_.data())][end.next] = now_ns();
+    if (recorder_ != nullptr) note_begun(end, now_ns());
     if (!end.sender->post(end.next)) break;
     ++end.next;
     bytes_moved_ += op.bytes;
@@ -131,7 +135,7 @@ bool Execution::advance_receiver(End& end) {
     const Op& op = end.call.op(end.next);
     if (!may_begin(op)) break;
     if (end.receiver->places(end.next)) {
-      if (recorder_ != nullptr) begun_ns_[static_cast<std::size_t>(&end - ends_.data())][end.next] = now_ns();
+      if (recorder_ != nullptr) note_begun(end, now_ns());
       if (!end.receiver->allow(end.next)) break;
       ++end.next;
     } else {
@@ -146,7 +150,7 @@ bool Execution::advance_receiver(End& end) {
 bool Execution::take(End& end, const Op& op) {
   if (op.pass != no_pass) return take_pass(program_.passes[op.pass]);
   if (!end.receiver->is_ready(end.next)) return false;
-  if (recorder_ != nullptr) begun_ns_[static_cast<std::size_t>(&end - ends_.data())][end.next] = now_ns();
+  if (recorder_ != nullptr) note_begun(end, now_ns());
   copy_in(end, op);
   end.receiver->release(end.next);
   ++end.next;
@@ -171,7 +175,7 @@ bool Execution::take_pass(const Pass& pass) {
   for (const Cursor& member : members_) {
     End& end = *member.end;
     if (recorder_ != nullptr) {
-      begun_ns_[static_cast<std::size_t>(&end - ends_.data())][end.next] = begin;
+      note_begun(end, begin);
       recorder_->add({member.op->transfer, member.op->chunk, Phase::reduce, begin, finish});
     }
     end.receiver->release(end.next);
@@ -181,7 +185,7 @@ bool Execution::take_pass(const Pass& pass) {
   }
   for (const Cursor& follower : followers_) {
     End& end = *follower.end;
-    if (recorder_ != nullptr) begun_ns_[static_cast<std::size_t>(&end - ends_.data())][end.next] = begin;
+    if (recorder_ != nullptr) note_begun(end, begin);
     end.sender->placed(end.next);
     ++end.next;
     bytes_moved_ += follower.op->bytes;

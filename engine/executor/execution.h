@@ -68,6 +68,8 @@ class Execution {
   /// Finds the followers that the pass can write for at once.
   void choose_followers(const Pass& pass);
   void reduce(const Pass& pass);
+  /// When the next op of an end began, for its span.
+  void note_begun(const End& end, std::int64_t begin_ns);
   bool note_done(End& end, std::uint32_t done);
   void copy_own_results();
 

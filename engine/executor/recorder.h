@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -20,7 +21,10 @@ struct Record {
 /// Keeps what happened when at one rank. Room is made before the call, so that recording only writes.
 class Recorder {
  public:
-  void reserve(std::size_t records) { records_.reserve(records_.size() + records); }
+  void reserve(std::size_t records) {
+    const std::size_t needed = records_.size() + records;
+    if (needed > records_.capacity()) records_.reserve(std::max(needed, 2 * records_.capacity()));
+  }
   void add(const Record& record) { records_.push_back(record); }
   [[nodiscard]] const std::vector<Record>& records() const { return records_; }
   void clear() { records_.clear(); }

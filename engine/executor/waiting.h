@@ -4,9 +4,9 @@
 
 namespace espalier::engine {
 
-/// How to wait for a peer: a spin notices within 0.1 us but keeps a core from others, a yield costs a microsecond while
-/// the cores are shared among ranks and a time slice while strangers compute, a sleep costs its waker and a wake of
-/// 2 to 15 us. So it depends on how many ranks share the cores, and on what yields cost lately.
+/// How to wait for a peer. A spin notices at once but keeps a core from others; a yield is cheap while only ranks share
+/// the cores and costs a time slice while strangers compute; a sleep frees the core but has to be ended by a wake, the
+/// slowest of all. So it depends on how many ranks share the cores, and on what yields cost lately.
 class Waiting {
  public:
   enum class Action : std::uint8_t { spin, yield, sleep };

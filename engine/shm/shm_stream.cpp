@@ -51,6 +51,14 @@ class SeenCounter {
   std::uint64_t seen_ = 0;
 };
 
+/// The peer's memories in this call; false, with the trouble told, when they cannot be had.
+bool map_memories(ShmPeer& peer, const StreamCall& call, Buffers& theirs) {
+  const auto mapped = peer.map_memories(call.header->sequence);
+  if (mapped) theirs = *mapped;
+  if (!mapped) call.trouble->set_broken(mapped.error());
+  return mapped.has_value();
+}
+
 class ShmSender final : public Sender {
  public:
   ShmSender(ShmPeer& peer, std::uint32_t lane)
@@ -64,14 +72,7 @@ class ShmSender final : public Sender {
     const std::uint64_t sequence = call.header->sequence;
     const SharedCall& own = peer_.own_call(sequence);
     way_ = way_of(lane_, own, peer_.call(sequence));
-    if (way_ == Way::push) {
-      const auto theirs = peer_.map_memories(sequence);
-      if (!theirs) {
-        call.trouble->set_broken(theirs.error());
-        return false;
-      }
-      theirs_ = *theirs;
-    }
+    if (way_ == Way::push && !map_memories(peer_, call, theirs_)) return false;
     if (way_ == Way::staged && !make_staging(call)) return false;
     call_ = &call;
     posted_ = 0;
@@ -187,14 +188,7 @@ class ShmReceiver final : public Receiver {
     if (!peer_.has_entered(call)) return false;
     const std::uint64_t sequence = call.header->sequence;
     way_ = way_of(lane_, peer_.call(sequence), peer_.own_call(sequence));
-    if (way_ == Way::pull) {
-      const auto theirs = peer_.map_memories(sequence);
-      if (!theirs) {
-        call.trouble->set_broken(theirs.error());
-        return false;
-      }
-      theirs_ = *theirs;
-    }
+    if (way_ == Way::pull && !map_memories(peer_, call, theirs_)) return false;
     call_ = &call;
     slots_ = nullptr;
     released_ = 0;
