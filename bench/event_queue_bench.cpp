@@ -19,7 +19,7 @@ using sim::Event;
 
 struct Later {
   bool operator()(const Event& a, const Event& b) const {
-    return a.time != b.time ? a.time > b.time : a.transfer > b.transfer;
+    return a.time != b.time ? a.time > b.time : a.order > b.order;
   }
 };
 
@@ -30,7 +30,7 @@ class Radix {
   Event pop() {
     if (next_ == batch_.size()) {
       queue_.pop_earliest(batch_);
-      sort_by_transfer(batch_, scratch_);
+      sort_by_order(batch_, scratch_);
       next_ = 0;
     }
     return batch_[next_++];
@@ -119,7 +119,7 @@ void bm_regular_times(benchmark::State& state) {
   for (auto _ : state) {
     Event event = queue.pop();
     event.time += 3 * microsecond;
-    event.transfer += pending;
+    event.order += pending;
     queue.push(event);
   }
   state.SetItemsProcessed(state.iterations());

@@ -27,6 +27,7 @@ inline constexpr std::uint32_t no_chunk = std::numeric_limits<std::uint32_t>::ma
 /// Cuts transfers into chunks (schedule/layout.h) and says which chunk of an earlier transfer a later chunk needs.
 class Chunking {
  public:
+  Chunking() = default;
   Chunking(Layout layout, std::int64_t count) : layout_(std::move(layout)), count_(count) {}
 
   [[nodiscard]] Pieces pieces(const Transfer& transfer) const {
@@ -54,7 +55,7 @@ class Chunking {
   [[nodiscard]] std::uint32_t find_needed_chunk(const Transfer& earlier, const ByteRange& bytes) const;
 
   Layout layout_;
-  std::int64_t count_;  ///< Chunks of the longest transfer.
+  std::int64_t count_ = 1;  ///< Chunks of the longest transfer.
 };
 
 }  // namespace espalier

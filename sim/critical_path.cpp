@@ -73,8 +73,9 @@ class StepList {
 
 }  // namespace
 
-std::vector<CriticalStep> find_critical_path(const Schedule& schedule, const Chunking& chunking, const Network& network,
+std::vector<CriticalStep> find_critical_path(const Program& program, const Chunking& chunking, const Network& network,
                                              const History& history) {
+  const Schedule& schedule = program.schedule();
   if (schedule.transfers.empty()) return {};
   StepList steps(network);
   ChunkId at = find_last(schedule, chunking, history);
@@ -82,7 +83,7 @@ std::vector<CriticalStep> find_critical_path(const Schedule& schedule, const Chu
   Cause waited_for = Cause::arrival;
   while (waited_for != Cause::nothing) {
     history.trace(at, trace);
-    const Path& path = network.paths[schedule.transfers[at.transfer.index()].route.index()];
+    const Path& path = program.path(schedule.transfers[at.transfer.index()]);
     if (waited_for != Cause::arrival) {
       steps.add_way(trace, path.first_link - path.begin + 1, true, at);
     } else {

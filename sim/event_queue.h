@@ -4,15 +4,16 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace espalier::sim {
 
 /// A chunk's head asks for its next resource.
 struct Event {
-  std::int64_t time = 0;       ///< In picoseconds.
-  std::uint32_t transfer = 0;  ///< Orders the events of one time.
-  std::uint32_t packet = 0;    ///< Which chunk in the network it is.
+  std::int64_t time = 0;     ///< In picoseconds.
+  std::uint32_t order = 0;   ///< Orders the events of one time: the transfer's place among those of all runs.
+  std::uint32_t packet = 0;  ///< Which chunk in the network it is.
 };
 
 /// A monotone priority queue on 64-bit times: what is pushed is never earlier than what was popped last. A radix heap
@@ -30,7 +31,12 @@ class EventQueue {
   void push(const Event& event) {
     place(event);
     ++size_;
+    if (event.time < earliest_) earliest_ = event.time;
   }
+
+  /// When the earliest event is. Requires: not empty.
+  /// Cost: O(1), or once after a pop O(events of one bucket).
+  [[nodiscard]] std::int64_t earliest() const;
 
   /// Takes out all events of the earliest time, in the order of their pushes. The old contents of `batch` are dropped.
   /// Requires: not empty.
@@ -38,6 +44,7 @@ class EventQueue {
 
  private:
   static constexpr std::size_t level_count = 8;
+  static constexpr std::int64_t not_known = std::numeric_limits<std::int64_t>::max();
   static constexpr std::size_t digit_count = 256;
   struct Level {
     std::array<std::vector<Event>, digit_count> buckets;
@@ -59,11 +66,14 @@ class EventQueue {
   unsigned occupied_levels_ = 0;
   std::uint64_t last_ = 0;
   std::size_t size_ = 0;
+  mutable std::int64_t earliest_ =
+      not_known;  // of the events pushed since the last pop, or of all when it was asked for
+  mutable bool earliest_is_of_all_ = true;
   std::vector<Event> moving_;
 };
 
-/// Sorts events of one time by transfer. Takes advantage of ascending runs, which is how the symmetry of a schedule
+/// Sorts events of one time by their order. Takes advantage of ascending runs, which is how the symmetry of a schedule
 /// makes them arrive. Stable. `scratch` is working space. Cost: O(n log(runs)).
-void sort_by_transfer(std::vector<Event>& events, std::vector<Event>& scratch);
+void sort_by_order(std::vector<Event>& events, std::vector<Event>& scratch);
 
 }  // namespace espalier::sim

@@ -5,7 +5,7 @@
 
 #include "schedule/chunking.h"
 #include "schedule/timeline.h"
-#include "sim/network.h"
+#include "sim/program.h"
 #include "sim/simulate.h"
 
 namespace espalier::sim {
@@ -44,14 +44,14 @@ struct ChunkTrace {
 /// Everything else follows from these.
 class History {
  public:
-  History(const Schedule& schedule, const Chunking& chunking, const Network& network);
+  History(const Program& program, const Chunking& chunking, const Network& network);
 
   /// The last call for a chunk counts.
   void origin(ChunkId chunk, Origin origin) { origins_[index(chunk)] = origin; }
   void ready(ChunkId chunk, std::int64_t time) { ready_[index(chunk)] = time; }
   /// Requires: `step` below `steps`, the number of steps of the chunk's path.
-  void entry(ChunkId chunk, std::uint32_t step, std::uint32_t steps, std::int64_t time) {
-    entries_[first_entry_[chunk.transfer.index()] + std::uint64_t{chunk.chunk} * steps + step] = time;
+  void service(ChunkId chunk, std::uint32_t step, std::uint32_t steps, std::int64_t entry, std::int64_t done) {
+    services_[first_service_[chunk.transfer.index()] + std::uint64_t{chunk.chunk} * steps + step] = {entry, done};
   }
 
   /// Cost: O(steps of the path). `trace` is overwritten, so that its memory can be used again.
@@ -60,22 +60,26 @@ class History {
  private:
   [[nodiscard]] std::uint64_t index(ChunkId chunk) const { return first_chunk_[chunk.transfer.index()] + chunk.chunk; }
 
-  const Schedule* schedule_;
-  const Chunking* chunking_;
+  struct Service {
+    std::int64_t entry = 0;  // when the resource took the chunk
+    std::int64_t done = 0;   // and when it was free again
+  };
+
+  const Program* program_;
   const Network* network_;
   std::vector<std::uint64_t> first_chunk_;
-  std::vector<std::uint64_t> first_entry_;
+  std::vector<std::uint64_t> first_service_;
   std::vector<std::int64_t> ready_;
   std::vector<Origin> origins_;
-  std::vector<std::int64_t> entries_;
+  std::vector<Service> services_;
 };
 
 /// The spans of docs/simulator.md, "Timeline", in begin order.
-std::vector<Span> make_spans(const Schedule& schedule, const Chunking& chunking, const Network& network,
+std::vector<Span> make_spans(const Program& program, const Chunking& chunking, const Network& network,
                              const History& history);
 
 /// Walks back from the chunk that arrived last to the start; the steps follow each other without gaps.
-std::vector<CriticalStep> find_critical_path(const Schedule& schedule, const Chunking& chunking, const Network& network,
+std::vector<CriticalStep> find_critical_path(const Program& program, const Chunking& chunking, const Network& network,
                                              const History& history);
 
 }  // namespace espalier::sim

@@ -46,7 +46,7 @@ Lanes make_lanes(const Schedule& schedule) {
     TransferId transfer;
   };
   Lanes lanes;
-  lanes.next_on_lane.resize(schedule.transfers.size());
+  lanes.next.resize(schedule.transfers.size());
   std::vector<bool> leads(schedule.transfers.size(), true);
   {
     const std::vector<std::uint32_t> pair_of_route = number_pairs(schedule);
@@ -56,18 +56,15 @@ Lanes make_lanes(const Schedule& schedule) {
       const std::uint32_t group = pair_of_route[transfer.route.index()] + 1;
       Latest& before = latest[transfer.channel().index()];
       if (before.group == group) {
-        lanes.next_on_lane[before.transfer.index()] = id;
+        lanes.next[before.transfer.index()] = id;
         leads[id.index()] = false;
       }
       before = {group, id};
     }
   }
-  lanes.lanes.reserve(static_cast<std::size_t>(std::ranges::count(leads, true)));
+  lanes.first.reserve(static_cast<std::size_t>(std::ranges::count(leads, true)));
   for (std::size_t i = 0; i < leads.size(); ++i) {
-    if (!leads[i]) continue;
-    Lane lane;
-    lane.transfer = TransferId(i);
-    lanes.lanes.push_back(lane);
+    if (leads[i]) lanes.first.push_back(TransferId(i));
   }
   return lanes;
 }

@@ -1,42 +1,105 @@
 #include "sim/link_model.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "base/check.h"
 
 namespace espalier::sim {
-LinkModel::LinkModel(const Schedule& schedule, const Chunking& chunking, const Dependencies& dependencies,
-                     const Lanes& lanes, Network& network, History* history)
-    : schedule_(schedule),
-      chunking_(chunking),
-      dependencies_(dependencies),
-      next_on_lane_(lanes.next_on_lane),
-      network_(network),
-      history_(history),
-      lanes_(lanes.lanes),
-      progress_(schedule.transfers.size()),
-      first_waiting_(schedule.transfers.size(), no_lane) {}
+namespace {
 
-void LinkModel::run() {
-  for (LaneIndex lane = 0; lane < lanes_.size(); ++lane) hand_over(lane);
-  while (!queue_.empty()) {
+constexpr std::int64_t whole_ppm = 1'000'000;
+
+}  // namespace
+
+LinkModel::LinkModel(const Network& network, const Conditions& conditions)
+    : network_(network),
+      profiles_(conditions.changes, network.link_count()),
+      jitter_(conditions.jitter_ppm, conditions.seed),
+      limit_(conditions),
+      servers_(make_servers(network, profiles_)) {}
+
+Result<RunId> LinkModel::add(const Program& program, const RunOptions& options) {
+  auto chunking = cut_into_chunks(program.schedule(), options);
+  if (!chunking) return tl::unexpected(chunking.error());
+  const auto work = check_workload(program, network_, *chunking, options.payload_ppm, max_chunk_steps);
+  if (!work) return tl::unexpected(work.error());
+  if (auto added = limit_.add(*work); !added) return tl::unexpected(added.error());
+  if (next_order_ + program.schedule().transfers.size() > max_run_transfers) {
+    return fail(ErrorCode::too_large, "all runs together have more than 2^32 transfers", "simulate fewer runs");
+  }
+  return add_checked(program, std::move(*chunking), options.payload_ppm, nullptr);
+}
+
+RunId LinkModel::add_checked(const Program& program, Chunking chunking, std::int32_t payload_ppm, History* history) {
+  const RunId id(runs_.size());
+  if (spare_.empty()) {
+    runs_.push_back(std::make_unique<Run>());
+  } else {
+    runs_.push_back(std::move(spare_.back()));
+    spare_.pop_back();
+  }
+  Run& run = *runs_.back();
+  run.begin(id, program, std::move(chunking), next_order_);
+  run.payload_ppm = static_cast<std::uint32_t>(payload_ppm);
+  run.history = history;
+  next_order_ += static_cast<std::uint32_t>(program.schedule().transfers.size());
+  return id;
+}
+
+void LinkModel::enter(RunId id, Rank rank, std::int64_t time) {
+  ESPALIER_CHECK(time >= now_ && time <= latest_entry, "ranks enter now or later");
+  Run* run = runs_[id.index()].get();
+  ESPALIER_CHECK(run != nullptr, "ranks enter runs that are not over");
+  if (run->is_aborted) return;
+  run->enter(rank, time, ended_, [&](LaneIndex lane) { hand_over(*run, lane); });
+  if (run->is_over()) let_go(*run);
+}
+
+void LinkModel::abort(RunId id) {
+  Run* run = runs_[id.index()].get();
+  if (run == nullptr) return;
+  run->is_aborted = true;
+  if (run->chunks_moving == 0) let_go(*run);
+}
+
+std::int64_t LinkModel::next_time() const {
+  if (!ended_.empty()) return std::max<std::int64_t>(now_, 0);
+  return queue_.empty() ? never : queue_.earliest();
+}
+
+void LinkModel::advance(std::vector<RankEnd>& ended) {
+  if (!queue_.empty() && (ended_.empty() || queue_.earliest() == now_)) {
     queue_.pop_earliest(batch_);
     sort_batch();
     now_ = batch_.front().time;
+    in_batch_ = true;
     std::size_t position = 0;
     while (position < batch_.size() || !late_.empty()) serve(next_of_now(position).packet);
+    in_batch_ = false;
   }
+  ended.insert(ended.end(), ended_.begin(), ended_.end());
+  ended_.clear();
+}
+
+std::vector<LinkUse> LinkModel::links() const {
+  std::vector<LinkUse> uses;
+  uses.reserve(network_.link_count());
+  for (std::uint32_t i = 0; i < network_.link_count(); ++i) uses.push_back({servers_[i].bytes, {servers_[i].busy}});
+  return uses;
 }
 
 /// Whether one of two events of the same time comes after the other: by transfer, then by chunk.
 bool LinkModel::is_later(const Event& a, const Event& b) const {
-  if (a.transfer != b.transfer) return a.transfer > b.transfer;
+  if (a.order != b.order) return a.order > b.order;
   return packets_[a.packet].chunk > packets_[b.packet].chunk;
 }
 
 /// Sorts the events of one time. Two chunks of one transfer are rarely among them, so these are put right afterwards.
 void LinkModel::sort_batch() {
-  sort_by_transfer(batch_, scratch_);
+  sort_by_order(batch_, scratch_);
   for (auto begin = batch_.begin(); begin != batch_.end();) {
-    const auto end = std::find_if(begin, batch_.end(), [&](const Event& e) { return e.transfer != begin->transfer; });
+    const auto end = std::find_if(begin, batch_.end(), [&](const Event& e) { return e.order != begin->order; });
     if (end - begin > 1) std::sort(begin, end, [this](const Event& a, const Event& b) { return is_later(b, a); });
     begin = end;
   }
@@ -52,48 +115,20 @@ Event LinkModel::next_of_now(std::size_t& position) {
 }
 
 /// Sends the lane's next chunk when all it waits for is known, or lets the lane wait for what is not.
-void LinkModel::hand_over(LaneIndex index) {
-  const Lane& lane = lanes_[index];
-  const Pieces pieces = chunking_.pieces(schedule_.transfers[lane.transfer.index()]);
-  const ByteRange bytes = chunking_.chunk(pieces, lane.chunk);
-  if (!find_ready_time(index, bytes)) return;
-  if (lane.chunk == 0) progress_.start(lane.transfer, pieces.count, std::max<std::int64_t>(now_, 0));
-  send(index, bytes.length(), lane.chunk + 1 == pieces.count);
+void LinkModel::hand_over(Run& run, LaneIndex index) {
+  if (run.is_aborted) return;
+  const Lane& lane = run.lane(index);
+  const ByteRange bytes = run.chunking().chunk({lane.range, lane.chunks}, lane.chunk);
+  if (!run.find_ready_time(index, bytes)) return;
+  if (lane.chunk == 0) run.start_transfer(lane, std::max<std::int64_t>(now_, 0));
+  send(run, index, bytes.length());
 }
 
-bool LinkModel::find_ready_time(LaneIndex index, const ByteRange& bytes) {
-  Lane& lane = lanes_[index];
-  const Transfer& transfer = schedule_.transfers[lane.transfer.index()];
-  const std::span<const Dependency> dependencies = dependencies_.of(lane.transfer);
-  for (; lane.dependency < dependencies.size(); ++lane.dependency) {
-    const Dependency dependency = dependencies[lane.dependency];
-    const TransferId earlier = dependency.transfer();
-    const std::uint32_t needed =
-        chunking_.needed_chunk(schedule_.transfers[earlier.index()], transfer, bytes, lane.chunk);
-    if (needed == no_chunk) continue;
-    const bool departure = dependency.wait() == Wait::departure;
-    const ChunkTimes times = progress_.look_up(earlier, needed);
-    const std::int64_t time = departure ? times.departed : times.arrived;
-    if (time == unknown_time) {
-      lane.awaited_chunk = needed;
-      lane.awaited = dependency.wait();
-      lane.next_waiting = first_waiting_[earlier.index()];
-      first_waiting_[earlier.index()] = index;
-      return false;
-    }
-    if (time <= lane.ready) continue;
-    lane.ready = time;
-    if (history_ != nullptr) {
-      history_->origin({lane.transfer, lane.chunk}, {{earlier, needed}, departure ? Cause::departure : Cause::arrival});
-    }
-  }
-  return true;
-}
-
-void LinkModel::send(LaneIndex index, std::int64_t bytes, bool ends_transfer) {
-  const Lane& lane = lanes_[index];
-  const Path& path = network_.paths[schedule_.transfers[lane.transfer.index()].route.index()];
-  if (history_ != nullptr) history_->ready({lane.transfer, lane.chunk}, lane.ready);
+void LinkModel::send(Run& run, LaneIndex index, std::int64_t bytes) {
+  const Lane& lane = run.lane(index);
+  const Transfer& transfer = run.transfer(lane);
+  const Path& path = run.program().path(transfer);
+  if (run.history != nullptr) run.history->ready({lane.transfer, lane.chunk}, lane.ready);
   std::uint32_t slot = 0;
   if (free_packets_.empty()) {
     slot = static_cast<std::uint32_t>(packets_.size());
@@ -102,22 +137,27 @@ void LinkModel::send(LaneIndex index, std::int64_t bytes, bool ends_transfer) {
     slot = free_packets_.back();
     free_packets_.pop_back();
   }
+  ++run.chunks_moving;
   const std::int64_t asked = lane.ready + path.overhead;
   Packet& packet = packets_[slot];
+  packet.run = &run;
+  packet.path = &path;
   packet.bytes = bytes;
   packet.last_byte = asked;
   packet.travel = 0;
   packet.transfer = lane.transfer;
+  packet.order = run.order(lane.transfer);
   packet.chunk = lane.chunk;
   packet.step = path.begin;
   packet.lane = index;
-  packet.ends_transfer = ends_transfer;
+  packet.reduces = transfer.reduces != 0;
+  packet.ends_transfer = lane.chunk + 1 == lane.chunks;
   ask(asked, slot);
 }
 
 void LinkModel::ask(std::int64_t time, std::uint32_t packet) {
-  const Event event{time, packets_[packet].transfer.value(), packet};
-  if (time != now_) return queue_.push(event);
+  const Event event{time, packets_[packet].order, packet};
+  if (time != now_ || !in_batch_) return queue_.push(event);
   late_.push_back(event);
   std::ranges::push_heap(late_, [this](const Event& a, const Event& b) { return is_later(a, b); });
 }
@@ -125,88 +165,80 @@ void LinkModel::ask(std::int64_t time, std::uint32_t packet) {
 /// Lets a chunk that is about to leave its sender wait while its lane is held (docs/simulator.md, "Back-pressure").
 bool LinkModel::hold_back(std::uint32_t slot) {
   Packet& packet = packets_[slot];
-  const Path& path = network_.paths[schedule_.transfers[packet.transfer.index()].route.index()];
-  const std::int64_t held_until = lanes_[packet.lane].held_until;
-  if (packet.step != path.begin || held_until <= now_) return false;
+  if (packet.step != packet.path->begin) return false;
+  const std::int64_t held_until = packet.run->lane(packet.lane).held_until;
+  if (held_until <= now_) return false;
   packet.last_byte = held_until;
   ask(held_until, slot);
   return true;
 }
 
-void LinkModel::serve(std::uint32_t slot) {
-  if (hold_back(slot)) return;
-  ++events_;
-  Packet& packet = packets_[slot];
-  const ChunkId chunk{packet.transfer, packet.chunk};
-  const Transfer& transfer = schedule_.transfers[chunk.transfer.index()];
-  const Path& path = network_.paths[transfer.route.index()];
-  const std::uint32_t step = packet.step++;
-  Resource& resource = network_.resources[network_.steps[step]];
+/// Lets a resource take a chunk at `entry`; returns when it is done with it.
+std::int64_t LinkModel::serve_packet(Server& server, const Packet& packet, std::int64_t entry) {
+  std::int64_t bytes = packet.bytes;
+  if (packet.run->payload_ppm != whole_ppm && packet.step != packet.path->end) {
+    bytes = on_the_wire(bytes, packet.run->payload_ppm);
+  }
+  std::int64_t duration = server.service_time(bytes);
+  if (jitter_.is_on()) {
+    duration += jitter_.extra(duration, packet.order, packet.chunk, packet.step - packet.path->begin);
+  }
+  return server.serve(entry, bytes, duration, profiles_);
+}
 
-  const std::int64_t service_time = resource.service_time(packet.bytes);
-  const std::int64_t entry = std::max(now_, resource.free_at);
-  const std::int64_t leave = std::max(entry + service_time, packet.last_byte);
-  resource.free_at = entry + service_time;
-  resource.bytes += packet.bytes;
-  resource.busy += service_time;
-  packet.last_byte = leave + resource.latency;
-  Lane& sender = lanes_[packet.lane];
+/// A chunk that goes no further: its run was given up, or a link on its way has died.
+void LinkModel::drop(std::uint32_t slot) {
+  Run& run = *packets_[slot].run;
+  free_packets_.push_back(slot);
+  --run.chunks_moving;
+  if (run.is_aborted && run.chunks_moving == 0) let_go(run);
+}
+
+void LinkModel::let_go(Run& run) { spare_.push_back(std::move(runs_[run.id().index()])); }
+
+void LinkModel::serve(std::uint32_t slot) {
+  if (packets_[slot].run->is_aborted) return drop(slot);
+  if (hold_back(slot)) return;
+  Packet& packet = packets_[slot];
+  Run& run = *packet.run;
+  const Path& path = *packet.path;
+  Server& server = servers_[run.program().steps()[packet.step]];
+  const std::int64_t entry = std::max(now_, server.free_at);
+  const std::int64_t done = serve_packet(server, packet, entry);
+  if (done == never) {
+    --run.chunks_moving;  // it stays where it is: nothing of it is asked any more
+    free_packets_.push_back(slot);
+    return;
+  }
+  ++events_;
+  const std::uint32_t step = packet.step++;
+  const std::int64_t leave = std::max(done, packet.last_byte);
+  packet.last_byte = leave + server.latency;
+  Lane& sender = run.lane(packet.lane);
   sender.held_until = std::max(sender.held_until, entry - packet.travel);
-  packet.travel += resource.latency;
-  if (history_ != nullptr) history_->entry(chunk, step - path.begin, path.steps_of(transfer), entry);
+  packet.travel += server.latency;
+  const std::uint32_t end = packet.reduces ? path.reduce_end : path.end;
+  const ChunkId chunk{packet.transfer, packet.chunk};
+  if (run.history != nullptr) run.history->service(chunk, step - path.begin, end - path.begin, entry, done);
 
   // From here on the packet may move or be used again: what is still needed of it is copied.
   const std::int64_t last_byte = packet.last_byte;
   const LaneIndex lane = packet.lane;
   const bool ends_transfer = packet.ends_transfer;
-  const bool at_end = step + 1 == path.end_of(transfer);
+  const bool at_end = step + 1 == end;
   if (at_end) {
     free_packets_.push_back(slot);
+    --run.chunks_moving;
   } else {
     // A reduction needs the whole chunk; everything before it cuts through.
-    ask(step + 1 == path.end ? last_byte : entry + resource.latency, slot);
+    ask(step + 1 == path.end ? last_byte : entry + server.latency, slot);
   }
-  if (step == path.first_link) depart(chunk, leave, lane, ends_transfer);
-  if (at_end) arrive(chunk, last_byte, ends_transfer);
-}
-
-void LinkModel::depart(ChunkId chunk, std::int64_t time, LaneIndex index, bool ends_transfer) {
-  progress_.times(chunk.transfer, chunk.chunk).departed = time;
-  wake(chunk, Wait::departure);
-
-  Lane& lane = lanes_[index];
-  lane.ready = time;
-  lane.dependency = 0;
-  ++lane.chunk;
-  if (ends_transfer) {
-    lane.transfer = next_on_lane_[chunk.transfer.index()];
-    lane.chunk = 0;
-    if (lane.transfer.is_none()) return;
-  }
-  if (history_ != nullptr) history_->origin({lane.transfer, lane.chunk}, {chunk, Cause::lane});
-  hand_over(index);
-}
-
-void LinkModel::arrive(ChunkId chunk, std::int64_t time, bool ends_transfer) {
-  elapsed_ = std::max(elapsed_, time);
-  progress_.times(chunk.transfer, chunk.chunk).arrived = time;
-  wake(chunk, Wait::arrival);
-  if (ends_transfer) progress_.finish(chunk.transfer, chunk.chunk + 1, time);
-}
-
-/// Lets the lanes go on that waited for this chunk of the transfer or an earlier one.
-void LinkModel::wake(ChunkId chunk, Wait wait) {
-  LaneIndex* link = &first_waiting_[chunk.transfer.index()];
-  while (*link != no_lane) {
-    const LaneIndex waiting = *link;
-    Lane& lane = lanes_[waiting];
-    if (lane.awaited == wait && lane.awaited_chunk <= chunk.chunk) {
-      *link = lane.next_waiting;
-      hand_over(waiting);
-    } else {
-      link = &lane.next_waiting;
-    }
-  }
+  const auto go = [&](LaneIndex next) { hand_over(run, next); };
+  if (step == path.first_link) run.depart(chunk, lane, leave, ended_, go);
+  if (!at_end) return;
+  elapsed_ = std::max(elapsed_, last_byte);
+  run.arrive(chunk, ends_transfer, last_byte, ended_, go);
+  if (run.is_over()) let_go(run);
 }
 
 }  // namespace espalier::sim

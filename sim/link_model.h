@@ -1,73 +1,84 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
-#include "schedule/chunking.h"
-#include "schedule/dependencies.h"
-#include "schedule/schedule.h"
 #include "sim/event_queue.h"
-#include "sim/history.h"
-#include "sim/lanes.h"
-#include "sim/network.h"
-#include "sim/progress.h"
+#include "sim/jitter.h"
+#include "sim/model.h"
+#include "sim/rate_profile.h"
+#include "sim/run.h"
+#include "sim/server.h"
+#include "sim/workload.h"
 
 namespace espalier::sim {
 
 /// The event loop of the `link` model. One event per chunk and resource: a chunk's head asks, and because resources
 /// serve in the order of asking, it is certain at once when the resource takes it and when it leaves.
 ///
-/// Invariants: (1) events are handled in the order of (time, transfer, chunk); what an event causes at its own time
-/// belongs to the same chunk or a later one, so the order within a resource is that of docs/simulator.md; (2) a lane is
-/// in at most one waiting list.
-class LinkModel {
+/// Invariants: (1) events are handled in the order of (time, run, transfer, chunk); what an event causes at its own
+/// time belongs to the same chunk or a later one, so the order within a resource is that of docs/simulator.md; (2) a
+/// lane is in at most one waiting list; (3) memory goes with the runs under way: those that are over are used again.
+class LinkModel final : public Model {
  public:
-  /// All must outlive this object; `history` may be null. Resources of `network` count what they serve.
-  LinkModel(const Schedule& schedule, const Chunking& chunking, const Dependencies& dependencies, const Lanes& lanes,
-            Network& network, History* history);
+  LinkModel(const Network& network, const Conditions& conditions);
 
-  /// Runs to the end.
-  void run();
+  [[nodiscard]] Result<RunId> add(const Program& program, const RunOptions& options) override;
+  void enter(RunId run, Rank rank, std::int64_t time) override;
+  void abort(RunId run) override;
+  [[nodiscard]] std::int64_t next_time() const override;
+  void advance(std::vector<RankEnd>& ended) override;
+  [[nodiscard]] std::vector<LinkUse> links() const override;
+  [[nodiscard]] std::uint64_t events() const override { return events_; }
 
+  /// As `add`, for what was checked before; `history` (may be null) records it.
+  [[nodiscard]] RunId add_checked(const Program& program, Chunking chunking, std::int32_t payload_ppm,
+                                  History* history);
+
+  /// When the last byte of all runs so far arrived.
   [[nodiscard]] std::int64_t elapsed() const { return elapsed_; }
-  [[nodiscard]] std::uint64_t events() const { return events_; }
+  /// Whether every chunk that was handed over has arrived, or will.
+  [[nodiscard]] bool is_idle() const { return queue_.empty() && late_.empty(); }
 
  private:
   /// A chunk in the network, or on its way into it.
   struct Packet {
+    Run* run = nullptr;
+    const Path* path = nullptr;
     std::int64_t bytes = 0;
     std::int64_t last_byte = 0;  ///< When its last byte reaches the next resource.
     std::int64_t travel = 0;     ///< Latency of the resources behind it.
     TransferId transfer;
+    std::uint32_t order = 0;
     std::uint32_t chunk = 0;
-    std::uint32_t step = 0;  ///< The step of the network that its head asks for next.
+    std::uint32_t step = 0;  ///< The step of its program that its head asks for next.
     LaneIndex lane = no_lane;
+    bool reduces = false;
     bool ends_transfer = false;
   };
 
-  void hand_over(LaneIndex lane);
-  bool find_ready_time(LaneIndex index, const ByteRange& bytes);
-  void send(LaneIndex index, std::int64_t bytes, bool ends_transfer);
+  void hand_over(Run& run, LaneIndex lane);
+  void send(Run& run, LaneIndex lane, std::int64_t bytes);
   void ask(std::int64_t time, std::uint32_t packet);
   bool hold_back(std::uint32_t packet);
   void serve(std::uint32_t packet);
-  void depart(ChunkId chunk, std::int64_t time, LaneIndex index, bool ends_transfer);
-  void arrive(ChunkId chunk, std::int64_t time, bool ends_transfer);
-  void wake(ChunkId chunk, Wait wait);
+  [[nodiscard]] std::int64_t serve_packet(Server& server, const Packet& packet, std::int64_t entry);
+  void drop(std::uint32_t packet);
+  /// Forgets a run of which nothing is left.
+  void let_go(Run& run);
   [[nodiscard]] bool is_later(const Event& a, const Event& b) const;
   void sort_batch();
   Event next_of_now(std::size_t& position);
 
-  const Schedule& schedule_;
-  const Chunking& chunking_;
-  const Dependencies& dependencies_;
-  const std::vector<TransferId>& next_on_lane_;
-  Network& network_;
-  History* history_;
-
-  std::vector<Lane> lanes_;
-  Progress progress_;
-  std::vector<LaneIndex> first_waiting_;  // by transfer
+  const Network& network_;
+  RateProfiles profiles_;
+  Jitter jitter_;
+  WorkLimit limit_;
+  std::vector<Server> servers_;
+  std::vector<std::unique_ptr<Run>> runs_;   // by id; null when over
+  std::vector<std::unique_ptr<Run>> spare_;  // over, for use by later ones
+  std::uint32_t next_order_ = 0;
   std::vector<Packet> packets_;
   std::vector<std::uint32_t> free_packets_;
 
@@ -75,7 +86,9 @@ class LinkModel {
   std::vector<Event> batch_;  // the events of `now_`, in order
   std::vector<Event> late_;   // those that arose at `now_` itself: a heap
   std::vector<Event> scratch_;
+  std::vector<RankEnd> ended_;  // not yet reported
   std::int64_t now_ = -1;
+  bool in_batch_ = false;
   std::int64_t elapsed_ = 0;
   std::uint64_t events_ = 0;
 };

@@ -9,11 +9,12 @@ namespace {
 /// Collects the spans of one chunk after the other.
 class SpanMaker {
  public:
-  SpanMaker(const Schedule& schedule, const Network& network) : schedule_(schedule), network_(network) {}
+  SpanMaker(const Program& program, const Network& network)
+      : schedule_(program.schedule()), program_(program), network_(network) {}
 
   void add(TransferId id, std::uint32_t chunk, const ChunkTrace& trace) {
     const Transfer& transfer = schedule_.transfers[id.index()];
-    const Path& path = network_.paths[transfer.route.index()];
+    const Path& path = program_.path(transfer);
     transfer_ = id;
     chunk_ = chunk;
     const auto step = [&](std::uint32_t index) -> const ChunkTrace::Step& { return trace.steps[index - path.begin]; };
@@ -24,7 +25,7 @@ class SpanMaker {
     }
     const ChunkTrace::Step& last = step(path.last_link);
     const std::uint32_t dst = schedule_.dst(transfer).value();
-    span(dst, Phase::recv, last.entry + network_.resources[last.resource].latency, step(path.end - 1).beyond);
+    span(dst, Phase::recv, last.entry + network_.resources()[last.resource].latency, step(path.end - 1).beyond);
     if (path.end_of(transfer) == path.end) return;
     span(dst, Phase::reduce, step(path.end).entry, step(path.end).beyond);
   }
@@ -43,6 +44,7 @@ class SpanMaker {
   }
 
   const Schedule& schedule_;
+  const Program& program_;
   const Network& network_;
   TransferId transfer_;
   std::uint32_t chunk_ = 0;
@@ -51,9 +53,10 @@ class SpanMaker {
 
 }  // namespace
 
-std::vector<Span> make_spans(const Schedule& schedule, const Chunking& chunking, const Network& network,
+std::vector<Span> make_spans(const Program& program, const Chunking& chunking, const Network& network,
                              const History& history) {
-  SpanMaker maker(schedule, network);
+  const Schedule& schedule = program.schedule();
+  SpanMaker maker(program, network);
   ChunkTrace trace;
   for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
     const std::uint32_t chunks = chunking.pieces(schedule.transfers[i]).count;

@@ -11,6 +11,13 @@ std::size_t size_class(std::uint32_t chunks) { return static_cast<std::size_t>(s
 
 }  // namespace
 
+void Progress::reset(std::size_t transfer_count) {
+  blocks_.assign(transfer_count, not_started);
+  arena_.clear();
+  free_blocks_ = no_blocks();
+  finished_.clear();
+}
+
 void Progress::start(TransferId transfer, std::uint32_t chunks, std::int64_t now) {
   forget_before(now);
   const std::size_t k = size_class(chunks);

@@ -27,6 +27,9 @@ class Progress {
  public:
   explicit Progress(std::size_t transfer_count) : blocks_(transfer_count, not_started) {}
 
+  /// Forgets everything, for other transfers; keeps its memory.
+  void reset(std::size_t transfer_count);
+
   /// Makes room for the times of a transfer that starts at `now`. Requires: not started yet.
   void start(TransferId transfer, std::uint32_t chunks, std::int64_t now);
 
@@ -61,13 +64,15 @@ class Progress {
 
   void forget_before(std::int64_t now);
 
-  std::vector<std::uint32_t> blocks_;                // by transfer: where its times lie in the arena
-  std::vector<ChunkTimes> arena_;                    // blocks of 2^k chunks
-  std::array<std::uint32_t, 33> free_blocks_ = [] {  // by k: the first free block; a free block names the next one
+  static constexpr std::array<std::uint32_t, 33> no_blocks() {
     std::array<std::uint32_t, 33> none{};
     none.fill(no_block);
     return none;
-  }();
+  }
+
+  std::vector<std::uint32_t> blocks_;                        // by transfer: where its times lie in the arena
+  std::vector<ChunkTimes> arena_;                            // blocks of 2^k chunks
+  std::array<std::uint32_t, 33> free_blocks_ = no_blocks();  // by k: the first free block; a free block names the next
   std::deque<Finished> finished_;
 };
 

@@ -1,7 +1,6 @@
 #include "sim/simulate.h"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,12 +8,10 @@
 #include "base/check.h"
 #include "base/format_units.h"
 #include "schedule/chunking.h"
-#include "schedule/dependencies.h"
 #include "schedule/relays.h"
 #include "sim/history.h"
-#include "sim/lanes.h"
 #include "sim/link_model.h"
-#include "sim/network.h"
+#include "sim/unshared.h"
 #include "sim/workload.h"
 
 namespace espalier::sim {
@@ -32,20 +29,58 @@ Timeline name_timeline(const Schedule& schedule, const Topology& topology, Bytes
   return timeline;
 }
 
-Result<Chunking> check_options(const Schedule& schedule, const Options& options) {
-  auto layout = Layout::make(schedule, options.size, options.element_size);
-  if (!layout) return tl::unexpected(layout.error());
-  if (options.chunk.count < options.element_size) {
-    return fail(ErrorCode::invalid_input,
-                "a chunk of " + std::to_string(options.chunk.count) + " bytes is smaller than an element of " +
-                    std::to_string(options.element_size),
-                "use chunks of at least one element");
+tl::unexpected<Error> never_ends(const Program& program, const Conditions& conditions, const Topology& topology) {
+  std::vector<bool> used(topology.link_count(), false);
+  for (const std::uint32_t resource : program.steps()) {
+    if (resource < used.size()) used[resource] = true;
   }
-  // A count past 32 bits is past the limit of steps too, and stays so when it is cut off here.
-  constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
-  const std::int64_t count = std::min(chunk_count(schedule, *layout, options.chunk), most);
-  return Chunking(std::move(*layout), count);
+  std::string names;
+  for (const RateChange& change : conditions.changes) {
+    if (change.rate_ppm != 0 || !used[change.link.index()]) continue;
+    names += (names.empty() ? "" : ", ") + topology.link_name(change.link);
+  }
+  return fail(ErrorCode::infeasible, "the run never ends: it waits for what died (" + names + ")",
+              "plan without it (--without), or let it come back");
 }
+
+Result<void> check_options(const Options& options, const Topology& topology) {
+  if (options.launch.count < 0 || options.launch.count > latest_entry) {
+    return fail(ErrorCode::invalid_input, "the launch takes less than nothing or more than 26 days",
+                "give the time from the call until the first byte can leave");
+  }
+  return check_conditions(options.conditions, topology);
+}
+
+/// Runs a program alone through a model's event loop.
+class LoneRun {
+ public:
+  LoneRun(const Program& program, const Network& network, const Options& options, std::uint64_t steps)
+      : program_(program), options_(options), steps_(steps), model_(network, options.conditions) {}
+
+  /// False when it never ends.
+  bool run(Chunking chunking, History* history) {
+    const RunId run = model_.add_checked(program_, std::move(chunking), options_.payload_ppm, history);
+    const std::uint32_t ranks = program_.schedule().collective.rank_count;
+    for (std::uint32_t r = 0; r < ranks; ++r) model_.enter(run, Rank(r), options_.launch.count);
+    std::vector<RankEnd> ended;
+    while (model_.next_time() != never) model_.advance(ended);
+    const bool ends = ended.size() == ranks;
+    ESPALIER_CHECK(!ends || model_.events() == steps_, "every chunk passes every step of its path once");
+    return ends;
+  }
+
+  void report_to(Report& report) const {
+    report.elapsed = {std::max(model_.elapsed(), options_.launch.count)};
+    report.events = model_.events();
+    report.links = model_.links();
+  }
+
+ private:
+  const Program& program_;
+  const Options& options_;
+  std::uint64_t steps_;
+  LinkModel model_;
+};
 
 }  // namespace
 
@@ -53,8 +88,7 @@ struct Simulator::Prepared {
   const Schedule& schedule;
   const Topology& topology;
   Network network;
-  Lanes lanes;
-  Dependencies dependencies;
+  Program program;
 };
 
 Simulator::Simulator(std::unique_ptr<const Prepared> prepared) : prepared_(std::move(prepared)) {}
@@ -63,43 +97,49 @@ Simulator& Simulator::operator=(Simulator&&) noexcept = default;
 Simulator::~Simulator() = default;
 
 Result<Simulator> Simulator::make(const Schedule& schedule, const Topology& topology) {
-  if (auto checked = check_transfers(schedule); !checked) return tl::unexpected(checked.error());
-  auto network = Network::make(schedule, topology);
-  if (!network) return tl::unexpected(network.error());
-  return Simulator(std::unique_ptr<const Prepared>(
-      new Prepared{schedule, topology, std::move(*network), make_lanes(schedule), Dependencies(schedule)}));
+  Network network(topology);
+  auto program = Program::make(schedule, topology, network);
+  if (!program) return tl::unexpected(program.error());
+  return Simulator(
+      std::unique_ptr<const Prepared>(new Prepared{schedule, topology, std::move(network), std::move(*program)}));
 }
 
 Result<Report> Simulator::run(const Options& options) const {
-  const Schedule& schedule = prepared_->schedule;
-  const Topology& topology = prepared_->topology;
-  const auto chunking = check_options(schedule, options);
+  const auto& [schedule, topology, network, program] = *prepared_;
+  if (auto checked = check_options(options, topology); !checked) return tl::unexpected(checked.error());
+  auto chunking = cut_into_chunks(schedule, {options.size, options.chunk, options.element_size, options.payload_ppm});
   if (!chunking) return tl::unexpected(chunking.error());
-  Network network = prepared_->network;
   const bool records = options.record_timeline || options.record_critical_path;
-  const auto steps = check_workload(schedule, *chunking, network, records ? max_recorded_steps : max_chunk_steps);
-  if (!steps) return tl::unexpected(steps.error());
-
-  const auto history = records ? std::make_unique<History>(schedule, *chunking, network) : nullptr;
-  LinkModel model(schedule, *chunking, prepared_->dependencies, prepared_->lanes, network, history.get());
-  model.run();
-  ESPALIER_CHECK(model.events() == *steps, "every chunk passes every step of its path once");
+  const auto work =
+      check_workload(program, network, *chunking, options.payload_ppm, records ? max_recorded_steps : max_chunk_steps);
+  if (!work) return tl::unexpected(work.error());
+  if (auto fits = WorkLimit(options.conditions).add(*work); !fits) return tl::unexpected(fits.error());
 
   Report report;
   report.size = options.size;
   report.chunk = options.chunk;
-  report.elapsed = {model.elapsed()};
-  report.events = model.events();
-  report.links.reserve(topology.link_count());
-  for (std::size_t i = 0; i < topology.link_count(); ++i) {
-    report.links.push_back({network.resources[i].bytes, {network.resources[i].busy}});
+  if (!records && !program.shares_resources()) {
+    const auto totals =
+        run_unshared(program, *chunking, network, options.conditions, options.payload_ppm, options.launch.count);
+    if (totals) {
+      report.elapsed = {std::max(totals->elapsed, options.launch.count)};
+      report.events = totals->events;
+      for (std::size_t i = 0; i < topology.link_count(); ++i) {
+        report.links.push_back({totals->servers[i].bytes, {totals->servers[i].busy}});
+      }
+      return report;
+    }
   }
+  const auto history = records ? std::make_unique<History>(program, *chunking, network) : nullptr;
+  LoneRun lone(program, network, options, work->steps);
+  if (!lone.run(*chunking, history.get())) return never_ends(program, options.conditions, topology);
+  lone.report_to(report);
   if (options.record_timeline) {
     report.timeline = name_timeline(schedule, topology, options.size);
-    report.timeline->spans = make_spans(schedule, *chunking, network, *history);
+    report.timeline->spans = make_spans(program, *chunking, network, *history);
   }
   if (options.record_critical_path) {
-    report.critical_path = find_critical_path(schedule, *chunking, network, *history);
+    report.critical_path = find_critical_path(program, *chunking, network, *history);
   }
   return report;
 }

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "schedule/run_report.h"
 #include "schedule/schedule.h"
+#include "sim/model.h"
 #include "topology/topology.h"
 
 namespace espalier::sim {
@@ -17,13 +18,10 @@ struct Options {
   std::int64_t element_size = 4;  ///< Bytes per element.
   bool record_timeline = false;
   bool record_critical_path = false;
-};
-
-/// What one link did: bytes carried and time busy.
-struct LinkUse {
-  std::int64_t bytes = 0;
-  Picoseconds busy;
-  friend bool operator==(const LinkUse&, const LinkUse&) = default;
+  ModelKind model = ModelKind::link;
+  Picoseconds launch;                    ///< When the ranks begin; counted in the time elapsed.
+  Conditions conditions;                 ///< What is not as the topology says.
+  std::int32_t payload_ppm = 1'000'000;  ///< As RunOptions.
 };
 
 /// One step of the critical path: where the chunk that the end waited for was, from when to when. The steps follow each
@@ -46,9 +44,8 @@ struct Report : RunReport {
   std::vector<CriticalStep> critical_path;
 };
 
-/// A schedule made ready for the `link` model (docs/simulator.md): chunks, first come first served links, cut-through.
-/// What does not depend on the size is worked out once, so that many sizes cost less than as many calls of `simulate`.
-/// Safe to share between threads.
+/// A schedule made ready to be simulated alone. What does not depend on the size is worked out once, so that many sizes
+/// cost less than as many calls of `simulate`. Safe to share between threads.
 class Simulator {
  public:
   /// Both must outlive the simulator.
@@ -62,8 +59,9 @@ class Simulator {
   ~Simulator();
 
   /// Deterministic: the same input gives the same report.
-  /// Errors: too_large when the simulated time would not fit 2^62 ps, or when the chunks are past the limits of
-  /// sim/workload.h; invalid_input when the size does not fit the layout or a chunk is smaller than an element.
+  /// Errors: too_large when the simulated time would not fit 2^61 ps, or when the chunks are past the limits of
+  /// sim/limits.h; invalid_input when the size does not fit the layout, a chunk is smaller than an element or the
+  /// conditions are wrong; infeasible when a link that the schedule uses dies for good before it is done.
   /// Cost: O(log of the time's bits) per chunk and link expected; 40 bytes per transfer, and what is recorded.
   [[nodiscard]] Result<Report> run(const Options& options) const;
 

@@ -1,7 +1,13 @@
 #include "sim/workload.h"
 
+#include <algorithm>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "sim/model.h"
+#include "sim/program.h"
 
 namespace espalier::sim {
 namespace {
@@ -42,23 +48,17 @@ Result<std::vector<RouteWork>> sum_by_route(const Schedule& schedule, const Chun
 }
 
 /// What all chunks take one after the other; every chunk's time on a resource is rounded up by less than 1 ps.
-Result<void> check_time(const Network& network, const std::vector<Work>& by_resource, __int128 overheads) {
-  __int128 time = overheads;
+__int128 sum_times(const Network& network, const std::vector<Work>& by_resource) {
+  constexpr __int128 enough = static_cast<__int128>(1) << 100;
+  __int128 time = 0;
   for (std::size_t i = 0; i < by_resource.size(); ++i) {
     const Work& work = by_resource[i];
-    const Resource& resource = network.resources[i];
-    bool fits = work.bytes <= max_simulated_time;
-    if (fits) {
-      time += transfer_time_wide(Bytes{static_cast<std::int64_t>(work.bytes)}, Bandwidth{resource.bytes_per_second});
-      time += static_cast<__int128>(work.chunks) * (resource.latency + 1);
-      fits = time <= max_simulated_time;
-    }
-    if (!fits) {
-      return fail(ErrorCode::too_large, "the simulated time could pass the limit of 2^62 ps (53 days)",
-                  "simulate a smaller message");
-    }
+    const Resource& resource = network.resources()[i];
+    time += work.bytes * picoseconds_per_second / resource.bytes_per_second + 1;
+    time += static_cast<__int128>(work.chunks) * (resource.latency + 1);
+    if (time > enough) return enough;
   }
-  return {};
+  return time;
 }
 
 }  // namespace
@@ -77,20 +77,42 @@ Result<void> check_transfers(const Schedule& schedule) {
   return {};
 }
 
-Result<std::uint64_t> check_workload(const Schedule& schedule, const Chunking& chunking, const Network& network,
-                                     std::uint64_t max_steps) {
-  const Result<std::vector<RouteWork>> sums = sum_by_route(schedule, chunking);
+Result<Chunking> cut_into_chunks(const Schedule& schedule, const RunOptions& options) {
+  auto layout = Layout::make(schedule, options.size, options.element_size);
+  if (!layout) return tl::unexpected(layout.error());
+  if (options.chunk.count < options.element_size) {
+    return fail(ErrorCode::invalid_input,
+                "a chunk of " + std::to_string(options.chunk.count) + " bytes is smaller than an element of " +
+                    std::to_string(options.element_size),
+                "use chunks of at least one element");
+  }
+  if (options.payload_ppm < min_payload_ppm || options.payload_ppm > 1'000'000) {
+    return fail(ErrorCode::invalid_input,
+                "a payload of " + std::to_string(options.payload_ppm) + " millionths of what is on the wire",
+                "give a part from 1 % to 100 %");
+  }
+  // A count past 32 bits is past the limit of steps too, and stays so when it is cut off here.
+  constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
+  const std::int64_t count = std::min(chunk_count(schedule, *layout, options.chunk), most);
+  return Chunking(std::move(*layout), count);
+}
+
+Result<Workload> check_workload(const Program& program, const Network& network, const Chunking& chunking,
+                                std::int32_t payload_ppm, std::uint64_t max_steps) {
+  const Result<std::vector<RouteWork>> sums = sum_by_route(program.schedule(), chunking);
   if (!sums) return tl::unexpected(sums.error());
-  const std::vector<RouteWork>& by_route = *sums;
-  std::vector<Work> by_resource(network.resources.size());
+  std::vector<Work> by_resource(network.resources().size());
   __int128 steps = 0;
-  __int128 overheads = 0;
-  for (std::size_t i = 0; i < by_route.size(); ++i) {
-    const Path& path = network.paths[i];
-    overheads += static_cast<__int128>(by_route[i].all.chunks) * path.overhead;
+  Workload workload;
+  for (std::size_t i = 0; i < sums->size(); ++i) {
+    const RouteWork& route = (*sums)[i];
+    const Path& path = program.paths()[i];
+    workload.time += static_cast<__int128>(route.all.chunks) * path.overhead;
     for (std::uint32_t step = path.begin; step < path.reduce_end; ++step) {
-      const Work& work = step < path.end ? by_route[i].all : by_route[i].reduced;
-      by_resource[network.steps[step]].add(work.bytes, work.chunks);
+      const Work& work = step < path.end ? route.all : route.reduced;
+      // A byte more per chunk, for those that are rounded up to whole bytes on the wire.
+      const __int128 wire = work.bytes * 1'000'000 / payload_ppm + static_cast<__int128>(work.chunks);
+      by_resource[program.steps()[step]].add(payload_ppm == 1'000'000 ? work.bytes : wire, work.chunks);
       steps += work.chunks;
     }
   }
@@ -99,8 +121,16 @@ Result<std::uint64_t> check_workload(const Schedule& schedule, const Chunking& c
                 "the simulation would take more than " + std::to_string(max_steps) + " steps of chunks over links",
                 "use larger chunks, or record neither timeline nor critical path");
   }
-  if (auto checked = check_time(network, by_resource, overheads); !checked) return tl::unexpected(checked.error());
-  return static_cast<std::uint64_t>(steps);
+  workload.steps = static_cast<std::uint64_t>(steps);
+  workload.time += sum_times(network, by_resource);
+  return workload;
+}
+
+Result<void> WorkLimit::add(const Workload& work) {
+  time_ += work.time + work.time * jitter_ppm_ / 1'000'000 + static_cast<__int128>(work.steps);
+  if (time_ <= max_simulated_time - latest_entry) return {};
+  return fail(ErrorCode::too_large, "the simulated time could pass the limit of 2^61 ps (26 days)",
+              "simulate a smaller message");
 }
 
 }  // namespace espalier::sim

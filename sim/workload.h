@@ -5,26 +5,48 @@
 #include "base/result.h"
 #include "schedule/chunking.h"
 #include "schedule/schedule.h"
+#include "sim/conditions.h"
+#include "sim/limits.h"
 #include "sim/network.h"
 
 namespace espalier::sim {
 
-/// The most steps (chunks times the links, backplanes and reductions that they pass) of one simulation.
-inline constexpr std::uint64_t max_chunk_steps = 4'000'000'000;
+class Program;
+struct RunOptions;
 
-/// The most chunks of all transfers together, and of one.
-inline constexpr std::uint64_t max_chunks = 2'000'000'000;
-inline constexpr std::uint32_t max_chunks_per_transfer = std::uint32_t{1} << 24U;
+/// What a run amounts to.
+struct Workload {
+  std::uint64_t steps = 0;  ///< Chunks times the resources that they pass.
+  __int128 time = 0;        ///< In picoseconds: no run takes longer, alone on an undisturbed network.
+};
 
-/// The most steps of a simulation that records its timeline or critical path: about 10 GB.
-inline constexpr std::uint64_t max_recorded_steps = 100'000'000;
+/// Cuts a schedule for one run. Errors: invalid_input when the size does not fit the layout, a chunk is smaller than an
+/// element, or the payload is not a part of 1; as Layout::make.
+Result<Chunking> cut_into_chunks(const Schedule& schedule, const RunOptions& options);
 
-/// Counts the steps of a simulation and proves, in 128 bits, that all its times fit: one thing after the other is the
-/// longest it can take.
-/// Errors: too_large past `max_simulated_time`, `max_steps` or the limits on chunks.
-/// Requires: `check_transfers`.
-Result<std::uint64_t> check_workload(const Schedule& schedule, const Chunking& chunking, const Network& network,
-                                     std::uint64_t max_steps);
+/// Counts a run's steps and sums its times, one thing after the other, in 128 bits.
+/// Errors: too_large past `max_steps` or the limits on chunks.
+Result<Workload> check_workload(const Program& program, const Network& network, const Chunking& chunking,
+                                std::int32_t payload_ppm, std::uint64_t max_steps);
+
+/// Proves that all times of some runs fit: one run after the other is the longest they can take.
+class WorkLimit {
+ public:
+  explicit WorkLimit(const Conditions& conditions) : jitter_ppm_(conditions.jitter_ppm) {}
+
+  /// Errors: too_large past max_simulated_time.
+  Result<void> add(const Workload& work);
+
+ private:
+  std::int32_t jitter_ppm_;
+  __int128 time_ = 0;
+};
+
+/// The bytes that carry some payload: more than it where a protocol adds flags. Requires: payload_ppm in 1 to
+/// 1'000'000.
+[[nodiscard]] inline std::int64_t on_the_wire(std::int64_t payload, std::uint32_t payload_ppm) {
+  return static_cast<std::int64_t>((static_cast<__int128>(payload) * 1'000'000 + payload_ppm - 1) / payload_ppm);
+}
 
 /// Errors: invalid_input when a transfer names a slice or route that the schedule does not have.
 Result<void> check_transfers(const Schedule& schedule);

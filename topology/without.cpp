@@ -193,27 +193,37 @@ Result<Parts> find_parts(const Topology& topology, std::string_view name) {
   return unknown_node(topology, name);
 }
 
-Result<Topology> without(const Topology& topology, const Parts& parts, std::string_view what) {
+Parts what_is_left(const Topology& topology, const Parts& parts) {
   std::vector<bool> node_fails(topology.node_count(), false), link_fails(topology.link_count(), false);
   for (const NodeId node : parts.nodes) node_fails[node.index()] = true;
   for (const LinkId link : parts.links) link_fails[link.index()] = true;
+  Parts left;
+  for (std::size_t i = 0; i < topology.node_count(); ++i) {
+    if (!node_fails[i]) left.nodes.emplace_back(i);
+  }
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    const Link& link = topology.link(LinkId(i));
+    if (!link_fails[i] && !node_fails[link.tail.index()] && !node_fails[link.head.index()]) left.links.emplace_back(i);
+  }
+  return left;
+}
+
+Result<Topology> without(const Topology& topology, const Parts& parts, std::string_view what) {
+  const Parts left = what_is_left(topology, parts);
   std::vector<Node> nodes;
   std::vector<NodeId> new_id(topology.node_count());
   bool has_ranks = false;
-  for (std::size_t i = 0; i < topology.node_count(); ++i) {
-    if (node_fails[i]) continue;
-    new_id[i] = NodeId(nodes.size());
-    nodes.push_back(topology.node(NodeId(i)));
+  for (const NodeId id : left.nodes) {
+    new_id[id.index()] = NodeId(nodes.size());
+    nodes.push_back(topology.node(id));
     has_ranks = has_ranks || nodes.back().is_rank;
   }
   if (!has_ranks) return fail(ErrorCode::infeasible, fmt::format("without {} no rank is left", what));
   std::vector<Link> links;
-  for (std::size_t i = 0; i < topology.link_count(); ++i) {
-    Link link = topology.link(LinkId(i));
-    if (link_fails[i] || node_fails[link.tail.index()] || node_fails[link.head.index()]) continue;
-    link.tail = new_id[link.tail.index()];
-    link.head = new_id[link.head.index()];
-    links.push_back(std::move(link));
+  for (const LinkId id : left.links) {
+    links.push_back(topology.link(id));
+    links.back().tail = new_id[links.back().tail.index()];
+    links.back().head = new_id[links.back().head.index()];
   }
   auto rest = Topology::make(fmt::format("{} without {}", topology.name(), what), std::move(nodes), std::move(links));
   if (!rest) return rest;

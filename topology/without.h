@@ -25,6 +25,9 @@ Result<Parts> find_parts(const Topology& topology, std::string_view name);
 /// Errors: infeasible when no rank is left or a rank cannot reach another any more, naming them.
 Result<Topology> without(const Topology& topology, const Parts& parts, std::string_view what);
 
+/// The nodes and links that are left when these parts fail, by their ids in `without`'s topology: what each was before.
+Parts what_is_left(const Topology& topology, const Parts& parts);
+
 /// As above, by names: "dgx1v without gpu0-gpu1, nic3". Without names, the topology itself.
 /// Errors: as find_parts and without.
 Result<Topology> without(const Topology& topology, std::span<const std::string> names);

@@ -78,8 +78,8 @@ TEST(SortByTransfer, SortsStably) {
       events.push_back({7, static_cast<std::uint32_t>(random.below(20)), static_cast<std::uint32_t>(i)});
     }
     std::vector<Event> expected = events;
-    std::ranges::stable_sort(expected, {}, &Event::transfer);
-    sort_by_transfer(events, scratch);
+    std::ranges::stable_sort(expected, {}, &Event::order);
+    sort_by_order(events, scratch);
     ASSERT_EQ(events.size(), expected.size());
     for (std::size_t i = 0; i < events.size(); ++i) EXPECT_EQ(events[i].packet, expected[i].packet);
   }

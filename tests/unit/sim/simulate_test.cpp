@@ -87,13 +87,13 @@ TEST(Simulate, RefusesChunksSmallerThanAnElement) {
 }
 
 TEST(Simulate, RefusesTimesPastItsRange) {
-  // 1 PiB at 1 byte per second is 2^50 s, far past 2^62 ps.
+  // 1 PiB at 1 byte per second is 2^50 s, far past 2^61 ps.
   Machine machine = make_pair();
   machine.links[0].nominal = {1};
   const auto report = run(machine, {max_message_size, max_message_size, 4, false, false});
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, ErrorCode::too_large);
-  EXPECT_NE(report.error().message.find("2^62 ps"), std::string::npos) << report.error().message;
+  EXPECT_NE(report.error().message.find("2^61 ps"), std::string::npos) << report.error().message;
 }
 
 TEST(Simulate, RefusesOverheadsPastItsRange) {

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "topology/topology.h"
+
+namespace espalier::sim {
+
+/// From `at` on a link has this part of its bandwidth, in millionths; 0: it is dead. What it carries at that moment
+/// goes on at the new rate.
+struct RateChange {
+  LinkId link;
+  Picoseconds at;
+  std::int32_t rate_ppm = 1'000'000;
+};
+
+/// What is not as the topology says.
+struct Conditions {
+  std::vector<RateChange> changes;
+  /// Every service of a chunk takes up to this much longer, in millionths, evenly distributed.
+  std::int32_t jitter_ppm = 0;
+  std::uint64_t seed = 0;  ///< Of the jitter: the same seed gives the same times.
+};
+
+/// Errors: invalid_input when a link is not of the topology, a part is below 0 or above 1, a moment negative, or jitter
+/// not in [0, 100 %].
+[[nodiscard]] Result<void> check_conditions(const Conditions& conditions, const Topology& topology);
+
+}  // namespace espalier::sim

@@ -1,0 +1,77 @@
+#include "sim/run.h"
+
+#include <utility>
+
+namespace espalier::sim {
+
+void Run::begin(RunId id, const Program& program, Chunking chunking, std::uint32_t first_order) {
+  id_ = id;
+  program_ = &program;
+  chunking_ = std::move(chunking);
+  first_order_ = first_order;
+  history = nullptr;
+  chunks_moving = 0;
+  is_aborted = false;
+  has_begun_ = false;
+
+  const Schedule& schedule = program.schedule();
+  open_transfers_ = schedule.transfers.size();
+  progress_.reset(schedule.transfers.size());
+  first_waiting_.assign(schedule.transfers.size(), no_lane);
+  ranks_.assign(schedule.collective.rank_count, {});
+  ranks_to_enter_ = schedule.collective.rank_count;
+  for (const Transfer& transfer : schedule.transfers) {
+    for (const Rank end : {schedule.src(transfer), schedule.dst(transfer)}) {
+      if (end.index() < ranks_.size()) ++ranks_[end.index()].open;
+    }
+  }
+  lanes_.assign(program.lanes().first.size(), {});
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    lanes_[i].transfer = program.lanes().first[i];
+    turn_to_transfer(lanes_[i]);
+  }
+}
+
+void Run::turn_to_transfer(Lane& lane) {
+  const Pieces pieces = chunking_.pieces(transfer(lane));
+  lane.range = pieces.range;
+  lane.chunks = pieces.count;
+  lane.chunk = 0;
+}
+
+bool Run::find_ready_time(LaneIndex index, const ByteRange& bytes) {
+  Lane& lane = lanes_[index];
+  const std::span<const Dependency> dependencies = program_->dependencies().of(lane.transfer);
+  for (; lane.dependency < dependencies.size(); ++lane.dependency) {
+    const Dependency dependency = dependencies[lane.dependency];
+    const TransferId earlier = dependency.transfer();
+    const std::uint32_t needed =
+        chunking_.needed_chunk(program_->schedule().transfers[earlier.index()], transfer(lane), bytes, lane.chunk);
+    if (needed == no_chunk) continue;
+    const bool departure = dependency.wait() == Wait::departure;
+    const ChunkTimes times = progress_.look_up(earlier, needed);
+    const std::int64_t time = departure ? times.departed : times.arrived;
+    if (time == unknown_time) {
+      lane.awaited_chunk = needed;
+      lane.awaited = dependency.wait();
+      lane.next_waiting = first_waiting_[earlier.index()];
+      first_waiting_[earlier.index()] = index;
+      return false;
+    }
+    if (time <= lane.ready) continue;
+    lane.ready = time;
+    if (history != nullptr) {
+      history->origin({lane.transfer, lane.chunk}, {{earlier, needed}, departure ? Cause::departure : Cause::arrival});
+    }
+  }
+  return true;
+}
+
+void Run::end_at(Rank end, std::int64_t time, std::vector<RankEnd>& ended) {
+  if (end.index() >= ranks_.size()) return;
+  RankState& state = ranks_[end.index()];
+  state.last = std::max(state.last, time);
+  if (--state.open == 0) ended.push_back({id_, end, state.last});
+}
+
+}  // namespace espalier::sim

@@ -1,0 +1,160 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "schedule/chunking.h"
+#include "schedule/dependencies.h"
+#include "sim/history.h"
+#include "sim/model.h"
+#include "sim/program.h"
+#include "sim/progress.h"
+
+namespace espalier::sim {
+
+/// Where a lane is.
+/// Invariant: a lane either has one chunk on its way to the first link, or waits for one chunk of one other transfer,
+/// or for a rank to enter, or has nothing left.
+struct Lane {
+  std::int64_t ready = 0;       ///< The latest of all that its current chunk is known to wait for.
+  std::int64_t held_until = 0;  ///< Its next chunk would only stand in a queue if it asked earlier than this.
+  ByteRange range;              ///< The bytes of its transfer.
+  std::uint32_t chunks = 0;     ///< How many chunks they are cut into.
+  TransferId transfer;          ///< The transfer whose chunk is next; none at the end.
+  std::uint32_t chunk = 0;
+  std::uint32_t dependency = 0;      ///< How many of the transfer's dependencies have been looked at for this chunk.
+  LaneIndex next_waiting = no_lane;  ///< The next lane that waits for the same transfer.
+  std::uint32_t awaited_chunk = 0;
+  Wait awaited = Wait::arrival;
+};
+
+/// One execution of a program, apart from how its network carries chunks: which chunk of which lane may go when, and
+/// which rank is through. What a model does with a chunk it reports by `depart` and `arrive`.
+class Run {
+ public:
+  /// Starts anew; memory of an earlier execution is used again. `first_order` is what its first transfer has as its
+  /// place among the transfers of all runs.
+  void begin(RunId id, const Program& program, Chunking chunking, std::uint32_t first_order);
+
+  [[nodiscard]] RunId id() const { return id_; }
+  [[nodiscard]] const Program& program() const { return *program_; }
+  [[nodiscard]] const Chunking& chunking() const { return chunking_; }
+  [[nodiscard]] std::uint32_t order(TransferId transfer) const { return first_order_ + transfer.value(); }
+  [[nodiscard]] Lane& lane(LaneIndex index) { return lanes_[index]; }
+  [[nodiscard]] const Transfer& transfer(const Lane& lane) const {
+    return program_->schedule().transfers[lane.transfer.index()];
+  }
+  /// Nothing of it is left to do: every rank has entered and every transfer has ended.
+  [[nodiscard]] bool is_over() const { return open_transfers_ == 0 && ranks_to_enter_ == 0; }
+
+  /// The rank takes part from `time` on. Calls `go(lane)` for every lane that may hand over now. Requires: once a rank.
+  template <class Go>
+  void enter(Rank rank, std::int64_t time, std::vector<RankEnd>& ended, Go&& go) {
+    RankState& state = ranks_[rank.index()];
+    state.entered = time;
+    --ranks_to_enter_;
+    state.last = std::max(state.last, time);
+    if (state.open == 0) ended.push_back({id_, rank, state.last});
+    if (!has_begun_) {
+      has_begun_ = true;
+      for (const LaneIndex index : program_->lanes_of_relays()) {
+        lanes_[index].ready = time;
+        go(index);
+      }
+    }
+    for (const LaneIndex index : program_->lanes_of(rank)) {
+      Lane& lane = lanes_[index];
+      lane.ready = std::max(lane.ready, time);
+      if (has_entered(src(lane)) && has_entered(dst(lane))) go(index);
+    }
+  }
+
+  /// Finds out when the lane's chunk may go, `lane.ready`. False: something it waits for is not known yet, and `go` of
+  /// a later `depart` or `arrive` will name the lane again. Requires: a lane with a transfer left.
+  bool find_ready_time(LaneIndex index, const ByteRange& bytes);
+
+  /// The lane hands over the first chunk of its transfer at a moment that is not before `now`.
+  void start_transfer(const Lane& lane, std::int64_t now) { progress_.start(lane.transfer, lane.chunks, now); }
+
+  /// The lane's chunk has left its source (or will, at `time`); the lane turns to its next one. Calls `go(lane)` for
+  /// every lane that may hand over now, its own among them.
+  template <class Go>
+  void depart(ChunkId chunk, LaneIndex index, std::int64_t time, std::vector<RankEnd>& ended, Go&& go) {
+    progress_.times(chunk.transfer, chunk.chunk).departed = time;
+    wake(chunk, Wait::departure, go);
+    Lane& lane = lanes_[index];
+    lane.ready = time;
+    lane.dependency = 0;
+    if (++lane.chunk == lane.chunks) {
+      end_at(src(lane), time, ended);
+      lane.transfer = program_->lanes().next[chunk.transfer.index()];
+      if (lane.transfer.is_none()) return;
+      turn_to_transfer(lane);
+    }
+    if (history != nullptr) history->origin({lane.transfer, lane.chunk}, {chunk, Cause::lane});
+    go(index);
+  }
+
+  /// The chunk is at its destination (or will be, at `time`). `is_last`: of its transfer.
+  template <class Go>
+  void arrive(ChunkId chunk, bool is_last, std::int64_t time, std::vector<RankEnd>& ended, Go&& go) {
+    progress_.times(chunk.transfer, chunk.chunk).arrived = time;
+    wake(chunk, Wait::arrival, go);
+    if (!is_last) return;
+    progress_.finish(chunk.transfer, chunk.chunk + 1, time);
+    --open_transfers_;
+    end_at(program_->schedule().dst(program_->schedule().transfers[chunk.transfer.index()]), time, ended);
+  }
+
+  History* history = nullptr;       ///< Where to record, if anywhere.
+  std::uint32_t payload_ppm = 0;    ///< Payload per byte on the wire, in millionths.
+  std::uint32_t chunks_moving = 0;  ///< Chunks that the model has of this run.
+  bool is_aborted = false;
+
+ private:
+  struct RankState {
+    std::int64_t entered = never;
+    std::int64_t last = 0;   // when the last of its transfers ended
+    std::uint32_t open = 0;  // transfers that it sends or receives and that have not ended
+  };
+
+  [[nodiscard]] Rank src(const Lane& lane) const { return program_->schedule().src(transfer(lane)); }
+  [[nodiscard]] Rank dst(const Lane& lane) const { return program_->schedule().dst(transfer(lane)); }
+  /// Relays are always there.
+  [[nodiscard]] bool has_entered(Rank end) const {
+    return end.index() >= ranks_.size() || ranks_[end.index()].entered != never;
+  }
+  void turn_to_transfer(Lane& lane);
+  void end_at(Rank end, std::int64_t time, std::vector<RankEnd>& ended);
+
+  /// Lets the lanes go on that waited for this chunk of the transfer or an earlier one.
+  template <class Go>
+  void wake(ChunkId chunk, Wait wait, Go&& go) {
+    LaneIndex* link = &first_waiting_[chunk.transfer.index()];
+    while (*link != no_lane) {
+      const LaneIndex waiting = *link;
+      Lane& lane = lanes_[waiting];
+      if (lane.awaited == wait && lane.awaited_chunk <= chunk.chunk) {
+        *link = lane.next_waiting;
+        go(waiting);
+      } else {
+        link = &lane.next_waiting;
+      }
+    }
+  }
+
+  RunId id_;
+  const Program* program_ = nullptr;
+  Chunking chunking_;
+  std::uint32_t first_order_ = 0;
+  std::uint64_t open_transfers_ = 0;
+  std::uint32_t ranks_to_enter_ = 0;
+  bool has_begun_ = false;
+  std::vector<Lane> lanes_;
+  std::vector<RankState> ranks_;
+  Progress progress_{0};
+  std::vector<LaneIndex> first_waiting_;  // by transfer
+};
+
+}  // namespace espalier::sim
