@@ -5,6 +5,8 @@
 #include <span>
 
 #include "base/check.h"
+#include "base/disjoint_sets.h"
+#include "planners/symmetry/colored_graph.h"
 #include "topology/max_flow.h"
 
 namespace espalier {
@@ -122,6 +124,45 @@ CutRate largest_rate(const FlowNetwork& network, const PartCounts& counts, CutRa
   }
 }
 
+/// From this many ranks on it pays to look for those that are alike.
+constexpr std::size_t many_ranks = 64;
+
+/// One rank's vertex of every set of ranks that some renaming of the vertices turns into each other, capacities and
+/// parts staying what they are: a cut that starves one of them is the image of one that starves the other.
+std::vector<std::uint32_t> unlike_ranks(const FlowNetwork& network, const PartCounts& counts) {
+  const auto ranks = network.rank_vertices();
+  if (ranks.size() < many_ranks) return {ranks.begin(), ranks.end()};
+  constexpr std::int64_t forwards = -1;
+  std::vector<std::int64_t> parts(network.vertex_count(), forwards);
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) parts[ranks[rank]] = counts.of(rank);
+  std::vector<std::int64_t> capacities;
+  for (const FlowArc& arc : network.arcs()) capacities.push_back(arc.capacity);
+  const auto colors = number_keys(parts, 0);
+  const auto arc_colors = number_keys(capacities, static_cast<std::uint32_t>(colors.size()));
+
+  ColoredGraph graph;  // with a vertex on every arc, which carries its capacity as a color
+  for (const std::int64_t count : parts) graph.colors.push_back(colors.at(count));
+  for (const FlowArc& arc : network.arcs()) {
+    const auto middle = static_cast<std::uint32_t>(graph.colors.size());
+    graph.colors.push_back(arc_colors.at(arc.capacity));
+    graph.arcs.emplace_back(arc.tail, middle);
+    graph.arcs.emplace_back(middle, arc.head);
+  }
+  DisjointSets alike(graph.colors.size());
+  visit_automorphisms(graph, [&](std::span<const std::uint32_t> renaming) {
+    for (std::uint32_t i = 0; i < renaming.size(); ++i) alike.join(i, renaming[i]);
+  });
+  std::vector<std::uint32_t> unlike;
+  std::vector<bool> known(graph.colors.size(), false);
+  for (const std::uint32_t rank : ranks) {
+    const auto set = alike.find(rank);
+    if (known[set]) continue;
+    known[set] = true;
+    unlike.push_back(rank);
+  }
+  return unlike;
+}
+
 template <class Capacity>
 CutRate smallest_cut(const FlowNetwork& network, std::uint32_t root) {
   MaxFlow<Capacity> flow(network.vertex_count());
@@ -153,7 +194,7 @@ CutRate all_gather_cut(const FlowNetwork& network, std::span<const std::int64_t>
   for (std::size_t rank = 1; rank < sinks.size(); ++rank) {
     if (others_of(rank) * entering[sinks[slowest]] > others_of(slowest) * entering[sinks[rank]]) slowest = rank;
   }
-  return largest_rate(network, counts, all_but(network, counts, sinks[slowest]), sinks);
+  return largest_rate(network, counts, all_but(network, counts, sinks[slowest]), unlike_ranks(network, counts));
 }
 
 CutRate gather_cut(const FlowNetwork& network, Rank root, std::span<const std::int64_t> parts) {

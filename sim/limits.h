@@ -17,6 +17,9 @@ inline constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 /// The most steps (chunks times the links, backplanes and reductions that they pass) of one run.
 inline constexpr std::uint64_t max_chunk_steps = 4'000'000'000;
 
+/// The most steps of a ring that is walked; a minute each 10^10 or so.
+inline constexpr std::uint64_t max_walked_steps = 100'000'000'000;
+
 /// The most chunks of all transfers together, and of one.
 inline constexpr std::uint64_t max_chunks = 2'000'000'000;
 inline constexpr std::uint32_t max_chunks_per_transfer = std::uint32_t{1} << 24U;

@@ -43,14 +43,6 @@ tl::unexpected<Error> never_ends(const Program& program, const Conditions& condi
               "plan without it (--without), or let it come back");
 }
 
-Result<void> check_options(const Options& options, const Topology& topology) {
-  if (options.launch.count < 0 || options.launch.count > latest_entry) {
-    return fail(ErrorCode::invalid_input, "the launch takes less than nothing or more than 26 days",
-                "give the time from the call until the first byte can leave");
-  }
-  return check_conditions(options.conditions, topology);
-}
-
 /// Runs a program alone through a model's event loop.
 class LoneRun {
  public:
@@ -83,6 +75,14 @@ class LoneRun {
 };
 
 }  // namespace
+
+Result<void> check_options(const Options& options, const Topology& topology) {
+  if (options.launch.count < 0 || options.launch.count > latest_entry) {
+    return fail(ErrorCode::invalid_input, "the launch takes less than nothing or more than 26 days",
+                "give the time from the call until the first byte can leave");
+  }
+  return check_conditions(options.conditions, topology);
+}
 
 struct Simulator::Prepared {
   const Schedule& schedule;

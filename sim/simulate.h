@@ -44,6 +44,9 @@ struct Report : RunReport {
   std::vector<CriticalStep> critical_path;
 };
 
+/// Errors: invalid_input when the launch is out of range or the conditions are wrong.
+Result<void> check_options(const Options& options, const Topology& topology);
+
 /// A schedule made ready to be simulated alone. What does not depend on the size is worked out once, so that many sizes
 /// cost less than as many calls of `simulate`. Safe to share between threads.
 class Simulator {

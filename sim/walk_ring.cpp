@@ -1,0 +1,248 @@
+#include "sim/walk_ring.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "schedule/chunking.h"
+#include "sim/program.h"
+#include "sim/server.h"
+#include "sim/workload.h"
+
+namespace espalier::sim {
+namespace {
+
+constexpr std::int32_t whole_ppm = 1'000'000;
+
+/// A schedule with the ring's slices and one transfer per place, from which layout, chunks and paths are taken.
+Schedule make_outline(const RingWalk& walk, const Topology& topology) {
+  Schedule outline(walk.collective, topology.name(), "ring");
+  outline.units = static_cast<std::int64_t>(walk.order.size());
+  const bool sharded = slices_have_rank(walk.collective.kind);
+  for (std::size_t i = 0; i < walk.order.size(); ++i) {
+    outline.slices.push_back({static_cast<std::int64_t>(i), 1, sharded ? Rank(i) : Rank(), {}});
+  }
+  const Action action = walk.first_copying_step() > 0 ? Action::reduce : Action::copy;
+  for (std::size_t r = 0; r < walk.order.size(); ++r) {
+    const Rank next = walk.order[(r + 1) % walk.order.size()];
+    const RouteId route = outline.add_route(walk.order[r], next, walk.hops[r]);
+    outline.add_transfer(route, SliceId(walk.order[r].index()), 1, action, ChannelId(0));
+  }
+  return outline;
+}
+
+tl::unexpected<Error> not_walkable(const std::string& why) {
+  return fail(ErrorCode::unsupported, "this ring cannot be walked: " + why,
+              "simulate the stored schedule, on fewer ranks");
+}
+
+class RingSimulation {
+ public:
+  RingSimulation(const RingWalk& walk, const Program& program, const Chunking& chunking, const Network& network,
+                 const Options& options)
+      : walk_(walk),
+        program_(program),
+        network_(network),
+        options_(options),
+        profiles_(options.conditions.changes, network.link_count()),
+        jitter_(options.conditions.jitter_ppm, options.conditions.seed),
+        servers_(make_servers(network, profiles_)),
+        size_(walk.order.size()) {
+    cut_shards(chunking);
+  }
+
+  /// False when a chunk would queue on its way.
+  bool run() {
+    places_ = find_period();
+    const std::size_t chunks = most_chunks_;
+    left_.assign(places_, options_.launch.count);
+    arrived_.assign(places_ * chunks, options_.launch.count);
+    before_.assign(places_ * chunks, options_.launch.count);
+    const std::uint64_t steps = walk_.steps();
+    for (std::uint64_t step = 0; step < steps; ++step) {
+      const bool adds = step < walk_.first_copying_step();
+      for (std::size_t place = 0; place < places_; ++place) {
+        if (!carry(step, place, adds)) return false;
+      }
+      arrived_.swap(before_);
+    }
+    return true;
+  }
+
+  [[nodiscard]] RingReport report() const {
+    RingReport result;
+    const std::size_t copies = size_ / places_;
+    result.places = places_;
+    result.report.size = options_.size;
+    result.report.chunk = options_.chunk;
+    result.report.elapsed = {std::max(elapsed_, options_.launch.count)};
+    result.report.events = events_ * copies;
+    result.report.links.resize(network_.link_count());
+    for (std::size_t place = 0; place < size_; ++place) {
+      const Path& path = path_of(place);
+      const Path& worked_out = path_of(place % places_);
+      for (std::uint32_t i = 0; i < path.end - path.begin; ++i) {
+        const std::uint32_t resource = program_.steps()[path.begin + i];
+        const Server& server = servers_[program_.steps()[worked_out.begin + i]];
+        if (resource < network_.link_count()) result.report.links[resource] = {server.bytes, {server.busy}};
+      }
+    }
+    return result;
+  }
+
+ private:
+  [[nodiscard]] const Path& path_of(std::size_t place) const {
+    return program_.path(program_.schedule().transfers[place]);
+  }
+
+  /// Lengths of the chunks of each place's shard; equal shards share theirs.
+  void cut_shards(const Chunking& chunking) {
+    for (const Transfer& transfer : program_.schedule().transfers) {
+      const Pieces pieces = chunking.pieces(transfer);
+      const auto same = [&](const Cut& cut) { return cut.bytes == pieces.range.length(); };
+      const auto known = std::ranges::find_if(cuts_, same);
+      cut_of_shard_.push_back(static_cast<std::uint32_t>(known - cuts_.begin()));
+      if (known != cuts_.end()) continue;
+      most_chunks_ = std::max<std::size_t>(most_chunks_, pieces.count);
+      Cut cut{pieces.range.length(), {}};
+      for (std::uint32_t c = 0; c < pieces.count; ++c) cut.lengths.push_back(chunking.chunk(pieces, c).length());
+      cuts_.push_back(std::move(cut));
+    }
+  }
+
+  [[nodiscard]] bool same_hop(std::size_t a, std::size_t b) const {
+    const Path& first = path_of(a);
+    const Path& second = path_of(b);
+    if (first.overhead != second.overhead || first.reduce_end - first.begin != second.reduce_end - second.begin ||
+        first.end - first.begin != second.end - second.begin ||
+        first.first_link - first.begin != second.first_link - second.begin) {
+      return false;
+    }
+    for (std::uint32_t i = 0; i < first.reduce_end - first.begin; ++i) {
+      const Resource& one = network_.resources()[program_.steps()[first.begin + i]];
+      const Resource& other = network_.resources()[program_.steps()[second.begin + i]];
+      if (one.bytes_per_second != other.bytes_per_second || one.latency != other.latency) return false;
+    }
+    return true;
+  }
+
+  /// The least number of places after which everything repeats; all of them when nothing does.
+  [[nodiscard]] std::size_t find_period() const {
+    if (cuts_.size() != 1 || jitter_.is_on() || !options_.conditions.changes.empty()) return size_;
+    // The failure function of Knuth, Morris and Pratt: border[i] is the longest proper border of the first i hops.
+    std::vector<std::size_t> border(size_ + 1, 0);
+    std::size_t length = 0;
+    for (std::size_t i = 1; i < size_; ++i) {
+      while (length > 0 && !same_hop(i, length)) length = border[length];
+      if (same_hop(i, length)) ++length;
+      border[i + 1] = length;
+    }
+    const std::size_t period = size_ - border[size_];
+    return size_ % period == 0 ? period : size_;
+  }
+
+  /// Sends a place's shard of a step; false when a chunk would queue on its way.
+  bool carry(std::uint64_t step, std::size_t place, bool adds) {
+    const Path& path = path_of(place);
+    const Cut& cut = cuts_[cut_of_shard_[walk_.shard(step, place)]];
+    const std::int64_t* came = &before_[(place == 0 ? places_ - 1 : place - 1) * most_chunks_];
+    std::int64_t* arrives = &arrived_[place * most_chunks_];
+    const std::uint32_t end = adds ? path.reduce_end : path.end;
+    for (std::size_t c = 0; c < cut.lengths.size(); ++c) {
+      const bool waits = step > 0 && cut.lengths[c] > 0;  // a chunk without bytes waits for its lane only
+      const std::int64_t ready = waits ? std::max(left_[place], came[c]) : left_[place];
+      std::int64_t asked = ready + path.overhead;
+      std::int64_t last_byte = asked;
+      for (std::uint32_t i = path.begin; i < end; ++i) {
+        Server& server = servers_[program_.steps()[i]];
+        if (i == path.end) asked = last_byte;
+        if (server.free_at > asked) return false;
+        const std::int64_t bytes = i == path.end ? cut.lengths[c] : wire(cut.lengths[c]);
+        std::int64_t duration = server.service_time(bytes);
+        if (jitter_.is_on()) {
+          const auto order = static_cast<std::uint32_t>(step * size_ + place);
+          duration += jitter_.extra(duration, order, static_cast<std::uint32_t>(c), i - path.begin);
+        }
+        const std::int64_t done = server.serve(asked, bytes, duration, profiles_);
+        if (done == never) return false;
+        const std::int64_t leave = std::max(done, last_byte);
+        if (i == path.first_link) left_[place] = leave;
+        last_byte = leave + server.latency;
+        asked += server.latency;
+      }
+      arrives[c] = last_byte;
+      elapsed_ = std::max(elapsed_, last_byte);
+    }
+    events_ += cut.lengths.size() * (end - path.begin);
+    return true;
+  }
+
+  [[nodiscard]] std::int64_t wire(std::int64_t bytes) const {
+    if (options_.payload_ppm == whole_ppm) return bytes;
+    return on_the_wire(bytes, static_cast<std::uint32_t>(options_.payload_ppm));
+  }
+
+  struct Cut {
+    std::int64_t bytes = 0;
+    std::vector<std::int64_t> lengths;
+  };
+
+  const RingWalk& walk_;
+  const Program& program_;
+  const Network& network_;
+  const Options& options_;
+  RateProfiles profiles_;
+  Jitter jitter_;
+  std::vector<Server> servers_;
+  std::size_t size_;
+  std::vector<std::uint32_t> cut_of_shard_;
+  std::vector<Cut> cuts_;
+  std::size_t most_chunks_ = 1;
+  std::size_t places_ = 0;
+  std::vector<std::int64_t> left_;     // by place: when its latest chunk left
+  std::vector<std::int64_t> before_;   // by place and chunk: arrivals of the step before
+  std::vector<std::int64_t> arrived_;  // and of this one
+  std::int64_t elapsed_ = 0;
+  std::uint64_t events_ = 0;
+};
+
+/// What all steps amount to, proven to fit.
+Result<void> check_walk(const Program& program, const Network& network, const Chunking& chunking,
+                        const Options& options, std::uint64_t ring_steps) {
+  auto work = check_workload(program, network, chunking, options.payload_ppm, max_chunk_steps);
+  if (!work) return tl::unexpected(work.error());
+  if (work->steps > max_walked_steps / std::max<std::uint64_t>(ring_steps, 1)) {
+    return fail(
+        ErrorCode::too_large,
+        "walking the ring would take more than " + std::to_string(max_walked_steps) + " steps of chunks over links",
+        "use larger chunks");
+  }
+  work->steps *= ring_steps;
+  work->time *= static_cast<std::int64_t>(ring_steps);
+  return WorkLimit(options.conditions).add(*work);
+}
+
+}  // namespace
+
+Result<RingReport> simulate_ring(const RingWalk& walk, const Topology& topology, const Options& options) {
+  if (auto checked = check_ring_walk(walk, topology); !checked) return tl::unexpected(checked.error());
+  if (auto checked = check_options(options, topology); !checked) return tl::unexpected(checked.error());
+  if (options.record_timeline || options.record_critical_path) {
+    return not_walkable("nothing is kept that a timeline or critical path could be made of");
+  }
+  const Network network(topology);
+  const Schedule outline = make_outline(walk, topology);
+  const auto program = Program::make(outline, topology, network);
+  if (!program) return tl::unexpected(program.error());
+  auto chunking = cut_into_chunks(outline, {options.size, options.chunk, options.element_size, options.payload_ppm});
+  if (!chunking) return tl::unexpected(chunking.error());
+  if (auto fits = check_walk(*program, network, *chunking, options, walk.steps()); !fits) {
+    return tl::unexpected(fits.error());
+  }
+  if (program->shares_resources()) return not_walkable("two of its hops share a link, backplane or reduction");
+  RingSimulation simulation(walk, *program, *chunking, network, options);
+  if (!simulation.run()) return not_walkable("a chunk would queue on its way");
+  return simulation.report();
+}
+
+}  // namespace espalier::sim

@@ -1,0 +1,135 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/random.h"
+#include "schedule/verify.h"
+#include "sim/walk_ring.h"
+#include "tests/support/machine.h"
+#include "tests/support/stored_ring.h"
+
+namespace espalier {
+namespace {
+
+using test::Machine;
+
+/// A ring through ranks in random order, each hop over its own links: one, or two with a switch between.
+struct RandomRing {
+  Topology topology;
+  RingWalk walk;
+};
+
+RandomRing make_ring(Random& random, CollectiveKind kind, bool alike) {
+  constexpr std::int64_t rates[] = {picoseconds_per_second, picoseconds_per_second / 3, 2 * picoseconds_per_second};
+  const std::size_t ranks = 2 + random.below(8);
+  Machine machine(ranks);
+  RingWalk walk;
+  walk.collective = {kind, static_cast<std::uint32_t>(ranks), {}};
+  for (std::size_t i = 0; i < ranks; ++i) walk.order.emplace_back(i);
+  for (std::size_t i = ranks; i-- > 1;) std::swap(walk.order[i], walk.order[random.below(i + 1)]);
+  std::int64_t rate = rates[random.below(3)];
+  std::int64_t latency = random.between(0, 20);
+  const bool switched = random.below(2) == 0;
+  for (std::size_t place = 0; place < ranks; ++place) {
+    const std::size_t from = walk.order[place].index();
+    const std::size_t to = walk.order[(place + 1) % ranks].index();
+    if (!alike) {
+      rate = rates[random.below(3)];
+      latency = random.between(0, 20);
+      if (random.below(2) == 0) machine.nodes[to].reduce_bandwidth = {rates[random.below(3)]};
+    }
+    if (switched) {
+      const std::size_t middle = machine.add_switch();
+      const LinkId up = machine.add_link(from, middle, latency, {rate});
+      walk.hops.push_back({up, machine.add_link(middle, to, latency, {rate})});
+    } else {
+      walk.hops.push_back({machine.add_link(from, to, latency, {rate})});
+    }
+    if (!alike) machine.links.back().overhead = {random.between(0, 5)};
+  }
+  return {machine.topology(), std::move(walk)};
+}
+
+void expect_same(const sim::Report& walked, const sim::Report& stored) {
+  EXPECT_EQ(walked.elapsed, stored.elapsed);
+  EXPECT_EQ(walked.events, stored.events);
+  EXPECT_EQ(walked.links, stored.links);
+}
+
+constexpr CollectiveKind walked_kinds[] = {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter,
+                                           CollectiveKind::all_gather};
+
+TEST(RingWalkProperty, IsTheStoredSchedule) {
+  Random random(417);
+  int walked_rings = 0;
+  for (int round = 0; round < 600; ++round) {
+    const RandomRing ring = make_ring(random, walked_kinds[round % 3], false);
+    const Schedule stored = test::store_ring(ring.walk, ring.topology);
+    const VerifyReport verified = verify(stored, ring.topology, 1);
+    ASSERT_TRUE(verified.ok()) << verified.breaches.front().message;
+    sim::Options options;
+    options.element_size = 1;
+    options.size = {random.between(0, 60)};
+    options.chunk = {random.between(1, 9)};
+    options.launch = {random.between(0, 30)};
+    options.payload_ppm = random.below(2) == 0 ? 1'000'000 : 500'000;
+    if (random.below(3) == 0) options.conditions.jitter_ppm = 300'000;
+    if (random.below(3) == 0) {
+      options.conditions.changes.push_back({ring.walk.hops[0][0], {random.between(0, 50)}, 250'000});
+    }
+    const auto walked = sim::simulate_ring(ring.walk, ring.topology, options);
+    if (!walked) {
+      EXPECT_EQ(walked.error().code, ErrorCode::unsupported) << walked.error().message;
+      continue;
+    }
+    ++walked_rings;
+    EXPECT_TRUE(check_ring_walk(ring.walk, ring.topology));
+    expect_same(walked->report, *sim::simulate(stored, ring.topology, options));
+    options.record_timeline = true;  // through the event loop
+    expect_same(walked->report, *sim::simulate(stored, ring.topology, options));
+  }
+  EXPECT_GT(walked_rings, 200);
+}
+
+TEST(RingWalkProperty, WorksOutOnePlaceOfARingWhoseHopsAreAlike) {
+  Random random(418);
+  for (int round = 0; round < 200; ++round) {
+    const RandomRing ring = make_ring(random, walked_kinds[round % 3], true);
+    sim::Options options;
+    options.element_size = 1;
+    const auto ranks = static_cast<std::int64_t>(ring.walk.order.size());
+    options.size = {random.between(0, 9) * ranks};
+    options.chunk = {random.between(1, 4)};
+    const auto walked = sim::simulate_ring(ring.walk, ring.topology, options);
+    ASSERT_TRUE(walked) << walked.error().message;
+    EXPECT_EQ(walked->places, 1U);
+    expect_same(walked->report, *sim::simulate(test::store_ring(ring.walk, ring.topology), ring.topology, options));
+  }
+}
+
+TEST(RingWalkProperty, FindsThePeriodOfBoxes) {
+  // Boxes of three ranks: two quick hops inside, a slow one to the next box.
+  for (const std::size_t boxes : {2U, 5U}) {
+    Machine machine(3 * boxes);
+    RingWalk walk;
+    walk.collective = {CollectiveKind::all_reduce, static_cast<std::uint32_t>(3 * boxes), {}};
+    for (std::size_t i = 0; i < 3 * boxes; ++i) {
+      walk.order.emplace_back(i);
+      const std::int64_t rate = i % 3 == 2 ? picoseconds_per_second / 4 : picoseconds_per_second;
+      walk.hops.push_back({machine.add_link(i, (i + 1) % (3 * boxes), 7, {rate})});
+    }
+    const Topology topology = machine.topology();
+    sim::Options options;
+    options.element_size = 1;
+    options.size = {static_cast<std::int64_t>(30 * boxes)};
+    options.chunk = {4};
+    const auto walked = sim::simulate_ring(walk, topology, options);
+    ASSERT_TRUE(walked) << walked.error().message;
+    EXPECT_EQ(walked->places, 3U);
+    expect_same(walked->report, *sim::simulate(test::store_ring(walk, topology), topology, options));
+  }
+}
+
+}  // namespace
+}  // namespace espalier
