@@ -14,8 +14,10 @@
 #include "cli/sizes.h"
 #include "cli/stop.h"
 #include "planners/bound.h"
+#include "planners/ring/ring_walks.h"
 #include "schedule/chrome_trace.h"
 #include "schedule/verify.h"
+#include "sim/walk_ring.h"
 
 namespace espalier::cli {
 namespace {
@@ -171,6 +173,48 @@ OrStop<void> show_details(const Console& console, const SimulateFlags& flags, co
   return {};
 }
 
+/// From this many ranks on rings are walked: stored, they would have over eight million transfers.
+constexpr std::size_t walked_ranks = 2048;
+
+/// Whether a ring alone is asked for on a machine that is too large to store it.
+bool walks_rings(const SimulateFlags& flags, const Input& input) {
+  const auto kind = parse_collective(flags.collective.name);
+  const bool walks = kind && (*kind == CollectiveKind::all_reduce || *kind == CollectiveKind::reduce_scatter ||
+                              *kind == CollectiveKind::all_gather);
+  return walks && !input.schedule && flags.algorithms == "ring" && input.topology.rank_count() >= walked_ranks &&
+         flags.collective.shares.empty() && flags.trace.empty() && !flags.critical_path;
+}
+
+/// Rings over all sizes, walked; false where they cannot be. A shard is one chunk unless told otherwise.
+OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, const Topology& topology,
+                            const std::vector<Bytes>& sizes, const Sweep::Options& options) {
+  const auto collective = flags.collective.resolve(topology);
+  if (!collective) return usage(collective.error());
+  auto bound = compute_bound(topology, *collective);
+  if (!bound) return stop(bound.error());
+  const auto walks = plan_ring_walks(topology, *collective);
+  if (!walks) return stop(walks.error());
+  const Schedule unstored(*collective, topology.name(), "ring");
+  const Candidate candidate{"ring", unstored, ChunkModel(unstored, topology)};
+  Simulation simulation{&topology, *collective, std::move(*bound), flags.sizes.type, options.element_size,
+                        {"ring"},  sizes};
+  Progress progress(console, "simulating", sizes.size());
+  for (const Bytes size : sizes) {
+    progress.step(fmt::format("ring {} B", size.count));
+    sim::Options run;
+    run.size = size;
+    run.chunk = options.chunk.value_or(std::max(size, Bytes{options.element_size}));
+    run.element_size = options.element_size;
+    auto walked = sim::simulate_rings(*walks, topology, run);
+    if (!walked && walked.error().code == ErrorCode::unsupported) return false;
+    if (!walked) return stop(walked.error());
+    simulation.winners.push_back(simulation.results.size());
+    simulation.results.push_back({size, "ring", &candidate, std::move(walked->report), {}});
+  }
+  console.print(console.json ? simulation_json(simulation).dump(2) + "\n" : simulation_text(simulation));
+  return true;
+}
+
 OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input& input) {
   const auto type = parse_element_type(flags.sizes.type);
   if (!type) return usage(type.error());
@@ -184,6 +228,11 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
       return usage({ErrorCode::invalid_input, "--chunk: a chunk holds at least one element", ""});
     }
     options.chunk = *chunk;
+  }
+  if (walks_rings(flags, input)) {
+    const auto walked = simulate_walks(console, flags, input.topology, *sizes, options);
+    if (!walked) return tl::unexpected(walked.error());
+    if (*walked) return {};
   }
   auto work = input.schedule ? work_of_plan(flags, input) : work_of_topology(console, flags, input.topology);
   if (!work) return tl::unexpected(work.error());

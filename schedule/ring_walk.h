@@ -22,6 +22,7 @@ struct RingWalk {
   Collective collective;                  ///< all_reduce, reduce_scatter or all_gather with equal shards.
   std::vector<Rank> order;                ///< Every rank once.
   std::vector<std::vector<LinkId>> hops;  ///< hops[r] leads from order[r] to the next one, the last back to the first.
+  std::int64_t weight = 1;  ///< Of several rings that carry a buffer together: its part of the sum of all weights.
 
   [[nodiscard]] std::uint64_t steps() const;
   /// The shard that a place sends in a step.

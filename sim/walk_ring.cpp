@@ -222,7 +222,94 @@ Result<void> check_walk(const Program& program, const Network& network, const Ch
   return WorkLimit(options.conditions).add(*work);
 }
 
+/// Which ring uses a resource, to find two that share one.
+class Owners {
+ public:
+  explicit Owners(const Network& network) : network_(network), owner_(network.resources().size(), 0) {}
+
+  /// False when another ring uses what this one does. Requires: rings numbered from 1, a checked walk.
+  bool take(const RingWalk& walk, const Topology& topology, std::size_t ring) {
+    for (std::size_t place = 0; place < walk.order.size(); ++place) {
+      const NodeId node = topology.node_of(walk.order[place]);
+      if (!take(network_.backplane(node), ring) || !take(network_.reduction(node), ring)) return false;
+      for (const LinkId link : walk.hops[place]) {
+        if (!take(link.value(), ring) || !take(network_.backplane(topology.link(link).head), ring)) return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  bool take(std::uint32_t resource, std::size_t ring) {
+    if (resource == Network::absent) return true;
+    std::size_t& owner = owner_[resource];
+    if (owner != 0 && owner != ring) return false;
+    owner = ring;
+    return true;
+  }
+
+  const Network& network_;
+  std::vector<std::size_t> owner_;  // by resource: the ring, or 0
+};
+
+/// The elements of each ring's part.
+std::vector<std::int64_t> deal_by_weight(std::span<const RingWalk> walks, std::int64_t elements) {
+  __int128 sum = 0;
+  for (const RingWalk& walk : walks) sum += walk.weight;
+  std::vector<std::int64_t> parts;
+  std::int64_t left = elements;
+  for (const RingWalk& walk : walks) {
+    parts.push_back(static_cast<std::int64_t>(static_cast<__int128>(elements) * walk.weight / sum));
+    left -= parts.back();
+  }
+  parts.front() += left;
+  return parts;
+}
+
+Result<void> check_walks(std::span<const RingWalk> walks, const Topology& topology, const Options& options) {
+  if (walks.empty()) return fail(ErrorCode::invalid_input, "no ring to walk", "give at least one");
+  if (options.size.count < 0 || options.element_size < 1 || options.size.count % options.element_size != 0) {
+    return fail(ErrorCode::invalid_input, "a message is not a whole number of elements",
+                "use a multiple of their size");
+  }
+  const Network network(topology);
+  Owners owners(network);
+  for (std::size_t i = 0; i < walks.size(); ++i) {
+    if (auto checked = check_ring_walk(walks[i], topology); !checked) return checked;
+    if (walks[i].weight < 1) return fail(ErrorCode::invalid_input, "a ring's weight is not positive", "use 1 or more");
+    if (walks.size() > 1 && !owners.take(walks[i], topology, i + 1)) {
+      return not_walkable("two rings share a link, backplane or reduction");
+    }
+  }
+  return {};
+}
+
 }  // namespace
+
+Result<RingReport> simulate_rings(std::span<const RingWalk> walks, const Topology& topology, const Options& options) {
+  if (auto checked = check_walks(walks, topology, options); !checked) return tl::unexpected(checked.error());
+  const std::vector<std::int64_t> parts = deal_by_weight(walks, options.size.count / options.element_size);
+  RingReport all;
+  for (std::size_t i = 0; i < walks.size(); ++i) {
+    Options part = options;
+    part.size = {parts[i] * options.element_size};
+    part.conditions.seed += i;
+    auto one = simulate_ring(walks[i], topology, part);
+    if (!one) return one;
+    if (i == 0) {
+      all = std::move(*one);
+      continue;
+    }
+    all.places += one->places;
+    all.report.elapsed = std::max(all.report.elapsed, one->report.elapsed);
+    all.report.events += one->report.events;
+    for (std::size_t link = 0; link < all.report.links.size(); ++link) {
+      if (one->report.links[link].busy.count > 0) all.report.links[link] = one->report.links[link];
+    }
+  }
+  all.report.size = options.size;
+  return all;
+}
 
 Result<RingReport> simulate_ring(const RingWalk& walk, const Topology& topology, const Options& options) {
   if (auto checked = check_ring_walk(walk, topology); !checked) return tl::unexpected(checked.error());

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <span>
+
 #include "base/result.h"
 #include "schedule/ring_walk.h"
 #include "sim/simulate.h"
@@ -9,7 +12,8 @@ namespace espalier::sim {
 /// What a walk was found to be.
 struct RingReport {
   Report report;
-  /// The places whose times had to be worked out: all, or one period of hops that repeat round the ring.
+  /// The places whose times had to be worked out: all, or one period of hops that repeat round the ring; of several
+  /// rings the sum.
   std::size_t places = 0;
 };
 
@@ -21,6 +25,12 @@ struct RingReport {
 /// a link, backplane or reduction, or a chunk queues on its way, because then the order of asking matters; also for a
 /// timeline or critical path. Cost: a few nanoseconds per chunk and resource of the places worked out; 16 bytes per
 /// place and chunk of a shard.
+///
+/// Several rings carry a part of the buffer each, in proportion to their weights (whole elements, what is left over to
+/// the first), and are worked out one by one: they must not share anything either.
+Result<RingReport> simulate_rings(std::span<const RingWalk> walks, const Topology& topology, const Options& options);
+
+/// As simulate_rings, for one.
 Result<RingReport> simulate_ring(const RingWalk& walk, const Topology& topology, const Options& options);
 
 }  // namespace espalier::sim
