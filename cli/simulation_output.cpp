@@ -195,9 +195,11 @@ std::string critical_path_text(const SweepResult& result, const Topology& topolo
   table.add_column("chunk");
   table.add_column("where", "", Table::Align::left);
   for (const sim::CriticalStep& step : result.report.critical_path) {
-    const std::string where = !step.link.is_none()
-                                  ? topology.link_name(step.link)
-                                  : (step.reduces ? "reduction at " : "backplane of ") + topology.node(step.node).id;
+    const std::string where = !step.link.is_none() ? topology.link_name(step.link)
+                                                   : (step.reduces  ? "reduction at "
+                                                      : step.copies ? "copy engine of "
+                                                                    : "backplane of ") +
+                                                         topology.node(step.node).id;
     table.add_row({time_text(step.begin), time_text(step.end), time_text(step.queued),
                    std::to_string(step.transfer.index()), std::to_string(step.chunk), where});
   }

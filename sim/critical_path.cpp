@@ -62,6 +62,7 @@ class StepList {
                       .chunk = id.chunk,
                       .link = network_.link(step.resource),
                       .node = network_.node(step.resource),
+                      .copies = network_.is_engine(step.resource),
                       .begin = {begin},
                       .end = {end},
                       .queued = {queued}});

@@ -17,7 +17,8 @@ LinkModel::LinkModel(const Network& network, const Conditions& conditions)
       profiles_(conditions.changes, network.link_count()),
       jitter_(conditions.jitter_ppm, conditions.seed),
       limit_(conditions),
-      servers_(make_servers(network, profiles_)) {}
+      servers_(make_servers(network, profiles_)),
+      ledger_(checks_invariants ? servers_.size() : 0) {}
 
 Result<RunId> LinkModel::add(const Program& program, const RunOptions& options) {
   auto chunking = cut_into_chunks(program.schedule(), options);
@@ -43,6 +44,7 @@ RunId LinkModel::add_checked(const Program& program, Chunking chunking, std::int
   run.begin(id, program, std::move(chunking), next_order_);
   run.payload_ppm = static_cast<std::uint32_t>(payload_ppm);
   run.history = history;
+  if (checks_invariants) ledger_.expect(program, run.chunking(), run.payload_ppm);
   next_order_ += static_cast<std::uint32_t>(program.schedule().transfers.size());
   return id;
 }
@@ -60,6 +62,7 @@ void LinkModel::abort(RunId id) {
   Run* run = runs_[id.index()].get();
   if (run == nullptr) return;
   run->is_aborted = true;
+  balances_ = false;
   if (run->chunks_moving == 0) let_go(*run);
 }
 
@@ -72,11 +75,13 @@ void LinkModel::advance(std::vector<RankEnd>& ended) {
   if (!queue_.empty() && (ended_.empty() || queue_.earliest() == now_)) {
     queue_.pop_earliest(batch_);
     sort_batch();
+    ESPALIER_CHECK(batch_.front().time >= now_, "time goes forward");
     now_ = batch_.front().time;
     in_batch_ = true;
     std::size_t position = 0;
     while (position < batch_.size() || !late_.empty()) serve(next_of_now(position).packet);
     in_batch_ = false;
+    if (checks_invariants && queue_.empty()) check_balance();
   }
   ended.insert(ended.end(), ended_.begin(), ended_.end());
   ended_.clear();
@@ -87,6 +92,13 @@ std::vector<LinkUse> LinkModel::links() const {
   uses.reserve(network_.link_count());
   for (std::uint32_t i = 0; i < network_.link_count(); ++i) uses.push_back({servers_[i].bytes, {servers_[i].busy}});
   return uses;
+}
+
+/// With no chunk under way and no run half done, what was carried is what the schedules say.
+void LinkModel::check_balance() const {
+  const bool all_over = std::ranges::all_of(runs_, [](const auto& run) { return run == nullptr; });
+  if (!all_over || !balances_) return;
+  ESPALIER_CHECK(ledger_.balances(servers_), "resources carry exactly the bytes of the schedules");
 }
 
 /// Whether one of two events of the same time comes after the other: by transfer, then by chunk.
@@ -206,11 +218,16 @@ void LinkModel::serve(std::uint32_t slot) {
   const std::int64_t entry = std::max(now_, server.free_at);
   const std::int64_t done = serve_packet(server, packet, entry);
   if (done == never) {
+    balances_ = false;
     --run.chunks_moving;  // it stays where it is: nothing of it is asked any more
     free_packets_.push_back(slot);
     return;
   }
   ++events_;
+  if (checks_invariants) {
+    ledger_.serve(run.program().steps()[packet.step], entry, done);
+    ESPALIER_CHECK(packet.step != path.end || entry >= packet.last_byte, "only what is there is added");
+  }
   const std::uint32_t step = packet.step++;
   const std::int64_t leave = std::max(done, packet.last_byte);
   packet.last_byte = leave + server.latency;

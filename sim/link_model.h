@@ -6,6 +6,7 @@
 
 #include "sim/event_queue.h"
 #include "sim/jitter.h"
+#include "sim/ledger.h"
 #include "sim/model.h"
 #include "sim/rate_profile.h"
 #include "sim/run.h"
@@ -65,6 +66,7 @@ class LinkModel final : public Model {
   void serve(std::uint32_t packet);
   [[nodiscard]] std::int64_t serve_packet(Server& server, const Packet& packet, std::int64_t entry);
   void drop(std::uint32_t packet);
+  void check_balance() const;
   /// Forgets a run of which nothing is left.
   void let_go(Run& run);
   [[nodiscard]] bool is_later(const Event& a, const Event& b) const;
@@ -76,6 +78,8 @@ class LinkModel final : public Model {
   Jitter jitter_;
   WorkLimit limit_;
   std::vector<Server> servers_;
+  Ledger ledger_;                            // of debug builds: what has to be carried
+  bool balances_ = true;                     // false once a run was given up or stands still: then less is carried
   std::vector<std::unique_ptr<Run>> runs_;   // by id; null when over
   std::vector<std::unique_ptr<Run>> spare_;  // over, for use by later ones
   std::uint32_t next_order_ = 0;

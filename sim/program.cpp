@@ -27,7 +27,8 @@ class PathMaker {
         topology_(topology),
         network_(network),
         places_(places),
-        last_visitor_(topology.node_count(), 0) {}
+        last_visitor_(topology.node_count(), 0),
+        routes_from_(topology.node_count(), 0) {}
 
   Result<void> add_path() {
     const std::size_t index = paths.size();
@@ -39,6 +40,8 @@ class PathMaker {
     Path path;
     path.begin = static_cast<std::uint32_t>(steps.size());
     NodeId at = node_of_end(schedule_, topology_, route.src);
+    const std::uint32_t engine = network_.engine(place(at), routes_from_[at.index()]++);
+    if (engine != Network::absent) steps.push_back(engine);
     visit(at);
     path.first_link = static_cast<std::uint32_t>(steps.size());
     for (const LinkId id : route.links) {
@@ -86,6 +89,7 @@ class PathMaker {
   const Network& network_;
   const Parts& places_;
   std::vector<std::uint32_t> last_visitor_;  // by node: the latest path, plus one, that passed it
+  std::vector<std::uint32_t> routes_from_;   // by node: how many routes have begun there
 };
 
 bool fits(const Topology& topology, const Network& network, const Parts& places) {

@@ -96,8 +96,13 @@ Simulator::Simulator(Simulator&&) noexcept = default;
 Simulator& Simulator::operator=(Simulator&&) noexcept = default;
 Simulator::~Simulator() = default;
 
-Result<Simulator> Simulator::make(const Schedule& schedule, const Topology& topology) {
-  Network network(topology);
+Result<Simulator> Simulator::make(const Schedule& schedule, const Topology& topology, const CopyEngines& engines) {
+  if (engines.per_rank > max_copy_engines || engines.rate.bytes_per_second < 0) {
+    return fail(ErrorCode::invalid_input,
+                "copy engines past " + std::to_string(max_copy_engines) + " or of negative rate",
+                "give how many chunks a rank can send at once");
+  }
+  Network network(topology, engines);
   auto program = Program::make(schedule, topology, network);
   if (!program) return tl::unexpected(program.error());
   return Simulator(
@@ -144,8 +149,9 @@ Result<Report> Simulator::run(const Options& options) const {
   return report;
 }
 
-Result<Report> simulate(const Schedule& schedule, const Topology& topology, const Options& options) {
-  const auto simulator = Simulator::make(schedule, topology);
+Result<Report> simulate(const Schedule& schedule, const Topology& topology, const Options& options,
+                        const CopyEngines& engines) {
+  const auto simulator = Simulator::make(schedule, topology, engines);
   if (!simulator) return tl::unexpected(simulator.error());
   return simulator->run(options);
 }

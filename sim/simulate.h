@@ -30,8 +30,9 @@ struct CriticalStep {
   TransferId transfer;
   std::uint32_t chunk = 0;
   LinkId link;  ///< The link it passed, latency and (on the first step) per-message cost included; none for a node.
-  NodeId node;  ///< The node whose backplane or reduction it passed; none for a link.
-  bool reduces = false;  ///< It was the node's reduction, not its backplane.
+  NodeId node;  ///< The node whose backplane, reduction or copy engine it passed; none for a link.
+  bool reduces = false;  ///< It was the node's reduction.
+  bool copies = false;   ///< It was one of the node's copy engines.
   Picoseconds begin;
   Picoseconds end;
   Picoseconds queued;  ///< The part of the time spent waiting for the link or node to serve others.
@@ -53,9 +54,10 @@ class Simulator {
  public:
   /// Both must outlive the simulator.
   /// Requires: a schedule that passes `verify` on this topology.
-  /// Errors: invalid_input when an id or route is not of this topology.
+  /// Errors: invalid_input when an id or route is not of this topology, or the copy engines are past their limits.
   /// Cost: as Dependencies; 16 bytes per transfer beside it, and 32 per lane.
-  [[nodiscard]] static Result<Simulator> make(const Schedule& schedule, const Topology& topology);
+  [[nodiscard]] static Result<Simulator> make(const Schedule& schedule, const Topology& topology,
+                                              const CopyEngines& engines = {});
 
   Simulator(Simulator&&) noexcept;
   Simulator& operator=(Simulator&&) noexcept;
@@ -76,6 +78,7 @@ class Simulator {
 };
 
 /// Makes a Simulator and runs it once. Requirements and errors as there.
-Result<Report> simulate(const Schedule& schedule, const Topology& topology, const Options& options);
+Result<Report> simulate(const Schedule& schedule, const Topology& topology, const Options& options,
+                        const CopyEngines& engines = {});
 
 }  // namespace espalier::sim

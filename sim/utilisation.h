@@ -20,7 +20,7 @@ std::vector<LinkShare> busiest_links(const Report& report, std::size_t count);
 
 /// What the critical path spent on one class of links, or on reductions or backplanes.
 struct CriticalShare {
-  std::string what;  ///< The links' class or rate; "reduction" or "backplane".
+  std::string what;  ///< The links' class or rate; "reduction", "backplane" or "copy engine".
   std::size_t steps = 0;
   Picoseconds time;    ///< All of it.
   Picoseconds queued;  ///< The part spent waiting for others to pass.

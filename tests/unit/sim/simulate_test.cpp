@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "sim/utilisation.h"
 #include "sim/workload.h"
 #include "tests/support/machine.h"
@@ -181,6 +183,42 @@ TEST(BusiestLinks, AreSortedByTimeThenId) {
   EXPECT_EQ(shares[2].link, c);
   EXPECT_EQ(sim::busiest_links(report, 1).size(), 1U);
   EXPECT_EQ(report.links[idle.index()].bytes, 0);
+}
+
+/// Rank 0 sends to three others, a link of its own to each.
+Machine make_fan() {
+  Machine machine(4);
+  machine.slice_units = {1};
+  for (std::size_t r = 1; r < 4; ++r) machine.send({machine.add_link(0, r, 10)});
+  return machine;
+}
+
+TEST(Simulate, CopyEnginesLimitHowManySendsGoAtOnce) {
+  const Machine machine = make_fan();
+  const auto elapsed = [&](std::uint32_t engines, Bandwidth rate = {}) {
+    const Options options{Bytes{100}, Bytes{100}, 1};
+    return sim::simulate(machine.schedule(), machine.topology(), options, {engines, rate})->elapsed.count;
+  };
+  EXPECT_EQ(elapsed(0), 110);  // all at once
+  EXPECT_EQ(elapsed(3), 110);
+  EXPECT_EQ(elapsed(2), 210);  // the third goes after the first
+  EXPECT_EQ(elapsed(1), 310);
+  EXPECT_EQ(elapsed(3, {picoseconds_per_second / 2}), 210);  // an engine slower than its link
+}
+
+TEST(Simulate, ACopyEngineIsOnTheCriticalPath) {
+  const Machine machine = make_fan();
+  Options options{Bytes{100}, Bytes{100}, 1};
+  options.record_critical_path = true;
+  const auto report = sim::simulate(machine.schedule(), machine.topology(), options, {1});
+  const auto shares = sim::summarize_critical_path(*report, machine.topology());
+  EXPECT_TRUE(std::ranges::any_of(shares, [](const sim::CriticalShare& share) { return share.what == "copy engine"; }));
+}
+
+TEST(Simulate, RefusesMoreCopyEnginesThanItsLimit) {
+  const Machine machine = make_fan();
+  EXPECT_EQ(sim::simulate(machine.schedule(), machine.topology(), {Bytes{100}, Bytes{100}, 1}, {65}).error().code,
+            ErrorCode::invalid_input);
 }
 
 }  // namespace
