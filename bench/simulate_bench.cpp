@@ -1,7 +1,10 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/rings.h"
+#include "planners/planner.h"
 #include "sim/simulate.h"
+#include "sim/walk_ring.h"
+#include "topology/generate.h"
 
 namespace espalier {
 namespace {
@@ -29,6 +32,77 @@ BENCHMARK(bm_ring_all_reduce)
     ->Args({1024, 1})
     ->Args({256, 16})
     ->Args({1024, 16})
+    ->Unit(benchmark::kMillisecond);
+
+/// The same with 2 % of jitter on every hop: no two of them take the same time.
+void bm_ring_with_jitter(benchmark::State& state) {
+  const auto ranks = static_cast<std::size_t>(state.range(0));
+  const Topology topology = bench::make_ring_topology(ranks);
+  const Schedule schedule = bench::make_ring_all_reduce(ranks);
+  sim::Options options{Bytes{std::int64_t{64} << 20}, Bytes{std::int64_t{64} << 20}, 4};
+  options.conditions.jitter_ppm = 20'000;
+  std::int64_t events = 0;
+  for (auto _ : state) {
+    const auto report = sim::simulate(schedule, topology, options);
+    events += static_cast<std::int64_t>(report->events);
+    benchmark::DoNotOptimize(report->elapsed);
+  }
+  state.SetItemsProcessed(events);
+}
+BENCHMARK(bm_ring_with_jitter)->ArgName("ranks")->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
+
+/// A ring that is walked; with jitter, so that every place has to be worked out.
+void bm_walked_ring(benchmark::State& state) {
+  const auto ranks = static_cast<std::size_t>(state.range(0));
+  const Topology topology = bench::make_ring_topology(ranks);
+  RingWalk walk;
+  walk.collective = {CollectiveKind::all_reduce, static_cast<std::uint32_t>(ranks), {}};
+  for (std::size_t i = 0; i < ranks; ++i) {
+    walk.order.emplace_back(i);
+    walk.hops.push_back({LinkId(i)});
+  }
+  sim::Options options{Bytes{std::int64_t{64} << 20}, Bytes{std::int64_t{64} << 20}, 4};
+  options.conditions.jitter_ppm = state.range(1) != 0 ? 20'000 : 0;
+  std::int64_t events = 0;
+  for (auto _ : state) {
+    const auto report = sim::simulate_ring(walk, topology, options);
+    events += static_cast<std::int64_t>(report->report.events);
+    benchmark::DoNotOptimize(report->report.elapsed);
+  }
+  state.SetItemsProcessed(events);
+}
+BENCHMARK(bm_walked_ring)
+    ->ArgNames({"ranks", "jitter"})
+    ->Args({1024, 0})
+    ->Args({4096, 0})
+    ->Args({16384, 0})
+    ->Args({1024, 1})
+    ->Args({4096, 1})
+    ->Args({16384, 1})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+
+/// All blocks at once through leaf and spine switches, whose links many of them share: the event loop at work.
+void bm_all_to_all(benchmark::State& state) {
+  const auto topology = generate_leaf_spine({state.range(0) / 16, 16, 4, 4, {}, {1'000'000}});
+  const auto collective = make_collective(CollectiveKind::all_to_all, topology->rank_count(), std::nullopt);
+  const auto schedule = plan_unbounded(*topology, *collective, *find_planner("pairwise"));
+  const auto simulator = sim::Simulator::make(*schedule, *topology);
+  const Bytes size{std::int64_t{64} << 20};
+  const sim::Options options{size, Bytes{size.count / state.range(0) / state.range(1)}, 4};
+  std::int64_t events = 0;
+  for (auto _ : state) {
+    const auto report = simulator->run(options);
+    events += static_cast<std::int64_t>(report->events);
+    benchmark::DoNotOptimize(report->elapsed);
+  }
+  state.SetItemsProcessed(events);
+}
+BENCHMARK(bm_all_to_all)
+    ->ArgNames({"ranks", "chunks"})
+    ->Args({128, 1})
+    ->Args({128, 64})
+    ->Args({1024, 1})
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace
