@@ -77,6 +77,7 @@ class Model {
 
 enum class ModelKind : std::uint8_t {
   link,  ///< Links serve chunks first come, first served (docs/simulator.md).
+  fair,  ///< Flows share links max-min fairly (docs/fair.md).
 };
 
 /// "link".

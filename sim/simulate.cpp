@@ -9,6 +9,8 @@
 #include "base/format_units.h"
 #include "schedule/chunking.h"
 #include "schedule/relays.h"
+#include "sim/fair_history.h"
+#include "sim/fair_model.h"
 #include "sim/history.h"
 #include "sim/link_model.h"
 #include "sim/unshared.h"
@@ -43,36 +45,23 @@ tl::unexpected<Error> never_ends(const Program& program, const Conditions& condi
               "plan without it (--without), or let it come back");
 }
 
-/// Runs a program alone through a model's event loop.
-class LoneRun {
- public:
-  LoneRun(const Program& program, const Network& network, const Options& options, std::uint64_t steps)
-      : program_(program), options_(options), steps_(steps), model_(network, options.conditions) {}
-
-  /// False when it never ends.
-  bool run(Chunking chunking, History* history) {
-    const RunId run = model_.add_checked(program_, std::move(chunking), options_.payload_ppm, history);
-    const std::uint32_t ranks = program_.schedule().collective.rank_count;
-    for (std::uint32_t r = 0; r < ranks; ++r) model_.enter(run, Rank(r), options_.launch.count);
-    std::vector<RankEnd> ended;
-    while (model_.next_time() != never) model_.advance(ended);
-    const bool ends = ended.size() == ranks;
-    ESPALIER_CHECK(!ends || model_.events() == steps_, "every chunk passes every step of its path once");
-    return ends;
-  }
-
-  void report_to(Report& report) const {
-    report.elapsed = {std::max(model_.elapsed(), options_.launch.count)};
-    report.events = model_.events();
-    report.links = model_.links();
-  }
-
- private:
-  const Program& program_;
-  const Options& options_;
-  std::uint64_t steps_;
-  LinkModel model_;
-};
+/// Runs a program alone through a model's event loop. False when it never ends.
+template <class AnyModel>
+bool run_alone(const Program& program, const Network& network, const Options& options, std::uint64_t steps,
+               Chunking chunking, History* history, Report& report) {
+  AnyModel model(network, options.conditions);
+  const RunId run = model.add_checked(program, std::move(chunking), options.payload_ppm, history);
+  const std::uint32_t ranks = program.schedule().collective.rank_count;
+  for (std::uint32_t r = 0; r < ranks; ++r) model.enter(run, Rank(r), options.launch.count);
+  std::vector<RankEnd> ended;
+  while (model.next_time() != never) model.advance(ended);
+  if (ended.size() != ranks) return false;
+  ESPALIER_CHECK(model.events() == steps, "every chunk passes every step of its path once");
+  report.elapsed = {std::max(model.elapsed(), options.launch.count)};
+  report.events = model.events();
+  report.links = model.links();
+  return true;
+}
 
 }  // namespace
 
@@ -123,7 +112,7 @@ Result<Report> Simulator::run(const Options& options) const {
   Report report;
   report.size = options.size;
   report.chunk = options.chunk;
-  if (!records && !program.shares_resources()) {
+  if (options.model == ModelKind::link && !records && !program.shares_resources()) {
     const auto totals =
         run_unshared(program, *chunking, network, options.conditions, options.payload_ppm, options.launch.count);
     if (totals) {
@@ -136,15 +125,19 @@ Result<Report> Simulator::run(const Options& options) const {
     }
   }
   const auto history = records ? std::make_unique<History>(program, *chunking, network) : nullptr;
-  LoneRun lone(program, network, options, work->steps);
-  if (!lone.run(*chunking, history.get())) return never_ends(program, options.conditions, topology);
-  lone.report_to(report);
+  const bool is_fair = options.model == ModelKind::fair;
+  const bool ends =
+      is_fair ? run_alone<FairModel>(program, network, options, work->steps, *chunking, history.get(), report)
+              : run_alone<LinkModel>(program, network, options, work->steps, *chunking, history.get(), report);
+  if (!ends) return never_ends(program, options.conditions, topology);
   if (options.record_timeline) {
     report.timeline = name_timeline(schedule, topology, options.size);
-    report.timeline->spans = make_spans(program, *chunking, network, *history);
+    report.timeline->spans = is_fair ? make_fair_spans(program, *chunking, network, *history)
+                                     : make_spans(program, *chunking, network, *history);
   }
   if (options.record_critical_path) {
-    report.critical_path = find_critical_path(program, *chunking, network, *history);
+    report.critical_path = is_fair ? find_fair_critical_path(program, *chunking, network, *history)
+                                   : find_critical_path(program, *chunking, network, *history);
   }
   return report;
 }

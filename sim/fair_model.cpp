@@ -1,0 +1,363 @@
+#include "sim/fair_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "sim/history.h"
+
+namespace espalier::sim {
+namespace {
+
+constexpr std::int64_t whole_ppm = 1'000'000;
+
+/// Numbers with many divisors, so that shares of few flows come out whole: 2^6 3^3 5^2 7 11 13, the multiples of all
+/// numbers up to 16, 10 and 5.
+constexpr std::int64_t scales[] = {43'243'200, 720'720, 2'520, 60, 1};
+
+/// The largest scale with which every rate fits 63 bits.
+std::int64_t pick_scale(const Network& network) {
+  std::int64_t fastest = 1;
+  for (const Resource& resource : network.resources()) fastest = std::max(fastest, resource.bytes_per_second);
+  return *std::ranges::find_if(scales, [&](std::int64_t scale) { return fastest <= (never - 1) / scale; });
+}
+
+std::vector<std::int64_t> capacities_of(const Network& network, std::int64_t scale) {
+  std::vector<std::int64_t> capacities;
+  for (const Resource& resource : network.resources()) capacities.push_back(resource.bytes_per_second * scale);
+  return capacities;
+}
+
+std::int64_t latency_of(const Program& program, const Path& path, const Network& network) {
+  std::int64_t latency = 0;
+  for (std::uint32_t i = path.begin; i < path.end; ++i) latency += network.resources()[program.steps()[i]].latency;
+  return latency;
+}
+
+/// Requires: a result that fits, and `above` not negative.
+template <class Wide>
+std::int64_t divide_up(Wide above, std::int64_t below) {
+  return static_cast<std::int64_t>((above + below - 1) / below);
+}
+
+}  // namespace
+
+FairModel::FairModel(const Network& network, const Conditions& conditions)
+    : network_(network),
+      jitter_(conditions.jitter_ppm, conditions.seed),
+      limit_(conditions),
+      changes_(conditions.changes),
+      scale_(pick_scale(network)),
+      shares_(capacities_of(network, scale_)),
+      usage_(network.link_count()),
+      free_at_(network.resources().size(), 0) {
+  std::ranges::stable_sort(changes_, {}, &RateChange::at);
+}
+
+Result<RunId> FairModel::add(const Program& program, const RunOptions& options) {
+  auto chunking = cut_into_chunks(program.schedule(), options);
+  if (!chunking) return tl::unexpected(chunking.error());
+  const auto work = check_workload(program, network_, *chunking, options.payload_ppm, max_chunk_steps);
+  if (!work) return tl::unexpected(work.error());
+  if (auto added = limit_.add(*work); !added) return tl::unexpected(added.error());
+  if (next_order_ + program.schedule().transfers.size() > max_run_transfers) {
+    return fail(ErrorCode::too_large, "all runs together have more than 2^32 transfers", "simulate fewer runs");
+  }
+  return add_checked(program, std::move(*chunking), options.payload_ppm, nullptr);
+}
+
+RunId FairModel::add_checked(const Program& program, Chunking chunking, std::int32_t payload_ppm, History* history) {
+  const RunId id(runs_.size());
+  if (spare_.empty()) {
+    runs_.push_back(std::make_unique<Run>());
+  } else {
+    runs_.push_back(std::move(spare_.back()));
+    spare_.pop_back();
+  }
+  Run& run = *runs_.back();
+  run.begin(id, program, std::move(chunking), static_cast<std::uint32_t>(next_order_));
+  run.payload_ppm = static_cast<std::uint32_t>(payload_ppm);
+  run.history = history;
+  next_order_ += program.schedule().transfers.size();
+  for (const Path& path : program.paths()) {
+    longest_latency_ = std::max(longest_latency_, latency_of(program, path, network_));
+  }
+  return id;
+}
+
+void FairModel::enter(RunId id, Rank rank, std::int64_t time) {
+  ESPALIER_CHECK(time >= now_ && time <= latest_entry, "ranks enter now or later");
+  Run* run = runs_[id.index()].get();
+  ESPALIER_CHECK(run != nullptr, "ranks enter runs that are not over");
+  if (run->is_aborted) return;
+  run->enter(rank, time, ended_, [&](LaneIndex lane) { hand_over(*run, lane); });
+  if (run->is_over()) let_go(*run);
+}
+
+void FairModel::abort(RunId id) {
+  Run* run = runs_[id.index()].get();
+  if (run == nullptr) return;
+  run->is_aborted = true;
+  if (run->chunks_moving == 0) let_go(*run);
+}
+
+std::int64_t FairModel::next_time() const { return ended_.empty() ? next_moment() : std::max<std::int64_t>(now_, 0); }
+
+std::int64_t FairModel::next_moment() const {
+  std::int64_t time = never;
+  if (!begins_.empty()) time = begins_.earliest();
+  if (!ends_.empty()) time = std::min(time, ends_.earliest());
+  // Rates that change while nothing moves are caught up with when something does.
+  if (moving_ > 0 && next_change_ < changes_.size()) time = std::min(time, changes_[next_change_].at.count);
+  return time;
+}
+
+void FairModel::advance(std::vector<RankEnd>& ended) {
+  const std::int64_t moment = next_moment();
+  if (moment != never && (ended_.empty() || moment == now_)) {
+    now_ = moment;
+    in_moment_ = true;
+    handle_moment();
+    in_moment_ = false;
+    change_rates();
+    share();
+  }
+  // A sender learns that its last byte has left when the flow ends, one latency later.
+  for (const RankEnd& end : ended_) ended.push_back({end.run, end.rank, std::max(end.time, now_)});
+  ended_.clear();
+}
+
+std::vector<LinkUse> FairModel::links() const {
+  std::vector<Work> carried(usage_.size());
+  for (std::size_t i = 0; i < usage_.size(); ++i) carried[i] = usage_[i].work;
+  for (const Flow& flow : flows_) {
+    if (!flow.moves) continue;
+    const Work done = flow.work - std::max<Work>(0, flow.left_at(now_));
+    for (const std::uint32_t resource : resources_of(flow)) {
+      if (resource < carried.size()) carried[resource] += done;
+    }
+  }
+  std::vector<LinkUse> uses;
+  for (std::uint32_t i = 0; i < usage_.size(); ++i) {
+    const std::int64_t capacity = shares_.capacity(i);
+    uses.push_back({usage_[i].bytes, {usage_[i].busy + (capacity == 0 ? 0 : divide_up(carried[i], capacity))}});
+  }
+  return uses;
+}
+
+/// Makes a flow of the lane's next chunk when all it waits for is known, or lets the lane wait for what is not.
+void FairModel::hand_over(Run& run, LaneIndex index) {
+  if (run.is_aborted) return;
+  const Lane& lane = run.lane(index);
+  const ByteRange bytes = run.chunking().chunk({lane.range, lane.chunks}, lane.chunk);
+  if (!run.find_ready_time(index, bytes)) return;
+  // What a chunk waits for may have departed one latency ago: nothing later may be forgotten.
+  if (lane.chunk == 0) run.start_transfer(lane, std::max<std::int64_t>(now_ - longest_latency_, 0));
+  if (run.history != nullptr) run.history->ready({lane.transfer, lane.chunk}, lane.ready);
+  ++run.chunks_moving;
+  const std::uint32_t slot = take_slot();
+  prepare(flows_[slot], run, index, bytes.length());
+  push_begin(std::max(flows_[slot].begin, now_), slot);
+}
+
+std::uint32_t FairModel::take_slot() {
+  if (free_flows_.empty()) {
+    flows_.emplace_back();
+    return static_cast<std::uint32_t>(flows_.size() - 1);
+  }
+  const std::uint32_t slot = free_flows_.back();
+  free_flows_.pop_back();
+  return slot;
+}
+
+void FairModel::prepare(Flow& flow, Run& run, LaneIndex index, std::int64_t payload) {
+  const Lane& lane = run.lane(index);
+  const Transfer& transfer = run.transfer(lane);
+  flow.run = &run;
+  flow.path = &run.program().path(transfer);
+  flow.transfer = lane.transfer;
+  flow.order = run.order(lane.transfer);
+  flow.chunk = lane.chunk;
+  flow.lane = index;
+  flow.reduces = transfer.reduces != 0;
+  flow.ends_transfer = lane.chunk + 1 == lane.chunks;
+  flow.payload = payload;
+  flow.bytes = run.payload_ppm == whole_ppm ? payload : on_the_wire(payload, run.payload_ppm);
+  flow.work = static_cast<Work>(flow.bytes) * picoseconds_per_second * scale_;
+  if (jitter_.is_on()) {
+    const std::int64_t part = jitter_.extra(std::int64_t{1} << 32U, flow.order, flow.chunk, 0);  // of 2^32
+    flow.work += (flow.work >> 32U) * part;
+  }
+  flow.left = flow.work;
+  flow.latency = latency_of(run.program(), *flow.path, network_);
+  flow.begin = lane.ready + flow.path->overhead + flow.latency;
+}
+
+void FairModel::push_begin(std::int64_t time, std::uint32_t slot) {
+  const Event event{time, flows_[slot].order, slot};
+  if (time != now_ || !in_moment_) return begins_.push(event);
+  late_.push_back(event);
+  std::ranges::push_heap(late_, [this](const Event& a, const Event& b) { return is_later(a, b); });
+}
+
+/// Whether one of two events of the same time comes after the other: by run and transfer, then by chunk.
+bool FairModel::is_later(const Event& a, const Event& b) const {
+  if (a.order != b.order) return a.order > b.order;
+  return flows_[a.packet].chunk > flows_[b.packet].chunk;
+}
+
+void FairModel::handle_moment() {
+  batch_.clear();
+  if (!begins_.empty() && begins_.earliest() == now_) begins_.pop_earliest(batch_);
+  while (!ends_.empty() && ends_.earliest() == now_) {
+    const FlowIndex slot = ends_.first();
+    ends_.erase(slot);
+    batch_.push_back({now_, flows_[slot].order, slot});
+  }
+  sort_by_order(batch_, scratch_);
+  for (auto begin = batch_.begin(); begin != batch_.end();) {  // chunks of one transfer are rarely among them
+    const auto end = std::find_if(begin, batch_.end(), [&](const Event& e) { return e.order != begin->order; });
+    if (end - begin > 1) std::sort(begin, end, [this](const Event& a, const Event& b) { return is_later(b, a); });
+    begin = end;
+  }
+  std::size_t position = 0;
+  while (position < batch_.size() || !late_.empty()) {
+    const std::uint32_t slot = next_of_now(position).packet;
+    if (flows_[slot].moves) {
+      end(slot);
+    } else {
+      begin(slot);
+    }
+  }
+}
+
+Event FairModel::next_of_now(std::size_t& position) {
+  const auto later = [this](const Event& a, const Event& b) { return is_later(a, b); };
+  if (late_.empty() || (position < batch_.size() && !later(batch_[position], late_.front()))) return batch_[position++];
+  std::ranges::pop_heap(late_, later);
+  const Event event = late_.back();
+  late_.pop_back();
+  return event;
+}
+
+void FairModel::begin(std::uint32_t slot) {
+  Flow& flow = flows_[slot];
+  flow.begin = now_;
+  if (flow.run->is_aborted || flow.bytes == 0) return end(slot);
+  flow.moves = true;
+  flow.since = now_;
+  flow.rate = 0;
+  ++moving_;
+  shares_.add(slot, resources_of(flow));
+}
+
+void FairModel::end(std::uint32_t slot) {
+  const Flow flow = flows_[slot];  // Its place may be taken below.
+  flows_[slot].moves = false;
+  free_flows_.push_back(slot);
+  if (flow.moves) {
+    shares_.remove(slot);
+    --moving_;
+    for (const std::uint32_t resource : resources_of(flow)) {
+      if (resource >= usage_.size()) continue;
+      usage_[resource].work += flow.work;
+      usage_[resource].bytes += flow.bytes;
+    }
+  }
+  Run& run = *flow.run;
+  --run.chunks_moving;
+  if (run.is_aborted) {
+    if (run.chunks_moving == 0) let_go(run);
+    return;
+  }
+  events_ += flow.path->end - flow.path->begin;
+  const bool is_added = flow.reduces && flow.path->reduce_end != flow.path->end;
+  const std::int64_t arrival = is_added ? reduce(flow) : now_;
+  elapsed_ = std::max(elapsed_, arrival);
+  const ChunkId chunk{flow.transfer, flow.chunk};
+  if (run.history != nullptr) note(flow, arrival);
+  const auto go = [&](LaneIndex lane) { hand_over(run, lane); };
+  run.depart(chunk, flow.lane, now_ - flow.latency, ended_, go);
+  run.arrive(chunk, flow.ends_transfer, arrival, ended_, go);
+  if (run.is_over()) let_go(run);
+}
+
+/// Adds a chunk whose last byte is there, after all that came before it; returns when it is done.
+std::int64_t FairModel::reduce(const Flow& flow) {
+  const std::uint32_t resource = flow.run->program().steps()[flow.path->end];
+  std::int64_t duration =
+      transfer_time(Bytes{flow.payload}, Bandwidth{network_.resources()[resource].bytes_per_second}).count;
+  if (jitter_.is_on()) {
+    duration += jitter_.extra(duration, flow.order, flow.chunk, flow.path->end - flow.path->begin);
+  }
+  ++events_;
+  sum_begin_ = std::max(now_, free_at_[resource]);
+  return free_at_[resource] = sum_begin_ + duration;
+}
+
+/// Records a chunk's way: every link from when its bytes began to flow until the last one was there.
+void FairModel::note(const Flow& flow, std::int64_t arrival) {
+  const ChunkId chunk{flow.transfer, flow.chunk};
+  const std::uint32_t way = flow.path->end - flow.path->begin;
+  const bool is_added = flow.reduces && flow.path->reduce_end != flow.path->end;
+  const std::uint32_t steps = is_added ? way + 1 : way;
+  for (std::uint32_t i = 0; i < way; ++i) flow.run->history->service(chunk, i, steps, flow.begin, now_);
+  if (!is_added) return;
+  flow.run->history->service(chunk, way, steps, sum_begin_, arrival);
+}
+
+void FairModel::let_go(Run& run) { spare_.push_back(std::move(runs_[run.id().index()])); }
+
+/// Gives every flow that is touched its new rate, and the moment at which it ends with it.
+void FairModel::share() {
+  for (const FlowIndex slot : shares_.solve()) {
+    Flow& flow = flows_[slot];
+    flow.left = flow.left_at(now_);
+    flow.since = now_;
+    flow.rate = shares_.rate(slot);
+    if (flow.rate == 0) {
+      ends_.erase(slot);
+      continue;
+    }
+    if (flow.left != known_left_ || flow.rate != known_rate_) {
+      known_left_ = flow.left;
+      known_rate_ = flow.rate;
+      const Work duration = (flow.left + flow.rate - 1) / flow.rate;
+      known_time_ = static_cast<std::int64_t>(std::min<Work>(duration, never));
+    }
+    if (known_time_ > max_simulated_time - now_) {
+      ends_.erase(slot);  // as good as dead
+    } else {
+      ends_.set(slot, now_ + known_time_);
+    }
+  }
+}
+
+std::int64_t FairModel::capacity_at(const RateChange& change) const {
+  const __int128 whole = static_cast<__int128>(network_.resources()[change.link.index()].bytes_per_second) * scale_;
+  const auto part = static_cast<std::int64_t>(whole * change.rate_ppm / whole_ppm);
+  return change.rate_ppm == 0 ? 0 : std::max<std::int64_t>(part, 1);
+}
+
+void FairModel::change_rates() {
+  for (; next_change_ < changes_.size() && changes_[next_change_].at.count <= now_; ++next_change_) {
+    const RateChange& change = changes_[next_change_];
+    close_usage(change.link.value());
+    shares_.set_capacity(change.link.value(), capacity_at(change));
+  }
+}
+
+/// Books what a link has carried at the rate that it has had until now.
+void FairModel::close_usage(std::uint32_t link) {
+  Work under_way = 0;
+  shares_.for_each_on(link, [&](FlowIndex slot) {
+    const Flow& flow = flows_[slot];
+    under_way += flow.work - flow.left_at(now_);
+  });
+  Usage& usage = usage_[link];
+  const std::int64_t capacity = shares_.capacity(link);
+  if (capacity != 0) usage.busy += divide_up(usage.work + under_way, capacity);
+  usage.work = -under_way;
+}
+
+}  // namespace espalier::sim

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "sim/event_queue.h"
+#include "sim/flow_queue.h"
+#include "sim/jitter.h"
+#include "sim/max_min.h"
+#include "sim/model.h"
+#include "sim/run.h"
+#include "sim/workload.h"
+
+namespace espalier::sim {
+
+/// The event loop of the `fair` model (docs/fair.md): a chunk is a flow that shares links and backplanes max-min
+/// fairly. One event when a flow begins and one when it ends; rates are worked out once at the end of every moment, for
+/// the flows that are touched.
+///
+/// Invariants: (1) events are handled in the order of (time, run, transfer, chunk), and what an event causes at its own
+/// time belongs to the same chunk or a later one; (2) between two moments every flow has its max-min rate, and what it
+/// has carried is known to the byte and beyond: work is counted in bytes x picoseconds x `scale`, whole numbers of 128
+/// bits; (3) the queue of ends has the flows that move, each once.
+class FairModel final : public Model {
+ public:
+  FairModel(const Network& network, const Conditions& conditions);
+
+  [[nodiscard]] Result<RunId> add(const Program& program, const RunOptions& options) override;
+  void enter(RunId run, Rank rank, std::int64_t time) override;
+  void abort(RunId run) override;
+  [[nodiscard]] std::int64_t next_time() const override;
+  void advance(std::vector<RankEnd>& ended) override;
+  [[nodiscard]] std::vector<LinkUse> links() const override;
+  [[nodiscard]] std::uint64_t events() const override { return events_; }
+
+  /// As `add`, for what was checked before; `history` (may be null) records it.
+  [[nodiscard]] RunId add_checked(const Program& program, Chunking chunking, std::int32_t payload_ppm,
+                                  History* history);
+
+  /// When the last byte of all runs so far arrived.
+  [[nodiscard]] std::int64_t elapsed() const { return elapsed_; }
+
+ private:
+  __extension__ using Work = __int128;  // bytes x picoseconds per second x scale
+
+  /// A chunk in its latency, or on its way through the network.
+  struct Flow {
+    Work work = 0;           ///< All that it has to carry.
+    Work left = 0;           ///< What of it was left at `since`.
+    std::int64_t since = 0;  ///< When its rate was set.
+    std::int64_t rate = 0;   ///< In bytes per second / scale; 0 while it stalls.
+    std::int64_t payload = 0;
+    std::int64_t bytes = 0;  ///< On the wire.
+    Run* run = nullptr;
+    const Path* path = nullptr;
+    std::int64_t latency = 0;  ///< Of all its links.
+    std::int64_t begin = 0;
+    TransferId transfer;
+    std::uint32_t order = 0;
+    std::uint32_t chunk = 0;
+    LaneIndex lane = no_lane;
+    bool moves = false;  ///< It is in the network and has bytes.
+    bool reduces = false;
+    bool ends_transfer = false;
+
+    [[nodiscard]] Work left_at(std::int64_t time) const { return left - static_cast<Work>(rate) * (time - since); }
+  };
+
+  /// What a link carried.
+  struct Usage {
+    Work work = 0;          ///< Of flows that ended, less what they had carried before the link's rate changed last.
+    std::int64_t busy = 0;  ///< Before the link's rate changed last.
+    std::int64_t bytes = 0;
+  };
+
+  [[nodiscard]] std::int64_t next_moment() const;
+  void hand_over(Run& run, LaneIndex lane);
+  std::uint32_t take_slot();
+  void prepare(Flow& flow, Run& run, LaneIndex index, std::int64_t payload);
+  void push_begin(std::int64_t time, std::uint32_t slot);
+  void handle_moment();
+  Event next_of_now(std::size_t& position);
+  [[nodiscard]] bool is_later(const Event& a, const Event& b) const;
+  void begin(std::uint32_t slot);
+  void end(std::uint32_t slot);
+  std::int64_t reduce(const Flow& flow);
+  void note(const Flow& flow, std::int64_t arrival);
+  void let_go(Run& run);
+  void share();
+  void change_rates();
+  [[nodiscard]] std::int64_t capacity_at(const RateChange& change) const;
+  void close_usage(std::uint32_t link);
+  [[nodiscard]] std::span<const std::uint32_t> resources_of(const Flow& flow) const {
+    return std::span(flow.run->program().steps()).subspan(flow.path->begin, flow.path->end - flow.path->begin);
+  }
+
+  const Network& network_;
+  Jitter jitter_;
+  WorkLimit limit_;
+  std::vector<RateChange> changes_;  // by time
+  std::size_t next_change_ = 0;
+  std::int64_t scale_;  // rates are counted in bytes per second / scale
+  MaxMin shares_;
+  std::vector<Usage> usage_;           // by link
+  std::vector<std::int64_t> free_at_;  // by resource: when a reduction is done with all that asked
+  std::int64_t sum_begin_ = 0;         // when the reduction that was asked for last begins
+  std::int64_t longest_latency_ = 0;   // of the routes so far
+
+  std::vector<std::unique_ptr<Run>> runs_;   // by id; null when over
+  std::vector<std::unique_ptr<Run>> spare_;  // over, for use by later ones
+  std::uint64_t next_order_ = 0;
+  std::vector<Flow> flows_;
+  std::vector<std::uint32_t> free_flows_;
+  std::uint64_t moving_ = 0;  // flows in the network, stalled ones among them
+
+  Work known_left_ = 0;  // the last duration worked out: flows of one size and rate take as long
+  std::int64_t known_rate_ = 0;
+  std::int64_t known_time_ = 0;
+
+  EventQueue begins_;
+  FlowQueue ends_;
+  std::vector<Event> batch_;  // the events of `now_`, in order
+  std::vector<Event> late_;   // those that arose at `now_` itself: a heap
+  std::vector<Event> scratch_;
+  std::vector<RankEnd> ended_;  // not yet reported
+  std::int64_t now_ = -1;
+  bool in_moment_ = false;
+  std::int64_t elapsed_ = 0;
+  std::uint64_t events_ = 0;
+};
+
+}  // namespace espalier::sim
