@@ -119,7 +119,7 @@ int run(const Arguments& arguments) {
   compare(
       fmt::format("Ring all-reduce, {} ranks, one link ten times slower", ranks),
       [=] { return make_ring_job(ranks, 10, 0); }, std::nullopt, peer::Latency::sender, true);
-  compare("128 hosts, leaf-spine 4:1, all-to-all", make_all_to_all_job, std::nullopt, peer::Latency::sender, true,
+  compare("128 hosts, leaf-spine 4:1, all-to-all", make_all_to_all_job, std::nullopt, peer::Latency::network, true,
           {1, 64});
   compare("128 hosts, leaf-spine 4:1, 16 rings at once", make_sixteen_rings_job, std::nullopt, peer::Latency::sender,
           true, {1, 64});
