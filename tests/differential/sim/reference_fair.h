@@ -1,0 +1,13 @@
+#pragma once
+
+#include "tests/differential/sim/reference_simulator.h"
+
+namespace espalier::test {
+
+/// The `fair` model by the letter of docs/fair.md, without any cleverness: at every moment looks at every chunk again,
+/// and shares everything anew from the start. Leaves `links` empty.
+/// Cost: O(chunks^2) per moment.
+ReferenceRun simulate_fair_by_definition(const Schedule& schedule, const Topology& topology,
+                                         const sim::Options& options);
+
+}  // namespace espalier::test
