@@ -94,6 +94,15 @@ void FairModel::enter(RunId id, Rank rank, std::int64_t time) {
   if (run->is_over()) let_go(*run);
 }
 
+void FairModel::enter_all(RunId id, std::int64_t time) {
+  ESPALIER_CHECK(time >= now_ && time <= latest_entry, "ranks enter now or later");
+  Run* run = runs_[id.index()].get();
+  ESPALIER_CHECK(run != nullptr, "ranks enter runs that are not over");
+  if (run->is_aborted) return;
+  run->enter_all(time, ended_, [&](LaneIndex lane) { hand_over(*run, lane); });
+  if (run->is_over()) let_go(*run);
+}
+
 void FairModel::abort(RunId id) {
   Run* run = runs_[id.index()].get();
   if (run == nullptr) return;

@@ -27,6 +27,7 @@ class LinkModel final : public Model {
 
   [[nodiscard]] Result<RunId> add(const Program& program, const RunOptions& options) override;
   void enter(RunId run, Rank rank, std::int64_t time) override;
+  void enter_all(RunId run, std::int64_t time) override;
   void abort(RunId run) override;
   [[nodiscard]] std::int64_t next_time() const override;
   void advance(std::vector<RankEnd>& ended) override;

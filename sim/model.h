@@ -58,6 +58,9 @@ class Model {
   /// time and at most `latest_entry`.
   virtual void enter(RunId run, Rank rank, std::int64_t time) = 0;
 
+  /// As `enter` for every rank of a run. Requires: none of them has entered.
+  virtual void enter_all(RunId run, std::int64_t time) = 0;
+
   /// Gives a run up: nothing of it begins any more, and none of its ranks ends. What a link has taken it still carries.
   virtual void abort(RunId run) = 0;
 

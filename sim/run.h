@@ -70,6 +70,21 @@ class Run {
     }
   }
 
+  /// All ranks take part from `time` on: as `enter` for each, in one pass over the lanes. Requires: none has entered.
+  template <class Go>
+  void enter_all(std::int64_t time, std::vector<RankEnd>& ended, Go&& go) {
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      ranks_[i].entered = ranks_[i].last = time;
+      if (ranks_[i].open == 0) ended.push_back({id_, Rank(i), time});
+    }
+    ranks_to_enter_ = 0;
+    has_begun_ = true;
+    for (LaneIndex index = 0; index < lanes_.size(); ++index) {
+      lanes_[index].ready = time;
+      go(index);
+    }
+  }
+
   /// Finds out when the lane's chunk may go, `lane.ready`. False: something it waits for is not known yet, and `go` of
   /// a later `depart` or `arrive` will name the lane again. Requires: a lane with a transfer left.
   bool find_ready_time(LaneIndex index, const ByteRange& bytes);

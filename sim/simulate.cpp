@@ -52,7 +52,7 @@ bool run_alone(const Program& program, const Network& network, const Options& op
   AnyModel model(network, options.conditions);
   const RunId run = model.add_checked(program, std::move(chunking), options.payload_ppm, history);
   const std::uint32_t ranks = program.schedule().collective.rank_count;
-  for (std::uint32_t r = 0; r < ranks; ++r) model.enter(run, Rank(r), options.launch.count);
+  model.enter_all(run, options.launch.count);
   std::vector<RankEnd> ended;
   while (model.next_time() != never) model.advance(ended);
   if (ended.size() != ranks) return false;
