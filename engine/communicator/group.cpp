@@ -110,7 +110,10 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
   const std::uint32_t root = has_root(arguments.kind) ? arguments.root : 0;
   const std::int64_t element_size = size_of(arguments.type);
   const Shape shape{arguments.kind, root, arguments.count, element_size};
-  if (const auto known = prepared_.find(shape); known != prepared_.end()) return known->second.get();
+  if (const auto known = prepared_.find(shape); known != prepared_.end()) {
+    known->second->last_use = sequence_;
+    return known->second.get();
+  }
   const auto collective =
       make_collective(arguments.kind, size(), has_root(arguments.kind) ? std::optional(Rank(root)) : std::nullopt);
   if (!collective) return tl::unexpected(collective.error());
@@ -144,7 +147,17 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
   const auto [hash, is_new] = hashes_.try_emplace(prepared->source.schedule.get(), 0);
   if (is_new) hash->second = hash_of(schedule);
   prepared->schedule_hash = hash->second;
+  prepared->last_use = sequence_;
+  if (prepared_.size() == most_prepared) forget_oldest();
   return prepared_.emplace(shape, std::move(prepared)).first->second.get();
+}
+
+void Group::forget_oldest() {
+  const auto oldest = std::ranges::min_element(prepared_, {}, [](const auto& entry) { return entry.second->last_use; });
+  const std::shared_ptr<const Schedule> schedule = oldest->second->source.schedule;
+  prepared_.erase(oldest);
+  const auto uses_it = [&](const auto& entry) { return entry.second->source.schedule == schedule; };
+  if (std::ranges::none_of(prepared_, uses_it)) hashes_.erase(schedule.get());
 }
 
 Result<void> Group::agree(const CallHeader& header) {

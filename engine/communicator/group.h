@@ -77,12 +77,17 @@ class Group {
     std::shared_ptr<const SharedMemory> memory;  ///< Of the control: stays when that member leaves first.
   };
   std::vector<Neighbour> neighbours_;
+  /// The least recently used makes room for a new one: the same on every member, since all make the same calls.
+  void forget_oldest();
   std::map<Shape, std::unique_ptr<PreparedCall>> prepared_;
   std::map<const Schedule*, std::uint64_t> hashes_;  ///< Of schedules that `prepared_` keeps.
   PreparedCall* running_ = nullptr;
   std::uint64_t sequence_ = 0;
   Recorder* recorder_ = nullptr;
 };
+
+/// How many shapes of calls a group keeps prepared.
+inline constexpr std::size_t most_prepared = 256;
 
 /// A call of a group that is to be launched with others.
 struct NotedCall {

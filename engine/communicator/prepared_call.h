@@ -24,6 +24,7 @@ struct PreparedCall {
   Program program;
   std::unique_ptr<Execution> execution;  ///< Null until the first call.
   std::vector<ShmPeer*> shm_peers;       ///< Those that the program meets.
+  std::uint64_t last_use = 0;            ///< The group's call that used it last.
 };
 
 /// The connections of one communicator: one stream per peer, lane and direction, made when a program first needs it.

@@ -60,6 +60,20 @@ TEST_P(Calls, SeveralAreInFlight) {
   });
 }
 
+TEST_P(Calls, ManyShapesComeAndGo) {
+  // More shapes than a group keeps prepared, twice: those of the second round were forgotten in between.
+  run(2, [](Communicator& communicator) {
+    for (int round = 0; round < 2; ++round) {
+      for (std::size_t count = 1; count <= 300; ++count) {
+        std::vector<std::int32_t> values = numbers(count, round);
+        ASSERT_TRUE(
+            communicator.all_reduce(values.data(), values.data(), count, ElementType::int32, ReduceOperation::sum));
+        ASSERT_EQ(values.back(), 2 * (round + static_cast<std::int32_t>(count) - 1));
+      }
+    }
+  });
+}
+
 TEST_P(Calls, AHandleMayOutliveItsCommunicator) {
   for (int round = 0; round < 5; ++round) {
     std::mutex mutex;
