@@ -179,7 +179,7 @@ Result<void> Group::agree(const CallHeader& header) {
 Result<void> Group::connect(PreparedCall& call) {
   auto ends = streams_.connect(call.program);
   if (!ends) return tl::unexpected(ends.error());
-  call.execution = std::make_unique<Execution>(call.program, std::move(*ends));
+  call.execution = std::make_unique<Execution>(call.program, std::move(*ends), job_->device());
   for (const Stream& stream : call.program.streams) {
     ShmPeer* peer = streams_.shm_peer(stream.peer.value());
     if (peer != nullptr && !std::ranges::count(call.shm_peers, peer)) call.shm_peers.push_back(peer);
@@ -314,7 +314,10 @@ void Group::finish(const CallArguments& arguments) {
   running_->execution->close();
   if (arguments.operation == ReduceOperation::avg && reduces(arguments.kind) && running_->program.receive_bytes > 0) {
     const auto elements = static_cast<std::size_t>(running_->program.receive_bytes / running_->program.element_size);
-    divide_by(arguments.type, arguments.receive, elements, size());
+    Device& device = job_->device();
+    device.divide(arguments.type, arguments.receive, elements, size());
+    for (const std::uint64_t mark = device.mark(); !device.is_done(mark);) {
+    }
   }
   running_ = nullptr;
 }

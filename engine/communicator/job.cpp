@@ -31,6 +31,8 @@ Result<std::shared_ptr<Job>> Job::join(JobOptions options) {
   options.rendezvous = {};
   options.rendezvous.secret = rendezvous.secret;
   job->options_ = std::move(options);
+  if (job->options_.make_device) job->device_ = job->options_.make_device();
+  if (job->device_ == nullptr) job->device_ = std::make_unique<HostDevice>();
   auto control = ControlPlane::join(std::move(rendezvous));
   if (!control) return tl::unexpected(control.error());
   job->control_ = std::move(*control);

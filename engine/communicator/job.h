@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "engine/communicator/fork_guard.h"
 #include "engine/communicator/transport_choice.h"
+#include "engine/device/device.h"
 #include "engine/executor/waiting.h"
 #include "engine/rendezvous/control_plane.h"
 #include "engine/rendezvous/peers.h"
@@ -40,6 +41,7 @@ struct JobOptions {
   bool checksum = false;                     ///< A CRC32C over every chunk on TCP.
   std::uint32_t sockets_per_peer = 1;        ///< TCP connections that a pair's transfers are dealt to.
   std::vector<RouteAddress> routes;          ///< Where given, every route has a TCP connection of its own.
+  std::function<std::unique_ptr<engine::Device>()> make_device;  ///< What works on this rank's memories; else the host.
 };
 
 namespace engine {
@@ -65,6 +67,7 @@ class Job {
   [[nodiscard]] SocketWaiter& sockets() { return *sockets_; }
   /// Whether this machine runs more ranks of the job than this rank may use cores.
   [[nodiscard]] bool is_crowded() const { return is_crowded_; }
+  [[nodiscard]] Device& device() { return *device_; }
   [[nodiscard]] Waiting& waiting() { return *waiting_; }
   [[nodiscard]] const std::vector<PeerTransport>& transports() const { return transports_; }
   [[nodiscard]] bool shares_memory_with(std::uint32_t rank) const {
@@ -101,6 +104,7 @@ class Job {
   void work();
 
   JobOptions options_;
+  std::unique_ptr<Device> device_;
   ForkGuard fork_guard_;
   std::unique_ptr<ControlPlane> control_;
   std::unique_ptr<SharedDomain> domain_;

@@ -6,11 +6,11 @@
 
 #include "base/check.h"
 #include "engine/executor/clock.h"
-#include "engine/reduction/copy.h"
 
 namespace espalier::engine {
 
-Execution::Execution(const Program& program, std::vector<StreamEnds> ends) : program_(program) {
+Execution::Execution(const Program& program, std::vector<StreamEnds> ends, Device& device)
+    : program_(program), device_(device) {
   ESPALIER_CHECK(ends.size() == program.streams.size(), "every stream has its end");
   ends_.resize(ends.size());
   for (std::size_t i = 0; i < ends.size(); ++i) {
@@ -41,16 +41,19 @@ void Execution::begin(const CallHeader& header, const Buffers& buffers, Recorder
   header_ = header;
   buffers_ = buffers;
   recorder_ = recorder;
-  reduce_ = find_reduce_to_many(header.type, header.operation);
   unfinished_ = static_cast<std::uint32_t>(ends_.size());
   owes_own_results_ = !program_.local_copies.empty();
   if (owes_own_results_) ++unfinished_;
+  copies_own_results_ = false;
+  has_pass_ = false;
+  device_jobs_ = 0;
   for (std::size_t i = 0; i < ends_.size(); ++i) {
     End& end = ends_[i];
     end.call.buffers = buffers;
     end.next = 0;
     end.done = 0;
     end.is_open = false;
+    end.is_at_work = false;
     if (recorder != nullptr) begun_ns_[i].resize(end.call.stream->op_count);
   }
   if (recorder != nullptr) recorder->reserve(2 * program_.ops.size());
@@ -67,6 +70,7 @@ bool Execution::may_begin(const Op& op) const {
 bool Execution::advance() {
   bool moved = false;
   const std::uint64_t passed = bytes_passed_;
+  if (has_pass_) moved = finish_pass();
   for (std::uint32_t i = 0; i < sender_count_; ++i) moved |= advance_end(ends_[order_[i]]);
   const std::uint32_t receivers = static_cast<std::uint32_t>(order_.size()) - sender_count_;
   for (std::uint32_t i = 0; i < receivers; ++i) {
@@ -78,10 +82,7 @@ bool Execution::advance() {
     break;
   }
   moved |= bytes_passed_ != passed;
-  if (owes_own_results_ && !moved) {
-    copy_own_results();
-    moved = true;
-  }
+  if (owes_own_results_ && !moved) moved = copy_own_results();
   return moved;
 }
 
@@ -149,9 +150,17 @@ bool Execution::advance_receiver(End& end) {
 
 bool Execution::take(End& end, const Op& op) {
   if (op.pass != no_pass) return take_pass(program_.passes[op.pass]);
-  if (!end.receiver->is_ready(end.next)) return false;
-  if (recorder_ != nullptr) note_begun(end, now_ns());
-  copy_in(end, op);
+  if (!end.is_at_work) {
+    if (!end.receiver->is_ready(end.next)) return false;
+    if (recorder_ != nullptr) note_begun(end, now_ns());
+    copy_in(end, op);
+    end.mark = device_.mark();
+    end.is_at_work = true;
+    ++device_jobs_;
+  }
+  if (!device_.is_done(end.mark)) return false;
+  end.is_at_work = false;
+  --device_jobs_;
   end.receiver->release(end.next);
   ++end.next;
   bytes_moved_ += op.bytes;
@@ -159,6 +168,7 @@ bool Execution::take(End& end, const Op& op) {
 }
 
 bool Execution::take_pass(const Pass& pass) {
+  if (has_pass_) return false;
   members_.clear();
   for (std::uint32_t i = 0; i < pass.member_count; ++i) {
     const OpPlace& member = program_.members[pass.first_member + i];
@@ -169,8 +179,19 @@ bool Execution::take_pass(const Pass& pass) {
     members_.push_back({&end, &op});
   }
   choose_followers(pass);
-  const std::int64_t begin = recorder_ != nullptr ? now_ns() : 0;
+  pass_begin_ns_ = recorder_ != nullptr ? now_ns() : 0;
   reduce(pass);
+  pass_mark_ = device_.mark();
+  has_pass_ = true;
+  ++device_jobs_;
+  return finish_pass();
+}
+
+bool Execution::finish_pass() {
+  if (!has_pass_ || !device_.is_done(pass_mark_)) return false;
+  has_pass_ = false;
+  --device_jobs_;
+  const std::int64_t begin = pass_begin_ns_;
   const std::int64_t finish = recorder_ != nullptr ? now_ns() : 0;
   for (const Cursor& member : members_) {
     End& end = *member.end;
@@ -217,7 +238,8 @@ void Execution::copy_in(const End& end, const Op& op) {
   std::int64_t skipped = 0;
   for (std::uint32_t i = 0; i < op.piece_count; ++i) {
     const Piece& piece = end.call.pieces(op)[i];
-    copy_bytes(buffers_.at(piece.target), end.receiver->source(piece, skipped), static_cast<std::size_t>(piece.length));
+    device_.copy(buffers_.at(piece.target), end.receiver->source(piece, skipped),
+                 static_cast<std::size_t>(piece.length));
     skipped += piece.length;
   }
 }
@@ -246,22 +268,32 @@ void Execution::reduce(const Pass& pass) {
       const Cursor& follower = followers_[i];
       targets_[i + 1] = follower.end->sender->target(follower.current(), follower.skipped) + follower.in_piece;
     }
-    reduce_(targets_.data(), followers_.size() + 1, buffers_.at(own.first) + first.in_piece, sources_.data(),
-            pass.member_count, static_cast<std::size_t>(length / program_.element_size));
+    device_.reduce(header_.type, header_.operation, std::span(targets_).first(followers_.size() + 1),
+                   buffers_.at(own.first) + first.in_piece, std::span(sources_).first(pass.member_count),
+                   static_cast<std::size_t>(length / program_.element_size));
     for (Cursor& member : members_) member.advance(length);
     for (Cursor& follower : followers_) follower.advance(length);
   }
 }
 
-void Execution::copy_own_results() {
-  for (const LocalCopy& copy : program_.local_copies) {
-    std::byte* to = buffers_.at(copy.to);
-    const std::byte* from = buffers_.at(copy.from);
-    if (to != from) copy_bytes(to, from, static_cast<std::size_t>(copy.length));
-    bytes_moved_ += copy.length;
+bool Execution::copy_own_results() {
+  const bool begins = !copies_own_results_;
+  if (begins) {
+    for (const LocalCopy& copy : program_.local_copies) {
+      std::byte* to = buffers_.at(copy.to);
+      const std::byte* from = buffers_.at(copy.from);
+      if (to != from) device_.copy(to, from, static_cast<std::size_t>(copy.length));
+      bytes_moved_ += copy.length;
+    }
+    own_results_mark_ = device_.mark();
+    copies_own_results_ = true;
+    ++device_jobs_;
   }
+  if (!device_.is_done(own_results_mark_)) return begins;
   owes_own_results_ = false;
+  --device_jobs_;
   --unfinished_;
+  return true;
 }
 
 void Execution::close() {

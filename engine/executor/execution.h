@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/device/device.h"
 #include "engine/executor/recorder.h"
 #include "engine/program/program.h"
-#include "engine/reduction/reduce.h"
 #include "engine/transport/stream_end.h"
 
 namespace espalier::engine {
@@ -22,8 +22,8 @@ struct StreamEnds {
 /// serves all calls of a program.
 class Execution {
  public:
-  /// Requires: `program` and the ends outlive this.
-  Execution(const Program& program, std::vector<StreamEnds> ends);
+  /// Requires: `program`, the ends and the device outlive this.
+  Execution(const Program& program, std::vector<StreamEnds> ends, Device& device);
 
   /// Begins a call. `recorder` may be null. Requires: no call under way.
   void begin(const CallHeader& header, const Buffers& buffers, Recorder* recorder);
@@ -33,6 +33,9 @@ class Execution {
   [[nodiscard]] bool is_done() const { return unfinished_ == 0; }
   /// Ends a call that is done.
   void close();
+
+  /// Whether the device has work of this call: looking again soon is better than sleeping.
+  [[nodiscard]] bool is_device_at_work() const { return device_jobs_ > 0; }
 
   [[nodiscard]] const Trouble& trouble() const { return trouble_; }
   [[nodiscard]] const CallHeader& header() const { return header_; }
@@ -54,7 +57,9 @@ class Execution {
     Receiver* receiver = nullptr;
     std::uint32_t next = 0;  ///< The first op that was not begun.
     std::uint32_t done = 0;  ///< Ops that have departed or arrived.
+    std::uint64_t mark = 0;  ///< Of the device's work on the op at the head.
     bool is_open = false;
+    bool is_at_work = false;  ///< The device has the op at the head.
   };
 
   [[nodiscard]] bool may_begin(const Op& op) const;
@@ -64,6 +69,8 @@ class Execution {
   /// Takes the op at a receiver's head: alone, or with all reductions of its pass. False: not now.
   bool take(End& end, const Op& op);
   bool take_pass(const Pass& pass);
+  /// Completes the pass that the device has. False: it has none, or is not done with it.
+  bool finish_pass();
   void copy_in(const End& end, const Op& op);
   /// Finds the followers that the pass can write for at once.
   void choose_followers(const Pass& pass);
@@ -71,7 +78,8 @@ class Execution {
   /// When the next op of an end began, for its span.
   void note_begun(const End& end, std::int64_t begin_ns);
   bool note_done(End& end, std::uint32_t done);
-  void copy_own_results();
+  /// False: there is nothing left of it to begin or to end now.
+  bool copy_own_results();
 
   /// How far a pass has come in one of its ops, whose bytes may lie in other pieces than those of the others.
   struct Cursor {
@@ -87,6 +95,7 @@ class Execution {
   };
 
   const Program& program_;
+  Device& device_;
   std::vector<End> ends_;             ///< In the program's order of streams.
   std::vector<std::uint32_t> order_;  ///< Senders first.
   std::uint32_t sender_count_ = 0;
@@ -95,15 +104,20 @@ class Execution {
   std::vector<Cursor> followers_;
   std::vector<const void*> sources_;
   std::vector<void*> targets_;
+  bool has_pass_ = false;  ///< The device is at work on the members and followers.
+  std::uint64_t pass_mark_ = 0;
+  std::uint32_t device_jobs_ = 0;  ///< Copies and passes that the device has.
+  std::int64_t pass_begin_ns_ = 0;
   std::vector<std::vector<std::int64_t>> begun_ns_;  ///< By end and op, where spans are recorded.
 
   CallHeader header_;
   Buffers buffers_;
-  ReduceToManyFunction reduce_ = nullptr;
   Trouble trouble_;
   Recorder* recorder_ = nullptr;
   std::uint32_t unfinished_ = 0;
   bool owes_own_results_ = false;
+  bool copies_own_results_ = false;  ///< The device is at work on them.
+  std::uint64_t own_results_mark_ = 0;
   std::int64_t bytes_moved_ = 0;
   std::uint64_t bytes_passed_ = 0;  ///< Through sockets, also of ops under way.
 };

@@ -83,6 +83,8 @@ class CallRunner {
   }
 
   void sleep() {
+    const auto has_device_work = [](const RunningCall& call) { return call.execution->is_device_at_work(); };
+    if (std::ranges::any_of(calls_, has_device_work)) return;
     const bool has_sockets = context_.sockets != nullptr && context_.sockets->watches_any();
     if (has_sockets) {
       context_.sockets->sleep(nanoseconds(context_.domain != nullptr ? mixed_sleep_ns : heartbeat_ns));

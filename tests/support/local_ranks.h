@@ -26,6 +26,7 @@ inline void run_ranks(std::uint32_t world, const ScheduleSource& schedules, JobO
     own.timeout = options.timeout;
     own.checksum = options.checksum;
     own.sockets_per_peer = options.sockets_per_peer;
+    own.make_device = options.make_device;
     own.rendezvous.host = "127.0.0.1";
     own.rendezvous.port = port;
     own.rendezvous.rank = rank;

@@ -45,7 +45,7 @@ class BroadcastEnd {
       receiver_ = engine::make_tcp_receiver(std::move(socket), 1, 0);
       ends.receiver = receiver_.get();
     }
-    execution_ = std::make_unique<engine::Execution>(program_, std::vector<engine::StreamEnds>{ends});
+    execution_ = std::make_unique<engine::Execution>(program_, std::vector<engine::StreamEnds>{ends}, device_);
   }
 
   void begin(std::uint64_t sequence) {
@@ -73,6 +73,7 @@ class BroadcastEnd {
   std::vector<std::byte> data;
 
  private:
+  engine::HostDevice device_;
   engine::Program program_;
   std::unique_ptr<engine::Sender> sender_;
   std::unique_ptr<engine::Receiver> receiver_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/engine_cases.h"
+#include "tests/support/late_device.h"
 #include "tests/support/local_ranks.h"
 
 namespace espalier {
@@ -40,6 +41,21 @@ TEST_P(EveryCollective, GivesWhatItPromises) {
   options.transport = setting.transport;
   run_ranks(setting.ranks, source.source(), std::move(options),
             [&](Communicator& communicator) { run_all_kinds(communicator, setting.memory); });
+}
+
+/// A device that is through with its work only later, as GPUs are, changes no result.
+TEST_P(EveryCollective, GivesTheSameWithADeviceThatIsLate) {
+  const Setting& setting = GetParam();
+  PlannedSource source(setting.planner, Bytes{16384});
+  JobOptions options;
+  options.transport = setting.transport;
+  options.make_device = [] { return std::make_unique<test::LateDevice>(); };
+  run_ranks(setting.ranks, source.source(), std::move(options), [&](Communicator& communicator) {
+    run_all_kinds(communicator, setting.memory);
+    DataCase average{
+        CollectiveKind::all_reduce, ElementType::float32, ReduceOperation::avg, communicator.size(), 0, 1000, 7};
+    run_case(communicator, average, setting.memory, true);
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Settings, EveryCollective,
