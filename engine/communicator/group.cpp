@@ -263,6 +263,8 @@ void Group::publish(const CallHeader& header, const CallArguments& arguments, co
   call.memories[static_cast<std::size_t>(Place::send)] = place_of(arguments.send, program.send_bytes);
   call.memories[static_cast<std::size_t>(Place::receive)] = place_of(arguments.receive, program.receive_bytes);
   call.memories[static_cast<std::size_t>(Place::scratch)] = {scratch_.id.is_none() ? control_.id : scratch_.id, 0};
+  const auto outgoing = std::ranges::count_if(program.streams, [](const Stream& stream) { return stream.is_outgoing; });
+  call.lends_a_hand = outgoing == 1 && !job_->is_crowded() ? 1 : 0;
   call.sequence.store(header.sequence, std::memory_order_release);
   control.entered.store(header.sequence, std::memory_order_release);
 }

@@ -236,10 +236,15 @@ void Execution::choose_followers(const Pass& pass) {
 
 void Execution::copy_in(const End& end, const Op& op) {
   std::int64_t skipped = 0;
+  std::int64_t placed = end.receiver->already_placed(end.next);
   for (std::uint32_t i = 0; i < op.piece_count; ++i) {
     const Piece& piece = end.call.pieces(op)[i];
-    device_.copy(buffers_.at(piece.target), end.receiver->source(piece, skipped),
-                 static_cast<std::size_t>(piece.length));
+    const std::int64_t begin = std::min(placed, piece.length);
+    if (begin < piece.length) {
+      device_.copy(buffers_.at(piece.target) + begin, end.receiver->source(piece, skipped) + begin,
+                   static_cast<std::size_t>(piece.length - begin));
+    }
+    placed -= begin;
     skipped += piece.length;
   }
 }

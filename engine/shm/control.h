@@ -18,6 +18,8 @@ struct alignas(128) SharedCall {
   std::atomic<std::uint64_t> sequence;  ///< Of the call; written last.
   CallHeader header;
   std::array<SharedPlace, 3> memories;  ///< By Place; none where the memory is not shared.
+  /// 1 for a rank with a core of its own that sends to one peer only: it does half of every copy that the peer fetches.
+  std::uint32_t lends_a_hand;
 };
 static_assert(sizeof(SharedCall) == 128);
 

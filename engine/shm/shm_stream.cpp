@@ -12,20 +12,30 @@ constexpr std::int64_t uncached_op_bytes = std::int64_t{8} << 10;
 constexpr std::int64_t uncached_message_bytes = std::int64_t{1} << 20;
 
 /// How the ops of a call move: `pull`, the destination reads the source's memory; `push`, the source writes the
-/// destination's; `staged`, through memory in between, because what they would touch is private.
-enum class Way : std::uint8_t { pull, push, staged };
+/// destination's; `halves`, both, the source the first half of each op; `staged`, through memory in between, because
+/// what they would touch is private.
+enum class Way : std::uint8_t { pull, push, halves, staged };
+
+/// From this size on two cores copy an op faster than one.
+constexpr std::int64_t halved_op_bytes = std::int64_t{32} << 10;
+
+/// How many of an op's bytes the source copies when both do.
+std::int64_t first_half(const Op& op) { return op.bytes < halved_op_bytes ? 0 : op.bytes / 2 / 64 * 64; }
 
 bool shares_all(const SharedCall& call) {
   return std::ranges::none_of(call.memories, [](const SharedPlace& place) { return place.buffer.is_none(); });
 }
 
 /// A reduction needs the source's memory, a copy that of either end. Where one rank has what all want, the others fetch
-/// it side by side; else who has just made something hands it out while it is in the cache.
+/// it side by side, and it helps a lone one: a broadcast's targets are written once and read only then, so that
+/// entering the call permits it. Else who has just made something hands it out while it is in the cache.
 Way way_of(std::uint32_t lane, const SharedCall& source, const SharedCall& destination) {
   const bool can_pull = shares_all(source);
   if (lane == reduce_lane) return can_pull ? Way::pull : Way::staged;
   const CollectiveKind kind = source.header.kind;
-  if (can_pull && (kind == CollectiveKind::broadcast || kind == CollectiveKind::scatter)) return Way::pull;
+  const bool is_broadcast = kind == CollectiveKind::broadcast;
+  if (can_pull && is_broadcast && source.lends_a_hand != 0 && shares_all(destination)) return Way::halves;
+  if (can_pull && (is_broadcast || kind == CollectiveKind::scatter)) return Way::pull;
   if (shares_all(destination)) return Way::push;
   return can_pull ? Way::pull : Way::staged;
 }
@@ -72,7 +82,8 @@ class ShmSender final : public Sender {
     const std::uint64_t sequence = call.header->sequence;
     const SharedCall& own = peer_.own_call(sequence);
     way_ = way_of(lane_, own, peer_.call(sequence));
-    if (way_ == Way::push && !map_memories(peer_, call, theirs_)) return false;
+    const bool writes = way_ == Way::push || way_ == Way::halves;
+    if (writes && !map_memories(peer_, call, theirs_)) return false;
     if (way_ == Way::staged && !make_staging(call)) return false;
     call_ = &call;
     posted_ = 0;
@@ -84,7 +95,9 @@ class ShmSender final : public Sender {
   }
 
   bool post(std::uint32_t index) override {
-    if (way_ != Way::pull) {
+    if (way_ == Way::halves) {
+      copy_first_half(call_->op(index));
+    } else if (way_ != Way::pull) {
       if (!has_room(index)) return false;
       const Op& op = call_->op(index);
       std::int64_t skipped = 0;
@@ -103,7 +116,7 @@ class ShmSender final : public Sender {
   [[nodiscard]] bool has_room(std::uint32_t index) {
     const std::uint64_t number = base_ + index + 1;
     if (way_ == Way::push) return received_.reaches(number);
-    if (way_ == Way::pull) return false;
+    if (way_ == Way::pull || way_ == Way::halves) return false;
     if (number > stream_.slot_count && !received_.reaches(number - stream_.slot_count)) return false;
     slot_ = staging_.data + (number - 1) % stream_.slot_count * stream_.slot_bytes;
     return true;
@@ -120,7 +133,7 @@ class ShmSender final : public Sender {
   }
 
   std::uint32_t departed() override {
-    if (way_ != Way::pull) return posted_;
+    if (way_ == Way::push || way_ == Way::staged) return posted_;
     return count_since(received_.read(), base_, call_->stream->op_count);
   }
 
@@ -129,6 +142,16 @@ class ShmSender final : public Sender {
   [[nodiscard]] bool is_settled() override { return received_.reaches(base_) || peer_.has_left(); }
 
  private:
+  void copy_first_half(const Op& op) const {
+    std::int64_t left = first_half(op);
+    for (std::uint32_t i = 0; i < op.piece_count && left > 0; ++i) {
+      const Piece& piece = call_->pieces(op)[i];
+      const std::int64_t length = std::min(left, piece.length);
+      copy_bytes(theirs_.at(piece.target), call_->buffers.at(piece.source), static_cast<std::size_t>(length));
+      left -= length;
+    }
+  }
+
   void copy_out(std::byte* to, const std::byte* from, std::size_t bytes) const {
     if (is_uncached_) {
       copy_bytes_uncached(to, from, bytes);
@@ -188,7 +211,8 @@ class ShmReceiver final : public Receiver {
     if (!peer_.has_entered(call)) return false;
     const std::uint64_t sequence = call.header->sequence;
     way_ = way_of(lane_, peer_.call(sequence), peer_.own_call(sequence));
-    if (way_ == Way::pull && !map_memories(peer_, call, theirs_)) return false;
+    const bool reads = way_ == Way::pull || way_ == Way::halves;
+    if (reads && !map_memories(peer_, call, theirs_)) return false;
     call_ = &call;
     slots_ = nullptr;
     released_ = 0;
@@ -225,7 +249,11 @@ class ShmReceiver final : public Receiver {
   }
 
   [[nodiscard]] const std::byte* source(const Piece& piece, std::int64_t skipped) const override {
-    return way_ == Way::pull ? theirs_.at(piece.source) : slot_ + skipped;
+    return way_ == Way::staged ? slot_ + skipped : theirs_.at(piece.source);
+  }
+
+  [[nodiscard]] std::int64_t already_placed(std::uint32_t index) const override {
+    return way_ == Way::halves ? first_half(call_->op(index)) : 0;
   }
 
   void release(std::uint32_t index) override {

@@ -91,6 +91,8 @@ class Receiver {
   virtual bool is_ready(std::uint32_t index) = 0;
   /// Where the bytes of a piece of the op are that is ready; `skipped` is the length of the pieces before it.
   [[nodiscard]] virtual const std::byte* source(const Piece& piece, std::int64_t skipped) const = 0;
+  /// How many of the op's first bytes the transport has put where they belong; the executor takes the rest.
+  [[nodiscard]] virtual std::int64_t already_placed(std::uint32_t) const { return 0; }
   /// The bytes were taken.
   virtual void release(std::uint32_t index) = 0;
 

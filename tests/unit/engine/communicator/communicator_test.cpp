@@ -43,6 +43,21 @@ TEST_P(EveryCollective, GivesWhatItPromises) {
             [&](Communicator& communicator) { run_all_kinds(communicator, setting.memory); });
 }
 
+TEST(BroadcastToOne, IsWholeWhenBothSidesCopy) {
+  PlannedSource source("flat");
+  JobOptions options;
+  options.transport = TransportChoice::shm;
+  run_ranks(2, source.source(), std::move(options), [](Communicator& communicator) {
+    for (const std::size_t count : {std::size_t{8192}, std::size_t{8193}, std::size_t{1'000'003}}) {
+      for (std::uint32_t root = 0; root < 2; ++root) {
+        run_case(communicator,
+                 {CollectiveKind::broadcast, ElementType::float32, ReduceOperation::sum, 2, root, count, 5},
+                 Memory::registered, root == 1);
+      }
+    }
+  });
+}
+
 /// A device that is through with its work only later, as GPUs are, changes no result.
 TEST_P(EveryCollective, GivesTheSameWithADeviceThatIsLate) {
   const Setting& setting = GetParam();
