@@ -1,12 +1,30 @@
 #include "cli/algorithm_flags.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "base/suggest.h"
+#include "cli/describe_bound.h"
 #include "cli/progress.h"
 
 namespace espalier::cli {
+
+namespace {
+
+/// "all_gather round 12: 24 columns, algbw 131.95 of at most 132.00 GB/s, gap 0.038 %".
+std::string round_text(const ProgramRound& round) {
+  const bool proves = std::isfinite(round.limit);  // the first prices may prove nothing
+  const std::string limit = proves ? fmt::format(" of at most {} GB/s, gap {:.3f} %", gigabytes_per_second(round.limit),
+                                                 100 * std::max(0.0, round.gap()))
+                                   : " GB/s";
+  return fmt::format("{} round {}: {} columns, algbw {}{}", round.program, round.round, round.columns,
+                     gigabytes_per_second(round.reached), limit);
+}
+
+}  // namespace
 
 Result<std::vector<std::string>> parse_algorithms(const std::string& text) {
   std::vector<std::string> algorithms;
@@ -38,18 +56,26 @@ std::vector<Planner> planners_for(const std::vector<std::string>& algorithms) {
 }
 
 Result<Candidates> plan_candidates(const Console& console, const Topology& topology, const Collective& collective,
-                                   const std::vector<std::string>& algorithms, const PackingLimits& limits) {
+                                   const std::vector<std::string>& algorithms, const PackingLimits& limits,
+                                   bool verbose) {
   std::vector<Planner> planners = planners_for(algorithms);
   for (Planner& planner : planners) {
     if (planner.name != "packing" || !limits.any()) continue;
-    planner.plan = [&limits](const Topology& network, const Collective& asked) {
-      return plan_pruned_packing(network, asked, limits);
+    planner.plan = [&limits](const Topology& network, const Collective& asked, const PlanContext& told) {
+      return plan_pruned_packing(network, asked, limits, told);
     };
   }
   const bool variants = !limits.any() && std::ranges::find(algorithms, "auto") != algorithms.end();
+  PlanContext context;
+  if (verbose) context.on_round = [&](const ProgramRound& round) { console.note(round_text(round)); };
   Progress progress(console, "planning", planners.size());
   return make_candidates(
-      topology, collective, planners, [&](std::string_view name) { progress.step(std::string(name)); }, variants);
+      topology, collective, planners,
+      [&](std::string_view name) {
+        if (verbose) console.note(fmt::format("planner {}", name));
+        progress.step(std::string(name));
+      },
+      variants, context);
 }
 
 std::string algorithm_names() {

@@ -27,6 +27,7 @@ struct PlanFlags {
   PackingFlags packing;
   std::string size = "64M";
   std::string output;
+  bool verbose = false;
 };
 
 std::string share(const RunReport& run, const Rational& bound) {
@@ -133,7 +134,7 @@ ExitCode run(const Console& console, const PlanFlags& flags) {
   if (!limits) return console.refuse_usage(limits.error());
   const auto size = parse_message_size(flags.size);
   if (!size) return console.refuse_usage(size.error());
-  const auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *limits);
+  const auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *limits, flags.verbose);
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
   Sweep sweep(*topology, *candidates, {size_of(usual_type), std::nullopt});
@@ -161,10 +162,13 @@ void add_plan_command(CLI::App& app, Session& session) {
   flags->packing.add_to(*command);
   command->add_option("-o,--output", flags->output, "Write the plan to this file (- is standard output)")
       ->option_text("FILE");
+  command->add_flag("-v,--verbose", flags->verbose,
+                    "Tell every round of every linear program: columns, what they reach, its limit, the gap");
   command->footer(examples({"espalier plan dgx1v-degraded all_gather -s 256M -o plan.json",
                             "espalier plan dgx1v all_reduce --without gpu0-gpu1",
                             "espalier plan cluster.yaml broadcast -r 3 -a packing -o -",
                             "espalier plan mi250-x2 all_gather -a packing --max-depth 4 --gap 1%",
+                            "espalier plan dgx1v all_gather -a packing --without gpu0-gpu1 -v",
                             "espalier plan dgx-a100-x2 all_reduce -s 64K"}));
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }

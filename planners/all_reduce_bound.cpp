@@ -29,7 +29,7 @@ bool packings_reach_cuts(const Topology& topology) {
 
 }  // namespace
 
-Result<AllReduceBounds> all_reduce_bounds(const Topology& topology) {
+Result<AllReduceBounds> all_reduce_bounds(const Topology& topology, const PlanContext& context) {
   auto floors = all_reduce_floors(topology);
   if (!floors) return tl::unexpected(std::move(floors.error()));
   AllReduceBounds bounds{floors->best(), std::move(*floors), false};
@@ -45,7 +45,7 @@ Result<AllReduceBounds> all_reduce_bounds(const Topology& topology) {
     bounds.optimal_in_class = true;
     return bounds;
   }
-  const auto optimum = solve_all_reduce(topology);
+  const auto optimum = solve_all_reduce(topology, context);
   if (!optimum) {
     bounds.best.what += " (a floor: the network is past the size up to which the optimum is computed)";
     return bounds;

@@ -2,6 +2,7 @@
 
 #include "base/result.h"
 #include "planners/cut_bound.h"
+#include "planners/plan_context.h"
 #include "schedule/bound.h"
 #include "topology/topology.h"
 
@@ -21,6 +22,6 @@ struct AllReduceBounds {
 /// Errors: infeasible when a rank cannot reach another, naming both.
 /// Cost: up to 16 ranks well under a second, up to 64 orbits of ranks a second or two; beyond that about one maximum
 /// flow per rank.
-Result<AllReduceBounds> all_reduce_bounds(const Topology& topology);
+Result<AllReduceBounds> all_reduce_bounds(const Topology& topology, const PlanContext& context = {});
 
 }  // namespace espalier

@@ -6,10 +6,11 @@
 #include "planners/program/few_trees.h"
 #include "planners/program/program_forest.h"
 #include "planners/program/tree_images.h"
+#include "planners/program/tree_memory.h"
 
 namespace espalier {
 
-Result<Forest> all_reduce_forest(const Topology& topology) {
+Result<Forest> all_reduce_forest(const Topology& topology, const PlanContext& context) {
   if (const auto cut_off = find_unreachable(topology)) {
     return fail(ErrorCode::infeasible,
                 "rank " + topology.rank_name(cut_off->from) + " cannot reach rank " + topology.rank_name(cut_off->to),
@@ -18,7 +19,7 @@ Result<Forest> all_reduce_forest(const Topology& topology) {
   if (topology.rank_count() == 1) {
     return fail(ErrorCode::unsupported, "one rank: no trees are needed", "take a schedule without transfers");
   }
-  const auto program = solve_all_reduce(topology);
+  const auto program = solve_all_reduce(topology, context);
   if (!program) {
     return fail(ErrorCode::too_large, "the network is past the size up to which the best trees are computed",
                 "use reduce-scatter followed by all-gather");
@@ -27,10 +28,11 @@ Result<Forest> all_reduce_forest(const Topology& topology) {
     return fail(ErrorCode::unsupported, "the best trees were not found within the limits",
                 "use reduce-scatter followed by all-gather");
   }
-  const PatternSolution solution = with_fewer_trees(program->orbits, TreeOracle(program->orbits, program->groups),
+  const PatternSolution solution = with_fewer_trees(*program->orbits, TreeOracle(*program->orbits, program->groups),
                                                     program->solution, {.enough = 2, .most_height = 0});
-  const std::vector<ProgramTree> trees = tree_images(program->orbits, program->groups, solution);
-  return whole_forest(topology, program->orbits.graph, trees, program->time_per_byte);
+  if (context.memory != nullptr) context.memory->keep(topology, program->orbits, program->groups, solution);
+  const std::vector<ProgramTree> trees = tree_images(*program->orbits, program->groups, solution);
+  return whole_forest(topology, program->orbits->graph, trees, program->time_per_byte);
 }
 
 }  // namespace espalier

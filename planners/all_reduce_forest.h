@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "planners/plan_context.h"
 #include "schedule/tree_schedule.h"
 #include "topology/topology.h"
 
@@ -12,6 +13,6 @@ namespace espalier {
 /// rounded and the schedule takes about 2^-30 longer. Errors: infeasible when a rank cannot reach another, naming both;
 /// too_large past the size up to which the optimum is computed; unsupported with one rank, or where the optimum was not
 /// reached exactly.
-Result<Forest> all_reduce_forest(const Topology& topology);
+Result<Forest> all_reduce_forest(const Topology& topology, const PlanContext& context = {});
 
 }  // namespace espalier

@@ -7,12 +7,12 @@
 
 namespace espalier {
 
-Result<Bound> compute_bound(const Topology& topology, const Collective& collective) {
+Result<Bound> compute_bound(const Topology& topology, const Collective& collective, const PlanContext& context) {
   switch (collective.kind) {
     case CollectiveKind::all_reduce:
-      return all_reduce_bounds(topology).map([](const AllReduceBounds& bounds) { return bounds.best; });
-    case CollectiveKind::all_to_all: return all_to_all_bound(topology);
-    case CollectiveKind::send_recv: return send_recv_bound(topology);
+      return all_reduce_bounds(topology, context).map([](const AllReduceBounds& bounds) { return bounds.best; });
+    case CollectiveKind::all_to_all: return all_to_all_bound(topology, context);
+    case CollectiveKind::send_recv: return send_recv_bound(topology, context);
     case CollectiveKind::reduce_scatter:
     case CollectiveKind::all_gather:
     case CollectiveKind::broadcast:

@@ -70,13 +70,14 @@ const Candidate* Candidates::find(std::string_view planner) const {
 
 Result<Candidates> make_candidates(const Topology& topology, const Collective& collective,
                                    std::span<const Planner> planners,
-                                   const std::function<void(std::string_view)>& on_start, bool variants) {
-  const auto bound = compute_bound(topology, collective);
+                                   const std::function<void(std::string_view)>& on_start, bool variants,
+                                   const PlanContext& context) {
+  const auto bound = compute_bound(topology, collective, context);
   if (!bound) return tl::unexpected(bound.error());
   Candidates candidates;
   for (const Planner& planner : planners) {
     if (on_start) on_start(planner.name);
-    auto schedule = plan_unbounded(topology, collective, planner);
+    auto schedule = plan_unbounded(topology, collective, planner, context);
     if (!schedule) {
       candidates.refused.push_back({std::string(planner.name), schedule.error()});
       continue;

@@ -20,17 +20,17 @@ namespace espalier {
 namespace {
 
 const std::array planners = {
-    Planner{"ring", "edge-disjoint rings through all ranks, as NCCL's channels", plan_ring},
-    Planner{"tree", "double binary trees over machines and rails, disjoint trees along direct links", plan_tree},
+    Planner{"ring", "edge-disjoint rings through all ranks, as NCCL's channels", without_context(plan_ring)},
+    Planner{"tree", "double binary trees over machines and rails, disjoint trees along direct links", without_context(plan_tree)},
     Planner{"packing", "spanning trees packed at the best possible throughput", plan_packing},
     Planner{"lp", "the linear program's optimum: trees with free roots, best routes of distinct blocks", plan_lp},
     Planner{"innetwork", "trees over switches that copy (multicast) and add (reduction) in the network",
-            plan_innetwork},
-    Planner{"flat", "shortest-path trees: the fewest steps that the network allows", plan_flat},
-    Planner{"binomial", "binomial trees over the ranks in machine order", plan_binomial},
-    Planner{"recursive", "recursive halving and doubling, odd ranks folded", plan_recursive},
-    Planner{"bruck", "Bruck's exchange: ceil(log2 N) steps for any number of ranks", plan_bruck},
-    Planner{"pairwise", "every block to its destination, spread over routes and relays", plan_pairwise},
+            without_context(plan_innetwork)},
+    Planner{"flat", "shortest-path trees: the fewest steps that the network allows", without_context(plan_flat)},
+    Planner{"binomial", "binomial trees over the ranks in machine order", without_context(plan_binomial)},
+    Planner{"recursive", "recursive halving and doubling, odd ranks folded", without_context(plan_recursive)},
+    Planner{"bruck", "Bruck's exchange: ceil(log2 N) steps for any number of ranks", without_context(plan_bruck)},
+    Planner{"pairwise", "every block to its destination, spread over routes and relays", without_context(plan_pairwise)},
 };
 
 }  // namespace
@@ -46,13 +46,14 @@ Result<Planner> find_planner(std::string_view name) {
   return fail(ErrorCode::invalid_input, "there is no planner '" + std::string(name) + "'", suggest(name, names));
 }
 
-Result<Schedule> plan_unbounded(const Topology& topology, const Collective& collective, const Planner& planner) {
+Result<Schedule> plan_unbounded(const Topology& topology, const Collective& collective, const Planner& planner,
+                                const PlanContext& context) {
   if (const auto cut_off = find_unreachable(topology)) {
     return fail(ErrorCode::infeasible,
                 topology.rank_name(cut_off->from) + " cannot reach " + topology.rank_name(cut_off->to),
                 "add the missing links, or mark nodes that take no part with rank: false");
   }
-  auto schedule = planner.plan(topology, collective);
+  auto schedule = planner.plan(topology, collective, context);
   if (!schedule) return schedule;
   const VerifyReport report = verify(*schedule, topology, 1);
   const std::string breach = report.ok() ? "" : std::string(planner.name) + ": " + report.breaches.front().message;
@@ -60,10 +61,11 @@ Result<Schedule> plan_unbounded(const Topology& topology, const Collective& coll
   return schedule;
 }
 
-Result<Schedule> plan(const Topology& topology, const Collective& collective, const Planner& planner) {
-  auto bound = compute_bound(topology, collective);
+Result<Schedule> plan(const Topology& topology, const Collective& collective, const Planner& planner,
+                      const PlanContext& context) {
+  auto bound = compute_bound(topology, collective, context);
   if (!bound) return tl::unexpected(bound.error());
-  auto schedule = plan_unbounded(topology, collective, planner);
+  auto schedule = plan_unbounded(topology, collective, planner, context);
   if (schedule) schedule->bound = std::move(*bound);
   return schedule;
 }

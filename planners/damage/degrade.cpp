@@ -5,6 +5,7 @@
 
 #include "planners/bound.h"
 #include "planners/chooser.h"
+#include "planners/program/tree_memory.h"
 
 namespace espalier {
 namespace {
@@ -16,9 +17,10 @@ struct Planned {
 };
 
 Result<Planned> plan_all(const Topology& topology, const Collective& collective, const DegradeOptions& options,
-                         const EvaluateOn& evaluate) {
+                         const EvaluateOn& evaluate, TreeMemory& memory) {
   Planned planned;
-  auto candidates = make_candidates(topology, collective, options.planners);
+  const PlanContext context{{}, options.from_scratch ? nullptr : &memory};
+  auto candidates = make_candidates(topology, collective, options.planners, {}, false, context);
   if (!candidates) return tl::unexpected(candidates.error());
   if (candidates->made.empty()) return tl::unexpected(candidates->refused.front().error);
   planned.candidates = std::move(*candidates);
@@ -57,11 +59,11 @@ class Sweep {
       : topology_(topology), options_(options), evaluate_(evaluate) {}
 
   Result<Outlook> look_at_healthy(const Collective& collective) {
-    auto bound = compute_bound(topology_, collective);
+    auto bound = compute_bound(topology_, collective, {{}, options_.from_scratch ? nullptr : &memory_});
     if (!bound) return tl::unexpected(bound.error());
     healthy_ = {collective, std::move(*bound), std::nullopt};
     if (options_.planners.empty()) return healthy_;
-    auto planned = plan_all(topology_, collective, options_, evaluate_);
+    auto planned = plan_all(topology_, collective, options_, evaluate_, memory_);
     if (!planned) return tl::unexpected(planned.error());
     planned_ = std::move(*planned);
     healthy_.fastest = fastest_of(planned_.choice);
@@ -78,11 +80,12 @@ class Sweep {
       damage.broken = rest.error();
       return damage;
     }
-    auto bound = compute_bound(*rest, collective_on(*rest));
+    TreeMemory memory = memory_;  // what one failure finds is not for the next: the order of failures means nothing
+    auto bound = compute_bound(*rest, collective_on(*rest), {{}, options_.from_scratch ? nullptr : &memory});
     if (!bound) return tl::unexpected(bound.error());
     Outlook outlook{collective_on(*rest), std::move(*bound), std::nullopt};
     if (!options_.planners.empty()) {
-      auto fastest = find_fastest(failure, *rest, outlook.collective);
+      auto fastest = find_fastest(failure, *rest, outlook.collective, memory);
       if (!fastest) return tl::unexpected(fastest.error());
       outlook.fastest = std::move(*fastest);
     }
@@ -124,12 +127,13 @@ class Sweep {
     return nullptr;
   }
 
-  Result<Fastest> find_fastest(const Failure& failure, const Topology& rest, const Collective& collective) const {
+  Result<Fastest> find_fastest(const Failure& failure, const Topology& rest, const Collective& collective,
+                               TreeMemory& memory) const {
     const Trial* untouched = find_untouched(failure);
     if (untouched != nullptr && untouched->candidate == planned_.choice.candidate) {
       return Fastest{untouched->candidate->planner, *untouched->run, true};
     }
-    const auto planned = plan_all(rest, collective, options_, evaluate_);
+    const auto planned = plan_all(rest, collective, options_, evaluate_, memory);
     if (!planned) return tl::unexpected(planned.error());
     if (untouched != nullptr && untouched->run->elapsed <= planned->choice.run.elapsed) {
       return Fastest{untouched->candidate->planner, *untouched->run, true};
@@ -143,6 +147,7 @@ class Sweep {
   Outlook healthy_;
   Planned planned_;
   std::vector<Usage> usage_;  ///< By trial, fastest first.
+  TreeMemory memory_;         ///< The trees of the healthy machine.
 };
 
 }  // namespace

@@ -53,6 +53,7 @@ struct DegradeOptions {
   Bytes size;
   std::span<const Planner> planners;  ///< Those that may plan; none of them for bounds only.
   bool ranks = false;                 ///< Ranks fail too; a collective's root never does.
+  bool from_scratch = false;          ///< Plans every damaged machine anew, without the healthy machine's trees.
 };
 
 /// Tells how far it is: what is looked at now, how many are done, how many there are.

@@ -19,13 +19,14 @@ namespace {
 using Trees = Result<std::vector<Arborescence>>;
 
 /// Trees for a collective: out-trees when data flows along the links away from the roots, in-trees otherwise.
-Trees trees_of(const Topology& topology, const Collective& collective, Direction direction) {
+Trees trees_of(const Topology& topology, const Collective& collective, Direction direction,
+               const PlanContext& context) {
   switch (collective.kind) {
     case CollectiveKind::gather:
     case CollectiveKind::scatter: return gather_trees(FlowNetwork(topology, direction), collective);
     case CollectiveKind::broadcast:
-    case CollectiveKind::reduce: return pack_one_root(topology, direction, collective.root);
-    default: return pack_all_roots(topology, direction, collective.shares);
+    case CollectiveKind::reduce: return pack_one_root(topology, direction, collective.root, context);
+    default: return pack_all_roots(topology, direction, collective.shares, context);
   }
 }
 
@@ -58,14 +59,14 @@ std::vector<Arborescence> turned_round(std::vector<Arborescence> trees, const st
 /// Which way the network is read for the collective's in-trees or out-trees. A packing of out-trees becomes one of
 /// in-trees on the reversed network; a flow to the root is one of in-trees already. On duplex cables all_reduce needs
 /// one packing only, turned round for the other half.
-Result<Forest> forest_of(const Topology& topology, const Collective& collective) {
+Result<Forest> forest_of(const Topology& topology, const Collective& collective, const PlanContext& context) {
   const bool is_flow = collective.kind == CollectiveKind::gather || collective.kind == CollectiveKind::scatter;
   const bool needs_in = reduces(collective.kind) || collective.kind == CollectiveKind::gather;
   const bool needs_out = !needs_in || collective.kind == CollectiveKind::all_reduce;
   Forest forest;
   if (collective.kind == CollectiveKind::all_reduce) {
     if (const auto back = links_back(topology)) {
-      Trees trees = trees_of(topology, collective, Direction::forward);
+      Trees trees = trees_of(topology, collective, Direction::forward, context);
       if (!trees) return tl::unexpected(trees.error());
       forest.out_trees = *std::move(trees);
       forest.in_trees = turned_round(forest.out_trees, *back);
@@ -73,12 +74,12 @@ Result<Forest> forest_of(const Topology& topology, const Collective& collective)
     }
   }
   if (needs_in) {
-    Trees trees = trees_of(topology, collective, is_flow ? Direction::forward : Direction::reversed);
+    Trees trees = trees_of(topology, collective, is_flow ? Direction::forward : Direction::reversed, context);
     if (!trees) return tl::unexpected(trees.error());
     forest.in_trees = *std::move(trees);
   }
   if (needs_out) {
-    Trees trees = trees_of(topology, collective, is_flow ? Direction::reversed : Direction::forward);
+    Trees trees = trees_of(topology, collective, is_flow ? Direction::reversed : Direction::forward, context);
     if (!trees) return tl::unexpected(trees.error());
     forest.out_trees = *std::move(trees);
   }
@@ -92,23 +93,23 @@ Result<Schedule> schedule_of(const Topology& topology, const Collective& collect
 
 /// A reduce-scatter and an all-gather where these are as fast as any, which they are on machines without a weak rank;
 /// else the trees of the linear program, where they load the network less.
-Result<Schedule> plan_all_reduce(const Topology& topology, const Collective& collective) {
-  Result<Schedule> halves = schedule_of(topology, collective, forest_of(topology, collective));
+Result<Schedule> plan_all_reduce(const Topology& topology, const Collective& collective, const PlanContext& context) {
+  Result<Schedule> halves = schedule_of(topology, collective, forest_of(topology, collective, context));
   if (!halves) {
-    Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(topology));
+    Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(topology, context));
     return trees ? std::move(trees) : std::move(halves);
   }
   const Rational time = compute_loads(*halves, topology).time_per_byte;
   const auto floors = all_reduce_floors(topology);
   if (floors && floors->best().time_per_byte == time) return halves;
-  Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(topology));
+  Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(topology, context));
   if (!trees || compute_loads(*trees, topology).time_per_byte >= time) return halves;
   return trees;
 }
 
 }  // namespace
 
-Result<Schedule> plan_packing(const Topology& topology, const Collective& collective) {
+Result<Schedule> plan_packing(const Topology& topology, const Collective& collective, const PlanContext& context) {
   if (collective.kind == CollectiveKind::all_to_all || collective.kind == CollectiveKind::send_recv) {
     return fail(ErrorCode::unsupported,
                 fmt::format("packing plans no {}: its parts travel between pairs", to_string(collective.kind)),
@@ -121,8 +122,8 @@ Result<Schedule> plan_packing(const Topology& topology, const Collective& collec
                 "add a link, or leave one of them out of the ranks");
   }
   if (topology.rank_count() == 1) return schedule_of(topology, collective, Forest{});
-  if (collective.kind == CollectiveKind::all_reduce) return plan_all_reduce(topology, collective);
-  return schedule_of(topology, collective, forest_of(topology, collective));
+  if (collective.kind == CollectiveKind::all_reduce) return plan_all_reduce(topology, collective, context);
+  return schedule_of(topology, collective, forest_of(topology, collective, context));
 }
 
 }  // namespace espalier

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "planners/plan_context.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
@@ -14,6 +15,7 @@ namespace espalier {
 /// backplane, the load may exceed the bound, exactly as compute_loads says.
 /// Errors: unsupported for all_to_all and send_recv; infeasible when a rank cannot reach another; too_large past the
 /// limits of tree_packing.h.
-Result<Schedule> plan_packing(const Topology& topology, const Collective& collective);
+Result<Schedule> plan_packing(const Topology& topology, const Collective& collective,
+                              const PlanContext& context = {});
 
 }  // namespace espalier

@@ -1,10 +1,12 @@
 #include "planners/packing/program_trees.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "planners/program/few_trees.h"
 #include "planners/program/tree_images.h"
+#include "planners/program/tree_memory.h"
 
 namespace espalier {
 
@@ -15,6 +17,7 @@ constexpr std::size_t most_program_ranks = 4096;
 constexpr std::size_t most_rank_orbits = 32;
 constexpr std::size_t most_resource_orbits = 320;
 constexpr std::size_t most_small_resource_orbits = 16;
+constexpr std::int64_t most_share_sum = 1'000'000;  // weights stay within max_units
 
 /// How often each pattern is taken when a group's are taken `count` times in all, in proportion to their amounts.
 std::vector<std::int64_t> apportion(const PatternSolution& solution, std::uint32_t group, std::int64_t count) {
@@ -36,15 +39,16 @@ std::vector<std::int64_t> apportion(const PatternSolution& solution, std::uint32
 }  // namespace
 
 std::optional<TreeProgram> TreeProgram::make(const Topology& topology, Direction direction, Rank root,
-                                             Symmetry symmetry) {
+                                             Symmetry symmetry, std::span<const std::int64_t> shares,
+                                             const PlanContext& context) {
   if (topology.rank_count() > most_program_ranks) return std::nullopt;
-  auto orbits =
-      std::make_unique<const OrbitGraph>(make_orbit_graph(topology, false, root.is_none() ? symmetry : Symmetry::none));
+  if (std::accumulate(shares.begin(), shares.end(), std::int64_t{0}) > most_share_sum) return std::nullopt;
+  auto orbits = orbit_graph_of(context, topology, false, root.is_none() ? symmetry : Symmetry::none, shares);
   if (orbits->resources.count() > most_resource_orbits) return std::nullopt;
   if (root.is_none() && orbits->ranks.count() > most_rank_orbits) return std::nullopt;
   const bool inward = direction == Direction::reversed;
-  TreeGroups groups = root.is_none() ? sharded_groups(*orbits, inward) : single_root_group(root.value(), inward);
-  return TreeProgram(topology, std::move(orbits), std::move(groups));
+  TreeGroups groups = root.is_none() ? sharded_groups(*orbits, inward, shares) : single_root_group(root.value(), inward);
+  return TreeProgram(topology, std::move(orbits), std::move(groups), !root.is_none(), context);
 }
 
 PatternSolution TreeProgram::solve(std::uint32_t most_height) const {
@@ -53,11 +57,31 @@ PatternSolution TreeProgram::solve(std::uint32_t most_height) const {
   limits.warm_rounds = static_cast<std::uint32_t>(std::clamp<std::size_t>(orbits_->resources.count(), 4, 40));
   limits.shallow = true;
   limits.most_height = most_height;
+  limits.on_round = teller(*context_, collective_name(), bytes_per_unit());
+  std::vector<Pattern> seeds;
+  TreeMemory* memory = most_height == 0 ? context_->memory : nullptr;
+  if (memory != nullptr) seeds = memory->seeds(*topology_, *orbits_, trees);
+  limits.seeds = seeds;
+  if (!seeds.empty()) limits.warm_rounds = std::min(limits.warm_rounds, seeded_warm_rounds);
   PatternSolution solution = solve_patterns(trees.program(), trees, limits);
   if (!solution.attained || most_height != 0) return solution;
   // Where the program is small, fewer trees cost little to find and save the time to write them out.
   const bool is_small = groups_.groups.size() == 1 && orbits_->resources.count() <= most_small_resource_orbits;
-  return with_fewer_trees(*orbits_, trees, solution, {.enough = is_small ? 2U : 4U, .most_height = 0});
+  solution = with_fewer_trees(*orbits_, trees, solution, {.enough = is_small ? 2U : 4U, .most_height = 0});
+  if (memory != nullptr) memory->keep(*topology_, orbits_, groups_, solution);
+  return solution;
+}
+
+std::string_view TreeProgram::collective_name() const {
+  const TreeGroup& group = groups_.groups.front();
+  if (is_one_root_) return group.inward ? "reduce" : "broadcast";
+  return group.inward ? "reduce_scatter" : "all_gather";
+}
+
+double TreeProgram::bytes_per_unit() const {
+  std::int64_t shares = 0;
+  for (const TreeGroup& group : groups_.groups) shares += group.copies;
+  return unit().convert_to<double>() * static_cast<double>(shares);
 }
 
 std::optional<PatternSolution> TreeProgram::with_few_trees(const PatternSolution& solution, std::uint32_t most) const {
@@ -96,9 +120,10 @@ std::vector<Arborescence> TreeProgram::trees(const PatternSolution& solution) co
   return groups_.groups.front().inward ? std::move(forest.in_trees) : std::move(forest.out_trees);
 }
 
-std::optional<std::vector<Arborescence>> program_trees(const Topology& topology, Direction direction,
-                                                       Symmetry symmetry) {
-  const auto program = TreeProgram::make(topology, direction, Rank(), symmetry);
+std::optional<std::vector<Arborescence>> program_trees(const Topology& topology, Direction direction, Symmetry symmetry,
+                                                       std::span<const std::int64_t> shares,
+                                                       const PlanContext& context) {
+  const auto program = TreeProgram::make(topology, direction, Rank(), symmetry, shares, context);
   if (!program) return std::nullopt;
   const PatternSolution solution = program->solve();
   return solution.attained ? std::optional(program->trees(solution)) : std::nullopt;

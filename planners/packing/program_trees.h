@@ -2,8 +2,10 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "planners/plan_context.h"
 #include "planners/program/tree_oracle.h"
 #include "schedule/tree_schedule.h"
 #include "topology/flow_network.h"
@@ -11,13 +13,14 @@
 
 namespace espalier {
 
-/// The linear program over spanning trees of equal total weight from every rank, or from one root, on the orbits of the
-/// network's symmetry. Throughputs are per root, in bytes per second / `unit()`.
+/// The linear program over spanning trees of equal total weight from every rank, or weights in the ratio of the ranks'
+/// shares, or from one root, on the orbits of the network's symmetry. Throughputs are those of a root of share 1, in bytes per second / `unit()`.
 class TreeProgram {
  public:
-  /// Nothing where there is too little symmetry for the network's size; with one root none is used. `direction` as for
-  /// a packing; the topology must outlive the program. Requires: every rank reaches every other; two ranks or more.
-  static std::optional<TreeProgram> make(const Topology& topology, Direction direction, Rank root, Symmetry symmetry);
+  /// Nothing where there is too little symmetry for the network's size; with one root none is used. `direction` and
+  /// `shares` as for a packing; the topology and the context must outlive the program. Requires: every rank reaches every other; two ranks or more.
+  static std::optional<TreeProgram> make(const Topology& topology, Direction direction, Rank root, Symmetry symmetry,
+                                         std::span<const std::int64_t> shares, const PlanContext& context);
 
   /// How far the farthest rank is from any root: no trees are all lower.
   [[nodiscard]] std::uint32_t least_height() const { return oracle(0).least_height(); }
@@ -37,17 +40,29 @@ class TreeProgram {
   [[nodiscard]] std::vector<Arborescence> trees(const PatternSolution& solution) const;
 
  private:
-  TreeProgram(const Topology& topology, std::unique_ptr<const OrbitGraph> orbits, TreeGroups groups)
-      : topology_(&topology), orbits_(std::move(orbits)), groups_(std::move(groups)) {}
+  TreeProgram(const Topology& topology, std::shared_ptr<const OrbitGraph> orbits, TreeGroups groups,
+              bool is_one_root, const PlanContext& context)
+      : topology_(&topology),
+        orbits_(std::move(orbits)),
+        groups_(std::move(groups)),
+        is_one_root_(is_one_root),
+        context_(&context) {}
+  [[nodiscard]] std::string_view collective_name() const;
+  /// Bytes of S per second that one unit of throughput is.
+  [[nodiscard]] double bytes_per_unit() const;
   [[nodiscard]] TreeOracle oracle(std::uint32_t most_height) const { return {*orbits_, groups_, most_height}; }
 
   const Topology* topology_;
-  std::unique_ptr<const OrbitGraph> orbits_;
+  std::shared_ptr<const OrbitGraph> orbits_;
   TreeGroups groups_;
+  bool is_one_root_;
+  const PlanContext* context_;
 };
 
-/// The trees of the best packing from every rank, where the program is solved exactly.
-std::optional<std::vector<Arborescence>> program_trees(const Topology& topology, Direction direction,
-                                                       Symmetry symmetry);
+/// The trees of the best packing from every rank, where the program is solved exactly; weights are in the ratio of the
+/// shares, where there are some.
+std::optional<std::vector<Arborescence>> program_trees(const Topology& topology, Direction direction, Symmetry symmetry,
+                                                       std::span<const std::int64_t> shares = {},
+                                                       const PlanContext& context = {});
 
 }  // namespace espalier

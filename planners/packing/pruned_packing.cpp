@@ -27,7 +27,7 @@ struct Shape {
   std::uint32_t equal_trees = 0;
 };
 
-Result<Halves> make_halves(const Topology& topology, const Collective& collective) {
+Result<Halves> make_halves(const Topology& topology, const Collective& collective, const PlanContext& context) {
   const bool packed = collective.kind == CollectiveKind::all_gather ||
                       collective.kind == CollectiveKind::reduce_scatter ||
                       collective.kind == CollectiveKind::all_reduce || collective.kind == CollectiveKind::broadcast ||
@@ -51,8 +51,8 @@ Result<Halves> make_halves(const Topology& topology, const Collective& collectiv
   Halves halves;
   const bool needs_in = reduces(collective.kind);
   const bool needs_out = !needs_in || collective.kind == CollectiveKind::all_reduce;
-  if (needs_in) halves.in = TreeProgram::make(topology, Direction::reversed, collective.root, Symmetry::free);
-  if (needs_out) halves.out = TreeProgram::make(topology, Direction::forward, collective.root, Symmetry::free);
+  if (needs_in) halves.in = TreeProgram::make(topology, Direction::reversed, collective.root, Symmetry::free, {}, context);
+  if (needs_out) halves.out = TreeProgram::make(topology, Direction::forward, collective.root, Symmetry::free, {}, context);
   if ((needs_in && !halves.in) || (needs_out && !halves.out)) {
     return fail(ErrorCode::too_large,
                 fmt::format("{} ranks and {} links with so little symmetry are more than trees are limited on",
@@ -120,9 +120,9 @@ bool is_beaten_by(const PackingPoint& point, const PackingPoint& other) {
 }  // namespace
 
 Result<Schedule> plan_pruned_packing(const Topology& topology, const Collective& collective,
-                                     const PackingLimits& limits) {
+                                     const PackingLimits& limits, const PlanContext& context) {
   if (topology.rank_count() == 1) return schedule_from_trees(collective, topology, "packing", Forest{});
-  const auto halves = make_halves(topology, collective);
+  const auto halves = make_halves(topology, collective, context);
   if (!halves) return tl::unexpected(halves.error());
   const std::uint32_t least = least_height(*halves);
   if (limits.most_height != 0 && limits.most_height < least) {
@@ -139,7 +139,8 @@ std::vector<PackingPoint> pareto_packings(const Topology& topology, const Schedu
   constexpr std::uint32_t most_heights = 4;
   std::vector<PackingPoint> points;
   if (topology.rank_count() == 1 || topology.rank_count() > most_ranks) return points;
-  const auto halves = make_halves(topology, best.collective);
+  const PlanContext context;
+  const auto halves = make_halves(topology, best.collective, context);
   if (!halves) return points;
   std::vector<PackingPoint> all = {{best, compute_loads(best, topology).time_per_byte, measure_shape(best)}};
   const auto add = [&](const Shape& shape) {

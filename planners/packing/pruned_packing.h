@@ -5,6 +5,7 @@
 
 #include "base/rational.h"
 #include "base/result.h"
+#include "planners/plan_context.h"
 #include "schedule/schedule.h"
 #include "schedule/schedule_shape.h"
 #include "topology/topology.h"
@@ -26,7 +27,7 @@ struct PackingLimits {
 /// Errors: unsupported for collectives that are not packed and for unequal shards, or below the least height; too_large
 /// where the network has too little symmetry for its size; infeasible when a rank cannot reach another.
 Result<Schedule> plan_pruned_packing(const Topology& topology, const Collective& collective,
-                                     const PackingLimits& limits);
+                                     const PackingLimits& limits, const PlanContext& context = {});
 
 /// A packing that no other one of a set beats in throughput, height and number of trees at once.
 struct PackingPoint {

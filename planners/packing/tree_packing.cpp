@@ -19,6 +19,7 @@
 #include "planners/packing/simplify_graph.h"
 #include "planners/packing/split_switches.h"
 #include "planners/packing/switch_dealer.h"
+#include "planners/program/tree_memory.h"
 
 namespace espalier {
 namespace {
@@ -214,14 +215,16 @@ std::size_t most_trees_of_a_root(const std::vector<Arborescence>& trees) {
 /// may need many trees where renamings fix ranks or switches run side by side; then what else may need fewer is tried.
 std::optional<std::vector<Arborescence>> pack_elegantly(const Topology& topology, const FlowNetwork& network,
                                                         Direction direction, const Problem& problem,
-                                                        const Roots& roots) {
+                                                        const Roots& roots, const PlanContext& context) {
   constexpr std::size_t most_ranks_twice = 64;
-  if (auto trees = route_trees(topology, direction, problem.capacities, problem.demands)) return trees;
-  if (!roots.shares.empty()) return std::nullopt;
-  auto trees = program_trees(topology, direction, Symmetry::any);
+  if (auto trees = route_trees(topology, direction, problem.capacities, problem.demands)) {
+    if (context.memory != nullptr) context.memory->keep(topology, direction == Direction::reversed, *trees);
+    return trees;
+  }
+  auto trees = program_trees(topology, direction, Symmetry::any, roots.shares, context);
   if (!trees || most_trees_of_a_root(*trees) <= few_trees) return trees;
   if (topology.rank_count() <= most_ranks_twice) {
-    auto single = program_trees(topology, direction, Symmetry::free);  // no images of a tree for one root
+    auto single = program_trees(topology, direction, Symmetry::free, roots.shares, context);  // no images of a tree for one root
     if (single && most_trees_of_a_root(*single) < most_trees_of_a_root(*trees)) trees = std::move(single);
   }
   if (!switches_are_balanced(network, problem.capacities)) return trees;
@@ -231,12 +234,13 @@ std::optional<std::vector<Arborescence>> pack_elegantly(const Topology& topology
   return dealt && most_trees_of_a_root(*dealt) < most_trees_of_a_root(*trees) ? std::move(dealt) : std::move(trees);
 }
 
-Result<std::vector<Arborescence>> pack(const Topology& topology, Direction direction, const Roots& roots) {
+Result<std::vector<Arborescence>> pack(const Topology& topology, Direction direction, const Roots& roots,
+                                       const PlanContext& context) {
   const FlowNetwork network(topology, direction);
   Result<Problem> problem = scale_to_rate(network, roots);
   if (!problem) return tl::unexpected(problem.error());
   if (roots.single.is_none()) {
-    if (auto trees = pack_elegantly(topology, network, direction, *problem, roots)) return *std::move(trees);
+    if (auto trees = pack_elegantly(topology, network, direction, *problem, roots, context)) return *std::move(trees);
   }
   WorkBudget budget(most_arcs_passed);
   problem = balanced(network, *std::move(problem), roots, budget);
@@ -255,12 +259,13 @@ Result<std::vector<Arborescence>> pack(const Topology& topology, Direction direc
 }  // namespace
 
 Result<std::vector<Arborescence>> pack_all_roots(const Topology& topology, Direction direction,
-                                                 std::span<const std::int64_t> shares) {
-  return pack(topology, direction, Roots{Rank(), shares});
+                                                 std::span<const std::int64_t> shares, const PlanContext& context) {
+  return pack(topology, direction, Roots{Rank(), shares}, context);
 }
 
-Result<std::vector<Arborescence>> pack_one_root(const Topology& topology, Direction direction, Rank root) {
-  Result<std::vector<Arborescence>> trees = pack(topology, direction, Roots{root, {}});
+Result<std::vector<Arborescence>> pack_one_root(const Topology& topology, Direction direction, Rank root,
+                                                const PlanContext& context) {
+  Result<std::vector<Arborescence>> trees = pack(topology, direction, Roots{root, {}}, context);
   if (!trees || trees->size() <= few_trees) return trees;
   auto fewer = few_root_trees(topology, direction, root, *trees);
   return fewer ? *std::move(fewer) : std::move(trees);

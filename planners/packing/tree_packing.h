@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "planners/plan_context.h"
 #include "schedule/tree_schedule.h"
 #include "topology/flow_network.h"
 
@@ -19,7 +20,9 @@ namespace espalier {
 /// Errors: too_large past the written limits on numbers and on work, or unsupported when balancing the switches would
 /// cut ranks apart; both name what works instead.
 Result<std::vector<Arborescence>> pack_all_roots(const Topology& topology, Direction direction,
-                                                 std::span<const std::int64_t> shares = {});
-Result<std::vector<Arborescence>> pack_one_root(const Topology& topology, Direction direction, Rank root);
+                                                 std::span<const std::int64_t> shares = {},
+                                                 const PlanContext& context = {});
+Result<std::vector<Arborescence>> pack_one_root(const Topology& topology, Direction direction, Rank root,
+                                                const PlanContext& context = {});
 
 }  // namespace espalier

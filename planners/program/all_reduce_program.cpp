@@ -2,20 +2,32 @@
 
 #include <utility>
 
+#include "planners/program/tree_memory.h"
+
 namespace espalier {
 
-std::optional<AllReduceProgram> solve_all_reduce(const Topology& topology) {
+std::optional<AllReduceProgram> solve_all_reduce(const Topology& topology, const PlanContext& context) {
   constexpr std::size_t most_ranks = 1024;
   constexpr std::size_t most_rank_orbits = 64;
   constexpr std::size_t most_resource_orbits = 640;
   if (topology.rank_count() > most_ranks) return std::nullopt;
-  AllReduceProgram program{make_orbit_graph(topology, true, Symmetry::any), {}, {}, 0};
-  const bool large = program.orbits.ranks.count() > most_rank_orbits;
-  if (large || program.orbits.resources.count() > most_resource_orbits) return std::nullopt;
-  program.groups = all_reduce_groups(program.orbits);
-  const TreeOracle oracle(program.orbits, program.groups);
-  program.solution = solve_patterns(oracle.program(), oracle, {.shallow = true});
-  program.time_per_byte = 1 / (program.solution.limit * program.orbits.graph.unit);
+  AllReduceProgram program{orbit_graph_of(context, topology, true, Symmetry::any), {}, {}, 0};
+  const OrbitGraph& orbits = *program.orbits;
+  if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) return std::nullopt;
+  program.groups = all_reduce_groups(orbits);
+  const TreeOracle oracle(orbits, program.groups);
+  PatternLimits limits;
+  limits.shallow = true;
+  limits.on_round = teller(context, "all_reduce", orbits.graph.unit.convert_to<double>());
+  std::vector<Pattern> seeds;
+  if (context.memory != nullptr) seeds = context.memory->seeds(topology, orbits, oracle);
+  limits.seeds = seeds;
+  if (!seeds.empty()) limits.warm_rounds = std::min(limits.warm_rounds, seeded_warm_rounds);
+  program.solution = solve_patterns(oracle.program(), oracle, limits);
+  if (context.memory != nullptr && program.solution.attained) {
+    context.memory->keep(topology, program.orbits, program.groups, program.solution);
+  }
+  program.time_per_byte = 1 / (program.solution.limit * orbits.graph.unit);
   return program;
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "base/rational.h"
+#include "planners/plan_context.h"
 #include "planners/program/orbit_graph.h"
 #include "planners/program/pattern_program.h"
 #include "planners/program/tree_oracle.h"
@@ -12,7 +14,7 @@ namespace espalier {
 
 /// The program behind all_reduce's bound, and its solution.
 struct AllReduceProgram {
-  OrbitGraph orbits;
+  std::shared_ptr<const OrbitGraph> orbits;
   TreeGroups groups;
   PatternSolution solution;
   Rational time_per_byte;  ///< Seconds per byte of S that no pair of trees can undercut.
@@ -20,6 +22,6 @@ struct AllReduceProgram {
 
 /// Nothing past the written limits: 1,024 ranks; 640 orbits of links (a duplex cable counting once) and backplanes; 64
 /// orbits of ranks. Requires: every rank reaches every other; two ranks or more.
-std::optional<AllReduceProgram> solve_all_reduce(const Topology& topology);
+std::optional<AllReduceProgram> solve_all_reduce(const Topology& topology, const PlanContext& context = {});
 
 }  // namespace espalier

@@ -45,7 +45,11 @@ class Thinning {
         wanted_(wanted),
         program_(oracle.program()),
         whole_(solution),
-        known_(solution.found) {}
+        cheapest_(oracle.cheapest(solution.prices)),
+        known_(cheapest_.patterns) {
+    for (const PatternSolution::Part& part : solution.parts) known_.push_back(part.pattern);
+    keep_cheapest(solution.found);
+  }
 
   PatternSolution run() {
     PatternSolution best = whole_;
@@ -181,6 +185,16 @@ class Thinning {
     return next;
   }
 
+  /// Adds those patterns to the known ones that may be part of a best packing: no others are used by what is left of
+  /// one, since at the prices that prove the whole best, every tree in it is cheapest.
+  void keep_cheapest(const std::vector<Pattern>& patterns) {
+    for (const Pattern& pattern : patterns) {
+      BigInteger cost = 0;
+      for (const Entry entry : pattern.loads) cost += whole_.prices[entry.index] * entry.value;
+      if (cost == cheapest_.costs[pattern.group]) known_.push_back(pattern);
+    }
+  }
+
   /// Solves what is left.
   void complete(Rest& rest) {
     for (const Rational& value : rest.room) rest.scale = lcm(rest.scale, BigInteger(denominator(value)));
@@ -190,10 +204,12 @@ class Thinning {
     }
     PatternLimits limits;
     limits.rounds = 100;
+    limits.warm_rounds = 0;
     limits.seeds = known_;
     limits.shallow = true;
     rest.solution = solve_patterns(program, oracle_, limits);
-    known_ = rest.solution.found;
+    known_ = cheapest_.patterns;
+    keep_cheapest(rest.solution.found);
   }
 
   /// By the prices found for what `next` leaves, the most that the trees may get: with more, the prices prove that the
@@ -235,6 +251,7 @@ class Thinning {
   const FewTrees& wanted_;
   PatternProgram program_;
   const PatternSolution& whole_;
+  Offer<BigInteger> cheapest_;  ///< At the whole's prices, by group.
   std::vector<Pattern> known_;
 };
 

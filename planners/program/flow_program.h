@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/rational.h"
+#include "planners/plan_context.h"
 #include "planners/program/flow_oracle.h"
 #include "planners/program/orbit_graph.h"
 #include "planners/program/pattern_program.h"
@@ -31,6 +32,7 @@ struct FlowProgram {
 
 /// Requires: every rank reaches every other; a graph without renamings unless the demands keep symmetry, and not
 /// mirrored unless they mirror themselves.
-FlowProgram solve_flow(OrbitGraph orbits, const FlowDemands& demands, const PatternLimits& limits);
+FlowProgram solve_flow(OrbitGraph orbits, const FlowDemands& demands, const PatternLimits& limits,
+                       const PlanContext& context = {});
 
 }  // namespace espalier

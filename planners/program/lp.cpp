@@ -14,7 +14,7 @@ namespace espalier {
 
 namespace {
 
-Result<Forest> flow_forest(const Topology& topology, CollectiveKind kind) {
+Result<Forest> flow_forest(const Topology& topology, CollectiveKind kind, const PlanContext& context) {
   constexpr std::size_t most_ranks = 1024;
   constexpr std::size_t most_rank_orbits = 64;
   constexpr std::size_t most_resource_orbits = 1024;
@@ -27,7 +27,7 @@ Result<Forest> flow_forest(const Topology& topology, CollectiveKind kind) {
   if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) {
     return tl::unexpected(too_large);
   }
-  const FlowProgram program = solve_flow(std::move(orbits), flows, {});
+  const FlowProgram program = solve_flow(std::move(orbits), flows, {}, context);
   if (!program.solution.attained) {
     return fail(ErrorCode::unsupported, "the best routes were not found within the limits", "use the planner pairwise");
   }
@@ -37,14 +37,15 @@ Result<Forest> flow_forest(const Topology& topology, CollectiveKind kind) {
 
 }  // namespace
 
-Result<Schedule> plan_lp(const Topology& topology, const Collective& collective) {
+Result<Schedule> plan_lp(const Topology& topology, const Collective& collective, const PlanContext& context) {
   const bool is_flow = collective.kind == CollectiveKind::all_to_all || collective.kind == CollectiveKind::send_recv;
   if (!is_flow && collective.kind != CollectiveKind::all_reduce) {
     return fail(ErrorCode::unsupported, "lp plans no " + std::string(to_string(collective.kind)),
                 "use the planner packing, which reaches its bound");
   }
   if (topology.rank_count() == 1) return schedule_from_trees(collective, topology, "lp", {});
-  const Result<Forest> forest = is_flow ? flow_forest(topology, collective.kind) : all_reduce_forest(topology);
+  const Result<Forest> forest =
+      is_flow ? flow_forest(topology, collective.kind, context) : all_reduce_forest(topology, context);
   if (!forest) return tl::unexpected(forest.error());
   return schedule_from_trees(collective, topology, "lp", *forest);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "planners/plan_context.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
@@ -10,6 +11,7 @@ namespace espalier {
 /// in-trees and out-trees with free roots, all_to_all and send_recv over the best routes of all blocks at once.
 /// Errors: unsupported for other collectives and where the optimum was not reached exactly; infeasible when a rank
 /// cannot reach another; too_large past 64 orbits of ranks (orbit_graph.h).
-Result<Schedule> plan_lp(const Topology& topology, const Collective& collective);
+Result<Schedule> plan_lp(const Topology& topology, const Collective& collective,
+                         const PlanContext& context = {});
 
 }  // namespace espalier

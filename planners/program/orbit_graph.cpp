@@ -52,11 +52,16 @@ AbelianGroup lift(const ResourceGraph& graph, const RankSymmetry& symmetry) {
 
 }  // namespace
 
-OrbitGraph make_orbit_graph(const Topology& topology, bool fold, Symmetry symmetry) {
+OrbitGraph make_orbit_graph(const Topology& topology, bool fold, Symmetry symmetry,
+                            std::span<const std::int64_t> marks) {
   ResourceGraph graph = make_resource_graph(topology, fold);
-  const std::uint64_t most_waste = symmetry == Symmetry::free ? 1 : 4;
-  RankSymmetry found =
-      symmetry == Symmetry::none ? no_symmetry(graph) : find_rank_symmetry(topology, graph, most_waste);
+  RankSymmetry found = symmetry == Symmetry::none
+                           ? no_symmetry(graph)
+                           : find_rank_symmetry(topology, graph, most_waste_of(symmetry), marks);
+  return make_orbit_graph(std::move(graph), std::move(found));
+}
+
+OrbitGraph make_orbit_graph(ResourceGraph graph, RankSymmetry found) {
   AbelianGroup group = lift(graph, found);
   Renamings renamings(group);
   OrbitGraph orbits{std::move(graph), std::move(group), std::move(renamings), std::move(found.ranks), {}, {}, {}};

@@ -43,8 +43,15 @@ enum class Symmetry : std::uint8_t {
   any,   ///< The group with the fewest orbits of ranks: a root gets several images where renamings fix it.
 };
 
-/// `fold` as for make_resource_graph; the group is searched (find_rank_symmetry).
-OrbitGraph make_orbit_graph(const Topology& topology, bool fold, Symmetry symmetry);
+/// `fold` as for make_resource_graph; the group is searched (find_rank_symmetry). Where `marks` has a number per rank,
+/// only ranks with the same one are alike.
+OrbitGraph make_orbit_graph(const Topology& topology, bool fold, Symmetry symmetry,
+                            std::span<const std::int64_t> marks = {});
+/// The same with a symmetry that is known. Requires: one of this graph.
+OrbitGraph make_orbit_graph(ResourceGraph graph, RankSymmetry found);
+
+/// As for find_rank_symmetry.
+inline std::uint64_t most_waste_of(Symmetry symmetry) { return symmetry == Symmetry::free ? 1 : 4; }
 
 /// The length of each edge when each orbit of resources has a price.
 template <class Price>

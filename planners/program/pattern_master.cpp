@@ -69,15 +69,28 @@ PatternMaster::Column PatternMaster::column_of(const Pattern& pattern) const {
 
 void PatternMaster::add(const Pattern& pattern) { add_column(column_of(pattern)); }
 
-void PatternMaster::add_column(Column column) {
+void PatternMaster::add_column(Column column) { columns_.push_back(std::move(column)); }
+
+/// All at once, since Clp copies its matrix each time.
+void PatternMaster::hand_over() {
+  std::vector<CoinBigIndex> starts = {0};
   std::vector<int> rows;
   std::vector<double> values;
-  for (const Entry entry : column.entries) {
-    rows.push_back(static_cast<int>(entry.index));
-    values.push_back(static_cast<double>(entry.value));
+  std::vector<double> costs;
+  for (std::size_t c = handed_over_; c < columns_.size(); ++c) {
+    for (const Entry entry : columns_[c].entries) {
+      rows.push_back(static_cast<int>(entry.index));
+      values.push_back(static_cast<double>(entry.value));
+    }
+    starts.push_back(static_cast<CoinBigIndex>(rows.size()));
+    costs.push_back(clp_cost(columns_[c]));
   }
-  clp_->addColumn(static_cast<int>(rows.size()), rows.data(), values.data(), 0, infinite, clp_cost(column));
-  columns_.push_back(std::move(column));
+  if (costs.empty()) return;
+  const std::vector<double> lower(costs.size(), 0);
+  const std::vector<double> upper(costs.size(), infinite);
+  clp_->addColumns(static_cast<int>(costs.size()), lower.data(), upper.data(), costs.data(), starts.data(), rows.data(),
+                   values.data());
+  handed_over_ = columns_.size();
 }
 
 double PatternMaster::clp_cost(const Column& column) const {
@@ -86,12 +99,13 @@ double PatternMaster::clp_cost(const Column& column) const {
 
 void PatternMaster::set_excess_price(double price) {
   excess_price_ = price;
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
+  for (std::size_t c = 0; c < handed_over_; ++c) {
     clp_->setObjectiveCoefficient(static_cast<int>(c), clp_cost(columns_[c]));
   }
 }
 
 bool PatternMaster::solve() {
+  hand_over();
   clp_->primal(1);
   return clp_->status() == 0;
 }
@@ -99,8 +113,10 @@ bool PatternMaster::solve() {
 double PatternMaster::throughput() const { return -clp_->objectiveValue() / scale_; }
 
 std::vector<double> PatternMaster::amounts() const {
-  const double* values = clp_->primalColumnSolution() + first_pattern();
-  return {values, values + (columns_.size() - first_pattern())};
+  const double* values = clp_->primalColumnSolution();
+  std::vector<double> amounts(values + first_pattern(), values + handed_over_);
+  amounts.resize(columns_.size() - first_pattern(), 0);
+  return amounts;
 }
 
 void PatternMaster::forbid(std::size_t pattern) {
@@ -134,7 +150,7 @@ std::optional<PatternMaster::Exact> PatternMaster::exact() const {
   std::vector<std::uint32_t> basic;
   std::vector<std::vector<Entry>> matrix;
   std::vector<BigInteger> objective;
-  for (std::uint32_t c = 0; c < columns_.size(); ++c) {
+  for (std::uint32_t c = 0; c < handed_over_; ++c) {
     if (!is_basic(clp_->getColumnStatus(static_cast<int>(c)))) continue;
     basic.push_back(c);
     objective.emplace_back(columns_[c].objective);

@@ -32,7 +32,7 @@ class PatternMaster {
   [[nodiscard]] double throughput() const;
   /// By pattern, in the order of `add`.
   [[nodiscard]] std::vector<double> amounts() const;
-  /// Strikes a pattern out.
+  /// Strikes a pattern out. Requires: one that was there when last solved.
   void forbid(std::size_t pattern);
   /// By resource, not negative.
   [[nodiscard]] std::vector<double> prices() const;
@@ -56,6 +56,7 @@ class PatternMaster {
   };
   [[nodiscard]] Column column_of(const Pattern& pattern) const;
   void add_column(Column column);
+  void hand_over();
   [[nodiscard]] std::size_t first_pattern() const { return program_.sharing == Sharing::equal ? 1 : 0; }
   [[nodiscard]] double clp_cost(const Column& column) const;
   [[nodiscard]] bool fits(const std::vector<Rational>& amounts) const;
@@ -66,6 +67,7 @@ class PatternMaster {
   double excess_price_ = 0;
   double scale_ = 1;  ///< Clp sees capacities times this.
   std::vector<Column> columns_;
+  std::size_t handed_over_ = 0;  ///< So many columns does Clp know; the others follow when it solves again.
   std::unique_ptr<ClpSimplex> clp_;
 };
 

@@ -26,11 +26,12 @@ class Generation {
   PatternSolution run() {
     ESPALIER_CHECK(limits_.warm_rounds > 0 || !limits_.seeds.empty(), "column generation needs patterns to begin with");
     for (const Pattern& seed : limits_.seeds) add(seed);
-    if (limits_.seeds.empty()) warm_up();
+    warm_up();
     if (limits_.most_height != 0) return run_below_height();
     for (std::uint32_t round = 0; round < limits_.rounds; ++round) {
       if (!master_.solve()) break;
       const Prices prices = master_prices();
+      tell(round + 1, prices);
       if (improve_shallow(prices) || improve(blend(prices, center_, 0.7)) || improve(prices)) continue;
       if (!settle()) break;
       if (!solution_.attained) continue;
@@ -54,6 +55,16 @@ class Generation {
     return prices;
   }
 
+  /// Prices of its own and not those of the search, so that who listens does not change what is found.
+  void tell(std::uint32_t round, const Prices& prices) {
+    if (!limits_.on_round) return;
+    const double limit = limit_of(prices, oracle_.cheapest(prices).costs);
+    told_limit_ = std::min({told_limit_, center_limit_, limit});
+    const bool proves = told_limit_ < infinite_limit;
+    limits_.on_round({round, patterns_.size(), master_.throughput(),
+                      proves ? told_limit_ : std::numeric_limits<double>::infinity()});
+  }
+
   [[nodiscard]] bool prefers_low() const { return limits_.shallow || limits_.most_height != 0; }
 
   PatternSolution finished() {
@@ -64,7 +75,9 @@ class Generation {
   PatternSolution run_below_height() {
     for (std::uint32_t round = 0; round < limits_.rounds; ++round) {
       if (!master_.solve()) return finished();
-      if (!improve_shallow(master_prices())) break;
+      const Prices prices = master_prices();
+      tell(round + 1, prices);
+      if (!improve_shallow(prices)) break;
     }
     if (const auto exact = master_.exact(); exact && exact->throughput > 0) {
       solution_.limit = exact->throughput;
@@ -271,6 +284,7 @@ class Generation {
   std::set<std::pair<std::uint32_t, std::vector<Entry>>> known_;
   Prices center_;
   double center_limit_ = infinite_limit;
+  double told_limit_ = infinite_limit;
   PatternSolution solution_;
 };
 

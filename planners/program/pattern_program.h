@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -69,12 +70,21 @@ Price least_unit_cost(const PatternProgram& program, const std::vector<Price>& c
   return *std::min_element(family.begin(), family.end());
 }
 
+/// How far column generation is.
+struct PatternRound {
+  std::uint32_t round = 0;  ///< From 1 on.
+  std::size_t columns = 0;  ///< Patterns met so far.
+  double throughput = 0;    ///< What these reach.
+  double limit = 0;         ///< What the prices met so far allow any patterns to reach; infinite at first.
+};
+
 struct PatternLimits {
   std::uint32_t rounds = 400;      ///< Times the master program is solved.
   std::uint32_t warm_rounds = 40;  ///< Rounds of multiplicative prices that find the first patterns.
   bool shallow = false;            ///< Of equally good solutions, prefer one of shallow patterns.
   std::uint32_t most_height = 0;   ///< No higher patterns, where not 0: the solution is then good, not proven best.
-  std::span<const Pattern> seeds;  ///< The first patterns, instead of those of warm rounds. Requires: all groups in it.
+  std::span<const Pattern> seeds;  ///< Patterns to begin with. Requires: all groups in it, or some warm rounds.
+  std::function<void(const PatternRound&)> on_round;  ///< Told when a round begins; changes nothing but the time.
 };
 
 /// A solution in exact fractions.

@@ -70,7 +70,8 @@ std::vector<std::int64_t> blocks_over(const std::vector<Path>& ordered, const st
   return blocks;
 }
 
-constexpr std::int64_t most_exact_units = std::int64_t{1} << 50;  // times the ranks: within max_units
+constexpr std::int64_t most_exact_units = std::int64_t{1} << 50;
+constexpr std::int64_t most_units = std::int64_t{1} << 60;  // of all roots together: within max_units
 constexpr std::int64_t rounded_units = std::int64_t{1} << 30;
 
 /// A tree, or a part of one, over links.
@@ -84,10 +85,14 @@ using PiecesByRoot = std::map<std::pair<std::uint32_t, bool>, std::vector<Piece>
 /// How many units stand for a share of 1: as many as make all shares whole, if they are not too many.
 std::int64_t unit_count(const PiecesByRoot& by_root) {
   BigInteger units = 1;
+  Rational sum = 1;
+  for (const auto& [key, pieces] : by_root) {
+    for (const Piece& piece : pieces) sum += piece.share;
+  }
   for (const auto& [key, pieces] : by_root) {
     for (const Piece& piece : pieces) {
       units = lcm(units, BigInteger(denominator(piece.share)));
-      if (units > most_exact_units) return rounded_units;
+      if (units > most_exact_units || units * sum > most_units) return rounded_units;
     }
   }
   return units.convert_to<std::int64_t>();

@@ -61,7 +61,7 @@ std::vector<ProgramTree> tree_images(const OrbitGraph& orbits, const TreeGroups&
   std::vector<ProgramTree> trees;
   for (const PatternSolution::Part& part : solution.parts) {
     const TreeGroup& group = groups.groups[part.pattern.group];
-    Rational share = part.amount / solution.limit;
+    Rational share = part.amount / solution.limit * group.share;
     if (!graph.mirrored) {
       if (groups.sharing == Sharing::free) share /= orbits.ranks.size[orbits.ranks.of[group.root]];
       append_images(orbits, {group.root, group.inward, share, part.pattern.edges, {}}, trees);

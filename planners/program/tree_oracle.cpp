@@ -104,6 +104,24 @@ std::uint32_t height_of(const std::vector<std::uint32_t>& parent, std::uint32_t 
   return deepest;
 }
 
+Pattern pattern_over(const OrbitGraph& orbits, std::uint32_t number, const TreeGroup& group,
+                     const std::vector<std::uint32_t>& hops, const std::vector<std::uint32_t>& parent,
+                     std::vector<std::uint32_t> edges) {
+  const ResourceGraph& graph = orbits.graph;
+  Pattern pattern;
+  pattern.group = number;
+  pattern.edges = std::move(edges);
+  std::vector<std::int64_t> uses(graph.edges.size(), 0);
+  for (const std::uint32_t e : pattern.edges) {
+    ++uses[e];
+    if (graph.mirrored) ++uses[graph.edges[e].mirror];
+  }
+  pattern.loads = orbit_loads(orbits, uses, group.copies);
+  pattern.height = height_of(parent, group.root);
+  pattern.least_height = *std::max_element(hops.begin(), hops.end());
+  return pattern;
+}
+
 template <class Price>
 Pattern tree_pattern(const OrbitGraph& orbits, const RankDistances<Price>& distances, std::uint32_t number,
                      const TreeGroup& group, const std::vector<std::uint32_t>& hops,
@@ -114,19 +132,10 @@ Pattern tree_pattern(const OrbitGraph& orbits, const RankDistances<Price>& dista
     if (v != group.root) ends.emplace_back(group.inward ? v : parent[v], group.inward ? parent[v] : v);
   }
   std::sort(ends.begin(), ends.end());
-  Pattern pattern;
-  pattern.group = number;
+  std::vector<std::uint32_t> edges;
   PathFinder<Price> paths(orbits, distances);
-  for (const auto& [source, target] : ends) paths.append(source, target, pattern.edges);
-  std::vector<std::int64_t> uses(graph.edges.size(), 0);
-  for (const std::uint32_t e : pattern.edges) {
-    ++uses[e];
-    if (graph.mirrored) ++uses[graph.edges[e].mirror];
-  }
-  pattern.loads = orbit_loads(orbits, uses, group.copies);
-  pattern.height = height_of(parent, group.root);
-  pattern.least_height = *std::max_element(hops.begin(), hops.end());
-  return pattern;
+  for (const auto& [source, target] : ends) paths.append(source, target, edges);
+  return pattern_over(orbits, number, group, hops, parent, std::move(edges));
 }
 
 template <class Price>
@@ -200,22 +209,26 @@ std::optional<std::vector<std::uint32_t>> grow_tree(std::span<const double> cost
 
 }  // namespace
 
-TreeGroups sharded_groups(const OrbitGraph& orbits, bool inward) {
+TreeGroups sharded_groups(const OrbitGraph& orbits, bool inward, std::span<const std::int64_t> shares) {
   TreeGroups groups{{}, Sharing::equal};
   for (std::uint32_t orbit = 0; orbit < orbits.ranks.count(); ++orbit) {
-    groups.groups.push_back({orbits.ranks.first[orbit], inward, orbit, std::int64_t{orbits.ranks.size[orbit]}});
+    const std::uint32_t root = orbits.ranks.first[orbit];
+    const std::int64_t share = shares.empty() ? 1 : shares[root];
+    if (share == 0) continue;
+    const auto family = static_cast<std::uint32_t>(groups.groups.size());
+    groups.groups.push_back({root, inward, family, share * orbits.ranks.size[orbit], share});
   }
   return groups;
 }
 
-TreeGroups single_root_group(std::uint32_t root, bool inward) { return {{{root, inward, 0, 1}}, Sharing::equal}; }
+TreeGroups single_root_group(std::uint32_t root, bool inward) { return {{{root, inward, 0, 1, 1}}, Sharing::equal}; }
 
 TreeGroups all_reduce_groups(const OrbitGraph& orbits) {
-  if (orbits.graph.mirrored) return {{{0, false, 0, 1}}, Sharing::free};
+  if (orbits.graph.mirrored) return {{{0, false, 0, 1, 1}}, Sharing::free};
   TreeGroups groups{{}, Sharing::free};
   for (std::uint32_t orbit = 0; orbit < orbits.ranks.count(); ++orbit) {
-    groups.groups.push_back({orbits.ranks.first[orbit], false, orbit, 1});
-    groups.groups.push_back({orbits.ranks.first[orbit], true, orbit, 1});
+    groups.groups.push_back({orbits.ranks.first[orbit], false, orbit, 1, 1});
+    groups.groups.push_back({orbits.ranks.first[orbit], true, orbit, 1, 1});
   }
   return groups;
 }
@@ -245,6 +258,21 @@ std::uint32_t TreeOracle::least_height() const {
   std::uint32_t least = 0;
   for (const auto& hops : hops_) least = std::max(least, *std::max_element(hops.begin(), hops.end()));
   return least;
+}
+
+Pattern TreeOracle::pattern(std::uint32_t number, std::vector<std::uint32_t> edges) const {
+  const ResourceGraph& graph = orbits_.graph;
+  const TreeGroup& group = groups_.groups[number];
+  std::vector<std::uint32_t> parent(graph.rank_count(), group.root);
+  std::uint32_t source = ResourceGraph::no_rank;
+  for (const std::uint32_t e : edges) {
+    if (source == ResourceGraph::no_rank) source = graph.node_ranks[graph.edges[e].tail];
+    const std::uint32_t target = graph.node_ranks[graph.edges[e].head];
+    if (target == ResourceGraph::no_rank) continue;
+    parent[group.inward ? source : target] = group.inward ? target : source;
+    source = ResourceGraph::no_rank;
+  }
+  return pattern_over(orbits_, number, group, hops_[number], parent, std::move(edges));
 }
 
 PatternProgram TreeOracle::program() const {

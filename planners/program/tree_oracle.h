@@ -12,7 +12,8 @@ struct TreeGroup {
   std::uint32_t root = 0;    ///< A rank, the first of its orbit.
   bool inward = false;       ///< Data flows to the root.
   std::uint32_t family = 0;  ///< As in PatternProgram.
-  std::int64_t copies = 1;   ///< Like trees that one unit of the pattern stands for.
+  std::int64_t copies = 1;   ///< Like trees that one unit of the pattern stands for, each as often as the share says.
+  std::int64_t share = 1;    ///< How much its root carries when a root of share 1 carries 1.
 };
 
 /// The groups of a program over trees.
@@ -21,8 +22,9 @@ struct TreeGroups {
   Sharing sharing = Sharing::free;
 };
 
-/// all_gather (out-trees) or, `inward`, reduce_scatter: every root carries the same.
-TreeGroups sharded_groups(const OrbitGraph& orbits, bool inward);
+/// all_gather (out-trees) or, `inward`, reduce_scatter: every root carries the same, or, where `shares` has a number per
+/// rank, in their ratio; a rank without a share is the root of nothing. Requires: shares that are alike in an orbit.
+TreeGroups sharded_groups(const OrbitGraph& orbits, bool inward, std::span<const std::int64_t> shares = {});
 /// broadcast or, `inward`, reduce: trees of one root. Requires: a root that is alone in its orbit.
 TreeGroups single_root_group(std::uint32_t root, bool inward);
 /// all_reduce: one family per orbit of roots, whose first group holds the out-trees from its first rank and whose
@@ -41,6 +43,10 @@ class TreeOracle final : public PatternOracle {
 
   /// How far the farthest rank is from any group's root.
   [[nodiscard]] std::uint32_t least_height() const;
+
+  /// A tree as a pattern of a group. Requires: the edges of a spanning tree of the group's root, path after path from
+  /// rank to rank, in the direction of the data.
+  [[nodiscard]] Pattern pattern(std::uint32_t group, std::vector<std::uint32_t> edges) const;
 
   [[nodiscard]] PatternProgram program() const;
   [[nodiscard]] const TreeGroups& groups() const { return groups_; }

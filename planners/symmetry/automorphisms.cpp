@@ -32,15 +32,21 @@ ArcKeys collect_arcs(const ResourceGraph& graph, std::span<const Permutation> co
 /// A colored graph knows no kinds of arcs: there is one copy of the nodes per bit of the kind's number, the copies of a
 /// node joined by arcs, and an arc lies in the copies whose bit its kind has.
 std::vector<Permutation> find_automorphisms(const Topology& topology, const ResourceGraph& graph,
-                                            std::span<const Permutation> commuting) {
+                                            std::span<const Permutation> commuting,
+                                            std::span<const std::int64_t> marks) {
   const std::size_t nodes = topology.node_count();
   const ArcKeys arcs = collect_arcs(graph, commuting);
   std::vector<ArcKey> arc_keys;
   for (const auto& [ends, key] : arcs) arc_keys.push_back(key);
   const std::map<ArcKey, std::uint32_t> kinds = number_keys(arc_keys, 1);
-  using NodeKey = std::pair<bool, std::int64_t>;
+  using NodeKey = std::tuple<bool, std::int64_t, std::int64_t>;
   std::vector<NodeKey> node_keys;
-  for (const Node& node : topology.nodes()) node_keys.emplace_back(node.is_rank, node.bandwidth.bytes_per_second);
+  for (std::size_t v = 0; v < nodes; ++v) {
+    const Node& node = topology.node(NodeId(v));
+    const bool is_marked = node.is_rank && !marks.empty();
+    const std::int64_t mark = is_marked ? marks[topology.rank_of(NodeId(v)).index()] : 0;
+    node_keys.emplace_back(node.is_rank, node.bandwidth.bytes_per_second, mark);
+  }
   const std::map<NodeKey, std::uint32_t> colors = number_keys(node_keys, 0);
 
   std::uint32_t layers = 1;

@@ -72,12 +72,13 @@ struct Candidate {
 
 class Search {
  public:
-  Search(const Topology& topology, const ResourceGraph& graph, std::uint64_t most_waste)
-      : topology_(topology), graph_(graph), most_waste_(most_waste) {}
+  Search(const Topology& topology, const ResourceGraph& graph, std::uint64_t most_waste,
+         std::span<const std::int64_t> marks)
+      : topology_(topology), graph_(graph), most_waste_(most_waste), marks_(marks) {}
 
   AbelianGroup run() {
     AbelianGroup group(graph_.node_ranks.size());
-    std::vector<Permutation> rest = find_automorphisms(topology_, graph_);
+    std::vector<Permutation> rest = find_automorphisms(topology_, graph_, {}, marks_);
     std::size_t orbits = graph_.rank_count();
     while (!rest.empty() && rank_orbits(rest).count < orbits && group.generators().size() < most_generators) {
       std::vector<Candidate> candidates = find_candidates(group, rest, orbits);
@@ -89,7 +90,7 @@ class Search {
       std::vector<Permutation> best_rest;
       std::size_t least = SIZE_MAX;
       for (std::size_t i = 0; i < candidates.size(); ++i) {
-        std::vector<Permutation> kept = find_automorphisms(topology_, graph_, candidates[i].group.generators());
+        std::vector<Permutation> kept = find_automorphisms(topology_, graph_, candidates[i].group.generators(), marks_);
         const std::size_t kept_orbits = rank_orbits(kept).count;
         if (kept_orbits >= least) continue;
         least = kept_orbits;
@@ -171,6 +172,7 @@ class Search {
   const Topology& topology_;
   const ResourceGraph& graph_;
   std::uint64_t most_waste_;  ///< Order of the group x orbits of ranks, over the ranks.
+  std::span<const std::int64_t> marks_;
   std::uint64_t seed_ = 0;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<Candidate>> by_kind_;  ///< By how good, and order.
   bool any_free_ = false;  ///< No element but the first fixes any rank, in all of `by_kind_`.
@@ -178,9 +180,10 @@ class Search {
 
 }  // namespace
 
-RankSymmetry find_rank_symmetry(const Topology& topology, const ResourceGraph& graph, std::uint64_t most_waste) {
+RankSymmetry find_rank_symmetry(const Topology& topology, const ResourceGraph& graph, std::uint64_t most_waste,
+                                std::span<const std::int64_t> marks) {
   if (graph.rank_count() > most_searched_ranks) return no_symmetry(graph);
-  AbelianGroup group = Search(topology, graph, most_waste).run();
+  AbelianGroup group = Search(topology, graph, most_waste, marks).run();
   std::vector<Permutation> on_ranks;
   for (const Permutation& generator : group.generators()) {
     Permutation& of_ranks = on_ranks.emplace_back();

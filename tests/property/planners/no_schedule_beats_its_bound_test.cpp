@@ -17,7 +17,7 @@ void expect_bounds_hold(const Topology& topology, Rank root, int& compared) {
     const auto bound = compute_bound(topology, *collective);
     ASSERT_TRUE(bound) << bound.error().message;
     for (const Planner& planner : all_planners()) {
-      const auto schedule = planner.plan(topology, *collective);
+      const auto schedule = planner.plan(topology, *collective, {});
       if (!schedule) continue;
       ++compared;
       EXPECT_GE(compute_loads(*schedule, topology).time_per_byte, bound->time_per_byte)

@@ -4,9 +4,11 @@
 #include <sstream>
 
 #include "planners/cut_bound.h"
+#include "planners/program/orbit_graph.h"
 #include "schedule/schedule_json.h"
 #include "tests/support/pipeline.h"
 #include "tests/support/random_graph.h"
+#include "topology/generate.h"
 
 namespace espalier {
 namespace {
@@ -43,6 +45,39 @@ TEST(Shares, PackingReachesTheBoundWhereSwitchesAreBalanced) {
       testing::expect_schedule_right(*schedule, topology, bound);
     }
   }
+}
+
+/// Shares that keep a symmetry are planned on its orbits: alternating ones, one rank with more, ranks with none.
+TEST(Shares, PackingReachesTheBoundOnRegularNetworks) {
+  const std::vector<Topology> networks = {*generate_torus({{3, 4}, {}}), *generate_hypercube({.dimensions = 4}),
+                                          *generate_rail_boxes({.boxes = 2}), *generate_fat_tree({.k = 4}),
+                                          *generate_dragonfly({.routers = 3, .ranks = 2})};
+  for (const Topology& topology : networks) {
+    for (const auto& pattern : std::vector<std::vector<std::int64_t>>{{1, 2}, {3, 0, 1}, {0, 1}, {1, 1, 1, 7}}) {
+      std::vector<std::int64_t> shares;
+      for (std::size_t r = 0; r < topology.rank_count(); ++r) shares.push_back(pattern[r % pattern.size()]);
+      for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+        SCOPED_TRACE(topology.name());
+        const Collective collective = *make_collective(kind, topology.rank_count(), std::nullopt, shares);
+        const Rational bound = cut_bound(topology, collective)->time_per_byte;
+        const auto schedule = plan_unbounded(topology, collective, *find_planner("packing"));
+        ASSERT_TRUE(schedule) << schedule.error().message;
+        EXPECT_EQ(compute_loads(*schedule, topology).time_per_byte, bound);
+        testing::expect_schedule_right(*schedule, topology, bound);
+      }
+    }
+  }
+}
+
+/// A symmetry that does not keep the shares is none: marks tell ranks apart that are otherwise alike.
+TEST(Shares, MarksTellRanksApart) {
+  const Topology topology = *generate_torus({{4, 4}, {}});
+  std::vector<std::int64_t> marks(16, 1);
+  EXPECT_EQ(make_orbit_graph(topology, false, Symmetry::any, marks).ranks.count(), 1U);
+  for (std::size_t r = 0; r < 16; r += 2) marks[r] = 2;
+  const OrbitGraph orbits = make_orbit_graph(topology, false, Symmetry::any, marks);
+  EXPECT_GE(orbits.ranks.count(), 2U);
+  for (std::size_t r = 0; r < 16; ++r) EXPECT_EQ(marks[r], marks[orbits.ranks.first[orbits.ranks.of[r]]]);
 }
 
 /// Every planner's schedule is right and none beats the bound; what a planner does not make it refuses.

@@ -102,6 +102,25 @@ TEST(SingleFailures, AlikeOnesLeaveTheSameBound) {
   }
 }
 
+// The healthy machine's trees make planning quicker and nothing else different.
+TEST(Degrade, FromScratchOrNotIsTheSame) {
+  const auto planner = find_planner("packing");
+  for (const Topology& topology : {dgx1v_nvlinks(true), *generate_torus({.dims = {3, 3}})}) {
+    DegradeOptions options{Bytes{1 << 20}, std::span(&*planner, 1), true, false};
+    const auto warm = degrade(topology, collective_on(topology, CollectiveKind::all_reduce), options, load_time);
+    options.from_scratch = true;
+    const auto cold = degrade(topology, collective_on(topology, CollectiveKind::all_reduce), options, load_time);
+    ASSERT_TRUE(warm && cold);
+    ASSERT_EQ(warm->damages.size(), cold->damages.size());
+    for (const Damage& damage : cold->damages) {
+      const Damage* same = find_damage(*warm, damage.failure.name);
+      ASSERT_NE(same, nullptr);
+      EXPECT_EQ(same->bound_loss, damage.bound_loss);
+      EXPECT_NEAR(same->loss, damage.loss, 1e-9);
+    }
+  }
+}
+
 TEST(Degrade, LossesOfARing) {
   // All-gather on a ring of 4 with cables of 25 GB/s: 3/4 S enter each rank over 50 GB/s; on the line that is left when
   // a cable fails the end has 25 GB/s: half is lost.

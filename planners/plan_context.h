@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "planners/program/pattern_program.h"
+
+namespace espalier {
+
+class TreeMemory;
+
+/// How far a linear program of a planner or a bound is.
+struct ProgramRound {
+  std::string_view program;  ///< What is solved: "all_gather", "all_reduce", "all_to_all", ...
+  std::uint32_t round = 0;   ///< Of column generation, from 1 on.
+  std::size_t columns = 0;   ///< Trees, or trees of paths, met so far.
+  double reached = 0;        ///< What these carry: bytes of S per second (an algbw).
+  double limit = 0;          ///< What no others can pass, by the prices met so far; infinite at first.
+
+  /// The part of `reached` that may be missing.
+  [[nodiscard]] double gap() const { return reached > 0 ? limit / reached - 1 : 1; }
+};
+
+/// Told when a round begins: the gap of each program closes from one to the next. Programs follow one another, each
+/// with round 1 first; those that only make trees fewer are not told of.
+using OnRound = std::function<void(const ProgramRound&)>;
+
+/// What planning may use and whom it tells, besides the network and the collective. Neither changes what is proven.
+struct PlanContext {
+  OnRound on_round;              ///< May be empty. Costs one pricing per round.
+  TreeMemory* memory = nullptr;  ///< Trees of earlier plans, to begin with; those of this one are added. May be null.
+};
+
+/// For PatternLimits::on_round: tells the context's listener in bytes per second, of which one unit of throughput is
+/// `bytes_per_unit`. Empty where nobody listens. The context must outlive it.
+std::function<void(const PatternRound&)> teller(const PlanContext& context, std::string_view program,
+                                                double bytes_per_unit);
+
+}  // namespace espalier

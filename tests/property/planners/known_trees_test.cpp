@@ -1,0 +1,73 @@
+#include <gtest/gtest.h>
+
+#include "planners/bound.h"
+#include "planners/damage/failures.h"
+#include "planners/planner.h"
+#include "planners/program/tree_memory.h"
+#include "schedule/loads.h"
+#include "schedule/verify.h"
+#include "tests/support/random_graph.h"
+#include "tests/support/real_machines.h"
+#include "topology/generate.h"
+
+namespace espalier {
+namespace {
+
+/// Plans what each single failure leaves, from nothing and from the trees of the whole: the bounds are equal, and both
+/// schedules reach it alike.
+void expect_no_difference(const Topology& topology, CollectiveKind kind, const std::string& planner_name) {
+  const Planner planner = *find_planner(planner_name);
+  const auto collective_on = [&](const Topology& network) {
+    return *make_collective(kind, network.rank_count(), has_root(kind) ? std::optional(Rank(0)) : std::nullopt);
+  };
+  TreeMemory whole;
+  PlanContext remembering;
+  remembering.memory = &whole;
+  ASSERT_TRUE(plan(topology, collective_on(topology), planner, remembering));
+  for (const Failure& failure : single_failures(topology, {true, has_root(kind) ? Rank(0) : Rank()})) {
+    const auto rest = without(topology, failure.parts, failure.name);
+    if (!rest) continue;
+    SCOPED_TRACE(topology.name() + " without " + failure.name + ", " + std::string(to_string(kind)));
+    TreeMemory memory = whole;
+    PlanContext context;
+    context.memory = &memory;
+    const auto cold = plan(*rest, collective_on(*rest), planner);
+    const auto warm = plan(*rest, collective_on(*rest), planner, context);
+    ASSERT_EQ(cold.has_value(), warm.has_value());
+    if (!cold) continue;
+    EXPECT_TRUE(verify(*warm, *rest, 3).ok());
+    EXPECT_EQ(cold->bound->time_per_byte, warm->bound->time_per_byte);
+    // Weights are rounded where their denominators are long (program_forest.h): by 2^-30 of a root's part per tree.
+    const Rational ratio = compute_loads(*warm, *rest).time_per_byte / compute_loads(*cold, *rest).time_per_byte;
+    EXPECT_NEAR(to_double(ratio), 1, 1e-7);
+  }
+}
+
+TEST(KnownTrees, ChangeNoOptimumOfAnySingleFailure) {
+  const std::vector<Topology> machines = {testing::dgx1v_nvlinks(false), *generate_torus({.dims = {3, 4}}),
+                                          *generate_fat_tree({.k = 4}), *generate_dragonfly({.routers = 3, .ranks = 2})};
+  for (const Topology& machine : machines) {
+    for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+                                      CollectiveKind::all_reduce, CollectiveKind::broadcast}) {
+      expect_no_difference(machine, kind, "packing");
+    }
+    expect_no_difference(machine, CollectiveKind::all_reduce, "lp");
+  }
+}
+
+TEST(KnownTrees, ChangeNoOptimumOnRandomGraphs) {
+  Random random(71);
+  for (int round = 0; round < 25; ++round) {
+    SCOPED_TRACE(round);
+    const Topology topology = *generate_random({.ranks = random.between(3, 7),
+                                                .switches = random.between(0, 3),
+                                                .extra = random.between(2, 12),
+                                                .one_way = round % 2 == 0,
+                                                .seed = random.next()});
+    expect_no_difference(topology, CollectiveKind::all_gather, "packing");
+    expect_no_difference(topology, CollectiveKind::all_reduce, "lp");
+  }
+}
+
+}  // namespace
+}  // namespace espalier
