@@ -1,8 +1,8 @@
 #include "schedule/decimal_time.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <limits>
 
 namespace espalier {
@@ -40,16 +40,24 @@ bool is_number(std::string_view text) {
 
 }  // namespace
 
-std::string format_microseconds(Picoseconds time) {
+char* put_microseconds(char* place, Picoseconds time) {
   constexpr std::uint64_t per_microsecond = 1'000'000;
   const auto bits = static_cast<std::uint64_t>(time.count);
   const std::uint64_t magnitude = time.count < 0 ? 0 - bits : bits;
-  std::string text = fmt::format("{}{}", time.count < 0 ? "-" : "", magnitude / per_microsecond);
-  if (const std::uint64_t rest = magnitude % per_microsecond; rest != 0) {
-    text += fmt::format(".{:06}", rest);
-    text.resize(text.find_last_not_of('0') + 1);
-  }
-  return text;
+  if (time.count < 0) *place++ = '-';
+  place = std::to_chars(place, place + longest_microseconds, magnitude / per_microsecond).ptr;
+  std::uint64_t rest = magnitude % per_microsecond;
+  if (rest == 0) return place;
+  std::size_t digits = 6;
+  for (; rest % 10 == 0; rest /= 10) --digits;
+  *place++ = '.';
+  for (std::size_t i = digits; i-- > 0; rest /= 10) place[i] = static_cast<char>('0' + rest % 10);
+  return place + digits;
+}
+
+std::string format_microseconds(Picoseconds time) {
+  std::array<char, longest_microseconds> text{};
+  return {text.data(), put_microseconds(text.data(), time)};
 }
 
 std::optional<Picoseconds> parse_microseconds(std::string_view text) {

@@ -1,10 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
 #include <functional>
-#include <map>
 #include <queue>
-#include <tuple>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "schedule/chrome_trace.h"
 #include "schedule/decimal_time.h"
@@ -41,9 +45,32 @@ class ThreadPacker {
   std::size_t count_ = 0;
 };
 
+/// One span as text, in a place of its own: the writer makes no strings.
+class SpanText {
+ public:
+  void add(std::string_view text) {
+    std::memcpy(place(), text.data(), text.size());
+    length_ += text.size();
+  }
+  void add(std::uint64_t number) { end_at(std::to_chars(place(), text_.data() + text_.size(), number).ptr); }
+  void add(Picoseconds time) { end_at(put_microseconds(place(), time)); }
+  [[nodiscard]] std::string_view text() const { return {text_.data(), length_}; }
+  void clear() { length_ = 0; }
+
+ private:
+  char* place() { return text_.data() + length_; }
+  void end_at(const char* end) { length_ = static_cast<std::size_t>(end - text_.data()); }
+
+  std::array<char, 512> text_{};  // A span has at most 8 numbers of 21 letters between less than 200 others.
+  std::size_t length_ = 0;
+};
+
 class TraceWriter {
  public:
-  TraceWriter(std::ostream& out, const Timeline& timeline) : out_(out), timeline_(timeline) {}
+  TraceWriter(std::ostream& out, const Timeline& timeline)
+      : out_(out),
+        timeline_(timeline),
+        lanes_(phase_count * std::max(timeline.rank_names.size(), timeline.link_names.size())) {}
 
   void write() {
     out_.print("{{\"displayTimeUnit\":\"ns\",\n\"otherData\":{{\"espalier_timeline\":1,\"title\":{},\"origin\":{}}},\n",
@@ -61,15 +88,30 @@ class TraceWriter {
   }
 
  private:
+  static constexpr std::size_t phase_count = 4;
+
+  /// What happens on one lane in one phase, and the numbers of the threads that show it.
+  struct Lane {
+    ThreadPacker packer;
+    std::vector<std::size_t> threads;
+  };
+
   void put_process(int process, const char* name) {
     out_.print("{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{},\"args\":{{\"name\":\"{}\"}}}},\n", process, name);
     out_.print("{{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":{0},\"args\":{{\"sort_index\":{0}}}}}", process);
   }
 
+  Lane& lane_of(std::uint32_t lane, Phase phase) {
+    return lanes_[phase_count * lane + static_cast<std::size_t>(phase)];
+  }
+
   /// The thread's id; describes the thread when it is new. A rank's first thread has its sends.
+  /// Requires: threads of one lane are asked for in the order of their numbers first.
   std::size_t find_thread(std::uint32_t lane, Phase phase, std::size_t number) {
-    const auto [found, added] = threads_.try_emplace(std::tuple(lane, phase, number), threads_.size() + 1);
-    if (!added) return found->second;
+    std::vector<std::size_t>& known = lane_of(lane, phase).threads;
+    if (number < known.size()) return known[number];
+    const std::size_t thread = ++thread_count_;
+    known.push_back(thread);
     const bool is_link = phase == Phase::wire;
     const std::string& lane_name = is_link ? timeline_.link_names[lane] : timeline_.rank_names[lane];
     std::string name = lane_name;
@@ -79,27 +121,43 @@ class TraceWriter {
     out_.print(
         ",\n{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{},\"tid\":{},"
         "\"args\":{{\"name\":{},\"lane\":{},\"lane_name\":{}}}}}",
-        process, found->second, in_quotes(name), lane, in_quotes(lane_name));
+        process, thread, in_quotes(name), lane, in_quotes(lane_name));
     out_.print(
         ",\n{{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":{},\"tid\":{},\"args\":{{\"sort_index\":{}}}}}",
-        process, found->second, lane);
-    return found->second;
+        process, thread, lane);
+    return thread;
   }
 
   void put_span(const Span& span) {
-    const std::size_t number = packers_[{span.lane, span.phase}].place(span.begin.count, span.end.count);
+    const std::size_t number = lane_of(span.lane, span.phase).packer.place(span.begin.count, span.end.count);
     const std::size_t thread = find_thread(span.lane, span.phase, number);
-    out_.print(
-        ",\n{{\"ph\":\"X\",\"name\":\"transfer {0}\",\"cat\":\"{1}\",\"pid\":{2},\"tid\":{3},\"ts\":{4},\"dur\":{5},"
-        "\"args\":{{\"transfer\":{0},\"chunk\":{6},\"phase\":\"{1}\"}}}}",
-        span.transfer.value(), to_string(span.phase), span.phase == Phase::wire ? link_process : rank_process, thread,
-        format_microseconds(span.begin), format_microseconds(span.end - span.begin), span.chunk);
+    const std::string_view phase = to_string(span.phase);
+    text_.clear();
+    text_.add(",\n{\"ph\":\"X\",\"name\":\"transfer ");
+    text_.add(std::uint64_t{span.transfer.value()});
+    text_.add("\",\"cat\":\"");
+    text_.add(phase);
+    text_.add(span.phase == Phase::wire ? "\",\"pid\":2,\"tid\":" : "\",\"pid\":1,\"tid\":");
+    text_.add(std::uint64_t{thread});
+    text_.add(",\"ts\":");
+    text_.add(span.begin);
+    text_.add(",\"dur\":");
+    text_.add(span.end - span.begin);
+    text_.add(",\"args\":{\"transfer\":");
+    text_.add(std::uint64_t{span.transfer.value()});
+    text_.add(",\"chunk\":");
+    text_.add(std::uint64_t{span.chunk});
+    text_.add(",\"phase\":\"");
+    text_.add(phase);
+    text_.add("\"}}");
+    out_.append(text_.text());
   }
 
   BufferedOutput out_;
   const Timeline& timeline_;
-  std::map<std::pair<std::uint32_t, Phase>, ThreadPacker> packers_;
-  std::map<std::tuple<std::uint32_t, Phase, std::size_t>, std::size_t> threads_;
+  std::vector<Lane> lanes_;  // by lane, then phase
+  std::size_t thread_count_ = 0;
+  SpanText text_;
 };
 
 }  // namespace
