@@ -20,7 +20,9 @@ using testing::dgx1v_nvlinks;
 using testing::ring_of;
 using testing::star_of;
 
-Schedule plan_checked(PlanFunction plan, const Topology& topology, CollectiveKind kind) {
+using ClassicPlan = Result<Schedule> (*)(const Topology&, const Collective&);
+
+Schedule plan_checked(ClassicPlan plan, const Topology& topology, CollectiveKind kind) {
   const Result<Schedule> schedule = plan(topology, *make_collective(kind, topology.rank_count(), std::nullopt));
   EXPECT_TRUE(schedule.has_value()) << (schedule ? "" : schedule.error().message);
   const VerifyReport report = verify(*schedule, topology);
@@ -138,7 +140,7 @@ TEST(Pairwise, UsesParallelLinks) {
 
 TEST(Classic, RefusalsSayWhatWouldWork) {
   const Topology ring = ring_of(5);
-  const std::map<std::string, PlanFunction> planners = {{"flat", plan_flat},
+  const std::map<std::string, ClassicPlan> planners = {{"flat", plan_flat},
                                                         {"binomial", plan_binomial},
                                                         {"recursive", plan_recursive},
                                                         {"bruck", plan_bruck},
