@@ -6,6 +6,7 @@
 #include "cli/algorithm_flags.h"
 #include "cli/collective_flags.h"
 #include "cli/commands.h"
+#include "cli/flag_values.h"
 #include "cli/inputs.h"
 #include "cli/output_file.h"
 #include "cli/packing_flags.h"
@@ -30,6 +31,7 @@ struct SimulateFlags {
   PackingFlags packing;
   SizeFlags sizes;
   std::string chunk;
+  std::string model = "link";
   std::string trace;
   bool critical_path = false;
 };
@@ -150,6 +152,7 @@ Result<sim::Report> run_in_detail(const SweepResult& result, const Simulation& s
   options.size = result.size;
   options.chunk = result.report.chunk;
   options.element_size = simulation.element_size;
+  options.model = simulation.model;
   options.record_timeline = true;
   options.record_critical_path = true;
   return sim::simulate(result.candidate->schedule, *simulation.topology, options);
@@ -196,8 +199,8 @@ OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, 
   if (!walks) return stop(walks.error());
   const Schedule unstored(*collective, topology.name(), "ring");
   const Candidate candidate{"ring", unstored, ChunkModel(unstored, topology)};
-  Simulation simulation{&topology, *collective, std::move(*bound), flags.sizes.type, options.element_size,
-                        {"ring"},  sizes};
+  Simulation simulation{&topology,        *collective,          std::move(*bound), options.model,
+                        flags.sizes.type, options.element_size, {"ring"},          sizes};
   Progress progress(console, "simulating", sizes.size());
   for (const Bytes size : sizes) {
     progress.step(fmt::format("ring {} B", size.count));
@@ -229,7 +232,10 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
     }
     options.chunk = *chunk;
   }
-  if (walks_rings(flags, input)) {
+  const auto model = parse_model(flags.model);
+  if (!model) return usage(model.error());
+  options.model = *model;
+  if (*model == sim::ModelKind::link && walks_rings(flags, input)) {
     const auto walked = simulate_walks(console, flags, input.topology, *sizes, options);
     if (!walked) return tl::unexpected(walked.error());
     if (*walked) return {};
@@ -243,6 +249,7 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   Simulation simulation{&input.topology,
                         work->collective,
                         work->bound,
+                        *model,
                         std::string(to_string(*type)),
                         size_of(*type),
                         work->algorithms,
@@ -285,6 +292,8 @@ void add_simulate_command(CLI::App& app, Session& session) {
   flags->sizes.add_to(*command);
   command->add_option("--chunk", flags->chunk, "Largest chunk; chosen per schedule and size when absent")
       ->option_text("SIZE");
+  command->add_option("--model", flags->model, "How a link is shared: link (chunks take turns) or fair (max-min)")
+      ->option_text("link|fair (link)");
   command->add_option("--trace", flags->trace, "Write the timeline of one run as a Chrome trace")->option_text("FILE");
   command->add_flag("--critical-path", flags->critical_path, "Print what the last byte waited for, of one run");
   command->add_option("-t,--topology", flags->plan_topology, "Run a plan on this topology instead of its own")
@@ -293,8 +302,10 @@ void add_simulate_command(CLI::App& app, Session& session) {
                             "espalier simulate dgx1v all_reduce --without gpu0-gpu1 -s 64M",
                             "espalier simulate cluster.yaml all_reduce -a all -b 1M -e 64M",
                             "espalier simulate plan.json -s 256M --trace trace.json",
+                            "espalier simulate leaf-spine-64 all_to_all -b 1M -e 64M --model fair",
                             "espalier simulate dgx-a100-x2 all_gather -a packing -s 64K --critical-path"}) +
-                  "\nThe model is docs/simulator.md; of bound is the part of the proven limit that is reached.");
+                  "\nThe models are docs/simulator.md (link) and docs/fair.md (fair); of bound is the part of the "
+                  "proven limit that is reached.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }
 

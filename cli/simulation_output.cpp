@@ -25,6 +25,7 @@ std::string header_text(const Simulation& simulation) {
                                  collective.rank_count, simulation.type);
   if (!collective.root.is_none()) text += "  root " + simulation.topology->rank_name(collective.root);
   text += shares_text(collective);
+  text += fmt::format("  model {}", sim::to_string(simulation.model));
   const auto algbw = algbw_of(simulation.bound.time_per_byte);
   if (algbw) {
     const double busbw = *algbw * to_double(collective.busbw_factor());
@@ -160,7 +161,7 @@ nlohmann::ordered_json simulation_json(const Simulation& simulation) {
     document["root"] = simulation.topology->rank_name(simulation.collective.root);
   }
   if (!simulation.collective.shares.empty()) document["shares"] = simulation.collective.shares;
-  document["model"] = "link";
+  document["model"] = sim::to_string(simulation.model);
   document["bound"] = bound_json(simulation.bound, simulation.collective, *simulation.topology);
   document["results"] = nlohmann::ordered_json::array();
   for (const SweepResult& result : simulation.results) document["results"].push_back(result_json(result, simulation));

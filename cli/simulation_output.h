@@ -13,6 +13,7 @@ struct Simulation {
   const Topology* topology = nullptr;
   Collective collective;
   Bound bound;
+  sim::ModelKind model = sim::ModelKind::link;
   std::string type;  ///< Element type.
   std::int64_t element_size = 4;
   std::vector<std::string> algorithms;  ///< In column order; those that refused are left out.

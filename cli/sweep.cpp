@@ -20,6 +20,7 @@ Result<const sim::Report*> Sweep::simulate(const Schedule& schedule, Bytes size,
   options.size = size;
   options.chunk = chunk;
   options.element_size = options_.element_size;
+  options.model = options_.model;
   const auto simulator = find_simulator(schedule);
   if (!simulator) return tl::unexpected(simulator.error());
   auto report = (*simulator)->run(options);

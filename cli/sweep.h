@@ -33,6 +33,7 @@ class Sweep {
   struct Options {
     std::int64_t element_size = 4;
     std::optional<Bytes> chunk;  ///< Fixed for all; chosen per schedule and size when absent.
+    sim::ModelKind model = sim::ModelKind::link;
   };
 
   Sweep(const Topology& topology, const Candidates& candidates, Options options)

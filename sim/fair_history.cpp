@@ -59,6 +59,7 @@ CriticalStep flow_step(const FlowTrace& trace, const Chunking& chunking, const N
           .chunk = id.chunk,
           .link = network.link(resource),
           .node = network.node(resource),
+          .copies = network.is_engine(resource),
           .begin = {trace.recorded.ready},
           .end = {until},
           .queued = {std::max<std::int64_t>(0, trace.end() - trace.begin() - alone)}};

@@ -314,6 +314,7 @@ Result<RingReport> simulate_rings(std::span<const RingWalk> walks, const Topolog
 Result<RingReport> simulate_ring(const RingWalk& walk, const Topology& topology, const Options& options) {
   if (auto checked = check_ring_walk(walk, topology); !checked) return tl::unexpected(checked.error());
   if (auto checked = check_options(options, topology); !checked) return tl::unexpected(checked.error());
+  if (options.model != ModelKind::link) return not_walkable("only the model link walks rings");
   if (options.record_timeline || options.record_critical_path) {
     return not_walkable("nothing is kept that a timeline or critical path could be made of");
   }

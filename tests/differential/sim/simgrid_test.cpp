@@ -1,9 +1,11 @@
 // The `fair` model against SimGrid's fluid model. SimGrid allows one engine in a process: each use has its own.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "base/check.h"
 #include "base/random.h"
 #include "bench/simgrid/jobs.h"
 #include "bench/simgrid/measure.h"
