@@ -55,7 +55,7 @@ void print_row(const std::string& who, const std::optional<Measured>& result, do
 }
 
 void print_header(const std::string& reference) {
-  fmt::print("| simulator | simulated µs | against {} | user s | of it the run, s | million hops/s | peak MB |\n",
+  fmt::print("| simulator | simulated µs | against {} | user s | the run alone, CPU s | million hops/s | peak MB |\n",
              reference);
   fmt::print("|---|---|---|---|---|---|---|\n");
 }
