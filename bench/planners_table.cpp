@@ -132,7 +132,7 @@ std::vector<Input> scaling_inputs() {
   for (std::int64_t boxes = 2; boxes <= 128; boxes *= 2) {
     inputs.push_back({fmt::format("broken x{}", boxes), [=]() -> Result<Topology> {
                         auto whole = generate_rail_boxes({.boxes = boxes});
-                        return whole ? without_nic(*whole, 3) : std::move(whole);
+                        return whole ? without(*whole, std::vector<std::string>{"box0.nic3"}) : std::move(whole);
                       }});
   }
   for (std::int64_t side = 3; side <= 8; ++side) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <sstream>
 
 #include "base/suggest.h"
@@ -16,12 +15,9 @@ namespace {
 
 /// "all_gather round 12: 24 columns, algbw 131.95 of at most 132.00 GB/s, gap 0.038 %".
 std::string round_text(const ProgramRound& round) {
-  const bool proves = std::isfinite(round.limit);  // the first prices may prove nothing
-  const std::string limit = proves ? fmt::format(" of at most {} GB/s, gap {:.3f} %", gigabytes_per_second(round.limit),
-                                                 100 * std::max(0.0, round.gap()))
-                                   : " GB/s";
-  return fmt::format("{} round {}: {} columns, algbw {}{}", round.program, round.round, round.columns,
-                     gigabytes_per_second(round.reached), limit);
+  return fmt::format("{} round {}: {} columns, algbw {} of at most {} GB/s, gap {:.3f} %", round.program, round.round,
+                     round.columns, gigabytes_per_second(round.reached), gigabytes_per_second(round.limit),
+                     100 * std::max(0.0, round.gap()));
 }
 
 }  // namespace
@@ -57,7 +53,7 @@ std::vector<Planner> planners_for(const std::vector<std::string>& algorithms) {
 
 Result<Candidates> plan_candidates(const Console& console, const Topology& topology, const Collective& collective,
                                    const std::vector<std::string>& algorithms, const PackingLimits& limits,
-                                   bool verbose) {
+                                   bool verbose, TreeMemory* memory) {
   std::vector<Planner> planners = planners_for(algorithms);
   for (Planner& planner : planners) {
     if (planner.name != "packing" || !limits.any()) continue;
@@ -66,7 +62,7 @@ Result<Candidates> plan_candidates(const Console& console, const Topology& topol
     };
   }
   const bool variants = !limits.any() && std::ranges::find(algorithms, "auto") != algorithms.end();
-  PlanContext context;
+  PlanContext context{{}, memory};
   if (verbose) context.on_round = [&](const ProgramRound& round) { console.note(round_text(round)); };
   Progress progress(console, "planning", planners.size());
   return make_candidates(

@@ -17,10 +17,10 @@ Result<std::vector<std::string>> parse_algorithms(const std::string& text);
 std::vector<Planner> planners_for(const std::vector<std::string>& algorithms);
 
 /// Plans with a progress bar; packing within `limits`. With "auto" variants of the packing take part, unless it is
-/// limited. With `verbose` every round of every linear program is told on standard error.
+/// limited. `memory` as in PlanContext. With `verbose` every round of every linear program is told on standard error.
 Result<Candidates> plan_candidates(const Console& console, const Topology& topology, const Collective& collective,
                                    const std::vector<std::string>& algorithms, const PackingLimits& limits = {},
-                                   bool verbose = false);
+                                   bool verbose = false, TreeMemory* memory = nullptr);
 
 /// The text of -a's help: the planners' names.
 std::string algorithm_names();

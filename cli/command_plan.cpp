@@ -14,6 +14,7 @@
 #include "cli/packing_flags.h"
 #include "cli/sweep.h"
 #include "cli/table.h"
+#include "planners/program/tree_memory.h"
 #include "schedule/schedule_json.h"
 
 namespace espalier::cli {
@@ -27,6 +28,7 @@ struct PlanFlags {
   PackingFlags packing;
   std::string size = "64M";
   std::string output;
+  std::string from;  ///< A plan whose trees planning begins with.
   bool verbose = false;
 };
 
@@ -116,6 +118,22 @@ ExitCode write_plan(const Console& console, const PlanFlags& flags, const Schedu
   return ExitCode::ok;
 }
 
+/// The trees of a plan that was made before; none where none is named.
+tl::expected<TreeMemory, InputFailure> known_trees(const Console& console, const std::string& plan) {
+  TreeMemory memory;
+  if (plan.empty()) return memory;
+  TopologyFlags file;
+  file.argument = plan;
+  const auto input = load_input(console, file);
+  if (!input) return tl::unexpected(input.error());
+  if (!input->schedule) {
+    return tl::unexpected(InputFailure{
+        {ErrorCode::invalid_input, "--from: " + plan + " is no plan", "name a plan that plan -o wrote"}, false, true});
+  }
+  memory.keep(input->topology, *input->schedule);
+  return memory;
+}
+
 ExitCode run(const Console& console, const PlanFlags& flags) {
   const auto topology = load_topology(console, flags.topology);
   if (!topology) return refuse(console, topology.error());
@@ -134,7 +152,10 @@ ExitCode run(const Console& console, const PlanFlags& flags) {
   if (!limits) return console.refuse_usage(limits.error());
   const auto size = parse_message_size(flags.size);
   if (!size) return console.refuse_usage(size.error());
-  const auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *limits, flags.verbose);
+  const auto memory = known_trees(console, flags.from);
+  if (!memory) return refuse(console, memory.error());
+  TreeMemory known = *memory;
+  const auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *limits, flags.verbose, &known);
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
   Sweep sweep(*topology, *candidates, {size_of(usual_type), std::nullopt});
@@ -162,13 +183,17 @@ void add_plan_command(CLI::App& app, Session& session) {
   flags->packing.add_to(*command);
   command->add_option("-o,--output", flags->output, "Write the plan to this file (- is standard output)")
       ->option_text("FILE");
+  command
+      ->add_option("--from", flags->from,
+                   "A plan of the machine as it was: its trees are what planning begins with, which is quicker")
+      ->option_text("PLAN");
   command->add_flag("-v,--verbose", flags->verbose,
                     "Tell every round of every linear program: columns, what they reach, its limit, the gap");
   command->footer(examples({"espalier plan dgx1v-degraded all_gather -s 256M -o plan.json",
                             "espalier plan dgx1v all_reduce --without gpu0-gpu1",
                             "espalier plan cluster.yaml broadcast -r 3 -a packing -o -",
                             "espalier plan mi250-x2 all_gather -a packing --max-depth 4 --gap 1%",
-                            "espalier plan dgx1v all_gather -a packing --without gpu0-gpu1 -v",
+                            "espalier plan dgx1v all_gather -a packing --without gpu0-gpu1 --from plan.json -v",
                             "espalier plan dgx-a100-x2 all_reduce -s 64K"}));
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }

@@ -37,7 +37,8 @@ struct Candidates {
 
 /// Plans, verifies and bounds with each planner. `on_start` is told the planner's name before it starts. With
 /// `variants` packings of lower and of fewer trees are candidates of their own (pareto_packings), for sizes where they
-/// win. `context` is handed to the bound and to every planner. Errors: infeasible or invalid_input when the bound itself has no answer; a planner's refusal is not an error.
+/// win. `context` is handed to the bound and to every planner. Errors: infeasible or invalid_input when the bound
+/// itself has no answer; a planner's refusal is not an error.
 Result<Candidates> make_candidates(const Topology& topology, const Collective& collective,
                                    std::span<const Planner> planners,
                                    const std::function<void(std::string_view)>& on_start = {}, bool variants = false,

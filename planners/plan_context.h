@@ -17,7 +17,7 @@ struct ProgramRound {
   std::uint32_t round = 0;   ///< Of column generation, from 1 on.
   std::size_t columns = 0;   ///< Trees, or trees of paths, met so far.
   double reached = 0;        ///< What these carry: bytes of S per second (an algbw).
-  double limit = 0;          ///< What no others can pass, by the prices met so far; infinite at first.
+  double limit = 0;          ///< What no others can pass, by the prices met so far; the same unit.
 
   /// The part of `reached` that may be missing.
   [[nodiscard]] double gap() const { return reached > 0 ? limit / reached - 1 : 1; }
@@ -29,7 +29,7 @@ using OnRound = std::function<void(const ProgramRound&)>;
 
 /// What planning may use and whom it tells, besides the network and the collective. Neither changes what is proven.
 struct PlanContext {
-  OnRound on_round;              ///< May be empty. Costs one pricing per round.
+  OnRound on_round;              ///< May be empty. Costs two pricings per round.
   TreeMemory* memory = nullptr;  ///< Trees of earlier plans, to begin with; those of this one are added. May be null.
 };
 

@@ -21,7 +21,8 @@ namespace {
 
 const std::array planners = {
     Planner{"ring", "edge-disjoint rings through all ranks, as NCCL's channels", without_context(plan_ring)},
-    Planner{"tree", "double binary trees over machines and rails, disjoint trees along direct links", without_context(plan_tree)},
+    Planner{"tree", "double binary trees over machines and rails, disjoint trees along direct links",
+            without_context(plan_tree)},
     Planner{"packing", "spanning trees packed at the best possible throughput", plan_packing},
     Planner{"lp", "the linear program's optimum: trees with free roots, best routes of distinct blocks", plan_lp},
     Planner{"innetwork", "trees over switches that copy (multicast) and add (reduction) in the network",
@@ -30,7 +31,8 @@ const std::array planners = {
     Planner{"binomial", "binomial trees over the ranks in machine order", without_context(plan_binomial)},
     Planner{"recursive", "recursive halving and doubling, odd ranks folded", without_context(plan_recursive)},
     Planner{"bruck", "Bruck's exchange: ceil(log2 N) steps for any number of ranks", without_context(plan_bruck)},
-    Planner{"pairwise", "every block to its destination, spread over routes and relays", without_context(plan_pairwise)},
+    Planner{"pairwise", "every block to its destination, spread over routes and relays",
+            without_context(plan_pairwise)},
 };
 
 }  // namespace

@@ -56,6 +56,11 @@ struct Forest {
 Result<Schedule> schedule_from_trees(const Collective& collective, const Topology& topology, std::string algorithm,
                                      const Forest& forest);
 
+/// The trees that a schedule runs over, each of weight 1: what a channel copies where that is an out-tree that spans
+/// all ranks, what it reduces where that is an in-tree. Channels of other shapes are left out, and relays' too.
+/// Requires: a schedule whose structure is right (rules S1-S3). Cost: linear in transfers.
+Forest spanning_trees(const Schedule& schedule);
+
 /// A forest of equal sums with the weights of every root's trees multiplied by its share, those of no share left out:
 /// how a planner that knows nothing of shares plans them. Nothing changes where shards are equal or one rank is the
 /// root. Requires: roots in range. Errors: too_large when a weight would pass max_units.

@@ -15,7 +15,6 @@ namespace espalier {
 /// backplane, the load may exceed the bound, exactly as compute_loads says.
 /// Errors: unsupported for all_to_all and send_recv; infeasible when a rank cannot reach another; too_large past the
 /// limits of tree_packing.h.
-Result<Schedule> plan_packing(const Topology& topology, const Collective& collective,
-                              const PlanContext& context = {});
+Result<Schedule> plan_packing(const Topology& topology, const Collective& collective, const PlanContext& context = {});
 
 }  // namespace espalier

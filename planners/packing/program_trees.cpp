@@ -47,7 +47,8 @@ std::optional<TreeProgram> TreeProgram::make(const Topology& topology, Direction
   if (orbits->resources.count() > most_resource_orbits) return std::nullopt;
   if (root.is_none() && orbits->ranks.count() > most_rank_orbits) return std::nullopt;
   const bool inward = direction == Direction::reversed;
-  TreeGroups groups = root.is_none() ? sharded_groups(*orbits, inward, shares) : single_root_group(root.value(), inward);
+  TreeGroups groups =
+      root.is_none() ? sharded_groups(*orbits, inward, shares) : single_root_group(root.value(), inward);
   return TreeProgram(topology, std::move(orbits), std::move(groups), !root.is_none(), context);
 }
 

@@ -14,11 +14,13 @@
 namespace espalier {
 
 /// The linear program over spanning trees of equal total weight from every rank, or weights in the ratio of the ranks'
-/// shares, or from one root, on the orbits of the network's symmetry. Throughputs are those of a root of share 1, in bytes per second / `unit()`.
+/// shares, or from one root, on the orbits of the network's symmetry. Throughputs are those of a root of share 1, in
+/// bytes per second / `unit()`.
 class TreeProgram {
  public:
   /// Nothing where there is too little symmetry for the network's size; with one root none is used. `direction` and
-  /// `shares` as for a packing; the topology and the context must outlive the program. Requires: every rank reaches every other; two ranks or more.
+  /// `shares` as for a packing; the topology and the context must outlive the program. Requires: every rank reaches
+  /// every other; two ranks or more.
   static std::optional<TreeProgram> make(const Topology& topology, Direction direction, Rank root, Symmetry symmetry,
                                          std::span<const std::int64_t> shares, const PlanContext& context);
 
@@ -40,8 +42,8 @@ class TreeProgram {
   [[nodiscard]] std::vector<Arborescence> trees(const PatternSolution& solution) const;
 
  private:
-  TreeProgram(const Topology& topology, std::shared_ptr<const OrbitGraph> orbits, TreeGroups groups,
-              bool is_one_root, const PlanContext& context)
+  TreeProgram(const Topology& topology, std::shared_ptr<const OrbitGraph> orbits, TreeGroups groups, bool is_one_root,
+              const PlanContext& context)
       : topology_(&topology),
         orbits_(std::move(orbits)),
         groups_(std::move(groups)),

@@ -51,8 +51,10 @@ Result<Halves> make_halves(const Topology& topology, const Collective& collectiv
   Halves halves;
   const bool needs_in = reduces(collective.kind);
   const bool needs_out = !needs_in || collective.kind == CollectiveKind::all_reduce;
-  if (needs_in) halves.in = TreeProgram::make(topology, Direction::reversed, collective.root, Symmetry::free, {}, context);
-  if (needs_out) halves.out = TreeProgram::make(topology, Direction::forward, collective.root, Symmetry::free, {}, context);
+  if (needs_in)
+    halves.in = TreeProgram::make(topology, Direction::reversed, collective.root, Symmetry::free, {}, context);
+  if (needs_out)
+    halves.out = TreeProgram::make(topology, Direction::forward, collective.root, Symmetry::free, {}, context);
   if ((needs_in && !halves.in) || (needs_out && !halves.out)) {
     return fail(ErrorCode::too_large,
                 fmt::format("{} ranks and {} links with so little symmetry are more than trees are limited on",

@@ -214,8 +214,8 @@ std::size_t most_trees_of_a_root(const std::vector<Arborescence>& trees) {
 /// Trees from all ranks by the ways that give few and shallow ones; nothing where none of them does. The linear program
 /// may need many trees where renamings fix ranks or switches run side by side; then what else may need fewer is tried.
 std::optional<std::vector<Arborescence>> pack_elegantly(const Topology& topology, const FlowNetwork& network,
-                                                        Direction direction, const Problem& problem,
-                                                        const Roots& roots, const PlanContext& context) {
+                                                        Direction direction, const Problem& problem, const Roots& roots,
+                                                        const PlanContext& context) {
   constexpr std::size_t most_ranks_twice = 64;
   if (auto trees = route_trees(topology, direction, problem.capacities, problem.demands)) {
     if (context.memory != nullptr) context.memory->keep(topology, direction == Direction::reversed, *trees);
@@ -224,7 +224,8 @@ std::optional<std::vector<Arborescence>> pack_elegantly(const Topology& topology
   auto trees = program_trees(topology, direction, Symmetry::any, roots.shares, context);
   if (!trees || most_trees_of_a_root(*trees) <= few_trees) return trees;
   if (topology.rank_count() <= most_ranks_twice) {
-    auto single = program_trees(topology, direction, Symmetry::free, roots.shares, context);  // no images of a tree for one root
+    auto single =
+        program_trees(topology, direction, Symmetry::free, roots.shares, context);  // no images of a tree for one root
     if (single && most_trees_of_a_root(*single) < most_trees_of_a_root(*trees)) trees = std::move(single);
   }
   if (!switches_are_balanced(network, problem.capacities)) return trees;

@@ -11,7 +11,6 @@ namespace espalier {
 /// in-trees and out-trees with free roots, all_to_all and send_recv over the best routes of all blocks at once.
 /// Errors: unsupported for other collectives and where the optimum was not reached exactly; infeasible when a rank
 /// cannot reach another; too_large past 64 orbits of ranks (orbit_graph.h).
-Result<Schedule> plan_lp(const Topology& topology, const Collective& collective,
-                         const PlanContext& context = {});
+Result<Schedule> plan_lp(const Topology& topology, const Collective& collective, const PlanContext& context = {});
 
 }  // namespace espalier

@@ -55,9 +55,8 @@ AbelianGroup lift(const ResourceGraph& graph, const RankSymmetry& symmetry) {
 OrbitGraph make_orbit_graph(const Topology& topology, bool fold, Symmetry symmetry,
                             std::span<const std::int64_t> marks) {
   ResourceGraph graph = make_resource_graph(topology, fold);
-  RankSymmetry found = symmetry == Symmetry::none
-                           ? no_symmetry(graph)
-                           : find_rank_symmetry(topology, graph, most_waste_of(symmetry), marks);
+  RankSymmetry found = symmetry == Symmetry::none ? no_symmetry(graph)
+                                                  : find_rank_symmetry(topology, graph, most_waste_of(symmetry), marks);
   return make_orbit_graph(std::move(graph), std::move(found));
 }
 

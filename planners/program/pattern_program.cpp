@@ -58,8 +58,20 @@ class Generation {
   /// Prices of its own and not those of the search, so that who listens does not change what is found.
   void tell(std::uint32_t round, const Prices& prices) {
     if (!limits_.on_round) return;
-    const double limit = limit_of(prices, oracle_.cheapest(prices).costs);
-    told_limit_ = std::min({told_limit_, center_limit_, limit});
+    const auto consider = [&](Prices candidate) {
+      const double limit = limit_of(candidate, oracle_.cheapest(candidate).costs);
+      if (limit >= told_limit_) return;
+      told_limit_ = limit;
+      told_prices_ = std::move(candidate);
+    };
+    if (told_prices_.empty()) {
+      Prices even(capacity_.size());
+      for (std::size_t r = 0; r < even.size(); ++r) even[r] = 1 / capacity_[r];
+      consider(normalised(even));
+    }
+    // The master program's prices alone prove nothing where some tree costs nothing at them.
+    consider(blend(prices, told_prices_, 0.5));
+    consider(normalised(prices));
     const bool proves = told_limit_ < infinite_limit;
     limits_.on_round({round, patterns_.size(), master_.throughput(),
                       proves ? told_limit_ : std::numeric_limits<double>::infinity()});
@@ -285,6 +297,7 @@ class Generation {
   Prices center_;
   double center_limit_ = infinite_limit;
   double told_limit_ = infinite_limit;
+  Prices told_prices_;  ///< That prove it.
   PatternSolution solution_;
 };
 

@@ -75,7 +75,7 @@ struct PatternRound {
   std::uint32_t round = 0;  ///< From 1 on.
   std::size_t columns = 0;  ///< Patterns met so far.
   double throughput = 0;    ///< What these reach.
-  double limit = 0;         ///< What the prices met so far allow any patterns to reach; infinite at first.
+  double limit = 0;         ///< What the prices met so far allow any patterns to reach.
 };
 
 struct PatternLimits {

@@ -11,10 +11,10 @@
 namespace espalier {
 
 /// The trees of all roots that a solution stands for: the images of its patterns under every renaming, each with its
-/// part of the pattern's amount; like images of one tree once. Shares are parts of what a root of share 1 carries (equal
-/// sharing), or of all that is carried (free sharing). Trees of a mirrored graph get the rank in their middle as root,
-/// and an image of their own inward.
-/// Requires: a solution of TreeOracle(orbits, groups), attained. Cost: ranks x edges of a tree per pattern.
+/// part of the pattern's amount; like images of one tree once. Shares are parts of what a root of share 1 carries
+/// (equal sharing), or of all that is carried (free sharing). Trees of a mirrored graph get the rank in their middle as
+/// root, and an image of their own inward. Requires: a solution of TreeOracle(orbits, groups), attained. Cost: ranks x
+/// edges of a tree per pattern.
 std::vector<ProgramTree> tree_images(const OrbitGraph& orbits, const TreeGroups& groups,
                                      const PatternSolution& solution);
 

@@ -91,8 +91,7 @@ class TreeTransplant {
     // Any tree of a mirrored graph may be hung up by any rank.
     const bool any_root = orbits_.graph.mirrored;
     const std::uint32_t old_node = old_nodes_[orbits_.graph.rank_nodes[group.root]];
-    const bool was_rank =
-        old_node != TreeMender::none && old.graph.node_ranks[old_node] != ResourceGraph::no_rank;
+    const bool was_rank = old_node != TreeMender::none && old.graph.node_ranks[old_node] != ResourceGraph::no_rank;
     if (!any_root && !was_rank) return;
     const std::uint32_t wanted = any_root ? ResourceGraph::no_rank : old.graph.node_ranks[old_node];
     std::size_t left = most_seeds;
@@ -164,6 +163,12 @@ void TreeMemory::keep(const Topology& topology, bool inward, std::span<const Arb
   std::vector<Pattern> patterns = patterns_of(*orbits, groups, trees);
   entries_.push_back(std::make_shared<const Entry>(
       Entry{names_of(topology), std::move(orbits), std::move(groups), std::move(patterns)}));
+}
+
+void TreeMemory::keep(const Topology& topology, const Schedule& schedule) {
+  const Forest forest = spanning_trees(schedule);
+  if (!forest.in_trees.empty()) keep(topology, true, forest.in_trees);
+  if (!forest.out_trees.empty()) keep(topology, false, forest.out_trees);
 }
 
 std::shared_ptr<const OrbitGraph> TreeMemory::orbit_graph(const Topology& topology, bool fold, Symmetry symmetry,

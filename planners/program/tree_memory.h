@@ -31,6 +31,9 @@ class TreeMemory {
   /// Keeps trees of all roots, in-trees if `inward`; nothing past 512 ranks.
   void keep(const Topology& topology, bool inward, std::span<const Arborescence> trees);
 
+  /// Keeps the trees that a schedule runs over (spanning_trees). Requires: a schedule for this topology.
+  void keep(const Topology& topology, const Schedule& schedule);
+
   /// Patterns of the oracle's program, made of the trees that were kept last of those that fit: with the same roots and
   /// way of sharing. Empty where some group would have none. Cost: linear in the trees' edges, of each group at most
   /// 256 trees.

@@ -16,7 +16,8 @@ class TreeMender::Repair {
         way_(graph_.rank_count()),
         children_(graph_.rank_count()) {
     for (TreePath& path : paths) {
-      const bool whole = path.from != none && path.to != none && std::ranges::find(path.edges, none) == path.edges.end();
+      const bool whole =
+          path.from != none && path.to != none && std::ranges::find(path.edges, none) == path.edges.end();
       if (whole) hang(inward ? path.from : path.to, inward ? path.to : path.from, std::move(path.edges));
     }
     reach(root);
@@ -100,8 +101,8 @@ class TreeMender::Repair {
   const TreeMender& mender_;
   const ResourceGraph& graph_;
   bool inward_;
-  std::vector<std::uint32_t> parent_;             ///< By rank; none at a top.
-  std::vector<std::vector<std::uint32_t>> way_;   ///< By rank: between it and its parent, in the data's direction.
+  std::vector<std::uint32_t> parent_;            ///< By rank; none at a top.
+  std::vector<std::vector<std::uint32_t>> way_;  ///< By rank: between it and its parent, in the data's direction.
   std::vector<std::vector<std::uint32_t>> children_;
   std::vector<std::uint32_t> reached_;  ///< Nearly in the order of their depth.
 };

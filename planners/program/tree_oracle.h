@@ -22,8 +22,9 @@ struct TreeGroups {
   Sharing sharing = Sharing::free;
 };
 
-/// all_gather (out-trees) or, `inward`, reduce_scatter: every root carries the same, or, where `shares` has a number per
-/// rank, in their ratio; a rank without a share is the root of nothing. Requires: shares that are alike in an orbit.
+/// all_gather (out-trees) or, `inward`, reduce_scatter: every root carries the same, or, where `shares` has a number
+/// per rank, in their ratio; a rank without a share is the root of nothing. Requires: shares that are alike in an
+/// orbit.
 TreeGroups sharded_groups(const OrbitGraph& orbits, bool inward, std::span<const std::int64_t> shares = {});
 /// broadcast or, `inward`, reduce: trees of one root. Requires: a root that is alone in its orbit.
 TreeGroups single_root_group(std::uint32_t root, bool inward);

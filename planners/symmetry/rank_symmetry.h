@@ -27,8 +27,9 @@ inline constexpr std::size_t most_searched_ranks = 4096;
 ///
 /// The search: renamings at random from the automorphism group, and their powers; of the best ones, the one whose
 /// centraliser keeps most ranks alike; then the same in that centraliser, until it has nothing more to give.
-/// Where `marks` has a number per rank, renamings keep it. Requires: `graph` made of `topology`. Source: the random elements are product replacement (F. Celler et al.,
-/// "Generating random elements of a finite group", Comm. Algebra 23, 1995).
+/// Where `marks` has a number per rank, renamings keep it. Requires: `graph` made of `topology`. Source: the random
+/// elements are product replacement (F. Celler et al., "Generating random elements of a finite group", Comm. Algebra
+/// 23, 1995).
 RankSymmetry find_rank_symmetry(const Topology& topology, const ResourceGraph& graph, std::uint64_t most_waste = 4,
                                 std::span<const std::int64_t> marks = {});
 

@@ -45,7 +45,8 @@ void expect_no_difference(const Topology& topology, CollectiveKind kind, const s
 
 TEST(KnownTrees, ChangeNoOptimumOfAnySingleFailure) {
   const std::vector<Topology> machines = {testing::dgx1v_nvlinks(false), *generate_torus({.dims = {3, 4}}),
-                                          *generate_fat_tree({.k = 4}), *generate_dragonfly({.routers = 3, .ranks = 2})};
+                                          *generate_fat_tree({.k = 4}),
+                                          *generate_dragonfly({.routers = 3, .ranks = 2})};
   for (const Topology& machine : machines) {
     for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                                       CollectiveKind::all_reduce, CollectiveKind::broadcast}) {

@@ -9,6 +9,7 @@
 #include "planners/planner.h"
 #include "planners/program/tree_mending.h"
 #include "schedule/schedule_json.h"
+#include "schedule/schedule_shape.h"
 #include "tests/support/real_machines.h"
 #include "topology/generate.h"
 #include "topology/without.h"
@@ -17,7 +18,6 @@ namespace espalier {
 namespace {
 
 using testing::ring_of;
-
 
 constexpr std::uint32_t none = TreeMender::none;
 
@@ -120,6 +120,32 @@ TEST(TreeMemory, TheSameNetworkIsSolvedAtOnce) {
   }
 }
 
+TEST(TreeMemory, APlansTreesAreKnown) {
+  const Topology topology = testing::dgx1v_nvlinks(true);
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
+    const Collective collective = *make_collective(kind, topology.rank_count(), std::nullopt);
+    const auto schedule = plan_unbounded(topology, collective, *find_planner("packing"));
+    ASSERT_TRUE(schedule);
+    const Forest forest = spanning_trees(*schedule);
+    EXPECT_EQ(forest.in_trees.empty(), kind == CollectiveKind::all_gather);
+    EXPECT_EQ(forest.out_trees.empty(), kind == CollectiveKind::reduce_scatter);
+    EXPECT_EQ(forest.in_trees.size() + forest.out_trees.size(), measure_shape(*schedule).trees);
+    if (kind == CollectiveKind::all_reduce) continue;  // not every rank is a root
+    TreeMemory memory;
+    memory.keep(topology, *schedule);
+    const bool inward = kind == CollectiveKind::reduce_scatter;
+    const OrbitGraph orbits = make_orbit_graph(topology, false, Symmetry::any);
+    EXPECT_FALSE(memory.seeds(topology, orbits, TreeOracle(orbits, sharded_groups(orbits, inward))).empty());
+  }
+  // Recursive doubling runs over no trees.
+  const Topology whole = testing::dgx1v_nvlinks(false);
+  const Collective collective = *make_collective(CollectiveKind::all_gather, whole.rank_count(), std::nullopt);
+  const auto doubling = plan_unbounded(whole, collective, *find_planner("recursive"));
+  ASSERT_TRUE(doubling);
+  EXPECT_TRUE(spanning_trees(*doubling).out_trees.empty());
+}
+
 TEST(TreeMemory, SeedsSpanWhatAFailureLeaves) {
   const Topology topology = *generate_rail_boxes({});
   TreeMemory memory;
@@ -150,12 +176,14 @@ TEST(TreeMemory, OtherNetworksGetNothing) {
   const bool shares_names = !ring.find_node(star.node(NodeId(0)).id).is_none();
   const std::vector<Pattern> seeds = memory.seeds(star, orbits, TreeOracle(orbits, sharded_groups(orbits, false)));
   EXPECT_EQ(seeds.empty(), !shares_names);
-  EXPECT_TRUE(memory.seeds(ring, *solved.orbits, TreeOracle(*solved.orbits, sharded_groups(*solved.orbits, true))).empty());
+  EXPECT_TRUE(
+      memory.seeds(ring, *solved.orbits, TreeOracle(*solved.orbits, sharded_groups(*solved.orbits, true))).empty());
 }
 
 TEST(PlanContext, TellsEveryRoundUntilTheGapIsClosed) {
   const Topology topology = testing::dgx1v_nvlinks(true);
-  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::all_reduce, CollectiveKind::all_to_all}) {
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_gather, CollectiveKind::all_reduce, CollectiveKind::all_to_all}) {
     const Collective collective = *make_collective(kind, topology.rank_count(), std::nullopt);
     const Planner planner = *find_planner(kind == CollectiveKind::all_gather ? "packing" : "lp");
     std::vector<ProgramRound> rounds;
@@ -165,7 +193,8 @@ TEST(PlanContext, TellsEveryRoundUntilTheGapIsClosed) {
     const auto untold = plan_unbounded(topology, collective, planner);
     ASSERT_TRUE(told && untold);
     std::ostringstream a, b;
-    ASSERT_TRUE(write_schedule(a, *told, topology, WriteOptions{}) && write_schedule(b, *untold, topology, WriteOptions{}));
+    ASSERT_TRUE(write_schedule(a, *told, topology, WriteOptions{}) &&
+                write_schedule(b, *untold, topology, WriteOptions{}));
     EXPECT_EQ(a.str(), b.str());  // listening changes nothing
     ASSERT_FALSE(rounds.empty());
     for (std::size_t i = 0; i < rounds.size(); ++i) {
