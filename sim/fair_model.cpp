@@ -204,7 +204,7 @@ void FairModel::prepare(Flow& flow, Run& run, LaneIndex index, std::int64_t payl
 
 void FairModel::push_begin(std::int64_t time, std::uint32_t slot) {
   const Event event{time, flows_[slot].order, slot};
-  if (time != now_ || !in_moment_) return begins_.push(event);
+  if (time != now_ || !in_moment_) return begins_.set(slot, time);
   late_.push_back(event);
   std::ranges::push_heap(late_, [this](const Event& a, const Event& b) { return is_later(a, b); });
 }
@@ -217,11 +217,12 @@ bool FairModel::is_later(const Event& a, const Event& b) const {
 
 void FairModel::handle_moment() {
   batch_.clear();
-  if (!begins_.empty() && begins_.earliest() == now_) begins_.pop_earliest(batch_);
-  while (!ends_.empty() && ends_.earliest() == now_) {
-    const FlowIndex slot = ends_.first();
-    ends_.erase(slot);
-    batch_.push_back({now_, flows_[slot].order, slot});
+  for (FlowQueue* queue : {&begins_, &ends_}) {
+    while (!queue->empty() && queue->earliest() == now_) {
+      const FlowIndex slot = queue->first();
+      queue->erase(slot);
+      batch_.push_back({now_, flows_[slot].order, slot});
+    }
   }
   sort_by_order(batch_, scratch_);
   for (auto begin = batch_.begin(); begin != batch_.end();) {  // chunks of one transfer are rarely among them

@@ -120,7 +120,7 @@ class FairModel final : public Model {
   std::int64_t known_rate_ = 0;
   std::int64_t known_time_ = 0;
 
-  EventQueue begins_;
+  FlowQueue begins_;
   FlowQueue ends_;
   std::vector<Event> batch_;  // the events of `now_`, in order
   std::vector<Event> late_;   // those that arose at `now_` itself: a heap

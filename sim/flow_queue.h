@@ -8,7 +8,7 @@
 
 namespace espalier::sim {
 
-/// Flows by the moment of their end, each of which may move in both directions: a heap with four children to a node in
+/// Flows by the moment of what they do next, which may move in both directions: a heap with four children to a node in
 /// which every flow knows its place.
 class FlowQueue {
  public:
