@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/check.h"
 #include "base/format_units.h"
@@ -50,14 +51,14 @@ std::string explain(const std::vector<Trial>& trials) {
   return fmt::format("{}: {:.2f}x faster than {}", best.candidate->planner, factor, second.candidate->planner);
 }
 
-void add_variants(Candidates& candidates, const Topology& topology, const Schedule& packing) {
+void add_variants(std::vector<Candidate>& made, const Topology& topology, const Schedule& packing) {
   for (PackingPoint& point : pareto_packings(topology, packing)) {
     const VerifyReport report = verify(point.schedule, topology, 1);
     ESPALIER_CHECK(report.ok(), "a pruned packing keeps its promise");
     point.schedule.bound = packing.bound;
     std::string name = fmt::format("packing/h{}t{}", point.shape.height, point.shape.trees_per_root);
     const ChunkModel chunks(point.schedule, topology);
-    candidates.made.push_back({std::move(name), std::move(point.schedule), chunks});
+    made.push_back({std::move(name), std::move(point.schedule), chunks});
   }
 }
 
@@ -66,6 +67,19 @@ void add_variants(Candidates& candidates, const Topology& topology, const Schedu
 const Candidate* Candidates::find(std::string_view planner) const {
   const auto found = std::ranges::find(made, planner, &Candidate::planner);
   return found == made.end() ? nullptr : &*found;
+}
+
+Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const Topology& topology,
+                                                  const Collective& collective, const Bound& bound, bool variants,
+                                                  const PlanContext& context) {
+  auto schedule = plan_unbounded(topology, collective, planner, context);
+  if (!schedule) return tl::unexpected(schedule.error());
+  schedule->bound = bound;
+  std::vector<Candidate> made;
+  if (variants && planner.name == "packing") add_variants(made, topology, *schedule);
+  ChunkModel chunks(*schedule, topology);
+  made.push_back({std::string(planner.name), std::move(*schedule), chunks});
+  return made;
 }
 
 Result<Candidates> make_candidates(const Topology& topology, const Collective& collective,
@@ -77,15 +91,12 @@ Result<Candidates> make_candidates(const Topology& topology, const Collective& c
   Candidates candidates;
   for (const Planner& planner : planners) {
     if (on_start) on_start(planner.name);
-    auto schedule = plan_unbounded(topology, collective, planner, context);
-    if (!schedule) {
-      candidates.refused.push_back({std::string(planner.name), schedule.error()});
+    auto made = make_candidates_by(planner, topology, collective, *bound, variants, context);
+    if (!made) {
+      candidates.refused.push_back({std::string(planner.name), made.error()});
       continue;
     }
-    schedule->bound = *bound;
-    if (variants && planner.name == "packing") add_variants(candidates, topology, *schedule);
-    ChunkModel chunks(*schedule, topology);
-    candidates.made.push_back({std::string(planner.name), std::move(*schedule), chunks});
+    std::ranges::move(*made, std::back_inserter(candidates.made));
   }
   return candidates;
 }

@@ -44,6 +44,12 @@ Result<Candidates> make_candidates(const Topology& topology, const Collective& c
                                    const std::function<void(std::string_view)>& on_start = {}, bool variants = false,
                                    const PlanContext& context = {});
 
+/// What one planner makes, verified and with this bound set: its schedule, after its variants where asked for.
+/// Errors: those of the planner.
+Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const Topology& topology,
+                                                  const Collective& collective, const Bound& bound,
+                                                  bool variants = false, const PlanContext& context = {});
+
 /// How long a schedule takes at a size with a chunk: the simulator, or a real run.
 using Evaluate = std::function<Result<RunReport>(const Schedule&, Bytes size, Bytes chunk)>;
 

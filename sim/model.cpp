@@ -1,6 +1,9 @@
 #include "sim/model.h"
 
+#include <string>
+
 #include "base/check.h"
+#include "base/suggest.h"
 #include "sim/fair_model.h"
 #include "sim/link_model.h"
 
@@ -12,6 +15,15 @@ std::string_view to_string(ModelKind kind) {
     case ModelKind::fair: return "fair";
   }
   ESPALIER_CHECK(false, "a model has a name");
+}
+
+Result<ModelKind> parse_model(std::string_view name) {
+  std::array<std::string_view, all_models.size()> names;
+  for (std::size_t i = 0; i < all_models.size(); ++i) {
+    names[i] = to_string(all_models[i]);
+    if (name == names[i]) return all_models[i];
+  }
+  return fail(ErrorCode::invalid_input, "there is no model '" + std::string(name) + "'", suggest(name, names));
 }
 
 std::unique_ptr<Model> make_model(ModelKind kind, const Network& network, const Conditions& conditions) {

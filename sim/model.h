@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -83,8 +84,13 @@ enum class ModelKind : std::uint8_t {
   fair,  ///< Flows share links max-min fairly (docs/fair.md).
 };
 
+inline constexpr std::array all_models = {ModelKind::link, ModelKind::fair};
+
 /// "link".
 std::string_view to_string(ModelKind kind);
+
+/// Errors: invalid_input, with the nearest name.
+Result<ModelKind> parse_model(std::string_view name);
 
 /// Requires: conditions that passed `check_conditions` for the network's topology; a network that outlives the model.
 [[nodiscard]] std::unique_ptr<Model> make_model(ModelKind kind, const Network& network, const Conditions& conditions);

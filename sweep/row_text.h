@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "sweep/row.h"
+
+namespace espalier::sweep {
+
+/// What the first column of every row says.
+inline constexpr std::string_view schema = "espalier/sweep/1";
+
+enum class RowFormat : std::uint8_t { csv, json_lines };
+
+/// How rows are written: as what, and with the columns of the wall clock or not.
+struct RowStyle {
+  RowFormat format = RowFormat::csv;
+  bool timings = false;
+  friend bool operator==(const RowStyle&, const RowStyle&) = default;
+};
+
+/// By a path's ending: .csv, .jsonl or .ndjson. Errors: invalid_input for any other.
+Result<RowFormat> format_of(std::string_view path);
+
+/// The line with the columns' names; empty for JSON lines, whose rows carry them.
+std::string header_text(const RowStyle& style);
+
+/// One row with the line break behind it.
+std::string row_text(const Row& row, const RowStyle& style);
+
+/// The header and all rows. Errors: unavailable when the stream does not take it all.
+Result<void> write_rows(std::ostream& out, std::span<const Row> rows, const RowStyle& style);
+
+/// What was read of a file of rows.
+struct RowsRead {
+  std::vector<Row> rows;
+  bool timings = false;
+  std::size_t whole_bytes = 0;  ///< Where the last whole line ends; what comes behind was torn off by a kill.
+};
+
+/// Reads what `row_text` wrote, exactly; `name` stands for the file in messages.
+/// Errors: invalid_input with file:line when a whole line is not a row.
+/// Cost: linear in the text.
+Result<RowsRead> read_rows(std::string_view text, RowFormat format, std::string_view name);
+
+}  // namespace espalier::sweep

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/element.h"
+#include "base/result.h"
+#include "base/units.h"
+#include "schedule/collective.h"
+#include "sim/model.h"
+#include "sweep/unit.h"
+#include "topology/topology.h"
+
+namespace espalier::sweep {
+
+/// A topology that takes part.
+struct Machine {
+  Topology topology;
+  std::string parameters;  ///< What was set in its compact file: "boxes=4 rails=8".
+};
+
+/// Which single failures are looked at on every machine; of those that a symmetry makes the same, the first.
+struct FailureKinds {
+  bool links = false;  ///< Every cable, and every link without a way back.
+  bool nodes = false;  ///< Every node that forwards.
+  bool hosts = false;  ///< All nodes of a host at once.
+  bool ranks = false;  ///< Every rank; never a collective's root.
+};
+
+/// A sweep: one run for every combination of one value of each member.
+struct Spec {
+  std::vector<Machine> machines;
+  std::vector<CollectiveKind> collectives;
+  std::string root;                     ///< Of those that have one: a node, or a rank's number; empty for rank 0.
+  std::vector<std::string> algorithms;  ///< Planners, or "auto": of all planners what simulates fastest.
+  ElementType type = ElementType::float32;
+  std::vector<Bytes> sizes;
+  std::vector<std::optional<Bytes>> chunks = {std::nullopt};  ///< Nothing: chosen by schedule and size.
+  std::vector<sim::ModelKind> models = {sim::ModelKind::link};
+  std::vector<std::string> without;  ///< Failures by name (topology/without.h); parted by commas: all at once.
+  FailureKinds failures;
+  bool whole = true;  ///< Runs without any failure take part, too.
+  std::vector<std::int32_t> jitters_ppm = {0};
+  std::vector<std::uint64_t> seeds = {1};  ///< Of each jitter above 0.
+};
+
+/// The most rows of a sweep.
+inline constexpr std::uint64_t most_rows = 50'000'000;
+
+/// All runs of a sweep, sorted by their keys whatever the order of the spec's values; equal ones once.
+/// Errors: invalid_input when a root is no rank, or a failure is on none of the machines; too_large past `most_rows`.
+/// Cost: that of find_alike per machine and root where failures are listed.
+Result<std::vector<Unit>> list_units(const Spec& spec);
+
+}  // namespace espalier::sweep

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/id.h"
+#include "schedule/collective.h"
+#include "sweep/row.h"
+#include "topology/without.h"
+
+namespace espalier::sweep {
+
+/// Runs that share their network and collective, and so their plans and bound.
+struct Unit {
+  std::size_t machine = 0;  ///< Of the spec.
+  Parts parts;              ///< What fails.
+  std::string trouble;      ///< Why nothing can run: the failure is not on this machine.
+  std::uint64_t alike = 1;  ///< As Row::alike.
+  CollectiveKind collective = CollectiveKind::all_reduce;
+  Rank root;  ///< On the whole machine; none where there is none.
+  std::vector<Key> keys;
+};
+
+}  // namespace espalier::sweep

@@ -1,0 +1,197 @@
+#include "sweep/unit_run.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/check.h"
+#include "planners/bound.h"
+#include "sim/utilisation.h"
+#include "topology/without.h"
+
+namespace espalier::sweep {
+namespace {
+
+class Stopwatch {
+ public:
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+sim::ModelKind model_of(const Spec& spec, const Key& key) {
+  const auto found =
+      std::ranges::find_if(spec.models, [&](sim::ModelKind kind) { return to_string(kind) == key.model; });
+  ESPALIER_CHECK(found != spec.models.end(), "a key's model is one of the spec's");
+  return *found;
+}
+
+std::vector<Planner> planners_of(const Unit& unit, bool wants_auto) {
+  std::vector<Planner> planners;
+  for (const Planner& planner : all_planners()) {
+    const auto is_asked = [&](const Key& key) { return key.algorithm == planner.name; };
+    if (wants_auto || std::ranges::any_of(unit.keys, is_asked)) planners.push_back(planner);
+  }
+  return planners;
+}
+
+}  // namespace
+
+UnitRun::UnitRun(const Spec& spec, const Unit& unit)
+    : spec_(spec),
+      unit_(unit),
+      wants_auto_(std::ranges::any_of(unit.keys, [](const Key& key) { return key.algorithm == "auto"; })) {}
+
+Result<void> UnitRun::try_open() {
+  if (!unit_.trouble.empty()) return espalier::fail(ErrorCode::invalid_input, unit_.trouble);
+  const Topology& whole = spec_.machines[unit_.machine].topology;
+  if (unit_.parts.nodes.empty() && unit_.parts.links.empty()) {
+    topology_ = whole;
+  } else {
+    auto rest = without(whole, unit_.parts, unit_.keys.front().failure);
+    if (!rest) return tl::unexpected(rest.error());
+    topology_ = std::move(*rest);
+  }
+  std::optional<Rank> root;
+  if (!unit_.root.is_none()) {
+    const NodeId node = topology_->find_node(whole.rank_name(unit_.root));
+    if (node.is_none()) {
+      return espalier::fail(ErrorCode::infeasible, "the root " + whole.rank_name(unit_.root) + " has failed");
+    }
+    root = topology_->rank_of(node);
+  }
+  auto collective = make_collective(unit_.collective, topology_->rank_count(), root);
+  if (!collective) return tl::unexpected(collective.error());
+  collective_ = std::move(*collective);
+  auto bound = compute_bound(*topology_, collective_);
+  if (!bound) return tl::unexpected(bound.error());
+  bound_ = std::move(*bound);
+  return {};
+}
+
+void UnitRun::open() {
+  if (auto opened = try_open(); !opened) {
+    trouble_ = opened.error();
+    return;
+  }
+  for (Planner& planner : planners_of(unit_, wants_auto_)) planned_.push_back({std::move(planner), {}, {}, 0});
+}
+
+void UnitRun::plan(std::size_t planner) {
+  Planned& planned = planned_[planner];
+  const Stopwatch watch;
+  auto made = make_candidates_by(planned.planner, *topology_, collective_, bound_, wants_auto_);
+  planned.seconds = watch.seconds();
+  if (made) {
+    planned.candidates = std::move(*made);
+  } else {
+    planned.refusal = made.error();
+  }
+}
+
+void UnitRun::seal() {
+  for (Planned& planned : planned_) {
+    if (planned.refusal) candidates_.refused.push_back({std::string(planned.planner.name), *planned.refusal});
+    std::ranges::move(planned.candidates, std::back_inserter(candidates_.made));
+    planned.candidates.clear();
+  }
+  for (std::size_t i = 0; i < candidates_.made.size(); ++i) ready_.push_back(std::make_unique<Ready>());
+}
+
+Result<sim::Report> UnitRun::simulate(const Candidate& candidate, const Key& key, sim::ModelKind model,
+                                      bool with_jitter) {
+  Ready& ready = *ready_[static_cast<std::size_t>(&candidate - candidates_.made.data())];
+  std::call_once(ready.once, [&] { ready.simulator = sim::Simulator::make(candidate.schedule, *topology_); });
+  if (!*ready.simulator) return tl::unexpected(ready.simulator->error());
+  sim::Options options;
+  options.size = key.size;
+  options.chunk = key.chunk.value_or(candidate.chunks.choose(key.size));
+  options.element_size = size_of(spec_.type);
+  options.model = model;
+  if (with_jitter) {
+    options.conditions.jitter_ppm = key.jitter_ppm;
+    options.conditions.seed = key.seed;
+  }
+  return (*ready.simulator)->run(options);
+}
+
+/// The choice knows nothing of the jitter that is to come.
+Result<const Candidate*> UnitRun::decide(const Key& key, sim::ModelKind model) {
+  if (candidates_.made.empty()) return tl::unexpected(candidates_.refused.front().error);
+  const auto choice = choose(candidates_, key.size, [&](const Schedule& schedule, Bytes, Bytes) -> Result<RunReport> {
+    const auto of =
+        std::ranges::find_if(candidates_.made, [&](const Candidate& made) { return &made.schedule == &schedule; });
+    auto report = simulate(*of, key, model, false);
+    if (!report) return tl::unexpected(report.error());
+    return static_cast<RunReport&>(*report);
+  });
+  if (!choice) return tl::unexpected(choice.error());
+  return choice->candidate;
+}
+
+Result<const Candidate*> UnitRun::find_candidate(const Key& key, sim::ModelKind model) {
+  if (key.algorithm != "auto") {
+    const Candidate* candidate = candidates_.find(key.algorithm);
+    if (candidate != nullptr) return candidate;
+    for (const Refusal& refusal : candidates_.refused) {
+      if (refusal.planner == key.algorithm) return tl::unexpected(refusal.error);
+    }
+    return espalier::fail(ErrorCode::invalid_input, "there is no planner '" + key.algorithm + "'");
+  }
+  Decision* decision = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    auto& place = decisions_[{key.size.count, key.chunk ? key.chunk->count : -1, model}];
+    if (place == nullptr) place = std::make_unique<Decision>();
+    decision = place.get();
+  }
+  std::call_once(decision->once, [&] { decision->candidate = decide(key, model); });
+  return *decision->candidate;
+}
+
+Result<Figures> UnitRun::try_run(const Key& key) {
+  if (trouble_) return tl::unexpected(*trouble_);
+  const sim::ModelKind model = model_of(spec_, key);
+  const auto candidate = find_candidate(key, model);
+  if (!candidate) return tl::unexpected(candidate.error());
+  const auto report = simulate(**candidate, key, model, true);
+  if (!report) return tl::unexpected(report.error());
+  Figures figures;
+  figures.ranks = collective_.rank_count;
+  figures.planner = (*candidate)->planner;
+  figures.chunk = report->chunk;
+  figures.elapsed = report->elapsed;
+  figures.algbw = report->algbw();
+  figures.busbw = report->busbw(collective_);
+  figures.of_bound = report->of_bound(bound_.time_per_byte);
+  figures.bound = to_string(bound_.time_per_byte);
+  if (const auto busiest = sim::busiest_links(*report, 1); !busiest.empty() && report->elapsed.count > 0) {
+    figures.busiest = topology_->link_name(busiest.front().link);
+    figures.busiest_share = busiest.front().share;
+  }
+  return figures;
+}
+
+double UnitRun::planning_seconds(const std::string& algorithm) const {
+  double seconds = 0;
+  for (const Planned& planned : planned_) {
+    if (algorithm == "auto" || algorithm == planned.planner.name) seconds += planned.seconds;
+  }
+  return seconds;
+}
+
+Row UnitRun::run(const Key& key) {
+  const Stopwatch watch;
+  auto figures = try_run(key);
+  Row row{key, unit_.alike, std::nullopt, {}, Timing{planning_seconds(key.algorithm), watch.seconds()}};
+  if (figures) {
+    row.figures = std::move(*figures);
+  } else {
+    row.reason = figures.error().message;
+  }
+  return row;
+}
+
+}  // namespace espalier::sweep

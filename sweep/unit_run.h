@@ -1,0 +1,71 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "planners/chooser.h"
+#include "sim/simulate.h"
+#include "sweep/spec.h"
+
+namespace espalier::sweep {
+
+/// A unit at work, in four steps: `open`, then `plan` for every planner, then `seal`, then `run` for every key. Within
+/// a step calls may come from several threads at once.
+class UnitRun {
+ public:
+  UnitRun(const Spec& spec, const Unit& unit);
+
+  /// The network that is left, and the bound.
+  void open();
+  /// How many planners there are; none when the unit has nothing to run on.
+  [[nodiscard]] std::size_t planner_count() const { return planned_.size(); }
+  void plan(std::size_t planner);
+  void seal();
+  /// What one key gives. Deterministic, wall clock aside.
+  [[nodiscard]] Row run(const Key& key);
+
+ private:
+  struct Planned {
+    Planner planner;
+    std::vector<Candidate> candidates;
+    std::optional<Error> refusal;
+    double seconds = 0;
+  };
+  /// A candidate ready to be simulated, made when it is first needed.
+  struct Ready {
+    std::once_flag once;
+    std::optional<Result<sim::Simulator>> simulator;
+  };
+  /// What "auto" takes, decided once.
+  struct Decision {
+    std::once_flag once;
+    std::optional<Result<const Candidate*>> candidate;
+  };
+  using DecisionKey = std::tuple<std::int64_t, std::int64_t, sim::ModelKind>;  // size, chunk or -1, model
+
+  Result<void> try_open();
+  Result<Figures> try_run(const Key& key);
+  Result<const Candidate*> find_candidate(const Key& key, sim::ModelKind model);
+  Result<const Candidate*> decide(const Key& key, sim::ModelKind model);
+  Result<sim::Report> simulate(const Candidate& candidate, const Key& key, sim::ModelKind model, bool with_jitter);
+  [[nodiscard]] double planning_seconds(const std::string& algorithm) const;
+
+  const Spec& spec_;
+  const Unit& unit_;
+  bool wants_auto_;
+  std::optional<Error> trouble_;
+  std::optional<Topology> topology_;
+  Collective collective_;
+  Bound bound_;
+  std::vector<Planned> planned_;
+  Candidates candidates_;
+  std::vector<std::unique_ptr<Ready>> ready_;  // by candidate
+  std::mutex mutex_;                           // of decisions_
+  std::map<DecisionKey, std::unique_ptr<Decision>> decisions_;
+};
+
+}  // namespace espalier::sweep
