@@ -1,4 +1,4 @@
-#include "cli/sweep.h"
+#include "cli/candidate_runs.h"
 
 #include <cmath>
 
@@ -6,14 +6,14 @@
 
 namespace espalier::cli {
 
-Result<const sim::Simulator*> Sweep::find_simulator(const Schedule& schedule) {
+Result<const sim::Simulator*> CandidateRuns::find_simulator(const Schedule& schedule) {
   if (const auto known = simulators_.find(&schedule); known != simulators_.end()) return &known->second;
   auto made = sim::Simulator::make(schedule, *topology_);
   if (!made) return tl::unexpected(made.error());
   return &simulators_.emplace(&schedule, std::move(*made)).first->second;
 }
 
-Result<const sim::Report*> Sweep::simulate(const Schedule& schedule, Bytes size, Bytes chunk) {
+Result<const sim::Report*> CandidateRuns::simulate(const Schedule& schedule, Bytes size, Bytes chunk) {
   const auto key = std::tuple(&schedule, size.count, chunk.count);
   if (const auto known = reports_.find(key); known != reports_.end()) return &known->second;
   sim::Options options;
@@ -28,7 +28,7 @@ Result<const sim::Report*> Sweep::simulate(const Schedule& schedule, Bytes size,
   return &reports_.emplace(key, std::move(*report)).first->second;
 }
 
-Evaluate Sweep::evaluator() {
+Evaluate CandidateRuns::evaluator() {
   return [this](const Schedule& schedule, Bytes size, Bytes chunk) -> Result<RunReport> {
     auto report = simulate(schedule, size, options_.chunk.value_or(chunk));
     if (!report) return tl::unexpected(report.error());
@@ -36,22 +36,23 @@ Evaluate Sweep::evaluator() {
   };
 }
 
-Result<SweepResult> Sweep::run(const std::string& algorithm, Bytes size) {
+Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size) {
   if (algorithm == "auto") {
     const auto choice = choose(*candidates_, size, evaluator());
     if (!choice) return tl::unexpected(choice.error());
     const auto report = simulate(choice->candidate->schedule, size, choice->run.chunk);
     if (!report) return tl::unexpected(report.error());
-    return SweepResult{size, algorithm, choice->candidate, **report, choice->why};
+    return CandidateRun{size, algorithm, choice->candidate, **report, choice->why};
   }
   const Candidate* candidate = candidates_->find(algorithm);
-  ESPALIER_CHECK(candidate != nullptr, "a sweep runs candidates that were made");
+  ESPALIER_CHECK(candidate != nullptr, "what runs was made");
   const auto report = simulate(candidate->schedule, size, options_.chunk.value_or(candidate->chunks.choose(size)));
   if (!report) return tl::unexpected(report.error());
-  return SweepResult{size, algorithm, candidate, **report, {}};
+  return CandidateRun{size, algorithm, candidate, **report, {}};
 }
 
-Result<Crossover> Sweep::find_crossover(const std::string& from, const std::string& to, Bytes below, Bytes above) {
+Result<Crossover> CandidateRuns::find_crossover(const std::string& from, const std::string& to, Bytes below,
+                                                Bytes above) {
   constexpr double close_enough = 1.05;
   while (static_cast<double>(above.count) > close_enough * static_cast<double>(below.count)) {
     const double middle = std::sqrt(static_cast<double>(below.count) * static_cast<double>(above.count));

@@ -11,8 +11,8 @@
 
 namespace espalier::cli {
 
-/// One figure of a sweep: an algorithm at a size.
-struct SweepResult {
+/// What one algorithm gave at one size.
+struct CandidateRun {
   Bytes size;
   std::string algorithm;                 ///< As asked for: a planner, or "auto".
   const Candidate* candidate = nullptr;  ///< What ran; for "auto", what it chose.
@@ -28,7 +28,7 @@ struct Crossover {
 };
 
 /// Simulates candidates over message sizes, each (schedule, size, chunk) once.
-class Sweep {
+class CandidateRuns {
  public:
   struct Options {
     std::int64_t element_size = 4;
@@ -36,12 +36,12 @@ class Sweep {
     sim::ModelKind model = sim::ModelKind::link;
   };
 
-  Sweep(const Topology& topology, const Candidates& candidates, Options options)
+  CandidateRuns(const Topology& topology, const Candidates& candidates, Options options)
       : topology_(&topology), candidates_(&candidates), options_(options) {}
 
   /// One algorithm at one size; "auto" chooses among all candidates.
   /// Requires: a candidate of that name, or at least one candidate for "auto".
-  Result<SweepResult> run(const std::string& algorithm, Bytes size);
+  Result<CandidateRun> run(const std::string& algorithm, Bytes size);
 
   /// One candidate at one size with one chunk, for functions that take an Evaluate; both must live as long.
   Evaluate evaluator();

@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
+#include <span>
+
 #include "cli/algorithm_flags.h"
+#include "cli/candidate_runs.h"
 #include "cli/collective_flags.h"
 #include "cli/commands.h"
 #include "cli/explanation.h"
 #include "cli/flag_values.h"
 #include "cli/inputs.h"
-#include "cli/sweep.h"
 #include "planners/bound.h"
 #include "schedule/verify.h"
 
@@ -47,16 +49,8 @@ Result<Candidates> collect_candidates(const Console& console, const ExplainFlags
   return candidates;
 }
 
-Result<sim::Report> simulate_in_detail(const Schedule& schedule, const Topology& topology, Bytes size, Bytes chunk) {
-  sim::Options options;
-  options.size = size;
-  options.chunk = chunk;
-  options.element_size = size_of(usual_type);
-  options.record_critical_path = true;
-  return sim::simulate(schedule, topology, options);
-}
-
-Result<Explanation> explain(const Topology& topology, const Candidate& candidate, Bytes size) {
+Result<Explanation> explain(const Topology& topology, const Candidate& candidate, Bytes size,
+                            std::span<const Candidate> others) {
   const Schedule& schedule = candidate.schedule;
   Explanation explanation;
   explanation.topology = &topology;
@@ -69,10 +63,14 @@ Result<Explanation> explain(const Topology& topology, const Candidate& candidate
   explanation.proof = prove_cut(topology, schedule.collective, explanation.bound);
   explanation.loads = compute_loads(schedule, topology);
   explanation.shape = measure_travel(schedule);
-  auto report = simulate_in_detail(schedule, topology, size, candidate.chunks.choose(size));
-  if (!report) return tl::unexpected(report.error());
-  explanation.report = std::move(*report);
-  explanation.critical = sim::summarize_critical_path(explanation.report, topology);
+  sim::Options options;
+  options.size = size;
+  options.chunk = candidate.chunks.choose(size);
+  options.element_size = size_of(usual_type);
+  auto limits = find_run_limits(schedule, topology, options, others);
+  if (!limits) return tl::unexpected(limits.error());
+  explanation.limits = std::move(*limits);
+  explanation.critical = sim::summarize_critical_path(explanation.limits.report, topology);
   if (explanation.bound.time_per_byte == 0) return explanation;
   explanation.classes = group_loads(schedule, topology, explanation.loads, explanation.bound);
   auto more = value_more_cables(topology, schedule.collective, explanation.bound);
@@ -83,10 +81,10 @@ Result<Explanation> explain(const Topology& topology, const Candidate& candidate
 
 ExitCode compare_and_explain(const Console& console, const Topology& topology, const Candidates& candidates, Bytes size,
                              bool is_plan) {
-  Sweep sweep(topology, candidates, {size_of(usual_type), std::nullopt});
-  auto choice = choose(candidates, size, sweep.evaluator());
+  CandidateRuns runs(topology, candidates, {size_of(usual_type), std::nullopt});
+  auto choice = choose(candidates, size, runs.evaluator());
   if (!choice) return console.refuse(choice.error());
-  auto explanation = explain(topology, is_plan ? candidates.made.front() : *choice->candidate, size);
+  auto explanation = explain(topology, is_plan ? candidates.made.front() : *choice->candidate, size, candidates.made);
   if (!explanation) return console.refuse(explanation.error());
   explanation->trials = std::move(choice->trials);
   console.print(console.json ? explanation_json(*explanation).dump(2) + "\n" : explanation_text(*explanation));
@@ -124,8 +122,8 @@ ExitCode run(const Console& console, const ExplainFlags& flags) {
 
 void add_explain_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<ExplainFlags>();
-  CLI::App* command =
-      app.add_subcommand("explain", "The limit in words, what a plan does with the links, and what a cable would buy");
+  CLI::App* command = app.add_subcommand(
+      "explain", "The limit in words, what a plan does with the links, what limits its run, and what would help");
   flags->input.add_to(*command, "TOPOLOGY|PLAN");
   flags->input.add_without_to(*command);
   flags->collective.add_to(*command, false);
@@ -137,9 +135,11 @@ void add_explain_command(CLI::App& app, Session& session) {
   command->add_option("-s,--size", flags->size, "The message size to simulate")->option_text("SIZE (64M)");
   command->add_option("-t,--topology", flags->plan_topology, "Explain a plan on this topology instead of its own")
       ->option_text("FILE");
-  command->footer(examples({"espalier explain dgx1v-degraded all_gather", "espalier explain plan.json -s 1G",
-                            "espalier explain dgx-a100-x2 all_reduce -a ring --without box0.nic3"}) +
-                  "\nThe limit is proven anew from its cut; what cables would buy is computed anew, not estimated.");
+  command->footer(
+      examples({"espalier explain dgx1v-degraded all_gather", "espalier explain plan.json -s 1G",
+                "espalier explain dgx-a100-x2 all_reduce -a ring --without box0.nic3"}) +
+      "\nThe limit is proven anew from its cut. What cables would buy is computed, and what a change would save\n"
+      "simulated anew, not estimated.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/format_units.h"
 #include "cli/algorithm_flags.h"
+#include "cli/candidate_runs.h"
 #include "cli/collective_flags.h"
 #include "cli/command_groups.h"
 #include "cli/commands.h"
@@ -12,7 +13,6 @@
 #include "cli/inputs.h"
 #include "cli/output_file.h"
 #include "cli/packing_flags.h"
-#include "cli/sweep.h"
 #include "cli/table.h"
 #include "planners/program/tree_memory.h"
 #include "schedule/schedule_json.h"
@@ -158,8 +158,8 @@ ExitCode run(const Console& console, const PlanFlags& flags) {
   const auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *limits, flags.verbose, &known);
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
-  Sweep sweep(*topology, *candidates, {size_of(usual_type), std::nullopt});
-  const auto choice = choose(*candidates, *size, sweep.evaluator());
+  CandidateRuns runs(*topology, *candidates, {size_of(usual_type), std::nullopt});
+  const auto choice = choose(*candidates, *size, runs.evaluator());
   if (!choice) return console.refuse(choice.error());
   if (flags.output == "-") return write_plan(console, flags, choice->candidate->schedule, *topology);
   console.print(console.json ? choice_json(*choice, *candidates, *topology, *size).dump(2) + "\n"

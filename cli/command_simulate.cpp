@@ -113,7 +113,7 @@ OrStop<Work> work_of_topology(const Console& console, const SimulateFlags& flags
 }
 
 /// For each size the fastest of the named algorithms; "auto" repeats one of them, so it counts only when alone.
-std::size_t fastest_of(const std::vector<SweepResult>& results, std::size_t first, std::size_t count) {
+std::size_t fastest_of(const std::vector<CandidateRun>& results, std::size_t first, std::size_t count) {
   std::size_t best = first;
   for (std::size_t i = first; i < first + count; ++i) {
     if (results[i].algorithm == "auto" && count > 1) continue;
@@ -123,23 +123,23 @@ std::size_t fastest_of(const std::vector<SweepResult>& results, std::size_t firs
   return best;
 }
 
-Result<void> run_sweep(const Console& console, Sweep& sweep, Simulation& simulation) {
+Result<void> run_sizes(const Console& console, CandidateRuns& runs, Simulation& simulation) {
   Progress progress(console, "simulating", simulation.sizes.size() * simulation.algorithms.size());
   for (const Bytes size : simulation.sizes) {
     const std::size_t first = simulation.results.size();
     for (const std::string& algorithm : simulation.algorithms) {
       progress.step(fmt::format("{} {} B", algorithm, size.count));
-      auto result = sweep.run(algorithm, size);
+      auto result = runs.run(algorithm, size);
       if (!result) return tl::unexpected(result.error());
       simulation.results.push_back(std::move(*result));
     }
     simulation.winners.push_back(fastest_of(simulation.results, first, simulation.algorithms.size()));
   }
   for (std::size_t i = 1; i < simulation.winners.size(); ++i) {
-    const SweepResult& before = simulation.results[simulation.winners[i - 1]];
-    const SweepResult& after = simulation.results[simulation.winners[i]];
+    const CandidateRun& before = simulation.results[simulation.winners[i - 1]];
+    const CandidateRun& after = simulation.results[simulation.winners[i]];
     if (before.algorithm == after.algorithm) continue;
-    const auto crossover = sweep.find_crossover(before.algorithm, after.algorithm, before.size, after.size);
+    const auto crossover = runs.find_crossover(before.algorithm, after.algorithm, before.size, after.size);
     if (!crossover) return tl::unexpected(crossover.error());
     simulation.crossovers.push_back(*crossover);
   }
@@ -147,7 +147,7 @@ Result<void> run_sweep(const Console& console, Sweep& sweep, Simulation& simulat
 }
 
 /// Runs the one result again with its timeline and critical path, which large sweeps do without.
-Result<sim::Report> run_in_detail(const SweepResult& result, const Simulation& simulation) {
+Result<sim::Report> run_in_detail(const CandidateRun& result, const Simulation& simulation) {
   sim::Options options;
   options.size = result.size;
   options.chunk = result.report.chunk;
@@ -160,7 +160,7 @@ Result<sim::Report> run_in_detail(const SweepResult& result, const Simulation& s
 
 OrStop<void> show_details(const Console& console, const SimulateFlags& flags, const Simulation& simulation) {
   if (flags.trace.empty() && !flags.critical_path) return {};
-  SweepResult detailed = simulation.results.back();
+  CandidateRun detailed = simulation.results.back();
   auto report = run_in_detail(detailed, simulation);
   if (!report) return stop(report.error());
   detailed.report = std::move(*report);
@@ -190,7 +190,7 @@ bool walks_rings(const SimulateFlags& flags, const Input& input) {
 
 /// Rings over all sizes, walked; false where they cannot be. A shard is one chunk unless told otherwise.
 OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, const Topology& topology,
-                            const std::vector<Bytes>& sizes, const Sweep::Options& options) {
+                            const std::vector<Bytes>& sizes, const CandidateRuns::Options& options) {
   const auto collective = flags.collective.resolve(topology);
   if (!collective) return usage(collective.error());
   auto bound = compute_bound(topology, *collective);
@@ -223,7 +223,7 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   if (!type) return usage(type.error());
   const auto sizes = parse_sizes(flags.sizes, *type);
   if (!sizes) return usage(sizes.error());
-  Sweep::Options options{size_of(*type), std::nullopt};
+  CandidateRuns::Options options{size_of(*type), std::nullopt};
   if (!flags.chunk.empty()) {
     const auto chunk = parse_size(flags.chunk);
     if (!chunk) return usage({chunk.error().code, "--chunk: " + chunk.error().message, chunk.error().help});
@@ -261,8 +261,8 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   std::erase_if(simulation.refused, [&](const Refusal& refusal) {
     return flags.algorithms.find(refusal.planner) == std::string::npos && !flags.algorithms.empty();
   });
-  Sweep sweep(input.topology, work->candidates, options);
-  if (const auto swept = run_sweep(console, sweep, simulation); !swept) return stop(swept.error());
+  CandidateRuns runs(input.topology, work->candidates, options);
+  if (const auto ran = run_sizes(console, runs, simulation); !ran) return stop(ran.error());
   console.print(console.json ? simulation_json(simulation).dump(2) + "\n" : simulation_text(simulation));
   return show_details(console, flags, simulation);
 }

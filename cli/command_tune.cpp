@@ -2,13 +2,13 @@
 
 #include "base/format_units.h"
 #include "cli/algorithm_flags.h"
+#include "cli/candidate_runs.h"
 #include "cli/collective_flags.h"
 #include "cli/commands.h"
 #include "cli/flag_values.h"
 #include "cli/inputs.h"
 #include "cli/progress.h"
 #include "cli/sizes.h"
-#include "cli/sweep.h"
 #include "cli/tune_output.h"
 #include "planners/bound.h"
 
@@ -27,10 +27,10 @@ ExitCode tune(const Console& console, const Topology& topology, const Collective
               const std::vector<Bytes>& sizes, const RegionOptions& options, ElementType type) {
   auto bound = compute_bound(topology, collective);
   if (!bound) return console.refuse(bound.error());
-  Sweep sweep(topology, candidates, {size_of(type), std::nullopt});
+  CandidateRuns runs(topology, candidates, {size_of(type), std::nullopt});
   auto regions = [&] {
     Progress progress(console, "tuning", 2 * sizes.size());
-    return find_regions(candidates, sizes, options, sweep.evaluator(),
+    return find_regions(candidates, sizes, options, runs.evaluator(),
                         [&](Bytes size) { progress.step(format_rounded_size(size)); });
   }();
   if (!regions) return console.refuse(regions.error());

@@ -19,6 +19,8 @@ void add_plan_command(CLI::App& app, Session& session);
 void add_bound_command(CLI::App& app, Session& session);
 void add_verify_command(CLI::App& app, Session& session);
 void add_simulate_command(CLI::App& app, Session& session);
+void add_sweep_command(CLI::App& app, Session& session);
+void add_merge_command(CLI::App& app, Session& session);
 void add_run_command(CLI::App& app, Session& session);
 void add_explain_command(CLI::App& app, Session& session);
 void add_tune_command(CLI::App& app, Session& session);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "advisor/run_limits.h"
 #include "planners/chooser.h"
 #include "planners/explain/class_loads.h"
 #include "planners/explain/cut_proof.h"
@@ -24,7 +25,7 @@ struct Explanation {
   Loads loads;
   std::vector<ClassLoad> classes;
   TravelShape shape;
-  sim::Report report;
+  RunLimits limits;
   std::vector<sim::CriticalShare> critical;
   std::string label;          ///< What the schedule is called among the trials.
   std::vector<Trial> trials;  ///< What it was compared with, fastest first.

@@ -48,12 +48,12 @@ Json plan_json(const Explanation& of) {
 Json simulation_json(const Explanation& of) {
   const Collective& collective = of.schedule->collective;
   Json simulation = {{"size", of.size.count},
-                     {"time", of.report.elapsed.seconds()},
-                     {"algbw", of.report.algbw()},
-                     {"busbw", of.report.busbw(collective)},
-                     {"of_bound", of.report.of_bound(of.bound.time_per_byte)},
-                     {"chunk", of.report.chunk.count},
-                     {"critical_steps", of.report.critical_path.size()},
+                     {"time", of.limits.report.elapsed.seconds()},
+                     {"algbw", of.limits.report.algbw()},
+                     {"busbw", of.limits.report.busbw(collective)},
+                     {"of_bound", of.limits.report.of_bound(of.bound.time_per_byte)},
+                     {"chunk", of.limits.report.chunk.count},
+                     {"critical_steps", of.limits.report.critical_path.size()},
                      {"critical", Json::array()}};
   for (const sim::CriticalShare& share : of.critical) {
     simulation["critical"].push_back({{"on", share.what},
@@ -61,7 +61,31 @@ Json simulation_json(const Explanation& of) {
                                       {"time", share.time.seconds()},
                                       {"queued", share.queued.seconds()}});
   }
+  simulation["path"] = Json::array();
+  for (const PathTime& share : of.limits.path) {
+    simulation["path"].push_back({{"use", to_string(share.use)},
+                                  {"on", share.where},
+                                  {"time", share.time.seconds()},
+                                  {"most_at", share.most_at},
+                                  {"most_time", share.most_time.seconds()}});
+  }
+  simulation["full_links"] = Json::array();
+  for (const sim::LinkShare& link : of.limits.full) {
+    simulation["full_links"].push_back({{"link", of.topology->link_name(link.link)}, {"busy", link.share}});
+  }
   return simulation;
+}
+
+Json improvements_json(const Explanation& of) {
+  Json improvements = Json::array();
+  for (const Improvement& improvement : of.limits.improvements) {
+    improvements.push_back({{"change", improvement.change},
+                            {"kind", improvement.kind},
+                            {"time", improvement.elapsed.seconds()},
+                            {"saved", (of.limits.report.elapsed - improvement.elapsed).seconds()},
+                            {"chunk", improvement.chunk.count}});
+  }
+  return improvements;
 }
 
 Json trials_json(const Explanation& of) {
@@ -86,6 +110,7 @@ nlohmann::ordered_json explanation_json(const Explanation& of) {
   document["bound"] = limit_json(of);
   document["plan"] = plan_json(of);
   document["simulation"] = simulation_json(of);
+  document["improvements"] = improvements_json(of);
   document["explained"] = of.label;
   document["candidates"] = trials_json(of);
   document["more_cables"] = Json::array();

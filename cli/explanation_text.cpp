@@ -145,27 +145,75 @@ std::string plan_text(const Explanation& of) {
   return of.classes.empty() ? text : text + table.text("    ");
 }
 
+std::string path_text(const RunLimits& limits) {
+  const auto elapsed = static_cast<double>(limits.report.elapsed.count);
+  std::string text = fmt::format("  What the last byte waited for, in {} steps:\n", limits.report.critical_path.size());
+  Table table;
+  table.add_column("of the time", "(%)");
+  table.add_column("time");
+  table.add_column("went into", "", Table::Align::left);
+  table.add_column("most of it at", "", Table::Align::left);
+  constexpr double least_shown = 0.0005;
+  for (const PathTime& share : limits.path) {
+    const double part = static_cast<double>(share.time.count) / elapsed;
+    if (part < least_shown) continue;
+    table.add_row({percent(part), format_duration(share.time), fmt::format("{} {}", to_string(share.use), share.where),
+                   fmt::format("{} ({})", share.most_at, format_duration(share.most_time))});
+  }
+  return text + table.text("    ");
+}
+
+std::string full_links_text(const Explanation& of) {
+  const std::vector<sim::LinkShare>& full_links = of.limits.full;
+  if (full_links.empty()) return "  No link is busy for more than 90 % of the time.\n";
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < full_links.size() && i < shown_links; ++i) {
+    names.push_back(fmt::format("{} {} %", of.topology->link_name(full_links[i].link), percent(full_links[i].share)));
+  }
+  return fmt::format("  Busy for more than 90 % of the time: {} link{} ({}{}).\n", full_links.size(),
+                     full_links.size() == 1 ? "" : "s", fmt::join(names, ", "),
+                     full_links.size() > shown_links ? ", ..." : "");
+}
+
 std::string simulation_text(const Explanation& of) {
   if (of.schedule->transfers.empty()) return {};
   const Collective& collective = of.schedule->collective;
+  const sim::Report& report = of.limits.report;
   std::string text =
       fmt::format("Simulated at {}: {}, busbw {} GB/s, {} % of the limit, chunks of {}\n", format_size(of.size),
-                  format_duration(of.report.elapsed), gigabytes_per_second(of.report.busbw(collective)),
-                  percent(of.report.of_bound(of.bound.time_per_byte)), format_size(of.report.chunk));
-  if (of.critical.empty() || of.report.elapsed.count == 0) return text;
-  const auto elapsed = static_cast<double>(of.report.elapsed.count);
-  text += fmt::format("  What the last byte waited for, in {} steps:\n", of.report.critical_path.size());
+                  format_duration(report.elapsed), gigabytes_per_second(report.busbw(collective)),
+                  percent(report.of_bound(of.bound.time_per_byte)), format_size(report.chunk));
+  if (of.limits.path.empty() || report.elapsed.count == 0) return text;
+  return text + path_text(of.limits) + full_links_text(of);
+}
+
+std::string improvements_text(const Explanation& of) {
+  const auto elapsed = of.limits.report.elapsed;
+  constexpr double least_shown = 0.0005;
+  constexpr std::size_t most_shown = 8;
   Table table;
-  table.add_column("on", "", Table::Align::left);
-  table.add_column("steps");
-  table.add_column("time", "(%)");
-  table.add_column("queued", "(%)");
-  for (const sim::CriticalShare& share : of.critical) {
-    if (share.time.count == 0) continue;
-    table.add_row({share.what, std::to_string(share.steps), percent(static_cast<double>(share.time.count) / elapsed),
-                   percent(static_cast<double>(share.queued.count) / elapsed)});
+  table.add_column("saves", "(%)");
+  table.add_column("time");
+  table.add_column("with", "", Table::Align::left);
+  std::size_t shown = 0;
+  std::vector<std::string> useless;
+  for (const Improvement& improvement : of.limits.improvements) {
+    const double saved = 1 - static_cast<double>(improvement.elapsed.count) / static_cast<double>(elapsed.count);
+    if (saved < least_shown) {
+      useless.push_back(improvement.change);
+    } else if (++shown <= most_shown) {
+      table.add_row({percent(saved), format_duration(improvement.elapsed), improvement.change});
+    }
   }
-  return text + table.text("    ");
+  if (of.limits.improvements.empty()) return {};
+  std::string text = "What one change would save, simulated anew:\n";
+  if (shown > 0) text += table.text("    ");
+  if (!useless.empty()) {
+    const std::size_t more = useless.size() > most_shown ? useless.size() - most_shown : 0;
+    useless.resize(useless.size() - more);
+    text += fmt::format("  Nothing: {}{}.\n", fmt::join(useless, "; "), more > 0 ? "; ..." : "");
+  }
+  return text;
 }
 
 std::string choice_text(const Explanation& of) {
@@ -226,7 +274,8 @@ std::string explanation_text(const Explanation& of) {
   std::string text =
       fmt::format("{}: {} of {} ranks{}\n", of.topology->name(), to_string(collective.kind), collective.rank_count,
                   collective.root.is_none() ? "" : ", root " + of.topology->rank_name(collective.root));
-  for (const std::string& part : {limit_text(of), plan_text(of), simulation_text(of), choice_text(of), more_text(of)}) {
+  for (const std::string& part :
+       {limit_text(of), plan_text(of), simulation_text(of), improvements_text(of), choice_text(of), more_text(of)}) {
     if (!part.empty()) text += "\n" + part;
   }
   return text;

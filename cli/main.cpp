@@ -44,6 +44,8 @@ int run(int argc, char** argv) {
   add_bound_command(app, session);
   add_verify_command(app, session);
   add_simulate_command(app, session);
+  add_sweep_command(app, session);
+  add_merge_command(app, session);
   add_run_command(app, session);
   add_explain_command(app, session);
   add_tune_command(app, session);

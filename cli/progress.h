@@ -20,6 +20,8 @@ class Progress {
   void step(const std::string& detail);
 
  private:
+  [[nodiscard]] std::string time_left(std::size_t done) const;
+
   bool enabled_;
   std::string what_;
   std::size_t total_;

@@ -15,7 +15,7 @@ namespace {
 
 std::string time_text(Picoseconds time) { return fmt::format("{:.2f}", static_cast<double>(time.count) / 1e6); }
 
-std::string bus_bandwidth(const SweepResult& result, const Collective& collective) {
+std::string bus_bandwidth(const CandidateRun& result, const Collective& collective) {
   return fmt::format("{:.2f}", result.report.busbw(collective) / 1e9);
 }
 
@@ -59,13 +59,13 @@ std::string table_text(const Simulation& simulation) {
     std::vector<std::string> cells = {std::to_string(size.count), std::to_string(size.count / simulation.element_size)};
     double best_of_bound = 0;
     for (std::size_t column = 0; column < columns; ++column) {
-      const SweepResult& result = simulation.results[row * columns + column];
+      const CandidateRun& result = simulation.results[row * columns + column];
       cells.push_back(time_text(result.report.elapsed));
       cells.push_back(bus_bandwidth(result, simulation.collective));
       if (result.algorithm == "auto") cells.push_back(result.candidate->planner);
       best_of_bound = std::max(best_of_bound, result.report.of_bound(simulation.bound.time_per_byte));
     }
-    const SweepResult& winner = simulation.results[simulation.winners[row]];
+    const CandidateRun& winner = simulation.results[simulation.winners[row]];
     if (columns > 1) cells.push_back(winner.algorithm);
     cells.push_back(percent(best_of_bound));
     if (columns == 1) cells.push_back(std::to_string(winner.report.chunk.count));
@@ -92,7 +92,7 @@ std::string winners_text(const Simulation& simulation) {
 
 std::string limits_text(const Simulation& simulation) {
   if (simulation.winners.empty()) return {};
-  const SweepResult& winner = simulation.results[simulation.winners.back()];
+  const CandidateRun& winner = simulation.results[simulation.winners.back()];
   const std::vector<sim::LinkShare> busiest = sim::busiest_links(winner.report, shown_links);
   if (busiest.empty()) return {};
   std::string text = fmt::format("# limits: {} at {} keeps", winner.algorithm, format_size(winner.size));
@@ -109,7 +109,7 @@ std::string limits_text(const Simulation& simulation) {
   return text + "\n";
 }
 
-nlohmann::ordered_json result_json(const SweepResult& result, const Simulation& simulation) {
+nlohmann::ordered_json result_json(const CandidateRun& result, const Simulation& simulation) {
   nlohmann::ordered_json entry = {{"size", result.size.count},
                                   {"count", result.size.count / simulation.element_size},
                                   {"type", simulation.type},
@@ -126,7 +126,7 @@ nlohmann::ordered_json result_json(const SweepResult& result, const Simulation& 
   return entry;
 }
 
-nlohmann::ordered_json limits_json(const SweepResult& result, const Topology& topology) {
+nlohmann::ordered_json limits_json(const CandidateRun& result, const Topology& topology) {
   nlohmann::ordered_json links = nlohmann::ordered_json::array();
   constexpr std::size_t most = 16;
   for (const sim::LinkShare& busy : sim::busiest_links(result.report, most)) {
@@ -164,10 +164,10 @@ nlohmann::ordered_json simulation_json(const Simulation& simulation) {
   document["model"] = sim::to_string(simulation.model);
   document["bound"] = bound_json(simulation.bound, simulation.collective, *simulation.topology);
   document["results"] = nlohmann::ordered_json::array();
-  for (const SweepResult& result : simulation.results) document["results"].push_back(result_json(result, simulation));
+  for (const CandidateRun& result : simulation.results) document["results"].push_back(result_json(result, simulation));
   document["winners"] = nlohmann::ordered_json::array();
   for (const std::size_t winner : simulation.winners) {
-    const SweepResult& result = simulation.results[winner];
+    const CandidateRun& result = simulation.results[winner];
     document["winners"].push_back({{"size", result.size.count}, {"algorithm", result.algorithm}});
   }
   document["crossovers"] = nlohmann::ordered_json::array();
@@ -187,7 +187,7 @@ nlohmann::ordered_json simulation_json(const Simulation& simulation) {
   return document;
 }
 
-std::string critical_path_text(const SweepResult& result, const Topology& topology) {
+std::string critical_path_text(const CandidateRun& result, const Topology& topology) {
   Table table;
   table.add_column("begin", "(us)");
   table.add_column("end", "(us)");

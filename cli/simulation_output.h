@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/sweep.h"
+#include "cli/candidate_runs.h"
 
 namespace espalier::cli {
 
@@ -18,8 +18,8 @@ struct Simulation {
   std::int64_t element_size = 4;
   std::vector<std::string> algorithms;  ///< In column order; those that refused are left out.
   std::vector<Bytes> sizes;
-  std::vector<SweepResult> results;  ///< Size by size, algorithm by algorithm.
-  std::vector<std::size_t> winners;  ///< For each size the index into `results`, "auto" left out unless alone.
+  std::vector<CandidateRun> results;  ///< Size by size, algorithm by algorithm.
+  std::vector<std::size_t> winners;   ///< For each size the index into `results`, "auto" left out unless alone.
   std::vector<Crossover> crossovers;
   std::vector<Refusal> refused;  ///< Asked for, but not made.
 };
@@ -28,6 +28,6 @@ std::string simulation_text(const Simulation& simulation);
 nlohmann::ordered_json simulation_json(const Simulation& simulation);
 
 /// The critical path as a table, in time order.
-std::string critical_path_text(const SweepResult& result, const Topology& topology);
+std::string critical_path_text(const CandidateRun& result, const Topology& topology);
 
 }  // namespace espalier::cli

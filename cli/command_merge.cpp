@@ -1,0 +1,98 @@
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/output_file.h"
+#include "cli/stop.h"
+#include "sweep/merge.h"
+#include "sweep/row_text.h"
+
+namespace espalier::cli {
+namespace {
+
+struct MergeFlags {
+  std::vector<std::string> inputs;
+  std::string out;
+};
+
+struct Inputs {
+  std::vector<sweep::NamedRows> files;
+  std::optional<bool> timings;  ///< Nothing while no file had rows.
+};
+
+OrStop<Inputs> read_inputs(const Console& console, const MergeFlags& flags) {
+  Inputs inputs;
+  for (const std::string& path : flags.inputs) {
+    const auto format = sweep::format_of(path);
+    if (!format) return usage(format.error());
+    const auto text = read_whole(path);
+    if (!text) return stop(text.error());
+    auto read = sweep::read_rows(*text, *format, path);
+    if (!read) return stop(read.error());
+    if (read->whole_bytes < text->size()) {
+      console.warn(path + " ends in a torn line, which is left out; its sweep did not finish");
+    }
+    if (!read->rows.empty() && inputs.timings.value_or(read->timings) != read->timings) {
+      return stop({ErrorCode::invalid_input, path + " and the files before it differ in the columns of --timings",
+                   "sweep all of them with or all of them without"});
+    }
+    if (!read->rows.empty()) inputs.timings = read->timings;
+    inputs.files.push_back({path, std::move(read->rows)});
+  }
+  return inputs;
+}
+
+OrStop<void> merge(const Console& console, const MergeFlags& flags) {
+  sweep::RowStyle style;
+  if (!flags.out.empty()) {
+    const auto format = sweep::format_of(flags.out);
+    if (!format) return usage({format.error().code, "-o: " + format.error().message, format.error().help});
+    style.format = *format;
+  }
+  auto inputs = read_inputs(console, flags);
+  if (!inputs) return tl::unexpected(inputs.error());
+  style.timings = inputs->timings.value_or(false);
+  const std::size_t count = inputs->files.size();
+  auto merged = sweep::merge_rows(std::move(inputs->files));
+  if (!merged) return stop(merged.error());
+  const auto written = write_file(flags.out.empty() ? "-" : flags.out,
+                                  [&](std::ostream& stream) { return sweep::write_rows(stream, merged->rows, style); });
+  if (!written) return stop(written.error());
+  if (flags.out.empty()) return {};
+  if (console.json) {
+    const nlohmann::ordered_json document = {{"schema", "espalier/sweep-merge/1"},
+                                             {"out", flags.out},
+                                             {"files", count},
+                                             {"rows", merged->rows.size()},
+                                             {"repeated", merged->repeated}};
+    console.print(document.dump(2) + "\n");
+    return {};
+  }
+  console.print(fmt::format("{}: {} row{} of {} file{}{}\n", flags.out, merged->rows.size(),
+                            merged->rows.size() == 1 ? "" : "s", count, count == 1 ? "" : "s",
+                            merged->repeated > 0 ? fmt::format(", {} repeated", merged->repeated) : ""));
+  return {};
+}
+
+ExitCode run(const Console& console, const MergeFlags& flags) {
+  const auto done = merge(console, flags);
+  if (done) return ExitCode::ok;
+  return done.error().is_usage ? console.refuse_usage(done.error().error) : console.refuse(done.error().error);
+}
+
+}  // namespace
+
+void add_merge_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<MergeFlags>();
+  CLI::App* command = app.add_subcommand("merge", "Make one file of the rows of several sweeps or shards");
+  command->add_option("ROWS", flags->inputs, "Files of espalier sweep -o, .csv or .jsonl")->required();
+  command->add_option("-o,--out", flags->out, "The rows of all, as .csv or .jsonl; standard output as CSV without")
+      ->option_text("FILE");
+  command->footer(examples({"espalier merge part-1.csv part-2.csv -o all.csv", "espalier merge *.jsonl -o all.csv"}) +
+                  "\nMerged shards are the bytes of the whole sweep. Rows of one run that disagree are an error.");
+  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+}
+
+}  // namespace espalier::cli

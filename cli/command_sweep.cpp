@@ -1,0 +1,190 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <thread>
+
+#include "cli/commands.h"
+#include "cli/output_file.h"
+#include "cli/progress.h"
+#include "cli/sweep_flags.h"
+#include "sweep/row_file.h"
+#include "sweep/run_sweep.h"
+#include "sweep/shard.h"
+
+namespace espalier::cli {
+namespace {
+
+struct CommandFlags {
+  SweepFlags what;
+  std::string out;
+  bool resume = false;
+  std::string shard;
+  bool timings = false;
+  unsigned jobs = 0;
+  bool dry_run = false;
+};
+
+struct Outcome {
+  std::vector<sweep::Row> rows;  ///< Sorted.
+  std::size_t known = 0;         ///< Rows that were there already, also such that are not of this sweep.
+};
+
+void sort_rows(std::vector<sweep::Row>& rows) { std::ranges::stable_sort(rows, {}, &sweep::Row::key); }
+
+Result<void> run_all(const Console& console, const CommandFlags& flags, const sweep::Spec& spec,
+                     const std::vector<sweep::Unit>& units, std::optional<sweep::RowFile>& file,
+                     std::vector<sweep::Row>& rows) {
+  const unsigned threads = flags.jobs > 0 ? flags.jobs : std::max(1U, std::thread::hardware_concurrency());
+  Progress progress(console, "sweeping", sweep::count_rows(units));
+  return sweep::run_sweep(spec, units, threads, [&](sweep::Row row) -> Result<void> {
+    if (!flags.timings) row.timing.reset();
+    progress.step(sweep::describe(row.key));
+    if (file) {
+      if (auto appended = file->append(row); !appended) return appended;
+    }
+    rows.push_back(std::move(row));
+    return {};
+  });
+}
+
+std::string json_text(const std::vector<sweep::Row>& rows, bool timings) {
+  std::string text = fmt::format("{{\n\"schema\": \"{}\",\n\"rows\": [\n", sweep::schema);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string line = sweep::row_text(rows[i], {sweep::RowFormat::json_lines, timings});
+    text += line.substr(0, line.size() - 1) + (i + 1 < rows.size() ? ",\n" : "\n");
+  }
+  return text + "]\n}\n";
+}
+
+/// What is said when the rows are in a file.
+void print_summary(const Console& console, const CommandFlags& flags, const Outcome& outcome) {
+  std::map<std::string, std::size_t> reasons;
+  for (const sweep::Row& row : outcome.rows) {
+    if (!row.figures) ++reasons[row.key.algorithm + ": " + row.reason];
+  }
+  std::size_t failed = 0;
+  for (const auto& [reason, count] : reasons) failed += count;
+  const std::size_t total = outcome.rows.size();
+  if (console.json) {
+    nlohmann::ordered_json document = {{"schema", "espalier/sweep-summary/1"},
+                                       {"out", flags.out},
+                                       {"rows", total},
+                                       {"known", outcome.known},
+                                       {"failed", failed}};
+    console.print(document.dump(2) + "\n");
+    return;
+  }
+  std::string text = fmt::format("{}: {} row{}", flags.out, total, total == 1 ? "" : "s");
+  if (outcome.known > 0) text += fmt::format(", {} of them there before", outcome.known);
+  text += failed > 0 ? fmt::format(", {} failed\n", failed) : "\n";
+  constexpr std::size_t most_shown = 8;
+  std::size_t shown = 0;
+  for (const auto& [reason, count] : reasons) {
+    if (++shown > most_shown) break;
+    text += fmt::format("  {} x {}\n", count, reason);
+  }
+  if (reasons.size() > most_shown) text += fmt::format("  ... {} more reasons\n", reasons.size() - most_shown);
+  console.print(text);
+}
+
+OrStop<sweep::RowFile> open_file(const Console& console, const CommandFlags& flags, const sweep::RowStyle& style) {
+  auto file = sweep::RowFile::open(flags.out, style, flags.resume);
+  if (!file) {
+    const bool is_usage = file.error().code == ErrorCode::invalid_input && !flags.resume;
+    return is_usage ? usage(file.error()) : stop(file.error());
+  }
+  if (file->was_torn()) console.note("a torn line at the end of " + flags.out + " was removed");
+  return *std::move(file);
+}
+
+OrStop<void> sweep_into(const Console& console, const CommandFlags& flags, const sweep::Spec& spec,
+                        std::vector<sweep::Unit> units) {
+  sweep::RowStyle style{sweep::RowFormat::csv, flags.timings};
+  std::optional<sweep::RowFile> file;
+  Outcome outcome;
+  if (!flags.out.empty()) {
+    const auto format = sweep::format_of(flags.out);
+    if (!format) return usage({format.error().code, "-o: " + format.error().message, format.error().help});
+    style.format = *format;
+    auto opened = open_file(console, flags, style);
+    if (!opened) return tl::unexpected(opened.error());
+    file = *std::move(opened);
+    outcome.rows = file->rows();
+    outcome.known = outcome.rows.size();
+    sort_rows(outcome.rows);
+    sweep::leave_out(units, outcome.rows);
+  }
+  if (auto ran = run_all(console, flags, spec, units, file, outcome.rows); !ran) return stop(ran.error());
+  sort_rows(outcome.rows);
+  if (!file) {
+    std::string text = sweep::header_text(style);
+    for (const sweep::Row& row : outcome.rows) text += sweep::row_text(row, style);
+    console.print(console.json ? json_text(outcome.rows, flags.timings) : text);
+    return {};
+  }
+  const auto written =
+      write_file(flags.out, [&](std::ostream& stream) { return sweep::write_rows(stream, outcome.rows, style); });
+  if (!written) return stop(written.error());
+  print_summary(console, flags, outcome);
+  return {};
+}
+
+OrStop<void> sweep_all(const Console& console, CommandFlags flags) {
+  if (auto read = flags.what.read_file(); !read) return stop(read.error());
+  sweep::Shard shard;
+  if (!flags.shard.empty()) {
+    const auto parsed = sweep::parse_shard(flags.shard);
+    if (!parsed) return usage(parsed.error());
+    shard = *parsed;
+  }
+  if (flags.resume && flags.out.empty()) {
+    return usage({ErrorCode::invalid_input, "--resume goes on with a file", "name it with -o"});
+  }
+  auto spec = flags.what.resolve(console);
+  if (!spec) return tl::unexpected(spec.error());
+  auto units = sweep::list_units(*spec);
+  if (!units) return usage(units.error());
+  const std::uint64_t whole = sweep::count_rows(*units);
+  sweep::keep_shard(*units, shard);
+  if (flags.dry_run) {
+    console.print(fmt::format("{} runs of {}, on {} networks with a collective each\n", sweep::count_rows(*units),
+                              whole, units->size()));
+    return {};
+  }
+  return sweep_into(console, flags, *spec, *std::move(units));
+}
+
+ExitCode run(const Console& console, const CommandFlags& flags) {
+  const auto done = sweep_all(console, flags);
+  if (done) return ExitCode::ok;
+  return done.error().is_usage ? console.refuse_usage(done.error().error) : console.refuse(done.error().error);
+}
+
+}  // namespace
+
+void add_sweep_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<CommandFlags>();
+  CLI::App* command =
+      app.add_subcommand("sweep", "Simulate every combination of many values, on all cores, a row each");
+  flags->what.add_to(*command);
+  command->add_option("-o,--out", flags->out, "Rows as .csv or .jsonl; standard output without")->option_text("FILE");
+  command->add_flag("--resume", flags->resume, "Go on with a file that is there: its rows are not run again");
+  command->add_option("--shard", flags->shard, "Only the i-th of n parts, for as many machines")->option_text("i/n");
+  command->add_option("-j,--jobs", flags->jobs, "Threads")->option_text("N (all cores)");
+  command->add_flag("--timings", flags->timings,
+                    "Two more columns, never the same twice: seconds planned and simulated");
+  command->add_flag("--dry-run", flags->dry_run, "Only count the runs");
+  command->footer(
+      examples(
+          {"espalier sweep dgx1v dgx2 -c all_reduce,all_gather -a ring,tree,auto -o rows.csv",
+           "espalier sweep dgx1v --failures links,nodes -s 64M -o failures.csv",
+           "espalier sweep dgx1v -a ring --jitter 2%,10% --seeds 1-20 -s 1M -o jitter.jsonl",
+           "espalier sweep --spec sweep.yaml --shard $SLURM_ARRAY_TASK_ID/64 --resume -o part-$SLURM_ARRAY_TASK_ID.csv",
+           "espalier merge part-*.csv -o all.csv"}) +
+      "\nRows are docs/sweeps.md. Interrupted, the file has every finished row, and --resume does the rest.");
+  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,138 @@
+#include "cli/sweep_flags.h"
+
+#include <algorithm>
+
+#include "cli/algorithm_flags.h"
+#include "cli/sizes.h"
+#include "sweep/spec_values.h"
+
+namespace espalier::cli {
+namespace {
+
+/// Error messages of values begin with the flag that has them.
+template <class T>
+OrStop<T> of_flag(const char* flag, Result<T> value) {
+  if (value) return *std::move(value);
+  return usage({value.error().code, std::string(flag) + ": " + value.error().message, value.error().help});
+}
+
+std::string or_usual(const std::string& text, const char* usual) { return text.empty() ? usual : text; }
+
+OrStop<std::vector<Bytes>> resolve_sizes(const SweepFlags& flags, ElementType type) {
+  if (!flags.sizes.empty()) return of_flag("-s", sweep::parse_size_list(flags.sizes, size_of(type)));
+  SizeFlags range;
+  if (!flags.begin.empty()) range.begin = flags.begin;
+  if (!flags.end.empty()) range.end = flags.end;
+  range.factor = or_usual(flags.factor, "4");
+  range.step = flags.step;
+  auto sizes = parse_sizes(range, type);
+  if (!sizes) return usage(sizes.error());
+  return *std::move(sizes);
+}
+
+/// All combinations of the parameters' values: {"boxes=2", "rails=4"}, ...
+Result<std::vector<std::vector<std::string>>> combine_parameters(const std::vector<std::string>& parameters) {
+  std::vector<std::vector<std::string>> combinations = {{}};
+  for (const std::string& parameter : parameters) {
+    const std::size_t equals = parameter.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == parameter.size()) {
+      return fail(ErrorCode::invalid_input, "-p: '" + parameter + "' is not NAME=VALUES", "write -p boxes=2,4,8");
+    }
+    std::vector<std::vector<std::string>> longer;
+    for (const std::vector<std::string>& combination : combinations) {
+      for (const std::string& value : sweep::split_list(parameter.substr(equals + 1))) {
+        longer.push_back(combination);
+        longer.back().push_back(parameter.substr(0, equals + 1) + value);
+      }
+    }
+    combinations = std::move(longer);
+  }
+  return combinations;
+}
+
+OrStop<std::vector<sweep::Machine>> load_machines(const Console& console, const SweepFlags& flags) {
+  const auto combinations = combine_parameters(flags.parameters);
+  if (!combinations) return usage(combinations.error());
+  std::vector<sweep::Machine> machines;
+  for (const std::string& argument : flags.topologies) {
+    for (const std::vector<std::string>& parameters : *combinations) {
+      TopologyFlags topology;
+      topology.argument = argument;
+      topology.parameters = parameters;
+      auto loaded = load_topology(console, topology);
+      if (!loaded) {
+        Error error = loaded.error().error;
+        error.message = argument + ": " + error.message;
+        return loaded.error().is_usage ? usage(std::move(error)) : stop(std::move(error));
+      }
+      std::string text;
+      for (const std::string& parameter : parameters) text += (text.empty() ? "" : " ") + parameter;
+      machines.push_back({std::move(*loaded), std::move(text)});
+    }
+  }
+  if (machines.empty()) {
+    return usage({ErrorCode::invalid_input, "sweep needs a TOPOLOGY", "such as espalier sweep dgx1v -c all_reduce"});
+  }
+  return machines;
+}
+
+}  // namespace
+
+void SweepFlags::add_to(CLI::App& command) {
+  command.add_option("TOPOLOGY", topologies, "YAML files or shipped machines");
+  const auto list = [&command](const char* flag, auto& value, const std::string& help, const char* shown) {
+    return command.add_option(flag, value, help)->option_text(shown);
+  };
+  list("-p,--parameter", parameters, "Values of a parameter of compact files; may be repeated", "NAME=VALUES")
+      ->allow_extra_args(false);
+  list("-c,--collectives", collectives, "Comma-separated, or all", "NAMES (all_reduce)");
+  list("-r,--root", root, "Root of those that have one: a rank's number or node", "RANK (0)");
+  list("-a,--algorithms", algorithms, "Comma-separated: " + algorithm_names(), "NAMES (auto)");
+  list("-s,--sizes", sizes, "Comma-separated", "SIZES");
+  list("-b,--minbytes", begin, "Smallest size", "SIZE (1K)");
+  list("-e,--maxbytes", end, "Largest size", "SIZE (1G)");
+  list("-f,--stepfactor", factor, "Factor between sizes", "FACTOR (4)");
+  list("-i,--stepbytes", step, "Step between sizes, instead of a factor", "SIZE");
+  list("-d,--datatype", type, "Element type: int8, half, bfloat16, float, double, ...", "TYPE (float)");
+  list("--chunks", chunks, "Largest chunks; auto: chosen per schedule and size", "SIZES (auto)");
+  list("--models", models, "How links are shared, or all", "NAMES (link)");
+  list("--without", without, "A failure: a node, cable or link, or several by commas; may be repeated", "LINK|NODE")
+      ->allow_extra_args(false);
+  list("--failures", failures, "Every single failure of links, nodes, hosts, ranks", "KINDS");
+  list("--jitter", jitters, "Every service takes up to this much longer", "PARTS (0)");
+  list("--seeds", seeds, "Seeds of each jitter above 0", "NUMBERS (1)");
+  list("--spec", file, "Take from a YAML file what no flag says", "FILE");
+}
+
+OrStop<sweep::Spec> SweepFlags::resolve(const Console& console) const {
+  sweep::Spec spec;
+  const auto type_of = parse_element_type(or_usual(type, "float"));
+  if (!type_of) return usage(type_of.error());
+  spec.type = *type_of;
+  const auto names = parse_algorithms(or_usual(algorithms, "auto"));
+  if (!names) return usage(names.error());
+  spec.algorithms = *names;
+  spec.root = root;
+  spec.without = without;
+  bool good = true;
+  Stop wrong;
+  const auto take = [&](auto& member, auto value) {
+    if (good && !value) wrong = value.error();
+    good = good && value.has_value();
+    if (good) member = *std::move(value);
+  };
+  take(spec.collectives, of_flag("-c", sweep::parse_collectives(or_usual(collectives, "all_reduce"))));
+  take(spec.sizes, resolve_sizes(*this, spec.type));
+  take(spec.chunks, of_flag("--chunks", sweep::parse_chunks(or_usual(chunks, "auto"), size_of(spec.type))));
+  take(spec.models, of_flag("--models", sweep::parse_models(or_usual(models, "link"))));
+  take(spec.failures, of_flag("--failures", sweep::parse_failure_kinds(failures)));
+  take(spec.jitters_ppm, of_flag("--jitter", sweep::parse_jitters(or_usual(jitters, "0"))));
+  take(spec.seeds, of_flag("--seeds", sweep::parse_seeds(or_usual(seeds, "1"))));
+  if (!good) return tl::unexpected(wrong);
+  auto machines = load_machines(console, *this);
+  if (!machines) return tl::unexpected(machines.error());
+  spec.machines = *std::move(machines);
+  return spec;
+}
+
+}  // namespace espalier::cli

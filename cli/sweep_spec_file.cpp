@@ -1,0 +1,125 @@
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+#include "base/suggest.h"
+#include "cli/sweep_flags.h"
+
+namespace espalier::cli {
+namespace {
+
+std::string where(const std::string& file, const YAML::Node& node) {
+  return fmt::format("{}:{}", file, node.Mark().line + 1);
+}
+
+/// "a", or [a, b] as "a,b".
+std::string list_of(const YAML::Node& node) {
+  if (node.IsScalar()) return node.Scalar();
+  std::string list;
+  if (node.IsSequence()) {
+    for (const YAML::Node& item : node) {
+      if (!item.IsScalar()) return {};
+      list += (list.empty() ? "" : ",") + item.Scalar();
+    }
+  }
+  return list;
+}
+
+/// Where the values of a key go.
+class SpecReader {
+ public:
+  SpecReader(SweepFlags& flags, const std::string& file) : flags_(flags), file_(file) {}
+
+  Result<void> read(const YAML::Node& document) {
+    if (!document.IsMap()) return fail(ErrorCode::invalid_input, file_ + ":1: a sweep is a map of lists");
+    std::set<std::string> seen;
+    for (const auto& entry : document) {
+      const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
+      if (!seen.insert(key).second) {
+        return fail(ErrorCode::invalid_input, fmt::format("{}: '{}' is there twice", where(file_, entry.first), key));
+      }
+      if (auto taken = take(key, entry.first, entry.second); !taken) return taken;
+    }
+    return {};
+  }
+
+ private:
+  Result<void> take(const std::string& key, const YAML::Node& place, const YAML::Node& value) {
+    if (key == "topologies") return take_each(flags_.topologies, key, value);
+    if (key == "without") return take_each(flags_.without, key, value);
+    if (key == "parameters") return take_parameters(value);
+    constexpr std::array<std::string_view, 17> keys = {
+        "collectives", "root",   "algorithms", "type",   "sizes", "minbytes",   "maxbytes", "stepfactor", "stepbytes",
+        "chunks",      "models", "failures",   "jitter", "seeds", "topologies", "without",  "parameters"};
+    const std::array<std::string*, 14> members = {
+        &flags_.collectives, &flags_.root,     &flags_.algorithms, &flags_.type, &flags_.sizes,
+        &flags_.begin,       &flags_.end,      &flags_.factor,     &flags_.step, &flags_.chunks,
+        &flags_.models,      &flags_.failures, &flags_.jitters,    &flags_.seeds};
+    const auto* const found = std::ranges::find(keys, key);
+    if (found == keys.end()) {
+      return fail(ErrorCode::invalid_input, fmt::format("{}: '{}' is nothing that is swept", where(file_, place), key),
+                  suggest(key, keys));
+    }
+    const std::string list = list_of(value);
+    if (list.empty()) return no_list(key, value);
+    std::string& member = *members[static_cast<std::size_t>(found - keys.begin())];
+    const bool is_size = key == "minbytes" || key == "maxbytes" || key == "stepfactor" || key == "stepbytes";
+    const bool has_flag = !member.empty() || (is_size && !flags_.sizes.empty());
+    if (!has_flag) member = list;
+    return {};
+  }
+
+  Result<void> take_each(std::vector<std::string>& member, const std::string& key, const YAML::Node& value) {
+    std::vector<std::string> items;
+    if (value.IsScalar()) items.push_back(value.Scalar());
+    if (value.IsSequence()) {
+      for (const YAML::Node& item : value) items.push_back(item.IsScalar() ? item.Scalar() : "");
+    }
+    if (items.empty() || std::ranges::find(items, "") != items.end()) return no_list(key, value);
+    if (member.empty()) member = std::move(items);
+    return {};
+  }
+
+  Result<void> take_parameters(const YAML::Node& value) {
+    if (!value.IsMap()) {
+      return fail(ErrorCode::invalid_input, where(file_, value) + ": parameters are a map of lists",
+                  "write parameters: {boxes: [2, 4, 8]}");
+    }
+    std::vector<std::string> items;
+    for (const auto& entry : value) {
+      const std::string list = list_of(entry.second);
+      if (!entry.first.IsScalar() || list.empty()) return no_list("parameters", entry.second);
+      items.push_back(entry.first.Scalar() + "=" + list);
+    }
+    if (flags_.parameters.empty()) flags_.parameters = std::move(items);
+    return {};
+  }
+
+  [[nodiscard]] Result<void> no_list(const std::string& key, const YAML::Node& value) const {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{}: '{}' is neither a word nor a list of words", where(file_, value), key),
+                fmt::format("write {}: [one, two]", key));
+  }
+
+  SweepFlags& flags_;
+  const std::string& file_;
+};
+
+}  // namespace
+
+Result<void> SweepFlags::read_file() {
+  if (file.empty()) return {};
+  const auto text = read_whole(file);
+  if (!text) return tl::unexpected(text.error());
+  try {
+    return SpecReader(*this, file).read(YAML::Load(*text));
+  } catch (const YAML::Exception& error) {
+    return fail(ErrorCode::invalid_input, fmt::format("{}:{}: {}", file, error.mark.line + 1, error.msg));
+  }
+}
+
+}  // namespace espalier::cli
