@@ -1,0 +1,35 @@
+#include "scenario/endpoints.h"
+
+#include <array>
+#include <string>
+
+#include "base/suggest.h"
+
+namespace espalier::scenario {
+namespace {
+
+constexpr std::array<std::string_view, 4> names = {"none", "simple", "ll", "ll128"};
+
+}  // namespace
+
+std::string_view to_string(Protocol protocol) { return names[static_cast<std::size_t>(protocol)]; }
+
+Result<Protocol> parse_protocol(std::string_view name) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return static_cast<Protocol>(i);
+  }
+  return fail(ErrorCode::invalid_input, "there is no protocol '" + std::string(name.substr(0, 60)) + "'",
+              suggest(name, names));
+}
+
+Endpoints preset(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::plain: break;
+    case Protocol::simple: return {.payload_ppm = 1'000'000, .launch = {8'400'000}};
+    case Protocol::ll: return {.payload_ppm = 500'000, .launch = {6'600'000}};
+    case Protocol::ll128: return {.payload_ppm = 937'500, .launch = {14'000'000}};
+  }
+  return {};
+}
+
+}  // namespace espalier::scenario

@@ -1,0 +1,333 @@
+#include "scenario/runner.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/check.h"
+#include "base/random.h"
+
+namespace espalier::scenario {
+namespace {
+
+constexpr std::int64_t million = 1'000'000;
+constexpr std::size_t progress_mask = (std::size_t{1} << 14U) - 1;
+
+}  // namespace
+
+Runner::Runner(const Job& job, const Topology& topology, const Disturbances& disturbances, const RunSettings& settings)
+    : job_(job),
+      topology_(topology),
+      disturbances_(disturbances),
+      settings_(settings),
+      network_(topology),
+      model_(sim::make_model(settings.model, network_, disturbances.conditions)),
+      plans_(topology, network_),
+      alone_(settings.model, network_),
+      background_(topology, disturbances, plans_, *model_, settings.endpoints.payload_ppm),
+      parts_(job),
+      hops_per_call_(settings.most_chunk_hops / static_cast<std::int64_t>(std::max<std::size_t>(job.calls().size(), 1))),
+      unfinished_(job.tasks().size()),
+      calls_(job.calls().size()),
+      part_entered_(parts_.count(), false),
+      part_ended_(parts_.count(), false),
+      compute_ppm_(topology.rank_count(), million),
+      starts_(topology.rank_count(), 0),
+      clock_(topology.rank_count()) {
+  if (disturbances.detection) notices_ = find_notices(disturbances.conditions, *disturbances.detection);
+  for (const Straggler& straggler : disturbances.stragglers) {
+    compute_ppm_[straggler.rank.index()] = straggler.compute_ppm;
+    starts_[straggler.rank.index()] = straggler.start.count;
+  }
+  report_.tasks.resize(job.tasks().size());
+  report_.calls.resize(job.calls().size());
+}
+
+void Runner::prepare_tasks() {
+  const std::size_t count = job_.tasks().size();
+  pending_.resize(count);
+  follower_begins_.assign(count + 1, 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto after = job_.after(TaskId(i));
+    pending_[i] = static_cast<std::uint32_t>(after.size());
+    for (const TaskId before : after) ++follower_begins_[before.index() + 1];
+  }
+  for (std::size_t i = 0; i < count; ++i) follower_begins_[i + 1] += follower_begins_[i];
+  std::vector<std::uint32_t> next(follower_begins_.begin(), follower_begins_.end() - 1);
+  followers_.resize(follower_begins_.back());
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const TaskId before : job_.after(TaskId(i))) followers_[next[before.index()]++] = TaskId(i);
+  }
+}
+
+void Runner::prepare_streams() {
+  const auto key_of = [](const Task& task) { return (std::uint64_t{task.rank.value()} << 16U) | task.stream; };
+  std::vector<std::uint64_t> keys;
+  for (const Task& task : job_.tasks()) keys.push_back(key_of(task));
+  std::ranges::sort(keys);
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  streams_.resize(keys.size());
+  stream_of_.reserve(job_.tasks().size());
+  for (const Task& task : job_.tasks()) {
+    stream_of_.push_back(static_cast<std::uint32_t>(std::ranges::lower_bound(keys, key_of(task)) - keys.begin()));
+  }
+}
+
+void Runner::make_ready(TaskId task, std::int64_t time) {
+  const std::int64_t start = starts_[job_.task(task).rank.index()];
+  if (time < start) {
+    timers_.push({start, TimerKind::task_ready, task.value()});
+    return;
+  }
+  const std::uint32_t index = stream_of_[task.index()];
+  Stream& stream = streams_[index];
+  stream.ready.push_back({time, task});
+  std::ranges::push_heap(stream.ready, std::greater<>());
+  if (stream.is_listed) return;
+  stream.is_listed = true;
+  listed_.push_back(index);
+}
+
+Result<JobReport> Runner::run() {
+  prepare_tasks();
+  prepare_streams();
+  for (std::size_t i = 0; i < pending_.size(); ++i) {
+    if (pending_[i] == 0) make_ready(TaskId(i), 0);
+  }
+  for (std::size_t i = 0; i < notices_.size(); ++i) {
+    timers_.push({notices_[i].time, TimerKind::notice, static_cast<std::uint32_t>(i)});
+  }
+  if (auto started = background_.start(timers_); !started) return tl::unexpected(started.error());
+  if (auto started = start_listed(0); !started) return tl::unexpected(started.error());
+  while (unfinished_ > 0) {
+    const std::int64_t timer = timers_.empty() ? sim::never : timers_.top().time;
+    const std::int64_t event = model_->next_time();
+    if (timer == sim::never && event == sim::never) return tl::unexpected(explain_stuck());
+    if (event <= timer) {
+      hear_from_model();
+      continue;
+    }
+    now_ = timer;
+    while (!timers_.empty() && timers_.top().time == now_) {
+      const Timer next = timers_.top();
+      timers_.pop();
+      if (auto handled = handle(next); !handled) return tl::unexpected(handled.error());
+    }
+    if (auto started = start_listed(now_); !started) return tl::unexpected(started.error());
+  }
+  return finish();
+}
+
+void Runner::hear_from_model() {
+  heard_.clear();
+  model_->advance(heard_);
+  for (const sim::RankEnd& end : heard_) {
+    const Owner& owner = owners_[end.run.index()];
+    if (owner.call.is_none()) {
+      background_.end_reached();
+      continue;
+    }
+    const std::size_t part = parts_.index(owner.call, end.rank);
+    if (part_ended_[part]) continue;  // it was through before the call was begun again
+    part_ended_[part] = true;
+    ++calls_[owner.call.index()].ended;
+    timers_.push({end.time, TimerKind::task_end, parts_.tasks(owner.call)[end.rank.index()].value()});
+  }
+}
+
+Result<void> Runner::handle(const Timer& timer) {
+  switch (timer.kind) {
+    case TimerKind::task_end: end_task(TaskId(timer.id), timer.time); break;
+    case TimerKind::task_ready: make_ready(TaskId(timer.id), timer.time); break;
+    case TimerKind::notice: return take_notice(notices_[timer.id]);
+    case TimerKind::flow: {
+      const auto run = background_.send(timer.id, timer.time, timers_);
+      if (!run) return tl::unexpected(run.error());
+      own(*run, CallId());
+      break;
+    }
+  }
+  return {};
+}
+
+Result<void> Runner::start_listed(std::int64_t time) {
+  std::ranges::sort(listed_);
+  for (const std::uint32_t index : listed_) {
+    Stream& stream = streams_[index];
+    stream.is_listed = false;
+    if (!stream.running.is_none() || stream.ready.empty()) continue;
+    std::ranges::pop_heap(stream.ready, std::greater<>());
+    stream.running = stream.ready.back().task;
+    stream.ready.pop_back();
+    if (auto started = start(stream.running, time); !started) return started;
+  }
+  listed_.clear();
+  return {};
+}
+
+std::int64_t Runner::compute_time(TaskId id) const {
+  const Task& task = job_.task(id);
+  __int128 time = static_cast<__int128>(task.duration) * compute_ppm_[task.rank.index()] / million;
+  if (disturbances_.compute_jitter_ppm > 0) {
+    Random random(disturbances_.seed + std::uint64_t{id.value()} * 0x9E3779B97F4A7C15U);
+    time += time * static_cast<__int128>(random.below(static_cast<std::uint64_t>(disturbances_.compute_jitter_ppm) + 1)) /
+            million;
+  }
+  return static_cast<std::int64_t>(time);
+}
+
+tl::unexpected<Error> Runner::past_the_end(TaskId id) const {
+  return fail(ErrorCode::too_large, job_.describe(id, topology_) + " is past 26 days of simulated time",
+              "check durations and rates");
+}
+
+Result<void> Runner::start(TaskId id, std::int64_t time) {
+  const Task& task = job_.task(id);
+  report_.tasks[id.index()].start = time;
+  if (task.kind == TaskKind::call) return enter(id, time);
+  if (task.kind == TaskKind::compute) clock_.compute(task.rank, time, 1);
+  const std::int64_t duration = task.kind == TaskKind::compute ? compute_time(id) : task.duration;
+  if (duration > sim::latest_entry - time) return past_the_end(id);
+  timers_.push({time + duration, TimerKind::task_end, id.value()});
+  return {};
+}
+
+void Runner::end_task(TaskId id, std::int64_t time) {
+  const Task& task = job_.task(id);
+  report_.tasks[id.index()].end = time;
+  if (task.kind == TaskKind::compute) {
+    clock_.compute(task.rank, time, -1);
+  } else if (task.kind == TaskKind::call) {
+    CallTime& call = report_.calls[task.call.index()];
+    const bool is_complete = calls_[task.call.index()].entered == parts_.tasks(task.call).size();
+    is_complete ? clock_.moving(task.rank, time, -1) : clock_.waiting(task.rank, time, -1);
+    call.end = std::max(call.end, time);
+  }
+  for (std::uint32_t i = follower_begins_[id.index()]; i < follower_begins_[id.index() + 1]; ++i) {
+    if (--pending_[followers_[i].index()] == 0) make_ready(followers_[i], time);
+  }
+  const std::uint32_t index = stream_of_[id.index()];
+  Stream& stream = streams_[index];
+  stream.running = TaskId();
+  if (!stream.is_listed) {
+    stream.is_listed = true;
+    listed_.push_back(index);
+  }
+  --unfinished_;
+  if (settings_.on_progress && (unfinished_ & progress_mask) == 0) {
+    settings_.on_progress(job_.tasks().size() - unfinished_);
+  }
+}
+
+sim::RunOptions Runner::options_of(const Call& call, const Plan& plan) const {
+  const Bytes chunk = settings_.chunk.count > 0 ? std::max(settings_.chunk, Bytes{call.element_size})
+                                                : choose_chunk(*plan.planned, call.size, call.element_size, hops_per_call_);
+  return {.size = call.size,
+          .chunk = chunk,
+          .element_size = call.element_size,
+          .payload_ppm = settings_.endpoints.payload_ppm};
+}
+
+void Runner::own(sim::RunId run, CallId call) {
+  if (owners_.size() <= run.index()) owners_.resize(run.index() + 1);
+  owners_[run.index()] = {call, run};
+}
+
+Result<void> Runner::begin_run(CallId id) {
+  CallState& state = calls_[id.index()];
+  const auto plan = plans_.find(job_, id);
+  if (!plan) return tl::unexpected(plan.error());
+  const auto run = model_->add(*(*plan)->program, options_of(job_.call(id), **plan));
+  if (!run) {
+    Error error = run.error();
+    error.message = call_text(id) + ": " + error.message;
+    return tl::unexpected(std::move(error));
+  }
+  state.plan = *plan;
+  state.run = *run;
+  own(*run, id);
+  return {};
+}
+
+Result<void> Runner::enter(TaskId id, std::int64_t time) {
+  const Task& task = job_.task(id);
+  CallState& state = calls_[task.call.index()];
+  CallTime& times = report_.calls[task.call.index()];
+  const auto tasks = parts_.tasks(task.call);
+  const Rank rank = job_.rank_in(job_.call(task.call).group, task.rank);
+  const std::int64_t entry = time + settings_.endpoints.launch.count;
+  if (entry > sim::latest_entry) return past_the_end(id);
+  part_entered_[parts_.index(task.call, rank)] = true;
+  if (state.entered == 0) times.first_entry = entry;
+  times.last_entry = entry;
+  if (++state.entered == tasks.size()) {
+    clock_.moving(task.rank, time, 1);
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const TaskTime& other = report_.tasks[tasks[i].index()];
+      if (tasks[i] == id || other.end >= 0) continue;
+      clock_.waiting(job_.task(tasks[i]).rank, time, -1);
+      clock_.moving(job_.task(tasks[i]).rank, time, 1);
+    }
+  } else {
+    clock_.waiting(task.rank, time, 1);
+  }
+  if (tasks.size() == 1) {
+    timers_.push({entry, TimerKind::task_end, id.value()});
+    return {};
+  }
+  if (state.run.is_none()) {
+    if (auto begun = begin_run(task.call); !begun) return begun;
+  }
+  model_->enter(state.run, rank, entry);
+  return {};
+}
+
+Result<void> Runner::take_notice(const Notice& notice) {
+  plans_.set_dead(notice.link, notice.is_dead);
+  report_.replannings.push_back({notice.time, notice.link, notice.is_dead, 0});
+  if (!notice.is_dead) return {};
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    const CallState& state = calls_[i];
+    const bool is_under_way = state.plan != nullptr && state.ended < parts_.tasks(CallId(i)).size();
+    if (!is_under_way || !state.plan->uses(notice.link)) continue;
+    ++report_.replannings.back().restarted;
+    if (auto restarted = restart(CallId(i), notice.time); !restarted) return restarted;
+  }
+  return {};
+}
+
+Result<void> Runner::restart(CallId id, std::int64_t time) {
+  CallState& state = calls_[id.index()];
+  model_->abort(state.run);
+  if (auto begun = begin_run(id); !begun) return begun;
+  ++report_.calls[id.index()].restarts;
+  const auto tasks = parts_.tasks(id);
+  const std::int64_t entry = time + settings_.endpoints.launch.count;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (part_entered_[parts_.index(id, Rank(i))]) model_->enter(state.run, Rank(i), entry);
+  }
+  return {};
+}
+
+Result<JobReport> Runner::finish() {
+  for (const TaskTime& task : report_.tasks) report_.elapsed.count = std::max(report_.elapsed.count, task.end);
+  report_.ranks = clock_.finish(report_.elapsed.count);
+  report_.links = model_->links();
+  report_.events = model_->events();
+  report_.flows = background_.flows();
+  report_.plans = plans_.plan_count();
+  report_.shapes = plans_.shape_count();
+  for (std::size_t i = 0; settings_.compare_with_alone && i < calls_.size(); ++i) {
+    if (calls_[i].plan == nullptr) continue;
+    const auto alone = alone_.find(*calls_[i].plan, options_of(job_.calls()[i], *calls_[i].plan));
+    if (!alone) return tl::unexpected(alone.error());
+    report_.calls[i].alone = *alone;
+  }
+  return std::move(report_);
+}
+
+Result<JobReport> run_job(const Job& job, const Topology& topology, const Disturbances& disturbances,
+                          const RunSettings& settings) {
+  return Runner(job, topology, disturbances, settings).run();
+}
+
+}  // namespace espalier::scenario

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scenario/alone_times.h"
+#include "scenario/background_traffic.h"
+#include "scenario/plans.h"
+#include "scenario/rank_clock.h"
+#include "scenario/run_job.h"
+#include "scenario/timers.h"
+
+namespace espalier::scenario {
+
+/// One run of a job: tasks on streams on one side, the model's runs on the other, timers between them.
+///
+/// Invariants: (1) a task is started once, when all it waits for is over and its stream is free; (2) a call has a run in
+/// the model from its first rank's entry on; (3) timers and the model's events are handled in order of time, the
+/// model's first, so that all that ends at a moment is known before something begins at it.
+class Runner {
+ public:
+  Runner(const Job& job, const Topology& topology, const Disturbances& disturbances, const RunSettings& settings);
+
+  Result<JobReport> run();
+
+ private:
+  /// A stream of a rank: the task that it does, and those that are ready, earliest first.
+  struct Ready {
+    std::int64_t time = 0;
+    TaskId task;
+    auto operator<=>(const Ready&) const = default;
+  };
+  struct Stream {
+    TaskId running;
+    bool is_listed = false;  ///< Among those that may have something to start.
+    std::vector<Ready> ready;  ///< A heap.
+  };
+  /// A call under way.
+  struct CallState {
+    const Plan* plan = nullptr;
+    sim::RunId run;
+    std::uint32_t entered = 0;  ///< Ranks that take part.
+    std::uint32_t ended = 0;    ///< Ranks that are through, or will be at a moment that is known.
+  };
+  /// Whose a run of the model is.
+  struct Owner {
+    CallId call;  ///< None: of the background.
+    sim::RunId run;
+  };
+
+  void prepare_tasks();
+  void prepare_streams();
+  void make_ready(TaskId task, std::int64_t time);
+  Result<void> handle(const Timer& timer);
+  Result<void> start_listed(std::int64_t time);
+  Result<void> start(TaskId task, std::int64_t time);
+  void end_task(TaskId task, std::int64_t time);
+  Result<void> enter(TaskId task, std::int64_t time);
+  Result<void> begin_run(CallId call);
+  void hear_from_model();
+  Result<void> take_notice(const Notice& notice);
+  Result<void> restart(CallId call, std::int64_t time);
+  void own(sim::RunId run, CallId call);
+
+  [[nodiscard]] std::int64_t compute_time(TaskId task) const;
+  [[nodiscard]] tl::unexpected<Error> past_the_end(TaskId task) const;
+  [[nodiscard]] sim::RunOptions options_of(const Call& call, const Plan& plan) const;
+  Result<JobReport> finish();
+
+  // What a job that does not go on waits for: stuck.cpp.
+  [[nodiscard]] Error explain_stuck() const;
+  [[nodiscard]] std::optional<Error> explain_dead_link() const;
+  [[nodiscard]] Error explain_circle(CallId first) const;
+  [[nodiscard]] TaskId running_before(TaskId task) const;
+  [[nodiscard]] std::string call_text(CallId call) const;
+
+  const Job& job_;
+  const Topology& topology_;
+  const Disturbances& disturbances_;
+  const RunSettings& settings_;
+
+  sim::Network network_;
+  std::unique_ptr<sim::Model> model_;
+  Plans plans_;
+  AloneTimes alone_;
+  BackgroundTraffic background_;
+  CallParts parts_;
+  std::vector<Notice> notices_;
+  std::int64_t hops_per_call_ = 0;
+
+  Timers timers_;
+  std::int64_t now_ = 0;
+  std::size_t unfinished_ = 0;
+  std::vector<std::uint32_t> pending_;          // by task: how many of those it waits for are not over
+  std::vector<std::uint32_t> follower_begins_;  // by task, into followers_
+  std::vector<TaskId> followers_;
+  std::vector<std::uint32_t> stream_of_;  // by task
+  std::vector<Stream> streams_;
+  std::vector<std::uint32_t> listed_;  // streams that may have something to start
+  std::vector<CallState> calls_;
+  std::vector<bool> part_entered_;  // by part of a call
+  std::vector<bool> part_ended_;
+  std::vector<Owner> owners_;  // by run
+  std::vector<sim::RankEnd> heard_;
+  std::vector<std::int64_t> compute_ppm_;  // by rank
+  std::vector<std::int64_t> starts_;       // by rank
+  RankClock clock_;
+  JobReport report_;
+};
+
+}  // namespace espalier::scenario
