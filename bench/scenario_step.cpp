@@ -94,6 +94,6 @@ int run(std::int64_t micro_batches, std::int64_t most_hops) {
 
 int main(int count, char** words) {
   const std::int64_t micro_batches = count > 1 ? std::atoll(words[1]) : 16;
-  const std::int64_t millions = count > 2 ? std::atoll(words[2]) : 40;
+  const std::int64_t millions = count > 2 ? std::atoll(words[2]) : 24;
   return espalier::scenario::run(micro_batches, millions * 1'000'000);
 }

@@ -11,6 +11,7 @@
 #include "cli/output_file.h"
 #include "cli/packing_flags.h"
 #include "cli/progress.h"
+#include "cli/simulate_scenario.h"
 #include "cli/simulation_output.h"
 #include "cli/sizes.h"
 #include "cli/stop.h"
@@ -31,9 +32,10 @@ struct SimulateFlags {
   PackingFlags packing;
   SizeFlags sizes;
   std::string chunk;
-  std::string model = "link";
+  std::string model;  ///< Empty: link, or what the scenario says.
   std::string trace;
   bool critical_path = false;
+  ScenarioFlags scenario;
 };
 
 /// What is to be simulated: candidates with their bound, and the names of the table's columns.
@@ -232,7 +234,7 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
     }
     options.chunk = *chunk;
   }
-  const auto model = parse_model(flags.model);
+  const auto model = parse_model(flags.model.empty() ? "link" : flags.model);
   if (!model) return usage(model.error());
   options.model = *model;
   if (*model == sim::ModelKind::link && walks_rings(flags, input)) {
@@ -267,7 +269,32 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   return show_details(console, flags, simulation);
 }
 
+/// Why flags of a collective do not go with a scenario, or nothing.
+std::optional<Error> find_conflict(const SimulateFlags& flags) {
+  if (flags.scenario.file.empty()) {
+    if (flags.input.argument.empty()) {
+      return Error{ErrorCode::invalid_input, "simulate needs a TOPOLOGY or PLAN, or --scenario",
+                   "such as espalier simulate dgx-h100 all_reduce"};
+    }
+    if (!flags.scenario.seed) return std::nullopt;
+    return Error{ErrorCode::invalid_input, "--seed goes with --scenario", ""};
+  }
+  const auto limits = flags.packing.resolve();
+  const bool has_other = !flags.collective.name.empty() || !flags.algorithms.empty() || !flags.chunk.empty() ||
+                         !flags.plan_topology.empty() || flags.critical_path || !limits || limits->any();
+  if (!has_other) return std::nullopt;
+  return Error{ErrorCode::invalid_input, "a scenario names its collectives, algorithms and chunk itself",
+               "leave all but TOPOLOGY, --model, --seed, --trace and --json out"};
+}
+
 ExitCode run(const Console& console, const SimulateFlags& flags) {
+  if (const auto conflict = find_conflict(flags)) return console.refuse_usage(*conflict);
+  if (!flags.scenario.file.empty()) {
+    ScenarioFlags scenario = flags.scenario;
+    scenario.trace = flags.trace;
+    scenario.model = flags.model;
+    return simulate_scenario(console, flags.input, scenario);
+  }
   auto input = load_input(console, flags.input, flags.plan_topology);
   if (!input) return refuse(console, input.error());
   const auto done = simulate(console, flags, *input);
@@ -281,7 +308,7 @@ void add_simulate_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<SimulateFlags>();
   CLI::App* command =
       app.add_subcommand("simulate", "Predict times and bandwidths, the winner per size, and what limits it");
-  flags->input.add_to(*command, "TOPOLOGY|PLAN");
+  flags->input.add_to(*command, "TOPOLOGY|PLAN", false);
   flags->input.add_without_to(*command);
   flags->collective.add_to(*command, false);
   flags->packing.add_to(*command);
@@ -298,13 +325,22 @@ void add_simulate_command(CLI::App& app, Session& session) {
   command->add_flag("--critical-path", flags->critical_path, "Print what the last byte waited for, of one run");
   command->add_option("-t,--topology", flags->plan_topology, "Run a plan on this topology instead of its own")
       ->option_text("FILE");
+  command
+      ->add_option("--scenario", flags->scenario.file,
+                   "Run a scenario instead: a YAML file, - or shipped scenario (docs/scenarios.md)")
+      ->option_text("FILE");
+  command->add_option("--seed", flags->scenario.seed, "Of jitter and background traffic, instead of the scenario's")
+      ->option_text("N");
   command->footer(examples({"espalier simulate dgx1v-degraded all_gather -b 1K -e 1G -f 4",
                             "espalier simulate dgx1v all_reduce --without gpu0-gpu1 -s 64M",
                             "espalier simulate cluster.yaml all_reduce -a all -b 1M -e 64M",
                             "espalier simulate plan.json -s 256M --trace trace.json",
                             "espalier simulate leaf-spine-64 all_to_all -b 1M -e 64M --model fair",
-                            "espalier simulate dgx-a100-x2 all_gather -a packing -s 64K --critical-path"}) +
-                  "\nThe models are docs/simulator.md (link) and docs/fair.md (fair); of bound is the part of the "
+                            "espalier simulate dgx-a100-x2 all_gather -a packing -s 64K --critical-path",
+                            "espalier simulate --scenario training-step --trace step.json",
+                            "espalier simulate dgx-h100 --scenario job.yaml --seed 7 --json"}) +
+                  "
+The models are docs/simulator.md (link) and docs/fair.md (fair); of bound is the part of the "
                   "proven limit that is reached.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }

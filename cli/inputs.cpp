@@ -157,6 +157,14 @@ Result<std::string> read_whole(const std::string& path) {
   return text;
 }
 
+ShippedFile find_shipped(const std::string& argument, const std::string& folder) {
+  std::error_code status;
+  if (argument.find('/') != std::string::npos || std::filesystem::exists(argument, status)) return {argument, argument};
+  const auto shipped = shipped_folder() / folder / (argument + ".yaml");
+  if (!std::filesystem::exists(shipped, status)) return {argument, argument};
+  return {shipped.string(), "configs/" + folder + "/" + argument + ".yaml"};
+}
+
 std::vector<std::string> shipped_machines() {
   std::vector<std::string> names;
   std::error_code status;

@@ -59,6 +59,15 @@ tl::expected<Input, InputFailure> load_input(const Console& console, const Topol
 /// The exit code of a failure, shown now unless it has been.
 ExitCode refuse(const Console& console, const InputFailure& failure);
 
+/// A file that a flag names, and how it is shown to the user.
+struct ShippedFile {
+  std::string path;
+  std::string shown;
+};
+
+/// The file itself where there is one, or the one of that name in a folder of the shipped configurations.
+ShippedFile find_shipped(const std::string& argument, const std::string& folder);
+
 /// Names of the machines that ship with the command, sorted.
 std::vector<std::string> shipped_machines();
 

@@ -30,10 +30,10 @@ struct Background {
 struct Disturbances {
   std::vector<Straggler> stragglers;
   std::vector<Background> background;
-  std::int32_t compute_jitter_ppm = 0;     ///< Each compute takes up to this much longer, evenly distributed.
-  sim::Conditions conditions;              ///< Jitter of hops, and links that slow or die.
-  std::optional<Picoseconds> detection;    ///< With it, calls are planned anew that long after a link dies.
-  std::uint64_t seed = 0;                  ///< Of compute jitter and background; hops have theirs in `conditions`.
+  std::int32_t compute_jitter_ppm = 0;   ///< Each compute takes up to this much longer, evenly distributed.
+  sim::Conditions conditions;            ///< Jitter of hops, and links that slow or die.
+  std::optional<Picoseconds> detection;  ///< With it, calls are planned anew that long after a link dies.
+  std::uint64_t seed = 0;                ///< Of compute jitter and background; hops have theirs in `conditions`.
 };
 
 /// A link that dies, or is alive again, is noticed.

@@ -31,7 +31,8 @@ class Finder {
     });
     if (shares_host) {
       std::vector<bool> kept(network_.node_count());
-      for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = may_use(NodeId(i)) && network_.node(NodeId(i)).host == host;
+      for (std::size_t i = 0; i < kept.size(); ++i)
+        kept[i] = may_use(NodeId(i)) && network_.node(NodeId(i)).host == host;
       if (auto inside = make(kept); is_joined(inside)) return inside;
     }
     if (auto near = make(on_short_ways()); is_joined(near)) return near;
@@ -46,8 +47,9 @@ class Finder {
   static Result<Footprint> require(Footprint footprint) {
     const auto broken = find_unreachable(footprint.topology);
     if (!broken) return footprint;
-    return fail(ErrorCode::infeasible, fmt::format("no way is left from {} to {}", footprint.topology.rank_name(broken->from),
-                                                   footprint.topology.rank_name(broken->to)));
+    return fail(ErrorCode::infeasible,
+                fmt::format("no way is left from {} to {}", footprint.topology.rank_name(broken->from),
+                            footprint.topology.rank_name(broken->to)));
   }
 
   /// The nodes on ways of fewest links from one member to another, over nodes that only forward.

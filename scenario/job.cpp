@@ -165,7 +165,8 @@ Result<void> check_order(const Job& job, const Topology& topology) {
   }
   if (done == count) return {};
   // Walking back along what is still awaited ends in the circle; one more walk names a task on it.
-  std::size_t at = static_cast<std::size_t>(std::ranges::find_if(pending, [](auto n) { return n > 0; }) - pending.begin());
+  std::size_t at =
+      static_cast<std::size_t>(std::ranges::find_if(pending, [](auto n) { return n > 0; }) - pending.begin());
   for (std::size_t i = 0; i < count; ++i) {
     for (const TaskId before : job.after(TaskId(at))) {
       if (pending[before.index()] == 0) continue;
@@ -180,7 +181,8 @@ Result<void> check_order(const Job& job, const Topology& topology) {
 
 Result<void> check_job(const Job& job, const Topology& topology) {
   if (job.tasks().size() > max_tasks) {
-    return fail(ErrorCode::too_large, fmt::format("the job has {} tasks, and the most are {}", job.tasks().size(), max_tasks));
+    return fail(ErrorCode::too_large,
+                fmt::format("the job has {} tasks, and the most are {}", job.tasks().size(), max_tasks));
   }
   if (auto checked = check_calls(job, topology); !checked) return checked;
   std::size_t dependencies = 0;

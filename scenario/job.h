@@ -40,7 +40,7 @@ static_assert(sizeof(Task) == 24);
 
 /// One collective among the ranks of a group.
 struct Call {
-  Bytes size;      ///< Message size S.
+  Bytes size;  ///< Message size S.
   GroupId group;
   LabelId label;
   LabelId planner;  ///< Its name; none: what suits (plans.h).
@@ -49,12 +49,12 @@ struct Call {
   std::uint8_t element_size = 4;  ///< Bytes per element.
 };
 
-/// Process groups, collectives among them, and tasks of ranks with what they wait for: what a scenario runs. Flat arrays
-/// of indices. Plain data: `check_job` says whether it can be run.
+/// Process groups, collectives among them, and tasks of ranks with what they wait for: what a scenario runs. Flat
+/// arrays of indices. Plain data: `check_job` says whether it can be run.
 class Job {
  public:
-  /// The group of these ranks of the topology; the same ranks in any order are the same group. Its ranks are numbered in
-  /// topology order. Requires: no rank twice, at least one.
+  /// The group of these ranks of the topology; the same ranks in any order are the same group. Its ranks are numbered
+  /// in topology order. Requires: no rank twice, at least one.
   GroupId add_group(std::vector<Rank> ranks);
   LabelId add_label(std::string_view text);
   CallId add_call(const Call& call);
@@ -70,8 +70,8 @@ class Job {
   [[nodiscard]] const std::string& label(LabelId id) const { return labels_[id.index()]; }
   /// The ranks of a group, ascending.
   [[nodiscard]] std::span<const Rank> ranks(GroupId id) const {
-    return std::span(group_ranks_).subspan(group_begins_[id.index()],
-                                           group_begins_[id.index() + 1] - group_begins_[id.index()]);
+    return std::span(group_ranks_)
+        .subspan(group_begins_[id.index()], group_begins_[id.index() + 1] - group_begins_[id.index()]);
   }
   /// The number of a rank in a group; none when it is not in it. Cost: O(log ranks).
   [[nodiscard]] Rank rank_in(GroupId group, Rank rank) const;
@@ -119,10 +119,9 @@ class CallParts {
 inline constexpr std::size_t max_tasks = std::size_t{1} << 26;
 inline constexpr std::size_t max_dependencies = std::size_t{1} << 30;
 
-/// Whether a job can be run on a topology: ids in range; durations and sizes not negative; a task waits for tasks of its
-/// own rank, never in a circle; each rank of a call's group takes part in it exactly once.
-/// Errors: invalid_input or too_large, naming task, call and rank.
-/// Cost: O(tasks + dependencies).
+/// Whether a job can be run on a topology: ids in range; durations and sizes not negative; a task waits for tasks of
+/// its own rank, never in a circle; each rank of a call's group takes part in it exactly once. Errors: invalid_input or
+/// too_large, naming task, call and rank. Cost: O(tasks + dependencies).
 Result<void> check_job(const Job& job, const Topology& topology);
 
 }  // namespace espalier::scenario

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "planners/chooser.h"
@@ -18,10 +19,10 @@ namespace {
 constexpr std::string_view direct_planner = "direct";
 
 /// One transfer from the root to the other rank of two, on the best route.
-Result<Schedule> plan_direct(const Topology& topology, const Collective& collective) {
+Result<Schedule> plan_direct(const Topology& topology, const Collective& collective, std::uint32_t variant) {
   const Rank src = collective.root;
   const Rank dst(1 - src.index());
-  const auto route = find_route(topology, src, dst);
+  const auto route = find_route(topology, src, dst, {.variant = variant});
   if (!route) return fail(ErrorCode::infeasible, topology.rank_name(src) + " cannot reach " + topology.rank_name(dst));
   Schedule schedule(collective, topology.name(), std::string(direct_planner));
   schedule.units = 1;
@@ -57,10 +58,6 @@ Result<Schedule> plan_auto(const Topology& topology, const Collective& collectiv
 
 /// The first of the usual planners that makes the collective here.
 Result<Schedule> plan_usual(const Topology& topology, const Collective& collective, std::string& winner) {
-  if (collective.rank_count == 2 && collective.kind == CollectiveKind::broadcast) {
-    winner = direct_planner;
-    return plan_direct(topology, collective);
-  }
   Result<Schedule> first = fail(ErrorCode::unsupported, "no planner");
   for (const std::string_view name : {"ring", "tree", "pairwise", "flat"}) {
     auto schedule = plan_unbounded(topology, collective, *find_planner(name));
@@ -103,6 +100,22 @@ std::vector<LinkId> links_of(const Schedule& schedule, const std::vector<LinkId>
 
 bool Plan::uses(LinkId link) const { return std::ranges::binary_search(links, link); }
 
+double PlannedSchedule::chunk_hops(Bytes size, Bytes chunk) const {
+  const double pieces =
+      std::ceil(longest_transfer * static_cast<double>(size.count) / static_cast<double>(chunk.count));
+  return static_cast<double>(hops) * std::max(pieces, 1.0);
+}
+
+Plans::Plans(const Topology& topology, const sim::Network& network) : topology_(topology), network_(network) {
+  std::unordered_map<std::string, std::pair<std::uint32_t, std::uint32_t>> hosts;  // its number, its ranks so far
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) {
+    const std::string& host = topology.node(topology.node_of(Rank(i))).host;
+    const auto number = static_cast<std::uint32_t>(hosts.size());
+    auto& known = hosts.try_emplace(host.empty() ? topology.rank_name(Rank(i)) : host, number, 0).first->second;
+    variants_.push_back(known.first + known.second++);
+  }
+}
+
 bool Plans::uses_dead(const Plan& plan) const {
   return !dead_.empty() && std::ranges::any_of(plan.links, [&](LinkId link) { return dead_[link.index()]; });
 }
@@ -128,7 +141,10 @@ Result<const Plan*> Plans::make(const Key& key, const std::vector<bool>& dead) {
     const Collective collective{key.kind, count, key.root};
     std::string name = key.planner;
     Result<Schedule> schedule = fail(ErrorCode::unsupported, "");
-    if (key.planner.empty()) {
+    if (is_direct(key)) {
+      name = direct_planner;
+      schedule = plan_direct(shape.topology, collective, key.variant);
+    } else if (key.planner.empty()) {
       schedule = plan_usual(shape.topology, collective, name);
     } else if (key.planner == "auto") {
       schedule = plan_auto(shape.topology, collective, {key.size}, key.element_size, name);
@@ -150,8 +166,13 @@ Result<const Plan*> Plans::make(const Key& key, const std::vector<bool>& dead) {
   return plans_.back().get();
 }
 
-Result<const Plan*> Plans::find(const Key& key) {
-  static const std::vector<bool> none_dead;
+bool Plans::is_direct(const Key& key) {
+  return key.planner.empty() && key.ranks.size() == 2 && key.kind == CollectiveKind::broadcast;
+}
+
+Result<const Plan*> Plans::find(Key key) {
+  const std::vector<bool> none_dead;
+  if (is_direct(key)) key.variant = variants_[key.ranks[key.root.index()].index()];
   auto whole = whole_.find(key);
   if (whole == whole_.end()) {
     const auto plan = make(key, none_dead);
@@ -168,13 +189,13 @@ Result<const Plan*> Plans::find(const Key& key) {
 Result<const Plan*> Plans::find(const Job& job, CallId id) {
   const Call& call = job.call(id);
   const auto ranks = job.ranks(call.group);
-  Key key{{ranks.begin(), ranks.end()}, call.kind, call.root, {}, 0, 0};
+  Key key{{ranks.begin(), ranks.end()}, call.kind, call.root, {}, 0, 0, 0};
   if (!call.planner.is_none()) key.planner = job.label(call.planner);
   if (key.planner == "auto") {
     key.size = call.size.count;
     key.element_size = call.element_size;
   }
-  auto plan = find(key);
+  auto plan = find(std::move(key));
   if (plan) return plan;
   Error error = plan.error();
   error.message = fmt::format("call {} '{}' ({} among {} ranks): {}", id.value(), job.label(call.label),
@@ -183,15 +204,8 @@ Result<const Plan*> Plans::find(const Job& job, CallId id) {
 }
 
 Result<const Plan*> Plans::find_pair(Rank src, Rank dst) {
-  return find(Key{{std::min(src, dst), std::max(src, dst)}, CollectiveKind::broadcast, Rank(src < dst ? 0 : 1), {}, 0, 0});
-}
-
-Bytes choose_chunk(const PlannedSchedule& planned, Bytes size, std::int64_t element_size, std::int64_t most_hops) {
-  const Bytes suits = std::max(planned.chunks.choose(size), Bytes{element_size});
-  const std::int64_t most_chunks = std::max<std::int64_t>(most_hops / std::max<std::int64_t>(planned.hops, 1), 1);
-  const double longest = planned.longest_transfer * static_cast<double>(size.count);
-  const auto least = static_cast<std::int64_t>(std::ceil(longest / static_cast<double>(most_chunks)));
-  return {std::max(suits.count, least + element_size)};
+  return find(
+      Key{{std::min(src, dst), std::max(src, dst)}, CollectiveKind::broadcast, Rank(src < dst ? 0 : 1), {}, 0, 0, 0});
 }
 
 }  // namespace espalier::scenario

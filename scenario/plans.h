@@ -19,8 +19,11 @@ struct PlannedSchedule {
   Schedule schedule;
   ChunkModel chunks;
   std::string planner;
-  std::int64_t hops = 0;         ///< Links that its transfers cross: its chunk-hops with one chunk each.
+  std::int64_t hops = 0;        ///< Links that its transfers cross: its chunk-hops with one chunk each.
   double longest_transfer = 0;  ///< Bytes of the longest transfer, per byte of S.
+
+  /// Chunks times the links they pass.
+  [[nodiscard]] double chunk_hops(Bytes size, Bytes chunk) const;
 };
 
 /// How a group does a collective: a schedule of its shape, made ready on its own links.
@@ -36,12 +39,13 @@ struct Plan {
 /// plans that use them are made anew around them; the others stay.
 ///
 /// Planners: a call names one, or "auto" (of ring, tree and packing what simulates fastest alone at its size). Without,
-/// two ranks exchange over their best route, and larger groups use the first of ring, tree, pairwise and flat that makes
+/// a broadcast between two ranks takes their best route (of equal ones pairs in different hosts take different ones),
+/// and others use the first of ring, tree, pairwise and flat that makes
 /// the collective.
 class Plans {
  public:
   /// Both must outlive the plans.
-  Plans(const Topology& topology, const sim::Network& network) : topology_(topology), network_(network) {}
+  Plans(const Topology& topology, const sim::Network& network);
 
   /// The plan for a call, around the links that are dead now. It lives as long as this object.
   /// Requires: a group of at least two ranks.
@@ -67,6 +71,7 @@ class Plans {
     std::string planner;
     std::int64_t size = 0;
     std::int64_t element_size = 0;
+    std::uint32_t variant = 0;  ///< Of equally good routes.
     auto operator<=>(const Key&) const = default;
   };
   /// A shape with its schedules.
@@ -75,19 +80,18 @@ class Plans {
     std::map<Key, std::unique_ptr<const PlannedSchedule>> schedules;
   };
 
-  Result<const Plan*> find(const Key& key);
+  static bool is_direct(const Key& key);
+  Result<const Plan*> find(Key key);
   Result<const Plan*> make(const Key& key, const std::vector<bool>& dead);
 
   const Topology& topology_;
   const sim::Network& network_;
-  std::vector<bool> dead_;  ///< By link; empty while all are alive.
+  std::vector<std::uint32_t> variants_;  ///< By rank: the number of its host and its own number there, added up.
+  std::vector<bool> dead_;               ///< By link; empty while all are alive.
   std::map<std::string, Shape> shapes_;
   std::map<Key, const Plan*> whole_;    ///< Made with all links alive.
   std::map<Key, const Plan*> damaged_;  ///< Made around the links that are dead now.
   std::vector<std::unique_ptr<const Plan>> plans_;
 };
-
-/// The chunk of a call: what suits the schedule at that size, but no more than `most_hops` chunk-hops.
-Bytes choose_chunk(const PlannedSchedule& planned, Bytes size, std::int64_t element_size, std::int64_t most_hops);
 
 }  // namespace espalier::scenario

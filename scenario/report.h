@@ -11,10 +11,10 @@ namespace espalier::scenario {
 
 /// Where the time of one rank went; the four add up to the time elapsed. At each moment the first that holds counts.
 struct RankTime {
-  std::int64_t compute = 0;    ///< It computed. All in picoseconds.
-  std::int64_t exposed = 0;    ///< It did not, and took part in a call in which all ranks of the group took part.
-  std::int64_t waiting = 0;    ///< It took part in calls, and each waited for other ranks to come.
-  std::int64_t idle = 0;       ///< Nothing of that.
+  std::int64_t compute = 0;  ///< It computed. All in picoseconds.
+  std::int64_t exposed = 0;  ///< It did not, and took part in a call in which all ranks of the group took part.
+  std::int64_t waiting = 0;  ///< It took part in calls, and each waited for other ranks to come.
+  std::int64_t idle = 0;     ///< Nothing of that.
   friend bool operator==(const RankTime&, const RankTime&) = default;
 };
 
@@ -46,15 +46,16 @@ struct Replanning {
 
 /// What a run of a job gave.
 struct JobReport {
-  Picoseconds elapsed;                ///< When the last task was over.
-  std::vector<RankTime> ranks;        ///< By rank of the topology.
-  std::vector<TaskTime> tasks;        ///< By task.
-  std::vector<CallTime> calls;        ///< By call.
-  std::vector<sim::LinkUse> links;    ///< By link: what it carried and how long it was busy, background included.
+  Picoseconds elapsed;              ///< When the last task was over.
+  std::vector<RankTime> ranks;      ///< By rank of the topology.
+  std::vector<TaskTime> tasks;      ///< By task.
+  std::vector<CallTime> calls;      ///< By call.
+  std::vector<sim::LinkUse> links;  ///< By link: what it carried and how long it was busy, background included.
   std::vector<Replanning> replannings;
-  std::uint64_t flows = 0;            ///< Background flows that began.
-  std::uint64_t events = 0;           ///< How many times something served a chunk.
-  std::size_t plans = 0;              ///< Plans that were made ready, and shapes of groups among them.
+  std::uint64_t flows = 0;   ///< Background flows that began.
+  std::uint64_t events = 0;  ///< How many times something served a chunk.
+  Bytes chunk;               ///< The largest chunk of the calls.
+  std::size_t plans = 0;     ///< Plans that were made ready, and shapes of groups among them.
   std::size_t shapes = 0;
 };
 
@@ -64,9 +65,9 @@ struct CallSummary {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::uint32_t group_size = 0;  ///< Ranks of the largest group.
   std::uint64_t calls = 0;
-  Bytes bytes;                    ///< Their message sizes added up.
-  double mean_seconds = 0;        ///< Of CallTime::duration.
-  double mean_slowdown = 0;       ///< Duration over time alone; 1 where nothing is in the way.
+  Bytes bytes;               ///< Their message sizes added up.
+  double mean_seconds = 0;   ///< Of CallTime::duration.
+  double mean_slowdown = 0;  ///< Duration over time alone; 1 where nothing is in the way.
   double worst_slowdown = 0;
   CallId worst;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "base/check.h"
 #include "base/random.h"
@@ -25,7 +26,7 @@ Runner::Runner(const Job& job, const Topology& topology, const Disturbances& dis
       alone_(settings.model, network_),
       background_(topology, disturbances, plans_, *model_, settings.endpoints.payload_ppm),
       parts_(job),
-      hops_per_call_(settings.most_chunk_hops / static_cast<std::int64_t>(std::max<std::size_t>(job.calls().size(), 1))),
+      chunk_(settings.chunk),
       unfinished_(job.tasks().size()),
       calls_(job.calls().size()),
       part_entered_(parts_.count(), false),
@@ -72,6 +73,37 @@ void Runner::prepare_streams() {
   }
 }
 
+/// Plans all calls, and chooses the chunk.
+Result<void> Runner::prepare_calls() {
+  struct Kind {
+    const Plan* plan;
+    Bytes size;
+    auto operator<=>(const Kind&) const = default;
+  };
+  std::map<Kind, std::uint64_t> kinds;
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    if (parts_.tasks(CallId(i)).size() == 1) continue;
+    const auto plan = plans_.find(job_, CallId(i));
+    if (!plan) return tl::unexpected(plan.error());
+    calls_[i].plan = *plan;
+    ++kinds[{*plan, job_.calls()[i].size}];
+  }
+  if (chunk_.count > 0) return {};
+  chunk_ = ChunkModel::smallest_chunk;
+  for (const auto& [kind, count] : kinds) chunk_ = std::max(chunk_, kind.plan->planned->chunks.choose(kind.size));
+  for (; chunk_ < max_message_size; chunk_.count *= 2) {
+    double hops = 0;
+    for (const auto& [kind, count] : kinds) {
+      hops += static_cast<double>(count) * kind.plan->planned->chunk_hops(kind.size, chunk_);
+    }
+    double least = 0;
+    for (const auto& [kind, count] : kinds)
+      least += static_cast<double>(count) * static_cast<double>(kind.plan->planned->hops);
+    if (hops <= std::max(static_cast<double>(settings_.most_chunk_hops), 1.2 * least)) break;
+  }
+  return {};
+}
+
 void Runner::make_ready(TaskId task, std::int64_t time) {
   const std::int64_t start = starts_[job_.task(task).rank.index()];
   if (time < start) {
@@ -90,6 +122,7 @@ void Runner::make_ready(TaskId task, std::int64_t time) {
 Result<JobReport> Runner::run() {
   prepare_tasks();
   prepare_streams();
+  if (auto prepared = prepare_calls(); !prepared) return tl::unexpected(prepared.error());
   for (std::size_t i = 0; i < pending_.size(); ++i) {
     if (pending_[i] == 0) make_ready(TaskId(i), 0);
   }
@@ -169,7 +202,8 @@ std::int64_t Runner::compute_time(TaskId id) const {
   __int128 time = static_cast<__int128>(task.duration) * compute_ppm_[task.rank.index()] / million;
   if (disturbances_.compute_jitter_ppm > 0) {
     Random random(disturbances_.seed + std::uint64_t{id.value()} * 0x9E3779B97F4A7C15U);
-    time += time * static_cast<__int128>(random.below(static_cast<std::uint64_t>(disturbances_.compute_jitter_ppm) + 1)) /
+    time += time *
+            static_cast<__int128>(random.below(static_cast<std::uint64_t>(disturbances_.compute_jitter_ppm) + 1)) /
             million;
   }
   return static_cast<std::int64_t>(time);
@@ -218,11 +252,9 @@ void Runner::end_task(TaskId id, std::int64_t time) {
   }
 }
 
-sim::RunOptions Runner::options_of(const Call& call, const Plan& plan) const {
-  const Bytes chunk = settings_.chunk.count > 0 ? std::max(settings_.chunk, Bytes{call.element_size})
-                                                : choose_chunk(*plan.planned, call.size, call.element_size, hops_per_call_);
+sim::RunOptions Runner::options_of(const Call& call) const {
   return {.size = call.size,
-          .chunk = chunk,
+          .chunk = std::max(chunk_, Bytes{call.element_size}),
           .element_size = call.element_size,
           .payload_ppm = settings_.endpoints.payload_ppm};
 }
@@ -234,15 +266,17 @@ void Runner::own(sim::RunId run, CallId call) {
 
 Result<void> Runner::begin_run(CallId id) {
   CallState& state = calls_[id.index()];
-  const auto plan = plans_.find(job_, id);
-  if (!plan) return tl::unexpected(plan.error());
-  const auto run = model_->add(*(*plan)->program, options_of(job_.call(id), **plan));
+  if (plans_.uses_dead(*state.plan)) {
+    const auto around = plans_.find(job_, id);
+    if (!around) return tl::unexpected(around.error());
+    state.plan = *around;
+  }
+  const auto run = model_->add(*state.plan->program, options_of(job_.call(id)));
   if (!run) {
     Error error = run.error();
     error.message = call_text(id) + ": " + error.message;
     return tl::unexpected(std::move(error));
   }
-  state.plan = *plan;
   state.run = *run;
   own(*run, id);
   return {};
@@ -287,7 +321,7 @@ Result<void> Runner::take_notice(const Notice& notice) {
   if (!notice.is_dead) return {};
   for (std::size_t i = 0; i < calls_.size(); ++i) {
     const CallState& state = calls_[i];
-    const bool is_under_way = state.plan != nullptr && state.ended < parts_.tasks(CallId(i)).size();
+    const bool is_under_way = !state.run.is_none() && state.ended < parts_.tasks(CallId(i)).size();
     if (!is_under_way || !state.plan->uses(notice.link)) continue;
     ++report_.replannings.back().restarted;
     if (auto restarted = restart(CallId(i), notice.time); !restarted) return restarted;
@@ -314,11 +348,12 @@ Result<JobReport> Runner::finish() {
   report_.links = model_->links();
   report_.events = model_->events();
   report_.flows = background_.flows();
+  report_.chunk = chunk_;
   report_.plans = plans_.plan_count();
   report_.shapes = plans_.shape_count();
   for (std::size_t i = 0; settings_.compare_with_alone && i < calls_.size(); ++i) {
     if (calls_[i].plan == nullptr) continue;
-    const auto alone = alone_.find(*calls_[i].plan, options_of(job_.calls()[i], *calls_[i].plan));
+    const auto alone = alone_.find(*calls_[i].plan, options_of(job_.calls()[i]));
     if (!alone) return tl::unexpected(alone.error());
     report_.calls[i].alone = *alone;
   }

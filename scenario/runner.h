@@ -17,8 +17,8 @@ namespace espalier::scenario {
 
 /// One run of a job: tasks on streams on one side, the model's runs on the other, timers between them.
 ///
-/// Invariants: (1) a task is started once, when all it waits for is over and its stream is free; (2) a call has a run in
-/// the model from its first rank's entry on; (3) timers and the model's events are handled in order of time, the
+/// Invariants: (1) a task is started once, when all it waits for is over and its stream is free; (2) a call has a run
+/// in the model from its first rank's entry on; (3) timers and the model's events are handled in order of time, the
 /// model's first, so that all that ends at a moment is known before something begins at it.
 class Runner {
  public:
@@ -35,15 +35,15 @@ class Runner {
   };
   struct Stream {
     TaskId running;
-    bool is_listed = false;  ///< Among those that may have something to start.
+    bool is_listed = false;    ///< Among those that may have something to start.
     std::vector<Ready> ready;  ///< A heap.
   };
   /// A call under way.
   struct CallState {
-    const Plan* plan = nullptr;
-    sim::RunId run;
-    std::uint32_t entered = 0;  ///< Ranks that take part.
-    std::uint32_t ended = 0;    ///< Ranks that are through, or will be at a moment that is known.
+    const Plan* plan = nullptr;  ///< None for a single rank.
+    sim::RunId run;              ///< From the first rank's entry on.
+    std::uint32_t entered = 0;   ///< Ranks that take part.
+    std::uint32_t ended = 0;     ///< Ranks that are through, or will be at a moment that is known.
   };
   /// Whose a run of the model is.
   struct Owner {
@@ -53,6 +53,7 @@ class Runner {
 
   void prepare_tasks();
   void prepare_streams();
+  Result<void> prepare_calls();
   void make_ready(TaskId task, std::int64_t time);
   Result<void> handle(const Timer& timer);
   Result<void> start_listed(std::int64_t time);
@@ -67,7 +68,7 @@ class Runner {
 
   [[nodiscard]] std::int64_t compute_time(TaskId task) const;
   [[nodiscard]] tl::unexpected<Error> past_the_end(TaskId task) const;
-  [[nodiscard]] sim::RunOptions options_of(const Call& call, const Plan& plan) const;
+  [[nodiscard]] sim::RunOptions options_of(const Call& call) const;
   Result<JobReport> finish();
 
   // What a job that does not go on waits for: stuck.cpp.
@@ -89,7 +90,7 @@ class Runner {
   BackgroundTraffic background_;
   CallParts parts_;
   std::vector<Notice> notices_;
-  std::int64_t hops_per_call_ = 0;
+  Bytes chunk_;  ///< Of all calls.
 
   Timers timers_;
   std::int64_t now_ = 0;

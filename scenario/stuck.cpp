@@ -29,7 +29,7 @@ std::string Runner::call_text(CallId call) const {
 std::optional<Error> Runner::explain_dead_link() const {
   for (std::size_t i = 0; i < calls_.size(); ++i) {
     const CallState& state = calls_[i];
-    if (state.plan == nullptr || state.ended == parts_.tasks(CallId(i)).size()) continue;
+    if (state.run.is_none() || state.ended == parts_.tasks(CallId(i)).size()) continue;
     for (const LinkId link : state.plan->links) {
       const auto since = dead_since(disturbances_.conditions, link, sim::never);
       if (!since) continue;
@@ -62,7 +62,7 @@ TaskId Runner::running_before(TaskId task) const {
 
 Error Runner::explain_circle(CallId first) const {
   struct Link {
-    TaskId waits;   ///< Takes part in a call
+    TaskId waits;    ///< Takes part in a call
     TaskId missing;  ///< in which this one does not yet.
   };
   std::vector<Link> chain;

@@ -41,7 +41,8 @@ Result<void> check_divisions(const TrainingModel& model) {
                            division.part_name, division.part),
                fmt::format("make {} a multiple of {}", division.whole_name, division.part_name));
   }
-  if (model.experts == 0 && model.expert > 1) return bad("expert is given, but the model has no experts", "give experts");
+  if (model.experts == 0 && model.expert > 1)
+    return bad("expert is given, but the model has no experts", "give experts");
   if (model.experts > 0 && model.experts_per_token > model.experts) {
     return bad(fmt::format("a token goes to {} of {} experts", model.experts_per_token, model.experts),
                "experts_per_token is at most experts");
@@ -63,14 +64,16 @@ Result<void> check_size(const TrainingModel& model, std::size_t most_tasks) {
                 "use fewer micro-batches (a smaller batch) or steps");
   }
   const LayerCost cost = cost_of_layer(model);
-  const __int128 parameters = static_cast<__int128>(cost.attention_parameters) +
-                              static_cast<__int128>(cost.feed_forward_parameters) * std::max<std::int64_t>(model.experts, 1) +
-                              static_cast<__int128>(model.vocabulary) * model.hidden;
+  const __int128 parameters =
+      static_cast<__int128>(cost.attention_parameters) +
+      static_cast<__int128>(cost.feed_forward_parameters) * std::max<std::int64_t>(model.experts, 1) +
+      static_cast<__int128>(model.vocabulary) * model.hidden;
   const __int128 activations = static_cast<__int128>(model.micro_batch) * model.sequence * model.hidden *
                                std::max<std::int64_t>(model.experts_per_token, 1);
   const __int128 most = max_message_size.count / 8;
   if (parameters * model.layers > most || activations > most) {
-    return fail(ErrorCode::too_large, "the model's buffers are past 1 PiB", "check hidden, sequence, micro_batch and layers");
+    return fail(ErrorCode::too_large, "the model's buffers are past 1 PiB",
+                "check hidden, sequence, micro_batch and layers");
   }
   const __int128 flops = (cost.attention_flops + cost.feed_forward_flops) * 4 + output_flops(model);
   if (flops / model.rate.per_second > 3600) {
@@ -90,8 +93,10 @@ LayerCost cost_of_layer(const TrainingModel& model) {
   LayerCost cost;
   cost.attention_parameters = 2 * h * h + 2 * h * kv_width;
   cost.feed_forward_parameters = (model.gated ? 3 : 2) * h * inner;
-  cost.attention_flops = tokens * (2 * static_cast<__int128>(cost.attention_parameters) + 4 * static_cast<__int128>(model.sequence) * h);
-  cost.feed_forward_flops = tokens * 2 * cost.feed_forward_parameters * (model.experts > 0 ? model.experts_per_token : 1);
+  cost.attention_flops =
+      tokens * (2 * static_cast<__int128>(cost.attention_parameters) + 4 * static_cast<__int128>(model.sequence) * h);
+  cost.feed_forward_flops =
+      tokens * 2 * cost.feed_forward_parameters * (model.experts > 0 ? model.experts_per_token : 1);
   return cost;
 }
 
@@ -106,7 +111,8 @@ Picoseconds compute_time(const TrainingModel& model, __int128 flops) {
   return {static_cast<std::int64_t>((numerator + rate - 1) / rate)};
 }
 
-Result<void> add_training(Job& job, const TrainingModel& given, const std::vector<Rank>& ranks, std::size_t most_tasks) {
+Result<void> add_training(Job& job, const TrainingModel& given, const std::vector<Rank>& ranks,
+                          std::size_t most_tasks) {
   TrainingModel model = given;
   const auto count = static_cast<std::int64_t>(ranks.size());
   const __int128 share = static_cast<__int128>(model.tensor) * model.pipeline;

@@ -22,30 +22,30 @@ enum class Sharding : std::uint8_t {
 /// then pipeline: rank = tensor + T (data + D pipeline).
 struct TrainingModel {
   std::int64_t layers = 1;
-  std::int64_t hidden = 1;         ///< h.
-  std::int64_t heads = 1;          ///< Attention heads.
-  std::int64_t kv_heads = 0;       ///< Heads of keys and values; 0: as `heads`.
-  std::int64_t feed_forward = 0;   ///< Inner width of the feed-forward part; 0: 4 h.
-  bool gated = false;              ///< The feed-forward part has three matrices (SwiGLU), not two.
-  std::int64_t sequence = 1;       ///< Tokens per sequence.
-  std::int64_t vocabulary = 0;     ///< 0: neither embedding nor output layer are counted.
-  std::int64_t batch = 1;          ///< Sequences per step, of all ranks together.
-  std::int64_t micro_batch = 1;    ///< Sequences per micro-batch.
-  std::int64_t experts = 0;        ///< Per layer; 0: the model is dense.
+  std::int64_t hidden = 1;        ///< h.
+  std::int64_t heads = 1;         ///< Attention heads.
+  std::int64_t kv_heads = 0;      ///< Heads of keys and values; 0: as `heads`.
+  std::int64_t feed_forward = 0;  ///< Inner width of the feed-forward part; 0: 4 h.
+  bool gated = false;             ///< The feed-forward part has three matrices (SwiGLU), not two.
+  std::int64_t sequence = 1;      ///< Tokens per sequence.
+  std::int64_t vocabulary = 0;    ///< 0: neither embedding nor output layer are counted.
+  std::int64_t batch = 1;         ///< Sequences per step, of all ranks together.
+  std::int64_t micro_batch = 1;   ///< Sequences per micro-batch.
+  std::int64_t experts = 0;       ///< Per layer; 0: the model is dense.
   std::int64_t experts_per_token = 1;
   ElementType type = ElementType::bfloat16;       ///< Of parameters and activations.
   ElementType gradients = ElementType::bfloat16;  ///< Of gradients when they are added.
 
-  FlopRate rate;                           ///< Of one rank, at its peak.
+  FlopRate rate;                             ///< Of one rank, at its peak.
   std::int32_t utilisation_ppm = 1'000'000;  ///< The part of the peak that its kernels reach.
-  bool recomputes = false;                 ///< Activations are computed again in the backward pass.
-  Picoseconds optimizer;                   ///< How long the update of the parameters takes.
+  bool recomputes = false;                   ///< Activations are computed again in the backward pass.
+  Picoseconds optimizer;                     ///< How long the update of the parameters takes.
 
-  std::int64_t tensor = 1;          ///< T: ranks that share each layer.
-  bool sequence_parallel = false;   ///< Between shared layers each of them keeps its part of the sequence.
-  std::int64_t pipeline = 1;        ///< P: stages.
-  std::int64_t data = 0;            ///< D: replicas; 0: as many as the ranks make.
-  std::int64_t expert = 1;          ///< E: ranks of a data-parallel group that share the experts.
+  std::int64_t tensor = 1;         ///< T: ranks that share each layer.
+  bool sequence_parallel = false;  ///< Between shared layers each of them keeps its part of the sequence.
+  std::int64_t pipeline = 1;       ///< P: stages.
+  std::int64_t data = 0;           ///< D: replicas; 0: as many as the ranks make.
+  std::int64_t expert = 1;         ///< E: ranks of a data-parallel group that share the experts.
   Sharding sharding = Sharding::none;
   Bytes bucket{std::int64_t{1} << 62};  ///< Gradients are added when so many bytes are there; at least a layer's.
   std::int64_t steps = 1;
@@ -57,7 +57,7 @@ struct TrainingModel {
 
 /// What one layer, or the output layer, needs.
 struct LayerCost {
-  __int128 attention_flops = 0;     ///< Forward, of a micro-batch, all ranks together.
+  __int128 attention_flops = 0;  ///< Forward, of a micro-batch, all ranks together.
   __int128 feed_forward_flops = 0;
   std::int64_t attention_parameters = 0;
   std::int64_t feed_forward_parameters = 0;  ///< Of one expert, where there are several.
@@ -79,11 +79,11 @@ Picoseconds compute_time(const TrainingModel& model, __int128 flops);
 /// Adds training steps to a job, on these ranks of the topology.
 ///
 /// Pipeline: one forward, one backward in turn (1F1B: P - p - 1 forwards ahead in stage p); a stage sends activations
-/// and gradients while it goes on computing. Tensor: an all_reduce behind attention and behind feed-forward, forward and
-/// backward; with `sequence_parallel` an all_gather before and a reduce_scatter behind each (V. Korthikanti et al.,
+/// and gradients while it goes on computing. Tensor: an all_reduce behind attention and behind feed-forward, forward
+/// and backward; with `sequence_parallel` an all_gather before and a reduce_scatter behind each (V. Korthikanti et al.,
 /// "Reducing activation recomputation in large transformer models", MLSys 2023). Experts: an all_to_all before and
-/// behind the feed-forward part. Data: gradients are added bucket by bucket during the last micro-batch's backward pass.
-/// Errors: invalid_input when sizes do not divide each other, naming them; too_large past `most_tasks`.
+/// behind the feed-forward part. Data: gradients are added bucket by bucket during the last micro-batch's backward
+/// pass. Errors: invalid_input when sizes do not divide each other, naming them; too_large past `most_tasks`.
 Result<void> add_training(Job& job, const TrainingModel& model, const std::vector<Rank>& ranks,
                           std::size_t most_tasks = max_tasks);
 

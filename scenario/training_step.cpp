@@ -150,7 +150,8 @@ CallId TrainingSteps::pipeline_call(std::int64_t from, std::int64_t to, std::int
   const bool is_forward = to > from;
   const auto boundary = static_cast<std::size_t>(std::min(from, to) * 2 + (is_forward ? 0 : 1));
   const std::size_t index =
-      (boundary * static_cast<std::size_t>(micro_batches_) + static_cast<std::size_t>(micro_batch)) * workers_per_stage_ +
+      (boundary * static_cast<std::size_t>(micro_batches_) + static_cast<std::size_t>(micro_batch)) *
+          workers_per_stage_ +
       worker;
   CallId& call = pipeline_calls_[index];
   if (call.is_none()) {

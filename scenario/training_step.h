@@ -34,7 +34,7 @@ class TrainingSteps {
     std::vector<TaskId> also;     ///< What its next compute waits for as well.
     std::vector<TaskId> updates;  ///< Gradients on their way; the optimizer waits for them.
     TaskId gathered;              ///< The last gathering of parameters (Sharding::full).
-    TaskId before;                ///< Where its last layer began: the next layer's parameters are gathered from there on.
+    TaskId before;  ///< Where its last layer began: the next layer's parameters are gathered from there on.
   };
   /// A micro-batch's pass through a stage.
   struct Pass {

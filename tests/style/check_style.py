@@ -14,12 +14,13 @@ ALLOWED_INCLUDES = {
     "schedule": {"schedule", "topology", "base"},
     "planners": {"planners", "schedule", "topology", "base"},
     "sim": {"sim", "schedule", "topology", "base"},
+    "scenario": {"scenario", "sim", "planners", "schedule", "topology", "base"},
     "advisor": {"advisor", "sim", "planners", "schedule", "topology", "base"},
     "sweep": {"sweep", "sim", "planners", "schedule", "topology", "base"},
     "engine": {"engine", "schedule", "topology", "base"},
     "lab": {"lab", "schedule", "topology", "base"},
     "compare": {"compare", "sim", "schedule", "topology", "base"},
-    "cli": {"cli", "sweep", "lab", "compare", "engine", "advisor", "sim", "planners", "schedule", "topology", "base"},
+    "cli": {"cli", "sweep", "lab", "compare", "engine", "advisor", "scenario", "sim", "planners", "schedule", "topology", "base"},
 }
 LONGEST_FILE = 500
 LONGEST_LINE = 120

@@ -1,0 +1,79 @@
+#include "cli/simulate_scenario.h"
+
+#include "cli/output_file.h"
+#include "cli/progress.h"
+#include "cli/scenario_output.h"
+#include "scenario/read_scenario.h"
+#include "scenario/run_job.h"
+#include "scenario/write_trace.h"
+
+namespace espalier::cli {
+namespace {
+
+/// A topology by the name that a scenario gives it: a file beside the scenario, or a shipped machine.
+Result<Topology> open_topology(const Console& console, const std::string& name, const std::filesystem::path& folder) {
+  TopologyFlags flags;
+  std::error_code status;
+  const std::filesystem::path beside = folder / name;
+  flags.argument = std::filesystem::is_regular_file(beside, status) ? beside.string() : name;
+  auto topology = load_topology(console, flags);
+  if (topology) return *std::move(topology);
+  Error error = topology.error().error;
+  if (topology.error().shown) error.message = "'" + name + "' has errors";
+  return tl::unexpected(std::move(error));
+}
+
+ExitCode run(const Console& console, const scenario::Scenario& scenario, const ScenarioFlags& flags) {
+  scenario::RunSettings settings = scenario.settings;
+  std::optional<Progress> progress;
+  std::size_t done = 0;
+  settings.on_progress = [&](std::size_t over) {
+    constexpr std::size_t per_step = std::size_t{1} << 14U;
+    if (!progress) progress.emplace(console, "simulating", scenario.job.tasks().size() / per_step + 1);
+    for (; done + per_step <= over; done += per_step) progress->step(std::to_string(over) + " tasks");
+  };
+  const auto report = scenario::run_job(scenario.job, scenario.topology, scenario.disturbances, settings);
+  progress.reset();
+  if (!report) return console.refuse(report.error());
+  console.print(console.json ? scenario_json(scenario, *report).dump(2) + "\n" : scenario_text(scenario, *report));
+  if (flags.trace.empty()) return ExitCode::ok;
+  const auto written = write_file(flags.trace, [&](std::ostream& stream) {
+    return scenario::write_trace(stream, scenario.job, scenario.topology, *report);
+  });
+  if (!written) return console.refuse(written.error());
+  console.note("trace: " + flags.trace + " (open it at ui.perfetto.dev)");
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+ExitCode simulate_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags) {
+  scenario::ScenarioOptions options;
+  options.seed = flags.seed;
+  if (!flags.model.empty()) options.model = flags.model;
+  if (!topology.argument.empty()) {
+    auto loaded = load_topology(console, topology);
+    if (!loaded) return refuse(console, loaded.error());
+    options.topology = *std::move(loaded);
+  }
+  options.open_topology = [&](const std::string& name, const std::filesystem::path& folder) {
+    return open_topology(console, name, folder);
+  };
+  const ShippedFile file = find_shipped(flags.file, "scenarios");
+  scenario::ScenarioReading reading;
+  if (flags.file == "-") {
+    const auto text = read_whole("-");
+    if (!text) return console.refuse(text.error());
+    reading = scenario::read_scenario_text(*text, "<stdin>", std::filesystem::path("."), options);
+  } else {
+    reading = scenario::read_scenario_file(file.path, options);
+  }
+  for (Diagnostic& diagnostic : reading.diagnostics) {
+    if (diagnostic.place.file == file.path) diagnostic.place.file = file.shown;
+  }
+  console.show(reading.diagnostics);
+  if (!reading.scenario) return ExitCode::check_failed;
+  return run(console, *reading.scenario, flags);
+}
+
+}  // namespace espalier::cli

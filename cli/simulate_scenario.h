@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/inputs.h"
+
+namespace espalier::cli {
+
+/// What `simulate --scenario` takes.
+struct ScenarioFlags {
+  std::string file;
+  std::string model;
+  std::optional<std::uint64_t> seed;
+  std::string trace;
+};
+
+/// Reads a scenario and runs it on the topology that is given, or that it names; prints what came of it.
+ExitCode simulate_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags);
+
+}  // namespace espalier::cli

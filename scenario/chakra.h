@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/element.h"
+#include "base/result.h"
+#include "scenario/flop_rate.h"
+#include "scenario/job.h"
+
+namespace espalier::scenario {
+
+/// What a node of a Chakra execution trace does (ChakraProtoMsg.NodeType).
+enum class ChakraType : std::uint8_t {
+  metadata = 1,
+  memory_load = 2,
+  memory_store = 3,
+  compute = 4,
+  send = 5,
+  receive = 6,
+  collective = 7,
+};
+
+/// One node of a trace, as far as it is read.
+struct ChakraNode {
+  std::uint64_t id = 0;
+  std::string name;
+  ChakraType type = ChakraType::metadata;
+  std::vector<std::uint64_t> after;  ///< Control and data dependencies.
+  std::uint64_t duration_us = 0;
+  std::uint64_t operations = 0;  ///< Attribute num_ops.
+  bool on_cpu = false;           ///< Attribute is_cpu_op.
+  std::int64_t comm_type = -1;   ///< ChakraProtoMsg.CollectiveCommType.
+  std::int64_t comm_size = -1;   ///< In bytes.
+  std::int64_t comm_src = -1;
+  std::int64_t comm_dst = -1;
+  std::int64_t comm_tag = 0;
+  std::int64_t root = 0;
+  std::string group;               ///< Attribute pg_name or comm_group; empty: all ranks.
+  bool has_all_dimensions = true;  ///< Attribute involved_dim, where it is given, is true throughout.
+};
+
+/// Reads one rank's trace: messages behind their lengths, a GlobalMetadata first, then nodes. `name` stands for the
+/// file. Errors: invalid_input with the byte where the bytes are no such trace; unsupported for node types that are not
+/// simulated; too_large past 2^26 nodes.
+/// Source: mlcommons/chakra, schema/protobuf/et_def.proto.
+Result<std::vector<ChakraNode>> read_chakra(std::string_view bytes, const std::string& name);
+
+/// How a trace is laid over a topology.
+struct ChakraOptions {
+  std::vector<Rank> ranks;                          ///< By rank of the trace.
+  std::map<std::string, std::vector<Rank>> groups;  ///< By name: ranks of the topology.
+  ElementType type = ElementType::float32;          ///< Of what collectives carry.
+  std::optional<FlopRate> rate;  ///< Of a rank: for nodes with a number of operations and no duration.
+};
+
+/// Adds traces, one per rank, to a job. The k-th collective of a group at one rank belongs with the k-th at the others;
+/// the k-th send from a to b with a tag belongs with the k-th receive. CPU and GPU operations run on streams of their
+/// own, and so do each group's collectives and each pair's messages.
+/// Errors: invalid_input, naming rank and node, where nodes do not fit together; unsupported where something is not
+/// simulated.
+Result<void> add_chakra(Job& job, std::span<const std::vector<ChakraNode>> traces, const ChakraOptions& options);
+
+}  // namespace espalier::scenario

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace espalier::scenario {
+
+/// The keys that may stand in each kind of map of a scenario file; docs/scenarios.md and the JSON Schema name the same.
+namespace scenario_keys {
+
+constexpr std::array<std::string_view, 15> file = {
+    "espalier_scenario", "name",     "topology",   "model",      "seed",   "chunk", "endpoints", "jitter", "groups",
+    "collectives",       "training", "background", "stragglers", "events", "replan"};
+constexpr std::array<std::string_view, 3> endpoints = {"protocol", "payload", "launch"};
+constexpr std::array<std::string_view, 2> jitter = {"hops", "compute"};
+constexpr std::array<std::string_view, 3> group = {"ranks", "of", "across"};
+constexpr std::array<std::string_view, 10> collective = {"name",      "collective", "group", "size",   "type",
+                                                         "algorithm", "root",       "start", "repeat", "gap"};
+constexpr std::array<std::string_view, 29> training = {"ranks",        "trace",
+                                                       "layers",       "hidden",
+                                                       "heads",        "kv_heads",
+                                                       "feed_forward", "gated",
+                                                       "sequence",     "vocabulary",
+                                                       "batch",        "micro_batch",
+                                                       "experts",      "experts_per_token",
+                                                       "type",         "gradients",
+                                                       "flops",        "utilisation",
+                                                       "recompute",    "optimizer",
+                                                       "tensor",       "sequence_parallel",
+                                                       "pipeline",     "data",
+                                                       "expert",       "sharding",
+                                                       "bucket",       "steps",
+                                                       "algorithms"};
+constexpr std::array<std::string_view, 3> algorithms = {"tensor", "data", "expert"};
+/// Those of `training` that may stand beside `trace`.
+constexpr std::array<std::string_view, 4> trace = {"trace", "ranks", "type", "flops"};
+constexpr std::array<std::string_view, 4> background = {"pairs", "size", "load", "ranks"};
+constexpr std::array<std::string_view, 3> straggler = {"ranks", "compute", "start"};
+constexpr std::array<std::string_view, 7> event = {"at", "link", "rate", "down", "for", "every", "times"};
+constexpr std::array<std::string_view, 1> replan = {"detection"};
+
+}  // namespace scenario_keys
+}  // namespace espalier::scenario

@@ -1,0 +1,85 @@
+#include "scenario/write_trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <ostream>
+#include <set>
+#include <string>
+
+namespace espalier::scenario {
+namespace {
+
+constexpr std::int64_t per_microsecond = 1'000'000;
+constexpr std::size_t flush_bytes = std::size_t{1} << 20U;
+
+/// A text inside quotes. Names are UTF-8 without control characters (topology/source_text.h), but those of traces may
+/// be any bytes: what is not plain ASCII there is written as a question mark.
+std::string quoted(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c >= ' ' && c <= '~' ? c : '?';
+  }
+  return result + '"';
+}
+
+std::string microseconds(std::int64_t picoseconds) {
+  return fmt::format("{}.{:06}", picoseconds / per_microsecond, picoseconds % per_microsecond);
+}
+
+void add_names(std::string& text, const Job& job, const Topology& topology) {
+  auto out = std::back_inserter(text);
+  std::set<std::uint32_t> ranks;
+  for (const Task& task : job.tasks()) ranks.insert(task.rank.value());
+  for (const std::uint32_t rank : ranks) {
+    fmt::format_to(out, "{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_name\",\"args\":{{\"name\":{}}}}},\n", rank,
+                   quoted(topology.rank_name(Rank(rank))));
+  }
+}
+
+void add_task(std::string& text, const Job& job, const JobReport& report, TaskId id) {
+  const Task& task = job.task(id);
+  const TaskTime& time = report.tasks[id.index()];
+  auto out = std::back_inserter(text);
+  const std::string_view category = task.kind == TaskKind::call   ? "call"
+                                    : task.kind == TaskKind::wait ? "wait"
+                                                                  : "compute";
+  fmt::format_to(out, "{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"name\":{},\"cat\":\"{}\"",
+                 task.rank.value(), task.stream, microseconds(time.start), microseconds(time.end - time.start),
+                 quoted(job.label(task.label)), category);
+  if (task.kind == TaskKind::call) {
+    const Call& call = job.call(task.call);
+    const CallTime& went = report.calls[task.call.index()];
+    fmt::format_to(out, ",\"args\":{{\"call\":{},\"collective\":\"{}\",\"bytes\":{},\"ranks\":{}", task.call.value(),
+                   to_string(call.kind), call.size.count, job.ranks(call.group).size());
+    if (went.alone > 0) {
+      fmt::format_to(out, ",\"slowdown\":{:.3f}",
+                     static_cast<double>(went.duration()) / static_cast<double>(went.alone));
+    }
+    text += '}';
+  }
+  text += "},\n";
+}
+
+}  // namespace
+
+Result<void> write_trace(std::ostream& out, const Job& job, const Topology& topology, const JobReport& report) {
+  std::string text = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
+  add_names(text, job, topology);
+  for (std::size_t i = 0; i < job.tasks().size(); ++i) {
+    add_task(text, job, report, TaskId(i));
+    if (text.size() < flush_bytes) continue;
+    out << text;
+    text.clear();
+  }
+  out << text
+      << fmt::format("{{\"ph\":\"M\",\"pid\":0,\"name\":\"elapsed_us\",\"args\":{{\"us\":{}}}}}\n]}}\n",
+                     microseconds(report.elapsed.count));
+  out.flush();
+  if (!out) return fail(ErrorCode::unavailable, "the trace could not be written whole", "is there room for it?");
+  return {};
+}
+
+}  // namespace espalier::scenario

@@ -1,0 +1,28 @@
+// Any bytes are read as a trace without harm; what is read is added to a job that can be checked.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+#include "scenario/chakra.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace espalier;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const auto nodes = scenario::read_chakra(bytes, "fuzz");
+  if (!nodes) {
+    ESPALIER_CHECK(!nodes.error().message.empty(), "an error says what is wrong");
+    return 0;
+  }
+  scenario::ChakraOptions options;
+  options.ranks = {Rank(0), Rank(1)};
+  options.groups["1"] = {Rank(0), Rank(1)};
+  options.groups["2"] = {Rank(1)};
+  const std::array traces{*nodes, *nodes};
+  scenario::Job job;
+  const auto added = scenario::add_chakra(job, traces, options);
+  ESPALIER_CHECK(added.has_value() || !added.error().message.empty(), "a refusal says why");
+  return 0;
+}
