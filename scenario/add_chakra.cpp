@@ -32,16 +32,16 @@ constexpr std::array<CommType, 10> comm_types = {{
 }};
 constexpr std::int64_t barrier_type = 9;
 
-namespace streams {
+namespace chakra_streams {
 constexpr std::uint16_t compute = 0;
 constexpr std::uint16_t cpu = 1;
 constexpr std::uint32_t first_of_calls = 2;
-}  // namespace streams
+}  // namespace chakra_streams
 
 class Importer {
  public:
   Importer(Job& job, std::span<const std::vector<ChakraNode>> traces, const ChakraOptions& options)
-      : job_(job), traces_(traces), options_(options), stream_count_(traces.size(), streams::first_of_calls) {}
+      : job_(job), traces_(traces), options_(options), stream_count_(traces.size(), chakra_streams::first_of_calls) {}
 
   Result<void> add() {
     if (traces_.size() > options_.ranks.size()) {
@@ -130,7 +130,7 @@ class Importer {
   }
 
   Result<Task> compute(std::size_t rank, const ChakraNode& node, Task task) const {
-    task.stream = node.on_cpu ? streams::cpu : streams::compute;
+    task.stream = node.on_cpu ? chakra_streams::cpu : chakra_streams::compute;
     if (node.on_cpu || node.type != ChakraType::compute) task.kind = TaskKind::wait;
     if (node.duration_us > static_cast<std::uint64_t>(longest_us)) return bad(rank, node, "it takes more than an hour");
     task.duration = static_cast<std::int64_t>(node.duration_us) * picoseconds_per_microsecond;

@@ -8,18 +8,18 @@
 namespace espalier::scenario {
 namespace {
 
-constexpr std::array<std::string_view, 4> names = {"none", "simple", "ll", "ll128"};
+constexpr std::array<std::string_view, 4> protocol_names = {"none", "simple", "ll", "ll128"};
 
 }  // namespace
 
-std::string_view to_string(Protocol protocol) { return names[static_cast<std::size_t>(protocol)]; }
+std::string_view to_string(Protocol protocol) { return protocol_names[static_cast<std::size_t>(protocol)]; }
 
 Result<Protocol> parse_protocol(std::string_view name) {
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == name) return static_cast<Protocol>(i);
+  for (std::size_t i = 0; i < protocol_names.size(); ++i) {
+    if (protocol_names[i] == name) return static_cast<Protocol>(i);
   }
   return fail(ErrorCode::invalid_input, "there is no protocol '" + std::string(name.substr(0, 60)) + "'",
-              suggest(name, names));
+              suggest(name, protocol_names));
 }
 
 Endpoints preset(Protocol protocol) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view example = "write a rate such as 989 TFLOP/s";
 
-tl::unexpected<Error> bad(std::string_view text) {
+tl::unexpected<Error> bad_flop_rate(std::string_view text) {
   return fail(ErrorCode::invalid_input, "'" + std::string(text.substr(0, 60)) + "' is not a rate of computing",
               std::string(example));
 }
@@ -29,9 +29,9 @@ Result<FlopRate> parse_flop_rate(std::string_view text) {
     has_digits = true;
     number = number * 10 + (text[at] - '0');
     if (has_point) below *= 10;
-    if (number > 1'000'000'000'000'000 || below > 1'000'000'000'000) return bad(text);
+    if (number > 1'000'000'000'000'000 || below > 1'000'000'000'000) return bad_flop_rate(text);
   }
-  if (!has_digits) return bad(text);
+  if (!has_digits) return bad_flop_rate(text);
   while (at < text.size() && text[at] == ' ') ++at;
   std::string_view unit = text.substr(at);
   std::int64_t factor = 1;
@@ -41,9 +41,9 @@ Result<FlopRate> parse_flop_rate(std::string_view text) {
     for (std::size_t i = 0; i <= prefix; ++i) factor *= 1000;
     unit.remove_prefix(1);
   }
-  if (unit != "FLOP/s" && unit != "FLOPS") return bad(text);
+  if (unit != "FLOP/s" && unit != "FLOPS") return bad_flop_rate(text);
   number *= factor;
-  if (number % below != 0 || number / below > (std::int64_t{1} << 62) || number == 0) return bad(text);
+  if (number % below != 0 || number / below > (std::int64_t{1} << 62) || number == 0) return bad_flop_rate(text);
   return FlopRate{static_cast<std::int64_t>(number / below)};
 }
 

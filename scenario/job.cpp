@@ -62,7 +62,7 @@ CallParts::CallParts(const Job& job) : begins_{0} {
 
 namespace {
 
-tl::unexpected<Error> bad(std::string message, std::string help = {}) {
+tl::unexpected<Error> bad_job(std::string message, std::string help = {}) {
   return fail(ErrorCode::invalid_input, std::move(message), std::move(help));
 }
 
@@ -70,21 +70,21 @@ Result<void> check_calls(const Job& job, const Topology& topology) {
   for (std::size_t i = 0; i < job.calls().size(); ++i) {
     const Call& call = job.calls()[i];
     if (call.group.index() >= job.group_count() || call.label.index() >= job.label_count()) {
-      return bad(fmt::format("call {} has a group or label that does not exist", i));
+      return bad_job(fmt::format("call {} has a group or label that does not exist", i));
     }
     const std::string name = fmt::format("call {} '{}'", i, job.label(call.label));
     const auto ranks = job.ranks(call.group);
     if (ranks.back().index() >= topology.rank_count()) {
-      return bad(fmt::format("{} has rank {}, and {} has {} ranks", name, ranks.back().value(), topology.name(),
+      return bad_job(fmt::format("{} has rank {}, and {} has {} ranks", name, ranks.back().value(), topology.name(),
                              topology.rank_count()));
     }
     if (has_root(call.kind) ? call.root.index() >= ranks.size() : !call.root.is_none()) {
-      return bad(fmt::format("{} is {} {} with a root that does not fit its {} ranks", name,
+      return bad_job(fmt::format("{} is {} {} with a root that does not fit its {} ranks", name,
                              call.kind == CollectiveKind::all_reduce ? "an" : "a", to_string(call.kind), ranks.size()));
     }
     if (call.size.count < 0 || call.size > max_message_size || call.element_size == 0 ||
         call.size.count % call.element_size != 0) {
-      return bad(fmt::format("{} has a size of {} bytes with elements of {}", name, call.size.count, call.element_size),
+      return bad_job(fmt::format("{} has a size of {} bytes with elements of {}", name, call.size.count, call.element_size),
                  "a size is a whole number of elements, at most 1 PiB");
     }
   }
@@ -94,23 +94,23 @@ Result<void> check_calls(const Job& job, const Topology& topology) {
 Result<void> check_task(const Job& job, const Topology& topology, TaskId id) {
   const Task& task = job.task(id);
   if (task.rank.index() >= topology.rank_count() || task.label.index() >= job.label_count()) {
-    return bad(fmt::format("task {} has a rank or label that does not exist", id.value()));
+    return bad_job(fmt::format("task {} has a rank or label that does not exist", id.value()));
   }
   const std::string name = job.describe(id, topology);
-  if (task.duration < 0) return bad(name + " lasts less than nothing");
+  if (task.duration < 0) return bad_job(name + " lasts less than nothing");
   for (const TaskId before : job.after(id)) {
-    if (before.index() >= job.tasks().size()) return bad(name + " waits for a task that does not exist");
+    if (before.index() >= job.tasks().size()) return bad_job(name + " waits for a task that does not exist");
     if (job.task(before).rank != task.rank) {
-      return bad(fmt::format("{} waits for {}", name, job.describe(before, topology)),
+      return bad_job(fmt::format("{} waits for {}", name, job.describe(before, topology)),
                  "ranks wait for each other through calls only");
     }
   }
-  if ((task.kind == TaskKind::call) == task.call.is_none()) return bad(name + ": calls, and only they, name a call");
+  if ((task.kind == TaskKind::call) == task.call.is_none()) return bad_job(name + ": calls, and only they, name a call");
   if (task.call.is_none()) return {};
-  if (task.call.index() >= job.calls().size()) return bad(name + " takes part in a call that does not exist");
+  if (task.call.index() >= job.calls().size()) return bad_job(name + " takes part in a call that does not exist");
   const Call& call = job.call(task.call);
   if (job.rank_in(call.group, task.rank).is_none()) {
-    return bad(fmt::format("{} takes part in call {} '{}', whose group it is not in", name, task.call.value(),
+    return bad_job(fmt::format("{} takes part in call {} '{}', whose group it is not in", name, task.call.value(),
                            job.label(call.label)));
   }
   return {};
@@ -126,7 +126,7 @@ Result<void> check_parts(const Job& job, const Topology& topology) {
     if (task.kind != TaskKind::call) continue;
     const std::size_t part = begins[task.call.index()] + job.rank_in(job.call(task.call).group, task.rank).index();
     if (taken[part]) {
-      return bad(fmt::format("{} takes part a second time in call {} '{}'", job.describe(TaskId(i), topology),
+      return bad_job(fmt::format("{} takes part a second time in call {} '{}'", job.describe(TaskId(i), topology),
                              task.call.value(), job.label(job.call(task.call).label)));
     }
     taken[part] = true;
@@ -136,7 +136,7 @@ Result<void> check_parts(const Job& job, const Topology& topology) {
   const auto part = static_cast<std::size_t>(missing - taken.begin());
   const auto call = static_cast<std::size_t>(std::ranges::upper_bound(begins, part) - begins.begin()) - 1;
   const Rank rank = job.ranks(job.calls()[call].group)[part - begins[call]];
-  return bad(fmt::format("{} never takes part in call {} '{}' of its group", topology.rank_name(rank), call,
+  return bad_job(fmt::format("{} never takes part in call {} '{}' of its group", topology.rank_name(rank), call,
                          job.label(job.calls()[call].label)));
 }
 
@@ -174,7 +174,7 @@ Result<void> check_order(const Job& job, const Topology& topology) {
       break;
     }
   }
-  return bad(job.describe(TaskId(at), topology) + " waits for itself, through what it waits for");
+  return bad_job(job.describe(TaskId(at), topology) + " waits for itself, through what it waits for");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace espalier::scenario {
 namespace {
 
-constexpr std::int64_t million = 1'000'000;
+constexpr std::int64_t whole_part = 1'000'000;
 constexpr std::size_t most_changes = 1'000'000;
 
 std::optional<std::vector<LinkId>> read_links(ScenarioContext& context, const Fields& fields) {
@@ -56,7 +56,7 @@ std::optional<Changes> read_changes(ScenarioContext& context, const Fields& fiel
   Changes changes{.at = at->count, .rate_ppm = *rate};
   if (const auto duration = fields.time("for")) changes.duration = duration->count;
   changes.every = fields.time("every").value_or(Picoseconds{}).count;
-  changes.times = fields.integer("times", 1, million).value_or(1);
+  changes.times = fields.integer("times", 1, whole_part).value_or(1);
   const bool repeats = fields.has("every") || fields.has("times");
   if (repeats && !(changes.duration && changes.every > *changes.duration && fields.has("times"))) {
     context.error(fields.mark(), scenario_codes::bad_event, "what repeats needs 'for', a longer 'every', and 'times'",
@@ -102,7 +102,7 @@ void read_stragglers(ScenarioContext& context, const std::vector<Value>& list) {
       continue;
     }
     const auto ranks = read_ranks(context, fields, "ranks");
-    const auto compute = fields.has("compute") ? read_factor(context, fields, "compute", 1) : million;
+    const auto compute = fields.has("compute") ? read_factor(context, fields, "compute", 1) : whole_part;
     const auto start = fields.time("start");
     if (!ranks || !compute) continue;
     for (const Rank rank : *ranks) {

@@ -10,7 +10,7 @@
 namespace espalier::scenario {
 namespace {
 
-constexpr std::int64_t million = 1'000'000;
+constexpr std::int64_t whole_ppm = 1'000'000;
 constexpr std::size_t progress_mask = (std::size_t{1} << 14U) - 1;
 
 }  // namespace
@@ -31,7 +31,7 @@ Runner::Runner(const Job& job, const Topology& topology, const Disturbances& dis
       calls_(job.calls().size()),
       part_entered_(parts_.count(), false),
       part_ended_(parts_.count(), false),
-      compute_ppm_(topology.rank_count(), million),
+      compute_ppm_(topology.rank_count(), whole_ppm),
       starts_(topology.rank_count(), 0),
       clock_(topology.rank_count()) {
   if (disturbances.detection) notices_ = find_notices(disturbances.conditions, *disturbances.detection);
@@ -199,12 +199,12 @@ Result<void> Runner::start_listed(std::int64_t time) {
 
 std::int64_t Runner::compute_time(TaskId id) const {
   const Task& task = job_.task(id);
-  __int128 time = static_cast<__int128>(task.duration) * compute_ppm_[task.rank.index()] / million;
+  __int128 time = static_cast<__int128>(task.duration) * compute_ppm_[task.rank.index()] / whole_ppm;
   if (disturbances_.compute_jitter_ppm > 0) {
     Random random(disturbances_.seed + std::uint64_t{id.value()} * 0x9E3779B97F4A7C15U);
     time += time *
             static_cast<__int128>(random.below(static_cast<std::uint64_t>(disturbances_.compute_jitter_ppm) + 1)) /
-            million;
+            whole_ppm;
   }
   return static_cast<std::int64_t>(time);
 }

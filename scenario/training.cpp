@@ -9,7 +9,7 @@
 namespace espalier::scenario {
 namespace {
 
-tl::unexpected<Error> bad(std::string message, std::string help) {
+tl::unexpected<Error> bad_model(std::string message, std::string help) {
   return fail(ErrorCode::invalid_input, std::move(message), std::move(help));
 }
 
@@ -37,14 +37,14 @@ Result<void> check_divisions(const TrainingModel& model) {
   };
   for (const Division& division : divisions) {
     if (division.whole % division.part == 0) continue;
-    return bad(fmt::format("{} {} cannot be shared evenly: {} is {}", division.whole, division.whole_name,
+    return bad_model(fmt::format("{} {} cannot be shared evenly: {} is {}", division.whole, division.whole_name,
                            division.part_name, division.part),
                fmt::format("make {} a multiple of {}", division.whole_name, division.part_name));
   }
   if (model.experts == 0 && model.expert > 1)
-    return bad("expert is given, but the model has no experts", "give experts");
+    return bad_model("expert is given, but the model has no experts", "give experts");
   if (model.experts > 0 && model.experts_per_token > model.experts) {
-    return bad(fmt::format("a token goes to {} of {} experts", model.experts_per_token, model.experts),
+    return bad_model(fmt::format("a token goes to {} of {} experts", model.experts_per_token, model.experts),
                "experts_per_token is at most experts");
   }
   return {};
@@ -120,7 +120,7 @@ Result<void> add_training(Job& job, const TrainingModel& given, const std::vecto
     model.data = count / static_cast<std::int64_t>(share);
   }
   if (share * model.data != count) {
-    return bad(fmt::format("tensor {} x pipeline {} x data {} are not the {} ranks", model.tensor, model.pipeline,
+    return bad_model(fmt::format("tensor {} x pipeline {} x data {} are not the {} ranks", model.tensor, model.pipeline,
                            model.data == 0 ? std::string("?") : std::to_string(model.data), count),
                "their product is the number of ranks; data may be left out");
   }

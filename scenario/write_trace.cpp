@@ -16,7 +16,7 @@ constexpr std::size_t flush_bytes = std::size_t{1} << 20U;
 
 /// A text inside quotes. Names are UTF-8 without control characters (topology/source_text.h), but those of traces may
 /// be any bytes: what is not plain ASCII there is written as a question mark.
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
@@ -35,7 +35,7 @@ void add_names(std::string& text, const Job& job, const Topology& topology) {
   for (const Task& task : job.tasks()) ranks.insert(task.rank.value());
   for (const std::uint32_t rank : ranks) {
     fmt::format_to(out, "{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_name\",\"args\":{{\"name\":{}}}}},\n", rank,
-                   quoted(topology.rank_name(Rank(rank))));
+                   json_text(topology.rank_name(Rank(rank))));
   }
 }
 
@@ -48,7 +48,7 @@ void add_task(std::string& text, const Job& job, const JobReport& report, TaskId
                                                                   : "compute";
   fmt::format_to(out, "{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"name\":{},\"cat\":\"{}\"",
                  task.rank.value(), task.stream, microseconds(time.start), microseconds(time.end - time.start),
-                 quoted(job.label(task.label)), category);
+                 json_text(job.label(task.label)), category);
   if (task.kind == TaskKind::call) {
     const Call& call = job.call(task.call);
     const CallTime& went = report.calls[task.call.index()];
