@@ -76,16 +76,18 @@ Result<void> check_calls(const Job& job, const Topology& topology) {
     const auto ranks = job.ranks(call.group);
     if (ranks.back().index() >= topology.rank_count()) {
       return bad_job(fmt::format("{} has rank {}, and {} has {} ranks", name, ranks.back().value(), topology.name(),
-                             topology.rank_count()));
+                                 topology.rank_count()));
     }
     if (has_root(call.kind) ? call.root.index() >= ranks.size() : !call.root.is_none()) {
       return bad_job(fmt::format("{} is {} {} with a root that does not fit its {} ranks", name,
-                             call.kind == CollectiveKind::all_reduce ? "an" : "a", to_string(call.kind), ranks.size()));
+                                 call.kind == CollectiveKind::all_reduce ? "an" : "a", to_string(call.kind),
+                                 ranks.size()));
     }
     if (call.size.count < 0 || call.size > max_message_size || call.element_size == 0 ||
         call.size.count % call.element_size != 0) {
-      return bad_job(fmt::format("{} has a size of {} bytes with elements of {}", name, call.size.count, call.element_size),
-                 "a size is a whole number of elements, at most 1 PiB");
+      return bad_job(
+          fmt::format("{} has a size of {} bytes with elements of {}", name, call.size.count, call.element_size),
+          "a size is a whole number of elements, at most 1 PiB");
     }
   }
   return {};
@@ -102,16 +104,17 @@ Result<void> check_task(const Job& job, const Topology& topology, TaskId id) {
     if (before.index() >= job.tasks().size()) return bad_job(name + " waits for a task that does not exist");
     if (job.task(before).rank != task.rank) {
       return bad_job(fmt::format("{} waits for {}", name, job.describe(before, topology)),
-                 "ranks wait for each other through calls only");
+                     "ranks wait for each other through calls only");
     }
   }
-  if ((task.kind == TaskKind::call) == task.call.is_none()) return bad_job(name + ": calls, and only they, name a call");
+  if ((task.kind == TaskKind::call) == task.call.is_none())
+    return bad_job(name + ": calls, and only they, name a call");
   if (task.call.is_none()) return {};
   if (task.call.index() >= job.calls().size()) return bad_job(name + " takes part in a call that does not exist");
   const Call& call = job.call(task.call);
   if (job.rank_in(call.group, task.rank).is_none()) {
     return bad_job(fmt::format("{} takes part in call {} '{}', whose group it is not in", name, task.call.value(),
-                           job.label(call.label)));
+                               job.label(call.label)));
   }
   return {};
 }
@@ -127,7 +130,7 @@ Result<void> check_parts(const Job& job, const Topology& topology) {
     const std::size_t part = begins[task.call.index()] + job.rank_in(job.call(task.call).group, task.rank).index();
     if (taken[part]) {
       return bad_job(fmt::format("{} takes part a second time in call {} '{}'", job.describe(TaskId(i), topology),
-                             task.call.value(), job.label(job.call(task.call).label)));
+                                 task.call.value(), job.label(job.call(task.call).label)));
     }
     taken[part] = true;
   }
@@ -137,7 +140,7 @@ Result<void> check_parts(const Job& job, const Topology& topology) {
   const auto call = static_cast<std::size_t>(std::ranges::upper_bound(begins, part) - begins.begin()) - 1;
   const Rank rank = job.ranks(job.calls()[call].group)[part - begins[call]];
   return bad_job(fmt::format("{} never takes part in call {} '{}' of its group", topology.rank_name(rank), call,
-                         job.label(job.calls()[call].label)));
+                             job.label(job.calls()[call].label)));
 }
 
 /// Tasks in an order in which all can be done, or the first that waits for itself.

@@ -38,14 +38,14 @@ Result<void> check_divisions(const TrainingModel& model) {
   for (const Division& division : divisions) {
     if (division.whole % division.part == 0) continue;
     return bad_model(fmt::format("{} {} cannot be shared evenly: {} is {}", division.whole, division.whole_name,
-                           division.part_name, division.part),
-               fmt::format("make {} a multiple of {}", division.whole_name, division.part_name));
+                                 division.part_name, division.part),
+                     fmt::format("make {} a multiple of {}", division.whole_name, division.part_name));
   }
   if (model.experts == 0 && model.expert > 1)
     return bad_model("expert is given, but the model has no experts", "give experts");
   if (model.experts > 0 && model.experts_per_token > model.experts) {
     return bad_model(fmt::format("a token goes to {} of {} experts", model.experts_per_token, model.experts),
-               "experts_per_token is at most experts");
+                     "experts_per_token is at most experts");
   }
   return {};
 }
@@ -121,8 +121,8 @@ Result<void> add_training(Job& job, const TrainingModel& given, const std::vecto
   }
   if (share * model.data != count) {
     return bad_model(fmt::format("tensor {} x pipeline {} x data {} are not the {} ranks", model.tensor, model.pipeline,
-                           model.data == 0 ? std::string("?") : std::to_string(model.data), count),
-               "their product is the number of ranks; data may be left out");
+                                 model.data == 0 ? std::string("?") : std::to_string(model.data), count),
+                     "their product is the number of ranks; data may be left out");
   }
   if (auto checked = check_divisions(model); !checked) return checked;
   if (auto checked = check_size(model, most_tasks); !checked) return checked;

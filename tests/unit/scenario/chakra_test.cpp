@@ -77,8 +77,7 @@ TEST(Chakra, NamesTheNodesThatDoNotFit) {
             "the ranks of a group of 2 take part in different numbers of collectives (0 to 1)");
   Trace sender;
   sender.send(0, 1, 64, 3);
-  EXPECT_EQ(error_of({sender, Trace()}, on_ranks(2)),
-            "rank 0 sends 1 messages with tag 3 to rank 1, which receives 0");
+  EXPECT_EQ(error_of({sender, Trace()}, on_ranks(2)), "rank 0 sends 1 messages with tag 3 to rank 1, which receives 0");
   Trace dangling;
   dangling.compute(0, "work", 1).after({5});
   EXPECT_EQ(error_of({dangling}, on_ranks(1)), "rank 0, node 0 'work': it depends on node 5, which is not there");

@@ -1,5 +1,5 @@
-// Times are worked out by hand: on the star every link carries 1 GB/s, so that a byte takes 1,000 ps, and a route of two
-// links has 2 us of latency.
+// Times are worked out by hand: on the star every link carries 1 GB/s, so that a byte takes 1,000 ps, and a route of
+// two links has 2 us of latency.
 
 #include "scenario/run_job.h"
 
@@ -183,7 +183,8 @@ Job reductions(std::size_t ranks, int times, std::int64_t bytes) {
   std::vector<Rank> members;
   for (std::size_t i = 0; i < ranks; ++i) members.emplace_back(i);
   for (int i = 0; i < times; ++i) {
-    const CallId call = script.job.add_call({.size = {bytes}, .group = script.job.add_group(members), .label = script.job.add_label("add")});
+    const CallId call = script.job.add_call(
+        {.size = {bytes}, .group = script.job.add_group(members), .label = script.job.add_label("add")});
     for (std::uint32_t rank = 0; rank < ranks; ++rank) script.part(rank, call);
   }
   return script.job;

@@ -29,13 +29,13 @@ std::vector<Rank> first_ranks(std::size_t count) {
   return ranks;
 }
 
-JobReport run(const TrainingModel& model, const Topology& topology) {
+JobReport run(const TrainingModel& model, const Topology& topology, const RunSettings& settings = {}) {
   Job job;
   const auto added = add_training(job, model, first_ranks(topology.rank_count()));
   EXPECT_TRUE(added.has_value()) << added.error().message;
   const auto checked = check_job(job, topology);
   EXPECT_TRUE(checked.has_value()) << checked.error().message;
-  auto report = run_job(job, topology, {}, {});
+  auto report = run_job(job, topology, {}, settings);
   EXPECT_TRUE(report.has_value()) << report.error().message;
   return report ? *std::move(report) : JobReport();
 }
@@ -95,8 +95,11 @@ TEST(Training, GradientsInOneBucketAreExposed) {
   TrainingModel model = small_model();
   model.data = 4;
   model.gradients = ElementType::float32;
-  const JobReport report = run(model, test::star(4));
-  // 4 layers x 12 h^2 parameters of 4 bytes; a ring over two links per hop: 2 (N - 1) (2 us + S / N / 1 GB/s).
+  RunSettings settings;
+  settings.chunk = {1 << 20};
+  const JobReport report = run(model, test::star(4), settings);
+  // 4 layers x 12 h^2 parameters of 4 bytes; a ring in whole shards over two links per hop: 2 (N - 1) (2 us + S / N / 1
+  // GB/s).
   const std::int64_t bytes = 4 * 12 * 256 * 4;
   const std::int64_t ring = 6 * (2'000'000 + bytes / 4 * 1000);
   EXPECT_EQ(report.elapsed.count, 4 * 3 * layer_ps + ring);
