@@ -280,10 +280,14 @@ std::optional<Error> find_conflict(const SimulateFlags& flags) {
     return Error{ErrorCode::invalid_input, "--seed goes with --scenario", ""};
   }
   const auto limits = flags.packing.resolve();
-  const bool has_other = !flags.collective.name.empty() || !flags.algorithms.empty() || !flags.chunk.empty() ||
-                         !flags.plan_topology.empty() || flags.critical_path || !limits || limits->any();
+  const SizeFlags usual;
+  const bool has_sizes = flags.sizes.single != usual.single || flags.sizes.begin != usual.begin ||
+                         flags.sizes.end != usual.end || flags.sizes.type != usual.type;
+  const bool has_other = has_sizes || !flags.collective.name.empty() || !flags.algorithms.empty() ||
+                         !flags.chunk.empty() || !flags.plan_topology.empty() || flags.critical_path || !limits ||
+                         limits->any();
   if (!has_other) return std::nullopt;
-  return Error{ErrorCode::invalid_input, "a scenario names its collectives, algorithms and chunk itself",
+  return Error{ErrorCode::invalid_input, "a scenario names its collectives, sizes, algorithms and chunk itself",
                "leave all but TOPOLOGY, --model, --seed, --trace and --json out"};
 }
 

@@ -112,7 +112,8 @@ std::string events_text(const Scenario& scenario, const JobReport& report) {
   for (const scenario::Replanning& replanning : report.replannings) {
     text += fmt::format("# at {} {} was found {}", format_duration({replanning.time}),
                         scenario.topology.link_name(replanning.link), replanning.is_dead ? "dead" : "alive again");
-    if (replanning.is_dead) text += fmt::format(": {} calls began again on other links", replanning.restarted);
+    if (replanning.restarted > 0)
+      text += fmt::format(": {} call{} began again", replanning.restarted, replanning.restarted == 1 ? "" : "s");
     text += '\n';
   }
   if (report.flows > 0) text += fmt::format("# background: {} flows\n", report.flows);

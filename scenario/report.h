@@ -41,7 +41,9 @@ struct Replanning {
   std::int64_t time = 0;
   LinkId link;
   bool is_dead = false;
-  std::uint32_t restarted = 0;  ///< Calls that were given up and begun again around it.
+  /// Calls that were given up and begun again around it; where several links were found dead at once, with the first
+  /// of them that a call used.
+  std::uint32_t restarted = 0;
 };
 
 /// What a run of a job gave.

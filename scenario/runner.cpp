@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <utility>
 
 #include "base/check.h"
 #include "base/random.h"
@@ -145,6 +146,9 @@ Result<JobReport> Runner::run() {
       timers_.pop();
       if (auto handled = handle(next); !handled) return tl::unexpected(handled.error());
     }
+    if (taken_ < report_.replannings.size()) {
+      if (auto restarted = restart_calls(now_); !restarted) return tl::unexpected(restarted.error());
+    }
     if (auto started = start_listed(now_); !started) return tl::unexpected(started.error());
   }
   return finish();
@@ -171,7 +175,7 @@ Result<void> Runner::handle(const Timer& timer) {
   switch (timer.kind) {
     case TimerKind::task_end: end_task(TaskId(timer.id), timer.time); break;
     case TimerKind::task_ready: make_ready(TaskId(timer.id), timer.time); break;
-    case TimerKind::notice: return take_notice(notices_[timer.id]);
+    case TimerKind::notice: take_notice(notices_[timer.id]); break;
     case TimerKind::flow: {
       const auto run = background_.send(timer.id, timer.time, timers_);
       if (!run) return tl::unexpected(run.error());
@@ -315,16 +319,24 @@ Result<void> Runner::enter(TaskId id, std::int64_t time) {
   return {};
 }
 
-Result<void> Runner::take_notice(const Notice& notice) {
+void Runner::take_notice(const Notice& notice) {
   plans_.set_dead(notice.link, notice.is_dead);
   report_.replannings.push_back({notice.time, notice.link, notice.is_dead, 0});
-  if (!notice.is_dead) return {};
+}
+
+/// Begins calls again whose plans use links that were found dead at this moment: each once, however many of its links
+/// died together.
+Result<void> Runner::restart_calls(std::int64_t time) {
+  const std::size_t first = std::exchange(taken_, report_.replannings.size());
+  const std::span found = std::span(report_.replannings).subspan(first);
   for (std::size_t i = 0; i < calls_.size(); ++i) {
     const CallState& state = calls_[i];
-    const bool is_under_way = !state.run.is_none() && state.ended < parts_.tasks(CallId(i)).size();
-    if (!is_under_way || !state.plan->uses(notice.link)) continue;
-    ++report_.replannings.back().restarted;
-    if (auto restarted = restart(CallId(i), notice.time); !restarted) return restarted;
+    if (state.run.is_none() || state.ended == parts_.tasks(CallId(i)).size()) continue;
+    const auto in_the_way = std::ranges::find_if(
+        found, [&](const Replanning& replanning) { return replanning.is_dead && state.plan->uses(replanning.link); });
+    if (in_the_way == found.end()) continue;
+    ++in_the_way->restarted;
+    if (auto restarted = restart(CallId(i), time); !restarted) return restarted;
   }
   return {};
 }

@@ -62,7 +62,8 @@ class Runner {
   Result<void> enter(TaskId task, std::int64_t time);
   Result<void> begin_run(CallId call);
   void hear_from_model();
-  Result<void> take_notice(const Notice& notice);
+  void take_notice(const Notice& notice);
+  Result<void> restart_calls(std::int64_t time);
   Result<void> restart(CallId call, std::int64_t time);
   void own(sim::RunId run, CallId call);
 
@@ -90,7 +91,8 @@ class Runner {
   BackgroundTraffic background_;
   CallParts parts_;
   std::vector<Notice> notices_;
-  Bytes chunk_;  ///< Of all calls.
+  std::size_t taken_ = 0;  ///< Replannings whose calls have begun again.
+  Bytes chunk_;            ///< Of all calls.
 
   Timers timers_;
   std::int64_t now_ = 0;
