@@ -18,9 +18,9 @@ Result<Topology> open_file(const std::string& name, const std::filesystem::path&
   TopologyReading reading = read_topology_file(folder / name);
   if (reading.topology) return *std::move(reading.topology);
   const Diagnostic& first = reading.diagnostics.front();
-  return fail(ErrorCode::invalid_input,
-              fmt::format("{}:{}:{}: {}", first.place.file, first.place.line, first.place.column, first.message),
-              first.help);
+  const std::string place =
+      first.place.line > 0 ? fmt::format("{}:{}:{}: ", name, first.place.line, first.place.column) : std::string();
+  return fail(ErrorCode::invalid_input, place + first.message, first.help);
 }
 
 /// The topology that is given, or that the file names.

@@ -39,6 +39,8 @@ std::optional<Bytes> read_size(ScenarioContext& context, const Fields& fields, s
                   "write B, KiB, MiB, GiB, kB, MB or GB");
   }
   if (parsed) return *parsed;
+  if (parsed.error().help.starts_with("write a size"))
+    parsed.error().help = "write a size such as 64 KiB, 1 GiB or 25 MB";
   context.error(fields.mark_of(key), scenario_codes::bad_size, parsed.error());
   return std::nullopt;
 }
