@@ -343,12 +343,7 @@ void add_simulate_command(CLI::App& app, Session& session) {
                             "espalier simulate dgx-a100-x2 all_gather -a packing -s 64K --critical-path",
                             "espalier simulate --scenario training-step --trace step.json",
                             "espalier simulate dgx-h100 --scenario job.yaml --seed 7 --json"}) +
-                          "
-                              The models are docs /
-                              simulator.md(link) and
-                      docs / fair.md(fair);
-                  of bound is the part of the
-                  "
+                  "\nThe models are docs/simulator.md (link) and docs/fair.md (fair); of bound is the part of the "
                   "proven limit that is reached.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }
