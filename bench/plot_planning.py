@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Planning time against the number of ranks: reads the table of `bench_planners --set scaling`, writes an SVG.
 
-    build/bench/bench/bench_planners --set scaling -n 3 | bench/plot_planning.py docs/planning-time.svg
+    build/bench/bench/bench_planners --set scaling -n 1 | bench/plot_planning.py docs/planning-time.svg
 
-A line per family, both axes logarithmic, with the exponent of the power of N that fits the family's larger half best.
+A line per family, both axes logarithmic, with the exponent of the power of N that fits the family's larger half best (all of a small family).
 """
 import math
 import re
@@ -31,7 +31,7 @@ def read_points(lines):
 
 def exponent(points):
     """The slope of the least-squares line through the logarithms of the larger half."""
-    larger = sorted(points)[len(points) // 2 :] if len(points) > 3 else sorted(points)
+    larger = sorted(points)[len(points) // 2 :] if len(points) > 5 else sorted(points)
     xs = [math.log(n) for n, _ in larger]
     ys = [math.log(max(t, 0.01)) for _, t in larger]
     mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)

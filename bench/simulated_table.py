@@ -10,19 +10,24 @@ import pathlib
 import subprocess
 import sys
 
-SIZES = ["1K", "1M", "16M", "1G"]
-NAMES = {"1K": "1 KiB", "1M": "1 MiB", "16M": "16 MiB", "1G": "1 GiB"}
+NAMES = {2**10: "1 KiB", 2**20: "1 MiB", 2**24: "16 MiB", 2**30: "1 GiB"}
+SWEEPS = [["-b", "1K", "-e", "1G", "-f", "1024"], ["-s", "16M"]]  # every sweep plans once
 
 
-def simulate(command, machine, collective, planners, size):
-    run = subprocess.run(
-        [command, "simulate", machine, collective, "-a", planners, "-s", size, "--json"],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    return {entry["algorithm"]: entry for entry in json.loads(run.stdout)["results"]} if run.returncode == 0 else {}
+def simulate(command, machine, collective, planners):
+    """Results by size and algorithm."""
+    results = {size: {} for size in NAMES}
+    for sweep in SWEEPS:
+        run = subprocess.run(
+            [command, "simulate", machine, collective, "-a", planners, *sweep, "--json"],
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        for entry in json.loads(run.stdout)["results"] if run.returncode == 0 else []:
+            results[entry["size"]][entry["algorithm"]] = entry
+    return results
 
 
 def main():
@@ -41,8 +46,8 @@ def main():
         count = ranks if isinstance(ranks, int) else len(ranks)
         if count > most_ranks:
             continue
-        for size in SIZES:
-            single = simulate(command, str(path), collective, "ring,tree,packing,auto", size)
+        results = simulate(command, str(path), collective, "ring,tree,packing,auto")
+        for size, single in results.items():
             run = single.get("auto")
             chosen = run.get("planner", "-") if run else "-"
             cells = [f"{single[p]['time'] * 1e6:.1f}" if p in single else "-" for p in ("ring", "tree", "packing")]
