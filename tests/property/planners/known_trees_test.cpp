@@ -7,7 +7,6 @@
 #include "schedule/loads.h"
 #include "schedule/verify.h"
 #include "tests/support/random_graph.h"
-#include "tests/support/real_machines.h"
 #include "topology/generate.h"
 
 namespace espalier {
@@ -44,8 +43,8 @@ void expect_no_difference(const Topology& topology, CollectiveKind kind, const s
 }
 
 TEST(KnownTrees, ChangeNoOptimumOfAnySingleFailure) {
-  const std::vector<Topology> machines = {testing::dgx1v_nvlinks(false), *generate_torus({.dims = {3, 4}}),
-                                          *generate_fat_tree({.k = 4}),
+  const std::vector<Topology> machines = {*generate_hypercube({.dimensions = 3}), *generate_torus({.dims = {3, 3}}),
+                                          *generate_leaf_spine({.leaves = 3, .ranks_per_leaf = 3, .spines = 2}),
                                           *generate_dragonfly({.routers = 3, .ranks = 2})};
   for (const Topology& machine : machines) {
     for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
