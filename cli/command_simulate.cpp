@@ -234,8 +234,8 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
     }
     options.chunk = *chunk;
   }
-  const auto model = parse_model(flags.model.empty() ? "link" : flags.model);
-  if (!model) return usage(model.error());
+  const auto model = sim::parse_model(flags.model.empty() ? "link" : flags.model);
+  if (!model) return usage({model.error().code, "--model: " + model.error().message, model.error().help});
   options.model = *model;
   if (*model == sim::ModelKind::link && walks_rings(flags, input)) {
     const auto walked = simulate_walks(console, flags, input.topology, *sizes, options);

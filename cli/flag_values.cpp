@@ -14,14 +14,6 @@ Result<Bytes> parse_message_size(const std::string& text) {
   return Bytes{size->count / element_size * element_size};
 }
 
-Result<sim::ModelKind> parse_model(const std::string& text) {
-  for (const sim::ModelKind model : {sim::ModelKind::link, sim::ModelKind::fair}) {
-    if (text == sim::to_string(model)) return model;
-  }
-  return fail(ErrorCode::invalid_input, "--model: there is no model '" + text + "'",
-              "link (chunks take turns on a link) or fair (flows share it)");
-}
-
 Result<Rational> parse_part(const std::string& flag, const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

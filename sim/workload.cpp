@@ -47,18 +47,10 @@ Result<std::vector<RouteWork>> sum_by_route(const Schedule& schedule, const Chun
   return work;
 }
 
-/// What all chunks take one after the other; every chunk's time on a resource is rounded up by less than 1 ps.
-__int128 sum_times(const Network& network, const std::vector<Work>& by_resource) {
-  constexpr __int128 enough = static_cast<__int128>(1) << 100;
-  __int128 time = 0;
-  for (std::size_t i = 0; i < by_resource.size(); ++i) {
-    const Work& work = by_resource[i];
-    const Resource& resource = network.resources()[i];
-    time += work.bytes * picoseconds_per_second / resource.bytes_per_second + 1;
-    time += static_cast<__int128>(work.chunks) * (resource.latency + 1);
-    if (time > enough) return enough;
-  }
-  return time;
+/// What chunks take on a resource one after the other; each one's time is rounded up by less than 1 ps.
+__int128 time_on(const Resource& resource, const Work& work) {
+  return work.bytes * picoseconds_per_second / resource.bytes_per_second + 1 +
+         static_cast<__int128>(work.chunks) * (resource.latency + 1);
 }
 
 }  // namespace
@@ -101,7 +93,7 @@ Result<Workload> check_workload(const Program& program, const Network& network, 
                                 std::int32_t payload_ppm, std::uint64_t max_steps) {
   const Result<std::vector<RouteWork>> sums = sum_by_route(program.schedule(), chunking);
   if (!sums) return tl::unexpected(sums.error());
-  std::vector<Work> by_resource(network.resources().size());
+  constexpr __int128 enough = static_cast<__int128>(1) << 100;  // far past any limit
   __int128 steps = 0;
   Workload workload;
   for (std::size_t i = 0; i < sums->size(); ++i) {
@@ -112,7 +104,9 @@ Result<Workload> check_workload(const Program& program, const Network& network, 
       const Work& work = step < path.end ? route.all : route.reduced;
       // A byte more per chunk, for those that are rounded up to whole bytes on the wire.
       const __int128 wire = work.bytes * 1'000'000 / payload_ppm + static_cast<__int128>(work.chunks);
-      by_resource[program.steps()[step]].add(payload_ppm == 1'000'000 ? work.bytes : wire, work.chunks);
+      const Resource& resource = network.resources()[program.steps()[step]];
+      workload.time += time_on(resource, payload_ppm == 1'000'000 ? work : Work{wire, work.chunks});
+      workload.time = std::min(workload.time, enough);
       steps += work.chunks;
     }
   }
@@ -122,7 +116,6 @@ Result<Workload> check_workload(const Program& program, const Network& network, 
                 "use larger chunks, or record neither timeline nor critical path");
   }
   workload.steps = static_cast<std::uint64_t>(steps);
-  workload.time += sum_times(network, by_resource);
   return workload;
 }
 

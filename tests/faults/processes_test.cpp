@@ -1,8 +1,10 @@
 // Ranks that are killed and stopped: the others learn of it in time, are told who, and can go on without.
 #include <dirent.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "base/random.h"
+#include "engine/rendezvous/listener.h"
 #include "tests/faults/rank_processes.h"
 
 namespace espalier {
@@ -19,6 +21,17 @@ JobOptions options_of(TransportChoice transport, milliseconds timeout) {
   options.timeout = timeout;
   options.rendezvous.timeout = timeout;
   return options;
+}
+
+/// A port that nobody listens on, below those that the system deals out: no test that runs beside this one gets it.
+std::uint16_t quiet_port() {
+  constexpr int first = 20'000;
+  constexpr int count = 8'000;
+  for (int i = 0; i < count; ++i) {
+    const auto port = static_cast<std::uint16_t>(first + (getpid() * 13 + i) % count);
+    if (listen_on("127.0.0.1", port)) return port;
+  }
+  return 0;
 }
 
 /// All ranks but the culprit raised within the bound and name it.
@@ -114,15 +127,18 @@ TEST_P(Processes, Fault12NothingIsLeftOfAJobThatWasKilled) {
   };
   EXPECT_EQ(entries(), 0U);
   JobOptions options = options_of(GetParam(), milliseconds(20000));
+  options.rendezvous.port = quiet_port();
   for (int round = 0; round < 5; ++round) {
     RankProcesses ranks(3, options, [&](RankProcesses::Rank&& own) {
       return call_until_failure(std::move(own), CollectiveKind::all_reduce, 1000, Memory::registered);
     });
     ASSERT_TRUE(ranks.await_calls(3)) << ranks.message(0);
     for (std::uint32_t rank = 0; rank < 3; ++rank) ASSERT_EQ(ranks.report(rank).failed_at_ns.load(), 0);
-    options.rendezvous.port = ranks.port();  // The next job meets where this one is killed.
     for (std::uint32_t rank = 0; rank < 3; ++rank) ranks.signal(rank, SIGKILL);
-    for (std::uint32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(ranks.exit_code(rank), 128 + SIGKILL);
+    for (std::uint32_t rank = 0; rank < 3; ++rank) {
+      const int code = ranks.exit_code(rank);  // 7: it heard of the first one's end before its own
+      EXPECT_TRUE(code == 128 + SIGKILL || code == 7) << code;
+    }
     EXPECT_EQ(entries(), 0U);
   }
 }
@@ -131,7 +147,9 @@ TEST_P(Processes, Fault12NothingIsLeftOfAJobThatWasKilled) {
 TEST_P(Processes, Fault18SurvivorsGoOn) {
   constexpr std::uint32_t world = 4;
   for (const std::uint32_t culprit : {0U, 2U}) {
-    RankProcesses ranks(world, options_of(GetParam(), milliseconds(20000)), [&](RankProcesses::Rank&& own) {
+    JobOptions first = options_of(GetParam(), milliseconds(20000));
+    first.rendezvous.port = quiet_port();
+    RankProcesses ranks(world, first, [&](RankProcesses::Rank&& own) {
       const std::uint32_t rank = own.rank;
       test::RankReport* report = own.report;
       const std::uint16_t port = own.options.rendezvous.port;
