@@ -63,7 +63,7 @@ std::string calls_table(const Scenario& scenario, const JobReport& report) {
 }
 
 /// Ranks with tasks, those with the most exposed communication and waiting first where there are many.
-std::vector<std::size_t> shown_ranks(const Scenario& scenario, const JobReport& report) {
+std::vector<std::size_t> ranks_to_show(const Scenario& scenario, const JobReport& report) {
   std::vector<bool> works(report.ranks.size(), false);
   for (const scenario::Task& task : scenario.job.tasks()) works[task.rank.index()] = true;
   std::vector<std::size_t> ranks;
@@ -83,7 +83,7 @@ std::string ranks_table(const Scenario& scenario, const JobReport& report) {
   table.add_column("exposed", "(%)");
   table.add_column("waiting", "(%)");
   table.add_column("idle", "(%)");
-  const auto ranks = shown_ranks(scenario, report);
+  const auto ranks = ranks_to_show(scenario, report);
   for (const std::size_t rank : ranks) {
     const RankTime& time = report.ranks[rank];
     table.add_row({scenario.topology.rank_name(Rank(rank)), part(time.compute, report), part(time.exposed, report),

@@ -2,13 +2,9 @@
 
 #include <string>
 
+#include "sim/limits.h"
+
 namespace espalier::sim {
-namespace {
-
-constexpr std::int32_t whole_ppm = 1'000'000;
-
-}  // namespace
-
 Result<void> check_conditions(const Conditions& conditions, const Topology& topology) {
   for (const RateChange& change : conditions.changes) {
     if (change.link.index() >= topology.link_count()) {

@@ -9,8 +9,6 @@
 namespace espalier::sim {
 namespace {
 
-constexpr std::int64_t whole_ppm = 1'000'000;
-
 /// Numbers with many divisors, so that shares of few flows come out whole: 2^6 3^3 5^2 7 11 13, the multiples of all
 /// numbers up to 16, 10 and 5.
 constexpr std::int64_t scales[] = {43'243'200, 720'720, 2'520, 60, 1};

@@ -5,6 +5,9 @@
 
 namespace espalier::sim {
 
+/// One, in millionths: what parts are counted in.
+inline constexpr std::int32_t whole_ppm = 1'000'000;
+
 /// The largest simulated time, about 53 days; every moment of a simulation fits a 64-bit integer with room to add.
 inline constexpr std::int64_t max_simulated_time = std::int64_t{1} << 62;
 

@@ -8,8 +8,6 @@
 namespace espalier::sim {
 namespace {
 
-constexpr std::int64_t whole_ppm = 1'000'000;
-
 /// How many events before its own a packet is fetched from memory; six hide a miss, more gain nothing.
 constexpr std::size_t fetched_ahead = 6;
 

@@ -6,12 +6,6 @@
 #include "sim/limits.h"
 
 namespace espalier::sim {
-namespace {
-
-constexpr std::int32_t whole_ppm = 1'000'000;
-
-}  // namespace
-
 RateProfile::RateProfile(std::vector<RateChange> changes) {
   std::ranges::stable_sort(changes, {}, &RateChange::at);
   pieces_.push_back({0, whole_ppm});

@@ -7,8 +7,6 @@
 namespace espalier::sim {
 namespace {
 
-constexpr std::int32_t whole_ppm = 1'000'000;
-
 class UnsharedRun {
  public:
   UnsharedRun(const Program& program, const Chunking& chunking, const Network& network, const Conditions& conditions,

@@ -12,8 +12,6 @@
 namespace espalier::sim {
 namespace {
 
-constexpr std::int32_t whole_ppm = 1'000'000;
-
 /// A schedule with the ring's slices and one transfer per place, from which layout, chunks and paths are taken.
 Schedule make_outline(const RingWalk& walk, const Topology& topology) {
   Schedule outline(walk.collective, topology.name(), "ring");
