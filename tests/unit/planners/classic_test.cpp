@@ -141,10 +141,10 @@ TEST(Pairwise, UsesParallelLinks) {
 TEST(Classic, RefusalsSayWhatWouldWork) {
   const Topology ring = ring_of(5);
   const std::map<std::string, ClassicPlan> planners = {{"flat", plan_flat},
-                                                        {"binomial", plan_binomial},
-                                                        {"recursive", plan_recursive},
-                                                        {"bruck", plan_bruck},
-                                                        {"pairwise", plan_pairwise}};
+                                                       {"binomial", plan_binomial},
+                                                       {"recursive", plan_recursive},
+                                                       {"bruck", plan_bruck},
+                                                       {"pairwise", plan_pairwise}};
   for (const auto& [name, plan] : planners) {
     for (const CollectiveKind kind : all_collective_kinds) {
       const auto schedule = plan(ring, *make_collective(kind, 5, std::nullopt));
