@@ -73,9 +73,11 @@ void bm_walked_ring(benchmark::State& state) {
 }
 BENCHMARK(bm_walked_ring)
     ->ArgNames({"ranks", "jitter"})
+    ->Args({256, 0})
     ->Args({1024, 0})
     ->Args({4096, 0})
     ->Args({16384, 0})
+    ->Args({256, 1})
     ->Args({1024, 1})
     ->Args({4096, 1})
     ->Args({16384, 1})
@@ -101,8 +103,10 @@ void bm_all_to_all(benchmark::State& state) {
 BENCHMARK(bm_all_to_all)
     ->ArgNames({"ranks", "chunks"})
     ->Args({128, 1})
-    ->Args({128, 64})
+    ->Args({256, 1})
+    ->Args({512, 1})
     ->Args({1024, 1})
+    ->Args({128, 64})
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -25,6 +25,7 @@ Result<Protocol> parse_protocol(std::string_view name);
 struct Endpoints {
   std::int32_t payload_ppm = 1'000'000;  ///< Payload per byte on the wire, in millionths.
   Picoseconds launch;                    ///< From a rank's decision to take part until it does.
+  std::uint32_t copy_engines = 0;        ///< How many sends a rank has at once (sim::CopyEngines); 0: any number.
   friend bool operator==(const Endpoints&, const Endpoints&) = default;
 };
 

@@ -76,6 +76,9 @@ void read_endpoints(ScenarioContext& context, Value value) {
     }
   }
   if (const auto launch = fields.time("launch")) endpoints.launch = *launch;
+  if (const auto engines = fields.integer("copy_engines", 0, sim::max_copy_engines)) {
+    endpoints.copy_engines = static_cast<std::uint32_t>(*engines);
+  }
   const auto payload = fields.millionths("payload");
   if (!payload) return;
   if (*payload < sim::min_payload_ppm) {

@@ -21,7 +21,7 @@ Runner::Runner(const Job& job, const Topology& topology, const Disturbances& dis
       topology_(topology),
       disturbances_(disturbances),
       settings_(settings),
-      network_(topology),
+      network_(topology, {settings.endpoints.copy_engines}),
       model_(sim::make_model(settings.model, network_, disturbances.conditions)),
       plans_(topology, network_),
       alone_(settings.model, network_),

@@ -15,7 +15,7 @@ struct Resource {
 };
 
 /// What moves data out of a rank's memory: each engine carries one chunk at a time, and the routes that begin at a rank
-/// are dealt to its engines in turn, as streams are to a GPU's copy engines.
+/// are dealt to its engines in turn, as streams are to a GPU's copy engines, the first one by where it leads.
 struct CopyEngines {
   std::uint32_t per_rank = 0;  ///< None: sending takes nothing but the links.
   Bandwidth rate;              ///< Of one engine; zero: that of the rank's fastest link.

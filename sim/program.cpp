@@ -1,6 +1,7 @@
 #include "sim/program.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "schedule/relays.h"
@@ -28,7 +29,7 @@ class PathMaker {
         network_(network),
         places_(places),
         last_visitor_(topology.node_count(), 0),
-        routes_from_(topology.node_count(), 0) {}
+        routes_from_(topology.node_count(), no_turn) {}
 
   Result<void> add_path() {
     const std::size_t index = paths.size();
@@ -40,7 +41,10 @@ class PathMaker {
     Path path;
     path.begin = static_cast<std::uint32_t>(steps.size());
     NodeId at = node_of_end(schedule_, topology_, route.src);
-    const std::uint32_t engine = network_.engine(place(at), routes_from_[at.index()]++);
+    const NodeId end = node_of_end(schedule_, topology_, route.dst);
+    std::uint32_t& turn = routes_from_[at.index()];
+    if (turn == no_turn) turn = end.value();  // so that programs of one route each do not all take the first engine
+    const std::uint32_t engine = network_.engine(place(at), turn++);
     if (engine != Network::absent) steps.push_back(engine);
     visit(at);
     path.first_link = static_cast<std::uint32_t>(steps.size());
@@ -55,7 +59,7 @@ class PathMaker {
       at = link.head;
       if (!visit(at)) return foreign_route(index, "passes a node twice", topology_);
     }
-    if (at != node_of_end(schedule_, topology_, route.dst)) {
+    if (at != end) {
       return foreign_route(index, "misses its destination", topology_);
     }
     path.end = path.reduce_end = static_cast<std::uint32_t>(steps.size());
@@ -71,6 +75,8 @@ class PathMaker {
   std::vector<std::uint32_t> steps;
 
  private:
+  static constexpr std::uint32_t no_turn = std::numeric_limits<std::uint32_t>::max();
+
   [[nodiscard]] NodeId place(NodeId node) const { return places_.nodes.empty() ? node : places_.nodes[node.index()]; }
 
   /// Adds the node's backplane; false when the path was here before.
@@ -89,7 +95,7 @@ class PathMaker {
   const Network& network_;
   const Parts& places_;
   std::vector<std::uint32_t> last_visitor_;  // by node: the latest path, plus one, that passed it
-  std::vector<std::uint32_t> routes_from_;   // by node: how many routes have begun there
+  std::vector<std::uint32_t> routes_from_;   // by node: the turn of the engines at its next route
 };
 
 bool fits(const Topology& topology, const Network& network, const Parts& places) {

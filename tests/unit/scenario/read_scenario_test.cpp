@@ -53,7 +53,7 @@ TEST(ReadScenario, KnowsCircumstances) {
   const Scenario scenario = accept(R"(
 seed: 9
 chunk: 64 KiB
-endpoints: {protocol: ll128, launch: 5 us}
+endpoints: {protocol: ll128, launch: 5 us, copy_engines: 2}
 jitter: {hops: 0.02, compute: 0.1}
 collectives: [{collective: all_reduce, size: 1 MiB}]
 background: [{pairs: 3, size: 1 MiB, load: 0.25}]
@@ -64,7 +64,7 @@ events:
 replan: {detection: 10 ms}
 )");
   EXPECT_EQ(scenario.settings.chunk.count, 65'536);
-  EXPECT_EQ(scenario.settings.endpoints, (Endpoints{.payload_ppm = 937'500, .launch = {5'000'000}}));
+  EXPECT_EQ(scenario.settings.endpoints, (Endpoints{.payload_ppm = 937'500, .launch = {5'000'000}, .copy_engines = 2}));
   const Disturbances& disturbances = scenario.disturbances;
   EXPECT_EQ(disturbances.seed, 9U);
   EXPECT_EQ(disturbances.conditions.jitter_ppm, 20'000);

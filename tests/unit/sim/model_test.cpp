@@ -23,7 +23,7 @@ using sim::RunId;
 using test::Machine;
 
 /// Two ranks, a link each way with a latency of 10 ps, and one transfer of everything from rank 0 to rank 1.
-Machine make_pair() {
+Machine make_two() {
   Machine machine(2);
   machine.slice_units = {1};
   machine.send({machine.add_link(0, 1, 10)});
@@ -65,7 +65,7 @@ class World {
 };
 
 TEST(Model, ARunBeginsWhenBothEndsHaveEntered) {
-  World world(make_pair());
+  World world(make_two());
   const RunId run = world.add(100);
   EXPECT_EQ(world.model().next_time(), never);
   world.model().enter(run, Rank(0), 40);
@@ -78,7 +78,7 @@ TEST(Model, ARunBeginsWhenBothEndsHaveEntered) {
 }
 
 TEST(Model, RunsShareALinkInTheOrderOfAsking) {
-  World world(make_pair());
+  World world(make_two());
   const RunId first = world.add(100);
   const RunId second = world.add(100);
   for (const std::size_t rank : {0U, 1U}) {
@@ -93,7 +93,7 @@ TEST(Model, RunsShareALinkInTheOrderOfAsking) {
 }
 
 TEST(Model, OfRunsThatAskAtOnceTheEarlierGoesFirst) {
-  World world(make_pair());
+  World world(make_two());
   const RunId first = world.add(100);
   const RunId second = world.add(100);
   for (const RunId run : {second, first}) {
@@ -121,7 +121,7 @@ TEST(Model, ARankThatMovesNothingIsThroughWhenItEnters) {
 }
 
 TEST(Model, AnAbortedRunStopsAndOthersGoOn) {
-  World world(make_pair());
+  World world(make_two());
   const RunId lost = world.add(100, 10);
   const RunId kept = world.add(100, 10);
   for (const std::size_t rank : {0U, 1U}) world.model().enter(lost, Rank(rank), 0);
@@ -137,21 +137,21 @@ TEST(Model, AnAbortedRunStopsAndOthersGoOn) {
 }
 
 TEST(Model, ALinkThatSlowsDownTakesTheRestLonger) {
-  World world(make_pair(), {.changes = {{LinkId(0), {40}, 500'000}}});
+  World world(make_two(), {.changes = {{LinkId(0), {40}, 500'000}}});
   const RunId run = world.add(100);
   for (const std::size_t rank : {0U, 1U}) world.model().enter(run, Rank(rank), 0);
   EXPECT_EQ(world.finish()[1].time, 170);  // 40 bytes at full, 60 at half the rate, and the latency
 }
 
 TEST(Model, ALinkThatFlapsDelaysByTheTimeItIsDown) {
-  World world(make_pair(), {.changes = {{LinkId(0), {70}, 1'000'000}, {LinkId(0), {40}, 0}}});
+  World world(make_two(), {.changes = {{LinkId(0), {70}, 1'000'000}, {LinkId(0), {40}, 0}}});
   const RunId run = world.add(100);
   for (const std::size_t rank : {0U, 1U}) world.model().enter(run, Rank(rank), 0);
   EXPECT_EQ(world.finish()[1].time, 140);
 }
 
 TEST(Model, NothingEndsBehindALinkThatDied) {
-  World world(make_pair(), {.changes = {{LinkId(0), {40}, 0}}});
+  World world(make_two(), {.changes = {{LinkId(0), {40}, 0}}});
   const RunId run = world.add(100);
   for (const std::size_t rank : {0U, 1U}) world.model().enter(run, Rank(rank), 0);
   EXPECT_TRUE(world.finish().empty());
@@ -160,7 +160,7 @@ TEST(Model, NothingEndsBehindALinkThatDied) {
 }
 
 TEST(Simulate, RefusesARunThatNeverEndsNamingTheLink) {
-  const Machine machine = make_pair();
+  const Machine machine = make_two();
   sim::Options options{Bytes{100}, Bytes{100}, 1};
   options.conditions.changes = {{LinkId(0), {40}, 0}, {LinkId(1), {0}, 0}};
   const auto report = sim::simulate(machine.schedule(), machine.topology(), options);
@@ -171,7 +171,7 @@ TEST(Simulate, RefusesARunThatNeverEndsNamingTheLink) {
 }
 
 TEST(Simulate, RefusesConditionsThatAreWrong) {
-  const Machine machine = make_pair();
+  const Machine machine = make_two();
   const auto refusal = [&](const Conditions& conditions) {
     sim::Options options{Bytes{100}, Bytes{100}, 1};
     options.conditions = conditions;
@@ -185,7 +185,7 @@ TEST(Simulate, RefusesConditionsThatAreWrong) {
 }
 
 TEST(Simulate, CountsTheLaunchAndTheProtocol) {
-  const Machine machine = make_pair();
+  const Machine machine = make_two();
   sim::Options options{Bytes{100}, Bytes{100}, 1};
   options.launch = {1000};
   options.payload_ppm = 500'000;
@@ -196,7 +196,7 @@ TEST(Simulate, CountsTheLaunchAndTheProtocol) {
 }
 
 TEST(Simulate, JitterOnlyEverDelaysAndFollowsItsSeed) {
-  const Machine machine = make_pair();
+  const Machine machine = make_two();
   const auto elapsed = [&](std::int32_t ppm, std::uint64_t seed) {
     sim::Options options{Bytes{100'000}, Bytes{1000}, 1};
     options.conditions = {.jitter_ppm = ppm, .seed = seed};
