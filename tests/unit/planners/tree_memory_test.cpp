@@ -83,15 +83,15 @@ TEST(TreeMender, GivesUpWhereThereIsNoPath) {
   EXPECT_FALSE(TreeMender(cut).mend({}, 0, false));
 }
 
-struct Solved {
+struct SolvedTrees {
   std::shared_ptr<const OrbitGraph> orbits;
   TreeGroups groups;
   PatternSolution solution;
   std::vector<PatternRound> rounds;
 };
 
-Solved solve(const Topology& topology, bool inward, const TreeMemory& memory) {
-  Solved solved{std::make_shared<const OrbitGraph>(make_orbit_graph(topology, false, Symmetry::any)), {}, {}, {}};
+SolvedTrees solve(const Topology& topology, bool inward, const TreeMemory& memory) {
+  SolvedTrees solved{std::make_shared<const OrbitGraph>(make_orbit_graph(topology, false, Symmetry::any)), {}, {}, {}};
   solved.groups = sharded_groups(*solved.orbits, inward);
   const TreeOracle oracle(*solved.orbits, solved.groups);
   const std::vector<Pattern> seeds = memory.seeds(topology, *solved.orbits, oracle);
@@ -108,10 +108,10 @@ TEST(TreeMemory, TheSameNetworkIsSolvedAtOnce) {
   for (const Topology& topology : {*generate_torus({{3, 4}, {}}), testing::dgx1v_nvlinks(true)}) {
     for (const bool inward : {false, true}) {
       TreeMemory memory;
-      const Solved first = solve(topology, inward, memory);
+      const SolvedTrees first = solve(topology, inward, memory);
       ASSERT_TRUE(first.solution.attained);
       memory.keep(topology, first.orbits, first.groups, first.solution);
-      const Solved again = solve(topology, inward, memory);
+      const SolvedTrees again = solve(topology, inward, memory);
       EXPECT_EQ(again.solution.limit, first.solution.limit);
       const double optimum = to_double(first.solution.limit);
       EXPECT_NEAR(again.rounds.front().throughput, optimum, 1e-6 * optimum);
@@ -149,7 +149,7 @@ TEST(TreeMemory, APlansTreesAreKnown) {
 TEST(TreeMemory, SeedsSpanWhatAFailureLeaves) {
   const Topology topology = *generate_rail_boxes({});
   TreeMemory memory;
-  const Solved whole = solve(topology, false, memory);
+  const SolvedTrees whole = solve(topology, false, memory);
   memory.keep(topology, whole.orbits, whole.groups, whole.solution);
   for (const char* part : {"box0.nic3", "box1.gpu2-box1.nvswitch", "box0.gpu1"}) {
     const auto rest = without(topology, std::vector<std::string>{part});
@@ -169,7 +169,7 @@ TEST(TreeMemory, SeedsSpanWhatAFailureLeaves) {
 TEST(TreeMemory, OtherNetworksGetNothing) {
   TreeMemory memory;
   const Topology ring = ring_of(4);
-  const Solved solved = solve(ring, false, memory);
+  const SolvedTrees solved = solve(ring, false, memory);
   memory.keep(ring, solved.orbits, solved.groups, solved.solution);
   const Topology star = *generate_torus({{3, 3}, {}});  // its nodes have other names
   const OrbitGraph orbits = make_orbit_graph(star, false, Symmetry::any);
