@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "schedule/layout.h"
 #include "schedule/relays.h"
+#include "tests/differential/sim/reference_chunks.h"
 
 namespace espalier::test {
 namespace {
@@ -87,24 +88,14 @@ class Reference {
   }
 
   void make_chunks() {
-    const auto layout = Layout::make(schedule_, options_.size, options_.element_size);
-    ESPALIER_CHECK(layout.has_value(), "a test's layout fits");
-    std::int64_t longest = 1;
-    for (const Transfer& transfer : schedule_.transfers) longest = std::max(longest, layout->range(transfer).length());
-    const std::int64_t elements_per_chunk = options_.chunk.count / options_.element_size;
-    const std::int64_t most = (longest / options_.element_size + elements_per_chunk - 1) / elements_per_chunk;
-    for (std::size_t t = 0; t < schedule_.transfers.size(); ++t) {
-      const ByteRange range = layout->range(schedule_.transfers[t]);
-      const std::int64_t count = std::max<std::int64_t>(1, std::min(most, range.length() / options_.element_size));
-      for (std::int64_t c = 0; c < count; ++c) {
-        Chunk chunk;
-        chunk.transfer = t;
-        chunk.index = static_cast<std::uint32_t>(c);
-        chunk.bytes = chunk_of(range, count, c, options_.element_size);
-        chunk.servers = servers_on(schedule_.transfers[t]);
-        chunks_.push_back(chunk);
-      }
-    }
+    cut_by_definition(schedule_, options_, [this](std::size_t t, std::uint32_t index, const ByteRange& bytes) {
+      Chunk chunk;
+      chunk.transfer = t;
+      chunk.index = index;
+      chunk.bytes = bytes;
+      chunk.servers = servers_on(schedule_.transfers[t]);
+      chunks_.push_back(chunk);
+    });
   }
 
   using Lane = std::tuple<ChannelId, Rank, Rank>;

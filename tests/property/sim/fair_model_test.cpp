@@ -2,6 +2,7 @@
 
 #include "schedule/loads.h"
 #include "sim/simulate.h"
+#include "tests/support/gapless.h"
 #include "tests/support/random_machine.h"
 
 namespace espalier {
@@ -83,14 +84,8 @@ TEST(FairModelProperty, CriticalPathCoversTheRunWithoutGaps) {
     const Machine machine = maker.make();
     const sim::Report report = simulate_fair(machine, maker.random().between(0, 60), maker.random().between(1, 30),
                                              pick_conditions(machine, maker.random()));
-    Picoseconds at{0};
-    for (const sim::CriticalStep& step : report.critical_path) {
-      EXPECT_EQ(step.begin, at) << "round " << round;
-      EXPECT_LE(step.queued, step.end - step.begin) << "round " << round;
-      EXPECT_NE(step.link.is_none(), step.node.is_none());
-      at = step.end;
-    }
-    EXPECT_EQ(at, report.elapsed) << "round " << round;
+    SCOPED_TRACE(round);
+    test::expect_gapless(report);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "schedule/loads.h"
+#include "tests/support/gapless.h"
 #include "tests/support/random_machine.h"
 
 namespace espalier {
@@ -62,14 +63,8 @@ TEST(SimulateProperty, CriticalPathCoversTheRunWithoutGaps) {
   for (int round = 0; round < rounds; ++round) {
     const Machine machine = maker.make();
     const sim::Report report = machine.simulate(maker.random().between(0, 60), maker.random().between(1, 30));
-    Picoseconds at{0};
-    for (const sim::CriticalStep& step : report.critical_path) {
-      EXPECT_EQ(step.begin, at) << "round " << round;
-      EXPECT_LE(step.queued, step.end - step.begin) << "round " << round;
-      EXPECT_NE(step.link.is_none(), step.node.is_none());
-      at = step.end;
-    }
-    EXPECT_EQ(at, report.elapsed) << "round " << round;
+    SCOPED_TRACE(round);
+    test::expect_gapless(report);
   }
 }
 
