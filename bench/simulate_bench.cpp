@@ -9,20 +9,27 @@
 namespace espalier {
 namespace {
 
+/// Runs a simulation again and again and counts its chunk steps.
+template <class Simulate>
+void measure(benchmark::State& state, Simulate simulate) {
+  std::int64_t events = 0;
+  for (auto _ : state) {
+    const sim::Report report = simulate();
+    events += static_cast<std::int64_t>(report.events);
+    benchmark::DoNotOptimize(report.elapsed);
+  }
+  state.SetItemsProcessed(events);
+}
+
+constexpr Bytes size{std::int64_t{64} << 20};
+
 /// Ring all-reduce of 64 MiB; the rate is in chunk steps per second, setting up included.
 void bm_ring_all_reduce(benchmark::State& state) {
   const auto ranks = static_cast<std::size_t>(state.range(0));
   const Topology topology = bench::make_ring_topology(ranks);
   const Schedule schedule = bench::make_ring_all_reduce(ranks);
-  const Bytes shard{(std::int64_t{64} << 20) / state.range(0)};
-  const sim::Options options{Bytes{std::int64_t{64} << 20}, Bytes{shard.count / state.range(1)}, 4, false, false};
-  std::int64_t events = 0;
-  for (auto _ : state) {
-    const auto report = sim::simulate(schedule, topology, options);
-    events += static_cast<std::int64_t>(report->events);
-    benchmark::DoNotOptimize(report->elapsed);
-  }
-  state.SetItemsProcessed(events);
+  const sim::Options options{size, Bytes{size.count / state.range(0) / state.range(1)}, 4};
+  measure(state, [&] { return *sim::simulate(schedule, topology, options); });
 }
 BENCHMARK(bm_ring_all_reduce)
     ->ArgNames({"ranks", "chunks"})
@@ -39,15 +46,9 @@ void bm_ring_with_jitter(benchmark::State& state) {
   const auto ranks = static_cast<std::size_t>(state.range(0));
   const Topology topology = bench::make_ring_topology(ranks);
   const Schedule schedule = bench::make_ring_all_reduce(ranks);
-  sim::Options options{Bytes{std::int64_t{64} << 20}, Bytes{std::int64_t{64} << 20}, 4};
+  sim::Options options{size, size, 4};
   options.conditions.jitter_ppm = 20'000;
-  std::int64_t events = 0;
-  for (auto _ : state) {
-    const auto report = sim::simulate(schedule, topology, options);
-    events += static_cast<std::int64_t>(report->events);
-    benchmark::DoNotOptimize(report->elapsed);
-  }
-  state.SetItemsProcessed(events);
+  measure(state, [&] { return *sim::simulate(schedule, topology, options); });
 }
 BENCHMARK(bm_ring_with_jitter)->ArgName("ranks")->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
 
@@ -61,15 +62,9 @@ void bm_walked_ring(benchmark::State& state) {
     walk.order.emplace_back(i);
     walk.hops.push_back({LinkId(i)});
   }
-  sim::Options options{Bytes{std::int64_t{64} << 20}, Bytes{std::int64_t{64} << 20}, 4};
+  sim::Options options{size, size, 4};
   options.conditions.jitter_ppm = state.range(1) != 0 ? 20'000 : 0;
-  std::int64_t events = 0;
-  for (auto _ : state) {
-    const auto report = sim::simulate_ring(walk, topology, options);
-    events += static_cast<std::int64_t>(report->report.events);
-    benchmark::DoNotOptimize(report->report.elapsed);
-  }
-  state.SetItemsProcessed(events);
+  measure(state, [&] { return sim::simulate_ring(walk, topology, options)->report; });
 }
 BENCHMARK(bm_walked_ring)
     ->ArgNames({"ranks", "jitter"})
@@ -90,15 +85,8 @@ void bm_all_to_all(benchmark::State& state) {
   const auto collective = make_collective(CollectiveKind::all_to_all, topology->rank_count(), std::nullopt);
   const auto schedule = plan_unbounded(*topology, *collective, *find_planner("pairwise"));
   const auto simulator = sim::Simulator::make(*schedule, *topology);
-  const Bytes size{std::int64_t{64} << 20};
   const sim::Options options{size, Bytes{size.count / state.range(0) / state.range(1)}, 4};
-  std::int64_t events = 0;
-  for (auto _ : state) {
-    const auto report = simulator->run(options);
-    events += static_cast<std::int64_t>(report->events);
-    benchmark::DoNotOptimize(report->elapsed);
-  }
-  state.SetItemsProcessed(events);
+  measure(state, [&] { return *simulator->run(options); });
 }
 BENCHMARK(bm_all_to_all)
     ->ArgNames({"ranks", "chunks"})
