@@ -41,9 +41,7 @@ std::int64_t divide_up(Wide above, std::int64_t below) {
 }  // namespace
 
 FairModel::FairModel(const Network& network, const Conditions& conditions)
-    : network_(network),
-      jitter_(conditions.jitter_ppm, conditions.seed),
-      limit_(conditions),
+    : RunningModel(network, conditions),
       changes_(conditions.changes),
       scale_(pick_scale(network)),
       shares_(capacities_of(network, scale_)),
@@ -52,60 +50,10 @@ FairModel::FairModel(const Network& network, const Conditions& conditions)
   std::ranges::stable_sort(changes_, {}, &RateChange::at);
 }
 
-Result<RunId> FairModel::add(const Program& program, const RunOptions& options) {
-  auto chunking = cut_into_chunks(program.schedule(), options);
-  if (!chunking) return tl::unexpected(chunking.error());
-  const auto work = check_workload(program, network_, *chunking, options.payload_ppm, max_chunk_steps);
-  if (!work) return tl::unexpected(work.error());
-  if (auto added = limit_.add(*work); !added) return tl::unexpected(added.error());
-  if (next_order_ + program.schedule().transfers.size() > max_run_transfers) {
-    return fail(ErrorCode::too_large, "all runs together have more than 2^32 transfers", "simulate fewer runs");
+void FairModel::note_added(const Run& run) {
+  for (const Path& path : run.program().paths()) {
+    longest_latency_ = std::max(longest_latency_, latency_of(run.program(), path, network_));
   }
-  return add_checked(program, std::move(*chunking), options.payload_ppm, nullptr);
-}
-
-RunId FairModel::add_checked(const Program& program, Chunking chunking, std::int32_t payload_ppm, History* history) {
-  const RunId id(runs_.size());
-  if (spare_.empty()) {
-    runs_.push_back(std::make_unique<Run>());
-  } else {
-    runs_.push_back(std::move(spare_.back()));
-    spare_.pop_back();
-  }
-  Run& run = *runs_.back();
-  run.begin(id, program, std::move(chunking), static_cast<std::uint32_t>(next_order_));
-  run.payload_ppm = static_cast<std::uint32_t>(payload_ppm);
-  run.history = history;
-  next_order_ += program.schedule().transfers.size();
-  for (const Path& path : program.paths()) {
-    longest_latency_ = std::max(longest_latency_, latency_of(program, path, network_));
-  }
-  return id;
-}
-
-void FairModel::enter(RunId id, Rank rank, std::int64_t time) {
-  ESPALIER_CHECK(time >= now_ && time <= latest_entry, "ranks enter now or later");
-  Run* run = runs_[id.index()].get();
-  ESPALIER_CHECK(run != nullptr, "ranks enter runs that are not over");
-  if (run->is_aborted) return;
-  run->enter(rank, time, ended_, [&](LaneIndex lane) { hand_over(*run, lane); });
-  if (run->is_over()) let_go(*run);
-}
-
-void FairModel::enter_all(RunId id, std::int64_t time) {
-  ESPALIER_CHECK(time >= now_ && time <= latest_entry, "ranks enter now or later");
-  Run* run = runs_[id.index()].get();
-  ESPALIER_CHECK(run != nullptr, "ranks enter runs that are not over");
-  if (run->is_aborted) return;
-  run->enter_all(time, ended_, [&](LaneIndex lane) { hand_over(*run, lane); });
-  if (run->is_over()) let_go(*run);
-}
-
-void FairModel::abort(RunId id) {
-  Run* run = runs_[id.index()].get();
-  if (run == nullptr) return;
-  run->is_aborted = true;
-  if (run->chunks_moving == 0) let_go(*run);
 }
 
 std::int64_t FairModel::next_time() const { return ended_.empty() ? next_moment() : std::max<std::int64_t>(now_, 0); }
@@ -152,7 +100,7 @@ std::vector<LinkUse> FairModel::links() const {
   return uses;
 }
 
-/// Makes a flow of the lane's next chunk when all it waits for is known, or lets the lane wait for what is not.
+/// Makes a flow of a chunk.
 void FairModel::hand_over(Run& run, LaneIndex index) {
   if (run.is_aborted) return;
   const Lane& lane = run.lane(index);
@@ -203,49 +151,27 @@ void FairModel::prepare(Flow& flow, Run& run, LaneIndex index, std::int64_t payl
 void FairModel::push_begin(std::int64_t time, std::uint32_t slot) {
   const Event event{time, flows_[slot].order, slot};
   if (time != now_ || !in_moment_) return begins_.set(slot, time);
-  late_.push_back(event);
-  std::ranges::push_heap(late_, [this](const Event& a, const Event& b) { return is_later(a, b); });
-}
-
-/// Whether one of two events of the same time comes after the other: by run and transfer, then by chunk.
-bool FairModel::is_later(const Event& a, const Event& b) const {
-  if (a.order != b.order) return a.order > b.order;
-  return flows_[a.packet].chunk > flows_[b.packet].chunk;
+  moment_.add(event, chunk_of());
 }
 
 void FairModel::handle_moment() {
-  batch_.clear();
+  std::vector<Event>& batch = moment_.clear();
   for (FlowQueue* queue : {&begins_, &ends_}) {
     while (!queue->empty() && queue->earliest() == now_) {
       const FlowIndex slot = queue->first();
       queue->erase(slot);
-      batch_.push_back({now_, flows_[slot].order, slot});
+      batch.push_back({now_, flows_[slot].order, slot});
     }
   }
-  sort_by_order(batch_, scratch_);
-  for (auto begin = batch_.begin(); begin != batch_.end();) {  // chunks of one transfer are rarely among them
-    const auto end = std::find_if(begin, batch_.end(), [&](const Event& e) { return e.order != begin->order; });
-    if (end - begin > 1) std::sort(begin, end, [this](const Event& a, const Event& b) { return is_later(b, a); });
-    begin = end;
-  }
-  std::size_t position = 0;
-  while (position < batch_.size() || !late_.empty()) {
-    const std::uint32_t slot = next_of_now(position).packet;
+  moment_.begin(chunk_of());
+  while (!moment_.is_over()) {
+    const std::uint32_t slot = moment_.next(chunk_of()).packet;
     if (flows_[slot].moves) {
       end(slot);
     } else {
       begin(slot);
     }
   }
-}
-
-Event FairModel::next_of_now(std::size_t& position) {
-  const auto later = [this](const Event& a, const Event& b) { return is_later(a, b); };
-  if (late_.empty() || (position < batch_.size() && !later(batch_[position], late_.front()))) return batch_[position++];
-  std::ranges::pop_heap(late_, later);
-  const Event event = late_.back();
-  late_.pop_back();
-  return event;
 }
 
 void FairModel::begin(std::uint32_t slot) {
@@ -273,11 +199,8 @@ void FairModel::end(std::uint32_t slot) {
     }
   }
   Run& run = *flow.run;
+  if (run.is_aborted) return drop_chunk(run);
   --run.chunks_moving;
-  if (run.is_aborted) {
-    if (run.chunks_moving == 0) let_go(run);
-    return;
-  }
   events_ += flow.path->end - flow.path->begin;
   const bool is_added = flow.reduces && flow.path->reduce_end != flow.path->end;
   const std::int64_t arrival = is_added ? reduce(flow) : now_;
@@ -287,7 +210,7 @@ void FairModel::end(std::uint32_t slot) {
   const auto go = [&](LaneIndex lane) { hand_over(run, lane); };
   run.depart(chunk, flow.lane, now_ - flow.latency, ended_, go);
   run.arrive(chunk, flow.ends_transfer, arrival, ended_, go);
-  if (run.is_over()) let_go(run);
+  let_go_if_over(run);
 }
 
 /// Adds a chunk whose last byte is there, after all that came before it; returns when it is done.
@@ -313,8 +236,6 @@ void FairModel::note(const Flow& flow, std::int64_t arrival) {
   if (!is_added) return;
   flow.run->history->service(chunk, way, steps, sum_begin_, arrival);
 }
-
-void FairModel::let_go(Run& run) { spare_.push_back(std::move(runs_[run.id().index()])); }
 
 /// Gives every flow that is touched its new rate, and the moment at which it ends with it.
 void FairModel::share() {

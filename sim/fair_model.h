@@ -1,17 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
-#include "sim/event_queue.h"
 #include "sim/flow_queue.h"
-#include "sim/jitter.h"
 #include "sim/max_min.h"
-#include "sim/model.h"
-#include "sim/run.h"
-#include "sim/workload.h"
+#include "sim/moment.h"
+#include "sim/running_model.h"
 
 namespace espalier::sim {
 
@@ -23,25 +19,13 @@ namespace espalier::sim {
 /// time belongs to the same chunk or a later one; (2) between two moments every flow has its max-min rate, and what it
 /// has carried is known to the byte and beyond: work is counted in bytes x picoseconds x `scale`, whole numbers of 128
 /// bits; (3) the queue of ends has the flows that move, each once.
-class FairModel final : public Model {
+class FairModel final : public RunningModel {
  public:
   FairModel(const Network& network, const Conditions& conditions);
 
-  [[nodiscard]] Result<RunId> add(const Program& program, const RunOptions& options) override;
-  void enter(RunId run, Rank rank, std::int64_t time) override;
-  void enter_all(RunId run, std::int64_t time) override;
-  void abort(RunId run) override;
   [[nodiscard]] std::int64_t next_time() const override;
   void advance(std::vector<RankEnd>& ended) override;
   [[nodiscard]] std::vector<LinkUse> links() const override;
-  [[nodiscard]] std::uint64_t events() const override { return events_; }
-
-  /// As `add`, for what was checked before; `history` (may be null) records it.
-  [[nodiscard]] RunId add_checked(const Program& program, Chunking chunking, std::int32_t payload_ppm,
-                                  History* history);
-
-  /// When the last byte of all runs so far arrived.
-  [[nodiscard]] std::int64_t elapsed() const { return elapsed_; }
 
  private:
   __extension__ using Work = __int128;  // bytes x picoseconds per second x scale
@@ -77,18 +61,20 @@ class FairModel final : public Model {
   };
 
   [[nodiscard]] std::int64_t next_moment() const;
-  void hand_over(Run& run, LaneIndex lane);
+  void note_added(const Run& run) override;
+  void hand_over(Run& run, LaneIndex lane) override;
   std::uint32_t take_slot();
   void prepare(Flow& flow, Run& run, LaneIndex index, std::int64_t payload);
   void push_begin(std::int64_t time, std::uint32_t slot);
   void handle_moment();
-  Event next_of_now(std::size_t& position);
-  [[nodiscard]] bool is_later(const Event& a, const Event& b) const;
+  /// For a Moment: which chunk of its transfer a flow is.
+  [[nodiscard]] auto chunk_of() const {
+    return [this](std::uint32_t flow) { return flows_[flow].chunk; };
+  }
   void begin(std::uint32_t slot);
   void end(std::uint32_t slot);
   std::int64_t reduce(const Flow& flow);
   void note(const Flow& flow, std::int64_t arrival);
-  void let_go(Run& run);
   void share();
   void change_rates();
   [[nodiscard]] std::int64_t capacity_at(const RateChange& change) const;
@@ -97,9 +83,6 @@ class FairModel final : public Model {
     return std::span(flow.run->program().steps()).subspan(flow.path->begin, flow.path->end - flow.path->begin);
   }
 
-  const Network& network_;
-  Jitter jitter_;
-  WorkLimit limit_;
   std::vector<RateChange> changes_;  // by time
   std::size_t next_change_ = 0;
   std::int64_t scale_;  // rates are counted in bytes per second / scale
@@ -109,9 +92,6 @@ class FairModel final : public Model {
   std::int64_t sum_begin_ = 0;         // when the reduction that was asked for last begins
   std::int64_t longest_latency_ = 0;   // of the routes so far
 
-  std::vector<std::unique_ptr<Run>> runs_;   // by id; null when over
-  std::vector<std::unique_ptr<Run>> spare_;  // over, for use by later ones
-  std::uint64_t next_order_ = 0;
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> free_flows_;
   std::uint64_t moving_ = 0;  // flows in the network, stalled ones among them
@@ -122,14 +102,8 @@ class FairModel final : public Model {
 
   FlowQueue begins_;
   FlowQueue ends_;
-  std::vector<Event> batch_;  // the events of `now_`, in order
-  std::vector<Event> late_;   // those that arose at `now_` itself: a heap
-  std::vector<Event> scratch_;
-  std::vector<RankEnd> ended_;  // not yet reported
-  std::int64_t now_ = -1;
+  Moment moment_;  // the events of `now_`
   bool in_moment_ = false;
-  std::int64_t elapsed_ = 0;
-  std::uint64_t events_ = 0;
 };
 
 }  // namespace espalier::sim

@@ -8,72 +8,19 @@
 namespace espalier::sim {
 namespace {
 
-/// How many events before its own a packet is fetched from memory; six hide a miss, more gain nothing.
+/// How many events before its own a packet is fetched from memory.
 constexpr std::size_t fetched_ahead = 6;
 
 }  // namespace
 
 LinkModel::LinkModel(const Network& network, const Conditions& conditions)
-    : network_(network),
+    : RunningModel(network, conditions),
       profiles_(conditions.changes, network.link_count()),
-      jitter_(conditions.jitter_ppm, conditions.seed),
-      limit_(conditions),
       servers_(make_servers(network, profiles_)),
       ledger_(checks_invariants ? servers_.size() : 0) {}
 
-Result<RunId> LinkModel::add(const Program& program, const RunOptions& options) {
-  auto chunking = cut_into_chunks(program.schedule(), options);
-  if (!chunking) return tl::unexpected(chunking.error());
-  const auto work = check_workload(program, network_, *chunking, options.payload_ppm, max_chunk_steps);
-  if (!work) return tl::unexpected(work.error());
-  if (auto added = limit_.add(*work); !added) return tl::unexpected(added.error());
-  if (next_order_ + program.schedule().transfers.size() > max_run_transfers) {
-    return fail(ErrorCode::too_large, "all runs together have more than 2^32 transfers", "simulate fewer runs");
-  }
-  return add_checked(program, std::move(*chunking), options.payload_ppm, nullptr);
-}
-
-RunId LinkModel::add_checked(const Program& program, Chunking chunking, std::int32_t payload_ppm, History* history) {
-  const RunId id(runs_.size());
-  if (spare_.empty()) {
-    runs_.push_back(std::make_unique<Run>());
-  } else {
-    runs_.push_back(std::move(spare_.back()));
-    spare_.pop_back();
-  }
-  Run& run = *runs_.back();
-  run.begin(id, program, std::move(chunking), next_order_);
-  run.payload_ppm = static_cast<std::uint32_t>(payload_ppm);
-  run.history = history;
-  if (checks_invariants) ledger_.expect(program, run.chunking(), run.payload_ppm);
-  next_order_ += static_cast<std::uint32_t>(program.schedule().transfers.size());
-  return id;
-}
-
-void LinkModel::enter(RunId id, Rank rank, std::int64_t time) {
-  ESPALIER_CHECK(time >= now_ && time <= latest_entry, "ranks enter now or later");
-  Run* run = runs_[id.index()].get();
-  ESPALIER_CHECK(run != nullptr, "ranks enter runs that are not over");
-  if (run->is_aborted) return;
-  run->enter(rank, time, ended_, [&](LaneIndex lane) { hand_over(*run, lane); });
-  if (run->is_over()) let_go(*run);
-}
-
-void LinkModel::enter_all(RunId id, std::int64_t time) {
-  ESPALIER_CHECK(time >= now_ && time <= latest_entry, "ranks enter now or later");
-  Run* run = runs_[id.index()].get();
-  ESPALIER_CHECK(run != nullptr, "ranks enter runs that are not over");
-  if (run->is_aborted) return;
-  run->enter_all(time, ended_, [&](LaneIndex lane) { hand_over(*run, lane); });
-  if (run->is_over()) let_go(*run);
-}
-
-void LinkModel::abort(RunId id) {
-  Run* run = runs_[id.index()].get();
-  if (run == nullptr) return;
-  run->is_aborted = true;
-  balances_ = false;
-  if (run->chunks_moving == 0) let_go(*run);
+void LinkModel::note_added(const Run& run) {
+  if (checks_invariants) ledger_.expect(run.program(), run.chunking(), run.payload_ppm);
 }
 
 std::int64_t LinkModel::next_time() const {
@@ -83,20 +30,18 @@ std::int64_t LinkModel::next_time() const {
 
 void LinkModel::advance(std::vector<RankEnd>& ended) {
   if (!queue_.empty() && (ended_.empty() || queue_.earliest() == now_)) {
-    queue_.pop_earliest(batch_);
-    sort_batch();
-    ESPALIER_CHECK(batch_.front().time >= now_, "time goes forward");
-    now_ = batch_.front().time;
-    in_batch_ = true;
-    std::size_t position = 0;
-    while (position < batch_.size() || !late_.empty()) {
-      // Packets lie anywhere: fetch one ahead of its turn.
-      if (position + fetched_ahead < batch_.size()) {
-        __builtin_prefetch(&packets_[batch_[position + fetched_ahead].packet]);
-      }
-      serve(next_of_now(position).packet);
+    std::vector<Event>& batch = moment_.clear();
+    queue_.pop_earliest(batch);
+    ESPALIER_CHECK(batch.front().time >= now_, "time goes forward");
+    now_ = batch.front().time;
+    moment_.begin(chunk_of());
+    in_moment_ = true;
+    while (!moment_.is_over()) {
+      // Packets lie anywhere in memory.
+      if (const Event* event = moment_.ahead(fetched_ahead)) __builtin_prefetch(&packets_[event->packet]);
+      serve(moment_.next(chunk_of()).packet);
     }
-    in_batch_ = false;
+    in_moment_ = false;
     if (checks_invariants && queue_.empty()) check_balance();
   }
   ended.insert(ended.end(), ended_.begin(), ended_.end());
@@ -112,37 +57,10 @@ std::vector<LinkUse> LinkModel::links() const {
 
 /// With no chunk under way and no run half done, what was carried is what the schedules say.
 void LinkModel::check_balance() const {
-  const bool all_over = std::ranges::all_of(runs_, [](const auto& run) { return run == nullptr; });
-  if (!all_over || !balances_) return;
+  if (has_runs() || !balances_) return;
   ESPALIER_CHECK(ledger_.balances(servers_), "resources carry exactly the bytes of the schedules");
 }
 
-/// Whether one of two events of the same time comes after the other: by transfer, then by chunk.
-bool LinkModel::is_later(const Event& a, const Event& b) const {
-  if (a.order != b.order) return a.order > b.order;
-  return packets_[a.packet].chunk > packets_[b.packet].chunk;
-}
-
-/// Sorts the events of one time. Two chunks of one transfer are rarely among them, so these are put right afterwards.
-void LinkModel::sort_batch() {
-  sort_by_order(batch_, scratch_);
-  for (auto begin = batch_.begin(); begin != batch_.end();) {
-    const auto end = std::find_if(begin, batch_.end(), [&](const Event& e) { return e.order != begin->order; });
-    if (end - begin > 1) std::sort(begin, end, [this](const Event& a, const Event& b) { return is_later(b, a); });
-    begin = end;
-  }
-}
-
-Event LinkModel::next_of_now(std::size_t& position) {
-  const auto later = [this](const Event& a, const Event& b) { return is_later(a, b); };
-  if (late_.empty() || (position < batch_.size() && !later(batch_[position], late_.front()))) return batch_[position++];
-  std::ranges::pop_heap(late_, later);
-  const Event event = late_.back();
-  late_.pop_back();
-  return event;
-}
-
-/// Sends the lane's next chunk when all it waits for is known, or lets the lane wait for what is not.
 void LinkModel::hand_over(Run& run, LaneIndex index) {
   if (run.is_aborted) return;
   const Lane& lane = run.lane(index);
@@ -185,9 +103,8 @@ void LinkModel::send(Run& run, LaneIndex index, std::int64_t bytes) {
 
 void LinkModel::ask(std::int64_t time, std::uint32_t packet) {
   const Event event{time, packets_[packet].order, packet};
-  if (time != now_ || !in_batch_) return queue_.push(event);
-  late_.push_back(event);
-  std::ranges::push_heap(late_, [this](const Event& a, const Event& b) { return is_later(a, b); });
+  if (time != now_ || !in_moment_) return queue_.push(event);
+  moment_.add(event, chunk_of());
 }
 
 /// Lets a chunk that is about to leave its sender wait while its lane is held (docs/simulator.md, "Back-pressure").
@@ -214,18 +131,11 @@ std::int64_t LinkModel::serve_packet(Server& server, const Packet& packet, std::
   return server.serve(entry, bytes, duration, profiles_);
 }
 
-/// A chunk that goes no further: its run was given up, or a link on its way has died.
-void LinkModel::drop(std::uint32_t slot) {
-  Run& run = *packets_[slot].run;
-  free_packets_.push_back(slot);
-  --run.chunks_moving;
-  if (run.is_aborted && run.chunks_moving == 0) let_go(run);
-}
-
-void LinkModel::let_go(Run& run) { spare_.push_back(std::move(runs_[run.id().index()])); }
-
 void LinkModel::serve(std::uint32_t slot) {
-  if (packets_[slot].run->is_aborted) return drop(slot);
+  if (packets_[slot].run->is_aborted) {
+    free_packets_.push_back(slot);
+    return drop_chunk(*packets_[slot].run);
+  }
   if (hold_back(slot)) return;
   Packet& packet = packets_[slot];
   Run& run = *packet.run;
@@ -235,9 +145,8 @@ void LinkModel::serve(std::uint32_t slot) {
   const std::int64_t done = serve_packet(server, packet, entry);
   if (done == never) {
     balances_ = false;
-    --run.chunks_moving;  // it stays where it is: nothing of it is asked any more
     free_packets_.push_back(slot);
-    return;
+    return drop_chunk(run);  // it stays where it is: nothing of it is asked any more
   }
   ++events_;
   if (checks_invariants) {
@@ -271,7 +180,7 @@ void LinkModel::serve(std::uint32_t slot) {
   if (!at_end) return;
   elapsed_ = std::max(elapsed_, last_byte);
   run.arrive(chunk, ends_transfer, last_byte, ended_, go);
-  if (run.is_over()) let_go(run);
+  let_go_if_over(run);
 }
 
 }  // namespace espalier::sim
