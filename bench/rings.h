@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "schedule/ring_walk.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
@@ -47,6 +48,17 @@ inline Schedule make_ring_all_reduce(std::size_t ranks) {
     }
   }
   return schedule;
+}
+
+/// The same, to be walked.
+inline RingWalk make_ring_walk(std::size_t ranks) {
+  RingWalk walk;
+  walk.collective = {CollectiveKind::all_reduce, static_cast<std::uint32_t>(ranks), {}};
+  for (std::size_t i = 0; i < ranks; ++i) {
+    walk.order.emplace_back(i);
+    walk.hops.push_back({LinkId(i)});
+  }
+  return walk;
 }
 
 }  // namespace espalier::bench

@@ -56,12 +56,7 @@ BENCHMARK(bm_ring_with_jitter)->ArgName("ranks")->Arg(256)->Arg(1024)->Unit(benc
 void bm_walked_ring(benchmark::State& state) {
   const auto ranks = static_cast<std::size_t>(state.range(0));
   const Topology topology = bench::make_ring_topology(ranks);
-  RingWalk walk;
-  walk.collective = {CollectiveKind::all_reduce, static_cast<std::uint32_t>(ranks), {}};
-  for (std::size_t i = 0; i < ranks; ++i) {
-    walk.order.emplace_back(i);
-    walk.hops.push_back({LinkId(i)});
-  }
+  const RingWalk walk = bench::make_ring_walk(ranks);
   sim::Options options{size, size, 4};
   options.conditions.jitter_ppm = state.range(1) != 0 ? 20'000 : 0;
   measure(state, [&] { return sim::simulate_ring(walk, topology, options)->report; });

@@ -5,8 +5,6 @@
 #include <span>
 
 #include "base/check.h"
-#include "base/disjoint_sets.h"
-#include "planners/symmetry/colored_graph.h"
 #include "topology/max_flow.h"
 
 namespace espalier {
@@ -56,43 +54,72 @@ CutRate all_but(const FlowNetwork& network, const PartCounts& counts, std::uint3
   return rate_of(network, counts, std::move(inside));
 }
 
+/// The largest ratio of a cut around one rank other than the root.
+CutRate slowest_to_feed(const FlowNetwork& network, const PartCounts& counts, std::optional<std::uint32_t> root) {
+  std::vector<__int128> entering(network.vertex_count(), 0);
+  for (const FlowArc& arc : network.arcs()) entering[arc.head] += arc.capacity;
+  const auto sinks = network.rank_vertices();
+  std::optional<std::size_t> slowest;
+  const auto others_of = [&](std::size_t rank) { return root ? 1 : counts.sum() - counts.of(rank); };
+  for (std::size_t rank = 0; rank < sinks.size(); ++rank) {
+    if (root == sinks[rank]) continue;
+    if (!slowest || others_of(rank) * entering[sinks[*slowest]] > others_of(*slowest) * entering[sinks[rank]]) {
+      slowest = rank;
+    }
+  }
+  return all_but(network, counts, sinks[*slowest]);
+}
+
 __int128 total_capacity(const FlowNetwork& network) {
   __int128 total = 0;
   for (const FlowArc& arc : network.arcs()) total += arc.capacity;
   return total;
 }
 
-/// The network with a super source: at the ratio parts / capacity of a cut, every rank brings `capacity` for each of
-/// its parts and every arc carries `parts` times its own, so that all numbers stay whole.
+/// Feeds sinks one after the other with all of a demand.
+///
+/// What feeds the last sink can feed the next one exactly if all of it can go on from there in the residual graph: two
+/// flows of one source differ by a flow from one's sink to the other's. That is a short way between neighbours. Where
+/// it is not possible, the set that the last sink still reaches holds the source (else its capacity were negative), so
+/// nothing is lost or gained in it, and its capacity is below the demand.
 template <class Capacity>
-class RateOracle {
+class Feeder {
  public:
-  RateOracle(const FlowNetwork& network, const PartCounts& counts, const CutRate& rate)
-      : source_(static_cast<std::uint32_t>(network.vertex_count())), flow_(source_ + 1U) {
-    const auto part = static_cast<Capacity>(rate.capacity);
-    for (const FlowArc& arc : network.arcs()) {
-      flow_.add_arc(arc.tail, arc.head, static_cast<Capacity>(arc.capacity) * static_cast<Capacity>(rate.parts));
-    }
-    const auto vertices = network.rank_vertices();
-    for (std::size_t rank = 0; rank < vertices.size(); ++rank) {
-      flow_.add_arc(source_, vertices[rank], part * static_cast<Capacity>(counts.of(rank)));
-    }
-    demand_ = part * static_cast<Capacity>(counts.sum());
-  }
+  Feeder(MaxFlow<Capacity> flow, std::uint32_t source, Capacity demand)
+      : flow_(std::move(flow)), source_(source), last_(source), demand_(demand) {}
 
-  /// The vertices inside a cut that a sink cannot be fed through at this ratio; nothing when it can.
+  /// The vertices inside a cut that the sink cannot be fed through, with the source; nothing when it is fed.
   std::optional<std::vector<bool>> find_violated(std::uint32_t sink) {
-    if (flow_.run(source_, sink, demand_) == demand_) return std::nullopt;
-    std::vector<bool> inside = flow_.source_side(std::span(&source_, 1));
-    inside.pop_back();
-    return inside;
+    if (sink == last_) return std::nullopt;
+    const Capacity fed = last_ == source_ ? flow_.run(source_, sink, demand_) : flow_.run_more(last_, sink, demand_);
+    if (fed != demand_) return flow_.source_side(std::span(&last_, 1));
+    last_ = sink;
+    return std::nullopt;
   }
 
  private:
-  std::uint32_t source_;
   MaxFlow<Capacity> flow_;
-  Capacity demand_ = 0;
+  std::uint32_t source_;
+  std::uint32_t last_;  ///< The sink that is fed; the source while there is none.
+  Capacity demand_;
 };
+
+/// The network with a super source, the last vertex: at the ratio parts / capacity of a cut, every rank brings
+/// `capacity` for each of its parts and every arc carries `parts` times its own, so that all numbers stay whole.
+template <class Capacity>
+Feeder<Capacity> make_rate_feeder(const FlowNetwork& network, const PartCounts& counts, const CutRate& rate) {
+  const auto source = static_cast<std::uint32_t>(network.vertex_count());
+  MaxFlow<Capacity> flow(source + 1U);
+  const auto part = static_cast<Capacity>(rate.capacity);
+  for (const FlowArc& arc : network.arcs()) {
+    flow.add_arc(arc.tail, arc.head, static_cast<Capacity>(arc.capacity) * static_cast<Capacity>(rate.parts));
+  }
+  const auto vertices = network.rank_vertices();
+  for (std::size_t rank = 0; rank < vertices.size(); ++rank) {
+    flow.add_arc(source, vertices[rank], part * static_cast<Capacity>(counts.of(rank)));
+  }
+  return {std::move(flow), source, part * static_cast<Capacity>(counts.sum())};
+}
 
 /// Tries the sinks from `next` on, each once, and returns the first violated cut; `next` stays at its sink, which is
 /// the likeliest to be violated again.
@@ -100,9 +127,12 @@ template <class Capacity>
 std::optional<std::vector<bool>> find_violated(const FlowNetwork& network, const PartCounts& counts,
                                                const CutRate& rate, std::span<const std::uint32_t> sinks,
                                                std::size_t& next) {
-  RateOracle<Capacity> oracle(network, counts, rate);
+  auto feeder = make_rate_feeder<Capacity>(network, counts, rate);
   for (std::size_t tried = 0; tried < sinks.size(); ++tried) {
-    if (auto inside = oracle.find_violated(sinks[next])) return inside;
+    if (auto inside = feeder.find_violated(sinks[next])) {
+      inside->pop_back();  // the super source
+      return inside;
+    }
     next = (next + 1) % sinks.size();
   }
   return std::nullopt;
@@ -124,77 +154,32 @@ CutRate largest_rate(const FlowNetwork& network, const PartCounts& counts, CutRa
   }
 }
 
-/// From this many ranks on it pays to look for those that are alike.
-constexpr std::size_t many_ranks = 64;
-
-/// One rank's vertex of every set of ranks that some renaming of the vertices turns into each other, capacities and
-/// parts staying what they are: a cut that starves one of them is the image of one that starves the other.
-std::vector<std::uint32_t> unlike_ranks(const FlowNetwork& network, const PartCounts& counts) {
-  const auto ranks = network.rank_vertices();
-  if (ranks.size() < many_ranks) return {ranks.begin(), ranks.end()};
-  constexpr std::int64_t forwards = -1;
-  std::vector<std::int64_t> parts(network.vertex_count(), forwards);
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) parts[ranks[rank]] = counts.of(rank);
-  std::vector<std::int64_t> capacities;
-  for (const FlowArc& arc : network.arcs()) capacities.push_back(arc.capacity);
-  const auto colors = number_keys(parts, 0);
-  const auto arc_colors = number_keys(capacities, static_cast<std::uint32_t>(colors.size()));
-
-  ColoredGraph graph;  // with a vertex on every arc, which carries its capacity as a color
-  for (const std::int64_t count : parts) graph.colors.push_back(colors.at(count));
-  for (const FlowArc& arc : network.arcs()) {
-    const auto middle = static_cast<std::uint32_t>(graph.colors.size());
-    graph.colors.push_back(arc_colors.at(arc.capacity));
-    graph.arcs.emplace_back(arc.tail, middle);
-    graph.arcs.emplace_back(middle, arc.head);
-  }
-  DisjointSets alike(graph.colors.size());
-  visit_automorphisms(graph, [&](std::span<const std::uint32_t> renaming) {
-    for (std::uint32_t i = 0; i < renaming.size(); ++i) alike.join(i, renaming[i]);
-  });
-  std::vector<std::uint32_t> unlike;
-  std::vector<bool> known(graph.colors.size(), false);
-  for (const std::uint32_t rank : ranks) {
-    const auto set = alike.find(rank);
-    if (known[set]) continue;
-    known[set] = true;
-    unlike.push_back(rank);
-  }
-  return unlike;
-}
-
 template <class Capacity>
 CutRate smallest_cut(const FlowNetwork& network, std::uint32_t root) {
   MaxFlow<Capacity> flow(network.vertex_count());
   for (const FlowArc& arc : network.arcs()) flow.add_arc(arc.tail, arc.head, static_cast<Capacity>(arc.capacity));
-  std::optional<CutRate> smallest;
+  const PartCounts counts(network, {});
+  CutRate smallest = slowest_to_feed(network, counts, root);
+  std::vector<bool> only_root(network.vertex_count(), false);
+  only_root[root] = true;
+  CutRate around_root = rate_of(network, counts, std::move(only_root));
+  if (around_root.capacity <= smallest.capacity) smallest = std::move(around_root);
+  Feeder<Capacity> feeder(flow, root, static_cast<Capacity>(smallest.capacity));
   for (const std::uint32_t sink : network.rank_vertices()) {
-    if (sink == root) continue;
-    if (smallest) {
-      const auto limit = static_cast<Capacity>(smallest->capacity);
-      if (flow.run(root, sink, limit) == limit) continue;
-    } else {
-      flow.run(root, sink);
-    }
-    smallest = rate_of(network, PartCounts(network, {}), flow.source_side(std::span(&root, 1)));
+    auto inside = feeder.find_violated(sink);
+    if (!inside) continue;
+    smallest = rate_of(network, counts, *std::move(inside));
+    feeder = Feeder<Capacity>(flow, root, static_cast<Capacity>(smallest.capacity));
   }
-  smallest->parts = 1;
-  return *std::move(smallest);
+  smallest.parts = 1;
+  return smallest;
 }
 
 }  // namespace
 
 CutRate all_gather_cut(const FlowNetwork& network, std::span<const std::int64_t> parts) {
   const PartCounts counts(network, parts);
-  std::vector<__int128> entering(network.vertex_count(), 0);
-  for (const FlowArc& arc : network.arcs()) entering[arc.head] += arc.capacity;
-  const auto sinks = network.rank_vertices();
-  std::size_t slowest = 0;
-  const auto others_of = [&](std::size_t rank) { return counts.sum() - counts.of(rank); };
-  for (std::size_t rank = 1; rank < sinks.size(); ++rank) {
-    if (others_of(rank) * entering[sinks[slowest]] > others_of(slowest) * entering[sinks[rank]]) slowest = rank;
-  }
-  return largest_rate(network, counts, all_but(network, counts, sinks[slowest]), unlike_ranks(network, counts));
+  return largest_rate(network, counts, slowest_to_feed(network, counts, {}), network.rank_vertices());
 }
 
 CutRate gather_cut(const FlowNetwork& network, Rank root, std::span<const std::int64_t> parts) {

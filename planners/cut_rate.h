@@ -25,7 +25,8 @@ struct CutRate {
 ///
 /// Newton's method: start from one cut's ratio; for every rank as the sink, send that ratio from a super source through
 /// every rank; a minimum cut below the total has a larger ratio. Few rounds, since each new cut has fewer parts or more
-/// capacity. Cost: one maximum flow per rank and round.
+/// capacity. The flow into one rank is led on to the next instead of starting again. Cost: one maximum flow per round,
+/// and per rank a search of the network at worst, a step between neighbours at best.
 /// Source: W. Dinkelbach, "On nonlinear fractional programming", Management Science 13, 1967; for the cut formula,
 /// J. Edmonds, "Edge-disjoint branchings", 1973.
 CutRate all_gather_cut(const FlowNetwork& network, std::span<const std::int64_t> parts = {});
@@ -35,7 +36,7 @@ CutRate all_gather_cut(const FlowNetwork& network, std::span<const std::int64_t>
 CutRate gather_cut(const FlowNetwork& network, Rank root, std::span<const std::int64_t> parts = {});
 
 /// The smallest capacity leaving a set that holds the root and leaves a rank out; `parts` is 1.
-/// Cost: one maximum flow per rank.
+/// Cost: as `all_gather_cut`.
 CutRate broadcast_cut(const FlowNetwork& network, Rank root);
 
 }  // namespace espalier

@@ -58,22 +58,17 @@ class MaxFlow {
       residual_[2 * arc] = capacity_[arc];
       residual_[2 * arc + 1] = 0;
     }
-    for (const std::uint32_t source : sources) is_terminal_[source] = is_source;
-    for (const std::uint32_t sink : sinks) is_terminal_[sink] = is_sink;
-    Capacity flow = 0;
-    passes_ = 1;
-    while (flow < limit && find_levels(sinks)) {
-      for (const std::uint32_t source : sources) {
-        if (level_[source] == source_level_) flow += push_from(source, limit - flow);
-      }
-    }
-    for (const std::uint32_t source : sources) is_terminal_[source] = 0;
-    for (const std::uint32_t sink : sinks) is_terminal_[sink] = 0;
-    return flow;
+    return push(sources, sinks, limit);
   }
 
   Capacity run(std::uint32_t source, std::uint32_t sink, Capacity limit = no_limit) {
     return run(std::span(&source, 1), std::span(&sink, 1), limit);
+  }
+
+  /// As `run`, but on top of the flow that the last one left: what more can go from the source to the sink, other flow
+  /// giving way where it can without losing its own source and sink.
+  Capacity run_more(std::uint32_t source, std::uint32_t sink, Capacity limit) {
+    return push(std::span(&source, 1), std::span(&sink, 1), limit);
   }
 
   /// The flow on an arc after `run`.
@@ -115,6 +110,21 @@ class MaxFlow {
     }
     level_.resize(vertex_count());
     grouped_ = true;
+  }
+
+  Capacity push(std::span<const std::uint32_t> sources, std::span<const std::uint32_t> sinks, Capacity limit) {
+    for (const std::uint32_t source : sources) is_terminal_[source] = is_source;
+    for (const std::uint32_t sink : sinks) is_terminal_[sink] = is_sink;
+    Capacity flow = 0;
+    passes_ = 1;
+    while (flow < limit && find_levels(sinks)) {
+      for (const std::uint32_t source : sources) {
+        if (level_[source] == source_level_) flow += push_from(source, limit - flow);
+      }
+    }
+    for (const std::uint32_t source : sources) is_terminal_[source] = 0;
+    for (const std::uint32_t sink : sinks) is_terminal_[sink] = 0;
+    return flow;
   }
 
   /// Distances to the sinks in the residual graph, up to the first source. False when no source is reached.

@@ -95,17 +95,24 @@ peer::Platform make_platform(const Topology& topology, const Schedule& schedule)
   return platform;
 }
 
-Job make_ring_job(std::size_t ranks, std::int64_t slow, std::int32_t jitter_ppm) {
-  Job job{"ring", make_ring_topology(ranks), make_ring_all_reduce(ranks), Bytes{64 * mebibyte}, 0, {}, {}, {}};
-  if (slow != 1) job.topology = slow_down(job.topology, 0, slow);
+WalkedRing make_walked_ring(const Ring& ring) {
+  WalkedRing made{make_ring_topology(ring.ranks), make_ring_walk(ring.ranks), Bytes{64 * mebibyte}, {}};
+  if (ring.slow != 1) made.topology = slow_down(made.topology, 0, ring.slow);
+  made.conditions.jitter_ppm = ring.jitter_ppm;
+  made.conditions.seed = 1;
+  return made;
+}
+
+Job make_ring_job(const Ring& ring) {
+  WalkedRing walked = make_walked_ring(ring);
+  const std::size_t ranks = ring.ranks;
+  Job job{"ring", std::move(walked.topology), make_ring_all_reduce(ranks), walked.size, 0, walked.conditions, {}, {}};
   job.hops = job.schedule.transfers.size();
-  job.conditions.jitter_ppm = jitter_ppm;
-  job.conditions.seed = 1;
   job.rings.hosts.resize(1);
   for (std::uint32_t r = 0; r < ranks; ++r) job.rings.hosts[0].push_back(r);
   job.rings.steps = static_cast<std::uint32_t>(2 * (ranks - 1));
   const double shard = static_cast<double>(job.size.count) / static_cast<double>(ranks);
-  const sim::Jitter jitter(jitter_ppm, job.conditions.seed);
+  const sim::Jitter jitter(job.conditions.jitter_ppm, job.conditions.seed);
   job.rings.bytes = [=](std::uint32_t step, std::uint32_t position) {
     if (!jitter.is_on()) return shard;
     // The transfers of a step are in the order of their senders; what jitter adds to 2^32 is a part of 2^32.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/simgrid/peer.h"
+#include "schedule/ring_walk.h"
 #include "schedule/schedule.h"
 #include "sim/conditions.h"
 #include "sim/model.h"
@@ -29,9 +30,24 @@ struct Job {
 /// What the peer knows of a topology and of a schedule's routes.
 peer::Platform make_platform(const Topology& topology, const Schedule& schedule);
 
-/// Ring all-reduce of 64 MiB on a ring of 100 GB/s and 1 us links; one link's rate divided by `slow` (1: none), and
-/// every message up to `jitter_ppm` longer.
-Job make_ring_job(std::size_t ranks, std::int64_t slow, std::int32_t jitter_ppm);
+/// Ring all-reduce of 64 MiB on a ring of 100 GB/s and 1 us links.
+struct Ring {
+  std::size_t ranks = 0;
+  std::int64_t slow = 1;        ///< What the first link's rate is divided by.
+  std::int32_t jitter_ppm = 0;  ///< How much longer a message takes at most.
+};
+
+Job make_ring_job(const Ring& ring);
+
+/// The same job without a schedule.
+struct WalkedRing {
+  Topology topology;
+  RingWalk walk;
+  Bytes size;
+  sim::Conditions conditions;
+};
+
+WalkedRing make_walked_ring(const Ring& ring);
 
 /// 8 leaves of 16 hosts under 4 spines, every link 12.5 GB/s and 1 us, so that the leaves are oversubscribed 4:1.
 /// All-to-all of 8 MiB per host; messages between leaves take spine (source + destination) mod 4.

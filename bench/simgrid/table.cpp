@@ -12,6 +12,7 @@
 #include "bench/simgrid/jobs.h"
 #include "bench/simgrid/measure.h"
 #include "sim/simulate.h"
+#include "sim/walk_ring.h"
 
 namespace espalier::bench {
 namespace {
@@ -30,6 +31,19 @@ Simulated run_espalier(const MakeJob& make, sim::ModelKind model, std::int64_t c
   const auto report = sim::simulate(job.schedule, job.topology, options);
   if (!report) std::abort();
   return {report->elapsed.seconds(), cpu_seconds() - before};
+}
+
+Simulated run_walked(const Ring& ring) {
+  const WalkedRing job = make_walked_ring(ring);
+  sim::Options options;
+  options.size = job.size;
+  options.chunk = job.size;
+  options.element_size = 1;
+  options.conditions = job.conditions;
+  const double before = cpu_seconds();
+  const auto walked = sim::simulate_ring(job.walk, job.topology, options);
+  if (!walked) std::abort();
+  return {walked->report.elapsed.seconds(), cpu_seconds() - before};
 }
 
 Simulated run_peer(const MakeJob& make, peer::Latency latency) {
@@ -60,41 +74,65 @@ void print_header(const std::string& reference) {
   fmt::print("|---|---|---|---|---|---|---|\n");
 }
 
-void print_ratio(const std::optional<Measured>& peer_result, const std::optional<Measured>& link,
-                 const std::optional<Measured>& fair) {
-  if (!peer_result || !link || !fair) return;
-  fmt::print("\nSimGrid's run takes {:.0f} times as long as `link`, {:.0f} times as long as `fair`.\n",
-             peer_result->run_s / link->run_s, peer_result->run_s / fair->run_s);
+/// A row of a table: who simulated how many hops.
+struct Row {
+  std::string who;
+  double hops = 0;
+  std::optional<Measured> result;
+};
+
+/// Prints the rows and how much longer SimGrid, where given, ran than each.
+void print_table(const std::vector<Row>& rows, const std::optional<Row>& peer_row,
+                 std::optional<double> closed_form_s) {
+  const double reference_s = closed_form_s                  ? *closed_form_s
+                             : peer_row && peer_row->result ? peer_row->result->simulated_s
+                                                            : 1;
+  if (closed_form_s) fmt::print("Closed form: {:.6f} µs. {:.0f} hops.\n\n", *closed_form_s * 1e6, rows.front().hops);
+  print_header(closed_form_s ? "the closed form" : "SimGrid");
+  for (const Row& row : rows) print_row(row.who, row.result, row.hops, reference_s);
+  if (!peer_row) return;
+  print_row(peer_row->who, peer_row->result, peer_row->hops, reference_s);
+  fmt::print("\nSimGrid's run takes as long as");
+  for (const Row& row : rows) {
+    if (row.result && peer_row->result) {
+      fmt::print("{} {:.0f} runs of {}", row.who == rows.front().who ? "" : ",",
+                 peer_row->result->run_s / row.result->run_s, row.who);
+    }
+  }
+  fmt::print(".\n");
 }
 
-/// One job under both models and SimGrid. `reference_s`: the closed form, where there is one; else SimGrid's result.
-void compare(const std::string& title, const MakeJob& make, std::optional<double> closed_form_s, peer::Latency latency,
-             bool with_peer, const std::vector<std::int64_t>& link_chunks = {1}) {
+/// One job under both models and SimGrid.
+void compare(const std::string& title, const MakeJob& make, peer::Latency latency) {
   fmt::print("\n### {}\n\n", title);
-  double hops = 0;
-  {
-    const auto counted = measure([&] { return Simulated{static_cast<double>(make().hops), 0}; });
-    if (counted) hops = counted->simulated_s;
+  const auto hops = static_cast<double>(make().hops);
+  std::vector<Row> rows;
+  for (const std::int64_t chunks : {1, 64}) {
+    rows.push_back({fmt::format("`link`, {} chunk{}", chunks, chunks == 1 ? "" : "s"),
+                    hops * static_cast<double>(chunks),
+                    measure([&] { return run_espalier(make, sim::ModelKind::link, chunks); })});
   }
-  std::optional<Measured> peer_result;
-  if (with_peer) peer_result = measure([&] { return run_peer(make, latency); });
-  const auto fair = measure([&] { return run_espalier(make, sim::ModelKind::fair, 1); });
-  std::vector<std::optional<Measured>> links;
-  for (const std::int64_t chunks : link_chunks) {
-    links.push_back(measure([&] { return run_espalier(make, sim::ModelKind::link, chunks); }));
+  rows.push_back({"`fair`", hops, measure([&] { return run_espalier(make, sim::ModelKind::fair, 1); })});
+  print_table(rows, Row{"SimGrid", hops, measure([&] { return run_peer(make, latency); })}, std::nullopt);
+}
+
+/// The most ranks of a ring that is stored as a schedule; larger ones are only walked.
+constexpr std::size_t most_stored_ranks = 4096;
+
+/// A ring walked and stored, under both models and SimGrid.
+void compare_ring(const std::string& title, const Ring& ring, std::optional<double> closed_form_s,
+                  peer::Latency latency, bool with_peer) {
+  fmt::print("\n### {}\n\n", title);
+  const MakeJob make = [&] { return make_ring_job(ring); };
+  const double hops = 2 * static_cast<double>(ring.ranks - 1) * static_cast<double>(ring.ranks);
+  std::vector<Row> rows{{"`link`, walked", hops, measure([&] { return run_walked(ring); })}};
+  if (ring.ranks <= most_stored_ranks) {
+    rows.push_back({"`link`", hops, measure([&] { return run_espalier(make, sim::ModelKind::link, 1); })});
+    rows.push_back({"`fair`", hops, measure([&] { return run_espalier(make, sim::ModelKind::fair, 1); })});
   }
-  const double reference_s = closed_form_s ? *closed_form_s : peer_result ? peer_result->simulated_s : 1;
-  if (closed_form_s) fmt::print("Closed form: {:.6f} µs. {:.0f} hops.\n\n", *closed_form_s * 1e6, hops);
-  print_header(closed_form_s ? "the closed form" : "SimGrid");
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    const auto times = static_cast<double>(link_chunks[i]);
-    print_row(fmt::format("`link`, {} chunk{}", link_chunks[i], link_chunks[i] == 1 ? "" : "s"), links[i], hops * times,
-              reference_s);
-  }
-  print_row("`fair`", fair, hops, reference_s);
-  if (!with_peer) return;
-  print_row("SimGrid", peer_result, hops, reference_s);
-  print_ratio(peer_result, links.front(), fair);
+  std::optional<Row> peer_row;
+  if (with_peer) peer_row = Row{"SimGrid", hops, measure([&] { return run_peer(make, latency); })};
+  print_table(rows, peer_row, closed_form_s);
 }
 
 struct Arguments {
@@ -108,21 +146,16 @@ int run(const Arguments& arguments) {
     if (ranks != 8 && ranks != 64 && ranks != 256 && ranks < 1024) continue;
     const double steps = 2 * static_cast<double>(ranks - 1);
     const double closed_form = steps * (1e-6 + (64 << 20) / static_cast<double>(ranks) / 1e11);
-    compare(
-        fmt::format("Ring all-reduce, {} ranks", ranks), [=] { return make_ring_job(ranks, 1, 0); }, closed_form,
-        peer::Latency::network, ranks <= arguments.peer_ranks);
+    compare_ring(fmt::format("Ring all-reduce, {} ranks", ranks), {.ranks = ranks}, closed_form, peer::Latency::network,
+                 ranks <= arguments.peer_ranks);
   }
   const std::size_t ranks = arguments.uneven_ranks;
-  compare(
-      fmt::format("Ring all-reduce, {} ranks, every hop up to 2 % longer", ranks),
-      [=] { return make_ring_job(ranks, 1, 20'000); }, std::nullopt, peer::Latency::sender, true);
-  compare(
-      fmt::format("Ring all-reduce, {} ranks, one link ten times slower", ranks),
-      [=] { return make_ring_job(ranks, 10, 0); }, std::nullopt, peer::Latency::sender, true);
-  compare("128 hosts, leaf-spine 4:1, all-to-all", make_all_to_all_job, std::nullopt, peer::Latency::network, true,
-          {1, 64});
-  compare("128 hosts, leaf-spine 4:1, 16 rings at once", make_sixteen_rings_job, std::nullopt, peer::Latency::sender,
-          true, {1, 64});
+  compare_ring(fmt::format("Ring all-reduce, {} ranks, every hop up to 2 % longer", ranks),
+               {.ranks = ranks, .jitter_ppm = 20'000}, std::nullopt, peer::Latency::sender, true);
+  compare_ring(fmt::format("Ring all-reduce, {} ranks, one link ten times slower", ranks), {.ranks = ranks, .slow = 10},
+               std::nullopt, peer::Latency::sender, true);
+  compare("128 hosts, leaf-spine 4:1, all-to-all", make_all_to_all_job, peer::Latency::network);
+  compare("128 hosts, leaf-spine 4:1, 16 rings at once", make_sixteen_rings_job, peer::Latency::sender);
   return 0;
 }
 

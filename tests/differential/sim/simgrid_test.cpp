@@ -167,18 +167,18 @@ double elapsed_peer(const bench::Job& job) {
 
 TEST(FairAgainstSimGrid, RingsAreAlike) {
   for (const std::size_t ranks : {2U, 3U, 8U, 32U}) {
-    const bench::Job job = bench::make_ring_job(ranks, 1, 0);
+    const bench::Job job = bench::make_ring_job({.ranks = ranks});
     EXPECT_NEAR(elapsed_peer(job) / elapsed_fair(job), 1, 1e-6) << ranks << " ranks";
   }
 }
 
 TEST(FairAgainstSimGrid, ASlowLinkIsAlike) {
-  const bench::Job job = bench::make_ring_job(16, 10, 0);
+  const bench::Job job = bench::make_ring_job({.ranks = 16, .slow = 10});
   EXPECT_NEAR(elapsed_peer(job) / elapsed_fair(job), 1, 1e-6);
 }
 
 TEST(FairAgainstSimGrid, JitterIsAlike) {
-  const bench::Job job = bench::make_ring_job(32, 1, 20'000);
+  const bench::Job job = bench::make_ring_job({.ranks = 32, .jitter_ppm = 20'000});
   EXPECT_NEAR(elapsed_peer(job) / elapsed_fair(job), 1, 1e-6);
 }
 
