@@ -20,6 +20,7 @@ namespace {
 constexpr std::array<std::string_view, 4> collective_names = {"all_reduce", "broadcast", "all_gather",
                                                               "reduce_scatter"};
 constexpr std::size_t warm_up_calls = 3;
+constexpr double warm_up_seconds = 0.05;
 
 [[noreturn]] void misuse(const std::string& what) {
   std::fprintf(stderr, "bench: %s\n", what.c_str());
@@ -183,10 +184,17 @@ std::size_t count_wrong(const Cell& cell, int rank, int ranks, const float* data
 
 void time_calls(Board& board, std::size_t participant, std::size_t participants, const Cell& cell, double seconds,
                 const std::function<void()>& call) {
-  for (std::size_t i = 0; i < warm_up_calls; ++i) {
+  // Also long enough for cores that were idle to be at their usual speed.
+  if (participant == 0) board.stop_before = UINT32_MAX;
+  const double woken = now_us();
+  for (std::uint32_t i = 0;; ++i) {
+    const bool is_warm = i >= warm_up_calls && now_us() - woken > warm_up_seconds * 1e6;
+    if (participant == 0 && is_warm) board.stop_before = i;
     wait_for_all(board, participants);
+    if (i >= board.stop_before) break;
     call();
   }
+  wait_for_all(board, participants);
   if (participant == 0) board.stop_before = static_cast<std::uint32_t>(cell.iterations);
   wait_for_all(board, participants);
   const double begin = now_us();

@@ -7,7 +7,6 @@
 namespace espalier::engine {
 namespace {
 
-constexpr std::uint32_t crowded_spins = 2;
 constexpr std::int64_t free_spin_ns = 30'000;
 constexpr std::uint32_t passes_per_look = 16;  ///< At the clock.
 constexpr std::uint32_t most_yields = 64;
@@ -25,11 +24,10 @@ void pause() {
 Waiting::Action Waiting::next() {
   if (passes_ == 0) {
     begun_ns_ = now_ns();
-    spins_ = true;
+    spins_ = !is_crowded_;
   }
   ++passes_;
-  if (spins_ && is_crowded_) spins_ = passes_ <= crowded_spins;
-  if (spins_ && !is_crowded_ && passes_ % passes_per_look == 0) spins_ = now_ns() - begun_ns_ < free_spin_ns;
+  if (spins_ && passes_ % passes_per_look == 0) spins_ = now_ns() - begun_ns_ < free_spin_ns;
   if (spins_) {
     pause();
     return Action::spin;

@@ -169,6 +169,7 @@ void SharedDomain::unmap_freed() {
     });
   }
   has_mapped_.store(false, std::memory_order_relaxed);
+  times_forgotten_.fetch_add(1, std::memory_order_relaxed);
 }
 
 Doorbell& SharedDomain::own_doorbell() { return directory_in(own_directory_).doorbell; }

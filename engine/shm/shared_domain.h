@@ -32,6 +32,7 @@ struct SharedBufferId {
 struct SharedPlace {
   SharedBufferId buffer;
   std::int64_t offset = 0;
+  friend bool operator==(const SharedPlace&, const SharedPlace&) = default;
 };
 
 /// The memory that a process shares with the other ranks of its machine, and theirs as far as it is mapped here.
@@ -71,6 +72,8 @@ class SharedDomain {
   void forget_freed() {
     if (has_mapped_.load(std::memory_order_relaxed)) unmap_freed();
   }
+  /// How often `forget_freed` has let go of anything: while it stays the same, so does what `map` said.
+  [[nodiscard]] std::uint64_t times_forgotten() const { return times_forgotten_.load(std::memory_order_relaxed); }
 
   [[nodiscard]] Doorbell& own_doorbell();
   /// Requires: knows(rank).
@@ -98,6 +101,7 @@ class SharedDomain {
   std::map<const std::byte*, std::uint32_t> slot_by_begin_;  ///< Live buffers, by address.
   std::map<std::uint32_t, Peer> peers_;
   std::atomic<bool> has_mapped_ = false;
+  std::atomic<std::uint64_t> times_forgotten_ = 0;
 };
 
 }  // namespace espalier::engine

@@ -25,16 +25,21 @@ bool ShmPeer::has_entered(const StreamCall& call) {
 }
 
 Result<Buffers> ShmPeer::map_memories(std::uint64_t sequence) {
-  Buffers buffers;
   const SharedCall& theirs = call(sequence);
-  for (std::size_t i = 0; i < buffers.base.size(); ++i) {
+  const std::uint64_t times_forgotten = domain_->times_forgotten();
+  if (mapped_at_ == times_forgotten && mapped_places_ == theirs.memories) return mapped_;
+  mapped_at_.reset();
+  mapped_ = {};
+  for (std::size_t i = 0; i < mapped_.base.size(); ++i) {
     const SharedPlace& place = theirs.memories[i];
     if (place.buffer.is_none()) continue;
     const auto base = domain_->map(peer_.rank, place.buffer);
     if (!base) return tl::unexpected(base.error());
-    buffers.base[i] = *base + place.offset;
+    mapped_.base[i] = *base + place.offset;
   }
-  return buffers;
+  mapped_places_ = theirs.memories;
+  mapped_at_ = times_forgotten;
+  return mapped_;
 }
 
 }  // namespace espalier::engine

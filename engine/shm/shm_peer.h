@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "engine/shm/control.h"
 #include "engine/shm/shared_domain.h"
@@ -70,6 +72,11 @@ class ShmPeer {
   SharedControl* theirs_;
   Doorbell* doorbell_;
   bool is_marked_ = false;
+
+  // What map_memories found last; good while the places and the domain's mappings stay.
+  std::array<SharedPlace, 3> mapped_places_;
+  std::optional<std::uint64_t> mapped_at_;  ///< The domain's times_forgotten then.
+  Buffers mapped_;
 };
 
 /// The ends of the stream of one lane between this rank and a peer that outlives them.
