@@ -16,7 +16,16 @@ namespace {
 struct Setting {
   bool registered = false;
   TransportChoice transport = TransportChoice::shm;
-  std::string planner = "flat";  ///< one hop between any two ranks: on one machine each reads all others' memory
+  std::string planner;  ///< Empty: the usual one for a message's size.
+
+  /// One hop between any two ranks in memory, where each reads the others'; over sockets few messages while each costs
+  /// more than its bytes, then few bytes.
+  [[nodiscard]] std::string planner_for(Bytes size) const {
+    if (!planner.empty()) return planner;
+    if (transport == TransportChoice::shm) return "flat";
+    if (size.count <= std::int64_t{16} << 10) return "binomial";
+    return size.count <= std::int64_t{256} << 10 ? "recursive" : "ring";
+  }
 };
 
 Setting parse_variant(const std::string& variant) {
@@ -24,20 +33,18 @@ Setting parse_variant(const std::string& variant) {
   const std::string memory = variant.substr(0, colon);
   Setting setting;
   setting.registered = memory == "registered";
-  if (memory == "tcp") {
-    setting.transport = TransportChoice::tcp;
-    setting.planner = "ring";
-  }
+  if (memory == "tcp") setting.transport = TransportChoice::tcp;
   if (colon != std::string::npos) setting.planner = variant.substr(colon + 1);
   return setting;
 }
 
-/// Schedules of one planner on ranks that are all connected; what it cannot do, `flat` does.
-ScheduleSource make_source(const std::string& planner, int ranks) {
+/// Schedules on ranks that are all connected; what the planner cannot do, `flat` does.
+ScheduleSource make_source(const Setting& setting, int ranks) {
   FullyConnectedOptions shape;
   shape.ranks = ranks;
-  return [planner, topology = generate_fully_connected(shape)](const espalier::Collective& collective,
-                                                               Bytes) -> Result<SourcedSchedule> {
+  return [setting, topology = generate_fully_connected(shape)](const espalier::Collective& collective,
+                                                               Bytes size) -> Result<SourcedSchedule> {
+    const std::string planner = setting.planner_for(size);
     if (!topology) return tl::unexpected(topology.error());
     Result<Planner> chosen = find_planner(planner);
     if (!chosen) return tl::unexpected(chosen.error());
@@ -105,7 +112,7 @@ void run_rank(Board& board, int rank, const Options& options, RendezvousOptions 
   job.rendezvous = std::move(rendezvous);
   job.transport = setting.transport;
   Result<std::unique_ptr<Communicator>> communicator =
-      Communicator::join(std::move(job), make_source(setting.planner, options.ranks));
+      Communicator::join(std::move(job), make_source(setting, options.ranks));
   if (!communicator) give_up("joining", communicator.error());
   // Not before: a rank that joins tied to one core takes that for all that the job has.
   if (options.pin) pin_to_core(static_cast<std::size_t>(rank));
