@@ -50,24 +50,24 @@ class PathSums {
   std::map<std::pair<PathUse, std::string>, Sum> sums_;
 };
 
-/// Whether the step after a chunk's last one waited only until the chunk had left its source, not until it arrived.
-bool ends_with_departure(const Schedule& schedule, const sim::CriticalStep& last, const sim::CriticalStep* next) {
-  if (next == nullptr || last.link.is_none()) return false;
-  const Transfer& transfer = schedule.transfers[last.transfer.index()];
-  const Route route = schedule.route(transfer.route);
-  if (last.link != route.links.front()) return false;
-  if (route.links.size() > 1) return true;
-  const Transfer& after = schedule.transfers[next->transfer.index()];
-  const Route following = schedule.route(after.route);
-  const bool same_lane =
-      after.channel() == transfer.channel() && following.src == route.src && following.dst == route.dst;
-  return same_lane || (following.dst == route.src && following.src != route.dst);
-}
-
-std::int64_t overhead_of(const Route& route, const Topology& topology) {
-  std::int64_t overhead = 0;
-  for (const LinkId link : route.links) overhead += topology.link(link).overhead.count;
-  return overhead;
+/// What sharing cost, where it was shared; what no other flow explains (jitter, rates that changed) at the slowest link
+/// of the step that lost most.
+void add_sharing(PathSums& sums, const sim::Report& report) {
+  std::int64_t rest = 0;
+  const sim::CriticalStep* most = nullptr;
+  for (const sim::CriticalStep& step : report.critical_path) {
+    if (step.reduces) continue;
+    rest += step.queued.count;
+    if (most == nullptr || step.queued > most->queued) most = &step;
+  }
+  for (const sim::SharedTime& shared : report.shared) {
+    sim::CriticalStep place;
+    place.link = shared.link;
+    place.node = shared.node;
+    sums.add(PathUse::sharing, place, shared.time.count);
+    rest -= shared.time.count;
+  }
+  if (most != nullptr) sums.add(PathUse::sharing, *most, rest);
 }
 
 }  // namespace
@@ -76,6 +76,7 @@ std::string_view to_string(PathUse use) {
   switch (use) {
     case PathUse::moving: return "moving over";
     case PathUse::queueing: return "queueing for";
+    case PathUse::sharing: return "sharing";
     case PathUse::latency: return "the latency of";
     case PathUse::overhead: return "messages on";
     case PathUse::reducing: return "reducing at";
@@ -86,35 +87,39 @@ std::string_view to_string(PathUse use) {
 }
 
 std::vector<PathTime> divide_critical_path(const sim::Report& report, const Schedule& schedule,
-                                           const Topology& topology) {
+                                           const Topology& topology, sim::ModelKind model) {
+  const bool is_fair = model == sim::ModelKind::fair;
   PathSums sums(topology);
-  const std::vector<sim::CriticalStep>& path = report.critical_path;
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    const sim::CriticalStep& step = path[i];
-    const auto is_same_chunk = [&](std::size_t other) {
-      return path[other].transfer == step.transfer && path[other].chunk == step.chunk;
-    };
+  if (is_fair) add_sharing(sums, report);
+  for (const sim::CriticalStep& step : report.critical_path) {
     std::int64_t left = (step.end - step.begin).count;
-    const auto take = [&](PathUse use, std::int64_t most) {
+    const auto take = [&](PathUse use, const sim::CriticalStep& place, std::int64_t most) {
       const std::int64_t taken = std::clamp<std::int64_t>(most, 0, left);
-      sums.add(use, step, taken);
+      sums.add(use, place, taken);
       left -= taken;
+      return taken;
     };
-    take(PathUse::queueing, step.queued.count);
-    // The sender's overhead is in the first step of a chunk's way.
-    const bool is_first = i == 0 || !is_same_chunk(i - 1);
-    if (is_first && !step.reduces) {
-      take(PathUse::overhead, overhead_of(schedule.route(schedule.transfers[step.transfer.index()].route), topology));
+    if (is_fair && !step.reduces) {
+      left -= step.queued.count;
+    } else {
+      take(PathUse::queueing, step, step.queued.count);
     }
-    if (step.link.is_none()) {
-      take(step.reduces ? PathUse::reducing : step.copies ? PathUse::copying : PathUse::in_backplane, left);
-      continue;
+    take(PathUse::overhead, step, step.overhead.count);
+    std::int64_t latency = step.latency.count;
+    if (is_fair && latency > 0) {
+      // Of the whole route, in one step.
+      sim::CriticalStep place = step;
+      for (const LinkId link : schedule.route(schedule.transfers[step.transfer.index()].route).links) {
+        place.link = link;
+        latency -= take(PathUse::latency, place, std::min(latency, topology.link(link).latency.count));
+      }
     }
-    const bool is_last = i + 1 == path.size() || !is_same_chunk(i + 1);
-    const sim::CriticalStep* const next = i + 1 < path.size() ? &path[i + 1] : nullptr;
-    const bool departs = is_last && ends_with_departure(schedule, step, next);
-    if (!departs) take(PathUse::latency, topology.link(step.link).latency.count);
-    take(PathUse::moving, left);
+    take(PathUse::latency, step, latency);
+    const PathUse rest = !step.link.is_none() ? PathUse::moving
+                         : step.reduces       ? PathUse::reducing
+                         : step.copies        ? PathUse::copying
+                                              : PathUse::in_backplane;
+    take(rest, step, left);
   }
   return sums.shares();
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "base/format_units.h"
@@ -19,7 +20,7 @@ class Experiments {
  public:
   Experiments(const Schedule& schedule, const Topology& topology, const sim::Options& options)
       : schedule_(schedule), topology_(topology), options_(options) {
-    options_.record_critical_path = false;
+    options_.record_critical_path = options_.record_sharing = false;
   }
 
   /// Changes every link of a class.
@@ -95,6 +96,9 @@ void double_rate(Link& link) { link.nominal.bytes_per_second *= 2; }
 void halve_latency(Link& link) { link.latency.count /= 2; }
 void drop_overhead(Link& link) { link.overhead = {}; }
 
+/// What more bandwidth shortens.
+constexpr std::array of_bandwidth = {PathUse::moving, PathUse::queueing, PathUse::sharing};
+
 /// The classes to change, those with the largest part of the path first, then that of the busiest link; by use.
 class Suspects {
  public:
@@ -107,7 +111,7 @@ class Suspects {
   [[nodiscard]] LinkId busiest() const { return busiest_; }
 
   /// Where time went in one of these ways.
-  [[nodiscard]] std::vector<std::string> find(std::initializer_list<PathUse> uses, bool with_busiest = false) const {
+  [[nodiscard]] std::vector<std::string> find(std::span<const PathUse> uses, bool with_busiest = false) const {
     constexpr std::size_t most = 3;
     std::vector<std::string> names;
     for (const PathTime& share : limits_.path) {
@@ -122,10 +126,10 @@ class Suspects {
     return names;
   }
 
-  /// The link on which most of the path's time was spent moving or queueing.
+  /// The link on which most of the path's time was spent moving, queueing or sharing.
   [[nodiscard]] std::string slowest_link() const {
     for (const PathTime& share : limits_.path) {
-      if (share.use == PathUse::moving || share.use == PathUse::queueing) return share.most_at;
+      if (std::ranges::find(of_bandwidth, share.use) != of_bandwidth.end()) return share.most_at;
     }
     return {};
   }
@@ -137,7 +141,7 @@ class Suspects {
 };
 
 void try_links(Experiments& experiments, const Suspects& suspects, const Topology& topology) {
-  for (const std::string& name : suspects.find({PathUse::moving, PathUse::queueing}, true)) {
+  for (const std::string& name : suspects.find(of_bandwidth, true)) {
     experiments.change_class(name, "bandwidth", "twice the bandwidth of", double_rate);
   }
   std::set<LinkId> links;
@@ -146,20 +150,20 @@ void try_links(Experiments& experiments, const Suspects& suspects, const Topolog
   for (const LinkId link : links) {
     experiments.change_link(link, "bandwidth", "twice the bandwidth of", double_rate);
   }
-  for (const std::string& name : suspects.find({PathUse::latency})) {
+  for (const std::string& name : suspects.find(std::array{PathUse::latency})) {
     experiments.change_class(name, "latency", "half the latency of", halve_latency);
   }
-  for (const std::string& name : suspects.find({PathUse::overhead})) {
+  for (const std::string& name : suspects.find(std::array{PathUse::overhead})) {
     experiments.change_class(name, "overhead", "no per-message overhead on", drop_overhead);
   }
 }
 
 void try_nodes(Experiments& experiments, const Suspects& suspects) {
-  for (const std::string& name : suspects.find({PathUse::reducing})) {
+  for (const std::string& name : suspects.find(std::array{PathUse::reducing})) {
     experiments.change_nodes(name == "ranks", "reduction", "twice the reduction rate of " + name,
                              [](Node& node) { node.reduce_bandwidth.bytes_per_second *= 2; });
   }
-  for (const std::string& name : suspects.find({PathUse::in_backplane})) {
+  for (const std::string& name : suspects.find(std::array{PathUse::in_backplane})) {
     experiments.change_nodes(name == "ranks", "backplane", "twice the backplane of " + name,
                              [](Node& node) { node.bandwidth.bytes_per_second *= 2; });
   }
@@ -170,12 +174,13 @@ void try_nodes(Experiments& experiments, const Suspects& suspects) {
 Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topology, sim::Options options,
                                   std::span<const Candidate> others) {
   options.record_timeline = false;
-  options.record_critical_path = true;
+  options.record_critical_path = options.record_sharing = true;
   auto report = sim::simulate(schedule, topology, options);
   if (!report) return tl::unexpected(report.error());
   RunLimits limits;
   limits.report = std::move(*report);
-  limits.path = divide_critical_path(limits.report, schedule, topology);
+  limits.model = options.model;
+  limits.path = divide_critical_path(limits.report, schedule, topology, options.model);
   constexpr double nearly_always = 0.9;
   if (limits.report.elapsed.count == 0) return limits;
   limits.full = sim::busiest_links(limits.report, topology.link_count());

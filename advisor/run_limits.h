@@ -13,9 +13,9 @@
 namespace espalier {
 
 /// What the last byte of a run did with its time.
-enum class PathUse : std::uint8_t { moving, queueing, latency, overhead, reducing, copying, in_backplane };
+enum class PathUse : std::uint8_t { moving, queueing, sharing, latency, overhead, reducing, copying, in_backplane };
 
-/// "moving over", "queueing for", "the latency of", "messages on", "reducing at",
+/// "moving over", "queueing for", "sharing", "the latency of", "messages on", "reducing at",
 /// "in the copy engines of", "in the backplane of".
 std::string_view to_string(PathUse use);
 
@@ -38,15 +38,18 @@ struct Improvement {
 
 /// What limits a run, and what would help.
 struct RunLimits {
-  sim::Report report;                     ///< With its critical path.
+  sim::Report report;  ///< With its critical path, and with whom it shared.
+  sim::ModelKind model = sim::ModelKind::link;
   std::vector<PathTime> path;             ///< Sums to the time elapsed; most first.
   std::vector<sim::LinkShare> full;       ///< Links busy for more than 90 % of the time, busiest first.
   std::vector<Improvement> improvements;  ///< Fastest first; also those that save nothing.
 };
 
-/// Takes a run's critical path apart. Requires: a report of this schedule on this topology that recorded it.
+/// Takes a run's critical path apart. In the model fair a flow's time is its messages' overhead, the latency of every
+/// link of its route, what its bytes take at the full rate of the slowest of these, and what sharing cost beyond that.
+/// Requires: a report of this schedule on this topology in this model that recorded it.
 std::vector<PathTime> divide_critical_path(const sim::Report& report, const Schedule& schedule,
-                                           const Topology& topology);
+                                           const Topology& topology, sim::ModelKind model);
 
 /// Simulates a run with its critical path, then anew with every single change that the path and the busiest link
 /// suggest: twice the bandwidth or half the latency of a class or link, no per-message overhead, twice the reduction

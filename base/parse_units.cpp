@@ -195,4 +195,24 @@ Result<Bytes> parse_size(std::string_view text) {
   return Bytes{size};
 }
 
+Result<std::int32_t> parse_part(std::string_view text) {
+  constexpr std::int64_t million = 1'000'000, ten_thousand = 10'000;
+  const std::string help = "write 2% or 0.02, with at most six decimals of the part";
+  const auto parts = split(text);
+  const bool in_percent = parts && parts->unit == "%";
+  if (!parts || !(in_percent || parts->unit.empty())) {
+    return fail(ErrorCode::invalid_input, quoted(text) + " is no part: neither a percentage nor a number up to 1",
+                help);
+  }
+  std::int64_t part = 0;
+  const Scaled scaled = scale(parts->number, in_percent ? ten_thousand : million, 1, part);
+  if (scaled == Scaled::fraction) {
+    return fail(ErrorCode::invalid_input, quoted(text) + " is finer than a millionth", help);
+  }
+  if (scaled == Scaled::overflow || part > million) {
+    return fail(ErrorCode::invalid_input, quoted(text) + " is more than the whole", help);
+  }
+  return static_cast<std::int32_t>(part);
+}
+
 }  // namespace espalier

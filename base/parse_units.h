@@ -19,4 +19,8 @@ Result<Picoseconds> parse_latency(std::string_view text);
 /// "GB" (powers of ten). At most `max_message_size`.
 Result<Bytes> parse_size(std::string_view text);
 
+/// A part of one, "2%" or "0.02" or "1", in millionths. Exact: what is finer than a millionth is an error, as is what
+/// is above one.
+Result<std::int32_t> parse_part(std::string_view text);
+
 }  // namespace espalier

@@ -8,19 +8,23 @@ namespace espalier::cli {
 
 Result<const sim::Simulator*> CandidateRuns::find_simulator(const Schedule& schedule) {
   if (const auto known = simulators_.find(&schedule); known != simulators_.end()) return &known->second;
-  auto made = sim::Simulator::make(schedule, *topology_);
+  auto made = sim::Simulator::make(schedule, *topology_, options_.circumstances.endpoints.engines());
   if (!made) return tl::unexpected(made.error());
   return &simulators_.emplace(&schedule, std::move(*made)).first->second;
 }
 
-Result<const sim::Report*> CandidateRuns::simulate(const Schedule& schedule, Bytes size, Bytes chunk) {
-  const auto key = std::tuple(&schedule, size.count, chunk.count);
+Result<const sim::Report*> CandidateRuns::simulate(const Schedule& schedule, Bytes size, Bytes chunk,
+                                                   bool with_jitter) {
+  with_jitter = with_jitter && options_.circumstances.conditions.jitter_ppm > 0;
+  const auto key = std::tuple(&schedule, size.count, chunk.count, with_jitter);
   if (const auto known = reports_.find(key); known != reports_.end()) return &known->second;
   sim::Options options;
   options.size = size;
   options.chunk = chunk;
   options.element_size = options_.element_size;
   options.model = options_.model;
+  options.set(options_.circumstances);
+  if (!with_jitter) options.conditions.jitter_ppm = 0;
   const auto simulator = find_simulator(schedule);
   if (!simulator) return tl::unexpected(simulator.error());
   auto report = (*simulator)->run(options);
@@ -30,7 +34,7 @@ Result<const sim::Report*> CandidateRuns::simulate(const Schedule& schedule, Byt
 
 Evaluate CandidateRuns::evaluator() {
   return [this](const Schedule& schedule, Bytes size, Bytes chunk) -> Result<RunReport> {
-    auto report = simulate(schedule, size, options_.chunk.value_or(chunk));
+    auto report = simulate(schedule, size, options_.chunk.value_or(chunk), false);
     if (!report) return tl::unexpected(report.error());
     return static_cast<const RunReport&>(**report);
   };
@@ -40,13 +44,14 @@ Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size
   if (algorithm == "auto") {
     const auto choice = choose(*candidates_, size, evaluator());
     if (!choice) return tl::unexpected(choice.error());
-    const auto report = simulate(choice->candidate->schedule, size, choice->run.chunk);
+    const auto report = simulate(choice->candidate->schedule, size, choice->run.chunk, true);
     if (!report) return tl::unexpected(report.error());
     return CandidateRun{size, algorithm, choice->candidate, **report, choice->why};
   }
   const Candidate* candidate = candidates_->find(algorithm);
   ESPALIER_CHECK(candidate != nullptr, "what runs was made");
-  const auto report = simulate(candidate->schedule, size, options_.chunk.value_or(candidate->chunks.choose(size)));
+  const auto report =
+      simulate(candidate->schedule, size, options_.chunk.value_or(candidate->chunks.choose(size)), true);
   if (!report) return tl::unexpected(report.error());
   return CandidateRun{size, algorithm, candidate, **report, {}};
 }

@@ -34,16 +34,18 @@ class CandidateRuns {
     std::int64_t element_size = 4;
     std::optional<Bytes> chunk;  ///< Fixed for all; chosen per schedule and size when absent.
     sim::ModelKind model = sim::ModelKind::link;
+    sim::Circumstances circumstances;
   };
 
   CandidateRuns(const Topology& topology, const Candidates& candidates, Options options)
-      : topology_(&topology), candidates_(&candidates), options_(options) {}
+      : topology_(&topology), candidates_(&candidates), options_(std::move(options)) {}
 
-  /// One algorithm at one size; "auto" chooses among all candidates.
+  /// One algorithm at one size; "auto" chooses among all candidates, without knowing the jitter that is to come.
   /// Requires: a candidate of that name, or at least one candidate for "auto".
   Result<CandidateRun> run(const std::string& algorithm, Bytes size);
 
-  /// One candidate at one size with one chunk, for functions that take an Evaluate; both must live as long.
+  /// One candidate at one size with one chunk, for functions that take an Evaluate; both must live as long. Without
+  /// jitter.
   Evaluate evaluator();
 
   /// The size from which on `to` is faster than `from`, to about five per cent, between two sizes where that changes.
@@ -51,13 +53,13 @@ class CandidateRuns {
 
  private:
   Result<const sim::Simulator*> find_simulator(const Schedule& schedule);
-  Result<const sim::Report*> simulate(const Schedule& schedule, Bytes size, Bytes chunk);
+  Result<const sim::Report*> simulate(const Schedule& schedule, Bytes size, Bytes chunk, bool with_jitter);
 
   const Topology* topology_;
   const Candidates* candidates_;
   Options options_;
   std::map<const Schedule*, sim::Simulator> simulators_;
-  std::map<std::tuple<const Schedule*, std::int64_t, std::int64_t>, sim::Report> reports_;
+  std::map<std::tuple<const Schedule*, std::int64_t, std::int64_t, bool>, sim::Report> reports_;
 };
 
 }  // namespace espalier::cli

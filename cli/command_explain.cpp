@@ -21,6 +21,7 @@ struct ExplainFlags {
   CollectiveFlags collective;
   std::string algorithms = "auto";
   std::string size = "64M";
+  std::string model = "link";
 };
 
 Result<void> check_plan(const ExplainFlags& flags, const Input& input) {
@@ -49,7 +50,7 @@ Result<Candidates> collect_candidates(const Console& console, const ExplainFlags
   return candidates;
 }
 
-Result<Explanation> explain(const Topology& topology, const Candidate& candidate, Bytes size,
+Result<Explanation> explain(const Topology& topology, const Candidate& candidate, Bytes size, sim::ModelKind model,
                             std::span<const Candidate> others) {
   const Schedule& schedule = candidate.schedule;
   Explanation explanation;
@@ -67,6 +68,7 @@ Result<Explanation> explain(const Topology& topology, const Candidate& candidate
   options.size = size;
   options.chunk = candidate.chunks.choose(size);
   options.element_size = size_of(usual_type);
+  options.model = model;
   auto limits = find_run_limits(schedule, topology, options, others);
   if (!limits) return tl::unexpected(limits.error());
   explanation.limits = std::move(*limits);
@@ -80,11 +82,12 @@ Result<Explanation> explain(const Topology& topology, const Candidate& candidate
 }
 
 ExitCode compare_and_explain(const Console& console, const Topology& topology, const Candidates& candidates, Bytes size,
-                             bool is_plan) {
-  CandidateRuns runs(topology, candidates, {size_of(usual_type), std::nullopt});
+                             sim::ModelKind model, bool is_plan) {
+  CandidateRuns runs(topology, candidates, {size_of(usual_type), std::nullopt, model, {}});
   auto choice = choose(candidates, size, runs.evaluator());
   if (!choice) return console.refuse(choice.error());
-  auto explanation = explain(topology, is_plan ? candidates.made.front() : *choice->candidate, size, candidates.made);
+  auto explanation =
+      explain(topology, is_plan ? candidates.made.front() : *choice->candidate, size, model, candidates.made);
   if (!explanation) return console.refuse(explanation.error());
   explanation->trials = std::move(choice->trials);
   console.print(console.json ? explanation_json(*explanation).dump(2) + "\n" : explanation_text(*explanation));
@@ -113,9 +116,13 @@ ExitCode run(const Console& console, const ExplainFlags& flags) {
   if (!algorithms) return console.refuse_usage(algorithms.error());
   const auto size = parse_message_size(flags.size);
   if (!size) return console.refuse_usage(size.error());
+  const auto model = sim::parse_model(flags.model);
+  if (!model) {
+    return console.refuse_usage({model.error().code, "--model: " + model.error().message, model.error().help});
+  }
   const auto candidates = collect_candidates(console, flags, *input, *collective, *algorithms);
   if (!candidates) return console.refuse(candidates.error());
-  return compare_and_explain(console, input->topology, *candidates, *size, is_plan);
+  return compare_and_explain(console, input->topology, *candidates, *size, *model, is_plan);
 }
 
 }  // namespace
@@ -133,11 +140,14 @@ void add_explain_command(CLI::App& app, Session& session) {
           "Comma-separated, what a plan is compared with, or of which the fastest is explained: " + algorithm_names())
       ->option_text("NAMES (auto)");
   command->add_option("-s,--size", flags->size, "The message size to simulate")->option_text("SIZE (64M)");
+  command->add_option("--model", flags->model, "How a link is shared: link (chunks take turns) or fair (max-min)")
+      ->option_text("link|fair (link)");
   command->add_option("-t,--topology", flags->plan_topology, "Explain a plan on this topology instead of its own")
       ->option_text("FILE");
   command->footer(
       examples({"espalier explain dgx1v-degraded all_gather", "espalier explain plan.json -s 1G",
-                "espalier explain dgx-a100-x2 all_reduce -a ring --without box0.nic3"}) +
+                "espalier explain dgx-a100-x2 all_reduce -a ring --without box0.nic3",
+                "espalier explain leaf-spine-64 all_to_all -s 16M --model fair"}) +
       "\nThe limit is proven anew from its cut. What cables would buy is computed, and what a change would save\n"
       "simulated anew, not estimated.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });

@@ -158,7 +158,7 @@ ExitCode run(const Console& console, const PlanFlags& flags) {
   const auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *limits, flags.verbose, &known);
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
-  CandidateRuns runs(*topology, *candidates, {size_of(usual_type), std::nullopt});
+  CandidateRuns runs(*topology, *candidates, {size_of(usual_type), std::nullopt, sim::ModelKind::link, {}});
   const auto choice = choose(*candidates, *size, runs.evaluator());
   if (!choice) return console.refuse(choice.error());
   if (flags.output == "-") return write_plan(console, flags, choice->candidate->schedule, *topology);

@@ -6,6 +6,7 @@
 #include "cli/algorithm_flags.h"
 #include "cli/collective_flags.h"
 #include "cli/commands.h"
+#include "cli/condition_flags.h"
 #include "cli/flag_values.h"
 #include "cli/inputs.h"
 #include "cli/output_file.h"
@@ -33,6 +34,7 @@ struct SimulateFlags {
   SizeFlags sizes;
   std::string chunk;
   std::string model;  ///< Empty: link, or what the scenario says.
+  ConditionFlags conditions;
   std::string trace;
   bool critical_path = false;
   ScenarioFlags scenario;
@@ -155,9 +157,11 @@ Result<sim::Report> run_in_detail(const CandidateRun& result, const Simulation& 
   options.chunk = result.report.chunk;
   options.element_size = simulation.element_size;
   options.model = simulation.model;
+  options.set(simulation.circumstances);
   options.record_timeline = true;
   options.record_critical_path = true;
-  return sim::simulate(result.candidate->schedule, *simulation.topology, options);
+  return sim::simulate(result.candidate->schedule, *simulation.topology, options,
+                       simulation.circumstances.endpoints.engines());
 }
 
 OrStop<void> show_details(const Console& console, const SimulateFlags& flags, const Simulation& simulation) {
@@ -201,8 +205,15 @@ OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, 
   if (!walks) return stop(walks.error());
   const Schedule unstored(*collective, topology.name(), "ring");
   const Candidate candidate{"ring", unstored, ChunkModel(unstored, topology)};
-  Simulation simulation{&topology,        *collective,          std::move(*bound), options.model,
-                        flags.sizes.type, options.element_size, {"ring"},          sizes};
+  Simulation simulation;
+  simulation.topology = &topology;
+  simulation.collective = *collective;
+  simulation.bound = std::move(*bound);
+  simulation.circumstances = options.circumstances;
+  simulation.type = flags.sizes.type;
+  simulation.element_size = options.element_size;
+  simulation.algorithms = {"ring"};
+  simulation.sizes = sizes;
   Progress progress(console, "simulating", sizes.size());
   for (const Bytes size : sizes) {
     progress.step(fmt::format("ring {} B", size.count));
@@ -210,7 +221,8 @@ OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, 
     run.size = size;
     run.chunk = options.chunk.value_or(std::max(size, Bytes{options.element_size}));
     run.element_size = options.element_size;
-    auto walked = sim::simulate_rings(*walks, topology, run);
+    run.set(options.circumstances);
+    auto walked = sim::simulate_rings(*walks, topology, run, options.circumstances.endpoints.engines());
     if (!walked && walked.error().code == ErrorCode::unsupported) return false;
     if (!walked) return stop(walked.error());
     simulation.winners.push_back(simulation.results.size());
@@ -225,7 +237,8 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   if (!type) return usage(type.error());
   const auto sizes = parse_sizes(flags.sizes, *type);
   if (!sizes) return usage(sizes.error());
-  CandidateRuns::Options options{size_of(*type), std::nullopt};
+  CandidateRuns::Options options;
+  options.element_size = size_of(*type);
   if (!flags.chunk.empty()) {
     const auto chunk = parse_size(flags.chunk);
     if (!chunk) return usage({chunk.error().code, "--chunk: " + chunk.error().message, chunk.error().help});
@@ -237,6 +250,9 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   const auto model = sim::parse_model(flags.model.empty() ? "link" : flags.model);
   if (!model) return usage({model.error().code, "--model: " + model.error().message, model.error().help});
   options.model = *model;
+  const auto circumstances = flags.conditions.resolve();
+  if (!circumstances) return usage(circumstances.error());
+  options.circumstances = *circumstances;
   if (*model == sim::ModelKind::link && walks_rings(flags, input)) {
     const auto walked = simulate_walks(console, flags, input.topology, *sizes, options);
     if (!walked) return tl::unexpected(walked.error());
@@ -248,18 +264,17 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
     return usage({ErrorCode::invalid_input, "--trace and --critical-path are of one run",
                   "name one size with -s and one algorithm with -a"});
   }
-  Simulation simulation{&input.topology,
-                        work->collective,
-                        work->bound,
-                        *model,
-                        std::string(to_string(*type)),
-                        size_of(*type),
-                        work->algorithms,
-                        *sizes,
-                        {},
-                        {},
-                        {},
-                        work->candidates.refused};
+  Simulation simulation;
+  simulation.topology = &input.topology;
+  simulation.collective = work->collective;
+  simulation.bound = work->bound;
+  simulation.model = *model;
+  simulation.circumstances = *circumstances;
+  simulation.type = to_string(*type);
+  simulation.element_size = size_of(*type);
+  simulation.algorithms = work->algorithms;
+  simulation.sizes = *sizes;
+  simulation.refused = work->candidates.refused;
   std::erase_if(simulation.refused, [&](const Refusal& refusal) {
     return flags.algorithms.find(refusal.planner) == std::string::npos && !flags.algorithms.empty();
   });
@@ -276,8 +291,11 @@ std::optional<Error> find_conflict(const SimulateFlags& flags) {
       return Error{ErrorCode::invalid_input, "simulate needs a TOPOLOGY or PLAN, or --scenario",
                    "such as espalier simulate dgx-h100 all_reduce"};
     }
-    if (!flags.scenario.seed) return std::nullopt;
-    return Error{ErrorCode::invalid_input, "--seed goes with --scenario", ""};
+    return std::nullopt;
+  }
+  if (flags.conditions.any()) {
+    return Error{ErrorCode::invalid_input, "a scenario says itself what endpoints add and how much hops jitter",
+                 "write 'endpoints:' and 'jitter:' in the scenario"};
   }
   const auto limits = flags.packing.resolve();
   const SizeFlags usual;
@@ -297,6 +315,7 @@ ExitCode run(const Console& console, const SimulateFlags& flags) {
     ScenarioFlags scenario = flags.scenario;
     scenario.trace = flags.trace;
     scenario.model = flags.model;
+    scenario.seed = flags.conditions.seed;
     return simulate_scenario(console, flags.input, scenario);
   }
   auto input = load_input(console, flags.input, flags.plan_topology);
@@ -333,14 +352,14 @@ void add_simulate_command(CLI::App& app, Session& session) {
       ->add_option("--scenario", flags->scenario.file,
                    "Run a scenario instead: a YAML file, - or shipped scenario (docs/scenarios.md)")
       ->option_text("FILE");
-  command->add_option("--seed", flags->scenario.seed, "Of jitter and background traffic, instead of the scenario's")
-      ->option_text("N");
+  flags->conditions.add_to(*command, "Of the jitter; of all that a scenario draws, instead of its own");
   command->footer(examples({"espalier simulate dgx1v-degraded all_gather -b 1K -e 1G -f 4",
                             "espalier simulate dgx1v all_reduce --without gpu0-gpu1 -s 64M",
                             "espalier simulate cluster.yaml all_reduce -a all -b 1M -e 64M",
                             "espalier simulate plan.json -s 256M --trace trace.json",
                             "espalier simulate leaf-spine-64 all_to_all -b 1M -e 64M --model fair",
                             "espalier simulate dgx-a100-x2 all_gather -a packing -s 64K --critical-path",
+                            "espalier simulate dgx-h100 all_reduce --protocol ll128 --jitter 2% --seed 7",
                             "espalier simulate --scenario training-step --trace step.json",
                             "espalier simulate dgx-h100 --scenario job.yaml --seed 7 --json"}) +
                   "\nThe models are docs/simulator.md (link) and docs/fair.md (fair); of bound is the part of the "

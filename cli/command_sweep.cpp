@@ -160,6 +160,7 @@ OrStop<void> sweep_all(const Console& console, CommandFlags flags) {
 ExitCode run(const Console& console, const CommandFlags& flags) {
   const auto done = sweep_all(console, flags);
   if (done) return ExitCode::ok;
+  if (done.error().is_shown) return ExitCode::check_failed;
   return done.error().is_usage ? console.refuse_usage(done.error().error) : console.refuse(done.error().error);
 }
 

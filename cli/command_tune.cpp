@@ -27,7 +27,7 @@ ExitCode tune(const Console& console, const Topology& topology, const Collective
               const std::vector<Bytes>& sizes, const RegionOptions& options, ElementType type) {
   auto bound = compute_bound(topology, collective);
   if (!bound) return console.refuse(bound.error());
-  CandidateRuns runs(topology, candidates, {size_of(type), std::nullopt});
+  CandidateRuns runs(topology, candidates, {size_of(type), std::nullopt, sim::ModelKind::link, {}});
   auto regions = [&] {
     Progress progress(console, "tuning", 2 * sizes.size());
     return find_regions(candidates, sizes, options, runs.evaluator(),

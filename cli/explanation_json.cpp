@@ -1,5 +1,6 @@
 #include "cli/describe_bound.h"
 #include "cli/explanation.h"
+#include "schedule/relays.h"
 
 namespace espalier::cli {
 namespace {
@@ -68,6 +69,15 @@ Json simulation_json(const Explanation& of) {
                                   {"time", share.time.seconds()},
                                   {"most_at", share.most_at},
                                   {"most_time", share.most_time.seconds()}});
+  }
+  simulation["model"] = sim::to_string(of.limits.model);
+  simulation["shared"] = Json::array();
+  for (const sim::SharedTime& shared : of.limits.report.shared) {
+    simulation["shared"].push_back(
+        {{"at", shared.link.is_none() ? of.topology->node(shared.node).id : of.topology->link_name(shared.link)},
+         {"from", end_name(*of.schedule, *of.topology, shared.src)},
+         {"to", end_name(*of.schedule, *of.topology, shared.dst)},
+         {"time", shared.time.seconds()}});
   }
   simulation["full_links"] = Json::array();
   for (const sim::LinkShare& link : of.limits.full) {

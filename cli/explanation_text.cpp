@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/format_units.h"
 #include "cli/describe_bound.h"
 #include "cli/explanation.h"
 #include "cli/table.h"
+#include "schedule/relays.h"
 #include "topology/name_list.h"
 
 namespace espalier::cli {
@@ -175,16 +177,46 @@ std::string full_links_text(const Explanation& of) {
                      full_links.size() > shown_links ? ", ..." : "");
 }
 
+/// With whom the critical path shared what held it back, by link or node, most first.
+std::string sharing_text(const Explanation& of) {
+  struct Place {
+    std::string name;
+    Picoseconds time;
+    std::size_t flows = 0;
+    std::set<Rank> sources;
+  };
+  std::vector<Place> places;
+  for (const sim::SharedTime& shared : of.limits.report.shared) {
+    const std::string name =
+        shared.link.is_none() ? of.topology->node(shared.node).id : of.topology->link_name(shared.link);
+    auto place = std::ranges::find(places, name, &Place::name);
+    if (place == places.end()) place = places.insert(places.end(), {name, {}, 0, {}});
+    place->time.count += shared.time.count;
+    ++place->flows;
+    place->sources.insert(shared.src);
+  }
+  std::ranges::stable_sort(places, [](const Place& a, const Place& b) { return a.time > b.time; });
+  std::string text;
+  for (std::size_t i = 0; i < places.size() && i < shown_links; ++i) {
+    std::vector<std::string> names;
+    for (const Rank source : places[i].sources) names.push_back(end_name(*of.schedule, *of.topology, source));
+    text += fmt::format("  Over {} it shared with {} flow{} from {}: {}.\n", places[i].name, places[i].flows,
+                        places[i].flows == 1 ? "" : "s", summarize_names(names), format_duration(places[i].time));
+  }
+  return text;
+}
+
 std::string simulation_text(const Explanation& of) {
   if (of.schedule->transfers.empty()) return {};
   const Collective& collective = of.schedule->collective;
   const sim::Report& report = of.limits.report;
   std::string text =
-      fmt::format("Simulated at {}: {}, busbw {} GB/s, {} % of the limit, chunks of {}\n", format_size(of.size),
+      fmt::format("Simulated at {}{}: {}, busbw {} GB/s, {} % of the limit, chunks of {}\n", format_size(of.size),
+                  of.limits.model == sim::ModelKind::link ? "" : fmt::format(" (model {})", to_string(of.limits.model)),
                   format_duration(report.elapsed), gigabytes_per_second(report.busbw(collective)),
                   percent(report.of_bound(of.bound.time_per_byte)), format_size(report.chunk));
   if (of.limits.path.empty() || report.elapsed.count == 0) return text;
-  return text + path_text(of.limits) + full_links_text(of);
+  return text + path_text(of.limits) + sharing_text(of) + full_links_text(of);
 }
 
 std::string improvements_text(const Explanation& of) {

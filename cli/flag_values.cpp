@@ -1,8 +1,5 @@
 #include "cli/flag_values.h"
 
-#include <charconv>
-#include <cmath>
-
 #include "base/parse_units.h"
 
 namespace espalier::cli {
@@ -14,17 +11,18 @@ Result<Bytes> parse_message_size(const std::string& text) {
   return Bytes{size->count / element_size * element_size};
 }
 
+Result<std::int32_t> parse_part_ppm(const std::string& flag, const std::string& text) {
+  const auto part = espalier::parse_part(text);
+  if (!part) return fail(part.error().code, flag + ": " + part.error().message, part.error().help);
+  const bool is_bare_one = *part == 1'000'000 && text.find('%') == std::string::npos;
+  if (!is_bare_one) return part;
+  return fail(ErrorCode::invalid_input, flag + ": '" + text + "' may mean 1 % or all", "write 1% or 100%");
+}
+
 Result<Rational> parse_part(const std::string& flag, const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  if (rest == "%") value /= 100;
-  if (error != std::errc() || (!rest.empty() && rest != "%") || !(value >= 0) || value > 1 ||
-      (rest.empty() && value == 1)) {
-    return fail(ErrorCode::invalid_input, flag + ": '" + text + "' is not a part below 1, or a percentage up to 100%",
-                "write 1% or 0.01");
-  }
-  return make_rational(std::llround(value * 1e6), 1'000'000);
+  const auto part = parse_part_ppm(flag, text);
+  if (!part) return tl::unexpected(part.error());
+  return make_rational(*part, 1'000'000);
 }
 
 }  // namespace espalier::cli

@@ -16,6 +16,9 @@ inline constexpr ElementType usual_type = ElementType::float32;
 /// The value of -s, rounded down to whole elements of the usual type. Errors: invalid_input, naming the flag.
 Result<Bytes> parse_message_size(const std::string& text);
 
+/// "1%" or "0.01" in millionths (base/parse_units.h); a bare "1" is neither. Errors: invalid_input, naming the flag.
+Result<std::int32_t> parse_part_ppm(const std::string& flag, const std::string& text);
+
 /// "1%" or "0.01" as an exact fraction to a millionth; a bare "1" is neither. Errors: invalid_input, naming the flag,
 /// such as "--gap".
 Result<Rational> parse_part(const std::string& flag, const std::string& text);

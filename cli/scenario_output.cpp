@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/format_units.h"
+#include "cli/condition_flags.h"
 #include "cli/table.h"
 
 namespace espalier::cli {
@@ -30,10 +31,7 @@ std::string header(const Scenario& scenario, const JobReport& report) {
   std::string text = fmt::format("# {} on {}  {} ranks  model {}", scenario.name, scenario.topology.name(),
                                  scenario.topology.rank_count(), sim::to_string(settings.model));
   if (report.chunk.count > 0) text += "  chunk " + format_size(report.chunk);
-  if (settings.endpoints.payload_ppm != 1'000'000) {
-    text += fmt::format("  payload {:.4g} %", settings.endpoints.payload_ppm / 1e4);
-  }
-  if (settings.endpoints.launch.count > 0) text += "  launch " + format_latency(settings.endpoints.launch);
+  text += circumstances_text({settings.endpoints, scenario.disturbances.conditions});
   const RankSummary time = summarize_ranks(scenario.job, report);
   text += fmt::format(
       "\n# elapsed {}: compute {:.1f} %, exposed communication {:.1f} %, waiting for others {:.1f} %, idle {:.1f} %\n",
@@ -144,6 +142,9 @@ nlohmann::ordered_json scenario_json(const Scenario& scenario, const JobReport& 
                                      {"chunk", report.chunk.count},
                                      {"payload", scenario.settings.endpoints.payload_ppm / 1e6},
                                      {"launch", scenario.settings.endpoints.launch.seconds()},
+                                     {"copy_engines", scenario.settings.endpoints.copy_engines},
+                                     {"jitter", scenario.disturbances.conditions.jitter_ppm / 1e6},
+                                     {"compute_jitter", scenario.disturbances.compute_jitter_ppm / 1e6},
                                      {"elapsed", report.elapsed.seconds()},
                                      {"tasks", scenario.job.tasks().size()},
                                      {"events", report.events},

@@ -6,6 +6,7 @@
 
 #include "base/format_units.h"
 #include "cli/collective_flags.h"
+#include "cli/condition_flags.h"
 #include "cli/describe_bound.h"
 #include "cli/table.h"
 #include "sim/utilisation.h"
@@ -26,6 +27,7 @@ std::string header_text(const Simulation& simulation) {
   if (!collective.root.is_none()) text += "  root " + simulation.topology->rank_name(collective.root);
   text += shares_text(collective);
   text += fmt::format("  model {}", sim::to_string(simulation.model));
+  text += circumstances_text(simulation.circumstances);
   const auto algbw = algbw_of(simulation.bound.time_per_byte);
   if (algbw) {
     const double busbw = *algbw * to_double(collective.busbw_factor());
@@ -162,6 +164,7 @@ nlohmann::ordered_json simulation_json(const Simulation& simulation) {
   }
   if (!simulation.collective.shares.empty()) document["shares"] = simulation.collective.shares;
   document["model"] = sim::to_string(simulation.model);
+  document["circumstances"] = circumstances_json(simulation.circumstances);
   document["bound"] = bound_json(simulation.bound, simulation.collective, *simulation.topology);
   document["results"] = nlohmann::ordered_json::array();
   for (const CandidateRun& result : simulation.results) document["results"].push_back(result_json(result, simulation));

@@ -14,6 +14,7 @@ struct Simulation {
   Collective collective;
   Bound bound;
   sim::ModelKind model = sim::ModelKind::link;
+  sim::Circumstances circumstances;
   std::string type;  ///< Element type.
   std::int64_t element_size = 4;
   std::vector<std::string> algorithms;  ///< In column order; those that refused are left out.

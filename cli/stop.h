@@ -11,12 +11,13 @@ namespace espalier::cli {
 struct Stop {
   Error error;
   bool is_usage = false;
+  bool is_shown = false;  ///< Diagnostics have said it already.
 };
 
 template <class T>
 using OrStop = tl::expected<T, Stop>;
 
-inline tl::unexpected<Stop> usage(Error error) { return tl::unexpected(Stop{std::move(error), true}); }
-inline tl::unexpected<Stop> stop(Error error) { return tl::unexpected(Stop{std::move(error), false}); }
+inline tl::unexpected<Stop> usage(Error error) { return tl::unexpected(Stop{std::move(error), true, false}); }
+inline tl::unexpected<Stop> stop(Error error) { return tl::unexpected(Stop{std::move(error), false, false}); }
 
 }  // namespace espalier::cli

@@ -63,7 +63,7 @@ OrStop<std::vector<sweep::Machine>> load_machines(const Console& console, const 
       if (!loaded) {
         Error error = loaded.error().error;
         error.message = argument + ": " + error.message;
-        return loaded.error().is_usage ? usage(std::move(error)) : stop(std::move(error));
+        return tl::unexpected(Stop{std::move(error), loaded.error().is_usage, loaded.error().shown});
       }
       std::string text;
       for (const std::string& parameter : parameters) text += (text.empty() ? "" : " ") + parameter;

@@ -6,6 +6,7 @@ find_package(yaml-cpp REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
 find_package(Boost 1.74 REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(Eigen3 3.3 REQUIRED NO_MODULE)
 
 find_path(ESPALIER_CLI11_INCLUDE CLI/CLI.hpp REQUIRED)

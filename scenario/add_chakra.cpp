@@ -191,6 +191,7 @@ class Importer {
                     .group = *group,
                     .label = job_.add_label(type.name),
                     .planner = LabelId(),
+                    .chunk = options_.chunk,
                     .root = has_root(type.kind) ? Rank(static_cast<std::size_t>(node.root)) : Rank(),
                     .kind = type.kind,
                     .element_size = static_cast<std::uint8_t>(element)};
@@ -240,6 +241,7 @@ class Importer {
                                            .group = job_.add_group({src, dst}),
                                            .label = job_.add_label("SEND_RECV"),
                                            .planner = LabelId(),
+                                           .chunk = options_.chunk,
                                            .root = Rank(src < dst ? 0 : 1),
                                            .kind = CollectiveKind::broadcast,
                                            .element_size = 1}));

@@ -45,11 +45,15 @@ struct ChakraNode {
   bool has_all_dimensions = true;  ///< Attribute involved_dim, where it is given, is true throughout.
 };
 
-/// Reads one rank's trace: messages behind their lengths, a GlobalMetadata first, then nodes. `name` stands for the
-/// file. Errors: invalid_input with the byte where the bytes are no such trace; unsupported for node types that are not
-/// simulated; too_large past 2^26 nodes.
+/// The most bytes of a compressed trace, unpacked.
+inline constexpr std::size_t max_unpacked_trace = std::size_t{1} << 31U;
+
+/// Reads one rank's trace: messages behind their lengths, a GlobalMetadata first, then nodes; compressed by gzip or
+/// not. `name` stands for the file. Errors: invalid_input with the byte where the bytes are no such trace; unsupported
+/// for node types that are not simulated; too_large past 2^26 nodes, or when it unpacks to more than `most_unpacked`.
 /// Source: mlcommons/chakra, schema/protobuf/et_def.proto.
-Result<std::vector<ChakraNode>> read_chakra(std::string_view bytes, const std::string& name);
+Result<std::vector<ChakraNode>> read_chakra(std::string_view bytes, const std::string& name,
+                                            std::size_t most_unpacked = max_unpacked_trace);
 
 /// How a trace is laid over a topology.
 struct ChakraOptions {
@@ -57,6 +61,7 @@ struct ChakraOptions {
   std::map<std::string, std::vector<Rank>> groups;  ///< By name: ranks of the topology.
   ElementType type = ElementType::float32;          ///< Of what collectives carry.
   std::optional<FlopRate> rate;  ///< Of a rank: for nodes with a number of operations and no duration.
+  Bytes chunk;                   ///< Of all calls; zero: that of the whole run.
 };
 
 /// Adds traces, one per rank, to a job. The k-th collective of a group at one rank belongs with the k-th at the others;

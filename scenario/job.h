@@ -44,6 +44,7 @@ struct Call {
   GroupId group;
   LabelId label;
   LabelId planner;  ///< Its name; none: what suits (plans.h).
+  Bytes chunk;      ///< The largest; zero: that of the whole run.
   Rank root;        ///< Counted within the group; none where the kind has no root.
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::uint8_t element_size = 4;  ///< Bytes per element.

@@ -4,13 +4,14 @@
 
 #include "scenario/chakra.h"
 #include "scenario/protobuf_wire.h"
+#include "scenario/unpack_gzip.h"
 
 namespace espalier::scenario {
 namespace {
 
 tl::unexpected<Error> broken(const std::string& name, std::size_t position) {
   return fail(ErrorCode::invalid_input, fmt::format("{}: not a Chakra trace from byte {} on", name, position),
-              "give the .et files of ASTRA-sim or of chakra_converter, one for each rank, not compressed");
+              "give the .et files of ASTRA-sim or of chakra_converter, one for each rank, packed by gzip or not");
 }
 
 /// A value of an attribute: whichever of the numbers, texts and lists of AttributeProto it is.
@@ -110,12 +111,7 @@ std::optional<ChakraNode> read_node(std::string_view bytes, std::uint64_t& type)
   return node;
 }
 
-}  // namespace
-
-Result<std::vector<ChakraNode>> read_chakra(std::string_view bytes, const std::string& name) {
-  if (bytes.starts_with("\x1f\x8b")) {
-    return fail(ErrorCode::unsupported, name + " is compressed", "unpack it: gunzip " + name);
-  }
+Result<std::vector<ChakraNode>> read_messages(std::string_view bytes, const std::string& name) {
   WireReader reader(bytes);
   if (!reader.message()) return broken(name, 0);  // GlobalMetadata
   std::vector<ChakraNode> nodes;
@@ -136,6 +132,18 @@ Result<std::vector<ChakraNode>> read_chakra(std::string_view bytes, const std::s
     nodes.push_back(*std::move(node));
   }
   return nodes;
+}
+
+}  // namespace
+
+Result<std::vector<ChakraNode>> read_chakra(std::string_view bytes, const std::string& name,
+                                            std::size_t most_unpacked) {
+  if (is_gzip(bytes)) {
+    const auto unpacked = unpack_gzip(bytes, most_unpacked);
+    if (unpacked) return read_messages(*unpacked, name + ", unpacked");
+    return fail(unpacked.error().code, name + ": " + unpacked.error().message, unpacked.error().help);
+  }
+  return read_messages(bytes, name);
 }
 
 }  // namespace espalier::scenario

@@ -69,6 +69,7 @@ struct Entry {
   std::string name;
   CollectiveKind kind = CollectiveKind::all_reduce;
   Bytes size;
+  Bytes chunk;
   ElementType type = ElementType::float32;
   std::string planner;
   Rank root;  ///< Of the topology.
@@ -114,9 +115,11 @@ std::optional<Entry> read_entry(ScenarioContext& context, const Fields& fields, 
   const auto planner = read_algorithm(context, fields, "algorithm");
   const auto root = read_root(context, fields, entry.kind, groups);
   const auto type = read_type(context, fields, "type");
-  if ((fields.has("type") && !type) || !size || !planner || !root) return std::nullopt;
+  const auto chunk = read_chunk(context, fields);
+  if ((fields.has("type") && !type) || !size || !planner || !root || !chunk) return std::nullopt;
   entry.type = type.value_or(ElementType::float32);
   entry.size = *size;
+  entry.chunk = *chunk;
   entry.planner = *planner;
   entry.root = *root;
   entry.start = fields.time("start").value_or(Picoseconds{});
@@ -150,6 +153,7 @@ void add_calls(ScenarioContext& context, const Entry& entry, GroupId group, std:
                                       .group = group,
                                       .label = label,
                                       .planner = entry.planner.empty() ? LabelId() : job.add_label(entry.planner),
+                                      .chunk = entry.chunk,
                                       .root = has_root(entry.kind) ? root : Rank(),
                                       .kind = entry.kind,
                                       .element_size = static_cast<std::uint8_t>(size_of(entry.type))});

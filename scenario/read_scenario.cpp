@@ -66,11 +66,11 @@ void read_endpoints(ScenarioContext& context, Value value) {
   if (!value) return;
   const Fields fields = context.fields(value, "'endpoints'", scenario_keys::endpoints);
   if (!fields.is_map()) return;
-  Endpoints& endpoints = context.scenario.settings.endpoints;
+  sim::Endpoints& endpoints = context.scenario.settings.endpoints;
   if (const auto written = fields.text("protocol")) {
-    const auto protocol = parse_protocol(*written);
+    const auto protocol = sim::parse_protocol(*written);
     if (protocol) {
-      endpoints = preset(*protocol);
+      endpoints = sim::preset(*protocol);
     } else {
       context.error(fields.mark_of("protocol"), scenario_codes::unknown_name, protocol.error());
     }
@@ -79,13 +79,15 @@ void read_endpoints(ScenarioContext& context, Value value) {
   if (const auto engines = fields.integer("copy_engines", 0, sim::max_copy_engines)) {
     endpoints.copy_engines = static_cast<std::uint32_t>(*engines);
   }
-  const auto payload = fields.millionths("payload");
+  const auto payload = fields.text("payload");
   if (!payload) return;
-  if (*payload < sim::min_payload_ppm) {
-    context.error(fields.mark_of("payload"), scenario_codes::bad_factor, "'payload' is below 0.01", "write 0.5 for LL");
-    return;
+  const auto part = sim::parse_payload(*payload);
+  if (part) {
+    endpoints.payload_ppm = *part;
+  } else {
+    context.error(fields.mark_of("payload"), scenario_codes::bad_factor, "'payload': " + part.error().message,
+                  part.error().help);
   }
-  endpoints.payload_ppm = *payload;
 }
 
 void read_jitter(ScenarioContext& context, Value value) {
@@ -93,8 +95,8 @@ void read_jitter(ScenarioContext& context, Value value) {
   const Fields fields = context.fields(value, "'jitter'", scenario_keys::jitter);
   if (!fields.is_map()) return;
   Disturbances& disturbances = context.scenario.disturbances;
-  disturbances.conditions.jitter_ppm = fields.millionths("hops").value_or(0);
-  disturbances.compute_jitter_ppm = fields.millionths("compute").value_or(0);
+  disturbances.conditions.jitter_ppm = read_part(context, fields, "hops").value_or(0);
+  disturbances.compute_jitter_ppm = read_part(context, fields, "compute").value_or(0);
 }
 
 void read_seed(ScenarioContext& context, const Fields& fields) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "base/suggest.h"
 #include "scenario/scenario_codes.h"
@@ -41,6 +42,7 @@ constexpr Whole wholes[] = {
     {"experts_per_token", &TrainingModel::experts_per_token, 1, 65'536},
     {"tensor", &TrainingModel::tensor, 1, most_ranks},
     {"pipeline", &TrainingModel::pipeline, 1, most_ranks},
+    {"virtual_stages", &TrainingModel::virtual_stages, 1, most_layers},
     {"data", &TrainingModel::data, 1, most_ranks},
     {"expert", &TrainingModel::expert, 1, most_ranks},
     {"steps", &TrainingModel::steps, 1, 1'000},
@@ -89,6 +91,26 @@ bool read_algorithms(ScenarioContext& context, const Fields& fields, TrainingMod
   return true;
 }
 
+/// `chunk`, which counts for all uses, and `chunks` by use, which go before it.
+bool read_chunks(ScenarioContext& context, const Fields& fields, TrainingModel& model) {
+  const auto all = read_chunk(context, fields);
+  if (!all) return false;
+  model.tensor_chunk = model.data_chunk = model.expert_chunk = model.pipeline_chunk = *all;
+  if (!fields.has("chunks")) return true;
+  const Fields chunks = context.fields(fields.find("chunks"), "'chunks'", scenario_keys::chunks);
+  if (!chunks.is_map()) return false;
+  constexpr std::pair<std::string_view, Bytes TrainingModel::*> uses[] = {{"tensor", &TrainingModel::tensor_chunk},
+                                                                          {"data", &TrainingModel::data_chunk},
+                                                                          {"expert", &TrainingModel::expert_chunk},
+                                                                          {"pipeline", &TrainingModel::pipeline_chunk}};
+  for (const auto& [key, place] : uses) {
+    const auto chunk = read_chunk(context, chunks, key);
+    if (!chunk) return false;
+    if (chunk->count > 0) model.*place = *chunk;
+  }
+  return true;
+}
+
 void read_model(ScenarioContext& context, const Fields& fields, const std::vector<Rank>& ranks) {
   TrainingModel model;
   bool is_fine = read_wholes(model, fields);
@@ -106,6 +128,7 @@ void read_model(ScenarioContext& context, const Fields& fields, const std::vecto
   is_fine = is_fine && (utilisation || !fields.has("utilisation")) && (bucket || !fields.has("bucket"));
   is_fine = read_sharding(context, fields, model) && is_fine;
   is_fine = read_algorithms(context, fields, model) && is_fine;
+  is_fine = read_chunks(context, fields, model) && is_fine;
   if (!is_fine) return;
   model.rate = *rate;
   model.type = type.value_or(model.type);
@@ -128,13 +151,16 @@ Result<std::string> read_bytes(const std::filesystem::path& path) {
   return std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
 }
 
-/// The traces PREFIX.0.et, PREFIX.1.et, ... as far as they are there.
+/// The traces PREFIX.0.et, PREFIX.1.et, ... as far as they are there; each may be PREFIX.0.et.gz instead.
 Result<std::vector<std::vector<ChakraNode>>> read_traces(const std::filesystem::path& folder, const std::string& prefix,
                                                          std::size_t most) {
   std::vector<std::vector<ChakraNode>> traces;
   std::error_code status;
   for (std::size_t rank = 0; rank <= most; ++rank) {
-    const std::string name = fmt::format("{}.{}.et", prefix, rank);
+    std::string name = fmt::format("{}.{}.et", prefix, rank);
+    if (!std::filesystem::exists(folder / name, status) && std::filesystem::exists(folder / (name + ".gz"), status)) {
+      name += ".gz";
+    }
     if (rank > 0 && !std::filesystem::exists(folder / name, status)) break;
     if (rank == most)
       return fail(ErrorCode::invalid_input, fmt::format("there are traces of more than {} ranks", most));
@@ -151,13 +177,14 @@ void read_trace(ScenarioContext& context, const Fields& fields, const std::vecto
   for (const std::string_view key : scenario_keys::training) {
     if (!fields.has(key) || std::ranges::find(scenario_keys::trace, key) != scenario_keys::trace.end()) continue;
     context.error(fields.mark_of(key), read_codes::keys_conflict, fmt::format("'{}' does not go with 'trace'", key),
-                  "a trace says itself what is computed; beside it stand ranks, type and flops");
+                  "a trace says itself what is computed; beside it stand ranks, type, flops and chunk");
     return;
   }
   const auto prefix = fields.text("trace");
   const auto type = read_type(context, fields, "type");
   const auto rate = read_flop_rate(context, fields, "flops");
-  if (!prefix || (fields.has("type") && !type) || (fields.has("flops") && !rate)) return;
+  const auto chunk = read_chunk(context, fields);
+  if (!prefix || !chunk || (fields.has("type") && !type) || (fields.has("flops") && !rate)) return;
   const Mark mark = fields.mark_of("trace");
   const std::filesystem::path written(*prefix);
   const bool leaves = written.is_absolute() || std::ranges::find(written, std::filesystem::path("..")) != written.end();
@@ -168,7 +195,7 @@ void read_trace(ScenarioContext& context, const Fields& fields, const std::vecto
   }
   const auto traces = read_traces(*context.folder, *prefix, ranks.size());
   if (!traces) return context.error(mark, scenario_codes::bad_trace, traces.error());
-  ChakraOptions options{ranks, {}, type.value_or(ElementType::float32), rate};
+  ChakraOptions options{ranks, {}, type.value_or(ElementType::float32), rate, *chunk};
   const Job& job = context.scenario.job;
   for (const auto& [name, groups] : context.groups) {
     if (groups.size() == 1) options.groups[name].assign(job.ranks(groups[0]).begin(), job.ranks(groups[0]).end());

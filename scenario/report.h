@@ -56,7 +56,7 @@ struct JobReport {
   std::vector<Replanning> replannings;
   std::uint64_t flows = 0;   ///< Background flows that began.
   std::uint64_t events = 0;  ///< How many times something served a chunk.
-  Bytes chunk;               ///< The largest chunk of the calls.
+  Bytes chunk;               ///< The largest chunk of the calls that name none; zero when all do.
   std::size_t plans = 0;     ///< Plans that were made ready, and shapes of groups among them.
   std::size_t shapes = 0;
 };

@@ -4,19 +4,20 @@
 
 #include "base/result.h"
 #include "scenario/disturbances.h"
-#include "scenario/endpoints.h"
 #include "scenario/job.h"
 #include "scenario/report.h"
+#include "sim/endpoints.h"
 #include "sim/model.h"
 
 namespace espalier::scenario {
 
 struct RunSettings {
   sim::ModelKind model = sim::ModelKind::link;
-  Endpoints endpoints;
-  /// The largest chunk of all calls. Chosen when zero: a power of two that suits all of them (planners/chunking.h) and
-  /// makes no more than about `most_chunk_hops` chunks times links in the whole run. It is one for all, because links
-  /// serve calls that meet there chunk by chunk in turn: who has larger chunks would get more.
+  sim::Endpoints endpoints;  ///< The launch passes between a rank's decision to take part and its doing so.
+  /// The largest chunk of the calls that name none. Chosen when zero: a power of two that suits all of them
+  /// (planners/chunking.h) and makes no more than about `most_chunk_hops` chunks times links in the whole run. It is
+  /// one for all, because links serve calls that meet there chunk by chunk in turn: who has larger chunks would get
+  /// more.
   Bytes chunk;
   std::int64_t most_chunk_hops = 24'000'000;
   /// Also runs each kind of call alone on the idle network, for CallTime::alone.

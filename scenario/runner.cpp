@@ -21,7 +21,7 @@ Runner::Runner(const Job& job, const Topology& topology, const Disturbances& dis
       topology_(topology),
       disturbances_(disturbances),
       settings_(settings),
-      network_(topology, {settings.endpoints.copy_engines}),
+      network_(topology, settings.endpoints.engines()),
       model_(sim::make_model(settings.model, network_, disturbances.conditions)),
       plans_(topology, network_),
       alone_(settings.model, network_),
@@ -74,7 +74,7 @@ void Runner::prepare_streams() {
   }
 }
 
-/// Plans all calls, and chooses the chunk.
+/// Plans all calls, and chooses the chunk of those that name none.
 Result<void> Runner::prepare_calls() {
   struct Kind {
     const Plan* plan;
@@ -87,9 +87,9 @@ Result<void> Runner::prepare_calls() {
     const auto plan = plans_.find(job_, CallId(i));
     if (!plan) return tl::unexpected(plan.error());
     calls_[i].plan = *plan;
-    ++kinds[{*plan, job_.calls()[i].size}];
+    if (job_.calls()[i].chunk.count == 0) ++kinds[{*plan, job_.calls()[i].size}];
   }
-  if (chunk_.count > 0) return {};
+  if (chunk_.count > 0 || kinds.empty()) return {};
   chunk_ = ChunkModel::smallest_chunk;
   for (const auto& [kind, count] : kinds) chunk_ = std::max(chunk_, kind.plan->planned->chunks.choose(kind.size));
   for (; chunk_ < max_message_size; chunk_.count *= 2) {
@@ -258,7 +258,7 @@ void Runner::end_task(TaskId id, std::int64_t time) {
 
 sim::RunOptions Runner::options_of(const Call& call) const {
   return {.size = call.size,
-          .chunk = std::max(chunk_, Bytes{call.element_size}),
+          .chunk = std::max(call.chunk.count > 0 ? call.chunk : chunk_, Bytes{call.element_size}),
           .element_size = call.element_size,
           .payload_ppm = settings_.endpoints.payload_ppm};
 }

@@ -92,7 +92,7 @@ class Runner {
   CallParts parts_;
   std::vector<Notice> notices_;
   std::size_t taken_ = 0;  ///< Replannings whose calls have begun again.
-  Bytes chunk_;            ///< Of all calls.
+  Bytes chunk_;            ///< Of the calls that name none.
 
   Timers timers_;
   std::int64_t now_ = 0;

@@ -14,9 +14,9 @@ constexpr std::array<std::string_view, 15> file = {
 constexpr std::array<std::string_view, 4> endpoints = {"protocol", "payload", "launch", "copy_engines"};
 constexpr std::array<std::string_view, 2> jitter = {"hops", "compute"};
 constexpr std::array<std::string_view, 3> group = {"ranks", "of", "across"};
-constexpr std::array<std::string_view, 10> collective = {"name",      "collective", "group", "size",   "type",
+constexpr std::array<std::string_view, 11> collective = {"name",      "collective", "group", "size",   "type", "chunk",
                                                          "algorithm", "root",       "start", "repeat", "gap"};
-constexpr std::array<std::string_view, 29> training = {"ranks",        "trace",
+constexpr std::array<std::string_view, 32> training = {"ranks",        "trace",
                                                        "layers",       "hidden",
                                                        "heads",        "kv_heads",
                                                        "feed_forward", "gated",
@@ -27,13 +27,15 @@ constexpr std::array<std::string_view, 29> training = {"ranks",        "trace",
                                                        "flops",        "utilisation",
                                                        "recompute",    "optimizer",
                                                        "tensor",       "sequence_parallel",
-                                                       "pipeline",     "data",
-                                                       "expert",       "sharding",
-                                                       "bucket",       "steps",
-                                                       "algorithms"};
+                                                       "pipeline",     "virtual_stages",
+                                                       "data",         "expert",
+                                                       "sharding",     "bucket",
+                                                       "steps",        "algorithms",
+                                                       "chunk",        "chunks"};
 constexpr std::array<std::string_view, 3> algorithms = {"tensor", "data", "expert"};
+constexpr std::array<std::string_view, 4> chunks = {"tensor", "data", "expert", "pipeline"};
 /// Those of `training` that may stand beside `trace`.
-constexpr std::array<std::string_view, 4> trace = {"trace", "ranks", "type", "flops"};
+constexpr std::array<std::string_view, 5> trace = {"trace", "ranks", "type", "flops", "chunk"};
 constexpr std::array<std::string_view, 4> background = {"pairs", "size", "load", "ranks"};
 constexpr std::array<std::string_view, 3> straggler = {"ranks", "compute", "start"};
 constexpr std::array<std::string_view, 7> event = {"at", "link", "rate", "down", "for", "every", "times"};

@@ -39,9 +39,13 @@ struct ScenarioContext {
 
 // Values that topologies do not have. Each reports what is wrong and returns nothing then, or when the key is missing.
 std::optional<Bytes> read_size(ScenarioContext& context, const Fields& fields, std::string_view key);
+/// As read_size, above nothing; zero when the key is missing.
+std::optional<Bytes> read_chunk(ScenarioContext& context, const Fields& fields, std::string_view key = "chunk");
 /// A decimal from `low` to 1,000, in millionths.
 std::optional<std::int64_t> read_factor(ScenarioContext& context, const Fields& fields, std::string_view key,
                                         std::int64_t low_ppm);
+/// "2%" or "0.02", in millionths (parse_part).
+std::optional<std::int32_t> read_part(ScenarioContext& context, const Fields& fields, std::string_view key);
 std::optional<FlopRate> read_flop_rate(ScenarioContext& context, const Fields& fields, std::string_view key);
 std::optional<ElementType> read_type(ScenarioContext& context, const Fields& fields, std::string_view key);
 /// A planner's name, "auto" among them; empty when the key is missing.

@@ -45,6 +45,15 @@ std::optional<Bytes> read_size(ScenarioContext& context, const Fields& fields, s
   return std::nullopt;
 }
 
+std::optional<Bytes> read_chunk(ScenarioContext& context, const Fields& fields, std::string_view key) {
+  if (!fields.has(key)) return Bytes{};
+  const auto chunk = read_size(context, fields, key);
+  if (!chunk || chunk->count > 0) return chunk;
+  context.error(fields.mark_of(key), scenario_codes::bad_size, fmt::format("'{}' is nothing", key),
+                "write the largest chunk, such as 64 KiB, or leave it out");
+  return std::nullopt;
+}
+
 std::optional<std::int64_t> read_factor(ScenarioContext& context, const Fields& fields, std::string_view key,
                                         std::int64_t low_ppm) {
   constexpr std::int64_t million = 1'000'000, most = 1'000 * million;
@@ -67,6 +76,16 @@ std::optional<std::int64_t> read_factor(ScenarioContext& context, const Fields& 
                 fmt::format("'{}' is not a number from {} to 1000: '{}'", key,
                             static_cast<double>(low_ppm) / static_cast<double>(million), number.substr(0, 60)),
                 "write a factor with at most six decimals, such as 1.5");
+  return std::nullopt;
+}
+
+std::optional<std::int32_t> read_part(ScenarioContext& context, const Fields& fields, std::string_view key) {
+  const auto written = fields.text(key);
+  if (!written) return std::nullopt;
+  const auto parsed = parse_part(*written);
+  if (parsed) return *parsed;
+  context.error(fields.mark_of(key), scenario_codes::bad_factor, fmt::format("'{}': {}", key, parsed.error().message),
+                parsed.error().help);
   return std::nullopt;
 }
 

@@ -24,6 +24,7 @@ Result<void> check_divisions(const TrainingModel& model) {
   const std::int64_t kv_heads = model.kv_heads == 0 ? model.heads : model.kv_heads;
   const Division divisions[] = {
       {"layers", model.layers, "pipeline", model.pipeline},
+      {"layers", model.layers, "pipeline x virtual_stages", model.pipeline * model.virtual_stages},
       {"hidden", model.hidden, "heads", model.heads},
       {"heads", model.heads, "kv_heads", kv_heads},
       {"heads", model.heads, "tensor", model.tensor},
@@ -41,6 +42,15 @@ Result<void> check_divisions(const TrainingModel& model) {
                                  division.part_name, division.part),
                      fmt::format("make {} a multiple of {}", division.whole_name, division.part_name));
   }
+  if (model.virtual_stages > 1 && model.pipeline == 1) {
+    return bad_model("virtual_stages is given, but there is no pipeline", "give pipeline, or leave virtual_stages out");
+  }
+  const std::int64_t micro_batches = model.batch / (model.data * model.micro_batch);
+  if (model.virtual_stages > 1 && micro_batches % model.pipeline != 0) {
+    return bad_model(
+        fmt::format("{} micro-batches cannot be interleaved: pipeline is {}", micro_batches, model.pipeline),
+        "with virtual_stages, make batch / (data x micro_batch) a multiple of pipeline");
+  }
   if (model.experts == 0 && model.expert > 1)
     return bad_model("expert is given, but the model has no experts", "give experts");
   if (model.experts > 0 && model.experts_per_token > model.experts) {
@@ -55,8 +65,8 @@ Result<void> check_size(const TrainingModel& model, std::size_t most_tasks) {
   const __int128 micro_batches = model.batch / (model.data * model.micro_batch);
   const __int128 per_layer = 2 * (4 + (model.sequence_parallel ? 4 : 2) + (model.experts > 0 ? 2 : 0) +
                                   (model.sharding == Sharding::full ? 2 : 0));
-  const __int128 tasks = (per_layer * (model.layers / model.pipeline) + 8) * micro_batches * model.tensor *
-                         model.pipeline * model.data * model.steps;
+  const __int128 tasks = (per_layer * (model.layers / model.pipeline) + 8 * model.virtual_stages) * micro_batches *
+                         model.tensor * model.pipeline * model.data * model.steps;
   if (tasks > static_cast<__int128>(most_tasks)) {
     return fail(ErrorCode::too_large,
                 fmt::format("the training steps have about {} million tasks, and the most are {:.1f} million",

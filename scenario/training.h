@@ -41,11 +41,12 @@ struct TrainingModel {
   bool recomputes = false;                   ///< Activations are computed again in the backward pass.
   Picoseconds optimizer;                     ///< How long the update of the parameters takes.
 
-  std::int64_t tensor = 1;         ///< T: ranks that share each layer.
-  bool sequence_parallel = false;  ///< Between shared layers each of them keeps its part of the sequence.
-  std::int64_t pipeline = 1;       ///< P: stages.
-  std::int64_t data = 0;           ///< D: replicas; 0: as many as the ranks make.
-  std::int64_t expert = 1;         ///< E: ranks of a data-parallel group that share the experts.
+  std::int64_t tensor = 1;          ///< T: ranks that share each layer.
+  bool sequence_parallel = false;   ///< Between shared layers each of them keeps its part of the sequence.
+  std::int64_t pipeline = 1;        ///< P: ranks that share the layers one behind the other.
+  std::int64_t virtual_stages = 1;  ///< V: stages of a rank; above 1 the pipeline is interleaved.
+  std::int64_t data = 0;            ///< D: replicas; 0: as many as the ranks make.
+  std::int64_t expert = 1;          ///< E: ranks of a data-parallel group that share the experts.
   Sharding sharding = Sharding::none;
   Bytes bucket{std::int64_t{1} << 62};  ///< Gradients are added when so many bytes are there; at least a layer's.
   std::int64_t steps = 1;
@@ -53,6 +54,11 @@ struct TrainingModel {
   std::string tensor_planner;  ///< Planners by use; empty: what suits (plans.h).
   std::string data_planner;
   std::string expert_planner;
+
+  Bytes tensor_chunk;  ///< Largest chunks by use; zero: that of the whole run.
+  Bytes data_chunk;
+  Bytes expert_chunk;
+  Bytes pipeline_chunk;
 };
 
 /// What one layer, or the output layer, needs.
@@ -79,10 +85,13 @@ Picoseconds compute_time(const TrainingModel& model, __int128 flops);
 /// Adds training steps to a job, on these ranks of the topology.
 ///
 /// Pipeline: one forward, one backward in turn (1F1B: P - p - 1 forwards ahead in stage p); a stage sends activations
-/// and gradients while it goes on computing. Tensor: an all_reduce behind attention and behind feed-forward, forward
-/// and backward; with `sequence_parallel` an all_gather before and a reduce_scatter behind each (V. Korthikanti et al.,
-/// "Reducing activation recomputation in large transformer models", MLSys 2023). Experts: an all_to_all before and
-/// behind the feed-forward part. Data: gradients are added bucket by bucket during the last micro-batch's backward
+/// and gradients while it goes on computing. With V stages to a rank, rank p has the stages p, P + p, 2 P + p, ... of
+/// V P, and passes P micro-batches through one of them before it turns to the next; 2 (P - p - 1) + (V - 1) P
+/// forwards ahead (D. Narayanan et al., SC 2021, section 2.2.2; NVIDIA/Megatron-LM, schedules.py,
+/// forward_backward_pipelining_with_interleaving). Tensor: an all_reduce behind attention and behind feed-forward,
+/// forward and backward; with `sequence_parallel` an all_gather before and a reduce_scatter behind each (V. Korthikanti
+/// et al., "Reducing activation recomputation in large transformer models", MLSys 2023). Experts: an all_to_all before
+/// and behind the feed-forward part. Data: gradients are added bucket by bucket during the last micro-batch's backward
 /// pass. Errors: invalid_input when sizes do not divide each other, naming them; too_large past `most_tasks`.
 Result<void> add_training(Job& job, const TrainingModel& model, const std::vector<Rank>& ranks,
                           std::size_t most_tasks = max_tasks);

@@ -13,31 +13,31 @@ TrainingSteps::TrainingSteps(Job& job, const TrainingModel& model, const std::ve
       model_(model),
       ranks_(ranks),
       cost_(cost_of_layer(model)),
-      workers_per_stage_(static_cast<std::size_t>(model.tensor * model.data)),
+      workers_per_place_(static_cast<std::size_t>(model.tensor * model.data)),
       micro_batches_(model.batch / (model.data * model.micro_batch)),
-      layers_per_stage_(model.layers / model.pipeline),
+      layers_per_stage_(model.layers / (model.pipeline * model.virtual_stages)),
       boundary_bytes_(model.micro_batch * model.sequence * model.hidden * size_of(model.type) /
                       (model.sequence_parallel ? model.tensor : 1)),
-      stages_(static_cast<std::size_t>(model.pipeline)),
-      tensor_planner_(planner_label(model.tensor_planner)),
-      data_planner_(planner_label(model.data_planner)),
-      expert_planner_(planner_label(model.expert_planner)) {}
+      places_(static_cast<std::size_t>(model.pipeline)),
+      tensor_(make_use(model.tensor_planner, model.tensor_chunk)),
+      data_(make_use(model.data_planner, model.data_chunk)),
+      expert_(make_use(model.expert_planner, model.expert_chunk)) {}
 
 void TrainingSteps::add() {
   for (std::int64_t step = 0; step < model_.steps; ++step) {
-    pipeline_calls_.assign(static_cast<std::size_t>(2 * (model_.pipeline - 1) * micro_batches_) * workers_per_stage_,
+    pipeline_calls_.assign(static_cast<std::size_t>(2 * (stages() - 1) * micro_batches_) * workers_per_place_,
                            CallId());
-    for (std::int64_t stage = 0; stage < model_.pipeline; ++stage) add_stage(stage);
+    for (std::int64_t place = 0; place < model_.pipeline; ++place) add_place(place);
   }
 }
 
-void TrainingSteps::set_groups(std::int64_t stage) {
+void TrainingSteps::set_groups(std::int64_t place) {
   const auto tensor = static_cast<std::size_t>(model_.tensor), data = static_cast<std::size_t>(model_.data);
   const auto expert = static_cast<std::size_t>(model_.expert);
   // The ranks of a group: `count` workers from `first` on, `stride` apart.
   const auto group = [&](std::size_t first, std::size_t count, std::size_t stride) {
     std::vector<Rank> members;
-    for (std::size_t i = 0; i < count; ++i) members.push_back(rank_of(stage, first + i * stride));
+    for (std::size_t i = 0; i < count; ++i) members.push_back(rank_of(place, first + i * stride));
     return job_.add_group(std::move(members));
   };
   tensor_groups_.clear();
@@ -56,34 +56,52 @@ void TrainingSteps::set_groups(std::int64_t stage) {
   }
 }
 
-/// P - p - 1 forwards ahead, then one forward and one backward in turn, then the backwards that are left.
-std::vector<TrainingSteps::Pass> TrainingSteps::passes(std::int64_t stage) const {
-  const std::int64_t ahead = std::min(micro_batches_, model_.pipeline - stage - 1);
+std::int64_t TrainingSteps::forwards_ahead(std::int64_t place) const {
+  const std::int64_t behind = model_.pipeline - place - 1;
+  const std::int64_t all = micro_batches_ * model_.virtual_stages;
+  if (model_.virtual_stages == 1) return std::min(all, behind);
+  // With one round of micro-batches all forwards come first.
+  if (micro_batches_ == model_.pipeline) return all;
+  return std::min(all, 2 * behind + (model_.virtual_stages - 1) * model_.pipeline);
+}
+
+/// A place passes P micro-batches through its first stage, then through its second, and so on, then the next P;
+/// backwards through its last stage first.
+TrainingSteps::Pass TrainingSteps::nth_pass(std::int64_t place, bool is_forward, std::int64_t number) const {
+  if (model_.virtual_stages == 1) return {is_forward, number, place};
+  const std::int64_t round = number / (model_.pipeline * model_.virtual_stages);
+  const std::int64_t turn = number / model_.pipeline % model_.virtual_stages;
+  const std::int64_t own = is_forward ? turn : model_.virtual_stages - 1 - turn;
+  return {is_forward, round * model_.pipeline + number % model_.pipeline, own * model_.pipeline + place};
+}
+
+/// Some forwards ahead, then one forward and one backward in turn, then the backwards that are left.
+std::vector<TrainingSteps::Pass> TrainingSteps::passes(std::int64_t place) const {
+  const std::int64_t all = micro_batches_ * model_.virtual_stages;
+  const std::int64_t ahead = forwards_ahead(place);
   std::vector<Pass> passes;
-  for (std::int64_t i = 0; i < ahead; ++i) passes.push_back({true, i});
-  for (std::int64_t i = ahead; i < micro_batches_; ++i) {
-    passes.push_back({true, i});
-    passes.push_back({false, i - ahead});
+  for (std::int64_t i = 0; i < ahead; ++i) passes.push_back(nth_pass(place, true, i));
+  for (std::int64_t i = ahead; i < all; ++i) {
+    passes.push_back(nth_pass(place, true, i));
+    passes.push_back(nth_pass(place, false, i - ahead));
   }
-  for (std::int64_t i = micro_batches_ - ahead; i < micro_batches_; ++i) passes.push_back({false, i});
+  for (std::int64_t i = all - ahead; i < all; ++i) passes.push_back(nth_pass(place, false, i));
   return passes;
 }
 
-void TrainingSteps::add_stage(std::int64_t stage) {
-  workers_ = std::move(stages_[static_cast<std::size_t>(stage)]);
+void TrainingSteps::add_place(std::int64_t place) {
+  workers_ = std::move(places_[static_cast<std::size_t>(place)]);
   if (workers_.empty()) {
-    workers_.resize(workers_per_stage_);
-    for (std::size_t i = 0; i < workers_.size(); ++i) workers_[i].rank = rank_of(stage, i);
+    workers_.resize(workers_per_place_);
+    for (std::size_t i = 0; i < workers_.size(); ++i) workers_[i].rank = rank_of(place, i);
   }
-  set_groups(stage);
+  set_groups(place);
   gradient_bytes_ = expert_gradient_bytes_ = {};
   updated_.clear();
   expert_updated_.clear();
-  for (const Pass& pass : passes(stage)) {
-    pass.is_forward ? forward(stage, pass.micro_batch) : backward(stage, pass.micro_batch);
-  }
+  for (const Pass& pass : passes(place)) pass.is_forward ? forward(pass) : backward(pass);
   end_step();
-  stages_[static_cast<std::size_t>(stage)] = std::move(workers_);
+  places_[static_cast<std::size_t>(place)] = std::move(workers_);
 }
 
 TaskId TrainingSteps::chain(Worker& worker, Task task, bool takes_also) {
@@ -107,14 +125,15 @@ void TrainingSteps::compute(LabelId label, Picoseconds duration) {
 
 /// Calls that all workers wait for.
 void TrainingSteps::call_all(const std::vector<GroupId>& groups, CollectiveKind kind, std::uint16_t stream,
-                             LabelId label, LabelId planner, Bytes size, ElementType type) {
+                             LabelId label, const Use& use, Bytes size, ElementType type) {
   if (groups.empty()) return;
   std::vector<CallId> calls;
   for (const GroupId group : groups) {
     calls.push_back(job_.add_call({.size = size,
                                    .group = group,
                                    .label = label,
-                                   .planner = planner,
+                                   .planner = use.planner,
+                                   .chunk = use.chunk,
                                    .kind = kind,
                                    .element_size = static_cast<std::uint8_t>(size_of(type))}));
   }
@@ -134,7 +153,8 @@ void TrainingSteps::update_all(const std::vector<GroupId>& groups, CollectiveKin
     const CallId call = job_.add_call({.size = size,
                                        .group = group,
                                        .label = label,
-                                       .planner = data_planner_,
+                                       .planner = data_.planner,
+                                       .chunk = data_.chunk,
                                        .kind = kind,
                                        .element_size = static_cast<std::uint8_t>(size_of(type))});
     for (Worker& worker : workers_) {
@@ -151,7 +171,7 @@ CallId TrainingSteps::pipeline_call(std::int64_t from, std::int64_t to, std::int
   const auto boundary = static_cast<std::size_t>(std::min(from, to) * 2 + (is_forward ? 0 : 1));
   const std::size_t index =
       (boundary * static_cast<std::size_t>(micro_batches_) + static_cast<std::size_t>(micro_batch)) *
-          workers_per_stage_ +
+          workers_per_place_ +
       worker;
   CallId& call = pipeline_calls_[index];
   if (call.is_none()) {
@@ -161,6 +181,7 @@ CallId TrainingSteps::pipeline_call(std::int64_t from, std::int64_t to, std::int
                           .group = group,
                           .label = job_.add_label(is_forward ? "activations" : "activation gradients"),
                           .planner = LabelId(),
+                          .chunk = model_.pipeline_chunk,
                           .root = Rank(src < dst ? 0 : 1),
                           .kind = CollectiveKind::broadcast,
                           .element_size = static_cast<std::uint8_t>(size_of(model_.type))});
@@ -168,7 +189,8 @@ CallId TrainingSteps::pipeline_call(std::int64_t from, std::int64_t to, std::int
   return call;
 }
 
-void TrainingSteps::send(std::int64_t from, std::int64_t to, std::int64_t micro_batch, bool is_forward) {
+void TrainingSteps::send(std::int64_t from, std::int64_t to, std::int64_t micro_batch) {
+  const bool is_forward = to > from;
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     const CallId call = pipeline_call(from, to, micro_batch, i);
     const std::array after{workers_[i].last};
@@ -182,7 +204,8 @@ void TrainingSteps::send(std::int64_t from, std::int64_t to, std::int64_t micro_
 }
 
 /// Receives are posted as soon as the one before is over; the next compute waits for it.
-void TrainingSteps::receive(std::int64_t from, std::int64_t to, std::int64_t micro_batch, bool is_forward) {
+void TrainingSteps::receive(std::int64_t from, std::int64_t to, std::int64_t micro_batch) {
+  const bool is_forward = to > from;
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     const CallId call = pipeline_call(from, to, micro_batch, i);
     workers_[i].also.push_back(
@@ -202,22 +225,22 @@ void TrainingSteps::half_layer(bool is_forward, bool is_attention, LabelId label
   const bool routes_tokens = !is_attention && model_.experts > 0;
   const Bytes routed{boundary_bytes_ * model_.experts_per_token};
   if (model_.sequence_parallel) {
-    call_all(tensor_groups_, CollectiveKind::all_gather, streams::tensor, tensor_label, tensor_planner_, activations,
+    call_all(tensor_groups_, CollectiveKind::all_gather, streams::tensor, tensor_label, tensor_, activations,
              model_.type);
   }
   if (routes_tokens) {
-    call_all(expert_groups_, CollectiveKind::all_to_all, streams::expert, job_.add_label("experts"), expert_planner_,
-             routed, model_.type);
+    call_all(expert_groups_, CollectiveKind::all_to_all, streams::expert, job_.add_label("experts"), expert_, routed,
+             model_.type);
   }
   const __int128 flops = is_attention ? cost_.attention_flops : cost_.feed_forward_flops;
   const int passes_over = is_forward ? 1 : (model_.recomputes ? 3 : 2);
   compute(label, compute_time(model_, flops * passes_over));
   if (routes_tokens) {
-    call_all(expert_groups_, CollectiveKind::all_to_all, streams::expert, job_.add_label("experts"), expert_planner_,
-             routed, model_.type);
+    call_all(expert_groups_, CollectiveKind::all_to_all, streams::expert, job_.add_label("experts"), expert_, routed,
+             model_.type);
   }
   call_all(tensor_groups_, model_.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
-           streams::tensor, tensor_label, tensor_planner_, activations, model_.type);
+           streams::tensor, tensor_label, tensor_, activations, model_.type);
 }
 
 void TrainingSteps::output_layer(bool is_forward, LabelId label) {
@@ -234,7 +257,8 @@ void TrainingSteps::gather_layer() {
     const CallId call = job_.add_call({.size = {parameters * size_of(model_.type)},
                                        .group = group,
                                        .label = label,
-                                       .planner = data_planner_,
+                                       .planner = data_.planner,
+                                       .chunk = data_.chunk,
                                        .kind = CollectiveKind::all_gather,
                                        .element_size = static_cast<std::uint8_t>(size_of(model_.type))});
     for (Worker& worker : workers_) {
@@ -255,14 +279,16 @@ void TrainingSteps::scatter_layer(std::int64_t stage, std::int64_t layer) {
   const bool is_dense = model_.experts == 0;
   std::int64_t parameters = cost_.attention_parameters + (is_dense ? cost_.feed_forward_parameters : 0);
   if (stage == 0 && layer == 0) parameters += model_.vocabulary * model_.hidden;
-  if (stage == model_.pipeline - 1 && layer == layers_per_stage_ - 1) parameters += model_.vocabulary * model_.hidden;
+  if (stage == stages() - 1 && layer == layers_per_stage_ - 1) parameters += model_.vocabulary * model_.hidden;
   gradient_bytes_.count += parameters / model_.tensor * element;
   if (!is_dense) {
     expert_gradient_bytes_.count +=
         cost_.feed_forward_parameters / model_.tensor * (model_.experts / model_.expert) * element;
   }
   const bool is_full = gradient_bytes_.count + expert_gradient_bytes_.count >= model_.bucket.count;
-  if (is_full || layer == 0 || model_.sharding == Sharding::full) flush_bucket();
+  // A place's first stage is the last one on the way back.
+  const bool is_last = layer == 0 && stage < model_.pipeline;
+  if (is_full || is_last || model_.sharding == Sharding::full) flush_bucket();
 }
 
 void TrainingSteps::flush_bucket() {
@@ -279,25 +305,34 @@ void TrainingSteps::flush_bucket() {
   gradient_bytes_ = expert_gradient_bytes_ = {};
 }
 
-void TrainingSteps::forward(std::int64_t stage, std::int64_t micro_batch) {
-  const LabelId label = job_.add_label(fmt::format("forward {}", micro_batch));
-  if (stage > 0) receive(stage - 1, stage, micro_batch, true);
+/// "forward 3"; where a rank has several stages, "forward 3 of stage 5".
+LabelId TrainingSteps::label_of(const Pass& pass) {
+  const char* const way = pass.is_forward ? "forward" : "backward";
+  if (model_.virtual_stages == 1) return job_.add_label(fmt::format("{} {}", way, pass.micro_batch));
+  return job_.add_label(fmt::format("{} {} of stage {}", way, pass.micro_batch, pass.stage));
+}
+
+void TrainingSteps::forward(const Pass& pass) {
+  const auto [is_forward, micro_batch, stage] = pass;
+  const LabelId label = label_of(pass);
+  if (stage > 0) receive(stage - 1, stage, micro_batch);
   for (std::int64_t layer = 0; layer < layers_per_stage_; ++layer) {
     gather_layer();
     half_layer(true, true, label);
     half_layer(true, false, label);
   }
-  if (stage == model_.pipeline - 1) {
+  if (stage == stages() - 1) {
     output_layer(true, label);
   } else {
-    send(stage, stage + 1, micro_batch, true);
+    send(stage, stage + 1, micro_batch);
   }
 }
 
-void TrainingSteps::backward(std::int64_t stage, std::int64_t micro_batch) {
-  const LabelId label = job_.add_label(fmt::format("backward {}", micro_batch));
-  if (stage < model_.pipeline - 1) {
-    receive(stage + 1, stage, micro_batch, false);
+void TrainingSteps::backward(const Pass& pass) {
+  const auto [is_forward, micro_batch, stage] = pass;
+  const LabelId label = label_of(pass);
+  if (stage < stages() - 1) {
+    receive(stage + 1, stage, micro_batch);
   } else {
     output_layer(false, label);
   }
@@ -308,7 +343,7 @@ void TrainingSteps::backward(std::int64_t stage, std::int64_t micro_batch) {
     half_layer(false, true, label);
     if (adds_gradients) scatter_layer(stage, layer);
   }
-  if (stage > 0) send(stage, stage - 1, micro_batch, false);
+  if (stage > 0) send(stage, stage - 1, micro_batch);
 }
 
 /// The optimizer waits for all gradients; where each rank updated its share only, parameters are gathered behind it.

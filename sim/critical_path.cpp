@@ -28,26 +28,30 @@ class StepList {
   /// The reduction at the end of a chunk's way.
   void add_reduction(const ChunkTrace& trace, ChunkId id) {
     const ChunkTrace::Step& step = trace.steps.back();
-    add(step, id, step.asked, step.beyond, step.entry - step.asked);
+    add(step, id, step.asked, step.beyond);
     steps_.back().reduces = true;
   }
 
   /// The first `count` steps of a chunk, from its handing over until it left the last of them (`until_left`) or was
   /// past its latency. Up to the slowest resource the chunk's head sets the time; from there on it is its last byte,
   /// which only waits for latencies.
-  void add_way(const ChunkTrace& trace, std::size_t count, bool until_left, ChunkId id) {
+  void add_way(const ChunkTrace& trace, const Path& path, std::size_t count, bool until_left, ChunkId id) {
     std::size_t slowest = count - 1;
     while (trace.steps[slowest].leave != trace.steps[slowest].entry + trace.steps[slowest].busy) --slowest;
     for (std::size_t i = count; i-- > 0;) {
       const ChunkTrace::Step& step = trace.steps[i];
-      const std::int64_t last_byte_end = until_left && i == count - 1 ? step.leave : step.beyond;
+      const bool ends_here = until_left && i == count - 1;
+      const std::int64_t last_byte_end = ends_here ? step.leave : step.beyond;
       if (i > slowest) {
-        add(step, id, trace.steps[i - 1].beyond, last_byte_end, 0);
+        add(step, id, trace.steps[i - 1].beyond, last_byte_end);
+        steps_.back().queued = {};
       } else {
         const std::int64_t begin = i == 0 ? trace.ready : step.asked;
         const std::int64_t end = i == slowest ? last_byte_end : trace.steps[i + 1].asked;
-        add(step, id, begin, end, step.entry - step.asked);
+        add(step, id, begin, end);
       }
+      if (i == 0) steps_.back().overhead = {path.overhead};
+      if (!ends_here) steps_.back().latency = {step.beyond - step.leave};
     }
   }
 
@@ -57,7 +61,7 @@ class StepList {
   }
 
  private:
-  void add(const ChunkTrace::Step& step, ChunkId id, std::int64_t begin, std::int64_t end, std::int64_t queued) {
+  void add(const ChunkTrace::Step& step, ChunkId id, std::int64_t begin, std::int64_t end) {
     steps_.push_back({.transfer = id.transfer,
                       .chunk = id.chunk,
                       .link = network_.link(step.resource),
@@ -65,7 +69,7 @@ class StepList {
                       .copies = network_.is_engine(step.resource),
                       .begin = {begin},
                       .end = {end},
-                      .queued = {queued}});
+                      .queued = {step.entry - step.asked}});
   }
 
   const Network& network_;
@@ -86,11 +90,11 @@ std::vector<CriticalStep> find_critical_path(const Program& program, const Chunk
     history.trace(at, trace);
     const Path& path = program.path(schedule.transfers[at.transfer.index()]);
     if (waited_for != Cause::arrival) {
-      steps.add_way(trace, path.first_link - path.begin + 1, true, at);
+      steps.add_way(trace, path, path.first_link - path.begin + 1, true, at);
     } else {
       const std::size_t way = path.end - path.begin;
       if (trace.steps.size() > way) steps.add_reduction(trace, at);
-      steps.add_way(trace, way, false, at);
+      steps.add_way(trace, path, way, false, at);
     }
     waited_for = trace.origin.cause;
     at = trace.origin.chunk;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "sim/workload.h"
+
 namespace espalier::sim {
 namespace {
 
@@ -20,13 +22,14 @@ struct FlowTrace {
   [[nodiscard]] std::int64_t end() const { return recorded.steps.front().entry + recorded.steps.front().busy; }
   [[nodiscard]] bool is_reduced() const { return recorded.steps.size() > path->end - path->begin; }
   [[nodiscard]] std::int64_t arrived() const { return recorded.steps.back().entry + recorded.steps.back().busy; }
-  [[nodiscard]] std::int64_t departed(const Network& network) const {
+  [[nodiscard]] std::int64_t latency(const Network& network) const {
     std::int64_t latency = 0;
     for (std::uint32_t i = 0; i < path->end - path->begin; ++i) {
       latency += network.resources()[recorded.steps[i].resource].latency;
     }
-    return end() - latency;
+    return latency;
   }
+  [[nodiscard]] std::int64_t departed(const Network& network) const { return end() - latency(network); }
   /// The first of the slowest of its links and backplanes.
   [[nodiscard]] std::uint32_t slowest(const Network& network) const {
     const auto way = recorded.steps.begin() + (path->end - path->begin);
@@ -51,18 +54,23 @@ ChunkId last_to_arrive(const Program& program, const Chunking& chunking, const H
 }
 
 CriticalStep flow_step(const FlowTrace& trace, const Chunking& chunking, const Network& network,
-                       const Transfer& transfer, ChunkId id, std::int64_t until) {
+                       const Transfer& transfer, ChunkId id, bool until_departed, std::int32_t payload_ppm) {
   const std::uint32_t resource = trace.slowest(network);
-  const Bytes bytes{chunking.chunk(chunking.pieces(transfer), id.chunk).length()};
+  const std::int64_t payload = chunking.chunk(chunking.pieces(transfer), id.chunk).length();
+  const Bytes bytes{on_the_wire(payload, static_cast<std::uint32_t>(payload_ppm))};
   const std::int64_t alone = transfer_time(bytes, Bandwidth{network.resources()[resource].bytes_per_second}).count;
+  // Where it departs, one latency before its last byte is there, it paid the latency ahead.
+  const std::int64_t ahead = until_departed ? trace.latency(network) : 0;
   return {.transfer = id.transfer,
           .chunk = id.chunk,
           .link = network.link(resource),
           .node = network.node(resource),
           .copies = network.is_engine(resource),
           .begin = {trace.recorded.ready},
-          .end = {until},
-          .queued = {std::max<std::int64_t>(0, trace.end() - trace.begin() - alone)}};
+          .end = {until_departed ? trace.departed(network) : trace.end()},
+          .queued = {std::max<std::int64_t>(0, trace.end() - trace.begin() - alone)},
+          .overhead = {trace.path->overhead},
+          .latency = {trace.begin() - trace.recorded.ready - trace.path->overhead - ahead}};
 }
 
 }  // namespace
@@ -99,7 +107,8 @@ std::vector<Span> make_fair_spans(const Program& program, const Chunking& chunki
 }
 
 std::vector<CriticalStep> find_fair_critical_path(const Program& program, const Chunking& chunking,
-                                                  const Network& network, const History& history) {
+                                                  const Network& network, const History& history,
+                                                  std::int32_t payload_ppm) {
   const Schedule& schedule = program.schedule();
   if (schedule.transfers.empty()) return {};
   std::vector<CriticalStep> steps;  // latest first
@@ -121,8 +130,7 @@ std::vector<CriticalStep> find_fair_critical_path(const Program& program, const 
                        .end = {trace.arrived()},
                        .queued = {sum.entry - trace.end()}});
     }
-    steps.push_back(
-        flow_step(trace, chunking, network, transfer, at, until_departed ? trace.departed(network) : trace.end()));
+    steps.push_back(flow_step(trace, chunking, network, transfer, at, until_departed, payload_ppm));
     waited_for = trace.recorded.origin.cause;
     at = trace.recorded.origin.chunk;
   }

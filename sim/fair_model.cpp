@@ -4,27 +4,11 @@
 #include <utility>
 
 #include "base/check.h"
+#include "sim/fair_rates.h"
 #include "sim/history.h"
 
 namespace espalier::sim {
 namespace {
-
-/// Numbers with many divisors, so that shares of few flows come out whole: 2^6 3^3 5^2 7 11 13, the multiples of all
-/// numbers up to 16, 10 and 5.
-constexpr std::int64_t scales[] = {43'243'200, 720'720, 2'520, 60, 1};
-
-/// The largest scale with which every rate fits 63 bits.
-std::int64_t pick_scale(const Network& network) {
-  std::int64_t fastest = 1;
-  for (const Resource& resource : network.resources()) fastest = std::max(fastest, resource.bytes_per_second);
-  return *std::ranges::find_if(scales, [&](std::int64_t scale) { return fastest <= (never - 1) / scale; });
-}
-
-std::vector<std::int64_t> capacities_of(const Network& network, std::int64_t scale) {
-  std::vector<std::int64_t> capacities;
-  for (const Resource& resource : network.resources()) capacities.push_back(resource.bytes_per_second * scale);
-  return capacities;
-}
 
 std::int64_t latency_of(const Program& program, const Path& path, const Network& network) {
   std::int64_t latency = 0;
@@ -43,8 +27,8 @@ std::int64_t divide_up(Wide above, std::int64_t below) {
 FairModel::FairModel(const Network& network, const Conditions& conditions)
     : RunningModel(network, conditions),
       changes_(conditions.changes),
-      scale_(pick_scale(network)),
-      shares_(capacities_of(network, scale_)),
+      scale_(pick_rate_scale(network)),
+      shares_(scaled_capacities(network, scale_)),
       usage_(network.link_count()),
       free_at_(network.resources().size(), 0) {
   std::ranges::stable_sort(changes_, {}, &RateChange::at);
@@ -262,17 +246,11 @@ void FairModel::share() {
   }
 }
 
-std::int64_t FairModel::capacity_at(const RateChange& change) const {
-  const __int128 whole = static_cast<__int128>(network_.resources()[change.link.index()].bytes_per_second) * scale_;
-  const auto part = static_cast<std::int64_t>(whole * change.rate_ppm / whole_ppm);
-  return change.rate_ppm == 0 ? 0 : std::max<std::int64_t>(part, 1);
-}
-
 void FairModel::change_rates() {
   for (; next_change_ < changes_.size() && changes_[next_change_].at.count <= now_; ++next_change_) {
     const RateChange& change = changes_[next_change_];
     close_usage(change.link.value());
-    shares_.set_capacity(change.link.value(), capacity_at(change));
+    shares_.set_capacity(change.link.value(), scaled_capacity(network_, scale_, change));
   }
 }
 

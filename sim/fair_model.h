@@ -77,7 +77,6 @@ class FairModel final : public RunningModel {
   void note(const Flow& flow, std::int64_t arrival);
   void share();
   void change_rates();
-  [[nodiscard]] std::int64_t capacity_at(const RateChange& change) const;
   void close_usage(std::uint32_t link);
   [[nodiscard]] std::span<const std::uint32_t> resources_of(const Flow& flow) const {
     return std::span(flow.run->program().steps()).subspan(flow.path->begin, flow.path->end - flow.path->begin);

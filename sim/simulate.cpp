@@ -11,6 +11,7 @@
 #include "schedule/relays.h"
 #include "sim/fair_history.h"
 #include "sim/fair_model.h"
+#include "sim/fair_sharing.h"
 #include "sim/history.h"
 #include "sim/link_model.h"
 #include "sim/unshared.h"
@@ -73,6 +74,13 @@ Result<void> check_options(const Options& options, const Topology& topology) {
   return check_conditions(options.conditions, topology);
 }
 
+Result<void> check_engines(const CopyEngines& engines) {
+  if (engines.per_rank <= max_copy_engines && engines.rate.bytes_per_second >= 0) return {};
+  return fail(ErrorCode::invalid_input,
+              "copy engines past " + std::to_string(max_copy_engines) + " or of negative rate",
+              "give how many chunks a rank can send at once");
+}
+
 struct Simulator::Prepared {
   const Schedule& schedule;
   const Topology& topology;
@@ -86,11 +94,7 @@ Simulator& Simulator::operator=(Simulator&&) noexcept = default;
 Simulator::~Simulator() = default;
 
 Result<Simulator> Simulator::make(const Schedule& schedule, const Topology& topology, const CopyEngines& engines) {
-  if (engines.per_rank > max_copy_engines || engines.rate.bytes_per_second < 0) {
-    return fail(ErrorCode::invalid_input,
-                "copy engines past " + std::to_string(max_copy_engines) + " or of negative rate",
-                "give how many chunks a rank can send at once");
-  }
+  if (auto checked = check_engines(engines); !checked) return tl::unexpected(checked.error());
   Network network(topology, engines);
   auto program = Program::make(schedule, topology, network);
   if (!program) return tl::unexpected(program.error());
@@ -136,8 +140,12 @@ Result<Report> Simulator::run(const Options& options) const {
                                      : make_spans(program, *chunking, network, *history);
   }
   if (options.record_critical_path) {
-    report.critical_path = is_fair ? find_fair_critical_path(program, *chunking, network, *history)
+    report.critical_path = is_fair ? find_fair_critical_path(program, *chunking, network, *history, options.payload_ppm)
                                    : find_critical_path(program, *chunking, network, *history);
+    if (is_fair && options.record_sharing) {
+      report.shared =
+          find_shared_times(program, *chunking, network, options.conditions, *history, report.critical_path);
+    }
   }
   return report;
 }

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "schedule/run_report.h"
 #include "schedule/schedule.h"
+#include "sim/endpoints.h"
 #include "sim/model.h"
 #include "topology/topology.h"
 
@@ -18,10 +19,18 @@ struct Options {
   std::int64_t element_size = 4;  ///< Bytes per element.
   bool record_timeline = false;
   bool record_critical_path = false;
+  bool record_sharing = false;  ///< Also with whom the critical path shared: in the model fair, with its critical path.
   ModelKind model = ModelKind::link;
   Picoseconds launch;                    ///< When the ranks begin; counted in the time elapsed.
   Conditions conditions;                 ///< What is not as the topology says.
   std::int32_t payload_ppm = 1'000'000;  ///< As RunOptions.
+
+  /// Takes over launch, payload and conditions; copy engines are the Simulator's.
+  void set(const Circumstances& circumstances) {
+    launch = circumstances.endpoints.launch;
+    payload_ppm = circumstances.endpoints.payload_ppm;
+    conditions = circumstances.conditions;
+  }
 };
 
 /// One step of the critical path: where the chunk that the end waited for was, from when to when. The steps follow each
@@ -35,18 +44,35 @@ struct CriticalStep {
   bool copies = false;   ///< It was one of the node's copy engines.
   Picoseconds begin;
   Picoseconds end;
-  Picoseconds queued;  ///< The part of the time spent waiting for the link or node to serve others.
+  /// The part of the time spent waiting for the link or node to serve others; in the model fair what sharing cost.
+  Picoseconds queued;
+  Picoseconds overhead;  ///< The part that per-message costs took, on the first step of a chunk's way.
+  Picoseconds latency;   ///< The part that latency took; in the model fair of all links of the route.
   friend bool operator==(const CriticalStep&, const CriticalStep&) = default;
+};
+
+/// With whom the critical path shared what held it back, in the model fair, and how much longer it took for that.
+struct SharedTime {
+  LinkId link;  ///< None for a node's backplane or copy engine.
+  NodeId node;
+  Rank src;  ///< The others' flows: from whom to whom, ranks or relays.
+  Rank dst;
+  Picoseconds time;
+  friend bool operator==(const SharedTime&, const SharedTime&) = default;
 };
 
 struct Report : RunReport {
   std::vector<LinkUse> links;  ///< By link id.
   std::uint64_t events = 0;    ///< How many times a link, backplane or reduction served a chunk.
   std::vector<CriticalStep> critical_path;
+  std::vector<SharedTime> shared;  ///< Most first. Their sum is at most what the critical path was queued.
 };
 
 /// Errors: invalid_input when the launch is out of range or the conditions are wrong.
 Result<void> check_options(const Options& options, const Topology& topology);
+
+/// Errors: invalid_input past max_copy_engines, or when their rate is negative.
+Result<void> check_engines(const CopyEngines& engines);
 
 /// A schedule made ready to be simulated alone. What does not depend on the size is worked out once, so that many sizes
 /// cost less than as many calls of `simulate`. Safe to share between threads.

@@ -284,15 +284,17 @@ Result<void> check_walks(std::span<const RingWalk> walks, const Topology& topolo
 
 }  // namespace
 
-Result<RingReport> simulate_rings(std::span<const RingWalk> walks, const Topology& topology, const Options& options) {
+Result<RingReport> simulate_rings(std::span<const RingWalk> walks, const Topology& topology, const Options& options,
+                                  const CopyEngines& engines) {
   if (auto checked = check_walks(walks, topology, options); !checked) return tl::unexpected(checked.error());
+  if (walks.size() > 1 && engines.per_rank > 0) return not_walkable("its rings are dealt to the same copy engines");
   const std::vector<std::int64_t> parts = deal_by_weight(walks, options.size.count / options.element_size);
   RingReport all;
   for (std::size_t i = 0; i < walks.size(); ++i) {
     Options part = options;
     part.size = {parts[i] * options.element_size};
     part.conditions.seed += i;
-    auto one = simulate_ring(walks[i], topology, part);
+    auto one = simulate_ring(walks[i], topology, part, engines);
     if (!one) return one;
     if (i == 0) {
       all = std::move(*one);
@@ -309,14 +311,16 @@ Result<RingReport> simulate_rings(std::span<const RingWalk> walks, const Topolog
   return all;
 }
 
-Result<RingReport> simulate_ring(const RingWalk& walk, const Topology& topology, const Options& options) {
+Result<RingReport> simulate_ring(const RingWalk& walk, const Topology& topology, const Options& options,
+                                 const CopyEngines& engines) {
   if (auto checked = check_ring_walk(walk, topology); !checked) return tl::unexpected(checked.error());
   if (auto checked = check_options(options, topology); !checked) return tl::unexpected(checked.error());
+  if (auto checked = check_engines(engines); !checked) return tl::unexpected(checked.error());
   if (options.model != ModelKind::link) return not_walkable("only the model link walks rings");
   if (options.record_timeline || options.record_critical_path) {
     return not_walkable("nothing is kept that a timeline or critical path could be made of");
   }
-  const Network network(topology);
+  const Network network(topology, engines);
   const Schedule outline = make_outline(walk, topology);
   const auto program = Program::make(outline, topology, network);
   if (!program) return tl::unexpected(program.error());

@@ -27,10 +27,12 @@ struct RingReport {
 /// place and chunk of a shard.
 ///
 /// Several rings carry a part of the buffer each, in proportion to their weights (whole elements, what is left over to
-/// the first), and are worked out one by one: they must not share anything either.
-Result<RingReport> simulate_rings(std::span<const RingWalk> walks, const Topology& topology, const Options& options);
+/// the first), and are worked out one by one: they must not share anything either, copy engines among it.
+Result<RingReport> simulate_rings(std::span<const RingWalk> walks, const Topology& topology, const Options& options,
+                                  const CopyEngines& engines = {});
 
 /// As simulate_rings, for one.
-Result<RingReport> simulate_ring(const RingWalk& walk, const Topology& topology, const Options& options);
+Result<RingReport> simulate_ring(const RingWalk& walk, const Topology& topology, const Options& options,
+                                 const CopyEngines& engines = {});
 
 }  // namespace espalier::sim

@@ -83,17 +83,9 @@ Result<std::vector<sim::ModelKind>> parse_models(std::string_view text) {
 
 Result<std::vector<std::int32_t>> parse_jitters(std::string_view text) {
   return parse_each<std::int32_t>(text, "0,2%", [](const std::string& item) -> Result<std::int32_t> {
-    double value = 0;
-    const char* const end = item.data() + item.size();
-    const auto [rest, status] = std::from_chars(item.data(), end, value);
-    const bool in_percent = std::string_view(rest, end) == "%";
-    if (in_percent) value /= 100;
-    if (status != std::errc() || (rest != end && !in_percent) || !(value >= 0) || value > 1 ||
-        (value == 1 && !in_percent)) {
-      return bad(fmt::format("'{}' is not a part below 1, or a percentage up to 100%", item), "write 2% or 0.02");
-    }
-    constexpr double millionths = 1e6;
-    return static_cast<std::int32_t>(std::lround(value * millionths));
+    const auto part = parse_part(item);
+    if (!part || *part < 1'000'000 || item.ends_with('%')) return part;
+    return bad(fmt::format("'{}' may mean 1 % or all", item), "write 1% or 100%");
   });
 }
 

@@ -1,4 +1,4 @@
-// Any bytes are read as a trace without harm; what is read is added to a job that can be checked.
+// Any bytes, packed or not, are read as a trace without harm; what is read is added to a job that can be checked.
 
 #include <array>
 #include <cstdint>
@@ -11,7 +11,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace espalier;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const auto nodes = scenario::read_chakra(bytes, "fuzz");
+  constexpr std::size_t most_unpacked = std::size_t{1} << 20U;
+  const auto nodes = scenario::read_chakra(bytes, "fuzz", most_unpacked);
   if (!nodes) {
     ESPALIER_CHECK(!nodes.error().message.empty(), "an error says what is wrong");
     return 0;

@@ -78,16 +78,17 @@ TEST(RingWalkProperty, IsTheStoredSchedule) {
     if (random.below(3) == 0) {
       options.conditions.changes.push_back({ring.walk.hops[0][0], {random.between(0, 50)}, 250'000});
     }
-    const auto walked = sim::simulate_ring(ring.walk, ring.topology, options);
+    const sim::CopyEngines engines{random.below(3) == 0 ? 1U : 0U, {}};
+    const auto walked = sim::simulate_ring(ring.walk, ring.topology, options, engines);
     if (!walked) {
       EXPECT_EQ(walked.error().code, ErrorCode::unsupported) << walked.error().message;
       continue;
     }
     ++walked_rings;
     EXPECT_TRUE(check_ring_walk(ring.walk, ring.topology));
-    expect_same(walked->report, *sim::simulate(stored, ring.topology, options));
+    expect_same(walked->report, *sim::simulate(stored, ring.topology, options, engines));
     options.record_timeline = true;  // through the event loop
-    expect_same(walked->report, *sim::simulate(stored, ring.topology, options));
+    expect_same(walked->report, *sim::simulate(stored, ring.topology, options, engines));
   }
   EXPECT_GT(walked_rings, 200);
 }

@@ -98,6 +98,42 @@ TEST(RunLimits, WaitingForTheLinkToBeFreeIsMovingOverIt) {
   EXPECT_EQ(limits->full.front().link, link);
 }
 
+TEST(RunLimits, AFlowsTimeInTheModelFairIsLatencyItsOwnAndSharing) {
+  // 200 and 400 bytes over own links (latency 5) and one that they share (latency 10): the first has half the rate
+  // until it ends at 415, the second's last 200 bytes have all of it.
+  Machine machine(3);
+  machine.slice_units = {1, 2};
+  const std::size_t hub = machine.add_switch();
+  const LinkId first = machine.add_link(0, hub, 5);
+  const LinkId second = machine.add_link(1, hub, 5);
+  const LinkId shared = machine.add_link(hub, 2, 10);
+  machine.links[shared.index()].link_class = "shared";
+  machine.send({first, shared}, 0);
+  machine.send({second, shared}, 1);
+  sim::Options options = bytes_of(600, 600);
+  options.model = sim::ModelKind::fair;
+  const auto limits = find_run_limits(machine.schedule(), machine.topology(), options);
+  ASSERT_TRUE(limits) << limits.error().message;
+  EXPECT_EQ(limits->report.elapsed, Picoseconds{615});
+  ASSERT_EQ(limits->report.shared.size(), 1U);
+  EXPECT_EQ(limits->report.shared[0], (sim::SharedTime{shared, NodeId(), Rank(0), Rank(2), {200}}));
+  ASSERT_EQ(limits->path.size(), 4U);
+  EXPECT_EQ(limits->path[0].use, PathUse::moving);
+  EXPECT_EQ(limits->path[0].time, Picoseconds{400});
+  EXPECT_EQ(limits->path[1].use, PathUse::sharing);
+  EXPECT_EQ(limits->path[1].where, "shared");
+  EXPECT_EQ(limits->path[1].time, Picoseconds{200});
+  EXPECT_EQ(limits->path[2].use, PathUse::latency);
+  EXPECT_EQ(limits->path[2].where, "shared");
+  EXPECT_EQ(limits->path[2].time, Picoseconds{10});
+  EXPECT_EQ(limits->path[3].time, Picoseconds{5});
+  ASSERT_EQ(limits->full.size(), 1U);
+  EXPECT_EQ(limits->full[0].link, shared);
+  const Improvement* twice = find(*limits, "twice the bandwidth of shared (1 link)");
+  ASSERT_NE(twice, nullptr);
+  EXPECT_EQ(twice->elapsed, Picoseconds{415});  // Both have all of their own links.
+}
+
 TEST(RunLimits, OverheadAndReductionAreNamedAndMended) {
   // 7 ps per message, 100 bytes at 1 byte/ps, then 200 ps of reduction.
   Machine machine(2);

@@ -67,5 +67,18 @@ TEST(FormatUnits, ReadsBackExactly) {
   EXPECT_EQ(format_size({1 << 20}), "1 MiB");
 }
 
+TEST(ParsePart, TakesPercentagesAndFractions) {
+  EXPECT_EQ(*parse_part("2%"), 20'000);
+  EXPECT_EQ(*parse_part("0.02"), 20'000);
+  EXPECT_EQ(*parse_part("0.000001"), 1);
+  EXPECT_EQ(*parse_part("0.0001 %"), 1);
+  EXPECT_EQ(*parse_part("0"), 0);
+  EXPECT_EQ(*parse_part("1"), 1'000'000);
+  EXPECT_EQ(*parse_part("100%"), 1'000'000);
+  for (const char* const text : {"", "%", "1.1", "100.0001%", "0.0000001", "0.00001%", "-1%", "2 us", "1e-3", "nan"}) {
+    EXPECT_FALSE(parse_part(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace espalier

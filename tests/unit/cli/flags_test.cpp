@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "cli/condition_flags.h"
 #include "cli/flag_values.h"
 #include "cli/packing_flags.h"
 
@@ -12,11 +13,51 @@ TEST(FlagValues, PartsArePercentagesOrFractions) {
   EXPECT_EQ(*parse_part("--gap", "0"), make_rational(0));
   EXPECT_EQ(*parse_part("--gap", "100%"), make_rational(1));
   // A bare 1 could be meant as 1 % or as all of it.
-  for (const char* const text : {"", "1", "1.5", "101%", "-1%", "1 %", "1%%", "nan", "part"}) {
+  for (const char* const text : {"", "1", "1.5", "101%", "-1%", "0.00001%", "1%%", "nan", "part"}) {
     const auto part = parse_part("--gap", text);
     ASSERT_FALSE(part) << text;
     EXPECT_TRUE(part.error().message.starts_with("--gap: '")) << part.error().message;
   }
+}
+
+TEST(ConditionFlags, AreThoseOfAScenario) {
+  const auto plain = ConditionFlags{}.resolve();
+  ASSERT_TRUE(plain);
+  EXPECT_TRUE(plain->are_plain());
+  EXPECT_EQ(circumstances_text(*plain), "");
+  EXPECT_TRUE(circumstances_json(*plain).is_null());
+  ConditionFlags flags;
+  flags.protocol = "ll128";
+  flags.copy_engines = "2";
+  flags.jitter = "2%";
+  flags.seed = 7;
+  const auto all = flags.resolve();
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->endpoints, (sim::Endpoints{.payload_ppm = 937'500, .launch = {14'000'000}, .copy_engines = 2}));
+  EXPECT_EQ(all->conditions.jitter_ppm, 20'000);
+  EXPECT_EQ(all->conditions.seed, 7U);
+  EXPECT_EQ(circumstances_text(*all), "  payload 93.75 %  launch 14 us  copy engines 2  jitter 2 %  seed 7");
+  flags.launch = "0 us";
+  flags.payload = "50%";
+  EXPECT_EQ(flags.resolve()->endpoints, (sim::Endpoints{.payload_ppm = 500'000, .launch = {}, .copy_engines = 2}));
+}
+
+TEST(ConditionFlags, RefuseWhatIsOutOfRange) {
+  const auto refused = [](ConditionFlags flags) {
+    const auto resolved = flags.resolve();
+    return resolved ? std::string() : resolved.error().message;
+  };
+  EXPECT_EQ(refused({.protocol = "ll12"}), "--protocol: there is no protocol 'll12'");
+  EXPECT_EQ(refused({.payload = "0.9%"}), "--payload: '0.9%' of the wire is below 1 %");
+  EXPECT_EQ(refused({.payload = "2"}), "--payload: '2' is more than the whole");
+  EXPECT_EQ(refused({.launch = "5"}), "--launch: the time '5' has no unit");
+  EXPECT_EQ(refused({.launch = "9000000s"}), "--launch: '9000000s' is past 26 days");
+  EXPECT_EQ(refused({.copy_engines = "65"}), "--copy-engines: '65' is not a whole number from 0 to 64");
+  EXPECT_EQ(refused({.copy_engines = "-1"}), "--copy-engines: '-1' is not a whole number from 0 to 64");
+  EXPECT_EQ(refused({.jitter = "1"}), "--jitter: '1' may mean 1 % or all");
+  EXPECT_EQ(refused({.jitter = "101%"}), "--jitter: '101%' is more than the whole");
+  EXPECT_EQ(refused({.jitter = "much"}), "--jitter: 'much' is no part: neither a percentage nor a number up to 1");
+  EXPECT_EQ(refused({.seed = 3}), "--seed goes with --jitter or --scenario");
 }
 
 TEST(FlagValues, MessageSizesAreWholeFloats) {

@@ -64,7 +64,8 @@ events:
 replan: {detection: 10 ms}
 )");
   EXPECT_EQ(scenario.settings.chunk.count, 65'536);
-  EXPECT_EQ(scenario.settings.endpoints, (Endpoints{.payload_ppm = 937'500, .launch = {5'000'000}, .copy_engines = 2}));
+  EXPECT_EQ(scenario.settings.endpoints,
+            (sim::Endpoints{.payload_ppm = 937'500, .launch = {5'000'000}, .copy_engines = 2}));
   const Disturbances& disturbances = scenario.disturbances;
   EXPECT_EQ(disturbances.seed, 9U);
   EXPECT_EQ(disturbances.conditions.jitter_ppm, 20'000);
@@ -75,6 +76,25 @@ replan: {detection: 10 ms}
   ASSERT_EQ(disturbances.conditions.changes.size(), 2U + 4U);
   EXPECT_EQ(disturbances.conditions.changes.back().at.count, 7'000'000'000);
   EXPECT_EQ(disturbances.detection->count, 10'000'000'000);
+}
+
+TEST(ReadScenario, ChunksAreOfACallOrOfAUse) {
+  const Scenario scenario = accept(R"(
+chunk: 64 KiB
+collectives:
+  - {collective: all_reduce, size: 1 MiB}
+  - {collective: all_reduce, size: 1 MiB, chunk: 8 KiB}
+training:
+  {layers: 4, hidden: 16, heads: 4, sequence: 8, batch: 8, flops: 1 GFLOP/s, pipeline: 2, virtual_stages: 2, data: 2,
+   chunk: 4 KiB, chunks: {data: 2 KiB}}
+)");
+  const Job& job = scenario.job;
+  EXPECT_EQ(scenario.settings.chunk.count, 65'536);
+  EXPECT_EQ(job.calls()[0].chunk.count, 0);
+  EXPECT_EQ(job.calls()[1].chunk.count, 8192);
+  for (const Call& call : job.calls().subspan(2)) {
+    EXPECT_EQ(call.chunk.count, job.label(call.label) == "gradients" ? 2048 : 4096) << job.label(call.label);
+  }
 }
 
 TEST(ReadScenario, ShippedOnesCanBeRead) {
@@ -117,6 +137,7 @@ TEST(ScenarioSchema, NamesTheKeysOfTheReader) {
   expect_keys(definitions.at("collective"), scenario_keys::collective);
   expect_keys(definitions.at("training"), scenario_keys::training);
   expect_keys(definitions.at("algorithms"), scenario_keys::algorithms);
+  expect_keys(definitions.at("chunks"), scenario_keys::chunks);
   expect_keys(definitions.at("background"), scenario_keys::background);
   expect_keys(definitions.at("straggler"), scenario_keys::straggler);
   expect_keys(definitions.at("event"), scenario_keys::event);
@@ -137,6 +158,7 @@ TEST(ScenarioDocument, NamesEveryKey) {
   expect_named(scenario_keys::collective);
   expect_named(scenario_keys::training);
   expect_named(scenario_keys::algorithms);
+  expect_named(scenario_keys::chunks);
   expect_named(scenario_keys::background);
   expect_named(scenario_keys::straggler);
   expect_named(scenario_keys::event);

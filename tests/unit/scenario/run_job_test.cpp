@@ -7,6 +7,9 @@
 
 #include <array>
 
+#include "planners/chooser.h"
+#include "planners/planner.h"
+#include "sim/simulate.h"
 #include "tests/unit/scenario/star.h"
 
 namespace espalier::scenario {
@@ -133,9 +136,74 @@ TEST(RunJob, EndpointsCostLaunchAndPayload) {
   script.part(0, call);
   script.part(1, call);
   RunSettings settings;
-  settings.endpoints = preset(Protocol::ll);  // 6.6 us, and half of the wire is payload
+  settings.endpoints = sim::preset(sim::Protocol::ll);  // 6.6 us, and half of the wire is payload
   const JobReport report = run(script.job, test::star(2), {}, settings);
   EXPECT_EQ(report.elapsed.count, 6'600'000 + 2 * us + 2 * kilobyte_ps);
+}
+
+/// A scenario's endpoints and jitter mean what they mean to a simulation without one.
+TEST(RunJob, OneCallTakesWhatSimulateSays) {
+  const Topology topology = test::ring(6);
+  const sim::Endpoints endpoints[] = {{}, sim::preset(sim::Protocol::ll128), {.launch = {7}, .copy_engines = 1}};
+  for (const sim::ModelKind model : sim::all_models) {
+    for (std::size_t i = 0; i < 6; ++i) {
+      Job job;
+      std::vector<Rank> ranks;
+      for (std::size_t rank = 0; rank < 6; ++rank) ranks.emplace_back(rank);
+      const CallId call = job.add_call({.size = {30'000},
+                                        .group = job.add_group(ranks),
+                                        .label = job.add_label("all"),
+                                        .planner = job.add_label("ring")});
+      for (const Rank rank : ranks)
+        job.add_task({.rank = rank, .call = call, .label = LabelId(0), .kind = TaskKind::call}, {});
+      RunSettings settings;
+      settings.model = model;
+      settings.chunk = {1000};
+      settings.endpoints = endpoints[i % 3];
+      Disturbances disturbances;
+      if (i >= 3) disturbances.conditions = {.changes = {}, .jitter_ppm = 20'000, .seed = i};
+      const JobReport report = run(job, topology, disturbances, settings);
+      const auto schedule = plan_unbounded(topology, {CollectiveKind::all_reduce, 6, {}}, *find_planner("ring"));
+      ASSERT_TRUE(schedule);
+      sim::Options options;
+      options.size = {30'000};
+      options.chunk = {1000};
+      options.model = model;
+      options.set({settings.endpoints, disturbances.conditions});
+      const auto alone = sim::simulate(*schedule, topology, options, settings.endpoints.engines());
+      ASSERT_TRUE(alone);
+      EXPECT_EQ(report.elapsed, alone->elapsed);
+      EXPECT_EQ(report.links, alone->links);
+    }
+  }
+}
+
+TEST(RunJob, ACallHasItsOwnChunks) {
+  // Over two links of 1 GB/s and 1 us, handed on at r1: one chunk of 1,000 B takes 1 us per hop, ten overlap.
+  Script script;
+  const std::vector<Rank> all{Rank(0), Rank(1), Rank(2)};
+  const auto broadcast = [&](std::int64_t chunk) {
+    return script.job.add_call({.size = {1000},
+                                .group = script.job.add_group(all),
+                                .label = script.job.add_label("all"),
+                                .planner = script.job.add_label("ring"),
+                                .chunk = {chunk},
+                                .root = Rank(0),
+                                .kind = CollectiveKind::broadcast,
+                                .element_size = 1});
+  };
+  const auto time_of = [&](std::int64_t chunk) {
+    script = {};
+    const CallId call = broadcast(chunk);
+    for (std::uint32_t rank = 0; rank < 3; ++rank) script.part(rank, call);
+    RunSettings settings;
+    settings.chunk = {1000};
+    const JobReport report = run(script.job, test::ring(3), {}, settings);
+    EXPECT_EQ(report.calls[0].alone, report.calls[0].duration());
+    return report.elapsed.count;
+  };
+  EXPECT_EQ(time_of(0), time_of(1000));
+  EXPECT_LT(time_of(100), time_of(1000));
 }
 
 TEST(RunJob, StragglersAreSlowAndLate) {

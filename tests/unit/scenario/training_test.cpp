@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "scenario/run_job.h"
 #include "tests/unit/scenario/star.h"
 
@@ -89,6 +91,72 @@ TEST(Training, PipelinesHaveTheirBubble) {
     const double bubble = 1 - static_cast<double>(report.ranks[0].compute) / static_cast<double>(report.elapsed.count);
     EXPECT_NEAR(bubble, 3.0 / static_cast<double>(micro_batches + 3), 1e-6);
   }
+}
+
+/// Narayanan et al., SC 2021, section 2.2.2: with v stages to a rank the bubble is (p - 1) / (v m) of the ideal time.
+TEST(Training, InterleavedPipelinesHaveASmallerBubble) {
+  for (const std::int64_t places : {2, 4}) {
+    for (const std::int64_t stages : {1, 2, 3, 4}) {
+      for (const std::int64_t rounds : {1, 2, 3}) {
+        TrainingModel model = small_model();
+        model.layers = places * stages;
+        model.pipeline = places;
+        model.virtual_stages = stages;
+        model.batch = rounds * places;
+        const JobReport report = run(model, fast_star(static_cast<std::size_t>(places)));
+        // A rank's stages have a layer each, forward and twice that back.
+        const auto ideal = static_cast<double>(model.batch * stages * 3 * layer_ps);
+        const double bubble = static_cast<double>(places - 1) / static_cast<double>(stages * model.batch);
+        EXPECT_NEAR(static_cast<double>(report.elapsed.count) / (ideal * (1 + bubble)), 1, 1e-6)
+            << places << " places, " << stages << " stages, " << rounds << " rounds";
+        for (const RankTime& rank : report.ranks) EXPECT_EQ(rank.compute, model.batch * stages * 3 * layer_ps);
+      }
+    }
+  }
+}
+
+TEST(Training, InterleavedStepsMoveTheSameBytes) {
+  TrainingModel model = small_model();
+  model.layers = 8;
+  model.pipeline = 2;
+  model.data = 2;
+  model.tensor = 2;
+  model.vocabulary = 64;
+  model.batch = 8;
+  const auto bytes_by_call = [&] {
+    Job job;
+    EXPECT_TRUE(add_training(job, model, first_ranks(8)).has_value());
+    std::map<std::string, std::int64_t> bytes;
+    for (const Call& call : job.calls()) bytes[job.label(call.label)] += call.size.count;
+    return bytes;
+  };
+  auto plain = bytes_by_call();
+  model.virtual_stages = 4;
+  auto interleaved = bytes_by_call();
+  EXPECT_EQ(plain["gradients"], interleaved["gradients"]);
+  EXPECT_EQ(plain["tensor"], interleaved["tensor"]);
+  // 7 boundaries of stages instead of 1.
+  EXPECT_EQ(7 * plain["activations"], interleaved["activations"]);
+  EXPECT_EQ(7 * plain["activation gradients"], interleaved["activation gradients"]);
+}
+
+TEST(Training, RefusesWhatCannotBeInterleaved) {
+  Job job;
+  TrainingModel model = small_model();
+  model.virtual_stages = 2;
+  auto added = add_training(job, model, first_ranks(1));
+  ASSERT_FALSE(added.has_value());
+  EXPECT_EQ(added.error().message, "virtual_stages is given, but there is no pipeline");
+  model.pipeline = 2;
+  model.batch = 5;
+  added = add_training(job, model, first_ranks(2));
+  ASSERT_FALSE(added.has_value());
+  EXPECT_EQ(added.error().message, "5 micro-batches cannot be interleaved: pipeline is 2");
+  model.batch = 4;
+  model.virtual_stages = 3;
+  added = add_training(job, model, first_ranks(2));
+  ASSERT_FALSE(added.has_value());
+  EXPECT_EQ(added.error().message, "4 layers cannot be shared evenly: pipeline x virtual_stages is 6");
 }
 
 TEST(Training, GradientsInOneBucketAreExposed) {

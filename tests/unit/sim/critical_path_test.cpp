@@ -29,6 +29,13 @@ CriticalStep on_node(std::size_t node, bool reduces, std::int64_t begin, std::in
           .queued = {queued}};
 }
 
+/// A path without the parts that latency and overhead are of its steps, which have tests of their own.
+std::vector<CriticalStep> path_of(const Machine& machine, std::int64_t size, std::int64_t chunk) {
+  std::vector<CriticalStep> path = machine.simulate(size, chunk).critical_path;
+  for (CriticalStep& step : path) step.latency = step.overhead = {};
+  return path;
+}
+
 TEST(CriticalPath, FollowsDataFromRankToRank) {
   Machine machine(3);
   machine.slice_units = {1};
@@ -36,8 +43,23 @@ TEST(CriticalPath, FollowsDataFromRankToRank) {
   const LinkId b = machine.add_link(1, 2, 20);
   machine.send({a});
   machine.send({b});
-  EXPECT_EQ(machine.simulate(100, 100).critical_path,
-            (std::vector{on_link(0, 0, a, 0, 110, 0), on_link(1, 0, b, 110, 230, 0)}));
+  EXPECT_EQ(path_of(machine, 100, 100), (std::vector{on_link(0, 0, a, 0, 110, 0), on_link(1, 0, b, 110, 230, 0)}));
+}
+
+TEST(CriticalPath, SaysWhatLatencyAndOverheadTook) {
+  // 7 ps per message, 100 bytes and 10 ps of latency; of the first chunk of a lane only until it has left.
+  Machine machine(2);
+  machine.slice_units = {1};
+  const LinkId a = machine.add_link(0, 1, 10);
+  machine.links[a.index()].overhead = {7};
+  machine.send({a});
+  const auto path = machine.simulate(200, 100).critical_path;
+  ASSERT_EQ(path.size(), 2U);
+  EXPECT_EQ(path[0].overhead, Picoseconds{7});
+  EXPECT_EQ(path[0].latency, Picoseconds{0});
+  EXPECT_EQ(path[1].overhead, Picoseconds{7});
+  EXPECT_EQ(path[1].latency, Picoseconds{10});
+  EXPECT_EQ(path[1].end, Picoseconds{2 * 107 + 10});
 }
 
 TEST(CriticalPath, FollowsTheChunksOfALaneUntilTheyLeave) {
@@ -45,8 +67,7 @@ TEST(CriticalPath, FollowsTheChunksOfALaneUntilTheyLeave) {
   machine.slice_units = {1};
   const LinkId a = machine.add_link(0, 1, 10);
   machine.send({a});
-  EXPECT_EQ(machine.simulate(100, 50).critical_path,
-            (std::vector{on_link(0, 0, a, 0, 50, 0), on_link(0, 1, a, 50, 110, 0)}));
+  EXPECT_EQ(path_of(machine, 100, 50), (std::vector{on_link(0, 0, a, 0, 50, 0), on_link(0, 1, a, 50, 110, 0)}));
 }
 
 TEST(CriticalPath, SaysWhatWasSpentInQueues) {
@@ -56,7 +77,7 @@ TEST(CriticalPath, SaysWhatWasSpentInQueues) {
   const LinkId a = machine.add_link(0, 1, 10);
   machine.send({a}, 0, 1, Action::copy, 0);
   machine.send({a}, 1, 1, Action::copy, 1);
-  EXPECT_EQ(machine.simulate(200, 100).critical_path, (std::vector{on_link(1, 0, a, 0, 210, 100)}));
+  EXPECT_EQ(path_of(machine, 200, 100), (std::vector{on_link(1, 0, a, 0, 210, 100)}));
 }
 
 TEST(CriticalPath, PutsTheTimeWhereTheSlowestLinkIs) {
@@ -67,7 +88,7 @@ TEST(CriticalPath, PutsTheTimeWhereTheSlowestLinkIs) {
   const LinkId slow = machine.add_link(0, s, 10, {picoseconds_per_second / 2});
   const LinkId fast = machine.add_link(s, 1, 5);
   machine.send({slow, fast});
-  EXPECT_EQ(machine.simulate(100, 100).critical_path,
+  EXPECT_EQ(path_of(machine, 100, 100),
             (std::vector{on_link(0, 0, slow, 0, 210, 0), on_link(0, 0, fast, 210, 215, 0)}));
 }
 
@@ -77,8 +98,7 @@ TEST(CriticalPath, NamesTheReducingRank) {
   machine.nodes[1].reduce_bandwidth = test::byte_per_picosecond;
   const LinkId a = machine.add_link(0, 1, 10);
   machine.send({a}, 0, 1, Action::reduce);
-  EXPECT_EQ(machine.simulate(100, 100).critical_path,
-            (std::vector{on_link(0, 0, a, 0, 110, 0), on_node(1, true, 110, 210, 0)}));
+  EXPECT_EQ(path_of(machine, 100, 100), (std::vector{on_link(0, 0, a, 0, 110, 0), on_node(1, true, 110, 210, 0)}));
 }
 
 TEST(CriticalPath, NamesTheNodeWithTheBackplane) {
@@ -88,8 +108,7 @@ TEST(CriticalPath, NamesTheNodeWithTheBackplane) {
   machine.nodes[1].bandwidth = {picoseconds_per_second / 2};
   const LinkId a = machine.add_link(0, 1, 10);
   machine.send({a});
-  EXPECT_EQ(machine.simulate(100, 100).critical_path,
-            (std::vector{on_link(0, 0, a, 0, 10, 0), on_node(1, false, 10, 210, 0)}));
+  EXPECT_EQ(path_of(machine, 100, 100), (std::vector{on_link(0, 0, a, 0, 10, 0), on_node(1, false, 10, 210, 0)}));
 }
 
 TEST(CriticalPath, WaitsForDeparturesOnlyUntilTheSender) {
@@ -100,8 +119,7 @@ TEST(CriticalPath, WaitsForDeparturesOnlyUntilTheSender) {
   const LinkId in = machine.add_link(2, 1, 100);
   machine.send({away});
   machine.send({in});
-  EXPECT_EQ(machine.simulate(100, 100).critical_path,
-            (std::vector{on_link(0, 0, away, 0, 100, 0), on_link(1, 0, in, 100, 300, 0)}));
+  EXPECT_EQ(path_of(machine, 100, 100), (std::vector{on_link(0, 0, away, 0, 100, 0), on_link(1, 0, in, 100, 300, 0)}));
 }
 
 TEST(CriticalPath, IsSummedUpByClass) {

@@ -1,11 +1,13 @@
-#include "scenario/endpoints.h"
+#include "sim/endpoints.h"
 
 #include <array>
 #include <string>
 
+#include "base/parse_units.h"
 #include "base/suggest.h"
+#include "sim/limits.h"
 
-namespace espalier::scenario {
+namespace espalier::sim {
 namespace {
 
 constexpr std::array<std::string_view, 4> protocol_names = {"none", "simple", "ll", "ll128"};
@@ -32,4 +34,12 @@ Endpoints preset(Protocol protocol) {
   return {};
 }
 
-}  // namespace espalier::scenario
+Result<std::int32_t> parse_payload(std::string_view text) {
+  const auto part = parse_part(text);
+  if (!part) return part;
+  if (*part >= min_payload_ppm) return part;
+  return fail(ErrorCode::invalid_input, "'" + std::string(text.substr(0, 60)) + "' of the wire is below 1 %",
+              "write 0.5 for LL");
+}
+
+}  // namespace espalier::sim

@@ -5,8 +5,10 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "sim/conditions.h"
+#include "sim/network.h"
 
-namespace espalier::scenario {
+namespace espalier::sim {
 
 /// How data is laid on the wire, as NCCL's protocols do it.
 enum class Protocol : std::uint8_t {
@@ -25,8 +27,21 @@ Result<Protocol> parse_protocol(std::string_view name);
 struct Endpoints {
   std::int32_t payload_ppm = 1'000'000;  ///< Payload per byte on the wire, in millionths.
   Picoseconds launch;                    ///< From a rank's decision to take part until it does.
-  std::uint32_t copy_engines = 0;        ///< How many sends a rank has at once (sim::CopyEngines); 0: any number.
+  std::uint32_t copy_engines = 0;        ///< How many sends a rank has at once (CopyEngines); 0: any number.
+
+  [[nodiscard]] CopyEngines engines() const { return {copy_engines, {}}; }
   friend bool operator==(const Endpoints&, const Endpoints&) = default;
+};
+
+/// All that a run has and its topology does not say.
+struct Circumstances {
+  Endpoints endpoints;
+  Conditions conditions;
+
+  /// Nothing is added and nothing is disturbed.
+  [[nodiscard]] bool are_plain() const {
+    return endpoints == Endpoints() && conditions.changes.empty() && conditions.jitter_ppm == 0;
+  }
 };
 
 /// The values of a protocol.
@@ -36,4 +51,8 @@ struct Endpoints {
 /// (LL128), 8.4 us (Simple) (NCCL 2.28, src/graph/tuning.cc, ncclTunerConstantsDefaults).
 Endpoints preset(Protocol protocol);
 
-}  // namespace espalier::scenario
+/// Payload per byte on the wire: "50%" or "0.5", in millionths. Errors: invalid_input below min_payload_ppm and
+/// above 1.
+Result<std::int32_t> parse_payload(std::string_view text);
+
+}  // namespace espalier::sim

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "sim/simulate.h"
+
+namespace espalier::cli {
+
+/// --protocol, --payload, --launch, --copy-engines, --jitter and --seed: what a run has that its topology does not say.
+/// The values are those of a scenario's `endpoints` and `jitter` (docs/scenarios.md).
+struct ConditionFlags {
+  std::string protocol;
+  std::string payload;
+  std::string launch;
+  std::string copy_engines;
+  std::string jitter;
+  std::optional<std::uint64_t> seed;
+
+  /// Adds all to a verb; `seed_help` says what the seed is of.
+  void add_to(CLI::App& command, const std::string& seed_help);
+
+  /// Whether any but --seed was given.
+  [[nodiscard]] bool any() const;
+
+  /// Errors: invalid_input, naming the flag; also for a seed without jitter.
+  [[nodiscard]] Result<sim::Circumstances> resolve() const;
+};
+
+/// "  payload 50 %  launch 6.6 us  copy engines 2": what ranks and protocols add, for headers; empty when nothing.
+std::string endpoints_text(const sim::Endpoints& endpoints);
+/// As endpoints_text, and "  jitter 2 %  seed 7" behind it.
+std::string circumstances_text(const sim::Circumstances& circumstances);
+
+/// {payload, launch, copy_engines, jitter, seed}; null when a run is as its topology says.
+nlohmann::ordered_json circumstances_json(const sim::Circumstances& circumstances);
+
+}  // namespace espalier::cli
