@@ -9,6 +9,7 @@
 #include "cli/explanation.h"
 #include "cli/flag_values.h"
 #include "cli/inputs.h"
+#include "cli/simulate_scenario.h"
 #include "planners/bound.h"
 #include "schedule/verify.h"
 
@@ -21,7 +22,8 @@ struct ExplainFlags {
   CollectiveFlags collective;
   std::string algorithms = "auto";
   std::string size = "64M";
-  std::string model = "link";
+  std::string model;  ///< Empty: link, or what the scenario says.
+  ScenarioFlags scenario;
 };
 
 Result<void> check_plan(const ExplainFlags& flags, const Input& input) {
@@ -94,7 +96,29 @@ ExitCode compare_and_explain(const Console& console, const Topology& topology, c
   return ExitCode::ok;
 }
 
+/// A scenario names all but its topology itself.
+ExitCode run_scenario(const Console& console, const ExplainFlags& flags) {
+  const ExplainFlags usual;
+  if (!flags.collective.name.empty() || !flags.plan_topology.empty() || flags.algorithms != usual.algorithms ||
+      flags.size != usual.size) {
+    return console.refuse_usage({ErrorCode::invalid_input,
+                                 "a scenario names its collectives, sizes and algorithms itself",
+                                 "leave all but TOPOLOGY, --model, --seed and --json out"});
+  }
+  ScenarioFlags scenario = flags.scenario;
+  scenario.model = flags.model;
+  return explain_scenario(console, flags.input, scenario);
+}
+
 ExitCode run(const Console& console, const ExplainFlags& flags) {
+  if (!flags.scenario.file.empty()) return run_scenario(console, flags);
+  if (flags.scenario.seed) {
+    return console.refuse_usage({ErrorCode::invalid_input, "--seed goes with --scenario", ""});
+  }
+  if (flags.input.argument.empty()) {
+    return console.refuse_usage({ErrorCode::invalid_input, "explain needs a TOPOLOGY or PLAN, or --scenario",
+                                 "such as espalier explain dgx-h100 all_reduce"});
+  }
   auto input = load_input(console, flags.input, flags.plan_topology);
   if (!input) return refuse(console, input.error());
   const bool is_plan = input->schedule.has_value();
@@ -116,7 +140,7 @@ ExitCode run(const Console& console, const ExplainFlags& flags) {
   if (!algorithms) return console.refuse_usage(algorithms.error());
   const auto size = parse_message_size(flags.size);
   if (!size) return console.refuse_usage(size.error());
-  const auto model = sim::parse_model(flags.model);
+  const auto model = sim::parse_model(flags.model.empty() ? "link" : flags.model);
   if (!model) {
     return console.refuse_usage({model.error().code, "--model: " + model.error().message, model.error().help});
   }
@@ -131,7 +155,7 @@ void add_explain_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<ExplainFlags>();
   CLI::App* command = app.add_subcommand(
       "explain", "The limit in words, what a plan does with the links, what limits its run, and what would help");
-  flags->input.add_to(*command, "TOPOLOGY|PLAN");
+  flags->input.add_to(*command, "TOPOLOGY|PLAN", false);
   flags->input.add_without_to(*command);
   flags->collective.add_to(*command, false);
   command
@@ -144,10 +168,17 @@ void add_explain_command(CLI::App& app, Session& session) {
       ->option_text("link|fair (link)");
   command->add_option("-t,--topology", flags->plan_topology, "Explain a plan on this topology instead of its own")
       ->option_text("FILE");
+  command
+      ->add_option("--scenario", flags->scenario.file,
+                   "Explain a scenario instead: a YAML file, - or shipped scenario (docs/scenarios.md)")
+      ->option_text("FILE");
+  command->add_option("--seed", flags->scenario.seed, "Of all that a scenario draws, instead of its own")
+      ->option_text("N");
   command->footer(
       examples({"espalier explain dgx1v-degraded all_gather", "espalier explain plan.json -s 1G",
                 "espalier explain dgx-a100-x2 all_reduce -a ring --without box0.nic3",
-                "espalier explain leaf-spine-64 all_to_all -s 16M --model fair"}) +
+                "espalier explain leaf-spine-64 all_to_all -s 16M --model fair",
+                "espalier explain --scenario training-step"}) +
       "\nThe limit is proven anew from its cut. What cables would buy is computed, and what a change would save\n"
       "simulated anew, not estimated.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });

@@ -1,5 +1,6 @@
 #include "cli/simulate_scenario.h"
 
+#include "cli/job_limits_output.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/scenario_output.h"
@@ -45,9 +46,20 @@ ExitCode run(const Console& console, const scenario::Scenario& scenario, const S
   return ExitCode::ok;
 }
 
-}  // namespace
+ExitCode explain(const Console& console, const scenario::Scenario& scenario) {
+  Progress progress(console, "simulating it and single changes", 1);
+  progress.step(scenario.name);
+  const auto limits =
+      scenario::find_job_limits(scenario.job, scenario.topology, scenario.disturbances, scenario.settings);
+  if (!limits) return console.refuse(limits.error());
+  console.print(console.json ? job_limits_json(scenario, *limits).dump(2) + "\n" : job_limits_text(scenario, *limits));
+  return ExitCode::ok;
+}
 
-ExitCode simulate_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags) {
+/// Reads a scenario, on the topology that is given or that it names, and goes on with it.
+template <class Go>
+ExitCode with_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags,
+                       const Go& go) {
   scenario::ScenarioOptions options;
   options.seed = flags.seed;
   if (!flags.model.empty()) options.model = flags.model;
@@ -73,7 +85,19 @@ ExitCode simulate_scenario(const Console& console, const TopologyFlags& topology
   }
   console.show(reading.diagnostics);
   if (!reading.scenario) return ExitCode::check_failed;
-  return run(console, *reading.scenario, flags);
+  return go(*reading.scenario);
+}
+
+}  // namespace
+
+ExitCode simulate_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags) {
+  return with_scenario(console, topology, flags,
+                       [&](const scenario::Scenario& scenario) { return run(console, scenario, flags); });
+}
+
+ExitCode explain_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags) {
+  return with_scenario(console, topology, flags,
+                       [&](const scenario::Scenario& scenario) { return explain(console, scenario); });
 }
 
 }  // namespace espalier::cli

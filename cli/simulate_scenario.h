@@ -19,4 +19,7 @@ struct ScenarioFlags {
 /// Reads a scenario and runs it on the topology that is given, or that it names; prints what came of it.
 ExitCode simulate_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags);
 
+/// The same, but says what its end waited for and what single changes would save.
+ExitCode explain_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags);
+
 }  // namespace espalier::cli

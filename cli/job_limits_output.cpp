@@ -1,0 +1,108 @@
+#include "cli/job_limits_output.h"
+
+#include <fmt/format.h>
+
+#include "base/format_units.h"
+#include "cli/describe_bound.h"
+#include "cli/table.h"
+
+namespace espalier::cli {
+namespace {
+
+using scenario::JobImprovement;
+using scenario::JobLimits;
+using scenario::JobShare;
+using scenario::LinkBusy;
+using scenario::Scenario;
+
+constexpr double least_shown = 0.0005;
+
+double part_of(Picoseconds time, Picoseconds whole) {
+  return static_cast<double>(time.count) / static_cast<double>(std::max<std::int64_t>(whole.count, 1));
+}
+
+std::string path_text(const Scenario& scenario, const JobLimits& limits) {
+  Table table;
+  table.add_column("of the time", "(%)");
+  table.add_column("time");
+  table.add_column("went into", "", Table::Align::left);
+  table.add_column("most of it at", "", Table::Align::left);
+  for (const JobShare& share : limits.path) {
+    const double part = part_of(share.time, limits.report.elapsed);
+    if (part < least_shown) continue;
+    table.add_row(
+        {percent(part), format_duration(share.time), fmt::format("{} {}", to_string(share.use), share.what),
+         fmt::format("{} ({})", scenario.topology.rank_name(share.most_at), format_duration(share.most_time))});
+  }
+  return fmt::format("What the end waited for, in {} steps:\n{}", limits.steps, table.text("    "));
+}
+
+std::string full_links_text(const Scenario& scenario, const JobLimits& limits) {
+  if (limits.full.empty()) return "  No link is busy for more than 90 % of the time.\n";
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < limits.full.size() && i < shown_links; ++i) {
+    names.push_back(
+        fmt::format("{} {} %", scenario.topology.link_name(limits.full[i].link), percent(limits.full[i].share)));
+  }
+  return fmt::format("  Busy for more than 90 % of the time: {} link{} ({}{}).\n", limits.full.size(),
+                     limits.full.size() == 1 ? "" : "s", fmt::join(names, ", "),
+                     limits.full.size() > shown_links ? ", ..." : "");
+}
+
+std::string improvements_text(const JobLimits& limits) {
+  Table table;
+  table.add_column("saves", "(%)");
+  table.add_column("time");
+  table.add_column("with", "", Table::Align::left);
+  std::vector<std::string> useless;
+  bool is_any = false;
+  for (const JobImprovement& improvement : limits.improvements) {
+    const double saved = 1 - part_of(improvement.elapsed, limits.report.elapsed);
+    if (saved < least_shown) {
+      useless.push_back(improvement.change);
+      continue;
+    }
+    is_any = true;
+    table.add_row({percent(saved), format_duration(improvement.elapsed), improvement.change});
+  }
+  std::string text = "What one change would save, planned and simulated anew:\n";
+  if (is_any) text += table.text("    ");
+  if (!useless.empty()) text += fmt::format("  Nothing: {}.\n", fmt::join(useless, "; "));
+  return limits.improvements.empty() ? std::string() : text;
+}
+
+}  // namespace
+
+std::string job_limits_text(const Scenario& scenario, const JobLimits& limits) {
+  return fmt::format("{} on {}: {} (model {})\n\n", scenario.name, scenario.topology.name(),
+                     format_duration(limits.report.elapsed), sim::to_string(scenario.settings.model)) +
+         path_text(scenario, limits) + full_links_text(scenario, limits) + "\n" + improvements_text(limits);
+}
+
+nlohmann::ordered_json job_limits_json(const Scenario& scenario, const JobLimits& limits) {
+  nlohmann::ordered_json document = {
+      {"schema", "espalier/explain-scenario/1"},    {"scenario", scenario.name},
+      {"topology", scenario.topology.name()},       {"model", sim::to_string(scenario.settings.model)},
+      {"elapsed", limits.report.elapsed.seconds()}, {"steps", limits.steps}};
+  auto& path = document["path"] = nlohmann::ordered_json::array();
+  for (const JobShare& share : limits.path) {
+    path.push_back({{"use", to_string(share.use)},
+                    {"of", share.what},
+                    {"time", share.time.seconds()},
+                    {"most_at", scenario.topology.rank_name(share.most_at)},
+                    {"most_time", share.most_time.seconds()}});
+  }
+  auto& full = document["full_links"] = nlohmann::ordered_json::array();
+  for (const LinkBusy& link : limits.full) {
+    full.push_back({{"link", scenario.topology.link_name(link.link)}, {"busy", link.share}});
+  }
+  auto& improvements = document["improvements"] = nlohmann::ordered_json::array();
+  for (const JobImprovement& improvement : limits.improvements) {
+    improvements.push_back({{"change", improvement.change},
+                            {"time", improvement.elapsed.seconds()},
+                            {"saved", (limits.report.elapsed - improvement.elapsed).seconds()}});
+  }
+  return document;
+}
+
+}  // namespace espalier::cli
