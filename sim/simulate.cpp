@@ -116,15 +116,13 @@ Result<Report> Simulator::run(const Options& options) const {
   Report report;
   report.size = options.size;
   report.chunk = options.chunk;
-  if (options.model == ModelKind::link && !records && !program.shares_resources()) {
-    const auto totals =
-        run_unshared(program, *chunking, network, options.conditions, options.payload_ppm, options.launch.count);
+  if (!records && !program.shares_resources()) {
+    const auto run = options.model == ModelKind::link ? run_unshared : run_fair_unshared;
+    auto totals = run(program, *chunking, network, options.conditions, options.payload_ppm, options.launch.count);
     if (totals) {
       report.elapsed = {std::max(totals->elapsed, options.launch.count)};
       report.events = totals->events;
-      for (std::size_t i = 0; i < topology.link_count(); ++i) {
-        report.links.push_back({totals->servers[i].bytes, {totals->servers[i].busy}});
-      }
+      report.links = std::move(totals->links);
       return report;
     }
   }

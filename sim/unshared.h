@@ -6,8 +6,8 @@
 
 #include "schedule/chunking.h"
 #include "sim/conditions.h"
+#include "sim/model.h"
 #include "sim/program.h"
-#include "sim/server.h"
 
 namespace espalier::sim {
 
@@ -15,11 +15,8 @@ namespace espalier::sim {
 struct RunTotals {
   std::int64_t elapsed = 0;
   std::uint64_t events = 0;
-  std::vector<Server> servers;  ///< By resource.
+  std::vector<LinkUse> links;  ///< By link id.
 };
-
-/// The most chunks whose arrivals `run_unshared` keeps: 1 GiB.
-inline constexpr std::uint64_t max_unshared_chunks = std::uint64_t{1} << 27U;
 
 /// The `link` model without an event queue, for programs none of whose resources serves two lanes: then no chunk ever
 /// asks before another one that may go first, and since a transfer waits for earlier ones only, program order is an
@@ -29,5 +26,12 @@ inline constexpr std::uint64_t max_unshared_chunks = std::uint64_t{1} << 27U;
 /// Cost: a few operations per chunk and resource; 8 bytes per chunk.
 std::optional<RunTotals> run_unshared(const Program& program, const Chunking& chunking, const Network& network,
                                       const Conditions& conditions, std::int32_t payload_ppm, std::int64_t start);
+
+/// The `fair` model in the same way: where nothing is shared every flow has the full rate of its slowest resource all
+/// the time. Gives what FairModel gives, to the picosecond; nothing when rates change, or past max_unshared_chunks.
+/// All ranks enter at `start`. Requires: a program that does not share resources; checked workload.
+/// Cost: a few operations per chunk and resource; 8 bytes per chunk.
+std::optional<RunTotals> run_fair_unshared(const Program& program, const Chunking& chunking, const Network& network,
+                                           const Conditions& conditions, std::int32_t payload_ppm, std::int64_t start);
 
 }  // namespace espalier::sim

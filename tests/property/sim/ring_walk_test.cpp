@@ -5,8 +5,10 @@
 
 #include "base/random.h"
 #include "schedule/verify.h"
+#include "sim/program.h"
 #include "sim/walk_ring.h"
 #include "tests/support/machine.h"
+#include "tests/support/random_machine.h"
 #include "tests/support/stored_ring.h"
 
 namespace espalier {
@@ -91,6 +93,57 @@ TEST(RingWalkProperty, IsTheStoredSchedule) {
     expect_same(walked->report, *sim::simulate(stored, ring.topology, options, engines));
   }
   EXPECT_GT(walked_rings, 200);
+}
+
+/// The models' ways without a queue against their event loops.
+TEST(UnsharedProperty, ProgramOrderGivesWhatTheEventLoopGives) {
+  Random random(419);
+  for (int round = 0; round < 600; ++round) {
+    const RandomRing ring = make_ring(random, walked_kinds[round % 3], false);
+    const Schedule stored = test::store_ring(ring.walk, ring.topology);
+    for (const sim::ModelKind model : sim::all_models) {
+      sim::Options options;
+      options.model = model;
+      options.element_size = 1;
+      options.size = {random.between(0, 60)};
+      options.chunk = {random.between(1, 9)};
+      options.launch = {random.between(0, 30)};
+      options.payload_ppm = random.below(2) == 0 ? 1'000'000 : 500'000;
+      if (random.below(2) == 0) options.conditions.jitter_ppm = 300'000;
+      options.conditions.seed = random.next();
+      const sim::CopyEngines engines{random.below(3) == 0 ? 1U : 0U, {}};
+      const sim::Report fast = *sim::simulate(stored, ring.topology, options, engines);
+      options.record_timeline = true;
+      expect_same(fast, *sim::simulate(stored, ring.topology, options, engines));
+    }
+  }
+}
+
+TEST(UnsharedProperty, AlsoWhereChunksWaitForDepartures) {
+  // Any transfers on random machines; of those that share nothing many wait until bytes that they replace have left.
+  test::RandomMachine maker(420);
+  int unshared = 0;
+  for (int round = 0; round < 6000; ++round) {
+    const Machine machine = maker.make();
+    const Schedule schedule = machine.schedule();
+    const Topology topology = machine.topology();
+    const auto program = sim::Program::make(schedule, topology, sim::Network(topology));
+    ASSERT_TRUE(program);
+    if (program->shares_resources() || schedule.transfers.size() < 2) continue;
+    ++unshared;
+    for (const sim::ModelKind model : sim::all_models) {
+      sim::Options options;
+      options.model = model;
+      options.element_size = 1;
+      options.size = {schedule.units * maker.random().between(0, 12)};
+      options.chunk = {maker.random().between(1, 30)};
+      if (maker.random().below(2) == 0) options.conditions.jitter_ppm = 300'000;
+      const sim::Report fast = *sim::simulate(schedule, topology, options);
+      options.record_timeline = true;
+      expect_same(fast, *sim::simulate(schedule, topology, options));
+    }
+  }
+  EXPECT_GT(unshared, 300);
 }
 
 TEST(RingWalkProperty, WorksOutOnePlaceOfARingWhoseHopsAreAlike) {
