@@ -183,6 +183,7 @@ void add_sweep_command(CLI::App& app, Session& session) {
           {"espalier sweep dgx1v dgx2 -c all_reduce,all_gather -a ring,tree,auto -o rows.csv",
            "espalier sweep dgx1v --failures links,nodes -s 64M -o failures.csv",
            "espalier sweep dgx1v -a ring --jitter 2%,10% --seeds 1-20 -s 1M -o jitter.jsonl",
+           "espalier sweep dgx-h100 -a ring,tree --protocols all -b 1K -e 64M -o protocols.csv",
            "espalier sweep --spec sweep.yaml --shard $SLURM_ARRAY_TASK_ID/64 --resume -o part-$SLURM_ARRAY_TASK_ID.csv",
            "espalier merge part-*.csv -o all.csv"}) +
       "\nRows are docs/sweeps.md. Interrupted, the file has every finished row, and --resume does the rest.");

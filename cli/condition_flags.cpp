@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "base/format_units.h"
 #include "base/parse_units.h"
 #include "cli/flag_values.h"
@@ -14,16 +12,6 @@ namespace {
 
 tl::unexpected<Error> bad_flag(const char* flag, const Error& error) {
   return fail(error.code, std::string(flag) + ": " + error.message, error.help);
-}
-
-Result<std::uint32_t> parse_copy_engines(const std::string& text) {
-  std::uint32_t count = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, status] = std::from_chars(text.data(), end, count);
-  if (status == std::errc() && rest == end && count <= sim::max_copy_engines) return count;
-  return fail(ErrorCode::invalid_input,
-              fmt::format("--copy-engines: '{}' is not a whole number from 0 to {}", text, sim::max_copy_engines),
-              "give how many chunks a rank sends at once; 0: as many as its links carry");
 }
 
 Result<sim::Endpoints> resolve_endpoints(const ConditionFlags& flags) {
@@ -47,8 +35,8 @@ Result<sim::Endpoints> resolve_endpoints(const ConditionFlags& flags) {
     endpoints.launch = *launch;
   }
   if (flags.copy_engines.empty()) return endpoints;
-  const auto engines = parse_copy_engines(flags.copy_engines);
-  if (!engines) return tl::unexpected(engines.error());
+  const auto engines = sim::parse_copy_engines(flags.copy_engines);
+  if (!engines) return bad_flag("--copy-engines", engines.error());
   endpoints.copy_engines = *engines;
   return endpoints;
 }

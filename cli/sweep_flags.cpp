@@ -96,6 +96,8 @@ void SweepFlags::add_to(CLI::App& command) {
   list("-d,--datatype", type, "Element type: int8, half, bfloat16, float, double, ...", "TYPE (float)");
   list("--chunks", chunks, "Largest chunks; auto: chosen per schedule and size", "SIZES (auto)");
   list("--models", models, "How links are shared, or all", "NAMES (link)");
+  list("--protocols", protocols, "Whose payload and launch: none, simple, ll, ll128, or all", "NAMES (none)");
+  list("--copy-engines", copy_engines, "How many chunks a rank sends at once; 0: as its links carry", "NUMBERS (0)");
   list("--without", without, "A failure: a node, cable or link, or several by commas; may be repeated", "LINK|NODE")
       ->allow_extra_args(false);
   list("--failures", failures, "Every single failure of links, nodes, hosts, ranks", "KINDS");
@@ -125,6 +127,8 @@ OrStop<sweep::Spec> SweepFlags::resolve(const Console& console) const {
   take(spec.sizes, resolve_sizes(*this, spec.type));
   take(spec.chunks, of_flag("--chunks", sweep::parse_chunks(or_usual(chunks, "auto"), size_of(spec.type))));
   take(spec.models, of_flag("--models", sweep::parse_models(or_usual(models, "link"))));
+  take(spec.protocols, of_flag("--protocols", sweep::parse_protocols(or_usual(protocols, "none"))));
+  take(spec.copy_engines, of_flag("--copy-engines", sweep::parse_copy_engine_counts(or_usual(copy_engines, "0"))));
   take(spec.failures, of_flag("--failures", sweep::parse_failure_kinds(failures)));
   take(spec.jitters_ppm, of_flag("--jitter", sweep::parse_jitters(or_usual(jitters, "0"))));
   take(spec.seeds, of_flag("--seeds", sweep::parse_seeds(or_usual(seeds, "1"))));

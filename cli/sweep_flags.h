@@ -22,6 +22,8 @@ struct SweepFlags {
   std::string begin, end, factor, step;  ///< Instead of `sizes`, as nccl-tests has them.
   std::string chunks;
   std::string models;
+  std::string protocols;
+  std::string copy_engines;
   std::vector<std::string> without;
   std::string failures;
   std::string jitters;

@@ -52,13 +52,14 @@ class SpecReader {
     if (key == "topologies") return take_each(flags_.topologies, key, value);
     if (key == "without") return take_each(flags_.without, key, value);
     if (key == "parameters") return take_parameters(value);
-    constexpr std::array<std::string_view, 17> keys = {
-        "collectives", "root",   "algorithms", "type",   "sizes", "minbytes",   "maxbytes", "stepfactor", "stepbytes",
-        "chunks",      "models", "failures",   "jitter", "seeds", "topologies", "without",  "parameters"};
-    const std::array<std::string*, 14> members = {
-        &flags_.collectives, &flags_.root,     &flags_.algorithms, &flags_.type, &flags_.sizes,
-        &flags_.begin,       &flags_.end,      &flags_.factor,     &flags_.step, &flags_.chunks,
-        &flags_.models,      &flags_.failures, &flags_.jitters,    &flags_.seeds};
+    constexpr std::array<std::string_view, 19> keys = {
+        "collectives", "root",         "algorithms", "type",    "sizes",     "minbytes", "maxbytes",
+        "stepfactor",  "stepbytes",    "chunks",     "models",  "failures",  "jitter",   "seeds",
+        "protocols",   "copy_engines", "topologies", "without", "parameters"};
+    const std::array<std::string*, 16> members = {
+        &flags_.collectives, &flags_.root,   &flags_.algorithms, &flags_.type,        &flags_.sizes,  &flags_.begin,
+        &flags_.end,         &flags_.factor, &flags_.step,       &flags_.chunks,      &flags_.models, &flags_.failures,
+        &flags_.jitters,     &flags_.seeds,  &flags_.protocols,  &flags_.copy_engines};
     const auto* const found = std::ranges::find(keys, key);
     if (found == keys.end()) {
       return fail(ErrorCode::invalid_input, fmt::format("{}: '{}' is nothing that is swept", where(file_, place), key),

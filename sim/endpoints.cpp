@@ -1,6 +1,7 @@
 #include "sim/endpoints.h"
 
 #include <array>
+#include <charconv>
 #include <string>
 
 #include "base/parse_units.h"
@@ -32,6 +33,17 @@ Endpoints preset(Protocol protocol) {
     case Protocol::ll128: return {.payload_ppm = 937'500, .launch = {14'000'000}};
   }
   return {};
+}
+
+Result<std::uint32_t> parse_copy_engines(std::string_view text) {
+  std::uint32_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, status] = std::from_chars(text.data(), end, count);
+  if (status == std::errc() && rest == end && count <= max_copy_engines) return count;
+  return fail(
+      ErrorCode::invalid_input,
+      "'" + std::string(text.substr(0, 60)) + "' is not a whole number from 0 to " + std::to_string(max_copy_engines),
+      "give how many chunks a rank sends at once; 0: as many as its links carry");
 }
 
 Result<std::int32_t> parse_payload(std::string_view text) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -17,6 +18,8 @@ enum class Protocol : std::uint8_t {
   ll,
   ll128,
 };
+
+inline constexpr std::array all_protocols = {Protocol::plain, Protocol::simple, Protocol::ll, Protocol::ll128};
 
 /// "none", "simple", "ll", "ll128".
 std::string_view to_string(Protocol protocol);
@@ -50,6 +53,9 @@ struct Circumstances {
 /// arXiv:2507.04786, section III.D). Launch: the base latency that NCCL's tuner counts for a ring: 6.6 us (LL), 14 us
 /// (LL128), 8.4 us (Simple) (NCCL 2.28, src/graph/tuning.cc, ncclTunerConstantsDefaults).
 Endpoints preset(Protocol protocol);
+
+/// How many copy engines a rank has: "0" for any number. Errors: invalid_input past max_copy_engines.
+Result<std::uint32_t> parse_copy_engines(std::string_view text);
 
 /// Payload per byte on the wire: "50%" or "0.5", in millionths. Errors: invalid_input below min_payload_ppm and
 /// above 1.

@@ -24,20 +24,21 @@ struct Column {
 };
 
 /// In the order in which `cells_of` gives and `row_of` takes them.
-constexpr std::array columns = {Column{"schema", CellKind::text},        Column{"topology", CellKind::text},
-                                Column{"digest", CellKind::text},        Column{"parameters", CellKind::text},
-                                Column{"failure", CellKind::text},       Column{"alike", CellKind::number},
-                                Column{"collective", CellKind::text},    Column{"root", CellKind::text},
-                                Column{"type", CellKind::text},          Column{"algorithm", CellKind::text},
-                                Column{"size", CellKind::number},        Column{"chunk", CellKind::number},
-                                Column{"model", CellKind::text},         Column{"jitter_ppm", CellKind::number},
-                                Column{"seed", CellKind::number},        Column{"status", CellKind::text},
-                                Column{"ranks", CellKind::number},       Column{"planner", CellKind::text},
-                                Column{"used_chunk", CellKind::number},  Column{"time_us", CellKind::number},
-                                Column{"algbw", CellKind::number},       Column{"busbw", CellKind::number},
-                                Column{"of_bound", CellKind::number},    Column{"bound", CellKind::text},
-                                Column{"busiest", CellKind::text},       Column{"busiest_share", CellKind::number},
-                                Column{"reason", CellKind::text},        Column{"planning_s", CellKind::number},
+constexpr std::array columns = {Column{"schema", CellKind::text},         Column{"topology", CellKind::text},
+                                Column{"digest", CellKind::text},         Column{"parameters", CellKind::text},
+                                Column{"failure", CellKind::text},        Column{"alike", CellKind::number},
+                                Column{"collective", CellKind::text},     Column{"root", CellKind::text},
+                                Column{"type", CellKind::text},           Column{"algorithm", CellKind::text},
+                                Column{"size", CellKind::number},         Column{"chunk", CellKind::number},
+                                Column{"model", CellKind::text},          Column{"protocol", CellKind::text},
+                                Column{"copy_engines", CellKind::number}, Column{"jitter_ppm", CellKind::number},
+                                Column{"seed", CellKind::number},         Column{"status", CellKind::text},
+                                Column{"ranks", CellKind::number},        Column{"planner", CellKind::text},
+                                Column{"used_chunk", CellKind::number},   Column{"time_us", CellKind::number},
+                                Column{"algbw", CellKind::number},        Column{"busbw", CellKind::number},
+                                Column{"of_bound", CellKind::number},     Column{"bound", CellKind::text},
+                                Column{"busiest", CellKind::text},        Column{"busiest_share", CellKind::number},
+                                Column{"reason", CellKind::text},         Column{"planning_s", CellKind::number},
                                 Column{"simulating_s", CellKind::number}};
 constexpr std::size_t timing_columns = 2;
 constexpr std::size_t figure_columns = 10;
@@ -61,6 +62,8 @@ Cells cells_of(const Row& row, bool timings) {
                  std::to_string(key.size.count),
                  key.chunk ? std::to_string(key.chunk->count) : "",
                  key.model,
+                 key.protocol,
+                 std::to_string(key.copy_engines),
                  std::to_string(key.jitter_ppm),
                  std::to_string(key.seed),
                  row.figures ? "ok" : "failed"};
@@ -148,6 +151,8 @@ Key take_key(CellReader& reader, std::uint64_t& alike) {
     key.chunk = Bytes{reader.take_whole<std::int64_t>(1)};
   }
   key.model = reader.take();
+  key.protocol = reader.take();
+  key.copy_engines = reader.take_whole<std::uint32_t>(0);
   key.jitter_ppm = reader.take_whole<std::int32_t>(0);
   key.seed = reader.take_whole<std::uint64_t>(0);
   return key;

@@ -103,21 +103,26 @@ struct Inner {
       : algorithms(spec.algorithms.begin(), spec.algorithms.end()),
         sizes(spec.sizes.begin(), spec.sizes.end()),
         chunks(spec.chunks.begin(), spec.chunks.end()),
+        copy_engines(spec.copy_engines.begin(), spec.copy_engines.end()),
         jitters(spec.jitters_ppm.begin(), spec.jitters_ppm.end()),
         seeds(spec.seeds.begin(), spec.seeds.end()) {
     for (const sim::ModelKind model : spec.models) models.emplace(to_string(model));
+    for (const sim::Protocol protocol : spec.protocols) protocols.emplace(to_string(protocol));
   }
 
   std::set<std::string> algorithms;
   std::set<Bytes> sizes;
   std::set<std::optional<Bytes>> chunks;
   std::set<std::string> models;
+  std::set<std::string> protocols;
+  std::set<std::uint32_t> copy_engines;
   std::set<std::int32_t> jitters;
   std::set<std::uint64_t> seeds;
 
   [[nodiscard]] std::uint64_t count() const {
     const std::uint64_t noises = (jitters.size() - jitters.count(0)) * seeds.size() + jitters.count(0);
-    return algorithms.size() * sizes.size() * chunks.size() * models.size() * noises;
+    return algorithms.size() * sizes.size() * chunks.size() * models.size() * protocols.size() * copy_engines.size() *
+           noises;
   }
 
   /// The keys of a unit; `common` has what they share.
@@ -133,7 +138,7 @@ struct Inner {
           key.chunk = chunk;
           for (const std::string& model : models) {
             key.model = model;
-            add_noises(key, keys);
+            add_endpoints(key, keys);
           }
         }
       }
@@ -142,6 +147,16 @@ struct Inner {
   }
 
  private:
+  void add_endpoints(Key& key, std::vector<Key>& keys) const {
+    for (const std::string& protocol : protocols) {
+      key.protocol = protocol;
+      for (const std::uint32_t engines : copy_engines) {
+        key.copy_engines = engines;
+        add_noises(key, keys);
+      }
+    }
+  }
+
   void add_noises(Key& key, std::vector<Key>& keys) const {
     for (const std::int32_t jitter : jitters) {
       key.jitter_ppm = jitter;

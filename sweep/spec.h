@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "schedule/collective.h"
+#include "sim/endpoints.h"
 #include "sim/model.h"
 #include "sweep/unit.h"
 #include "topology/topology.h"
@@ -39,6 +40,8 @@ struct Spec {
   std::vector<Bytes> sizes;
   std::vector<std::optional<Bytes>> chunks = {std::nullopt};  ///< Nothing: chosen by schedule and size.
   std::vector<sim::ModelKind> models = {sim::ModelKind::link};
+  std::vector<sim::Protocol> protocols = {sim::Protocol::plain};
+  std::vector<std::uint32_t> copy_engines = {0};  ///< Of a rank; 0: any number.
   std::vector<std::string> without;  ///< Failures by name (topology/without.h); parted by commas: all at once.
   FailureKinds failures;
   bool whole = true;  ///< Runs without any failure take part, too.

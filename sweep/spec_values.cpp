@@ -81,6 +81,16 @@ Result<std::vector<sim::ModelKind>> parse_models(std::string_view text) {
   return parse_each<sim::ModelKind>(text, "link", [](const std::string& item) { return sim::parse_model(item); });
 }
 
+Result<std::vector<sim::Protocol>> parse_protocols(std::string_view text) {
+  if (text == "all") return std::vector<sim::Protocol>(sim::all_protocols.begin(), sim::all_protocols.end());
+  return parse_each<sim::Protocol>(text, "simple,ll128",
+                                   [](const std::string& item) { return sim::parse_protocol(item); });
+}
+
+Result<std::vector<std::uint32_t>> parse_copy_engine_counts(std::string_view text) {
+  return parse_each<std::uint32_t>(text, "0,2", [](const std::string& item) { return sim::parse_copy_engines(item); });
+}
+
 Result<std::vector<std::int32_t>> parse_jitters(std::string_view text) {
   return parse_each<std::int32_t>(text, "0,2%", [](const std::string& item) -> Result<std::int32_t> {
     const auto part = parse_part(item);

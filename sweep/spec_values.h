@@ -26,6 +26,10 @@ Result<std::vector<std::optional<Bytes>>> parse_chunks(std::string_view text, st
 Result<std::vector<CollectiveKind>> parse_collectives(std::string_view text);
 /// "link,fair", or "all".
 Result<std::vector<sim::ModelKind>> parse_models(std::string_view text);
+/// "none,simple,ll,ll128", or "all".
+Result<std::vector<sim::Protocol>> parse_protocols(std::string_view text);
+/// "0,1,4": of a rank.
+Result<std::vector<std::uint32_t>> parse_copy_engine_counts(std::string_view text);
 /// "0,2%,0.05" in millionths.
 Result<std::vector<std::int32_t>> parse_jitters(std::string_view text);
 /// "1,2,7-9".

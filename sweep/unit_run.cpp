@@ -97,13 +97,22 @@ void UnitRun::seal() {
     std::ranges::move(planned.candidates, std::back_inserter(candidates_.made));
     planned.candidates.clear();
   }
-  for (std::size_t i = 0; i < candidates_.made.size(); ++i) ready_.push_back(std::make_unique<Ready>());
+  for (std::size_t i = 0; i < candidates_.made.size(); ++i) {
+    for (const std::uint32_t engines : spec_.copy_engines) ready_[{i, engines}] = std::make_unique<Ready>();
+  }
 }
 
 Result<sim::Report> UnitRun::simulate(const Candidate& candidate, const Key& key, sim::ModelKind model,
                                       bool with_jitter) {
-  Ready& ready = *ready_[static_cast<std::size_t>(&candidate - candidates_.made.data())];
-  std::call_once(ready.once, [&] { ready.simulator = sim::Simulator::make(candidate.schedule, *topology_); });
+  const auto protocol = sim::parse_protocol(key.protocol);
+  ESPALIER_CHECK(protocol.has_value(), "a key's protocol is one of the spec's");
+  sim::Circumstances circumstances{sim::preset(*protocol), {}};
+  circumstances.endpoints.copy_engines = key.copy_engines;
+  const auto index = static_cast<std::size_t>(&candidate - candidates_.made.data());
+  Ready& ready = *ready_.at({index, key.copy_engines});
+  std::call_once(ready.once, [&] {
+    ready.simulator = sim::Simulator::make(candidate.schedule, *topology_, circumstances.endpoints.engines());
+  });
   if (!*ready.simulator) return tl::unexpected(ready.simulator->error());
   sim::Options options;
   options.size = key.size;
@@ -111,9 +120,10 @@ Result<sim::Report> UnitRun::simulate(const Candidate& candidate, const Key& key
   options.element_size = size_of(spec_.type);
   options.model = model;
   if (with_jitter) {
-    options.conditions.jitter_ppm = key.jitter_ppm;
-    options.conditions.seed = key.seed;
+    circumstances.conditions.jitter_ppm = key.jitter_ppm;
+    circumstances.conditions.seed = key.seed;
   }
+  options.set(circumstances);
   return (*ready.simulator)->run(options);
 }
 
@@ -143,7 +153,8 @@ Result<const Candidate*> UnitRun::find_candidate(const Key& key, sim::ModelKind 
   Decision* decision = nullptr;
   {
     const std::scoped_lock lock(mutex_);
-    auto& place = decisions_[{key.size.count, key.chunk ? key.chunk->count : -1, model}];
+    auto& place =
+        decisions_[{key.size.count, key.chunk ? key.chunk->count : -1, model, key.protocol, key.copy_engines}];
     if (place == nullptr) place = std::make_unique<Decision>();
     decision = place.get();
   }

@@ -35,7 +35,7 @@ class UnitRun {
     std::optional<Error> refusal;
     double seconds = 0;
   };
-  /// A candidate ready to be simulated, made when it is first needed.
+  /// A candidate ready to be simulated with some copy engines, made when it is first needed.
   struct Ready {
     std::once_flag once;
     std::optional<Result<sim::Simulator>> simulator;
@@ -45,7 +45,8 @@ class UnitRun {
     std::once_flag once;
     std::optional<Result<const Candidate*>> candidate;
   };
-  using DecisionKey = std::tuple<std::int64_t, std::int64_t, sim::ModelKind>;  // size, chunk or -1, model
+  /// Size, chunk or -1, model, protocol, copy engines.
+  using DecisionKey = std::tuple<std::int64_t, std::int64_t, sim::ModelKind, std::string, std::uint32_t>;
 
   Result<void> try_open();
   Result<Figures> try_run(const Key& key);
@@ -63,8 +64,8 @@ class UnitRun {
   Bound bound_;
   std::vector<Planned> planned_;
   Candidates candidates_;
-  std::vector<std::unique_ptr<Ready>> ready_;  // by candidate
-  std::mutex mutex_;                           // of decisions_
+  std::map<std::pair<std::size_t, std::uint32_t>, std::unique_ptr<Ready>> ready_;  // by candidate and copy engines
+  std::mutex mutex_;                                                               // of decisions_
   std::map<DecisionKey, std::unique_ptr<Decision>> decisions_;
 };
 

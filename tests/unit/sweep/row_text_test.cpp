@@ -32,6 +32,8 @@ Row random_row(Random& random) {
              {random.between(0, 1 << 30)},
              std::nullopt,
              "link",
+             "ll128",
+             2,
              20'000,
              random.next()};
   if (random.below(2) == 0) row.key.chunk = Bytes{random.between(1, 1 << 20)};

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <sstream>
 
+#include "planners/chooser.h"
+#include "planners/planner.h"
+#include "sim/simulate.h"
 #include "sweep/merge.h"
 #include "sweep/row_text.h"
 #include "sweep/shard.h"
@@ -99,6 +102,40 @@ TEST(RunSweep, GivesTheSameBytesOnAnyNumberOfThreads) {
   ASSERT_EQ(rows.size(), count_rows(units));
   const std::string text = text_of(rows);
   for (const unsigned threads : {2U, 3U, 8U}) EXPECT_EQ(text_of(run_all(spec, units, threads)), text) << threads;
+}
+
+TEST(RunSweep, ProtocolsAndEnginesAreThoseOfSimulate) {
+  Spec spec;
+  spec.machines.push_back({*generate_torus({{4}, {}}), ""});
+  spec.collectives = {CollectiveKind::all_gather};
+  spec.algorithms = {"ring", "auto"};
+  spec.sizes = {Bytes{1 << 16}};
+  spec.chunks = {Bytes{4096}};
+  spec.models = {sim::ModelKind::link, sim::ModelKind::fair};
+  spec.protocols = {sim::Protocol::ll, sim::Protocol::plain};
+  spec.copy_engines = {1, 0};
+  spec.jitters_ppm = {0, 50'000};
+  const auto units = *list_units(spec);
+  const std::vector<Row> rows = run_all(spec, units, 1);
+  ASSERT_EQ(rows.size(), 2U * 2 * 2 * 2 * 2);
+  EXPECT_EQ(text_of(run_all(spec, units, 4)), text_of(rows));
+  const Topology& topology = spec.machines.front().topology;
+  const auto schedule = plan_unbounded(topology, {CollectiveKind::all_gather, 4, {}}, *find_planner("ring"));
+  ASSERT_TRUE(schedule);
+  for (const Row& row : rows) {
+    ASSERT_TRUE(row.figures) << row.reason;
+    if (row.key.algorithm != "ring") continue;
+    sim::Circumstances circumstances{sim::preset(*sim::parse_protocol(row.key.protocol)), {}};
+    circumstances.endpoints.copy_engines = row.key.copy_engines;
+    circumstances.conditions = {.changes = {}, .jitter_ppm = row.key.jitter_ppm, .seed = row.key.seed};
+    sim::Options options;
+    options.size = row.key.size;
+    options.chunk = *row.key.chunk;
+    options.model = *sim::parse_model(row.key.model);
+    options.set(circumstances);
+    EXPECT_EQ(row.figures->elapsed,
+              sim::simulate(*schedule, topology, options, circumstances.endpoints.engines())->elapsed);
+  }
 }
 
 TEST(RunSweep, RefusalsAreRowsWithTheirReason) {
