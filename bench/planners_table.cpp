@@ -120,6 +120,8 @@ std::vector<Input> generated_inputs() {
       {"rails x128, a NIC dead", broken(128)},
       {"random 32 + 8", [] { return generate_random({.ranks = 32, .switches = 8, .extra = 80, .seed = 7}); }},
       {"random 64 + 16", [] { return generate_random({.ranks = 64, .switches = 16, .extra = 160, .seed = 7}); }},
+      {"random 96 + 24", [] { return generate_random({.ranks = 96, .switches = 24, .extra = 240, .seed = 7}); }},
+      {"random 192 + 48", [] { return generate_random({.ranks = 192, .switches = 48, .extra = 480, .seed = 7}); }},
   };
 }
 

@@ -24,17 +24,21 @@ void PackingFlags::add_to(CLI::App& command) {
       ->type_name("N")
       ->check(CLI::Range(1U, most))
       ->group(group);
-  command.add_option("--gap", gap, "packing: give up to PART of the throughput for lower and fewer trees: 1%, 0.01")
+  command
+      .add_option("--gap", gap,
+                  "packing: give up to PART of the throughput for lower and fewer trees: 1%, 0.01; 0: none, however "
+                  "many trees that takes")
       ->type_name("PART")
       ->group(group);
 }
 
 Result<PackingLimits> PackingFlags::resolve() const {
-  PackingLimits limits{most_trees, most_height, equal_trees, 0};
+  PackingLimits limits{most_trees, most_height, equal_trees, false, 0};
   if (!gap.empty()) {
     const auto part = parse_part("--gap", gap);
     if (!part) return tl::unexpected(part.error());
     limits.gap = *part;
+    limits.exact = limits.gap == 0;
   }
   if (limits.equal_trees != 0 && (limits.most_trees != 0 || limits.gap != 0)) {
     return fail(ErrorCode::invalid_input, "--k fixes the number of trees, --max-trees and --gap let it fall",

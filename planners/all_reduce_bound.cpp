@@ -41,7 +41,9 @@ Result<AllReduceBounds> all_reduce_bounds(const Topology& topology, const PlanCo
     bounds.best.what += " (a floor: switches that copy or add may or may not reach it)";
     return bounds;
   }
-  if (bounds.best.time_per_byte == bounds.floors.reduce_scatter_all_gather && packings_reach_cuts(topology)) {
+  const bool all_relay = topology.first_not_relaying().is_none();  // else its rank is no root
+  if (all_relay && bounds.best.time_per_byte == bounds.floors.reduce_scatter_all_gather &&
+      packings_reach_cuts(topology)) {
     bounds.optimal_in_class = true;
     return bounds;
   }

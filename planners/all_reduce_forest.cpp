@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "planners/cut_bound.h"
 #include "planners/program/all_reduce_program.h"
 #include "planners/program/few_trees.h"
 #include "planners/program/program_forest.h"
@@ -12,13 +13,13 @@ namespace espalier {
 
 Result<Forest> all_reduce_forest(const Topology& topology, const PlanContext& context) {
   if (const auto cut_off = find_unreachable(topology)) {
-    return fail(ErrorCode::infeasible,
-                "rank " + topology.rank_name(cut_off->from) + " cannot reach rank " + topology.rank_name(cut_off->to),
+    return fail(ErrorCode::infeasible, describe_unreachable(topology, *cut_off),
                 "add a link, or leave one of them out of the ranks");
   }
   if (topology.rank_count() == 1) {
     return fail(ErrorCode::unsupported, "one rank: no trees are needed", "take a schedule without transfers");
   }
+  if (auto possible = check_somebody_adds(topology); !possible) return tl::unexpected(possible.error());
   const auto program = solve_all_reduce(topology, context);
   if (!program) {
     return fail(ErrorCode::too_large, "the network is past the size up to which the best trees are computed",

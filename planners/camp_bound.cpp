@@ -61,7 +61,10 @@ BigInteger capacity_leaving_camps(const Topology& topology, const Camps& camps, 
     std::vector<std::uint32_t> own;
     std::vector<std::uint32_t> others;
     for (std::uint32_t v = 0; v < camps.of_node.size(); ++v) {
-      if (camps.of_node[v] != no_camp) (camps.of_node[v] == camp ? own : others).push_back(v);
+      if (camps.of_node[v] == no_camp) continue;
+      const Rank rank = topology.rank_of(NodeId(v));
+      const bool is_own = camps.of_node[v] == camp;
+      (is_own ? own : others).push_back(is_own && !rank.is_none() ? network.source_of(rank) : v);
     }
     sum += BigInteger(flow.run(own, others)) * network.capacity_unit();
   }

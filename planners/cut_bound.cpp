@@ -18,10 +18,12 @@ Rational seconds_per_byte(const FlowNetwork& network, const CutRate& rate, std::
   return Rational(to_integer(rate.parts), to_integer(rate.capacity) * network.capacity_unit() * parts);
 }
 
-std::vector<NodeId> nodes_inside(const Topology& topology, const CutRate& rate) {
+/// A rank is inside where what it brings is.
+std::vector<NodeId> nodes_inside(const Topology& topology, const FlowNetwork& network, const CutRate& rate) {
   std::vector<NodeId> nodes;
   for (std::size_t i = 0; i < topology.node_count(); ++i) {
-    if (rate.inside[i]) nodes.emplace_back(i);
+    const Rank rank = topology.rank_of(NodeId(i));
+    if (rate.inside[rank.is_none() ? i : network.source_of(rank)]) nodes.emplace_back(i);
   }
   return nodes;
 }
@@ -30,7 +32,8 @@ std::string_view side_word(Direction direction) { return direction == Direction:
 
 Bound cut_bound_of(const Topology& topology, const FlowNetwork& network, const CutRate& rate, std::int64_t parts,
                    std::string what) {
-  return {seconds_per_byte(network, rate, parts), nodes_inside(topology, rate), std::move(what)};
+  if (!topology.first_not_relaying().is_none()) what += "; ranks that must not relay pass nothing on";
+  return {seconds_per_byte(network, rate, parts), nodes_inside(topology, network, rate), std::move(what)};
 }
 
 std::string count_of(__int128 count, std::string_view noun) {
@@ -87,10 +90,25 @@ Bound nothing_moves() { return {Rational(0), {}, "one rank: nothing has to move"
 Result<void> check_reachable(const Topology& topology) {
   const auto unreachable = find_unreachable(topology);
   if (!unreachable) return {};
-  return fail(ErrorCode::infeasible,
-              fmt::format("rank {} cannot reach rank {}", topology.rank_name(unreachable->from),
-                          topology.rank_name(unreachable->to)),
+  return fail(ErrorCode::infeasible, describe_unreachable(topology, *unreachable),
               "add a link, or leave one of them out of the ranks");
+}
+
+/// The smallest cut between any two ranks, either way.
+Bound smallest_separating_cut(const Topology& topology) {
+  const Rank center = topology.first_relaying();
+  std::vector<Rank> roots;  // Cuts around one that relays, both ways, are all there are.
+  for (std::size_t i = 0; i < topology.rank_count() && center.is_none(); ++i) roots.emplace_back(i);
+  if (!center.is_none()) roots.push_back(center);
+  std::optional<Bound> smallest;
+  for (const Rank root : roots) {
+    for (const Direction direction : {Direction::forward, Direction::reversed}) {
+      if (center.is_none() && direction == Direction::reversed) continue;
+      Bound bound = broadcast_bound(topology, root, direction);
+      if (!smallest || bound.time_per_byte > smallest->time_per_byte) smallest = std::move(bound);
+    }
+  }
+  return *std::move(smallest);
 }
 
 /// The bandwidth that leaves (or enters) a rank by its links and backplane.
@@ -155,6 +173,15 @@ Result<Bound> cut_bound(const Topology& topology, const Collective& collective) 
   return raised;
 }
 
+Result<void> check_somebody_adds(const Topology& topology) {
+  if (topology.rank_count() == 1 || !topology.first_relaying().is_none() || computes_in_network(topology)) return {};
+  return fail(ErrorCode::infeasible,
+              fmt::format("all_reduce needs a rank that may relay: who adds up a sum sends on what others brought, and "
+                          "none of {}'s ranks may",
+                          topology.name()),
+              "let one of them relay");
+}
+
 const Bound& AllReduceFloors::best() const {
   return messages && messages->time_per_byte > smallest_cut.time_per_byte ? *messages : smallest_cut;
 }
@@ -162,12 +189,8 @@ const Bound& AllReduceFloors::best() const {
 Result<AllReduceFloors> all_reduce_floors(const Topology& topology) {
   if (auto reachable = check_reachable(topology); !reachable) return tl::unexpected(reachable.error());
   if (topology.rank_count() == 1) return AllReduceFloors{nothing_moves(), std::nullopt, Rational(0)};
-  const Rank first(0);
-  AllReduceFloors floors{broadcast_bound(topology, first, Direction::forward), std::nullopt, Rational(0)};
-  if (Bound inward = broadcast_bound(topology, first, Direction::reversed);
-      inward.time_per_byte > floors.smallest_cut.time_per_byte) {
-    floors.smallest_cut = std::move(inward);
-  }
+  if (auto possible = check_somebody_adds(topology); !possible) return tl::unexpected(possible.error());
+  AllReduceFloors floors{smallest_separating_cut(topology), std::nullopt, Rational(0)};
   // Every rank's contribution leaves it and the sum of the others enters it.
   raise_to_backplanes(topology, 2, floors.smallest_cut);
   floors.messages = computes_in_network(topology) ? camp_message_bound(topology) : message_bound(topology);

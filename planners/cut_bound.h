@@ -38,7 +38,11 @@ struct AllReduceFloors {
   [[nodiscard]] const Bound& best() const;
 };
 
-/// Errors: infeasible when a rank cannot reach another, naming both.
+/// An all_reduce is infeasible where no rank may relay and no switch adds: the first transfer gives its receiver what
+/// another brought, so that the receiver can send its own no more.
+Result<void> check_somebody_adds(const Topology& topology);
+
+/// Errors: infeasible when a rank cannot reach another, naming both, or as check_somebody_adds.
 Result<AllReduceFloors> all_reduce_floors(const Topology& topology);
 
 }  // namespace espalier

@@ -37,7 +37,7 @@ class PartCounts {
 
 CutRate rate_of(const FlowNetwork& network, const PartCounts& counts, std::vector<bool> inside) {
   CutRate rate{0, capacity_leaving(network, inside), std::move(inside)};
-  const auto vertices = network.rank_vertices();
+  const auto vertices = network.source_vertices();
   for (std::size_t rank = 0; rank < vertices.size(); ++rank) {
     if (rate.inside[vertices[rank]]) rate.parts += counts.of(rank);
   }
@@ -47,27 +47,28 @@ CutRate rate_of(const FlowNetwork& network, const PartCounts& counts, std::vecto
 
 bool is_larger(const CutRate& a, const CutRate& b) { return a.parts * b.capacity > b.parts * a.capacity; }
 
-/// The cut around one vertex: everything but it.
-CutRate all_but(const FlowNetwork& network, const PartCounts& counts, std::uint32_t vertex) {
+/// The cut around one rank: everything but it.
+CutRate all_but(const FlowNetwork& network, const PartCounts& counts, Rank rank) {
   std::vector<bool> inside(network.vertex_count(), true);
-  inside[vertex] = false;
+  inside[network.vertex_of(rank)] = false;
+  inside[network.source_of(rank)] = false;
   return rate_of(network, counts, std::move(inside));
 }
 
 /// The largest ratio of a cut around one rank other than the root.
-CutRate slowest_to_feed(const FlowNetwork& network, const PartCounts& counts, std::optional<std::uint32_t> root) {
+CutRate slowest_to_feed(const FlowNetwork& network, const PartCounts& counts, Rank root) {
   std::vector<__int128> entering(network.vertex_count(), 0);
   for (const FlowArc& arc : network.arcs()) entering[arc.head] += arc.capacity;
   const auto sinks = network.rank_vertices();
   std::optional<std::size_t> slowest;
-  const auto others_of = [&](std::size_t rank) { return root ? 1 : counts.sum() - counts.of(rank); };
+  const auto others_of = [&](std::size_t rank) { return root.is_none() ? counts.sum() - counts.of(rank) : 1; };
   for (std::size_t rank = 0; rank < sinks.size(); ++rank) {
-    if (root == sinks[rank]) continue;
+    if (root == Rank(rank)) continue;
     if (!slowest || others_of(rank) * entering[sinks[*slowest]] > others_of(*slowest) * entering[sinks[rank]]) {
       slowest = rank;
     }
   }
-  return all_but(network, counts, sinks[*slowest]);
+  return all_but(network, counts, Rank(*slowest));
 }
 
 __int128 total_capacity(const FlowNetwork& network) {
@@ -104,21 +105,25 @@ class Feeder {
   Capacity demand_;
 };
 
-/// The network with a super source, the last vertex: at the ratio parts / capacity of a cut, every rank brings
-/// `capacity` for each of its parts and every arc carries `parts` times its own, so that all numbers stay whole.
+/// The network with a super source, the last vertex: at the ratio parts / capacity of a cut, every rank but `without`
+/// brings `capacity` for each of its parts and every arc carries `parts` times its own, so that all numbers stay whole.
 template <class Capacity>
-Feeder<Capacity> make_rate_feeder(const FlowNetwork& network, const PartCounts& counts, const CutRate& rate) {
+Feeder<Capacity> make_rate_feeder(const FlowNetwork& network, const PartCounts& counts, const CutRate& rate,
+                                  Rank without = {}) {
   const auto source = static_cast<std::uint32_t>(network.vertex_count());
   MaxFlow<Capacity> flow(source + 1U);
   const auto part = static_cast<Capacity>(rate.capacity);
   for (const FlowArc& arc : network.arcs()) {
     flow.add_arc(arc.tail, arc.head, static_cast<Capacity>(arc.capacity) * static_cast<Capacity>(rate.parts));
   }
-  const auto vertices = network.rank_vertices();
+  const auto vertices = network.source_vertices();
+  Capacity brought = 0;
   for (std::size_t rank = 0; rank < vertices.size(); ++rank) {
+    if (without == Rank(rank)) continue;
     flow.add_arc(source, vertices[rank], part * static_cast<Capacity>(counts.of(rank)));
+    brought += part * static_cast<Capacity>(counts.of(rank));
   }
-  return {std::move(flow), source, part * static_cast<Capacity>(counts.sum())};
+  return {std::move(flow), source, brought};
 }
 
 /// Tries the sinks from `next` on, each once, and returns the first violated cut; `next` stays at its sink, which is
@@ -129,7 +134,12 @@ std::optional<std::vector<bool>> find_violated(const FlowNetwork& network, const
                                                std::size_t& next) {
   auto feeder = make_rate_feeder<Capacity>(network, counts, rate);
   for (std::size_t tried = 0; tried < sinks.size(); ++tried) {
-    if (auto inside = feeder.find_violated(sinks[next])) {
+    const Rank rank = network.rank_at(sinks[next]);
+    // A rank that must not relay receives at another vertex than the one where its own part begins, and needs the rest.
+    const bool is_apart = network.source_of(rank) != sinks[next];
+    auto inside = is_apart ? make_rate_feeder<Capacity>(network, counts, rate, rank).find_violated(sinks[next])
+                           : feeder.find_violated(sinks[next]);
+    if (inside) {
       inside->pop_back();  // the super source
       return inside;
     }
@@ -155,17 +165,19 @@ CutRate largest_rate(const FlowNetwork& network, const PartCounts& counts, CutRa
 }
 
 template <class Capacity>
-CutRate smallest_cut(const FlowNetwork& network, std::uint32_t root) {
+CutRate smallest_cut(const FlowNetwork& network, Rank root_rank) {
+  const std::uint32_t root = network.source_of(root_rank);
   MaxFlow<Capacity> flow(network.vertex_count());
   for (const FlowArc& arc : network.arcs()) flow.add_arc(arc.tail, arc.head, static_cast<Capacity>(arc.capacity));
   const PartCounts counts(network, {});
-  CutRate smallest = slowest_to_feed(network, counts, root);
+  CutRate smallest = slowest_to_feed(network, counts, root_rank);
   std::vector<bool> only_root(network.vertex_count(), false);
   only_root[root] = true;
   CutRate around_root = rate_of(network, counts, std::move(only_root));
   if (around_root.capacity <= smallest.capacity) smallest = std::move(around_root);
   Feeder<Capacity> feeder(flow, root, static_cast<Capacity>(smallest.capacity));
   for (const std::uint32_t sink : network.rank_vertices()) {
+    if (sink == network.vertex_of(root_rank)) continue;
     auto inside = feeder.find_violated(sink);
     if (!inside) continue;
     smallest = rate_of(network, counts, *std::move(inside));
@@ -186,14 +198,13 @@ CutRate gather_cut(const FlowNetwork& network, Rank root, std::span<const std::i
   const PartCounts counts(network, parts);
   const std::uint32_t sink = network.vertex_of(root);
   // The root's own part needs no way: it enters at the sink itself and is part of every flow.
-  return largest_rate(network, counts, all_but(network, counts, sink), std::span(&sink, 1));
+  return largest_rate(network, counts, all_but(network, counts, root), std::span(&sink, 1));
 }
 
 CutRate broadcast_cut(const FlowNetwork& network, Rank root) {
   constexpr __int128 narrow = std::int64_t{1} << 61U;
-  const std::uint32_t vertex = network.vertex_of(root);
-  return total_capacity(network) < narrow ? smallest_cut<std::int64_t>(network, vertex)
-                                          : smallest_cut<__int128>(network, vertex);
+  return total_capacity(network) < narrow ? smallest_cut<std::int64_t>(network, root)
+                                          : smallest_cut<__int128>(network, root);
 }
 
 }  // namespace espalier

@@ -17,7 +17,8 @@ struct CutRate {
 };
 
 // All three take a network on which every rank reaches every other (find_unreachable), with two ranks or more, and
-// answer exactly, with a cut that proves the answer.
+// answer exactly, with a cut that proves the answer. A rank that must not relay is inside a cut by the vertex at which
+// what it brings begins; what it received may end there, on either side.
 
 /// The largest (parts of the ranks in X) / capacity leaving X over all vertex sets X that leave a rank out: the time
 /// that an all-gather of parts of one unit takes at least (and at most: packing). `parts` says how many each rank has,

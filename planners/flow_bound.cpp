@@ -15,7 +15,7 @@ namespace espalier {
 
 namespace {
 
-// Past these the program is not solved to the end, only priced a few times.
+// Past these the program is solved until its solution is near, and past near_flow_size only priced a few times.
 constexpr std::size_t most_rank_orbits = 128;
 constexpr std::size_t most_resource_orbits = 2048;
 constexpr std::size_t most_edge_visits = 4'000'000;  // of shortest paths, in all rounds of pricing together
@@ -102,7 +102,10 @@ PatternLimits limits_for(const OrbitGraph& orbits) {
   PatternLimits limits;
   const std::size_t visits = orbits.graph.edges.size() * orbits.ranks.count();
   limits.warm_rounds = static_cast<std::uint32_t>(std::min<std::size_t>(limits.warm_rounds, most_edge_visits / visits));
-  if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) limits.rounds = 0;
+  if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) {
+    limits.gap = near_flow_gap;
+    if (!is_near_flow_size(orbits)) limits.rounds = 0;
+  }
   return limits;
 }
 

@@ -113,6 +113,7 @@ class TreeSearch {
     if (from.hop != nullptr) {
       for (const LinkId link : from.hop->links) loads_[link.index()] += weight;
     }
+    if (rank != root_ && !graph_.topology().may_relay(rank)) return;
     if (!may_improve(from.cost)) return;
     for (const Hop& hop : graph_.hops(rank)) {
       Reached& to = reached_[hop.to.index()];

@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "planners/bound.h"
 #include "planners/classic/classic.h"
+#include "planners/cut_bound.h"
 #include "planners/innetwork/innetwork.h"
 #include "planners/packing/packing.h"
 #include "planners/program/lp.h"
@@ -51,13 +52,22 @@ Result<Planner> find_planner(std::string_view name) {
 Result<Schedule> plan_unbounded(const Topology& topology, const Collective& collective, const Planner& planner,
                                 const PlanContext& context) {
   if (const auto cut_off = find_unreachable(topology)) {
-    return fail(ErrorCode::infeasible,
-                topology.rank_name(cut_off->from) + " cannot reach " + topology.rank_name(cut_off->to),
+    return fail(ErrorCode::infeasible, describe_unreachable(topology, *cut_off),
                 "add the missing links, or mark nodes that take no part with rank: false");
+  }
+  if (collective.kind == CollectiveKind::all_reduce) {
+    if (auto possible = check_somebody_adds(topology); !possible) return tl::unexpected(possible.error());
   }
   auto schedule = planner.plan(topology, collective, context);
   if (!schedule) return schedule;
   const VerifyReport report = verify(*schedule, topology, 1);
+  // Breaches come in the order of the rules: all others hold then.
+  if (!report.ok() && report.breaches.front().rule == Rule::S9) {
+    return fail(ErrorCode::unsupported,
+                std::string(planner.name) +
+                    " does not plan around ranks that must not relay: " + report.breaches.front().message,
+                "use packing, lp or flat");
+  }
   const std::string breach = report.ok() ? "" : std::string(planner.name) + ": " + report.breaches.front().message;
   ESPALIER_CHECK(report.ok(), breach.c_str());
   return schedule;

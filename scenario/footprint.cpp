@@ -129,9 +129,9 @@ std::string shape_of(const Topology& topology) {
   std::unordered_map<std::string, std::size_t> hosts;
   for (const Node& node : topology.nodes()) {
     const std::size_t host = node.host.empty() ? 0 : hosts.emplace(node.host, hosts.size() + 1).first->second;
-    fmt::format_to(out, "{},{:d},{},{},{:d},{:d},{},{};", static_cast<int>(node.kind), node.is_rank,
-                   node.bandwidth.bytes_per_second, node.reduce_bandwidth.bytes_per_second, node.multicast,
-                   node.reduction, host, node.rail ? *node.rail : -1);
+    fmt::format_to(out, "{},{:d},{:d},{},{},{:d},{:d},{},{};", static_cast<int>(node.kind), node.is_rank,
+                   node.must_not_relay(), node.bandwidth.bytes_per_second, node.reduce_bandwidth.bytes_per_second,
+                   node.multicast, node.reduction, host, node.rail ? *node.rail : -1);
   }
   for (const Link& link : topology.links()) {
     fmt::format_to(out, "{},{},{},{},{},{},{};", link.tail.value(), link.head.value(), link.nominal.bytes_per_second,

@@ -41,7 +41,7 @@ class BreachList {
 
 /// Rules S1 to S4.
 void verify_structure(const Schedule& schedule, const Topology& topology, BreachList& breaches);
-/// Rules S5 to S7. Requires: a schedule that keeps S1 to S4.
+/// Rules S5 to S7 and S9. Requires: a schedule that keeps S1 to S4.
 void verify_meaning(const Schedule& schedule, const Topology& topology, BreachList& breaches);
 /// Rule S8. Requires: a schedule that keeps S1 to S4.
 void verify_relays(const Schedule& schedule, const Topology& topology, BreachList& breaches);

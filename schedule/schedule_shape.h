@@ -10,7 +10,9 @@ namespace espalier {
 /// reduces as another, which is what schedule_from_trees makes of them.
 struct ScheduleShape {
   std::uint32_t trees = 0;
-  std::uint32_t trees_per_root = 0;  ///< The most trees of one rank that carry data to it, or away from it.
+  /// The most trees of one rank that carry data to it, or away from it. Trees that join the same ranks in the same way,
+  /// over other links, count as one: a tree that is wider than a link.
+  std::uint32_t trees_per_root = 0;
   std::uint32_t height = 0;          ///< The longest chain of transfers of one tree.
 };
 

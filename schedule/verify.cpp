@@ -18,6 +18,7 @@ std::string_view to_string(Rule rule) {
     case Rule::S6: return "S6";
     case Rule::S7: return "S7";
     case Rule::S8: return "S8";
+    case Rule::S9: return "S9";
   }
   ESPALIER_CHECK(false, "a rule without a name");
 }

@@ -10,8 +10,8 @@
 
 namespace espalier {
 
-/// The rules of docs/schedule.md, each implemented once (S1-S4 in verify_structure.cpp, S5-S7 in verify_meaning.cpp, S8
-/// in verify_relays.cpp) and each with a negative test of its name.
+/// The rules of docs/schedule.md, each implemented once (S1-S4 in verify_structure.cpp, S5-S7 and S9 in
+/// verify_meaning.cpp, S8 in verify_relays.cpp) and each with a negative test of its name.
 enum class Rule : std::uint8_t {
   S1,  ///< Ids are in range; a transfer's source and destination differ.
   S2,  ///< Slices tile the buffer in order, in whole parts, with the ranks that their part demands.
@@ -21,6 +21,7 @@ enum class Rule : std::uint8_t {
   S6,  ///< No contribution is counted twice.
   S7,  ///< After the last transfer every rank holds exactly what the collective promises.
   S8,  ///< A relay only does what its switch can do.
+  S9,  ///< A rank that must not relay only sends what it brought.
 };
 
 /// "S1", ...
@@ -42,10 +43,10 @@ struct VerifyReport {
   [[nodiscard]] bool ok() const { return breach_count == 0; }
 };
 
-/// Proves that the schedule keeps its collective's promise on this topology, or reports every breach: of S1 to S6 one
-/// per transfer (or slice), of S7 one per rank and slice, of S8 one per relay or transfer. The structure (S1-S4) is
-/// checked first; the meaning (S5-S7) and the relays (S8) only when the structure is right.
-/// Cost: O(slice moves x ranks / 64) time, O(ranks x (ranks + relays) / 8) bytes and four bytes per slice move.
+/// Proves that the schedule keeps its collective's promise on this topology, or reports every breach: of S1 to S6 and
+/// S9 one per transfer (or slice), of S7 one per rank and slice, of S8 one per relay or transfer. The structure (S1-S4)
+/// is checked first; the meaning (S5-S7, S9) and the relays (S8) only when the structure is right. Cost: O(slice moves
+/// x ranks / 64) time, O(ranks x (ranks + relays) / 8) bytes and four bytes per slice move.
 VerifyReport verify(const Schedule& schedule, const Topology& topology, std::size_t max_reported = 100);
 
 }  // namespace espalier

@@ -33,10 +33,20 @@ struct Replay {
   BreachList& breaches;
   SliceMoves moves;
   ReportedTransfers reported;
+  ReportedTransfers reported_relays;  ///< By S9.
 
   [[nodiscard]] const Collective& collective() const { return schedule.collective; }
   [[nodiscard]] std::size_t rank_count() const { return collective().rank_count; }
   [[nodiscard]] const std::string& name(std::size_t end) const { return end_name(schedule, topology, Rank(end)); }
+  [[nodiscard]] bool must_not_relay(std::size_t end) const {
+    return end < rank_count() && !topology.may_relay(Rank(end));
+  }
+  void report_relaying(TransferId id, std::size_t slice, std::size_t src, std::size_t bringer) {
+    if (!reported_relays.note(id)) return;
+    breaches.add(Rule::S9, id, [&] {
+      return fmt::format("{} must not relay and sends on what {} brought to slice {}", name(src), name(bringer), slice);
+    });
+  }
 };
 
 /// Calls check(rank) for every rank that the collective promises a slice.
@@ -61,6 +71,7 @@ void replay_copies(Replay& replay) {
         replay.breaches.add(Rule::S5, id,
                             [&] { return fmt::format("{} does not hold slice {} yet", replay.name(src), s); });
       }
+      if (src != bringer && replay.must_not_relay(src)) replay.report_relaying(id, s, src, bringer);
       holds[dst] = holds[src];
     }
     for_each_receiver(replay, s, [&](std::size_t r) {
@@ -100,6 +111,16 @@ class Contributions {
     const std::size_t first_common = both == 0 ? rank_count_ : first_of_both(from, into);
     for (std::size_t w = 0; w < words_; ++w) into[w] |= from[w];
     return first_common;
+  }
+
+  /// The first rank but this one whose contribution it holds; rank_count when there is none.
+  [[nodiscard]] std::size_t first_other(std::size_t rank) const {
+    for (std::size_t w = 0; w < words_; ++w) {
+      Word others = row(rank)[w];
+      if (w == rank / 64) others &= ~(Word{1} << (rank % 64));
+      if (others != 0) return w * 64 + static_cast<std::size_t>(std::countr_zero(others));
+    }
+    return rank_count_;
   }
 
   [[nodiscard]] std::size_t count(std::size_t rank) const {
@@ -143,6 +164,10 @@ void replay_reductions(Replay& replay) {
         replay.breaches.add(Rule::S5, id,
                             [&] { return fmt::format("{} does not hold slice {} yet", replay.name(src), s); });
       }
+      if (replay.must_not_relay(src)) {
+        const std::size_t other = held.first_other(src);
+        if (other != replay.rank_count()) replay.report_relaying(id, s, src, other);
+      }
       if (transfer.action() == Action::copy) {
         held.copy(src, dst);
         continue;
@@ -167,7 +192,12 @@ void replay_reductions(Replay& replay) {
 }  // namespace
 
 void verify_meaning(const Schedule& schedule, const Topology& topology, BreachList& breaches) {
-  Replay replay{schedule, topology, breaches, SliceMoves(schedule), ReportedTransfers(schedule.transfers.size())};
+  Replay replay{schedule,
+                topology,
+                breaches,
+                SliceMoves(schedule),
+                ReportedTransfers(schedule.transfers.size()),
+                ReportedTransfers(schedule.transfers.size())};
   if (reduces(schedule.collective.kind)) {
     replay_reductions(replay);
   } else {

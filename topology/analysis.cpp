@@ -146,23 +146,24 @@ std::vector<Connection> connections_from(const Topology& topology, Rank src) {
 std::vector<std::vector<Bandwidth>> group_to_group(const Topology& topology,
                                                    const std::vector<std::size_t>& group_of_rank, std::size_t groups) {
   const FlowNetwork network(topology, Direction::forward);
-  std::vector<std::vector<std::uint32_t>> members(groups);
+  std::vector<std::vector<std::uint32_t>> senders(groups), receivers(groups);
   for (std::size_t i = 0; i < group_of_rank.size(); ++i) {
-    members[group_of_rank[i]].push_back(network.vertex_of(Rank(i)));
+    senders[group_of_rank[i]].push_back(network.source_of(Rank(i)));
+    receivers[group_of_rank[i]].push_back(network.vertex_of(Rank(i)));
   }
   MaxFlow<__int128> flow(network.vertex_count());
   for (const FlowArc& arc : network.arcs()) flow.add_arc(arc.tail, arc.head, arc.capacity);
   std::vector<std::vector<Bandwidth>> rates(groups, std::vector<Bandwidth>(groups));
   for (std::size_t from = 0; from < groups; ++from) {
     for (std::size_t to = 0; to < groups; ++to) {
-      if (from == to || members[from].empty() || members[to].empty()) continue;
+      if (from == to || senders[from].empty() || receivers[to].empty()) continue;
       for (std::uint32_t i = 0; i < network.arcs().size(); ++i) {
         const FlowArc& arc = network.arcs()[i];
         const Rank rank = network.rank_at(arc.tail);
         const bool third = !rank.is_none() && group_of_rank[rank.index()] != from && group_of_rank[rank.index()] != to;
         flow.set_capacity(i, third ? 0 : arc.capacity);
       }
-      rates[from][to] = saturated(flow.run(members[from], members[to]) * network.capacity_unit());
+      rates[from][to] = saturated(flow.run(senders[from], receivers[to]) * network.capacity_unit());
     }
   }
   return rates;

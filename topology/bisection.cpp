@@ -32,11 +32,15 @@ class Cutter {
   Flow of(const Side& sends, Flow limit) {
     senders_.clear();
     receivers_.clear();
-    for (std::size_t i = 0; i < sends.size(); ++i) (sends[i] ? senders_ : receivers_).push_back(vertex(i));
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+      (sends[i] ? senders_ : receivers_).push_back(vertex(i, sends[i]));
+    }
     return between(senders_, receivers_, limit);
   }
 
-  [[nodiscard]] std::uint32_t vertex(std::size_t rank) const { return network_.vertex_of(Rank(rank)); }
+  [[nodiscard]] std::uint32_t vertex(std::size_t rank, bool sends) const {
+    return sends ? network_.source_of(Rank(rank)) : network_.vertex_of(Rank(rank));
+  }
   /// Arcs looked at so far, about.
   [[nodiscard]] std::int64_t work() const { return work_; }
 
@@ -52,7 +56,9 @@ class Cutter {
     for (const FlowArc& arc : network_.arcs()) {
       if (!near[arc.tail] || near[arc.head]) continue;
       if (arc.link.is_none()) {
-        found.backplanes.emplace_back(std::min(arc.tail, arc.head));  // the node's own vertex is the lower one
+        const Rank rank = network_.rank_at(arc.tail);
+        const std::uint32_t own = rank.is_none() ? arc.tail : network_.vertex_of(rank);
+        found.backplanes.emplace_back(std::min(own, arc.head));  // the node's own vertex is the lowest one
       } else {
         found.cut.push_back(arc.link);
       }
@@ -103,7 +109,7 @@ class ExactSearch {
       std::vector<std::uint32_t>& side = sends ? senders_ : receivers_;
       if (side.size() == larger_half || (rank == 0 && symmetric_ && !sends)) continue;
       sends_[rank] = sends;
-      side.push_back(cutter_.vertex(rank));
+      side.push_back(cutter_.vertex(rank, sends));
       place(rank + 1);
       side.pop_back();
     }

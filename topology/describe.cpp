@@ -77,7 +77,12 @@ std::string describe_nodes(const Topology& topology) {
     table.row({std::string(to_string(group.kind)), std::to_string(group.nodes.size()), group.are_ranks ? " ranks" : "",
                summarize_nodes(topology, group.nodes)});
   }
-  return "Nodes\n" + table.text();
+  std::vector<NodeId> ends;
+  for (std::size_t i = 0; i < topology.node_count(); ++i) {
+    if (topology.node(NodeId(i)).must_not_relay()) ends.emplace_back(i);
+  }
+  const std::string remark = ends.empty() ? "" : "  must not relay: " + summarize_nodes(topology, ends) + "\n";
+  return "Nodes\n" + table.text() + remark;
 }
 
 std::string describe_links(const Topology& topology) {

@@ -31,8 +31,11 @@ FlowNetwork::FlowNetwork(const Topology& topology, Direction direction)
   for (std::size_t i = 0; i < topology.node_count(); ++i) {
     const auto vertex = static_cast<std::uint32_t>(i);
     const Node& node = topology.node(NodeId(i));
-    rank_at_.push_back(topology.rank_of(NodeId(i)));
-    if (node.is_rank) rank_vertices_.push_back(vertex);
+    const std::uint32_t source = node.must_not_relay() ? next_vertex() : vertex;
+    if (node.is_rank) {
+      rank_vertices_.push_back(vertex);
+      source_vertices_.push_back(source);
+    }
     const std::int64_t backplane = node.bandwidth.bytes_per_second;
     __int128 in = rate_of(topology, topology.in_links(NodeId(i)));
     __int128 out = rate_of(topology, topology.out_links(NodeId(i)));
@@ -40,10 +43,14 @@ FlowNetwork::FlowNetwork(const Topology& topology, Direction direction)
     const bool limits_in = backplane > 0 && backplane < in;
     const bool limits_out = backplane > 0 && backplane < out;
     entries.push_back(node.is_rank && limits_in ? next_vertex() : vertex);
-    exits.push_back(limits_out && (node.is_rank || limits_in) ? next_vertex() : vertex);
+    exits.push_back(limits_out && (node.is_rank || limits_in) ? next_vertex() : source);
     const std::int64_t capacity = backplane / capacity_unit_;
     if (entries[i] != vertex) backplanes.push_back({entries[i], vertex, capacity, LinkId()});
-    if (exits[i] != vertex) backplanes.push_back({vertex, exits[i], capacity, LinkId()});
+    if (exits[i] != source) backplanes.push_back({source, exits[i], capacity, LinkId()});
+  }
+  rank_at_.resize(vertex_count_);
+  for (std::size_t rank = 0; rank < rank_vertices_.size(); ++rank) {
+    rank_at_[rank_vertices_[rank]] = rank_at_[source_vertices_[rank]] = Rank(rank);
   }
   for (std::size_t i = 0; i < topology.link_count(); ++i) {
     const Link& link = topology.link(LinkId(i));

@@ -29,6 +29,9 @@ struct FlowArc {
 /// rank's backplane is shared by what enters and what leaves it, which no flow network can say; it is split into one
 /// arc for each way, each as large as the whole. So the network never allows less than the machine does: bounds stay
 /// valid, and a plan's exact load (compute_loads) tells when it has more traffic on the backplane than that.
+///
+/// A rank that must not relay has two vertices that no arc joins: what it receives ends in one, and what it brings
+/// begins at the other. So no flow passes it.
 class FlowNetwork {
  public:
   FlowNetwork(const Topology& topology, Direction direction);
@@ -40,9 +43,13 @@ class FlowNetwork {
   /// Link i is arc i; the arcs of backplanes follow.
   [[nodiscard]] std::span<const FlowArc> arcs() const { return arcs_; }
   [[nodiscard]] std::size_t rank_count() const { return rank_vertices_.size(); }
+  /// Where a rank receives. A rank that may relay also sends from there.
   [[nodiscard]] std::uint32_t vertex_of(Rank rank) const { return rank_vertices_[rank.index()]; }
+  /// Where what a rank brings begins.
+  [[nodiscard]] std::uint32_t source_of(Rank rank) const { return source_vertices_[rank.index()]; }
+  [[nodiscard]] std::span<const std::uint32_t> source_vertices() const { return source_vertices_; }
   [[nodiscard]] std::span<const std::uint32_t> rank_vertices() const { return rank_vertices_; }
-  /// The rank at a vertex; none at vertices that only forward.
+  /// The rank at a vertex, of both where it has two; none at vertices that only forward.
   [[nodiscard]] Rank rank_at(std::uint32_t vertex) const {
     return vertex < rank_at_.size() ? rank_at_[vertex] : Rank();
   }
@@ -54,6 +61,7 @@ class FlowNetwork {
   std::size_t vertex_count_ = 0;
   std::vector<FlowArc> arcs_;
   std::vector<std::uint32_t> rank_vertices_;
+  std::vector<std::uint32_t> source_vertices_;
   std::vector<Rank> rank_at_;
   std::int64_t capacity_unit_ = 1;
   Direction direction_;

@@ -104,9 +104,23 @@ Result<std::vector<NodeId>> find_rank_nodes(const Topology& topology, std::strin
 Result<Topology> with_ranks(const Topology& topology, std::span<const NodeId> nodes) {
   if (auto checked = check_nodes(topology, nodes); !checked) return tl::unexpected(checked.error());
   std::vector<Node> marked(topology.nodes().begin(), topology.nodes().end());
-  for (Node& node : marked) node.is_rank = false;
-  for (const NodeId id : nodes) marked[id.index()].is_rank = true;
-  return Topology::make(topology.name(), std::move(marked), {topology.links().begin(), topology.links().end()});
+  std::vector<bool> is_barred(marked.size(), false);  // Outside the group, and nothing may pass it.
+  for (std::size_t i = 0; i < marked.size(); ++i) {
+    is_barred[i] = marked[i].must_not_relay();
+    marked[i].is_rank = false;
+  }
+  for (const NodeId id : nodes) {
+    marked[id.index()].is_rank = true;
+    is_barred[id.index()] = false;
+  }
+  std::vector<Link> links;
+  for (const Link& link : topology.links()) {
+    if (!is_barred[link.tail.index()] && !is_barred[link.head.index()]) links.push_back(link);
+  }
+  for (std::size_t i = 0; i < marked.size(); ++i) {
+    if (is_barred[i]) marked[i].relay = true;
+  }
+  return Topology::make(topology.name(), std::move(marked), std::move(links));
 }
 
 }  // namespace espalier

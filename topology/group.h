@@ -16,7 +16,8 @@ namespace espalier {
 Result<std::vector<NodeId>> find_rank_nodes(const Topology& topology, std::string_view list);
 
 /// The same network with these nodes as its only ranks: a process group. Ranks are numbered in node order as ever, all
-/// other nodes only forward, and node and link ids, and with them routes, stay.
+/// other nodes only forward, and node and link ids, and with them routes, stay. A rank that must not relay forwards
+/// nothing when it is outside the group: it keeps its node id and loses its links, which changes the ids of the others.
 /// Errors: invalid_input without any node, for one that is neither gpu nor cpu, and for one given twice.
 Result<Topology> with_ranks(const Topology& topology, std::span<const NodeId> nodes);
 

@@ -41,6 +41,7 @@ constexpr Code cannot_be_rank = "T032";
 constexpr Code not_a_switch = "T033";
 constexpr Code no_ranks = "T034";
 constexpr Code unreachable = "T035";
+constexpr Code not_a_rank = "T036";
 
 // Links.
 constexpr Code unknown_node = "T040";

@@ -46,6 +46,12 @@ Node read_node(const Fields& fields, const Scope& scope) {
                  {read_codes::cannot_be_rank, fmt::format("a {} cannot be a rank", to_string(node.kind)),
                   "only gpu and cpu nodes hold data; remove 'rank: true'"});
   }
+  node.relay = fields.boolean("relay").value_or(true);
+  if (!node.relay && kind && !node.is_rank) {
+    node.relay = true;
+    fields.error(fields.mark_of("relay"), {read_codes::not_a_rank, "'relay: false' stands on a node that is no rank",
+                                           "remove it, or leave out the links that nothing may pass"});
+  }
   node.bandwidth = fields.bandwidth("bandwidth").value_or(Bandwidth{});
   node.reduce_bandwidth = fields.bandwidth("reduce_bandwidth").value_or(Bandwidth{});
   node.multicast = fields.boolean("multicast").value_or(false);

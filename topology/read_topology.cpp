@@ -28,7 +28,9 @@ void check_ranks(Reading& reading, const Topology& topology, const std::vector<M
   reading.findings.error(
       marks[lonely.index()],
       {read_codes::unreachable,
-       fmt::format("the rank '{}' cannot reach the rank '{}'", topology.node(from).id, topology.node(to).id),
+       topology.first_not_relaying().is_none()
+           ? fmt::format("the rank '{}' cannot reach the rank '{}'", topology.node(from).id, topology.node(to).id)
+           : describe_unreachable(topology, *broken),
        "add links that join them, or write 'rank: false' on a node that takes no part"});
 }
 

@@ -84,7 +84,10 @@ Result<Topology> Topology::make(std::string name, std::vector<Node> nodes, std::
       return fail(ErrorCode::invalid_input, "two nodes have the id " + nodes[i].id);
     }
     topology.node_ranks_.push_back(nodes[i].is_rank ? Rank(topology.rank_nodes_.size()) : Rank());
-    if (nodes[i].is_rank) topology.rank_nodes_.emplace_back(i);
+    if (!nodes[i].is_rank) continue;
+    Rank& first = nodes[i].relay ? topology.first_relaying_ : topology.first_not_relaying_;
+    if (first.is_none()) first = topology.node_ranks_.back();
+    topology.rank_nodes_.emplace_back(i);
   }
   if (topology.rank_nodes_.empty()) return fail(ErrorCode::invalid_input, "the topology has no ranks");
   for (const Link& link : links) {
@@ -159,22 +162,49 @@ std::vector<bool> reached_from(const Topology& topology, NodeId start, bool forw
       const NodeId next = forwards ? topology.link(id).head : topology.link(id).tail;
       if (reached[next.index()]) continue;
       reached[next.index()] = true;
-      pending.push_back(next);
+      if (!topology.node(next).must_not_relay()) pending.push_back(next);
     }
   }
   return reached;
 }
 
 std::optional<Unreachable> find_unreachable(const Topology& topology) {
-  const Rank first(0);
-  for (const bool forwards : {true, false}) {
-    const std::vector<bool> reached = reached_from(topology, topology.node_of(first), forwards);
+  const auto missed_from = [&](Rank start, bool forwards) -> std::optional<Unreachable> {
+    const std::vector<bool> reached = reached_from(topology, topology.node_of(start), forwards);
     for (std::size_t i = 0; i < topology.rank_count(); ++i) {
       if (reached[topology.node_of(Rank(i)).index()]) continue;
-      return forwards ? Unreachable{first, Rank(i)} : Unreachable{Rank(i), first};
+      return forwards ? Unreachable{start, Rank(i)} : Unreachable{Rank(i), start};
     }
+    return std::nullopt;
+  };
+  // Through a rank that relays all others reach each other. Where there is none, each has to by itself.
+  if (const Rank center = topology.first_relaying(); !center.is_none()) {
+    const auto missed = missed_from(center, true);
+    return missed ? missed : missed_from(center, false);
+  }
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) {
+    if (const auto missed = missed_from(Rank(i), true)) return missed;
   }
   return std::nullopt;
+}
+
+std::string describe_unreachable(const Topology& topology, const Unreachable& pair) {
+  std::string text = "rank " + topology.rank_name(pair.from) + " cannot reach rank " + topology.rank_name(pair.to);
+  if (topology.first_not_relaying().is_none()) return text;
+  // The ranks at which the ways end that would go on if these relayed.
+  const std::vector<bool> ahead = reached_from(topology, topology.node_of(pair.from), true);
+  std::string blocked;
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) {
+    const Rank rank(i);
+    if (topology.may_relay(rank) || rank == pair.from || !ahead[topology.node_of(rank).index()]) continue;
+    constexpr std::size_t most_named = 120;
+    if (blocked.size() > most_named) {
+      blocked += ", ...";
+      break;
+    }
+    blocked += (blocked.empty() ? "" : ", ") + topology.rank_name(rank);
+  }
+  return blocked.empty() ? text : text + ": ways end at " + blocked + ", which must not relay";
 }
 
 }  // namespace espalier

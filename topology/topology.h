@@ -23,13 +23,17 @@ std::string_view to_string(NodeKind kind);
 struct Node {
   std::string id;  ///< Unique in its topology; see node_id.h for what may be in it.
   NodeKind kind = NodeKind::gpu;
-  bool is_rank = true;               ///< Holds data and takes part in collectives; only gpu and cpu nodes may.
-  Bandwidth bandwidth;               ///< Backplane that all traffic through the node shares; zero: not limited.
-  Bandwidth reduce_bandwidth;        ///< Bytes per second that this rank or switch reduces; zero: not limited.
-  bool multicast = false;            ///< A switch that copies in the network.
-  bool reduction = false;            ///< A switch that reduces in the network.
-  std::string host;                  ///< The machine it sits in; empty when not given.
+  bool is_rank = true;         ///< Holds data and takes part in collectives; only gpu and cpu nodes may.
+  bool relay = true;           ///< A rank that may send on what other ranks brought; means nothing on other nodes.
+  Bandwidth bandwidth;         ///< Backplane that all traffic through the node shares; zero: not limited.
+  Bandwidth reduce_bandwidth;  ///< Bytes per second that this rank or switch reduces; zero: not limited.
+  bool multicast = false;      ///< A switch that copies in the network.
+  bool reduction = false;      ///< A switch that reduces in the network.
+  std::string host;            ///< The machine it sits in; empty when not given.
   std::optional<std::int32_t> rail;  ///< Which rail of the fabric it belongs to.
+
+  /// A rank that sends nothing but what it brought itself.
+  [[nodiscard]] bool must_not_relay() const { return is_rank && !relay; }
 };
 
 /// One directed edge. A duplex cable is two links.
@@ -70,6 +74,11 @@ class Topology {
   [[nodiscard]] NodeId node_of(Rank rank) const { return rank_nodes_[rank.index()]; }
   [[nodiscard]] Rank rank_of(NodeId node) const { return node_ranks_[node.index()]; }
   [[nodiscard]] const std::string& rank_name(Rank rank) const { return node(node_of(rank)).id; }
+  /// Whether a rank may send on what other ranks brought.
+  [[nodiscard]] bool may_relay(Rank rank) const { return node(node_of(rank)).relay; }
+  /// The first rank that may relay, or none; and the first one that must not.
+  [[nodiscard]] Rank first_relaying() const { return first_relaying_; }
+  [[nodiscard]] Rank first_not_relaying() const { return first_not_relaying_; }
 
   /// Links that leave or enter a node, in id order.
   [[nodiscard]] std::span<const LinkId> out_links(NodeId node) const;
@@ -93,19 +102,25 @@ class Topology {
   std::vector<Link> links_;
   std::vector<NodeId> rank_nodes_;
   std::vector<Rank> node_ranks_;
+  Rank first_relaying_, first_not_relaying_;
   std::vector<std::uint32_t> out_offsets_, in_offsets_;
   std::vector<LinkId> out_links_, in_links_;
   std::unordered_map<std::string, NodeId> node_by_id_;
 };
 
-/// By node: whether a walk from `start` along links, or against them, reaches it.
+/// By node: whether a walk from `start` along links, or against them, reaches it. It passes no rank that must not
+/// relay.
 std::vector<bool> reached_from(const Topology& topology, NodeId start, bool forwards);
 
-/// A rank that some other rank cannot reach, with that other rank; nothing when every rank reaches every other.
+/// A rank that some other rank cannot reach, with that other rank; nothing when every rank reaches every other without
+/// passing ranks that must not relay.
 struct Unreachable {
   Rank from;
   Rank to;
 };
 std::optional<Unreachable> find_unreachable(const Topology& topology);
+
+/// "rank a cannot reach rank b", with the ranks that must not relay and stand in the way.
+std::string describe_unreachable(const Topology& topology, const Unreachable& pair);
 
 }  // namespace espalier

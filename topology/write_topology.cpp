@@ -71,6 +71,7 @@ std::string node_map(const Node& node, bool json) {
   map.text("kind", to_string(node.kind));
   const bool default_rank = node.kind == NodeKind::gpu || node.kind == NodeKind::cpu;
   if (node.is_rank != default_rank) map.raw("rank", node.is_rank ? "true" : "false");
+  if (node.must_not_relay()) map.raw("relay", "false");
   if (node.bandwidth.bytes_per_second > 0) map.measure("bandwidth", format_bandwidth(node.bandwidth));
   if (node.reduce_bandwidth.bytes_per_second > 0) {
     map.measure("reduce_bandwidth", format_bandwidth(node.reduce_bandwidth));

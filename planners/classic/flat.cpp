@@ -19,6 +19,8 @@ std::vector<Arborescence> make_trees(const Topology& topology, const Collective&
   std::vector<Arborescence> trees;
   for (std::uint32_t i = 0; i < collective.rank_count; ++i) {
     if (!collective.root.is_none() && collective.root != Rank(i)) continue;
+    // The root of a part of an all_reduce sends on what it added up.
+    if (collective.kind == CollectiveKind::all_reduce && !topology.may_relay(Rank(i))) continue;
     trees.push_back(cheapest_tree(graph, Rank(i), inwards, 1, loads));
   }
   return trees;

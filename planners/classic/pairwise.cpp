@@ -46,6 +46,7 @@ class BlockRouter {
         if (!settled[i] && (nearest.is_none() || cost[i] < cost[nearest.index()])) nearest = Rank(i);
       }
       settled[nearest.index()] = true;
+      if (nearest != from && !graph_.topology().may_relay(nearest)) continue;
       for (const Hop& hop : graph_.hops(nearest)) {
         const double total = cost[nearest.index()] + price(hop);
         if (total >= cost[hop.to.index()]) continue;
@@ -69,6 +70,7 @@ class BlockRouter {
       const bool last = hops_left[rank.index()] == 1;
       for (const Hop& hop : last ? graph_.hops(rank, to) : graph_.hops(rank)) {
         if (hops_left[hop.to.index()] + 1 != hops_left[rank.index()]) continue;
+        if (hop.to != to && !graph_.topology().may_relay(hop.to)) continue;
         const double cost = price(hop);
         if (cheapest != nullptr && cost >= least) continue;
         cheapest = &hop;
@@ -125,6 +127,7 @@ std::vector<std::vector<std::uint32_t>> count_hops(const LogicalGraph& turned) {
     count[to] = 0;
     std::vector<Rank> queue{Rank(to)};
     for (std::size_t next = 0; next < queue.size() && queue.size() < n; ++next) {
+      if (queue[next] != Rank(to) && !turned.topology().may_relay(queue[next])) continue;
       for (const Hop& hop : turned.hops(queue[next])) {
         if (count[hop.to.index()] <= count[queue[next].index()] + 1) continue;
         count[hop.to.index()] = count[queue[next].index()] + 1;

@@ -18,7 +18,8 @@ constexpr int uneven_cable = 101;  ///< Joined to a vertex per direction.
 constexpr int single_link = 102;
 
 Color color_of(const Node& node, bool is_fixed) {
-  const int flags = (is_fixed ? 1 : 0) + (node.is_rank ? 2 : 0) + (node.multicast ? 4 : 0) + (node.reduction ? 8 : 0);
+  const int flags = (is_fixed ? 1 : 0) + (node.is_rank ? 2 : 0) + (node.multicast ? 4 : 0) + (node.reduction ? 8 : 0) +
+                    (node.must_not_relay() ? 16 : 0);
   return {node_colors, std::to_string(flags), static_cast<std::int64_t>(node.kind), node.bandwidth.bytes_per_second,
           node.reduce_bandwidth.bytes_per_second};
 }

@@ -1,5 +1,7 @@
 #include "planners/explain/cut_proof.h"
 
+#include <utility>
+
 #include "base/check.h"
 
 namespace espalier {
@@ -27,8 +29,10 @@ Rational part(std::size_t count, std::size_t whole) {
   return make_rational(static_cast<std::int64_t>(count), static_cast<std::int64_t>(whole));
 }
 
-/// What crosses a set of nodes in one direction; of a node's links and its backplane, the less.
-CutProof measure_crossing(const Topology& topology, const std::vector<bool>& is_inside, Direction direction) {
+/// What crosses a set of nodes in one direction towards `target`; of a node's links and its backplane, the less. With a
+/// target, other ranks that must not relay do not count as a way there.
+CutProof measure_crossing(const Topology& topology, const std::vector<bool>& is_inside, Direction direction,
+                          Rank target) {
   CutProof proof;
   proof.direction = direction;
   proof.ranks_inside = count_inside(topology, is_inside);
@@ -40,7 +44,9 @@ CutProof measure_crossing(const Topology& topology, const std::vector<bool>& is_
     BigInteger rate = 0;
     for (const LinkId id : leaves ? topology.out_links(node) : topology.in_links(node)) {
       const Link& link = topology.link(id);
-      if (is_inside[(leaves ? link.head : link.tail).index()]) continue;
+      const NodeId far = leaves ? link.head : link.tail;
+      if (is_inside[far.index()]) continue;
+      if (!target.is_none() && topology.node(far).must_not_relay() && topology.rank_of(far) != target) continue;
       crossing.push_back(id);
       rate += link.bandwidth().bytes_per_second;
     }
@@ -54,6 +60,25 @@ CutProof measure_crossing(const Topology& topology, const std::vector<bool>& is_
     }
   }
   return proof;
+}
+
+/// None, for any rank outside; and where ranks must not relay, each one outside that has to be reached: all stand for
+/// those that may relay, as the ways to them are the same.
+std::vector<Rank> possible_targets(const Topology& topology, const Collective& collective,
+                                   const std::vector<bool>& is_inside) {
+  std::vector<Rank> targets = {Rank()};
+  const bool one_way = slices_have_destination(collective.kind);
+  if (topology.first_not_relaying().is_none() || one_way) return targets;
+  bool relays = false;
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) {
+    const Rank rank(i);
+    if (is_inside[topology.node_of(rank).index()]) continue;
+    const bool gathers = collective.kind == CollectiveKind::gather || collective.kind == CollectiveKind::scatter;
+    if (gathers && rank != collective.root) continue;
+    if (topology.may_relay(rank) && std::exchange(relays, true)) continue;
+    targets.push_back(rank);
+  }
+  return targets;
 }
 
 /// As crossing_demand, for unequal shards.
@@ -119,10 +144,12 @@ std::optional<CutProof> prove_cut(const Topology& topology, const Collective& co
   for (const NodeId node : bound.cut) is_inside[node.index()] = true;
   const std::size_t inside = count_inside(topology, is_inside);
   if (inside > 0 && inside < topology.rank_count()) {
-    for (const Direction direction : {Direction::forward, Direction::reversed}) {
-      CutProof proof = measure_crossing(topology, is_inside, direction);
-      proof.demand = crossing_demand(topology, collective, is_inside, direction);
-      if (proof.capacity > 0 && proof.demand == bound.time_per_byte * proof.capacity) return proof;
+    for (const Rank target : possible_targets(topology, collective, is_inside)) {
+      for (const Direction direction : {Direction::forward, Direction::reversed}) {
+        CutProof proof = measure_crossing(topology, is_inside, direction, target);
+        proof.demand = crossing_demand(topology, collective, is_inside, direction);
+        if (proof.capacity > 0 && proof.demand == bound.time_per_byte * proof.capacity) return proof;
+      }
     }
   }
   return prove_by_backplane(topology, collective, bound);

@@ -26,8 +26,9 @@ struct CutProof {
 Rational crossing_demand(const Topology& topology, const Collective& collective, const std::vector<bool>& is_inside,
                          Direction direction);
 
-/// Proves a bound by its cut without asking where it came from; nothing when the bound has another proof (a program, or
-/// messages counted one by one).
+/// Proves a bound by its cut without asking where it came from. What crosses to a rank that must not relay goes no
+/// further: links to it do not count, but where it is the one rank that has to be reached. Nothing when the bound has
+/// another proof (a program, or messages counted one by one).
 std::optional<CutProof> prove_cut(const Topology& topology, const Collective& collective, const Bound& bound);
 
 }  // namespace espalier

@@ -44,11 +44,15 @@ Result<void> check_group(const GroupWork& group) {
                 fmt::format("groups of a {} with unequal shards are not planned together", to_string(collective.kind)),
                 "plan each group by itself with --ranks");
   }
+  if (const Rank rank = group.topology.first_not_relaying(); !rank.is_none()) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("groups are not planned together where ranks must not relay, as {} here",
+                            group.topology.rank_name(rank)),
+                "plan each group by itself with --ranks");
+  }
   const auto unreachable = find_unreachable(group.topology);
   if (!unreachable) return {};
-  return fail(ErrorCode::infeasible,
-              fmt::format("rank {} cannot reach rank {}", group.topology.rank_name(unreachable->from),
-                          group.topology.rank_name(unreachable->to)),
+  return fail(ErrorCode::infeasible, describe_unreachable(group.topology, *unreachable),
               "add a link, or leave one of them out of the group");
 }
 

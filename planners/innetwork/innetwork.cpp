@@ -83,9 +83,7 @@ class ForestMaker {
 Result<Schedule> plan_innetwork(const Topology& topology, const Collective& collective) {
   if (auto checked = check_kind(topology, collective); !checked) return tl::unexpected(checked.error());
   if (const auto unreachable = find_unreachable(topology)) {
-    return fail(ErrorCode::infeasible,
-                fmt::format("rank {} cannot reach rank {}", topology.rank_name(unreachable->from),
-                            topology.rank_name(unreachable->to)),
+    return fail(ErrorCode::infeasible, describe_unreachable(topology, *unreachable),
                 "add a link, or leave one of them out of the ranks");
   }
   const std::size_t ranks = topology.rank_count();
@@ -95,8 +93,12 @@ Result<Schedule> plan_innetwork(const Topology& topology, const Collective& coll
                 fmt::format("innetwork plans {} on up to {} ranks", to_string(collective.kind), most),
                 "use the planner packing");
   }
-  const Result<Forest> dealt =
-      in_proportion(ForestMaker(topology).make(find_relay_trees(topology, collective)), collective);
+  const std::vector<WeightedRelayTrees> trees = find_relay_trees(topology, collective);
+  if (trees.empty()) {
+    return fail(ErrorCode::unsupported, "innetwork finds no trees around the ranks that must not relay",
+                "use the planner flat");
+  }
+  const Result<Forest> dealt = in_proportion(ForestMaker(topology).make(trees), collective);
   if (!dealt) return tl::unexpected(dealt.error());
   return schedule_from_trees(collective, topology, "innetwork", *dealt);
 }

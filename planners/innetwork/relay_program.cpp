@@ -34,7 +34,7 @@ class RelayProgram {
   }
 
   std::vector<WeightedRelayTrees> run() {
-    grow_by_load();
+    if (!grow_by_load()) return {};
     const bool small = roots_.size() <= most_groups && topology_.rank_count() <= most_ranks &&
                        resources_.rates.size() <= most_resources;
     const std::vector<Rational> amounts = small ? solve() : std::vector<Rational>();
@@ -63,7 +63,8 @@ class RelayProgram {
   [[nodiscard]] double cost(const Column& column, const Prices& prices) const;
   [[nodiscard]] Prices prices_of_load(const std::vector<double>& filled) const;
   std::size_t note(Column column);
-  void grow_by_load();
+  /// False when a group has no trees, which only ranks that must not relay can bring about.
+  bool grow_by_load();
   [[nodiscard]] PatternProgram program() const;
   bool improve(PatternMaster& master, const Prices& prices);
   [[nodiscard]] std::vector<Rational> solve();
@@ -91,6 +92,10 @@ void RelayProgram::choose_roots(const Collective& collective) {
   }
   std::vector<NodeId> ranks;
   for (std::size_t r = 0; r < topology_.rank_count(); ++r) ranks.push_back(topology_.node_of(Rank(r)));
+  // The root of an all_reduce sends on what it added up.
+  if (collective.kind == CollectiveKind::all_reduce) {
+    std::erase_if(ranks, [&](NodeId rank) { return topology_.node(rank).must_not_relay(); });
+  }
   if (collective.kind != CollectiveKind::all_reduce) {
     for (const NodeId rank : ranks) roots_.push_back({rank});
     return;
@@ -175,7 +180,7 @@ RelayProgram::Prices RelayProgram::prices_of_load(const std::vector<double>& fil
 
 /// Trees one after the other, each along what those before it have left idle. The rounds after which the fullest link
 /// had the least to carry per round count.
-void RelayProgram::grow_by_load() {
+bool RelayProgram::grow_by_load() {
   std::vector<double> filled(resources_.rates.size(), 0);
   std::vector<std::size_t> grown_since;  // columns of the rounds that do not count yet
   double least = std::numeric_limits<double>::infinity();
@@ -183,7 +188,7 @@ void RelayProgram::grow_by_load() {
   for (std::int64_t round = 1; round <= rounds; ++round) {
     for (std::uint32_t group = 0; group < roots_.size(); ++group) {
       std::optional<Column> grown = cheapest(group, prices_of_load(filled));
-      ESPALIER_CHECK(grown.has_value(), "a rank reaches all others");
+      if (!grown) return false;
       for (const Entry entry : grown->pattern.loads) {
         filled[entry.index] += static_cast<double>(entry.value) / static_cast<double>(resources_.rates[entry.index]);
       }
@@ -195,6 +200,7 @@ void RelayProgram::grow_by_load() {
     for (const std::size_t column : grown_since) ++columns_[column].times_grown;
     grown_since.clear();
   }
+  return true;
 }
 
 PatternProgram RelayProgram::program() const {

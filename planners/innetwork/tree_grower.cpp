@@ -90,6 +90,7 @@ class TreeGrower::Growth {
   }
 
   void search_from(NodeId node) {
+    if (topology_.node(node).must_not_relay() && node != tree_.root) return;
     const auto [cost, depth] = keys_[node.index()];
     for (const LinkId link : forward() ? topology_.out_links(node) : topology_.in_links(node)) {
       const NodeId next = far_end(link);

@@ -13,7 +13,7 @@ namespace espalier {
 
 namespace {
 
-constexpr std::size_t most_ranks = 64;
+constexpr std::size_t most_ranks = 80;
 constexpr std::size_t most_trees = 32;
 constexpr std::int64_t most_balanced_ranks = 3200;  // of all trees that are balanced
 constexpr std::size_t wanted_trees = 8;             ///< And what ranks pass on to, where height is chosen.
@@ -47,6 +47,7 @@ class RootPacker {
     for (std::size_t e = 0; e < room_.size(); ++e) {
       const ResourceGraph::Edge& edge = orbits.graph.edges[e];
       ends_.emplace_back(inward ? edge.head : edge.tail, inward ? edge.tail : edge.head);
+      if (ends_.back().first != root_ && orbits.graph.is_dead_end[ends_.back().first]) room_[e] = 0;  // nothing leaves
       flow_.add_arc(ends_.back().first, ends_.back().second, room_[e]);
     }
     left_ = smallest_cut(room_, most_capacity).capacity;
@@ -55,11 +56,12 @@ class RootPacker {
 
   [[nodiscard]] std::int64_t whole() const { return whole_; }
 
-  /// Trees and what each carries, `most` of them at most; nothing when more are needed.
+  /// Trees and what each carries, `most` of them at most, that leave no more than `most_left` of all that the root has
+  /// to carry; nothing when more are needed.
   std::optional<std::vector<std::pair<Pattern, std::int64_t>>> pack(std::span<const Pattern> starts, std::size_t most,
-                                                                    std::uint32_t most_height) {
+                                                                    std::uint32_t most_height, std::int64_t most_left) {
     std::vector<std::pair<Pattern, std::int64_t>> packed;
-    while (left_ > 0) {
+    while (left_ > most_left) {
       if (packed.size() == most) return std::nullopt;
       std::pair<Pattern, std::int64_t> best;
       const auto parts = static_cast<std::int64_t>(std::max(wanted_trees, packed.size() + 1) - packed.size());
@@ -213,7 +215,7 @@ std::optional<std::vector<std::int64_t>> fine_capacities(const ResourceGraph& gr
 }  // namespace
 
 std::optional<std::vector<Arborescence>> few_root_trees(const Topology& topology, Direction direction, Rank root,
-                                                        const std::vector<Arborescence>& trees) {
+                                                        const std::vector<Arborescence>& trees, const Rational& gap) {
   if (topology.rank_count() > most_ranks || !is_balanced(topology)) return std::nullopt;
   const OrbitGraph orbits = make_orbit_graph(topology, false, Symmetry::none);
   auto capacities = fine_capacities(orbits.graph);
@@ -226,14 +228,18 @@ std::optional<std::vector<Arborescence>> few_root_trees(const Topology& topology
   for (std::size_t reached = 1; reached + 1 < topology.rank_count(); reached = reached * wanted_trees + 1) ++height;
 
   RootPacker packer(orbits, oracle.groups(), *std::move(capacities));
-  const auto packed = packer.pack(given, std::min(most_trees, trees.size() - 1), height);
+  const Rational left = packer.whole() * gap / (1 + gap);
+  const auto most_left = BigInteger(numerator(left) / denominator(left)).convert_to<std::int64_t>();
+  const auto packed = packer.pack(given, std::min(most_trees, trees.size() - 1), height, most_left);
   if (!packed) return std::nullopt;
+  std::int64_t sum = 0;
+  for (const auto& [pattern, amount] : *packed) sum += amount;
   std::vector<ProgramTree> images;
   for (const auto& [pattern, amount] : *packed) {
-    images.push_back({root.value(), inward, make_rational(amount, packer.whole()), pattern.edges, {}});
+    images.push_back({root.value(), inward, make_rational(amount, sum), pattern.edges, {}});
   }
-  const Rational rate = make_rational(packer.whole(), fine_units) * orbits.graph.unit;
-  Forest forest = whole_forest(topology, orbits.graph, images, 1 / rate);
+  Forest forest =
+      whole_forest(topology, orbits.graph, images, 1 / (make_rational(sum, fine_units) * orbits.graph.unit));
   std::vector<Arborescence>& few = inward ? forest.in_trees : forest.out_trees;
   return few.size() < trees.size() ? std::optional(std::move(few)) : std::nullopt;  // parallel links may split trees
 }

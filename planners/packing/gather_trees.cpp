@@ -42,7 +42,7 @@ RankFlow flow_to(const FlowNetwork& network, const Collective& collective, const
   for (std::size_t rank = 0; rank < network.rank_count(); ++rank) {
     if (Rank(rank) == root) continue;
     const std::int64_t sent = demand * collective.share_of(Rank(rank));
-    flow.add_arc(source, network.vertex_of(Rank(rank)), sent);
+    flow.add_arc(source, network.source_of(Rank(rank)), sent);
     total += sent;
   }
   ESPALIER_CHECK(flow.run(source, network.vertex_of(root)) == total, "the bound's rate flows");

@@ -18,15 +18,25 @@ namespace {
 
 using Trees = Result<std::vector<Arborescence>>;
 
+/// What each rank roots, by rank; empty where all root the same. Of an all_reduce only ranks that may relay are roots.
+std::vector<std::int64_t> shares_of(const Topology& topology, const Collective& collective) {
+  if (collective.kind != CollectiveKind::all_reduce || topology.first_not_relaying().is_none()) {
+    return collective.shares;
+  }
+  std::vector<std::int64_t> shares;
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) shares.push_back(topology.may_relay(Rank(i)) ? 1 : 0);
+  return shares;
+}
+
 /// Trees for a collective: out-trees when data flows along the links away from the roots, in-trees otherwise.
-Trees trees_of(const Topology& topology, const Collective& collective, Direction direction,
+Trees trees_of(const Topology& topology, const Collective& collective, Direction direction, const Rational& gap,
                const PlanContext& context) {
   switch (collective.kind) {
     case CollectiveKind::gather:
     case CollectiveKind::scatter: return gather_trees(FlowNetwork(topology, direction), collective);
     case CollectiveKind::broadcast:
-    case CollectiveKind::reduce: return pack_one_root(topology, direction, collective.root, context);
-    default: return pack_all_roots(topology, direction, collective.shares, context);
+    case CollectiveKind::reduce: return pack_one_root(topology, direction, collective.root, gap, context);
+    default: return pack_all_roots(topology, direction, shares_of(topology, collective), context);
   }
 }
 
@@ -59,14 +69,15 @@ std::vector<Arborescence> turned_round(std::vector<Arborescence> trees, const st
 /// Which way the network is read for the collective's in-trees or out-trees. A packing of out-trees becomes one of
 /// in-trees on the reversed network; a flow to the root is one of in-trees already. On duplex cables all_reduce needs
 /// one packing only, turned round for the other half.
-Result<Forest> forest_of(const Topology& topology, const Collective& collective, const PlanContext& context) {
+Result<Forest> forest_of(const Topology& topology, const Collective& collective, const Rational& gap,
+                         const PlanContext& context) {
   const bool is_flow = collective.kind == CollectiveKind::gather || collective.kind == CollectiveKind::scatter;
   const bool needs_in = reduces(collective.kind) || collective.kind == CollectiveKind::gather;
   const bool needs_out = !needs_in || collective.kind == CollectiveKind::all_reduce;
   Forest forest;
   if (collective.kind == CollectiveKind::all_reduce) {
     if (const auto back = links_back(topology)) {
-      Trees trees = trees_of(topology, collective, Direction::forward, context);
+      Trees trees = trees_of(topology, collective, Direction::forward, gap, context);
       if (!trees) return tl::unexpected(trees.error());
       forest.out_trees = *std::move(trees);
       forest.in_trees = turned_round(forest.out_trees, *back);
@@ -74,12 +85,12 @@ Result<Forest> forest_of(const Topology& topology, const Collective& collective,
     }
   }
   if (needs_in) {
-    Trees trees = trees_of(topology, collective, is_flow ? Direction::forward : Direction::reversed, context);
+    Trees trees = trees_of(topology, collective, is_flow ? Direction::forward : Direction::reversed, gap, context);
     if (!trees) return tl::unexpected(trees.error());
     forest.in_trees = *std::move(trees);
   }
   if (needs_out) {
-    Trees trees = trees_of(topology, collective, is_flow ? Direction::reversed : Direction::forward, context);
+    Trees trees = trees_of(topology, collective, is_flow ? Direction::reversed : Direction::forward, gap, context);
     if (!trees) return tl::unexpected(trees.error());
     forest.out_trees = *std::move(trees);
   }
@@ -94,7 +105,8 @@ Result<Schedule> schedule_of(const Topology& topology, const Collective& collect
 /// A reduce-scatter and an all-gather where these are as fast as any, which they are on machines without a weak rank;
 /// else the trees of the linear program, where they load the network less.
 Result<Schedule> plan_all_reduce(const Topology& topology, const Collective& collective, const PlanContext& context) {
-  Result<Schedule> halves = schedule_of(topology, collective, forest_of(topology, collective, context));
+  if (auto possible = check_somebody_adds(topology); !possible) return tl::unexpected(possible.error());
+  Result<Schedule> halves = schedule_of(topology, collective, forest_of(topology, collective, 0, context));
   if (!halves) {
     Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(topology, context));
     return trees ? std::move(trees) : std::move(halves);
@@ -110,20 +122,23 @@ Result<Schedule> plan_all_reduce(const Topology& topology, const Collective& col
 }  // namespace
 
 Result<Schedule> plan_packing(const Topology& topology, const Collective& collective, const PlanContext& context) {
+  return plan_packing_within(topology, collective, make_rational(1, 1000), context);
+}
+
+Result<Schedule> plan_packing_within(const Topology& topology, const Collective& collective, const Rational& gap,
+                                     const PlanContext& context) {
   if (collective.kind == CollectiveKind::all_to_all || collective.kind == CollectiveKind::send_recv) {
     return fail(ErrorCode::unsupported,
                 fmt::format("packing plans no {}: its parts travel between pairs", to_string(collective.kind)),
                 "use the planner pairwise");
   }
   if (const auto unreachable = find_unreachable(topology)) {
-    return fail(ErrorCode::infeasible,
-                fmt::format("rank {} cannot reach rank {}", topology.rank_name(unreachable->from),
-                            topology.rank_name(unreachable->to)),
+    return fail(ErrorCode::infeasible, describe_unreachable(topology, *unreachable),
                 "add a link, or leave one of them out of the ranks");
   }
   if (topology.rank_count() == 1) return schedule_of(topology, collective, Forest{});
   if (collective.kind == CollectiveKind::all_reduce) return plan_all_reduce(topology, collective, context);
-  return schedule_of(topology, collective, forest_of(topology, collective, context));
+  return schedule_of(topology, collective, forest_of(topology, collective, gap, context));
 }
 
 }  // namespace espalier

@@ -44,12 +44,22 @@ std::optional<TreeProgram> TreeProgram::make(const Topology& topology, Direction
   if (topology.rank_count() > most_program_ranks) return std::nullopt;
   if (std::accumulate(shares.begin(), shares.end(), std::int64_t{0}) > most_share_sum) return std::nullopt;
   auto orbits = orbit_graph_of(context, topology, false, root.is_none() ? symmetry : Symmetry::none, shares);
-  if (orbits->resources.count() > most_resource_orbits) return std::nullopt;
-  if (root.is_none() && orbits->ranks.count() > most_rank_orbits) return std::nullopt;
+  // Where ranks must not relay there is no other way.
+  const std::size_t more = topology.first_not_relaying().is_none() ? 1 : 2;
+  if (orbits->resources.count() > most_resource_orbits * more) return std::nullopt;
+  if (root.is_none() && orbits->ranks.count() > most_rank_orbits * more) return std::nullopt;
   const bool inward = direction == Direction::reversed;
   TreeGroups groups =
       root.is_none() ? sharded_groups(*orbits, inward, shares) : single_root_group(root.value(), inward);
   return TreeProgram(topology, std::move(orbits), std::move(groups), !root.is_none(), context);
+}
+
+PatternSolution TreeProgram::optimum() const {
+  const TreeOracle trees = oracle(0);
+  PatternLimits limits;
+  limits.warm_rounds = static_cast<std::uint32_t>(std::clamp<std::size_t>(orbits_->resources.count(), 4, 40));
+  limits.on_round = teller(*context_, collective_name(), bytes_per_unit());
+  return solve_patterns(trees.program(), trees, limits);
 }
 
 PatternSolution TreeProgram::solve(std::uint32_t most_height) const {
@@ -128,6 +138,22 @@ std::optional<std::vector<Arborescence>> program_trees(const Topology& topology,
   if (!program) return std::nullopt;
   const PatternSolution solution = program->solve();
   return solution.attained ? std::optional(program->trees(solution)) : std::nullopt;
+}
+
+std::optional<std::vector<Arborescence>> program_root_trees(const Topology& topology, Direction direction, Rank root,
+                                                            const PlanContext& context) {
+  const auto program = TreeProgram::make(topology, direction, root, Symmetry::none, {}, context);
+  if (!program) return std::nullopt;
+  const PatternSolution solution = program->solve();
+  return solution.attained ? std::optional(program->trees(solution)) : std::nullopt;
+}
+
+std::optional<ProgramRate> program_rate(const Topology& topology, Direction direction, Rank root,
+                                        std::span<const std::int64_t> shares, const PlanContext& context) {
+  const auto program = TreeProgram::make(topology, direction, root, Symmetry::any, shares, context);
+  if (!program) return std::nullopt;
+  const PatternSolution solution = program->optimum();
+  return ProgramRate{solution.limit * program->unit(), solution.attained};
 }
 
 }  // namespace espalier

@@ -31,6 +31,8 @@ class TreeProgram {
   /// The best packing, low trees preferred; with `most_height` a good one of no higher trees (0: any).
   /// Requires: most_height is 0 or at least least_height().
   [[nodiscard]] PatternSolution solve(std::uint32_t most_height = 0) const;
+  /// The best packing's throughput, whatever its trees.
+  [[nodiscard]] PatternSolution optimum() const;
   /// A good packing with at most so many of a solution's patterns per root.
   [[nodiscard]] std::optional<PatternSolution> with_few_trees(const PatternSolution& solution,
                                                               std::uint32_t most) const;
@@ -66,5 +68,18 @@ class TreeProgram {
 std::optional<std::vector<Arborescence>> program_trees(const Topology& topology, Direction direction, Symmetry symmetry,
                                                        std::span<const std::int64_t> shares = {},
                                                        const PlanContext& context = {});
+
+/// The trees of the best packing from one root, where the program is small and solved exactly.
+std::optional<std::vector<Arborescence>> program_root_trees(const Topology& topology, Direction direction, Rank root,
+                                                            const PlanContext& context = {});
+
+/// The throughput of the best packing in bytes per second, of S from one root or of a shard from every rank of share 1,
+/// and whether it was found; the limit of all packings where it was not. Nothing past the program's size.
+struct ProgramRate {
+  Rational rate;
+  bool attained = false;
+};
+std::optional<ProgramRate> program_rate(const Topology& topology, Direction direction, Rank root,
+                                        std::span<const std::int64_t> shares, const PlanContext& context = {});
 
 }  // namespace espalier

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "planners/packing/packing.h"
 #include "planners/packing/program_trees.h"
 #include "schedule/loads.h"
 
@@ -43,10 +44,12 @@ Result<Halves> make_halves(const Topology& topology, const Collective& collectiv
                 "leave the limits out");
   }
   if (const auto cut_off = find_unreachable(topology)) {
-    return fail(
-        ErrorCode::infeasible,
-        fmt::format("rank {} cannot reach rank {}", topology.rank_name(cut_off->from), topology.rank_name(cut_off->to)),
-        "add a link, or leave one of them out of the ranks");
+    return fail(ErrorCode::infeasible, describe_unreachable(topology, *cut_off),
+                "add a link, or leave one of them out of the ranks");
+  }
+  if (collective.kind == CollectiveKind::all_reduce && !topology.first_not_relaying().is_none()) {
+    return fail(ErrorCode::unsupported, "the trees of an all_reduce are not limited where ranks must not relay",
+                "leave the limits out");
   }
   Halves halves;
   const bool needs_in = reduces(collective.kind);
@@ -124,6 +127,9 @@ bool is_beaten_by(const PackingPoint& point, const PackingPoint& other) {
 Result<Schedule> plan_pruned_packing(const Topology& topology, const Collective& collective,
                                      const PackingLimits& limits, const PlanContext& context) {
   if (topology.rank_count() == 1) return schedule_from_trees(collective, topology, "packing", Forest{});
+  if (limits.exact && limits.most_trees == 0 && limits.most_height == 0 && limits.equal_trees == 0) {
+    return plan_packing_within(topology, collective, 0, context);
+  }
   const auto halves = make_halves(topology, collective, context);
   if (!halves) return tl::unexpected(halves.error());
   const std::uint32_t least = least_height(*halves);

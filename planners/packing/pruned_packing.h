@@ -17,9 +17,12 @@ struct PackingLimits {
   std::uint32_t most_trees = 0;   ///< Per root; a tree that is split over parallel links still counts once.
   std::uint32_t most_height = 0;  ///< Edges from rank to rank between a root and any rank.
   std::uint32_t equal_trees = 0;  ///< So many trees per root, of equal weight (some may be the same tree).
+  bool exact = false;             ///< The best throughput, however many trees a root needs for it.
   Rational gap = 0;               ///< Up to this part may be lost to the best packing where trees get lower or fewer.
 
-  [[nodiscard]] bool any() const { return most_trees != 0 || most_height != 0 || equal_trees != 0 || gap != 0; }
+  [[nodiscard]] bool any() const {
+    return most_trees != 0 || most_height != 0 || equal_trees != 0 || exact || gap != 0;
+  }
 };
 
 /// A packing within limits: the best that the linear program over the trees met finds, which is good and not proven

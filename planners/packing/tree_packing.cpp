@@ -6,8 +6,11 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "base/check.h"
+#include "planners/cut_bound.h"
 #include "planners/cut_rate.h"
 #include "planners/packing/balance_switches.h"
 #include "planners/packing/capacity_graph.h"
@@ -20,6 +23,8 @@
 #include "planners/packing/split_switches.h"
 #include "planners/packing/switch_dealer.h"
 #include "planners/program/tree_memory.h"
+#include "planners/ring/ring.h"
+#include "planners/ring/ring_forest.h"
 
 namespace espalier {
 namespace {
@@ -30,6 +35,10 @@ constexpr __int128 most_capacity = std::int64_t{1} << 60U;
 constexpr std::int64_t most_arcs_passed = std::int64_t{1} << 31U;
 /// With so many trees per root nothing is done to find fewer.
 constexpr std::size_t few_trees = 8;
+/// Past so many trees of one root some of the rate may be given for fewer.
+constexpr std::size_t enough_trees = 16;
+/// Past so many ranks trees of equal weight are found sooner.
+constexpr std::size_t most_grown_ranks = 80;
 /// Capacities are refined up to this much below, which leaves room for scaling them to their rate.
 constexpr __int128 most_refined_rate = std::int64_t{1} << 24U;
 
@@ -65,6 +74,32 @@ struct Roots {
     return shares.empty() ? 1 : shares[rank];
   }
 };
+
+/// The network for trees of one root: nothing leaves ranks that must not relay, and the root is like any other. Ranks
+/// that may relay, all of them, make it the network that was given.
+FlowNetwork network_of(const Topology& topology, Direction direction, Rank root) {
+  if (root.is_none() || topology.first_not_relaying().is_none()) return {topology, direction};
+  std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
+  nodes[topology.node_of(root).index()].relay = true;
+  auto made = Topology::make(topology.name(), std::move(nodes), {topology.links().begin(), topology.links().end()});
+  ESPALIER_CHECK(made.has_value(), "a topology stays one when a rank may relay");
+  const FlowNetwork network(*made, direction);
+  std::vector<bool> is_source(network.vertex_count(), false);
+  for (std::size_t rank = 0; rank < network.rank_count(); ++rank) {
+    is_source[network.source_of(Rank(rank))] = !made->may_relay(Rank(rank));
+  }
+  std::vector<std::int64_t> capacities;
+  for (const FlowArc& arc : network.arcs()) capacities.push_back(is_source[arc.tail] ? 0 : arc.capacity);
+  return network.with_capacities(capacities);
+}
+
+/// Whether ranks that must not relay have no children in trees of other ranks.
+bool keeps_relays(const Topology& topology, const std::vector<Arborescence>& trees) {
+  return std::ranges::all_of(trees, [&](const Arborescence& tree) {
+    return std::ranges::all_of(
+        tree.edges, [&](const TreeEdge& edge) { return edge.parent == tree.root || topology.may_relay(edge.parent); });
+  });
+}
 
 /// Scales the network so that at the rate of its tightest cut every root's demand is a whole number, as small as it can
 /// be.
@@ -217,11 +252,13 @@ std::optional<std::vector<Arborescence>> pack_elegantly(const Topology& topology
                                                         Direction direction, const Problem& problem, const Roots& roots,
                                                         const PlanContext& context) {
   constexpr std::size_t most_ranks_twice = 64;
-  if (auto trees = route_trees(topology, direction, problem.capacities, problem.demands)) {
+  if (auto trees = route_trees(topology, direction, problem.capacities, problem.demands);
+      trees && keeps_relays(topology, *trees)) {
     if (context.memory != nullptr) context.memory->keep(topology, direction == Direction::reversed, *trees);
     return trees;
   }
   auto trees = program_trees(topology, direction, Symmetry::any, roots.shares, context);
+  if (!topology.first_not_relaying().is_none()) return trees;
   if (!trees || most_trees_of_a_root(*trees) <= few_trees) return trees;
   if (topology.rank_count() <= most_ranks_twice) {
     auto single =
@@ -237,11 +274,23 @@ std::optional<std::vector<Arborescence>> pack_elegantly(const Topology& topology
 
 Result<std::vector<Arborescence>> pack(const Topology& topology, Direction direction, const Roots& roots,
                                        const PlanContext& context) {
-  const FlowNetwork network(topology, direction);
+  const FlowNetwork network = network_of(topology, direction, roots.single);
   Result<Problem> problem = scale_to_rate(network, roots);
   if (!problem) return tl::unexpected(problem.error());
   if (roots.single.is_none()) {
     if (auto trees = pack_elegantly(topology, network, direction, *problem, roots, context)) return *std::move(trees);
+  }
+  if (!topology.first_not_relaying().is_none()) {
+    if (!roots.single.is_none()) {
+      // Where a rank gives nothing back to its switch only the program knows the best rate.
+      if (auto trees = program_root_trees(topology, direction, roots.single, context)) return *std::move(trees);
+    } else {
+      return fail(ErrorCode::too_large,
+                  fmt::format("trees over {} ranks and {} links with so little symmetry, some of whose ranks must not "
+                              "relay, are more than this planner packs",
+                              topology.rank_count(), topology.link_count()),
+                  "use the planner flat");
+    }
   }
   WorkBudget budget(most_arcs_passed);
   problem = balanced(network, *std::move(problem), roots, budget);
@@ -257,6 +306,62 @@ Result<std::vector<Arborescence>> pack(const Topology& topology, Direction direc
               "use the planner ring or tree");
 }
 
+/// As measure_shape counts trees: those that join the same ranks in the same way, over other links, are one.
+std::size_t count_trees(const std::vector<Arborescence>& trees) {
+  std::set<std::vector<std::pair<Rank, Rank>>> different;
+  for (const Arborescence& tree : trees) {
+    std::vector<std::pair<Rank, Rank>> edges;
+    for (const TreeEdge& edge : tree.edges) edges.emplace_back(edge.parent, edge.child);
+    std::sort(edges.begin(), edges.end());
+    different.insert(std::move(edges));
+  }
+  return different.size();
+}
+
+/// Trees of equal weight, as few as let every arc carry whole ones: what an arc has room for is rounded down to whole
+/// trees, and where every rank is still behind cuts of `count` of them so many trees exist. They lose at most `gap` of
+/// the time. Nothing where no count up to 20 does it.
+std::optional<std::vector<Arborescence>> equal_trees(const Topology& topology, Direction direction, Rank root,
+                                                     const Rational& gap) {
+  const FlowNetwork network = network_of(topology, direction, root);
+  const CutRate rate = broadcast_cut(network, root);
+  for (const std::int64_t count : {8, 7, 6, 5, 4, 9, 10, 11, 12, 13, 14, 15, 16, 3, 2, 1, 17, 18, 19, 20}) {
+    std::vector<std::int64_t> whole;
+    for (const FlowArc& arc : network.arcs()) {
+      const Rational fit = Rational(BigInteger(arc.capacity) * count, BigInteger(rate.capacity)) * (1 + gap);
+      whole.push_back(BigInteger(numerator(fit) / denominator(fit)).convert_to<std::int64_t>());
+    }
+    const FlowNetwork rounded = network.with_capacities(whole);
+    if (!switches_are_balanced(rounded, whole) || !reaches_all_ranks(rounded, rounded.vertex_of(root), true)) continue;
+    if (broadcast_cut(rounded, root).capacity < count) continue;
+    WorkBudget budget(most_arcs_passed);
+    std::vector<std::int64_t> demands(rounded.rank_count(), 0);
+    demands[root.index()] = count;
+    CapacityGraph graph(rounded, whole);
+    contract_simple_switches(graph, rounded.rank_vertices());
+    drop_idle_tiers(graph, rounded.rank_vertices(), demands, budget);
+    if (!split_switches(graph, rounded.rank_vertices(), demands, Refinement::none, budget)) return std::nullopt;
+    const auto trees = pack_trees(rank_edges(rounded, graph), demands, budget);
+    return trees ? std::optional(realize_trees(rounded, graph, *trees)) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// What is too much work to pack may still have rings that reach the rate of the root's smallest cut: cut open at the
+/// root they are few trees, if the highest there are.
+std::optional<std::vector<Arborescence>> open_rings(const Topology& topology, Direction direction, Rank root,
+                                                    const Rational& gap) {
+  if (!topology.first_not_relaying().is_none()) return std::nullopt;
+  const bool inward = direction == Direction::reversed;
+  const Collective collective{inward ? CollectiveKind::reduce : CollectiveKind::broadcast,
+                              static_cast<std::uint32_t>(topology.rank_count()), root};
+  const auto bound = cut_bound(topology, collective);
+  const RingSet rings = find_rings(topology);
+  if (!bound || rings.rings.empty() || 1 / rings.rate() > bound->time_per_byte * (1 + gap)) return std::nullopt;
+  Forest forest = forest_of_rings(rings, collective);
+  return inward ? std::move(forest.in_trees) : std::move(forest.out_trees);
+}
+
 }  // namespace
 
 Result<std::vector<Arborescence>> pack_all_roots(const Topology& topology, Direction direction,
@@ -265,11 +370,27 @@ Result<std::vector<Arborescence>> pack_all_roots(const Topology& topology, Direc
 }
 
 Result<std::vector<Arborescence>> pack_one_root(const Topology& topology, Direction direction, Rank root,
-                                                const PlanContext& context) {
+                                                const Rational& gap, const PlanContext& context) {
   Result<std::vector<Arborescence>> trees = pack(topology, direction, Roots{root, {}}, context);
-  if (!trees || trees->size() <= few_trees) return trees;
-  auto fewer = few_root_trees(topology, direction, root, *trees);
-  return fewer ? *std::move(fewer) : std::move(trees);
+  if (!trees && trees.error().code == ErrorCode::too_large) {
+    if (auto chains = open_rings(topology, direction, root, gap)) return *std::move(chains);
+  }
+  if (!trees) return trees;
+  std::size_t count = count_trees(*trees);
+  const auto improve = [&](std::optional<std::vector<Arborescence>> fewer) {
+    if (!fewer || count_trees(*fewer) >= count) return;
+    trees = *std::move(fewer);
+    count = count_trees(*trees);
+  };
+  if (count > few_trees) improve(few_root_trees(topology, direction, root, *trees));
+  if (count <= enough_trees) return trees;
+  // Grown one by one trees are lower than trees of equal weight, where there are few of both.
+  if (topology.rank_count() <= most_grown_ranks) {
+    improve(program_root_trees(topology, direction, root, context));
+    if (count > enough_trees && gap != 0) improve(few_root_trees(topology, direction, root, *trees, gap));
+  }
+  if (count > enough_trees) improve(equal_trees(topology, direction, root, gap));
+  return trees;
 }
 
 }  // namespace espalier

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "base/rational.h"
 #include "base/result.h"
 #include "planners/plan_context.h"
 #include "schedule/tree_schedule.h"
@@ -15,7 +16,8 @@ namespace espalier {
 /// reaches: on networks whose switches are balanced that is the bound (cut_rate.h), on others it may be less.
 ///
 /// `pack_all_roots`: trees from every rank, of equal total weight or, where `shares` has a number per rank, of weights
-/// in their ratio; `pack_one_root`: from one. Out-trees when the network is read forward, in-trees when it is read
+/// in their ratio; `pack_one_root`: from one, where up to `gap` of the time may be lost if more than 16 trees would be
+/// needed without. Out-trees when the network is read forward, in-trees when it is read
 /// reversed. Requires: every rank reaches every other; two ranks or more.
 /// Errors: too_large past the written limits on numbers and on work, or unsupported when balancing the switches would
 /// cut ranks apart; both name what works instead.
@@ -23,6 +25,6 @@ Result<std::vector<Arborescence>> pack_all_roots(const Topology& topology, Direc
                                                  std::span<const std::int64_t> shares = {},
                                                  const PlanContext& context = {});
 Result<std::vector<Arborescence>> pack_one_root(const Topology& topology, Direction direction, Rank root,
-                                                const PlanContext& context = {});
+                                                const Rational& gap, const PlanContext& context = {});
 
 }  // namespace espalier

@@ -10,7 +10,7 @@ std::optional<AllReduceProgram> solve_all_reduce(const Topology& topology, const
   constexpr std::size_t most_ranks = 1024;
   constexpr std::size_t most_rank_orbits = 64;
   constexpr std::size_t most_resource_orbits = 640;
-  if (topology.rank_count() > most_ranks) return std::nullopt;
+  if (topology.rank_count() > most_ranks || topology.first_relaying().is_none()) return std::nullopt;
   AllReduceProgram program{orbit_graph_of(context, topology, true, Symmetry::any), {}, {}, 0};
   const OrbitGraph& orbits = *program.orbits;
   if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) return std::nullopt;

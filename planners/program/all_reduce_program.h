@@ -21,7 +21,7 @@ struct AllReduceProgram {
 };
 
 /// Nothing past the written limits: 1,024 ranks; 640 orbits of links (a duplex cable counting once) and backplanes; 64
-/// orbits of ranks. Requires: every rank reaches every other; two ranks or more.
+/// orbits of ranks; and where no rank may relay. Requires: every rank reaches every other; two ranks or more.
 std::optional<AllReduceProgram> solve_all_reduce(const Topology& topology, const PlanContext& context = {});
 
 }  // namespace espalier

@@ -30,6 +30,18 @@ struct FlowProgram {
   Rational time_per_byte;  ///< Seconds per byte of S that no routing of all blocks can undercut.
 };
 
+/// How far from the limit a solution may be where the program is too large to be solved exactly, and whether it is
+/// small enough for that: 512 orbits of ranks, 8,192 of resources, and a million edges to pass when all paths are
+/// priced.
+inline constexpr double near_flow_gap = 0.01;
+inline bool is_near_flow_size(const OrbitGraph& orbits) {
+  constexpr std::size_t most_rank_orbits = 512;
+  constexpr std::size_t most_resource_orbits = 8192;
+  constexpr std::size_t most_edges_passed = 1'000'000;
+  return orbits.ranks.count() <= most_rank_orbits && orbits.resources.count() <= most_resource_orbits &&
+         orbits.ranks.count() * orbits.graph.edges.size() <= most_edges_passed;
+}
+
 /// Requires: every rank reaches every other; a graph without renamings unless the demands keep symmetry, and not
 /// mirrored unless they mirror themselves.
 FlowProgram solve_flow(OrbitGraph orbits, const FlowDemands& demands, const PatternLimits& limits,

@@ -32,6 +32,7 @@ class Generation {
       if (!master_.solve()) break;
       const Prices prices = master_prices();
       tell(round + 1, prices);
+      if (is_near()) break;
       if (improve_shallow(prices) || improve(blend(prices, center_, 0.7)) || improve(prices)) continue;
       if (!settle()) break;
       if (!solution_.attained) continue;
@@ -39,11 +40,54 @@ class Generation {
       return finished();
     }
     prove_center();
+    if (is_near()) take_rounded();
     return finished();
   }
 
  private:
   using Prices = std::vector<double>;
+
+  /// Whether the program reaches all but the allowed part of what any prices met allow.
+  [[nodiscard]] bool is_near() const {
+    return limits_.gap > 0 && center_limit_ < infinite_limit &&
+           master_.throughput() >= center_limit_ * (1 - limits_.gap);
+  }
+
+  /// The amounts of the last solution in small fractions of what each group carries, and what they reach: exact again,
+  /// if a little less. Requires: equal sharing.
+  void take_rounded() {
+    constexpr std::int64_t steps = std::int64_t{1} << 24U;
+    const std::vector<double> amounts = master_.amounts();
+    std::vector<double> sums(program_.family.size(), 0);
+    for (std::size_t i = 0; i < amounts.size(); ++i) sums[patterns_[i].group] += std::max(amounts[i], 0.0);
+    std::vector<std::int64_t> shares(amounts.size(), 0);
+    std::vector<std::int64_t> left(sums.size(), steps);
+    std::vector<std::size_t> largest(sums.size(), amounts.size());
+    for (std::size_t i = 0; i < amounts.size(); ++i) {
+      const std::uint32_t group = patterns_[i].group;
+      shares[i] = std::llround(std::max(amounts[i], 0.0) / sums[group] * static_cast<double>(steps));
+      left[group] -= shares[i];
+      if (largest[group] == amounts.size() || shares[i] > shares[largest[group]]) largest[group] = i;
+    }
+    for (std::size_t group = 0; group < left.size(); ++group) shares[largest[group]] += left[group];
+    std::vector<BigInteger> loads(program_.capacity.size(), 0);
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      if (shares[i] == 0) continue;
+      for (const Entry entry : patterns_[i].loads) loads[entry.index] += BigInteger(entry.value) * shares[i];
+    }
+    std::optional<Rational> reached;
+    for (std::size_t r = 0; r < loads.size(); ++r) {
+      if (loads[r] == 0) continue;
+      const Rational fits(program_.capacity[r] * steps, loads[r]);
+      if (!reached || fits < *reached) reached = fits;
+    }
+    if (!reached) return;
+    solution_.reached = *reached;
+    solution_.parts.clear();
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      if (shares[i] != 0) solution_.parts.push_back({patterns_[i], make_rational(shares[i], steps) * *reached});
+    }
+  }
 
   /// The master program's, and for what has no room one that nobody pays.
   [[nodiscard]] Prices master_prices() const {
@@ -80,6 +124,7 @@ class Generation {
   [[nodiscard]] bool prefers_low() const { return limits_.shallow || limits_.most_height != 0; }
 
   PatternSolution finished() {
+    if (solution_.attained) solution_.reached = solution_.limit;
     solution_.found = std::move(patterns_);
     return std::move(solution_);
   }

@@ -83,6 +83,7 @@ struct PatternLimits {
   std::uint32_t warm_rounds = 40;  ///< Rounds of multiplicative prices that find the first patterns.
   bool shallow = false;            ///< Of equally good solutions, prefer one of shallow patterns.
   std::uint32_t most_height = 0;   ///< No higher patterns, where not 0: the solution is then good, not proven best.
+  double gap = 0;                  ///< Stops with a solution that may miss this part of the limit, where not 0.
   std::span<const Pattern> seeds;  ///< Patterns to begin with. Requires: all groups in it, or some warm rounds.
   std::function<void(const PatternRound&)> on_round;  ///< Told when a round begins; changes nothing but the time.
 };
@@ -97,7 +98,8 @@ struct PatternSolution {
   Rational limit;                  ///< No packing has more throughput: proven by `prices`.
   std::vector<BigInteger> prices;  ///< limit = capacity . prices / (what one unit of throughput costs at least).
   bool attained = false;           ///< Whether `parts` reach the limit, exactly.
-  std::vector<Part> parts;         ///< Patterns with positive amounts; empty unless attained.
+  std::vector<Part> parts;         ///< Patterns with positive amounts; empty unless attained, or stopped at a gap.
+  Rational reached;                ///< What `parts` carry: the limit, or less where stopped at a gap.
   std::vector<Pattern> found;      ///< All patterns that were met on the way.
 };
 

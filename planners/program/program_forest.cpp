@@ -246,6 +246,7 @@ std::uint32_t tree_center(const ResourceGraph& graph, const std::vector<std::uin
   std::uint32_t center = 0;
   std::uint32_t least = std::numeric_limits<std::uint32_t>::max();
   for (std::uint32_t root = 0; root < graph.rank_count(); ++root) {
+    if (graph.is_dead_end[graph.rank_nodes[root]]) continue;
     const std::uint32_t height = walk_from(paths, root).back().depth;
     if (height >= least) continue;
     least = height;

@@ -29,7 +29,8 @@ Forest whole_forest(const Topology& topology, const ResourceGraph& graph, const 
 
 // On a mirrored graph a tree may be turned round: its edges below are paths from rank to rank, as in ProgramTree.
 
-/// The rank from which the farthest rank is nearest, in edges of the tree; the lowest of equals.
+/// The rank that may relay from which the farthest rank is nearest, in edges of the tree; the lowest of equals.
+/// Requires: one that may relay.
 std::uint32_t tree_center(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges);
 
 /// The same tree, every path leading away from `root`.

@@ -66,6 +66,7 @@ ShortestPaths<Length> dijkstra(const ResourceGraph& graph, std::span<const Lengt
     frontier.pop();
     if (settled[node]) continue;
     settled[node] = true;
+    if (node != source && graph.is_dead_end[node]) continue;
     if (!through_ranks && node != source && graph.node_ranks[node] != ResourceGraph::no_rank) continue;
     for (const std::uint32_t e : graph.out_edges[node]) {
       const std::uint32_t head = graph.edges[e].head;
@@ -113,6 +114,9 @@ ResourceGraph make_resource_graph(const Topology& topology, bool fold) {
     graph.rank_nodes.push_back(topology.node_of(Rank(r)).value());
   graph.node_ranks.assign(topology.node_count(), ResourceGraph::no_rank);
   for (std::uint32_t r = 0; r < graph.rank_count(); ++r) graph.node_ranks[graph.rank_nodes[r]] = r;
+  for (const Node& node : topology.nodes()) graph.is_dead_end.push_back(node.must_not_relay());
+  if (!topology.first_relaying().is_none()) graph.first_relaying = topology.first_relaying().value();
+  graph.has_dead_ends = !topology.first_not_relaying().is_none();
   return graph;
 }
 

@@ -30,6 +30,9 @@ struct ResourceGraph {
   std::vector<std::uint32_t> rank_nodes;      ///< By rank.
   std::vector<std::uint32_t> node_ranks;      ///< By node; `no_rank` for nodes that only forward.
   std::vector<std::uint32_t> node_resources;  ///< By node: its backplane, or `no_resource`.
+  std::vector<bool> is_dead_end;              ///< By node: a rank that must not relay, so that no path passes it.
+  std::uint32_t first_relaying = no_rank;     ///< A rank, or none where none may relay.
+  bool has_dead_ends = false;
   bool mirrored = false;
 
   static constexpr std::uint32_t no_rank = UINT32_MAX;
@@ -50,7 +53,7 @@ struct ShortestPaths {
   static constexpr std::uint32_t no_edge = UINT32_MAX;
 };
 
-/// Paths through any node, or, with `through_ranks` false, only through nodes that are not ranks.
+/// Paths through any node but dead ends, or, with `through_ranks` false, only through nodes that are not ranks.
 /// Requires: lengths that are not negative. Cost: O((nodes + edges) log nodes).
 ShortestPaths<double> shortest_paths(const ResourceGraph& graph, std::span<const double> lengths, std::uint32_t source,
                                      bool through_ranks);

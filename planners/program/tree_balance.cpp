@@ -269,6 +269,7 @@ std::vector<Pattern> TreeBalancer::balanced(std::vector<Pattern> patterns, std::
         const Below below = find_below(tree, depth, v);
         std::uint32_t best = v;
         for (std::uint32_t u = 0; u < graph.rank_count(); ++u) {
+          if (u != tree.root && graph.is_dead_end[graph.rank_nodes[u]]) continue;
           if (below.is_below[u] || depth[u] + 1 + below.height > heights[t]) continue;
           if (search.distance(u) >= least) continue;
           best = u;

@@ -81,7 +81,7 @@ std::vector<ProgramTree> flow_images(const OrbitGraph& orbits, const std::vector
   std::vector<ProgramTree> trees;
   for (const PatternSolution::Part& part : solution.parts) {
     const FlowDemand& demand = demands[part.pattern.group];
-    append_images(orbits, {demand.source, false, part.amount / solution.limit, part.pattern.edges, demand.targets},
+    append_images(orbits, {demand.source, false, part.amount / solution.reached, part.pattern.edges, demand.targets},
                   trees);
   }
   return trees;

@@ -34,7 +34,7 @@ bool are_alike(const OrbitGraph& old_orbits, const TreeGroups& old_groups, const
 /// Whether renamings and trees of the one network are those of the other.
 bool is_same_network(const Topology& a, const Topology& b) {
   const auto same_node = [](const Node& x, const Node& y) {
-    return x.is_rank == y.is_rank && x.bandwidth == y.bandwidth && x.id == y.id;
+    return x.is_rank == y.is_rank && x.relay == y.relay && x.bandwidth == y.bandwidth && x.id == y.id;
   };
   const auto same_link = [](const Link& x, const Link& y) {
     return x.tail == y.tail && x.head == y.head && x.bandwidth() == y.bandwidth();

@@ -11,6 +11,7 @@ class TreeMender::Repair {
   Repair(const TreeMender& mender, std::vector<TreePath> paths, std::uint32_t root, bool inward)
       : mender_(mender),
         graph_(mender.graph_),
+        root_(root),
         inward_(inward),
         parent_(graph_.rank_count(), none),
         way_(graph_.rank_count()),
@@ -58,8 +59,9 @@ class TreeMender::Repair {
     std::vector<bool> is_seen(graph_.node_ranks.size(), false);
     std::vector<std::uint32_t> open;
     for (const std::uint32_t rank : reached_) {
-      open.push_back(graph_.rank_nodes[rank]);
-      is_seen[open.back()] = true;
+      const std::uint32_t node = graph_.rank_nodes[rank];
+      if (rank == root_ || !graph_.is_dead_end[node]) open.push_back(node);
+      is_seen[node] = true;
     }
     std::uint32_t inner = none;  // a rank that is not the top of what it hangs together with
     for (std::size_t at = 0; at < open.size(); ++at) {
@@ -100,6 +102,7 @@ class TreeMender::Repair {
 
   const TreeMender& mender_;
   const ResourceGraph& graph_;
+  std::uint32_t root_;
   bool inward_;
   std::vector<std::uint32_t> parent_;            ///< By rank; none at a top.
   std::vector<std::vector<std::uint32_t>> way_;  ///< By rank: between it and its parent, in the data's direction.

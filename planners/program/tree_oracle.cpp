@@ -53,6 +53,20 @@ std::vector<Price> transposed(const std::vector<Price>& matrix, std::uint32_t n)
   return result;
 }
 
+/// What every edge of a tree of the group costs, from parent to child: ranks that must not relay have children only as
+/// its root.
+template <class Price>
+std::vector<Price> tree_costs(const ResourceGraph& graph, const RankDistances<Price>& distances,
+                              const TreeGroup& group) {
+  const std::uint32_t n = graph.rank_count();
+  std::vector<Price> cost = group.inward ? transposed(distances.forward, n) : distances.forward;
+  for (std::uint32_t u = 0; u < n; ++u) {
+    if (u == group.root || !graph.is_dead_end[graph.rank_nodes[u]]) continue;
+    std::fill_n(cost.begin() + static_cast<std::ptrdiff_t>(std::size_t{u} * n), n, distances.far);
+  }
+  return cost;
+}
+
 /// The paths from rank to rank, as images of those from the first rank of an orbit.
 template <class Price>
 class PathFinder {
@@ -150,12 +164,15 @@ Offer<Price> cheapest_trees(const OrbitGraph& orbits, const TreeGroups& groups,
                             const std::vector<std::vector<std::uint32_t>>& hops, std::span<const Price> prices) {
   const RankDistances<Price> distances = rank_distances(orbits, prices);
   const std::uint32_t n = orbits.graph.rank_count();
-  const bool inward = std::any_of(groups.groups.begin(), groups.groups.end(), [](auto& group) { return group.inward; });
+  const bool inward = !orbits.graph.has_dead_ends &&
+                      std::any_of(groups.groups.begin(), groups.groups.end(), [](auto& group) { return group.inward; });
   const std::vector<Price> backward = inward ? transposed(distances.forward, n) : std::vector<Price>();
   Offer<Price> offer;
   for (std::uint32_t g = 0; g < groups.groups.size(); ++g) {
     const TreeGroup& group = groups.groups[g];
-    const auto parent = cheapest_arborescence(group.inward ? backward : distances.forward, n, group.root);
+    const auto parent = orbits.graph.has_dead_ends
+                            ? cheapest_arborescence(tree_costs(orbits.graph, distances, group), n, group.root)
+                            : cheapest_arborescence(group.inward ? backward : distances.forward, n, group.root);
     offer.patterns.push_back(tree_pattern(orbits, distances, g, group, hops[g], parent));
     offer.costs.push_back(cost_of(offer.patterns.back(), prices));
   }
@@ -224,11 +241,14 @@ TreeGroups sharded_groups(const OrbitGraph& orbits, bool inward, std::span<const
 TreeGroups single_root_group(std::uint32_t root, bool inward) { return {{{root, inward, 0, 1, 1}}, Sharing::equal}; }
 
 TreeGroups all_reduce_groups(const OrbitGraph& orbits) {
-  if (orbits.graph.mirrored) return {{{0, false, 0, 1, 1}}, Sharing::free};
+  if (orbits.graph.mirrored) return {{{orbits.graph.first_relaying, false, 0, 1, 1}}, Sharing::free};
   TreeGroups groups{{}, Sharing::free};
-  for (std::uint32_t orbit = 0; orbit < orbits.ranks.count(); ++orbit) {
-    groups.groups.push_back({orbits.ranks.first[orbit], false, orbit, 1, 1});
-    groups.groups.push_back({orbits.ranks.first[orbit], true, orbit, 1, 1});
+  std::uint32_t family = 0;
+  for (const std::uint32_t root : orbits.ranks.first) {
+    if (orbits.graph.is_dead_end[orbits.graph.rank_nodes[root]]) continue;
+    groups.groups.push_back({root, false, family, 1, 1});
+    groups.groups.push_back({root, true, family, 1, 1});
+    ++family;
   }
   return groups;
 }
@@ -244,6 +264,7 @@ TreeOracle::TreeOracle(const OrbitGraph& orbits, TreeGroups groups, std::uint32_
     hops[group.root] = 0;
     for (std::size_t at = 0; at < open.size() && open.size() < n; ++at) {
       const std::uint32_t u = open[at];
+      if (u != group.root && orbits.graph.is_dead_end[orbits.graph.rank_nodes[u]]) continue;
       for (std::uint32_t v = 0; v < n; ++v) {
         const std::size_t entry = group.inward ? std::size_t{v} * n + u : std::size_t{u} * n + v;
         if (hops[v] != UINT32_MAX || distances.forward[entry] == distances.far) continue;
@@ -314,7 +335,7 @@ Offer<double> TreeOracle::shallow(std::span<const double> prices, double weight)
   };
   for (std::uint32_t g = 0; g < groups_.groups.size(); ++g) {
     const TreeGroup& group = groups_.groups[g];
-    std::vector<double> cost = group.inward ? transposed(distances.forward, n) : distances.forward;
+    std::vector<double> cost = tree_costs(orbits_.graph, distances, group);
     const std::uint32_t eccentricity = *std::max_element(hops_[g].begin(), hops_[g].end());
     const std::uint32_t loose = eccentricity + (weight < 1 ? eccentricity : 0);
     for (const std::uint32_t most_height : {loose, most_height_}) {

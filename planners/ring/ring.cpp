@@ -148,6 +148,11 @@ Result<Schedule> plan_ring(const Topology& topology, const Collective& collectiv
                       ": its data would pass every rank on the way to one",
                   "use pairwise for all_to_all and send_recv, flat for gather and scatter");
   }
+  if (const Rank rank = topology.first_not_relaying(); !rank.is_none() && topology.rank_count() > 2) {
+    return fail(ErrorCode::unsupported,
+                "every ring passes through " + topology.rank_name(rank) + ", which must not relay",
+                "use packing, lp or flat");
+  }
   const RingSet set = find_rings(topology);
   if (set.rings.empty() && collective.rank_count > 1) {
     return fail(ErrorCode::unsupported,

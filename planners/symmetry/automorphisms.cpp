@@ -39,13 +39,13 @@ std::vector<Permutation> find_automorphisms(const Topology& topology, const Reso
   std::vector<ArcKey> arc_keys;
   for (const auto& [ends, key] : arcs) arc_keys.push_back(key);
   const std::map<ArcKey, std::uint32_t> kinds = number_keys(arc_keys, 1);
-  using NodeKey = std::tuple<bool, std::int64_t, std::int64_t>;
+  using NodeKey = std::tuple<bool, bool, std::int64_t, std::int64_t>;
   std::vector<NodeKey> node_keys;
   for (std::size_t v = 0; v < nodes; ++v) {
     const Node& node = topology.node(NodeId(v));
     const bool is_marked = node.is_rank && !marks.empty();
     const std::int64_t mark = is_marked ? marks[topology.rank_of(NodeId(v)).index()] : 0;
-    node_keys.emplace_back(node.is_rank, node.bandwidth.bytes_per_second, mark);
+    node_keys.emplace_back(node.is_rank, node.must_not_relay(), node.bandwidth.bytes_per_second, mark);
   }
   const std::map<NodeKey, std::uint32_t> colors = number_keys(node_keys, 0);
 

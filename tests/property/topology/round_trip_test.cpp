@@ -77,7 +77,9 @@ Topology random_topology(std::uint64_t seed) {
   }
   auto topology = Topology::make(random_name(random, seed), nodes, links);
   EXPECT_TRUE(topology.has_value()) << topology.error().message;
-  return *std::move(topology);
+  for (Node& node : nodes) node.relay = !node.is_rank || random.below(4) > 0;
+  auto some_relay = Topology::make(topology->name(), std::move(nodes), std::move(links));
+  return find_unreachable(*some_relay) ? *std::move(topology) : *std::move(some_relay);
 }
 
 void expect_equal(const Topology& a, const Topology& b) {
@@ -90,6 +92,7 @@ void expect_equal(const Topology& a, const Topology& b) {
     EXPECT_EQ(left.id, right.id);
     EXPECT_EQ(left.kind, right.kind);
     EXPECT_EQ(left.is_rank, right.is_rank);
+    EXPECT_EQ(left.must_not_relay(), right.must_not_relay());
     EXPECT_EQ(left.bandwidth, right.bandwidth);
     EXPECT_EQ(left.reduce_bandwidth, right.reduce_bandwidth);
     EXPECT_EQ(left.multicast, right.multicast);

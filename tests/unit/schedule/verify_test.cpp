@@ -36,6 +36,20 @@ class VerifyBroadcast : public ::testing::Test {
 
 TEST_F(VerifyBroadcast, AcceptsWhatIsRight) { expect_breach(""); }
 
+TEST_F(VerifyBroadcast, S9RejectsARankThatPassesOnWhatItMustNot) {
+  std::vector<Node> nodes(line_.nodes().begin(), line_.nodes().end());
+  nodes[1].relay = false;
+  line_ = *Topology::make("line-3", nodes, {line_.links().begin(), line_.links().end()});
+  expect_breach("S9, transfer 1 (g1 to g2): g1 must not relay and sends on what g0 brought to slice 0");
+}
+
+TEST_F(VerifyBroadcast, S9LetsARankSendWhatItBrought) {
+  std::vector<Node> nodes(line_.nodes().begin(), line_.nodes().end());
+  nodes[0].relay = nodes[2].relay = false;
+  line_ = *Topology::make("line-3", nodes, {line_.links().begin(), line_.links().end()});
+  expect_breach("");
+}
+
 TEST_F(VerifyBroadcast, S1RejectsASliceOutOfRange) {
   schedule_.transfers[1].first_slice = SliceId(1);
   expect_breach("S1, transfer 1 (g1 to g2): it carries 1 slices from slice 1 on, and there are 1");
@@ -224,6 +238,14 @@ TEST_F(VerifyAllReduce, S6RejectsCountingAContributionTwice) {
   schedule_.transfers.insert(schedule_.transfers.begin(), schedule_.transfers[0]);
   EXPECT_EQ(breaches_of(schedule_, pair_),
             "S6, transfer 1 (g1 to g0): it adds the contribution of g1 to slice 0 a second time");
+}
+
+TEST_F(VerifyAllReduce, S9RejectsARankThatSendsASumOn) {
+  std::vector<Node> nodes(pair_.nodes().begin(), pair_.nodes().end());
+  for (Node& node : nodes) node.relay = false;
+  pair_ = *Topology::make("line-2", nodes, {pair_.links().begin(), pair_.links().end()});
+  EXPECT_EQ(breaches_of(schedule_, pair_),
+            "S9, transfer 1 (g0 to g1): g0 must not relay and sends on what g1 brought to slice 0");
 }
 
 TEST_F(VerifyAllReduce, S6RejectsReducingTheSumIntoItself) {

@@ -86,5 +86,18 @@ TEST(Group, TheNetworkStays) {
   EXPECT_TRUE(part.rank_of(part.find_node("gpu0")).is_none());
 }
 
+TEST(Group, NothingPassesARankThatMustNotRelayAndIsLeftOut) {
+  const Topology whole = machine();
+  std::vector<Node> nodes(whole.nodes().begin(), whole.nodes().end());
+  nodes[0].relay = nodes[1].relay = false;
+  const Topology some = *Topology::make("some", nodes, {whole.links().begin(), whole.links().end()});
+  const Topology part = *with_ranks(some, *find_rank_nodes(some, "gpu[1-2]"));
+  EXPECT_EQ(part.node_count(), whole.node_count());
+  EXPECT_EQ(part.link_count(), whole.link_count() - 2);
+  EXPECT_TRUE(part.out_links(part.find_node("gpu0")).empty());
+  EXPECT_FALSE(part.may_relay(Rank(0)));
+  EXPECT_TRUE(part.may_relay(Rank(1)));
+}
+
 }  // namespace
 }  // namespace espalier

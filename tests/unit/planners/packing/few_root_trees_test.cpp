@@ -50,7 +50,7 @@ void expect_at_bound(const Topology& topology, bool inward, Rank root, const std
 TEST(FewRootTrees, OneSwitch) {
   const Topology topology = star(16);
   for (const Direction direction : {Direction::forward, Direction::reversed}) {
-    const auto trees = pack_one_root(topology, direction, Rank(3));
+    const auto trees = pack_one_root(topology, direction, Rank(3), 0);
     ASSERT_TRUE(trees);
     EXPECT_LT(trees->size(), 12U);
     expect_at_bound(topology, direction == Direction::reversed, Rank(3), *trees);
@@ -68,7 +68,7 @@ TEST(FewRootTrees, AtTheBoundOnRandomNetworks) {
                                                 .one_way = false,
                                                 .seed = random.next()});
     const Direction direction = round % 2 == 0 ? Direction::forward : Direction::reversed;
-    const auto given = pack_one_root(topology, direction, Rank(1));
+    const auto given = pack_one_root(topology, direction, Rank(1), 0);
     ASSERT_TRUE(given);
     const auto trees = few_root_trees(topology, direction, Rank(1), *given);
     if (!trees) continue;
@@ -77,6 +77,26 @@ TEST(FewRootTrees, AtTheBoundOnRandomNetworks) {
     expect_at_bound(topology, direction == Direction::reversed, Rank(1), *trees);
   }
   EXPECT_GT(found, 0);
+}
+
+/// Eight trees in which every rank passes on to eight others do what 71 of two hops do.
+TEST(FewRootTrees, AtMostSixteenWithinAThousandth) {
+  const Topology topology = star(72);
+  for (const Direction direction : {Direction::forward, Direction::reversed}) {
+    const bool inward = direction == Direction::reversed;
+    const auto trees = pack_one_root(topology, direction, Rank(0), make_rational(1, 1000));
+    ASSERT_TRUE(trees);
+    EXPECT_LE(trees->size(), 16U);
+    Forest forest;
+    (inward ? forest.in_trees : forest.out_trees) = *trees;
+    const auto kind = inward ? CollectiveKind::reduce : CollectiveKind::broadcast;
+    const Collective collective = *make_collective(kind, topology.rank_count(), Rank(0));
+    const auto schedule = schedule_from_trees(collective, topology, "packing", forest);
+    ASSERT_TRUE(schedule) << schedule.error().message;
+    EXPECT_TRUE(verify(*schedule, topology, 1).ok());
+    EXPECT_LE(compute_loads(*schedule, topology).time_per_byte,
+              cut_bound(topology, collective)->time_per_byte * make_rational(1001, 1000));
+  }
 }
 
 TEST(FewRootTrees, NothingWhereSwitchesAreUnbalanced) {
@@ -92,7 +112,7 @@ TEST(FewRootTrees, NothingWhereSwitchesAreUnbalanced) {
     links.push_back(link);
   }
   const Topology topology = *Topology::make("unbalanced", nodes, links);
-  const auto given = pack_one_root(topology, Direction::forward, Rank(0));
+  const auto given = pack_one_root(topology, Direction::forward, Rank(0), 0);
   ASSERT_TRUE(given);
   EXPECT_FALSE(few_root_trees(topology, Direction::forward, Rank(0), *given));
 }
