@@ -9,8 +9,9 @@ namespace espalier {
 
 /// Plans with the solution of the linear program behind the bound, so that no link is loaded past it: all_reduce over
 /// in-trees and out-trees with free roots, all_to_all and send_recv over the best routes of all blocks at once.
-/// Errors: unsupported for other collectives and where the optimum was not reached exactly; infeasible when a rank
-/// cannot reach another; too_large past 64 orbits of ranks (orbit_graph.h).
+/// all_to_all and send_recv past 64 orbits of ranks or 1,024 of links end within two hundredths of the limit.
+/// Errors: unsupported for other collectives and where the optimum was not reached; infeasible when a rank cannot reach
+/// another; too_large past 64 orbits of ranks for all_reduce, past is_near_flow_size (flow_program.h) for the others.
 Result<Schedule> plan_lp(const Topology& topology, const Collective& collective, const PlanContext& context = {});
 
 }  // namespace espalier

@@ -53,19 +53,38 @@ class Generation {
            master_.throughput() >= center_limit_ * (1 - limits_.gap);
   }
 
-  /// The amounts of the last solution in small fractions of what each group carries, and what they reach: exact again,
-  /// if a little less. Requires: equal sharing.
+  /// The amounts of the last solution, exact again, if a little less. As many patterns as another gap's width allows
+  /// are left out, the least used of every group first: each is paths that data is cut up for.
   void take_rounded() {
+    for (const double least_share : {0.25, 0.12, 0.06, 0.03, 0.01, 0.0}) {
+      take_rounded(least_share);
+      if (solution_.reached.convert_to<double>() >= center_limit_ * (1 - 2 * limits_.gap)) return;
+    }
+  }
+
+  /// Amounts in small fractions of what each group carries, without those below a share of it. Requires: equal sharing.
+  void take_rounded(double least_share) {
     constexpr std::int64_t steps = std::int64_t{1} << 24U;
-    const std::vector<double> amounts = master_.amounts();
+    std::vector<double> amounts = master_.amounts();
+    std::vector<double> most(program_.family.size(), 0);
+    std::vector<double> all(program_.family.size(), 0);
+    for (std::size_t i = 0; i < amounts.size(); ++i) {
+      amounts[i] = std::max(amounts[i], 0.0);
+      all[patterns_[i].group] += amounts[i];
+      most[patterns_[i].group] = std::max(most[patterns_[i].group], amounts[i]);
+    }
     std::vector<double> sums(program_.family.size(), 0);
-    for (std::size_t i = 0; i < amounts.size(); ++i) sums[patterns_[i].group] += std::max(amounts[i], 0.0);
+    for (std::size_t i = 0; i < amounts.size(); ++i) {
+      const std::uint32_t group = patterns_[i].group;
+      if (amounts[i] < std::min(least_share * all[group], most[group])) amounts[i] = 0;
+      sums[group] += amounts[i];
+    }
     std::vector<std::int64_t> shares(amounts.size(), 0);
     std::vector<std::int64_t> left(sums.size(), steps);
     std::vector<std::size_t> largest(sums.size(), amounts.size());
     for (std::size_t i = 0; i < amounts.size(); ++i) {
       const std::uint32_t group = patterns_[i].group;
-      shares[i] = std::llround(std::max(amounts[i], 0.0) / sums[group] * static_cast<double>(steps));
+      shares[i] = std::llround(amounts[i] / sums[group] * static_cast<double>(steps));
       left[group] -= shares[i];
       if (largest[group] == amounts.size() || shares[i] > shares[largest[group]]) largest[group] = i;
     }

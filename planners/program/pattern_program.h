@@ -83,7 +83,7 @@ struct PatternLimits {
   std::uint32_t warm_rounds = 40;  ///< Rounds of multiplicative prices that find the first patterns.
   bool shallow = false;            ///< Of equally good solutions, prefer one of shallow patterns.
   std::uint32_t most_height = 0;   ///< No higher patterns, where not 0: the solution is then good, not proven best.
-  double gap = 0;                  ///< Stops with a solution that may miss this part of the limit, where not 0.
+  double gap = 0;                  ///< Stops with a solution that may miss twice this part of the limit, where not 0.
   std::span<const Pattern> seeds;  ///< Patterns to begin with. Requires: all groups in it, or some warm rounds.
   std::function<void(const PatternRound&)> on_round;  ///< Told when a round begins; changes nothing but the time.
 };
