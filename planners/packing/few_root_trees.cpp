@@ -15,8 +15,10 @@ namespace {
 
 constexpr std::size_t most_ranks = 80;
 constexpr std::size_t most_trees = 32;
+constexpr std::size_t most_equal_trees = 10;
 constexpr std::int64_t most_balanced_ranks = 3200;  // of all trees that are balanced
-constexpr std::size_t wanted_trees = 8;             ///< And what ranks pass on to, where height is chosen.
+constexpr int most_equal_rounds = 6;
+constexpr std::size_t wanted_trees = 8;  ///< And what ranks pass on to, where height is chosen.
 /// All that is carried is below this, in units so fine that most parts of it are whole.
 constexpr std::int64_t most_capacity = std::int64_t{1} << 60U;
 constexpr std::int64_t fine_units = 720'720;  // of 1 to 16, the least common multiple
@@ -55,6 +57,36 @@ class RootPacker {
   }
 
   [[nodiscard]] std::int64_t whole() const { return whole_; }
+
+  /// `count` trees of equal weight, or nothing: what each edge has room for is rounded down to whole trees, and copies
+  /// of known trees are changed until no edge has too many. Edges that stay too full get dearer from round to round.
+  std::optional<std::vector<std::pair<Pattern, std::int64_t>>> equal(std::span<const Pattern> starts, std::size_t count,
+                                                                     std::uint32_t most_height) {
+    const auto trees = static_cast<std::int64_t>(count);
+    std::vector<std::int64_t> fitting;
+    for (const std::int64_t value : room_) {
+      fitting.push_back(static_cast<std::int64_t>(static_cast<__int128>(value) * trees / whole_));
+    }
+    if (smallest_cut(fitting, trees).capacity < trees) return std::nullopt;
+    const std::vector<double> room(fitting.begin(), fitting.end());
+    std::vector<BigInteger> prices(room_.size(), 0);
+    std::vector<Pattern> patterns;
+    for (std::size_t i = 0; i < count; ++i) patterns.push_back(starts[i % starts.size()]);
+    for (int round = 0; round < most_equal_rounds; ++round) {
+      patterns = TreeBalancer(orbits_, groups_, prices).balanced(std::move(patterns), room, most_height, Fill::full);
+      std::vector<std::int64_t> left = fitting;
+      for (const Pattern& pattern : patterns) {
+        for (const Entry entry : pattern.loads) left[entry.index] -= entry.value;
+      }
+      if (std::ranges::all_of(left, [](std::int64_t rest) { return rest >= 0; })) {
+        std::vector<std::pair<Pattern, std::int64_t>> packed;
+        for (Pattern& pattern : patterns) packed.emplace_back(std::move(pattern), 1);
+        return packed;
+      }
+      for (std::size_t e = 0; e < left.size(); ++e) prices[e] += std::max<std::int64_t>(0, -left[e]);
+    }
+    return std::nullopt;
+  }
 
   /// Trees and what each carries, `most` of them at most, that leave no more than `most_left` of all that the root has
   /// to carry; nothing when more are needed.
@@ -230,16 +262,25 @@ std::optional<std::vector<Arborescence>> few_root_trees(const Topology& topology
   RootPacker packer(orbits, oracle.groups(), *std::move(capacities));
   const Rational left = packer.whole() * gap / (1 + gap);
   const auto most_left = BigInteger(numerator(left) / denominator(left)).convert_to<std::int64_t>();
-  const auto packed = packer.pack(given, std::min(most_trees, trees.size() - 1), height, most_left);
-  if (!packed) return std::nullopt;
+  const std::size_t most = std::min(most_trees, trees.size() - 1);
+  std::optional<std::vector<std::pair<Pattern, std::int64_t>>> packed;
+  for (std::size_t count = wanted_trees; gap != 0 && !packed && count <= std::min(most, most_equal_trees); ++count) {
+    packed = packer.equal(given, count, height);
+  }
+  Rational rate = make_rational(packer.whole(), fine_units);
+  if (!packed) {
+    packed = packer.pack(given, most, height, most_left);
+    if (!packed) return std::nullopt;
+    rate = 0;
+    for (const auto& [pattern, amount] : *packed) rate += make_rational(amount, fine_units);
+  }
   std::int64_t sum = 0;
   for (const auto& [pattern, amount] : *packed) sum += amount;
   std::vector<ProgramTree> images;
   for (const auto& [pattern, amount] : *packed) {
     images.push_back({root.value(), inward, make_rational(amount, sum), pattern.edges, {}});
   }
-  Forest forest =
-      whole_forest(topology, orbits.graph, images, 1 / (make_rational(sum, fine_units) * orbits.graph.unit));
+  Forest forest = whole_forest(topology, orbits.graph, images, 1 / (rate * orbits.graph.unit));
   std::vector<Arborescence>& few = inward ? forest.in_trees : forest.out_trees;
   return few.size() < trees.size() ? std::optional(std::move(few)) : std::nullopt;  // parallel links may split trees
 }
