@@ -12,11 +12,11 @@
 namespace espalier {
 namespace {
 
-/// A transfer before it has found its place in the program order: by step, then by ordinal, then as it was drafted.
+/// A transfer before it has found its place in the program order: by step, then by place, then as it was drafted.
 struct Draft {
   Transfer transfer;
-  std::uint32_t step = 0;     ///< The level of its tree, counted from the first transfer of all.
-  std::uint32_t ordinal = 0;  ///< The place among the siblings that share a parent.
+  std::uint32_t step = 0;   ///< The level of its tree, counted from the first transfer of all.
+  std::uint32_t place = 0;  ///< Of the child among those of its depth.
 };
 
 /// Sorts indices of drafts stably by one member, in linear time: keys are at most the number of ranks.
@@ -121,7 +121,7 @@ void TreeScheduleBuilder::draft(const TreeEdge& edge, SliceRun run, Direction di
   draft.transfer.channel_value = channel_ & 0x7FFFFFFFU;
   draft.transfer.reduces = inwards && reduces(collective().kind) ? 1 : 0;
   draft.step = first_step + (inwards ? shape_.height(edge.child) : shape_.depth(edge.parent));
-  draft.ordinal = shape_.ordinal(edge.child);
+  draft.place = shape_.place(edge.child);
   drafts_.push_back(draft);
 }
 
@@ -220,7 +220,7 @@ Result<void> TreeScheduleBuilder::build_parts(const std::vector<Arborescence>& t
 Result<Schedule> TreeScheduleBuilder::finish() {
   std::vector<std::uint32_t> order(drafts_.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  sort_by(order, drafts_, &Draft::ordinal);
+  sort_by(order, drafts_, &Draft::place);
   sort_by(order, drafts_, &Draft::step);
   schedule_.transfers.reserve(order.size());
   for (const std::uint32_t index : order) schedule_.transfers.push_back(drafts_[index].transfer);

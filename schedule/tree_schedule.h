@@ -47,9 +47,10 @@ struct Forest {
 ///   in-tree and broadcast along one out-tree of that root. A rank without trees is the root of nothing.
 ///
 /// Every tree gets a channel of its own. Transfers come in steps, all trees interleaved: in out-trees breadth first, in
-/// in-trees as soon as everything below has arrived; within a step, every rank's transfers to its highest subtrees
-/// first and equal ones rotated by rank, so that flat trees of many roots do not all meet at one rank. A single rank
-/// needs no trees and gets an empty schedule.
+/// in-trees as soon as everything below has arrived; within a step, transfers to the highest subtrees first and equal
+/// ones rotated by rank, so that flat trees of many roots do not all meet at one rank, and those of one parent
+/// together, so that what has to wait for all of them does not wait for all else. A single rank needs no trees and
+/// gets an empty schedule.
 /// Errors: invalid_input when a tree is not an arborescence or does not reach the ranks it must, when weights of the
 /// roots differ where they must not, or when trees are missing; too_large past max_units, max_slices or max_transfers.
 /// Cost: linear in the edges of all trees, and for parts on paths in the lengths of the paths.

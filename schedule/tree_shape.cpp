@@ -8,7 +8,7 @@
 namespace espalier {
 
 TreeShape::TreeShape(std::size_t rank_count)
-    : parent_(rank_count), depth_(rank_count), height_(rank_count), ordinal_(rank_count) {}
+    : parent_(rank_count), depth_(rank_count), height_(rank_count), place_(rank_count), first_(rank_count) {}
 
 Result<void> TreeShape::read(const Arborescence& tree, const std::string& name) {
   const std::size_t rank_count = parent_.size();
@@ -37,7 +37,7 @@ Result<void> TreeShape::read(const Arborescence& tree, const std::string& name) 
     }
     parent_[child.index()] = parent;
     depth_[child.index()] = depth_[parent.index()] + 1;
-    ordinal_[child.index()] = 0;
+    place_[child.index()] = 0;
     branches = branches || height_[parent.index()] != 0;
     height_[parent.index()] = 1;
   }
@@ -45,11 +45,11 @@ Result<void> TreeShape::read(const Arborescence& tree, const std::string& name) 
     std::uint32_t& height = height_[edge->parent.index()];
     height = std::max(height, height_[edge->child.index()] + 1);
   }
-  if (branches) order_siblings(tree);
+  if (branches) find_places(tree);
   return {};
 }
 
-void TreeShape::order_siblings(const Arborescence& tree) {
+void TreeShape::find_places(const Arborescence& tree) {
   const auto rank_count = static_cast<std::uint32_t>(parent_.size());
   siblings_.clear();
   for (const TreeEdge& edge : tree.edges) siblings_.push_back(edge.child);
@@ -59,9 +59,19 @@ void TreeShape::order_siblings(const Arborescence& tree) {
     return std::tuple(parent, ~height_[child.index()], distance);
   };
   std::ranges::sort(siblings_, [&](Rank a, Rank b) { return key(a) < key(b); });
-  for (std::size_t i = 1; i < siblings_.size(); ++i) {
-    const bool same_parent = parent(siblings_[i]) == parent(siblings_[i - 1]);
-    ordinal_[siblings_[i].index()] = same_parent ? ordinal_[siblings_[i - 1].index()] + 1 : 0;
+  for (std::size_t i = siblings_.size(); i-- > 0;) first_[parent(siblings_[i]).index()] = static_cast<std::uint32_t>(i);
+  order_.assign(1, root_);
+  std::uint32_t level = 0;
+  std::uint32_t place = 0;
+  for (std::size_t done = 0; done < order_.size(); ++done) {
+    const Rank rank = order_[done];
+    if (depth(rank) != level) place = 0;
+    level = depth(rank);
+    place_[rank.index()] = place++;
+    if (height(rank) == 0) continue;
+    for (std::size_t i = first_[rank.index()]; i < siblings_.size() && parent(siblings_[i]) == rank; ++i) {
+      order_.push_back(siblings_[i]);
+    }
   }
 }
 

@@ -7,7 +7,7 @@
 
 namespace espalier {
 
-/// Depths, heights and sibling order of one arborescence, in arrays that are reused from tree to tree.
+/// Depths, heights and order of one arborescence, in arrays that are reused from tree to tree.
 class TreeShape {
  public:
   explicit TreeShape(std::size_t rank_count);
@@ -23,19 +23,24 @@ class TreeShape {
   [[nodiscard]] std::uint32_t depth(Rank rank) const { return depth_[rank.index()]; }
   /// How many edges lie between this rank and the deepest one below it.
   [[nodiscard]] std::uint32_t height(Rank rank) const { return height_[rank.index()]; }
-  /// The place of this rank among its parent's children: the highest subtree first; equal ones in the order of their
-  /// distance in rank numbers, so that the roots of many flat trees do not all begin with the same rank.
-  [[nodiscard]] std::uint32_t ordinal(Rank rank) const { return ordinal_[rank.index()]; }
+  /// The place of this rank among those of its depth, in the order of their parents' places; of one parent's children
+  /// the highest subtree comes first, equal ones in the order of their distance in rank numbers, so that the roots of
+  /// many flat trees do not all begin with the same rank.
+  [[nodiscard]] std::uint32_t place(Rank rank) const { return place_[rank.index()]; }
 
  private:
-  void order_siblings(const Arborescence& tree);
+  void find_places(const Arborescence& tree);
 
   Rank root_;
   std::vector<Rank> parent_;
   std::vector<std::uint32_t> depth_;
   std::vector<std::uint32_t> height_;
-  std::vector<std::uint32_t> ordinal_;
-  std::vector<Rank> siblings_;  ///< Scratch: all children, grouped by parent.
+  std::vector<std::uint32_t> place_;
+
+  // Scratch of find_places.
+  std::vector<Rank> siblings_;        ///< All children, grouped by parent.
+  std::vector<std::uint32_t> first_;  ///< By parent: where its children begin there.
+  std::vector<Rank> order_;           ///< Breadth first.
 };
 
 }  // namespace espalier

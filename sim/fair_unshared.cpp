@@ -11,9 +11,9 @@
 namespace espalier::sim {
 namespace {
 
-__extension__ using Work = __int128;  // bytes x picoseconds per second x scale, as in FairModel
+__extension__ using FlowWork = __int128;  // bytes x picoseconds per second x scale, as in FairModel
 
-std::int64_t divide_up(Work above, std::int64_t below) {
+std::int64_t divide_up(FlowWork above, std::int64_t below) {
   return static_cast<std::int64_t>((above + below - 1) / below);
 }
 
@@ -84,14 +84,14 @@ class UnsharedFlows {
 
  private:
   struct Carried {
-    Work work = 0;
+    FlowWork work = 0;
     std::int64_t bytes = 0;
   };
 
   /// How long the bytes flow, at the full rate of the slowest resource.
   std::int64_t flow(ChunkId id, const Path& path, const Way& way, std::int64_t bytes) {
     if (bytes == 0) return 0;
-    Work work = static_cast<Work>(bytes) * picoseconds_per_second * scale_;
+    FlowWork work = static_cast<FlowWork>(bytes) * picoseconds_per_second * scale_;
     if (jitter_.is_on()) {
       const std::int64_t part = jitter_.extra(std::int64_t{1} << 32U, id.transfer.value(), id.chunk, 0);  // of 2^32
       work += (work >> 32U) * part;
@@ -128,7 +128,7 @@ class UnsharedFlows {
   std::vector<std::int64_t> free_at_;    // by resource: when a reduction is done with all that came
   std::vector<Carried> carried_;         // by link
   std::vector<std::int64_t> lane_ends_;  // by lane: of its last flow; the next one's route may have less latency
-  Work known_work_ = 0;                  // the last duration worked out: most flows of a link are alike
+  FlowWork known_work_ = 0;              // the last duration worked out: most flows of a link are alike
   std::int64_t known_rate_ = 0;
   std::int64_t known_time_ = 0;
   RunTotals totals_;
