@@ -8,31 +8,14 @@
 #include <array>
 
 #include "base/random.h"
+#include "tests/unit/scenario/jobs.h"
 #include "tests/unit/scenario/star.h"
 
 namespace espalier::scenario {
 namespace {
 
-constexpr std::int64_t us = 1'000'000;
-
-CallId message(Job& job, std::uint32_t src, std::uint32_t dst, std::int64_t bytes) {
-  return job.add_call({.size = {bytes},
-                       .group = job.add_group({Rank(src), Rank(dst)}),
-                       .label = job.add_label("message"),
-                       .planner = LabelId(),
-                       .root = Rank(src < dst ? 0 : 1),
-                       .kind = CollectiveKind::broadcast,
-                       .element_size = 1});
-}
-
-JobReport run(const Job& job, const Topology& topology, const Disturbances& disturbances = {},
-              const RunSettings& settings = {}) {
-  const auto checked = check_job(job, topology);
-  EXPECT_TRUE(checked.has_value()) << checked.error().message;
-  auto report = run_job(job, topology, disturbances, settings);
-  EXPECT_TRUE(report.has_value()) << report.error().message;
-  return report ? *std::move(report) : JobReport();
-}
+using test::run_checked;
+using test::us;
 
 std::string text_of(const Job& job, const std::vector<JobStep>& path) {
   std::string text;
@@ -47,7 +30,7 @@ std::string text_of(const Job& job, const std::vector<JobStep>& path) {
 TEST(JobPath, GoesThroughTheRankThatCameLast) {
   // r1 computes 7 us before it receives what r0 has ready at once; then it computes again.
   Job job;
-  const CallId call = message(job, 0, 1, 1000);
+  const CallId call = test::add_message(job, 0, 1, 1000);
   const LabelId work = job.add_label("work 1");
   job.add_task({.rank = Rank(0), .call = call, .label = LabelId(0), .stream = 1, .kind = TaskKind::call}, {});
   const std::array first{job.add_task({.duration = 7 * us, .rank = Rank(1), .label = work}, {})};
@@ -56,7 +39,7 @@ TEST(JobPath, GoesThroughTheRankThatCameLast) {
   job.add_task({.duration = 2 * us, .rank = Rank(1), .label = job.add_label("work 2")}, part);
   RunSettings settings;
   settings.endpoints.launch = {us};
-  const JobReport report = run(job, test::star(2), {}, settings);
+  const JobReport report = run_checked(job, test::star(2), {}, settings);
   const auto path = find_job_path(job, settings.endpoints.launch, report);
   EXPECT_EQ(text_of(job, path),
             "computing work 1 r1 0-7; launching message r1 7-8; moving message r1 8-11; computing work 2 r1 11-13; ");
@@ -70,7 +53,7 @@ TEST(JobPath, GoesThroughTheRankThatCameLast) {
 TEST(JobPath, SaysWhatOthersCostAndWhoWasLate) {
   // Two messages meet on the link into r2; r1 begins 3 us late.
   Job job;
-  const CallId first = message(job, 0, 2, 10'000), second = message(job, 1, 2, 10'000);
+  const CallId first = test::add_message(job, 0, 2, 10'000), second = test::add_message(job, 1, 2, 10'000);
   const auto part = [&](std::uint32_t rank, CallId call, std::uint16_t stream) {
     job.add_task({.rank = Rank(rank), .call = call, .label = LabelId(0), .stream = stream, .kind = TaskKind::call}, {});
   };
@@ -82,7 +65,7 @@ TEST(JobPath, SaysWhatOthersCostAndWhoWasLate) {
   settings.chunk = {1000};
   Disturbances disturbances;
   disturbances.stragglers.push_back({.rank = Rank(1), .start = {3 * us}});
-  const JobReport report = run(job, test::star(3), disturbances, settings);
+  const JobReport report = run_checked(job, test::star(3), disturbances, settings);
   const auto path = find_job_path(job, {}, report);
   ASSERT_EQ(path.size(), 3U);
   EXPECT_EQ(path[0].use, JobUse::late);
@@ -113,7 +96,7 @@ TEST(JobPath, AddsUpToTheTotal) {
         continue;
       }
       const auto other = static_cast<std::uint32_t>((rank + 1 + random.below(ranks - 1)) % ranks);
-      const CallId call = message(job, rank, other, random.between(0, 9) * 1000);
+      const CallId call = test::add_message(job, rank, other, random.between(0, 9) * 1000);
       // A stream of its own, so that no rank waits in a circle.
       const auto stream = static_cast<std::uint16_t>(10 + call.value());
       const Task part{.call = call, .label = job.call(call).label, .stream = stream, .kind = TaskKind::call};
@@ -127,7 +110,7 @@ TEST(JobPath, AddsUpToTheTotal) {
     RunSettings settings;
     settings.model = random.below(2) == 0 ? sim::ModelKind::link : sim::ModelKind::fair;
     settings.endpoints.launch = {random.below(2) == 0 ? 0 : us};
-    const JobReport report = run(job, test::star(ranks), disturbances, settings);
+    const JobReport report = run_checked(job, test::star(ranks), disturbances, settings);
     const auto path = find_job_path(job, settings.endpoints.launch, report);
     std::int64_t at = 0;
     for (const JobStep& step : path) {
@@ -147,7 +130,7 @@ TEST(JobPath, AddsUpToTheTotal) {
 TEST(JobLimits, TriesWhatMayHelp) {
   Job job;
   const std::array work{job.add_task({.duration = 6 * us, .rank = Rank(0), .label = job.add_label("work")}, {})};
-  const CallId call = message(job, 0, 1, 4000);
+  const CallId call = test::add_message(job, 0, 1, 4000);
   job.add_task({.rank = Rank(0), .call = call, .label = job.call(call).label, .stream = 1, .kind = TaskKind::call},
                work);
   job.add_task({.rank = Rank(1), .call = call, .label = job.call(call).label, .stream = 1, .kind = TaskKind::call}, {});

@@ -10,12 +10,14 @@
 #include "planners/chooser.h"
 #include "planners/planner.h"
 #include "sim/simulate.h"
+#include "tests/unit/scenario/jobs.h"
 #include "tests/unit/scenario/star.h"
 
 namespace espalier::scenario {
 namespace {
 
-constexpr std::int64_t us = 1'000'000;
+using test::run_checked;
+using test::us;
 constexpr std::int64_t kilobyte_ps = us;  // 1,000 B at 1 GB/s
 
 /// A job under construction: tasks of a rank one after the other on stream 0.
@@ -34,34 +36,19 @@ struct Script {
   }
   /// `bytes` from one rank to another.
   CallId message(std::uint32_t src, std::uint32_t dst, std::int64_t bytes) {
-    return job.add_call({.size = {bytes},
-                         .group = job.add_group({Rank(src), Rank(dst)}),
-                         .label = job.add_label("message"),
-                         .planner = LabelId(),
-                         .root = Rank(src < dst ? 0 : 1),
-                         .kind = CollectiveKind::broadcast,
-                         .element_size = 1});
+    return test::add_message(job, src, dst, bytes);
   }
   TaskId part(std::uint32_t rank, CallId call, std::uint16_t stream = 1) {
     return add(rank, {.call = call, .label = job.call(call).label, .stream = stream, .kind = TaskKind::call});
   }
 };
 
-JobReport run(const Job& job, const Topology& topology, const Disturbances& disturbances = {},
-              const RunSettings& settings = {}) {
-  const auto checked = check_job(job, topology);
-  EXPECT_TRUE(checked.has_value()) << checked.error().message;
-  auto report = run_job(job, topology, disturbances, settings);
-  EXPECT_TRUE(report.has_value()) << report.error().message;
-  return report ? *std::move(report) : JobReport();
-}
-
 TEST(RunJob, AMessageTakesLatencyAndBytes) {
   Script script;
   const CallId call = script.message(0, 1, 1000);
   script.part(0, call);
   script.part(1, call);
-  const JobReport report = run(script.job, test::star(2));
+  const JobReport report = run_checked(script.job, test::star(2));
   EXPECT_EQ(report.elapsed.count, 2 * us + kilobyte_ps);
   EXPECT_EQ(report.calls[0].duration(), report.calls[0].alone);
 }
@@ -72,7 +59,7 @@ TEST(RunJob, ALateReceiverHoldsTheSenderBack) {
   script.part(0, call);
   script.compute(1, 7 * us);
   script.part(1, call);
-  const JobReport report = run(script.job, test::star(2));
+  const JobReport report = run_checked(script.job, test::star(2));
   EXPECT_EQ(report.elapsed.count, 10 * us);
   // The sender waits for 7 us; its bytes have left 1 us later, and it is idle while they are on the way.
   EXPECT_EQ(report.ranks[0], (RankTime{.compute = 0, .exposed = us, .waiting = 7 * us, .idle = 2 * us}));
@@ -87,7 +74,7 @@ TEST(RunJob, CommunicationBehindComputeIsNotExposed) {
     script.last[rank] = TaskId();  // the compute does not wait for it
     script.compute(rank, 20 * us);
   }
-  const JobReport report = run(script.job, test::star(2));
+  const JobReport report = run_checked(script.job, test::star(2));
   EXPECT_EQ(report.elapsed.count, 20 * us);
   EXPECT_EQ(report.ranks[0].compute, 20 * us);
   EXPECT_EQ(report.ranks[0].exposed, 0);
@@ -103,7 +90,7 @@ TEST(RunJob, AStreamTakesWhatWasReadyFirst) {
   const std::array after_late{late}, after_early{early};
   const TaskId second = job.add_task({.duration = us, .rank = Rank(0), .label = label}, after_late);
   const TaskId first = job.add_task({.duration = us, .rank = Rank(0), .label = label}, after_early);
-  const JobReport report = run(job, test::star(2));
+  const JobReport report = run_checked(job, test::star(2));
   EXPECT_EQ(report.tasks[long_one.index()].start, 0);
   EXPECT_EQ(report.tasks[first.index()].start, 5 * us);   // ready at 1 us
   EXPECT_EQ(report.tasks[second.index()].start, 6 * us);  // ready at 2 us, though its id is lower
@@ -119,7 +106,7 @@ TEST(RunJob, CallsThatMeetOnALinkSlowEachOther) {
   script.part(2, second, 2);
   RunSettings settings;
   settings.chunk = {10'000};
-  const JobReport report = run(script.job, test::star(3), {}, settings);
+  const JobReport report = run_checked(script.job, test::star(3), {}, settings);
   // The link into r2 carries both: 2 ms, and the first chunk's and the links' latency.
   EXPECT_EQ(report.elapsed.count, 2002 * us);
   const auto summary = summarize_calls(script.job, report);
@@ -137,7 +124,7 @@ TEST(RunJob, EndpointsCostLaunchAndPayload) {
   script.part(1, call);
   RunSettings settings;
   settings.endpoints = sim::preset(sim::Protocol::ll);  // 6.6 us, and half of the wire is payload
-  const JobReport report = run(script.job, test::star(2), {}, settings);
+  const JobReport report = run_checked(script.job, test::star(2), {}, settings);
   EXPECT_EQ(report.elapsed.count, 6'600'000 + 2 * us + 2 * kilobyte_ps);
 }
 
@@ -162,7 +149,7 @@ TEST(RunJob, OneCallTakesWhatSimulateSays) {
       settings.endpoints = endpoints[i % 3];
       Disturbances disturbances;
       if (i >= 3) disturbances.conditions = {.changes = {}, .jitter_ppm = 20'000, .seed = i};
-      const JobReport report = run(job, topology, disturbances, settings);
+      const JobReport report = run_checked(job, topology, disturbances, settings);
       const auto schedule = plan_unbounded(topology, {CollectiveKind::all_reduce, 6, {}}, *find_planner("ring"));
       ASSERT_TRUE(schedule);
       sim::Options options;
@@ -198,7 +185,7 @@ TEST(RunJob, ACallHasItsOwnChunks) {
     for (std::uint32_t rank = 0; rank < 3; ++rank) script.part(rank, call);
     RunSettings settings;
     settings.chunk = {1000};
-    const JobReport report = run(script.job, test::ring(3), {}, settings);
+    const JobReport report = run_checked(script.job, test::ring(3), {}, settings);
     EXPECT_EQ(report.calls[0].alone, report.calls[0].duration());
     return report.elapsed.count;
   };
@@ -212,7 +199,7 @@ TEST(RunJob, StragglersAreSlowAndLate) {
   script.compute(1, 10 * us);
   Disturbances disturbances;
   disturbances.stragglers.push_back({.rank = Rank(1), .compute_ppm = 1'500'000, .start = {3 * us}});
-  const JobReport report = run(script.job, test::star(2), disturbances);
+  const JobReport report = run_checked(script.job, test::star(2), disturbances);
   EXPECT_EQ(report.tasks[0].end, 10 * us);
   EXPECT_EQ(report.tasks[1].start, 3 * us);
   EXPECT_EQ(report.tasks[1].end, 18 * us);
@@ -224,12 +211,12 @@ TEST(RunJob, JitterStaysInItsBoundsAndFollowsTheSeed) {
   Disturbances disturbances;
   disturbances.compute_jitter_ppm = 100'000;
   disturbances.seed = 5;
-  const JobReport report = run(script.job, test::star(2), disturbances);
+  const JobReport report = run_checked(script.job, test::star(2), disturbances);
   EXPECT_GT(report.elapsed.count, 102 * us);
   EXPECT_LT(report.elapsed.count, 108 * us);
-  EXPECT_EQ(run(script.job, test::star(2), disturbances).elapsed, report.elapsed);
+  EXPECT_EQ(run_checked(script.job, test::star(2), disturbances).elapsed, report.elapsed);
   disturbances.seed = 6;
-  EXPECT_NE(run(script.job, test::star(2), disturbances).elapsed, report.elapsed);
+  EXPECT_NE(run_checked(script.job, test::star(2), disturbances).elapsed, report.elapsed);
 }
 
 TEST(RunJob, NamesTheCircleInWhichRanksWait) {
@@ -274,13 +261,13 @@ TEST(RunJob, PlansAroundALinkThatDies) {
   Disturbances disturbances;
   disturbances.conditions.changes.push_back({link_between(ring, "r0>r1"), {100 * us}, 0});
   disturbances.detection = Picoseconds{50 * us};
-  const JobReport report = run(reductions(4, 3, 4'000'000), ring, disturbances);
+  const JobReport report = run_checked(reductions(4, 3, 4'000'000), ring, disturbances);
   ASSERT_EQ(report.replannings.size(), 1U);
   EXPECT_EQ(report.replannings[0].time, 150 * us);
   EXPECT_EQ(report.replannings[0].restarted, 1U);
   EXPECT_EQ(report.calls[0].restarts, 1U);
   EXPECT_EQ(report.calls[1].restarts, 0U);
-  const std::int64_t healthy = run(reductions(4, 3, 4'000'000), ring).elapsed.count;
+  const std::int64_t healthy = run_checked(reductions(4, 3, 4'000'000), ring).elapsed.count;
   EXPECT_GT(report.elapsed.count, healthy + 150 * us);
 }
 
@@ -290,9 +277,9 @@ TEST(RunJob, ALinkThatComesBackInTimeIsNotNoticed) {
   const LinkId link = link_between(ring, "r0>r1");
   disturbances.conditions.changes = {{link, {100 * us}, 0}, {link, {140 * us}, 1'000'000}};
   disturbances.detection = Picoseconds{50 * us};
-  const JobReport report = run(reductions(4, 1, 4'000'000), ring, disturbances);
+  const JobReport report = run_checked(reductions(4, 1, 4'000'000), ring, disturbances);
   EXPECT_TRUE(report.replannings.empty());
-  const std::int64_t healthy = run(reductions(4, 1, 4'000'000), ring).elapsed.count;
+  const std::int64_t healthy = run_checked(reductions(4, 1, 4'000'000), ring).elapsed.count;
   EXPECT_GT(report.elapsed.count, healthy);
   EXPECT_LE(report.elapsed.count, healthy + 40 * us);
 }
@@ -303,7 +290,7 @@ TEST(RunJob, BackgroundTrafficUsesItsShare) {
   Disturbances disturbances;
   disturbances.background.push_back({.pairs = 1, .size = {10'000}, .load_ppm = 300'000, .ranks = {}});
   disturbances.seed = 3;
-  const JobReport report = run(script.job, test::star(2), disturbances);
+  const JobReport report = run_checked(script.job, test::star(2), disturbances);
   // 100 ms at 30 % of 1 GB/s are 3,000 flows of 10 us; their number deviates by about its root.
   EXPECT_NEAR(static_cast<double>(report.flows), 3000, 5 * 55);
   EXPECT_NEAR(busiest_links(report, 1).at(0).share, 0.3, 0.03);
@@ -327,7 +314,7 @@ TEST(RunJob, GroupsOfOneShapeShareTheirPlans) {
     script.part(2 * pair, call);
     script.part(2 * pair + 1, call);
   }
-  const JobReport report = run(script.job, test::star(8));
+  const JobReport report = run_checked(script.job, test::star(8));
   EXPECT_EQ(report.plans, 4U);
   EXPECT_EQ(report.shapes, 1U);
 }
