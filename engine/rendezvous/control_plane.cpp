@@ -18,6 +18,8 @@ using std::chrono::steady_clock;
 
 /// How much longer than its deadline a member waits for the hub to say who is missing.
 constexpr milliseconds longest_slack{1000};
+/// How long a port may still be that of a rank 0 which died.
+constexpr milliseconds port_patience{2000};
 
 Result<void> check_options(const RendezvousOptions& options) {
   const auto wrong = [](std::string message, std::string help = {}) -> Result<void> {
@@ -82,7 +84,7 @@ Result<void> ControlPlane::Impl::join(RendezvousOptions options) {
 Result<void> ControlPlane::Impl::join_as_hub(RendezvousOptions options, steady_clock::time_point deadline) {
   Listener listener = std::move(options.listener);
   if (world > 1 && !listener.fd.is_open()) {
-    auto opened = listen_on(options.host, options.port);
+    auto opened = listen_on(options.host, options.port, std::min(port_patience, options.timeout / 4));
     if (!opened) return tl::unexpected(std::move(opened.error()));
     listener = std::move(*opened);
   }

@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <thread>
+#include <utility>
 
 #include "engine/rendezvous/addresses.h"
 #include "engine/rendezvous/names.h"
@@ -60,34 +62,45 @@ tl::expected<FileDescriptor, int> listen_on_all(std::uint16_t port) {
   return tl::unexpected(error);
 }
 
-}  // namespace
-
-Result<Listener> listen_on(const std::string& host, std::uint16_t port) {
-  const auto addresses = resolve(host, port);
-  if (!addresses) return tl::unexpected(addresses.error());
+/// The first address that can be listened at, or errno.
+tl::expected<Listener, int> listen_at_any(const addrinfo* addresses, const std::string& host, std::uint16_t port) {
   int error = EADDRNOTAVAIL;
   bool is_elsewhere = false;
-  for (const addrinfo* address = addresses->get(); address != nullptr; address = address->ai_next) {
+  const auto named = [](FileDescriptor fd) {
+    const std::uint16_t got = port_of(fd.get());
+    return Listener{std::move(fd), got};
+  };
+  for (const addrinfo* address = addresses; address != nullptr; address = address->ai_next) {
     if (is_unwanted_loopback(host, *address)) {
       is_elsewhere = true;
       continue;
     }
     auto fd = try_listen(*address);
-    if (fd) {
-      const std::uint16_t got = port_of(fd->get());
-      return Listener{std::move(*fd), got};
-    }
+    if (fd) return named(std::move(*fd));
     error = fd.error();
     is_elsewhere |= error == EADDRNOTAVAIL;
   }
   if (is_elsewhere && error == EADDRNOTAVAIL) {
     auto fd = listen_on_all(port);
-    if (fd) {
-      const std::uint16_t got = port_of(fd->get());
-      return Listener{std::move(*fd), got};
-    }
+    if (fd) return named(std::move(*fd));
     error = fd.error();
   }
+  return tl::unexpected(error);
+}
+
+}  // namespace
+
+Result<Listener> listen_on(const std::string& host, std::uint16_t port, std::chrono::milliseconds patience) {
+  const auto addresses = resolve(host, port);
+  if (!addresses) return tl::unexpected(addresses.error());
+  const auto until = std::chrono::steady_clock::now() + patience;
+  auto listener = listen_at_any(addresses->get(), host, port);
+  while (!listener && listener.error() == EADDRINUSE && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    listener = listen_at_any(addresses->get(), host, port);
+  }
+  if (listener) return std::move(*listener);
+  const int error = listener.error();
   return fail(ErrorCode::unavailable,
               fmt::format("cannot listen on {}: {}", endpoint_text(host, port), errno_text(error)),
               error == EADDRINUSE ? "another job or service has this port: choose another one for --rendezvous" : "");

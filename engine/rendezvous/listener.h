@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -18,8 +19,10 @@ struct Listener {
 /// A loopback address stays on loopback; a name that leads to no address of this machine (or, unlike "localhost", to
 /// loopback, as Debian's /etc/hosts has it) listens on all addresses.
 /// The socket is non-blocking, close-on-exec and has SO_REUSEADDR.
+/// Waits up to `patience` for a port that is taken: the system closes the connections of a process that died before it
+/// stops listening for it, so who hears of the death can be here too early.
 /// Errors: unavailable when the name cannot be resolved or the port is taken.
-Result<Listener> listen_on(const std::string& host, std::uint16_t port);
+Result<Listener> listen_on(const std::string& host, std::uint16_t port, std::chrono::milliseconds patience = {});
 
 /// Takes over a listening socket that a launcher left open in this process (LaunchInfo::listener_fd).
 /// Errors: invalid_input when `fd` is no listening TCP socket.

@@ -99,7 +99,7 @@ TEST(TreeSchedule, GatherToTheMiddleOfALine) {
   };
   forest.in_trees.push_back({Rank(2), 1, {in_edge(2, 1), in_edge(1, 0), in_edge(2, 3), in_edge(3, 4)}});
   const Schedule schedule = *schedule_from_trees(collective_of(CollectiveKind::gather, line, 2), line, "test", forest);
-  EXPECT_EQ(lines_of(schedule), (std::vector<std::string>{"0 0>1", "4 4>3", "3-4 3>2", "0-1 1>2"}));
+  EXPECT_EQ(lines_of(schedule), (std::vector<std::string>{"4 4>3", "0 0>1", "3-4 3>2", "0-1 1>2"}));
   EXPECT_EQ(breaches_of(schedule, line), "");
 }
 

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <thread>
+
 #include "engine/rendezvous/peers.h"
 #include "tests/support/planes.h"
 
@@ -292,6 +294,17 @@ TEST(Listener, APortThatIsTakenIsNamed) {
   EXPECT_EQ(other.error().message,
             "cannot listen on 127.0.0.1:" + std::to_string(one->port) + ": Address already in use");
   EXPECT_FALSE(adopt_listener(0).has_value());
+}
+
+TEST(Listener, APortThatIsFreedSoonIsWaitedFor) {
+  auto one = listen_on("127.0.0.1", 0);
+  ASSERT_TRUE(one.has_value());
+  std::thread leaver([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    one->fd.reset();
+  });
+  EXPECT_TRUE(listen_on("127.0.0.1", one->port, std::chrono::seconds(20)).has_value());
+  leaver.join();
 }
 
 TEST(Listener, AnAddressOfAnotherMachineListensOnAllOfThisOne) {
