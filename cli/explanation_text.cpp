@@ -149,7 +149,8 @@ std::string plan_text(const Explanation& of) {
 
 std::string path_text(const RunLimits& limits) {
   const auto elapsed = static_cast<double>(limits.report.elapsed.count);
-  std::string text = fmt::format("  What the last byte waited for, in {} steps:\n", limits.report.critical_path.size());
+  const std::size_t steps = limits.report.critical_path.size();
+  std::string text = fmt::format("  What the last byte waited for, in {} step{}:\n", steps, steps == 1 ? "" : "s");
   Table table;
   table.add_column("of the time", "(%)");
   table.add_column("time");

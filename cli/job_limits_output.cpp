@@ -34,7 +34,8 @@ std::string path_text(const Scenario& scenario, const JobLimits& limits) {
         {percent(part), format_duration(share.time), fmt::format("{} {}", to_string(share.use), share.what),
          fmt::format("{} ({})", scenario.topology.rank_name(share.most_at), format_duration(share.most_time))});
   }
-  return fmt::format("What the end waited for, in {} steps:\n{}", limits.steps, table.text("    "));
+  return fmt::format("What the end waited for, in {} step{}:\n{}", limits.steps, limits.steps == 1 ? "" : "s",
+                     table.text("    "));
 }
 
 std::string full_links_text(const Scenario& scenario, const JobLimits& limits) {
