@@ -62,6 +62,16 @@ void expect_same(const sim::Report& walked, const sim::Report& stored) {
 constexpr CollectiveKind walked_kinds[] = {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter,
                                            CollectiveKind::all_gather};
 
+sim::Options some_options(Random& random) {
+  sim::Options options;
+  options.element_size = 1;
+  options.size = {random.between(0, 60)};
+  options.chunk = {random.between(1, 9)};
+  options.launch = {random.between(0, 30)};
+  options.payload_ppm = random.below(2) == 0 ? 1'000'000 : 500'000;
+  return options;
+}
+
 TEST(RingWalkProperty, IsTheStoredSchedule) {
   Random random(417);
   int walked_rings = 0;
@@ -70,12 +80,7 @@ TEST(RingWalkProperty, IsTheStoredSchedule) {
     const Schedule stored = test::store_ring(ring.walk, ring.topology);
     const VerifyReport verified = verify(stored, ring.topology, 1);
     ASSERT_TRUE(verified.ok()) << verified.breaches.front().message;
-    sim::Options options;
-    options.element_size = 1;
-    options.size = {random.between(0, 60)};
-    options.chunk = {random.between(1, 9)};
-    options.launch = {random.between(0, 30)};
-    options.payload_ppm = random.below(2) == 0 ? 1'000'000 : 500'000;
+    sim::Options options = some_options(random);
     if (random.below(3) == 0) options.conditions.jitter_ppm = 300'000;
     if (random.below(3) == 0) {
       options.conditions.changes.push_back({ring.walk.hops[0][0], {random.between(0, 50)}, 250'000});
@@ -102,13 +107,8 @@ TEST(UnsharedProperty, ProgramOrderGivesWhatTheEventLoopGives) {
     const RandomRing ring = make_ring(random, walked_kinds[round % 3], false);
     const Schedule stored = test::store_ring(ring.walk, ring.topology);
     for (const sim::ModelKind model : sim::all_models) {
-      sim::Options options;
+      sim::Options options = some_options(random);
       options.model = model;
-      options.element_size = 1;
-      options.size = {random.between(0, 60)};
-      options.chunk = {random.between(1, 9)};
-      options.launch = {random.between(0, 30)};
-      options.payload_ppm = random.below(2) == 0 ? 1'000'000 : 500'000;
       if (random.below(2) == 0) options.conditions.jitter_ppm = 300'000;
       options.conditions.seed = random.next();
       const sim::CopyEngines engines{random.below(3) == 0 ? 1U : 0U, {}};
