@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "engine/executor/clock.h"
 
 namespace espalier::engine {
 
@@ -34,7 +33,7 @@ Execution::Execution(const Program& program, std::vector<StreamEnds> ends, Devic
   followers_.reserve(most_followers);
   sources_.resize(most_members);
   targets_.resize(most_followers + 1);
-  begun_ns_.resize(ends_.size());
+  begun_.resize(ends_.size());
 }
 
 void Execution::begin(const CallHeader& header, const Buffers& buffers, Recorder* recorder) {
@@ -54,7 +53,7 @@ void Execution::begin(const CallHeader& header, const Buffers& buffers, Recorder
     end.done = 0;
     end.is_open = false;
     end.is_at_work = false;
-    if (recorder != nullptr) begun_ns_[i].resize(end.call.stream->op_count);
+    if (recorder != nullptr) begun_[i].resize(end.call.stream->op_count);
   }
   if (recorder != nullptr) recorder->reserve(2 * program_.ops.size());
 }
@@ -96,19 +95,19 @@ bool Execution::advance_end(End& end) {
   return end.sender != nullptr ? advance_sender(end) : advance_receiver(end);
 }
 
-void Execution::note_begun(const End& end, std::int64_t begin_ns) {
-  begun_ns_[static_cast<std::size_t>(&end - ends_.data())][end.next] = begin_ns;
+void Execution::note_begun(const End& end, std::int64_t begin) {
+  begun_[static_cast<std::size_t>(&end - ends_.data())][end.next] = begin;
 }
 
-bool Execution::note_done(End& end, std::uint32_t done) {
+bool Execution::note_done(End& end, std::uint32_t done, std::int64_t known_now) {
   if (done == end.done) return false;
   if (recorder_ != nullptr) {
-    const std::int64_t now = now_ns();
+    const std::int64_t now = known_now != 0 ? known_now : recorder_->now();
     const auto stream = static_cast<std::size_t>(&end - ends_.data());
     const Phase phase = end.sender != nullptr ? Phase::send : Phase::recv;
     for (std::uint32_t i = end.done; i < done; ++i) {
       const Op& op = end.call.op(i);
-      recorder_->add({op.transfer, op.chunk, phase, begun_ns_[stream][i], now});
+      recorder_->add(op.transfer, op.chunk, phase, begun_[stream][i], now);
     }
   }
   end.done = done;
@@ -121,7 +120,7 @@ bool Execution::advance_sender(End& end) {
   while (end.next < end.call.stream->op_count) {
     const Op& op = end.call.op(end.next);
     if (!may_begin(op)) break;
-    if (recorder_ != nullptr) note_begun(end, now_ns());
+    if (recorder_ != nullptr) note_begun(end, recorder_->now());
     if (!end.sender->post(end.next)) break;
     ++end.next;
     bytes_moved_ += op.bytes;
@@ -136,7 +135,7 @@ bool Execution::advance_receiver(End& end) {
     const Op& op = end.call.op(end.next);
     if (!may_begin(op)) break;
     if (end.receiver->places(end.next)) {
-      if (recorder_ != nullptr) note_begun(end, now_ns());
+      if (recorder_ != nullptr) note_begun(end, recorder_->now());
       if (!end.receiver->allow(end.next)) break;
       ++end.next;
     } else {
@@ -152,7 +151,7 @@ bool Execution::take(End& end, const Op& op) {
   if (op.pass != no_pass) return take_pass(program_.passes[op.pass]);
   if (!end.is_at_work) {
     if (!end.receiver->is_ready(end.next)) return false;
-    if (recorder_ != nullptr) note_begun(end, now_ns());
+    if (recorder_ != nullptr) note_begun(end, recorder_->now());
     copy_in(end, op);
     end.mark = device_.mark();
     end.is_at_work = true;
@@ -179,7 +178,7 @@ bool Execution::take_pass(const Pass& pass) {
     members_.push_back({&end, &op});
   }
   choose_followers(pass);
-  pass_begin_ns_ = recorder_ != nullptr ? now_ns() : 0;
+  pass_begin_ = moment();
   reduce(pass);
   pass_mark_ = device_.mark();
   has_pass_ = true;
@@ -191,18 +190,18 @@ bool Execution::finish_pass() {
   if (!has_pass_ || !device_.is_done(pass_mark_)) return false;
   has_pass_ = false;
   --device_jobs_;
-  const std::int64_t begin = pass_begin_ns_;
-  const std::int64_t finish = recorder_ != nullptr ? now_ns() : 0;
+  const std::int64_t begin = pass_begin_;
+  const std::int64_t finish = moment();
   for (const Cursor& member : members_) {
     End& end = *member.end;
     if (recorder_ != nullptr) {
       note_begun(end, begin);
-      recorder_->add({member.op->transfer, member.op->chunk, Phase::reduce, begin, finish});
+      recorder_->add(member.op->transfer, member.op->chunk, Phase::reduce, begin, finish);
     }
     end.receiver->release(end.next);
     ++end.next;
     bytes_moved_ += member.op->bytes;
-    note_done(end, end.receiver->arrived());
+    note_done(end, end.receiver->arrived(), finish);
   }
   for (const Cursor& follower : followers_) {
     End& end = *follower.end;
@@ -210,7 +209,7 @@ bool Execution::finish_pass() {
     end.sender->placed(end.next);
     ++end.next;
     bytes_moved_ += follower.op->bytes;
-    note_done(end, end.sender->departed());
+    note_done(end, end.sender->departed(), finish);
   }
   return true;
 }

@@ -75,9 +75,12 @@ class Execution {
   /// Finds the followers that the pass can write for at once.
   void choose_followers(const Pass& pass);
   void reduce(const Pass& pass);
-  /// When the next op of an end began, for its span.
-  void note_begun(const End& end, std::int64_t begin_ns);
-  bool note_done(End& end, std::uint32_t done);
+  /// When the next op of an end began, in the recorder's ticks, for its span.
+  void note_begun(const End& end, std::int64_t begin);
+  /// `known_now`: the moment now, where it was just read.
+  bool note_done(End& end, std::uint32_t done, std::int64_t known_now = 0);
+  /// Now in the recorder's ticks; 0 without one.
+  [[nodiscard]] std::int64_t moment() const { return recorder_ != nullptr ? recorder_->now() : 0; }
   /// False: there is nothing left of it to begin or to end now.
   bool copy_own_results();
 
@@ -107,8 +110,8 @@ class Execution {
   bool has_pass_ = false;  ///< The device is at work on the members and followers.
   std::uint64_t pass_mark_ = 0;
   std::uint32_t device_jobs_ = 0;  ///< Copies and passes that the device has.
-  std::int64_t pass_begin_ns_ = 0;
-  std::vector<std::vector<std::int64_t>> begun_ns_;  ///< By end and op, where spans are recorded.
+  std::int64_t pass_begin_ = 0;
+  std::vector<std::vector<std::int64_t>> begun_;  ///< By end and op, where spans are recorded.
 
   CallHeader header_;
   Buffers buffers_;

@@ -176,6 +176,34 @@ Result<PlacedMeasurement> measure_placed(Communicator& communicator, const DataC
   return placed;
 }
 
+/// Times calls with and without recording, by turns: a machine that slows down does so for both.
+Result<void> compare_recording(Communicator& communicator, const CallArguments& arguments,
+                               const MeasureOptions& options, engine::Recorder& recorder, RecordedRun& run) {
+  constexpr std::uint32_t most_turns = 10;
+  const std::uint32_t turns = std::clamp(options.iterations, 1U, most_turns);
+  std::vector<std::int64_t> plain;
+  std::vector<std::int64_t> recorded;
+  for (std::uint32_t turn = 0; turn < 2 * turns; ++turn) {
+    const bool records = turn % 2 == 1;
+    MeasureOptions block = options;
+    block.iterations = std::max(1U, options.iterations / turns);
+    recorder.clear();
+    communicator.record(records ? &recorder : nullptr);
+    const auto own = run_iterations(communicator, arguments, block);
+    communicator.record(nullptr);
+    if (!own) return tl::unexpected(own.error());
+    std::vector<std::int64_t>& times = records ? recorded : plain;
+    times.insert(times.end(), own->begin(), own->end());
+  }
+  const auto plain_times = gather_times(communicator, plain);
+  if (!plain_times) return tl::unexpected(plain_times.error());
+  const auto recorded_times = gather_times(communicator, recorded);
+  if (!recorded_times) return tl::unexpected(recorded_times.error());
+  run.plain_time = plain_times->median;
+  run.recorded_time = recorded_times->median;
+  return {};
+}
+
 }  // namespace
 
 Result<RunMeasurement> measure(Communicator& communicator, const DataCase& data, const MeasureOptions& options) {
@@ -203,22 +231,10 @@ Result<RecordedRun> record_run(Communicator& communicator, const DataCase& data,
   const auto clock = communicator.control().estimate_clock(exchange_time);
   if (!clock) return tl::unexpected(clock.error());
 
-  const auto timed = [&](engine::Recorder* recorder) -> Result<double> {
-    communicator.record(recorder);
-    const auto own = run_iterations(communicator, arguments, options);
-    communicator.record(nullptr);
-    if (!own) return tl::unexpected(own.error());
-    const auto times = gather_times(communicator, *own);
-    if (!times) return tl::unexpected(times.error());
-    return times->median;
-  };
   engine::Recorder recorder;
-  const auto plain = timed(nullptr);
-  if (!plain) return tl::unexpected(plain.error());
-  const auto recorded = timed(&recorder);
-  if (!recorded) return tl::unexpected(recorded.error());
-  run.plain_time = *plain;
-  run.recorded_time = *recorded;
+  if (auto compared = compare_recording(communicator, arguments, options, recorder, run); !compared) {
+    return tl::unexpected(compared.error());
+  }
 
   recorder.clear();
   communicator.record(&recorder);
