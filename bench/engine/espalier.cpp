@@ -38,12 +38,25 @@ Setting parse_variant(const std::string& variant) {
   return setting;
 }
 
-/// Schedules on ranks that are all connected; what the planner cannot do, `flat` does.
+/// Every rank reaches every other alike: in memory over a link of its own, over sockets through what all of them share,
+/// so that a message is not split over more routes than there are.
+Result<Topology> make_machine(const Setting& setting, int ranks) {
+  if (setting.transport == TransportChoice::shm) {
+    FullyConnectedOptions shape;
+    shape.ranks = ranks;
+    return generate_fully_connected(shape);
+  }
+  LeafSpineOptions shape;
+  shape.leaves = 1;
+  shape.spines = 1;
+  shape.ranks_per_leaf = ranks;
+  return generate_leaf_spine(shape);
+}
+
+/// Schedules on that machine; what the planner cannot do, `flat` does.
 ScheduleSource make_source(const Setting& setting, int ranks) {
-  FullyConnectedOptions shape;
-  shape.ranks = ranks;
-  return [setting, topology = generate_fully_connected(shape)](const espalier::Collective& collective,
-                                                               Bytes size) -> Result<SourcedSchedule> {
+  return [setting, topology = make_machine(setting, ranks)](const espalier::Collective& collective,
+                                                            Bytes size) -> Result<SourcedSchedule> {
     const std::string planner = setting.planner_for(size);
     if (!topology) return tl::unexpected(topology.error());
     Result<Planner> chosen = find_planner(planner);
