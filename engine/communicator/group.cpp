@@ -224,9 +224,12 @@ Result<void> Group::reserve_scratch(std::int64_t bytes) {
 Result<void> Group::await_window() {
   if (sequence_ <= SharedControl::call_window) return {};
   const std::uint64_t oldest = sequence_ - SharedControl::call_window + 1;
-  const std::int64_t begun = now_ns();
-  for (const Neighbour& neighbour : neighbours_) {
-    while (neighbour.control->entered.load(std::memory_order_acquire) < oldest) {
+  std::int64_t begun = 0;
+  for (Neighbour& neighbour : neighbours_) {
+    while (neighbour.seen_call < oldest) {
+      neighbour.seen_call = neighbour.control->entered.load(std::memory_order_acquire);
+      if (neighbour.seen_call >= oldest) break;
+      if (begun == 0) begun = now_ns();
       if (job_->waiting().next() == Waiting::Action::sleep) {
         const timespec moment{0, 50'000};
         nanosleep(&moment, nullptr);
@@ -249,10 +252,13 @@ Result<void> Group::await_window() {
   return {};
 }
 
-SharedPlace Group::place_of(const void* data, std::int64_t bytes) const {
+SharedPlace Group::place_of(const void* data, std::int64_t bytes, FoundPlace& last) const {
   if (bytes == 0) return {control_.id, 0};  // Nobody touches it.
+  const std::uint64_t times_changed = job_->domain().times_changed();
+  if (last.data == data && last.bytes == bytes && last.times_changed == times_changed) return last.place;
   const auto place = job_->domain().find(data, bytes);
-  return place ? *place : SharedPlace{};
+  last = {data, bytes, place ? *place : SharedPlace{}, times_changed};
+  return last.place;
 }
 
 void Group::publish(const CallHeader& header, const CallArguments& arguments, const Program& program) {
@@ -260,8 +266,9 @@ void Group::publish(const CallHeader& header, const CallArguments& arguments, co
   auto& control = *reinterpret_cast<SharedControl*>(control_.data);
   SharedCall& call = control.calls[header.sequence % SharedControl::call_window];
   call.header = header;
-  call.memories[static_cast<std::size_t>(Place::send)] = place_of(arguments.send, program.send_bytes);
-  call.memories[static_cast<std::size_t>(Place::receive)] = place_of(arguments.receive, program.receive_bytes);
+  call.memories[static_cast<std::size_t>(Place::send)] = place_of(arguments.send, program.send_bytes, found_send_);
+  call.memories[static_cast<std::size_t>(Place::receive)] =
+      place_of(arguments.receive, program.receive_bytes, found_receive_);
   call.memories[static_cast<std::size_t>(Place::scratch)] = {scratch_.id.is_none() ? control_.id : scratch_.id, 0};
   const auto outgoing = std::ranges::count_if(program.streams, [](const Stream& stream) { return stream.is_outgoing; });
   call.lends_a_hand = outgoing == 1 && !job_->is_crowded() ? 1 : 0;

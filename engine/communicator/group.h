@@ -55,7 +55,15 @@ class Group {
   Result<void> await_window();
   [[nodiscard]] Error in_call(const CallHeader& header, Error error) const;
   void publish(const CallHeader& header, const CallArguments& arguments, const Program& program);
-  [[nodiscard]] SharedPlace place_of(const void* data, std::int64_t bytes) const;
+
+  /// Where a buffer of a call lies in shared memory, if it does, and when that was found out.
+  struct FoundPlace {
+    const void* data = nullptr;
+    std::int64_t bytes = 0;
+    SharedPlace place;
+    std::uint64_t times_changed = 0;  ///< The domain's then.
+  };
+  SharedPlace place_of(const void* data, std::int64_t bytes, FoundPlace& last) const;
 
   /// The shape of a call, as far as the program depends on it.
   using Shape = std::tuple<CollectiveKind, std::uint32_t, std::size_t, std::int64_t>;
@@ -75,6 +83,7 @@ class Group {
     std::uint32_t rank = 0;
     const SharedControl* control = nullptr;
     std::shared_ptr<const SharedMemory> memory;  ///< Of the control: stays when that member leaves first.
+    std::uint64_t seen_call = 0;                 ///< The newest that it is known to have entered.
   };
   std::vector<Neighbour> neighbours_;
   /// The least recently used makes room for a new one: the same on every member, since all make the same calls.
@@ -83,6 +92,8 @@ class Group {
   std::map<const Schedule*, std::uint64_t> hashes_;  ///< Of schedules that `prepared_` keeps.
   PreparedCall* running_ = nullptr;
   std::uint64_t sequence_ = 0;
+  FoundPlace found_send_;
+  FoundPlace found_receive_;
   Recorder* recorder_ = nullptr;
 };
 

@@ -23,15 +23,20 @@ void pause() {
 
 Waiting::Action Waiting::next() {
   if (passes_ == 0) {
-    begun_ns_ = now_ns();
+    begun_ns_ = 0;
     spins_ = !is_crowded_;
   }
   ++passes_;
-  if (spins_ && passes_ % passes_per_look == 0) spins_ = now_ns() - begun_ns_ < free_spin_ns;
+  if (spins_ && passes_ % passes_per_look == 0) {
+    const std::int64_t now = now_ns();
+    if (begun_ns_ == 0) begun_ns_ = now;
+    spins_ = now - begun_ns_ < free_spin_ns;
+  }
   if (spins_) {
     pause();
     return Action::spin;
   }
+  if (begun_ns_ == 0) begun_ns_ = now_ns();
   if (wary_ == 0 && yields_ < most_yields) {
     ++yields_;
     const std::int64_t before = now_ns();

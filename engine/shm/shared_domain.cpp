@@ -105,6 +105,7 @@ Result<SharedDomain::Allocation> SharedDomain::allocate(std::int64_t bytes) {
   entry.generation.store(generation, std::memory_order_release);
   buffers_[slot] = std::move(*memory);
   slot_by_begin_[buffers_[slot].data()] = slot;
+  times_changed_.fetch_add(1, std::memory_order_relaxed);
   return Allocation{buffers_[slot].data(), {slot, generation}};
 }
 
@@ -114,6 +115,7 @@ void SharedDomain::free(SharedBufferId id) {
   entry.generation.fetch_add(1, std::memory_order_release);
   slot_by_begin_.erase(buffers_[id.slot].data());
   buffers_[id.slot] = SharedMemory();
+  times_changed_.fetch_add(1, std::memory_order_relaxed);
 }
 
 std::optional<SharedPlace> SharedDomain::find(const void* data, std::int64_t bytes) const {

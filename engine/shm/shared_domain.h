@@ -61,6 +61,8 @@ class SharedDomain {
   void free(SharedBufferId id);
   /// The buffer that holds all these bytes, if one of this process does.
   [[nodiscard]] std::optional<SharedPlace> find(const void* data, std::int64_t bytes) const;
+  /// How often `allocate` and `free` have changed what `find` says.
+  [[nodiscard]] std::uint64_t times_changed() const { return times_changed_.load(std::memory_order_relaxed); }
 
   /// Where a peer's buffer is in this process, until it is freed and `forget_freed` is called.
   /// Errors: unavailable when the peer has freed it or it cannot be mapped.
@@ -102,6 +104,7 @@ class SharedDomain {
   std::map<std::uint32_t, Peer> peers_;
   std::atomic<bool> has_mapped_ = false;
   std::atomic<std::uint64_t> times_forgotten_ = 0;
+  std::atomic<std::uint64_t> times_changed_ = 1;
 };
 
 }  // namespace espalier::engine
