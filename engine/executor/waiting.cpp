@@ -36,10 +36,10 @@ Waiting::Action Waiting::next() {
     pause();
     return Action::spin;
   }
-  if (begun_ns_ == 0) begun_ns_ = now_ns();
+  const std::int64_t before = now_ns();
+  if (begun_ns_ == 0) begun_ns_ = before;
   if (wary_ == 0 && yields_ < most_yields) {
     ++yields_;
-    const std::int64_t before = now_ns();
     sched_yield();
     if (now_ns() - before > slow_yield_ns) wary_ = wary_waits;
     return Action::yield;

@@ -23,18 +23,24 @@ struct alignas(128) SharedCall {
 };
 static_assert(sizeof(SharedCall) == 128);
 
-/// One stream's counters: how many ops, of all calls, each end has done its part of. Where the bytes go directly from
-/// memory to memory, the passive end's part is to permit it, the active end's to do it.
-struct SharedStream {
-  alignas(128) std::atomic<std::uint64_t> sent;
-  SharedBufferId staging;  ///< Where staged ops are; written before the first of them is sent.
+/// What a rank tells another of a lane between them: how many ops, of all calls, it has done its part of. Where the
+/// bytes go directly from memory to memory, the passive end's part is to permit it, the active end's to do it.
+struct SharedLane {
+  std::atomic<std::uint64_t> sent;      ///< Of those that go to the other.
+  std::atomic<std::uint64_t> received;  ///< Of those that come from it.
+  SharedBufferId staging;  ///< Where staged ops to the other are; written before the first of them is sent.
   std::uint32_t slot_bytes;
   std::uint32_t slot_count;
-  alignas(128) std::atomic<std::uint64_t> received;
 };
 
-/// What a rank shows to the other members of a communicator. Zeroed memory is a valid one. The streams that the rank
-/// sends on follow: shm_lanes for each member.
+/// All that a rank tells another of their lanes, in one cache line: written here, read there.
+struct alignas(128) SharedLanes {
+  std::array<SharedLane, shm_lanes> lanes;
+};
+static_assert(sizeof(SharedLanes) == 128 && sizeof(SharedLane) * shm_lanes <= 64);
+
+/// What a rank shows to the other members of a communicator. Zeroed memory is a valid one. Its lanes follow, for each
+/// member.
 struct SharedControl {
   /// A rank is never more than this many calls ahead of one that it meets.
   static constexpr std::uint64_t call_window = 8;
@@ -43,10 +49,10 @@ struct SharedControl {
   std::atomic<std::uint32_t> has_left;              ///< 1 when no more calls will come.
 
   static constexpr std::int64_t bytes(std::uint32_t members) {
-    return static_cast<std::int64_t>(sizeof(SharedControl) + std::size_t{members} * shm_lanes * sizeof(SharedStream));
+    return static_cast<std::int64_t>(sizeof(SharedControl) + std::size_t{members} * sizeof(SharedLanes));
   }
-  [[nodiscard]] SharedStream& stream(std::uint32_t member, std::uint32_t lane) {
-    return reinterpret_cast<SharedStream*>(this + 1)[member * shm_lanes + lane];
+  [[nodiscard]] SharedLane& lane(std::uint32_t member, std::uint32_t lane) {
+    return reinterpret_cast<SharedLanes*>(this + 1)[member].lanes[lane];
   }
 };
 

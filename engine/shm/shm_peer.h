@@ -45,8 +45,9 @@ class ShmPeer {
   /// The peer's memories as far as they are shared, mapped here. Requires: has_entered.
   Result<Buffers> map_memories(std::uint64_t sequence);
 
-  [[nodiscard]] SharedStream& outgoing(std::uint32_t lane) { return own_->stream(peer_.member, lane); }
-  [[nodiscard]] SharedStream& incoming(std::uint32_t lane) { return theirs_->stream(self_.member, lane); }
+  /// What this rank tells the peer of a lane, and what the peer tells this rank.
+  [[nodiscard]] SharedLane& own_lane(std::uint32_t lane) { return own_->lane(peer_.member, lane); }
+  [[nodiscard]] const SharedLane& their_lane(std::uint32_t lane) { return theirs_->lane(self_.member, lane); }
   [[nodiscard]] SharedDomain& domain() { return *domain_; }
   /// Streams between all members of this machine.
   [[nodiscard]] std::int64_t stream_count() const { return std::int64_t{members_} * (members_ - 1) * shm_lanes; }

@@ -72,7 +72,7 @@ bool map_memories(ShmPeer& peer, const StreamCall& call, Buffers& theirs) {
 class ShmSender final : public Sender {
  public:
   ShmSender(ShmPeer& peer, std::uint32_t lane)
-      : peer_(peer), lane_(lane), stream_(peer.outgoing(lane)), received_(stream_.received) {}
+      : peer_(peer), lane_(lane), own_(peer.own_lane(lane)), received_(peer.their_lane(lane).received) {}
   ~ShmSender() override {
     if (!staging_.id.is_none()) peer_.domain().free(staging_.id);
   }
@@ -117,8 +117,8 @@ class ShmSender final : public Sender {
     const std::uint64_t number = base_ + index + 1;
     if (way_ == Way::push) return received_.reaches(number);
     if (way_ == Way::pull || way_ == Way::halves) return false;
-    if (number > stream_.slot_count && !received_.reaches(number - stream_.slot_count)) return false;
-    slot_ = staging_.data + (number - 1) % stream_.slot_count * stream_.slot_bytes;
+    if (number > own_.slot_count && !received_.reaches(number - own_.slot_count)) return false;
+    slot_ = staging_.data + (number - 1) % own_.slot_count * own_.slot_bytes;
     return true;
   }
 
@@ -127,7 +127,7 @@ class ShmSender final : public Sender {
   }
 
   void placed(std::uint32_t index) override {
-    stream_.sent.store(base_ + index + 1, std::memory_order_release);
+    own_.sent.store(base_ + index + 1, std::memory_order_release);
     peer_.mark();
     posted_ = index + 1;
   }
@@ -167,7 +167,7 @@ class ShmSender final : public Sender {
     constexpr std::int64_t all_staging_bytes = std::int64_t{12} << 20;
     const std::int64_t staging_bytes = all_staging_bytes / std::max<std::int64_t>(1, peer_.stream_count());
     const std::int64_t slot = std::max<std::int64_t>(line, (call.program->max_op_bytes + line - 1) / line * line);
-    if (!staging_.id.is_none() && slot <= stream_.slot_bytes) return true;
+    if (!staging_.id.is_none() && slot <= own_.slot_bytes) return true;
     if (!received_.reaches(base_)) return false;
     if (slot > INT32_MAX) {
       call.trouble->set({ErrorCode::too_large, "a chunk that is staged in shared memory is at most 2 GiB",
@@ -182,15 +182,15 @@ class ShmSender final : public Sender {
       return false;
     }
     staging_ = *memory;
-    stream_.staging = staging_.id;
-    stream_.slot_bytes = static_cast<std::uint32_t>(slot);
-    stream_.slot_count = static_cast<std::uint32_t>(count);
+    own_.staging = staging_.id;
+    own_.slot_bytes = static_cast<std::uint32_t>(slot);
+    own_.slot_count = static_cast<std::uint32_t>(count);
     return true;
   }
 
   ShmPeer& peer_;
   std::uint32_t lane_;
-  SharedStream& stream_;
+  SharedLane& own_;
   SeenCounter received_;
   SharedDomain::Allocation staging_;
   std::byte* slot_ = nullptr;  ///< Of the next op.
@@ -205,7 +205,11 @@ class ShmSender final : public Sender {
 class ShmReceiver final : public Receiver {
  public:
   ShmReceiver(ShmPeer& peer, std::uint32_t lane)
-      : peer_(peer), lane_(lane), stream_(peer.incoming(lane)), sent_(stream_.sent) {}
+      : peer_(peer),
+        lane_(lane),
+        own_(peer.own_lane(lane)),
+        their_lane_(peer.their_lane(lane)),
+        sent_(their_lane_.sent) {}
 
   bool open(const StreamCall& call) override {
     if (!peer_.has_entered(call)) return false;
@@ -236,14 +240,14 @@ class ShmReceiver final : public Receiver {
     if (!sent_.reaches(number)) return false;
     if (way_ == Way::staged) {
       if (slots_ == nullptr) {
-        const auto mapped = peer_.domain().map(peer_.place().rank, stream_.staging);
+        const auto mapped = peer_.domain().map(peer_.place().rank, their_lane_.staging);
         if (!mapped) {
           call_->trouble->set_broken(mapped.error());
           return false;
         }
         slots_ = *mapped;
       }
-      slot_ = slots_ + (number - 1) % stream_.slot_count * stream_.slot_bytes;
+      slot_ = slots_ + (number - 1) % their_lane_.slot_count * their_lane_.slot_bytes;
     }
     return true;
   }
@@ -257,7 +261,7 @@ class ShmReceiver final : public Receiver {
   }
 
   void release(std::uint32_t index) override {
-    stream_.received.store(base_ + index + 1, std::memory_order_release);
+    own_.received.store(base_ + index + 1, std::memory_order_release);
     peer_.mark();
     released_ = index + 1;
   }
@@ -267,7 +271,8 @@ class ShmReceiver final : public Receiver {
  private:
   ShmPeer& peer_;
   std::uint32_t lane_;
-  SharedStream& stream_;
+  SharedLane& own_;
+  const SharedLane& their_lane_;
   SeenCounter sent_;
   const StreamCall* call_ = nullptr;
   Way way_ = Way::staged;
