@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <system_error>
 #include <vector>
 
@@ -19,6 +20,9 @@ constexpr std::uint32_t opening_magic = 0x6E706F65;       // "eopn"
 constexpr std::uint32_t data_magic = 0x74616465;          // "edat"
 constexpr std::uint32_t checked_data_magic = 0x63616465;  // "edac"
 constexpr std::size_t most_parts = 64;                    ///< Of one system call.
+constexpr std::size_t ahead_bytes = 2048;                 ///< Read beyond what is due: small messages whole.
+/// So often a sender that has nothing to send yet is asked before it tells the peer that it is in the call.
+constexpr std::uint32_t patient_looks = 16;
 
 struct FrameHeader {
   std::uint32_t magic = data_magic;
@@ -57,8 +61,28 @@ class Parts {
     message.msg_iovlen = std::min(count_ - first_, most_parts);
     return message;
   }
-  void advance(std::size_t bytes) {
-    while (bytes > 0) {
+  /// As `message`, and further bytes to `ahead` where all parts are in it. Requires: room for one part more.
+  [[nodiscard]] msghdr message(std::span<std::byte> ahead) {
+    parts_[count_] = {ahead.data(), ahead.size()};
+    msghdr message{};
+    message.msg_iov = parts_.data() + first_;
+    message.msg_iovlen = std::min(count_ + 1 - first_, most_parts);
+    return message;
+  }
+  /// Takes what it can from the front of `bytes`; how much.
+  std::size_t take(std::span<const std::byte> bytes) {
+    std::size_t taken = 0;
+    while (taken < bytes.size() && !is_done()) {
+      const std::size_t length = std::min(bytes.size() - taken, parts_[first_].iov_len);
+      std::memcpy(parts_[first_].iov_base, bytes.data() + taken, length);
+      advance(length);
+      taken += length;
+    }
+    return taken;
+  }
+  /// `bytes` more are done; how many of them lie beyond the parts.
+  std::size_t advance(std::size_t bytes) {
+    while (bytes > 0 && !is_done()) {
       iovec& part = parts_[first_];
       const std::size_t taken = std::min(bytes, part.iov_len);
       part.iov_base = static_cast<std::byte*>(part.iov_base) + taken;
@@ -66,6 +90,7 @@ class Parts {
       bytes -= taken;
       if (part.iov_len == 0) ++first_;
     }
+    return bytes;
   }
 
  private:
@@ -107,6 +132,7 @@ class TcpSender final : public Sender {
     opening_.frame = {opening_magic, 0, 0, 0, sizeof(CallHeader), call.header->sequence};
     opening_.call = *call.header;
     owes_opening_ = true;
+    looks_ = 0;
     posted_ = 0;
     return true;
   }
@@ -133,8 +159,8 @@ class TcpSender final : public Sender {
   }
 
   std::uint32_t departed() override {
-    if (owes_opening_ && posted_ == 0 && parts_.is_done()) {
-      // The first op has to wait: the peer should know all the same that this rank is in the call, and in which.
+    if (owes_opening_ && posted_ == 0 && parts_.is_done() && ++looks_ > patient_looks) {
+      // The first op has to wait long: the peer should know all the same that this rank is in the call, and in which.
       parts_.clear();
       parts_.add(&opening_, sizeof(opening_));
       owes_opening_ = false;
@@ -169,6 +195,7 @@ class TcpSender final : public Sender {
   const StreamCall* call_ = nullptr;
   Opening opening_;
   bool owes_opening_ = false;
+  std::uint32_t looks_ = 0;  ///< Of the executor at this sender, in vain.
   FrameHeader header_;
   Parts parts_;
   std::uint32_t posted_ = 0;
@@ -184,7 +211,7 @@ class TcpReceiver final : public Receiver {
       call_ = &call;
       is_opening_ = true;
       parts_.clear();
-      parts_.reserve(most_pieces(call) + 2);
+      parts_.reserve(most_pieces(call) + 3);
       parts_.add(&opening_, sizeof(opening_));
       staging_.resize(static_cast<std::size_t>(call.program->max_op_bytes));
     }
@@ -252,8 +279,9 @@ class TcpReceiver final : public Receiver {
 
   /// True when the frame that is being read is all here.
   bool fill() {
+    ahead_first_ += parts_.take(std::span(ahead_).subspan(ahead_first_, ahead_count_ - ahead_first_));
     while (!parts_.is_done()) {
-      msghdr message = parts_.message();
+      msghdr message = parts_.message(ahead_);
       const ssize_t got = recvmsg(socket_.get(), &message, MSG_DONTWAIT);
       if (got == 0) {
         set_broken(*call_, peer_, "was closed by it");
@@ -264,7 +292,8 @@ class TcpReceiver final : public Receiver {
         if (errno != EAGAIN) set_broken(*call_, peer_, "broke: " + std::generic_category().message(errno));
         return false;
       }
-      parts_.advance(static_cast<std::size_t>(got));
+      ahead_first_ = 0;
+      ahead_count_ = parts_.advance(static_cast<std::size_t>(got));
       *call_->bytes_passed += static_cast<std::uint64_t>(got);
     }
     return true;
@@ -318,6 +347,9 @@ class TcpReceiver final : public Receiver {
   FrameHeader header_;
   Parts parts_;
   std::vector<std::byte> staging_;
+  std::array<std::byte, ahead_bytes> ahead_;  ///< What came beyond what was due.
+  std::size_t ahead_first_ = 0;
+  std::size_t ahead_count_ = 0;
   std::uint32_t begun_ = 0;
   std::uint32_t arrived_ = 0;
 };
