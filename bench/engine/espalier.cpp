@@ -18,12 +18,13 @@ struct Setting {
   TransportChoice transport = TransportChoice::shm;
   std::string planner;  ///< Empty: the usual one for a message's size.
 
-  /// One hop between any two ranks in memory, where each reads the others'; over sockets few messages while each costs
-  /// more than its bytes, then few bytes.
-  [[nodiscard]] std::string planner_for(Bytes size) const {
+  /// Small messages: few of them, while each costs more than its bytes; two ranks lose nothing by one hop. Large ones:
+  /// in memory, where each reads the others', one hop; over sockets few bytes.
+  [[nodiscard]] std::string planner_for(const espalier::Collective& collective, Bytes size) const {
     if (!planner.empty()) return planner;
-    if (transport == TransportChoice::shm) return "flat";
-    if (size.count <= std::int64_t{16} << 10) return "binomial";
+    const bool is_small = size.count <= std::int64_t{16} << 10;
+    if (transport == TransportChoice::shm) return is_small && collective.rank_count > 2 ? "binomial" : "flat";
+    if (is_small) return "binomial";
     return size.count <= std::int64_t{256} << 10 ? "recursive" : "ring";
   }
 };
@@ -57,7 +58,7 @@ Result<Topology> make_machine(const Setting& setting, int ranks) {
 ScheduleSource make_source(const Setting& setting, int ranks) {
   return [setting, topology = make_machine(setting, ranks)](const espalier::Collective& collective,
                                                             Bytes size) -> Result<SourcedSchedule> {
-    const std::string planner = setting.planner_for(size);
+    const std::string planner = setting.planner_for(collective, size);
     if (!topology) return tl::unexpected(topology.error());
     Result<Planner> chosen = find_planner(planner);
     if (!chosen) return tl::unexpected(chosen.error());
