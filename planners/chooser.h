@@ -64,10 +64,11 @@ struct Choice {
   const Candidate* candidate = nullptr;
   RunReport run;
   std::string why;            ///< One sentence: what it beats, and by how much.
-  std::vector<Trial> trials;  ///< All candidates, fastest first; those that were not run come last.
+  std::vector<Trial> trials;  ///< All candidates, the chosen one first; those that were not run come last.
 };
 
-/// The candidate that is fastest at this size; of equals the one whose planner comes first.
+/// The candidate that is fastest at this size; of equals the one with the least latency, and of these the one
+/// whose planner comes first.
 /// Requires: at least one candidate. Errors: those of `evaluate`.
 Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate);
 
