@@ -13,6 +13,8 @@ namespace espalier {
 namespace {
 
 constexpr std::uint32_t round_limit = 16;
+/// Once completions have looked at so many patterns, a round in vain is the last one.
+constexpr std::size_t many_patterns = 600;
 
 /// A best packing of what is left: its exact capacities are `room`.
 struct Rest {
@@ -72,6 +74,7 @@ class Thinning {
       if (!next) break;
       rest = *std::move(next);
       const std::uint32_t count = round * trees_per_round() + (rest.throughput == 0 ? 0 : count_trees(rest.solution));
+      if (count >= fewest && patterns_seen_ > many_patterns) break;
       if (count < fewest) {
         fewest = count;
         best.parts = taken;
@@ -208,6 +211,7 @@ class Thinning {
     limits.seeds = known_;
     limits.shallow = true;
     rest.solution = solve_patterns(program, oracle_, limits);
+    patterns_seen_ += rest.solution.found.size();
     known_ = cheapest_.patterns;
     keep_cheapest(rest.solution.found);
   }
@@ -253,6 +257,7 @@ class Thinning {
   const PatternSolution& whole_;
   Offer<BigInteger> cheapest_;  ///< At the whole's prices, by group.
   std::vector<Pattern> known_;
+  std::size_t patterns_seen_ = 0;
 };
 
 }  // namespace
