@@ -347,7 +347,7 @@ class Generation {
   static constexpr std::array shallow_weights = {1.0, 0.3, 0.1, 0.03, 0.001};
   static constexpr double lowest_weight = 1000;
   static constexpr std::array excess_prices = {1e-2, 1e-3, 1e-4};
-  static constexpr std::uint32_t flatten_rounds = 30;
+  static constexpr std::uint32_t flatten_rounds = 10;
   static constexpr double rounding_steps = 1e9;
   static constexpr int no_room_price = 1000;  ///< Times all prices together.
 
