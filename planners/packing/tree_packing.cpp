@@ -15,6 +15,7 @@
 #include "planners/packing/balance_switches.h"
 #include "planners/packing/capacity_graph.h"
 #include "planners/packing/few_root_trees.h"
+#include "planners/packing/low_root_trees.h"
 #include "planners/packing/pack_trees.h"
 #include "planners/packing/program_trees.h"
 #include "planners/packing/realize_trees.h"
@@ -371,6 +372,8 @@ Result<std::vector<Arborescence>> pack_all_roots(const Topology& topology, Direc
 
 Result<std::vector<Arborescence>> pack_one_root(const Topology& topology, Direction direction, Rank root,
                                                 const Rational& gap, const PlanContext& context) {
+  const auto low = low_root_trees(topology, direction, root);
+  if (low && count_trees(*low) <= enough_trees) return *low;
   Result<std::vector<Arborescence>> trees = pack(topology, direction, Roots{root, {}}, context);
   if (!trees && trees.error().code == ErrorCode::too_large) {
     if (auto chains = open_rings(topology, direction, root, gap)) return *std::move(chains);

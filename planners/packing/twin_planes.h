@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "planners/program/resource_graph.h"
+
+namespace espalier {
+
+/// Planes of switches that join the same ranks at the same rates, as the switches of one machine often do: what goes over
+/// one may be spread over all, and the planes together are one that is so much wider.
+///
+/// A plane is a set of switches that are joined without ranks. Planes are matched switch by switch by the ranks that they
+/// serve; one in which two switches serve the same ranks is alike to none.
+class TwinPlanes {
+ public:
+  /// Requires: a graph without backplanes.
+  explicit TwinPlanes(const ResourceGraph& graph);
+
+  /// How many times its own capacity an edge stands for: that of all its twins, or 0 where another stands for it.
+  [[nodiscard]] std::int64_t width(std::uint32_t edge) const { return width_[edge]; }
+  /// How many like trees one tree becomes that is spread over all planes; 1 where no planes are alike.
+  [[nodiscard]] std::size_t spreads() const { return spreads_; }
+  /// A tree's edges in each of these.
+  [[nodiscard]] std::vector<std::vector<std::uint32_t>> spread(std::span<const std::uint32_t> edges) const;
+
+ private:
+  std::vector<std::int64_t> width_;                ///< By edge.
+  std::vector<std::vector<std::uint32_t>> twins_;  ///< By edge: itself and its twins.
+  std::size_t spreads_ = 1;
+};
+
+}  // namespace espalier
