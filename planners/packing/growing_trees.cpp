@@ -84,8 +84,8 @@ std::int64_t GrowingTrees::add(std::uint32_t tree, std::uint32_t parent, const s
     grown.depth[rank] = grown.depth[parent] + 1;
     grown.parent[rank] = parent;
     grown.path[rank] = path;
-    for (const std::vector<bool>& tight : tight_sets_) {
-      if (tight[rank_vertices_[rank]]) block_entries(grown, tight);
+    for (TightSet& tight : tight_sets_) {
+      if (!tight.is_entered[tree] && tight.is_inside[rank_vertices_[rank]]) enter(grown, tree, tight);
     }
     return fitting;
   }
@@ -102,6 +102,7 @@ void GrowingTrees::split(std::uint32_t tree, std::int64_t weight) {
   trees_[added].weight -= weight;
   trees_[tree].weight = weight;
   tree_seen_.push_back(0);
+  for (TightSet& tight : tight_sets_) tight.is_entered.push_back(tight.is_entered[tree]);
   entry_.resize(trees_.size() * rank_count() * rank_count(), 0);
   for (std::size_t sink = 0; sink < rank_count(); ++sink) {
     if (sink == root_) continue;
@@ -205,27 +206,32 @@ std::int64_t GrowingTrees::apply_path(std::size_t sink, std::uint32_t from, std:
 }
 
 void GrowingTrees::note_tight_set() {
-  std::vector<bool> unreached(out_.size());
-  for (std::size_t v = 0; v < unreached.size(); ++v) unreached[v] = seen_[v] != stamp_;
+  TightSet tight;
+  tight.is_inside.resize(out_.size());
+  for (std::size_t v = 0; v < out_.size(); ++v) tight.is_inside[v] = seen_[v] != stamp_;
   __int128 spare = 0;
-  for (const Arc& arc : arcs_) spare += unreached[arc.head] && !unreached[arc.tail] ? arc.room : 0;
-  std::vector<bool> touches;
-  for (const Tree& tree : trees_) {
-    touches.push_back(
-        std::ranges::any_of(tree.members, [&](std::uint32_t rank) { return unreached[rank_vertices_[rank]]; }));
-    if (!touches.back()) spare -= tree.weight;
+  for (std::uint32_t a = 0; a < arcs_.size(); ++a) {
+    if (!tight.is_inside[arcs_[a].head] || tight.is_inside[arcs_[a].tail]) continue;
+    tight.entries.push_back(a);
+    spare += arcs_[a].room;
+  }
+  tight.is_entered.assign(trees_.size(), false);
+  for (std::size_t t = 0; t < trees_.size(); ++t) {
+    const bool enters = std::ranges::any_of(
+        trees_[t].members, [&](std::uint32_t rank) { return tight.is_inside[rank_vertices_[rank]]; });
+    tight.is_entered[t] = enters;
+    if (!enters) spare -= trees_[t].weight;
   }
   if (spare != 0) return;
   for (std::size_t t = 0; t < trees_.size(); ++t) {
-    if (touches[t]) block_entries(trees_[t], unreached);
+    if (tight.is_entered[t]) enter(trees_[t], t, tight);
   }
-  tight_sets_.push_back(std::move(unreached));
+  tight_sets_.push_back(std::move(tight));
 }
 
-void GrowingTrees::block_entries(Tree& tree, const std::vector<bool>& tight) const {
-  for (std::size_t a = 0; a < arcs_.size(); ++a) {
-    if (tight[arcs_[a].head] && !tight[arcs_[a].tail]) tree.is_blocked[a] = true;
-  }
+void GrowingTrees::enter(Tree& tree, std::size_t t, TightSet& tight) {
+  tight.is_entered[t] = true;
+  for (const std::uint32_t a : tight.entries) tree.is_blocked[a] = true;
 }
 
 }  // namespace espalier

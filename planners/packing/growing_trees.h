@@ -67,6 +67,12 @@ class GrowingTrees {
     std::int64_t amount = 0;
     bool is_entry = false;
   };
+  /// Vertices that trees still have to enter by every arc that has room.
+  struct TightSet {
+    std::vector<bool> is_inside;         ///< By vertex.
+    std::vector<std::uint32_t> entries;  ///< Arcs.
+    std::vector<bool> is_entered;        ///< By tree: whether it has a member inside, and may not enter again.
+  };
   /// How a search came to a vertex: along an arc, against one, or by another member of a tree.
   struct Step {
     std::uint32_t from = 0;
@@ -87,7 +93,7 @@ class GrowingTrees {
   void take_back();
   /// Remembers that nothing can be spared on the way into what the last search did not reach.
   void note_tight_set();
-  void block_entries(Tree& tree, const std::vector<bool>& tight) const;
+  static void enter(Tree& tree, std::size_t t, TightSet& tight);
 
   std::vector<Arc> arcs_;
   std::vector<std::vector<std::uint32_t>> out_, in_;
@@ -96,10 +102,10 @@ class GrowingTrees {
   std::uint32_t root_;
   WorkBudget& budget_;
   std::vector<Tree> trees_;
-  std::vector<std::vector<bool>> tight_sets_;  ///< Of vertices: the trees still to come need all arcs into them.
-  std::vector<std::int64_t> flow_;             ///< By sink and arc.
-  std::vector<std::int64_t> entry_;            ///< By tree, sink and rank: what of the tree's weight starts there.
-  std::vector<std::int64_t> entry_sum_;        ///< By sink and rank.
+  std::vector<TightSet> tight_sets_;
+  std::vector<std::int64_t> flow_;       ///< By sink and arc.
+  std::vector<std::int64_t> entry_;      ///< By tree, sink and rank: what of the tree's weight starts there.
+  std::vector<std::int64_t> entry_sum_;  ///< By sink and rank.
   std::vector<Change> changes_;
   std::vector<Step> came_;
   std::vector<std::uint32_t> seen_, tree_seen_;

@@ -24,12 +24,15 @@ namespace {
 constexpr std::size_t most_low_ranks = 256;
 constexpr std::size_t most_low_trees = 16;
 constexpr std::int64_t most_capacity = std::int64_t{1} << 56U;
-constexpr std::int64_t growth_work = 200'000;  ///< Arcs that searches may pass as trees grow, for every rank.
-constexpr std::int64_t exchange_work = 4000;   ///< Exchanges tried for every rank, of one set of trees and height.
-constexpr std::size_t most_exchanged = 3;
+constexpr std::int64_t growth_work = 5000;     ///< Arcs that searches may pass as trees grow, for every two ranks.
+constexpr std::int64_t least_growth_work = 3'000'000;
+constexpr std::int64_t most_growth_work = 300'000'000;
+constexpr std::int64_t exchange_work = 6000;     ///< Ranks that exchanges move, for every rank, of one set of trees and height.
+constexpr std::int64_t all_exchange_work = 14'000;  ///< And in all.
 
 /// Complete trees.
 struct Candidate {
+  std::unique_ptr<GrowingTrees> grown;    ///< What they were before exchanges.
   std::vector<GrowingTrees::Tree> trees;
   std::uint32_t height = 0;
 
@@ -43,7 +46,7 @@ struct Candidate {
 class LowTreeSearch {
  public:
   LowTreeSearch(const ResourceGraph& graph, std::vector<GrowingTrees::Arc> arcs, std::uint32_t root)
-      : graph_(graph), arcs_(std::move(arcs)), root_(root), growth_(growth_work * std::int64_t{graph.rank_count()}) {
+      : graph_(graph), arcs_(std::move(arcs)), root_(root), growth_(std::clamp(growth_work * graph.rank_count() * graph.rank_count(), least_growth_work, most_growth_work)) {
     MaxFlow<std::int64_t> flow(graph.node_ranks.size());
     for (const GrowingTrees::Arc& arc : arcs_) flow.add_arc(arc.tail, arc.head, arc.room);
     rate_ = most_capacity;
@@ -60,18 +63,18 @@ class LowTreeSearch {
   /// The lowest trees met.
   std::optional<Candidate> run() {
     if (rate_ == 0) return std::nullopt;
-    for (const std::uint64_t seed : {0U, 1U, 2U}) {
+    for (const std::uint64_t seed : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{2}}) {
       if (seed > 0 && graph_.rank_count() > most_tried_again) break;
       for (const bool level_by_level : {false, true}) {
         for (const std::size_t count : counts) {
           if (growth_.is_spent()) break;
-          if (can_improve(count)) try_growth(count, {level_by_level, seed});
+          if (can_improve(count)) try_growth(count, {level_by_level, false, seed});
         }
       }
     }
     lower();
     if (found_.empty()) return std::nullopt;
-    return found_.front();
+    return std::move(found_.front());
   }
 
  private:
@@ -120,7 +123,7 @@ class LowTreeSearch {
     if (grow_in(std::move(arcs), weights, order)) return;
     const std::int64_t units = rate_ / common_;
     const auto parts = static_cast<std::int64_t>(count);
-    if (units < parts || units % parts == 0) return;
+    if (units < parts) return;
     arcs = arcs_;
     for (GrowingTrees::Arc& arc : arcs) arc.room /= common_;
     for (std::size_t i = 0; i < count; ++i) {
@@ -128,7 +131,11 @@ class LowTreeSearch {
       weights[i] = static_cast<std::int64_t>(static_cast<__int128>(units) * (place + 1) / parts) -
                    static_cast<std::int64_t>(static_cast<__int128>(units) * place / parts);
     }
-    grow_in(std::move(arcs), weights, order);
+    grow_in(arcs, weights, order);
+    if (graph_.rank_count() > most_tried_again) return;
+    GrowthOrder early = order;
+    early.splits_early = true;
+    grow_in(std::move(arcs), weights, early);
   }
 
   /// False where no trees of these weights exist.
@@ -137,31 +144,47 @@ class LowTreeSearch {
                                                 weights, growth_);
     if (!trees->is_possible()) return false;
     if (!grow(*trees, most_low_trees, order, growth_)) return true;
-    Candidate candidate{trees->trees(), height_of(*trees)};
-    const auto place = std::ranges::find_if(found_, [&](const Candidate& other) { return candidate.beats(other); });
-    const auto at = place - found_.begin();
-    found_.insert(place, std::move(candidate));
-    grown_.insert(grown_.begin() + at, std::move(trees));
-    if (found_.size() > most_exchanged) {
-      found_.pop_back();
-      grown_.pop_back();
+    Candidate candidate{std::move(trees), {}, 0};
+    candidate.trees = candidate.grown->trees();
+    candidate.height = height_of(*candidate.grown);
+    const auto same = std::ranges::find_if(found_, [&](const Candidate& other) {
+      return other.trees.size() == candidate.trees.size();
+    });
+    if (same != found_.end()) {
+      if (candidate.height < same->height) *same = std::move(candidate);
+    } else {
+      found_.push_back(std::move(candidate));
     }
+    sort_found();
     return true;
   }
 
-  /// Lowers the best trees by exchanges.
+  void sort_found() {
+    std::ranges::stable_sort(found_, [](const Candidate& a, const Candidate& b) { return a.beats(b); });
+  }
+
+  /// Lowers the best trees by exchanges until they are better than the best of all.
   void lower() {
-    for (std::size_t i = 0; i < grown_.size(); ++i) {
-      const std::uint32_t least = std::max(least_distance(), least_height(found_[i].trees.size()));
-      TreeExchange exchange(*grown_[i]);
-      while (found_[i].height > least) {
-        WorkBudget budget(exchange_work * std::int64_t{graph_.rank_count()});
-        if (!exchange.reach(found_[i].height - 1, budget)) break;
-        found_[i].trees = exchange.trees();
-        --found_[i].height;
+    const std::int64_t ranks = graph_.rank_count();
+    std::int64_t left = all_exchange_work * ranks;
+    std::size_t best = 0;
+    for (std::size_t i = 0; i < found_.size() && left > 0; ++i) {
+      Candidate& candidate = found_[i];
+      TreeExchange exchange(*candidate.grown);
+      while (left > 0) {
+        const bool is_as_good = i == best || candidate.trees.size() > found_[best].trees.size();
+        const std::uint32_t goal = found_[best].height - (is_as_good ? 1 : 0);
+        if (goal < std::max(least_distance(), least_height(candidate.trees.size()))) break;
+        WorkBudget budget(exchange_work * ranks);
+        const bool reached = exchange.reach(goal, budget);
+        left -= exchange_work * ranks - budget.left();
+        if (!reached) break;
+        candidate.trees = exchange.trees();
+        candidate.height = goal;
+        best = i;
       }
     }
-    std::ranges::stable_sort(found_, [](const Candidate& a, const Candidate& b) { return a.beats(b); });
+    sort_found();
   }
 
   /// How many trees' edges the farthest rank is from the root.
@@ -192,8 +215,7 @@ class LowTreeSearch {
   std::int64_t common_ = 1;
   double root_fan_out_ = 1;
   double fan_out_ = 1;
-  std::vector<Candidate> found_;                      ///< The best first.
-  std::vector<std::unique_ptr<GrowingTrees>> grown_;  ///< Where they come from.
+  std::vector<Candidate> found_;  ///< The best of each number of trees, the best of all first.
 };
 
 /// How wide every edge is taken: as it is, or with its twins.

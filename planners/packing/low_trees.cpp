@@ -23,28 +23,17 @@ class Grower {
         order_(order),
         budget_(budget),
         waiting_(trees.rank_count(), 0),
-        came_(trees.arcs().size() + trees.rank_count(), 0) {
-    std::uint32_t vertices = 0;
-    for (const GrowingTrees::Arc& arc : trees.arcs()) vertices = std::max({vertices, arc.tail + 1, arc.head + 1});
-    came_.assign(vertices, 0);
-    level_.assign(vertices, unseen);
-    width_.assign(vertices, 0);
-  }
+        came_(trees.vertex_count(), 0),
+        level_(trees.vertex_count(), unseen),
+        width_(trees.vertex_count(), 0) {}
 
+  /// Trees are split only where none can grow as a whole.
   bool run() {
-    const auto ranks = static_cast<std::uint32_t>(trees_.rank_count());
-    if (order_.level_by_level) {
-      for (std::uint32_t depth = 0; depth < ranks; ++depth) {
-        for (std::uint32_t t = 0; t < trees_.trees().size(); ++t) grow_level(t, depth);
-        if (trees_.is_complete()) return true;
-      }
-      return false;
+    while (true) {
+      order_.level_by_level ? grow_by_levels() : grow_in_turn();
+      if (trees_.is_complete()) return true;
+      if (budget_.is_spent() || !split_somewhere()) return false;
     }
-    for (std::uint32_t t = 0; t < trees_.trees().size(); ++t) {
-      for (std::uint32_t depth = 0; depth < ranks && !is_full(t); ++depth) grow_level(t, depth);
-      if (!is_full(t)) return false;
-    }
-    return true;
   }
 
  private:
@@ -53,6 +42,33 @@ class Grower {
 
   [[nodiscard]] const GrowingTrees::Tree& tree(std::uint32_t t) const { return trees_.trees()[t]; }
   [[nodiscard]] bool is_full(std::uint32_t t) const { return tree(t).members.size() == trees_.rank_count(); }
+
+  void grow_by_levels() {
+    for (std::uint32_t depth = 0; depth < trees_.rank_count() && !trees_.is_complete(); ++depth) {
+      for (std::uint32_t t = 0; t < trees_.trees().size(); ++t) grow_level(t, depth);
+    }
+  }
+
+  void grow_in_turn() {
+    for (std::uint32_t t = 0; t < trees_.trees().size(); ++t) {
+      for (std::uint32_t depth = 0; depth < trees_.rank_count() && !is_full(t); ++depth) grow_level(t, depth);
+    }
+  }
+
+  /// Takes the first path that part of a tree fits on, nearest to the root.
+  bool split_somewhere() {
+    if (order_.splits_early || trees_.trees().size() >= most_trees_) return false;
+    may_split_once_ = true;
+    const std::size_t before = trees_.trees().size();
+    for (std::uint32_t t = 0; t < before && trees_.trees().size() == before; ++t) {
+      for (std::uint32_t depth = 0; depth < trees_.rank_count() && !is_full(t); ++depth) {
+        grow_level(t, depth);
+        if (trees_.trees().size() > before) break;
+      }
+    }
+    may_split_once_ = false;
+    return trees_.trees().size() > before;
+  }
 
   /// What a rank can still send, after what it has promised to trees in which it has not had its turn.
   [[nodiscard]] std::int64_t worth(std::uint32_t rank) const {
@@ -109,18 +125,22 @@ class Grower {
         if (fitting == tree(t).weight) {
           ++given;
           if (order_.level_by_level) waiting_[way.rank] += promised(t);
-        } else if (fitting > 0 && trees_.trees().size() < most_trees_) {
+        } else if (fitting > 0 && may_split()) {
           trees_.split(t, fitting);
           tried[way.rank] = false;
           again = true;
+          may_split_once_ = false;
         }
       }
     }
   }
 
+  [[nodiscard]] bool may_split() const {
+    return (order_.splits_early || may_split_once_) && trees_.trees().size() < most_trees_;
+  }
+
   [[nodiscard]] bool is_open(std::uint32_t t, std::uint32_t a) const {
-    const bool may_split = trees_.trees().size() < most_trees_;
-    return !tree(t).is_blocked[a] && trees_.arcs()[a].room >= (may_split ? 1 : tree(t).weight);
+    return !tree(t).is_blocked[a] && trees_.arcs()[a].room >= (may_split() ? 1 : tree(t).weight);
   }
 
   /// The ranks outside a tree that a member reaches through vertices that only forward, by the fewest arcs and among
@@ -180,6 +200,7 @@ class Grower {
   std::size_t most_trees_;
   GrowthOrder order_;
   const WorkBudget& budget_;
+  bool may_split_once_ = false;
   std::vector<std::int64_t> waiting_;  ///< By rank: what it has promised.
   std::vector<std::uint32_t> came_, level_, queue_;
   std::vector<std::int64_t> width_;

@@ -9,6 +9,7 @@ namespace espalier {
 /// How trees take turns as they grow.
 struct GrowthOrder {
   bool level_by_level = false;  ///< All trees get one level higher at a time; else one is finished after the other.
+  bool splits_early = false;    ///< Trees are split where a path is too narrow; else only where none grows any more.
   std::uint64_t seed = 0;       ///< In which order equally good ranks come, unlike for every tree; 0: as numbered.
 };
 

@@ -5,6 +5,12 @@
 
 namespace espalier {
 
+namespace {
+
+constexpr std::uint64_t most_tries_of_a_place = 20;
+
+}  // namespace
+
 TreeExchange::TreeExchange(const GrowingTrees& grown)
     : grown_(grown), trees_(grown.trees()), in_(grown.vertex_count()), seen_(grown.vertex_count(), 0) {
   for (std::uint32_t a = 0; a < grown.arcs().size(); ++a) {
@@ -24,10 +30,13 @@ bool TreeExchange::reach(std::uint32_t most_height, WorkBudget& budget) {
   excess_ = 0;
   for (const GrowingTrees::Tree& tree : trees_) excess_ += excess_of(tree);
   const auto places = static_cast<std::uint64_t>(trees_.size() * grown_.rank_count());
-  while (excess_ > 0 && !budget.is_spent()) {
+  moves_ = 0;
+  for (std::uint64_t tries = 0; excess_ > 0 && !budget.is_spent(); ++tries) {
+    if (moves_ == 0 && tries > most_tries_of_a_place * places) return false;  // nothing can move
     const std::uint64_t place = random() % places;
     const auto t = static_cast<std::uint32_t>(place / grown_.rank_count());
     const auto rank = static_cast<std::uint32_t>(place % grown_.rank_count());
+    moved_ = 0;
     budget.spend(1);
     if (trees_[t].depth[rank] == 0) continue;
     if (random() % 2 == 0) {
@@ -35,6 +44,7 @@ bool TreeExchange::reach(std::uint32_t most_height, WorkBudget& budget) {
     } else {
       try_hang(t, rank);
     }
+    budget.spend(moved_);
   }
   return excess_ == 0;
 }
@@ -57,7 +67,7 @@ bool TreeExchange::is_below(const GrowingTrees::Tree& tree, std::uint32_t rank, 
   return rank == top;
 }
 
-std::int64_t TreeExchange::gain(std::uint32_t t, std::uint32_t rank, std::uint32_t parent) const {
+std::int64_t TreeExchange::gain(std::uint32_t t, std::uint32_t rank, std::uint32_t parent) {
   const GrowingTrees::Tree& tree = trees_[t];
   const std::int64_t shift = std::int64_t{tree.depth[parent]} + 1 - std::int64_t{tree.depth[rank]};
   if (shift == 0) return 0;
@@ -66,6 +76,7 @@ std::int64_t TreeExchange::gain(std::uint32_t t, std::uint32_t rank, std::uint32
   while (!open.empty()) {
     const std::uint32_t moved = open.back();
     open.pop_back();
+    ++moved_;
     const std::int64_t depth = tree.depth[moved];
     change += std::max<std::int64_t>(0, depth + shift - most_height_) - std::max<std::int64_t>(0, depth - most_height_);
     open.insert(open.end(), children_[t][moved].begin(), children_[t][moved].end());
@@ -80,6 +91,7 @@ bool TreeExchange::accepts(std::int64_t worse) {
 }
 
 void TreeExchange::hang(std::uint32_t t, std::uint32_t rank, Entry entry) {
+  ++moves_;
   GrowingTrees::Tree& tree = trees_[t];
   std::erase(children_[t][tree.parent[rank]], rank);
   children_[t][entry.parent].push_back(rank);

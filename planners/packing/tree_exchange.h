@@ -18,7 +18,7 @@ class TreeExchange {
   /// Requires: complete trees, which must outlive the exchange.
   explicit TreeExchange(const GrowingTrees& grown);
 
-  /// Whether all ranks are within `most_height` after at most as many moves as the budget allows.
+  /// Whether all ranks are within `most_height` after at most as many moves as the budget allows: it counts the ranks that they move.
   bool reach(std::uint32_t most_height, WorkBudget& budget);
   [[nodiscard]] const std::vector<GrowingTrees::Tree>& trees() const { return trees_; }
 
@@ -33,7 +33,7 @@ class TreeExchange {
   [[nodiscard]] std::int64_t excess_of(const GrowingTrees::Tree& tree) const;
   [[nodiscard]] bool is_below(const GrowingTrees::Tree& tree, std::uint32_t rank, std::uint32_t top) const;
   /// What the excess changes by when a rank enters elsewhere; nothing is changed.
-  [[nodiscard]] std::int64_t gain(std::uint32_t t, std::uint32_t rank, std::uint32_t parent) const;
+  [[nodiscard]] std::int64_t gain(std::uint32_t t, std::uint32_t rank, std::uint32_t parent);
   [[nodiscard]] bool accepts(std::int64_t worse);
   void hang(std::uint32_t t, std::uint32_t rank, Entry entry);
   void try_swap(std::uint32_t t, std::uint32_t rank);
@@ -48,6 +48,8 @@ class TreeExchange {
   std::uint32_t stamp_ = 0;
   std::uint32_t most_height_ = 0;
   std::int64_t excess_ = 0;
+  std::int64_t moved_ = 0;  ///< Ranks that the last move looked at.
+  std::int64_t moves_ = 0;
   std::uint64_t state_ = 0x9e3779b97f4a7c15U;
 };
 

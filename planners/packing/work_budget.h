@@ -12,6 +12,7 @@ class WorkBudget {
 
   void spend(std::int64_t arcs) { left_ -= arcs; }
   [[nodiscard]] bool is_spent() const { return left_ < 0; }
+  [[nodiscard]] std::int64_t left() const { return left_; }
 
  private:
   std::int64_t left_;
