@@ -16,6 +16,7 @@
 #include "planners/packing/capacity_graph.h"
 #include "planners/packing/few_root_trees.h"
 #include "planners/packing/low_root_trees.h"
+#include "planners/packing/machine_trees.h"
 #include "planners/packing/pack_trees.h"
 #include "planners/packing/program_trees.h"
 #include "planners/packing/realize_trees.h"
@@ -319,6 +320,36 @@ std::size_t count_trees(const std::vector<Arborescence>& trees) {
   return different.size();
 }
 
+/// Edges between the root and the farthest rank of any tree.
+std::uint32_t height_of(const std::vector<Arborescence>& trees) {
+  std::uint32_t height = 0;
+  for (const Arborescence& tree : trees) {
+    std::map<Rank, std::uint32_t> depth = {{tree.root, 0}};
+    for (bool changed = true; changed;) {  // edges of in-trees may come before those that they hang from
+      changed = false;
+      for (const TreeEdge& edge : tree.edges) {
+        const auto above = depth.find(edge.parent);
+        if (above == depth.end() || !depth.try_emplace(edge.child, above->second + 1).second) continue;
+        height = std::max(height, above->second + 1);
+        changed = true;
+      }
+    }
+  }
+  return height;
+}
+
+/// At most `enough_trees` low trees at the bound, from the ranks or from whole machines; the lower ones of both.
+std::optional<std::vector<Arborescence>> lowest_trees(const Topology& topology, Direction direction, Rank root) {
+  std::optional<std::vector<Arborescence>> best = low_root_trees(topology, direction, root);
+  if (best && count_trees(*best) > enough_trees) best.reset();
+  const FlowNetwork network = network_of(topology, direction, root);
+  const BigInteger rate = BigInteger(broadcast_cut(network, root).capacity) * network.capacity_unit();
+  auto over_machines = machine_trees(topology, direction, root, Rational(rate));
+  if (!over_machines || count_trees(*over_machines) > enough_trees) return best;
+  if (!best || height_of(*over_machines) < height_of(*best)) best = std::move(over_machines);
+  return best;
+}
+
 /// Trees of equal weight, as few as let every arc carry whole ones: what an arc has room for is rounded down to whole
 /// trees, and where every rank is still behind cuts of `count` of them so many trees exist. They lose at most `gap` of
 /// the time. Nothing where no count up to 20 does it.
@@ -372,8 +403,7 @@ Result<std::vector<Arborescence>> pack_all_roots(const Topology& topology, Direc
 
 Result<std::vector<Arborescence>> pack_one_root(const Topology& topology, Direction direction, Rank root,
                                                 const Rational& gap, const PlanContext& context) {
-  const auto low = low_root_trees(topology, direction, root);
-  if (low && count_trees(*low) <= enough_trees) return *low;
+  if (auto low = lowest_trees(topology, direction, root)) return *std::move(low);
   Result<std::vector<Arborescence>> trees = pack(topology, direction, Roots{root, {}}, context);
   if (!trees && trees.error().code == ErrorCode::too_large) {
     if (auto chains = open_rings(topology, direction, root, gap)) return *std::move(chains);
