@@ -217,8 +217,8 @@ void GrowingTrees::note_tight_set() {
   }
   tight.is_entered.assign(trees_.size(), false);
   for (std::size_t t = 0; t < trees_.size(); ++t) {
-    const bool enters = std::ranges::any_of(
-        trees_[t].members, [&](std::uint32_t rank) { return tight.is_inside[rank_vertices_[rank]]; });
+    const bool enters = std::ranges::any_of(trees_[t].members,
+                                            [&](std::uint32_t rank) { return tight.is_inside[rank_vertices_[rank]]; });
     tight.is_entered[t] = enters;
     if (!enters) spare -= trees_[t].weight;
   }

@@ -10,16 +10,16 @@ namespace espalier {
 
 /// A network in which trees of one root grow side by side, with a proof at every step that all can be completed.
 ///
-/// Every tree has a weight, and takes that much of each arc that it uses. Trees that span some ranks can be completed in
-/// what is left exactly when every set of vertices that no rank of some trees lies in has room on the arcs into it for
-/// those trees (Edmonds' theorem for branchings that have begun). A flow per rank shows that: each tree's weight starts
-/// at any of the tree's ranks, and all of it reaches the rank. The flows are kept; an arc that is taken costs a search
-/// per rank whose flow was on it. With switches that take in as much as they give out this is exact (switches could be
-/// split off); with others trees may get stuck, and is_complete says so.
+/// Every tree has a weight, and takes that much of each arc that it uses. Trees that span some ranks can be completed
+/// in what is left exactly when every set of vertices that no rank of some trees lies in has room on the arcs into it
+/// for those trees (Edmonds' theorem for branchings that have begun). A flow per rank shows that: each tree's weight
+/// starts at any of the tree's ranks, and all of it reaches the rank. The flows are kept; an arc that is taken costs a
+/// search per rank whose flow was on it. With switches that take in as much as they give out this is exact (switches
+/// could be split off); with others trees may get stuck, and is_complete says so.
 ///
 /// Invariants: (1) room >= 0; (2) every rank's flow fits the room and brings it all the weight.
-/// Source: J. Edmonds, "Edge-disjoint branchings", 1973; J. Bang-Jensen, A. Frank, B. Jackson, "Preserving and increasing
-/// local edge-connectivity in mixed graphs", 1995.
+/// Source: J. Edmonds, "Edge-disjoint branchings", 1973; J. Bang-Jensen, A. Frank, B. Jackson, "Preserving and
+/// increasing local edge-connectivity in mixed graphs", 1995.
 class GrowingTrees {
  public:
   struct Arc {
@@ -53,8 +53,9 @@ class GrowingTrees {
   /// `outside` for vertices that only forward.
   [[nodiscard]] std::uint32_t rank_at(std::uint32_t vertex) const { return vertex_ranks_[vertex]; }
 
-  /// Adds a rank below a member of a tree if all trees can be completed then. If not, says how much less weight than the
-  /// tree's would be possible, 0 for none. Requires: a path of arcs from the parent through vertices that are no ranks.
+  /// Adds a rank below a member of a tree if all trees can be completed then. If not, says how much less weight than
+  /// the tree's would be possible, 0 for none. Requires: a path of arcs from the parent through vertices that are no
+  /// ranks.
   std::int64_t add(std::uint32_t tree, std::uint32_t parent, const std::vector<std::uint32_t>& path,
                    std::uint32_t rank);
   /// Divides a tree into two of the same shape; the second one, last of all, gets what is above `weight`.

@@ -14,7 +14,7 @@ namespace espalier {
 
 namespace {
 
-constexpr std::size_t most_low_ranks = 256;
+constexpr std::size_t most_low_ranks = 512;
 constexpr std::int64_t most_capacity = std::int64_t{1} << 56U;
 
 /// How wide every edge is taken: as it is, or with its twins.
@@ -74,7 +74,7 @@ std::optional<std::vector<Arborescence>> low_root_trees(const Topology& topology
     const auto network = network_of(graph, widths_of(graph, joined ? &planes : nullptr), inward, root.value());
     if (!network) return std::nullopt;
     rate = network->rate;
-    auto found = LowTreeSearch(*network).run();
+    auto found = LowTreeSearch(*network, planes.spreads() == 1 ? 1 : 2).run();
     if (!found || (best && found->height >= best->height)) continue;
     best = std::move(found);
     is_spread = joined;

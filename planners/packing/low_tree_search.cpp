@@ -15,12 +15,15 @@ namespace {
 
 constexpr std::size_t most_tried_again = 64;  // ranks
 constexpr std::array<std::size_t, LowTreeSearch::most_trees> counts = {16, 8, 15, 14, 12, 10, 6, 4,
-                                                                        9,  7, 13, 11, 5,  3,  2, 1};
+                                                                       9,  7, 13, 11, 5,  3,  2, 1};
 /// Arcs that searches may pass as trees grow: for every two ranks, for every rank and arc, at least and at most.
 constexpr std::int64_t growth_work = 5000;
 constexpr std::int64_t growth_work_of_arc = 400;
 constexpr std::int64_t least_growth_work = 3'000'000;
-constexpr std::int64_t most_growth_work = 300'000'000;
+constexpr std::int64_t most_growth_work = 200'000'000;
+/// Past so many ranks more trees take too long.
+constexpr std::size_t many_ranks = 256;
+constexpr std::size_t most_trees_of_many = 8;
 /// Ranks that exchanges may move, for every rank: of one set of trees to one height, and in all.
 constexpr std::int64_t exchange_work = 6000;
 constexpr std::int64_t all_exchange_work = 14'000;
@@ -95,9 +98,10 @@ std::uint32_t least_tree_height(const RootNetwork& network, std::size_t most_tre
   return height;
 }
 
-LowTreeSearch::LowTreeSearch(const RootNetwork& network)
+LowTreeSearch::LowTreeSearch(const RootNetwork& network, std::int64_t searches)
     : network_(network),
-      growth_(growth_work_of(network)),
+      growth_(growth_work_of(network) / searches),
+      exchanges_(all_exchange_work * static_cast<std::int64_t>(network.rank_vertices.size()) / searches),
       common_(network.rate),
       least_distance_(farthest_rank(network)) {
   for (const GrowingTrees::Arc& arc : network.arcs) common_ = std::gcd(common_, arc.room);
@@ -109,6 +113,7 @@ std::optional<LowTreeSearch::Candidate> LowTreeSearch::run() {
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     for (const bool level_by_level : {false, true}) {
       for (const std::size_t count : counts) {
+        if (network_.rank_vertices.size() > many_ranks && count > most_trees_of_many) continue;
         if (!growth_.is_spent() && can_improve(count)) try_growth(count, {level_by_level, false, seed});
       }
     }
@@ -174,7 +179,7 @@ void LowTreeSearch::sort_found() {
 
 void LowTreeSearch::lower() {
   const auto ranks = static_cast<std::int64_t>(network_.rank_vertices.size());
-  std::int64_t left = all_exchange_work * ranks;
+  std::int64_t left = exchanges_;
   std::size_t best = 0;
   for (std::size_t i = 0; i < found_.size() && left > 0; ++i) {
     Candidate& candidate = found_[i];

@@ -23,9 +23,9 @@ struct RootNetwork {
 /// The smallest cut between the root and any rank. Cost: a maximum flow per rank.
 std::int64_t root_rate(const RootNetwork& network);
 
-/// No packing of at most `most_trees` trees that together carry the rate has all of them lower: a tree of weight w has at
-/// most (what v sends) / w edges at v, so it spans at most d (1 + k + ... + k^(h-1)) ranks in h hops, where d are the
-/// root's children and k = (what any other rank sends) / w. As the d of all trees together are limited by what the
+/// No packing of at most `most_trees` trees that together carry the rate has all of them lower: a tree of weight w has
+/// at most (what v sends) / w edges at v, so it spans at most d (1 + k + ... + k^(h-1)) ranks in h hops, where d are
+/// the root's children and k = (what any other rank sends) / w. As the d of all trees together are limited by what the
 /// root sends, and the sum is convex in w, trees of equal weight span most.
 std::uint32_t least_tree_height(const RootNetwork& network, std::size_t most_trees);
 
@@ -46,7 +46,8 @@ class LowTreeSearch {
     }
   };
 
-  explicit LowTreeSearch(const RootNetwork& network);
+  /// `searches`: how many searches the work is meant for.
+  explicit LowTreeSearch(const RootNetwork& network, std::int64_t searches = 1);
 
   /// The lowest trees that were found, and of those the fewest.
   std::optional<Candidate> run();
@@ -62,6 +63,7 @@ class LowTreeSearch {
 
   const RootNetwork& network_;
   WorkBudget growth_;
+  std::int64_t exchanges_;  ///< Ranks that exchanges may move.
   std::int64_t common_;
   std::uint32_t least_distance_;  ///< How many hops the farthest rank is from the root.
   std::vector<Candidate> found_;  ///< The best of each number of trees, the best of all first.

@@ -13,9 +13,9 @@ struct GrowthOrder {
   std::uint64_t seed = 0;       ///< In which order equally good ranks come, unlike for every tree; 0: as numbered.
 };
 
-/// Grows the trees until they span all ranks, low ones, each member handing on to as many ranks as the others can spare.
-/// Trees that cannot take a path as a whole are split, up to `most_trees`. False when they get stuck, or the budget of the
-/// trees is spent.
+/// Grows the trees until they span all ranks, low ones, each member handing on to as many ranks as the others can
+/// spare. Trees that cannot take a path as a whole are split, up to `most_trees`. False when they get stuck, or the
+/// budget of the trees is spent.
 bool grow(GrowingTrees& trees, std::size_t most_trees, const GrowthOrder& order, const WorkBudget& budget);
 
 /// The edges between the root and the farthest rank of any of the trees.

@@ -119,7 +119,9 @@ class MachineNetwork {
   }
 
   /// Whether no tree so far takes more than there is room for.
-  [[nodiscard]] bool fits() const { return std::ranges::all_of(room_, [](std::int64_t room) { return room >= 0; }); }
+  [[nodiscard]] bool fits() const {
+    return std::ranges::all_of(room_, [](std::int64_t room) { return room >= 0; });
+  }
 
  private:
   void append(std::vector<std::uint32_t>& edges, const std::vector<std::uint32_t>& path, std::int64_t weight) {
@@ -176,8 +178,8 @@ class MachineNetwork {
     return path;
   }
 
-  /// Hands the tree to all ranks of a machine, all at once where there is room for that. The root gives it to one of them, one that sends it on to other machines
-  /// where there is one: it may not have the capacity for more.
+  /// Hands the tree to all ranks of a machine, all at once where there is room for that. The root gives it to one of
+  /// them, one that sends it on to other machines where there is one: it may not have the capacity for more.
   bool spread_inside(std::uint32_t machine, std::uint32_t from, bool is_root, const GrowingTrees::Tree& tree,
                      const std::vector<std::uint32_t>& children, std::vector<std::uint32_t>& edges) {
     std::uint32_t hub = from;
@@ -185,8 +187,8 @@ class MachineNetwork {
       for (const std::uint32_t child : children) {
         const auto path = to_rank(ways_[arc_edges_[tree.path[child].front()]].tail, false);
         if (!path) return false;
-        const std::uint32_t node = path->empty() ? ways_[arc_edges_[tree.path[child].front()]].tail
-                                                 : ways_[path->front()].tail;
+        const std::uint32_t node =
+            path->empty() ? ways_[arc_edges_[tree.path[child].front()]].tail : ways_[path->front()].tail;
         if (graph_.node_ranks[node] != from) hub = graph_.node_ranks[node];
       }
       if (hub == from) hub = next_hub(machine, from);
@@ -195,8 +197,8 @@ class MachineNetwork {
     std::vector<std::uint32_t> senders = {hub};
     for (const std::uint32_t rank : members_[machine]) {
       if (rank == from || rank == hub) continue;
-      const bool is_reached = std::ranges::any_of(
-          senders, [&](std::uint32_t sender) { return reach(sender, rank, tree.weight, edges); });
+      const bool is_reached =
+          std::ranges::any_of(senders, [&](std::uint32_t sender) { return reach(sender, rank, tree.weight, edges); });
       if (!is_reached && (hub == from || !reach(from, rank, tree.weight, edges))) return false;
       senders.push_back(rank);
     }

@@ -18,7 +18,8 @@ class TreeExchange {
   /// Requires: complete trees, which must outlive the exchange.
   explicit TreeExchange(const GrowingTrees& grown);
 
-  /// Whether all ranks are within `most_height` after at most as many moves as the budget allows: it counts the ranks that they move.
+  /// Whether all ranks are within `most_height` after at most as many moves as the budget allows: it counts the ranks
+  /// that they move.
   bool reach(std::uint32_t most_height, WorkBudget& budget);
   [[nodiscard]] const std::vector<GrowingTrees::Tree>& trees() const { return trees_; }
 
@@ -44,7 +45,7 @@ class TreeExchange {
   std::vector<std::int64_t> room_;  ///< By arc.
   std::vector<std::vector<std::uint32_t>> in_;
   std::vector<std::vector<std::vector<std::uint32_t>>> children_;  ///< By tree and rank.
-  std::vector<std::uint32_t> seen_;  ///< By vertex: the last walk that came there.
+  std::vector<std::uint32_t> seen_;                                ///< By vertex: the last walk that came there.
   std::uint32_t stamp_ = 0;
   std::uint32_t most_height_ = 0;
   std::int64_t excess_ = 0;

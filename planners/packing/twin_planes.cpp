@@ -32,6 +32,32 @@ std::vector<std::uint32_t> find_planes(const ResourceGraph& graph) {
   return plane;
 }
 
+/// A plane's switches.
+using Plane = std::vector<std::uint32_t>;
+
+/// Switches that have the same neighbours at the same rates and are no neighbours of such: planes of one switch each.
+std::vector<std::vector<Plane>> twin_switches(const ResourceGraph& graph) {
+  std::vector<Mark> marks(graph.node_ranks.size());
+  for (const ResourceGraph::Edge& edge : graph.edges) {
+    marks[edge.tail].emplace_back(1, edge.head, graph.capacity[edge.resources.front()]);
+    marks[edge.head].emplace_back(0, edge.tail, graph.capacity[edge.resources.front()]);
+  }
+  std::map<Mark, std::vector<Plane>> alike;
+  std::vector<bool> is_beside(marks.size(), false);
+  for (std::uint32_t v = 0; v < marks.size(); ++v) {
+    if (graph.node_ranks[v] != ResourceGraph::no_rank) continue;
+    std::ranges::sort(marks[v]);
+    alike[marks[v]].push_back({v});
+  }
+  std::vector<std::vector<Plane>> groups;
+  for (auto& [mark, planes] : alike) {
+    if (planes.size() == 1 || is_beside[planes.front().front()]) continue;
+    for (const auto& [way, neighbour, rate] : mark) is_beside[neighbour] = true;
+    groups.push_back(std::move(planes));
+  }
+  return groups;
+}
+
 }  // namespace
 
 TwinPlanes::TwinPlanes(const ResourceGraph& graph) : width_(graph.edges.size(), 1), twins_(graph.edges.size()) {
@@ -48,49 +74,59 @@ TwinPlanes::TwinPlanes(const ResourceGraph& graph) : width_(graph.edges.size(), 
     if (is_rank(edge.tail) && !is_rank(edge.head)) served[edge.head].emplace_back(0, edge.tail, capacity(edge));
     if (!is_rank(edge.tail) && is_rank(edge.head)) served[edge.tail].emplace_back(1, edge.head, capacity(edge));
   }
-  std::map<std::uint32_t, std::vector<std::uint32_t>> switches;  // by plane, in the order of what they serve
+  std::map<std::uint32_t, Plane> switches;  // by plane
   for (std::uint32_t v = 0; v < nodes; ++v) {
     if (is_rank(v)) continue;
     std::ranges::sort(served[v]);
     switches[plane_of[v]].push_back(v);
   }
-  std::map<std::pair<std::vector<Mark>, Mark>, std::vector<std::uint32_t>> alike;  // planes
-  for (auto& [plane, members] : switches) {
-    std::ranges::sort(members, [&](auto a, auto b) { return std::tie(served[a], a) < std::tie(served[b], b); });
+  std::vector<std::vector<Plane>> groups = twin_switches(graph);
+  std::vector<bool> is_twin(nodes, false);
+  for (const std::vector<Plane>& group : groups) {
+    for (const Plane& plane : group) is_twin[plane.front()] = true;
+  }
+  std::map<std::pair<std::vector<Mark>, Mark>, std::vector<Plane>> alike;
+  for (auto& [number, plane] : switches) {
+    if (std::ranges::any_of(plane, [&](std::uint32_t v) { return is_twin[v]; })) continue;
+    std::ranges::sort(plane, [&](auto a, auto b) { return std::tie(served[a], a) < std::tie(served[b], b); });
     std::vector<Mark> marks;
-    for (const std::uint32_t v : members) marks.push_back(served[v]);
+    for (const std::uint32_t v : plane) marks.push_back(served[v]);
     if (std::ranges::adjacent_find(marks) != marks.end()) continue;
     Mark inside;
-    for (std::uint32_t i = 0; i < members.size(); ++i) {
-      for (std::uint32_t j = 0; j < members.size(); ++j) {
-        const auto edge = edge_of.find({members[i], members[j]});
+    for (std::uint32_t i = 0; i < plane.size(); ++i) {
+      for (std::uint32_t j = 0; j < plane.size(); ++j) {
+        const auto edge = edge_of.find({plane[i], plane[j]});
         if (edge != edge_of.end()) inside.emplace_back(i, j, capacity(graph.edges[edge->second]));
       }
     }
     alike[{std::move(marks), std::move(inside)}].push_back(plane);
   }
-  for (const auto& [mark, planes] : alike) spreads_ = std::min(most_spreads + 1, std::lcm(spreads_, planes.size()));
-  if (spreads_ > most_spreads) spreads_ = 1;
-  if (spreads_ == 1) return;
-  for (const auto& [mark, planes] : alike) {
-    if (planes.size() == 1) continue;
-    const std::vector<std::uint32_t>& first = switches[planes.front()];
-    std::map<std::uint32_t, std::size_t> place;
-    for (std::size_t i = 0; i < first.size(); ++i) place[first[i]] = i;
-    for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
-      const ResourceGraph::Edge& edge = graph.edges[e];
-      if (!place.contains(edge.tail) && !place.contains(edge.head)) continue;
-      for (std::size_t twin = 1; twin < planes.size(); ++twin) {
-        const std::vector<std::uint32_t>& other = switches[planes[twin]];
-        const auto tail = place.find(edge.tail);
-        const auto head = place.find(edge.head);
-        const std::uint32_t image = edge_of.at({tail == place.end() ? edge.tail : other[tail->second],
-                                                head == place.end() ? edge.head : other[head->second]});
-        twins_[e].push_back(image);
-        width_[image] = 0;
-      }
-      width_[e] = static_cast<std::int64_t>(planes.size());
+  for (auto& [mark, planes] : alike) groups.push_back(std::move(planes));
+  for (const std::vector<Plane>& group : groups) {
+    spreads_ = std::lcm(spreads_, group.size());
+    if (spreads_ > most_spreads) spreads_ = 1;
+    if (spreads_ == 1 && group.size() > 1) return;
+  }
+  for (const std::vector<Plane>& group : groups) {
+    if (group.size() > 1) join(graph, group, edge_of);
+  }
+}
+
+void TwinPlanes::join(const ResourceGraph& graph, const std::vector<std::vector<std::uint32_t>>& group,
+                      const std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>& edge_of) {
+  std::map<std::uint32_t, std::size_t> place;
+  for (std::size_t i = 0; i < group.front().size(); ++i) place[group.front()[i]] = i;
+  for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
+    const auto tail = place.find(graph.edges[e].tail);
+    const auto head = place.find(graph.edges[e].head);
+    if (tail == place.end() && head == place.end()) continue;
+    for (std::size_t twin = 1; twin < group.size(); ++twin) {
+      const std::uint32_t image = edge_of.at({tail == place.end() ? graph.edges[e].tail : group[twin][tail->second],
+                                              head == place.end() ? graph.edges[e].head : group[twin][head->second]});
+      twins_[e].push_back(image);
+      width_[image] = 0;
     }
+    width_[e] = static_cast<std::int64_t>(group.size());
   }
 }
 

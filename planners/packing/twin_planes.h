@@ -1,18 +1,21 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "planners/program/resource_graph.h"
 
 namespace espalier {
 
-/// Planes of switches that join the same ranks at the same rates, as the switches of one machine often do: what goes over
-/// one may be spread over all, and the planes together are one that is so much wider.
+/// Planes of switches that join the same ranks at the same rates, as the switches of one machine often do: what goes
+/// over one may be spread over all, and the planes together are one that is so much wider.
 ///
-/// A plane is a set of switches that are joined without ranks. Planes are matched switch by switch by the ranks that they
-/// serve; one in which two switches serve the same ranks is alike to none.
+/// A plane is a set of switches that are joined without ranks, or one of several switches with the same neighbours, as
+/// the NICs of one slot. Planes are matched switch by switch by the ranks that they serve; one in which two switches
+/// serve the same ranks is alike to none.
 class TwinPlanes {
  public:
   /// Requires: a graph without backplanes.
@@ -26,6 +29,10 @@ class TwinPlanes {
   [[nodiscard]] std::vector<std::vector<std::uint32_t>> spread(std::span<const std::uint32_t> edges) const;
 
  private:
+  /// Lets the first plane of a group stand for all.
+  void join(const ResourceGraph& graph, const std::vector<std::vector<std::uint32_t>>& group,
+            const std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>& edge_of);
+
   std::vector<std::int64_t> width_;                ///< By edge.
   std::vector<std::vector<std::uint32_t>> twins_;  ///< By edge: itself and its twins.
   std::size_t spreads_ = 1;
