@@ -15,7 +15,7 @@ namespace espalier {
 namespace {
 
 constexpr std::size_t most_low_ranks = 512;
-constexpr std::int64_t most_capacity = std::int64_t{1} << 56U;
+constexpr std::int64_t most_low_capacity = std::int64_t{1} << 56U;
 
 /// How wide every edge is taken: as it is, or with its twins.
 std::vector<std::int64_t> widths_of(const ResourceGraph& graph, const TwinPlanes* planes) {
@@ -25,15 +25,15 @@ std::vector<std::int64_t> widths_of(const ResourceGraph& graph, const TwinPlanes
 }
 
 /// The network without what leaves ranks that must not relay; nothing where numbers are too large.
-std::optional<RootNetwork> network_of(const ResourceGraph& graph, std::span<const std::int64_t> widths, bool inward,
-                                      std::uint32_t root) {
+std::optional<RootNetwork> root_network_of(const ResourceGraph& graph, std::span<const std::int64_t> widths,
+                                           bool inward, std::uint32_t root) {
   BigInteger sum = 0;
   RootNetwork network{graph.node_ranks.size(), {}, graph.rank_nodes, root, 0};
   for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
     const ResourceGraph::Edge& edge = graph.edges[e];
     const BigInteger room = graph.capacity[edge.resources.front()] * widths[e];
     sum += room;
-    if (sum >= most_capacity) return std::nullopt;
+    if (sum >= most_low_capacity) return std::nullopt;
     GrowingTrees::Arc& arc = network.arcs.emplace_back();
     arc.tail = inward ? edge.head : edge.tail;
     arc.head = inward ? edge.tail : edge.head;
@@ -71,7 +71,7 @@ std::optional<std::vector<Arborescence>> low_root_trees(const Topology& topology
   std::int64_t rate = 0;
   for (const bool joined : {false, true}) {
     if (joined && planes.spreads() == 1) break;
-    const auto network = network_of(graph, widths_of(graph, joined ? &planes : nullptr), inward, root.value());
+    const auto network = root_network_of(graph, widths_of(graph, joined ? &planes : nullptr), inward, root.value());
     if (!network) return std::nullopt;
     rate = network->rate;
     auto found = LowTreeSearch(*network, planes.spreads() == 1 ? 1 : 2).run();

@@ -14,8 +14,8 @@ namespace espalier {
 namespace {
 
 constexpr std::size_t most_tried_again = 64;  // ranks
-constexpr std::array<std::size_t, LowTreeSearch::most_trees> counts = {16, 8, 15, 14, 12, 10, 6, 4,
-                                                                       9,  7, 13, 11, 5,  3,  2, 1};
+constexpr std::array<std::size_t, LowTreeSearch::most_trees> tree_counts = {16, 8, 15, 14, 12, 10, 6, 4,
+                                                                            9,  7, 13, 11, 5,  3,  2, 1};
 /// Arcs that searches may pass as trees grow: for every two ranks, for every rank and arc, at least and at most.
 constexpr std::int64_t growth_work = 5000;
 constexpr std::int64_t growth_work_of_arc = 400;
@@ -112,7 +112,7 @@ std::optional<LowTreeSearch::Candidate> LowTreeSearch::run() {
   const std::uint64_t seeds = network_.rank_vertices.size() > most_tried_again ? 1 : 3;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     for (const bool level_by_level : {false, true}) {
-      for (const std::size_t count : counts) {
+      for (const std::size_t count : tree_counts) {
         if (network_.rank_vertices.size() > many_ranks && count > most_trees_of_many) continue;
         if (!growth_.is_spent() && can_improve(count)) try_growth(count, {level_by_level, false, seed});
       }

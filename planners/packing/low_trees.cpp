@@ -9,7 +9,7 @@ namespace espalier {
 namespace {
 
 /// Where a member of a tree can send to over arcs that have room.
-struct Way {
+struct Choice {
   std::uint32_t rank = 0;
   std::int64_t worth = 0;  ///< How much the rank could pass on.
   std::uint64_t place = 0;
@@ -113,7 +113,7 @@ class Grower {
     std::size_t given = 0;
     for (bool again = true; again && given < most && !is_full(t);) {
       again = false;
-      for (const Way& way : ways_from(t, parent, tried)) {
+      for (const Choice& way : ways_from(t, parent, tried)) {
         if (given == most || budget_.is_spent()) return;
         const std::vector<std::uint32_t> path = path_to(way.rank);
         if (std::ranges::any_of(path, [&](std::uint32_t a) { return !is_open(t, a); })) {
@@ -145,8 +145,8 @@ class Grower {
 
   /// The ranks outside a tree that a member reaches through vertices that only forward, by the fewest arcs and among
   /// those the widest, those first that could pass on most.
-  std::vector<Way> ways_from(std::uint32_t t, std::uint32_t parent, const std::vector<bool>& tried) {
-    std::vector<Way> ways;
+  std::vector<Choice> ways_from(std::uint32_t t, std::uint32_t parent, const std::vector<bool>& tried) {
+    std::vector<Choice> ways;
     for (const std::uint32_t vertex : queue_) level_[vertex] = unseen;
     start_ = trees_.vertex_of(parent);
     queue_.assign(1, start_);
@@ -174,7 +174,7 @@ class Grower {
         came_[head] = a;
       }
     }
-    std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) {
+    std::stable_sort(ways.begin(), ways.end(), [](const Choice& a, const Choice& b) {
       return a.worth != b.worth ? a.worth > b.worth : a.place < b.place;
     });
     return ways;

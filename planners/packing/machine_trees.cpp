@@ -15,11 +15,11 @@ namespace espalier {
 namespace {
 
 constexpr std::size_t most_machines = 256;
-constexpr std::int64_t most_capacity = std::int64_t{1} << 56U;
-constexpr std::uint32_t none = UINT32_MAX;
+constexpr std::int64_t most_machine_capacity = std::int64_t{1} << 56U;
+constexpr std::uint32_t no_edge = UINT32_MAX;
 
 /// An edge of the resource graph, seen away from the root.
-struct Way {
+struct Directed {
   std::uint32_t tail = 0;
   std::uint32_t head = 0;
 };
@@ -45,8 +45,8 @@ class MachineNetwork {
     out_.resize(vertex_of_.size());
     in_.resize(vertex_of_.size());
     for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
-      ways_.push_back(inward ? Way{graph.edges[e].head, graph.edges[e].tail}
-                             : Way{graph.edges[e].tail, graph.edges[e].head});
+      ways_.push_back(inward ? Directed{graph.edges[e].head, graph.edges[e].tail}
+                             : Directed{graph.edges[e].tail, graph.edges[e].head});
       out_[ways_[e].tail].push_back(e);
       in_[ways_[e].head].push_back(e);
     }
@@ -72,11 +72,11 @@ class MachineNetwork {
       if (tail == head || head == root) continue;
       const BigInteger room = graph_.capacity[graph_.edges[e].resources.front()] * BigInteger(denominator(units));
       sum += room;
-      if (sum >= most_capacity) return std::nullopt;
+      if (sum >= most_machine_capacity) return std::nullopt;
       network.arcs.push_back({tail, head, room.convert_to<std::int64_t>()});
       arc_edges_.push_back(e);
     }
-    if (numerator(units) >= most_capacity) return std::nullopt;
+    if (numerator(units) >= most_machine_capacity) return std::nullopt;
     network.rate = BigInteger(numerator(units)).convert_to<std::int64_t>();
     return network;
   }
@@ -89,7 +89,7 @@ class MachineNetwork {
       if (tree.depth[machine] > 0) exits[tree.parent[machine]].push_back(machine);
     }
     std::vector<std::uint32_t> edges;
-    std::vector<std::uint32_t> entry(machine_count_, none);
+    std::vector<std::uint32_t> entry(machine_count_, no_edge);
     entry[tree.members.front()] = root_;
     std::vector<std::uint32_t> downwards = tree.members;
     std::ranges::stable_sort(downwards, [&](auto a, auto b) { return tree.depth[a] < tree.depth[b]; });
@@ -114,7 +114,7 @@ class MachineNetwork {
     for (const ResourceGraph::Edge& edge : graph_.edges) {
       const Rational fitting = graph_.capacity[edge.resources.front()] / units;
       const BigInteger whole = numerator(fitting) / denominator(fitting);
-      room_.push_back(std::min(whole, BigInteger(most_capacity)).convert_to<std::int64_t>());
+      room_.push_back(std::min(whole, BigInteger(most_machine_capacity)).convert_to<std::int64_t>());
     }
   }
 
@@ -146,14 +146,14 @@ class MachineNetwork {
   /// The shortest way inside a machine from a node to a rank, or, not `forwards`, from a rank to the node: least loaded
   /// of equal ones by their first steps. `target`: which rank, or any.
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> to_rank(std::uint32_t node, bool forwards,
-                                                                  std::uint32_t target = none) const {
+                                                                  std::uint32_t target = no_edge) const {
     std::map<std::uint32_t, std::uint32_t> came;
     std::vector<std::uint32_t> queue = {node};
-    came[node] = none;
+    came[node] = no_edge;
     for (std::size_t done = 0; done < queue.size(); ++done) {
       const std::uint32_t v = queue[done];
       const std::uint32_t rank = graph_.node_ranks[v];
-      if (rank != ResourceGraph::no_rank && (target == none || rank == target)) return walk_back(came, v, forwards);
+      if (rank != ResourceGraph::no_rank && (target == no_edge || rank == target)) return walk_back(came, v, forwards);
       if (rank != ResourceGraph::no_rank && done > 0) continue;
       std::vector<std::uint32_t> steps = forwards ? out_[v] : in_[v];
       std::ranges::stable_sort(steps, [&](auto a, auto b) { return room_[a] > room_[b]; });
@@ -170,7 +170,7 @@ class MachineNetwork {
   [[nodiscard]] std::vector<std::uint32_t> walk_back(const std::map<std::uint32_t, std::uint32_t>& came,
                                                      std::uint32_t v, bool forwards) const {
     std::vector<std::uint32_t> path;
-    for (std::uint32_t e = came.at(v); e != none; e = came.at(v)) {
+    for (std::uint32_t e = came.at(v); e != no_edge; e = came.at(v)) {
       path.push_back(e);
       v = forwards ? ways_[e].tail : ways_[e].head;
     }
@@ -225,7 +225,7 @@ class MachineNetwork {
   std::size_t machine_count_ = 0;
   std::size_t vertex_count_ = 0;
   std::vector<std::uint32_t> vertex_of_;  ///< By node: its machine, or a vertex of its own.
-  std::vector<Way> ways_;                 ///< By edge.
+  std::vector<Directed> ways_;            ///< By edge.
   std::vector<std::vector<std::uint32_t>> out_, in_;
   std::vector<std::vector<std::uint32_t>> members_;  ///< By machine: its ranks.
   std::vector<std::uint32_t> arc_edges_;             ///< By arc between machines.

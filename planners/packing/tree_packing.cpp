@@ -325,14 +325,8 @@ std::uint32_t height_of(const std::vector<Arborescence>& trees) {
   std::uint32_t height = 0;
   for (const Arborescence& tree : trees) {
     std::map<Rank, std::uint32_t> depth = {{tree.root, 0}};
-    for (bool changed = true; changed;) {  // edges of in-trees may come before those that they hang from
-      changed = false;
-      for (const TreeEdge& edge : tree.edges) {
-        const auto above = depth.find(edge.parent);
-        if (above == depth.end() || !depth.try_emplace(edge.child, above->second + 1).second) continue;
-        height = std::max(height, above->second + 1);
-        changed = true;
-      }
+    for (const TreeEdge& edge : tree.edges) {
+      height = std::max(height, depth[edge.child] = depth[edge.parent] + 1);
     }
   }
   return height;

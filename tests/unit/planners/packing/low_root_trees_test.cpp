@@ -1,0 +1,127 @@
+#include "planners/packing/low_root_trees.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "planners/cut_bound.h"
+#include "planners/packing/machine_trees.h"
+#include "schedule/loads.h"
+#include "schedule/schedule_shape.h"
+#include "schedule/verify.h"
+#include "topology/generate.h"
+#include "topology/topology_builder.h"
+
+namespace espalier {
+namespace {
+
+Wire gigabytes(std::int64_t rate) { return {{rate * 1'000'000'000}, {1'000'000}, {}}; }
+
+/// `ranks` ranks, each with a cable to each of `planes` switches.
+Topology switch_planes(std::size_t ranks, std::size_t planes = 1) {
+  TopologyBuilder builder;
+  std::vector<NodeId> members;
+  for (std::size_t r = 0; r < ranks; ++r) members.push_back(builder.rank("g" + std::to_string(r)));
+  for (std::size_t p = 0; p < planes; ++p) {
+    const NodeId plane = builder.forwarder(NodeKind::switch_node, "s" + std::to_string(p));
+    for (const NodeId member : members) builder.cable(member, plane, gigabytes(1));
+  }
+  return *std::move(builder).build("star");
+}
+
+/// What a verified schedule along the trees looks like; it must be at the bound.
+ScheduleShape shape_at_bound(const Topology& topology, Direction direction, Rank root,
+                             const std::vector<Arborescence>& trees) {
+  const bool inward = direction == Direction::reversed;
+  const auto kind = inward ? CollectiveKind::reduce : CollectiveKind::broadcast;
+  const Collective collective = *make_collective(kind, topology.rank_count(), root);
+  Forest forest;
+  (inward ? forest.in_trees : forest.out_trees) = trees;
+  const auto schedule = schedule_from_trees(collective, topology, "packing", forest);
+  EXPECT_TRUE(schedule) << schedule.error().message;
+  if (!schedule) return {};
+  const VerifyReport report = verify(*schedule, topology, 1);
+  EXPECT_TRUE(report.ok()) << report.breaches.front().message;
+  EXPECT_EQ(compute_loads(*schedule, topology).time_per_byte, cut_bound(topology, collective)->time_per_byte);
+  return measure_shape(*schedule);
+}
+
+/// The root sends everything once, to one relay per tree. A relay of k equal trees sends its part to 14 others, of 1/k
+/// each, so 14 trees of two hops are enough, and fewer cannot do it.
+TEST(LowRootTrees, OneSwitch) {
+  const Topology topology = switch_planes(16);
+  for (const Direction direction : {Direction::forward, Direction::reversed}) {
+    const auto trees = low_root_trees(topology, direction, Rank(3));
+    ASSERT_TRUE(trees);
+    const ScheduleShape shape = shape_at_bound(topology, direction, Rank(3), *trees);
+    EXPECT_EQ(shape.height, 2U);
+    EXPECT_EQ(shape.trees_per_root, 14U);
+  }
+}
+
+/// Two hops would take 70 trees; sixteen reach 1 + 16 + 256 ranks in three.
+TEST(LowRootTrees, WideSwitch) {
+  const Topology topology = switch_planes(72);
+  const auto trees = low_root_trees(topology, Direction::forward, Rank(0));
+  ASSERT_TRUE(trees);
+  const ScheduleShape shape = shape_at_bound(topology, Direction::forward, Rank(0), *trees);
+  EXPECT_EQ(shape.height, 3U);
+  EXPECT_LE(shape.trees_per_root, 16U);
+}
+
+/// A path is no wider than its links, so trees over one plane each would be 18 or more; spread over all planes they are
+/// as few as over one switch.
+TEST(LowRootTrees, EqualPlanesAreOne) {
+  const Topology topology = switch_planes(12, 18);
+  const auto trees = low_root_trees(topology, Direction::forward, Rank(0));
+  ASSERT_TRUE(trees);
+  const ScheduleShape shape = shape_at_bound(topology, Direction::forward, Rank(0), *trees);
+  EXPECT_EQ(shape.height, 2U);
+  EXPECT_LE(shape.trees_per_root, 16U);
+}
+
+/// Four directions, four trees; the farthest rank is four hops away.
+TEST(LowRootTrees, Torus) {
+  const Topology topology = *generate_torus({{4, 4}, {}});
+  const auto trees = low_root_trees(topology, Direction::forward, Rank(5));
+  ASSERT_TRUE(trees);
+  const ScheduleShape shape = shape_at_bound(topology, Direction::forward, Rank(5), *trees);
+  EXPECT_EQ(shape.trees_per_root, 4U);
+  EXPECT_LE(shape.height, 6U);
+}
+
+TEST(LowRootTrees, NothingWhereANodeLimits) {
+  TopologyBuilder builder;
+  const NodeId a = builder.rank("a");
+  const NodeId b = builder.rank("b");
+  Node hub{.id = "s", .kind = NodeKind::switch_node, .is_rank = false};
+  hub.bandwidth = {1'000'000'000};
+  const NodeId s = builder.node(std::move(hub));
+  builder.cable(a, s, gigabytes(2));
+  builder.cable(b, s, gigabytes(2));
+  EXPECT_FALSE(low_root_trees(*std::move(builder).build("limited"), Direction::forward, Rank(0)));
+}
+
+/// Boxes of eight on rails: each tree enters a box once and is handed to its ranks at once. From 16 boxes on few trees
+/// need three boxes one after the other: in, and two hops for each.
+TEST(MachineTrees, BoxesOnRails) {
+  const Topology topology = *generate_rail_boxes({.boxes = 16, .spines = 4});
+  for (const Direction direction : {Direction::forward, Direction::reversed}) {
+    const auto kind = direction == Direction::forward ? CollectiveKind::broadcast : CollectiveKind::reduce;
+    const Collective collective = *make_collective(kind, topology.rank_count(), Rank(9));
+    const Rational rate = 1 / cut_bound(topology, collective)->time_per_byte;
+    const auto trees = machine_trees(topology, direction, Rank(9), rate);
+    ASSERT_TRUE(trees);
+    const ScheduleShape shape = shape_at_bound(topology, direction, Rank(9), *trees);
+    EXPECT_LE(shape.trees_per_root, 16U);
+    EXPECT_LE(shape.height, 7U);
+    EXPECT_FALSE(machine_trees(topology, direction, Rank(9), rate * 2));
+  }
+}
+
+TEST(MachineTrees, NothingWithoutMachines) {
+  EXPECT_FALSE(machine_trees(switch_planes(4), Direction::forward, Rank(0), Rational(1'000'000'000)));
+}
+
+}  // namespace
+}  // namespace espalier
