@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/height_floor.h"
 #include "planners/planner.h"
 #include "schedule/loads.h"
 #include "schedule/schedule_shape.h"
@@ -186,6 +187,7 @@ struct Summary {
   int near = 0;
   int few_trees = 0;
   int shallow = 0;
+  int provably_high = 0;
 };
 
 void print_row(const Input& input, const Flags& flags, Summary& summary) {
@@ -223,7 +225,17 @@ void print_row(const Input& input, const Flags& flags, Summary& summary) {
   summary.exact += ratio == 1 ? 1 : 0;
   summary.near += shape.trees_per_root <= 8 ? 1 : 0;
   summary.few_trees += shape.trees_per_root <= 4 ? 1 : 0;
-  summary.shallow += shape.height <= 2 * eccentricity ? 1 : 0;
+  if (shape.height <= 2 * eccentricity) {
+    ++summary.shallow;
+  } else if (has_root(collective->kind) && flags.set != "scaling") {
+    constexpr std::size_t most_trees = 16;
+    const bool inward = reduces(collective->kind);
+    const HeightFloor floor = find_height_floor(*topology, inward ? Direction::reversed : Direction::forward,
+                                                collective->root, 2 * eccentricity, most_trees);
+    if (floor == HeightFloor::none) return;
+    fmt::print("{:28} twice the eccentricity is impossible: {}\n", "", to_string(floor));
+    ++summary.provably_high;
+  }
 }
 
 int run(const Flags& flags) {
@@ -240,8 +252,8 @@ int run(const Flags& flags) {
   }
   fmt::print(
       "{} planned: {} at the bound, {} with at most 8 trees a root, {} with at most 4, {} no higher than twice "
-      "the eccentricity\n",
-      summary.planned, summary.exact, summary.near, summary.few_trees, summary.shallow);
+      "the eccentricity, which is impossible with 16 trees for {}\n",
+      summary.planned, summary.exact, summary.near, summary.few_trees, summary.shallow, summary.provably_high);
   return EXIT_SUCCESS;
 }
 

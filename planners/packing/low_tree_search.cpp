@@ -19,14 +19,14 @@ constexpr std::array<std::size_t, LowTreeSearch::most_trees> tree_counts = {16, 
 /// Arcs that searches may pass as trees grow: for every two ranks, for every rank and arc, at least and at most.
 constexpr std::int64_t growth_work = 5000;
 constexpr std::int64_t growth_work_of_arc = 400;
-constexpr std::int64_t least_growth_work = 3'000'000;
+constexpr std::int64_t least_growth_work = 1'000'000;
 constexpr std::int64_t most_growth_work = 200'000'000;
 /// Past so many ranks more trees take too long.
 constexpr std::size_t many_ranks = 256;
 constexpr std::size_t most_trees_of_many = 8;
 /// Ranks that exchanges may move, for every rank: of one set of trees to one height, and in all.
 constexpr std::int64_t exchange_work = 6000;
-constexpr std::int64_t all_exchange_work = 14'000;
+constexpr std::int64_t all_exchange_work = 12'000;
 
 std::int64_t growth_work_of(const RootNetwork& network) {
   const auto ranks = static_cast<std::int64_t>(network.rank_vertices.size());
