@@ -86,6 +86,7 @@ class HopProgram {
     clp_.setLogLevel(0);
     clp_.loadProblem(matrix, zero.data(), most.data(), objective.data(), lower_.data(), upper_.data());
     clp_.setOptimizationDirection(-1);
+    add_first_cuts();
   }
 
   /// Whether it carries less than the rate.
@@ -158,6 +159,27 @@ class HopProgram {
     }
   }
 
+  void add_cut(std::vector<int> columns) {
+    std::vector<double> values(columns.size(), 1);
+    columns.push_back(0);
+    values.push_back(-1);
+    clp_.addRow(static_cast<int>(columns.size()), columns.data(), values.data(), 0, COIN_DBL_MAX);
+  }
+
+  /// Around the root, and around every other rank.
+  void add_first_cuts() {
+    for (std::uint32_t v = 0; v < ranks_; ++v) {
+      std::vector<int> columns;
+      for (std::uint32_t u = 0; u < ranks_; ++u) {
+        for (std::uint32_t hop = 0; hop < hops_; ++hop) {
+          const std::size_t place = v == network_.root ? hop_place(v, u, hop) : hop_place(u, v, hop);
+          if (hop_column_[place] >= 0) columns.push_back(hop_column_[place]);
+        }
+      }
+      add_cut(std::move(columns));
+    }
+  }
+
   /// A cut for every rank that gets less than all; false when every rank gets it.
   bool add_cuts() {
     constexpr double fine = 1e9;
@@ -185,14 +207,12 @@ class HopProgram {
       for (std::uint32_t hop = 1; hop <= hops_; ++hop) sinks.push_back(vertex(rank, hop));
       if (flow.run(std::span(&source, 1), sinks, wanted) >= wanted) continue;
       const std::vector<bool> near = flow.source_side(std::span(&source, 1));
-      std::vector<int> cut = {0};
-      std::vector<double> values = {-1};
+      std::vector<int> cut;
       for (std::uint32_t a = 0; a < columns.size(); ++a) {
         if (!near[flow.tail(a)] || near[flow.head(a)]) continue;
         cut.push_back(columns[a]);
-        values.push_back(1);
       }
-      clp_.addRow(static_cast<int>(cut.size()), cut.data(), values.data(), 0, COIN_DBL_MAX);
+      add_cut(std::move(cut));
       added = true;
     }
     return added;
