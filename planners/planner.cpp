@@ -29,6 +29,7 @@ const std::array planners = {
     Planner{"innetwork", "trees over switches that copy (multicast) and add (reduction) in the network",
             without_context(plan_innetwork)},
     Planner{"flat", "shortest-path trees: the fewest steps that the network allows", without_context(plan_flat)},
+    Planner{"star", "all to one rank and back: the fewest messages", without_context(plan_star)},
     Planner{"binomial", "binomial trees over the ranks in machine order", without_context(plan_binomial)},
     Planner{"recursive", "recursive halving and doubling, odd ranks folded", without_context(plan_recursive)},
     Planner{"bruck", "Bruck's exchange: ceil(log2 N) steps for any number of ranks", without_context(plan_bruck)},

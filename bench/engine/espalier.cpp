@@ -18,13 +18,13 @@ struct Setting {
   TransportChoice transport = TransportChoice::shm;
   std::string planner;  ///< Empty: the usual one for a message's size.
 
-  /// Small messages: few of them, while each costs more than its bytes; two ranks lose nothing by one hop. Large ones:
-  /// in memory, where each reads the others', one hop; over sockets few bytes.
+  /// The smallest all_reduce: the fewest messages, while each costs more than its bytes. Large messages: in memory,
+  /// where each reads the others', one hop; over sockets few bytes.
   [[nodiscard]] std::string planner_for(const espalier::Collective& collective, Bytes size) const {
     if (!planner.empty()) return planner;
-    const bool is_small = size.count <= std::int64_t{16} << 10;
-    if (transport == TransportChoice::shm) return is_small && collective.rank_count > 2 ? "binomial" : "flat";
-    if (is_small) return "binomial";
+    if (size.count <= std::int64_t{2} << 10 && collective.kind == CollectiveKind::all_reduce) return "star";
+    if (transport == TransportChoice::shm) return "flat";
+    if (size.count <= std::int64_t{16} << 10) return "binomial";
     return size.count <= std::int64_t{256} << 10 ? "recursive" : "ring";
   }
 };

@@ -11,6 +11,11 @@ namespace espalier {
 /// Errors: too_large past 1,024 ranks for collectives without a root.
 Result<Schedule> plan_flat(const Topology& topology, const Collective& collective);
 
+/// all_reduce over one rank: the whole message along a shortest-path tree to it and along another one back. The fewest
+/// messages, 2 (N-1), in as few steps as `flat` takes; the center is the rank from which the two trees are lowest, of
+/// the first 64 that may relay. Errors: unsupported for other collectives, and where no rank may relay.
+Result<Schedule> plan_star(const Topology& topology, const Collective& collective);
+
 /// Binomial trees over the ranks in machine order: broadcast, reduce, gather, scatter, and all_reduce as reduce and
 /// broadcast. Errors: unsupported for other collectives, and where a pair that has to talk has no route.
 Result<Schedule> plan_binomial(const Topology& topology, const Collective& collective);

@@ -67,6 +67,28 @@ TEST(Flat, FollowsLinksInOneDirection) {
   }
 }
 
+TEST(Star, TakesTheFewestMessagesInTwoSteps) {
+  for (const std::size_t ranks : {2U, 3U, 6U, 8U}) {
+    const Schedule schedule = plan_checked(plan_star, star_of(ranks), CollectiveKind::all_reduce);
+    EXPECT_EQ(step_count(schedule), 2U);
+    EXPECT_EQ(schedule.transfers.size(), 2 * (ranks - 1));
+  }
+}
+
+// A row of seven ranks: from the middle one nobody is farther than three hops.
+TEST(Star, StandsInTheMiddle) {
+  const Topology row = *generate_mesh({{7}, {}});
+  const Schedule schedule = plan_checked(plan_star, row, CollectiveKind::all_reduce);
+  EXPECT_EQ(step_count(schedule), 6U);
+  EXPECT_EQ(schedule.transfers.size(), 12U);
+}
+
+TEST(Star, RefusesOtherCollectives) {
+  const auto schedule = plan_star(star_of(4), *make_collective(CollectiveKind::all_gather, 4, std::nullopt));
+  ASSERT_FALSE(schedule.has_value());
+  EXPECT_EQ(schedule.error().code, ErrorCode::unsupported);
+}
+
 TEST(Binomial, TakesLogarithmicSteps) {
   for (const std::size_t ranks : {2U, 3U, 5U, 8U, 13U, 16U}) {
     const Topology star = star_of(ranks);

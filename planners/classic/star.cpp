@@ -1,0 +1,54 @@
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "planners/classic/classic.h"
+#include "planners/classic/partners.h"
+#include "planners/logical_graph.h"
+#include "schedule/tree_schedule.h"
+#include "schedule/tree_shape.h"
+
+namespace espalier {
+
+namespace {
+
+constexpr std::uint32_t most_centers = 64;  ///< Ranks that are tried.
+
+std::uint32_t height_of(const Arborescence& tree, TreeShape& shape) {
+  const auto read = shape.read(tree, "a tree of cheapest paths");
+  ESPALIER_CHECK(read.has_value(), "cheapest paths make a tree");
+  return shape.height(tree.root);
+}
+
+}  // namespace
+
+Result<Schedule> plan_star(const Topology& topology, const Collective& collective) {
+  if (collective.kind != CollectiveKind::all_reduce) {
+    return fail(ErrorCode::unsupported, "star does not plan " + std::string(to_string(collective.kind)),
+                "flat makes the same of broadcast, reduce, gather and scatter");
+  }
+  const Topology turned = reversed(topology);
+  const LogicalGraph inwards(turned, small_message, 1);
+  const LogicalGraph outwards(topology, small_message, 1);
+  TreeShape shape(collective.rank_count);
+  std::optional<Forest> best;
+  std::uint32_t least = 0;
+  std::uint32_t tried = 0;
+  for (std::uint32_t i = 0; i < collective.rank_count && tried < most_centers; ++i) {
+    if (!topology.may_relay(Rank(i))) continue;  // The center sends on what it added up.
+    ++tried;
+    LinkLoads loads(topology.link_count(), 0);
+    Forest forest;
+    forest.in_trees.push_back(cheapest_tree(inwards, Rank(i), true, 1, loads));
+    forest.out_trees.push_back(cheapest_tree(outwards, Rank(i), false, 1, loads));
+    const std::uint32_t height = height_of(forest.in_trees.front(), shape) + height_of(forest.out_trees.front(), shape);
+    if (best && height >= least) continue;
+    least = height;
+    best = std::move(forest);
+  }
+  if (!best) return fail(ErrorCode::unsupported, "star needs a rank that may relay to be its center", "use innetwork");
+  return schedule_from_trees(collective, topology, "star", *best);
+}
+
+}  // namespace espalier
