@@ -1,7 +1,11 @@
 #include "planners/logical_graph.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <numeric>
+#include <queue>
+#include <utility>
 
 #include "base/check.h"
 
@@ -33,6 +37,7 @@ LogicalGraph::LogicalGraph(const Topology& topology, Bytes size, std::uint32_t v
       variants_(variants),
       least_cost_(least_hop_cost(topology, size)),
       hops_(topology.rank_count()),
+      cheapest_(topology.rank_count()),
       known_(topology.rank_count(), false) {}
 
 std::span<const Hop> LogicalGraph::hops(Rank from) const {
@@ -49,7 +54,16 @@ std::span<const Hop> LogicalGraph::hops(Rank from) const {
   std::sort(hops.begin(), hops.end(), by_destination);
   const auto same = [](const Hop& a, const Hop& b) { return a.to == b.to && a.links == b.links; };
   hops.erase(std::unique(hops.begin(), hops.end(), same), hops.end());
+  std::vector<std::uint32_t>& cheapest = cheapest_[from.index()];
+  cheapest.resize(hops.size());
+  std::iota(cheapest.begin(), cheapest.end(), 0U);
+  std::ranges::stable_sort(cheapest, {}, [&](std::uint32_t hop) { return hops[hop].cost; });
   return hops;
+}
+
+std::span<const std::uint32_t> LogicalGraph::cheapest_hops(Rank from) const {
+  static_cast<void>(hops(from));
+  return cheapest_[from.index()];
 }
 
 std::span<const Hop> LogicalGraph::hops(Rank from, Rank to) const {
@@ -90,15 +104,14 @@ class TreeSearch {
     bool settled = false;
   };
 
-  /// The cheapest rank that is not settled, or none.
-  [[nodiscard]] Rank next() const {
-    Rank cheapest;
-    for (std::size_t i = 0; i < reached_.size(); ++i) {
-      const Reached& reached = reached_[i];
-      if (reached.settled || reached.cost == unreached) continue;
-      if (cheapest.is_none() || reached.cost < reached_[cheapest.index()].cost) cheapest = Rank(i);
+  /// The cheapest rank that is not settled, or none; of equal ones the first.
+  [[nodiscard]] Rank next() {
+    while (!open_.empty()) {
+      const auto [cost, rank] = open_.top();
+      open_.pop();
+      if (!reached_[rank].settled && reached_[rank].cost == cost) return Rank(rank);
     }
-    return cheapest;
+    return {};
   }
 
   [[nodiscard]] std::int64_t fullest(const Hop& hop) const {
@@ -114,22 +127,31 @@ class TreeSearch {
       for (const LinkId link : from.hop->links) loads_[link.index()] += weight;
     }
     if (rank != root_ && !graph_.topology().may_relay(rank)) return;
-    if (!may_improve(from.cost)) return;
-    for (const Hop& hop : graph_.hops(rank)) {
-      Reached& to = reached_[hop.to.index()];
-      if (to.settled) continue;
+    if (from.cost > passed_cost_ || rank == root_) {
+      passed_cost_ = from.cost;
+      find_dearest();
+    }
+    if (dearest_ < from.cost + graph_.least_cost()) return;
+    const std::span<const Hop> hops = graph_.hops(rank);
+    for (const std::uint32_t number : graph_.cheapest_hops(rank)) {
+      const Hop& hop = hops[number];
       const std::int64_t cost = from.cost + hop.cost;
+      if (cost > dearest_) break;
+      Reached& to = reached_[hop.to.index()];
+      if (to.settled || cost > to.cost) continue;
       const std::int64_t load = fullest(hop);
-      if (cost > to.cost || (cost == to.cost && load >= to.load)) continue;
+      if (cost == to.cost && load >= to.load) continue;
+      if (cost != to.cost) open_.emplace(cost, hop.to.value());
       to = {cost, load, rank, &hop, from.depth + 1, false};
     }
   }
 
-  /// Whether a hop from a rank of this cost could still bring another one closer or be as near.
-  [[nodiscard]] bool may_improve(std::int64_t cost) const {
-    return std::any_of(reached_.begin(), reached_.end(), [&](const Reached& reached) {
-      return !reached.settled && reached.cost >= cost + graph_.least_cost();
-    });
+  /// What the dearest rank costs that is not settled. It only falls, so what was found earlier holds as a limit.
+  void find_dearest() {
+    dearest_ = -1;
+    for (const Reached& reached : reached_) {
+      if (!reached.settled) dearest_ = std::max(dearest_, reached.cost);
+    }
   }
 
   /// By depth, and around the circle of ranks from the root on, so that the trees of different roots do not all begin
@@ -155,6 +177,10 @@ class TreeSearch {
   Rank root_;
   LinkLoads& loads_;
   std::vector<Reached> reached_;
+  using Open = std::pair<std::int64_t, std::uint32_t>;  ///< What a rank costs, and which.
+  std::priority_queue<Open, std::vector<Open>, std::greater<>> open_;
+  std::int64_t passed_cost_ = 0;
+  std::int64_t dearest_ = unreached;
 };
 
 }  // namespace

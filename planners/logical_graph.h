@@ -29,6 +29,8 @@ class LogicalGraph {
   [[nodiscard]] std::size_t rank_count() const { return topology_->rank_count(); }
   /// All hops from a rank, by destination. Cost: one route search per variant at the first call.
   [[nodiscard]] std::span<const Hop> hops(Rank from) const;
+  /// Where in `hops(from)` the cheapest hop is, the next one, and so on; of equal ones the earlier.
+  [[nodiscard]] std::span<const std::uint32_t> cheapest_hops(Rank from) const;
   /// The hops from rank to rank; empty when they have no direct route.
   [[nodiscard]] std::span<const Hop> hops(Rank from, Rank to) const;
   /// No hop costs less.
@@ -40,6 +42,7 @@ class LogicalGraph {
   std::uint32_t variants_;
   std::int64_t least_cost_ = 0;
   mutable std::vector<std::vector<Hop>> hops_;
+  mutable std::vector<std::vector<std::uint32_t>> cheapest_;
   mutable std::vector<bool> known_;
 };
 
@@ -52,7 +55,7 @@ using LinkLoads = std::vector<std::int64_t>;
 /// A tree of cheapest paths from `root` to every rank; among equally cheap parents and routes the least loaded ones.
 /// With `reverse`, links are listed from child to parent: for in-trees, which are found on the reversed network. Every
 /// edge adds `weight` to the load of its links.
-/// Requires: every rank can be reached. Cost: O(ranks x hops) at worst, O(hops of the root) where no relay is cheaper.
+/// Requires: every rank can be reached. Cost: O(ranks x hops) at worst, O(hops of the root) where no relay is as cheap.
 Arborescence cheapest_tree(const LogicalGraph& graph, Rank root, bool reverse, std::int64_t weight, LinkLoads& loads);
 
 }  // namespace espalier
