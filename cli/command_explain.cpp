@@ -6,6 +6,7 @@
 #include "cli/candidate_runs.h"
 #include "cli/collective_flags.h"
 #include "cli/commands.h"
+#include "cli/condition_flags.h"
 #include "cli/explanation.h"
 #include "cli/flag_values.h"
 #include "cli/inputs.h"
@@ -23,6 +24,7 @@ struct ExplainFlags {
   std::string algorithms = "auto";
   std::string size = "64M";
   std::string model;  ///< Empty: link, or what the scenario says.
+  ConditionFlags conditions;
   ScenarioFlags scenario;
 };
 
@@ -52,13 +54,21 @@ Result<Candidates> collect_candidates(const Console& console, const ExplainFlags
   return candidates;
 }
 
-Result<Explanation> explain(const Topology& topology, const Candidate& candidate, Bytes size, sim::ModelKind model,
+/// How a run is simulated.
+struct Circumstances {
+  Bytes size;
+  sim::ModelKind model = sim::ModelKind::link;
+  sim::Circumstances of_run;
+};
+
+Result<Explanation> explain(const Topology& topology, const Candidate& candidate, const Circumstances& circumstances,
                             std::span<const Candidate> others) {
   const Schedule& schedule = candidate.schedule;
   Explanation explanation;
   explanation.topology = &topology;
   explanation.schedule = &schedule;
-  explanation.size = size;
+  explanation.size = circumstances.size;
+  explanation.circumstances = circumstances.of_run;
   explanation.label = candidate.planner;
   auto bound = compute_bound(topology, schedule.collective);
   if (!bound) return tl::unexpected(bound.error());
@@ -67,11 +77,12 @@ Result<Explanation> explain(const Topology& topology, const Candidate& candidate
   explanation.loads = compute_loads(schedule, topology);
   explanation.shape = measure_travel(schedule);
   sim::Options options;
-  options.size = size;
-  options.chunk = candidate.chunks.choose(size);
+  options.size = circumstances.size;
+  options.chunk = candidate.chunks.choose(circumstances.size);
   options.element_size = size_of(usual_type);
-  options.model = model;
-  auto limits = find_run_limits(schedule, topology, options, others);
+  options.model = circumstances.model;
+  options.set(circumstances.of_run);
+  auto limits = find_run_limits(schedule, topology, options, others, circumstances.of_run.endpoints.engines());
   if (!limits) return tl::unexpected(limits.error());
   explanation.limits = std::move(*limits);
   explanation.critical = sim::summarize_critical_path(explanation.limits.report, topology);
@@ -83,13 +94,14 @@ Result<Explanation> explain(const Topology& topology, const Candidate& candidate
   return explanation;
 }
 
-ExitCode compare_and_explain(const Console& console, const Topology& topology, const Candidates& candidates, Bytes size,
-                             sim::ModelKind model, bool is_plan) {
-  CandidateRuns runs(topology, candidates, {size_of(usual_type), std::nullopt, model, {}});
-  auto choice = choose(candidates, size, runs.evaluator());
+ExitCode compare_and_explain(const Console& console, const Topology& topology, const Candidates& candidates,
+                             const Circumstances& circumstances, bool is_plan) {
+  CandidateRuns runs(topology, candidates,
+                     {size_of(usual_type), std::nullopt, circumstances.model, circumstances.of_run});
+  auto choice = choose(candidates, circumstances.size, runs.evaluator());
   if (!choice) return console.refuse(choice.error());
   auto explanation =
-      explain(topology, is_plan ? candidates.made.front() : *choice->candidate, size, model, candidates.made);
+      explain(topology, is_plan ? candidates.made.front() : *choice->candidate, circumstances, candidates.made);
   if (!explanation) return console.refuse(explanation.error());
   explanation->trials = std::move(choice->trials);
   console.print(console.json ? explanation_json(*explanation).dump(2) + "\n" : explanation_text(*explanation));
@@ -105,16 +117,19 @@ ExitCode run_scenario(const Console& console, const ExplainFlags& flags) {
                                  "a scenario names its collectives, sizes and algorithms itself",
                                  "leave all but TOPOLOGY, --model, --seed and --json out"});
   }
+  if (flags.conditions.any()) {
+    return console.refuse_usage({ErrorCode::invalid_input,
+                                 "a scenario says itself what endpoints add and how much hops jitter",
+                                 "write 'endpoints:' and 'jitter:' in the scenario"});
+  }
   ScenarioFlags scenario = flags.scenario;
   scenario.model = flags.model;
+  scenario.seed = flags.conditions.seed;
   return explain_scenario(console, flags.input, scenario);
 }
 
 ExitCode run(const Console& console, const ExplainFlags& flags) {
   if (!flags.scenario.file.empty()) return run_scenario(console, flags);
-  if (flags.scenario.seed) {
-    return console.refuse_usage({ErrorCode::invalid_input, "--seed goes with --scenario", ""});
-  }
   if (flags.input.argument.empty()) {
     return console.refuse_usage({ErrorCode::invalid_input, "explain needs a TOPOLOGY or PLAN, or --scenario",
                                  "such as espalier explain dgx-h100 all_reduce"});
@@ -144,9 +159,11 @@ ExitCode run(const Console& console, const ExplainFlags& flags) {
   if (!model) {
     return console.refuse_usage({model.error().code, "--model: " + model.error().message, model.error().help});
   }
+  const auto circumstances = flags.conditions.resolve();
+  if (!circumstances) return console.refuse_usage(circumstances.error());
   const auto candidates = collect_candidates(console, flags, *input, *collective, *algorithms);
   if (!candidates) return console.refuse(candidates.error());
-  return compare_and_explain(console, input->topology, *candidates, *size, *model, is_plan);
+  return compare_and_explain(console, input->topology, *candidates, {*size, *model, *circumstances}, is_plan);
 }
 
 }  // namespace
@@ -172,13 +189,13 @@ void add_explain_command(CLI::App& app, Session& session) {
       ->add_option("--scenario", flags->scenario.file,
                    "Explain a scenario instead: a YAML file, - or shipped scenario (docs/scenarios.md)")
       ->option_text("FILE");
-  command->add_option("--seed", flags->scenario.seed, "Of all that a scenario draws, instead of its own")
-      ->option_text("N");
+  flags->conditions.add_to(*command, "Of the jitter; of all that a scenario draws, instead of its own");
   command->footer(
       examples({"espalier explain dgx1v-degraded all_gather", "espalier explain plan.json -s 1G",
                 "espalier explain dgx-a100-x2 all_reduce -a ring --without box0.nic3",
                 "espalier explain leaf-spine-64 all_to_all -s 16M --model fair",
-                "espalier explain --scenario training-step"}) +
+                "espalier explain dgx-h100 all_reduce -a ring --protocol ll128 --jitter 2% --seed 7",
+                "espalier explain --scenario training-step", "espalier explain --scenario link-dies --seed 3"}) +
       "\nThe limit is proven anew from its cut. What cables would buy is computed, and what a change would save\n"
       "simulated anew, not estimated.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });

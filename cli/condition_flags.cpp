@@ -76,23 +76,24 @@ Result<sim::Circumstances> ConditionFlags::resolve() const {
   return circumstances;
 }
 
-std::string endpoints_text(const sim::Endpoints& endpoints) {
+std::string endpoints_text(const sim::Endpoints& endpoints, std::string_view between) {
   std::string text;
   constexpr double ppm_per_percent = 1e4;
   if (endpoints.payload_ppm != sim::whole_ppm) {
-    text += fmt::format("  payload {:.4g} %", endpoints.payload_ppm / ppm_per_percent);
+    text += fmt::format("{}payload {:.4g} %", between, endpoints.payload_ppm / ppm_per_percent);
   }
-  if (endpoints.launch.count > 0) text += "  launch " + format_latency(endpoints.launch);
-  if (endpoints.copy_engines > 0) text += fmt::format("  copy engines {}", endpoints.copy_engines);
+  if (endpoints.launch.count > 0) text += fmt::format("{}launch {}", between, format_latency(endpoints.launch));
+  if (endpoints.copy_engines > 0) text += fmt::format("{}copy engines {}", between, endpoints.copy_engines);
   return text;
 }
 
-std::string circumstances_text(const sim::Circumstances& circumstances) {
+std::string circumstances_text(const sim::Circumstances& circumstances, std::string_view between) {
   constexpr double ppm_per_percent = 1e4;
-  std::string text = endpoints_text(circumstances.endpoints);
+  std::string text = endpoints_text(circumstances.endpoints, between);
   const sim::Conditions& conditions = circumstances.conditions;
   if (conditions.jitter_ppm == 0) return text;
-  return text + fmt::format("  jitter {:.6g} %  seed {}", conditions.jitter_ppm / ppm_per_percent, conditions.seed);
+  return text + fmt::format("{}jitter {:.6g} %{}seed {}", between, conditions.jitter_ppm / ppm_per_percent, between,
+                            conditions.seed);
 }
 
 nlohmann::ordered_json circumstances_json(const sim::Circumstances& circumstances) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "sim/simulate.h"
 
@@ -29,10 +30,11 @@ struct ConditionFlags {
   [[nodiscard]] Result<sim::Circumstances> resolve() const;
 };
 
-/// "  payload 50 %  launch 6.6 us  copy engines 2": what ranks and protocols add, for headers; empty when nothing.
-std::string endpoints_text(const sim::Endpoints& endpoints);
+/// "  payload 50 %  launch 6.6 us  copy engines 2": what ranks and protocols add, for headers, `between` before each;
+/// empty when nothing.
+std::string endpoints_text(const sim::Endpoints& endpoints, std::string_view between = "  ");
 /// As endpoints_text, and "  jitter 2 %  seed 7" behind it.
-std::string circumstances_text(const sim::Circumstances& circumstances);
+std::string circumstances_text(const sim::Circumstances& circumstances, std::string_view between = "  ");
 
 /// {payload, launch, copy_engines, jitter, seed}; null when a run is as its topology says.
 nlohmann::ordered_json circumstances_json(const sim::Circumstances& circumstances);

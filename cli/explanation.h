@@ -20,6 +20,7 @@ struct Explanation {
   const Topology* topology = nullptr;
   const Schedule* schedule = nullptr;
   Bytes size;
+  sim::Circumstances circumstances;
   Bound bound;
   std::optional<CutProof> proof;
   Loads loads;

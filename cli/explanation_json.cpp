@@ -1,3 +1,4 @@
+#include "cli/condition_flags.h"
 #include "cli/describe_bound.h"
 #include "cli/explanation.h"
 #include "schedule/relays.h"
@@ -63,7 +64,7 @@ Json simulation_json(const Explanation& of) {
                                       {"queued", share.queued.seconds()}});
   }
   simulation["path"] = Json::array();
-  for (const PathTime& share : of.limits.path) {
+  for (const sim::PathTime& share : of.limits.path) {
     simulation["path"].push_back({{"use", to_string(share.use)},
                                   {"on", share.where},
                                   {"time", share.time.seconds()},
@@ -71,6 +72,7 @@ Json simulation_json(const Explanation& of) {
                                   {"most_time", share.most_time.seconds()}});
   }
   simulation["model"] = sim::to_string(of.limits.model);
+  simulation["circumstances"] = circumstances_json(of.circumstances);
   simulation["shared"] = Json::array();
   for (const sim::SharedTime& shared : of.limits.report.shared) {
     simulation["shared"].push_back(

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/format_units.h"
+#include "cli/condition_flags.h"
 #include "cli/describe_bound.h"
 #include "cli/explanation.h"
 #include "cli/table.h"
@@ -157,7 +158,7 @@ std::string path_text(const RunLimits& limits) {
   table.add_column("went into", "", Table::Align::left);
   table.add_column("most of it at", "", Table::Align::left);
   constexpr double least_shown = 0.0005;
-  for (const PathTime& share : limits.path) {
+  for (const sim::PathTime& share : limits.path) {
     const double part = static_cast<double>(share.time.count) / elapsed;
     if (part < least_shown) continue;
     table.add_row({percent(part), format_duration(share.time), fmt::format("{} {}", to_string(share.use), share.where),
@@ -178,7 +179,7 @@ std::string full_links_text(const Explanation& of) {
                      full_links.size() > shown_links ? ", ..." : "");
 }
 
-/// With whom the critical path shared what held it back, by link or node, most first.
+/// Whom the critical path waited for or shared with, by link or node, most first.
 std::string sharing_text(const Explanation& of) {
   struct Place {
     std::string name;
@@ -197,12 +198,16 @@ std::string sharing_text(const Explanation& of) {
     place->sources.insert(shared.src);
   }
   std::ranges::stable_sort(places, [](const Place& a, const Place& b) { return a.time > b.time; });
+  const bool is_fair = of.limits.model == sim::ModelKind::fair;
   std::string text;
   for (std::size_t i = 0; i < places.size() && i < shown_links; ++i) {
     std::vector<std::string> names;
     for (const Rank source : places[i].sources) names.push_back(end_name(*of.schedule, *of.topology, source));
-    text += fmt::format("  Over {} it shared with {} flow{} from {}: {}.\n", places[i].name, places[i].flows,
-                        places[i].flows == 1 ? "" : "s", summarize_names(names), format_duration(places[i].time));
+    const std::string sources = summarize_names(names);
+    text += is_fair ? fmt::format("  Over {} it shared with {} flow{} from {}: {}.\n", places[i].name, places[i].flows,
+                                  places[i].flows == 1 ? "" : "s", sources, format_duration(places[i].time))
+                    : fmt::format("  At {} it waited for what {} sent: {}.\n", places[i].name, sources,
+                                  format_duration(places[i].time));
   }
   return text;
 }
@@ -211,10 +216,12 @@ std::string simulation_text(const Explanation& of) {
   if (of.schedule->transfers.empty()) return {};
   const Collective& collective = of.schedule->collective;
   const sim::Report& report = of.limits.report;
+  const std::string model =
+      of.limits.model == sim::ModelKind::link ? "" : fmt::format(" (model {})", to_string(of.limits.model));
+  const std::string circumstances = circumstances_text(of.circumstances, ", ");
   std::string text =
-      fmt::format("Simulated at {}{}: {}, busbw {} GB/s, {} % of the limit, chunks of {}\n", format_size(of.size),
-                  of.limits.model == sim::ModelKind::link ? "" : fmt::format(" (model {})", to_string(of.limits.model)),
-                  format_duration(report.elapsed), gigabytes_per_second(report.busbw(collective)),
+      fmt::format("Simulated at {}{}{}: {}, busbw {} GB/s, {} % of the limit, chunks of {}\n", format_size(of.size),
+                  model, circumstances, format_duration(report.elapsed), gigabytes_per_second(report.busbw(collective)),
                   percent(report.of_bound(of.bound.time_per_byte)), format_size(report.chunk));
   if (of.limits.path.empty() || report.elapsed.count == 0) return text;
   return text + path_text(of.limits) + sharing_text(of) + full_links_text(of);

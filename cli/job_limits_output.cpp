@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/format_units.h"
 #include "cli/describe_bound.h"
 #include "cli/table.h"
@@ -12,6 +14,8 @@ namespace {
 using scenario::JobImprovement;
 using scenario::JobLimits;
 using scenario::JobShare;
+using scenario::JobUse;
+using scenario::JobWait;
 using scenario::LinkBusy;
 using scenario::Scenario;
 
@@ -21,7 +25,7 @@ double part_of(Picoseconds time, Picoseconds whole) {
   return static_cast<double>(time.count) / static_cast<double>(std::max<std::int64_t>(whole.count, 1));
 }
 
-std::string path_text(const Scenario& scenario, const JobLimits& limits) {
+std::string path_text(const JobLimits& limits) {
   Table table;
   table.add_column("of the time", "(%)");
   table.add_column("time");
@@ -30,12 +34,48 @@ std::string path_text(const Scenario& scenario, const JobLimits& limits) {
   for (const JobShare& share : limits.path) {
     const double part = part_of(share.time, limits.report.elapsed);
     if (part < least_shown) continue;
-    table.add_row(
-        {percent(part), format_duration(share.time), fmt::format("{} {}", to_string(share.use), share.what),
-         fmt::format("{} ({})", scenario.topology.rank_name(share.most_at), format_duration(share.most_time))});
+    table.add_row({percent(part), format_duration(share.time), share.text(),
+                   fmt::format("{} ({})", share.most_at, format_duration(share.most_time))});
   }
   return fmt::format("What the end waited for, in {} step{}:\n{}", limits.steps, limits.steps == 1 ? "" : "s",
                      table.text("    "));
+}
+
+std::string wait_place(const Scenario& scenario, const JobWait& wait) {
+  return wait.link.is_none() ? scenario.topology.node(wait.node).id : scenario.topology.link_name(wait.link);
+}
+
+std::string name_behind(const Scenario& scenario, const JobWait& wait) {
+  if (wait.is_own) return "itself";
+  return wait.behind.is_none() ? "the background" : scenario.job.label(wait.behind);
+}
+
+/// Who was in the way of whom, by link, most first.
+std::string waits_text(const Scenario& scenario, const JobLimits& limits) {
+  struct Place {
+    std::string name;
+    std::string of;
+    Picoseconds time;
+    std::vector<std::string> behind;
+  };
+  std::vector<Place> places;
+  for (const JobWait& wait : limits.waits) {
+    if (part_of(wait.time, limits.report.elapsed) < least_shown) continue;
+    const std::string name = wait_place(scenario, wait);
+    const std::string of = scenario.job.label(wait.of);
+    auto place = std::ranges::find_if(places, [&](const Place& known) { return known.name == name && known.of == of; });
+    if (place == places.end()) place = places.insert(places.end(), {name, of, {}, {}});
+    place->time.count += wait.time.count;
+    place->behind.push_back(fmt::format("{} ({})", name_behind(scenario, wait), format_duration(wait.time)));
+  }
+  std::ranges::stable_sort(places, [](const Place& a, const Place& b) { return a.time > b.time; });
+  const bool is_fair = scenario.settings.model == sim::ModelKind::fair;
+  std::string text;
+  for (std::size_t i = 0; i < places.size() && i < shown_links; ++i) {
+    text += fmt::format("  {} {} {} {} {}.\n", is_fair ? "Over" : "At", places[i].name, places[i].of,
+                        is_fair ? "shared with" : "waited for", fmt::join(places[i].behind, ", "));
+  }
+  return text;
 }
 
 std::string full_links_text(const Scenario& scenario, const JobLimits& limits) {
@@ -68,7 +108,10 @@ std::string improvements_text(const JobLimits& limits) {
   }
   std::string text = "What one change would save, planned and simulated anew:\n";
   if (is_any) text += table.text("    ");
-  if (!useless.empty()) text += fmt::format("  Nothing: {}.\n", fmt::join(useless, "; "));
+  constexpr std::size_t most_shown = 8;
+  const bool has_more = useless.size() > most_shown;
+  if (has_more) useless.resize(most_shown);
+  if (!useless.empty()) text += fmt::format("  Nothing: {}{}.\n", fmt::join(useless, "; "), has_more ? "; ..." : "");
   return limits.improvements.empty() ? std::string() : text;
 }
 
@@ -77,7 +120,8 @@ std::string improvements_text(const JobLimits& limits) {
 std::string job_limits_text(const Scenario& scenario, const JobLimits& limits) {
   return fmt::format("{} on {}: {} (model {})\n\n", scenario.name, scenario.topology.name(),
                      format_duration(limits.report.elapsed), sim::to_string(scenario.settings.model)) +
-         path_text(scenario, limits) + full_links_text(scenario, limits) + "\n" + improvements_text(limits);
+         path_text(limits) + waits_text(scenario, limits) + full_links_text(scenario, limits) + "\n" +
+         improvements_text(limits);
 }
 
 nlohmann::ordered_json job_limits_json(const Scenario& scenario, const JobLimits& limits) {
@@ -87,11 +131,19 @@ nlohmann::ordered_json job_limits_json(const Scenario& scenario, const JobLimits
       {"elapsed", limits.report.elapsed.seconds()}, {"steps", limits.steps}};
   auto& path = document["path"] = nlohmann::ordered_json::array();
   for (const JobShare& share : limits.path) {
-    path.push_back({{"use", to_string(share.use)},
+    path.push_back({{"use", share.use == JobUse::call ? to_string(share.inside) : to_string(share.use)},
                     {"of", share.what},
+                    {"on", share.where},
                     {"time", share.time.seconds()},
-                    {"most_at", scenario.topology.rank_name(share.most_at)},
+                    {"most_at", share.most_at},
                     {"most_time", share.most_time.seconds()}});
+  }
+  auto& waits = document["waits"] = nlohmann::ordered_json::array();
+  for (const JobWait& wait : limits.waits) {
+    waits.push_back({{"at", wait_place(scenario, wait)},
+                     {"of", scenario.job.label(wait.of)},
+                     {"behind", name_behind(scenario, wait)},
+                     {"time", wait.time.seconds()}});
   }
   auto& full = document["full_links"] = nlohmann::ordered_json::array();
   for (const LinkBusy& link : limits.full) {

@@ -1,28 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "base/format_units.h"
 #include "scenario/job_path.h"
+#include "sim/single_changes.h"
 
 namespace espalier::scenario {
 namespace {
-
-std::string class_of(const Link& link) {
-  return link.link_class.empty() ? format_bandwidth(link.bandwidth()) : link.link_class;
-}
-
-/// The classes with the busiest links, at most three.
-std::vector<std::string> busiest_classes(const Topology& topology, const JobReport& report) {
-  constexpr std::size_t most = 3;
-  std::vector<std::string> names;
-  for (const LinkBusy& busy : busiest_links(report, report.links.size())) {
-    const std::string name = class_of(topology.link(busy.link));
-    if (names.size() < most && std::ranges::find(names, name) == names.end()) names.push_back(name);
-  }
-  return names;
-}
 
 /// A job under change: every change starts from what was run.
 class Experiments {
@@ -32,17 +17,9 @@ class Experiments {
     settings_.compare_with_alone = false;
   }
 
-  /// Changes links; `change` says whether it did one.
-  template <class Change>
-  void change_links(const std::string& what, const Change& change) {
-    std::vector<Link> links(topology_.links().begin(), topology_.links().end());
-    std::size_t count = 0;
-    for (Link& link : links) count += change(link) ? 1U : 0U;
-    const auto changed =
-        Topology::make(topology_.name(), {topology_.nodes().begin(), topology_.nodes().end()}, std::move(links));
-    if (count == 0 || !changed) return;
-    add(fmt::format("{} ({} {})", what, count, count == 1 ? "link" : "links"),
-        run_job(job_, *changed, disturbances_, settings_));
+  void change_topology(const sim::SingleChange& change) {
+    const auto changed = change.apply(topology_);
+    if (changed) add(change.what, run_job(job_, *changed, disturbances_, settings_));
   }
 
   template <class Change>
@@ -88,21 +65,6 @@ void halve_compute(Disturbances& disturbances, std::size_t ranks) {
   disturbances.stragglers = std::move(all);
 }
 
-void try_links(Experiments& experiments, const Topology& topology, const JobReport& report) {
-  for (const std::string& name : busiest_classes(topology, report)) {
-    experiments.change_links("twice the bandwidth of " + name, [&](Link& link) {
-      const bool is_meant = class_of(link) == name;
-      if (is_meant) link.nominal.bytes_per_second *= 2;
-      return is_meant;
-    });
-  }
-  experiments.change_links("half of all latencies", [](Link& link) {
-    const bool has_latency = link.latency.count > 0;
-    link.latency.count /= 2;
-    return has_latency;
-  });
-}
-
 void try_without_disturbances(Experiments& experiments, const Disturbances& disturbances) {
   if (!disturbances.stragglers.empty()) {
     experiments.change_disturbances("no stragglers", [](Disturbances& changed) { changed.stragglers.clear(); });
@@ -120,6 +82,13 @@ void try_without_disturbances(Experiments& experiments, const Disturbances& dist
   }
 }
 
+/// Steps of the path, with those inside calls.
+std::size_t count_steps(const JobPath& path) {
+  std::size_t count = 0;
+  for (const JobStep& step : path.steps) count += step.use == JobUse::call ? path.calls.at(step.part).steps.size() : 1;
+  return count;
+}
+
 void try_chunks(Experiments& experiments, Bytes chunk) {
   if (chunk.count == 0) return;
   for (const Bytes other : {Bytes{chunk.count / 2}, Bytes{chunk.count * 2}}) {
@@ -135,19 +104,26 @@ Result<JobLimits> find_job_limits(const Job& job, const Topology& topology, cons
                                   const RunSettings& settings) {
   RunSettings own = settings;
   own.compare_with_alone = true;
-  auto report = run_job(job, topology, disturbances, own);
-  if (!report) return tl::unexpected(report.error());
+  auto explained = explain_job(job, topology, disturbances, own);
+  if (!explained) return tl::unexpected(explained.error());
   JobLimits limits;
-  limits.report = *std::move(report);
-  const std::vector<JobStep> path = find_job_path(job, settings.endpoints.launch, limits.report);
-  limits.steps = path.size();
-  limits.path = divide_job_path(job, path);
+  limits.report = std::move(explained->report);
+  limits.steps = count_steps(explained->path);
+  limits.path = divide_job_path(job, topology, explained->path);
+  limits.waits = explained->path.waits;
   constexpr double nearly_always = 0.9;
   limits.full = busiest_links(limits.report, topology.link_count());
+  const LinkId busiest = limits.full.empty() ? LinkId() : limits.full.front().link;
   std::erase_if(limits.full, [](const LinkBusy& link) { return link.share <= nearly_always; });
   own.chunk = limits.report.chunk;  // so that one thing changes at a time
   Experiments experiments(job, topology, disturbances, own);
-  try_links(experiments, topology, limits.report);
+  sim::PathTimes times(topology);
+  for (const auto& [part, path] : explained->path.calls) {
+    for (const sim::PathPart& piece : path.parts) times.add(piece);
+  }
+  for (const sim::SingleChange& change : sim::suggest_changes(times.shares(), busiest, topology)) {
+    experiments.change_topology(change);
+  }
   if (std::ranges::any_of(limits.path, [](const JobShare& share) { return share.use == JobUse::compute; })) {
     experiments.change_disturbances("computing twice as fast",
                                     [&](Disturbances& changed) { halve_compute(changed, topology.rank_count()); });

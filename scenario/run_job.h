@@ -5,6 +5,7 @@
 #include "base/result.h"
 #include "scenario/disturbances.h"
 #include "scenario/job.h"
+#include "scenario/recording.h"
 #include "scenario/report.h"
 #include "sim/endpoints.h"
 #include "sim/model.h"
@@ -30,9 +31,11 @@ struct RunSettings {
 /// order in which they became ready, ties by id, one at a time. A call's data moves as soon as the ranks concerned take
 /// part. Deterministic. Requires: a job that passes `check_job`, conditions that pass `check_conditions`. Errors: those
 /// of the planners; infeasible when the job gets stuck, because ranks wait for each other in a circle or for a dead
-/// link, naming tasks, ranks, call and link; too_large when background traffic piles up. Cost: that of the model, and
-/// O(log ready) per task; about 100 bytes per task and call.
+/// link, naming tasks, ranks, call and link; too_large when background traffic piles up, or a call is too large to be
+/// recorded. Cost: that of the model, and O(log ready) per task; about 100 bytes per task and call. What `recording`
+/// asks for (null: nothing) is found out on the way, and calls then need memory for all their chunks while they are
+/// under way.
 Result<JobReport> run_job(const Job& job, const Topology& topology, const Disturbances& disturbances,
-                          const RunSettings& settings);
+                          const RunSettings& settings, Recording* recording = nullptr);
 
 }  // namespace espalier::scenario

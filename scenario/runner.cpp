@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "sim/history.h"
 
 namespace espalier::scenario {
 namespace {
@@ -16,11 +17,13 @@ constexpr std::size_t progress_mask = (std::size_t{1} << 14U) - 1;
 
 }  // namespace
 
-Runner::Runner(const Job& job, const Topology& topology, const Disturbances& disturbances, const RunSettings& settings)
+Runner::Runner(const Job& job, const Topology& topology, const Disturbances& disturbances, const RunSettings& settings,
+               Recording* recording)
     : job_(job),
       topology_(topology),
       disturbances_(disturbances),
       settings_(settings),
+      recording_(recording),
       network_(topology, settings.endpoints.engines()),
       model_(sim::make_model(settings.model, network_, disturbances.conditions)),
       plans_(topology, network_),
@@ -42,6 +45,10 @@ Runner::Runner(const Job& job, const Topology& topology, const Disturbances& dis
   }
   report_.tasks.resize(job.tasks().size());
   report_.calls.resize(job.calls().size());
+  if (recording_ == nullptr) return;
+  recording_->runs.assign(parts_.count(), sim::RunId());
+  recording_->roots.assign(parts_.count(), Rank());
+  if (!recording_->watches.empty()) model_->watch(recording_->watches);
 }
 
 void Runner::prepare_tasks() {
@@ -166,7 +173,8 @@ void Runner::hear_from_model() {
     const std::size_t part = parts_.index(owner.call, end.rank);
     if (part_ended_[part]) continue;  // it was through before the call was begun again
     part_ended_[part] = true;
-    ++calls_[owner.call.index()].ended;
+    if (recording_ != nullptr) recording_->runs[part] = end.run;
+    if (++calls_[owner.call.index()].ended == parts_.tasks(owner.call).size()) open_call(owner.call);
     timers_.push({end.time, TimerKind::task_end, parts_.tasks(owner.call)[end.rank.index()].value()});
   }
 }
@@ -283,7 +291,30 @@ Result<void> Runner::begin_run(CallId id) {
   }
   state.run = *run;
   own(*run, id);
-  return {};
+  return is_recorded(*run) ? model_->record(*run) : Result<void>();
+}
+
+bool Runner::is_recorded(sim::RunId run) const {
+  if (recording_ == nullptr) return false;
+  if (recording_->finds_roots) return true;
+  const auto first = recording_->opens.lower_bound({run, Rank(0)});
+  return first != recording_->opens.end() && first->run == run;
+}
+
+/// A call's run is over or about to be given up: finds out what is asked for about the ranks that were through.
+void Runner::open_call(CallId call) {
+  const sim::RunId run = calls_[call.index()].run;
+  if (!is_recorded(run)) return;
+  const auto history = model_->take_history(run);
+  const std::size_t ranks = parts_.tasks(call).size();
+  const std::vector<Rank> roots = recording_->finds_roots ? sim::find_roots(*history) : std::vector<Rank>();
+  for (std::size_t i = 0; i < ranks; ++i) {
+    const std::size_t part = parts_.index(call, Rank(i));
+    if (recording_->runs[part] != run) continue;
+    if (!roots.empty()) recording_->roots[part] = roots[i];
+    const RunPart opened{run, Rank(i)};
+    if (recording_->opens.contains(opened)) recording_->paths[opened] = sim::find_critical_path(*history, Rank(i));
+  }
 }
 
 Result<void> Runner::enter(TaskId id, std::int64_t time) {
@@ -343,8 +374,10 @@ Result<void> Runner::restart_calls(std::int64_t time) {
 
 Result<void> Runner::restart(CallId id, std::int64_t time) {
   CallState& state = calls_[id.index()];
+  open_call(id);
   model_->abort(state.run);
   if (auto begun = begin_run(id); !begun) return begun;
+  if (recording_ != nullptr) recording_->restarts[state.run] = time;
   ++report_.calls[id.index()].restarts;
   const auto tasks = parts_.tasks(id);
   const std::int64_t entry = time + settings_.endpoints.launch.count;
@@ -359,6 +392,10 @@ Result<JobReport> Runner::finish() {
   report_.ranks = clock_.finish(report_.elapsed.count);
   report_.links = model_->links();
   report_.events = model_->events();
+  if (recording_ != nullptr) {
+    recording_->waited = model_->waited();
+    for (const Owner& owner : owners_) recording_->calls.push_back(owner.call);
+  }
   report_.flows = background_.flows();
   report_.chunk = chunk_;
   report_.plans = plans_.plan_count();
@@ -373,8 +410,8 @@ Result<JobReport> Runner::finish() {
 }
 
 Result<JobReport> run_job(const Job& job, const Topology& topology, const Disturbances& disturbances,
-                          const RunSettings& settings) {
-  return Runner(job, topology, disturbances, settings).run();
+                          const RunSettings& settings, Recording* recording) {
+  return Runner(job, topology, disturbances, settings, recording).run();
 }
 
 }  // namespace espalier::scenario

@@ -22,7 +22,8 @@ namespace espalier::scenario {
 /// model's first, so that all that ends at a moment is known before something begins at it.
 class Runner {
  public:
-  Runner(const Job& job, const Topology& topology, const Disturbances& disturbances, const RunSettings& settings);
+  Runner(const Job& job, const Topology& topology, const Disturbances& disturbances, const RunSettings& settings,
+         Recording* recording);
 
   Result<JobReport> run();
 
@@ -66,6 +67,8 @@ class Runner {
   Result<void> restart_calls(std::int64_t time);
   Result<void> restart(CallId call, std::int64_t time);
   void own(sim::RunId run, CallId call);
+  [[nodiscard]] bool is_recorded(sim::RunId run) const;
+  void open_call(CallId call);
 
   [[nodiscard]] std::int64_t compute_time(TaskId task) const;
   [[nodiscard]] tl::unexpected<Error> past_the_end(TaskId task) const;
@@ -83,6 +86,7 @@ class Runner {
   const Topology& topology_;
   const Disturbances& disturbances_;
   const RunSettings& settings_;
+  Recording* recording_;  ///< Null: nothing is.
 
   sim::Network network_;
   std::unique_ptr<sim::Model> model_;

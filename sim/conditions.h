@@ -24,6 +24,11 @@ struct Conditions {
   std::uint64_t seed = 0;  ///< Of the jitter: the same seed gives the same times.
 };
 
+/// Whether a service can take longer than the topology says.
+[[nodiscard]] inline bool is_disturbed(const Conditions& conditions) {
+  return conditions.jitter_ppm > 0 || !conditions.changes.empty();
+}
+
 /// Errors: invalid_input when a link is not of the topology, a part is below 0 or above 1, a moment negative, or jitter
 /// not in [0, 100 %].
 [[nodiscard]] Result<void> check_conditions(const Conditions& conditions, const Topology& topology);

@@ -1,105 +1,151 @@
-#include <algorithm>
+#include "sim/critical_path.h"
 
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "base/check.h"
 #include "sim/history.h"
+#include "sim/path_steps.h"
 
 namespace espalier::sim {
 namespace {
 
-/// The chunk that arrived last; of several, the first in program order.
-ChunkId find_last(const Schedule& schedule, const Chunking& chunking, const History& history) {
-  ChunkId last;
-  std::int64_t latest = -1;
-  ChunkTrace trace;
-  for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
-    const std::uint32_t chunk = chunking.pieces(schedule.transfers[i]).count - 1;
-    history.trace({TransferId(i), chunk}, trace);
-    if (trace.arrived() <= latest) continue;
-    latest = trace.arrived();
-    last = {TransferId(i), chunk};
+/// What a rank, or a run, was through with last.
+struct End {
+  std::int64_t time = -1;
+  ChunkId chunk;
+  Until until = Until::arrived;
+};
+
+/// Visits the last chunk of every transfer, with when the sender was through with it and when it was there.
+template <class Visit>
+void for_each_last_chunk(const History& history, const Visit& visit) {
+  const std::vector<Transfer>& transfers = history.program().schedule().transfers;
+  for (std::size_t i = 0; i < transfers.size(); ++i) {
+    visit(transfers[i], ChunkId{TransferId(i), history.chunking().pieces(transfers[i]).count - 1});
   }
-  return last;
 }
 
-/// Turns the ways of chunks into critical steps, latest first.
-class StepList {
- public:
-  explicit StepList(const Network& network) : network_(network) {}
+std::vector<End> find_ends(const History& history) {
+  const Schedule& schedule = history.program().schedule();
+  std::vector<End> ends(schedule.collective.rank_count);
+  PathSteps steps(history);
+  for_each_last_chunk(history, [&](const Transfer& transfer, ChunkId chunk) {
+    const auto note = [&](Rank rank, Until until) {
+      if (rank.index() >= ends.size()) return;
+      const std::int64_t time = steps.end_of(chunk, until);
+      if (time > ends[rank.index()].time) ends[rank.index()] = {time, chunk, until};
+    };
+    note(schedule.src(transfer), Until::left);
+    note(schedule.dst(transfer), Until::arrived);
+  });
+  return ends;
+}
 
-  /// The reduction at the end of a chunk's way.
-  void add_reduction(const ChunkTrace& trace, ChunkId id) {
-    const ChunkTrace::Step& step = trace.steps.back();
-    add(step, id, step.asked, step.beyond);
-    steps_.back().reduces = true;
+/// Whose taking part let a chunk go that waited for nothing else: of two the sender. Where only relays are concerned
+/// the first rank that took part.
+Rank find_entering(const History& history, ChunkId chunk) {
+  const Schedule& schedule = history.program().schedule();
+  const Transfer& transfer = schedule.transfers[chunk.transfer.index()];
+  const std::int64_t ready = history.ready_time(chunk);
+  for (const Rank end : {schedule.src(transfer), schedule.dst(transfer)}) {
+    if (end.index() < history.entries().size() && history.entries()[end.index()] == ready) return end;
   }
+  return history.first_entered();
+}
 
-  /// The first `count` steps of a chunk, from its handing over until it left the last of them (`until_left`) or was
-  /// past its latency. Up to the slowest resource the chunk's head sets the time; from there on it is its last byte,
-  /// which only waits for latencies.
-  void add_way(const ChunkTrace& trace, const Path& path, std::size_t count, bool until_left, ChunkId id) {
-    std::size_t slowest = count - 1;
-    while (trace.steps[slowest].leave != trace.steps[slowest].entry + trace.steps[slowest].busy) --slowest;
-    for (std::size_t i = count; i-- > 0;) {
-      const ChunkTrace::Step& step = trace.steps[i];
-      const bool ends_here = until_left && i == count - 1;
-      const std::int64_t last_byte_end = ends_here ? step.leave : step.beyond;
-      if (i > slowest) {
-        add(step, id, trace.steps[i - 1].beyond, last_byte_end);
-        steps_.back().queued = {};
-      } else {
-        const std::int64_t begin = i == 0 ? trace.ready : step.asked;
-        const std::int64_t end = i == slowest ? last_byte_end : trace.steps[i + 1].asked;
-        add(step, id, begin, end);
-      }
-      if (i == 0) steps_.back().overhead = {path.overhead};
-      if (!ends_here) steps_.back().latency = {step.beyond - step.leave};
-    }
+CriticalPath walk_back(const History& history, const End& end) {
+  PathSteps steps(history);
+  ChunkId at = end.chunk;
+  Until until = end.until;
+  while (true) {
+    const Origin origin = steps.add(at, until);
+    if (origin.cause == Cause::nothing) break;
+    until = origin.cause == Cause::arrival ? Until::arrived : Until::departed;
+    at = origin.chunk;
   }
-
-  std::vector<CriticalStep> take() {
-    std::ranges::reverse(steps_);
-    return std::move(steps_);
-  }
-
- private:
-  void add(const ChunkTrace::Step& step, ChunkId id, std::int64_t begin, std::int64_t end) {
-    steps_.push_back({.transfer = id.transfer,
-                      .chunk = id.chunk,
-                      .link = network_.link(step.resource),
-                      .node = network_.node(step.resource),
-                      .copies = network_.is_engine(step.resource),
-                      .begin = {begin},
-                      .end = {end},
-                      .queued = {step.entry - step.asked}});
-  }
-
-  const Network& network_;
-  std::vector<CriticalStep> steps_;
-};
+  CriticalPath path;
+  path.root = find_entering(history, at);
+  path.begin = history.ready_time(at);
+  path.end = end.time;
+  steps.finish(path);
+  return path;
+}
 
 }  // namespace
 
-std::vector<CriticalStep> find_critical_path(const Program& program, const Chunking& chunking, const Network& network,
-                                             const History& history) {
-  const Schedule& schedule = program.schedule();
-  if (schedule.transfers.empty()) return {};
-  StepList steps(network);
-  ChunkId at = find_last(schedule, chunking, history);
-  ChunkTrace trace;
-  Cause waited_for = Cause::arrival;
-  while (waited_for != Cause::nothing) {
-    history.trace(at, trace);
-    const Path& path = program.path(schedule.transfers[at.transfer.index()]);
-    if (waited_for != Cause::arrival) {
-      steps.add_way(trace, path, path.first_link - path.begin + 1, true, at);
-    } else {
-      const std::size_t way = path.end - path.begin;
-      if (trace.steps.size() > way) steps.add_reduction(trace, at);
-      steps.add_way(trace, path, way, false, at);
-    }
-    waited_for = trace.origin.cause;
-    at = trace.origin.chunk;
+std::string_view to_string(PathUse use) {
+  switch (use) {
+    case PathUse::moving: return "moving over";
+    case PathUse::queueing: return "queueing for";
+    case PathUse::sharing: return "sharing";
+    case PathUse::slowed: return "slowed on";
+    case PathUse::latency: return "the latency of";
+    case PathUse::overhead: return "messages on";
+    case PathUse::reducing: return "reducing at";
+    case PathUse::copying: return "in the copy engines of";
+    case PathUse::in_backplane: return "in the backplane of";
+    case PathUse::launch: return "the launch at";
   }
-  return steps.take();
+  ESPALIER_CHECK(false, "a use of time without a name");
+}
+
+CriticalPath find_critical_path(const History& history) {
+  PathSteps steps(history);
+  End last;
+  for_each_last_chunk(history, [&](const Transfer&, ChunkId chunk) {
+    const std::int64_t time = steps.end_of(chunk, Until::arrived);
+    if (time > last.time) last = {time, chunk, Until::arrived};
+  });
+  return last.time < 0 ? CriticalPath{} : walk_back(history, last);
+}
+
+CriticalPath find_critical_path(const History& history, Rank rank) {
+  const std::int64_t entry = history.entries()[rank.index()];
+  const End end = find_ends(history)[rank.index()];
+  if (end.time > entry) return walk_back(history, end);
+  return {.steps = {}, .parts = {}, .watches = {}, .root = rank, .begin = entry, .end = entry};
+}
+
+std::vector<Rank> find_roots(const History& history) {
+  const std::vector<End> ends = find_ends(history);
+  std::vector<Rank> roots;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    roots.emplace_back(i);
+    if (history.entries()[i] == never || ends[i].time <= history.entries()[i]) continue;
+    ChunkId at = ends[i].chunk;
+    while (history.origin_of(at).cause != Cause::nothing) at = history.origin_of(at).chunk;
+    roots.back() = find_entering(history, at);
+  }
+  return roots;
+}
+
+void settle_waits(CriticalPath& path, std::span<const Waited> waited, const Network& network, bool is_disturbed) {
+  std::vector<std::vector<const Waited*>> by_watch(path.watches.size());
+  for (const Waited& part : waited) by_watch[part.watch].push_back(&part);
+  std::vector<PathPart> settled;
+  for (const PathPart& part : path.parts) {
+    if (part.use != PathUse::sharing || part.watch == no_watch) {
+      settled.push_back(part);
+      continue;
+    }
+    std::map<std::uint32_t, std::int64_t> by_place;
+    std::int64_t left = part.time.count;
+    for (const Waited* shared : by_watch[part.watch]) {
+      by_place[shared->resource] += shared->time;
+      left -= shared->time;
+    }
+    for (const auto& [resource, time] : by_place) {
+      settled.push_back({PathUse::sharing, network.link(resource), network.node(resource), {time}, part.watch});
+    }
+    if (left == 0) continue;
+    PathPart rest = part;
+    rest.time = {left};
+    rest.use = is_disturbed ? PathUse::slowed : PathUse::sharing;
+    settled.push_back(rest);
+  }
+  path.parts = std::move(settled);
 }
 
 }  // namespace espalier::sim

@@ -25,10 +25,11 @@ std::int64_t divide_up(Wide above, std::int64_t below) {
 }  // namespace
 
 FairModel::FairModel(const Network& network, const Conditions& conditions)
-    : RunningModel(network, conditions),
+    : RunningModel(ModelKind::fair, network, conditions),
       changes_(conditions.changes),
       scale_(pick_rate_scale(network)),
       shares_(scaled_capacities(network, scale_)),
+      waits_(scaled_capacities(network, scale_), is_disturbed(conditions)),
       usage_(network.link_count()),
       free_at_(network.resources().size(), 0) {
   std::ranges::stable_sort(changes_, {}, &RateChange::at);
@@ -55,6 +56,7 @@ void FairModel::advance(std::vector<RankEnd>& ended) {
   const std::int64_t moment = next_moment();
   if (moment != never && (ended_.empty() || moment == now_)) {
     now_ = moment;
+    if (waits_.is_on()) settle_waits();
     in_moment_ = true;
     handle_moment();
     in_moment_ = false;
@@ -167,6 +169,7 @@ void FairModel::begin(std::uint32_t slot) {
   flow.rate = 0;
   ++moving_;
   shares_.add(slot, resources_of(flow));
+  if (waits_.is_on()) waits_.begin(slot, flow.run->id(), {flow.transfer, flow.chunk});
 }
 
 void FairModel::end(std::uint32_t slot) {
@@ -175,6 +178,7 @@ void FairModel::end(std::uint32_t slot) {
   free_flows_.push_back(slot);
   if (flow.moves) {
     shares_.remove(slot);
+    if (waits_.is_on()) waits_.end(slot);
     --moving_;
     for (const std::uint32_t resource : resources_of(flow)) {
       if (resource >= usage_.size()) continue;
@@ -219,6 +223,15 @@ void FairModel::note(const Flow& flow, std::int64_t arrival) {
   for (std::uint32_t i = 0; i < way; ++i) flow.run->history->service(chunk, i, steps, flow.begin, now_);
   if (!is_added) return;
   flow.run->history->service(chunk, way, steps, sum_begin_, arrival);
+}
+
+void FairModel::settle_waits() {
+  waits_.settle(now_, shares_, [&](FlowIndex slot) -> FlowWatch::Flow {
+    const Flow& flow = flows_[slot];
+    const Schedule& schedule = flow.run->program().schedule();
+    const Transfer& transfer = schedule.transfers[flow.transfer.index()];
+    return {resources_of(flow), flow.run->id(), schedule.src(transfer), schedule.dst(transfer)};
+  });
 }
 
 /// Gives every flow that is touched its new rate, and the moment at which it ends with it.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/flow_queue.h"
+#include "sim/flow_watch.h"
 #include "sim/max_min.h"
 #include "sim/moment.h"
 #include "sim/running_model.h"
@@ -26,6 +27,8 @@ class FairModel final : public RunningModel {
   [[nodiscard]] std::int64_t next_time() const override;
   void advance(std::vector<RankEnd>& ended) override;
   [[nodiscard]] std::vector<LinkUse> links() const override;
+  void watch(std::span<const Watch> watches) override { waits_.watch(watches); }
+  [[nodiscard]] std::vector<Waited> waited() const override { return waits_.take(); }
 
  private:
   __extension__ using Work = __int128;  // bytes x picoseconds per second x scale
@@ -75,6 +78,7 @@ class FairModel final : public RunningModel {
   void end(std::uint32_t slot);
   std::int64_t reduce(const Flow& flow);
   void note(const Flow& flow, std::int64_t arrival);
+  void settle_waits();
   void share();
   void change_rates();
   void close_usage(std::uint32_t link);
@@ -86,6 +90,7 @@ class FairModel final : public RunningModel {
   std::size_t next_change_ = 0;
   std::int64_t scale_;  // rates are counted in bytes per second / scale
   MaxMin shares_;
+  FlowWatch waits_;
   std::vector<Usage> usage_;           // by link
   std::vector<std::int64_t> free_at_;  // by resource: when a reduction is done with all that asked
   std::int64_t sum_begin_ = 0;         // when the reduction that was asked for last begins

@@ -1,11 +1,20 @@
 #include "sim/history.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace espalier::sim {
 
-History::History(const Program& program, const Chunking& chunking, const Network& network)
-    : program_(&program), network_(&network) {
+History::History(RunId run, const Program& program, Chunking chunking, std::int32_t payload_ppm, const Network& network,
+                 ModelKind kind)
+    : run_(run),
+      program_(&program),
+      chunking_(std::move(chunking)),
+      payload_ppm_(payload_ppm),
+      network_(&network),
+      kind_(kind),
+      entries_(program.schedule().collective.rank_count, never),
+      lane_holds_(program.lanes().first.size()) {
   std::uint64_t chunks = 0;
   std::uint64_t services = 0;
   const std::vector<Transfer>& transfers = program.schedule().transfers;
@@ -14,13 +23,18 @@ History::History(const Program& program, const Chunking& chunking, const Network
   for (const Transfer& transfer : transfers) {
     first_chunk_.push_back(chunks);
     first_service_.push_back(services);
-    const std::uint64_t count = chunking.pieces(transfer).count;
+    const std::uint64_t count = chunking_.pieces(transfer).count;
     chunks += count;
     services += count * program.path(transfer).steps_of(transfer);
   }
   ready_.resize(chunks);
   origins_.resize(chunks);
   services_.resize(services);
+}
+
+void History::entered(Rank rank, std::int64_t time) {
+  entries_[rank.index()] = time;
+  if (first_entered_.is_none()) first_entered_ = rank;
 }
 
 void History::trace(ChunkId chunk, ChunkTrace& trace) const {
@@ -31,7 +45,9 @@ void History::trace(ChunkId chunk, ChunkTrace& trace) const {
   trace.steps.clear();
   const std::uint64_t first =
       first_service_[chunk.transfer.index()] + std::uint64_t{chunk.chunk} * path.steps_of(transfer);
-  std::int64_t asked = trace.ready + path.overhead;
+  const auto hold = holds_.find(index(chunk));
+  trace.hold = hold == holds_.end() ? Hold{} : hold->second;
+  std::int64_t asked = std::max(trace.ready + path.overhead, trace.hold.until);
   std::int64_t last_byte = asked;
   for (std::uint32_t i = 0; i < path.steps_of(transfer); ++i) {
     ChunkTrace::Step step;

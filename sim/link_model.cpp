@@ -14,7 +14,7 @@ constexpr std::size_t fetched_ahead = 6;
 }  // namespace
 
 LinkModel::LinkModel(const Network& network, const Conditions& conditions)
-    : RunningModel(network, conditions),
+    : RunningModel(ModelKind::link, network, conditions),
       profiles_(conditions.changes, network.link_count()),
       servers_(make_servers(network, profiles_)),
       ledger_(checks_invariants ? servers_.size() : 0) {}
@@ -114,6 +114,7 @@ bool LinkModel::hold_back(std::uint32_t slot) {
   const std::int64_t held_until = packet.run->lane(packet.lane).held_until;
   if (held_until <= now_) return false;
   packet.last_byte = held_until;
+  if (packet.run->history != nullptr) packet.run->history->held({packet.transfer, packet.chunk}, packet.lane);
   ask(held_until, slot);
   return true;
 }
@@ -140,7 +141,8 @@ void LinkModel::serve(std::uint32_t slot) {
   Packet& packet = packets_[slot];
   Run& run = *packet.run;
   const Path& path = *packet.path;
-  Server& server = servers_[run.program().steps()[packet.step]];
+  const std::uint32_t resource = run.program().steps()[packet.step];
+  Server& server = servers_[resource];
   const std::int64_t entry = std::max(now_, server.free_at);
   const std::int64_t done = serve_packet(server, packet, entry);
   if (done == never) {
@@ -150,7 +152,7 @@ void LinkModel::serve(std::uint32_t slot) {
   }
   ++events_;
   if (checks_invariants) {
-    ledger_.serve(run.program().steps()[packet.step], entry, done);
+    ledger_.serve(resource, entry, done);
     ESPALIER_CHECK(packet.step != path.end || entry >= packet.last_byte, "only what is there is added");
   }
   const std::uint32_t step = packet.step++;
@@ -158,6 +160,10 @@ void LinkModel::serve(std::uint32_t slot) {
   packet.last_byte = leave + server.latency;
   Lane& sender = run.lane(packet.lane);
   sender.held_until = std::max(sender.held_until, entry - packet.travel);
+  if (run.history != nullptr) {
+    run.history->hold_lane(packet.lane, {entry - packet.travel, resource, packet.travel});
+  }
+  if (waits_.is_on()) waits_.served(resource, run, packet.transfer, entry, done);
   packet.travel += server.latency;
   const std::uint32_t end = packet.reduces ? path.reduce_end : path.end;
   const ChunkId chunk{packet.transfer, packet.chunk};

@@ -9,6 +9,7 @@
 #include "sim/rate_profile.h"
 #include "sim/running_model.h"
 #include "sim/server.h"
+#include "sim/service_watch.h"
 
 namespace espalier::sim {
 
@@ -25,6 +26,8 @@ class LinkModel final : public RunningModel {
   [[nodiscard]] std::int64_t next_time() const override;
   void advance(std::vector<RankEnd>& ended) override;
   [[nodiscard]] std::vector<LinkUse> links() const override;
+  void watch(std::span<const Watch> watches) override { waits_.watch(watches, servers_.size()); }
+  [[nodiscard]] std::vector<Waited> waited() const override { return waits_.take(); }
 
  private:
   /// A chunk in the network, or on its way into it.
@@ -58,6 +61,7 @@ class LinkModel final : public RunningModel {
   }
 
   RateProfiles profiles_;
+  ServiceWatch waits_;
   std::vector<Server> servers_;
   Ledger ledger_;         // of debug builds: what has to be carried
   bool balances_ = true;  // false once a run was given up or stands still: then less is carried

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -11,11 +12,11 @@
 #include "sim/conditions.h"
 #include "sim/limits.h"
 #include "sim/program.h"
+#include "sim/waits.h"
 
 namespace espalier::sim {
 
-/// One execution of a program in a model.
-using RunId = Id<struct RunTag>;
+class History;
 
 struct RunOptions {
   Bytes size;                     ///< Message size S.
@@ -64,6 +65,21 @@ class Model {
 
   /// Gives a run up: nothing of it begins any more, and none of its ranks ends. What a link has taken it still carries.
   virtual void abort(RunId run) = 0;
+
+  /// Records all chunks of a run from here on (sim/history.h). Requires: no rank has entered it.
+  /// Errors: too_large past max_recorded_steps.
+  [[nodiscard]] virtual Result<void> record(RunId run) = 0;
+
+  /// Hands over what was recorded of a run; nothing more is. Requires: `record` was called for it.
+  [[nodiscard]] virtual std::unique_ptr<History> take_history(RunId run) = 0;
+
+  /// Finds out who is in the way where and when these say. Requires: before all runs; waits of a model of this kind on
+  /// this network that the same calls were made to, which then give the same again.
+  /// Cost: O(log waits) per chunk; in the model fair O(flows on the way) for every moment of a flow that is held back.
+  virtual void watch(std::span<const Watch> watches) = 0;
+
+  /// Who was, in the order of the waits; of each wait at most its length together.
+  [[nodiscard]] virtual std::vector<Waited> waited() const = 0;
 
   /// When something happens next; `never` when nothing will without another call.
   [[nodiscard]] virtual std::int64_t next_time() const = 0;

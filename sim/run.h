@@ -53,6 +53,7 @@ class Run {
   void enter(Rank rank, std::int64_t time, std::vector<RankEnd>& ended, Go&& go) {
     RankState& state = ranks_[rank.index()];
     state.entered = time;
+    if (history != nullptr) history->entered(rank, time);
     --ranks_to_enter_;
     state.last = std::max(state.last, time);
     if (state.open == 0) ended.push_back({id_, rank, state.last});
@@ -75,6 +76,7 @@ class Run {
   void enter_all(std::int64_t time, std::vector<RankEnd>& ended, Go&& go) {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       ranks_[i].entered = ranks_[i].last = time;
+      if (history != nullptr) history->entered(Rank(i), time);
       if (ranks_[i].open == 0) ended.push_back({id_, Rank(i), time});
     }
     ranks_to_enter_ = 0;

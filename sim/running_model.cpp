@@ -7,8 +7,8 @@
 
 namespace espalier::sim {
 
-RunningModel::RunningModel(const Network& network, const Conditions& conditions)
-    : network_(network), jitter_(conditions.jitter_ppm, conditions.seed), limit_(conditions) {}
+RunningModel::RunningModel(ModelKind kind, const Network& network, const Conditions& conditions)
+    : network_(network), jitter_(conditions.jitter_ppm, conditions.seed), kind_(kind), limit_(conditions) {}
 
 Result<RunId> RunningModel::add(const Program& program, const RunOptions& options) {
   auto chunking = cut_into_chunks(program.schedule(), options);
@@ -19,10 +19,10 @@ Result<RunId> RunningModel::add(const Program& program, const RunOptions& option
   if (next_order_ + program.schedule().transfers.size() > max_run_transfers) {
     return fail(ErrorCode::too_large, "all runs together have more than 2^32 transfers", "simulate fewer runs");
   }
-  return add_checked(program, std::move(*chunking), options.payload_ppm, nullptr);
+  return add_checked(program, std::move(*chunking), options.payload_ppm);
 }
 
-RunId RunningModel::add_checked(const Program& program, Chunking chunking, std::int32_t payload_ppm, History* history) {
+RunId RunningModel::add_checked(const Program& program, Chunking chunking, std::int32_t payload_ppm) {
   const RunId id(runs_.size());
   if (spare_.empty()) {
     runs_.push_back(std::make_unique<Run>());
@@ -33,10 +33,29 @@ RunId RunningModel::add_checked(const Program& program, Chunking chunking, std::
   Run& run = *runs_.back();
   run.begin(id, program, std::move(chunking), static_cast<std::uint32_t>(next_order_));
   run.payload_ppm = static_cast<std::uint32_t>(payload_ppm);
-  run.history = history;
   next_order_ += program.schedule().transfers.size();
   note_added(run);
   return id;
+}
+
+Result<void> RunningModel::record(RunId id) {
+  Run& run = *runs_[id.index()];
+  const auto payload = static_cast<std::int32_t>(run.payload_ppm);
+  const auto work = check_workload(run.program(), network_, run.chunking(), payload, max_recorded_steps);
+  if (!work) return tl::unexpected(work.error());
+  auto& history = histories_[id];
+  history = std::make_unique<History>(id, run.program(), run.chunking(), payload, network_, kind_);
+  run.history = history.get();
+  return {};
+}
+
+std::unique_ptr<History> RunningModel::take_history(RunId id) {
+  const auto at = histories_.find(id);
+  ESPALIER_CHECK(at != histories_.end(), "what is taken was recorded");
+  if (runs_[id.index()] != nullptr) runs_[id.index()]->history = nullptr;
+  auto history = std::move(at->second);
+  histories_.erase(at);
+  return history;
 }
 
 /// Null when the run was given up: then nobody enters it any more.

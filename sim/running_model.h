@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -21,15 +22,17 @@ class RunningModel : public Model {
   void abort(RunId run) final;
   [[nodiscard]] std::uint64_t events() const final { return events_; }
 
-  /// As `add`, for what was checked before; `history` (may be null) records it.
-  [[nodiscard]] RunId add_checked(const Program& program, Chunking chunking, std::int32_t payload_ppm,
-                                  History* history);
+  [[nodiscard]] Result<void> record(RunId run) final;
+  [[nodiscard]] std::unique_ptr<History> take_history(RunId run) final;
+
+  /// As `add`, for what was checked before.
+  [[nodiscard]] RunId add_checked(const Program& program, Chunking chunking, std::int32_t payload_ppm);
 
   /// When the last byte of all runs so far arrived.
   [[nodiscard]] std::int64_t elapsed() const { return elapsed_; }
 
  protected:
-  RunningModel(const Network& network, const Conditions& conditions);
+  RunningModel(ModelKind kind, const Network& network, const Conditions& conditions);
 
   /// A run was added.
   virtual void note_added(const Run& run) = 0;
@@ -57,9 +60,11 @@ class RunningModel : public Model {
   Run* find_to_enter(RunId id, std::int64_t time);
   void let_go(Run& run) { spare_.push_back(std::move(runs_[run.id().index()])); }
 
+  ModelKind kind_;
   WorkLimit limit_;
-  std::vector<std::unique_ptr<Run>> runs_;   // by id; null when over
-  std::vector<std::unique_ptr<Run>> spare_;  // over, for use by later ones
+  std::vector<std::unique_ptr<Run>> runs_;               // by id; null when over
+  std::vector<std::unique_ptr<Run>> spare_;              // over, for use by later ones
+  std::map<RunId, std::unique_ptr<History>> histories_;  // of the runs that are recorded
   std::uint64_t next_order_ = 0;
 };
 

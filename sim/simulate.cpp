@@ -1,17 +1,17 @@
 #include "sim/simulate.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
 #include "base/format_units.h"
 #include "schedule/chunking.h"
 #include "schedule/relays.h"
-#include "sim/fair_history.h"
 #include "sim/fair_model.h"
-#include "sim/fair_sharing.h"
 #include "sim/history.h"
 #include "sim/link_model.h"
 #include "sim/unshared.h"
@@ -46,21 +46,82 @@ tl::unexpected<Error> never_ends(const Program& program, const Conditions& condi
               "plan without it (--without), or let it come back");
 }
 
-/// Runs a program alone through a model's event loop. False when it never ends.
+/// A program that is run alone through a model's event loop.
 template <class AnyModel>
-bool run_alone(const Program& program, const Network& network, const Options& options, std::uint64_t steps,
-               Chunking chunking, History* history, Report& report) {
-  AnyModel model(network, options.conditions);
-  const RunId run = model.add_checked(program, std::move(chunking), options.payload_ppm, history);
-  const std::uint32_t ranks = program.schedule().collective.rank_count;
-  model.enter_all(run, options.launch.count);
-  std::vector<RankEnd> ended;
-  while (model.next_time() != never) model.advance(ended);
-  if (ended.size() != ranks) return false;
-  ESPALIER_CHECK(model.events() == steps, "every chunk passes every step of its path once");
+class AloneRun {
+ public:
+  AloneRun(const Program& program, const Network& network, const Options& options, Chunking chunking)
+      : model_(network, options.conditions),
+        run_(model_.add_checked(program, std::move(chunking), options.payload_ppm)) {}
+
+  [[nodiscard]] AnyModel& model() { return model_; }
+  [[nodiscard]] Result<void> record() { return model_.record(run_); }
+  [[nodiscard]] std::unique_ptr<History> take_history() { return model_.take_history(run_); }
+
+  /// False when it never ends.
+  bool run(std::int64_t launch, std::size_t ranks) {
+    model_.enter_all(run_, launch);
+    std::vector<RankEnd> ended;
+    while (model_.next_time() != never) model_.advance(ended);
+    return ended.size() == ranks;
+  }
+
+ private:
+  AnyModel model_;
+  RunId run_;
+};
+
+/// The launch, then the path; who was waited for.
+void describe_path(CriticalPath path, std::span<const Waited> waited, const Network& network, const Topology& topology,
+                   Picoseconds launch, Report& report) {
+  if (launch.count > 0) {
+    const Rank first = path.root.is_none() ? Rank(0) : path.root;
+    report.path_parts.push_back({PathUse::launch, {}, topology.node_of(first), launch});
+  }
+  report.path_parts.insert(report.path_parts.end(), path.parts.begin(), path.parts.end());
+  report.critical_path = std::move(path.steps);
+  std::map<std::tuple<std::uint32_t, Rank, Rank>, std::int64_t> sums;
+  for (const Waited& part : waited) sums[{part.resource, part.src, part.dst}] += part.time;
+  for (const auto& [key, time] : sums) {
+    const auto& [resource, src, dst] = key;
+    report.shared.push_back({network.link(resource), network.node(resource), src, dst, {time}});
+  }
+  std::ranges::stable_sort(report.shared, [](const SharedTime& a, const SharedTime& b) { return a.time > b.time; });
+}
+
+/// Runs a program alone, with what is to be recorded. False when it never ends.
+template <class AnyModel>
+Result<bool> run_alone(const Program& program, const Network& network, const Topology& topology, const Options& options,
+                       const Workload& work, const Chunking& chunking, Report& report) {
+  AloneRun<AnyModel> alone(program, network, options, chunking);
+  const bool records = options.record_timeline || options.record_critical_path;
+  if (records) {
+    if (auto recorded = alone.record(); !recorded) return tl::unexpected(recorded.error());
+  }
+  const std::size_t ranks = program.schedule().collective.rank_count;
+  if (!alone.run(options.launch.count, ranks)) return false;
+  const AnyModel& model = alone.model();
+  ESPALIER_CHECK(model.events() == work.steps, "every chunk passes every step of its path once");
   report.elapsed = {std::max(model.elapsed(), options.launch.count)};
   report.events = model.events();
   report.links = model.links();
+  if (!records) return true;
+  const auto history = alone.take_history();
+  if (options.record_timeline) {
+    report.timeline = name_timeline(program.schedule(), topology, options.size);
+    report.timeline->spans = make_spans(*history);
+  }
+  if (!options.record_critical_path) return true;
+  CriticalPath path = find_critical_path(*history);
+  std::vector<Waited> waited;
+  if (options.record_sharing && !path.watches.empty()) {
+    AloneRun<AnyModel> again(program, network, options, chunking);
+    again.model().watch(path.watches);
+    again.run(options.launch.count, ranks);
+    waited = again.model().waited();
+    settle_waits(path, waited, network, is_disturbed(options.conditions));
+  }
+  describe_path(std::move(path), waited, network, topology, options.launch, report);
   return true;
 }
 
@@ -126,25 +187,10 @@ Result<Report> Simulator::run(const Options& options) const {
       return report;
     }
   }
-  const auto history = records ? std::make_unique<History>(program, *chunking, network) : nullptr;
-  const bool is_fair = options.model == ModelKind::fair;
-  const bool ends =
-      is_fair ? run_alone<FairModel>(program, network, options, work->steps, *chunking, history.get(), report)
-              : run_alone<LinkModel>(program, network, options, work->steps, *chunking, history.get(), report);
-  if (!ends) return never_ends(program, options.conditions, topology);
-  if (options.record_timeline) {
-    report.timeline = name_timeline(schedule, topology, options.size);
-    report.timeline->spans = is_fair ? make_fair_spans(program, *chunking, network, *history)
-                                     : make_spans(program, *chunking, network, *history);
-  }
-  if (options.record_critical_path) {
-    report.critical_path = is_fair ? find_fair_critical_path(program, *chunking, network, *history, options.payload_ppm)
-                                   : find_critical_path(program, *chunking, network, *history);
-    if (is_fair && options.record_sharing) {
-      report.shared =
-          find_shared_times(program, *chunking, network, options.conditions, *history, report.critical_path);
-    }
-  }
+  const auto run = options.model == ModelKind::fair ? run_alone<FairModel> : run_alone<LinkModel>;
+  const auto ends = run(program, network, topology, options, *work, *chunking, report);
+  if (!ends) return tl::unexpected(ends.error());
+  if (!*ends) return never_ends(program, options.conditions, topology);
   return report;
 }
 

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "schedule/run_report.h"
 #include "schedule/schedule.h"
+#include "sim/critical_path.h"
 #include "sim/endpoints.h"
 #include "sim/model.h"
 #include "topology/topology.h"
@@ -19,7 +20,7 @@ struct Options {
   std::int64_t element_size = 4;  ///< Bytes per element.
   bool record_timeline = false;
   bool record_critical_path = false;
-  bool record_sharing = false;  ///< Also with whom the critical path shared: in the model fair, with its critical path.
+  bool record_sharing = false;  ///< Also whom the critical path waited for, with it; the run is run twice for that.
   ModelKind model = ModelKind::link;
   Picoseconds launch;                    ///< When the ranks begin; counted in the time elapsed.
   Conditions conditions;                 ///< What is not as the topology says.
@@ -33,39 +34,23 @@ struct Options {
   }
 };
 
-/// One step of the critical path: where the chunk that the end waited for was, from when to when. The steps follow each
-/// other from 0 to the end without gaps.
-struct CriticalStep {
-  TransferId transfer;
-  std::uint32_t chunk = 0;
-  LinkId link;  ///< The link it passed, latency and (on the first step) per-message cost included; none for a node.
-  NodeId node;  ///< The node whose backplane, reduction or copy engine it passed; none for a link.
-  bool reduces = false;  ///< It was the node's reduction.
-  bool copies = false;   ///< It was one of the node's copy engines.
-  Picoseconds begin;
-  Picoseconds end;
-  /// The part of the time spent waiting for the link or node to serve others; in the model fair what sharing cost.
-  Picoseconds queued;
-  Picoseconds overhead;  ///< The part that per-message costs took, on the first step of a chunk's way.
-  Picoseconds latency;   ///< The part that latency took; in the model fair of all links of the route.
-  friend bool operator==(const CriticalStep&, const CriticalStep&) = default;
-};
-
-/// With whom the critical path shared what held it back, in the model fair, and how much longer it took for that.
+/// Whom the critical path waited for: who was served before it, or in the model fair with whom it shared what held it
+/// back; and how much longer it took for that.
 struct SharedTime {
-  LinkId link;  ///< None for a node's backplane or copy engine.
+  LinkId link;  ///< None for a node's backplane, reduction or copy engine.
   NodeId node;
-  Rank src;  ///< The others' flows: from whom to whom, ranks or relays.
+  Rank src;  ///< The others' transfers: from whom to whom, ranks or relays.
   Rank dst;
   Picoseconds time;
   friend bool operator==(const SharedTime&, const SharedTime&) = default;
 };
 
 struct Report : RunReport {
-  std::vector<LinkUse> links;  ///< By link id.
-  std::uint64_t events = 0;    ///< How many times a link, backplane or reduction served a chunk.
-  std::vector<CriticalStep> critical_path;
-  std::vector<SharedTime> shared;  ///< Most first. Their sum is at most what the critical path was queued.
+  std::vector<LinkUse> links;               ///< By link id.
+  std::uint64_t events = 0;                 ///< How many times a link, backplane or reduction served a chunk.
+  std::vector<CriticalStep> critical_path;  ///< From the launch to the end.
+  std::vector<PathPart> path_parts;  ///< The launch and the critical path in pieces; they add up to the time elapsed.
+  std::vector<SharedTime> shared;    ///< Most first. Their sum is at most what the critical path was queued.
 };
 
 /// Errors: invalid_input when the launch is out of range or the conditions are wrong.

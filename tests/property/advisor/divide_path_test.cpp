@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "advisor/run_limits.h"
+#include "sim/path_times.h"
+#include "sim/simulate.h"
 #include "tests/support/random_machine.h"
 
 namespace espalier {
@@ -35,10 +36,12 @@ TEST(DividePathProperty, ContributionsAddUpToTheTotal) {
     for (const sim::ModelKind model : sim::all_models) {
       const sim::Report report = simulate(machine, model, maker.random(), size);
       std::int64_t sum = 0;
-      for (const PathTime& part : divide_critical_path(report, schedule, topology, model)) {
+      sim::PathTimes times(topology);
+      for (const sim::PathPart& part : report.path_parts) times.add(part);
+      for (const sim::PathTime& part : times.shares()) {
         EXPECT_GT(part.time.count, 0);
         EXPECT_LE(part.most_time, part.time);
-        EXPECT_TRUE(model == sim::ModelKind::fair || part.use != PathUse::sharing);
+        EXPECT_TRUE(model == sim::ModelKind::fair || part.use != sim::PathUse::sharing);
         sum += part.time.count;
       }
       EXPECT_EQ(sum, report.elapsed.count) << "round " << round << ", model " << to_string(model);

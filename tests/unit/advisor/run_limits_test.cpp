@@ -67,13 +67,13 @@ TEST(RunLimits, ThePathIsDividedExactly) {
   const auto limits = find_run_limits(machine.schedule(), machine.topology(), bytes_of(1000, 1000));
   ASSERT_TRUE(limits);
   ASSERT_EQ(limits->path.size(), 4U);
-  EXPECT_EQ(limits->path[0].use, PathUse::moving);
+  EXPECT_EQ(limits->path[0].use, sim::PathUse::moving);
   EXPECT_EQ(limits->path[0].where, "slow");
   EXPECT_EQ(limits->path[0].time, Picoseconds{4000});
   EXPECT_EQ(limits->path[0].most_at, "g1>g2");
   EXPECT_EQ(limits->path[1].where, "fast");
   EXPECT_EQ(limits->path[1].time, Picoseconds{1000});
-  EXPECT_EQ(limits->path[2].use, PathUse::latency);
+  EXPECT_EQ(limits->path[2].use, sim::PathUse::latency);
   EXPECT_EQ(limits->path[2].time, Picoseconds{20});
   EXPECT_EQ(limits->path[3].time, Picoseconds{10});
   EXPECT_TRUE(limits->full.empty());  // The slow link is busy for 4,000 of 5,030.
@@ -90,9 +90,9 @@ TEST(RunLimits, WaitingForTheLinkToBeFreeIsMovingOverIt) {
   ASSERT_TRUE(limits);
   EXPECT_EQ(limits->report.elapsed, Picoseconds{4030});
   ASSERT_EQ(limits->path.size(), 2U);
-  EXPECT_EQ(limits->path[0].use, PathUse::moving);
+  EXPECT_EQ(limits->path[0].use, sim::PathUse::moving);
   EXPECT_EQ(limits->path[0].time, Picoseconds{4000});
-  EXPECT_EQ(limits->path[1].use, PathUse::latency);
+  EXPECT_EQ(limits->path[1].use, sim::PathUse::latency);
   EXPECT_EQ(limits->path[1].time, Picoseconds{30});
   ASSERT_EQ(limits->full.size(), 1U);
   EXPECT_EQ(limits->full.front().link, link);
@@ -118,12 +118,12 @@ TEST(RunLimits, AFlowsTimeInTheModelFairIsLatencyItsOwnAndSharing) {
   ASSERT_EQ(limits->report.shared.size(), 1U);
   EXPECT_EQ(limits->report.shared[0], (sim::SharedTime{shared, NodeId(), Rank(0), Rank(2), {200}}));
   ASSERT_EQ(limits->path.size(), 4U);
-  EXPECT_EQ(limits->path[0].use, PathUse::moving);
+  EXPECT_EQ(limits->path[0].use, sim::PathUse::moving);
   EXPECT_EQ(limits->path[0].time, Picoseconds{400});
-  EXPECT_EQ(limits->path[1].use, PathUse::sharing);
+  EXPECT_EQ(limits->path[1].use, sim::PathUse::sharing);
   EXPECT_EQ(limits->path[1].where, "shared");
   EXPECT_EQ(limits->path[1].time, Picoseconds{200});
-  EXPECT_EQ(limits->path[2].use, PathUse::latency);
+  EXPECT_EQ(limits->path[2].use, sim::PathUse::latency);
   EXPECT_EQ(limits->path[2].where, "shared");
   EXPECT_EQ(limits->path[2].time, Picoseconds{10});
   EXPECT_EQ(limits->path[3].time, Picoseconds{5});
@@ -146,9 +146,9 @@ TEST(RunLimits, OverheadAndReductionAreNamedAndMended) {
   ASSERT_TRUE(limits);
   EXPECT_EQ(limits->report.elapsed, Picoseconds{7 + 100 + 10 + 200});
   std::int64_t sum = 0;
-  for (const PathTime& share : limits->path) sum += share.time.count;
+  for (const sim::PathTime& share : limits->path) sum += share.time.count;
   EXPECT_EQ(sum, limits->report.elapsed.count);
-  EXPECT_EQ(limits->path.front().use, PathUse::reducing);
+  EXPECT_EQ(limits->path.front().use, sim::PathUse::reducing);
   EXPECT_EQ(limits->path.front().most_at, "g1");
   const Improvement* reduction = find(*limits, "twice the reduction rate of ranks");
   ASSERT_NE(reduction, nullptr);
@@ -170,7 +170,7 @@ TEST(RunLimits, ASmallRingSaysLatency) {
   options.chunk = {4096};
   const auto limits = find_run_limits(candidates->made.front().schedule, torus, options, candidates->made);
   ASSERT_TRUE(limits);
-  EXPECT_EQ(limits->path.front().use, PathUse::latency);
+  EXPECT_EQ(limits->path.front().use, sim::PathUse::latency);
   const Improvement& best = limits->improvements.front();
   EXPECT_EQ(best.kind, "latency") << best.change;
   // Half of seven latencies is saved, of a time that is hardly more than seven latencies.

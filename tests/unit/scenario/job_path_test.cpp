@@ -6,25 +6,49 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <span>
 
-#include "base/random.h"
 #include "tests/unit/scenario/jobs.h"
 #include "tests/unit/scenario/star.h"
 
 namespace espalier::scenario {
 namespace {
 
-using test::run_checked;
 using test::us;
 
 std::string text_of(const Job& job, const std::vector<JobStep>& path) {
   std::string text;
   for (const JobStep& step : path) {
-    text += std::string(to_string(step.use)) + " " + job.label(job.task(step.task).label) + " r" +
-            std::to_string(job.task(step.task).rank.value()) + " " + std::to_string(step.begin / us) + "-" +
-            std::to_string(step.end / us) + "; ";
+    // Both ends of a message may end at once.
+    const std::string rank = " r" + std::to_string(job.task(step.task).rank.value());
+    text += (step.use == JobUse::call ? "in" : std::string(to_string(step.use))) + " " +
+            job.label(job.task(step.task).label) + (step.use == JobUse::call ? "" : rank) + " " +
+            std::to_string(step.begin / us) + "-" + std::to_string(step.end / us) + "; ";
   }
   return text;
+}
+
+std::string text_of(const std::vector<JobShare>& shares) {
+  std::string text;
+  for (const JobShare& share : shares) {
+    text += share.text() + " " + std::to_string(share.time.count / us) + " (" + share.most_at + "); ";
+  }
+  return text;
+}
+
+TaskId add_part(Job& job, std::uint32_t rank, CallId call, std::uint16_t stream, std::span<const TaskId> after = {}) {
+  return job.add_task(
+      {.rank = Rank(rank), .call = call, .label = job.call(call).label, .stream = stream, .kind = TaskKind::call},
+      after);
+}
+
+ExplainedJob explain_checked(const Job& job, const Topology& topology, const Disturbances& disturbances,
+                             const RunSettings& settings) {
+  const auto checked = check_job(job, topology);
+  EXPECT_TRUE(checked.has_value()) << checked.error().message;
+  auto explained = explain_job(job, topology, disturbances, settings);
+  EXPECT_TRUE(explained.has_value()) << explained.error().message;
+  return explained ? *std::move(explained) : ExplainedJob();
 }
 
 TEST(JobPath, GoesThroughTheRankThatCameLast) {
@@ -32,98 +56,95 @@ TEST(JobPath, GoesThroughTheRankThatCameLast) {
   Job job;
   const CallId call = test::add_message(job, 0, 1, 1000);
   const LabelId work = job.add_label("work 1");
-  job.add_task({.rank = Rank(0), .call = call, .label = LabelId(0), .stream = 1, .kind = TaskKind::call}, {});
+  add_part(job, 0, call, 1);
   const std::array first{job.add_task({.duration = 7 * us, .rank = Rank(1), .label = work}, {})};
-  const std::array part{
-      job.add_task({.rank = Rank(1), .call = call, .label = LabelId(0), .stream = 1, .kind = TaskKind::call}, first)};
+  const std::array part{add_part(job, 1, call, 1, first)};
   job.add_task({.duration = 2 * us, .rank = Rank(1), .label = job.add_label("work 2")}, part);
   RunSettings settings;
   settings.endpoints.launch = {us};
-  const JobReport report = run_checked(job, test::star(2), {}, settings);
-  const auto path = find_job_path(job, settings.endpoints.launch, report);
-  EXPECT_EQ(text_of(job, path),
-            "computing work 1 r1 0-7; launching message r1 7-8; moving message r1 8-11; computing work 2 r1 11-13; ");
-  const auto shares = divide_job_path(job, path);
-  ASSERT_EQ(shares.size(), 3U);
-  EXPECT_EQ(shares[0].what, "work");  // without its number
-  EXPECT_EQ(shares[0].time.count, 9 * us);
-  EXPECT_EQ(shares[0].most_at, Rank(1));
+  const Topology topology = test::star(2);
+  const ExplainedJob explained = explain_checked(job, topology, {}, settings);
+  EXPECT_EQ(text_of(job, explained.path.steps),
+            "computing work 1 r1 0-7; launching message r1 7-8; in message 8-11; computing work 2 r1 11-13; ");
+  const auto shares = divide_job_path(job, topology, explained.path);
+  // 2 us of latency over two links, of which the first is the slowest, as fast as the second: the byte time is there.
+  EXPECT_EQ(text_of(shares),
+            "computing work 9 (r1); message: the latency of 1 GB/s 2 (hub>r1); launching message 1 (r1); "
+            "message: moving over 1 GB/s 1 (hub>r1); ");
+  EXPECT_TRUE(explained.path.waits.empty());
 }
 
-TEST(JobPath, SaysWhatOthersCostAndWhoWasLate) {
-  // Two messages meet on the link into r2; r1 begins 3 us late.
+TEST(JobPath, NamesTheLinkWhereACallWaitsForAnother) {
+  // Two messages of 10 us meet on the link into r2; r1 begins 3 us late, when the other has the link for 8 us more.
   Job job;
-  const CallId first = test::add_message(job, 0, 2, 10'000), second = test::add_message(job, 1, 2, 10'000);
-  const auto part = [&](std::uint32_t rank, CallId call, std::uint16_t stream) {
-    job.add_task({.rank = Rank(rank), .call = call, .label = LabelId(0), .stream = stream, .kind = TaskKind::call}, {});
-  };
-  part(0, first, 1);
-  part(1, second, 1);
-  part(2, first, 1);
-  part(2, second, 2);
-  RunSettings settings;
-  settings.chunk = {1000};
+  const CallId first = test::add_message(job, 0, 2, 10'000);
+  const CallId second = job.add_call({.size = {10'000},
+                                      .group = job.add_group({Rank(1), Rank(2)}),
+                                      .label = job.add_label("late one"),
+                                      .planner = LabelId(),
+                                      .root = Rank(0),
+                                      .kind = CollectiveKind::broadcast,
+                                      .element_size = 1});
+  add_part(job, 0, first, 1);
+  add_part(job, 1, second, 1);
+  add_part(job, 2, first, 1);
+  add_part(job, 2, second, 2);
   Disturbances disturbances;
   disturbances.stragglers.push_back({.rank = Rank(1), .start = {3 * us}});
-  const JobReport report = run_checked(job, test::star(3), disturbances, settings);
-  const auto path = find_job_path(job, {}, report);
-  ASSERT_EQ(path.size(), 3U);
-  EXPECT_EQ(path[0].use, JobUse::late);
-  EXPECT_EQ(path[0].end, 3 * us);
-  EXPECT_EQ(path[1].use, JobUse::moving);
-  EXPECT_EQ(path[1].end - path[1].begin, 12 * us);
-  EXPECT_EQ(path[2].use, JobUse::slowed);
-  EXPECT_EQ(path[2].end, report.elapsed.count);
+  const Topology topology = test::star(3);
+  RunSettings settings;
+  settings.chunk = {10'000};
+  // Whole messages, one after the other: the first has the link from 1 to 11 us, and the second, asking at 4, from 11.
+  ExplainedJob explained = explain_checked(job, topology, disturbances, settings);
+  EXPECT_EQ(text_of(job, explained.path.steps), "late: late one r1 0-3; in late one 3-22; ");
+  EXPECT_EQ(text_of(divide_job_path(job, topology, explained.path)),
+            "late one: moving over 1 GB/s 10 (hub>r2); late one: queueing for 1 GB/s 7 (hub>r2); "
+            "late: late one 3 (r1); late one: the latency of 1 GB/s 2 (hub>r2); ");
+  ASSERT_EQ(explained.path.waits.size(), 1U);
+  const JobWait& wait = explained.path.waits.front();
+  EXPECT_EQ(topology.link_name(wait.link), "hub>r2");
+  EXPECT_EQ(job.label(wait.of), "late one");
+  EXPECT_EQ(job.label(wait.behind), "message");
+  EXPECT_EQ(wait.time.count, 7 * us);
+
+  // Shared fairly, the first flows alone from 2 to 5 us, both at half until it has its other 7 us of bytes at 19; the
+  // second has 3 us of bytes left then, of its 10: it took 17 from 5 to 22 for what takes 10 alone.
+  settings.model = sim::ModelKind::fair;
+  explained = explain_checked(job, topology, disturbances, settings);
+  EXPECT_EQ(text_of(job, explained.path.steps), "late: late one r1 0-3; in late one 3-22; ");
+  EXPECT_EQ(text_of(divide_job_path(job, topology, explained.path)),
+            "late one: moving over 1 GB/s 10 (r1>hub); late one: sharing 1 GB/s 7 (hub>r2); "
+            "late: late one 3 (r1); late one: the latency of 1 GB/s 2 (hub>r2); ");
+  ASSERT_EQ(explained.path.waits.size(), 1U);
+  EXPECT_EQ(job.label(explained.path.waits.front().behind), "message");
+  EXPECT_EQ(explained.path.waits.front().time.count, 7 * us);
 }
 
-/// Random jobs: the steps follow each other from 0 to the end without gaps, whatever is in the way.
-TEST(JobPath, AddsUpToTheTotal) {
-  Random random(5);
-  for (int round = 0; round < 300; ++round) {
-    Job job;
-    const std::uint32_t ranks = 2 + static_cast<std::uint32_t>(random.below(4));
-    std::vector<std::vector<TaskId>> of_rank(ranks);
-    const auto add = [&](std::uint32_t rank, Task task) {
-      std::vector<TaskId> after;
-      if (!of_rank[rank].empty() && random.below(4) > 0) after.push_back(of_rank[rank].back());
-      task.rank = Rank(rank);
-      of_rank[rank].push_back(job.add_task(task, after));
-    };
-    for (std::uint64_t i = 3 + random.below(20); i > 0; --i) {
-      const auto rank = static_cast<std::uint32_t>(random.below(ranks));
-      if (random.below(2) == 0) {
-        add(rank, {.duration = random.between(0, 9) * us, .label = job.add_label("work")});
-        continue;
-      }
-      const auto other = static_cast<std::uint32_t>((rank + 1 + random.below(ranks - 1)) % ranks);
-      const CallId call = test::add_message(job, rank, other, random.between(0, 9) * 1000);
-      // A stream of its own, so that no rank waits in a circle.
-      const auto stream = static_cast<std::uint16_t>(10 + call.value());
-      const Task part{.call = call, .label = job.call(call).label, .stream = stream, .kind = TaskKind::call};
-      add(rank, part);
-      add(other, part);
-    }
-    Disturbances disturbances;
-    disturbances.compute_jitter_ppm = random.below(2) == 0 ? 0 : 300'000;
-    disturbances.conditions.jitter_ppm = random.below(2) == 0 ? 0 : 300'000;
-    if (random.below(3) == 0) disturbances.stragglers.push_back({.rank = Rank(0), .start = {5 * us}});
-    RunSettings settings;
-    settings.model = random.below(2) == 0 ? sim::ModelKind::link : sim::ModelKind::fair;
-    settings.endpoints.launch = {random.below(2) == 0 ? 0 : us};
-    const JobReport report = run_checked(job, test::star(ranks), disturbances, settings);
-    const auto path = find_job_path(job, settings.endpoints.launch, report);
-    std::int64_t at = 0;
-    for (const JobStep& step : path) {
-      EXPECT_EQ(step.begin, at) << "round " << round;
-      EXPECT_LT(step.begin, step.end);
-      // Only a straggler may be late.
-      EXPECT_TRUE(step.use != JobUse::late || !disturbances.stragglers.empty()) << "round " << round;
-      at = step.end;
-    }
-    EXPECT_EQ(at, report.elapsed.count) << "round " << round;
-    std::int64_t sum = 0;
-    for (const JobShare& share : divide_job_path(job, path)) sum += share.time.count;
-    EXPECT_EQ(sum, report.elapsed.count);
+TEST(JobPath, SaysWhatADeadLinkCost) {
+  // 20 us of bytes over one cable of a ring of three, which dies at 5 us and is noticed 4 us later; then two cables.
+  Job job;
+  const CallId call = test::add_message(job, 0, 1, 20'000);
+  add_part(job, 0, call, 1);
+  add_part(job, 1, call, 1);
+  const Topology topology = test::ring(3);
+  Disturbances disturbances;
+  for (const char* link : {"r0>r1", "r1>r0"}) {
+    disturbances.conditions.changes.push_back({topology.find_link(link), {5 * us}, 0});
+  }
+  disturbances.detection = Picoseconds{4 * us};
+  RunSettings settings;
+  settings.chunk = {20'000};
+  settings.endpoints.launch = {us};
+  for (const sim::ModelKind model : sim::all_models) {
+    settings.model = model;
+    const ExplainedJob explained = explain_checked(job, topology, disturbances, settings);
+    const std::string text = text_of(job, explained.path.steps);
+    EXPECT_TRUE(
+        text.starts_with("launching message r0 0-1; given up: message r0 1-5; "
+                         "noticing a dead link: message r0 5-9; launching message r0 9-10; "
+                         "in message 10-"))
+        << text;
+    EXPECT_EQ(explained.path.steps.back().end, explained.report.elapsed.count);
   }
 }
 
@@ -146,7 +167,7 @@ TEST(JobLimits, TriesWhatMayHelp) {
   EXPECT_EQ(with("computing twice as fast"), (3 + 3 + 2 + 4) * us);
   EXPECT_EQ(with("no launch cost"), (6 + 2 + 4) * us);
   EXPECT_EQ(with("twice the bandwidth of 1 GB/s (4 links)"), (6 + 3 + 2 + 2) * us);
-  EXPECT_EQ(with("half of all latencies (4 links)"), (6 + 3 + 1 + 4) * us);
+  EXPECT_EQ(with("half the latency of 1 GB/s (4 links)"), (6 + 3 + 1 + 4) * us);
   EXPECT_TRUE(limits->full.empty());
 }
 
