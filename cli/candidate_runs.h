@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,7 +18,10 @@ struct CandidateRun {
   std::string algorithm;                 ///< As asked for: a planner, or "auto".
   const Candidate* candidate = nullptr;  ///< What ran; for "auto", what it chose.
   sim::Report report;
-  std::string why;  ///< For "auto": why it chose.
+  std::string why;             ///< For "auto": why it chose.
+  std::uint64_t unstored = 0;  ///< Transfers of a schedule that was walked instead of stored.
+
+  [[nodiscard]] std::uint64_t transfers() const { return unstored + candidate->schedule.transfers.size(); }
 };
 
 /// Where the fastest algorithm changes.

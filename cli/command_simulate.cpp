@@ -182,35 +182,33 @@ OrStop<void> show_details(const Console& console, const SimulateFlags& flags, co
   return {};
 }
 
-/// From this many ranks on rings are walked: stored, they would have over eight million transfers.
-constexpr std::size_t walked_ranks = 2048;
-
-/// Whether a ring alone is asked for on a machine that is too large to store it.
+/// Whether a ring alone is asked for on a large machine, and nothing that only its stored schedule gives.
 bool walks_rings(const SimulateFlags& flags, const Input& input) {
   const auto kind = parse_collective(flags.collective.name);
   const bool walks = kind && (*kind == CollectiveKind::all_reduce || *kind == CollectiveKind::reduce_scatter ||
                               *kind == CollectiveKind::all_gather);
-  return walks && !input.schedule && flags.algorithms == "ring" && input.topology.rank_count() >= walked_ranks &&
+  return walks && !input.schedule && flags.algorithms == "ring" && input.topology.rank_count() >= least_walked_ranks &&
          flags.collective.shares.empty() && flags.trace.empty() && !flags.critical_path;
 }
 
-/// Rings over all sizes, walked; false where they cannot be. A shard is one chunk unless told otherwise.
+/// Rings over all sizes, walked; false where they cannot be, or where the stored schedule would give something else and
+/// can be had.
 OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, const Topology& topology,
-                            const std::vector<Bytes>& sizes, const CandidateRuns::Options& options) {
+                            const std::vector<Bytes>& sizes, const std::string& type,
+                            const CandidateRuns::Options& options) {
   const auto collective = flags.collective.resolve(topology);
   if (!collective) return usage(collective.error());
   auto bound = compute_bound(topology, *collective);
   if (!bound) return stop(bound.error());
-  const auto walks = plan_ring_walks(topology, *collective);
-  if (!walks) return stop(walks.error());
-  const Schedule unstored(*collective, topology.name(), "ring");
-  const Candidate candidate{"ring", unstored, ChunkModel(unstored, topology)};
+  const auto rings = plan_ring_walks(topology, *collective);
+  if (!rings) return stop(rings.error());
+  const Candidate candidate{"ring", Schedule(*collective, topology.name(), "ring"), rings->chunks};
   Simulation simulation;
   simulation.topology = &topology;
   simulation.collective = *collective;
   simulation.bound = std::move(*bound);
   simulation.circumstances = options.circumstances;
-  simulation.type = flags.sizes.type;
+  simulation.type = type;
   simulation.element_size = options.element_size;
   simulation.algorithms = {"ring"};
   simulation.sizes = sizes;
@@ -219,14 +217,16 @@ OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, 
     progress.step(fmt::format("ring {} B", size.count));
     sim::Options run;
     run.size = size;
-    run.chunk = options.chunk.value_or(std::max(size, Bytes{options.element_size}));
+    run.chunk = options.chunk.value_or(rings->chunks.choose(size));
     run.element_size = options.element_size;
     run.set(options.circumstances);
-    auto walked = sim::simulate_rings(*walks, topology, run, options.circumstances.endpoints.engines());
+    auto walked = sim::simulate_rings(rings->walks, topology, run, options.circumstances.endpoints.engines());
     if (!walked && walked.error().code == ErrorCode::unsupported) return false;
     if (!walked) return stop(walked.error());
+    if (!walked->is_stored_form && topology.rank_count() < most_stored_ranks) return false;
     simulation.winners.push_back(simulation.results.size());
-    simulation.results.push_back({size, "ring", &candidate, std::move(walked->report), {}});
+    const std::uint64_t transfers = rings->walks.size() * rings->walks.front().steps() * topology.rank_count();
+    simulation.results.push_back({size, "ring", &candidate, std::move(walked->report), {}, transfers});
   }
   console.print(console.json ? simulation_json(simulation).dump(2) + "\n" : simulation_text(simulation));
   return true;
@@ -254,7 +254,7 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   if (!circumstances) return usage(circumstances.error());
   options.circumstances = *circumstances;
   if (*model == sim::ModelKind::link && walks_rings(flags, input)) {
-    const auto walked = simulate_walks(console, flags, input.topology, *sizes, options);
+    const auto walked = simulate_walks(console, flags, input.topology, *sizes, std::string(to_string(*type)), options);
     if (!walked) return tl::unexpected(walked.error());
     if (*walked) return {};
   }

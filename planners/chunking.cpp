@@ -57,10 +57,26 @@ class Chains {
   std::vector<float> longest_;
 };
 
-double run_length(const Schedule& schedule, const Transfer& transfer) {
+std::int64_t run_length(const Schedule& schedule, const Transfer& transfer) {
   const Slice& first = schedule.slices[transfer.first_slice.index()];
   const Slice& last = schedule.slices[transfer.first_slice.index() + transfer.slice_count - 1];
-  return static_cast<double>(last.offset + last.length - first.offset);
+  return last.offset + last.length - first.offset;
+}
+
+/// The longest chain of a ring whose hops cost this: a shard's, of those that begin at each place.
+double longest_round(const std::vector<double>& hops, std::uint64_t steps) {
+  const bool are_alike = std::ranges::all_of(hops, [&](double hop) { return hop == hops.front(); });
+  float longest = 0;
+  for (std::size_t start = 0; start < (are_alike ? 1 : hops.size()); ++start) {
+    float chain = 0;
+    std::size_t place = start;
+    for (std::uint64_t step = 0; step < steps; ++step) {
+      chain = static_cast<float>(chain + hops[place]);
+      place = place + 1 == hops.size() ? 0 : place + 1;
+    }
+    longest = std::max(longest, chain);
+  }
+  return longest;
 }
 
 }  // namespace
@@ -75,18 +91,51 @@ ChunkModel::ChunkModel(const Schedule& schedule, const Topology& topology)
   Chains latency(end_count(schedule), schedule.slices.size());
   const double bytes_per_unit =
       static_cast<double>(schedule.collective.extent_factor()) / static_cast<double>(schedule.units);
+  double hop_units = 0;  // whole numbers, which a sum in any order gives alike up to 2^53
   for (const Transfer& transfer : schedule.transfers) {
     const RouteCost& cost = costs[transfer.route.index()];
     const Rank src = schedule.src(transfer);
     const Rank dst = schedule.dst(transfer);
-    const double bytes = run_length(schedule, transfer) * bytes_per_unit;
+    const auto units = static_cast<double>(run_length(schedule, transfer));
     chain_fill_ = std::max(chain_fill_, fill.extend(src, dst, transfer, cost.seconds_per_byte));
     chain_latency_ = std::max(chain_latency_, latency.extend(src, dst, transfer, cost.latency));
     overhead_bytes_ = std::max(overhead_bytes_, cost.overhead_bytes);
-    largest_transfer_ = std::max(largest_transfer_, bytes);
-    hop_bytes_ += bytes * cost.hops;
+    largest_transfer_ = std::max(largest_transfer_, units * bytes_per_unit);
+    hop_units += units * cost.hops;
     fixed_hops_ += cost.hops;
   }
+  hop_bytes_ = hop_units * bytes_per_unit;
+}
+
+ChunkModel ChunkModel::of_rings(std::span<const RingWalk> walks, const Topology& topology) {
+  const Schedule outline = make_outline(walks, topology);
+  const std::uint64_t steps = walks.front().steps();
+  ChunkModel model;
+  model.load_time_ = to_double(compute_loads(outline, topology).time_per_byte * steps);
+  const double bytes_per_unit =
+      static_cast<double>(outline.collective.extent_factor()) / static_cast<double>(outline.units);
+  double hop_units = 0;
+  std::size_t first = 0;
+  for (const RingWalk& walk : walks) {
+    std::vector<double> fill, latency;
+    for (std::size_t place = 0; place < walk.order.size(); ++place) {
+      const Transfer& transfer = outline.transfers[first + place];
+      const RouteCost cost = cost_of(outline.route(transfer.route), topology);
+      const auto units = static_cast<double>(run_length(outline, transfer));
+      fill.push_back(cost.seconds_per_byte);
+      latency.push_back(cost.latency);
+      model.overhead_bytes_ = std::max(model.overhead_bytes_, cost.overhead_bytes);
+      model.largest_transfer_ = std::max(model.largest_transfer_, units * bytes_per_unit);
+      hop_units += units * cost.hops;
+      model.fixed_hops_ += cost.hops;
+    }
+    model.chain_fill_ = std::max(model.chain_fill_, longest_round(fill, steps));
+    model.chain_latency_ = std::max(model.chain_latency_, longest_round(latency, steps));
+    first += walk.order.size();
+  }
+  model.hop_bytes_ = hop_units * static_cast<double>(steps) * bytes_per_unit;
+  model.fixed_hops_ *= static_cast<double>(steps);
+  return model;
 }
 
 Bytes ChunkModel::choose(Bytes size) const {

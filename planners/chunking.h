@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/units.h"
+#include "schedule/ring_walk.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
@@ -19,6 +21,10 @@ class ChunkModel {
   /// Requires: a schedule that passes `verify` on this topology. Cost: O(slice moves) time, O(ranks x slices) memory.
   ChunkModel(const Schedule& schedule, const Topology& topology);
 
+  /// Of the schedule that these rings stand for, without storing it: chooses as the model of the stored one does.
+  /// Requires: checked walks of one collective. Cost: O(ranks), and O(ranks^2) where hops differ.
+  static ChunkModel of_rings(std::span<const RingWalk> walks, const Topology& topology);
+
   /// The largest power of two, from `smallest_chunk` on, whose fill stays under half a percent of the time that the
   /// fullest link needs, larger where overhead asks for it or where there would be more than `most_chunk_hops` chunks
   /// times links; never more than the largest transfer needs.
@@ -31,6 +37,8 @@ class ChunkModel {
   static constexpr std::int64_t most_chunk_hops = 4'000'000;
 
  private:
+  ChunkModel() = default;
+
   double load_time_ = 0;         ///< Seconds per byte of S at the fullest link.
   double chain_fill_ = 0;        ///< Seconds per byte of a chunk along the longest chain.
   double chain_latency_ = 0;     ///< Seconds along the chain of the largest latency.

@@ -1,5 +1,6 @@
 #include "schedule/ring_walk.h"
 
+#include <numeric>
 #include <string>
 
 namespace espalier {
@@ -29,6 +30,29 @@ Result<void> check_order(const RingWalk& walk, const Topology& topology) {
 }
 
 }  // namespace
+
+Schedule make_outline(std::span<const RingWalk> walks, const Topology& topology) {
+  const RingWalk& first = walks.front();
+  Schedule outline(first.collective, topology.name(), "ring");
+  std::int64_t divisor = 0;
+  for (const RingWalk& walk : walks) divisor = std::gcd(divisor, walk.weight);
+  const bool sharded = slices_have_rank(first.collective.kind);
+  for (std::size_t i = 0; i < first.order.size(); ++i) {
+    for (const RingWalk& walk : walks) {
+      outline.slices.push_back({outline.units, walk.weight / divisor, sharded ? Rank(i) : Rank(), {}});
+      outline.units += walk.weight / divisor;
+    }
+  }
+  for (std::size_t ring = 0; ring < walks.size(); ++ring) {
+    const RingWalk& walk = walks[ring];
+    const Action action = walk.first_copying_step() > 0 ? Action::reduce : Action::copy;
+    for (std::size_t r = 0; r < walk.order.size(); ++r) {
+      const RouteId route = outline.add_route(walk.order[r], walk.order[(r + 1) % walk.order.size()], walk.hops[r]);
+      outline.add_transfer(route, SliceId(walks.size() * walk.order[r].index() + ring), 1, action, ChannelId(ring));
+    }
+  }
+  return outline;
+}
 
 std::uint64_t RingWalk::steps() const {
   if (order.empty()) return 0;

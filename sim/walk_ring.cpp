@@ -12,23 +12,6 @@
 namespace espalier::sim {
 namespace {
 
-/// A schedule with the ring's slices and one transfer per place, from which layout, chunks and paths are taken.
-Schedule make_outline(const RingWalk& walk, const Topology& topology) {
-  Schedule outline(walk.collective, topology.name(), "ring");
-  outline.units = static_cast<std::int64_t>(walk.order.size());
-  const bool sharded = slices_have_rank(walk.collective.kind);
-  for (std::size_t i = 0; i < walk.order.size(); ++i) {
-    outline.slices.push_back({static_cast<std::int64_t>(i), 1, sharded ? Rank(i) : Rank(), {}});
-  }
-  const Action action = walk.first_copying_step() > 0 ? Action::reduce : Action::copy;
-  for (std::size_t r = 0; r < walk.order.size(); ++r) {
-    const Rank next = walk.order[(r + 1) % walk.order.size()];
-    const RouteId route = outline.add_route(walk.order[r], next, walk.hops[r]);
-    outline.add_transfer(route, SliceId(walk.order[r].index()), 1, action, ChannelId(0));
-  }
-  return outline;
-}
-
 tl::unexpected<Error> not_walkable(const std::string& why) {
   return fail(ErrorCode::unsupported, "this ring cannot be walked: " + why,
               "simulate the stored schedule, on fewer ranks");
@@ -36,9 +19,12 @@ tl::unexpected<Error> not_walkable(const std::string& why) {
 
 class RingSimulation {
  public:
-  RingSimulation(const RingWalk& walk, const Program& program, const Chunking& chunking, const Network& network,
-                 const Options& options)
+  /// The `ring`-th of `rings`, whose transfers the outline has behind those of the rings before it.
+  RingSimulation(const RingWalk& walk, std::size_t ring, std::size_t rings, const Program& program,
+                 const Chunking& chunking, const Network& network, const Options& options)
       : walk_(walk),
+        first_(ring * walk.order.size()),
+        transfers_per_step_(rings * walk.order.size()),
         program_(program),
         network_(network),
         options_(options),
@@ -54,6 +40,7 @@ class RingSimulation {
     places_ = find_period();
     const std::size_t chunks = most_chunks_;
     left_.assign(places_, options_.launch.count);
+    asked_.assign(places_, options_.launch.count);
     arrived_.assign(places_ * chunks, options_.launch.count);
     before_.assign(places_ * chunks, options_.launch.count);
     const std::uint64_t steps = walk_.steps();
@@ -67,15 +54,13 @@ class RingSimulation {
     return true;
   }
 
-  [[nodiscard]] RingReport report() const {
-    RingReport result;
+  /// Adds what this ring did to what others did.
+  void add_to(RingReport& result) const {
     const std::size_t copies = size_ / places_;
-    result.places = places_;
-    result.report.size = options_.size;
-    result.report.chunk = options_.chunk;
-    result.report.elapsed = {std::max(elapsed_, options_.launch.count)};
-    result.report.events = events_ * copies;
-    result.report.links.resize(network_.link_count());
+    result.places += places_;
+    result.is_stored_form = result.is_stored_form && is_stored_form_;
+    result.report.elapsed = {std::max(elapsed_, result.report.elapsed.count)};
+    result.report.events += events_ * copies;
     for (std::size_t place = 0; place < size_; ++place) {
       const Path& path = path_of(place);
       const Path& worked_out = path_of(place % places_);
@@ -85,17 +70,17 @@ class RingSimulation {
         if (resource < network_.link_count()) result.report.links[resource] = {server.bytes, {server.busy}};
       }
     }
-    return result;
   }
 
  private:
   [[nodiscard]] const Path& path_of(std::size_t place) const {
-    return program_.path(program_.schedule().transfers[place]);
+    return program_.path(program_.schedule().transfers[first_ + place]);
   }
 
   /// Lengths of the chunks of each place's shard; equal shards share theirs.
   void cut_shards(const Chunking& chunking) {
-    for (const Transfer& transfer : program_.schedule().transfers) {
+    for (std::size_t place = 0; place < size_; ++place) {
+      const Transfer& transfer = program_.schedule().transfers[first_ + place];
       const Pieces pieces = chunking.pieces(transfer);
       const auto same = [&](const Cut& cut) { return cut.bytes == pieces.range.length(); };
       const auto known = std::ranges::find_if(cuts_, same);
@@ -142,29 +127,33 @@ class RingSimulation {
   /// Sends a place's shard of a step; false when a chunk would queue on its way.
   bool carry(std::uint64_t step, std::size_t place, bool adds) {
     const Path& path = path_of(place);
-    const Cut& cut = cuts_[cut_of_shard_[walk_.shard(step, place)]];
+    const std::size_t shard = walk_.shard(step, place);
+    const Cut& cut = cuts_[cut_of_shard_[shard]];
     const std::int64_t* came = &before_[(place == 0 ? places_ - 1 : place - 1) * most_chunks_];
     std::int64_t* arrives = &arrived_[place * most_chunks_];
     const std::uint32_t end = adds ? path.reduce_end : path.end;
+    const auto order = static_cast<std::uint32_t>(step * transfers_per_step_ + first_ + shard);
+    std::int64_t departed = options_.launch.count;
     for (std::size_t c = 0; c < cut.lengths.size(); ++c) {
-      const bool waits = step > 0 && cut.lengths[c] > 0;  // a chunk without bytes waits for its lane only
-      const std::int64_t ready = waits ? std::max(left_[place], came[c]) : left_[place];
-      std::int64_t asked = ready + path.overhead;
+      // A chunk without bytes waits for its lane only, which here is that of all shards.
+      if (cut.lengths[c] == 0) is_stored_form_ = false;
+      const std::int64_t before = cut.lengths[c] == 0 ? left_[place] : step > 0 ? came[c] : departed;
+      std::int64_t asked = ask_first(place, std::max(before, departed) + path.overhead);
       std::int64_t last_byte = asked;
       for (std::uint32_t i = path.begin; i < end; ++i) {
         Server& server = servers_[program_.steps()[i]];
+        if (i == path.begin) asked = std::max(asked, server.free_at);
         if (i == path.end) asked = last_byte;
         if (server.free_at > asked) return false;
         const std::int64_t bytes = i == path.end ? cut.lengths[c] : wire(cut.lengths[c]);
         std::int64_t duration = server.service_time(bytes);
         if (jitter_.is_on()) {
-          const auto order = static_cast<std::uint32_t>(step * size_ + place);
           duration += jitter_.extra(duration, order, static_cast<std::uint32_t>(c), i - path.begin);
         }
         const std::int64_t done = server.serve(asked, bytes, duration, profiles_);
         if (done == never) return false;
         const std::int64_t leave = std::max(done, last_byte);
-        if (i == path.first_link) left_[place] = leave;
+        if (i == path.first_link) left_[place] = departed = leave;
         last_byte = leave + server.latency;
         asked += server.latency;
       }
@@ -173,6 +162,13 @@ class RingSimulation {
     }
     events_ += cut.lengths.size() * (end - path.begin);
     return true;
+  }
+
+  /// When a chunk asks for its first resource. One that would ask before the shard ahead of it, as it may where
+  /// messages cost time, asks when that does.
+  std::int64_t ask_first(std::size_t place, std::int64_t time) {
+    if (time < asked_[place]) is_stored_form_ = false;
+    return asked_[place] = std::max(asked_[place], time);
   }
 
   [[nodiscard]] std::int64_t wire(std::int64_t bytes) const {
@@ -186,6 +182,8 @@ class RingSimulation {
   };
 
   const RingWalk& walk_;
+  std::size_t first_;
+  std::size_t transfers_per_step_;
   const Program& program_;
   const Network& network_;
   const Options& options_;
@@ -197,7 +195,9 @@ class RingSimulation {
   std::vector<Cut> cuts_;
   std::size_t most_chunks_ = 1;
   std::size_t places_ = 0;
-  std::vector<std::int64_t> left_;     // by place: when its latest chunk left
+  std::vector<std::int64_t> left_;   // by place: when its latest chunk left
+  std::vector<std::int64_t> asked_;  // by place: when its latest chunk asked
+  bool is_stored_form_ = true;
   std::vector<std::int64_t> before_;   // by place and chunk: arrivals of the step before
   std::vector<std::int64_t> arrived_;  // and of this one
   std::int64_t elapsed_ = 0;
@@ -220,63 +220,17 @@ Result<void> check_walk(const Program& program, const Network& network, const Ch
   return WorkLimit(options.conditions).add(*work);
 }
 
-/// Which ring uses a resource, to find two that share one.
-class Owners {
- public:
-  explicit Owners(const Network& network) : network_(network), owner_(network.resources().size(), 0) {}
-
-  /// False when another ring uses what this one does. Requires: rings numbered from 1, a checked walk.
-  bool take(const RingWalk& walk, const Topology& topology, std::size_t ring) {
-    for (std::size_t place = 0; place < walk.order.size(); ++place) {
-      const NodeId node = topology.node_of(walk.order[place]);
-      if (!take(network_.backplane(node), ring) || !take(network_.reduction(node), ring)) return false;
-      for (const LinkId link : walk.hops[place]) {
-        if (!take(link.value(), ring) || !take(network_.backplane(topology.link(link).head), ring)) return false;
-      }
-    }
-    return true;
-  }
-
- private:
-  bool take(std::uint32_t resource, std::size_t ring) {
-    if (resource == Network::absent) return true;
-    std::size_t& owner = owner_[resource];
-    if (owner != 0 && owner != ring) return false;
-    owner = ring;
-    return true;
-  }
-
-  const Network& network_;
-  std::vector<std::size_t> owner_;  // by resource: the ring, or 0
-};
-
-/// The elements of each ring's part.
-std::vector<std::int64_t> deal_by_weight(std::span<const RingWalk> walks, std::int64_t elements) {
-  __int128 sum = 0;
-  for (const RingWalk& walk : walks) sum += walk.weight;
-  std::vector<std::int64_t> parts;
-  std::int64_t left = elements;
-  for (const RingWalk& walk : walks) {
-    parts.push_back(static_cast<std::int64_t>(static_cast<__int128>(elements) * walk.weight / sum));
-    left -= parts.back();
-  }
-  parts.front() += left;
-  return parts;
-}
-
 Result<void> check_walks(std::span<const RingWalk> walks, const Topology& topology, const Options& options) {
   if (walks.empty()) return fail(ErrorCode::invalid_input, "no ring to walk", "give at least one");
   if (options.size.count < 0 || options.element_size < 1 || options.size.count % options.element_size != 0) {
     return fail(ErrorCode::invalid_input, "a message is not a whole number of elements",
                 "use a multiple of their size");
   }
-  const Network network(topology);
-  Owners owners(network);
-  for (std::size_t i = 0; i < walks.size(); ++i) {
-    if (auto checked = check_ring_walk(walks[i], topology); !checked) return checked;
-    if (walks[i].weight < 1) return fail(ErrorCode::invalid_input, "a ring's weight is not positive", "use 1 or more");
-    if (walks.size() > 1 && !owners.take(walks[i], topology, i + 1)) {
-      return not_walkable("two rings share a link, backplane or reduction");
+  for (const RingWalk& walk : walks) {
+    if (auto checked = check_ring_walk(walk, topology); !checked) return checked;
+    if (walk.weight < 1) return fail(ErrorCode::invalid_input, "a ring's weight is not positive", "use 1 or more");
+    if (walk.collective != walks.front().collective) {
+      return fail(ErrorCode::invalid_input, "rings of different collectives", "give rings that carry one buffer");
     }
   }
   return {};
@@ -287,33 +241,6 @@ Result<void> check_walks(std::span<const RingWalk> walks, const Topology& topolo
 Result<RingReport> simulate_rings(std::span<const RingWalk> walks, const Topology& topology, const Options& options,
                                   const CopyEngines& engines) {
   if (auto checked = check_walks(walks, topology, options); !checked) return tl::unexpected(checked.error());
-  if (walks.size() > 1 && engines.per_rank > 0) return not_walkable("its rings are dealt to the same copy engines");
-  const std::vector<std::int64_t> parts = deal_by_weight(walks, options.size.count / options.element_size);
-  RingReport all;
-  for (std::size_t i = 0; i < walks.size(); ++i) {
-    Options part = options;
-    part.size = {parts[i] * options.element_size};
-    part.conditions.seed += i;
-    auto one = simulate_ring(walks[i], topology, part, engines);
-    if (!one) return one;
-    if (i == 0) {
-      all = std::move(*one);
-      continue;
-    }
-    all.places += one->places;
-    all.report.elapsed = std::max(all.report.elapsed, one->report.elapsed);
-    all.report.events += one->report.events;
-    for (std::size_t link = 0; link < all.report.links.size(); ++link) {
-      if (one->report.links[link].busy.count > 0) all.report.links[link] = one->report.links[link];
-    }
-  }
-  all.report.size = options.size;
-  return all;
-}
-
-Result<RingReport> simulate_ring(const RingWalk& walk, const Topology& topology, const Options& options,
-                                 const CopyEngines& engines) {
-  if (auto checked = check_ring_walk(walk, topology); !checked) return tl::unexpected(checked.error());
   if (auto checked = check_options(options, topology); !checked) return tl::unexpected(checked.error());
   if (auto checked = check_engines(engines); !checked) return tl::unexpected(checked.error());
   if (options.model != ModelKind::link) return not_walkable("only the model link walks rings");
@@ -321,18 +248,31 @@ Result<RingReport> simulate_ring(const RingWalk& walk, const Topology& topology,
     return not_walkable("nothing is kept that a timeline or critical path could be made of");
   }
   const Network network(topology, engines);
-  const Schedule outline = make_outline(walk, topology);
+  const Schedule outline = make_outline(walks, topology);
   const auto program = Program::make(outline, topology, network);
   if (!program) return tl::unexpected(program.error());
   auto chunking = cut_into_chunks(outline, {options.size, options.chunk, options.element_size, options.payload_ppm});
   if (!chunking) return tl::unexpected(chunking.error());
-  if (auto fits = check_walk(*program, network, *chunking, options, walk.steps()); !fits) {
+  if (auto fits = check_walk(*program, network, *chunking, options, walks.front().steps()); !fits) {
     return tl::unexpected(fits.error());
   }
   if (program->shares_resources()) return not_walkable("two of its hops share a link, backplane or reduction");
-  RingSimulation simulation(walk, *program, *chunking, network, options);
-  if (!simulation.run()) return not_walkable("a chunk would queue on its way");
-  return simulation.report();
+  RingReport result;
+  result.report.size = options.size;
+  result.report.chunk = options.chunk;
+  result.report.elapsed = options.launch;
+  result.report.links.resize(network.link_count());
+  for (std::size_t i = 0; i < walks.size(); ++i) {
+    RingSimulation simulation(walks[i], i, walks.size(), *program, *chunking, network, options);
+    if (!simulation.run()) return not_walkable("a chunk would queue on its way");
+    simulation.add_to(result);
+  }
+  return result;
+}
+
+Result<RingReport> simulate_ring(const RingWalk& walk, const Topology& topology, const Options& options,
+                                 const CopyEngines& engines) {
+  return simulate_rings({&walk, 1}, topology, options, engines);
 }
 
 }  // namespace espalier::sim

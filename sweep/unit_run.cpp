@@ -76,12 +76,17 @@ void UnitRun::open() {
     trouble_ = opened.error();
     return;
   }
-  for (Planner& planner : planners_of(unit_, wants_auto_)) planned_.push_back({std::move(planner), {}, {}, 0});
+  for (Planner& planner : planners_of(unit_, wants_auto_)) planned_.push_back({.planner = std::move(planner)});
 }
 
 void UnitRun::plan(std::size_t planner) {
   Planned& planned = planned_[planner];
   const Stopwatch watch;
+  if (planned.planner.name == "ring") planned.rings = plan_walks();
+  if (planned.rings) {
+    planned.seconds = watch.seconds();
+    return;
+  }
   auto made = make_candidates_by(planned.planner, *topology_, collective_, bound_, wants_auto_);
   planned.seconds = watch.seconds();
   if (made) {
@@ -91,8 +96,51 @@ void UnitRun::plan(std::size_t planner) {
   }
 }
 
+/// The rings, where they give for every key just what their stored schedule would.
+std::optional<WalkedRings> UnitRun::plan_walks() const {
+  const std::size_t ranks = topology_->rank_count();
+  if (wants_auto_ || ranks < least_walked_ranks) return std::nullopt;
+  auto rings = plan_ring_walks(*topology_, collective_);
+  if (!rings) return std::nullopt;
+  for (const Key& key : unit_.keys) {
+    if (key.algorithm != "ring") continue;
+    if (model_of(spec_, key) != sim::ModelKind::link) return std::nullopt;
+    const auto walked = walk(*rings, key);
+    if (!walked || (!walked->is_stored_form && ranks < most_stored_ranks)) return std::nullopt;
+  }
+  return *std::move(rings);
+}
+
+Result<sim::RingReport> UnitRun::walk(const WalkedRings& rings, const Key& key) const {
+  const sim::Circumstances circumstances = circumstances_of(key, true);
+  sim::Options options = options_of(key, rings.chunks);
+  options.set(circumstances);
+  return sim::simulate_rings(rings.walks, *topology_, options, circumstances.endpoints.engines());
+}
+
+sim::Circumstances UnitRun::circumstances_of(const Key& key, bool with_jitter) const {
+  const auto protocol = sim::parse_protocol(key.protocol);
+  ESPALIER_CHECK(protocol.has_value(), "a key's protocol is one of the spec's");
+  sim::Circumstances circumstances{sim::preset(*protocol), {}};
+  circumstances.endpoints.copy_engines = key.copy_engines;
+  if (with_jitter) {
+    circumstances.conditions.jitter_ppm = key.jitter_ppm;
+    circumstances.conditions.seed = key.seed;
+  }
+  return circumstances;
+}
+
+sim::Options UnitRun::options_of(const Key& key, const ChunkModel& chunks) const {
+  sim::Options options;
+  options.size = key.size;
+  options.chunk = key.chunk.value_or(chunks.choose(key.size));
+  options.element_size = size_of(spec_.type);
+  return options;
+}
+
 void UnitRun::seal() {
   for (Planned& planned : planned_) {
+    if (planned.rings) rings_ = &*planned.rings;
     if (planned.refusal) candidates_.refused.push_back({std::string(planned.planner.name), *planned.refusal});
     std::ranges::move(planned.candidates, std::back_inserter(candidates_.made));
     planned.candidates.clear();
@@ -104,25 +152,15 @@ void UnitRun::seal() {
 
 Result<sim::Report> UnitRun::simulate(const Candidate& candidate, const Key& key, sim::ModelKind model,
                                       bool with_jitter) {
-  const auto protocol = sim::parse_protocol(key.protocol);
-  ESPALIER_CHECK(protocol.has_value(), "a key's protocol is one of the spec's");
-  sim::Circumstances circumstances{sim::preset(*protocol), {}};
-  circumstances.endpoints.copy_engines = key.copy_engines;
+  const sim::Circumstances circumstances = circumstances_of(key, with_jitter);
   const auto index = static_cast<std::size_t>(&candidate - candidates_.made.data());
   Ready& ready = *ready_.at({index, key.copy_engines});
   std::call_once(ready.once, [&] {
     ready.simulator = sim::Simulator::make(candidate.schedule, *topology_, circumstances.endpoints.engines());
   });
   if (!*ready.simulator) return tl::unexpected(ready.simulator->error());
-  sim::Options options;
-  options.size = key.size;
-  options.chunk = key.chunk.value_or(candidate.chunks.choose(key.size));
-  options.element_size = size_of(spec_.type);
+  sim::Options options = options_of(key, candidate.chunks);
   options.model = model;
-  if (with_jitter) {
-    circumstances.conditions.jitter_ppm = key.jitter_ppm;
-    circumstances.conditions.seed = key.seed;
-  }
   options.set(circumstances);
   return (*ready.simulator)->run(options);
 }
@@ -165,13 +203,21 @@ Result<const Candidate*> UnitRun::find_candidate(const Key& key, sim::ModelKind 
 Result<Figures> UnitRun::try_run(const Key& key) {
   if (trouble_) return tl::unexpected(*trouble_);
   const sim::ModelKind model = model_of(spec_, key);
-  const auto candidate = find_candidate(key, model);
-  if (!candidate) return tl::unexpected(candidate.error());
-  const auto report = simulate(**candidate, key, model, true);
-  if (!report) return tl::unexpected(report.error());
   Figures figures;
+  std::optional<Result<sim::Report>> ran;
+  if (key.algorithm == "ring" && rings_ != nullptr) {
+    figures.planner = "ring";
+    auto walked = walk(*rings_, key);
+    ran = walked ? Result<sim::Report>(std::move(walked->report)) : tl::unexpected(walked.error());
+  } else {
+    const auto candidate = find_candidate(key, model);
+    if (!candidate) return tl::unexpected(candidate.error());
+    figures.planner = (*candidate)->planner;
+    ran = simulate(**candidate, key, model, true);
+  }
+  const Result<sim::Report>& report = *ran;
+  if (!report) return tl::unexpected(report.error());
   figures.ranks = collective_.rank_count;
-  figures.planner = (*candidate)->planner;
   figures.chunk = report->chunk;
   figures.elapsed = report->elapsed;
   figures.algbw = report->algbw();

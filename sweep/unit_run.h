@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "planners/chooser.h"
+#include "planners/ring/ring_walks.h"
 #include "sim/simulate.h"
+#include "sim/walk_ring.h"
 #include "sweep/spec.h"
 
 namespace espalier::sweep {
@@ -32,6 +34,7 @@ class UnitRun {
   struct Planned {
     Planner planner;
     std::vector<Candidate> candidates;
+    std::optional<WalkedRings> rings;  ///< Instead of a candidate, where no key needs the stored schedule.
     std::optional<Error> refusal;
     double seconds = 0;
   };
@@ -52,6 +55,10 @@ class UnitRun {
   Result<Figures> try_run(const Key& key);
   Result<const Candidate*> find_candidate(const Key& key, sim::ModelKind model);
   Result<const Candidate*> decide(const Key& key, sim::ModelKind model);
+  [[nodiscard]] std::optional<WalkedRings> plan_walks() const;
+  Result<sim::RingReport> walk(const WalkedRings& rings, const Key& key) const;
+  [[nodiscard]] sim::Circumstances circumstances_of(const Key& key, bool with_jitter) const;
+  [[nodiscard]] sim::Options options_of(const Key& key, const ChunkModel& chunks) const;
   Result<sim::Report> simulate(const Candidate& candidate, const Key& key, sim::ModelKind model, bool with_jitter);
   [[nodiscard]] double planning_seconds(const std::string& algorithm) const;
 
@@ -64,6 +71,7 @@ class UnitRun {
   Bound bound_;
   std::vector<Planned> planned_;
   Candidates candidates_;
+  const WalkedRings* rings_ = nullptr;  // what "ring" stands for, where it is walked
   std::map<std::pair<std::size_t, std::uint32_t>, std::unique_ptr<Ready>> ready_;  // by candidate and copy engines
   std::mutex mutex_;                                                               // of decisions_
   std::map<DecisionKey, std::unique_ptr<Decision>> decisions_;

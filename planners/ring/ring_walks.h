@@ -1,16 +1,31 @@
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "base/result.h"
+#include "planners/chunking.h"
 #include "planners/ring/ring.h"
 #include "schedule/ring_walk.h"
 
 namespace espalier {
 
-/// The rings of `find_rings` to be walked instead of stored, for machines whose stored rings would not fit memory.
-/// Errors: unsupported for collectives other than all_reduce, reduce_scatter and all_gather with equal shards, and
-/// without a cycle through all ranks. Cost: find_rings.
-Result<std::vector<RingWalk>> plan_ring_walks(const Topology& topology, const Collective& collective);
+/// Rings without their schedule, and what the choice of their chunk needs to know.
+struct WalkedRings {
+  std::vector<RingWalk> walks;
+  ChunkModel chunks;
+};
+
+/// From this many ranks on walking a ring is worth asking for; with fewer its schedule is stored in no time.
+inline constexpr std::size_t least_walked_ranks = 128;
+
+/// From this many ranks on rings are walked also where that is not exactly what the stored schedule gives, which would
+/// have over eight million transfers.
+inline constexpr std::size_t most_stored_ranks = 2048;
+
+/// The rings that `plan_ring` stores, to be walked instead.
+/// Errors: as plan_ring; unsupported for collectives other than all_reduce, reduce_scatter and all_gather with equal
+/// shards. Cost: find_rings.
+Result<WalkedRings> plan_ring_walks(const Topology& topology, const Collective& collective);
 
 }  // namespace espalier

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "sim/simulate.h"
 #include "sim/utilisation.h"
 #include "tests/support/machine.h"
@@ -120,6 +122,61 @@ TEST(CriticalPath, WaitsForDeparturesOnlyUntilTheSender) {
   machine.send({away});
   machine.send({in});
   EXPECT_EQ(path_of(machine, 100, 100), (std::vector{on_link(0, 0, away, 0, 100, 0), on_link(1, 0, in, 100, 300, 0)}));
+}
+
+TEST(CriticalPath, NamesTheLinkThatALaneIsHeldBackFor) {
+  // Both ranks send three chunks of 100 over a link that they share behind their own; it serves them in turn. Rank 1's
+  // second chunk asks it at 100 and enters at 300, so its third, ready at 200, is held back until then: asked earlier
+  // it would only queue there. It does so from 300, behind the second and rank 0's third, until 500.
+  Machine machine(3);
+  machine.slice_units = {1, 1};
+  const std::size_t hub = machine.add_switch();
+  const LinkId first = machine.add_link(0, hub);
+  const LinkId second = machine.add_link(1, hub);
+  const LinkId shared = machine.add_link(hub, 2, 5);
+  machine.send({first, shared}, 0);
+  machine.send({second, shared}, 1);
+  sim::Options options;
+  options.size = {600};
+  options.chunk = {100};
+  options.element_size = 1;
+  options.record_critical_path = options.record_sharing = true;
+  const sim::Report report = *sim::simulate(machine.schedule(), machine.topology(), options);
+  EXPECT_EQ(report.elapsed, Picoseconds{605});
+  std::int64_t sum = 0;
+  for (const sim::PathPart& part : report.path_parts) {
+    sum += part.time.count;
+    EXPECT_TRUE(part.use != sim::PathUse::queueing || part.link == shared);
+  }
+  EXPECT_EQ(sum, 605);
+  EXPECT_EQ(report.shared, (std::vector{sim::SharedTime{shared, NodeId(), Rank(0), Rank(2), {200}},
+                                        sim::SharedTime{shared, NodeId(), Rank(1), Rank(2), {100}}}));
+}
+
+TEST(CriticalPath, SaysWhatSlowLinksAndTheLaunchCost) {
+  // Launched at 7, a link of 1 byte/ps has half its rate: 100 bytes take 200.
+  Machine machine(2);
+  machine.slice_units = {1};
+  const LinkId a = machine.add_link(0, 1, 10);
+  machine.send({a});
+  for (const sim::ModelKind model : sim::all_models) {
+    sim::Options options;
+    options.size = options.chunk = {100};
+    options.element_size = 1;
+    options.model = model;
+    options.launch = {7};
+    options.conditions.changes.push_back({a, {0}, 500'000});
+    options.record_critical_path = options.record_sharing = true;
+    const sim::Report report = *sim::simulate(machine.schedule(), machine.topology(), options);
+    EXPECT_EQ(report.elapsed, Picoseconds{217});
+    std::map<sim::PathUse, std::int64_t> times;
+    for (const sim::PathPart& part : report.path_parts) times[part.use] += part.time.count;
+    EXPECT_EQ(times, (std::map<sim::PathUse, std::int64_t>{{sim::PathUse::moving, 100},
+                                                           {sim::PathUse::slowed, 100},
+                                                           {sim::PathUse::latency, 10},
+                                                           {sim::PathUse::launch, 7}}));
+    EXPECT_TRUE(report.shared.empty());
+  }
 }
 
 TEST(CriticalPath, IsSummedUpByClass) {
