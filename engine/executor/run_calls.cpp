@@ -146,8 +146,9 @@ class CallRunner {
   std::optional<Error> give_up_waiting() {
     const RunningCall& call = unfinished();
     const Execution::Stall stall = call.execution->find_stall();
+    // A peer that has not come may be held up in the call before, and will then say by whom.
     const auto deference = std::min(most_deference, context_.timeout / 4 + std::chrono::milliseconds(300));
-    if (!stall.is_absent && hears_of_failure(deference)) return find_failure();
+    if (hears_of_failure(stall.is_absent ? 2 * deference : deference)) return find_failure();
     return fail_with(timeout_error(call, stall));
   }
 
