@@ -16,7 +16,7 @@ namespace espalier {
 /// what every link has room for, rounded down to whole trees; where no such trees exist, trees whose weights are nearly
 /// equal at first and that are split as they grow. The best of all these are lowered by exchanges (tree_exchange.h).
 /// Planes of switches that are alike are one wide plane meanwhile, and every tree is spread over them evenly. Nothing
-/// past 256 ranks, where a node has a backplane, where rates have too fine a common divisor, and where none was found.
+/// past 512 ranks, where a node has a backplane, where rates have too fine a common divisor, and where none was found.
 /// Cost: some ten thousand searches per rank; counted work is limited.
 std::optional<std::vector<Arborescence>> low_root_trees(const Topology& topology, Direction direction, Rank root);
 

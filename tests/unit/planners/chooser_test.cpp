@@ -43,5 +43,28 @@ TEST(Chooser, OffersOnePackingWhereVariantsAreNotAskedFor) {
   EXPECT_EQ(candidates.find("packing/h1t1"), nullptr);
 }
 
+/// Both take as long here, ring comes first, and flat waits less often.
+TEST(Chooser, TakesTheLeastLatencyOfEquals) {
+  const Topology star = *generate_leaf_spine({.leaves = 1, .ranks_per_leaf = 4, .spines = 1});
+  const Collective collective = *make_collective(CollectiveKind::all_gather, 4, std::nullopt);
+  const std::vector<Planner> planners = {*find_planner("ring"), *find_planner("flat")};
+  const auto candidates = make_candidates(star, collective, planners);
+  ASSERT_TRUE(candidates);
+  const auto choose_by = [&](std::int64_t ring, std::int64_t flat) {
+    const auto choice = choose(*candidates, Bytes{std::int64_t{1} << 30},
+                               [&](const Schedule& schedule, Bytes size, Bytes) -> Result<RunReport> {
+                                 RunReport report;
+                                 report.size = size;
+                                 report.elapsed = Picoseconds{schedule.algorithm == "ring" ? ring : flat};
+                                 return report;
+                               });
+    EXPECT_TRUE(choice);
+    return choice->candidate->planner;
+  };
+  constexpr std::int64_t second = 1'000'000'000'000;
+  EXPECT_EQ(choose_by(second, second), "flat");
+  EXPECT_EQ(choose_by(second - 1, second), "ring");
+}
+
 }  // namespace
 }  // namespace espalier
