@@ -75,4 +75,14 @@ void TreeShape::find_places(const Arborescence& tree) {
   }
 }
 
+std::uint32_t height_of(const Arborescence& tree, std::size_t rank_count) {
+  std::vector<std::uint32_t> depth(rank_count, 0);
+  std::uint32_t height = 0;
+  for (const TreeEdge& edge : tree.edges) {
+    depth[edge.child.index()] = depth[edge.parent.index()] + 1;
+    height = std::max(height, depth[edge.child.index()]);
+  }
+  return height;
+}
+
 }  // namespace espalier

@@ -43,4 +43,7 @@ class TreeShape {
   std::vector<Rank> order_;           ///< Breadth first.
 };
 
+/// How many edges lie between the root and the farthest rank. Requires: edges in an arborescence's order.
+std::uint32_t height_of(const Arborescence& tree, std::size_t rank_count);
+
 }  // namespace espalier

@@ -1,8 +1,6 @@
-#include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "base/check.h"
 #include "planners/classic/classic.h"
 #include "planners/classic/partners.h"
 #include "planners/logical_graph.h"
@@ -15,12 +13,6 @@ namespace {
 
 constexpr std::uint32_t most_centers = 64;  ///< Ranks that are tried.
 
-std::uint32_t height_of(const Arborescence& tree, TreeShape& shape) {
-  const auto read = shape.read(tree, "a tree of cheapest paths");
-  ESPALIER_CHECK(read.has_value(), "cheapest paths make a tree");
-  return shape.height(tree.root);
-}
-
 }  // namespace
 
 Result<Schedule> plan_star(const Topology& topology, const Collective& collective) {
@@ -31,7 +23,6 @@ Result<Schedule> plan_star(const Topology& topology, const Collective& collectiv
   const Topology turned = reversed(topology);
   const LogicalGraph inwards(turned, small_message, 1);
   const LogicalGraph outwards(topology, small_message, 1);
-  TreeShape shape(collective.rank_count);
   std::optional<Forest> best;
   std::uint32_t least = 0;
   std::uint32_t tried = 0;
@@ -42,7 +33,8 @@ Result<Schedule> plan_star(const Topology& topology, const Collective& collectiv
     Forest forest;
     forest.in_trees.push_back(cheapest_tree(inwards, Rank(i), true, 1, loads));
     forest.out_trees.push_back(cheapest_tree(outwards, Rank(i), false, 1, loads));
-    const std::uint32_t height = height_of(forest.in_trees.front(), shape) + height_of(forest.out_trees.front(), shape);
+    const std::uint32_t height = height_of(forest.in_trees.front(), collective.rank_count) +
+                                 height_of(forest.out_trees.front(), collective.rank_count);
     if (best && height >= least) continue;
     least = height;
     best = std::move(forest);

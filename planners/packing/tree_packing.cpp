@@ -27,6 +27,7 @@
 #include "planners/program/tree_memory.h"
 #include "planners/ring/ring.h"
 #include "planners/ring/ring_forest.h"
+#include "schedule/tree_shape.h"
 
 namespace espalier {
 namespace {
@@ -320,15 +321,9 @@ std::size_t count_trees(const std::vector<Arborescence>& trees) {
   return different.size();
 }
 
-/// Edges between the root and the farthest rank of any tree.
-std::uint32_t height_of(const std::vector<Arborescence>& trees) {
+std::uint32_t most_height(const std::vector<Arborescence>& trees, std::size_t ranks) {
   std::uint32_t height = 0;
-  for (const Arborescence& tree : trees) {
-    std::map<Rank, std::uint32_t> depth = {{tree.root, 0}};
-    for (const TreeEdge& edge : tree.edges) {
-      height = std::max(height, depth[edge.child] = depth[edge.parent] + 1);
-    }
-  }
+  for (const Arborescence& tree : trees) height = std::max(height, height_of(tree, ranks));
   return height;
 }
 
@@ -340,7 +335,8 @@ std::optional<std::vector<Arborescence>> lowest_trees(const Topology& topology, 
   const BigInteger rate = BigInteger(broadcast_cut(network, root).capacity) * network.capacity_unit();
   auto over_machines = machine_trees(topology, direction, root, Rational(rate));
   if (!over_machines || count_trees(*over_machines) > enough_trees) return best;
-  if (!best || height_of(*over_machines) < height_of(*best)) best = std::move(over_machines);
+  const std::size_t ranks = topology.rank_count();
+  if (!best || most_height(*over_machines, ranks) < most_height(*best, ranks)) best = std::move(over_machines);
   return best;
 }
 
