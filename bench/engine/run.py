@@ -2,13 +2,16 @@
 """Compares engines on this machine in one run: the oracle (the least work), Open MPI, Gloo and Espalier.
 
 Every engine runs the same cells in the same harness (harness.h): float32 sums, the first call checked element by element,
-a barrier before every call, the slowest rank's own time, of which the table shows the median. Build with the preset bench first.
+a barrier before every call, the slowest rank's own time, of which the table shows the median. With --repeat everything is run
+in rounds: engines are compared within a round, when the machine was in one state, and the table shows the medians of the rounds.
+Build with the preset bench first.
 
   bench/engine/run.py build/bench                         all cells, some minutes
   bench/engine/run.py build/bench --quick                 all_reduce of 1 KiB, 1 MiB and 16 MiB, few calls
   bench/engine/run.py build/bench --ranks 4 --sizes 1K,16M --collectives all_reduce --engines oracle,openmpi
   bench/engine/run.py build/bench --neighbours 2          beside two busy loops
   bench/engine/run.py build/bench --realtime              real-time priority, for a machine with other work
+  bench/engine/run.py build/bench --repeat 5 --effort 0.2 --seconds 0.5   short rounds, for a machine whose speed changes
 """
 import argparse
 import json
@@ -16,6 +19,7 @@ import os
 import pathlib
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -68,6 +72,7 @@ class Runner:
         self.results = []
         self.cores = []
         self.remarks = []
+        self.round = 0
 
     def has(self, engine):
         return (self.drivers / f"bench_engine_{engine}").exists()
@@ -112,7 +117,7 @@ class Runner:
                 output, errors = process.communicate()
                 errors = f"not done after {limit:.0f} s\n{errors}"
         found = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-        self.results += found
+        self.results += [dict(result, round=self.round) for result in found]
         self.look_at_cores()
         if process.returncode != 0:
             reason = next((line for line in errors.splitlines() if line.strip()), f"status {process.returncode}")
@@ -136,8 +141,9 @@ def run_everything(runner, arguments):
     for engine in arguments.engines:
         if not runner.has(engine) or (engine == "openmpi" and shutil.which("mpirun") is None):
             runner.remarks.append(f"{engine} is missing: not built or not installed (scripts/setup --bench)")
-    runner.run("tcp_limit", "", 2, [("all_reduce", 128 * MIB)])
     for ranks in arguments.ranks:
+        runner.round += 1
+        runner.run("tcp_limit", "", 2, [("all_reduce", 128 * MIB)])
         for engine in arguments.engines:
             for variant in variants_of(engine) if runner.has(engine) else []:
                 if arguments.variants and variant not in arguments.variants and engine != "oracle":
@@ -147,29 +153,45 @@ def run_everything(runner, arguments):
 
 
 def merge(results):
-    """One result per cell and variant, the lower median of repeated runs, by (collective, ranks, bytes)."""
+    """The results of each cell and variant, one a round, by (collective, ranks, bytes)."""
     cells = {}
     for result in results:
         key = (result["collective"], result["ranks"], result["bytes"])
-        rows = cells.setdefault(key, {})
-        name = (result["engine"], result["variant"])
-        if name not in rows or result["median_us"] < rows[name]["median_us"]:
-            rows[name] = result
+        cells.setdefault(key, {}).setdefault((result["engine"], result["variant"]), []).append(result)
     return cells
 
 
-def tcp_rate(results):
-    rates = [result["bytes"] / result["median_us"] / 1000 for result in results if result["engine"] == "tcp_limit"]
-    return max(rates, default=None)
+def best_by_round(rows, engines):
+    """The best median of some engines in each round."""
+    best = {}
+    for (engine, _), results in rows.items():
+        for result in results if engine in engines else []:
+            best[result["round"]] = min(best.get(result["round"], float("inf")), result["median_us"])
+    return best
 
 
-def note_of(result, ranks, limit):
+def median_ratio(results, reference):
+    """The median over the rounds that have both; None where none has."""
+    ratios = [result["median_us"] / reference[result["round"]] for result in results if result["round"] in reference]
+    return statistics.median(ratios) if ratios else None
+
+
+def tcp_rates(results):
+    """GB/s by round."""
+    return {result["round"]: result["bytes"] / result["median_us"] / 1000 for result in results
+            if result["engine"] == "tcp_limit"}
+
+
+def note_of(results, limits):
     notes = []
-    if result["wrong"]:
-        notes.append(f"{result['wrong']} WRONG")
-    if limit and result["collective"] == "all_reduce" and transport_of(result["engine"], result["variant"]) == "tcp":
-        floor = 2 * (ranks - 1) * result["bytes"] / limit / 1000
-        notes.append(f"{100 * floor / result['median_us']:.0f} % of the TCP limit")
+    wrong = sum(result["wrong"] for result in results)
+    if wrong:
+        notes.append(f"{wrong} WRONG")
+    first = results[0]
+    if limits and first["collective"] == "all_reduce" and transport_of(first["engine"], first["variant"]) == "tcp":
+        bytes_moved = 2 * (first["ranks"] - 1) * first["bytes"]
+        floors = {round: bytes_moved / limit / 1000 for round, limit in limits.items()}
+        notes.append(f"{100 / median_ratio(results, floors):.0f} % of the TCP limit")
     return ", ".join(notes)
 
 
@@ -182,20 +204,25 @@ def print_table(results, cores):
     print_range("A flag from core to core", [look["flag_ns"] for look in cores], "ns")
     print_range("Writing over what the other core read", [look["write_gb_per_s"] for look in cores], "GB/s")
     print_range("Copying what the other core wrote", [look["copy_gb_per_s"] for look in cores], "GB/s")
-    limit = tcp_rate(results)
-    if limit:
-        print(f"TCP on the loopback, two cold streams: {limit:.2f} GB/s both directions together")
+    limits = tcp_rates(results)
+    print_range("TCP on the loopback, two cold streams, both directions together",
+                [round(limit, 2) for limit in limits.values()], "GB/s")
     cells = merge(result for result in results if result["engine"] != "tcp_limit")
     for (collective, ranks, size), rows in sorted(cells.items(), key=lambda item: (COLLECTIVES.index(item[0][0]), item[0][1:])):
         print(f"\n{collective}, {ranks} ranks, {format_size(size)}")
         print(f"  {'engine':<28} {'min':>10} {'median':>10} {'/ oracle':>9} {'/ best peer':>12}")
-        oracle = min((row["median_us"] for (engine, _), row in rows.items() if engine == "oracle"), default=None)
-        peer = min((row["median_us"] for (engine, _), row in rows.items() if engine in ("openmpi", "gloo")), default=None)
-        for (engine, variant), row in sorted(rows.items(), key=lambda item: item[1]["median_us"]):
-            to_oracle = f"{row['median_us'] / oracle:.2f}" if oracle else "-"
-            to_peer = f"{row['median_us'] / peer:.2f}" if peer and engine != "oracle" else "-"
-            print(f"  {engine + ' ' + variant:<28} {format_time(row['min_us']):>10} {format_time(row['median_us']):>10} "
-                  f"{to_oracle:>9} {to_peer:>12}  {note_of(row, ranks, limit)}".rstrip())
+        oracle = best_by_round(rows, ["oracle"])
+        peer = best_by_round(rows, ["openmpi", "gloo"])
+        lines = []
+        for (engine, variant), found in rows.items():
+            median = statistics.median(result["median_us"] for result in found)
+            least = min(result["min_us"] for result in found)
+            to_oracle = median_ratio(found, oracle)
+            to_peer = median_ratio(found, peer) if engine != "oracle" else None
+            ratios = [f"{ratio:.2f}" if ratio is not None else "-" for ratio in (to_oracle, to_peer)]
+            lines.append((median, f"  {engine + ' ' + variant:<28} {format_time(least):>10} {format_time(median):>10} "
+                                  f"{ratios[0]:>9} {ratios[1]:>12}  {note_of(found, limits)}".rstrip()))
+        print("\n".join(line for _, line in sorted(lines)))
 
 
 class Neighbours:
@@ -226,7 +253,7 @@ def parse_arguments():
     parser.add_argument("--variants", help="only these variants, for example registered,vader")
     parser.add_argument("--effort", type=float, default=1, help="factor on the number of calls")
     parser.add_argument("--seconds", type=float, default=3, help="at most this long per cell")
-    parser.add_argument("--repeat", type=int, default=1, help="whole rounds; the lower median of each cell counts")
+    parser.add_argument("--repeat", type=int, default=1, help="whole rounds, of which the medians count")
     parser.add_argument("--neighbours", type=int, default=0, help="busy loops beside the engines")
     parser.add_argument("--realtime", action="store_true", help="run the engines under SCHED_RR (needs the right to)")
     parser.add_argument("--quick", action="store_true", help="few cells and calls")
