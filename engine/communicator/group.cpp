@@ -13,7 +13,7 @@ namespace espalier::engine {
 namespace {
 
 /// Chunks that fit the cache with those of several peers, and chunks that keep a socket busy.
-constexpr Bytes default_shm_chunk{std::int64_t{64} << 10};
+constexpr Bytes default_shm_chunk{std::int64_t{128} << 10};
 constexpr Bytes default_tcp_chunk{std::int64_t{512} << 10};
 /// More chunks than this in a transfer only cost.
 constexpr std::int64_t most_default_chunks = 4096;

@@ -39,6 +39,7 @@ class Compiler {
     deal_to_streams(lane_of);
     for (std::uint32_t stream = 0; stream < program_.streams.size(); ++stream) add_ops(stream);
     for (std::uint32_t stream = 0; stream < program_.streams.size(); ++stream) add_waits(stream);
+    for (Stream& stream : program_.streams) stream.permitted_ops = count_permitted(stream);
     find_passes();
     find_followers();
     for (const Placement::OwnResult& own : placement_.own_results()) {
@@ -80,7 +81,7 @@ class Compiler {
       const auto& [is_outgoing, peer, lane] = key;
       std::ranges::sort(drafts, runs_before);
       const auto stream = static_cast<std::uint32_t>(program_.streams.size());
-      program_.streams.push_back({peer, lane, is_outgoing, 0, static_cast<std::uint32_t>(drafts.size())});
+      program_.streams.push_back({peer, lane, is_outgoing, 0, static_cast<std::uint32_t>(drafts.size()), 0});
       for (const Draft& draft : drafts) {
         if (draft.chunk != 0) continue;
         stream_of_[draft.transfer.index()] = stream;
@@ -140,33 +141,51 @@ class Compiler {
     }
   }
 
+  /// The chunks of other transfers that an op waits for at one of its ends.
+  template <typename Visit>
+  void for_each_wait(const Op& op, Rank at, Visit visit) const {
+    const Transfer& moved = transfer(op.transfer);
+    const ByteRange bytes = chunking_.chunk(chunking_.pieces(moved), op.chunk);
+    const auto wait_for = [&](TransferId id) {
+      const std::uint32_t needed = chunking_.needed_chunk(transfer(id), moved, bytes, op.chunk);
+      if (needed != no_chunk) visit(id, needed);
+    };
+    for (const Dependency& wait : order_.waits(op.transfer)) {
+      const Transfer& earlier = transfer(wait.transfer());
+      const Rank where = wait.wait() == Wait::departure ? schedule_.src(earlier) : schedule_.dst(earlier);
+      if (where == at) wait_for(wait.transfer());
+    }
+    if (schedule_.dst(moved) == at) {
+      for (const TransferId earlier : order_.joined(op.transfer)) wait_for(earlier);
+    }
+  }
+
   void add_waits(std::uint32_t stream) {
-    const bool is_outgoing = program_.streams[stream].is_outgoing;
     std::vector<LocalWait> found;
     for (std::uint32_t i = 0; i < program_.streams[stream].op_count; ++i) {
       Op& op = program_.ops[program_.streams[stream].first_op + i];
-      const Transfer& moved = transfer(op.transfer);
-      const ByteRange bytes = chunking_.chunk(chunking_.pieces(moved), op.chunk);
       found.clear();
-      const auto wait_for = [&](TransferId id) {
-        const std::uint32_t needed = chunking_.needed_chunk(transfer(id), moved, bytes, op.chunk);
-        if (needed == no_chunk) return;
+      for_each_wait(op, rank_, [&](TransferId id, std::uint32_t chunk) {
         const std::uint32_t other = stream_of_[id.index()];
         ESPALIER_CHECK(other != UINT32_MAX, "an end waits for transfers of its own rank");
-        found.push_back({other, position_[first_position_[id.index()] + needed] + 1});
-      };
-      for (const Dependency& wait : order_.waits(op.transfer)) {
-        const Transfer& earlier = transfer(wait.transfer());
-        const Rank at = wait.wait() == Wait::departure ? schedule_.src(earlier) : schedule_.dst(earlier);
-        if (at == rank_) wait_for(wait.transfer());
-      }
-      if (!is_outgoing) {
-        for (const TransferId earlier : order_.joined(op.transfer)) wait_for(earlier);
-      }
+        found.push_back({other, position_[first_position_[id.index()] + chunk] + 1});
+      });
       op.first_wait = static_cast<std::uint32_t>(program_.waits.size());
       keep_latest(found, stream, i);
       op.wait_count = static_cast<std::uint32_t>(program_.waits.size()) - op.first_wait;
     }
+  }
+
+  [[nodiscard]] std::uint32_t count_permitted(const Stream& stream) const {
+    std::uint32_t count = 0;
+    bool waits = false;
+    while (count < stream.op_count) {
+      const Op& op = program_.ops[stream.first_op + count];
+      for_each_wait(op, stream.peer, [&](TransferId, std::uint32_t) { waits = true; });
+      if (waits) break;
+      ++count;
+    }
+    return count;
   }
 
   /// Of several waits for one stream the latest counts; earlier ops of the own stream are done anyway.

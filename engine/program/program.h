@@ -49,6 +49,8 @@ struct Stream {
   bool is_outgoing = false;
   std::uint32_t first_op = 0;
   std::uint32_t op_count = 0;
+  /// How many of the first ops the other end waits for nothing with: it permits them by entering the call.
+  std::uint32_t permitted_ops = 0;
 };
 
 /// An op by its place.

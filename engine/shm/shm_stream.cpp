@@ -115,7 +115,7 @@ class ShmSender final : public Sender {
 
   [[nodiscard]] bool has_room(std::uint32_t index) {
     const std::uint64_t number = base_ + index + 1;
-    if (way_ == Way::push) return received_.reaches(number);
+    if (way_ == Way::push) return index < call_->stream->permitted_ops || received_.reaches(number);
     if (way_ == Way::pull || way_ == Way::halves) return false;
     if (number > own_.slot_count && !received_.reaches(number - own_.slot_count)) return false;
     slot_ = staging_.data + (number - 1) % own_.slot_count * own_.slot_bytes;
@@ -237,6 +237,7 @@ class ShmReceiver final : public Receiver {
 
   bool is_ready(std::uint32_t index) override {
     const std::uint64_t number = base_ + index + 1;
+    if (way_ == Way::pull && index < call_->stream->permitted_ops) return true;
     if (!sent_.reaches(number)) return false;
     if (way_ == Way::staged) {
       if (slots_ == nullptr) {

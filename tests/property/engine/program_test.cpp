@@ -186,6 +186,43 @@ TEST_P(Programs, FinishAndAddUp) {
   }
 }
 
+/// How many of its first ops a rank waits for nothing with.
+std::uint32_t count_free(const Program& program, const Stream& stream) {
+  std::uint32_t count = 0;
+  while (count < stream.op_count && program.ops[stream.first_op + count].wait_count == 0) ++count;
+  return count;
+}
+
+TEST_P(Programs, KnowWhatTheOtherEndPermitsByEntering) {
+  Random random(2000 + GetParam());
+  const Topology topology = test::make_topology(test::random_graph(random, {6, 2, 9, true}), 1);
+  const auto ranks = static_cast<std::uint32_t>(topology.rank_count());
+  for (const Planner& planner : all_planners()) {
+    const auto collective = make_collective(CollectiveKind::all_reduce, ranks, std::nullopt);
+    const auto schedule = plan_unbounded(topology, *collective, planner);
+    if (!schedule || !schedule->relays.empty()) continue;
+    SCOPED_TRACE(std::string(planner.name));
+    const auto layout = Layout::make(*schedule, Bytes{300}, 1);
+    ASSERT_TRUE(layout);
+    const Stage stage(*schedule, *layout, Bytes{random.between(1, 300)}, 2, 1);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      for (const Stream& stream : stage.actors[rank].program.streams) {
+        const Program& other = stage.actors[stream.peer.index()].program;
+        const auto end = std::ranges::find_if(other.streams, [&](const Stream& theirs) {
+          return theirs.peer == Rank(rank) && theirs.lane == stream.lane && theirs.is_outgoing != stream.is_outgoing;
+        });
+        ASSERT_NE(end, other.streams.end());
+        const std::uint32_t free = count_free(other, *end);
+        if (end->is_outgoing) {
+          EXPECT_EQ(stream.permitted_ops, free);
+        } else {
+          EXPECT_LE(stream.permitted_ops, free);  // A wait that the own stream or pass fulfils is still one to others.
+        }
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, Programs, ::testing::Range<std::uint64_t>(0, 80));
 
 }  // namespace
