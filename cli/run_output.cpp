@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/collective_flags.h"
 #include "cli/describe_bound.h"
 
 namespace espalier::cli {
@@ -78,9 +79,10 @@ std::uint64_t RunOutput::wrong() const {
 }
 
 std::string run_header(const RunOutput& run) {
-  std::string text = fmt::format("# {}  {}  {} ranks  {}{}\n", run.topology, to_string(run.collective.kind),
+  std::string text = fmt::format("# {}  {}  {} ranks  {}{}{}\n", run.topology, to_string(run.collective.kind),
                                  run.collective.rank_count, to_string(run.type),
-                                 reduces(run.collective.kind) ? fmt::format(", {}", to_string(run.operation)) : "");
+                                 reduces(run.collective.kind) ? fmt::format(", {}", to_string(run.operation)) : "",
+                                 shares_text(run.collective));
   text += transports_text(run);
   text += fmt::format(
       "# {} buffers, {} warm-ups, {} iterations; times are the slowest rank's: median, least, 99th percentile\n",
@@ -135,6 +137,7 @@ nlohmann::ordered_json run_json(const RunOutput& run) {
                                      {"iterations", run.options.iterations},
                                      {"buffers", run.options.registers_buffers ? "registered" : "private"}};
   if (has_root(run.collective.kind)) document["root"] = run.rank_names[run.collective.root.index()];
+  if (!run.collective.shares.empty()) document["shares"] = run.collective.shares;
   document["transports"] = nlohmann::ordered_json::array();
   for (const PeerTransport& peer : run.transports) {
     if (peer.peer == 0) continue;

@@ -38,9 +38,6 @@ Result<RunTask> resolve(const RunFlags& flags, const Input& input) {
     if (!collective) return tl::unexpected(collective.error());
     task.collective = *collective;
   }
-  if (!task.collective.shares.empty()) {
-    return fail(ErrorCode::unsupported, "run takes equal shards only", "leave --shares out");
-  }
   const auto type = parse_element_type(flags.sizes.type);
   if (!type) return tl::unexpected(type.error());
   const auto operation = parse_reduce_operation(flags.operation);
@@ -168,14 +165,15 @@ class RankRun {
     data.ranks = task_.collective.rank_count;
     data.root = has_root(data.kind) ? task_.collective.root.value() : 0;
     data.count = static_cast<std::size_t>(size.count / size_of(task_.type));
+    data.shares = task_.collective.shares;
     return data;
   }
 
   Result<void> run_size(Bytes size) {
     const DataCase data = data_of(size);
     RunResult result{data, size, "", {}, {}};
-    const auto scheduled =
-        communicator_.schedule_of({data.kind, nullptr, nullptr, data.count, data.type, data.operation, data.root});
+    const auto scheduled = communicator_.schedule_of(
+        {data.kind, nullptr, nullptr, data.count, data.type, data.operation, data.root, data.shares});
     if (!scheduled) return tl::unexpected(scheduled.error());
     result.algorithm = scheduled->schedule->algorithm;
     result.chunk = scheduled->chunk;

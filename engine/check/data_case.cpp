@@ -5,22 +5,35 @@
 #include <cmath>
 #include <cstring>
 
+#include "schedule/parts.h"
+
 namespace espalier {
 namespace {
 
-/// The shards of `count` elements: equal ones, the first ones with one more.
-struct Shards {
-  std::size_t count;
-  std::size_t ranks;
-  [[nodiscard]] std::size_t begin(std::size_t rank) const {
-    return rank * (count / ranks) + std::min(rank, count % ranks);
+/// The shards of a message: by their shares, or equal ones, of which the first ones have one element more.
+class Shards {
+ public:
+  explicit Shards(const DataCase& data) {
+    std::vector<std::int64_t> lengths(data.ranks);
+    if (data.shares.empty()) {
+      for (std::size_t rank = 0; rank < data.ranks; ++rank) {
+        lengths[rank] = static_cast<std::int64_t>(data.count / data.ranks + (rank < data.count % data.ranks ? 1 : 0));
+      }
+    } else {
+      lengths =
+          deal_elements({data.kind, data.ranks, Rank(data.root), data.shares}, static_cast<std::int64_t>(data.count));
+    }
+    begins_.push_back(0);
+    for (const std::int64_t length : lengths) begins_.push_back(begins_.back() + static_cast<std::size_t>(length));
   }
-  [[nodiscard]] std::size_t length(std::size_t rank) const { return count / ranks + (rank < count % ranks ? 1 : 0); }
-  [[nodiscard]] std::size_t owner(std::size_t element) const {
-    const std::size_t longer = count % ranks * (count / ranks + 1);
-    if (element < longer) return element / (count / ranks + 1);
-    return count % ranks + (element - longer) / (count / ranks);
+  [[nodiscard]] std::size_t begin(std::size_t rank) const { return begins_[rank]; }
+  [[nodiscard]] std::size_t length(std::size_t rank) const { return begins_[rank + 1] - begins_[rank]; }
+  [[nodiscard]] std::uint32_t owner(std::size_t element) const {
+    return static_cast<std::uint32_t>(std::ranges::upper_bound(begins_, element) - begins_.begin() - 1);
   }
+
+ private:
+  std::vector<std::size_t> begins_;  ///< Ranks + 1.
 };
 
 /// What a rank brings for element `index` of the message.
@@ -50,8 +63,7 @@ std::int64_t combine(const DataCase& data, std::size_t index) {
 }
 
 /// What element `index` of a rank's receive buffer has to be; `is_average`: divided by the ranks.
-std::int64_t expected_value(const DataCase& data, std::uint32_t rank, std::size_t index) {
-  const Shards shards{data.count, data.ranks};
+std::int64_t expected_value(const DataCase& data, const Shards& shards, std::uint32_t rank, std::size_t index) {
   switch (data.kind) {
     case CollectiveKind::all_reduce:
     case CollectiveKind::reduce: return combine(data, index);
@@ -59,7 +71,7 @@ std::int64_t expected_value(const DataCase& data, std::uint32_t rank, std::size_
     case CollectiveKind::broadcast: return value_of(data, data.root, index);
     case CollectiveKind::scatter: return value_of(data, data.root, shards.begin(rank) + index);
     case CollectiveKind::all_gather:
-    case CollectiveKind::gather: return value_of(data, static_cast<std::uint32_t>(shards.owner(index)), index);
+    case CollectiveKind::gather: return value_of(data, shards.owner(index), index);
     case CollectiveKind::all_to_all: {
       const std::size_t block = shards.length(rank);
       return value_of(data, static_cast<std::uint32_t>(index / block), shards.begin(rank) + index % block);
@@ -136,7 +148,7 @@ bool is_float(ElementType type) { return type >= ElementType::float16; }
 std::size_t DataCase::send_count(std::uint32_t rank) const {
   switch (kind) {
     case CollectiveKind::all_gather:
-    case CollectiveKind::gather: return Shards{count, ranks}.length(rank);
+    case CollectiveKind::gather: return Shards(*this).length(rank);
     case CollectiveKind::broadcast:
     case CollectiveKind::scatter: return rank == root ? count : 0;
     default: return count;
@@ -146,16 +158,16 @@ std::size_t DataCase::send_count(std::uint32_t rank) const {
 std::size_t DataCase::receive_count(std::uint32_t rank) const {
   switch (kind) {
     case CollectiveKind::reduce_scatter:
-    case CollectiveKind::scatter: return Shards{count, ranks}.length(rank);
+    case CollectiveKind::scatter: return Shards(*this).length(rank);
     case CollectiveKind::reduce:
     case CollectiveKind::gather: return rank == root ? count : 0;
-    case CollectiveKind::all_to_all: return Shards{count, ranks}.length(rank) * ranks;
+    case CollectiveKind::all_to_all: return Shards(*this).length(rank) * ranks;
     default: return count;
   }
 }
 
 std::optional<std::ptrdiff_t> DataCase::in_place_shift(std::uint32_t rank) const {
-  const Shards shards{count, ranks};
+  const Shards shards(*this);
   const auto begin = shards.length(rank) == 0 ? 0 : static_cast<std::ptrdiff_t>(shards.begin(rank));
   switch (kind) {
     case CollectiveKind::all_to_all:
@@ -170,7 +182,7 @@ std::optional<std::ptrdiff_t> DataCase::in_place_shift(std::uint32_t rank) const
 
 void fill_send_buffer(const DataCase& data, std::uint32_t rank, void* send) {
   const bool sends_shard = data.kind == CollectiveKind::all_gather || data.kind == CollectiveKind::gather;
-  const std::size_t first = sends_shard ? Shards{data.count, data.ranks}.begin(rank) : 0;
+  const std::size_t first = sends_shard ? Shards(data).begin(rank) : 0;
   with_codec(data.type, [&](auto codec) {
     auto* elements = static_cast<typename decltype(codec)::Type*>(send);
     const std::size_t count = data.send_count(rank);
@@ -180,12 +192,13 @@ void fill_send_buffer(const DataCase& data, std::uint32_t rank, void* send) {
 
 CheckResult check_receive_buffer(const DataCase& data, std::uint32_t rank, const void* receive) {
   CheckResult result;
+  const Shards shards(data);
   const bool averages = reduces(data.kind) && data.operation == ReduceOperation::avg;
   with_codec(data.type, [&](auto codec) {
     const auto* elements = static_cast<const typename decltype(codec)::Type*>(receive);
     const std::size_t count = data.receive_count(rank);
     for (std::size_t i = 0; i < count; ++i) {
-      std::int64_t whole = expected_value(data, rank, i);
+      std::int64_t whole = expected_value(data, shards, rank, i);
       bool is_right = false;
       double expected = 0;
       if (averages && is_float(data.type)) {

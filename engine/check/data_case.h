@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/element.h"
 #include "schedule/collective.h"
@@ -20,6 +21,8 @@ struct DataCase {
   std::uint32_t root = 0;
   std::size_t count = 0;   ///< The message size in elements.
   std::uint64_t seed = 0;  ///< Other data for other iterations.
+  /// Of unequal shards, one per rank (Collective::shares); none where all are equal.
+  std::vector<std::int64_t> shares = {};
 
   /// Elements of a rank's buffers.
   [[nodiscard]] std::size_t send_count(std::uint32_t rank) const;

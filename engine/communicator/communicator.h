@@ -31,6 +31,10 @@ struct CallArguments {
   ElementType type = ElementType::float32;
   ReduceOperation operation = ReduceOperation::sum;
   std::uint32_t root = 0;
+  /// Unequal shards of all_gather, reduce_scatter, gather and scatter: a whole number per rank, the same on all ranks;
+  /// they stay as they are until the call ends. Rank r's shard is shares[r] of their sum, to within an element
+  /// (deal_elements in schedule/parts.h); exactly as many elements where `count` is the sum. None: equal shards.
+  std::span<const std::int64_t> shares = {};
 };
 
 class CallHandle;

@@ -26,6 +26,14 @@ std::uint64_t hash_of(std::string_view text, std::span<const std::uint32_t> memb
   return value;
 }
 
+/// A few digits, for people also see them.
+std::uint64_t hash_of(std::span<const std::int64_t> shares) {
+  if (shares.empty()) return 0;
+  std::uint64_t value = 0xCBF29CE484222325U;
+  for (const std::int64_t share : shares) value = (value ^ static_cast<std::uint64_t>(share)) * 0x100000001B3U;
+  return std::max<std::uint64_t>(1, (value ^ value >> 32U) & 0xFFFFFFFFU);
+}
+
 /// The schedule of a rank alone.
 SourcedSchedule nothing_to_move(const Collective& collective) {
   auto schedule = std::make_shared<Schedule>(collective, "alone", "none");
@@ -109,13 +117,14 @@ Result<void> Group::share_control() {
 Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
   const std::uint32_t root = has_root(arguments.kind) ? arguments.root : 0;
   const std::int64_t element_size = size_of(arguments.type);
-  const Shape shape{arguments.kind, root, arguments.count, element_size};
+  Shape shape{arguments.kind, root, arguments.count, element_size, arguments.shares};
   if (const auto known = prepared_.find(shape); known != prepared_.end()) {
     known->second->last_use = sequence_;
     return known->second.get();
   }
   const auto collective =
-      make_collective(arguments.kind, size(), has_root(arguments.kind) ? std::optional(Rank(root)) : std::nullopt);
+      make_collective(arguments.kind, size(), has_root(arguments.kind) ? std::optional(Rank(root)) : std::nullopt,
+                      {arguments.shares.begin(), arguments.shares.end()});
   if (!collective) return tl::unexpected(collective.error());
   if (arguments.count > static_cast<std::size_t>(max_message_size.count / element_size)) {
     return fail(ErrorCode::too_large,
@@ -148,6 +157,9 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
   if (is_new) hash->second = hash_of(schedule);
   prepared->schedule_hash = hash->second;
   prepared->last_use = sequence_;
+  prepared->shares.assign(arguments.shares.begin(), arguments.shares.end());
+  prepared->shares_hash = hash_of(prepared->shares);
+  shape.shares = prepared->shares;
   if (prepared_.size() == most_prepared) forget_oldest();
   return prepared_.emplace(shape, std::move(prepared)).first->second.get();
 }
@@ -302,6 +314,7 @@ Result<RunningCall> Group::begin(const CallArguments& arguments, CallHeader& hea
   PreparedCall& call = **prepared;
   header.schedule = call.schedule_hash;
   header.chunk = static_cast<std::uint64_t>(call.chunk.count);
+  header.shares = call.shares_hash;
   if (auto checked = check(arguments, call.program); !checked) return tl::unexpected(checked.error());
   if (auto reserved = reserve_scratch(call.program.scratch_bytes); !reserved) return tl::unexpected(reserved.error());
   if (!call.execution) {

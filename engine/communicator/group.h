@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -66,7 +67,21 @@ class Group {
   SharedPlace place_of(const void* data, std::int64_t bytes, FoundPlace& last) const;
 
   /// The shape of a call, as far as the program depends on it.
-  using Shape = std::tuple<CollectiveKind, std::uint32_t, std::size_t, std::int64_t>;
+  struct Shape {
+    CollectiveKind kind = CollectiveKind::all_reduce;
+    std::uint32_t root = 0;
+    std::size_t count = 0;
+    std::int64_t element_size = 1;
+    std::span<const std::int64_t> shares;  ///< Of a prepared call: its own.
+
+    friend bool operator<(const Shape& a, const Shape& b) {
+      const auto numbers = [](const Shape& shape) {
+        return std::tuple(shape.kind, shape.root, shape.count, shape.element_size);
+      };
+      if (numbers(a) != numbers(b)) return numbers(a) < numbers(b);
+      return std::ranges::lexicographical_compare(a.shares, b.shares);
+    }
+  };
 
   std::shared_ptr<Job> job_;
   std::vector<std::uint32_t> members_;

@@ -19,6 +19,8 @@ namespace espalier::engine {
 /// Calls of one shape: what is left per call are the buffers.
 struct PreparedCall {
   SourcedSchedule source;
+  std::vector<std::int64_t> shares;  ///< As the caller gave them.
+  std::uint64_t shares_hash = 0;
   std::uint64_t schedule_hash = 0;
   Bytes chunk;
   Program program;

@@ -68,7 +68,8 @@ class CaseBuffers {
             data.count,
             data.type,
             data.operation,
-            data.root};
+            data.root,
+            data.shares};
   }
   [[nodiscard]] void* send(bool in_place) const { return in_place ? in_place_send_ : send_; }
 

@@ -38,7 +38,7 @@ struct Opening {
   FrameHeader frame;
   CallHeader call;
 };
-static_assert(sizeof(Opening) == 72);
+static_assert(sizeof(Opening) == sizeof(FrameHeader) + sizeof(CallHeader));
 
 /// The parts of memory that a frame still has to go to or come from.
 class Parts {

@@ -27,6 +27,7 @@ std::string describe(const CallHeader& header) {
                                  to_string(header.type));
   if (reduces(header.kind)) text += fmt::format(", {}", to_string(header.operation));
   if (has_root(header.kind)) text += fmt::format(", root {}", header.root);
+  if (header.shares != 0) text += fmt::format(", shares {:08x}", header.shares);
   return text;
 }
 
@@ -39,6 +40,7 @@ std::string describe_mismatch(std::uint32_t rank, const CallHeader& ours, std::u
   if (ours.type != theirs.type) differing.push_back("the type");
   if (ours.operation != theirs.operation) differing.push_back("the operation");
   if (ours.root != theirs.root) differing.push_back("the root");
+  if (ours.shares != theirs.shares) differing.push_back("the shares");
   if (differing.empty() && ours.schedule != theirs.schedule) differing.push_back("the schedule");
   if (differing.empty() && ours.chunk != theirs.chunk) differing.push_back("the chunk size");
   return fmt::format("ranks disagree on {}: rank {} makes {}; rank {} makes {}", fmt::join(differing, ", "), rank,

@@ -14,6 +14,7 @@ struct CallHeader {
   std::uint64_t count = 0;     ///< The message size in elements.
   std::uint64_t schedule = 0;  ///< A hash of the schedule.
   std::uint64_t chunk = 0;     ///< Bytes.
+  std::uint64_t shares = 0;    ///< A hash of the shares; 0 for equal shards.
   std::uint32_t root = 0;      ///< UINT32_MAX without one.
   CollectiveKind kind = CollectiveKind::all_reduce;
   ElementType type = ElementType::float32;
@@ -22,7 +23,7 @@ struct CallHeader {
 
   friend bool operator==(const CallHeader&, const CallHeader&) = default;
 };
-static_assert(sizeof(CallHeader) == 40);
+static_assert(sizeof(CallHeader) == 48);
 
 /// "call 3: all_reduce of 1024 float, sum".
 std::string describe(const CallHeader& header);

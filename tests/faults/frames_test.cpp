@@ -13,7 +13,7 @@ using test::connected_pair;
 
 constexpr std::size_t message = 96;
 constexpr std::size_t chunk = 32;
-constexpr std::size_t opening = 72;        ///< Bytes of the frame that begins a call.
+constexpr std::size_t opening = 80;        ///< Bytes of the frame that begins a call.
 constexpr std::size_t frame = 32 + chunk;  ///< A chunk with its header.
 
 std::vector<std::byte> numbers() {

@@ -26,7 +26,7 @@ class PlannedSource {
   ScheduleSource source() {
     return [this](const Collective& collective, Bytes) -> Result<SourcedSchedule> {
       const std::lock_guard lock(mutex_);
-      auto& known = schedules_[{collective.kind, collective.root, collective.rank_count}];
+      auto& known = schedules_[{collective.kind, collective.root, collective.rank_count, collective.shares}];
       if (!known) {
         const auto topology = generate_fully_connected({.ranks = collective.rank_count});
         if (!topology) return tl::unexpected(topology.error());
@@ -43,7 +43,8 @@ class PlannedSource {
   std::string planner_;
   Bytes chunk_;
   std::mutex mutex_;
-  std::map<std::tuple<CollectiveKind, Rank, std::uint32_t>, std::shared_ptr<const Schedule>> schedules_;
+  std::map<std::tuple<CollectiveKind, Rank, std::uint32_t, std::vector<std::int64_t>>, std::shared_ptr<const Schedule>>
+      schedules_;
 };
 
 enum class Memory : std::uint8_t { registered, plain };
@@ -77,7 +78,8 @@ inline void run_case(Communicator& communicator, const DataCase& data, Memory me
     }
   }
   fill_send_buffer(data, rank, send);
-  const auto done = communicator.run({data.kind, send, receive, data.count, data.type, data.operation, data.root});
+  const auto done =
+      communicator.run({data.kind, send, receive, data.count, data.type, data.operation, data.root, data.shares});
   ASSERT_TRUE(done) << done.error().message;
   const CheckResult checked = check_receive_buffer(data, rank, receive);
   EXPECT_EQ(checked.wrong, 0U) << to_string(data.kind) << " " << to_string(data.type) << " "

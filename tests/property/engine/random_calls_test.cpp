@@ -22,7 +22,12 @@ struct RandomCall {
 /// A random network's schedule by a random planner that makes the collective, or none.
 std::shared_ptr<const Schedule> random_schedule(Random& random, CollectiveKind kind, const Topology& topology) {
   const auto root = has_root(kind) ? std::optional(Rank(random.below(topology.rank_count()))) : std::nullopt;
-  const auto collective = make_collective(kind, topology.rank_count(), root);
+  std::vector<std::int64_t> shares;
+  if (has_shards(kind) && random.below(2) == 0) {
+    for (std::size_t rank = 0; rank < topology.rank_count(); ++rank) shares.push_back(random.between(0, 4));
+    shares[random.below(shares.size())] = 1;  // Not all nothing.
+  }
+  const auto collective = make_collective(kind, topology.rank_count(), root, std::move(shares));
   const auto planners = all_planners();
   for (int attempt = 0; attempt < 8; ++attempt) {
     const Planner& planner = planners[random.below(planners.size())];
@@ -43,6 +48,7 @@ RandomCall random_call(Random& random, const Topology& topology) {
   call.data.operation = all_reduce_operations[random.below(all_reduce_operations.size())];
   call.data.ranks = collective.rank_count;
   call.data.root = has_root(call.data.kind) ? collective.root.value() : 0;
+  call.data.shares = collective.shares;
   call.data.count = random.below(random.below(2) == 0 ? 40 : 4000);
   call.data.seed = random.below(1000);
   // From one element to a chunk for all; the engine's own choice now and then.

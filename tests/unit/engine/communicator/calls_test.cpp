@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <numeric>
 
@@ -368,6 +369,10 @@ TEST_P(Calls, ADisagreementIsFoundAtTheFirstCallAndPrintsBothCalls) {
   add(
       "the collective", [](auto& call) { call.kind = CollectiveKind::reduce; }, "reduce of 100 float, sum, root 1",
       CollectiveKind::broadcast);
+  static constexpr std::array<std::int64_t, 3> shares = {3, 0, 2};
+  add(
+      "the shares", [](auto& call) { call.shares = shares; }, "all_gather of 100 float, shares ",
+      CollectiveKind::all_gather);
   for (const Wrong& wrong : cases) {
     SCOPED_TRACE(wrong.what);
     run(3, [&wrong](Communicator& communicator) {
@@ -387,6 +392,17 @@ TEST_P(Calls, ADisagreementIsFoundAtTheFirstCallAndPrintsBothCalls) {
       EXPECT_NE(done.error().message.find("call 1: "), std::string::npos) << done.error().message;
     });
   }
+}
+
+TEST_P(Calls, SharesThatCannotBeAreRefused) {
+  run(2, [](Communicator& communicator) {
+    std::vector<float> data(100);
+    const std::array<std::int64_t, 3> shares = {3, 0, 2};
+    const auto done = communicator.run(
+        {CollectiveKind::all_gather, data.data(), data.data(), 100, ElementType::float32, {}, 0, shares});
+    ASSERT_FALSE(done);
+    EXPECT_NE(done.error().message.find("there are 3 shares for 2 ranks"), std::string::npos) << done.error().message;
+  });
 }
 
 /// The second call of each shape, where nobody asks any more.
