@@ -6,6 +6,16 @@
 
 namespace espalier::cli {
 
+sim::Options CandidateRuns::Options::at(Bytes size, Bytes chunk_of_run) const {
+  sim::Options options;
+  options.size = size;
+  options.chunk = chunk_of_run;
+  options.element_size = element_size;
+  options.model = model;
+  options.set(circumstances);
+  return options;
+}
+
 Result<const sim::Simulator*> CandidateRuns::find_simulator(const Schedule& schedule) {
   if (const auto known = simulators_.find(&schedule); known != simulators_.end()) return &known->second;
   auto made = sim::Simulator::make(schedule, *topology_, options_.circumstances.endpoints.engines());
@@ -18,12 +28,7 @@ Result<const sim::Report*> CandidateRuns::simulate(const Schedule& schedule, Byt
   with_jitter = with_jitter && options_.circumstances.conditions.jitter_ppm > 0;
   const auto key = std::tuple(&schedule, size.count, chunk.count, with_jitter);
   if (const auto known = reports_.find(key); known != reports_.end()) return &known->second;
-  sim::Options options;
-  options.size = size;
-  options.chunk = chunk;
-  options.element_size = options_.element_size;
-  options.model = options_.model;
-  options.set(options_.circumstances);
+  sim::Options options = options_.at(size, chunk);
   if (!with_jitter) options.conditions.jitter_ppm = 0;
   const auto simulator = find_simulator(schedule);
   if (!simulator) return tl::unexpected(simulator.error());
@@ -50,8 +55,7 @@ Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size
   }
   const Candidate* candidate = candidates_->find(algorithm);
   ESPALIER_CHECK(candidate != nullptr, "what runs was made");
-  const auto report =
-      simulate(candidate->schedule, size, options_.chunk.value_or(candidate->chunks.choose(size)), true);
+  const auto report = simulate(candidate->schedule, size, options_.chunk_of(*candidate, size), true);
   if (!report) return tl::unexpected(report.error());
   return CandidateRun{size, algorithm, candidate, **report, {}};
 }

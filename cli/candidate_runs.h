@@ -39,6 +39,13 @@ class CandidateRuns {
     std::optional<Bytes> chunk;  ///< Fixed for all; chosen per schedule and size when absent.
     sim::ModelKind model = sim::ModelKind::link;
     sim::Circumstances circumstances;
+
+    /// Of one run; nothing is recorded.
+    [[nodiscard]] sim::Options at(Bytes size, Bytes chunk_of_run) const;
+    /// The largest chunk of a candidate's run.
+    [[nodiscard]] Bytes chunk_of(const Candidate& candidate, Bytes size) const {
+      return chunk.value_or(candidate.chunks.choose(size));
+    }
   };
 
   CandidateRuns(const Topology& topology, const Candidates& candidates, Options options)

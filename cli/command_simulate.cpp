@@ -2,42 +2,27 @@
 
 #include <algorithm>
 
-#include "base/parse_units.h"
 #include "cli/algorithm_flags.h"
-#include "cli/collective_flags.h"
 #include "cli/commands.h"
-#include "cli/condition_flags.h"
-#include "cli/flag_values.h"
 #include "cli/inputs.h"
 #include "cli/output_file.h"
-#include "cli/packing_flags.h"
+#include "cli/prediction_flags.h"
 #include "cli/progress.h"
 #include "cli/simulate_scenario.h"
 #include "cli/simulation_output.h"
-#include "cli/sizes.h"
-#include "cli/stop.h"
 #include "planners/bound.h"
 #include "planners/ring/ring_walks.h"
 #include "schedule/chrome_trace.h"
-#include "schedule/verify.h"
 #include "sim/walk_ring.h"
 
 namespace espalier::cli {
 namespace {
 
-struct SimulateFlags {
-  TopologyFlags input;
-  std::string plan_topology;
-  CollectiveFlags collective;
-  std::string algorithms;
-  PackingFlags packing;
-  SizeFlags sizes;
-  std::string chunk;
-  std::string model;  ///< Empty: link, or what the scenario says.
-  ConditionFlags conditions;
+struct SimulateFlags : PredictionFlags {
+  using PredictionFlags::PredictionFlags;
+
   std::string trace;
   bool critical_path = false;
-  ScenarioFlags scenario;
 };
 
 /// What is to be simulated: candidates with their bound, and the names of the table's columns.
@@ -51,15 +36,6 @@ struct Work {
 OrStop<Work> work_of_plan(const SimulateFlags& flags, Input& input) {
   Schedule& schedule = *input.schedule;
   const std::string name = schedule.algorithm.empty() ? "plan" : schedule.algorithm;
-  if (!flags.collective.name.empty() && flags.collective.name != to_string(schedule.collective.kind)) {
-    return usage(
-        {ErrorCode::invalid_input,
-         "the plan is an " + std::string(to_string(schedule.collective.kind)) + ", not " + flags.collective.name,
-         "leave COLLECTIVE out"});
-  }
-  if (!flags.collective.shares.empty()) {
-    return usage({ErrorCode::invalid_input, "--shares: the plan has its shares already", "leave --shares out"});
-  }
   if (!flags.algorithms.empty()) {
     return usage(
         {ErrorCode::invalid_input, "-a plans, but " + flags.input.argument + " is a plan already", "leave -a out"});
@@ -68,17 +44,7 @@ OrStop<Work> work_of_plan(const SimulateFlags& flags, Input& input) {
     return usage({ErrorCode::invalid_input, flags.input.argument + " is a plan already: its trees are what they are",
                   "leave --max-trees, --max-depth, --k and --gap out"});
   }
-  if (input.network_is_implied) {
-    return stop({ErrorCode::invalid_input, "the plan carries no network, so its links have no rates",
-                 "give the topology with --topology"});
-  }
-  const VerifyReport report = verify(schedule, input.topology, 1);
-  if (!report.ok()) {
-    const Breach& breach = report.breaches.front();
-    return stop({ErrorCode::invalid_input,
-                 fmt::format("{} breaks rule {}: {}", flags.input.argument, to_string(breach.rule), breach.message),
-                 "espalier verify lists every breach"});
-  }
+  if (const auto checked = flags.check_plan(input); !checked) return tl::unexpected(checked.error());
   auto bound = compute_bound(input.topology, schedule.collective);
   if (!bound) return stop(bound.error());
   Work work{schedule.collective, std::move(*bound), {}, {name}};
@@ -88,13 +54,9 @@ OrStop<Work> work_of_plan(const SimulateFlags& flags, Input& input) {
 }
 
 OrStop<Work> work_of_topology(const Console& console, const SimulateFlags& flags, const Topology& topology) {
-  if (flags.collective.name.empty()) {
-    return usage({ErrorCode::invalid_input, "simulate needs a COLLECTIVE for a topology",
-                  "such as espalier simulate " + flags.input.argument + " all_reduce"});
-  }
-  const auto collective = flags.collective.resolve(topology);
+  const auto collective = flags.resolve_collective(topology);
   if (!collective) return usage(collective.error());
-  const auto asked = parse_algorithms(flags.algorithms.empty() ? "ring,tree,packing,auto" : flags.algorithms);
+  const auto asked = flags.resolve_algorithms();
   if (!asked) return usage(asked.error());
   const auto limits = flags.packing.resolve();
   if (!limits) return usage(limits.error());
@@ -151,23 +113,19 @@ Result<void> run_sizes(const Console& console, CandidateRuns& runs, Simulation& 
 }
 
 /// Runs the one result again with its timeline and critical path, which large sweeps do without.
-Result<sim::Report> run_in_detail(const CandidateRun& result, const Simulation& simulation) {
-  sim::Options options;
-  options.size = result.size;
-  options.chunk = result.report.chunk;
-  options.element_size = simulation.element_size;
-  options.model = simulation.model;
-  options.set(simulation.circumstances);
+Result<sim::Report> run_in_detail(const CandidateRun& result, const Topology& topology,
+                                  const CandidateRuns::Options& how) {
+  sim::Options options = how.at(result.size, result.report.chunk);
   options.record_timeline = true;
   options.record_critical_path = true;
-  return sim::simulate(result.candidate->schedule, *simulation.topology, options,
-                       simulation.circumstances.endpoints.engines());
+  return sim::simulate(result.candidate->schedule, topology, options, how.circumstances.endpoints.engines());
 }
 
-OrStop<void> show_details(const Console& console, const SimulateFlags& flags, const Simulation& simulation) {
+OrStop<void> show_details(const Console& console, const SimulateFlags& flags, const Simulation& simulation,
+                          const CandidateRuns::Options& how) {
   if (flags.trace.empty() && !flags.critical_path) return {};
   CandidateRun detailed = simulation.results.back();
-  auto report = run_in_detail(detailed, simulation);
+  auto report = run_in_detail(detailed, *simulation.topology, how);
   if (!report) return stop(report.error());
   detailed.report = std::move(*report);
   if (flags.critical_path && !console.json) {
@@ -194,8 +152,8 @@ bool walks_rings(const SimulateFlags& flags, const Input& input) {
 /// Rings over all sizes, walked; false where they cannot be, or where the stored schedule would give something else and
 /// can be had.
 OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, const Topology& topology,
-                            const std::vector<Bytes>& sizes, const std::string& type,
-                            const CandidateRuns::Options& options) {
+                            const Prediction& prediction) {
+  const CandidateRuns::Options& options = prediction.options;
   const auto collective = flags.collective.resolve(topology);
   if (!collective) return usage(collective.error());
   auto bound = compute_bound(topology, *collective);
@@ -208,19 +166,15 @@ OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, 
   simulation.collective = *collective;
   simulation.bound = std::move(*bound);
   simulation.circumstances = options.circumstances;
-  simulation.type = type;
+  simulation.type = prediction.type;
   simulation.element_size = options.element_size;
   simulation.algorithms = {"ring"};
-  simulation.sizes = sizes;
-  Progress progress(console, "simulating", sizes.size());
-  for (const Bytes size : sizes) {
+  simulation.sizes = prediction.sizes;
+  Progress progress(console, "simulating", prediction.sizes.size());
+  for (const Bytes size : prediction.sizes) {
     progress.step(fmt::format("ring {} B", size.count));
-    sim::Options run;
-    run.size = size;
-    run.chunk = options.chunk.value_or(rings->chunks.choose(size));
-    run.element_size = options.element_size;
-    run.set(options.circumstances);
-    auto walked = sim::simulate_rings(rings->walks, topology, run, options.circumstances.endpoints.engines());
+    auto walked = sim::simulate_rings(rings->walks, topology, options.at(size, options.chunk_of(candidate, size)),
+                                      options.circumstances.endpoints.engines());
     if (!walked && walked.error().code == ErrorCode::unsupported) return false;
     if (!walked) return stop(walked.error());
     if (!walked->is_stored_form && topology.rank_count() < most_stored_ranks) return false;
@@ -233,34 +187,17 @@ OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, 
 }
 
 OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input& input) {
-  const auto type = parse_element_type(flags.sizes.type);
-  if (!type) return usage(type.error());
-  const auto sizes = parse_sizes(flags.sizes, *type);
-  if (!sizes) return usage(sizes.error());
-  CandidateRuns::Options options;
-  options.element_size = size_of(*type);
-  if (!flags.chunk.empty()) {
-    const auto chunk = parse_size(flags.chunk);
-    if (!chunk) return usage({chunk.error().code, "--chunk: " + chunk.error().message, chunk.error().help});
-    if (chunk->count < size_of(*type)) {
-      return usage({ErrorCode::invalid_input, "--chunk: a chunk holds at least one element", ""});
-    }
-    options.chunk = *chunk;
-  }
-  const auto model = sim::parse_model(flags.model.empty() ? "link" : flags.model);
-  if (!model) return usage({model.error().code, "--model: " + model.error().message, model.error().help});
-  options.model = *model;
-  const auto circumstances = flags.conditions.resolve();
-  if (!circumstances) return usage(circumstances.error());
-  options.circumstances = *circumstances;
-  if (*model == sim::ModelKind::link && walks_rings(flags, input)) {
-    const auto walked = simulate_walks(console, flags, input.topology, *sizes, std::string(to_string(*type)), options);
+  const auto prediction = flags.resolve();
+  if (!prediction) return usage(prediction.error());
+  const CandidateRuns::Options& options = prediction->options;
+  if (options.model == sim::ModelKind::link && walks_rings(flags, input)) {
+    const auto walked = simulate_walks(console, flags, input.topology, *prediction);
     if (!walked) return tl::unexpected(walked.error());
     if (*walked) return {};
   }
   auto work = input.schedule ? work_of_plan(flags, input) : work_of_topology(console, flags, input.topology);
   if (!work) return tl::unexpected(work.error());
-  if ((!flags.trace.empty() || flags.critical_path) && sizes->size() * work->algorithms.size() != 1) {
+  if ((!flags.trace.empty() || flags.critical_path) && prediction->sizes.size() * work->algorithms.size() != 1) {
     return usage({ErrorCode::invalid_input, "--trace and --critical-path are of one run",
                   "name one size with -s and one algorithm with -a"});
   }
@@ -268,12 +205,12 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   simulation.topology = &input.topology;
   simulation.collective = work->collective;
   simulation.bound = work->bound;
-  simulation.model = *model;
-  simulation.circumstances = *circumstances;
-  simulation.type = to_string(*type);
-  simulation.element_size = size_of(*type);
+  simulation.model = options.model;
+  simulation.circumstances = options.circumstances;
+  simulation.type = prediction->type;
+  simulation.element_size = options.element_size;
   simulation.algorithms = work->algorithms;
-  simulation.sizes = *sizes;
+  simulation.sizes = prediction->sizes;
   simulation.refused = work->candidates.refused;
   std::erase_if(simulation.refused, [&](const Refusal& refusal) {
     return flags.algorithms.find(refusal.planner) == std::string::npos && !flags.algorithms.empty();
@@ -281,41 +218,18 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   CandidateRuns runs(input.topology, work->candidates, options);
   if (const auto ran = run_sizes(console, runs, simulation); !ran) return stop(ran.error());
   console.print(console.json ? simulation_json(simulation).dump(2) + "\n" : simulation_text(simulation));
-  return show_details(console, flags, simulation);
-}
-
-/// Why flags of a collective do not go with a scenario, or nothing.
-std::optional<Error> find_conflict(const SimulateFlags& flags) {
-  if (flags.scenario.file.empty()) {
-    if (flags.input.argument.empty()) {
-      return Error{ErrorCode::invalid_input, "simulate needs a TOPOLOGY or PLAN, or --scenario",
-                   "such as espalier simulate dgx-h100 all_reduce"};
-    }
-    return std::nullopt;
-  }
-  if (flags.conditions.any()) {
-    return Error{ErrorCode::invalid_input, "a scenario says itself what endpoints add and how much hops jitter",
-                 "write 'endpoints:' and 'jitter:' in the scenario"};
-  }
-  const auto limits = flags.packing.resolve();
-  const SizeFlags usual;
-  const bool has_sizes = flags.sizes.single != usual.single || flags.sizes.begin != usual.begin ||
-                         flags.sizes.end != usual.end || flags.sizes.type != usual.type;
-  const bool has_other = has_sizes || !flags.collective.name.empty() || !flags.algorithms.empty() ||
-                         !flags.chunk.empty() || !flags.plan_topology.empty() || flags.critical_path || !limits ||
-                         limits->any();
-  if (!has_other) return std::nullopt;
-  return Error{ErrorCode::invalid_input, "a scenario names its collectives, sizes, algorithms and chunk itself",
-               "leave all but TOPOLOGY, --model, --seed, --trace and --json out"};
+  return show_details(console, flags, simulation, options);
 }
 
 ExitCode run(const Console& console, const SimulateFlags& flags) {
-  if (const auto conflict = find_conflict(flags)) return console.refuse_usage(*conflict);
+  if (const auto conflict = flags.find_conflict()) return console.refuse_usage(*conflict);
+  if (!flags.scenario.file.empty() && flags.critical_path) {
+    return console.refuse_usage(
+        {ErrorCode::invalid_input, "--critical-path is of one collective", "see espalier explain --scenario"});
+  }
   if (!flags.scenario.file.empty()) {
-    ScenarioFlags scenario = flags.scenario;
+    ScenarioFlags scenario = flags.of_scenario();
     scenario.trace = flags.trace;
-    scenario.model = flags.model;
-    scenario.seed = flags.conditions.seed;
     return simulate_scenario(console, flags.input, scenario);
   }
   auto input = load_input(console, flags.input, flags.plan_topology);
@@ -328,31 +242,13 @@ ExitCode run(const Console& console, const SimulateFlags& flags) {
 }  // namespace
 
 void add_simulate_command(CLI::App& app, Session& session) {
-  const auto flags = std::make_shared<SimulateFlags>();
+  const auto flags = std::make_shared<SimulateFlags>(PredictingVerb{
+      "simulate", "Run", "ring,tree,packing,auto", "Comma-separated", "", "--model, --seed, --trace and --json"});
   CLI::App* command =
       app.add_subcommand("simulate", "Predict times and bandwidths, the winner per size, and what limits it");
-  flags->input.add_to(*command, "TOPOLOGY|PLAN", false);
-  flags->input.add_without_to(*command);
-  flags->collective.add_to(*command, false);
-  flags->packing.add_to(*command);
-  command
-      ->add_option("-a,--algorithm", flags->algorithms,
-                   "Comma-separated: " + algorithm_names() + " (ring,tree,packing,auto)")
-      ->option_text("NAMES");
-  flags->sizes.add_to(*command);
-  command->add_option("--chunk", flags->chunk, "Largest chunk; chosen per schedule and size when absent")
-      ->option_text("SIZE");
-  command->add_option("--model", flags->model, "How a link is shared: link (chunks take turns) or fair (max-min)")
-      ->option_text("link|fair (link)");
+  flags->add_to(*command);
   command->add_option("--trace", flags->trace, "Write the timeline of one run as a Chrome trace")->option_text("FILE");
   command->add_flag("--critical-path", flags->critical_path, "Print what the last byte waited for, of one run");
-  command->add_option("-t,--topology", flags->plan_topology, "Run a plan on this topology instead of its own")
-      ->option_text("FILE");
-  command
-      ->add_option("--scenario", flags->scenario.file,
-                   "Run a scenario instead: a YAML file, - or shipped scenario (docs/scenarios.md)")
-      ->option_text("FILE");
-  flags->conditions.add_to(*command, "Of the jitter; of all that a scenario draws, instead of its own");
   command->footer(examples({"espalier simulate dgx1v-degraded all_gather -b 1K -e 1G -f 4",
                             "espalier simulate dgx1v all_reduce --without gpu0-gpu1 -s 64M",
                             "espalier simulate cluster.yaml all_reduce -a all -b 1M -e 64M",

@@ -20,6 +20,7 @@ struct Explanation {
   const Topology* topology = nullptr;
   const Schedule* schedule = nullptr;
   Bytes size;
+  std::string type;  ///< Of an element.
   sim::Circumstances circumstances;
   Bound bound;
   std::optional<CutProof> proof;

@@ -50,6 +50,7 @@ Json plan_json(const Explanation& of) {
 Json simulation_json(const Explanation& of) {
   const Collective& collective = of.schedule->collective;
   Json simulation = {{"size", of.size.count},
+                     {"type", of.type},
                      {"time", of.limits.report.elapsed.seconds()},
                      {"algbw", of.limits.report.algbw()},
                      {"busbw", of.limits.report.busbw(collective)},
@@ -119,6 +120,7 @@ nlohmann::ordered_json explanation_json(const Explanation& of) {
                    {"collective", to_string(collective.kind)},
                    {"ranks", collective.rank_count}};
   if (!collective.root.is_none()) document["root"] = of.topology->rank_name(collective.root);
+  if (!collective.shares.empty()) document["shares"] = collective.shares;
   document["bound"] = limit_json(of);
   document["plan"] = plan_json(of);
   document["simulation"] = simulation_json(of);

@@ -5,9 +5,11 @@
 #include <set>
 
 #include "base/format_units.h"
+#include "cli/collective_flags.h"
 #include "cli/condition_flags.h"
 #include "cli/describe_bound.h"
 #include "cli/explanation.h"
+#include "cli/flag_values.h"
 #include "cli/table.h"
 #include "schedule/relays.h"
 #include "topology/name_list.h"
@@ -220,8 +222,9 @@ std::string simulation_text(const Explanation& of) {
       of.limits.model == sim::ModelKind::link ? "" : fmt::format(" (model {})", to_string(of.limits.model));
   const std::string circumstances = circumstances_text(of.circumstances, ", ");
   std::string text =
-      fmt::format("Simulated at {}{}{}: {}, busbw {} GB/s, {} % of the limit, chunks of {}\n", format_size(of.size),
-                  model, circumstances, format_duration(report.elapsed), gigabytes_per_second(report.busbw(collective)),
+      fmt::format("Simulated at {}{}{}{}: {}, busbw {} GB/s, {} % of the limit, chunks of {}\n", format_size(of.size),
+                  of.type == to_string(usual_type) ? "" : " of " + of.type, model, circumstances,
+                  format_duration(report.elapsed), gigabytes_per_second(report.busbw(collective)),
                   percent(report.of_bound(of.bound.time_per_byte)), format_size(report.chunk));
   if (of.limits.path.empty() || report.elapsed.count == 0) return text;
   return text + path_text(of.limits) + sharing_text(of) + full_links_text(of);
@@ -311,9 +314,9 @@ std::string more_text(const Explanation& of) {
 
 std::string explanation_text(const Explanation& of) {
   const Collective& collective = of.schedule->collective;
-  std::string text =
-      fmt::format("{}: {} of {} ranks{}\n", of.topology->name(), to_string(collective.kind), collective.rank_count,
-                  collective.root.is_none() ? "" : ", root " + of.topology->rank_name(collective.root));
+  std::string text = fmt::format(
+      "{}: {} of {} ranks{}{}\n", of.topology->name(), to_string(collective.kind), collective.rank_count,
+      collective.root.is_none() ? "" : ", root " + of.topology->rank_name(collective.root), shares_text(collective));
   for (const std::string& part :
        {limit_text(of), plan_text(of), simulation_text(of), improvements_text(of), choice_text(of), more_text(of)}) {
     if (!part.empty()) text += "\n" + part;

@@ -36,7 +36,12 @@ void SizeFlags::add_to(CLI::App& command) {
   command.add_option("-e,--maxbytes", end, "Largest size")->option_text("SIZE (" + end + ")");
   command.add_option("-f,--stepfactor", factor, "Factor between sizes")->option_text("FACTOR (" + factor + ")");
   command.add_option("-i,--stepbytes", step, "Step between sizes, instead of a factor")->option_text("SIZE");
-  command.add_option("-s,--size", single, "Exactly this size")->option_text("SIZE");
+  add_one_to(command);
+}
+
+void SizeFlags::add_one_to(CLI::App& command) {
+  command.add_option("-s,--size", single, "Exactly this size")
+      ->option_text(single.empty() ? "SIZE" : "SIZE (" + single + ")");
   command.add_option("-d,--datatype", type, "Element type: int8, half, bfloat16, float, double, ...")
       ->option_text("TYPE (" + type + ")");
 }

@@ -21,6 +21,10 @@ struct SizeFlags {
 
   /// Adds -b, -e, -f, -i, -s and -d; the defaults in the help are the members' values.
   void add_to(CLI::App& command);
+  /// Adds -s and -d only, for verbs that take one size.
+  void add_one_to(CLI::App& command);
+
+  friend bool operator==(const SizeFlags&, const SizeFlags&) = default;
 };
 
 /// The sizes, each rounded down to whole elements as nccl-tests does; at most 1,000 of them.

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/candidate_runs.h"
+#include "cli/collective_flags.h"
+#include "cli/condition_flags.h"
+#include "cli/inputs.h"
+#include "cli/packing_flags.h"
+#include "cli/simulate_scenario.h"
+#include "cli/sizes.h"
+#include "cli/stop.h"
+
+namespace espalier::cli {
+
+/// What sets the verbs that predict apart from each other, as far as their flags go.
+struct PredictingVerb {
+  std::string name;             ///< "simulate".
+  std::string does;             ///< "Run", as its help says it.
+  std::string algorithms;       ///< The value of -a where none is given.
+  std::string algorithms_help;  ///< What -a is for.
+  std::string size;             ///< The one message size where none is given; empty: many sizes.
+  std::string beside_scenario;  ///< The flags that go with --scenario.
+};
+
+/// How a prediction is made, apart from what is predicted.
+struct Prediction {
+  std::string type;  ///< Of an element, as nccl-tests prints it.
+  std::vector<Bytes> sizes;
+  CandidateRuns::Options options;
+};
+
+/// Every flag that a simulated result depends on: what `simulate` predicts with them `explain` explains.
+struct PredictionFlags {
+  explicit PredictionFlags(PredictingVerb of) : verb(std::move(of)) { sizes.single = verb.size; }
+
+  PredictingVerb verb;
+  TopologyFlags input;
+  std::string plan_topology;  ///< The network that a plan gets instead of its own.
+  CollectiveFlags collective;
+  std::string algorithms;  ///< Empty: the verb's.
+  PackingFlags packing;
+  SizeFlags sizes;
+  std::string chunk;  ///< Empty: chosen per schedule and size.
+  std::string model;  ///< Empty: link, or what the scenario says.
+  ConditionFlags conditions;
+  ScenarioFlags scenario;
+
+  /// Adds all to a verb.
+  void add_to(CLI::App& command);
+
+  /// Why they do not go together, or nothing: a scenario names itself what the others would say.
+  [[nodiscard]] std::optional<Error> find_conflict() const;
+
+  /// The scenario's flags, those of them that others share filled in.
+  [[nodiscard]] ScenarioFlags of_scenario() const;
+
+  /// Errors: invalid_input, naming the flag.
+  [[nodiscard]] Result<Prediction> resolve() const;
+
+  /// The collective on this topology. Errors: invalid_input when none is named, or what is wrong with it.
+  [[nodiscard]] Result<Collective> resolve_collective(const Topology& topology) const;
+
+  /// -a, or what the verb takes without it. Errors: invalid_input.
+  [[nodiscard]] Result<std::vector<std::string>> resolve_algorithms() const;
+
+  /// Whether the plan that was given can be simulated with these flags. Requires: an input with a schedule.
+  [[nodiscard]] OrStop<void> check_plan(const Input& given) const;
+};
+
+}  // namespace espalier::cli
