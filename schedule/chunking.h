@@ -40,15 +40,25 @@ class Chunking {
     return chunk_of(pieces.range, pieces.count, index, layout_.element_size());
   }
 
+  /// How many chunks right behind this one are as long as it.
+  [[nodiscard]] std::uint32_t alike_behind(const Pieces& pieces, std::uint32_t index) const {
+    const auto longer = static_cast<std::uint32_t>(pieces.range.length() / layout_.element_size() % pieces.count);
+    return (index < longer ? longer : pieces.count) - index - 1;
+  }
+
   /// The last chunk of `earlier` that shares bytes with chunk `index` of `transfer`, which has these `bytes`;
   /// `no_chunk` when none does. Chunks of one transfer depart and arrive in order, so the last one is the one to wait
   /// for.
   [[nodiscard]] std::uint32_t needed_chunk(const Transfer& earlier, const Transfer& transfer, const ByteRange& bytes,
                                            std::uint32_t index) const {
     if (bytes.length() == 0) return no_chunk;
-    // The same run of slices is cut in the same way: the usual case of data handed on.
-    if (earlier.first_slice == transfer.first_slice && earlier.slice_count == transfer.slice_count) return index;
+    if (are_cut_alike(earlier, transfer)) return index;
     return find_needed_chunk(earlier, bytes);
+  }
+
+  /// Whether both are of the same run of slices, and so cut in the same way: the usual case of data handed on.
+  [[nodiscard]] static bool are_cut_alike(const Transfer& one, const Transfer& other) {
+    return one.first_slice == other.first_slice && one.slice_count == other.slice_count;
   }
 
  private:

@@ -62,16 +62,31 @@ class UnsharedFlows {
              ProgramOrder::Times& times) {
     const Path& path = program_.path(transfer);
     const Way& way = ways_[transfer.route.index()];
-    const std::int64_t bytes =
-        payload_ppm_ == whole_ppm ? payload : on_the_wire(payload, static_cast<std::uint32_t>(payload_ppm_));
+    const std::int64_t bytes = on_the_wire_of(payload);
     std::int64_t& lane_end = lane_ends_[program_.lane_of(transfer.route)];
     const std::int64_t begin = std::max({waits.ready + path.overhead + way.latency, waits.known, lane_end});
-    const std::int64_t end = lane_end = begin + flow(id, path, way, bytes);
+    const std::int64_t end = begin + flow(id, path, way, bytes);
+    shift_ = end - lane_end;
+    lane_end = end;
     times.left = end - way.latency;
     times.arrived = path.end_of(transfer) == path.end ? end : reduce(id, path, payload, end);
+    latest_arrival_ = times.arrived;
     totals_.events += path.end_of(transfer) - path.begin;
     totals_.elapsed = std::max(totals_.elapsed, times.arrived);
     return true;
+  }
+
+  [[nodiscard]] std::int64_t shift() const { return jitter_.is_on() ? no_shift : shift_; }
+
+  void repeat(const Transfer& transfer, std::int64_t payload, std::uint32_t count, std::int64_t shift) {
+    const Path& path = program_.path(transfer);
+    const std::int64_t bytes = on_the_wire_of(payload);
+    const std::uint32_t end = path.end_of(transfer);
+    note_carried(path, work_of(bytes) * count, bytes * count);
+    lane_ends_[program_.lane_of(transfer.route)] += count * shift;
+    if (end != path.end) free_at_[program_.steps()[path.end]] += count * shift;
+    totals_.events += std::uint64_t{count} * (end - path.begin);
+    totals_.elapsed = std::max(totals_.elapsed, latest_arrival_ + count * shift);
   }
 
   RunTotals take() {
@@ -88,20 +103,32 @@ class UnsharedFlows {
     std::int64_t bytes = 0;
   };
 
-  /// How long the bytes flow, at the full rate of the slowest resource.
-  std::int64_t flow(ChunkId id, const Path& path, const Way& way, std::int64_t bytes) {
-    if (bytes == 0) return 0;
-    FlowWork work = static_cast<FlowWork>(bytes) * picoseconds_per_second * scale_;
-    if (jitter_.is_on()) {
-      const std::int64_t part = jitter_.extra(std::int64_t{1} << 32U, id.transfer.value(), id.chunk, 0);  // of 2^32
-      work += (work >> 32U) * part;
-    }
+  [[nodiscard]] std::int64_t on_the_wire_of(std::int64_t payload) const {
+    return payload_ppm_ == whole_ppm ? payload : on_the_wire(payload, static_cast<std::uint32_t>(payload_ppm_));
+  }
+
+  [[nodiscard]] FlowWork work_of(std::int64_t bytes) const {
+    return static_cast<FlowWork>(bytes) * picoseconds_per_second * scale_;
+  }
+
+  void note_carried(const Path& path, FlowWork work, std::int64_t bytes) {
     for (std::uint32_t i = path.begin; i < path.end; ++i) {
       const std::uint32_t resource = program_.steps()[i];
       if (resource >= carried_.size()) continue;
       carried_[resource].work += work;
       carried_[resource].bytes += bytes;
     }
+  }
+
+  /// How long the bytes flow, at the full rate of the slowest resource.
+  std::int64_t flow(ChunkId id, const Path& path, const Way& way, std::int64_t bytes) {
+    if (bytes == 0) return 0;
+    FlowWork work = work_of(bytes);
+    if (jitter_.is_on()) {
+      const std::int64_t part = jitter_.extra(std::int64_t{1} << 32U, id.transfer.value(), id.chunk, 0);  // of 2^32
+      work += (work >> 32U) * part;
+    }
+    note_carried(path, work, bytes);
     if (work != known_work_ || way.rate != known_rate_) {
       known_work_ = work;
       known_rate_ = way.rate;
@@ -116,7 +143,10 @@ class UnsharedFlows {
     std::int64_t duration =
         transfer_time(Bytes{payload}, Bandwidth{network_.resources()[resource].bytes_per_second}).count;
     if (jitter_.is_on()) duration += jitter_.extra(duration, id.transfer.value(), id.chunk, path.end - path.begin);
-    return free_at_[resource] = std::max(end, free_at_[resource]) + duration;
+    std::int64_t& free_at = free_at_[resource];
+    const std::int64_t done = std::max(end, free_at) + duration;
+    if (done - free_at != shift_) shift_ = no_shift;
+    return free_at = done;
   }
 
   const Program& program_;
@@ -132,6 +162,8 @@ class UnsharedFlows {
   std::int64_t known_rate_ = 0;
   std::int64_t known_time_ = 0;
   RunTotals totals_;
+  std::int64_t shift_ = no_shift;  // of the latest flow
+  std::int64_t latest_arrival_ = 0;
 };
 
 }  // namespace
@@ -143,10 +175,7 @@ std::optional<RunTotals> run_fair_unshared(const Program& program, const Chunkin
   const std::vector<Way> ways = ways_of(program, network, scale);
   UnsharedFlows flows(program, network, conditions, payload_ppm, scale, ways);
   ProgramOrder order(program, chunking, start, lags_of(ways));
-  const bool done =
-      order.run([&](ChunkId id, const Transfer& transfer, std::int64_t bytes, const ProgramOrder::Waits& waits,
-                    ProgramOrder::Times& times) { return flows.carry(id, transfer, bytes, waits, times); });
-  if (!done) return std::nullopt;
+  if (!order.run(flows)) return std::nullopt;
   return flows.take();
 }
 

@@ -13,6 +13,9 @@ namespace espalier::sim {
 /// The most chunks whose arrivals a ProgramOrder keeps: 1 GiB.
 inline constexpr std::uint64_t max_unshared_chunks = std::uint64_t{1} << 27U;
 
+/// A carrier's shift when what it remembers did not move as one.
+inline constexpr std::int64_t no_shift = -1;
+
 /// Goes through the chunks of a program that does not share resources in program order. A transfer waits for earlier
 /// ones only, so everything that a chunk waits for is known when its turn comes.
 class ProgramOrder {
@@ -33,25 +36,45 @@ class ProgramOrder {
                std::vector<std::int64_t> lags = {})
       : program_(program), chunking_(chunking), lags_(std::move(lags)), left_(program.lanes().first.size(), start) {}
 
-  /// Calls `carry(id, transfer, bytes, waits)` for every chunk, which returns whether it gave the chunk's times in its
-  /// last argument. False when it did not once, or past max_unshared_chunks.
-  template <class Carry>
-  bool run(Carry&& carry) {
+  /// Has every chunk carried by a Carrier, which has
+  ///   bool carry(id, transfer, bytes, waits, times): works out a chunk's times; false when it cannot;
+  ///   std::int64_t shift(): by how much all that it remembers, as far as the latest chunk's next one depends on it,
+  ///     moved with that chunk; `no_shift` when not everything moved alike;
+  ///   void repeat(transfer, bytes, count, shift): as many more chunks like the latest, each `shift` after the one
+  ///     before.
+  /// A chunk's times follow from when it is ready and from what the carrier remembers, by sums and maxima: when all of
+  /// these move by the same shift, so do its times. So chunks of one length that are ready in step with what they leave
+  /// behind go as one run, and cost what it takes to see that they are ready in step.
+  /// False when the carrier failed once, or past max_unshared_chunks.
+  template <class Carrier>
+  bool run(Carrier& carrier) {
     if (!make_room()) return false;
     const std::vector<Transfer>& transfers = program_.schedule().transfers;
     for (std::size_t i = 0; i < transfers.size(); ++i) {
       const Transfer& transfer = transfers[i];
       const Pieces pieces = chunking_.pieces(transfer);
       std::int64_t& left = left_[program_.lane_of(transfer.route)];
+      if (pieces.count > 1) find_streams(TransferId(i));
       for (std::uint32_t chunk = 0; chunk < pieces.count; ++chunk) {
         const ByteRange bytes = chunking_.chunk(pieces, chunk);
         const ChunkId id{TransferId(i), chunk};
+        const Waits waits = find_waits(id, transfer, bytes, left);
         Times times;
-        if (!carry(id, transfer, bytes.length(), find_waits(id, transfer, bytes, left), times)) return false;
-        left = times.left;
+        if (!carrier.carry(id, transfer, bytes.length(), waits, times)) return false;
         const std::uint64_t index = first_chunk_[i] + chunk;
         arrived_[index] = times.arrived;
         if (!departed_.empty()) departed_[index] = times.left;
+        left = times.left;
+        if (chunk + 1 == pieces.count || !has_streams_) continue;
+        const std::int64_t shift = carrier.shift();
+        if (shift == no_shift) continue;
+        const std::uint32_t most = chunking_.alike_behind(pieces, chunk);
+        const std::uint32_t count = count_in_step(chunk, most, waits.ready, times.left, shift);
+        if (count == 0) continue;
+        carrier.repeat(transfer, bytes.length(), count, shift);
+        continue_times(index, count, times, shift);
+        left += count * shift;
+        chunk += count;
       }
     }
     return true;
@@ -92,13 +115,49 @@ class ProgramOrder {
     return waits;
   }
 
+  /// Where the times are that the transfer's chunks wait for, if each waits for those of its own number only.
+  void find_streams(TransferId id) {
+    streams_.clear();
+    has_streams_ = false;
+    const std::vector<Transfer>& transfers = program_.schedule().transfers;
+    for (const Dependency dependency : program_.dependencies().of(id)) {
+      const std::size_t earlier = dependency.transfer().index();
+      const bool departure = dependency.wait() == Wait::departure;
+      if (!Chunking::are_cut_alike(transfers[earlier], transfers[id.index()]) || (departure && !lags_.empty())) return;
+      streams_.push_back((departure ? departed_ : arrived_).data() + first_chunk_[earlier]);
+    }
+    has_streams_ = true;
+  }
+
+  /// How many of the `most` chunks behind one are each ready `shift` after the one before.
+  [[nodiscard]] std::uint32_t count_in_step(std::uint32_t chunk, std::uint32_t most, std::int64_t ready,
+                                            std::int64_t left, std::int64_t shift) const {
+    for (std::uint32_t count = 0; count < most; ++count) {
+      std::int64_t next = left;
+      for (const std::int64_t* stream : streams_) next = std::max(next, stream[chunk + 1 + count]);
+      ready += shift;
+      left += shift;
+      if (next != ready) return count;
+    }
+    return most;
+  }
+
+  /// Notes the times of `count` more chunks, each `shift` after the one before.
+  void continue_times(std::uint64_t index, std::uint32_t count, const Times& times, std::int64_t shift) {
+    for (std::uint32_t i = 1; i <= count; ++i) arrived_[index + i] = times.arrived + i * shift;
+    if (departed_.empty()) return;
+    for (std::uint32_t i = 1; i <= count; ++i) departed_[index + i] = times.left + i * shift;
+  }
+
   const Program& program_;
   const Chunking& chunking_;
   std::vector<std::int64_t> lags_;
   std::vector<std::int64_t> left_;  // by lane: when its latest chunk left its source
   std::vector<std::uint64_t> first_chunk_;
   std::vector<std::int64_t> arrived_;
-  std::vector<std::int64_t> departed_;  // empty when nothing waits for a departure
+  std::vector<std::int64_t> departed_;        // empty when nothing waits for a departure
+  std::vector<const std::int64_t*> streams_;  // of the transfer at hand: by dependency, the times of chunks
+  bool has_streams_ = false;
 };
 
 }  // namespace espalier::sim

@@ -9,42 +9,83 @@
 namespace espalier::sim {
 namespace {
 
+/// Carries chunks one after the other (ProgramOrder::run).
 class UnsharedRun {
  public:
   UnsharedRun(const Program& program, const Network& network, const Conditions& conditions, std::int32_t payload_ppm)
       : program_(program),
         profiles_(conditions.changes, network.link_count()),
         jitter_(conditions.jitter_ppm, conditions.seed),
+        repeats_(!jitter_.is_on() && conditions.changes.empty()),
         payload_ppm_(payload_ppm),
-        servers_(make_servers(network, profiles_)) {}
+        servers_(make_servers(network, profiles_)),
+        lanes_(program.lanes().first.size()) {
+    for (std::size_t i = 0; i < program.paths().size(); ++i) {
+      if (const LaneIndex lane = program.lane_of(RouteId(i)); lane != no_lane) ++lanes_[lane].routes;
+    }
+  }
 
-  /// Takes a chunk from its source to its destination; false when it would queue on the way.
   bool carry(ChunkId id, const Transfer& transfer, std::int64_t bytes, const ProgramOrder::Waits& waits,
              ProgramOrder::Times& times) {
     const Path& path = program_.path(transfer);
-    const std::int64_t wire =
-        payload_ppm_ == whole_ppm ? bytes : on_the_wire(bytes, static_cast<std::uint32_t>(payload_ppm_));
-    std::int64_t asked = waits.ready + path.overhead;
+    LaneState& lane = lanes_[program_.lane_of(transfer.route)];
+    const std::int64_t wire = on_the_wire_of(bytes);
+    std::int64_t asked = hold_back(lane, waits.ready + path.overhead);
     std::int64_t last_byte = asked;
+    std::int64_t travel = 0;
     const std::uint32_t end = path.end_of(transfer);
+    shift_ = no_shift;
     for (std::uint32_t step = path.begin; step < end; ++step) {
       Server& server = servers_[program_.steps()[step]];
       if (step == path.end) asked = last_byte;
-      if (server.free_at > asked) return false;
+      const std::int64_t free_before = server.free_at;
+      const std::int64_t entry = std::max(asked, free_before);
+      if (entry > asked) {
+        if (lane.routes > 1) return false;  // one that comes later by a shorter route might be served first
+        lane.holds.push_back({asked, entry - travel});
+      }
       const std::int64_t served = step == path.end ? bytes : wire;
       std::int64_t duration = server.service_time(served);
       if (jitter_.is_on()) duration += jitter_.extra(duration, id.transfer.value(), id.chunk, step - path.begin);
-      const std::int64_t done = server.serve(asked, served, duration, profiles_);
+      const std::int64_t done = server.serve(entry, served, duration, profiles_);
       if (done == never) return false;
+      const std::int64_t moved = done - free_before;
+      shift_ = step == path.begin || moved == shift_ ? moved : no_shift;
       const std::int64_t leave = std::max(done, last_byte);
       if (step == path.first_link) times.left = leave;
       last_byte = leave + server.latency;
-      asked += server.latency;
+      asked = entry + server.latency;
+      travel += server.latency;
     }
     totals_.events += end - path.begin;
     totals_.elapsed = std::max(totals_.elapsed, last_byte);
-    times.arrived = last_byte;
+    times.arrived = latest_arrival_ = last_byte;
+    latest_lane_ = &lane;
     return true;
+  }
+
+  [[nodiscard]] std::int64_t shift() const {
+    if (!repeats_ || shift_ == no_shift || before_.size() != latest_lane_->holds.size()) return no_shift;
+    for (std::size_t i = 0; i < before_.size(); ++i) {
+      if (latest_lane_->holds[i] != before_[i].moved(shift_)) return no_shift;
+    }
+    return shift_;
+  }
+
+  void repeat(const Transfer& transfer, std::int64_t bytes, std::uint32_t count, std::int64_t shift) {
+    const Path& path = program_.path(transfer);
+    const std::int64_t wire = on_the_wire_of(bytes);
+    const std::uint32_t end = path.end_of(transfer);
+    for (std::uint32_t step = path.begin; step < end; ++step) {
+      Server& server = servers_[program_.steps()[step]];
+      const std::int64_t served = step == path.end ? bytes : wire;
+      server.free_at += count * shift;
+      server.bytes += count * served;
+      server.busy += count * server.service_time(served);
+    }
+    for (Hold& hold : latest_lane_->holds) hold = hold.moved(count * shift);
+    totals_.events += std::uint64_t{count} * (end - path.begin);
+    totals_.elapsed = std::max(totals_.elapsed, latest_arrival_ + count * shift);
   }
 
   RunTotals take(std::uint32_t links) {
@@ -53,12 +94,56 @@ class UnsharedRun {
   }
 
  private:
+  /// A queue that a lane's next chunk would stand in (docs/simulator.md, "Back-pressure").
+  struct Hold {
+    std::int64_t known_at = 0;  ///< When the chunk ahead came to the queue.
+    std::int64_t until = 0;     ///< Asked later than this, the next one will not stand in it.
+
+    [[nodiscard]] Hold moved(std::int64_t by) const { return {known_at + by, until + by}; }
+    friend bool operator==(const Hold&, const Hold&) = default;
+  };
+  struct LaneState {
+    std::vector<Hold> holds;  // those that still matter
+    std::uint32_t routes = 0;
+  };
+
+  /// When the lane's next chunk asks, which would do so at `time`.
+  std::int64_t hold_back(LaneState& lane, std::int64_t time) {
+    if (lane.holds.empty()) {
+      before_.clear();
+      return time;
+    }
+    before_ = lane.holds;
+    const auto holds_at = [](std::int64_t now) {
+      return [now](const Hold& hold) { return hold.known_at <= now && hold.until > now; };
+    };
+    for (auto hold = lane.holds.begin(); hold != lane.holds.end();) {
+      hold = std::ranges::find_if(lane.holds, holds_at(time));
+      if (hold != lane.holds.end()) time = hold->until;
+    }
+    // No chunk of the lane will ask earlier.
+    std::erase_if(lane.holds, [&](const Hold& hold) { return hold.until <= time; });
+    return time;
+  }
+
+  [[nodiscard]] std::int64_t on_the_wire_of(std::int64_t bytes) const {
+    return payload_ppm_ == whole_ppm ? bytes : on_the_wire(bytes, static_cast<std::uint32_t>(payload_ppm_));
+  }
+
   const Program& program_;
   RateProfiles profiles_;
   Jitter jitter_;
+  bool repeats_;  // whether all times depend on differences of times only
   std::int32_t payload_ppm_;
   std::vector<Server> servers_;
+  std::vector<LaneState> lanes_;
   RunTotals totals_;
+
+  // Of the latest chunk:
+  LaneState* latest_lane_ = nullptr;
+  std::vector<Hold> before_;  // its lane's before it
+  std::int64_t shift_ = no_shift;
+  std::int64_t latest_arrival_ = 0;
 };
 
 }  // namespace
@@ -67,10 +152,7 @@ std::optional<RunTotals> run_unshared(const Program& program, const Chunking& ch
                                       const Conditions& conditions, std::int32_t payload_ppm, std::int64_t start) {
   UnsharedRun run(program, network, conditions, payload_ppm);
   ProgramOrder order(program, chunking, start);
-  const bool done =
-      order.run([&](ChunkId id, const Transfer& transfer, std::int64_t bytes, const ProgramOrder::Waits& waits,
-                    ProgramOrder::Times& times) { return run.carry(id, transfer, bytes, waits, times); });
-  if (!done) return std::nullopt;
+  if (!order.run(run)) return std::nullopt;
   return run.take(network.link_count());
 }
 
