@@ -7,6 +7,24 @@
 namespace espalier {
 namespace {
 
+TEST(Chunking, CountsTheChunksBehindThatAreAsLong) {
+  Schedule schedule({CollectiveKind::all_reduce, 2, {}}, "test", "test");
+  schedule.slices.push_back({0, 1, {}, {}});
+  schedule.units = 1;
+  for (std::int64_t elements = 0; elements <= 23; ++elements) {
+    const Chunking chunking(*Layout::make(schedule, {elements * 2}, 2), 7);
+    const Pieces pieces = chunking.pieces({});
+    for (std::uint32_t i = 0; i < pieces.count; ++i) {
+      std::uint32_t alike = 0;
+      while (i + alike + 1 < pieces.count &&
+             chunking.chunk(pieces, i + alike + 1).length() == chunking.chunk(pieces, i).length()) {
+        ++alike;
+      }
+      EXPECT_EQ(chunking.alike_behind(pieces, i), alike) << elements << " elements, chunk " << i;
+    }
+  }
+}
+
 TEST(Chunking, NeededChunkIsTheLastThatSharesBytes) {
   // Random pairs of runs of random layouts, compared with a look at every chunk.
   Random random(3);
