@@ -21,7 +21,7 @@ std::vector<LinkId> add_way(Machine& machine, Random& random, std::size_t from, 
   std::size_t at = from;
   for (std::uint64_t switches = random.below(3);; --switches) {
     const std::size_t next = switches == 0 ? to : machine.add_switch();
-    way.push_back(machine.add_link(at, next, random.between(0, 3) * random.between(0, 30), {rates[random.below(4)]}));
+    way.push_back(machine.add_link(at, next, random.between(0, 3) * random.between(0, 40), {rates[random.below(4)]}));
     if (random.below(4) == 0) machine.links.back().overhead = {random.between(1, 9)};
     if (switches == 0) return way;
     if (random.below(4) == 0) machine.nodes[next].bandwidth = {rates[random.below(4)]};
@@ -51,7 +51,7 @@ struct Pipeline {
 
 Pipeline make_pipeline(Random& random) {
   const std::size_t ranks = 2 + random.below(4);
-  Pipeline pipeline{Machine(ranks), {}, {}};
+  Pipeline pipeline{Machine(ranks + 1), {}, {}};  // the last one only writes over what another has sent
   Machine& machine = pipeline.machine;
   std::vector<std::size_t> parent(ranks, 0);
   std::vector<std::pair<std::size_t, std::size_t>> up_and_down(ranks);
@@ -62,6 +62,8 @@ Pipeline make_pipeline(Random& random) {
     up_and_down[rank] = {pipeline.ways.size() - 2, pipeline.ways.size() - 1};
     if (random.below(3) == 0) machine.nodes[parent[rank]].reduce_bandwidth = {picoseconds_per_second / 2};
   }
+  const std::size_t overwritten = random.below(ranks);
+  pipeline.ways.push_back(add_way(machine, random, ranks, overwritten));
   const bool reduces = random.below(2) == 0;
   const bool copies = !reduces || random.below(2) == 0;
   const std::size_t slices = 1 + random.below(3);
@@ -73,6 +75,7 @@ Pipeline make_pipeline(Random& random) {
     for (std::size_t rank = 1; copies && rank < ranks; ++rank) {
       pipeline.hops.push_back({up_and_down[rank].second, slice, Action::copy});
     }
+    if (random.below(2) == 0) pipeline.hops.push_back({pipeline.ways.size() - 1, slice, Action::copy});
   }
   return pipeline;
 }
@@ -84,7 +87,7 @@ TEST(ChunkRunsProperty, GiveWhatTheEventLoopGives) {
     const Pipeline pipeline = make_pipeline(random);
     sim::Options options;
     options.element_size = 1;
-    options.size = {random.between(0, 400)};
+    options.size = {random.between(0, 600)};
     options.chunk = {random.between(1, 12)};
     options.launch = {random.between(0, 30)};
     options.payload_ppm = random.below(3) == 0 ? 500'000 : 1'000'000;
