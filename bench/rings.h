@@ -10,7 +10,7 @@
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
-/// The rings that the benchmarks of the simulator run on.
+/// The rings and chains that the benchmarks of the simulator run on.
 namespace espalier::bench {
 
 /// A one-way ring of 100 GB/s and 1 us links; link i goes from rank i to the next one.
@@ -59,6 +59,38 @@ inline RingWalk make_ring_walk(std::size_t ranks) {
     walk.hops.push_back({LinkId(i)});
   }
   return walk;
+}
+
+/// Ranks in a line, a switch between every two; the links behind the switches have `slow_rate`.
+inline Topology make_chain_topology(std::size_t ranks, Bandwidth slow_rate) {
+  std::vector<Node> nodes(2 * ranks - 1);
+  std::vector<Link> links(2 * ranks - 2);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    nodes[i].id = "n" + std::to_string(i);
+    nodes[i].is_rank = i % 2 == 0;
+    if (i % 2 == 1) nodes[i].kind = NodeKind::switch_node;
+  }
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    links[i].tail = NodeId(i);
+    links[i].head = NodeId(i + 1);
+    links[i].nominal = i % 2 == 0 ? Bandwidth{100'000'000'000} : slow_rate;
+    links[i].latency = {1'000'000};
+  }
+  auto topology = Topology::make("chain", std::move(nodes), std::move(links));
+  ESPALIER_CHECK(topology.has_value(), "a chain is a topology");
+  return std::move(*topology);
+}
+
+/// A broadcast down the chain.
+inline Schedule make_chain_broadcast(std::size_t ranks) {
+  Schedule schedule({CollectiveKind::broadcast, static_cast<std::uint32_t>(ranks), Rank(0), {}}, "chain", "chain");
+  schedule.units = 1;
+  schedule.slices.push_back({0, 1, {}, {}});
+  for (std::size_t r = 0; r + 1 < ranks; ++r) {
+    const std::vector<LinkId> links{LinkId(2 * r), LinkId(2 * r + 1)};
+    schedule.add_transfer(schedule.add_route(Rank(r), Rank(r + 1), links), SliceId(0), 1, Action::copy, ChannelId(0));
+  }
+  return schedule;
 }
 
 }  // namespace espalier::bench

@@ -52,6 +52,28 @@ void bm_ring_with_jitter(benchmark::State& state) {
 }
 BENCHMARK(bm_ring_with_jitter)->ArgName("ranks")->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
 
+/// A broadcast of 1 GiB down a chain of 64 ranks: chunks go as runs. Behind a slower link they queue and are held back;
+/// with jitter no two are alike, and each is worked out.
+void bm_chain_broadcast(benchmark::State& state) {
+  constexpr std::size_t ranks = 64;
+  const Topology topology = bench::make_chain_topology(ranks, {state.range(1) != 0 ? 60'000'000'000 : 100'000'000'000});
+  const Schedule schedule = bench::make_chain_broadcast(ranks);
+  const auto simulator = sim::Simulator::make(schedule, topology);
+  constexpr std::int64_t gibibyte = std::int64_t{1} << 30;
+  sim::Options options{{gibibyte}, {gibibyte / state.range(0)}, 4};
+  options.conditions.jitter_ppm = state.range(2) != 0 ? 20'000 : 0;
+  measure(state, [&] { return *simulator->run(options); });
+}
+BENCHMARK(bm_chain_broadcast)
+    ->ArgNames({"chunks", "slow", "jitter"})
+    ->Args({1024, 0, 0})
+    ->Args({1024, 1, 0})
+    ->Args({1024, 0, 1})
+    ->Args({16384, 0, 0})
+    ->Args({16384, 1, 0})
+    ->Args({16384, 0, 1})
+    ->Unit(benchmark::kMillisecond);
+
 /// A ring that is walked; with jitter, so that every place has to be worked out.
 void bm_walked_ring(benchmark::State& state) {
   const auto ranks = static_cast<std::size_t>(state.range(0));

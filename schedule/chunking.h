@@ -32,6 +32,7 @@ class Chunking {
 
   [[nodiscard]] Pieces pieces(const Transfer& transfer) const {
     const ByteRange range = layout_.range(transfer);
+    if (count_ == 1) return {range, 1};
     return {range, static_cast<std::uint32_t>(chunk_count(range, count_, layout_.element_size()))};
   }
 

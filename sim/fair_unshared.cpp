@@ -58,6 +58,7 @@ class UnsharedFlows {
         carried_(network.link_count()),
         lane_ends_(program.lanes().first.size(), 0) {}
 
+  template <bool watched>
   bool carry(ChunkId id, const Transfer& transfer, std::int64_t payload, const ProgramOrder::Waits& waits,
              ProgramOrder::Times& times) {
     const Path& path = program_.path(transfer);

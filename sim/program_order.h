@@ -37,9 +37,9 @@ class ProgramOrder {
       : program_(program), chunking_(chunking), lags_(std::move(lags)), left_(program.lanes().first.size(), start) {}
 
   /// Has every chunk carried by a Carrier, which has
-  ///   bool carry(id, transfer, bytes, waits, times): works out a chunk's times; false when it cannot;
-  ///   std::int64_t shift(): by how much all that it remembers, as far as the latest chunk's next one depends on it,
-  ///     moved with that chunk; `no_shift` when not everything moved alike;
+  ///   bool carry<watched>(id, transfer, bytes, waits, times): works out a chunk's times; false when it cannot;
+  ///   std::int64_t shift(): by how much all that it remembers, as far as the next chunk depends on it, moved with
+  ///     the latest one, which was watched; `no_shift` when not everything moved alike;
   ///   void repeat(transfer, bytes, count, shift): as many more chunks like the latest, each `shift` after the one
   ///     before.
   /// A chunk's times follow from when it is ready and from what the carrier remembers, by sums and maxima: when all of
@@ -49,27 +49,37 @@ class ProgramOrder {
   template <class Carrier>
   bool run(Carrier& carrier) {
     if (!make_room()) return false;
-    const std::vector<Transfer>& transfers = program_.schedule().transfers;
-    for (std::size_t i = 0; i < transfers.size(); ++i) {
-      const Transfer& transfer = transfers[i];
+    const std::size_t count = program_.schedule().transfers.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const Transfer& transfer = program_.schedule().transfers[i];
       const Pieces pieces = chunking_.pieces(transfer);
-      std::int64_t& left = left_[program_.lane_of(transfer.route)];
-      if (pieces.count > 1) find_streams(TransferId(i));
-      for (std::uint32_t chunk = 0; chunk < pieces.count; ++chunk) {
-        const ByteRange bytes = chunking_.chunk(pieces, chunk);
-        const ChunkId id{TransferId(i), chunk};
-        const Waits waits = find_waits(id, transfer, bytes, left);
-        Times times;
-        if (!carrier.carry(id, transfer, bytes.length(), waits, times)) return false;
-        const std::uint64_t index = first_chunk_[i] + chunk;
-        arrived_[index] = times.arrived;
-        if (!departed_.empty()) departed_[index] = times.left;
-        left = times.left;
-        if (chunk + 1 == pieces.count || !has_streams_) continue;
-        const std::int64_t shift = carrier.shift();
+      const bool watched = pieces.count > 1 && find_streams(TransferId(i));
+      const bool done = watched ? run_chunks<true>(carrier, TransferId(i), transfer, pieces)
+                                : run_chunks<false>(carrier, TransferId(i), transfer, pieces);
+      if (!done) return false;
+    }
+    return true;
+  }
+
+ private:
+  template <bool watched, class Carrier>
+  bool run_chunks(Carrier& carrier, TransferId transfer_id, const Transfer& transfer, const Pieces& pieces) {
+    std::int64_t& left = left_[program_.lane_of(transfer.route)];
+    for (std::uint32_t chunk = 0; chunk < pieces.count; ++chunk) {
+      const ByteRange bytes = chunking_.chunk(pieces, chunk);
+      const ChunkId id{transfer_id, chunk};
+      const Waits waits = find_waits(id, transfer, bytes, left);
+      Times times;
+      if (!carrier.template carry<watched>(id, transfer, bytes.length(), waits, times)) return false;
+      const std::uint64_t index = first_chunk_[transfer_id.index()] + chunk;
+      arrived_[index] = times.arrived;
+      if (!departed_.empty()) departed_[index] = times.left;
+      left = times.left;
+      if constexpr (watched) {
+        const std::int64_t shift = chunk + 1 < pieces.count ? carrier.shift() : no_shift;
         if (shift == no_shift) continue;
         const std::uint32_t most = chunking_.alike_behind(pieces, chunk);
-        const std::uint32_t count = count_in_step(chunk, most, waits.ready, times.left, shift);
+        const std::uint32_t count = count_in_step(chunk, most, waits.ready, left, shift);
         if (count == 0) continue;
         carrier.repeat(transfer, bytes.length(), count, shift);
         continue_times(index, count, times, shift);
@@ -80,7 +90,6 @@ class ProgramOrder {
     return true;
   }
 
- private:
   bool make_room() {
     std::uint64_t chunks = 0;
     bool waits_for_departures = false;
@@ -115,18 +124,19 @@ class ProgramOrder {
     return waits;
   }
 
-  /// Where the times are that the transfer's chunks wait for, if each waits for those of its own number only.
-  void find_streams(TransferId id) {
+  /// Finds where the times are that the transfer's chunks wait for; false when not every chunk waits for those of its
+  /// own number only.
+  bool find_streams(TransferId id) {
     streams_.clear();
-    has_streams_ = false;
     const std::vector<Transfer>& transfers = program_.schedule().transfers;
     for (const Dependency dependency : program_.dependencies().of(id)) {
       const std::size_t earlier = dependency.transfer().index();
       const bool departure = dependency.wait() == Wait::departure;
-      if (!Chunking::are_cut_alike(transfers[earlier], transfers[id.index()]) || (departure && !lags_.empty())) return;
+      if (!Chunking::are_cut_alike(transfers[earlier], transfers[id.index()]) || (departure && !lags_.empty()))
+        return false;
       streams_.push_back((departure ? departed_ : arrived_).data() + first_chunk_[earlier]);
     }
-    has_streams_ = true;
+    return true;
   }
 
   /// How many of the `most` chunks behind one are each ready `shift` after the one before.
@@ -157,7 +167,6 @@ class ProgramOrder {
   std::vector<std::int64_t> arrived_;
   std::vector<std::int64_t> departed_;        // empty when nothing waits for a departure
   std::vector<const std::int64_t*> streams_;  // of the transfer at hand: by dependency, the times of chunks
-  bool has_streams_ = false;
 };
 
 }  // namespace espalier::sim

@@ -25,42 +25,45 @@ class UnsharedRun {
     }
   }
 
+  template <bool watched>
   bool carry(ChunkId id, const Transfer& transfer, std::int64_t bytes, const ProgramOrder::Waits& waits,
              ProgramOrder::Times& times) {
     const Path& path = program_.path(transfer);
     LaneState& lane = lanes_[program_.lane_of(transfer.route)];
     const std::int64_t wire = on_the_wire_of(bytes);
-    std::int64_t asked = hold_back(lane, waits.ready + path.overhead);
+    std::int64_t asked = waits.ready + path.overhead;
+    if (has_holds_) asked = hold_back(lane, asked);
     std::int64_t last_byte = asked;
-    std::int64_t travel = 0;
     const std::uint32_t end = path.end_of(transfer);
-    shift_ = no_shift;
+    std::int64_t shift = no_shift;
     for (std::uint32_t step = path.begin; step < end; ++step) {
       Server& server = servers_[program_.steps()[step]];
       if (step == path.end) asked = last_byte;
       const std::int64_t free_before = server.free_at;
-      const std::int64_t entry = std::max(asked, free_before);
-      if (entry > asked) {
-        if (lane.routes > 1) return false;  // one that comes later by a shorter route might be served first
-        lane.holds.push_back({asked, entry - travel});
+      std::int64_t entry = asked;
+      if (free_before > asked) [[unlikely]] {  // a branch, so that mostly nothing has to wait for what is in memory
+        entry = free_before;
+        if (!note_hold(lane, {asked, entry - travel(path, step)})) return false;
       }
       const std::int64_t served = step == path.end ? bytes : wire;
       std::int64_t duration = server.service_time(served);
       if (jitter_.is_on()) duration += jitter_.extra(duration, id.transfer.value(), id.chunk, step - path.begin);
       const std::int64_t done = server.serve(entry, served, duration, profiles_);
       if (done == never) return false;
-      const std::int64_t moved = done - free_before;
-      shift_ = step == path.begin || moved == shift_ ? moved : no_shift;
+      if constexpr (watched) shift = step == path.begin || shift == done - free_before ? done - free_before : no_shift;
       const std::int64_t leave = std::max(done, last_byte);
       if (step == path.first_link) times.left = leave;
       last_byte = leave + server.latency;
       asked = entry + server.latency;
-      travel += server.latency;
     }
     totals_.events += end - path.begin;
     totals_.elapsed = std::max(totals_.elapsed, last_byte);
-    times.arrived = latest_arrival_ = last_byte;
-    latest_lane_ = &lane;
+    times.arrived = last_byte;
+    if constexpr (watched) {
+      shift_ = shift;
+      latest_lane_ = &lane;
+      latest_arrival_ = last_byte;
+    }
     return true;
   }
 
@@ -107,12 +110,17 @@ class UnsharedRun {
     std::uint32_t routes = 0;
   };
 
+  /// A chunk queues. False when one that comes later by a shorter route might be served before it. Not in line, as
+  /// hold_back: both are rare, and what they need would slow the loop down.
+  [[gnu::noinline]] bool note_hold(LaneState& lane, const Hold& hold) {
+    if (lane.routes > 1) return false;
+    lane.holds.push_back(hold);
+    has_holds_ = true;
+    return true;
+  }
+
   /// When the lane's next chunk asks, which would do so at `time`.
-  std::int64_t hold_back(LaneState& lane, std::int64_t time) {
-    if (lane.holds.empty()) {
-      before_.clear();
-      return time;
-    }
+  [[gnu::noinline]] std::int64_t hold_back(LaneState& lane, std::int64_t time) {
     before_ = lane.holds;
     const auto holds_at = [](std::int64_t now) {
       return [now](const Hold& hold) { return hold.known_at <= now && hold.until > now; };
@@ -126,6 +134,15 @@ class UnsharedRun {
     return time;
   }
 
+  /// The latencies on the way to a step.
+  [[nodiscard]] std::int64_t travel(const Path& path, std::uint32_t step) const {
+    std::int64_t latencies = 0;
+    for (std::uint32_t before = path.begin; before < step; ++before) {
+      latencies += servers_[program_.steps()[before]].latency;
+    }
+    return latencies;
+  }
+
   [[nodiscard]] std::int64_t on_the_wire_of(std::int64_t bytes) const {
     return payload_ppm_ == whole_ppm ? bytes : on_the_wire(bytes, static_cast<std::uint32_t>(payload_ppm_));
   }
@@ -137,9 +154,10 @@ class UnsharedRun {
   std::int32_t payload_ppm_;
   std::vector<Server> servers_;
   std::vector<LaneState> lanes_;
+  bool has_holds_ = false;  // whether any lane ever had one
   RunTotals totals_;
 
-  // Of the latest chunk:
+  // Of the latest chunk that was watched:
   LaneState* latest_lane_ = nullptr;
   std::vector<Hold> before_;  // its lane's before it
   std::int64_t shift_ = no_shift;

@@ -21,16 +21,17 @@ struct RunTotals {
 /// The `link` model without an event queue, for programs none of whose resources serves two lanes: then no chunk ever
 /// asks before another one that may go first, and since a transfer waits for earlier ones only, program order is an
 /// order to work everything out in. Gives what LinkModel gives, to the picosecond; nothing when a chunk would have to
-/// queue behind the one before it on its lane (where back-pressure sets in) or past max_unshared_chunks.
+/// queue on a lane of several routes, or past max_unshared_chunks.
 /// All ranks enter at `start`. Requires: a program that does not share resources; checked workload.
-/// Cost: a few operations per chunk and resource; 8 bytes per chunk.
+/// Cost: a few operations per chunk and resource, or per chunk where chunks go as runs (program_order.h); 8 bytes per
+/// chunk.
 std::optional<RunTotals> run_unshared(const Program& program, const Chunking& chunking, const Network& network,
                                       const Conditions& conditions, std::int32_t payload_ppm, std::int64_t start);
 
 /// The `fair` model in the same way: where nothing is shared every flow has the full rate of its slowest resource all
 /// the time. Gives what FairModel gives, to the picosecond; nothing when rates change, or past max_unshared_chunks.
 /// All ranks enter at `start`. Requires: a program that does not share resources; checked workload.
-/// Cost: a few operations per chunk and resource; 8 bytes per chunk.
+/// Cost: as run_unshared.
 std::optional<RunTotals> run_fair_unshared(const Program& program, const Chunking& chunking, const Network& network,
                                            const Conditions& conditions, std::int32_t payload_ppm, std::int64_t start);
 
