@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <utility>
 
-#include "base/check.h"
 #include "base/random.h"
-#include "sim/history.h"
 
 namespace espalier::scenario {
 namespace {
@@ -79,37 +76,6 @@ void Runner::prepare_streams() {
   for (const Task& task : job_.tasks()) {
     stream_of_.push_back(static_cast<std::uint32_t>(std::ranges::lower_bound(keys, key_of(task)) - keys.begin()));
   }
-}
-
-/// Plans all calls, and chooses the chunk of those that name none.
-Result<void> Runner::prepare_calls() {
-  struct Kind {
-    const Plan* plan;
-    Bytes size;
-    auto operator<=>(const Kind&) const = default;
-  };
-  std::map<Kind, std::uint64_t> kinds;
-  for (std::size_t i = 0; i < calls_.size(); ++i) {
-    if (parts_.tasks(CallId(i)).size() == 1) continue;
-    const auto plan = plans_.find(job_, CallId(i));
-    if (!plan) return tl::unexpected(plan.error());
-    calls_[i].plan = *plan;
-    if (job_.calls()[i].chunk.count == 0) ++kinds[{*plan, job_.calls()[i].size}];
-  }
-  if (chunk_.count > 0 || kinds.empty()) return {};
-  chunk_ = ChunkModel::smallest_chunk;
-  for (const auto& [kind, count] : kinds) chunk_ = std::max(chunk_, kind.plan->planned->chunks.choose(kind.size));
-  for (; chunk_ < max_message_size; chunk_.count *= 2) {
-    double hops = 0;
-    for (const auto& [kind, count] : kinds) {
-      hops += static_cast<double>(count) * kind.plan->planned->chunk_hops(kind.size, chunk_);
-    }
-    double least = 0;
-    for (const auto& [kind, count] : kinds)
-      least += static_cast<double>(count) * static_cast<double>(kind.plan->planned->hops);
-    if (hops <= std::max(static_cast<double>(settings_.most_chunk_hops), 1.2 * least)) break;
-  }
-  return {};
 }
 
 void Runner::make_ready(TaskId task, std::int64_t time) {
@@ -262,129 +228,6 @@ void Runner::end_task(TaskId id, std::int64_t time) {
   if (settings_.on_progress && (unfinished_ & progress_mask) == 0) {
     settings_.on_progress(job_.tasks().size() - unfinished_);
   }
-}
-
-sim::RunOptions Runner::options_of(const Call& call) const {
-  return {.size = call.size,
-          .chunk = std::max(call.chunk.count > 0 ? call.chunk : chunk_, Bytes{call.element_size}),
-          .element_size = call.element_size,
-          .payload_ppm = settings_.endpoints.payload_ppm};
-}
-
-void Runner::own(sim::RunId run, CallId call) {
-  if (owners_.size() <= run.index()) owners_.resize(run.index() + 1);
-  owners_[run.index()] = {call, run};
-}
-
-Result<void> Runner::begin_run(CallId id) {
-  CallState& state = calls_[id.index()];
-  if (plans_.uses_dead(*state.plan)) {
-    const auto around = plans_.find(job_, id);
-    if (!around) return tl::unexpected(around.error());
-    state.plan = *around;
-  }
-  const auto run = model_->add(*state.plan->program, options_of(job_.call(id)));
-  if (!run) {
-    Error error = run.error();
-    error.message = call_text(id) + ": " + error.message;
-    return tl::unexpected(std::move(error));
-  }
-  state.run = *run;
-  own(*run, id);
-  return is_recorded(*run) ? model_->record(*run) : Result<void>();
-}
-
-bool Runner::is_recorded(sim::RunId run) const {
-  if (recording_ == nullptr) return false;
-  if (recording_->finds_roots) return true;
-  const auto first = recording_->opens.lower_bound({run, Rank(0)});
-  return first != recording_->opens.end() && first->run == run;
-}
-
-/// A call's run is over or about to be given up: finds out what is asked for about the ranks that were through.
-void Runner::open_call(CallId call) {
-  const sim::RunId run = calls_[call.index()].run;
-  if (!is_recorded(run)) return;
-  const auto history = model_->take_history(run);
-  const std::size_t ranks = parts_.tasks(call).size();
-  const std::vector<Rank> roots = recording_->finds_roots ? sim::find_roots(*history) : std::vector<Rank>();
-  for (std::size_t i = 0; i < ranks; ++i) {
-    const std::size_t part = parts_.index(call, Rank(i));
-    if (recording_->runs[part] != run) continue;
-    if (!roots.empty()) recording_->roots[part] = roots[i];
-    const RunPart opened{run, Rank(i)};
-    if (recording_->opens.contains(opened)) recording_->paths[opened] = sim::find_critical_path(*history, Rank(i));
-  }
-}
-
-Result<void> Runner::enter(TaskId id, std::int64_t time) {
-  const Task& task = job_.task(id);
-  CallState& state = calls_[task.call.index()];
-  CallTime& times = report_.calls[task.call.index()];
-  const auto tasks = parts_.tasks(task.call);
-  const Rank rank = job_.rank_in(job_.call(task.call).group, task.rank);
-  const std::int64_t entry = time + settings_.endpoints.launch.count;
-  if (entry > sim::latest_entry) return past_the_end(id);
-  part_entered_[parts_.index(task.call, rank)] = true;
-  if (state.entered == 0) times.first_entry = entry;
-  times.last_entry = entry;
-  if (++state.entered == tasks.size()) {
-    clock_.moving(task.rank, time, 1);
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const TaskTime& other = report_.tasks[tasks[i].index()];
-      if (tasks[i] == id || other.end >= 0) continue;
-      clock_.waiting(job_.task(tasks[i]).rank, time, -1);
-      clock_.moving(job_.task(tasks[i]).rank, time, 1);
-    }
-  } else {
-    clock_.waiting(task.rank, time, 1);
-  }
-  if (tasks.size() == 1) {
-    timers_.push({entry, TimerKind::task_end, id.value()});
-    return {};
-  }
-  if (state.run.is_none()) {
-    if (auto begun = begin_run(task.call); !begun) return begun;
-  }
-  model_->enter(state.run, rank, entry);
-  return {};
-}
-
-void Runner::take_notice(const Notice& notice) {
-  plans_.set_dead(notice.link, notice.is_dead);
-  report_.replannings.push_back({notice.time, notice.link, notice.is_dead, 0});
-}
-
-/// Begins calls again whose plans use links that were found dead at this moment: each once, however many of its links
-/// died together.
-Result<void> Runner::restart_calls(std::int64_t time) {
-  const std::size_t first = std::exchange(taken_, report_.replannings.size());
-  const std::span found = std::span(report_.replannings).subspan(first);
-  for (std::size_t i = 0; i < calls_.size(); ++i) {
-    const CallState& state = calls_[i];
-    if (state.run.is_none() || state.ended == parts_.tasks(CallId(i)).size()) continue;
-    const auto in_the_way = std::ranges::find_if(
-        found, [&](const Replanning& replanning) { return replanning.is_dead && state.plan->uses(replanning.link); });
-    if (in_the_way == found.end()) continue;
-    ++in_the_way->restarted;
-    if (auto restarted = restart(CallId(i), time); !restarted) return restarted;
-  }
-  return {};
-}
-
-Result<void> Runner::restart(CallId id, std::int64_t time) {
-  CallState& state = calls_[id.index()];
-  open_call(id);
-  model_->abort(state.run);
-  if (auto begun = begin_run(id); !begun) return begun;
-  if (recording_ != nullptr) recording_->restarts[state.run] = time;
-  ++report_.calls[id.index()].restarts;
-  const auto tasks = parts_.tasks(id);
-  const std::int64_t entry = time + settings_.endpoints.launch.count;
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (part_entered_[parts_.index(id, Rank(i))]) model_->enter(state.run, Rank(i), entry);
-  }
-  return {};
 }
 
 Result<JobReport> Runner::finish() {

@@ -54,26 +54,27 @@ class Runner {
 
   void prepare_tasks();
   void prepare_streams();
-  Result<void> prepare_calls();
   void make_ready(TaskId task, std::int64_t time);
   Result<void> handle(const Timer& timer);
   Result<void> start_listed(std::int64_t time);
   Result<void> start(TaskId task, std::int64_t time);
   void end_task(TaskId task, std::int64_t time);
+  void hear_from_model();
+  [[nodiscard]] std::int64_t compute_time(TaskId task) const;
+  [[nodiscard]] tl::unexpected<Error> past_the_end(TaskId task) const;
+  Result<JobReport> finish();
+
+  // What happens to calls: call_runs.cpp.
+  Result<void> prepare_calls();
+  [[nodiscard]] sim::RunOptions options_of(const Call& call) const;
   Result<void> enter(TaskId task, std::int64_t time);
   Result<void> begin_run(CallId call);
-  void hear_from_model();
-  void take_notice(const Notice& notice);
-  Result<void> restart_calls(std::int64_t time);
-  Result<void> restart(CallId call, std::int64_t time);
   void own(sim::RunId run, CallId call);
   [[nodiscard]] bool is_recorded(sim::RunId run) const;
   void open_call(CallId call);
-
-  [[nodiscard]] std::int64_t compute_time(TaskId task) const;
-  [[nodiscard]] tl::unexpected<Error> past_the_end(TaskId task) const;
-  [[nodiscard]] sim::RunOptions options_of(const Call& call) const;
-  Result<JobReport> finish();
+  void take_notice(const Notice& notice);
+  Result<void> restart_calls(std::int64_t time);
+  Result<void> restart(CallId call, std::int64_t time);
 
   // What a job that does not go on waits for: stuck.cpp.
   [[nodiscard]] Error explain_stuck() const;
