@@ -8,6 +8,7 @@
 #include "cli/prediction_flags.h"
 #include "cli/simulate_scenario.h"
 #include "planners/bound.h"
+#include "planners/ring/ring_walks.h"
 
 namespace espalier::cli {
 namespace {
@@ -85,6 +86,9 @@ ExitCode run(const Console& console, const PredictionFlags& flags) {
   const auto prediction = flags.resolve();
   if (!prediction) return console.refuse_usage(prediction.error());
   const bool is_plan = input->schedule.has_value();
+  if (!is_plan && flags.algorithms == "ring" && input->topology.rank_count() >= most_stored_ranks) {
+    console.warn("simulate walks rings of this many ranks; what is explained is the schedule that can be stored");
+  }
   const auto candidates = collect_candidates(console, flags, *input);
   if (!candidates) {
     const Stop& why = candidates.error();

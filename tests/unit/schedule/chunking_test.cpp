@@ -13,7 +13,9 @@ TEST(Chunking, CountsTheChunksBehindThatAreAsLong) {
   schedule.units = 1;
   for (std::int64_t elements = 0; elements <= 23; ++elements) {
     const Chunking chunking(*Layout::make(schedule, {elements * 2}, 2), 7);
-    const Pieces pieces = chunking.pieces({});
+    Transfer transfer;
+    transfer.first_slice = SliceId(0);
+    const Pieces pieces = chunking.pieces(transfer);
     for (std::uint32_t i = 0; i < pieces.count; ++i) {
       std::uint32_t alike = 0;
       while (i + alike + 1 < pieces.count &&
