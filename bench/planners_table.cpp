@@ -217,8 +217,9 @@ void print_row(const Input& input, const Flags& flags, Summary& summary) {
   const Rational ratio = schedule->bound ? Rational(time / schedule->bound->time_per_byte) : Rational(1);
   const ScheduleShape shape = measure_shape(*schedule);
   const std::uint32_t eccentricity = eccentricity_of(*topology);
-  fmt::print("{:28} {:5} {:9.6f} {:7} {:7} {:5} {:10.1f} ms\n", input.name, topology->rank_count(),
-             ratio.convert_to<double>(), shape.trees_per_root, shape.height, eccentricity, times[times.size() / 2]);
+  fmt::print("{:28} {:5} {:9.6f} {:7} {:7} {:7} {:5} {:10.1f} ms\n", input.name, topology->rank_count(),
+             ratio.convert_to<double>(), shape.trees_per_root, shape.ways_per_root, shape.height, eccentricity,
+             times[times.size() / 2]);
   std::fflush(stdout);
   ++summary.planned;
   if (ratio != 1) fmt::print("{:28} is not exact: {}\n", "", ratio.str());
@@ -244,8 +245,8 @@ int run(const Flags& flags) {
   if (flags.set == "machines") inputs = machine_inputs();
   if (flags.set == "generated") inputs = generated_inputs();
   if (flags.set == "scaling") inputs = scaling_inputs();
-  fmt::print("{} by {}\n{:28} {:>5} {:>9} {:>7} {:>7} {:>5} {:>13}\n", flags.collective, flags.planner, "network",
-             "ranks", "to bound", "trees", "height", "ecc", "time");
+  fmt::print("{} by {}\n{:28} {:>5} {:>9} {:>7} {:>7} {:>7} {:>5} {:>13}\n", flags.collective, flags.planner,
+             "network", "ranks", "to bound", "trees", "ways", "height", "ecc", "time");
   Summary summary;
   for (const Input& input : inputs) {
     if (input.name.find(flags.filter) != std::string::npos) print_row(input, flags, summary);

@@ -8,7 +8,7 @@ import sys
 
 import power_plot
 
-ROW = re.compile(r"^(\S+) (.+?)\s+(\d+)\s+[\d.]+\s+\d+\s+\d+\s+\d+\s+([\d.]+) ms$")
+ROW = re.compile(r"^(\S+) (.+?)\s+(\d+)\s+[\d.]+\s+\d+\s+\d+\s+\d+\s+\d+\s+([\d.]+) ms$")
 FAMILIES = {
     "rails": ("boxes of 8 on rails", "#1f77b4"),
     "broken": ("the same, a NIC dead", "#d62728"),

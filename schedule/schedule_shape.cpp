@@ -32,11 +32,14 @@ ScheduleShape measure_shape(const Schedule& schedule) {
   }
   shape.trees = static_cast<std::uint32_t>(root.size());
   std::map<std::uint64_t, std::set<Edges>> trees_of;  // by root and action
+  std::map<std::uint64_t, std::uint32_t> ways_of;     // the same
   for (auto& [channel, joined] : edges) {
     std::sort(joined.begin(), joined.end());
     joined.erase(std::unique(joined.begin(), joined.end()), joined.end());
-    std::set<Edges>& trees = trees_of[(std::uint64_t{root.at(channel).index()} << 1U) | (channel & 1U)];
+    const std::uint64_t end = (std::uint64_t{root.at(channel).index()} << 1U) | (channel & 1U);
+    std::set<Edges>& trees = trees_of[end];
     trees.insert(std::move(joined));
+    shape.ways_per_root = std::max(shape.ways_per_root, ++ways_of[end]);
     shape.trees_per_root = std::max(shape.trees_per_root, static_cast<std::uint32_t>(trees.size()));
   }
   return shape;

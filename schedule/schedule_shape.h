@@ -13,6 +13,7 @@ struct ScheduleShape {
   /// The most trees of one rank that carry data to it, or away from it. Trees that join the same ranks in the same way,
   /// over other links, count as one: a tree that is wider than a link.
   std::uint32_t trees_per_root = 0;
+  std::uint32_t ways_per_root = 0;  ///< The same with every way over links counted, as each needs a part of the data.
   std::uint32_t height = 0;  ///< The longest chain of transfers of one tree.
 };
 
