@@ -9,6 +9,7 @@
 #include "base/format_units.h"
 #include "planners/bound.h"
 #include "planners/packing/pruned_packing.h"
+#include "planners/program/all_reduce_program.h"
 #include "schedule/verify.h"
 
 namespace espalier {
@@ -103,12 +104,15 @@ Result<Candidates> make_candidates(const Topology& topology, const Collective& c
                                    std::span<const Planner> planners,
                                    const std::function<void(std::string_view)>& on_start, bool variants,
                                    const PlanContext& context) {
-  const auto bound = compute_bound(topology, collective, context);
+  AllReduceMemory solved;
+  PlanContext shared = context;
+  shared.all_reduce = &solved;
+  const auto bound = compute_bound(topology, collective, shared);
   if (!bound) return tl::unexpected(bound.error());
   Candidates candidates;
   for (const Planner& planner : planners) {
     if (on_start) on_start(planner.name);
-    auto made = make_candidates_by(planner, topology, collective, *bound, variants, context);
+    auto made = make_candidates_by(planner, topology, collective, *bound, variants, shared);
     if (!made) {
       candidates.refused.push_back({std::string(planner.name), made.error()});
       continue;

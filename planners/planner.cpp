@@ -11,6 +11,7 @@
 #include "planners/cut_bound.h"
 #include "planners/innetwork/innetwork.h"
 #include "planners/packing/packing.h"
+#include "planners/program/all_reduce_program.h"
 #include "planners/program/lp.h"
 #include "planners/ring/ring.h"
 #include "planners/tree/tree.h"
@@ -76,9 +77,12 @@ Result<Schedule> plan_unbounded(const Topology& topology, const Collective& coll
 
 Result<Schedule> plan(const Topology& topology, const Collective& collective, const Planner& planner,
                       const PlanContext& context) {
-  auto bound = compute_bound(topology, collective, context);
+  AllReduceMemory solved;
+  PlanContext shared = context;
+  shared.all_reduce = &solved;
+  auto bound = compute_bound(topology, collective, shared);
   if (!bound) return tl::unexpected(bound.error());
-  auto schedule = plan_unbounded(topology, collective, planner, context);
+  auto schedule = plan_unbounded(topology, collective, planner, shared);
   if (schedule) schedule->bound = std::move(*bound);
   return schedule;
 }

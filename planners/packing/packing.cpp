@@ -9,6 +9,7 @@
 #include "planners/cut_bound.h"
 #include "planners/packing/gather_trees.h"
 #include "planners/packing/tree_packing.h"
+#include "planners/program/all_reduce_program.h"
 #include "schedule/loads.h"
 #include "schedule/tree_schedule.h"
 #include "topology/flow_network.h"
@@ -106,13 +107,19 @@ Result<Schedule> schedule_of(const Topology& topology, const Collective& collect
 /// else the trees of the linear program, where they load the network less.
 Result<Schedule> plan_all_reduce(const Topology& topology, const Collective& collective, const PlanContext& context) {
   if (auto possible = check_somebody_adds(topology); !possible) return tl::unexpected(possible.error());
+  const auto floors = all_reduce_floors(topology);
+  const auto program = solved_all_reduce(topology, context);
+  const bool halves_lose = floors && program && program->time_per_byte < floors->reduce_scatter_all_gather;
+  if (halves_lose && program->solution.attained) {
+    Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(topology, context));
+    if (trees && compute_loads(*trees, topology).time_per_byte < floors->reduce_scatter_all_gather) return trees;
+  }
   Result<Schedule> halves = schedule_of(topology, collective, forest_of(topology, collective, 0, context));
   if (!halves) {
     Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(topology, context));
     return trees ? std::move(trees) : std::move(halves);
   }
   const Rational time = compute_loads(*halves, topology).time_per_byte;
-  const auto floors = all_reduce_floors(topology);
   if (floors && floors->best().time_per_byte == time) return halves;
   Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(topology, context));
   if (!trees || compute_loads(*trees, topology).time_per_byte >= time) return halves;

@@ -7,6 +7,7 @@
 #include "planners/program/few_trees.h"
 #include "planners/program/tree_images.h"
 #include "planners/program/tree_memory.h"
+#include "planners/program/tree_patterns.h"
 
 namespace espalier {
 
@@ -62,7 +63,7 @@ PatternSolution TreeProgram::optimum() const {
   return solve_patterns(trees.program(), trees, limits);
 }
 
-PatternSolution TreeProgram::solve(std::uint32_t most_height) const {
+PatternSolution TreeProgram::solve(std::uint32_t most_height, std::span<const Arborescence> known) const {
   const TreeOracle trees = oracle(most_height);
   PatternLimits limits;
   limits.warm_rounds = static_cast<std::uint32_t>(std::clamp<std::size_t>(orbits_->resources.count(), 4, 40));
@@ -72,6 +73,11 @@ PatternSolution TreeProgram::solve(std::uint32_t most_height) const {
   std::vector<Pattern> seeds;
   TreeMemory* memory = most_height == 0 ? context_->memory : nullptr;
   if (memory != nullptr) seeds = memory->seeds(*topology_, *orbits_, trees);
+  if (seeds.empty()) {
+    for (Pattern& pattern : patterns_of(*orbits_, groups_, known)) {
+      seeds.push_back(trees.pattern(pattern.group, std::move(pattern.edges)));
+    }
+  }
   limits.seeds = seeds;
   if (!seeds.empty()) limits.warm_rounds = std::min(limits.warm_rounds, seeded_warm_rounds);
   PatternSolution solution = solve_patterns(trees.program(), trees, limits);
@@ -132,11 +138,11 @@ std::vector<Arborescence> TreeProgram::trees(const PatternSolution& solution) co
 }
 
 std::optional<std::vector<Arborescence>> program_trees(const Topology& topology, Direction direction, Symmetry symmetry,
-                                                       std::span<const std::int64_t> shares,
-                                                       const PlanContext& context) {
+                                                       std::span<const std::int64_t> shares, const PlanContext& context,
+                                                       std::span<const Arborescence> known) {
   const auto program = TreeProgram::make(topology, direction, Rank(), symmetry, shares, context);
   if (!program) return std::nullopt;
-  const PatternSolution solution = program->solve();
+  const PatternSolution solution = program->solve(0, known);
   return solution.attained ? std::optional(program->trees(solution)) : std::nullopt;
 }
 

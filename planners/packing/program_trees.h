@@ -30,7 +30,8 @@ class TreeProgram {
 
   /// The best packing, low trees preferred; with `most_height` a good one of no higher trees (0: any).
   /// Requires: most_height is 0 or at least least_height().
-  [[nodiscard]] PatternSolution solve(std::uint32_t most_height = 0) const;
+  /// `known`: trees of the network to begin with.
+  [[nodiscard]] PatternSolution solve(std::uint32_t most_height = 0, std::span<const Arborescence> known = {}) const;
   /// The best packing's throughput, whatever its trees.
   [[nodiscard]] PatternSolution optimum() const;
   /// A good packing with at most so many of a solution's patterns per root.
@@ -64,10 +65,11 @@ class TreeProgram {
 };
 
 /// The trees of the best packing from every rank, where the program is solved exactly; weights are in the ratio of the
-/// shares, where there are some.
+/// shares, where there are some. `known`: trees of all roots to begin with.
 std::optional<std::vector<Arborescence>> program_trees(const Topology& topology, Direction direction, Symmetry symmetry,
                                                        std::span<const std::int64_t> shares = {},
-                                                       const PlanContext& context = {});
+                                                       const PlanContext& context = {},
+                                                       std::span<const Arborescence> known = {});
 
 /// The trees of the best packing from one root, where the program is small and solved exactly.
 std::optional<std::vector<Arborescence>> program_root_trees(const Topology& topology, Direction direction, Rank root,

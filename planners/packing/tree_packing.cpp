@@ -264,8 +264,8 @@ std::optional<std::vector<Arborescence>> pack_elegantly(const Topology& topology
   if (!topology.first_not_relaying().is_none()) return trees;
   if (!trees || most_trees_of_a_root(*trees) <= few_trees) return trees;
   if (topology.rank_count() <= most_ranks_twice) {
-    auto single =
-        program_trees(topology, direction, Symmetry::free, roots.shares, context);  // no images of a tree for one root
+    // No images of a tree for one root; the trees that are known are as good, if many.
+    auto single = program_trees(topology, direction, Symmetry::free, roots.shares, context, *trees);
     if (single && most_trees_of_a_root(*single) < most_trees_of_a_root(*trees)) trees = std::move(single);
   }
   if (!switches_are_balanced(network, problem.capacities)) return trees;

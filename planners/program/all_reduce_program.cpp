@@ -6,7 +6,9 @@
 
 namespace espalier {
 
-std::optional<AllReduceProgram> solve_all_reduce(const Topology& topology, const PlanContext& context) {
+namespace {
+
+std::optional<AllReduceProgram> solve_anew(const Topology& topology, const PlanContext& context) {
   constexpr std::size_t most_ranks = 1024;
   constexpr std::size_t most_rank_orbits = 64;
   constexpr std::size_t most_resource_orbits = 640;
@@ -28,6 +30,22 @@ std::optional<AllReduceProgram> solve_all_reduce(const Topology& topology, const
     context.memory->keep(topology, program.orbits, program.groups, program.solution);
   }
   program.time_per_byte = 1 / (program.solution.limit * orbits.graph.unit);
+  return program;
+}
+
+}  // namespace
+
+std::shared_ptr<const AllReduceProgram> solved_all_reduce(const Topology& topology, const PlanContext& context) {
+  if (context.all_reduce == nullptr || !context.all_reduce->topology) return nullptr;
+  return is_same_network(*context.all_reduce->topology, topology) ? context.all_reduce->program : nullptr;
+}
+
+std::shared_ptr<const AllReduceProgram> solve_all_reduce(const Topology& topology, const PlanContext& context) {
+  if (auto known = solved_all_reduce(topology, context)) return known;
+  auto found = solve_anew(topology, context);
+  if (!found) return nullptr;
+  auto program = std::make_shared<const AllReduceProgram>(*std::move(found));
+  if (context.all_reduce != nullptr) *context.all_reduce = {topology, program};
   return program;
 }
 

@@ -210,6 +210,7 @@ class Thinning {
     limits.warm_rounds = 0;
     limits.seeds = known_;
     limits.shallow = true;
+    limits.wanted = rest.throughput * rest.scale;
     rest.solution = solve_patterns(program, oracle_, limits);
     patterns_seen_ += rest.solution.found.size();
     known_ = cheapest_.patterns;

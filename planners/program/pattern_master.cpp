@@ -44,6 +44,7 @@ PatternMaster::PatternMaster(const PatternProgram& program)
     upper[r] = program.capacity[r].convert_to<double>() * scale_;
   }
   clp_->setLogLevel(0);
+  clp_->scaling(0);  // entries are small whole numbers; to scale them anew each time costs more than it gains
   clp_->addRows(static_cast<int>(row_count_), lower.data(), upper.data(), nullptr, nullptr, nullptr);
   if (equal) {
     Column throughput{{}, 1, 0};

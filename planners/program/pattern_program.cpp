@@ -36,7 +36,7 @@ class Generation {
       if (improve_shallow(prices) || improve(blend(prices, center_, 0.7)) || improve(prices)) continue;
       if (!settle()) break;
       if (!solution_.attained) continue;
-      if (limits_.shallow) flatten();
+      if (limits_.shallow && (!limits_.wanted || solution_.limit >= *limits_.wanted)) flatten();
       return finished();
     }
     prove_center();

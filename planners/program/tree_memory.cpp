@@ -31,7 +31,8 @@ bool are_alike(const OrbitGraph& old_orbits, const TreeGroups& old_groups, const
   return groups.sharing == Sharing::free || old_groups.groups.front().inward == groups.groups.front().inward;
 }
 
-/// Whether renamings and trees of the one network are those of the other.
+}  // namespace
+
 bool is_same_network(const Topology& a, const Topology& b) {
   const auto same_node = [](const Node& x, const Node& y) {
     return x.is_rank == y.is_rank && x.relay == y.relay && x.bandwidth == y.bandwidth && x.id == y.id;
@@ -41,8 +42,6 @@ bool is_same_network(const Topology& a, const Topology& b) {
   };
   return std::ranges::equal(a.nodes(), b.nodes(), same_node) && std::ranges::equal(a.links(), b.links(), same_link);
 }
-
-}  // namespace
 
 /// One network's trees on another network.
 class TreeTransplant {

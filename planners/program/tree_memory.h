@@ -63,6 +63,9 @@ class TreeMemory {
   std::vector<std::shared_ptr<const KnownSymmetry>> symmetries_;
 };
 
+/// Whether renamings and trees of the one network are those of the other: nodes and rates are the same.
+bool is_same_network(const Topology& a, const Topology& b);
+
 /// TreeMemory::orbit_graph of the context's memory, or make_orbit_graph where there is none.
 std::shared_ptr<const OrbitGraph> orbit_graph_of(const PlanContext& context, const Topology& topology, bool fold,
                                                  Symmetry symmetry, std::span<const std::int64_t> marks = {});
