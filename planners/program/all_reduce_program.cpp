@@ -12,6 +12,9 @@ std::optional<AllReduceProgram> solve_anew(const Topology& topology, const PlanC
   constexpr std::size_t most_ranks = 1024;
   constexpr std::size_t most_rank_orbits = 64;
   constexpr std::size_t most_resource_orbits = 640;
+  constexpr std::uint32_t few_groups = 8;
+  constexpr std::uint32_t most_warm_trees = 288;
+  constexpr std::uint32_t least_warm_rounds = 10;
   if (topology.rank_count() > most_ranks || topology.first_relaying().is_none()) return std::nullopt;
   AllReduceProgram program{orbit_graph_of(context, topology, true, Symmetry::any), {}, {}, 0};
   const OrbitGraph& orbits = *program.orbits;
@@ -20,6 +23,10 @@ std::optional<AllReduceProgram> solve_anew(const Topology& topology, const PlanC
   const TreeOracle oracle(orbits, program.groups);
   PatternLimits limits;
   limits.shallow = true;
+  // With many groups every round brings many trees, and Clp is what takes time.
+  const auto groups = static_cast<std::uint32_t>(program.groups.groups.size());
+  limits.cheapest_first = groups > few_groups;
+  limits.warm_rounds = std::clamp(most_warm_trees / groups, least_warm_rounds, limits.warm_rounds);
   limits.on_round = teller(context, "all_reduce", orbits.graph.unit.convert_to<double>());
   std::vector<Pattern> seeds;
   if (context.memory != nullptr) seeds = context.memory->seeds(topology, orbits, oracle);

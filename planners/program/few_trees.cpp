@@ -13,8 +13,10 @@ namespace espalier {
 namespace {
 
 constexpr std::uint32_t round_limit = 16;
-/// Once completions have looked at so many patterns, a round in vain is the last one.
+/// Once completions have looked at so many patterns, a round that gains little is the last one.
 constexpr std::size_t many_patterns = 600;
+/// Such a round makes less than one tree of so many go.
+constexpr std::uint32_t least_gain = 8;
 
 /// A best packing of what is left: its exact capacities are `room`.
 struct Rest {
@@ -58,6 +60,7 @@ class Thinning {
     std::uint32_t fewest = count_trees(whole_);
     Rest rest{{}, whole_.limit, whole_, 1};
     for (const BigInteger& capacity : program_.capacity) rest.room.emplace_back(capacity);
+    if (is_thin_enough()) return best;
     std::vector<PatternSolution::Part> taken;
     const std::uint32_t most_rounds = std::min(std::max(wanted_.enough, fewest / 2) + 1, round_limit);
     for (std::uint32_t round = 1; round < fewest && fewest > wanted_.enough && round <= most_rounds; ++round) {
@@ -74,7 +77,7 @@ class Thinning {
       if (!next) break;
       rest = *std::move(next);
       const std::uint32_t count = round * trees_per_round() + (rest.throughput == 0 ? 0 : count_trees(rest.solution));
-      if (count >= fewest && patterns_seen_ > many_patterns) break;
+      const bool is_last = patterns_seen_ > many_patterns && count + fewest / least_gain >= fewest;
       if (count < fewest) {
         fewest = count;
         best.parts = taken;
@@ -82,12 +85,21 @@ class Thinning {
           if (rest.throughput != 0) best.parts.push_back({part.pattern, part.amount / rest.scale});
         }
       }
-      if (rest.throughput == 0) break;
+      if (rest.throughput == 0 || is_last) break;
     }
     return best;
   }
 
  private:
+  /// Whether no root has many trees and fewer would take long: a large program with a basis that is nearly full, of
+  /// which every round takes one tree.
+  [[nodiscard]] bool is_thin_enough() const {
+    constexpr std::uint32_t not_many = 8;
+    const std::size_t rows = program_.capacity.size() + program_.family_count;
+    return program_.sharing == Sharing::free && whole_.found.size() > many_patterns &&
+           3 * whole_.parts.size() > 2 * rows && most_patterns(whole_) <= not_many;
+  }
+
   /// Trees, one per group: the largest of each in the packing of the rest, balanced if so wished.
   [[nodiscard]] std::vector<Pattern> choose(const Rest& rest, bool is_balanced) const {
     std::vector<const PatternSolution::Part*> largest(program_.family.size(), nullptr);

@@ -33,7 +33,9 @@ class Generation {
       const Prices prices = master_prices();
       tell(round + 1, prices);
       if (is_near()) break;
-      if (improve_shallow(prices) || improve(blend(prices, center_, 0.7)) || improve(prices)) continue;
+      if (!limits_.cheapest_first && improve_shallow(prices)) continue;
+      if (improve(blend(prices, center_, 0.7)) || improve(prices)) continue;
+      if (limits_.cheapest_first && improve_shallow(prices)) continue;
       if (!settle()) break;
       if (!solution_.attained) continue;
       if (limits_.shallow && (!limits_.wanted || solution_.limit >= *limits_.wanted)) flatten();
@@ -347,7 +349,7 @@ class Generation {
   static constexpr std::array shallow_weights = {1.0, 0.3, 0.1, 0.03, 0.001};
   static constexpr double lowest_weight = 1000;
   static constexpr std::array excess_prices = {1e-2, 1e-3, 1e-4};
-  static constexpr std::uint32_t flatten_rounds = 10;
+  static constexpr std::uint32_t flatten_rounds = 6;
   static constexpr double rounding_steps = 1e9;
   static constexpr int no_room_price = 1000;  ///< Times all prices together.
 

@@ -82,6 +82,7 @@ struct PatternLimits {
   std::uint32_t rounds = 400;      ///< Times the master program is solved.
   std::uint32_t warm_rounds = 40;  ///< Rounds of multiplicative prices that find the first patterns.
   bool shallow = false;            ///< Of equally good solutions, prefer one of shallow patterns.
+  bool cheapest_first = false;     ///< Shallow patterns come when the cheapest bring no more: sooner at the optimum.
   std::optional<Rational> wanted;  ///< A solution of less throughput is not made shallow.
   std::uint32_t most_height = 0;   ///< No higher patterns, where not 0: the solution is then good, not proven best.
   double gap = 0;                  ///< Stops with a solution that may miss twice this part of the limit, where not 0.
