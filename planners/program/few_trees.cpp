@@ -17,6 +17,9 @@ constexpr std::uint32_t round_limit = 16;
 constexpr std::size_t many_patterns = 600;
 /// Such a round makes less than one tree of so many go.
 constexpr std::uint32_t least_gain = 8;
+/// So few trees are not worth much search in a large program.
+constexpr std::uint32_t not_many = 8;
+constexpr std::size_t large_program = 1024;  // groups x resources
 
 /// A best packing of what is left: its exact capacities are `room`.
 struct Rest {
@@ -77,7 +80,8 @@ class Thinning {
       if (!next) break;
       rest = *std::move(next);
       const std::uint32_t count = round * trees_per_round() + (rest.throughput == 0 ? 0 : count_trees(rest.solution));
-      const bool is_last = patterns_seen_ > many_patterns && count + fewest / least_gain >= fewest;
+      const bool is_last = (patterns_seen_ > many_patterns && count + fewest / least_gain >= fewest) ||
+                           (is_large() && fewest <= not_many && count >= fewest);
       if (count < fewest) {
         fewest = count;
         best.parts = taken;
@@ -91,10 +95,11 @@ class Thinning {
   }
 
  private:
+  [[nodiscard]] bool is_large() const { return program_.family.size() * program_.capacity.size() >= large_program; }
+
   /// Whether no root has many trees and fewer would take long: a large program with a basis that is nearly full, of
   /// which every round takes one tree.
   [[nodiscard]] bool is_thin_enough() const {
-    constexpr std::uint32_t not_many = 8;
     const std::size_t rows = program_.capacity.size() + program_.family_count;
     return program_.sharing == Sharing::free && whole_.found.size() > many_patterns &&
            3 * whole_.parts.size() > 2 * rows && most_patterns(whole_) <= not_many;

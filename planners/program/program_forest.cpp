@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -241,18 +240,13 @@ std::vector<Step> walk_from(const std::vector<Path>& paths, std::uint32_t root) 
 
 }  // namespace
 
-std::uint32_t tree_center(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges) {
+std::vector<std::uint32_t> tree_heights(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges) {
   const std::vector<Path> paths = split_paths(graph, edges);
-  std::uint32_t center = 0;
-  std::uint32_t least = std::numeric_limits<std::uint32_t>::max();
+  std::vector<std::uint32_t> heights(graph.rank_count(), no_root);
   for (std::uint32_t root = 0; root < graph.rank_count(); ++root) {
-    if (graph.is_dead_end[graph.rank_nodes[root]]) continue;
-    const std::uint32_t height = walk_from(paths, root).back().depth;
-    if (height >= least) continue;
-    least = height;
-    center = root;
+    if (!graph.is_dead_end[graph.rank_nodes[root]]) heights[root] = walk_from(paths, root).back().depth;
   }
-  return center;
+  return heights;
 }
 
 std::vector<std::uint32_t> directed_from(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges,

@@ -29,9 +29,10 @@ Forest whole_forest(const Topology& topology, const ResourceGraph& graph, const 
 
 // On a mirrored graph a tree may be turned round: its edges below are paths from rank to rank, as in ProgramTree.
 
-/// The rank that may relay from which the farthest rank is nearest, in edges of the tree; the lowest of equals.
-/// Requires: one that may relay.
-std::uint32_t tree_center(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges);
+/// How far the farthest rank is from each rank, in edges of the tree: its height with that root; `no_root` for ranks
+/// that must not relay.
+std::vector<std::uint32_t> tree_heights(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges);
+inline constexpr std::uint32_t no_root = UINT32_MAX;
 
 /// The same tree, every path leading away from `root`.
 std::vector<std::uint32_t> directed_from(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges,

@@ -1,6 +1,7 @@
 #include "planners/program/tree_images.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -53,13 +54,51 @@ void append_images(const OrbitGraph& orbits, const ProgramTree& tree, std::vecto
   std::move(found.begin(), found.end(), std::back_inserter(images));
 }
 
+/// Picks the ranks that trees are rooted at where any may be: in their middle, unless that rank has many already and
+/// another makes the tree no higher than the highest has to be.
+class RootPicker {
+ public:
+  RootPicker(const OrbitGraph& orbits, const PatternSolution& solution)
+      : orbits_(orbits), count_(orbits.graph.rank_count(), 0) {
+    for (const PatternSolution::Part& part : solution.parts) {
+      heights_.push_back(tree_heights(orbits.graph, part.pattern.edges));
+      highest_ = std::max(highest_, std::ranges::min(heights_.back()));
+    }
+  }
+
+  std::uint32_t pick(std::size_t part) {
+    constexpr std::uint64_t many = 8;
+    const std::vector<std::uint32_t>& heights = heights_[part];
+    const auto key = [&](std::uint32_t rank) {
+      const std::uint64_t count = count_[orbits_.ranks.of[rank]];
+      return std::tuple(heights[rank] > highest_, count < many ? 0 : count, heights[rank]);
+    };
+    std::uint32_t best = 0;
+    for (std::uint32_t rank = 1; rank < heights.size(); ++rank) {
+      if (key(rank) < key(best)) best = rank;
+    }
+    const std::uint32_t orbit = orbits_.ranks.of[best];
+    count_[orbit] += orbits_.renamings.count() / orbits_.ranks.size[orbit];
+    return best;
+  }
+
+ private:
+  const OrbitGraph& orbits_;
+  std::vector<std::vector<std::uint32_t>> heights_;  ///< By part and rank.
+  std::uint32_t highest_ = 0;                        ///< No packing of these trees is lower.
+  std::vector<std::uint64_t> count_;                 ///< By orbit: images that each of its ranks is the root of.
+};
+
 }  // namespace
 
 std::vector<ProgramTree> tree_images(const OrbitGraph& orbits, const TreeGroups& groups,
                                      const PatternSolution& solution) {
   const ResourceGraph& graph = orbits.graph;
   std::vector<ProgramTree> trees;
-  for (const PatternSolution::Part& part : solution.parts) {
+  std::optional<RootPicker> roots;
+  if (graph.mirrored) roots.emplace(orbits, solution);
+  for (std::size_t i = 0; i < solution.parts.size(); ++i) {
+    const PatternSolution::Part& part = solution.parts[i];
     const TreeGroup& group = groups.groups[part.pattern.group];
     Rational share = part.amount / solution.limit * group.share;
     if (!graph.mirrored) {
@@ -67,7 +106,7 @@ std::vector<ProgramTree> tree_images(const OrbitGraph& orbits, const TreeGroups&
       append_images(orbits, {group.root, group.inward, share, part.pattern.edges, {}}, trees);
       continue;
     }
-    const std::uint32_t root = tree_center(graph, part.pattern.edges);
+    const std::uint32_t root = roots->pick(i);
     share /= orbits.ranks.size[orbits.ranks.of[root]];
     std::vector<std::uint32_t> outward = directed_from(graph, part.pattern.edges, root);
     append_images(orbits, {root, true, share, mirror_image(graph, outward), {}}, trees);
