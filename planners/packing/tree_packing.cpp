@@ -14,6 +14,7 @@
 #include "planners/cut_rate.h"
 #include "planners/packing/balance_switches.h"
 #include "planners/packing/capacity_graph.h"
+#include "planners/packing/deal_lanes.h"
 #include "planners/packing/few_root_trees.h"
 #include "planners/packing/low_root_trees.h"
 #include "planners/packing/machine_trees.h"
@@ -24,6 +25,7 @@
 #include "planners/packing/simplify_graph.h"
 #include "planners/packing/split_switches.h"
 #include "planners/packing/switch_dealer.h"
+#include "planners/packing/twin_switches.h"
 #include "planners/program/tree_memory.h"
 #include "planners/ring/ring.h"
 #include "planners/ring/ring_forest.h"
@@ -249,6 +251,25 @@ std::size_t most_trees_of_a_root(const std::vector<Arborescence>& trees) {
   return most;
 }
 
+/// Trees along routes that are wider than a link, where switches have twins to share them with; nothing where that does
+/// not give few.
+std::optional<std::vector<Arborescence>> dealt_routes(const Topology& topology, Direction direction,
+                                                      const Problem& problem) {
+  constexpr std::size_t most_dealt_trees = 4;
+  const TwinSwitches twins(topology);
+  if (twins.empty() || problem.capacities.size() != topology.link_count()) return std::nullopt;
+  std::vector<std::int64_t> wide = problem.capacities;
+  for (std::size_t link = 0; link < wide.size(); ++link) {
+    wide[link] *= static_cast<std::int64_t>(twins.lanes(LinkId(link)));
+  }
+  const auto trees = route_trees(topology, direction, wide, problem.demands);
+  if (!trees || !keeps_relays(topology, *trees)) return std::nullopt;
+  std::int64_t unit = 0;
+  for (const Arborescence& tree : *trees) unit = std::gcd(unit, tree.weight);
+  auto dealt = deal_lanes(topology, twins, problem.capacities, *trees, unit);
+  return dealt && most_trees_of_a_root(*dealt) <= most_dealt_trees ? std::move(dealt) : std::nullopt;
+}
+
 /// Trees from all ranks by the ways that give few and shallow ones; nothing where none of them does. The linear program
 /// may need many trees where renamings fix ranks or switches run side by side; then what else may need fewer is tried.
 std::optional<std::vector<Arborescence>> pack_elegantly(const Topology& topology, const FlowNetwork& network,
@@ -257,6 +278,10 @@ std::optional<std::vector<Arborescence>> pack_elegantly(const Topology& topology
   constexpr std::size_t most_ranks_twice = 64;
   if (auto trees = route_trees(topology, direction, problem.capacities, problem.demands);
       trees && keeps_relays(topology, *trees)) {
+    if (context.memory != nullptr) context.memory->keep(topology, direction == Direction::reversed, *trees);
+    return trees;
+  }
+  if (auto trees = dealt_routes(topology, direction, problem)) {
     if (context.memory != nullptr) context.memory->keep(topology, direction == Direction::reversed, *trees);
     return trees;
   }
