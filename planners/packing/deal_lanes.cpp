@@ -21,6 +21,7 @@ struct Pass {
   std::size_t tree = 0;  ///< Of unit weight.
   std::size_t edge = 0;
   std::size_t place = 0;  ///< Of the link that comes in, among those of the edge.
+  std::size_t end = 0;    ///< Of the one after that which leaves.
   std::uint32_t lane = 0;
 };
 
@@ -61,10 +62,13 @@ class LaneDealer {
       for (std::size_t i = 0; i + 1 < links.size(); ++i) {
         const std::uint32_t group = twins_.group_of(topology_.link(links[i]).head);
         if (group == TwinSwitches::no_group) continue;
+        std::size_t end = i + 1;
+        while (end < links.size() && twins_.group_of(topology_.link(links[end - 1]).head) == group) ++end;
         Crossing& crossing = crossings_[group];
         crossing.lanes = twins_.lanes(links[i]);
-        crossing.passes.push_back({trees_.size(), e, i, 0});
-        crossing.edges.emplace_back(twins_.in_lane(links[i], 0).value(), twins_.in_lane(links[i + 1], 0).value());
+        crossing.passes.push_back({trees_.size(), e, i, end, 0});
+        crossing.edges.emplace_back(twins_.in_lane(links[i], 0).value(), twins_.in_lane(links[end - 1], 0).value());
+        i = end - 1;
         is_small_ = is_small_ && ++pass_count_ <= most_passes;
       }
     }
@@ -144,7 +148,7 @@ class LaneDealer {
         for (const Pass& pass : crossing.passes) {
           const std::uint32_t lane = crossing.is_layered ? lane_of[pass.lane] : pass.lane;
           std::vector<LinkId>& links = result[first + pass.tree].edges[pass.edge].links;
-          for (const std::size_t i : {pass.place, pass.place + 1}) links[i] = twins_.in_lane(links[i], lane);
+          for (std::size_t i = pass.place; i < pass.end; ++i) links[i] = twins_.in_lane(links[i], lane);
         }
       }
       for (std::size_t i = first; i < result.size(); ++i) {

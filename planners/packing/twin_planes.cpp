@@ -107,9 +107,9 @@ TwinPlanes::TwinPlanes(const ResourceGraph& graph) : width_(graph.edges.size(), 
     if (spreads_ > most_spreads) spreads_ = 1;
     if (spreads_ == 1 && group.size() > 1) return;
   }
-  for (const std::vector<Plane>& group : groups) {
-    if (group.size() > 1) join(graph, group, edge_of);
-  }
+  std::erase_if(groups, [](const std::vector<Plane>& group) { return group.size() == 1; });
+  groups_ = std::move(groups);
+  for (const std::vector<Plane>& group : groups_) join(graph, group, edge_of);
 }
 
 void TwinPlanes::join(const ResourceGraph& graph, const std::vector<std::vector<std::uint32_t>>& group,

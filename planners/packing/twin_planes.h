@@ -21,6 +21,9 @@ class TwinPlanes {
   /// Requires: a graph without backplanes.
   explicit TwinPlanes(const ResourceGraph& graph);
 
+  /// Planes that are alike, group by group, and of each its switches, in an order in which they stand for each other.
+  using Groups = std::vector<std::vector<std::vector<std::uint32_t>>>;
+  [[nodiscard]] const Groups& groups() const { return groups_; }
   /// How many times its own capacity an edge stands for: that of all its twins, or 0 where another stands for it.
   [[nodiscard]] std::int64_t width(std::uint32_t edge) const { return width_[edge]; }
   /// How many like trees one tree becomes that is spread over all planes; 1 where no planes are alike.
@@ -33,6 +36,7 @@ class TwinPlanes {
   void join(const ResourceGraph& graph, const std::vector<std::vector<std::uint32_t>>& group,
             const std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>& edge_of);
 
+  Groups groups_;                                  ///< Of more than one plane.
   std::vector<std::int64_t> width_;                ///< By edge.
   std::vector<std::vector<std::uint32_t>> twins_;  ///< By edge: itself and its twins.
   std::size_t spreads_ = 1;

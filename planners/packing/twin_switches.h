@@ -11,9 +11,10 @@ namespace espalier {
 
 /// Switches that join the same nodes at the same rates, as those of one machine often do, each by one link to and from
 /// every neighbour or by several that are equal. What goes over one may go over any other, or over the other links of
-/// the same one: these are its lanes.
+/// the same one: these are its lanes. Planes of several switches are twins too where they join the same ranks alike
+/// (twin_planes.h).
 ///
-/// No two neighbours are twins of others. Nodes with backplanes are alike to none.
+/// No neighbours of twins are twins of others. Nodes with backplanes are alike to none.
 class TwinSwitches {
  public:
   explicit TwinSwitches(const Topology& topology);
@@ -35,6 +36,9 @@ class TwinSwitches {
   static constexpr std::uint32_t no_group = UINT32_MAX;
 
  private:
+  /// Makes twins of single switches, and of planes of several.
+  void join_switches(const Topology& topology);
+  void join_planes(const Topology& topology);
   [[nodiscard]] const std::vector<LinkId>& twins(LinkId link) const { return *lanes_of_[link.index()]; }
 
   std::uint32_t group_count_ = 0;
