@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <tuple>
 #include <utility>
 
+#include "planners/packing/deal_lanes.h"
 #include "planners/packing/low_tree_search.h"
 #include "planners/packing/twin_planes.h"
+#include "planners/packing/twin_switches.h"
 #include "planners/program/program_forest.h"
 #include "planners/program/resource_graph.h"
 
@@ -17,10 +20,25 @@ namespace {
 constexpr std::size_t most_low_ranks = 512;
 constexpr std::int64_t most_low_capacity = std::int64_t{1} << 56U;
 
-/// How wide every edge is taken: as it is, or with its twins.
-std::vector<std::int64_t> widths_of(const ResourceGraph& graph, const TwinPlanes* planes) {
-  std::vector<std::int64_t> widths(graph.edges.size(), 1);
-  for (std::uint32_t e = 0; planes != nullptr && e < widths.size(); ++e) widths[e] = planes->width(e);
+/// How wide every edge is taken: as it is, or with its twins; by edge, 0 where another stands for it.
+using Widths = std::vector<std::int64_t>;
+
+Widths widths_of(const ResourceGraph& graph, const TwinPlanes& planes) {
+  Widths widths;
+  for (std::uint32_t e = 0; e < graph.edges.size(); ++e) widths.push_back(planes.width(e));
+  return widths;
+}
+
+/// The same for switches with lanes, of which there are `lanes` then.
+Widths widths_of(const ResourceGraph& graph, const TwinSwitches& twins, std::vector<std::int64_t>& lanes) {
+  Widths widths;
+  for (const ResourceGraph::Edge& edge : graph.edges) {
+    const LinkId link = edge.links.front();
+    const bool stands = twins.in_lane(link, 0) == link;
+    lanes.push_back(static_cast<std::int64_t>(twins.lanes(link)));
+    widths.push_back(stands ? std::max<std::int64_t>(1, lanes.back() / static_cast<std::int64_t>(edge.links.size()))
+                            : 0);
+  }
   return widths;
 }
 
@@ -56,6 +74,128 @@ std::vector<std::uint32_t> edges_of(const GrowingTrees::Tree& tree, bool inward)
   return edges;
 }
 
+/// Trees over links, and what counts among packings: at most 16 ways, then how high and how many they are.
+struct Found {
+  std::vector<Arborescence> trees;
+  std::uint32_t height = 0;
+
+  [[nodiscard]] bool beats(const Found& other) const {
+    const auto key = [](const Found& found) {
+      return std::tuple(std::max(found.trees.size(), LowTreeSearch::most_trees), found.height, found.trees.size());
+    };
+    return key(*this) < key(other);
+  }
+};
+
+/// Searches on one topology's graph.
+class RootSearch {
+ public:
+  RootSearch(const Topology& topology, bool inward, Rank root)
+      : topology_(topology),
+        inward_(inward),
+        root_(root),
+        graph_(make_resource_graph(topology, false)),
+        twins_(topology),
+        planes_(graph_) {}
+
+  std::optional<Found> run() const {
+    std::optional<Found> best = over_edges();
+    const auto improve = [&](std::optional<Found> found) {
+      if (found && (!best || found->beats(*best))) best = std::move(found);
+    };
+    if (!twins_.empty()) improve(over_lanes());
+    if (!best && planes_.spreads() > 1) improve(over_planes());
+    return best;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t searches() const { return twins_.empty() && planes_.spreads() == 1 ? 1 : 2; }
+
+  /// Every plane for itself.
+  [[nodiscard]] std::optional<Found> over_edges() const {
+    const auto network = root_network_of(graph_, Widths(graph_.edges.size(), 1), inward_, root_.value());
+    if (!network) return std::nullopt;
+    const auto found = LowTreeSearch(*network, searches()).run();
+    if (!found) return std::nullopt;
+    std::vector<ProgramTree> images;
+    for (const GrowingTrees::Tree& tree : found->trees)
+      images.push_back(image(tree, edges_of(tree, inward_), sum_of(*found)));
+    return finished(images, network->rate, found->height);
+  }
+
+  /// Wide trees, dealt out to lanes.
+  [[nodiscard]] std::optional<Found> over_lanes() const {
+    std::vector<std::int64_t> lanes;
+    auto network = root_network_of(graph_, widths_of(graph_, twins_, lanes), inward_, root_.value());
+    if (!network) return std::nullopt;
+    network->lanes = std::move(lanes);
+    const auto found = LowTreeSearch(*network, searches()).run();
+    if (!found) return std::nullopt;
+    const std::int64_t units = sum_of(*found);
+    std::vector<Arborescence> wide;
+    for (const GrowingTrees::Tree& tree : found->trees) {
+      auto& [root, weight, edges] = wide.emplace_back(root_, tree.weight * network->rate);
+      for (const std::uint32_t rank : tree.members) {
+        if (Rank(rank) == root) continue;
+        TreeEdge& edge = edges.emplace_back(Rank(tree.parent[rank]), Rank(rank));
+        for (const std::uint32_t e : tree.path[rank]) {
+          const LinkId link = graph_.edges[e].links.front();
+          if (graph_.edges[e].links.size() > 1 && twins_.lanes(link) == 1) return std::nullopt;
+          edge.links.push_back(link);
+        }
+        if (inward_) std::ranges::reverse(edge.links);
+      }
+    }
+    std::vector<std::int64_t> capacities;
+    for (const Link& link : topology_.links()) {
+      const BigInteger whole = BigInteger(link.bandwidth().bytes_per_second) / graph_.unit * units;
+      if (whole > most_low_capacity * LowTreeSearch::most_units) return std::nullopt;
+      capacities.push_back(whole.convert_to<std::int64_t>());
+    }
+    auto dealt = deal_lanes(topology_, twins_, capacities, wide, network->rate);
+    if (!dealt) return std::nullopt;
+    return Found{*std::move(dealt), found->height};
+  }
+
+  /// Every tree over all planes.
+  [[nodiscard]] std::optional<Found> over_planes() const {
+    const auto network = root_network_of(graph_, widths_of(graph_, planes_), inward_, root_.value());
+    if (!network) return std::nullopt;
+    const auto found = LowTreeSearch(*network, searches()).run();
+    if (!found) return std::nullopt;
+    std::vector<ProgramTree> images;
+    for (const GrowingTrees::Tree& tree : found->trees) {
+      for (std::vector<std::uint32_t>& edges : planes_.spread(edges_of(tree, inward_))) {
+        images.push_back(image(tree, std::move(edges), sum_of(*found) * static_cast<std::int64_t>(planes_.spreads())));
+      }
+    }
+    return finished(images, network->rate, found->height);
+  }
+
+  static std::int64_t sum_of(const LowTreeSearch::Candidate& found) {
+    std::int64_t sum = 0;
+    for (const GrowingTrees::Tree& tree : found.trees) sum += tree.weight;
+    return sum;
+  }
+
+  [[nodiscard]] ProgramTree image(const GrowingTrees::Tree& tree, std::vector<std::uint32_t> edges,
+                                  std::int64_t sum) const {
+    return {root_.value(), inward_, make_rational(tree.weight, sum), std::move(edges), {}};
+  }
+
+  [[nodiscard]] Found finished(const std::vector<ProgramTree>& images, std::int64_t rate, std::uint32_t height) const {
+    Forest forest = whole_forest(topology_, graph_, images, 1 / (Rational(rate) * graph_.unit));
+    return {inward_ ? std::move(forest.in_trees) : std::move(forest.out_trees), height};
+  }
+
+  const Topology& topology_;
+  bool inward_;
+  Rank root_;
+  ResourceGraph graph_;
+  TwinSwitches twins_;
+  TwinPlanes planes_;
+};
+
 }  // namespace
 
 std::optional<std::vector<Arborescence>> low_root_trees(const Topology& topology, Direction direction, Rank root) {
@@ -63,40 +203,8 @@ std::optional<std::vector<Arborescence>> low_root_trees(const Topology& topology
   const bool has_backplane =
       std::ranges::any_of(topology.nodes(), [](const Node& node) { return node.bandwidth.bytes_per_second != 0; });
   if (has_backplane) return std::nullopt;
-  const ResourceGraph graph = make_resource_graph(topology, false);
-  const TwinPlanes planes(graph);
-  const bool inward = direction == Direction::reversed;
-  std::optional<LowTreeSearch::Candidate> best;
-  bool is_spread = false;
-  std::int64_t rate = 0;
-  for (const bool joined : {false, true}) {
-    if (joined && planes.spreads() == 1) break;
-    const auto network = root_network_of(graph, widths_of(graph, joined ? &planes : nullptr), inward, root.value());
-    if (!network) return std::nullopt;
-    rate = network->rate;
-    auto found = LowTreeSearch(*network, planes.spreads() == 1 ? 1 : 2).run();
-    if (!found || (best && found->height >= best->height)) continue;
-    best = std::move(found);
-    is_spread = joined;
-  }
-  if (!best) return std::nullopt;
-  std::int64_t sum = 0;
-  for (const GrowingTrees::Tree& tree : best->trees) sum += tree.weight;
-  const auto parts = static_cast<std::int64_t>(is_spread ? planes.spreads() : 1);
-  std::vector<ProgramTree> images;
-  for (const GrowingTrees::Tree& tree : best->trees) {
-    const Rational share = make_rational(tree.weight, sum) / parts;
-    std::vector<std::uint32_t> edges = edges_of(tree, inward);
-    if (!is_spread) {
-      images.push_back({root.value(), inward, share, std::move(edges), {}});
-      continue;
-    }
-    for (std::vector<std::uint32_t>& image : planes.spread(edges)) {
-      images.push_back({root.value(), inward, share, std::move(image), {}});
-    }
-  }
-  Forest forest = whole_forest(topology, graph, images, 1 / (Rational(rate) * graph.unit));
-  return inward ? std::move(forest.in_trees) : std::move(forest.out_trees);
+  auto found = RootSearch(topology, direction == Direction::reversed, root).run();
+  return found ? std::optional(std::move(found->trees)) : std::nullopt;
 }
 
 }  // namespace espalier

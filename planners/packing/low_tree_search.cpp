@@ -62,6 +62,17 @@ std::uint32_t farthest_rank(const RootNetwork& network) {
   return farthest;
 }
 
+/// A sum in so many parts.
+std::vector<std::int64_t> nearly_equal(std::int64_t sum, std::size_t count) {
+  const auto up_to = [&](std::size_t i) {
+    return static_cast<std::int64_t>(static_cast<__int128>(sum) * static_cast<std::int64_t>(i) /
+                                     static_cast<std::int64_t>(count));
+  };
+  std::vector<std::int64_t> parts;
+  for (std::size_t i = 0; i < count; ++i) parts.push_back(up_to(i + 1) - up_to(i));
+  return parts;
+}
+
 }  // namespace
 
 std::int64_t root_rate(const RootNetwork& network) {
@@ -118,6 +129,7 @@ std::optional<LowTreeSearch::Candidate> LowTreeSearch::run() {
       }
     }
   }
+  if (!network_.lanes.empty() && found_.empty()) try_units();
   lower();
   if (found_.empty()) return std::nullopt;
   return std::move(found_.front());
@@ -132,25 +144,41 @@ bool LowTreeSearch::can_improve(std::size_t count) const {
 
 void LowTreeSearch::try_growth(std::size_t count, const GrowthOrder& order) {
   const auto parts = static_cast<std::int64_t>(count);
-  std::vector<GrowingTrees::Arc> arcs = network_.arcs;
-  for (GrowingTrees::Arc& arc : arcs) {
-    arc.room = static_cast<std::int64_t>(static_cast<__int128>(arc.room) * parts / network_.rate);
-  }
-  std::vector<std::int64_t> weights(count, 1);
-  if (grow_in(std::move(arcs), weights, order)) return;
+  if (grow_in(whole_arcs(parts), std::vector<std::int64_t>(count, 1), order)) return;
   const std::int64_t units = network_.rate / common_;
-  if (units < parts) return;
-  arcs = network_.arcs;
+  if (units < parts || !network_.lanes.empty()) return;
+  std::vector<GrowingTrees::Arc> arcs = network_.arcs;
   for (GrowingTrees::Arc& arc : arcs) arc.room /= common_;
-  const auto up_to = [&](std::size_t i) {
-    return static_cast<std::int64_t>(static_cast<__int128>(units) * static_cast<std::int64_t>(i) / parts);
-  };
-  for (std::size_t i = 0; i < count; ++i) weights[i] = up_to(i + 1) - up_to(i);
+  const std::vector<std::int64_t> weights = nearly_equal(units, count);
   grow_in(arcs, weights, order);
   if (network_.rank_vertices.size() > most_tried_again) return;
   GrowthOrder early = order;
   early.splits_early = true;
   grow_in(std::move(arcs), weights, early);
+}
+
+std::vector<GrowingTrees::Arc> LowTreeSearch::whole_arcs(std::int64_t units) const {
+  std::vector<GrowingTrees::Arc> arcs = network_.arcs;
+  for (std::size_t a = 0; a < arcs.size(); ++a) {
+    const std::int64_t lanes = network_.lanes.empty() ? 1 : network_.lanes[a];
+    arcs[a].room =
+        lanes * static_cast<std::int64_t>(static_cast<__int128>(arcs[a].room / lanes) * units / network_.rate);
+  }
+  return arcs;
+}
+
+void LowTreeSearch::try_units() {
+  for (std::int64_t units = most_trees + 1; units <= most_units && found_.empty() && !growth_.is_spent(); ++units) {
+    RootNetwork rounded = network_;
+    rounded.arcs = whole_arcs(units);
+    if (root_rate(rounded) < units) continue;
+    for (const bool level_by_level : {false, true}) {
+      for (const std::size_t count : tree_counts) {
+        if (growth_.is_spent() || !can_improve(count)) continue;
+        grow_in(rounded.arcs, nearly_equal(units, count), {level_by_level, false, 0});
+      }
+    }
+  }
 }
 
 bool LowTreeSearch::grow_in(std::vector<GrowingTrees::Arc> arcs, std::span<const std::int64_t> weights,

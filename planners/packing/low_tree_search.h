@@ -18,6 +18,7 @@ struct RootNetwork {
   std::vector<std::uint32_t> rank_vertices;  ///< By rank.
   std::uint32_t root = 0;                    ///< A rank.
   std::int64_t rate = 0;                     ///< What the trees carry in all.
+  std::vector<std::int64_t> lanes;           ///< By arc: of how many equal links it is; empty where all are of one.
 };
 
 /// The smallest cut between the root and any rank. Cost: a maximum flow per rank.
@@ -34,6 +35,8 @@ std::uint32_t least_tree_height(const RootNetwork& network, std::size_t most_tre
 class LowTreeSearch {
  public:
   static constexpr std::size_t most_trees = 16;
+  /// With lanes, trees may be wider than links, but together they are no more than so many times the narrowest.
+  static constexpr std::int64_t most_units = 48;
 
   struct Candidate {
     std::unique_ptr<GrowingTrees> grown;    ///< What they were before exchanges.
@@ -55,6 +58,11 @@ class LowTreeSearch {
  private:
   [[nodiscard]] bool can_improve(std::size_t count) const;
   void try_growth(std::size_t count, const GrowthOrder& order);
+  /// What every arc has room for in whole trees, or, where arcs are of lanes, their lanes in whole trees, when `units`
+  /// such trees carry the rate.
+  [[nodiscard]] std::vector<GrowingTrees::Arc> whole_arcs(std::int64_t units) const;
+  /// Trees of one or several units of weight, for the fewest units past `most_trees` that exist.
+  void try_units();
   /// False where no trees of these weights exist.
   bool grow_in(std::vector<GrowingTrees::Arc> arcs, std::span<const std::int64_t> weights, const GrowthOrder& order);
   /// Lowers the best trees by exchanges until they are better than the best of all.
