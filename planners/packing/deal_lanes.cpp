@@ -17,7 +17,7 @@ constexpr std::int64_t most_copies = 64;  // of one tree
 constexpr std::size_t most_layers = 4;
 
 /// Where a tree passes a twin switch.
-struct Pass {
+struct LanePass {
   std::size_t tree = 0;  ///< Of unit weight.
   std::size_t edge = 0;
   std::size_t place = 0;  ///< Of the link that comes in, among those of the edge.
@@ -26,9 +26,9 @@ struct Pass {
 };
 
 /// What passes one group of twins.
-struct Crossing {
+struct LaneCrossing {
   std::size_t lanes = 0;
-  std::vector<Pass> passes;
+  std::vector<LanePass> passes;
   std::vector<std::pair<std::uint32_t, std::uint32_t>>
       edges;                ///< By pass: from which link to which, in the first lane.
   bool is_layered = false;  ///< Passes then have a colour and not a lane.
@@ -48,7 +48,7 @@ class LaneDealer {
 
   std::optional<std::vector<Arborescence>> run() {
     if (!is_small_) return std::nullopt;
-    for (Crossing& crossing : crossings_) {
+    for (LaneCrossing& crossing : crossings_) {
       if (!crossing.passes.empty() && !paint_lanes(crossing) && !paint_layers(crossing)) return std::nullopt;
     }
     if (layers_.empty()) layers_.push_back({1, {}});
@@ -64,7 +64,7 @@ class LaneDealer {
         if (group == TwinSwitches::no_group) continue;
         std::size_t end = i + 1;
         while (end < links.size() && twins_.group_of(topology_.link(links[end - 1]).head) == group) ++end;
-        Crossing& crossing = crossings_[group];
+        LaneCrossing& crossing = crossings_[group];
         crossing.lanes = twins_.lanes(links[i]);
         crossing.passes.push_back({trees_.size(), e, i, end, 0});
         crossing.edges.emplace_back(twins_.in_lane(links[i], 0).value(), twins_.in_lane(links[end - 1], 0).value());
@@ -76,7 +76,7 @@ class LaneDealer {
   }
 
   /// How many edges every link has, by link.
-  static std::map<std::uint32_t, std::int64_t> degrees(const Crossing& crossing) {
+  static std::map<std::uint32_t, std::int64_t> degrees(const LaneCrossing& crossing) {
     std::map<std::uint32_t, std::int64_t> degree;
     for (const auto& [in, out] : crossing.edges) {
       ++degree[in];
@@ -87,7 +87,7 @@ class LaneDealer {
 
   /// A lane for every pass, so that no link gets more whole trees than it holds: a link is as many vertices as it holds
   /// trees, each with one edge per lane at most. False where some link has too many edges for that.
-  bool paint_lanes(Crossing& crossing) const {
+  bool paint_lanes(LaneCrossing& crossing) const {
     for (const auto& [link, degree] : degrees(crossing)) {
       if (degree > static_cast<std::int64_t>(crossing.lanes) * (capacities_[link] / unit_)) return false;
     }
@@ -108,7 +108,7 @@ class LaneDealer {
   }
 
   /// A colour for every pass and layers that give colours lanes. False where other passes need other layers.
-  bool paint_layers(Crossing& crossing) {
+  bool paint_layers(LaneCrossing& crossing) {
     std::int64_t most = 0;
     for (const auto& [link, degree] : degrees(crossing)) most = std::max(most, degree);
     if (!layers_.empty() && (most != colors_ || crossing.lanes != layers_.front().counts.size())) return false;
@@ -144,8 +144,8 @@ class LaneDealer {
         result.push_back({tree->root, weight.convert_to<std::int64_t>(), tree->edges});
       }
       const std::vector<std::uint32_t> lane_of = lanes_by_color(layer);
-      for (const Crossing& crossing : crossings_) {
-        for (const Pass& pass : crossing.passes) {
+      for (const LaneCrossing& crossing : crossings_) {
+        for (const LanePass& pass : crossing.passes) {
           const std::uint32_t lane = crossing.is_layered ? lane_of[pass.lane] : pass.lane;
           std::vector<LinkId>& links = result[first + pass.tree].edges[pass.edge].links;
           for (std::size_t i = pass.place; i < pass.end; ++i) links[i] = twins_.in_lane(links[i], lane);
@@ -177,7 +177,7 @@ class LaneDealer {
   const TwinSwitches& twins_;
   std::span<const std::int64_t> capacities_;
   std::int64_t unit_;
-  std::vector<Crossing> crossings_;         ///< By group of twins.
+  std::vector<LaneCrossing> crossings_;     ///< By group of twins.
   std::vector<const Arborescence*> trees_;  ///< Of unit weight each.
   std::vector<LaneLayer> layers_;           ///< Of those groups that need some.
   std::int64_t colors_ = 0;
@@ -193,7 +193,7 @@ void reduce_weights(std::vector<Arborescence>& trees) {
 }
 
 /// Like trees as one.
-std::vector<Arborescence> merged(std::vector<Arborescence> trees) {
+std::vector<Arborescence> merge_like(std::vector<Arborescence> trees) {
   std::map<std::vector<std::uint32_t>, std::size_t> known;
   std::vector<Arborescence> result;
   for (Arborescence& tree : trees) {
@@ -220,7 +220,7 @@ std::optional<std::vector<Arborescence>> deal_lanes(const Topology& topology, co
   auto dealt = LaneDealer(topology, twins, capacities, trees, unit).run();
   if (!dealt) return std::nullopt;
   reduce_weights(*dealt);
-  return merged(*std::move(dealt));
+  return merge_like(*std::move(dealt));
 }
 
 }  // namespace espalier

@@ -75,12 +75,12 @@ std::vector<std::uint32_t> edges_of(const GrowingTrees::Tree& tree, bool inward)
 }
 
 /// Trees over links, and what counts among packings: at most 16 ways, then how high and how many they are.
-struct Found {
+struct FoundTrees {
   std::vector<Arborescence> trees;
   std::uint32_t height = 0;
 
-  [[nodiscard]] bool beats(const Found& other) const {
-    const auto key = [](const Found& found) {
+  [[nodiscard]] bool beats(const FoundTrees& other) const {
+    const auto key = [](const FoundTrees& found) {
       return std::tuple(std::max(found.trees.size(), LowTreeSearch::most_trees), found.height, found.trees.size());
     };
     return key(*this) < key(other);
@@ -98,9 +98,9 @@ class RootSearch {
         twins_(topology),
         planes_(graph_) {}
 
-  std::optional<Found> run() const {
-    std::optional<Found> best = over_edges();
-    const auto improve = [&](std::optional<Found> found) {
+  std::optional<FoundTrees> run() const {
+    std::optional<FoundTrees> best = over_edges();
+    const auto improve = [&](std::optional<FoundTrees> found) {
       if (found && (!best || found->beats(*best))) best = std::move(found);
     };
     if (!twins_.empty()) improve(over_lanes());
@@ -112,7 +112,7 @@ class RootSearch {
   [[nodiscard]] std::int64_t searches() const { return twins_.empty() && planes_.spreads() == 1 ? 1 : 2; }
 
   /// Every plane for itself.
-  [[nodiscard]] std::optional<Found> over_edges() const {
+  [[nodiscard]] std::optional<FoundTrees> over_edges() const {
     const auto network = root_network_of(graph_, Widths(graph_.edges.size(), 1), inward_, root_.value());
     if (!network) return std::nullopt;
     const auto found = LowTreeSearch(*network, searches()).run();
@@ -124,7 +124,7 @@ class RootSearch {
   }
 
   /// Wide trees, dealt out to lanes.
-  [[nodiscard]] std::optional<Found> over_lanes() const {
+  [[nodiscard]] std::optional<FoundTrees> over_lanes() const {
     std::vector<std::int64_t> lanes;
     auto network = root_network_of(graph_, widths_of(graph_, twins_, lanes), inward_, root_.value());
     if (!network) return std::nullopt;
@@ -154,11 +154,11 @@ class RootSearch {
     }
     auto dealt = deal_lanes(topology_, twins_, capacities, wide, network->rate);
     if (!dealt) return std::nullopt;
-    return Found{*std::move(dealt), found->height};
+    return FoundTrees{*std::move(dealt), found->height};
   }
 
   /// Every tree over all planes.
-  [[nodiscard]] std::optional<Found> over_planes() const {
+  [[nodiscard]] std::optional<FoundTrees> over_planes() const {
     const auto network = root_network_of(graph_, widths_of(graph_, planes_), inward_, root_.value());
     if (!network) return std::nullopt;
     const auto found = LowTreeSearch(*network, searches()).run();
@@ -183,7 +183,8 @@ class RootSearch {
     return {root_.value(), inward_, make_rational(tree.weight, sum), std::move(edges), {}};
   }
 
-  [[nodiscard]] Found finished(const std::vector<ProgramTree>& images, std::int64_t rate, std::uint32_t height) const {
+  [[nodiscard]] FoundTrees finished(const std::vector<ProgramTree>& images, std::int64_t rate,
+                                    std::uint32_t height) const {
     Forest forest = whole_forest(topology_, graph_, images, 1 / (Rational(rate) * graph_.unit));
     return {inward_ ? std::move(forest.in_trees) : std::move(forest.out_trees), height};
   }

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "planners/program/few_patterns.h"
 #include "planners/program/few_trees.h"
 #include "planners/program/tree_images.h"
 #include "planners/program/tree_memory.h"

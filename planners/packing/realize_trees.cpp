@@ -40,6 +40,16 @@ std::vector<LinkId> links_along(const FlowNetwork& network, std::span<const std:
   return links;
 }
 
+std::vector<RankEdge> rank_edges(const FlowNetwork& network, const CapacityGraph& graph) {
+  std::vector<RankEdge> edges;
+  for (std::uint32_t id = 0; id < graph.edge_count(); ++id) {
+    const CapacityGraph::Edge& edge = graph.edge(id);
+    if (edge.capacity == 0) continue;
+    edges.push_back({network.rank_at(edge.tail).value(), network.rank_at(edge.head).value(), edge.capacity});
+  }
+  return edges;
+}
+
 std::vector<Arborescence> realize_trees(const FlowNetwork& network, CapacityGraph& graph,
                                         std::span<const RankTree> trees) {
   std::vector<Arborescence> realized;

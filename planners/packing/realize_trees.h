@@ -10,6 +10,9 @@
 
 namespace espalier {
 
+/// The capacity that a graph without switches has between ranks.
+std::vector<RankEdge> rank_edges(const FlowNetwork& network, const CapacityGraph& graph);
+
 /// Trees over the links of the network: each edge of a tree takes its weight of the paths that the graph kept for it,
 /// and a tree whose edges run over several paths is cut into as many trees as needed. On a reversed network the trees
 /// are in-trees.

@@ -33,13 +33,13 @@ bool TreeExchange::reach(std::uint32_t most_height, WorkBudget& budget) {
   moves_ = 0;
   for (std::uint64_t tries = 0; excess_ > 0 && !budget.is_spent(); ++tries) {
     if (moves_ == 0 && tries > most_tries_of_a_place * places) return false;  // nothing can move
-    const std::uint64_t place = random() % places;
+    const std::uint64_t place = random_.below(places);
     const auto t = static_cast<std::uint32_t>(place / grown_.rank_count());
     const auto rank = static_cast<std::uint32_t>(place % grown_.rank_count());
     moved_ = 0;
     budget.spend(1);
     if (trees_[t].depth[rank] == 0) continue;
-    if (random() % 2 == 0) {
+    if (random_.below(2) == 0) {
       try_swap(t, rank);
     } else {
       try_hang(t, rank);
@@ -47,13 +47,6 @@ bool TreeExchange::reach(std::uint32_t most_height, WorkBudget& budget) {
     budget.spend(moved_);
   }
   return excess_ == 0;
-}
-
-std::uint64_t TreeExchange::random() {
-  state_ ^= state_ << 13U;
-  state_ ^= state_ >> 7U;
-  state_ ^= state_ << 17U;
-  return state_;
 }
 
 std::int64_t TreeExchange::excess_of(const GrowingTrees::Tree& tree) const {
@@ -87,7 +80,7 @@ std::int64_t TreeExchange::gain(std::uint32_t t, std::uint32_t rank, std::uint32
 bool TreeExchange::accepts(std::int64_t worse) {
   constexpr std::uint64_t rarely = 24;
   if (worse <= 0) return true;
-  return worse <= 2 && random() % rarely == 0;
+  return worse <= 2 && random_.below(rarely) == 0;
 }
 
 void TreeExchange::hang(std::uint32_t t, std::uint32_t rank, Entry entry) {
@@ -107,7 +100,7 @@ void TreeExchange::hang(std::uint32_t t, std::uint32_t rank, Entry entry) {
 }
 
 void TreeExchange::try_swap(std::uint32_t t, std::uint32_t rank) {
-  const auto other = static_cast<std::uint32_t>(random() % trees_.size());
+  const auto other = static_cast<std::uint32_t>(random_.below(trees_.size()));
   if (other == t || trees_[other].weight != trees_[t].weight) return;
   const std::uint32_t here = trees_[t].parent[rank];
   const std::uint32_t there = trees_[other].parent[rank];
@@ -134,7 +127,7 @@ void TreeExchange::try_hang(std::uint32_t t, std::uint32_t rank) {
     std::uint64_t choices = 0;
     for (const std::uint32_t a : in_[vertex]) {
       if (room_[a] < weight || seen_[grown_.arcs()[a].tail] == stamp_) continue;
-      if (random() % ++choices == 0) chosen = a;
+      if (random_.below(++choices) == 0) chosen = a;
     }
     if (chosen == GrowingTrees::outside) break;
     entry.path.push_back(chosen);

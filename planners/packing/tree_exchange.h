@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/random.h"
 #include "planners/packing/growing_trees.h"
 #include "planners/packing/work_budget.h"
 
@@ -30,7 +31,6 @@ class TreeExchange {
     std::vector<std::uint32_t> path;
   };
 
-  std::uint64_t random();
   [[nodiscard]] std::int64_t excess_of(const GrowingTrees::Tree& tree) const;
   [[nodiscard]] bool is_below(const GrowingTrees::Tree& tree, std::uint32_t rank, std::uint32_t top) const;
   /// What the excess changes by when a rank enters elsewhere; nothing is changed.
@@ -51,7 +51,7 @@ class TreeExchange {
   std::int64_t excess_ = 0;
   std::int64_t moved_ = 0;  ///< Ranks that the last move looked at.
   std::int64_t moves_ = 0;
-  std::uint64_t state_ = 0x9e3779b97f4a7c15U;
+  Random random_{1};
 };
 
 }  // namespace espalier

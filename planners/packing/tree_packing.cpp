@@ -6,42 +6,32 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "base/check.h"
-#include "planners/cut_bound.h"
 #include "planners/cut_rate.h"
 #include "planners/packing/balance_switches.h"
 #include "planners/packing/capacity_graph.h"
 #include "planners/packing/deal_lanes.h"
 #include "planners/packing/few_root_trees.h"
-#include "planners/packing/low_root_trees.h"
-#include "planners/packing/machine_trees.h"
 #include "planners/packing/pack_trees.h"
 #include "planners/packing/program_trees.h"
 #include "planners/packing/realize_trees.h"
+#include "planners/packing/root_packings.h"
 #include "planners/packing/route_trees.h"
 #include "planners/packing/simplify_graph.h"
 #include "planners/packing/split_switches.h"
 #include "planners/packing/switch_dealer.h"
 #include "planners/packing/twin_switches.h"
 #include "planners/program/tree_memory.h"
-#include "planners/ring/ring.h"
-#include "planners/ring/ring_forest.h"
-#include "schedule/tree_shape.h"
 
 namespace espalier {
 namespace {
 
 /// The sum of capacities and of demands stays below this, so that flows fit 64 bits.
 constexpr __int128 most_capacity = std::int64_t{1} << 60U;
-/// What one packing may cost (WorkBudget): some ten seconds.
-constexpr std::int64_t most_arcs_passed = std::int64_t{1} << 31U;
 /// With so many trees per root nothing is done to find fewer.
 constexpr std::size_t few_trees = 8;
-/// Past so many trees of one root some of the rate may be given for fewer.
-constexpr std::size_t enough_trees = 16;
 /// Past so many ranks trees of equal weight are found sooner.
 constexpr std::size_t most_grown_ranks = 80;
 /// Capacities are refined up to this much below, which leaves room for scaling them to their rate.
@@ -80,24 +70,6 @@ struct Roots {
   }
 };
 
-/// The network for trees of one root: nothing leaves ranks that must not relay, and the root is like any other. Ranks
-/// that may relay, all of them, make it the network that was given.
-FlowNetwork network_of(const Topology& topology, Direction direction, Rank root) {
-  if (root.is_none() || topology.first_not_relaying().is_none()) return {topology, direction};
-  std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
-  nodes[topology.node_of(root).index()].relay = true;
-  auto made = Topology::make(topology.name(), std::move(nodes), {topology.links().begin(), topology.links().end()});
-  ESPALIER_CHECK(made.has_value(), "a topology stays one when a rank may relay");
-  const FlowNetwork network(*made, direction);
-  std::vector<bool> is_source(network.vertex_count(), false);
-  for (std::size_t rank = 0; rank < network.rank_count(); ++rank) {
-    is_source[network.source_of(Rank(rank))] = !made->may_relay(Rank(rank));
-  }
-  std::vector<std::int64_t> capacities;
-  for (const FlowArc& arc : network.arcs()) capacities.push_back(is_source[arc.tail] ? 0 : arc.capacity);
-  return network.with_capacities(capacities);
-}
-
 /// Whether ranks that must not relay have no children in trees of other ranks.
 bool keeps_relays(const Topology& topology, const std::vector<Arborescence>& trees) {
   return std::ranges::all_of(trees, [&](const Arborescence& tree) {
@@ -130,24 +102,6 @@ Result<Problem> scale_to_rate(const FlowNetwork& network, const Roots& roots) {
   return problem;
 }
 
-/// The ranks that a walk along arcs with capacity reaches from the first root.
-bool reaches_all_ranks(const FlowNetwork& network, std::uint32_t start, bool forwards) {
-  std::vector<bool> reached(network.vertex_count(), false);
-  reached[start] = true;
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const FlowArc& arc : network.arcs()) {
-      const std::uint32_t from = forwards ? arc.tail : arc.head;
-      const std::uint32_t to = forwards ? arc.head : arc.tail;
-      if (arc.capacity == 0 || !reached[from] || reached[to]) continue;
-      reached[to] = true;
-      changed = true;
-    }
-  }
-  return std::all_of(network.rank_vertices().begin(), network.rank_vertices().end(),
-                     [&](std::uint32_t vertex) { return reached[vertex]; });
-}
-
 /// Multiplies capacities by a power of two where they fit, so that they can shrink in proportion.
 void refine(std::vector<std::int64_t>& capacities) {
   constexpr int most_doublings = 16;
@@ -175,17 +129,6 @@ Result<Problem> balanced(const FlowNetwork& network, Problem problem, const Root
                 "use the planner ring or tree");
   }
   return scale_to_rate(shrunk, roots);
-}
-
-/// The capacity that a graph without switches has between ranks.
-std::vector<RankEdge> rank_edges(const FlowNetwork& network, const CapacityGraph& graph) {
-  std::vector<RankEdge> edges;
-  for (std::uint32_t id = 0; id < graph.edge_count(); ++id) {
-    const CapacityGraph::Edge& edge = graph.edge(id);
-    if (edge.capacity == 0) continue;
-    edges.push_back({network.rank_at(edge.tail).value(), network.rank_at(edge.head).value(), edge.capacity});
-  }
-  return edges;
 }
 
 /// Trees in a graph whose switches were dealt out without checks. That they fit is all the proof there is.
@@ -332,81 +275,6 @@ Result<std::vector<Arborescence>> pack(const Topology& topology, Direction direc
               fmt::format("an exact packing for {} ranks and {} links is more work than this planner does",
                           topology.rank_count(), topology.link_count()),
               "use the planner ring or tree");
-}
-
-/// As measure_shape counts trees: those that join the same ranks in the same way, over other links, are one.
-std::size_t count_trees(const std::vector<Arborescence>& trees) {
-  std::set<std::vector<std::pair<Rank, Rank>>> different;
-  for (const Arborescence& tree : trees) {
-    std::vector<std::pair<Rank, Rank>> edges;
-    for (const TreeEdge& edge : tree.edges) edges.emplace_back(edge.parent, edge.child);
-    std::sort(edges.begin(), edges.end());
-    different.insert(std::move(edges));
-  }
-  return different.size();
-}
-
-std::uint32_t most_height(const std::vector<Arborescence>& trees, std::size_t ranks) {
-  std::uint32_t height = 0;
-  for (const Arborescence& tree : trees) height = std::max(height, height_of(tree, ranks));
-  return height;
-}
-
-/// At most `enough_trees` low trees at the bound, from the ranks or from whole machines; the lower ones of both.
-std::optional<std::vector<Arborescence>> lowest_trees(const Topology& topology, Direction direction, Rank root) {
-  std::optional<std::vector<Arborescence>> best = low_root_trees(topology, direction, root);
-  if (best && count_trees(*best) > enough_trees) best.reset();
-  const FlowNetwork network = network_of(topology, direction, root);
-  const BigInteger rate = BigInteger(broadcast_cut(network, root).capacity) * network.capacity_unit();
-  auto over_machines = machine_trees(topology, direction, root, Rational(rate));
-  if (!over_machines || count_trees(*over_machines) > enough_trees) return best;
-  const std::size_t ranks = topology.rank_count();
-  if (!best || most_height(*over_machines, ranks) < most_height(*best, ranks)) best = std::move(over_machines);
-  return best;
-}
-
-/// Trees of equal weight, as few as let every arc carry whole ones: what an arc has room for is rounded down to whole
-/// trees, and where every rank is still behind cuts of `count` of them so many trees exist. They lose at most `gap` of
-/// the time. Nothing where no count up to 20 does it.
-std::optional<std::vector<Arborescence>> equal_trees(const Topology& topology, Direction direction, Rank root,
-                                                     const Rational& gap) {
-  const FlowNetwork network = network_of(topology, direction, root);
-  const CutRate rate = broadcast_cut(network, root);
-  for (const std::int64_t count : {8, 7, 6, 5, 4, 9, 10, 11, 12, 13, 14, 15, 16, 3, 2, 1, 17, 18, 19, 20}) {
-    std::vector<std::int64_t> whole;
-    for (const FlowArc& arc : network.arcs()) {
-      const Rational fit = Rational(BigInteger(arc.capacity) * count, BigInteger(rate.capacity)) * (1 + gap);
-      whole.push_back(BigInteger(numerator(fit) / denominator(fit)).convert_to<std::int64_t>());
-    }
-    const FlowNetwork rounded = network.with_capacities(whole);
-    if (!switches_are_balanced(rounded, whole) || !reaches_all_ranks(rounded, rounded.vertex_of(root), true)) continue;
-    if (broadcast_cut(rounded, root).capacity < count) continue;
-    WorkBudget budget(most_arcs_passed);
-    std::vector<std::int64_t> demands(rounded.rank_count(), 0);
-    demands[root.index()] = count;
-    CapacityGraph graph(rounded, whole);
-    contract_simple_switches(graph, rounded.rank_vertices());
-    drop_idle_tiers(graph, rounded.rank_vertices(), demands, budget);
-    if (!split_switches(graph, rounded.rank_vertices(), demands, Refinement::none, budget)) return std::nullopt;
-    const auto trees = pack_trees(rank_edges(rounded, graph), demands, budget);
-    return trees ? std::optional(realize_trees(rounded, graph, *trees)) : std::nullopt;
-  }
-  return std::nullopt;
-}
-
-/// What is too much work to pack may still have rings that reach the rate of the root's smallest cut: cut open at the
-/// root they are few trees, if the highest there are.
-std::optional<std::vector<Arborescence>> open_rings(const Topology& topology, Direction direction, Rank root,
-                                                    const Rational& gap) {
-  if (!topology.first_not_relaying().is_none()) return std::nullopt;
-  const bool inward = direction == Direction::reversed;
-  const Collective collective{inward ? CollectiveKind::reduce : CollectiveKind::broadcast,
-                              static_cast<std::uint32_t>(topology.rank_count()), root};
-  const auto bound = cut_bound(topology, collective);
-  const RingSet rings = find_rings(topology);
-  if (!bound || rings.rings.empty() || 1 / rings.rate() > bound->time_per_byte * (1 + gap)) return std::nullopt;
-  Forest forest = forest_of_rings(rings, collective);
-  return inward ? std::move(forest.in_trees) : std::move(forest.out_trees);
 }
 
 }  // namespace

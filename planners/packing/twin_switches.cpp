@@ -14,14 +14,14 @@ namespace espalier {
 namespace {
 
 /// Where a switch's links go to or come from.
-struct SwitchSide {
+struct PortSide {
   bool leaves = false;
   NodeId neighbour;
-  friend auto operator<=>(const SwitchSide& a, const SwitchSide& b) {
+  friend auto operator<=>(const PortSide& a, const PortSide& b) {
     return std::pair(a.leaves, a.neighbour.index()) <=> std::pair(b.leaves, b.neighbour.index());
   }
 };
-using SwitchLinks = std::map<SwitchSide, std::vector<LinkId>>;
+using SwitchLinks = std::map<PortSide, std::vector<LinkId>>;
 /// What alike switches have in common: how many links a neighbour has each way, and by side their rate and latency.
 using SwitchMark = std::pair<std::size_t, std::vector<std::tuple<bool, std::size_t, std::int64_t, std::int64_t>>>;
 
@@ -102,7 +102,7 @@ void TwinSwitches::join_switches(const Topology& topology) {
   for (const auto& [mark, members] : alike) {
     if (members.size() * mark.first == 1 || is_beside[members.front()]) continue;
     for (const auto& [leaves, neighbour, rate, latency] : mark.second) is_beside[neighbour] = true;
-    std::map<SwitchSide, std::vector<LinkId>> lanes;
+    std::map<PortSide, std::vector<LinkId>> lanes;
     for (const std::size_t member : members) {
       group_of_[member] = group_count_;
       for (const auto& [side, parallel] : links_at(topology, NodeId(member))) {

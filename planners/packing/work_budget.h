@@ -4,6 +4,9 @@
 
 namespace espalier {
 
+/// What one packing may cost: some ten seconds.
+inline constexpr std::int64_t most_arcs_passed = std::int64_t{1} << 31U;
+
 /// How much more a planner may compute, counted in arcs that maximum flows pass over: unlike time, the same on every
 /// machine and every day.
 class WorkBudget {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "planners/program/few_patterns.h"
 #include "planners/program/pattern_master.h"
 
 namespace espalier {
@@ -59,54 +60,11 @@ class Generation {
   /// are left out, the least used of every group first: each is paths that data is cut up for.
   void take_rounded() {
     for (const double least_share : {0.25, 0.12, 0.06, 0.03, 0.01, 0.0}) {
-      take_rounded(least_share);
+      auto rounded = round_packing(program_, patterns_, master_.amounts(), least_share);
+      if (!rounded) continue;
+      solution_.reached = std::move(rounded->reached);
+      solution_.parts = std::move(rounded->parts);
       if (solution_.reached.convert_to<double>() >= center_limit_ * (1 - 2 * limits_.gap)) return;
-    }
-  }
-
-  /// Amounts in small fractions of what each group carries, without those below a share of it. Requires: equal sharing.
-  void take_rounded(double least_share) {
-    constexpr std::int64_t steps = std::int64_t{1} << 24U;
-    std::vector<double> amounts = master_.amounts();
-    std::vector<double> most(program_.family.size(), 0);
-    std::vector<double> all(program_.family.size(), 0);
-    for (std::size_t i = 0; i < amounts.size(); ++i) {
-      amounts[i] = std::max(amounts[i], 0.0);
-      all[patterns_[i].group] += amounts[i];
-      most[patterns_[i].group] = std::max(most[patterns_[i].group], amounts[i]);
-    }
-    std::vector<double> sums(program_.family.size(), 0);
-    for (std::size_t i = 0; i < amounts.size(); ++i) {
-      const std::uint32_t group = patterns_[i].group;
-      if (amounts[i] < std::min(least_share * all[group], most[group])) amounts[i] = 0;
-      sums[group] += amounts[i];
-    }
-    std::vector<std::int64_t> shares(amounts.size(), 0);
-    std::vector<std::int64_t> left(sums.size(), steps);
-    std::vector<std::size_t> largest(sums.size(), amounts.size());
-    for (std::size_t i = 0; i < amounts.size(); ++i) {
-      const std::uint32_t group = patterns_[i].group;
-      shares[i] = std::llround(amounts[i] / sums[group] * static_cast<double>(steps));
-      left[group] -= shares[i];
-      if (largest[group] == amounts.size() || shares[i] > shares[largest[group]]) largest[group] = i;
-    }
-    for (std::size_t group = 0; group < left.size(); ++group) shares[largest[group]] += left[group];
-    std::vector<BigInteger> loads(program_.capacity.size(), 0);
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-      if (shares[i] == 0) continue;
-      for (const Entry entry : patterns_[i].loads) loads[entry.index] += BigInteger(entry.value) * shares[i];
-    }
-    std::optional<Rational> reached;
-    for (std::size_t r = 0; r < loads.size(); ++r) {
-      if (loads[r] == 0) continue;
-      const Rational fits(program_.capacity[r] * steps, loads[r]);
-      if (!reached || fits < *reached) reached = fits;
-    }
-    if (!reached) return;
-    solution_.reached = *reached;
-    solution_.parts.clear();
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-      if (shares[i] != 0) solution_.parts.push_back({patterns_[i], make_rational(shares[i], steps) * *reached});
     }
   }
 
@@ -372,40 +330,6 @@ class Generation {
 PatternSolution solve_patterns(const PatternProgram& program, const PatternOracle& oracle,
                                const PatternLimits& limits) {
   return Generation(program, oracle, limits).run();
-}
-
-std::optional<PatternSolution> pack_few_patterns(const PatternProgram& program, const std::vector<Pattern>& patterns,
-                                                 std::uint32_t most_per_group) {
-  PatternMaster master(program);
-  for (const Pattern& pattern : patterns) master.add(pattern);
-  std::vector<bool> struck_out(patterns.size(), false);
-  while (true) {
-    if (!master.solve()) return std::nullopt;
-    std::vector<double> amounts = master.amounts();
-    for (std::size_t i = 0; i < amounts.size(); ++i) {
-      if (struck_out[i]) amounts[i] = 0;
-    }
-    std::vector<std::uint32_t> used(program.family.size(), 0);
-    for (std::size_t i = 0; i < patterns.size(); ++i) used[patterns[i].group] += amounts[i] > 0 ? 1U : 0U;
-    const auto fullest = std::max_element(used.begin(), used.end());
-    if (*fullest <= most_per_group) break;
-    std::size_t least = patterns.size();
-    for (std::size_t i = 0; i < patterns.size(); ++i) {
-      if (amounts[i] <= 0 || patterns[i].group != static_cast<std::uint32_t>(fullest - used.begin())) continue;
-      if (least == patterns.size() || amounts[i] < amounts[least]) least = i;
-    }
-    master.forbid(least);
-    struck_out[least] = true;
-  }
-  const auto exact = master.exact();
-  if (!exact || exact->throughput == 0) return std::nullopt;
-  PatternSolution solution;
-  solution.limit = exact->throughput;
-  solution.attained = true;
-  for (std::size_t i = 0; i < patterns.size(); ++i) {
-    if (exact->amounts[i] > 0) solution.parts.push_back({patterns[i], exact->amounts[i]});
-  }
-  return solution;
 }
 
 Offer<double> PatternOracle::shallow(std::span<const double> prices, double /*weight*/) const {

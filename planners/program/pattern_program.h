@@ -113,10 +113,4 @@ struct PatternSolution {
 /// techniques in column generation", INFORMS J. Computing 30 (2018).
 PatternSolution solve_patterns(const PatternProgram& program, const PatternOracle& oracle, const PatternLimits& limits);
 
-/// A good packing of these patterns alone that uses at most `most_per_group` of each group: from the best packing of
-/// all of them, the least used pattern of the group that has too many is struck out, again and again. Exact amounts, no
-/// prices; `limit` is what it reaches. Nothing when a group has no pattern, or Clp fails.
-std::optional<PatternSolution> pack_few_patterns(const PatternProgram& program, const std::vector<Pattern>& patterns,
-                                                 std::uint32_t most_per_group);
-
 }  // namespace espalier

@@ -3,37 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <string>
 #include <vector>
 
 #include "planners/program/tree_balance.h"
 #include "tests/support/random_graph.h"
+#include "tests/support/root_trees.h"
 #include "topology/generate.h"
 
 namespace espalier {
 namespace {
-
-/// `ranks` ranks, each joined to each of `planes` switches by a cable of the same rate.
-Topology planes_of_switches(std::size_t ranks, std::size_t planes) {
-  std::vector<Node> nodes;
-  std::vector<Link> links;
-  for (std::size_t r = 0; r < ranks; ++r) {
-    nodes.push_back({.id = "g" + std::to_string(r), .kind = NodeKind::gpu, .is_rank = true});
-  }
-  for (std::size_t p = 0; p < planes; ++p) {
-    nodes.push_back({.id = "s" + std::to_string(p), .kind = NodeKind::switch_node, .is_rank = false});
-    for (std::size_t r = 0; r < ranks; ++r) {
-      for (const bool up : {true, false}) {
-        Link link;
-        link.tail = NodeId(up ? r : ranks + p);
-        link.head = NodeId(up ? ranks + p : r);
-        link.nominal = Bandwidth{1'000'000'000};
-        links.push_back(link);
-      }
-    }
-  }
-  return *Topology::make("planes", std::move(nodes), std::move(links));
-}
 
 struct Solved {
   OrbitGraph orbits;
@@ -71,7 +49,7 @@ void expect_as_good(const Solved& solved) {
 /// of a plane's rate; what is left is one plane's other half, which one tree more fills. One tree cannot do: each
 /// plane would have to take 22/6 of its edges.
 TEST(FewTrees, PlanesOfSwitches) {
-  const Solved solved = solve(planes_of_switches(23, 6), false, 2);
+  const Solved solved = solve(testing::switch_planes(23, 6), false, 2);
   expect_as_good(solved);
   EXPECT_LE(most_patterns(solved.few), 3U);
 }
@@ -134,7 +112,7 @@ TEST(FewTrees, AsGoodForAllReduce) {
 
 /// Balancing keeps a tree a tree of the same height, and at equal prices spreads it: a star over two planes takes both.
 TEST(TreeBalance, SpreadsAStarOverPlanes) {
-  const Topology topology = planes_of_switches(5, 2);
+  const Topology topology = testing::switch_planes(5, 2);
   const OrbitGraph orbits = make_orbit_graph(topology, false, Symmetry::none);
   const TreeGroups groups = single_root_group(0, false);
   const TreeOracle oracle(orbits, groups);

@@ -8,6 +8,7 @@
 
 #include "planners/planner.h"
 #include "planners/program/tree_mending.h"
+#include "schedule/loads.h"
 #include "schedule/schedule_json.h"
 #include "schedule/schedule_shape.h"
 #include "tests/support/real_machines.h"
@@ -207,6 +208,21 @@ TEST(PlanContext, TellsEveryRoundUntilTheGapIsClosed) {
     }
     EXPECT_LT(rounds.back().gap(), 1e-6);
   }
+}
+
+/// The bound of an all_reduce and its trees are one program's, which is solved once for both.
+TEST(PlanContext, BoundAndPlanShareAProgram) {
+  const Topology topology = testing::dgx1v_nvlinks(true);
+  const Collective collective = *make_collective(CollectiveKind::all_reduce, topology.rank_count(), std::nullopt);
+  int programs = 0;
+  PlanContext context;
+  context.on_round = [&](const ProgramRound& round) {
+    if (round.program == "all_reduce" && round.round == 1) ++programs;
+  };
+  const auto schedule = plan(topology, collective, *find_planner("lp"), context);
+  ASSERT_TRUE(schedule);
+  EXPECT_EQ(programs, 1);
+  EXPECT_EQ(compute_loads(*schedule, topology).time_per_byte, schedule->bound->time_per_byte);
 }
 
 }  // namespace

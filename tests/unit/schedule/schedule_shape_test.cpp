@@ -44,6 +44,25 @@ TEST(ScheduleShape, CountsTheTreesOfTheRootThatHasMost) {
   EXPECT_EQ(shape.height, 2U);
 }
 
+/// The same tree over two links is one tree, and two ways.
+TEST(ScheduleShape, CountsWaysOverLinks) {
+  std::vector<Node> nodes = {{.id = "a", .kind = NodeKind::gpu, .is_rank = true},
+                             {.id = "b", .kind = NodeKind::gpu, .is_rank = true}};
+  std::vector<Link> links(2);
+  for (Link& link : links) {
+    link.tail = NodeId(0);
+    link.head = NodeId(1);
+    link.nominal = Bandwidth{1'000'000'000};
+  }
+  const Topology topology = *Topology::make("pair", std::move(nodes), std::move(links));
+  Forest forest;
+  for (std::size_t l = 0; l < 2; ++l) forest.out_trees.push_back({Rank(0), 1, {{Rank(0), Rank(1), {LinkId(l)}}}});
+  const auto collective = make_collective(CollectiveKind::broadcast, 2, Rank(0));
+  const ScheduleShape shape = measure_shape(*schedule_from_trees(*collective, topology, "test", forest));
+  EXPECT_EQ(shape.trees_per_root, 1U);
+  EXPECT_EQ(shape.ways_per_root, 2U);
+}
+
 TEST(ScheduleShape, NothingHasNoTrees) {
   const ScheduleShape shape = measure_shape(Schedule());
   EXPECT_EQ(shape.trees, 0U);

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
 #include <tuple>
 
 #include "planners/cut_bound.h"
@@ -10,45 +9,18 @@
 #include "schedule/loads.h"
 #include "schedule/verify.h"
 #include "tests/support/random_graph.h"
+#include "tests/support/root_trees.h"
 #include "topology/generate.h"
 
 namespace espalier {
 namespace {
 
-/// `ranks` ranks on one switch.
-Topology star(std::size_t ranks) {
-  std::vector<Node> nodes;
-  std::vector<Link> links;
-  for (std::size_t r = 0; r < ranks; ++r) {
-    nodes.push_back({.id = "g" + std::to_string(r), .kind = NodeKind::gpu, .is_rank = true});
-    for (const bool up : {true, false}) {
-      Link link;
-      link.tail = NodeId(up ? r : ranks);
-      link.head = NodeId(up ? ranks : r);
-      link.nominal = Bandwidth{1'000'000'000};
-      links.push_back(link);
-    }
-  }
-  nodes.push_back({.id = "s", .kind = NodeKind::switch_node, .is_rank = false});
-  return *Topology::make("star", std::move(nodes), std::move(links));
-}
-
-/// The trees are a verified schedule that loads no link past the bound.
-void expect_at_bound(const Topology& topology, bool inward, Rank root, const std::vector<Arborescence>& trees) {
-  const auto kind = inward ? CollectiveKind::reduce : CollectiveKind::broadcast;
-  const Collective collective = *make_collective(kind, topology.rank_count(), root);
-  Forest forest;
-  (inward ? forest.in_trees : forest.out_trees) = trees;
-  const auto schedule = schedule_from_trees(collective, topology, "packing", forest);
-  ASSERT_TRUE(schedule) << schedule.error().message;
-  const VerifyReport report = verify(*schedule, topology, 1);
-  ASSERT_TRUE(report.ok()) << report.breaches.front().message;
-  EXPECT_EQ(compute_loads(*schedule, topology).time_per_byte, cut_bound(topology, collective)->time_per_byte);
-}
+using testing::shape_at_bound;
+using testing::switch_planes;
 
 /// 15 trees of two hops become nine or fewer of three.
 TEST(FewRootTrees, OneSwitch) {
-  const Topology topology = star(16);
+  const Topology topology = switch_planes(16);
   std::vector<Arborescence> stars;
   for (std::size_t relay = 1; relay < 16; ++relay) {
     Arborescence& tree = stars.emplace_back();
@@ -61,7 +33,7 @@ TEST(FewRootTrees, OneSwitch) {
   const auto trees = few_root_trees(topology, Direction::forward, Rank(0), stars);
   ASSERT_TRUE(trees);
   EXPECT_LT(trees->size(), 12U);
-  expect_at_bound(topology, false, Rank(0), *trees);
+  shape_at_bound(topology, Direction::forward, Rank(0), *trees);
 }
 
 TEST(FewRootTrees, AtTheBoundOnRandomNetworks) {
@@ -81,14 +53,14 @@ TEST(FewRootTrees, AtTheBoundOnRandomNetworks) {
     if (!trees) continue;
     ++found;
     EXPECT_LT(trees->size(), given->size());
-    expect_at_bound(topology, direction == Direction::reversed, Rank(1), *trees);
+    shape_at_bound(topology, direction, Rank(1), *trees);
   }
   EXPECT_GT(found, 0);
 }
 
 /// Eight trees in which every rank passes on to eight others do what 71 of two hops do.
 TEST(FewRootTrees, AtMostSixteenWithinAThousandth) {
-  const Topology topology = star(72);
+  const Topology topology = switch_planes(72);
   for (const Direction direction : {Direction::forward, Direction::reversed}) {
     const bool inward = direction == Direction::reversed;
     const auto trees = pack_one_root(topology, direction, Rank(0), make_rational(1, 1000));

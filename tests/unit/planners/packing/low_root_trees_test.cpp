@@ -2,49 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
-
 #include "planners/cut_bound.h"
 #include "planners/packing/machine_trees.h"
-#include "schedule/loads.h"
-#include "schedule/schedule_shape.h"
-#include "schedule/verify.h"
+#include "tests/support/root_trees.h"
 #include "topology/generate.h"
-#include "topology/topology_builder.h"
 
 namespace espalier {
 namespace {
 
-Wire gigabytes(std::int64_t rate) { return {{rate * 1'000'000'000}, {1'000'000}, {}}; }
-
-/// `ranks` ranks, each with a cable to each of `planes` switches.
-Topology switch_planes(std::size_t ranks, std::size_t planes = 1) {
-  TopologyBuilder builder;
-  std::vector<NodeId> members;
-  for (std::size_t r = 0; r < ranks; ++r) members.push_back(builder.rank("g" + std::to_string(r)));
-  for (std::size_t p = 0; p < planes; ++p) {
-    const NodeId plane = builder.forwarder(NodeKind::switch_node, "s" + std::to_string(p));
-    for (const NodeId member : members) builder.cable(member, plane, gigabytes(1));
-  }
-  return *std::move(builder).build("star");
-}
-
-/// What a verified schedule along the trees looks like; it must be at the bound.
-ScheduleShape shape_at_bound(const Topology& topology, Direction direction, Rank root,
-                             const std::vector<Arborescence>& trees) {
-  const bool inward = direction == Direction::reversed;
-  const auto kind = inward ? CollectiveKind::reduce : CollectiveKind::broadcast;
-  const Collective collective = *make_collective(kind, topology.rank_count(), root);
-  Forest forest;
-  (inward ? forest.in_trees : forest.out_trees) = trees;
-  const auto schedule = schedule_from_trees(collective, topology, "packing", forest);
-  EXPECT_TRUE(schedule) << schedule.error().message;
-  if (!schedule) return {};
-  const VerifyReport report = verify(*schedule, topology, 1);
-  EXPECT_TRUE(report.ok()) << report.breaches.front().message;
-  EXPECT_EQ(compute_loads(*schedule, topology).time_per_byte, cut_bound(topology, collective)->time_per_byte);
-  return measure_shape(*schedule);
-}
+using testing::gigabytes;
+using testing::shape_at_bound;
+using testing::switch_planes;
 
 /// The root sends everything once, to one relay per tree. A relay of k equal trees sends its part to 14 others, of 1/k
 /// each, so 14 trees of two hops are enough, and fewer cannot do it.
@@ -69,15 +37,27 @@ TEST(LowRootTrees, WideSwitch) {
   EXPECT_LE(shape.trees_per_root, 16U);
 }
 
-/// A path is no wider than its links, so trees over one plane each would be 18 or more; spread over all planes they are
-/// as few as over one switch.
-TEST(LowRootTrees, EqualPlanesAreOne) {
+/// A path is no wider than its links, and every rank is behind 18 of them: 18 ways, of fewer trees.
+TEST(LowRootTrees, EqualPlanesAreLanes) {
   const Topology topology = switch_planes(12, 18);
-  const auto trees = low_root_trees(topology, Direction::forward, Rank(0));
-  ASSERT_TRUE(trees);
-  const ScheduleShape shape = shape_at_bound(topology, Direction::forward, Rank(0), *trees);
-  EXPECT_EQ(shape.height, 2U);
-  EXPECT_LE(shape.trees_per_root, 16U);
+  for (const Direction direction : {Direction::forward, Direction::reversed}) {
+    const auto trees = low_root_trees(topology, direction, Rank(0));
+    ASSERT_TRUE(trees);
+    const ScheduleShape shape = shape_at_bound(topology, direction, Rank(0), *trees);
+    EXPECT_LE(shape.height, 3U);
+    EXPECT_LE(shape.trees_per_root, 16U);
+    EXPECT_EQ(shape.ways_per_root, 18U);
+  }
+}
+
+/// With four planes no more than 16 ways are needed.
+TEST(LowRootTrees, FewWaysOverFewPlanes) {
+  for (std::size_t ranks = 2; ranks <= 12; ++ranks) {
+    const Topology topology = switch_planes(ranks, 4);
+    const auto trees = low_root_trees(topology, Direction::forward, Rank(1));
+    ASSERT_TRUE(trees);
+    EXPECT_LE(shape_at_bound(topology, Direction::forward, Rank(1), *trees).ways_per_root, 16U) << ranks;
+  }
 }
 
 /// Four directions, four trees; the farthest rank is four hops away.
