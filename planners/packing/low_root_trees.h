@@ -15,9 +15,11 @@ namespace espalier {
 /// For 16 trees of equal weight and every smaller number, trees grow side by side (growing_trees.h, low_trees.h) in
 /// what every link has room for, rounded down to whole trees; where no such trees exist, trees whose weights are nearly
 /// equal at first and that are split as they grow. The best of all these are lowered by exchanges (tree_exchange.h).
-/// Planes of switches that are alike are one wide plane meanwhile, and every tree is spread over them evenly. Nothing
-/// past 512 ranks, where a node has a backplane, where rates have too fine a common divisor, and where none was found.
-/// Cost: some ten thousand searches per rank; counted work is limited.
+/// Where switches have twins, trees also grow wider than links and are dealt out to lanes (deal_lanes.h), for at most
+/// 16 ways if possible, which counts for more than height; where that finds none, planes that are alike are one wide
+/// plane, and every tree is spread over them. Nothing past 512 ranks, where a node has a backplane, where rates have
+/// too fine a common divisor, and where none was found. Cost: some ten thousand searches per rank; counted work is
+/// limited.
 std::optional<std::vector<Arborescence>> low_root_trees(const Topology& topology, Direction direction, Rank root);
 
 }  // namespace espalier
