@@ -63,7 +63,8 @@ class Thinning {
     std::uint32_t fewest = count_trees(whole_);
     Rest rest{{}, whole_.limit, whole_, 1};
     for (const BigInteger& capacity : program_.capacity) rest.room.emplace_back(capacity);
-    if (is_thin_enough()) return best;
+    bool is_fine = has_fine_parts(whole_.parts);
+    if (!is_fine && is_thin_enough()) return best;
     std::vector<PatternSolution::Part> taken;
     const std::uint32_t most_rounds = std::min(std::max(wanted_.enough, fewest / 2) + 1, round_limit);
     for (std::uint32_t round = 1; round < fewest && fewest > wanted_.enough && round <= most_rounds; ++round) {
@@ -80,13 +81,17 @@ class Thinning {
       if (!next) break;
       rest = *std::move(next);
       const std::uint32_t count = round * trees_per_round() + (rest.throughput == 0 ? 0 : count_trees(rest.solution));
-      const bool is_last = (patterns_seen_ > many_patterns && count + fewest / least_gain >= fewest) ||
-                           (is_large() && fewest <= not_many && count >= fewest);
-      if (count < fewest) {
-        fewest = count;
-        best.parts = taken;
+      const bool is_last = !is_fine && ((patterns_seen_ > many_patterns && count + fewest / least_gain >= fewest) ||
+                                        (is_large() && fewest <= not_many && count >= fewest));
+      if (count < fewest || is_fine) {
+        std::vector<PatternSolution::Part> parts = taken;
         for (const PatternSolution::Part& part : rest.solution.parts) {
-          if (rest.throughput != 0) best.parts.push_back({part.pattern, part.amount / rest.scale});
+          if (rest.throughput != 0) parts.push_back({part.pattern, part.amount / rest.scale});
+        }
+        if (!has_fine_parts(parts)) {
+          fewest = count;
+          best.parts = std::move(parts);
+          is_fine = false;
         }
       }
       if (rest.throughput == 0 || is_last) break;
@@ -103,6 +108,17 @@ class Thinning {
     const std::size_t rows = program_.capacity.size() + program_.family_count;
     return program_.sharing == Sharing::free && whole_.found.size() > many_patterns &&
            3 * whole_.parts.size() > 2 * rows && most_patterns(whole_) <= not_many;
+  }
+
+  /// Whether parts of the throughput have so fine a common divisor that trees could not have whole weights.
+  [[nodiscard]] bool has_fine_parts(const std::vector<PatternSolution::Part>& parts) const {
+    constexpr unsigned most_bits = 40;
+    BigInteger common = 1;
+    for (const PatternSolution::Part& part : parts) {
+      common = lcm(common, BigInteger(denominator(Rational(part.amount / whole_.limit))));
+      if ((common >> most_bits) != 0) return true;
+    }
+    return false;
   }
 
   /// Trees, one per group: the largest of each in the packing of the rest, balanced if so wished.
