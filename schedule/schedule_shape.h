@@ -14,7 +14,7 @@ struct ScheduleShape {
   /// over other links, count as one: a tree that is wider than a link.
   std::uint32_t trees_per_root = 0;
   std::uint32_t ways_per_root = 0;  ///< The same with every way over links counted, as each needs a part of the data.
-  std::uint32_t height = 0;  ///< The longest chain of transfers of one tree.
+  std::uint32_t height = 0;         ///< The longest chain of transfers of one tree.
 };
 
 /// Requires: a schedule whose structure is right (rules S1-S3). Cost: linear in transfers.
