@@ -135,6 +135,25 @@ void Communicator::free(void* memory) {
   if (const auto place = impl_->job->domain().find(memory, 0)) impl_->job->domain().free(place->buffer);
 }
 
+Result<void> Communicator::register_buffer(void* data, std::size_t bytes) {
+  if (bytes > static_cast<std::size_t>(max_message_size.count)) {
+    return fail(ErrorCode::too_large, fmt::format("a buffer of {} bytes is past the limit of 1 PiB", bytes));
+  }
+  const auto shared = impl_->job->domain().adopt(data, static_cast<std::int64_t>(bytes));
+  if (!shared) return tl::unexpected(shared.error());
+  return {};
+}
+
+Result<void> Communicator::deregister_buffer(void* data) {
+  const auto place = impl_->job->domain().find(data, 0);
+  if (!place || place->offset != 0) {
+    return fail(ErrorCode::invalid_input, fmt::format("no registered buffer begins at {}", fmt::ptr(data)),
+                "deregister what register_buffer took, by its first byte");
+  }
+  impl_->job->domain().free(place->buffer);
+  return {};
+}
+
 Result<void> Communicator::run(const CallArguments& arguments) { return impl_->run(*impl_->group, arguments); }
 
 Result<CallHandle> Communicator::start(const CallArguments& arguments) {

@@ -76,6 +76,14 @@ class Communicator {
   /// Requires: what `allocate` gave, and no call under way that uses it. Null does nothing.
   void free(void* memory);
 
+  /// Makes memory of the caller such memory, where it lies and with what is in it, until it is deregistered or the job
+  /// is left: its pages become shared ones. No other thread may use it while this runs. Errors: invalid_input when it
+  /// is not whole pages (aligned_alloc, mmap), or some of it is registered already; those of `allocate`.
+  Result<void> register_buffer(void* data, std::size_t bytes);
+  /// Its pages become the caller's own again; what is in them stays. Requires: no call under way that uses it.
+  /// Errors: invalid_input when no registered buffer begins there.
+  Result<void> deregister_buffer(void* data);
+
   /// Runs a collective and waits for it. Errors: see the class.
   Result<void> run(const CallArguments& arguments);
   /// Starts a collective; calls run one after the other on the job's thread. The buffers belong to the call until it

@@ -91,6 +91,29 @@ Result<SharedDomain::Allocation> SharedDomain::allocate(std::int64_t bytes) {
   auto memory = SharedMemory::create("espalier-buffer", rounded);
   if (!memory) return tl::unexpected(memory.error());
   const std::lock_guard lock(mutex_);
+  return add(std::move(*memory));
+}
+
+Result<SharedBufferId> SharedDomain::adopt(void* data, std::int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto* begin = static_cast<const std::byte*>(data);
+  const auto after = slot_by_begin_.lower_bound(begin + std::max<std::int64_t>(0, bytes));
+  if (after != slot_by_begin_.begin()) {
+    const auto [start, slot] = *std::prev(after);
+    if (start + buffers_[slot].bytes() > begin) {
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("the buffer of {} bytes at {} overlaps one that is registered", bytes, fmt::ptr(data)),
+                  "register memory once, and deregister it before another way");
+    }
+  }
+  auto memory = SharedMemory::adopt(data, bytes);
+  if (!memory) return tl::unexpected(memory.error());
+  auto added = add(std::move(*memory));
+  if (!added) return tl::unexpected(added.error());
+  return added->id;
+}
+
+Result<SharedDomain::Allocation> SharedDomain::add(SharedMemory memory) {
   const auto unused = std::ranges::find_if(buffers_, [](const SharedMemory& other) { return other.data() == nullptr; });
   const auto slot = static_cast<std::uint32_t>(unused - buffers_.begin());
   if (slot == most_buffers) {
@@ -99,11 +122,11 @@ Result<SharedDomain::Allocation> SharedDomain::allocate(std::int64_t bytes) {
   }
   if (unused == buffers_.end()) buffers_.emplace_back();
   Directory::Entry& entry = directory_in(own_directory_).entries[slot];
-  entry.fd.store(memory->fd(), std::memory_order_relaxed);
-  entry.bytes.store(memory->bytes(), std::memory_order_relaxed);
+  entry.fd.store(memory.fd(), std::memory_order_relaxed);
+  entry.bytes.store(memory.bytes(), std::memory_order_relaxed);
   const std::uint32_t generation = entry.generation.load(std::memory_order_relaxed) + 1;
   entry.generation.store(generation, std::memory_order_release);
-  buffers_[slot] = std::move(*memory);
+  buffers_[slot] = std::move(memory);
   slot_by_begin_[buffers_[slot].data()] = slot;
   times_changed_.fetch_add(1, std::memory_order_relaxed);
   return Allocation{buffers_[slot].data(), {slot, generation}};

@@ -57,7 +57,10 @@ class SharedDomain {
   };
   /// Zeroed shared memory. Errors: unavailable; too_large past `most_buffers`.
   Result<Allocation> allocate(std::int64_t bytes);
-  /// Requires: what `allocate` gave, and no call that uses it.
+  /// Shares memory of the caller where it lies (SharedMemory::adopt). Errors: those of that; invalid_input when some of
+  /// it is shared already; too_large past `most_buffers`.
+  Result<SharedBufferId> adopt(void* data, std::int64_t bytes);
+  /// Requires: what `allocate` or `adopt` gave, and no call that uses it.
   void free(SharedBufferId id);
   /// The buffer that holds all these bytes, if one of this process does.
   [[nodiscard]] std::optional<SharedPlace> find(const void* data, std::int64_t bytes) const;
@@ -94,6 +97,7 @@ class SharedDomain {
   };
 
   SharedDomain() = default;
+  Result<Allocation> add(SharedMemory memory);
   void unmap_freed();
   [[nodiscard]] static Directory& directory_in(const SharedMemory& memory);
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <optional>
@@ -83,10 +84,46 @@ Result<std::byte*> map(int fd, std::int64_t bytes) {
   return static_cast<std::byte*>(memory);
 }
 
+/// Puts pages where others are, which are gone then. False, with errno: all is as before.
+bool replace_pages(void* old, void* pages, std::size_t bytes) {
+  return mremap(pages, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, old) != MAP_FAILED;
+}
+
 }  // namespace
 
 SharedMemory::~SharedMemory() {
-  if (data_ != nullptr) munmap(data_, static_cast<std::size_t>(bytes_));
+  if (data_ == nullptr) return;
+  const auto size = static_cast<std::size_t>(bytes_);
+  if (!is_adopted_) {
+    munmap(data_, size);
+    return;
+  }
+  void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return;  // Then they stay shared, which their owner does not see.
+  std::memcpy(pages, data_, size);
+  if (!replace_pages(data_, pages, size)) munmap(pages, size);
+}
+
+Result<SharedMemory> SharedMemory::adopt(void* data, std::int64_t bytes) {
+  const std::int64_t page = sysconf(_SC_PAGESIZE);
+  if (bytes <= 0 || bytes % page != 0 ||
+      reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uint64_t>(page) != 0) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("a buffer of {} bytes at {} is not whole pages of {} bytes", bytes, fmt::ptr(data), page),
+                fmt::format("take it from aligned_alloc({}, ...) or mmap, or let the communicator allocate it", page));
+  }
+  auto memory = create("espalier-buffer", bytes);
+  if (!memory) return memory;
+  const auto size = static_cast<std::size_t>(bytes);
+  std::memcpy(memory->data_, data, size);
+  if (!replace_pages(data, memory->data_, size)) {
+    return fail(ErrorCode::unavailable,
+                fmt::format("cannot share a buffer of {} bytes at {}: {}", bytes, fmt::ptr(data), reason(errno)),
+                "let the communicator allocate it");
+  }
+  memory->data_ = static_cast<std::byte*>(data);
+  memory->is_adopted_ = true;
+  return memory;
 }
 
 Result<SharedMemory> SharedMemory::create(const char* name, std::int64_t bytes) {

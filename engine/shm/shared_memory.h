@@ -26,6 +26,10 @@ class SharedMemory {
   /// Zeroed memory; all of it is there when this returns.
   /// Errors: unavailable, with the bytes asked for, when memory, file descriptors or a limit do not allow it.
   static Result<SharedMemory> create(const char* name, std::int64_t bytes);
+  /// Moves whole pages of this process into shared memory, where they are, with what is in them; the destructor moves
+  /// them back into private memory. Nobody else may use them meanwhile.
+  /// Errors: invalid_input when they are not whole pages; unavailable as `create`. The pages are then as they were.
+  static Result<SharedMemory> adopt(void* data, std::int64_t bytes);
   /// Maps memory of another process. Errors: unavailable when it is not reachable from here.
   static Result<SharedMemory> open(std::int64_t process, int fd, std::int64_t bytes);
 
@@ -38,11 +42,13 @@ class SharedMemory {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
     std::swap(fd_, other.fd_);
+    std::swap(is_adopted_, other.is_adopted_);
   }
 
   std::byte* data_ = nullptr;
   std::int64_t bytes_ = 0;
   FileDescriptor fd_;  ///< Only of memory that this process created.
+  bool is_adopted_ = false;
 };
 
 }  // namespace espalier::engine

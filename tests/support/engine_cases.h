@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -47,7 +48,20 @@ class PlannedSource {
       schedules_;
 };
 
-enum class Memory : std::uint8_t { registered, plain };
+/// Of the communicator, of the caller but registered, or of the caller.
+enum class Memory : std::uint8_t { registered, adopted, plain };
+
+/// Whole pages of the caller's.
+struct Pages {
+  explicit Pages(std::size_t least) : bytes((least / size + 1) * size), data(std::aligned_alloc(size, bytes)) {}
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  ~Pages() { std::free(data); }
+
+  static constexpr std::size_t size = 4096;
+  std::size_t bytes;
+  void* data;
+};
 
 /// Runs one collective on known data and checks what comes.
 inline void run_case(Communicator& communicator, const DataCase& data, Memory memory, bool in_place) {
@@ -56,11 +70,11 @@ inline void run_case(Communicator& communicator, const DataCase& data, Memory me
   const std::size_t send_bytes = data.send_count(rank) * element;
   const std::size_t receive_bytes = data.receive_count(rank) * element;
   // Room for either buffer in place of the other, also on ranks that need only one.
-  std::vector<std::byte> plain(send_bytes + receive_bytes + (data.count + 2) * element);
+  const Pages pages(send_bytes + receive_bytes + (data.count + 2) * element);
   void* registered = nullptr;
-  std::byte* base = plain.data();
+  auto* base = static_cast<std::byte*>(pages.data);
   if (memory == Memory::registered) {
-    auto allocated = communicator.allocate(plain.size());
+    auto allocated = communicator.allocate(pages.bytes);
     ASSERT_TRUE(allocated) << allocated.error().message;
     registered = *allocated;
     base = static_cast<std::byte*>(registered);
@@ -78,9 +92,16 @@ inline void run_case(Communicator& communicator, const DataCase& data, Memory me
     }
   }
   fill_send_buffer(data, rank, send);
+  if (memory == Memory::adopted) {
+    const auto adopted = communicator.register_buffer(pages.data, pages.bytes);
+    ASSERT_TRUE(adopted) << adopted.error().message;
+  }
   const auto done =
       communicator.run({data.kind, send, receive, data.count, data.type, data.operation, data.root, data.shares});
   ASSERT_TRUE(done) << done.error().message;
+  if (memory == Memory::adopted) {
+    ASSERT_TRUE(communicator.deregister_buffer(pages.data));
+  }
   const CheckResult checked = check_receive_buffer(data, rank, receive);
   EXPECT_EQ(checked.wrong, 0U) << to_string(data.kind) << " " << to_string(data.type) << " "
                                << to_string(data.operation) << " count " << data.count << " rank " << rank

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstring>
 #include <numeric>
 
 #include "tests/support/engine_cases.h"
@@ -402,6 +403,27 @@ TEST_P(Calls, SharesThatCannotBeAreRefused) {
         {CollectiveKind::all_gather, data.data(), data.data(), 100, ElementType::float32, {}, 0, shares});
     ASSERT_FALSE(done);
     EXPECT_NE(done.error().message.find("there are 3 shares for 2 ranks"), std::string::npos) << done.error().message;
+  });
+}
+
+TEST_P(Calls, BuffersAreRegisteredWhereTheyLie) {
+  run(1, [](Communicator& communicator) {
+    const test::Pages pages(3 * test::Pages::size - 1);
+    auto* bytes = static_cast<std::byte*>(pages.data);
+    std::memset(bytes, 7, pages.bytes);
+    const auto message_of = [](const Result<void>& result) { return result ? "" : result.error().message; };
+    EXPECT_NE(message_of(communicator.register_buffer(bytes + 8, pages.bytes)).find("not whole pages"),
+              std::string::npos);
+    EXPECT_NE(message_of(communicator.register_buffer(bytes, 100)).find("not whole pages"), std::string::npos);
+    EXPECT_NE(message_of(communicator.deregister_buffer(bytes)).find("no registered buffer"), std::string::npos);
+    for (int round = 0; round < 3; ++round) {
+      ASSERT_TRUE(communicator.register_buffer(bytes, pages.bytes));
+      EXPECT_NE(message_of(communicator.register_buffer(bytes + 4096, 4096)).find("overlaps"), std::string::npos);
+      EXPECT_NE(message_of(communicator.deregister_buffer(bytes + 4096)).find("no registered"), std::string::npos);
+      bytes[5000] = std::byte{9};
+      ASSERT_TRUE(communicator.deregister_buffer(bytes));
+      for (std::size_t i = 0; i < pages.bytes; ++i) ASSERT_EQ(bytes[i], std::byte(i == 5000 ? 9 : 7)) << i;
+    }
   });
 }
 

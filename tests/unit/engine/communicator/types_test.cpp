@@ -118,6 +118,7 @@ TEST_P(EveryWay, RanksMayHaveDifferentKindsOfMemory) {
 
 INSTANTIATE_TEST_SUITE_P(Ways, EveryWay,
                          ::testing::Values(Way{"shmRegistered", TransportChoice::shm, Memory::registered},
+                                           Way{"shmAdopted", TransportChoice::shm, Memory::adopted},
                                            Way{"shmPlain", TransportChoice::shm, Memory::plain},
                                            Way{"tcp", TransportChoice::tcp, Memory::plain}),
                          [](const auto& way) { return std::string(way.param.name); });
