@@ -5,21 +5,12 @@
 #include <ostream>
 #include <string>
 
+#include "base/fnv.h"
+
 namespace espalier {
 namespace {
 
 constexpr std::string_view magic = "ESPTIME1";
-
-/// FNV-1a. Source: G. Fowler, L. C. Noll, K.-P. Vo, D. Eastlake, "The FNV Non-Cryptographic Hash Algorithm",
-/// draft-eastlake-fnv.
-class Checksum {
- public:
-  void add(std::uint8_t byte) { value_ = (value_ ^ byte) * 0x100000001B3U; }
-  [[nodiscard]] std::uint64_t value() const { return value_; }
-
- private:
-  std::uint64_t value_ = 0xCBF29CE484222325U;
-};
 
 /// Small numbers of either sign become small numbers.
 std::uint64_t zigzag(std::uint64_t difference) { return (difference << 1U) ^ (0 - (difference >> 63U)); }
@@ -67,7 +58,7 @@ class Writer {
 
   std::ostream& out_;
   std::string buffer_;
-  Checksum checksum_;
+  Fnv1a checksum_;
 };
 
 /// Reads what Writer wrote. After the first failure everything reads as zero and `failed` stays true.
@@ -124,7 +115,7 @@ class Reader {
  private:
   std::string_view bytes_;
   std::size_t offset_ = 0;
-  Checksum checksum_;
+  Fnv1a checksum_;
   bool failed_ = false;
 };
 

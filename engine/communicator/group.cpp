@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/fnv.h"
 #include "engine/executor/clock.h"
 #include "engine/executor/run_calls.h"
 
@@ -18,20 +19,19 @@ constexpr Bytes default_tcp_chunk{std::int64_t{512} << 10};
 /// More chunks than this in a transfer only cost.
 constexpr std::int64_t most_default_chunks = 4096;
 
-/// FNV-1a. Source: Fowler, Noll, Vo.
 std::uint64_t hash_of(std::string_view text, std::span<const std::uint32_t> members) {
-  std::uint64_t value = 0xCBF29CE484222325U;
-  for (const char letter : text) value = (value ^ static_cast<unsigned char>(letter)) * 0x100000001B3U;
-  for (const std::uint32_t member : members) value = (value ^ member) * 0x100000001B3U;
-  return value;
+  Fnv1a hash;
+  hash.add_text(text);
+  for (const std::uint32_t member : members) hash.add_number(member);
+  return hash.value();
 }
 
-/// A few digits, for people also see them.
+/// 0 for equal shards; else a few digits, for people also see them.
 std::uint64_t hash_of(std::span<const std::int64_t> shares) {
   if (shares.empty()) return 0;
-  std::uint64_t value = 0xCBF29CE484222325U;
-  for (const std::int64_t share : shares) value = (value ^ static_cast<std::uint64_t>(share)) * 0x100000001B3U;
-  return std::max<std::uint64_t>(1, (value ^ value >> 32U) & 0xFFFFFFFFU);
+  Fnv1a hash;
+  for (const std::int64_t share : shares) hash.add_number(static_cast<std::uint64_t>(share));
+  return std::max<std::uint64_t>(1, (hash.value() ^ hash.value() >> 32U) & 0xFFFFFFFFU);
 }
 
 /// The schedule of a rank alone.
@@ -158,7 +158,7 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
   prepared->schedule_hash = hash->second;
   prepared->last_use = sequence_;
   prepared->shares.assign(arguments.shares.begin(), arguments.shares.end());
-  prepared->shares_hash = hash_of(prepared->shares);
+  prepared->shares_hash = hash_of(collective->shares);
   shape.shares = prepared->shares;
   if (prepared_.size() == most_prepared) forget_oldest();
   return prepared_.emplace(shape, std::move(prepared)).first->second.get();

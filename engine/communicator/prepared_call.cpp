@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/fnv.h"
+
 namespace espalier::engine {
 
 std::uint32_t StreamTable::lane_of(const Schedule& schedule, const Transfer& transfer) const {
@@ -84,39 +86,21 @@ Result<void> StreamTable::make_receiver(const Key& key, std::chrono::steady_cloc
   return {};
 }
 
-namespace {
-
-/// FNV-1a over whole numbers. Source: Fowler, Noll, Vo.
-class Hash {
- public:
-  void add(std::uint64_t number) {
-    for (int i = 0; i < 8; ++i) {
-      value_ = (value_ ^ ((number >> (8 * i)) & 0xFFU)) * 0x100000001B3U;
-    }
-  }
-  [[nodiscard]] std::uint64_t value() const { return value_; }
-
- private:
-  std::uint64_t value_ = 0xCBF29CE484222325U;
-};
-
-}  // namespace
-
 std::uint64_t hash_of(const Schedule& schedule) {
-  Hash hash;
-  hash.add(static_cast<std::uint64_t>(schedule.collective.kind));
-  hash.add(schedule.collective.rank_count);
-  hash.add(schedule.collective.root.value());
-  hash.add(static_cast<std::uint64_t>(schedule.units));
-  for (const std::int64_t share : schedule.collective.shares) hash.add(static_cast<std::uint64_t>(share));
+  Fnv1a hash;
+  hash.add_number(static_cast<std::uint64_t>(schedule.collective.kind));
+  hash.add_number(schedule.collective.rank_count);
+  hash.add_number(schedule.collective.root.value());
+  hash.add_number(static_cast<std::uint64_t>(schedule.units));
+  for (const std::int64_t share : schedule.collective.shares) hash.add_number(static_cast<std::uint64_t>(share));
   for (const Slice& slice : schedule.slices) {
-    hash.add(static_cast<std::uint64_t>(slice.length));
-    hash.add(std::uint64_t{slice.rank.value()} << 32U | slice.to.value());
+    hash.add_number(static_cast<std::uint64_t>(slice.length));
+    hash.add_number(std::uint64_t{slice.rank.value()} << 32U | slice.to.value());
   }
   for (const Transfer& transfer : schedule.transfers) {
-    hash.add(std::uint64_t{transfer.first_slice.value()} << 32U | transfer.slice_count);
-    hash.add(std::uint64_t{schedule.src(transfer).value()} << 32U | schedule.dst(transfer).value());
-    hash.add(std::uint64_t{transfer.channel_value} << 1U | transfer.reduces);
+    hash.add_number(std::uint64_t{transfer.first_slice.value()} << 32U | transfer.slice_count);
+    hash.add_number(std::uint64_t{schedule.src(transfer).value()} << 32U | schedule.dst(transfer).value());
+    hash.add_number(std::uint64_t{transfer.channel_value} << 1U | transfer.reduces);
   }
   return hash.value();
 }

@@ -20,7 +20,7 @@ namespace espalier::engine {
 struct PreparedCall {
   SourcedSchedule source;
   std::vector<std::int64_t> shares;  ///< As the caller gave them.
-  std::uint64_t shares_hash = 0;
+  std::uint64_t shares_hash = 0;     ///< Of those of the collective, which have no common factor.
   std::uint64_t schedule_hash = 0;
   Bytes chunk;
   Program program;

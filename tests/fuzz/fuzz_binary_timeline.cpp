@@ -4,22 +4,22 @@
 #include <cstdint>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "base/check.h"
+#include "base/fnv.h"
 #include "schedule/binary_timeline.h"
 
 namespace {
 
-/// FNV-1a of all but the last eight bytes, put there.
+/// Puts the checksum of all but the last eight bytes there.
 void mend_checksum(std::string& bytes) {
   constexpr std::size_t length = 8;
   if (bytes.size() < length) return;
-  std::uint64_t checksum = 0xCBF29CE484222325U;
-  for (std::size_t i = 0; i + length < bytes.size(); ++i) {
-    checksum = (checksum ^ static_cast<std::uint8_t>(bytes[i])) * 0x100000001B3U;
-  }
+  espalier::Fnv1a checksum;
+  checksum.add_text(std::string_view(bytes).substr(0, bytes.size() - length));
   for (std::size_t i = 0; i < length; ++i) {
-    bytes[bytes.size() - length + i] = static_cast<char>(static_cast<std::uint8_t>(checksum >> (8 * i)));
+    bytes[bytes.size() - length + i] = static_cast<char>(static_cast<std::uint8_t>(checksum.value() >> (8 * i)));
   }
 }
 
