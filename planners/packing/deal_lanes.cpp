@@ -85,16 +85,12 @@ class LaneDealer {
     return degree;
   }
 
-  /// A lane for every pass, so that no link gets more whole trees than it holds: a link is as many vertices as it holds
-  /// trees, each with one edge per lane at most. False where some link has too many edges for that.
-  bool paint_lanes(LaneCrossing& crossing) const {
-    for (const auto& [link, degree] : degrees(crossing)) {
-      if (degree > static_cast<std::int64_t>(crossing.lanes) * (capacities_[link] / unit_)) return false;
-    }
+  /// Gives every pass a colour. A link is as many vertices as it needs to have an edge per colour at most.
+  static void paint(LaneCrossing& crossing, std::uint32_t colors) {
     std::map<std::uint32_t, std::uint32_t> met;  // by link
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> vertex;
     const auto vertex_of = [&](std::uint32_t link) {
-      const auto part = static_cast<std::uint32_t>(met[link]++ / crossing.lanes);
+      const std::uint32_t part = met[link]++ / colors;
       return vertex.try_emplace({link, part}, static_cast<std::uint32_t>(vertex.size())).first->second;
     };
     std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
@@ -102,8 +98,17 @@ class LaneDealer {
       const std::uint32_t tail = vertex_of(in);
       edges.emplace_back(tail, vertex_of(out));
     }
-    const std::vector<std::uint32_t> color = color_edges(edges, static_cast<std::uint32_t>(crossing.lanes));
+    const std::vector<std::uint32_t> color = color_edges(edges, colors);
     for (std::size_t i = 0; i < color.size(); ++i) crossing.passes[i].lane = color[i];
+  }
+
+  /// A lane for every pass, so that no link gets more whole trees than it holds: a link is as many vertices as it holds
+  /// trees, each with one edge per lane at most. False where some link has too many edges for that.
+  bool paint_lanes(LaneCrossing& crossing) const {
+    for (const auto& [link, degree] : degrees(crossing)) {
+      if (degree > static_cast<std::int64_t>(crossing.lanes) * (capacities_[link] / unit_)) return false;
+    }
+    paint(crossing, static_cast<std::uint32_t>(crossing.lanes));
     return true;
   }
 
@@ -115,17 +120,7 @@ class LaneDealer {
     if (layers_.empty()) layers_ = even_layers(most, crossing.lanes);
     colors_ = most;
     if (layers_.size() > most_layers) return false;
-    std::map<std::uint32_t, std::uint32_t> vertex;
-    const auto vertex_of = [&](std::uint32_t link) {
-      return vertex.try_emplace(link, static_cast<std::uint32_t>(vertex.size())).first->second;
-    };
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
-    for (const auto& [in, out] : crossing.edges) {
-      const std::uint32_t tail = vertex_of(in);
-      edges.emplace_back(tail, vertex_of(out));
-    }
-    const std::vector<std::uint32_t> color = color_edges(edges, static_cast<std::uint32_t>(most));
-    for (std::size_t i = 0; i < color.size(); ++i) crossing.passes[i].lane = color[i];
+    paint(crossing, static_cast<std::uint32_t>(most));
     crossing.is_layered = true;
     return true;
   }
