@@ -32,14 +32,8 @@ inline Topology switch_planes(std::size_t ranks, std::size_t planes = 1, std::si
   return *std::move(builder).build("planes");
 }
 
-/// What a verified schedule along trees of one root looks like; it must be at the bound.
-inline ScheduleShape shape_at_bound(const Topology& topology, Direction direction, Rank root,
-                                    const std::vector<Arborescence>& trees) {
-  const bool inward = direction == Direction::reversed;
-  const auto kind = inward ? CollectiveKind::reduce : CollectiveKind::broadcast;
-  const Collective collective = *make_collective(kind, topology.rank_count(), root);
-  Forest forest;
-  (inward ? forest.in_trees : forest.out_trees) = trees;
+/// What a verified schedule along trees looks like; it must be at the bound.
+inline ScheduleShape shape_at_bound(const Topology& topology, const Collective& collective, const Forest& forest) {
   const auto schedule = schedule_from_trees(collective, topology, "packing", forest);
   EXPECT_TRUE(schedule) << schedule.error().message;
   if (!schedule) return {};
@@ -47,6 +41,17 @@ inline ScheduleShape shape_at_bound(const Topology& topology, Direction directio
   EXPECT_TRUE(report.ok()) << report.breaches.front().message;
   EXPECT_EQ(compute_loads(*schedule, topology).time_per_byte, cut_bound(topology, collective)->time_per_byte);
   return measure_shape(*schedule);
+}
+
+/// The same for trees of one root.
+inline ScheduleShape shape_at_bound(const Topology& topology, Direction direction, Rank root,
+                                    const std::vector<Arborescence>& trees) {
+  const bool inward = direction == Direction::reversed;
+  const auto kind = inward ? CollectiveKind::reduce : CollectiveKind::broadcast;
+  const Collective collective = *make_collective(kind, topology.rank_count(), root);
+  Forest forest;
+  (inward ? forest.in_trees : forest.out_trees) = trees;
+  return shape_at_bound(topology, collective, forest);
 }
 
 }  // namespace espalier::testing

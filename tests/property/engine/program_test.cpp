@@ -6,6 +6,7 @@
 
 #include <array>
 #include <deque>
+#include <functional>
 #include <map>
 #include <span>
 #include <tuple>
@@ -154,21 +155,31 @@ class Stage {
 /// What rank `rank` brings for byte `at` of its send buffer.
 std::uint64_t value_of(std::uint32_t rank, std::size_t at) { return (std::uint64_t{1} << (8 * rank)) * (1 + at % 31); }
 
-class Programs : public ::testing::TestWithParam<std::uint64_t> {};
+class Programs : public ::testing::TestWithParam<std::uint64_t> {
+ protected:
+  /// All schedules of ranks alone for an all_reduce on a random network.
+  void for_each_schedule(const std::function<void(const Schedule&)>& body) {
+    const Topology topology = test::make_topology(test::random_graph(random, {6, 2, 9, true}), 1);
+    const auto collective = make_collective(CollectiveKind::all_reduce, topology.rank_count(), std::nullopt);
+    for (const Planner& planner : all_planners()) {
+      const auto schedule = plan_unbounded(topology, *collective, planner);
+      if (!schedule || !schedule->relays.empty()) continue;
+      SCOPED_TRACE(std::string(planner.name));
+      body(*schedule);
+      if (HasFatalFailure()) return;
+    }
+  }
+
+  Random random{1000 + GetParam()};
+};
 
 TEST_P(Programs, FinishAndAddUp) {
-  Random random(1000 + GetParam());
-  const Topology topology = test::make_topology(test::random_graph(random, {6, 2, 9, true}), 1);
-  const auto ranks = static_cast<std::uint32_t>(topology.rank_count());
-  for (const Planner& planner : all_planners()) {
-    const auto collective = make_collective(CollectiveKind::all_reduce, ranks, std::nullopt);
-    const auto schedule = plan_unbounded(topology, *collective, planner);
-    if (!schedule || !schedule->relays.empty()) continue;
-    SCOPED_TRACE(std::string(planner.name));
+  for_each_schedule([&](const Schedule& schedule) {
+    const std::uint32_t ranks = schedule.collective.rank_count;
     const std::int64_t size = random.between(0, 300);
-    const auto layout = Layout::make(*schedule, Bytes{size}, 1);
+    const auto layout = Layout::make(schedule, Bytes{size}, 1);
     ASSERT_TRUE(layout);
-    Stage stage(*schedule, *layout, Bytes{random.between(1, 1 + size)}, 1 + static_cast<std::uint32_t>(random.below(3)),
+    Stage stage(schedule, *layout, Bytes{random.between(1, 1 + size)}, 1 + static_cast<std::uint32_t>(random.below(3)),
                 1 + random.below(3));
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
       Memory& send = stage.actors[rank].memories[0];
@@ -183,7 +194,7 @@ TEST_P(Programs, FinishAndAddUp) {
         ASSERT_EQ(stage.actors[rank].memories[1][at], sum) << "rank " << rank << " byte " << at;
       }
     }
-  }
+  });
 }
 
 /// How many of its first ops a rank waits for nothing with.
@@ -194,18 +205,11 @@ std::uint32_t count_free(const Program& program, const Stream& stream) {
 }
 
 TEST_P(Programs, KnowWhatTheOtherEndPermitsByEntering) {
-  Random random(2000 + GetParam());
-  const Topology topology = test::make_topology(test::random_graph(random, {6, 2, 9, true}), 1);
-  const auto ranks = static_cast<std::uint32_t>(topology.rank_count());
-  for (const Planner& planner : all_planners()) {
-    const auto collective = make_collective(CollectiveKind::all_reduce, ranks, std::nullopt);
-    const auto schedule = plan_unbounded(topology, *collective, planner);
-    if (!schedule || !schedule->relays.empty()) continue;
-    SCOPED_TRACE(std::string(planner.name));
-    const auto layout = Layout::make(*schedule, Bytes{300}, 1);
+  for_each_schedule([&](const Schedule& schedule) {
+    const auto layout = Layout::make(schedule, Bytes{300}, 1);
     ASSERT_TRUE(layout);
-    const Stage stage(*schedule, *layout, Bytes{random.between(1, 300)}, 2, 1);
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    const Stage stage(schedule, *layout, Bytes{random.between(1, 300)}, 2, 1);
+    for (std::uint32_t rank = 0; rank < schedule.collective.rank_count; ++rank) {
       for (const Stream& stream : stage.actors[rank].program.streams) {
         const Program& other = stage.actors[stream.peer.index()].program;
         const auto end = std::ranges::find_if(other.streams, [&](const Stream& theirs) {
@@ -220,7 +224,7 @@ TEST_P(Programs, KnowWhatTheOtherEndPermitsByEntering) {
         }
       }
     }
-  }
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Programs, ::testing::Range<std::uint64_t>(0, 80));

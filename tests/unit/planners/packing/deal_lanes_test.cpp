@@ -20,6 +20,7 @@ namespace espalier {
 namespace {
 
 using testing::gigabytes;
+using testing::shape_at_bound;
 using testing::switch_planes;
 
 /// Two boards of `half` ranks, each rank with a cable to each of `planes` switches of its board, and trunks between the
@@ -50,13 +51,7 @@ ScheduleShape shape_of_all_roots(const Topology& topology, Direction direction) 
   if (!trees) return {};
   Forest forest;
   (inward ? forest.in_trees : forest.out_trees) = *std::move(trees);
-  const auto schedule = schedule_from_trees(collective, topology, "packing", forest);
-  EXPECT_TRUE(schedule) << schedule.error().message;
-  if (!schedule) return {};
-  const VerifyReport report = verify(*schedule, topology, 1);
-  EXPECT_TRUE(report.ok()) << report.breaches.front().message;
-  EXPECT_EQ(compute_loads(*schedule, topology).time_per_byte, cut_bound(topology, collective)->time_per_byte);
-  return measure_shape(*schedule);
+  return shape_at_bound(topology, collective, forest);
 }
 
 TEST(EdgeColoring, AsManyColorsAsTheHighestDegree) {

@@ -14,14 +14,18 @@ using testing::gigabytes;
 using testing::shape_at_bound;
 using testing::switch_planes;
 
+ScheduleShape low_shape(const Topology& topology, Direction direction, Rank root) {
+  const auto trees = low_root_trees(topology, direction, root);
+  EXPECT_TRUE(trees);
+  return trees ? shape_at_bound(topology, direction, root, *trees) : ScheduleShape();
+}
+
 /// The root sends everything once, to one relay per tree. A relay of k equal trees sends its part to 14 others, of 1/k
 /// each, so 14 trees of two hops are enough, and fewer cannot do it.
 TEST(LowRootTrees, OneSwitch) {
   const Topology topology = switch_planes(16);
   for (const Direction direction : {Direction::forward, Direction::reversed}) {
-    const auto trees = low_root_trees(topology, direction, Rank(3));
-    ASSERT_TRUE(trees);
-    const ScheduleShape shape = shape_at_bound(topology, direction, Rank(3), *trees);
+    const ScheduleShape shape = low_shape(topology, direction, Rank(3));
     EXPECT_EQ(shape.height, 2U);
     EXPECT_EQ(shape.trees_per_root, 14U);
   }
@@ -30,9 +34,7 @@ TEST(LowRootTrees, OneSwitch) {
 /// Two hops would take 70 trees; sixteen reach 1 + 16 + 256 ranks in three.
 TEST(LowRootTrees, WideSwitch) {
   const Topology topology = switch_planes(72);
-  const auto trees = low_root_trees(topology, Direction::forward, Rank(0));
-  ASSERT_TRUE(trees);
-  const ScheduleShape shape = shape_at_bound(topology, Direction::forward, Rank(0), *trees);
+  const ScheduleShape shape = low_shape(topology, Direction::forward, Rank(0));
   EXPECT_EQ(shape.height, 3U);
   EXPECT_LE(shape.trees_per_root, 16U);
 }
@@ -41,9 +43,7 @@ TEST(LowRootTrees, WideSwitch) {
 TEST(LowRootTrees, EqualPlanesAreLanes) {
   const Topology topology = switch_planes(12, 18);
   for (const Direction direction : {Direction::forward, Direction::reversed}) {
-    const auto trees = low_root_trees(topology, direction, Rank(0));
-    ASSERT_TRUE(trees);
-    const ScheduleShape shape = shape_at_bound(topology, direction, Rank(0), *trees);
+    const ScheduleShape shape = low_shape(topology, direction, Rank(0));
     EXPECT_LE(shape.height, 3U);
     EXPECT_LE(shape.trees_per_root, 16U);
     EXPECT_EQ(shape.ways_per_root, 18U);
@@ -54,18 +54,14 @@ TEST(LowRootTrees, EqualPlanesAreLanes) {
 TEST(LowRootTrees, FewWaysOverFewPlanes) {
   for (std::size_t ranks = 2; ranks <= 12; ++ranks) {
     const Topology topology = switch_planes(ranks, 4);
-    const auto trees = low_root_trees(topology, Direction::forward, Rank(1));
-    ASSERT_TRUE(trees);
-    EXPECT_LE(shape_at_bound(topology, Direction::forward, Rank(1), *trees).ways_per_root, 16U) << ranks;
+    EXPECT_LE(low_shape(topology, Direction::forward, Rank(1)).ways_per_root, 16U) << ranks;
   }
 }
 
 /// Four directions, four trees; the farthest rank is four hops away.
 TEST(LowRootTrees, Torus) {
   const Topology topology = *generate_torus({{4, 4}, {}});
-  const auto trees = low_root_trees(topology, Direction::forward, Rank(5));
-  ASSERT_TRUE(trees);
-  const ScheduleShape shape = shape_at_bound(topology, Direction::forward, Rank(5), *trees);
+  const ScheduleShape shape = low_shape(topology, Direction::forward, Rank(5));
   EXPECT_EQ(shape.trees_per_root, 4U);
   EXPECT_LE(shape.height, 6U);
 }
