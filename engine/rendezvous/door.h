@@ -1,22 +1,21 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "engine/rendezvous/identity.h"
 #include "engine/rendezvous/link.h"
 #include "engine/rendezvous/listener.h"
 #include "engine/rendezvous/messages.h"
+#include "engine/rendezvous/pending_connections.h"
 #include "engine/rendezvous/poller.h"
 
 namespace espalier {
 
 /// Where newcomers come in: accepts connections, has them prove who they are, and turns strangers away. A connection
-/// that says nothing, or anything but a valid claim, costs one descriptor until its deadline and nothing else; past
-/// `most_strangers` at once the oldest go. Not thread-safe.
+/// costs one descriptor and at most one frame of `largest_greeting` until it has; nothing is read after a refusal. How
+/// many there are at once and who goes when there are more: PendingPlaces. Not thread-safe.
 class Door {
  public:
   using Time = Poller::Time;
@@ -30,22 +29,22 @@ class Door {
     FrameLink link;
   };
 
-  static constexpr std::uint64_t listener_token = std::uint64_t{1} << 62U;
-  static constexpr std::uint64_t stranger_token = std::uint64_t{1} << 61U;
+  /// The tokens of its events are this and above.
+  static constexpr std::uint64_t first_token = std::uint64_t{1} << 61U;
 
   Door(Poller& poller, const Identity& identity, Judge judge);
 
   /// Errors: unavailable when the listener cannot be watched.
-  Result<void> open(Listener listener);
-  /// Accepts whoever waits, and greets.
-  void accept(Time now);
-  /// Reads what a stranger said; a guest when it may join. Requires: a token of `stranger_token` and above.
-  std::optional<Guest> hear(std::uint64_t token);
+  Result<void> open(Listener listener) { return strangers_.open(std::move(listener)); }
+  /// Serves an event: accepts and greets, or reads what a stranger said; a guest when it may join.
+  std::optional<Guest> handle(std::uint64_t token, Time now);
   /// Drops those whose time is up.
-  void expire(Time now);
-  [[nodiscard]] std::optional<Time> next_deadline() const;
+  void expire(Time now) { strangers_.expire(now); }
+  [[nodiscard]] std::optional<Time> next_deadline() const { return strangers_.next_deadline(); }
+  /// Drops all strangers, to have their memory back.
+  void clear() { strangers_.clear(); }
   /// Accepts nobody any more, and drops all strangers.
-  void close();
+  void close() { strangers_.close(); }
   /// The last reason why a newcomer was turned away, with its address; empty when none was.
   [[nodiscard]] const std::string& last_refusal() const { return last_refusal_; }
 
@@ -53,23 +52,20 @@ class Door {
   struct Stranger {
     FrameLink link;
     Digest nonce{};
-    Time deadline;
     bool is_refused = false;  ///< Kept open only until it has read why.
-  };
-  using Strangers = std::map<std::uint64_t, Stranger>;
 
-  void greet(FileDescriptor fd, Time now);
-  void refuse(Stranger& stranger, const EntryRefusal& refusal);
+    [[nodiscard]] int fd() const { return link.fd(); }
+  };
+
+  static std::optional<Stranger> greet(FileDescriptor fd);
+  std::optional<Guest> hear(std::uint64_t token);
+  void refuse(std::uint64_t token, Stranger& stranger, const EntryRefusal& refusal);
   std::optional<EntryRefusal> check(const Claim& claim, const Digest& nonce) const;
-  void drop(Strangers::iterator at);
 
   Poller& poller_;
   const Identity& identity_;
   Judge judge_;
-  Listener listener_;
-  std::optional<Time> deaf_until_;  ///< Out of descriptors: not listening until then.
-  Strangers strangers_;             ///< By token, oldest first.
-  std::uint64_t next_token_ = stranger_token;
+  PendingConnections<Stranger> strangers_;
   std::string last_refusal_;
 };
 

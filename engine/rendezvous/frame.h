@@ -46,6 +46,8 @@ class FrameReader {
   /// For the frames from now on.
   void set_largest_payload(std::size_t largest_payload) { largest_payload_ = largest_payload; }
   void append(std::string_view bytes);
+  /// Bytes that are part of no frame taken yet.
+  [[nodiscard]] std::size_t buffered() const { return buffer_.size() - begin_; }
   /// The next whole frame, or nothing yet. Errors: invalid_input when these are no frames; for good.
   Result<std::optional<Frame>> next();
 

@@ -18,7 +18,8 @@ Hub::Hub(PlaneState& state, Identity identity)
       members_(identity_.world),
       table_(identity_.world),
       next_beat_(steady_clock::now() + identity_.beat_interval()),
-      last_tick_(steady_clock::now()) {}
+      last_tick_(steady_clock::now()),
+      lack_of_memory_{0, fmt::format("its memory ran out ({})", identity_.name)} {}
 
 Result<std::unique_ptr<Hub>> Hub::start(PlaneState& state, Identity identity, Listener listener) {
   std::unique_ptr<Hub> hub(new Hub(state, std::move(identity)));
@@ -45,20 +46,44 @@ void Hub::loop() {
     const auto events = poller_.wait(until);
     const std::lock_guard lock(mutex_);
     const Time now = steady_clock::now();
-    for (const Poller::Event& event : events) {
-      if (event.token == Door::listener_token) {
-        door_.accept(now);
-      } else if (event.token >= Door::stranger_token) {
-        if (auto guest = door_.hear(event.token)) welcome(std::move(*guest), now);
-      } else {
-        const auto rank = static_cast<std::uint32_t>(event.token);
-        if (event.can_write) members_[rank].link.flush();
-        if (event.can_read) hear(rank, now);
-        after_sending(rank);
-      }
-    }
-    if (!tick(now)) return;
+    for (const Poller::Event& event : events) handle(event, now);
+    if (!has_memory_for([&] { tick(now); })) fail_for_memory();
+    if (is_over(now)) return;
   }
+}
+
+void Hub::handle(const Poller::Event& event, Time now) {
+  std::optional<Door::Guest> guest;
+  if (event.token >= Door::first_token) {
+    // Who has not authenticated is the first to go when memory is short, and comes again by itself.
+    if (!has_memory_for([&] { guest = door_.handle(event.token, now); })) return door_.clear();
+    if (!guest) return;
+  }
+  const bool is_served = has_memory_for([&] {
+    if (guest) return welcome(std::move(*guest), now);
+    const auto rank = static_cast<std::uint32_t>(event.token);
+    if (event.can_write) members_[rank].link.flush();
+    if (event.can_read) hear(rank, now);
+    after_sending(rank);
+  });
+  if (!is_served) fail_for_memory();
+}
+
+void Hub::fail_for_memory() {
+  door_.close();
+  const bool is_told = has_memory_for([this] {
+    const RankFailure failure = lack_of_memory_;
+    if (state_.fail(failure)) broadcast(failure);
+  });
+  if (is_told) return;
+  // Not even that fits: the end of their connections tells the members.
+  for (Member& member : members_) {
+    if (!member.link.is_open()) continue;
+    poller_.forget(member.link.fd());
+    member.link.close();
+    member.has_left = true;
+  }
+  state_.fail(std::move(lack_of_memory_));
 }
 
 Hub::Time Hub::next_time() const {
@@ -69,7 +94,7 @@ Hub::Time Hub::next_time() const {
   return next;
 }
 
-bool Hub::tick(Time now) {
+void Hub::tick(Time now) {
   door_.expire(now);
   answer(table_.expire(now));
   if (now >= next_beat_) {
@@ -83,9 +108,12 @@ bool Hub::tick(Time now) {
     next_beat_ = now + identity_.beat_interval();
   }
   last_tick_ = now;
-  if (!closing_until_) return true;
+}
+
+bool Hub::is_over(Time now) const {
+  if (!closing_until_) return false;
   const bool all_gone = std::ranges::none_of(members_, [](const Member& member) { return member.link.is_open(); });
-  return !all_gone && now < *closing_until_;
+  return all_gone || now >= *closing_until_;
 }
 
 void Hub::judge_silence(Time now) {

@@ -52,7 +52,10 @@ class Hub {
   Hub(PlaneState& state, Identity identity);
   // All below require the lock, but for loop.
   void loop();
-  bool tick(Time now);
+  void handle(const Poller::Event& event, Time now);
+  void tick(Time now);
+  [[nodiscard]] bool is_over(Time now) const;
+  void fail_for_memory();
   [[nodiscard]] Time next_time() const;
   void welcome(Door::Guest guest, Time now);
   std::optional<EntryRefusal> judge(const Claim& claim) const;
@@ -77,6 +80,7 @@ class Hub {
   Time next_beat_;
   Time last_tick_;
   std::optional<Time> closing_until_;
+  RankFailure lack_of_memory_;  ///< Made while there was some.
   std::thread thread_;
 };
 

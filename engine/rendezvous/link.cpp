@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -61,14 +62,16 @@ void FrameLink::finish_sending() {
   if (is_open()) ::shutdown(fd_.get(), SHUT_WR);
 }
 
-bool FrameLink::fill() {
+bool FrameLink::fill(std::size_t most) {
   std::array<char, 65536> buffer;
-  // A few rounds at a time: one talkative peer must not keep the others waiting.
-  for (int round = 0; round < 16 && is_open(); ++round) {
-    const ssize_t count = ::recv(fd_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  while (most > 0 && is_open()) {
+    const std::size_t room = std::min(most, buffer.size());
+    const ssize_t count = ::recv(fd_.get(), buffer.data(), room, MSG_DONTWAIT);
     if (count > 0) {
-      reader_.append({buffer.data(), static_cast<std::size_t>(count)});
-      if (static_cast<std::size_t>(count) < buffer.size()) return true;
+      const auto got = static_cast<std::size_t>(count);
+      reader_.append({buffer.data(), got});
+      most -= got;
+      if (got < room) return true;
       continue;
     }
     if (count == 0) {

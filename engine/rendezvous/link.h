@@ -32,8 +32,11 @@ class FrameLink {
   /// Sends no more: the other side reads to the end.
   void finish_sending();
 
-  /// Reads what is there; false when the other side has closed or the connection broke (`end` says how).
-  bool fill();
+  /// Reads what is there, at most so many bytes: one talkative peer must not keep the others waiting. False when the
+  /// other side has closed or the connection broke (`end` says how).
+  bool fill(std::size_t most = std::size_t{1} << 20U);
+  /// Bytes that were read and are not part of a frame that was taken.
+  [[nodiscard]] std::size_t buffered() const { return reader_.buffered(); }
   [[nodiscard]] const std::string& end() const { return end_; }
   /// As FrameReader::next.
   Result<std::optional<Frame>> next() { return reader_.next(); }

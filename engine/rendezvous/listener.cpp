@@ -49,6 +49,24 @@ std::uint16_t port_of(int fd) {
                                        : std::uint16_t{0};
 }
 
+/// Errors of the connection, not of the listener (accept(2)): the next one may be fine.
+bool is_of_the_connection(int error) {
+  return error == EINTR || error == ECONNABORTED || error == EPROTO || error == EPERM || error == ENETDOWN ||
+         error == EHOSTUNREACH || error == ENETUNREACH || error == EHOSTDOWN || error == EOPNOTSUPP;
+}
+
+/// Whoever has one IPv6 address has all of its network, which is 64 bits.
+std::string source_of(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET) {
+    const auto& host = reinterpret_cast<const sockaddr_in*>(&address)->sin_addr;
+    return {reinterpret_cast<const char*>(&host), sizeof host};
+  }
+  if (address.ss_family != AF_INET6) return {};
+  const auto& host = reinterpret_cast<const sockaddr_in6*>(&address)->sin6_addr;
+  const auto* bytes = reinterpret_cast<const char*>(&host);
+  return IN6_IS_ADDR_V4MAPPED(&host) ? std::string(bytes + 12, 4) : std::string(bytes, 8);
+}
+
 tl::expected<FileDescriptor, int> listen_on_all(std::uint16_t port) {
   int error = EAFNOSUPPORT;
   for (const char* any : {"::", "0.0.0.0"}) {
@@ -104,6 +122,18 @@ Result<Listener> listen_on(const std::string& host, std::uint16_t port, std::chr
   return fail(ErrorCode::unavailable,
               fmt::format("cannot listen on {}: {}", endpoint_text(host, port), errno_text(error)),
               error == EADDRINUSE ? "another job or service has this port: choose another one for --rendezvous" : "");
+}
+
+Accepted accept_from(int listener) {
+  constexpr int most_broken = 64;
+  for (int i = 0; i < most_broken; ++i) {
+    sockaddr_storage address{};
+    socklen_t length = sizeof address;
+    const int fd = accept4(listener, reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0) return {FileDescriptor(fd), source_of(address), 0};
+    if (!is_of_the_connection(errno)) return {{}, {}, errno};
+  }
+  return {{}, {}, EAGAIN};
 }
 
 Result<Listener> adopt_listener(int fd) {

@@ -28,4 +28,15 @@ Result<Listener> listen_on(const std::string& host, std::uint16_t port, std::chr
 /// Errors: invalid_input when `fd` is no listening TCP socket.
 Result<Listener> adopt_listener(int fd);
 
+/// A connection that came to a listening socket.
+struct Accepted {
+  FileDescriptor fd;  ///< Non-blocking, close-on-exec; none when nobody could be accepted.
+  std::string
+      source;     ///< Who it comes from, as bytes: an IPv4 address, or the network of an IPv6 one (its first 64 bits).
+  int error = 0;  ///< errno where there is none: EAGAIN when nobody waits, else for want of descriptors or memory.
+};
+
+/// Accepts the next connection; those that broke before are skipped.
+Accepted accept_from(int listener);
+
 }  // namespace espalier

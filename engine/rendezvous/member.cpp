@@ -23,7 +23,8 @@ Member::Member(PlaneState& state, Identity identity, Entrance entrance)
       link_(std::move(entrance.link)),
       heard_(steady_clock::now()),
       next_beat_(heard_ + identity_.beat_interval()),
-      last_tick_(heard_) {
+      last_tick_(heard_),
+      lack_of_memory_{identity_.rank, fmt::format("its memory ran out ({})", identity_.name)} {
   link_.set_largest_payload(largest_exchange + sizeof(std::uint32_t) * most_ranks + largest_greeting);
 }
 
@@ -45,7 +46,7 @@ void Member::loop() {
   {
     // What came right behind the welcome is in the link's buffer, where epoll does not see it.
     const std::lock_guard lock(mutex_);
-    hear(steady_clock::now());
+    if (!has_memory_for([this] { hear(steady_clock::now()); })) fail_for_memory();
   }
   while (true) {
     Time until;
@@ -56,16 +57,32 @@ void Member::loop() {
     const auto events = poller_.wait(until);
     const std::lock_guard lock(mutex_);
     const Time now = steady_clock::now();
-    for (const Poller::Event& event : events) {
-      if (event.can_write) link_.flush();
-      if (event.can_read) hear(now);
-      after_sending();
-    }
-    if (!tick(now)) return;
+    const bool is_served = has_memory_for([&] {
+      for (const Poller::Event& event : events) {
+        if (event.can_write) link_.flush();
+        if (event.can_read) hear(now);
+        after_sending();
+      }
+      tick(now);
+    });
+    if (!is_served) fail_for_memory();
+    if (!link_.is_open() || (closing_until_ && now >= *closing_until_)) return;
   }
 }
 
-bool Member::tick(Time now) {
+void Member::fail_for_memory() {
+  const bool is_told = has_memory_for([this] {
+    const RankFailure failure = lack_of_memory_;
+    if (state_.fail(failure)) send(FrameType::failure, encode(FailureNotice{failure.rank, failure.reason}));
+  });
+  if (is_told) return;
+  // Not even that fits: the end of the connection tells the hub.
+  poller_.forget(link_.fd());
+  link_.close();
+  state_.fail(std::move(lack_of_memory_));
+}
+
+void Member::tick(Time now) {
   if (now >= next_beat_) {
     // A process that was stopped itself must hear the hub out before it judges it.
     if (now - last_tick_ > 3 * identity_.beat_interval()) heard_ = now;
@@ -77,7 +94,6 @@ bool Member::tick(Time now) {
     next_beat_ = now + identity_.beat_interval();
   }
   last_tick_ = now;
-  return link_.is_open() && (!closing_until_ || now < *closing_until_);
 }
 
 void Member::hear(Time now) {

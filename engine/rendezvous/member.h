@@ -36,7 +36,8 @@ class Member {
   Member(PlaneState& state, Identity identity, Entrance entrance);
   void loop();
   // All below require the lock.
-  bool tick(Time now);
+  void tick(Time now);
+  void fail_for_memory();
   void hear(Time now);
   void handle(const Frame& frame);
   void finish();
@@ -58,6 +59,7 @@ class Member {
   bool is_finished_ = false;
   bool hub_has_left_ = false;
   std::optional<Time> closing_until_;
+  RankFailure lack_of_memory_;  ///< Made while there was some.
   std::thread thread_;
 };
 

@@ -32,8 +32,14 @@ Result<void> Poller::open() {
 }
 
 bool Poller::watch(int fd, std::uint64_t token, bool for_writing) {
+  return change(fd, token, EPOLLIN | (for_writing ? EPOLLOUT : 0U));
+}
+
+bool Poller::watch_end(int fd, std::uint64_t token) { return change(fd, token, EPOLLRDHUP); }
+
+bool Poller::change(int fd, std::uint64_t token, std::uint32_t events) {
   epoll_event event{};
-  event.events = EPOLLIN | (for_writing ? EPOLLOUT : 0U);
+  event.events = events;
   event.data.u64 = token;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) == 0) return true;
   return errno == ENOENT && epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
@@ -47,10 +53,10 @@ void Poller::wake() {
   [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
 }
 
-std::vector<Poller::Event> Poller::wait(std::optional<Time> until) {
-  std::array<epoll_event, 64> ready{};
+std::span<const Poller::Event> Poller::wait(std::optional<Time> until) {
+  std::array<epoll_event, most_events> ready{};
   const int count = epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), milliseconds_until(until));
-  std::vector<Event> events;
+  std::size_t seen = 0;
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = ready[static_cast<std::size_t>(i)];
     if (event.data.u64 == wake_token) {
@@ -58,10 +64,10 @@ std::vector<Poller::Event> Poller::wait(std::optional<Time> until) {
       [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &ignored, sizeof ignored);
       continue;
     }
-    events.push_back(
-        {event.data.u64, (event.events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0, (event.events & EPOLLOUT) != 0});
+    events_[seen++] = {event.data.u64, (event.events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0,
+                       (event.events & EPOLLOUT) != 0};
   }
-  return events;
+  return std::span(events_).first(seen);
 }
 
 }  // namespace espalier

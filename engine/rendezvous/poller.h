@@ -2,11 +2,11 @@
 
 #include <sys/epoll.h>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "base/result.h"
 #include "engine/rendezvous/file_descriptor.h"
@@ -29,13 +29,19 @@ class Poller {
   Result<void> open();
   /// Begins or changes watching; false when the system refuses.
   bool watch(int fd, std::uint64_t token, bool for_writing);
+  /// The same, but only for the end of the connection: what comes before it stays unread.
+  bool watch_end(int fd, std::uint64_t token);
   void forget(int fd);
   /// Returns from `wait` at once; wakes are not events.
   void wake();
-  /// Waits until something happens or the time comes.
-  std::vector<Event> wait(std::optional<Time> until);
+  /// Waits until something happens or the time comes. The events are good until the next wait. Allocates nothing.
+  std::span<const Event> wait(std::optional<Time> until);
 
  private:
+  bool change(int fd, std::uint64_t token, std::uint32_t events);
+
+  static constexpr std::size_t most_events = 64;
+  std::array<Event, most_events> events_{};
   FileDescriptor epoll_;
   FileDescriptor wake_;
 };

@@ -5,17 +5,13 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <list>
 #include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "engine/rendezvous/addresses.h"
 #include "engine/rendezvous/background_thread.h"
@@ -29,7 +25,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds greeting_time{5000};
 constexpr milliseconds look_interval{20};  ///< How often who waits looks whether the job still lives.
-constexpr std::size_t most_strangers = 256;
+/// A shortage of descriptors may pass; one that lasts so long is told to who waits.
+constexpr milliseconds patience_for_files{1000};
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
@@ -37,14 +34,6 @@ void set_up(int fd) {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
-
-/// An accepted connection that has not proved what it is.
-struct Stranger {
-  FileDescriptor fd;
-  Digest nonce{};
-  std::string heard;
-  Clock::time_point deadline;
-};
 
 /// Reads up to `size` bytes in all; false when the connection ended.
 bool hear(int fd, std::string& heard, std::size_t size) {
@@ -73,8 +62,8 @@ Result<FileDescriptor> cannot_connect(int error, std::string_view what, ErrorCod
                   : "see that no firewall is between the ranks, and that the address is that of the other machine");
 }
 
-/// A connected socket. Errors: unavailable when nobody answers there now, or the job failed; invalid_input and
-/// too_large when trying again would not help.
+/// A connected socket. Errors: unavailable when nobody answers there now, or the job failed; too_large for want of
+/// descriptors; invalid_input when trying again would not help.
 Result<FileDescriptor> try_connect(const addrinfo& address, const addrinfo* near, milliseconds longest,
                                    const ControlPlane& control) {
   FileDescriptor fd(socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
@@ -113,18 +102,16 @@ Result<std::string> await(int fd, std::size_t size, Clock::time_point deadline, 
 
 }  // namespace
 
+TcpMesh::TcpMesh(std::string secret)
+    : secret_(std::move(secret)), pending_(poller_, pending_places_for(0), greeting_time) {}
+
 Result<std::unique_ptr<TcpMesh>> TcpMesh::create(const std::string& address, std::string secret) {
-  std::unique_ptr<TcpMesh> mesh(new TcpMesh);
+  std::unique_ptr<TcpMesh> mesh(new TcpMesh(std::move(secret)));
   auto listener = listen_on(address.empty() ? "0.0.0.0" : address, 0);
   if (!listener) return tl::unexpected(listener.error());
   mesh->port_ = listener->port;
-  mesh->listener_ = std::move(*listener);
-  mesh->secret_ = std::move(secret);
-  mesh->stop_.reset(eventfd(0, EFD_CLOEXEC));
-  if (!mesh->stop_.is_open()) {
-    return fail(ErrorCode::unavailable, "cannot create an eventfd: " + reason(errno),
-                "raise the number of open files (ulimit -n)");
-  }
+  if (auto opened = mesh->poller_.open(); !opened) return tl::unexpected(opened.error());
+  if (auto opened = mesh->pending_.open(std::move(*listener)); !opened) return tl::unexpected(opened.error());
   auto thread = start_background_thread([self = mesh.get()] { self->serve(); });
   if (!thread) return tl::unexpected(thread.error());
   mesh->thread_ = std::move(*thread);
@@ -133,49 +120,57 @@ Result<std::unique_ptr<TcpMesh>> TcpMesh::create(const std::string& address, std
 
 TcpMesh::~TcpMesh() {
   if (!thread_.joinable()) return;
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(stop_.get(), &one, sizeof(one));
+  is_ending_.store(true, std::memory_order_relaxed);
+  poller_.wake();
   thread_.join();
 }
 
 void TcpMesh::serve() {
-  std::list<Stranger> strangers;
-  const auto admit = [&](Stranger& stranger) {  // True when the stranger is one no longer.
-    if (!hear(stranger.fd.get(), stranger.heard, claim_size)) return true;
-    if (stranger.heard.size() < claim_size) return false;
-    const auto claim = decode_claim(stranger.heard, stranger.nonce, secret_);
-    if (!claim || !say(stranger.fd.get(), encode_welcome(*claim, stranger.nonce, secret_))) return true;
-    const std::lock_guard lock(mutex_);
-    connections_[claim->key] = std::move(stranger.fd);
-    arrived_.notify_all();
-    return true;
-  };
   while (true) {
-    std::vector<pollfd> watched = {{stop_.get(), POLLIN, 0}, {listener_.fd.get(), POLLIN, 0}};
-    for (const Stranger& stranger : strangers) watched.push_back({stranger.fd.get(), POLLIN, 0});
-    poll(watched.data(), watched.size(), strangers.empty() ? -1 : 100);
-    if (watched[0].revents != 0) return;
-    while (true) {
-      FileDescriptor fd(accept4(listener_.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-      if (!fd.is_open()) {
-        if (errno == EMFILE || errno == ENFILE) {
-          {
-            const std::lock_guard lock(mutex_);
-            lacks_files_ = true;
-            arrived_.notify_all();
-          }
-          std::this_thread::sleep_for(milliseconds(10));
-        }
-        break;
-      }
-      set_up(fd.get());
-      const auto nonce = random_digest();
-      if (!nonce || !say(fd.get(), encode_hello(*nonce))) continue;
-      if (strangers.size() == most_strangers) strangers.pop_front();
-      strangers.push_back({std::move(fd), *nonce, {}, Clock::now() + greeting_time});
-    }
-    std::erase_if(strangers, [&](Stranger& stranger) { return admit(stranger) || Clock::now() > stranger.deadline; });
+    const auto events = poller_.wait(pending_.next_deadline());
+    if (is_ending_.load(std::memory_order_relaxed)) return;
+    const auto now = Clock::now();
+    const bool is_served = has_memory_for([&] {
+      for (const Poller::Event& event : events) handle(event.token, now);
+      pending_.expire(now);
+    });
+    // Who has not authenticated is the first to go when memory is short, and comes again by itself.
+    if (!is_served) pending_.clear();
+    const std::lock_guard lock(mutex_);
+    if (lacks_files_since_ == pending_.lacks_files_since()) continue;
+    lacks_files_since_ = pending_.lacks_files_since();
+    arrived_.notify_all();
   }
+}
+
+void TcpMesh::handle(std::uint64_t token, Clock::time_point now) {
+  if (token == PendingConnections<Pending>::listener_token) return pending_.accept(now, welcome);
+  Pending* pending = pending_.find(token);
+  if (pending != nullptr && authenticate(token, *pending)) pending_.drop(token);
+}
+
+std::optional<TcpMesh::Pending> TcpMesh::welcome(FileDescriptor socket) {
+  set_up(socket.get());
+  const auto nonce = random_digest();
+  if (!nonce || !say(socket.get(), encode_hello(*nonce))) return std::nullopt;
+  return Pending{std::move(socket), *nonce, {}};
+}
+
+bool TcpMesh::authenticate(std::uint64_t token, Pending& pending) {
+  if (!hear(pending.fd(), pending.received, claim_size)) return true;
+  if (pending.received.size() < claim_size) return false;
+  const auto claim = decode_claim(pending.received, pending.nonce, secret_);
+  if (!claim) return true;
+  const std::lock_guard lock(mutex_);
+  FileDescriptor& place = connections_[claim->key];  // First, for there may be no memory for it.
+  if (!say(pending.fd(), encode_welcome(*claim, pending.nonce, secret_))) {
+    if (!place.is_open()) connections_.erase(claim->key);
+    return true;
+  }
+  poller_.forget(pending.fd());
+  place = pending_.take(token).socket;
+  arrived_.notify_all();
+  return false;
 }
 
 Result<FileDescriptor> TcpMesh::connect(const ConnectionKey& key, const Target& target, Clock::time_point deadline,
@@ -188,6 +183,7 @@ Result<FileDescriptor> TcpMesh::connect(const ConnectionKey& key, const Target& 
     if (!resolved) return tl::unexpected(resolved.error());
     near = std::move(*resolved);
   }
+  std::optional<Clock::time_point> lacks_files_since;
   while (true) {
     auto fd = try_connect(**addresses, near ? near->get() : nullptr, milliseconds(1000), control);
     if (fd) {
@@ -195,7 +191,13 @@ Result<FileDescriptor> TcpMesh::connect(const ConnectionKey& key, const Target& 
     }
     if (fd) return fd;
     if (control.has_failed()) return tl::unexpected(control.failure_error());
-    if (Clock::now() > deadline || fd.error().code != ErrorCode::unavailable) {
+    const auto now = Clock::now();
+    const bool lacks_files = fd.error().code == ErrorCode::too_large;
+    if (!lacks_files) lacks_files_since.reset();
+    if (lacks_files && !lacks_files_since) lacks_files_since = now;
+    const bool is_final =
+        lacks_files ? now - *lacks_files_since > patience_for_files : fd.error().code != ErrorCode::unavailable;
+    if (now > deadline || is_final) {
       return fail(fd.error().code,
                   fmt::format("{}: {}", endpoint_text(target.address, target.port), fd.error().message),
                   fd.error().help);
@@ -231,7 +233,7 @@ Result<FileDescriptor> TcpMesh::accept(const ConnectionKey& key, Clock::time_poi
       return fd;
     }
     if (control.has_failed()) return tl::unexpected(control.failure_error());
-    if (lacks_files_) {
+    if (lacks_files_since_ && Clock::now() - *lacks_files_since_ > patience_for_files) {
       return fail(ErrorCode::unavailable,
                   fmt::format("no file is left for the connection of rank {}: Too many open files", key.src),
                   "raise the number of open files (ulimit -n)");

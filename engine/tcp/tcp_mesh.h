@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <compare>
 #include <condition_variable>
@@ -7,13 +8,17 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "base/result.h"
 #include "engine/rendezvous/control_plane.h"
+#include "engine/rendezvous/digest.h"
 #include "engine/rendezvous/file_descriptor.h"
 #include "engine/rendezvous/listener.h"
+#include "engine/rendezvous/pending_connections.h"
+#include "engine/rendezvous/poller.h"
 
 namespace espalier::engine {
 
@@ -26,7 +31,8 @@ struct ConnectionKey {
 };
 
 /// Makes the connections that carry data between ranks. Both ends prove that they know the job's secret (HMAC-SHA256
-/// over fresh nonces); strangers are dropped after a deadline and do not disturb. Thread-safe.
+/// over fresh nonces). A connection that has not costs one descriptor and a few bytes; how many there are at once and
+/// who goes when there are more: PendingPlaces. Thread-safe.
 class TcpMesh {
  public:
   /// Listens on `address`, or on all when it is empty. Errors: unavailable.
@@ -51,20 +57,36 @@ class TcpMesh {
                                 const ControlPlane& control);
 
  private:
-  TcpMesh() = default;
+  /// An accepted connection that has not authenticated.
+  struct Pending {
+    FileDescriptor socket;
+    Digest nonce{};
+    std::string received;  ///< Of its claim.
+
+    [[nodiscard]] int fd() const { return socket.get(); }
+  };
+
+  explicit TcpMesh(std::string secret);
+  // These run in a thread of their own.
   void serve();
+  void handle(std::uint64_t token, std::chrono::steady_clock::time_point now);
+  static std::optional<Pending> welcome(FileDescriptor socket);
+  /// Reads its claim as far as it came; true when the connection is of no more use.
+  bool authenticate(std::uint64_t token, Pending& pending);
   /// The connecting end's part of the greeting.
   Result<void> greet(int fd, const ConnectionKey& key, std::chrono::steady_clock::time_point deadline,
                      const ControlPlane& control) const;
 
-  Listener listener_;
   std::uint16_t port_ = 0;
   std::string secret_;
-  FileDescriptor stop_;  ///< An eventfd.
+  Poller poller_;
+  PendingConnections<Pending> pending_;
+  std::atomic<bool> is_ending_ = false;
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::map<ConnectionKey, FileDescriptor> connections_;
-  bool lacks_files_ = false;  ///< Somebody came and could not be let in.
+  /// Since when nobody could be let in.
+  std::optional<std::chrono::steady_clock::time_point> lacks_files_since_;
   std::thread thread_;
 };
 
