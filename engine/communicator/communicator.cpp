@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/communicator/group.h"
+#include "engine/rendezvous/background_thread.h"
 
 namespace espalier {
 
@@ -22,6 +23,16 @@ struct CallHandle::State {
   std::optional<Result<void>> result;
   std::shared_ptr<Job> job;
 };
+
+namespace {
+
+/// Ends the job whose memory ran out in a call, as far as there is memory to say so.
+Result<void> fail_for_memory(Job& job) {
+  job.abort("its memory ran out in a call");
+  return tl::unexpected(Error{ErrorCode::unavailable, "out of memory", {}});  // Short enough to need none itself.
+}
+
+}  // namespace
 
 class Communicator::Impl {
  public:
@@ -165,7 +176,8 @@ Result<CallHandle> Communicator::start(const CallArguments& arguments) {
   auto state = std::make_shared<CallHandle::State>();
   state->job = impl_->job;
   impl_->job->enqueue([state, job = impl_->job.get(), group = impl_->group.get(), arguments] {
-    auto result = engine::run_call(*job, *group, arguments);
+    Result<void> result;
+    if (!has_memory_for([&] { result = engine::run_call(*job, *group, arguments); })) result = fail_for_memory(*job);
     const std::lock_guard lock(state->mutex);
     state->result = std::move(result);
     state->ended.notify_all();
@@ -235,6 +247,7 @@ Result<void> Communicator::receive(void* data, std::size_t count, ElementType ty
 Result<void> Communicator::barrier() {
   // With addresses, connections lead where the routes of one plan do, and the plan need not be an all_reduce.
   if (const JobOptions& options = impl_->job->options(); !options.routes.empty()) {
+    impl_->job->drain();
     return control().barrier("espalier/barrier/" + name(), impl_->group->members(), options.timeout);
   }
   std::uint8_t* token = &impl_->barrier_token;
@@ -262,9 +275,13 @@ Result<void> Communicator::group_end() {
 
 void Communicator::abort(std::string_view reason) { impl_->job->abort(reason); }
 
-void Communicator::record(engine::Recorder* recorder) { impl_->group->record(recorder); }
+void Communicator::record(engine::Recorder* recorder) {
+  impl_->job->drain();  // Calls that were started use the group on the job's thread.
+  impl_->group->record(recorder);
+}
 
 Result<SourcedSchedule> Communicator::schedule_of(const CallArguments& arguments) {
+  impl_->job->drain();  // As above.
   const auto prepared = impl_->group->prepare(arguments);
   if (!prepared) return tl::unexpected(prepared.error());
   return SourcedSchedule{(*prepared)->source.schedule, (*prepared)->chunk};

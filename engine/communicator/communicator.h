@@ -119,9 +119,10 @@ class Communicator {
   /// Fails the job on every rank, also while a call runs. Twice is fine.
   void abort(std::string_view reason);
 
-  /// Keeps spans of the calls from now on; null for none. The recorder outlives the calls.
+  /// Keeps spans of the calls from now on; null for none. The recorder outlives the calls. Waits for calls that were
+  /// started.
   void record(engine::Recorder* recorder);
-  /// The schedule of a call, as its ranks run it. Errors: those of the source.
+  /// The schedule of a call, as its ranks run it. Waits for calls that were started. Errors: those of the source.
   Result<SourcedSchedule> schedule_of(const CallArguments& arguments);
 
   /// For what belongs to the job and not to data: exchanging results, clocks.

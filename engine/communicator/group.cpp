@@ -53,10 +53,9 @@ Group::Group(std::shared_ptr<Job> job, std::vector<std::uint32_t> members, std::
       members_(std::move(members)),
       self_(static_cast<std::uint32_t>(std::ranges::find(members_, job_->rank()) - members_.begin())),
       name_(std::move(name)),
-      id_(hash_of(name_, members_)),
+      id_(job_->number_group(hash_of(name_, members_))),
       schedules_(std::move(schedules)),
-      // A later group of the same name and members has connections of its own.
-      streams_(*job_, id_ + job_->count_group(id_), members_, self_) {}
+      streams_(*job_, id_, members_, self_) {}
 
 Result<std::unique_ptr<Group>> Group::make(std::shared_ptr<Job> job, std::vector<std::uint32_t> members,
                                            std::string name, ScheduleSource schedules) {
@@ -242,16 +241,12 @@ Result<void> Group::await_window() {
       neighbour.seen_call = neighbour.control->entered.load(std::memory_order_acquire);
       if (neighbour.seen_call >= oldest) break;
       if (begun == 0) begun = now_ns();
-      if (job_->waiting().next() == Waiting::Action::sleep) {
-        const timespec moment{0, 50'000};
-        nanosleep(&moment, nullptr);
-      }
-      if (job_->control().has_failed()) return tl::unexpected(job_->control().failure_error());
+      if (auto waited = wait_a_moment(); !waited) return waited;
       if (neighbour.control->has_left.load(std::memory_order_acquire) != 0) {
         return fail(ErrorCode::unavailable, fmt::format("rank {} has left the group", neighbour.rank),
                     "make the same calls on every rank before any of them leaves");
       }
-      if (now_ns() - begun > std::chrono::nanoseconds(job_->options().timeout).count()) {
+      if (is_too_late(begun)) {
         return fail(
             ErrorCode::unavailable,
             fmt::format("rank {} is {} calls behind and did not come for {:.1f} s", neighbour.rank,
@@ -261,6 +256,36 @@ Result<void> Group::await_window() {
     }
     job_->waiting().reset();
   }
+  return {};
+}
+
+Result<void> Group::wait_a_moment() {
+  if (job_->waiting().next() == Waiting::Action::sleep) {
+    const timespec moment{0, 50'000};
+    nanosleep(&moment, nullptr);
+  }
+  if (job_->control().has_failed()) return tl::unexpected(job_->control().failure_error());
+  return {};
+}
+
+bool Group::is_too_late(std::int64_t begun_ns) const {
+  return now_ns() - begun_ns > std::chrono::nanoseconds(job_->options().timeout).count();
+}
+
+Result<void> Group::await_device(std::uint64_t mark) {
+  Device& device = job_->device();
+  std::int64_t begun = 0;
+  while (!device.is_done(mark)) {
+    if (begun == 0) begun = now_ns();
+    if (auto waited = wait_a_moment(); !waited) return waited;
+    if (is_too_late(begun)) {
+      return fail(ErrorCode::unavailable,
+                  fmt::format("the device '{}' of rank {} did not finish its work within {:.1f} s", device.name(),
+                              job_->rank(), static_cast<double>(job_->options().timeout.count()) / 1000),
+                  "look at that device; raise --timeout if it may be that slow");
+    }
+  }
+  job_->waiting().reset();
   return {};
 }
 
@@ -329,19 +354,21 @@ Result<RunningCall> Group::begin(const CallArguments& arguments, CallHeader& hea
                   static_cast<std::byte*>(arguments.receive), scratch_.data};
   call.execution->begin(header, buffers, recorder_);
   running_ = &call;
+  running_header_ = header;
   return RunningCall{call.execution.get(), name_, members_, call.shm_peers};
 }
 
-void Group::finish(const CallArguments& arguments) {
-  running_->execution->close();
-  if (arguments.operation == ReduceOperation::avg && reduces(arguments.kind) && running_->program.receive_bytes > 0) {
-    const auto elements = static_cast<std::size_t>(running_->program.receive_bytes / running_->program.element_size);
-    Device& device = job_->device();
-    device.divide(arguments.type, arguments.receive, elements, size());
-    for (const std::uint64_t mark = device.mark(); !device.is_done(mark);) {
-    }
+Result<void> Group::finish(const CallArguments& arguments) {
+  PreparedCall& call = *std::exchange(running_, nullptr);
+  call.execution->close();
+  const bool is_divided = arguments.operation == ReduceOperation::avg && reduces(arguments.kind);
+  if (!is_divided || call.program.receive_bytes == 0) return {};
+  const auto elements = static_cast<std::size_t>(call.program.receive_bytes / call.program.element_size);
+  job_->device().divide(arguments.type, arguments.receive, elements, size());
+  if (auto done = await_device(job_->device().mark()); !done) {
+    return tl::unexpected(in_call(running_header_, std::move(done.error())));
   }
-  running_ = nullptr;
+  return {};
 }
 
 namespace {
@@ -369,7 +396,7 @@ Result<void> run_call(Job& job, Group& group, const CallArguments& arguments) {
   auto begun = group.begin(arguments);
   if (!begun) return give_up(job, std::move(begun.error()));
   if (auto ran = run_calls(std::span(&*begun, 1), context_of(job)); !ran) return give_up(job, std::move(ran.error()));
-  group.finish(arguments);
+  if (auto finished = group.finish(arguments); !finished) return give_up(job, std::move(finished.error()));
   job.domain().forget_freed();
   return {};
 }
@@ -383,7 +410,8 @@ Result<void> run_noted(Job& job, std::vector<NotedCall> calls) {
     std::vector<std::size_t> round;  // The next call of each group.
     std::vector<RunningCall> running;
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      const bool is_busy = !round.empty() && calls[round.back()].group == calls[i].group;
+      const bool is_busy =
+          std::ranges::any_of(round, [&](std::size_t other) { return calls[other].group == calls[i].group; });
       if (has_run[i] || is_busy) continue;
       auto begun = calls[i].group->begin(calls[i].arguments);
       if (!begun) return give_up(job, std::move(begun.error()));
@@ -392,7 +420,9 @@ Result<void> run_noted(Job& job, std::vector<NotedCall> calls) {
     }
     if (auto ran = run_calls(running, context_of(job)); !ran) return give_up(job, std::move(ran.error()));
     for (const std::size_t i : round) {
-      calls[i].group->finish(calls[i].arguments);
+      if (auto finished = calls[i].group->finish(calls[i].arguments); !finished) {
+        return give_up(job, std::move(finished.error()));
+      }
       has_run[i] = true;
     }
     left -= round.size();

@@ -40,8 +40,8 @@ class Group {
 
   /// Begins a call: the execution is then ready to run. Errors: invalid_input for buffers that cannot be.
   Result<RunningCall> begin(const CallArguments& arguments);
-  /// Ends the call that was begun.
-  void finish(const CallArguments& arguments);
+  /// Ends the call that was begun. Errors: unavailable when the device does not come to an end, or the job failed.
+  Result<void> finish(const CallArguments& arguments);
 
  private:
   Group(std::shared_ptr<Job> job, std::vector<std::uint32_t> members, std::string name, ScheduleSource schedules);
@@ -54,6 +54,11 @@ class Group {
   Result<void> agree(const CallHeader& header);
   Result<void> connect(PreparedCall& call);
   Result<void> await_window();
+  /// Waits for the device's work up to a mark.
+  Result<void> await_device(std::uint64_t mark);
+  /// A moment of a wait. Errors: unavailable when the job failed.
+  Result<void> wait_a_moment();
+  [[nodiscard]] bool is_too_late(std::int64_t begun_ns) const;
   [[nodiscard]] Error in_call(const CallHeader& header, Error error) const;
   void publish(const CallHeader& header, const CallArguments& arguments, const Program& program);
 
@@ -106,6 +111,7 @@ class Group {
   std::map<Shape, std::unique_ptr<PreparedCall>> prepared_;
   std::map<const Schedule*, std::uint64_t> hashes_;  ///< Of schedules that `prepared_` keeps.
   PreparedCall* running_ = nullptr;
+  CallHeader running_header_;
   std::uint64_t sequence_ = 0;
   FoundPlace found_send_;
   FoundPlace found_receive_;

@@ -151,14 +151,13 @@ Job::~Job() {
 }
 
 void Job::abort(std::string_view reason) {
-  control_->abort(reason);
+  // However little memory there is: if the others cannot be told, they hear of it by their timeout.
+  [[maybe_unused]] const bool is_told = has_memory_for([&] { control_->abort(reason); });
   is_aborted_.store(true, std::memory_order_relaxed);
   if (domain_) domain_->own_doorbell().ring();
 }
 
 void Job::note(const NotedCall& call) { noted_.push_back(call); }
-
-std::uint32_t Job::count_group(std::uint64_t hash) { return ++groups_[hash]; }
 
 std::vector<NotedCall> Job::end_noting() {
   is_noting_ = false;

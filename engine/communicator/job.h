@@ -82,8 +82,8 @@ class Job {
   [[nodiscard]] const std::atomic<bool>& is_aborted() const { return is_aborted_; }
   /// Whether this process is a fork of the one that joined. Cost: a load.
   [[nodiscard]] bool is_forked() const { return fork_guard_.is_child(); }
-  /// How many groups with this hash were made, with this one: the same on all members.
-  std::uint32_t count_group(std::uint64_t hash);
+  /// Tells groups of one name and members apart, who all hash to this: the same on all members.
+  std::uint64_t number_group(std::uint64_t hash) { return hash + ++groups_[hash]; }
 
   /// Calls that are launched together: noted between the two, in the order of the calls.
   void begin_noting() { is_noting_ = true; }

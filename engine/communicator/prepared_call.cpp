@@ -97,10 +97,15 @@ std::uint64_t hash_of(const Schedule& schedule) {
     hash.add_number(static_cast<std::uint64_t>(slice.length));
     hash.add_number(std::uint64_t{slice.rank.value()} << 32U | slice.to.value());
   }
+  for (std::size_t i = 0; i < schedule.route_count(); ++i) {
+    const Route route = schedule.route(RouteId(static_cast<std::uint32_t>(i)));
+    hash.add_number(std::uint64_t{route.src.value()} << 32U | route.dst.value());
+    hash.add_number(route.links.size());
+    for (const LinkId link : route.links) hash.add_number(link.value());
+  }
   for (const Transfer& transfer : schedule.transfers) {
     hash.add_number(std::uint64_t{transfer.first_slice.value()} << 32U | transfer.slice_count);
-    hash.add_number(std::uint64_t{schedule.src(transfer).value()} << 32U | schedule.dst(transfer).value());
-    hash.add_number(std::uint64_t{transfer.channel_value} << 1U | transfer.reduces);
+    hash.add_number(std::uint64_t{transfer.route.value()} << 32U | transfer.channel_value << 1U | transfer.reduces);
   }
   return hash.value();
 }

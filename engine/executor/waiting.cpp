@@ -16,6 +16,8 @@ constexpr std::uint32_t wary_waits = 64;
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
 #endif
 }
 

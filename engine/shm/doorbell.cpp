@@ -17,8 +17,10 @@ void Doorbell::ring() {
 }
 
 std::uint32_t Doorbell::announce() {
-  sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  return rings_.load(std::memory_order_seq_cst);
+  sleepers_.fetch_add(1, std::memory_order_relaxed);
+  // Pairs with the fence of `ring`: either `ring` sees the sleeper, or the sleeper's next look sees the change.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return rings_.load(std::memory_order_acquire);  // Before that look.
 }
 
 void Doorbell::sleep(std::uint32_t announced, std::chrono::nanoseconds longest) {

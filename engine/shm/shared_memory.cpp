@@ -21,6 +21,9 @@ namespace {
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
+/// The size stays what it is.
+constexpr int size_seals = F_SEAL_SHRINK | F_SEAL_GROW;
+
 const char* help_for(int error) {
   switch (error) {
     case EMFILE:
@@ -129,7 +132,7 @@ Result<SharedMemory> SharedMemory::adopt(void* data, std::int64_t bytes) {
 Result<SharedMemory> SharedMemory::create(const char* name, std::int64_t bytes) {
   if (auto checked = check_available(bytes); !checked) return tl::unexpected(checked.error());
   SharedMemory memory;
-  memory.fd_.reset(memfd_create(name, MFD_CLOEXEC));
+  memory.fd_.reset(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory.fd_.is_open()) {
     return fail(ErrorCode::unavailable, fmt::format("cannot create shared memory: {}", reason(errno)), help_for(errno));
   }
@@ -138,6 +141,10 @@ Result<SharedMemory> SharedMemory::create(const char* name, std::int64_t bytes) 
   if (error != 0) {
     return fail(ErrorCode::unavailable, fmt::format("cannot get {} bytes of shared memory: {}", bytes, reason(error)),
                 help_for(error));
+  }
+  // From now on nobody can make it shorter: a rank that touched what is gone would die of a signal.
+  if (fcntl(memory.fd(), F_ADD_SEALS, size_seals | F_SEAL_SEAL) != 0) {
+    return fail(ErrorCode::unavailable, fmt::format("cannot seal shared memory: {}", reason(errno)));
   }
   auto mapped = map(memory.fd(), bytes);
   if (!mapped) return tl::unexpected(mapped.error());
@@ -149,14 +156,16 @@ Result<SharedMemory> SharedMemory::create(const char* name, std::int64_t bytes) 
 
 Result<SharedMemory> SharedMemory::open(std::int64_t process, int fd, std::int64_t bytes) {
   const std::string path = fmt::format("/proc/{}/fd/{}", process, fd);
-  const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat status {};
   if (!file.is_open() || fstat(file.get(), &status) != 0) {
     const int error = errno;
     return fail(ErrorCode::unavailable, fmt::format("cannot open {}: {}", path, reason(error)),
                 error == EMFILE || error == ENFILE ? help_for(error) : "see whether that process still runs");
   }
-  if (!S_ISREG(status.st_mode) || status.st_size < bytes) {
+  const int seals = fcntl(file.get(), F_GET_SEALS);
+  const bool is_sealed = seals >= 0 && (seals & size_seals) == size_seals;
+  if (!S_ISREG(status.st_mode) || status.st_size < bytes || !is_sealed) {
     return fail(ErrorCode::unavailable,
                 fmt::format("{} is not the shared memory of {} bytes that it should be", path, bytes));
   }

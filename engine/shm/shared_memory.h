@@ -11,7 +11,7 @@
 namespace espalier::engine {
 
 /// Memory that other processes of this machine can map: a memfd, so that nothing has a name that could be left behind
-/// or taken by a stranger, and the size of /dev/shm does not matter.
+/// or taken by another user, and the size of /dev/shm does not matter. Its size is sealed.
 class SharedMemory {
  public:
   SharedMemory() = default;
@@ -30,7 +30,7 @@ class SharedMemory {
   /// them back into private memory. Nobody else may use them meanwhile.
   /// Errors: invalid_input when they are not whole pages; unavailable as `create`. The pages are then as they were.
   static Result<SharedMemory> adopt(void* data, std::int64_t bytes);
-  /// Maps memory of another process. Errors: unavailable when it is not reachable from here.
+  /// Maps memory of another process. Errors: unavailable when it is not reachable from here, or its size is not sealed.
   static Result<SharedMemory> open(std::int64_t process, int fd, std::int64_t bytes);
 
   [[nodiscard]] std::byte* data() const { return data_; }
