@@ -140,8 +140,11 @@ Result<LabMeasurement> LabJob::run(Bytes size, Bytes chunk, const LabRunOptions&
                                           std::to_string(options.timeout_s),
                                           "--json"};
     if (!trace.empty()) arguments.insert(arguments.end(), {"--trace", trace});
-    auto process =
-        lab::run_in_namespace(network_->name_space(Rank(rank)), std::move(arguments), {{"ESPALIER_SECRET", secret}});
+    // Nothing of a job that this process may itself be set up for.
+    auto process = lab::Process::start({.arguments = std::move(arguments),
+                                        .environment = {{"ESPALIER_SECRET", secret}},
+                                        .dropped_variables = "ESPALIER_",
+                                        .name_space = network_->name_space(Rank(rank))});
     if (!process) return tl::unexpected(process.error());
     processes.push_back(std::move(*process));
   }

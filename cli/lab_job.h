@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "lab/memory_file.h"
 #include "lab/network.h"
 #include "planners/chooser.h"
 

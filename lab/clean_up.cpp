@@ -1,42 +1,78 @@
 #include "lab/clean_up.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+#include <sys/mount.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "lab/end_processes.h"
 #include "lab/name_space.h"
-#include "lab/process.h"
 
 namespace espalier::lab {
+namespace {
 
-std::string tear_down_script() {
-  // One pass over /proc for all namespaces: `ip netns pids` would make one for each.
-  // As find_program, it looks beyond PATH.
-  return R"(PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
-spaces=$(ls /run/netns | grep "^$1-") || exit 0
-inodes=$(for space in $spaces; do stat -L -c 'net:[%i]' "/run/netns/$space"; done)
-find /proc -maxdepth 3 -path '/proc/[0-9]*/ns/net' -printf '%l %h\n' 2>/dev/null |
-  grep -F "$inodes" | sed 's|.*/proc/\([0-9]*\)/ns|\1|' | xargs -r kill -KILL 2>/dev/null
-for space in $spaces; do echo "netns del $space"; done | ip -force -batch -
-)";
+/// As `ip netns del`, but never through a link.
+Result<void> remove_entry(const std::string& name) {
+  const std::string path = name_space_path(name);
+  while (umount2(path.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) continue;
+  const int unmounted = errno;  // EINVAL: nothing is mounted there any more.
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+  const int cause = unmounted == EINVAL || unmounted == ENOENT ? errno : unmounted;
+  return fail(ErrorCode::unavailable,
+              fmt::format("cannot remove {}: {}", path, std::generic_category().message(cause)));
 }
 
-Result<void> tear_down(const JobName& job) {
-  const auto done = run_program({"sh", "-c", tear_down_script(), "sh", job.prefix()});
-  if (!done) return tl::unexpected(done.error());
+void add_reason(std::string& reasons, const std::string& reason) { reasons += (reasons.empty() ? "" : "; ") + reason; }
+
+}  // namespace
+
+Result<void> tear_down(JobLock& lock) {
+  const std::vector<std::string> names = list_name_spaces(lock.job().prefix() + "-");
+  std::vector<HeldNameSpace> spaces;
+  std::string reasons;
+  for (const std::string& name : names) {
+    auto space = hold_name_space(name);
+    if (space) {
+      spaces.push_back(std::move(*space));
+    } else if (space.error().code != ErrorCode::invalid_input) {
+      add_reason(reasons, space.error().message);  // It may hold processes, which would lose their name.
+    }
+  }
+  if (auto ended = end_processes_in(spaces); !ended) return ended;
+  if (!reasons.empty()) return fail(ErrorCode::unavailable, reasons);
+  for (const std::string& name : names) {
+    if (const auto removed = remove_entry(name); !removed) add_reason(reasons, removed.error().message);
+  }
+  if (!reasons.empty()) return fail(ErrorCode::unavailable, reasons);
+  lock.remove();
   return {};
 }
 
 Result<std::vector<std::string>> clean_leftovers() {
-  std::vector<JobName> dead;
+  std::vector<JobName> jobs = list_locked_jobs();
   for (const std::string& name : list_name_spaces("")) {
-    const auto job = job_of(name);
-    if (job && !is_alive(*job) && std::ranges::find(dead, *job) == dead.end()) dead.push_back(*job);
+    if (const auto job = job_of(name)) jobs.push_back(*job);
   }
+  std::ranges::sort(jobs, {}, &JobName::prefix);
+  jobs.erase(std::ranges::unique(jobs).begin(), jobs.end());
   std::vector<std::string> cleaned;
-  for (const JobName& job : dead) {
-    const auto done = tear_down(job);
-    if (!done) return tl::unexpected(done.error());
-    cleaned.push_back(job.prefix());
+  std::string reasons;
+  std::string hint;
+  for (const JobName& job : jobs) {
+    if (is_alive(job)) continue;
+    auto lock = JobLock::try_take(job);
+    const auto done = !lock ? tl::unexpected(lock.error()) : *lock ? tear_down(**lock) : Result<void>();
+    if (!done) {
+      add_reason(reasons, done.error().message);
+      hint = done.error().help;
+    } else if (*lock) {
+      cleaned.push_back(job.prefix());
+    }
   }
+  if (!reasons.empty()) return fail(ErrorCode::unavailable, std::move(reasons), std::move(hint));
   return cleaned;
 }
 

@@ -4,18 +4,18 @@
 #include <vector>
 
 #include "base/result.h"
-#include "lab/job_name.h"
+#include "lab/job_lock.h"
 
 namespace espalier::lab {
 
-/// A shell script that ends every process in the namespaces of a lab and removes them; $1 is the lab's prefix.
-std::string tear_down_script();
+/// Ends what runs in the namespaces of a lab and removes them, and the lock's file at last. Processes are ended only
+/// where they are proven to be in a network namespace that has the lab's name (end_processes.h); an entry that is none,
+/// such as a broken link, is removed and nobody is ended for it. May be repeated after an error.
+/// Errors: unavailable, naming what could not be ended or removed.
+Result<void> tear_down(JobLock& lock);
 
-/// Removes all namespaces of a lab, and ends what runs in them.
-/// Errors: unavailable, with the tool's own words, when one could not be removed.
-Result<void> tear_down(const JobName& job);
-
-/// Removes the namespaces of labs whose process is gone, and gives their prefixes.
+/// Tears down the labs whose process and keeper are gone, and gives their prefixes. One that another process tears down
+/// at the same time is left to it. Errors: those of `tear_down`, of all labs together.
 Result<std::vector<std::string>> clean_leftovers();
 
 }  // namespace espalier::lab

@@ -7,8 +7,6 @@
 #include <fstream>
 #include <iterator>
 
-#include "lab/name_space.h"
-
 namespace espalier::lab {
 namespace {
 
@@ -44,19 +42,17 @@ bool take_number(std::string_view& text, Number& number) {
 
 std::string JobName::prefix() const { return fmt::format("{}{}-{}-{}", family, pid, start, number); }
 
-JobName new_job_name() {
-  JobName job{getpid(), start_of(getpid()).value_or(0), 0};
-  while (!list_name_spaces(job.prefix() + "-").empty()) ++job.number;
-  return job;
-}
+JobName own_job_name() { return {getpid(), start_of(getpid()).value_or(0), 0}; }
 
 std::optional<JobName> job_of(std::string_view name_space) {
   if (!name_space.starts_with(family)) return std::nullopt;
+  const std::string whole(name_space);
   name_space.remove_prefix(family.size());
   JobName job;
   const bool read =
       take_number(name_space, job.pid) && take_number(name_space, job.start) && take_number(name_space, job.number);
-  if (!read) return std::nullopt;
+  // Also no other spelling of the numbers, whose namespaces would not be found by the prefix.
+  if (!read || job.pid <= 0 || !whole.starts_with(job.prefix() + "-")) return std::nullopt;
   return job;
 }
 

@@ -19,8 +19,8 @@ struct JobName {
   friend bool operator==(const JobName&, const JobName&) = default;
 };
 
-/// A name that no lab of this process has now.
-JobName new_job_name();
+/// This process's, with number 0.
+JobName own_job_name();
 
 /// The job that a namespace belongs to; nothing for a namespace that is not of a lab.
 std::optional<JobName> job_of(std::string_view name_space);

@@ -3,17 +3,20 @@
 #include <optional>
 
 #include "base/result.h"
-#include "lab/job_name.h"
-#include "lab/process.h"
+#include "lab/descriptor.h"
+#include "lab/job_lock.h"
 
 namespace espalier::lab {
 
-/// Sees to it that a lab's namespaces go away. A small process in a session of its own waits for the end of a pipe that
-/// only this object writes to; the kernel closes the pipe when this process ends, however that happens, and then the
-/// keeper tears the lab down. Ordinary ends take the same way.
+/// Sees to it that a lab's namespaces go away. A small process in a session of its own waits for the end of a channel
+/// whose other end only this object holds; the kernel closes it when this process ends, however that happens, and then
+/// the keeper tears the lab down. Ordinary ends take the same path. The keeper is a fork of this process that executes
+/// no other program: it needs no tools, and works where the program's file is gone.
 class Keeper {
  public:
-  [[nodiscard]] static Result<Keeper> start(const JobName& job);
+  /// Requires: no thread of this process holds a lock that `fork` does not care for (glibc cares for malloc's and
+  /// stdio's). Errors: unavailable when there is no descriptor or process for it.
+  [[nodiscard]] static Result<Keeper> start(JobLock lock);
 
   Keeper(Keeper&& other) noexcept;
   Keeper& operator=(Keeper&& other) noexcept;
@@ -22,16 +25,21 @@ class Keeper {
   /// As `finish`; errors are lost.
   ~Keeper();
 
-  /// Has the lab torn down now, and waits until that is done.
-  /// Errors: unavailable, with the tools' own words.
+  [[nodiscard]] const JobName& job() const { return lock_->job(); }
+  /// Has the lab torn down now, and waits until that is done; does it itself when somebody killed the keeper.
+  /// Errors: those of `tear_down`.
   Result<void> finish();
-  /// Ends the keeper without tearing anything down: the namespaces stay until `clean_leftovers`.
+  /// Ends the keeper without tearing anything down: the namespaces stay until this process has ended and somebody calls
+  /// `clean_leftovers`.
   void let_go();
 
  private:
-  Keeper() = default;
-  int pipe_fd_ = -1;
-  std::optional<Process> process_;
+  Keeper(JobLock lock, Descriptor channel, int process)
+      : lock_(std::move(lock)), channel_(std::move(channel)), process_(process) {}
+
+  std::optional<JobLock> lock_;
+  Descriptor channel_;
+  int process_ = -1;  ///< -1: has been waited for.
 };
 
 }  // namespace espalier::lab

@@ -57,10 +57,9 @@ std::string route_line(const std::string& address, const std::string& device) {
 
 }  // namespace
 
-LabNetwork::LabNetwork(const Topology& scaled, JobName job, AddressPlan addresses, Keeper keeper)
+LabNetwork::LabNetwork(const Topology& scaled, AddressPlan addresses, Keeper keeper)
     : topology_(&scaled),
-      job_(job),
-      wiring_(std::make_unique<Wiring>(scaled, job)),
+      wiring_(std::make_unique<Wiring>(scaled, keeper.job())),
       addresses_(std::move(addresses)),
       keeper_(std::move(keeper)) {}
 
@@ -73,10 +72,11 @@ Result<LabNetwork> LabNetwork::make(const Topology& scaled) {
   }
   auto addresses = AddressPlan::make(scaled.rank_count());
   if (!addresses) return tl::unexpected(addresses.error());
-  const JobName job = new_job_name();
-  auto keeper = Keeper::start(job);  // Before the first namespace, so that none is ever without a keeper.
+  auto lock = lock_new_job();
+  if (!lock) return tl::unexpected(lock.error());
+  auto keeper = Keeper::start(std::move(*lock));  // Before the first namespace, so that none is ever without a keeper.
   if (!keeper) return tl::unexpected(keeper.error());
-  LabNetwork network(scaled, job, std::move(*addresses), std::move(*keeper));
+  LabNetwork network(scaled, std::move(*addresses), std::move(*keeper));
   const auto built = network.build();
   if (!built) return tl::unexpected(built.error());
   return network;

@@ -49,7 +49,7 @@ class LabNetwork {
   [[nodiscard]] std::string hub_name_space() const { return wiring_->hub(); }
   [[nodiscard]] std::string hub_address() const { return AddressPlan::hub_address(); }
   /// What all its namespaces' names begin with.
-  [[nodiscard]] std::string prefix() const { return job_.prefix(); }
+  [[nodiscard]] std::string prefix() const { return keeper_.job().prefix(); }
 
   /// What each link has carried, by link id.
   [[nodiscard]] Result<std::vector<LinkCount>> counts() const;
@@ -60,13 +60,12 @@ class LabNetwork {
   void keep() { keeper_.let_go(); }
 
  private:
-  LabNetwork(const Topology& scaled, JobName job, AddressPlan addresses, Keeper keeper);
+  LabNetwork(const Topology& scaled, AddressPlan addresses, Keeper keeper);
   Result<void> build();
   Result<void> add_route(const Route& route, const RouteAddresses& ends, std::vector<std::string>& lines) const;
   Result<void> set_kernel_options(const std::string& name_space, bool forwards) const;
 
   const Topology* topology_;
-  JobName job_;
   std::unique_ptr<Wiring> wiring_;
   AddressPlan addresses_;
   Keeper keeper_;

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "base/send_signal.h"
 #include "lab/memory_file.h"
 #include "lab/name_space.h"
 
@@ -25,16 +26,16 @@ constexpr int signal_base = 128;
 
 std::string reason(int cause) { return std::generic_category().message(cause); }
 
-std::vector<std::string> merged_environment(const std::vector<std::pair<std::string, std::string>>& added) {
+std::vector<std::string> environment_of(const Launch& launch) {
   std::vector<std::string> merged;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const std::string_view name = text.substr(0, text.find('='));
-    bool replaced = false;
-    for (const auto& [key, value] : added) replaced = replaced || key == name;
+    bool replaced = !launch.dropped_variables.empty() && name.starts_with(launch.dropped_variables);
+    for (const auto& [key, value] : launch.environment) replaced = replaced || key == name;
     if (!replaced) merged.emplace_back(text);
   }
-  for (const auto& [key, value] : added) merged.push_back(key + "=" + value);
+  for (const auto& [key, value] : launch.environment) merged.push_back(key + "=" + value);
   return merged;
 }
 
@@ -56,7 +57,6 @@ struct Prepared {
   int errors_fd = -1;
   int report_fd = -1;  ///< Takes errno when the program could not be started; closes when it could.
   int parent = 0;
-  bool outlives_parent = false;
 };
 
 [[noreturn]] void fail_child(const Prepared& prepared) {
@@ -71,15 +71,11 @@ struct Prepared {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   std::signal(SIGPIPE, SIG_DFL);
-  if (prepared.outlives_parent) {
-    setsid();
-  } else {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != prepared.parent) _exit(signal_base + SIGKILL);  // It ended before the line above.
-  }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != prepared.parent) _exit(signal_base + SIGKILL);  // It ended before the line above.
   if (prepared.name_space_fd >= 0 && setns(prepared.name_space_fd, CLONE_NEWNET) != 0) fail_child(prepared);
   if (dup2(prepared.input_fd, STDIN_FILENO) < 0 || dup2(prepared.output_fd, STDOUT_FILENO) < 0) fail_child(prepared);
-  if (prepared.errors_fd >= 0 && dup2(prepared.errors_fd, STDERR_FILENO) < 0) fail_child(prepared);
+  if (dup2(prepared.errors_fd, STDERR_FILENO) < 0) fail_child(prepared);
   execve(prepared.program, prepared.arguments, prepared.environment);
   fail_child(prepared);
 }
@@ -123,20 +119,18 @@ Process::Process(Process&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       process_fd_(std::exchange(other.process_fd_, -1)),
       output_(std::move(other.output_)),
-      errors_(std::move(other.errors_)),
-      outlives_parent_(other.outlives_parent_) {}
+      errors_(std::move(other.errors_)) {}
 
 Process& Process::operator=(Process&& other) noexcept {
   std::swap(pid_, other.pid_);
   std::swap(process_fd_, other.process_fd_);
   std::swap(output_, other.output_);
   std::swap(errors_, other.errors_);
-  std::swap(outlives_parent_, other.outlives_parent_);
   return *this;
 }
 
 Process::~Process() {
-  if (pid_ > 0 && !outlives_parent_) kill();
+  kill();
   if (pid_ > 0) static_cast<void>(wait());
 }
 
@@ -161,22 +155,21 @@ Result<Process> Process::start(const Launch& launch) {
     }
   }
   std::vector<std::string> arguments = launch.arguments;
-  std::vector<std::string> environment = merged_environment(launch.environment);
+  std::vector<std::string> environment = environment_of(launch);
   std::vector<char*> argument_pointers = pointers_to(arguments);
   std::vector<char*> environment_pointers = pointers_to(environment);
   prepared.program = program->c_str();
   prepared.arguments = argument_pointers.data();
   prepared.environment = environment_pointers.data();
-  prepared.input_fd = launch.input_fd.value_or(input->fd());
+  prepared.input_fd = input->fd();
   prepared.output_fd = output->fd();
-  prepared.errors_fd = launch.shows_errors ? -1 : errors->fd();
-  prepared.outlives_parent = launch.outlives_parent;
+  prepared.errors_fd = errors->fd();
   prepared.parent = getpid();
   const auto pid = fork_and_exec(prepared);
   if (prepared.name_space_fd >= 0) close(prepared.name_space_fd);
   if (!pid) return fail(ErrorCode::unavailable, fmt::format("cannot start {}: {}", *program, reason(pid.error())));
   const int process_fd = static_cast<int>(syscall(SYS_pidfd_open, *pid, 0));
-  return Process(*pid, process_fd, std::move(*output), std::move(*errors), launch.outlives_parent);
+  return Process(*pid, process_fd, std::move(*output), std::move(*errors));
 }
 
 Outcome Process::collect(int status) {
@@ -205,7 +198,7 @@ std::optional<Outcome> Process::wait_for(std::chrono::milliseconds limit) {
 }
 
 void Process::kill() const {
-  if (pid_ > 0) ::kill(pid_, SIGKILL);
+  send_signal(pid_, SIGKILL);
 }
 
 Result<std::string> run_program(std::vector<std::string> arguments, std::string input) {

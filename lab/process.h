@@ -17,11 +17,9 @@ namespace espalier::lab {
 struct Launch {
   std::vector<std::string> arguments;  ///< The program (looked up in PATH when it has no '/') and its arguments.
   std::vector<std::pair<std::string, std::string>> environment = {};  ///< Added to this process's own.
-  std::string name_space = {};       ///< Network namespace to run in (name_space.h); empty: this process's.
-  std::string input = {};            ///< What it reads from standard input.
-  bool shows_errors = false;         ///< Standard error is this process's, instead of being kept.
-  bool outlives_parent = false;      ///< Goes on, in a session of its own, when this process ends.
-  std::optional<int> input_fd = {};  ///< Standard input, instead of `input`.
+  std::string dropped_variables = {};  ///< Variables of this process that begin so are left out; empty: none.
+  std::string name_space = {};         ///< Network namespace to run in (name_space.h); empty: this process's.
+  std::string input = {};              ///< What it reads from standard input.
 };
 
 /// How a program ended, and what it wrote.
@@ -34,7 +32,7 @@ struct Outcome {
 /// A child process. Its outputs are kept in memory, so it never waits for somebody to read them.
 class Process {
  public:
-  /// Starts it. Unless it outlives its parent, it is killed when the thread that started it ends, however that happens.
+  /// Starts it. It is killed when the thread that started it ends, however that happens.
   /// Errors: unavailable when the program or the namespace is not there, naming it.
   [[nodiscard]] static Result<Process> start(const Launch& launch);
 
@@ -42,7 +40,7 @@ class Process {
   Process& operator=(Process&& other) noexcept;
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
-  /// Kills it, unless it has ended or outlives its parent, and waits for its end.
+  /// Kills it, unless it has ended, and waits for its end.
   ~Process();
 
   [[nodiscard]] int pid() const { return pid_; }
@@ -54,19 +52,14 @@ class Process {
   void kill() const;
 
  private:
-  Process(int pid, int process_fd, MemoryFile output, MemoryFile errors, bool outlives_parent)
-      : pid_(pid),
-        process_fd_(process_fd),
-        output_(std::move(output)),
-        errors_(std::move(errors)),
-        outlives_parent_(outlives_parent) {}
+  Process(int pid, int process_fd, MemoryFile output, MemoryFile errors)
+      : pid_(pid), process_fd_(process_fd), output_(std::move(output)), errors_(std::move(errors)) {}
   [[nodiscard]] Outcome collect(int status);
 
   int pid_;  ///< -1: has ended and been waited for.
   int process_fd_;
   MemoryFile output_;
   MemoryFile errors_;
-  bool outlives_parent_;
 };
 
 /// The path of a program in PATH, or nothing.

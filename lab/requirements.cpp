@@ -7,11 +7,14 @@
 
 #include <cerrno>
 #include <fstream>
+#include <optional>
 #include <system_error>
 
-#include "lab/clean_up.h"
-#include "lab/job_name.h"
+#include "lab/end_processes.h"
+#include "lab/keeper.h"
+#include "lab/name_space.h"
 #include "lab/process.h"
+#include "lab/wiring.h"
 
 namespace espalier::lab {
 namespace {
@@ -21,18 +24,26 @@ std::string reason_of(int cause) { return std::generic_category().message(cause)
 /// What is missing when one of these commands fails.
 struct Trial {
   std::vector<std::string> command;
+  std::string input;
   std::string what;
 };
 
 std::vector<Trial> trials(const std::string& space) {
   return {
-      {{"ip", "netns", "add", space},
+      {{"ip", "-batch", "-"},
+       fmt::format("netns add {}\n", space),
        "network namespaces: run as root or with CAP_NET_ADMIN and CAP_SYS_ADMIN (in a container, --privileged), or on "
        "a kernel that lets users have them (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)"},
-      {{"ip", "-n", space, "link", "add", "name", "probe0", "type", "veth", "peer", "name", "probe1"},
+      {{"ip", "-n", space, "-batch", "-"},
+       "link add name probe0 type veth peer name probe1\n",
        "virtual cables: the kernel module veth (modprobe veth, or a kernel with CONFIG_VETH)"},
-      {{"tc", "-n", space, "qdisc", "add", "dev", "probe0", "root", "handle", "1:", "tbf", "rate", "1gbit", "burst",
-        "100000", "limit", "100000"},
+      {{"ip", "-n", space, "-batch", "-"},
+       fmt::format("link set dev lo up\nlink set dev probe0 arp off up\nroute add local 10.255.0.0/24 dev lo\n"
+                   "route add 10.255.1.1/32 via {} dev probe0 onlink initcwnd 10000 rto_min 3s\n",
+                   gateway),
+       "routes with windows of their own: a newer iproute2"},
+      {{"tc", "-n", space, "-batch", "-"},
+       "qdisc add dev probe0 root handle 1: tbf rate 1gbit burst 100000 limit 100000\n",
        "shaping: the kernel module sch_tbf (modprobe sch_tbf, or a kernel with CONFIG_NET_SCH_TBF)"},
   };
 }
@@ -44,30 +55,47 @@ Result<void> write_text(const std::string& path, const std::string& text) {
   return fail(ErrorCode::unavailable, fmt::format("cannot write {}: {}", path, reason_of(errno)));
 }
 
+/// What is missing of what a lab does in a namespace; nothing when all of it works.
+std::optional<std::string> first_failure(const std::string& space) {
+  for (const Trial& trial : trials(space)) {
+    const auto done = run_program(trial.command, trial.input);
+    if (!done) return fmt::format("{} ({})", trial.what, done.error().message);
+  }
+  const auto written = inside(space, [] { return write_text("/proc/sys/net/ipv4/ip_forward", "1"); });
+  if (written) return std::nullopt;
+  return fmt::format("settings of its networks: mount /proc/sys for writing ({})", written.error().message);
+}
+
 }  // namespace
 
 Support probe_support() {
   Support support;
-  for (const char* tool : {"ip", "tc", "find", "xargs"}) {
-    if (find_program(tool)) continue;
-    const bool is_network_tool = std::string(tool).size() == 2;
-    support.missing.push_back(
-        fmt::format("the program {}: install the package {}", tool, is_network_tool ? "iproute2" : "findutils"));
+  for (const char* tool : {"ip", "tc"}) {
+    if (!find_program(tool)) {
+      support.missing.push_back(fmt::format("the program {}: install the package iproute2", tool));
+    }
+  }
+  if (const auto probed = probe_process_descriptors(); !probed) {
+    support.missing.push_back(fmt::format("{}: {}", probed.error().message, probed.error().help));
   }
   if (!support.missing.empty()) return support;
-  const JobName job = new_job_name();
-  const std::string space = job.prefix() + "-probe";
-  for (const Trial& trial : trials(space)) {
-    const auto done = run_program(trial.command);
-    if (done) continue;
-    support.missing.push_back(fmt::format("{} ({})", trial.what, done.error().message));
-    break;  // What comes after needs this.
+  auto lock = lock_new_job();
+  if (!lock) {
+    support.missing.push_back(fmt::format("a folder for its locks ({})", lock.error().message));
+    return support;
   }
+  // As a lab, so that also a trial that is killed leaves nothing.
+  auto keeper = Keeper::start(std::move(*lock));
+  if (!keeper) {
+    support.missing.push_back(keeper.error().message);
+    return support;
+  }
+  const std::string space = keeper->job().prefix() + "-probe";
+  if (auto failure = first_failure(space)) support.missing.push_back(std::move(*failure));
   support.delays_packets = support.is_enough() && run_program({"tc", "-n", space, "qdisc", "add", "dev", "probe0",
                                                                "parent", "1:1", "netem", "delay", "1ms"})
                                                       .has_value();
-  // Nothing to remove where the namespace itself could not be made.
-  static_cast<void>(tear_down(job));
+  if (const auto finished = keeper->finish(); !finished) support.missing.push_back(finished.error().message);
   return support;
 }
 

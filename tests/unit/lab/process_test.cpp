@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include "base/send_signal.h"
 #include "lab/memory_file.h"
 
 namespace espalier::lab {
@@ -54,9 +55,9 @@ TEST(Process, IsKilledWithItsObject) {
     ASSERT_TRUE(process);
     pid = process->pid();
     EXPECT_FALSE(process->wait_for(1ms));
-    EXPECT_EQ(::kill(pid, 0), 0);
+    EXPECT_TRUE(send_signal(pid, 0));
   }
-  EXPECT_NE(::kill(pid, 0), 0);
+  EXPECT_FALSE(send_signal(pid, 0));
 }
 
 TEST(Process, TellsTheSignalThatEndedIt) {

@@ -26,7 +26,7 @@ TEST(JobName, IsReadBackFromItsNamespaces) {
 }
 
 TEST(JobName, KnowsWhoIsAlive) {
-  JobName job = new_job_name();
+  JobName job = own_job_name();
   EXPECT_EQ(job.pid, getpid());
   EXPECT_TRUE(is_alive(job));
   ++job.start;  // The same process id, used again.
