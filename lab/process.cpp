@@ -197,9 +197,7 @@ std::optional<Outcome> Process::wait_for(std::chrono::milliseconds limit) {
   return collect(status);
 }
 
-void Process::kill() const {
-  send_signal(pid_, SIGKILL);
-}
+void Process::kill() const { send_signal(pid_, SIGKILL); }
 
 Result<std::string> run_program(std::vector<std::string> arguments, std::string input) {
   Launch launch;

@@ -14,6 +14,8 @@
 #include <numeric>
 #include <string_view>
 
+#include "base/send_signal.h"
+
 namespace espalier::bench {
 namespace {
 
@@ -261,7 +263,7 @@ bool run_ranks(int ranks, const std::function<void(int rank)>& rank_main) {
     const bool failed = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
     std::erase(children, ended);
     if (failed && good) {
-      for (pid_t child : children) kill(child, SIGKILL);  // they would wait for it for ever
+      for (pid_t child : children) espalier::send_signal(child, SIGKILL);  // they would wait for it for ever
     }
     good = good && !failed;
   }

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/send_signal.h"
 #include "engine/launch/line_tail.h"
 #include "engine/launch/rank_process.h"
 #include "engine/rendezvous/listener.h"
@@ -144,7 +145,7 @@ void LocalJob::kill_all(int signal) {
   for (Running& rank : ranks_) {
     if (rank.has_ended) continue;
     rank.exit.was_killed |= signal == SIGKILL;
-    ::kill(-rank.spawned.process, signal);
+    send_signal_to_group(rank.spawned.process, signal);
   }
 }
 
@@ -157,7 +158,7 @@ void LocalJob::reap(Running& rank, int flags) {
   while (waitid(P_PID, id, &info, WEXITED | WNOWAIT | flags) != 0 && errno == EINTR) {
   }
   if (info.si_pid != rank.spawned.process) return;
-  ::kill(-rank.spawned.process, SIGKILL);
+  send_signal_to_group(rank.spawned.process, SIGKILL);
   waitpid(rank.spawned.process, nullptr, 0);
   rank.has_ended = true;
   constexpr int signal_base = 128;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/random.h"
+#include "base/send_signal.h"
 #include "engine/rendezvous/listener.h"
 #include "tests/faults/rank_processes.h"
 
@@ -206,7 +207,7 @@ TEST_P(Processes, Fault25ManyRanksAndBusyNeighboursFinish) {
     }
   }
   for (const pid_t neighbour : neighbours) {
-    kill(neighbour, SIGKILL);
+    send_signal(neighbour, SIGKILL);
     waitpid(neighbour, nullptr, 0);
   }
 }

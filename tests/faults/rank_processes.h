@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/send_signal.h"
 #include "engine/communicator/communicator.h"
 #include "engine/executor/clock.h"
 #include "engine/rendezvous/listener.h"
@@ -86,7 +87,7 @@ class RankProcesses {
   RankProcesses& operator=(const RankProcesses&) = delete;
   ~RankProcesses() {
     for (const pid_t child : children_) {
-      if (child > 0) ::kill(child, SIGKILL);
+      send_signal(child, SIGKILL);
     }
     for (const pid_t child : children_) {
       if (child > 0) waitpid(child, nullptr, 0);
@@ -99,9 +100,7 @@ class RankProcesses {
   [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] pid_t process(std::uint32_t rank) const { return children_[rank]; }
   /// Requires: its exit code was not asked for.
-  void signal(std::uint32_t rank, int number) const {
-    if (children_[rank] > 0) ::kill(children_[rank], number);
-  }
+  void signal(std::uint32_t rank, int number) const { send_signal(children_[rank], number); }
 
   /// Waits until something holds; false after the time.
   static bool await(const std::function<bool()>& holds, std::chrono::milliseconds longest) {

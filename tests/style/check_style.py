@@ -34,6 +34,8 @@ BANNED_IN_LIBRARIES = {
     r"\bthrow\b": "errors are values (base/result.h)",
 }
 BANNED_ANYWHERE = {r"\b(?:TODO|FIXME|XXX)\b": "open work belongs in the tracker"}
+# kill(-1) hits every process there is, and -1 is what a fork that failed gives.
+BANNED_BUT_IN = {r"\bkill(?:pg)?\((?!\))": ("base/send_signal.h", "signals are sent by base/send_signal.h")}
 
 
 def sources(repository, folder):
@@ -57,6 +59,9 @@ def check_source(repository, folder, path):
         if include and folder in ALLOWED_INCLUDES and include.group(1) not in ALLOWED_INCLUDES[folder]:
             yield f"{relative}:{number}: {folder} may not include {include.group(1)}"
         code = line.split("//")[0]
+        for pattern, (home, why) in BANNED_BUT_IN.items():
+            if str(relative) != home and re.search(pattern, code):
+                yield f"{relative}:{number}: {why}"
         for pattern, why in banned.items():
             if re.search(pattern, code if pattern not in BANNED_ANYWHERE else line):
                 yield f"{relative}:{number}: {why}"

@@ -10,6 +10,7 @@
 #include <map>
 #include <thread>
 
+#include "base/send_signal.h"
 #include "engine/launch/line_tail.h"
 #include "engine/launch/rank_process.h"
 
@@ -123,7 +124,7 @@ class Launcher {
     }
     return processes;
   }
-  void send(int signal) const { ::kill(process_, signal); }
+  void send(int signal) const { send_signal(process_, signal); }
   int end(int signal) {
     if (process_ <= 0) return 0;
     if (signal != 0) send(signal);

@@ -8,6 +8,7 @@
 #include <array>
 #include <csignal>
 
+#include "base/send_signal.h"
 #include "tests/support/planes.h"
 
 namespace espalier {
@@ -69,7 +70,7 @@ class Faults : public ::testing::Test {
   void TearDown() override {
     plane_.reset();
     for (const pid_t child : children_) {
-      if (child > 0) kill(child, SIGKILL);
+      send_signal(child, SIGKILL);
     }
     for (const pid_t child : children_) {
       if (child > 0) waitpid(child, nullptr, 0);
@@ -104,37 +105,37 @@ class Faults : public ::testing::Test {
 
 TEST_F(Faults, AKilledRankIsNamedByAll) {
   start(1);
-  kill(children_[2], SIGKILL);
+  send_signal(children_[2], SIGKILL);
   expect_blamed(2, "without goodbye: it died or was killed");
 }
 
 TEST_F(Faults, AKilledRankIsNamedByTheHub) {
   start(0);
-  kill(children_[3], SIGKILL);
+  send_signal(children_[3], SIGKILL);
   expect_blamed(3, "without goodbye: it died or was killed");
 }
 
 TEST_F(Faults, AKilledHubIsNamedByAll) {
   start(3);
-  kill(children_[0], SIGKILL);
+  send_signal(children_[0], SIGKILL);
   expect_blamed(0, "without goodbye: it died or was killed");
 }
 
 TEST_F(Faults, AStoppedHubIsNamedByAll) {
   start(2, milliseconds(3000));
-  kill(children_[0], SIGSTOP);
+  send_signal(children_[0], SIGSTOP);
   expect_blamed(0, "it has been silent for 3 s");
 }
 
 TEST_F(Faults, AStoppedRankIsNamedByAll) {
   start(0, milliseconds(3000));
-  kill(children_[1], SIGSTOP);
+  send_signal(children_[1], SIGSTOP);
   expect_blamed(1, "it has been silent for 3 s");
 }
 
 TEST_F(Faults, AFailureReachesWhoWaitsInAnExchange) {
   start(1);
-  std::thread killer([this] { kill(children_[3], SIGKILL); });
+  std::thread killer([this] { send_signal(children_[3], SIGKILL); });
   const auto blobs = plane_->exchange("never", everyone(world), "x", long_enough);
   killer.join();
   ASSERT_FALSE(blobs.has_value());
