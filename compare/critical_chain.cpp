@@ -1,93 +1,118 @@
 #include "compare/critical_chain.h"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
+#include <limits>
+#include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
+
+#include "compare/span_lists.h"
 
 namespace espalier {
 namespace {
 
-using Index = std::uint32_t;
-
-/// Runs of spans, one per lane, each in the order in which they end.
-class LaneLists {
- public:
-  template <class Belongs>
-  LaneLists(const Timeline& timeline, std::size_t lanes, const Belongs& belongs)
-      : timeline_(timeline), begins_(lanes + 1) {
-    for (const Span& span : timeline.spans) {
-      if (belongs(span)) ++begins_[span.lane + 1];
-    }
-    std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
-    spans_.resize(begins_.back());
-    std::vector<std::size_t> next(begins_.begin(), begins_.end() - 1);
-    for (std::size_t i = 0; i < timeline.spans.size(); ++i) {
-      if (belongs(timeline.spans[i])) spans_[next[timeline.spans[i].lane]++] = static_cast<Index>(i);
-    }
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      std::sort(spans_.begin() + static_cast<std::ptrdiff_t>(begins_[lane]),
-                spans_.begin() + static_cast<std::ptrdiff_t>(begins_[lane + 1]),
-                [&](Index a, Index b) { return rank(a) < rank(b); });
-    }
-  }
-
-  /// The last span of a lane that ended at `time` or before and that `accept` takes.
-  template <class Accept>
-  [[nodiscard]] std::optional<Index> last_before(std::uint32_t lane, Picoseconds time, const Accept& accept) const {
-    const auto first = spans_.begin() + static_cast<std::ptrdiff_t>(begins_[lane]);
-    const auto last = spans_.begin() + static_cast<std::ptrdiff_t>(begins_[lane + 1]);
-    auto at = std::upper_bound(first, last, time,
-                               [&](Picoseconds limit, Index index) { return limit < timeline_.spans[index].end; });
-    while (at != first) {
-      if (accept(*--at)) return *at;
-    }
-    return std::nullopt;
-  }
-
- private:
-  /// A reduction that ends with the arrival of its chunk comes after it.
-  [[nodiscard]] std::tuple<Picoseconds, Phase, Picoseconds, Index> rank(Index index) const {
-    const Span& span = timeline_.spans[index];
-    return std::tuple(span.end, span.phase, span.begin, index);
-  }
-
-  const Timeline& timeline_;
-  std::vector<std::size_t> begins_;
-  std::vector<Index> spans_;
+struct ByLane {
+  std::span<const Span> spans;
+  std::uint32_t operator()(SpanIndex i) const { return spans[i].lane; }
 };
+struct ByLaneAndTransfer {
+  std::span<const Span> spans;
+  std::pair<std::uint32_t, TransferId> operator()(SpanIndex i) const { return {spans[i].lane, spans[i].transfer}; }
+};
+struct ByChunkAndPhase {
+  std::span<const Span> spans;
+  std::tuple<TransferId, std::uint32_t, Phase> operator()(SpanIndex i) const {
+    return {spans[i].transfer, spans[i].chunk, spans[i].phase};
+  }
+};
+
+/// Sends by lane and by what a schedule sends in program order: one channel to one destination.
+struct ByLaneAndStream {
+  static constexpr std::uint32_t unknown = std::numeric_limits<std::uint32_t>::max();
+
+  std::span<const Span> spans;
+  std::span<const std::uint32_t> streams;  ///< By transfer.
+
+  [[nodiscard]] std::uint32_t stream_of(TransferId transfer) const {
+    return transfer.index() < streams.size() ? streams[transfer.index()] : unknown;
+  }
+  std::pair<std::uint32_t, std::uint32_t> operator()(SpanIndex i) const {
+    return {spans[i].lane, stream_of(spans[i].transfer)};
+  }
+};
+
+std::vector<std::uint32_t> streams_of(const Schedule* schedule) {
+  if (schedule == nullptr) return {};
+  std::map<std::pair<ChannelId, Rank>, std::uint32_t> numbers;
+  std::vector<std::uint32_t> streams;
+  streams.reserve(schedule->transfers.size());
+  for (const Transfer& transfer : schedule->transfers) {
+    const std::pair key(transfer.channel(), schedule->dst(transfer));
+    streams.push_back(numbers.emplace(key, static_cast<std::uint32_t>(numbers.size())).first->second);
+  }
+  return streams;
+}
+
+/// A receiver of a real run may begin to wait before its chunk is sent: a span begins when the phases before it have,
+/// those that had begun before its end.
+std::vector<Picoseconds> find_begins(std::span<const Span> spans) {
+  const ByChunkAndPhase key{spans};
+  const SpanLists lists(
+      spans, key, [&](SpanIndex i) { return spans[i].begin; }, [](const Span&) { return true; });
+  const auto is_any = [](SpanIndex) { return true; };
+  std::vector<Picoseconds> begins(spans.size());
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    const Span& own = spans[i];
+    begins[i] = own.begin;
+    for (const Phase phase : {Phase::send, Phase::wire, Phase::recv}) {
+      if (phase >= own.phase) break;
+      const auto has_begun = [&](SpanIndex other) { return spans[other].begin <= own.end; };
+      const auto last = lists.last_of(std::tuple(own.transfer, own.chunk, phase), has_begun, is_any);
+      if (last) begins[i] = std::max(begins[i], spans[*last].begin);
+    }
+  }
+  return begins;
+}
+
+bool is_arrival(const Span& span) { return span.phase == Phase::recv || span.phase == Phase::reduce; }
 
 class ChainFinder {
  public:
-  ChainFinder(const Timeline& timeline, const KnownSchedule& known)
-      : timeline_(timeline),
+  ChainFinder(std::span<const Span> spans, const KnownSchedule& known)
+      : spans_(spans),
         known_(known),
-        sends_(timeline, timeline.rank_names.size(), [](const Span& span) { return span.phase == Phase::send; }),
-        arrivals_(timeline, timeline.rank_names.size(),
-                  [](const Span& span) { return span.phase == Phase::recv || span.phase == Phase::reduce; }),
-        reductions_(timeline, timeline.rank_names.size(), [](const Span& span) { return span.phase == Phase::reduce; }),
-        wires_(timeline, timeline.link_names.size(), [](const Span& span) { return span.phase == Phase::wire; }),
-        by_chunk_(timeline.spans.size()),
-        begins_(timeline.spans.size()) {
-    std::iota(by_chunk_.begin(), by_chunk_.end(), 0U);
-    std::ranges::sort(by_chunk_, {}, [&](Index index) { return std::tuple(chunk_of(index), index); });
-    find_begins();
+        streams_(streams_of(known.schedule)),
+        begins_(find_begins(spans)),
+        sends_(by_end(ByLane{spans}, [](const Span& span) { return span.phase == Phase::send; })),
+        arrivals_(by_end(ByLane{spans}, is_arrival)),
+        reductions_(by_end(ByLane{spans}, [](const Span& span) { return span.phase == Phase::reduce; })),
+        wires_(by_end(ByLane{spans}, [](const Span& span) { return span.phase == Phase::wire; })),
+        stream_sends_(by_end(ByLaneAndStream{spans, streams_},
+                             [&](const Span& span) { return has_schedule() && span.phase == Phase::send; })),
+        transfer_arrivals_(
+            by_end(ByLaneAndTransfer{spans}, [&](const Span& span) { return has_schedule() && is_arrival(span); })),
+        ended_(
+            spans, ByChunkAndPhase{spans}, [&](SpanIndex i) { return std::tuple(spans_[i].end, order(i)); },
+            [](const Span&) { return true; }),
+        begun_(
+            spans, ByChunkAndPhase{spans}, [&](SpanIndex i) { return order(i); }, [](const Span&) { return true; }) {
+    begun_.prepare_tests([&](SpanIndex x, SpanIndex y) { return spans_[x].end > spans_[y].end; });
   }
 
   std::vector<ChainStep> find() const {
-    if (timeline_.spans.empty()) return {};
-    Index at = 0;
-    for (Index i = 1; i < timeline_.spans.size(); ++i) {
-      if (std::tuple(span(i).end, span(i).phase) > std::tuple(span(at).end, span(at).phase)) at = i;
+    if (spans_.empty()) return {};
+    SpanIndex at = 0;
+    for (SpanIndex i = 1; i < spans_.size(); ++i) {
+      if (std::tuple(spans_[i].end, spans_[i].phase) > std::tuple(spans_[at].end, spans_[at].phase)) at = i;
     }
-    std::vector<ChainStep> steps{{at, begin(at), span(at).end, {}}};
+    std::vector<ChainStep> steps{{at, begins_[at], spans_[at].end, {}}};
     while (const auto before = enabler_of(at)) {
-      const Picoseconds next_begin = begin(at);
-      const Picoseconds end = span(*before).end;
+      const Picoseconds next_begin = begins_[at];
+      const Picoseconds end = spans_[*before].end;
       const bool overlaps = end > next_begin;
       steps.push_back(
-          {*before, begin(*before), overlaps ? next_begin : end, overlaps ? Picoseconds{} : next_begin - end});
+          {*before, begins_[*before], overlaps ? next_begin : end, overlaps ? Picoseconds{} : next_begin - end});
       at = *before;
     }
     std::ranges::reverse(steps);
@@ -95,107 +120,123 @@ class ChainFinder {
   }
 
  private:
-  [[nodiscard]] const Span& span(Index index) const { return timeline_.spans[index]; }
-  [[nodiscard]] std::pair<TransferId, std::uint32_t> chunk_of(Index index) const {
-    return {span(index).transfer, span(index).chunk};
-  }
+  using Found = std::optional<SpanIndex>;
 
-  /// A receiver of a real run may begin to wait before its chunk is sent: a span begins when the phases before it have.
-  void find_begins() {
-    for (std::size_t first = 0; first < by_chunk_.size();) {
-      std::size_t last = first;
-      while (last < by_chunk_.size() && chunk_of(by_chunk_[last]) == chunk_of(by_chunk_[first])) ++last;
-      for (std::size_t i = first; i < last; ++i) {
-        const Span& own = span(by_chunk_[i]);
-        Picoseconds begin = own.begin;
-        for (std::size_t k = first; k < last; ++k) {
-          const Span& other = span(by_chunk_[k]);
-          if (other.phase < own.phase && other.begin <= own.end) begin = std::max(begin, other.begin);
-        }
-        begins_[by_chunk_[i]] = begin;
-      }
-      first = last;
-    }
-  }
-  [[nodiscard]] Picoseconds begin(Index index) const { return begins_[index]; }
+  [[nodiscard]] bool has_schedule() const { return known_.schedule != nullptr; }
 
   /// Where a span stands in an order that every step of the walk goes down, so that the walk ends.
-  [[nodiscard]] auto order(Index index) const { return std::tuple(begin(index), span(index).phase, index); }
-
-  /// When a span let another begin: at its end, or, where the two overlap (a head that cut through), at its begin.
-  [[nodiscard]] Picoseconds enabled_at(Index earlier, Index later) const {
-    return span(earlier).end <= begin(later) ? span(earlier).end : begin(earlier);
+  [[nodiscard]] std::tuple<Picoseconds, Phase, SpanIndex> order(SpanIndex i) const {
+    return {begins_[i], spans_[i].phase, i};
   }
 
-  [[nodiscard]] std::optional<Index> enabler_of(Index at) const {
-    std::optional<Index> best = earlier_on_its_way(at);
-    const auto offer = [&](std::optional<Index> other) {
+  /// In the order of ends: a reduction that ends with the arrival of its chunk comes after it.
+  [[nodiscard]] std::tuple<Picoseconds, Phase, Picoseconds, SpanIndex> end_order(SpanIndex i) const {
+    return {spans_[i].end, spans_[i].phase, spans_[i].begin, i};
+  }
+
+  template <class Key, class Belongs>
+  SpanLists<Key> by_end(const Key& key, const Belongs& belongs) const {
+    SpanLists<Key> lists(
+        spans_, key, [&](SpanIndex i) { return end_order(i); }, belongs);
+    lists.prepare_tests([&](SpanIndex x, SpanIndex y) { return order(x) < order(y); });
+    return lists;
+  }
+
+  /// The last span of a list to end before a span begins.
+  template <class Key, class KeyValue>
+  [[nodiscard]] Found last_before(const SpanLists<Key>& lists, const KeyValue& key, SpanIndex at) const {
+    return lists.last_of(
+        key, [&](SpanIndex other) { return spans_[other].end <= begins_[at]; },
+        [&](SpanIndex other) { return order(other) < order(at); });
+  }
+
+  [[nodiscard]] Found later_end(Found a, Found b) const {
+    if (!a || !b) return a ? a : b;
+    return end_order(*a) < end_order(*b) ? b : a;
+  }
+
+  /// When a span let another begin: at its end, or, where the two overlap (a head that cut through), at its begin.
+  [[nodiscard]] Picoseconds enabled_at(SpanIndex earlier, SpanIndex later) const {
+    return spans_[earlier].end <= begins_[later] ? spans_[earlier].end : begins_[earlier];
+  }
+
+  [[nodiscard]] Found enabler_of(SpanIndex at) const {
+    Found best = earlier_on_its_way(at);
+    const auto offer = [&](Found other) {
       if (other && (!best || enabled_at(*other, at) > enabled_at(*best, at))) best = other;
     };
-    const Span& own = span(at);
-    const auto is_before = [&](Index other) { return order(other) < order(at); };
-    switch (own.phase) {
+    const std::uint32_t lane = spans_[at].lane;
+    switch (spans_[at].phase) {
       case Phase::send:
-        offer(arrivals_.last_before(own.lane, begin(at),
-                                    [&](Index other) { return is_before(other) && may_need(own, span(other)); }));
-        offer(sends_.last_before(own.lane, begin(at),
-                                 [&](Index other) { return is_before(other) && shares_lane(own, span(other)); }));
+        offer(last_needed_arrival(at));
+        offer(last_of_its_stream(at));
         // Nothing that it is known to need: it waited for its rank to be free.
-        if (!best) offer(arrivals_.last_before(own.lane, begin(at), is_before));
-        if (!best) offer(sends_.last_before(own.lane, begin(at), is_before));
+        if (!best) offer(last_before(arrivals_, lane, at));
+        if (!best) offer(last_before(sends_, lane, at));
         break;
-      case Phase::wire: offer(wires_.last_before(own.lane, begin(at), is_before)); break;
-      case Phase::reduce: offer(reductions_.last_before(own.lane, begin(at), is_before)); break;
+      case Phase::wire: offer(last_before(wires_, lane, at)); break;
+      case Phase::reduce: offer(last_before(reductions_, lane, at)); break;
       case Phase::recv: break;  // A receiver only waits for what comes.
     }
     return best;
   }
 
-  /// Of the same chunk, the phase or link before this one.
-  [[nodiscard]] std::optional<Index> earlier_on_its_way(Index at) const {
-    const auto [first, last] =
-        std::ranges::equal_range(by_chunk_, chunk_of(at), {}, [&](Index index) { return chunk_of(index); });
-    std::optional<Index> best;
-    for (const Index other : std::ranges::subrange(first, last)) {
-      const bool is_earlier =
-          span(other).phase < span(at).phase || (span(other).phase == Phase::wire && span(at).phase == Phase::wire);
-      if (!is_earlier || order(other) >= order(at)) continue;
-      if (!best || std::tuple(enabled_at(other, at), order(other)) > std::tuple(enabled_at(*best, at), order(*best))) {
+  /// Of the same chunk, the phase or link before this one: what enabled it last.
+  [[nodiscard]] Found earlier_on_its_way(SpanIndex at) const {
+    Found best;
+    const auto offer = [&](Found other) {
+      if (!other) return;
+      if (!best ||
+          std::tuple(enabled_at(*other, at), order(*other)) > std::tuple(enabled_at(*best, at), order(*best))) {
         best = other;
       }
+    };
+    const Span& own = spans_[at];
+    for (const Phase phase : {Phase::send, Phase::wire, Phase::recv}) {
+      if (phase > own.phase || (phase == own.phase && phase != Phase::wire)) break;
+      const std::tuple key(own.transfer, own.chunk, phase);
+      offer(ended_.last_of(
+          key, [&](SpanIndex i) { return std::tuple(spans_[i].end, order(i)) < std::tuple(begins_[at], order(at)); },
+          [](SpanIndex) { return true; }));
+      offer(begun_.last_of(
+          key, [&](SpanIndex i) { return order(i) < order(at); },
+          [&](SpanIndex i) { return spans_[i].end > begins_[at]; }));
     }
     return best;
   }
 
-  [[nodiscard]] bool may_need(const Span& send, const Span& arrival) const {
-    if (known_.schedule == nullptr || !is_known(send.transfer)) return true;
-    return std::ranges::any_of(known_.dependencies->of(send.transfer), [&](const Dependency& dependency) {
-      return dependency.transfer() == arrival.transfer && dependency.wait() == Wait::arrival;
-    });
+  [[nodiscard]] Found last_needed_arrival(SpanIndex at) const {
+    const Span& own = spans_[at];
+    if (own.transfer.index() >= streams_.size()) return last_before(arrivals_, own.lane, at);
+    Found last;
+    for (const Dependency& dependency : known_.dependencies->of(own.transfer)) {
+      if (dependency.wait() != Wait::arrival) continue;
+      last = later_end(last, last_before(transfer_arrivals_, std::pair(own.lane, dependency.transfer()), at));
+    }
+    return last;
   }
 
-  [[nodiscard]] bool shares_lane(const Span& send, const Span& other) const {
-    if (known_.schedule == nullptr || !is_known(send.transfer) || !is_known(other.transfer)) return true;
-    const Transfer& mine = known_.schedule->transfers[send.transfer.index()];
-    const Transfer& before = known_.schedule->transfers[other.transfer.index()];
-    return mine.channel() == before.channel() && known_.schedule->dst(mine) == known_.schedule->dst(before);
+  [[nodiscard]] Found last_of_its_stream(SpanIndex at) const {
+    const Span& own = spans_[at];
+    if (own.transfer.index() >= streams_.size()) return last_before(sends_, own.lane, at);
+    return later_end(last_before(stream_sends_, std::pair(own.lane, streams_[own.transfer.index()]), at),
+                     last_before(stream_sends_, std::pair(own.lane, ByLaneAndStream::unknown), at));
   }
 
-  [[nodiscard]] bool is_known(TransferId transfer) const {
-    return transfer.index() < known_.schedule->transfers.size();
-  }
-
-  const Timeline& timeline_;
+  std::span<const Span> spans_;
   const KnownSchedule& known_;
-  LaneLists sends_, arrivals_, reductions_, wires_;
-  std::vector<Index> by_chunk_;
-  std::vector<Picoseconds> begins_;  // by span
+  std::vector<std::uint32_t> streams_;  // by transfer, where a schedule is known
+  std::vector<Picoseconds> begins_;     // by span
+  SpanLists<ByLane> sends_, arrivals_, reductions_, wires_;
+  SpanLists<ByLaneAndStream> stream_sends_;
+  SpanLists<ByLaneAndTransfer> transfer_arrivals_;
+  SpanLists<ByChunkAndPhase> ended_, begun_;  // by end, those that began later last; in the order of the walk
 };
 
 }  // namespace
 
 std::vector<ChainStep> find_critical_chain(const Timeline& timeline, const KnownSchedule& known) {
-  return ChainFinder(timeline, known).find();
+  return ChainFinder(timeline.spans, known).find();
 }
 
 }  // namespace espalier

@@ -24,7 +24,9 @@ struct KnownSchedule {
 
 /// What the last span waited for, from the first step to the last (docs/compare.md, "The critical path of a timeline").
 /// Without a schedule a send is taken to wait for whatever arrived at its rank last before it.
-/// Requires: when a schedule is known, it is the one that ran. Cost: O(n log n).
+/// Requires: when a schedule is known, it is the one that ran; no span ends before it begins. Cost: O(n log n) in the
+/// number of spans, whatever is in them, and for each step of the path O(log n) per dependency of its transfer; up to
+/// 64 bytes for each span.
 std::vector<ChainStep> find_critical_chain(const Timeline& timeline, const KnownSchedule& known = {});
 
 }  // namespace espalier

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <numeric>
+#include <queue>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "scenario/chakra.h"
 
@@ -35,13 +39,43 @@ constexpr std::int64_t barrier_type = 9;
 namespace chakra_streams {
 constexpr std::uint16_t compute = 0;
 constexpr std::uint16_t cpu = 1;
-constexpr std::uint32_t first_of_calls = 2;
 }  // namespace chakra_streams
+
+/// The nodes of a rank in the order in which they can be issued: dependencies first, then by id. Those on and behind
+/// circles are left out.
+std::vector<std::size_t> issue_order(const std::vector<ChakraNode>& nodes,
+                                     const std::unordered_map<std::uint64_t, std::size_t>& index) {
+  std::vector<std::size_t> begins(nodes.size() + 1, 0), pending(nodes.size(), 0);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    pending[i] = nodes[i].after.size();
+    for (const std::uint64_t id : nodes[i].after) ++begins[index.at(id) + 1];
+  }
+  std::partial_sum(begins.begin(), begins.end(), begins.begin());
+  std::vector<std::size_t> followers(begins.back()), next(begins.begin(), begins.end() - 1);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (const std::uint64_t id : nodes[i].after) followers[next[index.at(id)]++] = i;
+  }
+  using Next = std::pair<std::uint64_t, std::size_t>;
+  std::priority_queue<Next, std::vector<Next>, std::greater<>> ready;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (pending[i] == 0) ready.push({nodes[i].id, i});
+  }
+  std::vector<std::size_t> order;
+  while (!ready.empty()) {
+    const std::size_t at = ready.top().second;
+    ready.pop();
+    order.push_back(at);
+    for (std::size_t i = begins[at]; i < begins[at + 1]; ++i) {
+      if (--pending[followers[i]] == 0) ready.push({nodes[followers[i]].id, followers[i]});
+    }
+  }
+  return order;
+}
 
 class Importer {
  public:
   Importer(Job& job, std::span<const std::vector<ChakraNode>> traces, const ChakraOptions& options)
-      : job_(job), traces_(traces), options_(options), stream_count_(traces.size(), chakra_streams::first_of_calls) {}
+      : job_(job), traces_(traces), options_(options) {}
 
   Result<void> add() {
     if (traces_.size() > options_.ranks.size()) {
@@ -51,36 +85,28 @@ class Importer {
     for (std::size_t rank = 0; rank < traces_.size(); ++rank) {
       if (auto added = add_rank(rank); !added) return added;
     }
-    for (const auto& [key, match] : collectives_) {
-      if (match.calls.size() == match.most && match.least == match.most) continue;
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("the ranks of a group of {} take part in different numbers of collectives ({} to {})",
-                              job_.ranks(key).size(), match.least, match.most),
-                  "the traces must be of the same run");
-    }
-    for (const auto& [key, match] : messages_) {
-      if (match.sent == match.received) continue;
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("rank {} sends {} messages with tag {} to rank {}, which receives {}", std::get<0>(key),
-                              match.sent, std::get<2>(key), std::get<1>(key), match.received),
-                  "the traces must be of the same run");
-    }
-    return {};
+    if (auto checked = check_collectives(); !checked) return checked;
+    return check_messages();
   }
 
  private:
-  /// The collectives of a group, in the order in which each rank has them.
+  /// A node and whose it is.
+  struct Place {
+    std::size_t rank = 0;
+    const ChakraNode* node = nullptr;
+  };
+  /// The collectives of a group, in the order in which each rank issues them.
   struct Collectives {
     std::vector<CallId> calls;
-    std::vector<std::string> first;   ///< Which node was the first of each call, for messages.
-    std::vector<std::size_t> counts;  ///< By rank of the group.
-    std::size_t least = 0;
-    std::size_t most = 0;
+    std::vector<Place> first;                ///< Which node was the first of each call, for messages.
+    std::vector<std::vector<Place>> issued;  ///< By rank of the group.
+    std::vector<TaskId> last;                ///< By rank of the group: the task of its latest; none before the first.
   };
+  /// What one rank sends to another with one tag, in the order in which either issues it.
   struct Messages {
     std::vector<CallId> calls;
-    std::size_t sent = 0;
-    std::size_t received = 0;
+    std::vector<Place> sent;
+    std::vector<Place> received;
   };
 
   std::string place(std::size_t rank, const ChakraNode& node) const {
@@ -90,33 +116,53 @@ class Importer {
     return fail(ErrorCode::invalid_input, fmt::format("{}: {}", place(rank, node), what));
   }
 
+  std::string place(const Place& of) const { return place(of.rank, *of.node); }
+
   Result<void> add_rank(std::size_t rank) {
     const auto& nodes = traces_[rank];
-    const auto first = static_cast<std::uint32_t>(job_.tasks().size());
-    std::unordered_map<std::uint64_t, TaskId> tasks;
-    tasks.reserve(nodes.size());
+    std::unordered_map<std::uint64_t, std::size_t> index;
+    index.reserve(nodes.size());
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (!tasks.emplace(nodes[i].id, TaskId(first + i)).second) return bad(rank, nodes[i], "the id is used twice");
+      if (!index.emplace(nodes[i].id, i).second) return bad(rank, nodes[i], "the id is used twice");
     }
-    std::vector<TaskId> after;
     for (const ChakraNode& node : nodes) {
-      after.clear();
       for (const std::uint64_t id : node.after) {
-        const auto found = tasks.find(id);
-        if (found == tasks.end()) return bad(rank, node, fmt::format("it depends on node {}, which is not there", id));
-        after.push_back(found->second);
+        if (!index.contains(id)) return bad(rank, node, fmt::format("it depends on node {}, which is not there", id));
       }
-      std::ranges::sort(after);
-      after.erase(std::unique(after.begin(), after.end()), after.end());
-      const auto task = task_of(rank, node);
+    }
+    const std::vector<std::size_t> order = issue_order(nodes, index);
+    if (order.size() < nodes.size()) return circle(rank, order, index);
+    std::vector<TaskId> tasks(nodes.size());
+    for (const std::size_t i : order) {
+      after_.clear();
+      for (const std::uint64_t id : nodes[i].after) after_.push_back(tasks[index.at(id)]);
+      tasks[i] = TaskId(job_.tasks().size());
+      const auto task = task_of(rank, nodes[i]);
       if (!task) return tl::unexpected(task.error());
-      job_.add_task(*task, after);
+      std::ranges::sort(after_);
+      after_.erase(std::unique(after_.begin(), after_.end()), after_.end());
+      job_.add_task(*task, after_);
     }
     return {};
   }
 
+  /// Walking back along what is not in the order ends in a circle.
+  tl::unexpected<Error> circle(std::size_t rank, const std::vector<std::size_t>& order,
+                               const std::unordered_map<std::uint64_t, std::size_t>& index) const {
+    const auto& nodes = traces_[rank];
+    std::vector<bool> is_free(nodes.size(), false);
+    for (const std::size_t i : order) is_free[i] = true;
+    auto at = static_cast<std::size_t>(std::ranges::find(is_free, false) - is_free.begin());
+    for (std::size_t steps = 0; steps < nodes.size(); ++steps) {
+      at = index.at(*std::ranges::find_if(nodes[at].after, [&](std::uint64_t id) { return !is_free[index.at(id)]; }));
+    }
+    return bad(rank, nodes[at], "it depends on itself, through what it depends on");
+  }
+
   Result<Task> task_of(std::size_t rank, const ChakraNode& node) {
-    Task task{.rank = options_.ranks[rank], .label = job_.add_label(node.name.empty() ? "node" : node.name)};
+    Task task{.rank = options_.ranks[rank],
+              .label = job_.add_label(node.name.empty() ? "node" : node.name),
+              .stream = no_stream};
     switch (node.type) {
       case ChakraType::metadata: task.kind = TaskKind::wait; return task;
       case ChakraType::memory_load:
@@ -198,27 +244,51 @@ class Importer {
     return join(rank, node, task, call, own);
   }
 
-  /// The rank's next collective of its group: begins it, or checks that it is the one that others have there.
+  /// The rank's next collective of its group, behind the one before: begins it, or checks that it is the one that
+  /// others have there.
   Result<Task> join(std::size_t rank, const ChakraNode& node, Task task, const Call& call, Rank own) {
     Collectives& match = collectives_[call.group];
-    match.counts.resize(job_.ranks(call.group).size(), 0);
-    const std::size_t number = match.counts[own.index()]++;
+    match.issued.resize(job_.ranks(call.group).size());
+    match.last.resize(match.issued.size());
+    const std::size_t number = match.issued[own.index()].size();
+    match.issued[own.index()].push_back({rank, &node});
     if (number == match.calls.size()) {
       match.calls.push_back(job_.add_call(call));
-      match.first.push_back(place(rank, node));
+      match.first.push_back({rank, &node});
     }
     const Call& first = job_.call(match.calls[number]);
     if (first.kind != call.kind || first.size != call.size || first.root != call.root) {
       return bad(rank, node,
-                 fmt::format("it is a {} of {} bytes, and in its place {} is a {} of {} bytes", to_string(call.kind),
-                             call.size.count, match.first[number], to_string(first.kind), first.size.count));
+                 fmt::format("it is {} of {} bytes, and in its place {} is {} of {} bytes", with_article(call.kind),
+                             call.size.count, place(match.first[number]), with_article(first.kind), first.size.count));
     }
-    const auto [least, most] = std::ranges::minmax(match.counts);
-    match.least = least;
-    match.most = most;
+    TaskId& last = match.last[own.index()];
+    if (!last.is_none()) after_.push_back(last);
+    last = TaskId(job_.tasks().size());
     task.call = match.calls[number];
     task.kind = TaskKind::call;
-    return with_stream(rank, node, task, {0, call.group.value(), 0, 0});
+    return task;
+  }
+
+  static std::string with_article(CollectiveKind kind) {
+    const std::string name(to_string(kind));
+    return (name.starts_with('a') ? "an " : "a ") + name;
+  }
+
+  Result<void> check_collectives() const {
+    for (const auto& [group, match] : collectives_) {
+      const auto [least, most] =
+          std::ranges::minmax_element(match.issued, {}, [](const auto& of) { return of.size(); });
+      if (least->size() == most->size()) continue;
+      const Rank missing = job_.ranks(group)[static_cast<std::size_t>(least - match.issued.begin())];
+      const auto other = static_cast<std::size_t>(std::ranges::find(options_.ranks, missing) - options_.ranks.begin());
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("{}: it is collective {} of its group of {} ranks, and rank {} takes part in {}",
+                              place((*most)[least->size()]), least->size() + 1, match.issued.size(), other,
+                              least->size() == 0 ? "none" : fmt::format("{} only", least->size())),
+                  "the traces must be of the same run");
+    }
+    return {};
   }
 
   Result<Task> message(std::size_t rank, const ChakraNode& node, Task task) {
@@ -231,39 +301,69 @@ class Importer {
     if (node.comm_size < 0 || node.comm_size > max_message_size.count) {
       return bad(rank, node, fmt::format("its comm_size is {} bytes", node.comm_size));
     }
+    const std::int64_t own = sends ? node.comm_src : node.comm_dst;
+    if (own >= 0 && own != static_cast<std::int64_t>(rank)) {
+      return bad(rank, node, fmt::format("its {} is {}, another rank", sends ? "comm_src" : "comm_dst", own));
+    }
     const auto other = static_cast<std::size_t>(peer);
     const std::size_t from = sends ? rank : other, to = sends ? other : rank;
     Messages& match = messages_[{from, to, node.comm_tag}];
-    const std::size_t number = sends ? match.sent++ : match.received++;
-    if (number == match.calls.size()) {
-      const Rank src = options_.ranks[from], dst = options_.ranks[to];
-      match.calls.push_back(job_.add_call({.size = {node.comm_size},
-                                           .group = job_.add_group({src, dst}),
-                                           .label = job_.add_label("SEND_RECV"),
-                                           .planner = LabelId(),
-                                           .chunk = options_.chunk,
-                                           .root = Rank(src < dst ? 0 : 1),
-                                           .kind = CollectiveKind::broadcast,
-                                           .element_size = 1}));
-    }
-    if (job_.call(match.calls[number]).size.count != node.comm_size) {
+    std::vector<Place>& side = sends ? match.sent : match.received;
+    const std::vector<Place>& facing = sends ? match.received : match.sent;
+    const std::size_t number = side.size();
+    side.push_back({rank, &node});
+    if (number == match.calls.size()) match.calls.push_back(add_message(from, to, node.comm_size));
+    if (number < facing.size() && facing[number].node->comm_size != node.comm_size) {
       return bad(rank, node,
-                 fmt::format("it is of {} bytes, and rank {} has {} bytes in its place", node.comm_size, peer,
-                             job_.call(match.calls[number]).size.count));
+                 fmt::format("it is of {} bytes, and its counterpart, {}, is of {} bytes", node.comm_size,
+                             place(facing[number]), facing[number].node->comm_size));
     }
     task.call = match.calls[number];
     task.kind = TaskKind::call;
-    return with_stream(rank, node, task, {sends ? 1U : 2U, static_cast<std::uint32_t>(peer), node.comm_tag, 0});
+    return task;
   }
 
-  using StreamKey = std::tuple<std::uint32_t, std::uint32_t, std::int64_t, std::size_t>;
+  CallId add_message(std::size_t from, std::size_t to, std::int64_t bytes) {
+    const Rank src = options_.ranks[from], dst = options_.ranks[to];
+    return job_.add_call({.size = {bytes},
+                          .group = job_.add_group({src, dst}),
+                          .label = job_.add_label("SEND_RECV"),
+                          .planner = LabelId(),
+                          .chunk = options_.chunk,
+                          .root = Rank(src < dst ? 0 : 1),
+                          .kind = CollectiveKind::broadcast,
+                          .element_size = 1,
+                          .is_eager = true});
+  }
 
-  Result<Task> with_stream(std::size_t rank, const ChakraNode& node, Task task, StreamKey key) {
-    std::get<3>(key) = rank;
-    const auto [at, is_new] = streams_.emplace(key, stream_count_[rank]);
-    if (is_new && ++stream_count_[rank] > 0xFFFF) return bad(rank, node, "the rank talks to too many groups and peers");
-    task.stream = static_cast<std::uint16_t>(at->second);
-    return task;
+  Result<void> check_messages() const {
+    for (const auto& [key, match] : messages_) {
+      const auto& [from, to, tag] = key;
+      if (match.sent.size() == match.received.size()) continue;
+      const bool is_sent = match.sent.size() > match.received.size();
+      const Place& lone = is_sent ? match.sent[match.received.size()] : match.received[match.sent.size()];
+      std::string help = "the traces must be of the same run";
+      if (const Place* other = other_tag(from, to, tag, !is_sent)) {
+        help = fmt::format("{} has tag {}", place(*other), other->node->comm_tag);
+      }
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("{}: rank {} has no {} for it ({} rank {} with tag {})", place(lone), is_sent ? to : from,
+                              is_sent ? "receive" : "send", is_sent ? "to" : "from", is_sent ? to : from, tag),
+                  std::move(help));
+    }
+    return {};
+  }
+
+  /// A node without a counterpart on the other side that goes between the same ranks with another tag; null when there
+  /// is none.
+  const Place* other_tag(std::size_t from, std::size_t to, std::int64_t tag, bool is_sent) const {
+    for (const auto& [key, match] : messages_) {
+      if (std::get<0>(key) != from || std::get<1>(key) != to || std::get<2>(key) == tag) continue;
+      const auto& side = is_sent ? match.sent : match.received;
+      const auto& facing = is_sent ? match.received : match.sent;
+      if (side.size() > facing.size()) return &side[facing.size()];
+    }
+    return nullptr;
   }
 
   Job& job_;
@@ -271,8 +371,7 @@ class Importer {
   const ChakraOptions& options_;
   std::map<GroupId, Collectives> collectives_;
   std::map<std::tuple<std::size_t, std::size_t, std::int64_t>, Messages> messages_;  // by source, destination, tag
-  std::map<StreamKey, std::uint32_t> streams_;
-  std::vector<std::uint32_t> stream_count_;  // by rank of the trace
+  std::vector<TaskId> after_;                                                        // what the node at hand waits for
 };
 
 }  // namespace

@@ -93,6 +93,14 @@ void Runner::open_call(CallId call) {
   }
 }
 
+TaskId Runner::sender_of(CallId call) const { return parts_.tasks(call)[job_.call(call).root.index()]; }
+
+/// Whether data of a call can move: all ranks take part, or the sender of an eager message does.
+bool Runner::moves(CallId call) const {
+  if (job_.call(call).is_eager) return part_entered_[parts_.index(call, job_.call(call).root)];
+  return calls_[call.index()].entered == parts_.tasks(call).size();
+}
+
 Result<void> Runner::enter(TaskId id, std::int64_t time) {
   const Task& task = job_.task(id);
   CallState& state = calls_[task.call.index()];
@@ -101,29 +109,51 @@ Result<void> Runner::enter(TaskId id, std::int64_t time) {
   const Rank rank = job_.rank_in(job_.call(task.call).group, task.rank);
   const std::int64_t entry = time + settings_.endpoints.launch.count;
   if (entry > sim::latest_entry) return past_the_end(id);
+  const bool moved = moves(task.call);
   part_entered_[parts_.index(task.call, rank)] = true;
-  if (state.entered == 0) times.first_entry = entry;
-  times.last_entry = entry;
-  if (++state.entered == tasks.size()) {
-    clock_.moving(task.rank, time, 1);
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const TaskTime& other = report_.tasks[tasks[i].index()];
-      if (tasks[i] == id || other.end >= 0) continue;
-      clock_.waiting(job_.task(tasks[i]).rank, time, -1);
-      clock_.moving(job_.task(tasks[i]).rank, time, 1);
-    }
-  } else {
-    clock_.waiting(task.rank, time, 1);
+  if (state.entered++ == 0) times.first_entry = entry;
+  const bool moves_now = moves(task.call);
+  if (!moved) times.last_entry = entry;
+  moves_now ? clock_.moving(task.rank, time, 1) : clock_.waiting(task.rank, time, 1);
+  for (std::size_t i = 0; moves_now && !moved && i < tasks.size(); ++i) {
+    if (tasks[i] == id || !part_entered_[parts_.index(task.call, Rank(i))]) continue;
+    if (report_.tasks[tasks[i].index()].end >= 0) continue;
+    clock_.waiting(job_.task(tasks[i]).rank, time, -1);
+    clock_.moving(job_.task(tasks[i]).rank, time, 1);
   }
   if (tasks.size() == 1) {
     timers_.push({entry, TimerKind::task_end, id.value()});
     return {};
   }
+  if (job_.call(task.call).is_eager) return enter_message(id, entry);
   if (state.run.is_none()) {
     if (auto begun = begin_run(task.call); !begun) return begun;
   }
   model_->enter(state.run, rank, entry);
   return {};
+}
+
+/// In the model both ends of an eager message take part when its sender does; the receiver is through when the message
+/// has arrived and it takes part itself.
+Result<void> Runner::enter_message(TaskId id, std::int64_t entry) {
+  const CallId call = job_.task(id).call;
+  CallState& state = calls_[call.index()];
+  if (id != sender_of(call)) {
+    if (state.arrival >= 0) timers_.push({std::max(entry, state.arrival), TimerKind::task_end, id.value()});
+    return {};
+  }
+  if (auto begun = begin_run(call); !begun) return begun;
+  model_->enter_all(state.run, entry);
+  return {};
+}
+
+/// When a rank that the model is through with ends its task; `sim::never` while that depends on its taking part.
+std::int64_t Runner::end_of_part(CallId call, const sim::RankEnd& end) {
+  if (!job_.call(call).is_eager || end.rank == job_.call(call).root) return end.time;
+  calls_[call.index()].arrival = end.time;
+  if (!part_entered_[parts_.index(call, end.rank)]) return sim::never;
+  const std::int64_t start = report_.tasks[parts_.tasks(call)[end.rank.index()].index()].start;
+  return std::max(end.time, start + settings_.endpoints.launch.count);
 }
 
 void Runner::take_notice(const Notice& notice) {
@@ -158,7 +188,8 @@ Result<void> Runner::restart(CallId id, std::int64_t time) {
   const auto tasks = parts_.tasks(id);
   const std::int64_t entry = time + settings_.endpoints.launch.count;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (part_entered_[parts_.index(id, Rank(i))]) model_->enter(state.run, Rank(i), entry);
+    const bool takes_part = job_.call(id).is_eager || part_entered_[parts_.index(id, Rank(i))];
+    if (takes_part) model_->enter(state.run, Rank(i), entry);
   }
   return {};
 }

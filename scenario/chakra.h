@@ -64,11 +64,12 @@ struct ChakraOptions {
   Bytes chunk;                   ///< Of all calls; zero: that of the whole run.
 };
 
-/// Adds traces, one per rank, to a job. The k-th collective of a group at one rank belongs with the k-th at the others;
-/// the k-th send from a to b with a tag belongs with the k-th receive. CPU and GPU operations run on streams of their
-/// own, and so do each group's collectives and each pair's messages.
-/// Errors: invalid_input, naming rank and node, where nodes do not fit together; unsupported where something is not
-/// simulated.
+/// Adds traces, one per rank, to a job. A node is issued when what it depends on is over, never for its place in the
+/// file; computing nodes of a rank run one after the other, those on CPU too, and the collectives of a group follow
+/// each other. A send does not wait for its receive. Counterparts are found in the order of issue (dependencies first,
+/// then by id): the k-th collective of a group at one rank belongs with the k-th at the others, the k-th send from a to
+/// b with a tag with the k-th receive. Errors: invalid_input, naming rank and node, where nodes do not fit together;
+/// unsupported where something is not simulated.
 Result<void> add_chakra(Job& job, std::span<const std::vector<ChakraNode>> traces, const ChakraOptions& options);
 
 }  // namespace espalier::scenario

@@ -89,6 +89,9 @@ Result<void> check_calls(const Job& job, const Topology& topology) {
           fmt::format("{} has a size of {} bytes with elements of {}", name, call.size.count, call.element_size),
           "a size is a whole number of elements, at most 1 PiB");
     }
+    if (call.is_eager && (call.kind != CollectiveKind::broadcast || ranks.size() != 2)) {
+      return bad_job(name + " is eager, which only messages between two ranks can be");
+    }
     if (call.chunk.count < 0) return bad_job(name + " has chunks of less than nothing");
   }
   return {};

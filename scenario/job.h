@@ -27,13 +27,16 @@ enum class TaskKind : std::uint8_t {
   call,     ///< The rank's part in a call: from when it takes part until it is through.
 };
 
+/// As a task's stream: it waits for no stream and starts as soon as it is ready.
+inline constexpr std::uint16_t no_stream = 0xFFFF;
+
 /// Something that one rank does on one of its streams. 24 bytes: a training step has millions.
 struct Task {
   std::int64_t duration = 0;  ///< In picoseconds; of compute and wait.
   Rank rank;                  ///< Of the topology.
   CallId call;                ///< Of a call; none otherwise.
   LabelId label;
-  std::uint16_t stream = 0;  ///< Which of the rank's streams; a stream does one task at a time.
+  std::uint16_t stream = 0;  ///< Which of the rank's streams; a stream does one task at a time. Or `no_stream`.
   TaskKind kind = TaskKind::compute;
 };
 static_assert(sizeof(Task) == 24);
@@ -48,6 +51,9 @@ struct Call {
   Rank root;        ///< Counted within the group; none where the kind has no root.
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::uint8_t element_size = 4;  ///< Bytes per element.
+  /// A message that its sender, the root, does not keep back: it moves from the sender's taking part on, and waits at
+  /// its destination until the receiver takes part. Of a broadcast between two ranks only.
+  bool is_eager = false;
 };
 
 /// Process groups, collectives among them, and tasks of ranks with what they wait for: what a scenario runs. Flat

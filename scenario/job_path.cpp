@@ -69,7 +69,13 @@ class Walk {
       add(JobUse::launch, id, time(id).start, until);
       return id;
     }
-    const TaskId root = parts_.tasks(task.call)[recording_.roots[part].index()];
+    const bool is_eager = job_.call(task.call).is_eager;
+    if (is_eager && time(id).start + launch_ >= until) {  // it lay there already when the receiver took part
+      add(JobUse::launch, id, time(id).start, until);
+      return id;
+    }
+    const Rank first = is_eager ? job_.call(task.call).root : recording_.roots[part];
+    const TaskId root = parts_.tasks(task.call)[first.index()];
     const auto restart = recording_.restarts.find(run);
     const std::int64_t start = time(root).start;
     if (restart == recording_.restarts.end() || restart->second < start) {
@@ -86,6 +92,7 @@ class Walk {
     add(JobUse::launch, root, restarted, restarted + launch_);
     TaskId last = root;
     for (const TaskId part : parts_.tasks(job_.task(root).call)) {
+      if (job_.call(job_.task(root).call).is_eager) break;  // it began when its sender took part
       if (time(part).start > time(last).start && time(part).start <= restarted) last = part;
     }
     const std::int64_t start = time(last).start;
@@ -104,6 +111,7 @@ class Walk {
       if (fits(before)) return before;
     }
     const Task& task = job_.task(id);
+    if (task.stream == no_stream) return std::nullopt;
     const std::tuple first(task.rank, task.stream, end, TaskId(0));
     auto at = std::ranges::lower_bound(by_stream_, first, {},
                                        [this](TaskId other) { return stream_key(other, time(other).end); });

@@ -11,8 +11,9 @@ std::vector<CallSummary> summarize_calls(const Job& job, const JobReport& report
   for (std::size_t i = 0; i < job.calls().size(); ++i) {
     const Call& call = job.calls()[i];
     const CallTime& time = report.calls[i];
-    const auto [at, is_new] = index.emplace(std::pair(call.label, call.kind), summaries.size());
-    if (is_new) summaries.push_back({.label = job.label(call.label), .kind = call.kind});
+    const CollectiveKind kind = call.is_eager ? CollectiveKind::send_recv : call.kind;
+    const auto [at, is_new] = index.emplace(std::pair(call.label, kind), summaries.size());
+    if (is_new) summaries.push_back({.label = job.label(call.label), .kind = kind});
     CallSummary& summary = summaries[at->second];
     ++summary.calls;
     summary.bytes = summary.bytes + call.size;

@@ -27,8 +27,8 @@ struct TaskTime {
 /// How a call went.
 struct CallTime {
   std::int64_t first_entry = -1;  ///< The first of its ranks took part.
-  std::int64_t last_entry = -1;   ///< The last of its ranks took part.
-  std::int64_t end = -1;          ///< The last of its ranks was through.
+  std::int64_t last_entry = -1;   ///< The last of its ranks took part; of an eager message, its sender.
+  std::int64_t end = -1;          ///< The last of its ranks was through; an eager message had arrived.
   std::int64_t alone = 0;         ///< How long it takes on the idle network when all ranks take part at once.
   std::uint32_t restarts = 0;     ///< How often it was planned anew and begun again.
 

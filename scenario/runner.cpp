@@ -68,7 +68,9 @@ void Runner::prepare_tasks() {
 void Runner::prepare_streams() {
   const auto key_of = [](const Task& task) { return (std::uint64_t{task.rank.value()} << 16U) | task.stream; };
   std::vector<std::uint64_t> keys;
-  for (const Task& task : job_.tasks()) keys.push_back(key_of(task));
+  for (const Task& task : job_.tasks()) {
+    if (task.stream != no_stream) keys.push_back(key_of(task));
+  }
   std::ranges::sort(keys);
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   streams_.resize(keys.size());
@@ -82,6 +84,10 @@ void Runner::make_ready(TaskId task, std::int64_t time) {
   const std::int64_t start = starts_[job_.task(task).rank.index()];
   if (time < start) {
     timers_.push({start, TimerKind::task_ready, task.value()});
+    return;
+  }
+  if (job_.task(task).stream == no_stream) {
+    streamless_.push_back(task);
     return;
   }
   const std::uint32_t index = stream_of_[task.index()];
@@ -141,7 +147,9 @@ void Runner::hear_from_model() {
     part_ended_[part] = true;
     if (recording_ != nullptr) recording_->runs[part] = end.run;
     if (++calls_[owner.call.index()].ended == parts_.tasks(owner.call).size()) open_call(owner.call);
-    timers_.push({end.time, TimerKind::task_end, parts_.tasks(owner.call)[end.rank.index()].value()});
+    const std::int64_t time = end_of_part(owner.call, end);
+    if (time == sim::never) continue;
+    timers_.push({time, TimerKind::task_end, parts_.tasks(owner.call)[end.rank.index()].value()});
   }
 }
 
@@ -161,6 +169,11 @@ Result<void> Runner::handle(const Timer& timer) {
 }
 
 Result<void> Runner::start_listed(std::int64_t time) {
+  std::ranges::sort(streamless_);
+  for (const TaskId task : streamless_) {
+    if (auto started = start(task, time); !started) return started;
+  }
+  streamless_.clear();
   std::ranges::sort(listed_);
   for (const std::uint32_t index : listed_) {
     Stream& stream = streams_[index];
@@ -203,6 +216,16 @@ Result<void> Runner::start(TaskId id, std::int64_t time) {
   return {};
 }
 
+void Runner::free_stream(TaskId id) {
+  if (job_.task(id).stream == no_stream) return;
+  const std::uint32_t index = stream_of_[id.index()];
+  Stream& stream = streams_[index];
+  stream.running = TaskId();
+  if (stream.is_listed) return;
+  stream.is_listed = true;
+  listed_.push_back(index);
+}
+
 void Runner::end_task(TaskId id, std::int64_t time) {
   const Task& task = job_.task(id);
   report_.tasks[id.index()].end = time;
@@ -210,20 +233,13 @@ void Runner::end_task(TaskId id, std::int64_t time) {
     clock_.compute(task.rank, time, -1);
   } else if (task.kind == TaskKind::call) {
     CallTime& call = report_.calls[task.call.index()];
-    const bool is_complete = calls_[task.call.index()].entered == parts_.tasks(task.call).size();
-    is_complete ? clock_.moving(task.rank, time, -1) : clock_.waiting(task.rank, time, -1);
-    call.end = std::max(call.end, time);
+    moves(task.call) ? clock_.moving(task.rank, time, -1) : clock_.waiting(task.rank, time, -1);
+    call.end = std::max(call.end, job_.call(task.call).is_eager ? calls_[task.call.index()].arrival : time);
   }
   for (std::uint32_t i = follower_begins_[id.index()]; i < follower_begins_[id.index() + 1]; ++i) {
     if (--pending_[followers_[i].index()] == 0) make_ready(followers_[i], time);
   }
-  const std::uint32_t index = stream_of_[id.index()];
-  Stream& stream = streams_[index];
-  stream.running = TaskId();
-  if (!stream.is_listed) {
-    stream.is_listed = true;
-    listed_.push_back(index);
-  }
+  free_stream(id);
   --unfinished_;
   if (settings_.on_progress && (unfinished_ & progress_mask) == 0) {
     settings_.on_progress(job_.tasks().size() - unfinished_);

@@ -22,6 +22,10 @@ std::optional<Picoseconds> dead_since(const sim::Conditions& conditions, LinkId 
 
 }  // namespace
 
+bool Runner::is_running(TaskId task) const {
+  return report_.tasks[task.index()].start >= 0 && report_.tasks[task.index()].end < 0;
+}
+
 std::string Runner::call_text(CallId call) const {
   return fmt::format("call {} '{}'", call.value(), job_.label(job_.call(call).label));
 }
@@ -67,9 +71,7 @@ Error Runner::explain_circle(CallId first) const {
   };
   std::vector<Link> chain;
   std::vector<bool> seen(job_.tasks().size(), false);
-  const auto entered = std::ranges::find_if(parts_.tasks(first), [&](TaskId task) {
-    return report_.tasks[task.index()].start >= 0 && report_.tasks[task.index()].end < 0;
-  });
+  const auto entered = std::ranges::find_if(parts_.tasks(first), [&](TaskId task) { return is_running(task); });
   TaskId at = *entered;
   while (!at.is_none() && !seen[at.index()]) {
     seen[at.index()] = true;
@@ -88,7 +90,13 @@ Error Runner::explain_circle(CallId first) const {
     text += fmt::format("{}{} is in {} and waits for {}", i == 0 ? "" : "; ", job_.describe(chain[i].waits, topology_),
                         call_text(job_.task(chain[i].waits).call), job_.describe(chain[i].missing, topology_));
   }
+  const bool is_of_messages =
+      std::ranges::all_of(chain, [&](const Link& link) { return job_.call(job_.task(link.waits).call).is_eager; });
   if (chain.size() > most_shown) text += fmt::format("; and {} more in the circle", chain.size() - most_shown);
+  if (is_of_messages) {
+    return {ErrorCode::infeasible, text,
+            "each receive waits for a send that depends on a receive: one of them must depend on less"};
+  }
   return {ErrorCode::infeasible, text,
           "all ranks of a group must come to its calls in one order, or on streams of their own"};
 }
@@ -96,7 +104,9 @@ Error Runner::explain_circle(CallId first) const {
 Error Runner::explain_stuck() const {
   if (auto dead = explain_dead_link()) return *std::move(dead);
   for (std::size_t i = 0; i < calls_.size(); ++i) {
-    if (calls_[i].entered > 0 && calls_[i].entered < parts_.tasks(CallId(i)).size()) return explain_circle(CallId(i));
+    const auto tasks = parts_.tasks(CallId(i));
+    if (calls_[i].entered == 0 || calls_[i].entered == tasks.size()) continue;
+    if (std::ranges::any_of(tasks, [&](TaskId task) { return is_running(task); })) return explain_circle(CallId(i));
   }
   return {ErrorCode::infeasible, fmt::format("the job is stuck: {} tasks never end", unfinished_), ""};
 }

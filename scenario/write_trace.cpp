@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <ostream>
+#include <queue>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace espalier::scenario {
 namespace {
@@ -39,7 +44,35 @@ void add_names(std::string& text, const Job& job, const Topology& topology) {
   }
 }
 
-void add_task(std::string& text, const Job& job, const JobReport& report, TaskId id) {
+/// The thread of each task: its stream, or one of as many threads behind all streams as tasks without a stream overlap
+/// at its rank.
+std::vector<std::uint32_t> threads_of(const Job& job, const JobReport& report) {
+  std::vector<std::uint32_t> threads(job.tasks().size());
+  std::vector<TaskId> streamless;
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    threads[i] = job.tasks()[i].stream;
+    if (threads[i] == no_stream) streamless.emplace_back(i);
+  }
+  std::ranges::sort(streamless, {}, [&](TaskId id) {
+    return std::tuple(job.task(id).rank, report.tasks[id.index()].start, report.tasks[id.index()].end, id);
+  });
+  using Free = std::pair<std::int64_t, std::uint32_t>;  // from when on, and which thread
+  std::priority_queue<Free, std::vector<Free>, std::greater<>> free;
+  for (std::size_t i = 0; i < streamless.size(); ++i) {
+    const TaskId id = streamless[i];
+    if (i == 0 || job.task(id).rank != job.task(streamless[i - 1]).rank) free = {};
+    std::uint32_t thread = no_stream + static_cast<std::uint32_t>(free.size());
+    if (!free.empty() && free.top().first <= report.tasks[id.index()].start) {
+      thread = free.top().second;
+      free.pop();
+    }
+    threads[id.index()] = thread;
+    free.push({report.tasks[id.index()].end, thread});
+  }
+  return threads;
+}
+
+void add_task(std::string& text, const Job& job, const JobReport& report, TaskId id, std::uint32_t thread) {
   const Task& task = job.task(id);
   const TaskTime& time = report.tasks[id.index()];
   auto out = std::back_inserter(text);
@@ -47,7 +80,7 @@ void add_task(std::string& text, const Job& job, const JobReport& report, TaskId
                                     : task.kind == TaskKind::wait ? "wait"
                                                                   : "compute";
   fmt::format_to(out, "{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"name\":{},\"cat\":\"{}\"",
-                 task.rank.value(), task.stream, microseconds(time.start), microseconds(time.end - time.start),
+                 task.rank.value(), thread, microseconds(time.start), microseconds(time.end - time.start),
                  json_text(job.label(task.label)), category);
   if (task.kind == TaskKind::call) {
     const Call& call = job.call(task.call);
@@ -68,8 +101,9 @@ void add_task(std::string& text, const Job& job, const JobReport& report, TaskId
 Result<void> write_trace(std::ostream& out, const Job& job, const Topology& topology, const JobReport& report) {
   std::string text = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
   add_names(text, job, topology);
+  const std::vector<std::uint32_t> threads = threads_of(job, report);
   for (std::size_t i = 0; i < job.tasks().size(); ++i) {
-    add_task(text, job, report, TaskId(i));
+    add_task(text, job, report, TaskId(i), threads[i]);
     if (text.size() < flush_bytes) continue;
     out << text;
     text.clear();

@@ -26,11 +26,18 @@ class Trace {
     begin(id, "receive", 6);
     return attribute("comm_src", src).attribute("comm_size", size).attribute("comm_tag", tag);
   }
-  /// What the last node depends on.
+  /// What the last node depends on: data dependencies, packed.
   Trace& after(const std::vector<std::uint64_t>& ids) {
     std::string packed;
     for (const std::uint64_t id : ids) packed += varint(id);
     nodes_.back() += text_field(5, packed);
+    return *this;
+  }
+  /// A control dependency of the last node, a field of its own.
+  Trace& behind(std::uint64_t id) { return number(4, id); }
+  /// A further attribute of the last node.
+  Trace& attribute(std::string_view name, std::uint64_t value) {
+    nodes_.back() += text_field(10, text_field(1, name) + varint(9U << 3U) + varint(value));
     return *this;
   }
 
@@ -58,10 +65,6 @@ class Trace {
   }
   Trace& number(std::uint64_t field, std::uint64_t value) {
     nodes_.back() += varint(field << 3U) + varint(value);
-    return *this;
-  }
-  Trace& attribute(std::string_view name, std::uint64_t value) {
-    nodes_.back() += text_field(10, text_field(1, name) + varint(9U << 3U) + varint(value));
     return *this;
   }
 
