@@ -2,11 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "planners/planner.h"
-#include "schedule/verify.h"
 #include "tests/support/engine_cases.h"
 #include "tests/support/local_ranks.h"
 #include "tests/support/random_graph.h"
+#include "tests/support/random_schedule.h"
 
 namespace espalier {
 namespace {
@@ -19,29 +18,11 @@ struct RandomCall {
   std::uint32_t in_place_ranks = 0;  ///< By bit.
 };
 
-/// A random network's schedule by a random planner that makes the collective, or none.
-std::shared_ptr<const Schedule> random_schedule(Random& random, CollectiveKind kind, const Topology& topology) {
-  const auto root = has_root(kind) ? std::optional(Rank(random.below(topology.rank_count()))) : std::nullopt;
-  std::vector<std::int64_t> shares;
-  if (has_shards(kind) && random.below(2) == 0) {
-    for (std::size_t rank = 0; rank < topology.rank_count(); ++rank) shares.push_back(random.between(0, 4));
-    shares[random.below(shares.size())] = 1;  // Not all nothing.
-  }
-  const auto collective = make_collective(kind, topology.rank_count(), root, std::move(shares));
-  const auto planners = all_planners();
-  for (int attempt = 0; attempt < 8; ++attempt) {
-    const Planner& planner = planners[random.below(planners.size())];
-    auto made = plan_unbounded(topology, *collective, planner);
-    if (made && made->relays.empty()) return std::make_shared<Schedule>(std::move(*made));
-  }
-  return nullptr;
-}
-
 RandomCall random_call(Random& random, const Topology& topology) {
   RandomCall call;
   while (!call.schedule.schedule) {
     call.data.kind = all_collective_kinds[random.below(all_collective_kinds.size())];
-    call.schedule.schedule = random_schedule(random, call.data.kind, topology);
+    call.schedule.schedule = test::random_schedule(random, call.data.kind, topology);
   }
   const Collective& collective = call.schedule.schedule->collective;
   call.data.type = all_element_types[random.below(all_element_types.size())];
