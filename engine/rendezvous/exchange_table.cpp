@@ -11,8 +11,6 @@
 namespace espalier {
 namespace {
 
-using Blobs = Result<std::vector<std::string>>;
-
 ExchangeTable::Answer answer_one(std::uint32_t rank, std::uint64_t id, Error error) {
   return {{{rank, id}}, std::make_shared<const Blobs>(tl::unexpected<Error>(std::move(error)))};
 }

@@ -14,6 +14,9 @@
 
 namespace espalier {
 
+/// What the members of an exchange brought, in their order, or why it failed.
+using Blobs = Result<std::vector<std::string>>;
+
 /// The exchanges that the hub is gathering. Pure bookkeeping: no sockets, time is an argument. Not thread-safe.
 class ExchangeTable {
  public:
@@ -22,7 +25,7 @@ class ExchangeTable {
   /// The answer to members that wait: the same for all of them.
   struct Answer {
     std::vector<std::pair<std::uint32_t, std::uint64_t>> to;  ///< Rank and its own id of the exchange.
-    std::shared_ptr<const Result<std::vector<std::string>>> blobs;
+    std::shared_ptr<const Blobs> blobs;
   };
 
   explicit ExchangeTable(std::uint32_t world) : world_(world) {}

@@ -11,6 +11,16 @@ namespace espalier {
 
 using std::chrono::steady_clock;
 
+namespace {
+
+/// As its copy constructor, but for a lack of memory: tl::expected's ends the process then.
+Blobs copy_of(const Blobs& blobs) {
+  if (blobs) return std::vector<std::string>(*blobs);
+  return tl::unexpected(Error(blobs.error()));
+}
+
+}  // namespace
+
 Hub::Hub(PlaneState& state, Identity identity)
     : state_(state),
       identity_(std::move(identity)),
@@ -279,7 +289,7 @@ void Hub::answer(const std::vector<ExchangeTable::Answer>& answers) {
     std::shared_ptr<const std::string> body;
     for (const auto& [rank, id] : answer.to) {
       if (rank == 0) {
-        state_.deliver(id, *answer.blobs);
+        state_.deliver(id, copy_of(*answer.blobs));
         continue;
       }
       if (!body) body = std::make_shared<const std::string>(encode_gathered_body(*answer.blobs));
