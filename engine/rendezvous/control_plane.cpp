@@ -105,9 +105,9 @@ Result<void> ControlPlane::Impl::join_as_hub(RendezvousOptions options, steady_c
 
 Result<void> ControlPlane::Impl::join_as_member(const RendezvousOptions& options, steady_clock::time_point deadline) {
   const Identity identity = identity_of(options);
-  auto entrance = enter(identity, options.host, options.port, deadline);
-  if (!entrance) return tl::unexpected(std::move(entrance.error()));
-  auto started = Member::start(state, identity, std::move(*entrance));
+  auto connection = connect_to_hub(identity, options.host, options.port, deadline);
+  if (!connection) return tl::unexpected(std::move(connection.error()));
+  auto started = Member::start(state, identity, std::move(*connection));
   if (!started) return tl::unexpected(std::move(started.error()));
   member = std::move(*started);
   const auto is_complete = state.wait_complete(deadline + std::min(longest_slack, timeout / 4));

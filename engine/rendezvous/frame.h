@@ -20,7 +20,7 @@ enum class FrameType : std::uint8_t {
   gathered,
   failure,
   goodbye,
-  beat,
+  heartbeat,
   ping,
   pong,
 };
@@ -28,7 +28,7 @@ inline constexpr FrameType last_frame_type = FrameType::pong;
 
 /// One message: eight bytes of header (payload length, type, three zeros), then the payload.
 struct Frame {
-  FrameType type = FrameType::beat;
+  FrameType type = FrameType::heartbeat;
   std::string payload;
 };
 

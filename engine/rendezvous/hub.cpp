@@ -24,10 +24,10 @@ Blobs copy_of(const Blobs& blobs) {
 Hub::Hub(PlaneState& state, Identity identity)
     : state_(state),
       identity_(std::move(identity)),
-      door_(poller_, identity_, [this](const Claim& claim) { return judge(claim); }),
+      acceptor_(poller_, identity_, [this](const Claim& claim) { return check_admission(claim); }),
       members_(identity_.world),
       table_(identity_.world),
-      next_beat_(steady_clock::now() + identity_.beat_interval()),
+      next_heartbeat_(steady_clock::now() + identity_.heartbeat_interval()),
       last_tick_(steady_clock::now()),
       lack_of_memory_{0, fmt::format("its memory ran out ({})", identity_.name)} {}
 
@@ -35,7 +35,7 @@ Result<std::unique_ptr<Hub>> Hub::start(PlaneState& state, Identity identity, Li
   std::unique_ptr<Hub> hub(new Hub(state, std::move(identity)));
   if (auto opened = hub->poller_.open(); !opened) return tl::unexpected(opened.error());
   if (listener.fd.is_open()) {
-    if (auto opened = hub->door_.open(std::move(listener)); !opened) return tl::unexpected(opened.error());
+    if (auto opened = hub->acceptor_.open(std::move(listener)); !opened) return tl::unexpected(opened.error());
   }
   auto thread = start_background_thread([raw = hub.get()] { raw->loop(); });
   if (!thread) return tl::unexpected(thread.error());
@@ -63,24 +63,24 @@ void Hub::loop() {
 }
 
 void Hub::handle(const Poller::Event& event, Time now) {
-  std::optional<Door::Guest> guest;
-  if (event.token >= Door::first_token) {
+  std::optional<Acceptor::Authenticated> authenticated;
+  if (event.token >= Acceptor::first_token) {
     // Who has not authenticated is the first to go when memory is short, and comes again by itself.
-    if (!has_memory_for([&] { guest = door_.handle(event.token, now); })) return door_.clear();
-    if (!guest) return;
+    if (!has_memory_for([&] { authenticated = acceptor_.handle(event.token, now); })) return acceptor_.clear();
+    if (!authenticated) return;
   }
   const bool is_served = has_memory_for([&] {
-    if (guest) return welcome(std::move(*guest), now);
+    if (authenticated) return welcome(std::move(*authenticated), now);
     const auto rank = static_cast<std::uint32_t>(event.token);
     if (event.can_write) members_[rank].link.flush();
-    if (event.can_read) hear(rank, now);
+    if (event.can_read) receive(rank, now);
     after_sending(rank);
   });
   if (!is_served) fail_for_memory();
 }
 
 void Hub::fail_for_memory() {
-  door_.close();
+  acceptor_.close();
   const bool is_told = has_memory_for([this] {
     const RankFailure failure = lack_of_memory_;
     if (state_.fail(failure)) broadcast(failure);
@@ -97,25 +97,26 @@ void Hub::fail_for_memory() {
 }
 
 Hub::Time Hub::next_time() const {
-  Time next = next_beat_;
-  if (const auto deadline = door_.next_deadline()) next = std::min(next, *deadline);
+  Time next = next_heartbeat_;
+  if (const auto deadline = acceptor_.next_deadline()) next = std::min(next, *deadline);
   if (const auto deadline = table_.next_deadline()) next = std::min(next, *deadline);
   if (closing_until_) next = std::min(next, *closing_until_);
   return next;
 }
 
 void Hub::tick(Time now) {
-  door_.expire(now);
+  acceptor_.expire(now);
   answer(table_.expire(now));
-  if (now >= next_beat_) {
-    judge_silence(now);
+  if (now >= next_heartbeat_) {
+    check_silence(now);
     for (std::uint32_t rank = 1; rank < identity_.world; ++rank) {
       Member& member = members_[rank];
-      // What is unsent says as much as a beat, and a peer that reads nothing must not pile them up.
-      if (member.link.is_open() && !member.is_finished && !member.link.has_unsent()) member.link.send(FrameType::beat);
+      // What is unsent says as much as a heartbeat, and a peer that reads nothing must not pile them up.
+      if (member.link.is_open() && !member.is_finished && !member.link.has_unsent())
+        member.link.send(FrameType::heartbeat);
       after_sending(rank);
     }
-    next_beat_ = now + identity_.beat_interval();
+    next_heartbeat_ = now + identity_.heartbeat_interval();
   }
   last_tick_ = now;
 }
@@ -126,20 +127,20 @@ bool Hub::is_over(Time now) const {
   return all_gone || now >= *closing_until_;
 }
 
-void Hub::judge_silence(Time now) {
-  // A process that was stopped itself must hear the others out before it judges them.
-  const bool was_away = now - last_tick_ > 3 * identity_.beat_interval();
+void Hub::check_silence(Time now) {
+  // A process that was stopped itself must read what the others sent before it counts them as silent.
+  const bool was_away = now - last_tick_ > 3 * identity_.heartbeat_interval();
   for (std::uint32_t rank = 1; rank < identity_.world && !closing_until_; ++rank) {
     Member& member = members_[rank];
     if (!member.link.is_open() || member.has_left) continue;
-    if (was_away) member.heard = now;
-    if (now - member.heard <= identity_.timeout) continue;
+    if (was_away) member.last_received = now;
+    if (now - member.last_received <= identity_.timeout) continue;
     fail(rank, fmt::format("it has been silent for {}: it is stopped, or its host is cut off",
                            duration_text(identity_.timeout)));
   }
 }
 
-std::optional<EntryRefusal> Hub::judge(const Claim& claim) const {
+std::optional<EntryRefusal> Hub::check_admission(const Claim& claim) const {
   if (claim.job != identity_.job) {
     return EntryRefusal{RefusalKind::other_job,
                         fmt::format("this is the rendezvous of job '{}', not of '{}'", identity_.job, claim.job)};
@@ -166,17 +167,17 @@ std::optional<EntryRefusal> Hub::judge(const Claim& claim) const {
   return std::nullopt;
 }
 
-void Hub::welcome(Door::Guest guest, Time now) {
-  const std::uint32_t rank = guest.claim.rank;
+void Hub::welcome(Acceptor::Authenticated authenticated, Time now) {
+  const std::uint32_t rank = authenticated.claim.rank;
   Member& member = members_[rank];
-  member.link = std::move(guest.link);
+  member.link = std::move(authenticated.link);
   member.link.set_largest_payload(largest_blob + longest_tag + sizeof(std::uint32_t) * identity_.world +
                                   largest_greeting);
-  member.name = guest.claim.name;
-  member.heard = now;
+  member.name = authenticated.claim.name;
+  member.last_received = now;
   member.has_joined = true;
   poller_.watch(member.link.fd(), rank, false);
-  const Digest code = welcome_code(identity_.secret, guest.nonce, guest.claim, identity_.name);
+  const Digest code = welcome_code(identity_.secret, authenticated.nonce, authenticated.claim, identity_.name);
   member.link.send(FrameType::welcome, encode(Welcome{identity_.name, code}));
   if (++joined_ == identity_.world) {
     for (std::uint32_t each = 1; each < identity_.world; ++each) {
@@ -185,15 +186,15 @@ void Hub::welcome(Door::Guest guest, Time now) {
     }
     state_.complete();
   }
-  hear(rank, now);
+  receive(rank, now);
   after_sending(rank);
 }
 
-void Hub::hear(std::uint32_t rank, Time now) {
+void Hub::receive(std::uint32_t rank, Time now) {
   Member& member = members_[rank];
   if (!member.link.is_open()) return;
   const bool is_open = member.link.fill();
-  member.heard = now;
+  member.last_received = now;
   while (member.link.is_open()) {
     const auto frame = member.link.next();
     if (!frame) {
@@ -231,13 +232,13 @@ void Hub::handle(std::uint32_t rank, const Frame& frame) {
       if (state_.fail(failure)) broadcast(failure);
       return;
     }
-    case FrameType::goodbye: return say_goodbye(rank);
-    case FrameType::beat: return;
+    case FrameType::goodbye: return handle_goodbye(rank);
+    case FrameType::heartbeat: return;
     default: return fail(rank, "it sent a message that a member never sends");
   }
 }
 
-void Hub::say_goodbye(std::uint32_t rank) {
+void Hub::handle_goodbye(std::uint32_t rank) {
   members_[rank].has_left = true;
   if (joined_ < identity_.world) fail(rank, "it gave up before all ranks had joined");
   answer(table_.leave(rank));
@@ -260,7 +261,7 @@ void Hub::fail(std::uint32_t rank, const std::string& what) {
 }
 
 void Hub::broadcast(const RankFailure& failure) {
-  door_.close();
+  acceptor_.close();
   const std::string notice = encode(FailureNotice{failure.rank, failure.reason});
   for (std::uint32_t rank = 1; rank < identity_.world; ++rank) {
     Member& member = members_[rank];
@@ -324,7 +325,7 @@ std::vector<std::uint32_t> Hub::missing() const {
 
 std::string Hub::last_refusal() const {
   const std::lock_guard lock(mutex_);
-  return door_.last_refusal();
+  return acceptor_.last_refusal();
 }
 
 std::string Hub::local_address() const {
@@ -340,7 +341,7 @@ void Hub::leave() {
     const std::lock_guard lock(mutex_);
     if (!closing_until_) {
       closing_until_ = steady_clock::now() + farewell_time;
-      door_.close();
+      acceptor_.close();
       for (std::uint32_t rank = 1; rank < identity_.world; ++rank) {
         if (!members_[rank].link.is_open()) continue;
         members_[rank].link.send(FrameType::goodbye);

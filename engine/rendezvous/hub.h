@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/rendezvous/door.h"
+#include "engine/rendezvous/acceptor.h"
 #include "engine/rendezvous/exchange_table.h"
 #include "engine/rendezvous/plane_state.h"
 
@@ -27,11 +27,11 @@ class Hub {
 
   /// Rank 0's own part of an exchange.
   void put(Put put);
-  /// Passes a failure on to all members, and closes the door.
+  /// Passes a failure on to all members, and closes the acceptor.
   void tell(const RankFailure& failure);
   /// Who has not joined yet.
   [[nodiscard]] std::vector<std::uint32_t> missing() const;
-  /// Door::last_refusal.
+  /// Acceptor::last_refusal.
   [[nodiscard]] std::string last_refusal() const;
   /// The address that the first member came in by.
   [[nodiscard]] std::string local_address() const;
@@ -42,7 +42,7 @@ class Hub {
   struct Member {
     FrameLink link;
     std::string name;
-    Time heard;
+    Time last_received;
     bool has_joined = false;
     bool has_left = false;
     bool is_written = false;   ///< Watched for writing.
@@ -57,27 +57,27 @@ class Hub {
   [[nodiscard]] bool is_over(Time now) const;
   void fail_for_memory();
   [[nodiscard]] Time next_time() const;
-  void welcome(Door::Guest guest, Time now);
-  std::optional<EntryRefusal> judge(const Claim& claim) const;
-  void hear(std::uint32_t rank, Time now);
+  void welcome(Acceptor::Authenticated authenticated, Time now);
+  std::optional<EntryRefusal> check_admission(const Claim& claim) const;
+  void receive(std::uint32_t rank, Time now);
   void handle(std::uint32_t rank, const Frame& frame);
-  void say_goodbye(std::uint32_t rank);
+  void handle_goodbye(std::uint32_t rank);
   void drop(std::uint32_t rank);
   void answer(const std::vector<ExchangeTable::Answer>& answers);
   void fail(std::uint32_t rank, const std::string& what);
   void broadcast(const RankFailure& failure);
   void after_sending(std::uint32_t rank);
-  void judge_silence(Time now);
+  void check_silence(Time now);
 
   PlaneState& state_;
   const Identity identity_;
   mutable std::mutex mutex_;
   Poller poller_;
-  Door door_;
+  Acceptor acceptor_;
   std::vector<Member> members_;  ///< By rank; rank 0's is unused.
   ExchangeTable table_;
   std::uint32_t joined_ = 1;
-  Time next_beat_;
+  Time next_heartbeat_;
   Time last_tick_;
   std::optional<Time> closing_until_;
   RankFailure lack_of_memory_;  ///< Made while there was some.

@@ -17,7 +17,7 @@ struct Identity {
   std::chrono::milliseconds timeout{30000};
 
   /// Both sides say something at least this often.
-  [[nodiscard]] std::chrono::milliseconds beat_interval() const {
+  [[nodiscard]] std::chrono::milliseconds heartbeat_interval() const {
     return std::clamp(timeout / 4, std::chrono::milliseconds(5), std::chrono::milliseconds(1000));
   }
   /// How long one connection may take to prove what it is.

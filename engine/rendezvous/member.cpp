@@ -15,21 +15,21 @@ namespace {
 constexpr std::uint64_t link_token = 0;
 }
 
-Member::Member(PlaneState& state, Identity identity, Entrance entrance)
+Member::Member(PlaneState& state, Identity identity, HubConnection connection)
     : state_(state),
       identity_(std::move(identity)),
-      hub_name_(std::move(entrance.hub_name)),
-      local_address_(socket_address(entrance.link.fd(), SocketEnd::near)),
-      link_(std::move(entrance.link)),
-      heard_(steady_clock::now()),
-      next_beat_(heard_ + identity_.beat_interval()),
-      last_tick_(heard_),
+      hub_name_(std::move(connection.hub_name)),
+      local_address_(socket_address(connection.link.fd(), SocketEnd::near)),
+      link_(std::move(connection.link)),
+      last_received_(steady_clock::now()),
+      next_heartbeat_(last_received_ + identity_.heartbeat_interval()),
+      last_tick_(last_received_),
       lack_of_memory_{identity_.rank, fmt::format("its memory ran out ({})", identity_.name)} {
   link_.set_largest_payload(largest_exchange + sizeof(std::uint32_t) * most_ranks + largest_greeting);
 }
 
-Result<std::unique_ptr<Member>> Member::start(PlaneState& state, Identity identity, Entrance entrance) {
-  std::unique_ptr<Member> member(new Member(state, std::move(identity), std::move(entrance)));
+Result<std::unique_ptr<Member>> Member::start(PlaneState& state, Identity identity, HubConnection connection) {
+  std::unique_ptr<Member> member(new Member(state, std::move(identity), std::move(connection)));
   if (auto opened = member->poller_.open(); !opened) return tl::unexpected(opened.error());
   if (!member->poller_.watch(member->link_.fd(), link_token, false)) {
     return fail(ErrorCode::unavailable, "cannot watch the connection to rank 0");
@@ -46,13 +46,13 @@ void Member::loop() {
   {
     // What came right behind the welcome is in the link's buffer, where epoll does not see it.
     const std::lock_guard lock(mutex_);
-    if (!has_memory_for([this] { hear(steady_clock::now()); })) fail_for_memory();
+    if (!has_memory_for([this] { receive(steady_clock::now()); })) fail_for_memory();
   }
   while (true) {
     Time until;
     {
       const std::lock_guard lock(mutex_);
-      until = closing_until_ ? std::min(next_beat_, *closing_until_) : next_beat_;
+      until = closing_until_ ? std::min(next_heartbeat_, *closing_until_) : next_heartbeat_;
     }
     const auto events = poller_.wait(until);
     const std::lock_guard lock(mutex_);
@@ -60,7 +60,7 @@ void Member::loop() {
     const bool is_served = has_memory_for([&] {
       for (const Poller::Event& event : events) {
         if (event.can_write) link_.flush();
-        if (event.can_read) hear(now);
+        if (event.can_read) receive(now);
         after_sending();
       }
       tick(now);
@@ -83,23 +83,23 @@ void Member::fail_for_memory() {
 }
 
 void Member::tick(Time now) {
-  if (now >= next_beat_) {
-    // A process that was stopped itself must hear the hub out before it judges it.
-    if (now - last_tick_ > 3 * identity_.beat_interval()) heard_ = now;
-    if (now - heard_ > identity_.timeout) {
+  if (now >= next_heartbeat_) {
+    // A process that was stopped itself must read what the hub sent before it counts it as silent.
+    if (now - last_tick_ > 3 * identity_.heartbeat_interval()) last_received_ = now;
+    if (now - last_received_ > identity_.timeout) {
       fail_hub(fmt::format("it has been silent for {}: it is stopped, or its host is cut off",
                            duration_text(identity_.timeout)));
     }
-    if (!link_.has_unsent()) send(FrameType::beat);
-    next_beat_ = now + identity_.beat_interval();
+    if (!link_.has_unsent()) send(FrameType::heartbeat);
+    next_heartbeat_ = now + identity_.heartbeat_interval();
   }
   last_tick_ = now;
 }
 
-void Member::hear(Time now) {
+void Member::receive(Time now) {
   if (!link_.is_open()) return;
   const bool is_open = link_.fill();
-  heard_ = now;
+  last_received_ = now;
   while (true) {
     const auto frame = link_.next();
     if (!frame) {
@@ -139,7 +139,7 @@ void Member::handle(const Frame& frame) {
       hub_has_left_ = true;
       state_.end("rank 0 has left the job");
       return finish();
-    case FrameType::beat: return;
+    case FrameType::heartbeat: return;
     default: return fail_hub("it sent a message that rank 0 never sends to a member");
   }
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "engine/rendezvous/entrance.h"
+#include "engine/rendezvous/client_handshake.h"
 #include "engine/rendezvous/messages.h"
 #include "engine/rendezvous/plane_state.h"
 #include "engine/rendezvous/poller.h"
@@ -19,7 +19,7 @@ class Member {
   using Time = Poller::Time;
 
   /// Errors: unavailable when descriptors or threads run out.
-  static Result<std::unique_ptr<Member>> start(PlaneState& state, Identity identity, Entrance entrance);
+  static Result<std::unique_ptr<Member>> start(PlaneState& state, Identity identity, HubConnection connection);
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
   ~Member();
@@ -33,12 +33,12 @@ class Member {
   void leave();
 
  private:
-  Member(PlaneState& state, Identity identity, Entrance entrance);
+  Member(PlaneState& state, Identity identity, HubConnection connection);
   void loop();
   // All below require the lock.
   void tick(Time now);
   void fail_for_memory();
-  void hear(Time now);
+  void receive(Time now);
   void handle(const Frame& frame);
   void finish();
   void fail_hub(const std::string& what);
@@ -52,8 +52,8 @@ class Member {
   mutable std::mutex mutex_;
   Poller poller_;
   FrameLink link_;
-  Time heard_;
-  Time next_beat_;
+  Time last_received_;
+  Time next_heartbeat_;
   Time last_tick_;
   bool is_written_ = false;
   bool is_finished_ = false;

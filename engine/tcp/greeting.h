@@ -10,9 +10,9 @@
 
 namespace espalier::engine {
 
-// How a data connection begins. All three messages have a fixed size, so nothing is allocated for what a stranger says:
-// the accepting end greets with a nonce, the connecting end claims a stream and proves that it knows the secret, the
-// accepting end proves it too.
+// How a data connection begins. All three messages have a fixed size, so nothing is allocated for what an
+// unauthenticated connection sends: the accepting end greets with a nonce, the connecting end claims a stream and
+// proves that it knows the secret, the accepting end proves it too.
 
 inline constexpr std::size_t hello_size = 36;    ///< Four bytes "espd", a nonce.
 inline constexpr std::size_t claim_size = 84;    ///< "espd", communicator, src, lane, a nonce, the code.

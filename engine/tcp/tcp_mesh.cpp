@@ -36,12 +36,12 @@ void set_up(int fd) {
 }
 
 /// Reads up to `size` bytes in all; false when the connection ended.
-bool hear(int fd, std::string& heard, std::size_t size) {
-  while (heard.size() < size) {
+bool receive(int fd, std::string& received, std::size_t size) {
+  while (received.size() < size) {
     std::array<char, 128> bytes;
-    const ssize_t got = recv(fd, bytes.data(), std::min(bytes.size(), size - heard.size()), MSG_DONTWAIT);
+    const ssize_t got = recv(fd, bytes.data(), std::min(bytes.size(), size - received.size()), MSG_DONTWAIT);
     if (got > 0) {
-      heard.append(bytes.data(), static_cast<std::size_t>(got));
+      received.append(bytes.data(), static_cast<std::size_t>(got));
     } else {
       return got < 0 && (errno == EAGAIN || errno == EINTR);
     }
@@ -50,7 +50,7 @@ bool hear(int fd, std::string& heard, std::size_t size) {
 }
 
 /// The messages of a greeting fit any socket buffer: a short write is a broken connection.
-bool say(int fd, std::string_view text) {
+bool send_all(int fd, std::string_view text) {
   return send(fd, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
 }
 
@@ -89,10 +89,10 @@ Result<FileDescriptor> try_connect(const addrinfo& address, const addrinfo* near
 
 /// Waits until `size` bytes came. Errors: unavailable when the connection ended or the time is up.
 Result<std::string> await(int fd, std::size_t size, Clock::time_point deadline, const ControlPlane& control) {
-  std::string heard;
+  std::string received;
   while (true) {
-    if (!hear(fd, heard, size)) return fail(ErrorCode::unavailable, "the other end closed the connection");
-    if (heard.size() == size) return heard;
+    if (!receive(fd, received, size)) return fail(ErrorCode::unavailable, "the other end closed the connection");
+    if (received.size() == size) return received;
     if (control.has_failed()) return tl::unexpected(control.failure_error());
     if (Clock::now() > deadline) return fail(ErrorCode::unavailable, "the other end did not answer in time");
     pollfd waiting{fd, POLLIN, 0};
@@ -152,18 +152,18 @@ void TcpMesh::handle(std::uint64_t token, Clock::time_point now) {
 std::optional<TcpMesh::Pending> TcpMesh::welcome(FileDescriptor socket) {
   set_up(socket.get());
   const auto nonce = random_digest();
-  if (!nonce || !say(socket.get(), encode_hello(*nonce))) return std::nullopt;
+  if (!nonce || !send_all(socket.get(), encode_hello(*nonce))) return std::nullopt;
   return Pending{std::move(socket), *nonce, {}};
 }
 
 bool TcpMesh::authenticate(std::uint64_t token, Pending& pending) {
-  if (!hear(pending.fd(), pending.received, claim_size)) return true;
+  if (!receive(pending.fd(), pending.received, claim_size)) return true;
   if (pending.received.size() < claim_size) return false;
   const auto claim = decode_claim(pending.received, pending.nonce, secret_);
   if (!claim) return true;
   const std::lock_guard lock(mutex_);
   FileDescriptor& place = connections_[claim->key];  // First, for there may be no memory for it.
-  if (!say(pending.fd(), encode_welcome(*claim, pending.nonce, secret_))) {
+  if (!send_all(pending.fd(), encode_welcome(*claim, pending.nonce, secret_))) {
     if (!place.is_open()) connections_.erase(claim->key);
     return true;
   }
@@ -215,7 +215,7 @@ Result<void> TcpMesh::greet(int fd, const ConnectionKey& key, Clock::time_point 
   const auto nonce = random_digest();
   if (!nonce) return tl::unexpected(nonce.error());
   const StreamClaim claim{key, *nonce};
-  if (!say(fd, encode_claim(claim, *hello_nonce, secret_))) {
+  if (!send_all(fd, encode_claim(claim, *hello_nonce, secret_))) {
     return fail(ErrorCode::unavailable, "the other end closed the connection");
   }
   const auto welcome = await(fd, welcome_size, deadline, control);

@@ -14,7 +14,7 @@ std::string frame_bytes(FrameType type, const std::string& payload) {
 }
 
 TEST(FrameReader, FindsFramesHoweverTheBytesArrive) {
-  const std::string stream = frame_bytes(FrameType::beat, "") + frame_bytes(FrameType::put, "some bytes") +
+  const std::string stream = frame_bytes(FrameType::heartbeat, "") + frame_bytes(FrameType::put, "some bytes") +
                              frame_bytes(FrameType::goodbye, std::string(300, 'x'));
   for (std::size_t piece = 1; piece <= stream.size(); ++piece) {
     FrameReader reader(300);
@@ -29,7 +29,7 @@ TEST(FrameReader, FindsFramesHoweverTheBytesArrive) {
       }
     }
     ASSERT_EQ(frames.size(), 3U);
-    EXPECT_EQ(frames[0].type, FrameType::beat);
+    EXPECT_EQ(frames[0].type, FrameType::heartbeat);
     EXPECT_EQ(frames[1].payload, "some bytes");
     EXPECT_EQ(frames[2].payload.size(), 300U);
   }

@@ -22,9 +22,9 @@ using testing::options_of;
 using testing::PlaneResult;
 
 /// A plain connection to the hub, that speaks as it likes.
-class Stranger {
+class RawClient {
  public:
-  explicit Stranger(std::uint16_t port) {
+  explicit RawClient(std::uint16_t port) {
     FileDescriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -34,10 +34,10 @@ class Stranger {
     link_ = FrameLink(std::move(fd), largest_greeting);
   }
 
-  void say(std::string_view bytes) const { ::send(link_.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL); }
+  void send_bytes(std::string_view bytes) const { ::send(link_.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL); }
   void claim(const Claim& claim) { link_.send(FrameType::claim, encode(claim)); }
   /// The next frame; nothing when the hub hung up or says nothing for ten seconds.
-  std::optional<Frame> hear() {
+  std::optional<Frame> receive() {
     while (true) {
       auto frame = link_.next();
       if (!frame) return std::nullopt;
@@ -46,8 +46,8 @@ class Stranger {
       if (poll(&entry, 1, 10000) != 1 || !link_.fill()) return std::nullopt;
     }
   }
-  Digest hear_nonce() {
-    const auto frame = hear();
+  Digest receive_nonce() {
+    const auto frame = receive();
     EXPECT_TRUE(frame && frame->type == FrameType::hello);
     return frame ? decode_hello(frame->payload)->nonce : Digest{};
   }
@@ -56,8 +56,8 @@ class Stranger {
   FrameLink link_;
 };
 
-/// A job of two whose rank 1 joins only when the test says so; in between, strangers come.
-class Strangers : public ::testing::Test {
+/// A job of two whose rank 1 joins only when the test says so; in between, unauthenticated connections come.
+class Unauthenticated : public ::testing::Test {
  protected:
   void start(milliseconds timeout = long_enough) {
     timeout_ = timeout;
@@ -103,63 +103,63 @@ class Strangers : public ::testing::Test {
   std::vector<PlaneResult> planes_{2};
 };
 
-TEST_F(Strangers, SilentOnesAndScannersDoNotKeepTheJobFromForming) {
+TEST_F(Unauthenticated, SilentOnesAndScannersDoNotKeepTheJobFromForming) {
   start();
-  std::vector<Stranger> silent;
+  std::vector<RawClient> silent;
   for (int i = 0; i < 40; ++i) silent.emplace_back(port_);
-  for (int i = 0; i < 40; ++i) Stranger scanner(port_);
+  for (int i = 0; i < 40; ++i) RawClient scanner(port_);
   finish();
   // And not later either.
   for (int i = 0; i < 100; ++i) silent.emplace_back(port_);
   EXPECT_TRUE(job_works());
 }
 
-TEST_F(Strangers, SilentOnesAreDroppedWhenTheirTimeIsUp) {
+TEST_F(Unauthenticated, SilentOnesAreDroppedWhenTheirTimeIsUp) {
   start(milliseconds(4000));
-  Stranger silent(port_);
-  Stranger half(port_);
-  half.say(frame_header(FrameType::claim, 100));
-  silent.hear_nonce();
-  half.hear_nonce();
+  RawClient silent(port_);
+  RawClient half(port_);
+  half.send_bytes(frame_header(FrameType::claim, 100));
+  silent.receive_nonce();
+  half.receive_nonce();
   // A hub that waits 4 s for its ranks waits half of it for a greeting.
-  EXPECT_FALSE(silent.hear().has_value());
-  EXPECT_FALSE(half.hear().has_value());
+  EXPECT_FALSE(silent.receive().has_value());
+  EXPECT_FALSE(half.receive().has_value());
   finish();
 }
 
-TEST_F(Strangers, GarbageIsDroppedAtOnce) {
+TEST_F(Unauthenticated, GarbageIsDroppedAtOnce) {
   start();
   for (const std::string& garbage :
        {std::string("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), std::string(5000, '\xff'), std::string(64, '\0'),
         frame_header(FrameType::claim, 0xFFFFFFFF), frame_header(FrameType::claim, largest_greeting + 1),
         frame_header(FrameType::put, 0), frame_header(FrameType::goodbye, 0),
         frame_header(FrameType::claim, 5) + "hello"}) {
-    Stranger stranger(port_);
-    stranger.hear_nonce();
-    stranger.say(garbage);
-    EXPECT_FALSE(stranger.hear().has_value());
+    RawClient client(port_);
+    client.receive_nonce();
+    client.send_bytes(garbage);
+    EXPECT_FALSE(client.receive().has_value());
   }
   finish();
 }
 
-TEST_F(Strangers, AReplayedClaimIsRefused) {
+TEST_F(Unauthenticated, AReplayedClaimIsRefused) {
   start();
   Claim recorded;
   {
-    Stranger stranger(port_);
-    recorded = valid_claim(stranger.hear_nonce());
-    Stranger replaying(port_);
-    replaying.hear_nonce();
+    RawClient client(port_);
+    recorded = valid_claim(client.receive_nonce());
+    RawClient replaying(port_);
+    replaying.receive_nonce();
     replaying.claim(recorded);
-    const auto refusal = replaying.hear();
+    const auto refusal = replaying.receive();
     ASSERT_TRUE(refusal && refusal->type == FrameType::refusal);
     EXPECT_EQ(decode_refusal(refusal->payload)->kind, RefusalKind::wrong_secret);
   }
   finish();
 }
 
-TEST_F(Strangers, AHubThatDoesNotKnowTheSecretIsFoundOut) {
-  // The stranger listens itself and sends the newcomer's own proof back.
+TEST_F(Unauthenticated, AHubThatDoesNotKnowTheSecretIsFoundOut) {
+  // The client listens itself and sends the newcomer's own proof back.
   auto listener = listen_on("127.0.0.1", 0);
   ASSERT_TRUE(listener.has_value());
   std::thread impostor([&] {
@@ -188,7 +188,7 @@ TEST_F(Strangers, AHubThatDoesNotKnowTheSecretIsFoundOut) {
   EXPECT_NE(plane.error().message.find("does not know the secret"), std::string::npos) << plane.error().message;
 }
 
-TEST_F(Strangers, AnotherServiceOnThePortIsNamed) {
+TEST_F(Unauthenticated, AnotherServiceOnThePortIsNamed) {
   auto listener = listen_on("127.0.0.1", 0);
   ASSERT_TRUE(listener.has_value());
   std::thread service([&] {
@@ -206,7 +206,7 @@ TEST_F(Strangers, AnotherServiceOnThePortIsNamed) {
   EXPECT_NE(plane.error().message.find("is no rendezvous"), std::string::npos) << plane.error().message;
 }
 
-TEST_F(Strangers, NewcomersThatDoNotFitAreToldWhy) {
+TEST_F(Unauthenticated, NewcomersThatDoNotFitAreToldWhy) {
   start();
   const auto message_of = [this](const std::function<void(RendezvousOptions&)>& change) {
     const auto plane = try_join(change);
@@ -227,7 +227,7 @@ TEST_F(Strangers, NewcomersThatDoNotFitAreToldWhy) {
   EXPECT_TRUE(job_works());
 }
 
-TEST_F(Strangers, TheHubSaysWhomItTurnedAway) {
+TEST_F(Unauthenticated, TheHubSaysWhomItTurnedAway) {
   start(milliseconds(600));
   const auto plane = try_join([](auto& options) { options.secret = "another secret"; });
   EXPECT_FALSE(plane.has_value());

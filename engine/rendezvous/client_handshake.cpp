@@ -1,4 +1,4 @@
-#include "engine/rendezvous/entrance.h"
+#include "engine/rendezvous/client_handshake.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -121,12 +121,13 @@ Setback refused(const EntryRefusal& refusal, const std::string& hub) {
   return setback;
 }
 
-Attempt<Entrance> try_to_enter(const Identity& identity, const std::string& host, std::uint16_t port, Time deadline) {
+Attempt<HubConnection> try_handshake(const Identity& identity, const std::string& host, std::uint16_t port,
+                                     Time deadline) {
   const std::string hub = "the rendezvous at " + endpoint_text(host, port);
   auto fd = connect_to_any(host, port, deadline);
   if (!fd) return tl::unexpected(std::move(fd.error()));
-  Entrance entrance{FrameLink(std::move(*fd), largest_greeting), {}};
-  auto frame = next_frame(entrance.link, hub, deadline);
+  HubConnection connection{FrameLink(std::move(*fd), largest_greeting), {}};
+  auto frame = next_frame(connection.link, hub, deadline);
   if (!frame) return tl::unexpected(std::move(frame.error()));
   const auto hello = decode_hello(frame->payload);
   if (frame->type != FrameType::hello || !hello) return setback(hub + " is none: something else listens there", true);
@@ -135,8 +136,8 @@ Attempt<Entrance> try_to_enter(const Identity& identity, const std::string& host
 
   Claim claim{protocol_version, identity.rank, identity.world, identity.job, identity.name, *nonce, {}};
   claim.code = claim_code(identity.secret, hello->nonce, claim);
-  entrance.link.send(FrameType::claim, encode(claim));
-  frame = next_frame(entrance.link, hub, deadline);
+  connection.link.send(FrameType::claim, encode(claim));
+  frame = next_frame(connection.link, hub, deadline);
   if (!frame) return tl::unexpected(std::move(frame.error()));
   if (frame->type == FrameType::refusal) {
     const auto refusal = decode_refusal(frame->payload);
@@ -147,19 +148,20 @@ Attempt<Entrance> try_to_enter(const Identity& identity, const std::string& host
   if (!equal_in_constant_time(welcome->code, welcome_code(identity.secret, hello->nonce, claim, welcome->name))) {
     return setback(hub + " does not know the secret", true, "another program may pose as rank 0: check host and port");
   }
-  entrance.hub_name = welcome->name;
-  return entrance;
+  connection.hub_name = welcome->name;
+  return connection;
 }
 
 }  // namespace
 
-Result<Entrance> enter(const Identity& identity, const std::string& host, std::uint16_t port, Time deadline) {
+Result<HubConnection> connect_to_hub(const Identity& identity, const std::string& host, std::uint16_t port,
+                                     Time deadline) {
   constexpr milliseconds longest_pause{100};
   milliseconds pause{1};
   std::optional<Time> taken_since;
   while (true) {
     const Time begin = steady_clock::now();
-    auto attempt = try_to_enter(identity, host, port, std::min(deadline, begin + identity.greeting_time()));
+    auto attempt = try_handshake(identity, host, port, std::min(deadline, begin + identity.greeting_time()));
     if (attempt) return std::move(*attempt);
     Setback& setback = attempt.error();
     const Time now = steady_clock::now();

@@ -31,20 +31,20 @@ FileDescriptor connect_to(std::uint16_t port) {
   return fd;
 }
 
-void say(const FileDescriptor& fd, std::string_view bytes) {
+void send_bytes(const FileDescriptor& fd, std::string_view bytes) {
   ::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 
 /// Exactly these bytes; fewer when the other end hangs up or is silent for ten seconds.
-std::string hear(const FileDescriptor& fd, std::size_t bytes) {
-  std::string heard;
-  while (heard.size() < bytes) {
+std::string receive(const FileDescriptor& fd, std::size_t bytes) {
+  std::string received;
+  while (received.size() < bytes) {
     pollfd entry{fd.get(), POLLIN, 0};
     char letter = 0;
     if (poll(&entry, 1, 10000) != 1 || recv(fd.get(), &letter, 1, 0) != 1) break;
-    heard += letter;
+    received += letter;
   }
-  return heard;
+  return received;
 }
 
 std::string random_bytes(Random& random, std::size_t size) {
@@ -74,22 +74,22 @@ class DataPort : public ::testing::Test {
     ASSERT_TRUE(out) << out.error().message;
     auto in = mesh_->accept(key, deadline, *plane_);
     ASSERT_TRUE(in) << in.error().message;
-    say(*out, "x");
-    EXPECT_EQ(hear(*in, 1), "x");
+    send_bytes(*out, "x");
+    EXPECT_EQ(receive(*in, 1), "x");
   }
 
   std::unique_ptr<ControlPlane> plane_;
   std::unique_ptr<engine::TcpMesh> mesh_;
 };
 
-TEST_F(DataPort, Fault10StrangersDoNoHarm) {
+TEST_F(DataPort, Fault10UnauthenticatedConnectionsDoNoHarm) {
   Random random(7);
   std::vector<FileDescriptor> silent;
   for (int i = 0; i < 20; ++i) silent.push_back(connect_to(mesh_->port()));
   expect_open(1);
   for (int i = 0; i < 20; ++i) {
-    const FileDescriptor stranger = connect_to(mesh_->port());
-    say(stranger, random_bytes(random, 1 + random.below(4000)));
+    const FileDescriptor client = connect_to(mesh_->port());
+    send_bytes(client, random_bytes(random, 1 + random.below(4000)));
   }
   expect_open(2);
   // Far more than are kept: the oldest go, who belongs to the job tries again.
@@ -98,28 +98,28 @@ TEST_F(DataPort, Fault10StrangersDoNoHarm) {
 }
 
 TEST_F(DataPort, Fault10AnotherSecretIsTurnedAway) {
-  const FileDescriptor stranger = connect_to(mesh_->port());
-  const auto nonce = engine::decode_hello(hear(stranger, engine::hello_size));
+  const FileDescriptor client = connect_to(mesh_->port());
+  const auto nonce = engine::decode_hello(receive(client, engine::hello_size));
   ASSERT_TRUE(nonce);
-  say(stranger, engine::encode_claim({{7, 1, 0}, {}}, *nonce, "another secret of this test"));
-  EXPECT_EQ(hear(stranger, 1), "");  // It hangs up and says nothing.
+  send_bytes(client, engine::encode_claim({{7, 1, 0}, {}}, *nonce, "another secret of this test"));
+  EXPECT_EQ(receive(client, 1), "");  // It hangs up and says nothing.
   expect_open(1);
 }
 
 TEST_F(DataPort, Fault10ARepeatedClaimIsTurnedAway) {
   const FileDescriptor first = connect_to(mesh_->port());
-  const auto nonce = engine::decode_hello(hear(first, engine::hello_size));
+  const auto nonce = engine::decode_hello(receive(first, engine::hello_size));
   ASSERT_TRUE(nonce);
   const engine::StreamClaim claim{{7, 1, 0}, {}};
   const std::string words = engine::encode_claim(claim, *nonce, secret);
-  say(first, words);
-  const std::string welcome = hear(first, engine::welcome_size);
+  send_bytes(first, words);
+  const std::string welcome = receive(first, engine::welcome_size);
   EXPECT_TRUE(engine::decode_welcome(welcome, claim, *nonce, secret));
   EXPECT_FALSE(engine::decode_claim(welcome + words.substr(welcome.size()), *nonce, secret));
   const FileDescriptor second = connect_to(mesh_->port());
-  ASSERT_EQ(hear(second, engine::hello_size).size(), engine::hello_size);
-  say(second, words);  // As it was heard on the first connection.
-  EXPECT_EQ(hear(second, 1), "");
+  ASSERT_EQ(receive(second, engine::hello_size).size(), engine::hello_size);
+  send_bytes(second, words);  // As it was received on the first connection.
+  EXPECT_EQ(receive(second, 1), "");
 }
 
 TEST_F(DataPort, AClaimHasNoOtherForm) {
@@ -168,7 +168,7 @@ TEST_F(DataPort, WhoWaitsForAConnectionHearsOfAFailure) {
 
 class Rendezvous : public ::testing::TestWithParam<TransportChoice> {};
 
-TEST_P(Rendezvous, Fault10StrangersComeWhileTheJobRuns) {
+TEST_P(Rendezvous, Fault10UnauthenticatedConnectionsComeWhileTheJobRuns) {
   JobOptions options;
   options.transport = GetParam();
   RankProcesses ranks(3, options, [](RankProcesses::Rank&& own) {
@@ -179,7 +179,7 @@ TEST_P(Rendezvous, Fault10StrangersComeWhileTheJobRuns) {
   std::vector<FileDescriptor> silent;
   for (int i = 0; i < 50; ++i) {
     silent.push_back(connect_to(ranks.port()));
-    say(connect_to(ranks.port()), random_bytes(random, 1 + random.below(3000)));
+    send_bytes(connect_to(ranks.port()), random_bytes(random, 1 + random.below(3000)));
   }
   EXPECT_TRUE(ranks.await_calls(ranks.report(0).calls.load() + 20));
   for (std::uint32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(ranks.report(rank).failed_at_ns.load(), 0);
