@@ -161,9 +161,10 @@ bool TcpMesh::authenticate(std::uint64_t token, Pending& pending) {
   if (pending.received.size() < claim_size) return false;
   const auto claim = decode_claim(pending.received, pending.nonce, secret_);
   if (!claim) return true;
+  const std::string answer = encode_welcome(*claim, pending.nonce, secret_);
   const std::lock_guard lock(mutex_);
-  FileDescriptor& place = connections_[claim->key];  // First, for there may be no memory for it.
-  if (!send_all(pending.fd(), encode_welcome(*claim, pending.nonce, secret_))) {
+  FileDescriptor& place = connections_[claim->key];  // The last thing that there may be no memory for.
+  if (!send_all(pending.fd(), answer)) {
     if (!place.is_open()) connections_.erase(claim->key);
     return true;
   }
