@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
+
 namespace espalier {
 namespace {
 
@@ -19,15 +21,6 @@ struct ShownLine {
   std::size_t marker = 0;  ///< Characters before the marked ones.
   std::size_t width = 1;   ///< Marked characters.
 };
-
-/// What a file says must not steer the terminal it is shown on.
-std::string without_control_characters(std::string_view text) {
-  std::string shown(text);
-  for (char& letter : shown) {
-    if (static_cast<unsigned char>(letter) < 0x20 || letter == 0x7F) letter = ' ';
-  }
-  return shown;
-}
 
 bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
 
@@ -48,7 +41,7 @@ ShownLine shown_line(const Diagnostic& diagnostic) {
   shown.marker = count_characters(line.substr(begin, marked - begin));
   shown.width = std::max<std::size_t>(
       1, count_characters(line.substr(marked, std::min(end - marked, static_cast<std::size_t>(diagnostic.width)))));
-  shown.text = without_control_characters(line.substr(begin, end - begin));
+  shown.text = printable_excerpt(line.substr(begin, end - begin));
   return shown;
 }
 
@@ -62,12 +55,12 @@ std::string render(const Diagnostic& diagnostic, bool colour) {
   const bool is_error = diagnostic.severity == Severity::error;
   const std::string label = fmt::format("{}[{}]", is_error ? "error" : "warning", diagnostic.code);
   std::string text =
-      paint(label, is_error ? "1;31" : "1;33", colour) + ": " + without_control_characters(diagnostic.message) + "\n";
+      paint(label, is_error ? "1;31" : "1;33", colour) + ": " + printable_line(diagnostic.message) + "\n";
   const Place& place = diagnostic.place;
   if (place.line > 0) {
-    text += fmt::format("  --> {}:{}:{}\n", place.file, place.line, place.column);
+    text += fmt::format("  --> {}:{}:{}\n", printable_line(place.file), place.line, place.column);
   } else if (!place.file.empty()) {
-    text += fmt::format("  --> {}\n", place.file);
+    text += fmt::format("  --> {}\n", printable_line(place.file));
   }
   const std::string number = std::to_string(place.line);
   const std::string margin(number.size(), ' ');
@@ -77,8 +70,7 @@ std::string render(const Diagnostic& diagnostic, bool colour) {
     text += fmt::format(" {} |\n {} | {}\n {} | {}{}\n", margin, number, line.text, margin,
                         std::string(line.marker, ' '), paint(marker, is_error ? "31" : "33", colour));
   }
-  if (!diagnostic.help.empty())
-    text += fmt::format(" {} = help: {}\n", margin, without_control_characters(diagnostic.help));
+  if (!diagnostic.help.empty()) text += fmt::format(" {} = help: {}\n", margin, printable_line(diagnostic.help));
   return text;
 }
 
