@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -19,6 +21,18 @@ tl::unexpected<Error> cannot(const char* what, const std::string& path) {
 }
 
 }  // namespace
+
+Result<void> check_replaceable(const std::string& path) {
+  std::error_code status;
+  if (!std::filesystem::is_regular_file(path, status)) return {};
+  std::ifstream file(path, std::ios::binary);
+  std::string text(header_text({RowFormat::csv, true}).size(), '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.empty() || begins_as_rows(text)) return {};
+  return espalier::fail(ErrorCode::invalid_input, path + ":1: the file is there already and is not one of rows",
+                        "choose another file, or remove it (nothing was changed)");
+}
 
 Result<RowFile> RowFile::open(const std::string& path, const RowStyle& style, bool resume) {
   constexpr int for_everyone = 0666;
@@ -80,10 +94,17 @@ Result<void> RowFile::take_what_is_there(bool resume) {
 }
 
 Result<void> RowFile::write(const std::string& text) const {
+  const off_t whole = lseek(descriptor_, 0, SEEK_END);
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t count = ::write(descriptor_, text.data() + done, text.size() - done);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return cannot("write", path_);
+    if (count < 0) {
+      auto failure = cannot("write", path_);
+      // A full disk leaves no torn line; where this fails too, the next `open` removes it.
+      if (done > 0) [[maybe_unused]]
+        const int cut = ftruncate(descriptor_, whole);
+      return failure;
+    }
     done += static_cast<std::size_t>(count);
   }
   return {};

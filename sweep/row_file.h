@@ -8,8 +8,13 @@
 
 namespace espalier::sweep {
 
+/// Errors: invalid_input when a file is there, has content, and does not begin as a file of rows does, so that it is
+/// not ours to replace.
+Result<void> check_replaceable(const std::string& path);
+
 /// A file that rows are appended to as they come, each with one write: whenever the process ends, the file has whole
-/// rows and at most one torn line at its end, which the next `open` removes. Locked against a second writer.
+/// rows and at most one torn line at its end, which the next `open` removes; it removes nothing else. Locked against a
+/// second writer.
 class RowFile {
  public:
   /// Opens a file, new or, with `resume`, one that has rows already.

@@ -306,10 +306,40 @@ std::optional<Cells> split_json(std::string_view line) {
 
 tl::unexpected<Error> bad_line(std::string_view name, std::size_t number, const std::string& why) {
   return espalier::fail(ErrorCode::invalid_input, fmt::format("{}:{}: {}", name, number, why),
-                        fmt::format("rows of {} are written by espalier sweep -o", schema));
+                        fmt::format("rows of {} are written by espalier sweep -o; repair the line or choose another "
+                                    "file (nothing was changed)",
+                                    schema));
+}
+
+/// What every row begins with; a text that begins so is ours.
+std::string opening_of_row(RowFormat format) {
+  return format == RowFormat::csv ? fmt::format("{},", schema) : fmt::format("{{\"schema\":\"{}\",", schema);
+}
+
+/// Why the text behind the last whole line is not a row that was cut short; empty when it is one. A row with a line
+/// break in quotes that is cut behind the break cannot be told from a stray quote, and is not taken for torn.
+std::string why_not_torn(std::string_view rest, RowFormat format, const RowsRead& read) {
+  if (rest.find('\n') != std::string_view::npos) return "a quote is opened and never closed";
+  if (format == RowFormat::csv && read.whole_bytes == 0) {
+    return fmt::format("the columns are not those of {}", schema);
+  }
+  const std::string opening = opening_of_row(format);
+  const bool is_cut_early = read.whole_bytes > 0 && std::string_view(opening).starts_with(rest);
+  if (!rest.starts_with(opening) && !is_cut_early) return fmt::format("the line is no row of {}", schema);
+  if (format == RowFormat::csv) {
+    const auto cells = split_csv(rest);
+    if (cells && cells->size() > column_count(read.timings)) return "the line has more cells than there are columns";
+  }
+  return {};
 }
 
 }  // namespace
+
+bool begins_as_rows(std::string_view text) {
+  return text.starts_with(header_text({RowFormat::csv, false})) ||
+         text.starts_with(header_text({RowFormat::csv, true})) ||
+         text.starts_with(opening_of_row(RowFormat::json_lines));
+}
 
 Result<RowFormat> format_of(std::string_view path) {
   if (path.ends_with(".csv")) return RowFormat::csv;
@@ -365,6 +395,10 @@ Result<RowsRead> read_rows(std::string_view all, RowFormat format, std::string_v
     auto row = row_of(*cells, read.timings);
     if (!row) return bad_line(name, at, row.error());
     read.rows.push_back(std::move(*row));
+  }
+  if (const std::string_view rest = all.substr(read.whole_bytes); !rest.empty()) {
+    const std::string why = why_not_torn(rest, format, read);
+    if (!why.empty()) return bad_line(name, number, why);
   }
   return read;
 }

@@ -41,11 +41,15 @@ Result<void> write_rows(std::ostream& out, std::span<const Row> rows, const RowS
 struct RowsRead {
   std::vector<Row> rows;
   bool timings = false;
-  std::size_t whole_bytes = 0;  ///< Where the last whole line ends; what comes behind was torn off by a kill.
+  std::size_t whole_bytes = 0;  ///< Where the last whole line ends; what comes behind is a row that a kill cut short.
 };
 
-/// Reads what `row_text` wrote, exactly; `name` stands for the file in messages.
-/// Errors: invalid_input with file:line when a whole line is not a row.
+/// Whether a file's text begins as a file of rows does: with a whole header, or with a row of JSON lines.
+bool begins_as_rows(std::string_view text);
+
+/// Reads what `row_text` wrote, exactly; `name` stands for the file in messages. Only a last line that begins as a row
+/// and has no line break at all counts as torn: what follows a quote that nothing closes is not torn but an error.
+/// Errors: invalid_input with file:line when a whole line is not a row, or the rest is not a row cut short.
 /// Cost: linear in the text.
 Result<RowsRead> read_rows(std::string_view text, RowFormat format, std::string_view name);
 

@@ -86,7 +86,10 @@ TEST(RowText, LeavesOutWhatWasTornOff) {
     const std::string last = row_text(random_row(random), style);
     for (std::size_t cut = 0; cut < last.size(); ++cut) {
       const auto read = read_rows(before + last.substr(0, cut), style.format, "rows");
-      ASSERT_TRUE(read) << read.error().message;
+      // A line break in quotes cannot be told from a stray quote: such a row is no torn line.
+      const bool has_break = last.substr(0, cut).find('\n') != std::string::npos;
+      ASSERT_EQ(read.has_value(), !has_break) << (read ? "" : read.error().message);
+      if (!read) continue;
       EXPECT_EQ(read->rows.size(), 1U);
       EXPECT_EQ(read->whole_bytes, before.size());
     }
