@@ -156,7 +156,9 @@ Result<Bandwidth> parse_bandwidth(std::string_view text) {
   return Bandwidth{rate};
 }
 
-Result<Picoseconds> parse_latency(std::string_view text) {
+namespace {
+
+Result<Picoseconds> parse_time(std::string_view text, Picoseconds most, std::string_view most_text) {
   const auto parts = split(text);
   if (!parts) return fail(ErrorCode::invalid_input, quoted(text) + " is not a time", std::string(latency_help));
   if (parts->unit.empty()) {
@@ -171,11 +173,19 @@ Result<Picoseconds> parse_latency(std::string_view text) {
     case Scaled::fraction:
       return fail(ErrorCode::invalid_input, quoted(text) + " is not a whole number of picoseconds",
                   "write fewer decimals");
-    case Scaled::overflow: return fail(ErrorCode::too_large, quoted(text) + " is past the longest time (106 days)");
+    case Scaled::overflow: time = INT64_MAX; break;
     case Scaled::exact: break;
   }
-  return Picoseconds{time};
+  if (Picoseconds{time} <= most) return Picoseconds{time};
+  return fail(ErrorCode::too_large, quoted(text) + " is past the longest time here (" + std::string(most_text) + ")",
+              "check the unit: ps, ns, us, ms or s");
 }
+
+}  // namespace
+
+Result<Picoseconds> parse_latency(std::string_view text) { return parse_time(text, max_latency, "1 hour"); }
+
+Result<Picoseconds> parse_duration(std::string_view text) { return parse_time(text, max_duration, "26 days"); }
 
 Result<Bytes> parse_size(std::string_view text) {
   const auto parts = split(text);

@@ -218,11 +218,11 @@ class Importer {
                   "give it a process group (pg_name) instead of involved_dim");
     }
     const std::int64_t element = size_of(options_.type);
-    const std::int64_t size =
-        node.comm_type == barrier_type ? element : (node.comm_size + element - 1) / element * element;
-    if (node.comm_type != barrier_type && (node.comm_size < 0 || size > max_message_size.count)) {
+    const bool is_barrier = node.comm_type == barrier_type;
+    if (!is_barrier && (node.comm_size < 0 || node.comm_size > max_message_size.count)) {
       return bad(rank, node, fmt::format("its comm_size is {} bytes", node.comm_size));
     }
+    const std::int64_t size = is_barrier ? element : (node.comm_size + element - 1) / element * element;
     const auto group = group_of(rank, node);
     if (!group) return tl::unexpected(group.error());
     const Rank own = job_.rank_in(*group, task.rank);

@@ -122,8 +122,8 @@ std::optional<Entry> read_entry(ScenarioContext& context, const Fields& fields, 
   entry.chunk = *chunk;
   entry.planner = *planner;
   entry.root = *root;
-  entry.start = fields.time("start").value_or(Picoseconds{});
-  entry.gap = fields.time("gap").value_or(Picoseconds{});
+  entry.start = fields.duration("start").value_or(Picoseconds{});
+  entry.gap = fields.duration("gap").value_or(Picoseconds{});
   entry.repeat = fields.integer("repeat", 1, 1'000'000).value_or(1);
   if (entry.size.count % size_of(entry.type) == 0) return entry;
   context.error(fields.mark_of("size"), scenario_codes::bad_size,

@@ -50,12 +50,12 @@ std::optional<Changes> read_changes(ScenarioContext& context, const Fields& fiel
                   "write 'rate: 0.5' for half of the bandwidth, or 'down: true'");
     return std::nullopt;
   }
-  const auto at = fields.time("at");
+  const auto at = fields.duration("at");
   const auto rate = is_down ? std::optional<std::int32_t>(0) : fields.millionths("rate");
   if (!at || !rate) return std::nullopt;
   Changes changes{.at = at->count, .rate_ppm = *rate};
-  if (const auto duration = fields.time("for")) changes.duration = duration->count;
-  changes.every = fields.time("every").value_or(Picoseconds{}).count;
+  if (const auto duration = fields.duration("for")) changes.duration = duration->count;
+  changes.every = fields.duration("every").value_or(Picoseconds{}).count;
   changes.times = fields.integer("times", 1, whole_part).value_or(1);
   const bool repeats = fields.has("every") || fields.has("times");
   if (repeats && !(changes.duration && changes.every > *changes.duration && fields.has("times"))) {
@@ -103,7 +103,7 @@ void read_stragglers(ScenarioContext& context, const std::vector<Value>& list) {
     }
     const auto ranks = read_ranks(context, fields, "ranks");
     const auto compute = fields.has("compute") ? read_factor(context, fields, "compute", 1) : whole_part;
-    const auto start = fields.time("start");
+    const auto start = fields.duration("start");
     if (!ranks || !compute) continue;
     for (const Rank rank : *ranks) {
       context.scenario.disturbances.stragglers.push_back(

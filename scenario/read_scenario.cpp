@@ -40,6 +40,12 @@ std::optional<Topology> find_topology(const Fields& fields, const ScenarioOption
         mark, {scenario_codes::bad_topology, "this text has no folder to read a topology from", "read it from a file"});
     return std::nullopt;
   }
+  if (leaves_folder(*name)) {
+    fields.error(mark, {scenario_codes::bad_topology, "a topology lies in the scenario's folder or below it",
+                        "write 'topology: cluster.yaml', name a shipped machine, or give the topology beside the "
+                        "scenario on the command line"});
+    return std::nullopt;
+  }
   auto topology =
       options.open_topology ? options.open_topology(*name, folder.value_or(".")) : open_file(*name, *folder);
   if (topology) return *std::move(topology);
@@ -75,7 +81,7 @@ void read_endpoints(ScenarioContext& context, Value value) {
       context.error(fields.mark_of("protocol"), scenario_codes::unknown_name, protocol.error());
     }
   }
-  if (const auto launch = fields.time("launch")) endpoints.launch = *launch;
+  if (const auto launch = fields.latency("launch")) endpoints.launch = *launch;
   if (const auto engines = fields.integer("copy_engines", 0, sim::max_copy_engines)) {
     endpoints.copy_engines = static_cast<std::uint32_t>(*engines);
   }
@@ -121,7 +127,7 @@ void read_parts(ScenarioContext& context, const Fields& fields) {
   if (const Value value = fields.find("replan")) {
     const Fields replan = context.fields(value, "'replan'", scenario_keys::replan);
     if (replan.is_map() && !replan.has("detection")) replan.missing("detection", "such as 'detection: 10 ms'");
-    if (replan.is_map()) context.scenario.disturbances.detection = replan.time("detection");
+    if (replan.is_map()) context.scenario.disturbances.detection = replan.duration("detection");
   }
   if (!context.findings.empty()) return;
   if (context.scenario.job.tasks().empty()) {

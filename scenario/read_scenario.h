@@ -33,12 +33,15 @@ struct ScenarioReading {
 struct ScenarioOptions {
   /// Instead of the topology that the file names.
   std::optional<Topology> topology;
-  /// Finds the topology that a file names: by a path relative to the scenario's folder, or as the function does it.
+  /// Finds the topology that a file names: by a path below the scenario's folder, or as the function does it. A name
+  /// that leads out of the folder is refused before.
   std::function<Result<Topology>(const std::string& name, const std::filesystem::path& folder)> open_topology;
   /// Instead of what the file says.
   std::optional<std::uint64_t> seed;
   std::optional<std::string> model;
   std::size_t most_tasks = max_tasks;  ///< Lower it to read many files of unknown origin.
+  /// The most bytes of all traces of a scenario together, unpacked.
+  std::size_t most_trace_bytes = std::size_t{512} << 20U;
 };
 
 /// Reads a file of the format `espalier_scenario: 1`, YAML or JSON (docs/scenarios.md). Several errors are reported at

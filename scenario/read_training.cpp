@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "base/suggest.h"
@@ -10,6 +9,7 @@
 #include "scenario/scenario_keys.h"
 #include "scenario/scenario_reading.h"
 #include "scenario/training.h"
+#include "scenario/unpack_gzip.h"
 #include "topology/read_codes.h"
 
 namespace espalier::scenario {
@@ -18,7 +18,6 @@ namespace {
 constexpr std::int64_t most_width = 1 << 24;
 constexpr std::int64_t most_layers = 100'000;
 constexpr std::int64_t most_ranks = 1 << 20;
-constexpr std::uintmax_t most_trace_bytes = std::uintmax_t{1} << 32U;
 
 /// Whole numbers of the model: key, place, least, most, and whether it must be given.
 struct Whole {
@@ -123,7 +122,7 @@ void read_model(ScenarioContext& context, const Fields& fields, const std::vecto
   const auto gradients = read_type(context, fields, "gradients");
   is_fine = is_fine && rate && (type || !fields.has("type")) && (gradients || !fields.has("gradients"));
   const auto utilisation = fields.millionths("utilisation");
-  const auto optimizer = fields.time("optimizer");
+  const auto optimizer = fields.duration("optimizer");
   const auto bucket = read_size(context, fields, "bucket");
   is_fine = is_fine && (utilisation || !fields.has("utilisation")) && (bucket || !fields.has("bucket"));
   is_fine = read_sharding(context, fields, model) && is_fine;
@@ -142,20 +141,30 @@ void read_model(ScenarioContext& context, const Fields& fields, const std::vecto
   if (!added) context.error(fields.mark(), scenario_codes::training_refused, added.error());
 }
 
-Result<std::string> read_bytes(const std::filesystem::path& path) {
-  std::error_code status;
-  const auto size = std::filesystem::file_size(path, status);
-  if (!status && size > most_trace_bytes) return fail(ErrorCode::too_large, path.string() + " is past 4 GiB");
+tl::unexpected<Error> too_large(const std::string& name, std::size_t most) {
+  return fail(ErrorCode::too_large,
+              fmt::format("{} and the traces before it have more than {} bytes, unpacked", name, most),
+              "raise the limit with --max-input if they are meant to be as large");
+}
+
+Result<std::string> read_bytes(const std::filesystem::path& path, std::size_t most) {
   std::ifstream stream(path, std::ios::binary);
-  if (status || !stream) return fail(ErrorCode::unavailable, "cannot read " + path.string());
-  return std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
+  if (!stream) return fail(ErrorCode::unavailable, "cannot read " + path.string());
+  std::string bytes;
+  std::string block(std::size_t{1} << 16U, '\0');
+  while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) || stream.gcount() > 0) {
+    bytes.append(block, 0, static_cast<std::size_t>(stream.gcount()));
+    if (bytes.size() > most) return too_large(path.filename().string(), most);
+  }
+  return bytes;
 }
 
 /// The traces PREFIX.0.et, PREFIX.1.et, ... as far as they are there; each may be PREFIX.0.et.gz instead.
 Result<std::vector<std::vector<ChakraNode>>> read_traces(const std::filesystem::path& folder, const std::string& prefix,
-                                                         std::size_t most) {
+                                                         std::size_t most, std::size_t most_bytes) {
   std::vector<std::vector<ChakraNode>> traces;
   std::error_code status;
+  std::size_t room = most_bytes;
   for (std::size_t rank = 0; rank <= most; ++rank) {
     std::string name = fmt::format("{}.{}.et", prefix, rank);
     if (!std::filesystem::exists(folder / name, status) && std::filesystem::exists(folder / (name + ".gz"), status)) {
@@ -164,8 +173,15 @@ Result<std::vector<std::vector<ChakraNode>>> read_traces(const std::filesystem::
     if (rank > 0 && !std::filesystem::exists(folder / name, status)) break;
     if (rank == most)
       return fail(ErrorCode::invalid_input, fmt::format("there are traces of more than {} ranks", most));
-    auto bytes = read_bytes(folder / name);
+    auto bytes = read_bytes(folder / name, room);
     if (!bytes) return tl::unexpected(bytes.error());
+    if (is_gzip(*bytes)) {
+      bytes = unpack_gzip(*bytes, room);
+      if (!bytes && bytes.error().code == ErrorCode::too_large) return too_large(name, most_bytes);
+      if (!bytes) return fail(bytes.error().code, name + ": " + bytes.error().message, bytes.error().help);
+      name += ", unpacked";
+    }
+    room -= bytes->size();
     auto nodes = read_chakra(*bytes, name);
     if (!nodes) return tl::unexpected(nodes.error());
     traces.push_back(*std::move(nodes));
@@ -186,14 +202,12 @@ void read_trace(ScenarioContext& context, const Fields& fields, const std::vecto
   const auto chunk = read_chunk(context, fields);
   if (!prefix || !chunk || (fields.has("type") && !type) || (fields.has("flops") && !rate)) return;
   const Mark mark = fields.mark_of("trace");
-  const std::filesystem::path written(*prefix);
-  const bool leaves = written.is_absolute() || std::ranges::find(written, std::filesystem::path("..")) != written.end();
-  if (!context.folder || prefix->empty() || leaves) {
+  if (!context.folder || prefix->empty() || leaves_folder(*prefix)) {
     context.error(mark, scenario_codes::bad_trace, "traces lie in the scenario's folder or below it",
                   "write 'trace: step' for the files step.0.et, step.1.et, ...");
     return;
   }
-  const auto traces = read_traces(*context.folder, *prefix, ranks.size());
+  const auto traces = read_traces(*context.folder, *prefix, ranks.size(), context.options.most_trace_bytes);
   if (!traces) return context.error(mark, scenario_codes::bad_trace, traces.error());
   ChakraOptions options{ranks, {}, type.value_or(ElementType::float32), rate, *chunk};
   const Job& job = context.scenario.job;

@@ -197,7 +197,7 @@ std::int64_t Runner::compute_time(TaskId id) const {
             static_cast<__int128>(random.below(static_cast<std::uint64_t>(disturbances_.compute_jitter_ppm) + 1)) /
             whole_ppm;
   }
-  return static_cast<std::int64_t>(time);
+  return static_cast<std::int64_t>(std::min<__int128>(time, sim::never));
 }
 
 tl::unexpected<Error> Runner::past_the_end(TaskId id) const {

@@ -54,6 +54,9 @@ std::optional<std::string> read_algorithm(ScenarioContext& context, const Fields
 std::optional<std::vector<Rank>> read_ranks(ScenarioContext& context, const Fields& fields, std::string_view key);
 
 // The parts of a file.
+/// Whether a path that a file writes leads, or may lead, out of the file's folder: absolute, with "..", or "-".
+bool leaves_folder(const std::string& written);
+
 void read_groups(ScenarioContext& context, Value groups);
 void read_collectives(ScenarioContext& context, const std::vector<Value>& list);
 void read_training(ScenarioContext& context, Value training);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 
 #include "base/parse_units.h"
 #include "base/suggest.h"
@@ -117,6 +118,11 @@ std::optional<std::string> read_algorithm(ScenarioContext& context, const Fields
   context.error(fields.mark_of(key), scenario_codes::unknown_name,
                 fmt::format("there is no algorithm '{}'", written->substr(0, 60)), suggest(*written, names));
   return std::nullopt;
+}
+
+bool leaves_folder(const std::string& written) {
+  const std::filesystem::path path(written);
+  return path.is_absolute() || written == "-" || std::ranges::find(path, std::filesystem::path("..")) != path.end();
 }
 
 std::optional<std::vector<Rank>> read_ranks(ScenarioContext& context, const Fields& fields, std::string_view key) {

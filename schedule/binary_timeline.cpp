@@ -1,5 +1,6 @@
 #include "schedule/binary_timeline.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <ostream>
@@ -98,11 +99,18 @@ class Reader {
     return value;
   }
 
+  /// A name takes a byte in the file and many in memory: more than `most_names` are taken for damage.
   std::vector<std::string> texts() {
+    constexpr std::uint64_t most_names = std::uint64_t{1} << 22U;
     std::vector<std::string> values;
-    for (std::uint64_t left = number(); left > 0 && !failed_; --left) values.push_back(text());
+    const std::uint64_t count = number();
+    if (count > most_names || count > left()) failed_ = true;
+    for (std::uint64_t i = 0; i < count && !failed_; ++i) values.push_back(text());
     return values;
   }
+
+  /// Bytes that are not read yet.
+  [[nodiscard]] std::size_t left() const { return bytes_.size() - offset_; }
 
   /// Whether the checksum follows and then nothing.
   bool finish() {
@@ -194,7 +202,10 @@ Result<Timeline> read_binary_timeline(std::string_view bytes, std::string_view n
   timeline.link_names = reader.texts();
   Span before;
   before.transfer = TransferId(0);
-  for (std::uint64_t left = reader.number(); left > 0; --left) {
+  const std::uint64_t count = reader.number();
+  constexpr std::size_t least_bytes = 5;  // Of a span: five numbers.
+  timeline.spans.reserve(std::min<std::uint64_t>(count, reader.left() / least_bytes));
+  for (std::uint64_t i = 0; i < count; ++i) {
     const std::optional<Span> span = SpanCoder::read(reader, before);
     if (!span) return refuse("is cut off, or has a span out of range");
     const auto& names = span->phase == Phase::wire ? timeline.link_names : timeline.rank_names;

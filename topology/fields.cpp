@@ -91,10 +91,14 @@ std::optional<Bandwidth> Fields::bandwidth(std::string_view key) const {
   return std::nullopt;
 }
 
-std::optional<Picoseconds> Fields::time(std::string_view key) const {
+std::optional<Picoseconds> Fields::latency(std::string_view key) const { return time(key, parse_latency); }
+
+std::optional<Picoseconds> Fields::duration(std::string_view key) const { return time(key, parse_duration); }
+
+std::optional<Picoseconds> Fields::time(std::string_view key, Result<Picoseconds> (*parse)(std::string_view)) const {
   const auto written = text(key);
   if (!written) return std::nullopt;
-  const auto parsed = parse_latency(*written);
+  const auto parsed = parse(*written);
   if (parsed) return *parsed;
   error(mark_of(key), {read_codes::bad_time, parsed.error().message, parsed.error().help});
   return std::nullopt;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "base/units.h"
 #include "topology/document.h"
 #include "topology/findings.h"
@@ -33,7 +34,8 @@ class Fields {
   /// A whole number. Reports one outside [low, high].
   std::optional<std::int64_t> integer(std::string_view key, std::int64_t low, std::int64_t high) const;
   std::optional<Bandwidth> bandwidth(std::string_view key) const;
-  std::optional<Picoseconds> time(std::string_view key) const;
+  std::optional<Picoseconds> latency(std::string_view key) const;
+  std::optional<Picoseconds> duration(std::string_view key) const;
   /// A decimal above 0 and at most 1, in millionths.
   std::optional<std::int32_t> millionths(std::string_view key) const;
 
@@ -42,6 +44,8 @@ class Fields {
   void error(const Mark& mark, Problem problem) const { findings_.error(mark, std::move(problem)); }
 
  private:
+  std::optional<Picoseconds> time(std::string_view key, Result<Picoseconds> (*parse)(std::string_view)) const;
+
   Value map_;
   std::string_view what_;
   const Environment& environment_;

@@ -267,7 +267,7 @@ void read_link_entry(Reading& reading, const Body& body, Value entry) {
 }  // namespace
 
 LinkClass read_link_values(const Fields& fields) {
-  LinkClass values{fields.bandwidth("bandwidth"), fields.time("latency"), fields.time("overhead"),
+  LinkClass values{fields.bandwidth("bandwidth"), fields.latency("latency"), fields.latency("overhead"),
                    fields.millionths("efficiency")};
   values.is_broken = fields.has("bandwidth") && !values.bandwidth;
   return values;

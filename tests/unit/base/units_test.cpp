@@ -40,6 +40,15 @@ TEST(ParseUnits, ReadsLatenciesExactly) {
   EXPECT_FALSE(parse_latency("0.5 ps"));
   EXPECT_FALSE(parse_latency("5"));
   EXPECT_FALSE(parse_latency("200 days"));
+  // An hour is 3,600 s of 10^12 ps; 26 days are 24 * 26 = 624 of them.
+  EXPECT_EQ(parse_latency("3600 s")->count, 3'600'000'000'000'000);
+  EXPECT_EQ(parse_duration("2246400 s")->count, 624 * std::int64_t{3'600'000'000'000'000});
+  for (const char* const past : {"3600.000000000001 s", "9223372036854775807 ps", "9223372036854775808 ps"}) {
+    ASSERT_FALSE(parse_latency(past)) << past;
+    EXPECT_EQ(parse_latency(past).error().code, ErrorCode::too_large);
+  }
+  EXPECT_FALSE(parse_duration("2246400.000000000001 s"));
+  EXPECT_FALSE(parse_duration("9223372036854775807 ps"));
 }
 
 TEST(ParseUnits, ReadsSizesAsNcclTestsDoes) {
@@ -58,7 +67,8 @@ TEST(FormatUnits, ReadsBackExactly) {
     const auto value = static_cast<std::int64_t>(random.next() >> (1 + random.below(62)));
     if (value == 0) continue;
     EXPECT_EQ(parse_bandwidth(format_bandwidth({value}))->bytes_per_second, value);
-    EXPECT_EQ(parse_latency(format_latency({value}))->count, value);
+    const std::int64_t time = value % (max_duration.count + 1);
+    EXPECT_EQ(parse_duration(format_latency({time}))->count, time);
     const std::int64_t size = value % (max_message_size.count + 1);
     EXPECT_EQ(parse_size(format_size({size}))->count, size);
   }
