@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/describe_bound.h"
 #include "cli/inputs.h"
+#include "cli/json_text.h"
 #include "cli/table.h"
 #include "planners/bound.h"
 
@@ -49,7 +50,7 @@ ExitCode run_one(const Console& console, const Topology& topology, const Collect
   if (!collective->root.is_none()) document["root"] = topology.rank_name(collective->root);
   if (!collective->shares.empty()) document["shares"] = collective->shares;
   document["bound"] = bound_json(*bound, *collective, topology);
-  console.print(document.dump(2) + "\n");
+  console.print(json_text(document));
   return ExitCode::ok;
 }
 
@@ -76,7 +77,7 @@ ExitCode run_all(const Console& console, const Topology& topology) {
                                              {"topology", topology.name()},
                                              {"ranks", topology.rank_count()},
                                              {"bounds", bounds}};
-    console.print(document.dump(2) + "\n");
+    console.print(json_text(document));
   } else {
     console.print(fmt::format("# {}  {} ranks\n", topology.name(), topology.rank_count()) + table.text());
   }

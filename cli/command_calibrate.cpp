@@ -7,6 +7,7 @@
 #include "cli/calibration_runs.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/json_text.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "schedule/schedule_json.h"
@@ -54,9 +55,10 @@ Result<CalibrationHints> parse_hints(const CalibrateFlags& flags) {
   return hints;
 }
 
-Result<void> load_plan(const std::string& path, const Topology& topology, CalibrationHints& hints) {
+Result<void> load_plan(const Console& console, const std::string& path, const Topology& topology,
+                       CalibrationHints& hints) {
   if (path.empty()) return {};
-  const auto text = read_whole(path);
+  const auto text = read_whole(console, path);
   if (!text) return tl::unexpected(text.error());
   auto plan = read_plan(*text, path, &topology);
   if (!plan) return tl::unexpected(plan.error());
@@ -73,10 +75,10 @@ Result<void> load_plan(const std::string& path, const Topology& topology, Calibr
 
 using NamedRuns = std::vector<std::pair<std::string, RunFile>>;
 
-Result<NamedRuns> load_runs(const CalibrateFlags& flags) {
+Result<NamedRuns> load_runs(const Console& console, const CalibrateFlags& flags) {
   NamedRuns files;
   for (const std::string& path : flags.from) {
-    const auto text = read_whole(path);
+    const auto text = read_whole(console, path);
     if (!text) return tl::unexpected(text.error());
     auto run = read_run(*text, path == "-" ? "<stdin>" : path, NcclTestsHints{flags.collective});
     if (!run) return tl::unexpected(run.error());
@@ -103,8 +105,8 @@ ExitCode run(const Console& console, const CalibrateFlags& flags) {
   if (!hints) return console.refuse_usage(hints.error());
   const auto topology = load_topology(console, flags.topology);
   if (!topology) return refuse(console, topology.error());
-  if (auto loaded = load_plan(flags.plan, *topology, *hints); !loaded) return console.refuse(loaded.error());
-  const auto files = load_runs(flags);
+  if (auto loaded = load_plan(console, flags.plan, *topology, *hints); !loaded) return console.refuse(loaded.error());
+  const auto files = load_runs(console, flags);
   if (!files) return console.refuse(files.error());
   const auto runs = plan_runs(console, *topology, *files, *hints);
   if (!runs) return console.refuse(runs.error());
@@ -112,7 +114,7 @@ ExitCode run(const Console& console, const CalibrateFlags& flags) {
   if (!calibration) return console.refuse(calibration.error());
   const CalibrationReport report{&*topology, flags.from, &*runs, &*calibration};
   if (flags.output != "-") {
-    console.print(console.json ? calibration_json(report).dump(2) + "\n" : calibration_text(report));
+    console.print(console.json ? json_text(calibration_json(report)) : calibration_text(report));
   }
   if (flags.output.empty()) return ExitCode::ok;
   const auto written = write_file(flags.output, [&](std::ostream& out) -> Result<void> {

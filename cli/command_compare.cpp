@@ -7,6 +7,7 @@
 #include "cli/compare_output.h"
 #include "cli/flag_values.h"
 #include "cli/inputs.h"
+#include "cli/json_text.h"
 #include "cli/output_file.h"
 #include "compare/overlay_svg.h"
 #include "compare/read_run.h"
@@ -25,8 +26,8 @@ struct CompareFlags {
   std::size_t lanes = 48;
 };
 
-Result<RunFile> load_run(const std::string& path, const std::string& collective) {
-  const auto text = read_whole(path);
+Result<RunFile> load_run(const Console& console, const std::string& path, const std::string& collective) {
+  const auto text = read_whole(console, path);
   if (!text) return tl::unexpected(text.error());
   return read_run(*text, path == "-" ? "<stdin>" : path, NcclTestsHints{collective});
 }
@@ -47,9 +48,9 @@ struct PlanOfBoth {
   Dependencies dependencies;
 };
 
-Result<std::optional<PlanOfBoth>> load_plan(const std::string& path) {
+Result<std::optional<PlanOfBoth>> load_plan(const Console& console, const std::string& path) {
   if (path.empty()) return std::nullopt;
-  const auto text = read_whole(path);
+  const auto text = read_whole(console, path);
   if (!text) return tl::unexpected(text.error());
   auto plan = read_plan(*text, path);
   if (!plan) return tl::unexpected(plan.error());
@@ -63,7 +64,7 @@ ExitCode verdict_of(const std::optional<Verdict>& verdict) {
 
 ExitCode compare_two_timelines(const Console& console, const CompareFlags& flags, CompareHeader header,
                                const Timeline& a, const Timeline& b, const std::optional<double>& limit) {
-  const auto plan = load_plan(flags.plan);
+  const auto plan = load_plan(console, flags.plan);
   if (!plan) return console.refuse(plan.error());
   const KnownSchedule known = *plan ? KnownSchedule{&(*plan)->file.schedule, &(*plan)->dependencies} : KnownSchedule{};
   if (!flags.svg.empty()) {
@@ -76,7 +77,7 @@ ExitCode compare_two_timelines(const Console& console, const CompareFlags& flags
   }
   const TimelineComparison comparison = compare_timelines(a, b, known);
   if (limit) header.verdict = Verdict{*limit, std::abs(comparison.total.error()), "error of total"};
-  console.print(console.json ? timelines_json(header, comparison).dump(2) + "\n" : timelines_text(header, comparison));
+  console.print(console.json ? json_text(timelines_json(header, comparison)) : timelines_text(header, comparison));
   return verdict_of(header.verdict);
 }
 
@@ -85,7 +86,7 @@ ExitCode compare_two_tables(const Console& console, CompareHeader header, const 
   const auto comparison = compare_results(a, b);
   if (!comparison) return console.refuse(comparison.error());
   if (limit) header.verdict = Verdict{*limit, comparison->errors.median, "median error"};
-  console.print(console.json ? results_json(header, *comparison).dump(2) + "\n" : results_text(header, *comparison));
+  console.print(console.json ? json_text(results_json(header, *comparison)) : results_text(header, *comparison));
   return verdict_of(header.verdict);
 }
 
@@ -105,9 +106,9 @@ ExitCode run(const Console& console, const CompareFlags& flags) {
     const auto known = parse_collective(flags.collective);
     if (!known) return console.refuse_usage(known.error());
   }
-  const auto a = load_run(flags.a, flags.collective);
+  const auto a = load_run(console, flags.a, flags.collective);
   if (!a) return console.refuse(a.error());
-  const auto b = load_run(flags.b, flags.collective);
+  const auto b = load_run(console, flags.b, flags.collective);
   if (!b) return console.refuse(b.error());
   const CompareHeader header{describe(flags.a, *a), describe(flags.b, *b), std::nullopt};
   const auto* timeline_a = std::get_if<Timeline>(&*a);

@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 #include "cli/doctor_output.h"
+#include "cli/json_text.h"
 
 namespace espalier::cli {
 
@@ -13,7 +14,7 @@ void add_doctor_command(CLI::App& app, Session& session) {
   command->callback([&session] {
     session.run = [&session] {
       const std::vector<Check> checks = check_machine(read_machine_facts(""), probe_machine());
-      session.console.print(session.console.json ? doctor_json(checks).dump(2) + "\n" : doctor_text(checks));
+      session.console.print(session.console.json ? json_text(doctor_json(checks)) : doctor_text(checks));
       return can_run_engine(checks) ? ExitCode::ok : ExitCode::missing_capability;
     };
   });

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/explanation.h"
 #include "cli/inputs.h"
+#include "cli/json_text.h"
 #include "cli/prediction_flags.h"
 #include "cli/simulate_scenario.h"
 #include "planners/bound.h"
@@ -74,7 +75,7 @@ ExitCode compare_and_explain(const Console& console, const Topology& topology, c
       explain(topology, is_plan ? candidates.made.front() : *choice->candidate, prediction, candidates.made);
   if (!explanation) return console.refuse(explanation.error());
   explanation->trials = std::move(choice->trials);
-  console.print(console.json ? explanation_json(*explanation).dump(2) + "\n" : explanation_text(*explanation));
+  console.print(console.json ? json_text(explanation_json(*explanation)) : explanation_text(*explanation));
   return ExitCode::ok;
 }
 

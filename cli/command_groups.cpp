@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/describe_bound.h"
+#include "cli/json_text.h"
 #include "cli/output_file.h"
 #include "cli/table.h"
 #include "planners/bound.h"
@@ -134,7 +135,7 @@ ExitCode bound_of_groups(const Console& console, const Topology& topology, const
       head_text(*works) + table.text() +
       fmt::format("# algbw {} GB/s for every group, {} s per byte of its message\n",
                   gigabytes_per_second(algbw_of(bound->time_per_byte)), to_string(bound->time_per_byte));
-  console.print(console.json ? document.dump(2) + "\n" : text);
+  console.print(console.json ? json_text(document) : text);
   return ExitCode::ok;
 }
 
@@ -149,7 +150,7 @@ ExitCode plan_of_groups(const Console& console, const Topology& topology, const 
   warn_of_switches(console, topology);
   const auto plan = plan_groups(*works);
   if (!plan) return console.refuse(plan.error());
-  console.print(console.json ? plan_json(*works, *plan).dump(2) + "\n" : plan_text(*works, *plan));
+  console.print(console.json ? json_text(plan_json(*works, *plan)) : plan_text(*works, *plan));
   if (output.empty()) return ExitCode::ok;
   const auto written = write_plans(console, *works, *plan, output);
   return written ? ExitCode::ok : console.refuse(written.error());

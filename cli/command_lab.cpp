@@ -10,6 +10,7 @@
 #include "cli/collective_flags.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/json_text.h"
 #include "cli/lab_job.h"
 #include "cli/lab_output.h"
 #include "cli/output_file.h"
@@ -230,7 +231,7 @@ OrStop<ExitCode> run_lab(const Console& console, const LabFlags& flags, const Or
     bench.network = &*fitted;
   }
   if (const auto measured = measure(console, bench, report); !measured) return stop(measured.error());
-  console.print(console.json ? lab_json(report).dump(2) + "\n" : lab_text(report));
+  console.print(console.json ? json_text(lab_json(report)) : lab_text(report));
   if (flags.keep) {
     console.note(
         fmt::format("kept: {}-n0 and so on (ip netns exec); espalier lab --clean removes them", network->prefix()));

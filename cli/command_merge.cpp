@@ -5,9 +5,11 @@
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/json_text.h"
 #include "cli/output_file.h"
 #include "cli/stop.h"
 #include "sweep/merge.h"
+#include "sweep/row_file.h"
 #include "sweep/row_text.h"
 
 namespace espalier::cli {
@@ -28,7 +30,7 @@ OrStop<Inputs> read_inputs(const Console& console, const MergeFlags& flags) {
   for (const std::string& path : flags.inputs) {
     const auto format = sweep::format_of(path);
     if (!format) return usage(format.error());
-    const auto text = read_whole(path);
+    const auto text = read_whole(console, path);
     if (!text) return stop(text.error());
     auto read = sweep::read_rows(*text, *format, path);
     if (!read) return stop(read.error());
@@ -47,11 +49,12 @@ OrStop<Inputs> read_inputs(const Console& console, const MergeFlags& flags) {
 
 OrStop<void> merge(const Console& console, const MergeFlags& flags) {
   sweep::RowStyle style;
-  if (!flags.out.empty()) {
+  if (!flags.out.empty() && !is_written_straight(flags.out)) {
     const auto format = sweep::format_of(flags.out);
     if (!format) return usage({format.error().code, "-o: " + format.error().message, format.error().help});
     style.format = *format;
   }
+  if (const auto checked = sweep::check_replaceable(flags.out); !checked) return stop(checked.error());
   auto inputs = read_inputs(console, flags);
   if (!inputs) return tl::unexpected(inputs.error());
   style.timings = inputs->timings.value_or(false);
@@ -68,7 +71,7 @@ OrStop<void> merge(const Console& console, const MergeFlags& flags) {
                                              {"files", count},
                                              {"rows", merged->rows.size()},
                                              {"repeated", merged->repeated}};
-    console.print(document.dump(2) + "\n");
+    console.print(json_text(document));
     return {};
   }
   console.print(fmt::format("{}: {} row{} of {} file{}{}\n", flags.out, merged->rows.size(),

@@ -11,6 +11,7 @@
 #include "cli/describe_bound.h"
 #include "cli/flag_values.h"
 #include "cli/inputs.h"
+#include "cli/json_text.h"
 #include "cli/output_file.h"
 #include "cli/packing_flags.h"
 #include "cli/table.h"
@@ -162,7 +163,7 @@ ExitCode run(const Console& console, const PlanFlags& flags) {
   const auto choice = choose(*candidates, *size, runs.evaluator());
   if (!choice) return console.refuse(choice.error());
   if (flags.output == "-") return write_plan(console, flags, choice->candidate->schedule, *topology);
-  console.print(console.json ? choice_json(*choice, *candidates, *topology, *size).dump(2) + "\n"
+  console.print(console.json ? json_text(choice_json(*choice, *candidates, *topology, *size))
                              : choice_text(*choice, *candidates, *topology, *size));
   return flags.output.empty() ? ExitCode::ok : write_plan(console, flags, choice->candidate->schedule, *topology);
 }

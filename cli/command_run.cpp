@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 #include <iterator>
 
@@ -30,13 +29,12 @@ ExitCode start_ranks(const Console& console, std::uint32_t world, double timeout
   options.grace = std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000) + 2000);
   // All ranks say the same of their input; what matters of the others is in the summary.
   options.on_error_line = [](std::uint32_t rank, const std::string& line) {
-    if (rank == 0) fmt::print(stderr, "{}\n", line);
+    if (rank == 0) Console::write_error(line + "\n");
   };
-  std::fflush(stdout);
   const auto job = run_local_job(options);
   if (!job) return console.refuse(job.error());
   const int code = job->exit_code();
-  if (job->first_failed && *job->first_failed != 0) fmt::print(stderr, "{}\n", job->summary());
+  if (job->first_failed && *job->first_failed != 0) Console::write_error(job->summary() + "\n");
   if (code == 0) return ExitCode::ok;
   const bool is_known =
       code <= static_cast<int>(ExitCode::internal_error) || code == static_cast<int>(ExitCode::interrupted);

@@ -5,6 +5,7 @@
 #include "cli/algorithm_flags.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/json_text.h"
 #include "cli/output_file.h"
 #include "cli/prediction_flags.h"
 #include "cli/progress.h"
@@ -182,7 +183,7 @@ OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, 
     const std::uint64_t transfers = rings->walks.size() * rings->walks.front().steps() * topology.rank_count();
     simulation.results.push_back({size, "ring", &candidate, std::move(walked->report), {}, transfers});
   }
-  console.print(console.json ? simulation_json(simulation).dump(2) + "\n" : simulation_text(simulation));
+  console.print(console.json ? json_text(simulation_json(simulation)) : simulation_text(simulation));
   return true;
 }
 
@@ -217,7 +218,7 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   });
   CandidateRuns runs(input.topology, work->candidates, options);
   if (const auto ran = run_sizes(console, runs, simulation); !ran) return stop(ran.error());
-  console.print(console.json ? simulation_json(simulation).dump(2) + "\n" : simulation_text(simulation));
+  console.print(console.json ? json_text(simulation_json(simulation)) : simulation_text(simulation));
   return show_details(console, flags, simulation, options);
 }
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/json_text.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/sweep_flags.h"
@@ -50,7 +51,7 @@ Result<void> run_all(const Console& console, const CommandFlags& flags, const sw
   });
 }
 
-std::string json_text(const std::vector<sweep::Row>& rows, bool timings) {
+std::string rows_json(const std::vector<sweep::Row>& rows, bool timings) {
   std::string text = fmt::format("{{\n\"schema\": \"{}\",\n\"rows\": [\n", sweep::schema);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string line = sweep::row_text(rows[i], {sweep::RowFormat::json_lines, timings});
@@ -74,7 +75,7 @@ void print_summary(const Console& console, const CommandFlags& flags, const Outc
                                        {"rows", total},
                                        {"known", outcome.known},
                                        {"failed", failed}};
-    console.print(document.dump(2) + "\n");
+    console.print(json_text(document));
     return;
   }
   std::string text = fmt::format("{}: {} row{}", flags.out, total, total == 1 ? "" : "s");
@@ -105,7 +106,12 @@ OrStop<void> sweep_into(const Console& console, const CommandFlags& flags, const
   sweep::RowStyle style{sweep::RowFormat::csv, flags.timings};
   std::optional<sweep::RowFile> file;
   Outcome outcome;
-  if (!flags.out.empty()) {
+  const bool is_straight = !flags.out.empty() && is_written_straight(flags.out);
+  if (is_straight && flags.resume) {
+    return usage(
+        {ErrorCode::invalid_input, "--resume: " + flags.out + " keeps no rows to go on with", "name a file with -o"});
+  }
+  if (!flags.out.empty() && !is_straight) {
     const auto format = sweep::format_of(flags.out);
     if (!format) return usage({format.error().code, "-o: " + format.error().message, format.error().help});
     style.format = *format;
@@ -119,10 +125,10 @@ OrStop<void> sweep_into(const Console& console, const CommandFlags& flags, const
   }
   if (auto ran = run_all(console, flags, spec, units, file, outcome.rows); !ran) return stop(ran.error());
   sort_rows(outcome.rows);
-  if (!file) {
+  if (!file && !is_straight) {
     std::string text = sweep::header_text(style);
     for (const sweep::Row& row : outcome.rows) text += sweep::row_text(row, style);
-    console.print(console.json ? json_text(outcome.rows, flags.timings) : text);
+    console.print_bytes(console.json ? rows_json(outcome.rows, flags.timings) : text);
     return {};
   }
   const auto written =
@@ -133,7 +139,7 @@ OrStop<void> sweep_into(const Console& console, const CommandFlags& flags, const
 }
 
 OrStop<void> sweep_all(const Console& console, CommandFlags flags) {
-  if (auto read = flags.what.read_file(); !read) return stop(read.error());
+  if (auto read = flags.what.read_file(console); !read) return stop(read.error());
   sweep::Shard shard;
   if (!flags.shard.empty()) {
     const auto parsed = sweep::parse_shard(flags.shard);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/inputs.h"
+#include "cli/json_text.h"
 #include "cli/output_file.h"
 #include "topology/describe.h"
 #include "topology/symmetry.h"
@@ -50,7 +51,7 @@ ExitCode show(const Console& console, const TopoFlags& flags) {
   const auto topology = load_topology(console, flags.topology);
   if (!topology) return refuse(console, topology.error());
   if (console.json) {
-    console.print(topology_json(*topology, find_asymmetry(*topology)).dump(2) + "\n");
+    console.print(json_text(topology_json(*topology, find_asymmetry(*topology))));
   } else {
     console.print(describe_topology(*topology));
   }
@@ -58,7 +59,7 @@ ExitCode show(const Console& console, const TopoFlags& flags) {
 }
 
 ExitCode validate(const Console& console, const TopoFlags& flags) {
-  const auto findings = read_with_findings(flags.topology);
+  const auto findings = read_with_findings(console, flags.topology);
   if (!findings) return console.refuse(findings.error());
   const TopologyReading& reading = *findings;
   const bool ok = reading.topology && !has_errors(reading.diagnostics);
@@ -67,7 +68,7 @@ ExitCode validate(const Console& console, const TopoFlags& flags) {
     nlohmann::ordered_json document = {{"schema", "espalier/topology/1"}, {"ok", ok}};
     if (reading.topology) document.update(topology_json(*reading.topology, reading.diagnostics));
     document["diagnostics"] = diagnostics_json(reading.diagnostics);
-    console.print(document.dump(2) + "\n");
+    console.print(json_text(document));
   } else if (ok) {
     console.print(fmt::format("ok: {}, {} ranks, {} nodes, {} links\n", reading.topology->name(),
                               reading.topology->rank_count(), reading.topology->node_count(),

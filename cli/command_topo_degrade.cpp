@@ -6,6 +6,7 @@
 #include "cli/degrade_output.h"
 #include "cli/flag_values.h"
 #include "cli/inputs.h"
+#include "cli/json_text.h"
 #include "cli/progress.h"
 #include "sim/simulate.h"
 
@@ -49,7 +50,7 @@ ExitCode run(const Console& console, const DegradeFlags& flags) {
                                    });
   progress.reset();
   if (!degradation) return console.refuse(degradation.error());
-  console.print(console.json ? degradation_json(*degradation, *topology, *size).dump(2) + "\n"
+  console.print(console.json ? json_text(degradation_json(*degradation, *topology, *size))
                              : degradation_text(*degradation, *topology, *size));
   return ExitCode::ok;
 }

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/flag_values.h"
 #include "cli/inputs.h"
+#include "cli/json_text.h"
 #include "cli/progress.h"
 #include "cli/sizes.h"
 #include "cli/tune_output.h"
@@ -36,7 +37,7 @@ ExitCode tune(const Console& console, const Topology& topology, const Collective
   if (!regions) return console.refuse(regions.error());
   const Tuning tuning{&topology,           collective,        std::move(*bound), std::string(to_string(type)),
                       std::move(*regions), candidates.refused};
-  console.print(console.json ? tuning_json(tuning).dump(2) + "\n" : tuning_text(tuning));
+  console.print(console.json ? json_text(tuning_json(tuning)) : tuning_text(tuning));
   return ExitCode::ok;
 }
 

@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/json_text.h"
 #include "schedule/verify.h"
 
 namespace espalier::cli {
@@ -59,7 +60,7 @@ ExitCode run(const Console& console, const VerifyFlags& flags) {
                                              {"ok", report.ok()},
                                              {"breaches", report.breach_count},
                                              {"reported", breaches_json(report)}};
-    console.print(document.dump(2) + "\n");
+    console.print(json_text(document));
   } else if (report.ok()) {
     console.print(fmt::format("ok: {} of {} ranks by {}, {} transfers keep its promise\n",
                               to_string(schedule.collective.kind), schedule.collective.rank_count, schedule.algorithm,

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
+#include <system_error>
 
 #include "base/check.h"
+#include "base/printable.h"
+#include "cli/write_all.h"
 
 namespace espalier::cli {
 namespace {
@@ -37,26 +39,45 @@ void show_error(const Error& error, bool colour) {
   diagnostic.code = code_of(error.code);
   diagnostic.message = error.message;
   diagnostic.help = error.help;
-  std::fputs(render(diagnostic, colour).c_str(), stderr);
+  Console::write_error(render(diagnostic, colour));
 }
 
 }  // namespace
 
-void Console::print(std::string_view text) const { std::fwrite(text.data(), 1, text.size(), stdout); }
+void Console::print(std::string_view text) const {
+  const int error = write_all(STDOUT_FILENO, printable(text));
+  if (*output_error_ == 0) *output_error_ = error;
+}
+
+void Console::print_bytes(std::string_view bytes) const {
+  if (isatty(STDOUT_FILENO) != 0) return print(bytes);
+  const int error = write_all(STDOUT_FILENO, bytes);
+  if (*output_error_ == 0) *output_error_ = error;
+}
+
+Result<void> Console::check_output() const {
+  if (*output_error_ == 0) return {};
+  return fail(ErrorCode::unavailable,
+              "cannot write standard output: " + std::generic_category().message(*output_error_),
+              "what was printed is not complete");
+}
+
+void Console::write_error(std::string_view text) { static_cast<void>(write_all(STDERR_FILENO, text)); }
 
 void Console::show(const std::vector<Diagnostic>& diagnostics) const {
   for (const Diagnostic& diagnostic : diagnostics) {
     if (quiet && diagnostic.severity == Severity::warning) continue;
-    std::fputs(render(diagnostic, colours_errors()).c_str(), stderr);
+    write_error(render(diagnostic, colours_errors()));
   }
 }
 
 void Console::warn(std::string_view text) const {
-  if (!quiet) fmt::print(stderr, "{}: {}\n", colours_errors() ? "\x1b[1;33mwarning\x1b[0m" : "warning", text);
+  if (quiet) return;
+  write_error(fmt::format("{}: {}\n", colours_errors() ? "\x1b[1;33mwarning\x1b[0m" : "warning", printable(text)));
 }
 
 void Console::note(std::string_view text) const {
-  if (!quiet) fmt::print(stderr, "{}\n", text);
+  if (!quiet) write_error(printable(text) + "\n");
 }
 
 ExitCode Console::refuse(const Error& error) const {

@@ -6,6 +6,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "base/format_units.h"
 #include "schedule/schedule_json.h"
 #include "topology/group.h"
 #include "topology/symmetry.h"
@@ -13,8 +14,6 @@
 
 namespace espalier::cli {
 namespace {
-
-constexpr std::size_t largest_input_bytes = std::size_t{8} << 30;
 
 /// The folder of the shipped machines: beside the build folder of a checkout, or in the installation.
 std::filesystem::path shipped_folder() {
@@ -133,7 +132,7 @@ tl::expected<Input, InputFailure> read_plan_text(const Console& console, std::st
 
 }  // namespace
 
-Result<std::string> read_whole(const std::string& path) {
+Result<std::string> read_whole(const Console& console, const std::string& path) {
   std::ifstream file;
   std::error_code status;
   if (path != "-") {
@@ -146,14 +145,19 @@ Result<std::string> read_whole(const std::string& path) {
     }
   }
   std::istream& stream = path == "-" ? std::cin : file;
+  const std::string shown = path == "-" ? "standard input" : path;
+  const auto most = static_cast<std::size_t>(console.max_input.count);
   std::string text;
+  if (std::filesystem::is_regular_file(path, status)) text.reserve(std::min(std::filesystem::file_size(path), most));
   std::string block(std::size_t{1} << 20, '\0');
   while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) || stream.gcount() > 0) {
     text.append(block, 0, static_cast<std::size_t>(stream.gcount()));
-    if (text.size() > largest_input_bytes) {
-      return fail(ErrorCode::too_large, path + " is larger than " + std::to_string(largest_input_bytes) + " bytes");
+    if (text.size() > most) {
+      return fail(ErrorCode::too_large, shown + " is larger than " + format_size(console.max_input),
+                  "raise the limit with --max-input if the file is meant to be as large");
     }
   }
+  if (stream.bad()) return fail(ErrorCode::unavailable, "cannot read " + shown + " to its end");
   return text;
 }
 
@@ -163,6 +167,10 @@ ShippedFile find_shipped(const std::string& argument, const std::string& folder)
   const auto shipped = shipped_folder() / folder / (argument + ".yaml");
   if (!std::filesystem::exists(shipped, status)) return {argument, argument};
   return {shipped.string(), "configs/" + folder + "/" + argument + ".yaml"};
+}
+
+bool is_shipped_machine(const std::string& name) {
+  return name != "-" && name.find('/') == std::string::npos && resolve_path(name) != name;
 }
 
 std::vector<std::string> shipped_machines() {
@@ -195,21 +203,21 @@ void TopologyFlags::add_without_to(CLI::App& command) {
       ->allow_extra_args(false);
 }
 
-Result<TopologyReading> read_with_findings(const TopologyFlags& flags) {
+Result<TopologyReading> read_with_findings(const Console& console, const TopologyFlags& flags) {
   const std::string path = resolve_path(flags.argument);
-  const auto text = path == "-" ? read_whole(path) : Result<std::string>(std::string());
+  const auto text = path == "-" ? read_whole(console, path) : Result<std::string>(std::string());
   if (!text) return tl::unexpected(text.error());
   return read_text(*text, path, flags);
 }
 
 tl::expected<Topology, InputFailure> load_topology(const Console& console, const TopologyFlags& flags) {
-  return accept(console, flags, read_with_findings(flags));
+  return accept(console, flags, read_with_findings(console, flags));
 }
 
 tl::expected<Input, InputFailure> load_input(const Console& console, const TopologyFlags& flags,
                                              const std::string& plan_topology) {
   const std::string path = resolve_path(flags.argument);
-  const auto text = read_whole(path);
+  const auto text = read_whole(console, path);
   if (!text) return failed(text.error());
   if (looks_like_plan(*text) && !flags.without.empty()) {
     return failed({ErrorCode::unsupported,

@@ -41,12 +41,12 @@ struct InputFailure {
 };
 
 /// The whole of a file, or of standard input ("-").
-/// Errors: unavailable when it cannot be read; too_large past the limit of inputs.
-Result<std::string> read_whole(const std::string& path);
+/// Errors: unavailable when it cannot be read; too_large past `max_input`.
+Result<std::string> read_whole(const Console& console, const std::string& path);
 
 /// Reads a topology (a YAML file, "-" for standard input, or the name of a shipped machine such as dgx1v) and looks for
 /// asymmetry. Errors: what breaks the format's rules is in the diagnostics; invalid_input for malformed parameters.
-Result<TopologyReading> read_with_findings(const TopologyFlags& flags);
+Result<TopologyReading> read_with_findings(const Console& console, const TopologyFlags& flags);
 
 /// As `read_with_findings`; shows the diagnostics, fails when one is an error, and takes away what --without names.
 tl::expected<Topology, InputFailure> load_topology(const Console& console, const TopologyFlags& flags);
@@ -67,6 +67,9 @@ struct ShippedFile {
 
 /// The file itself where there is one, or the one of that name in a folder of the shipped configurations.
 ShippedFile find_shipped(const std::string& argument, const std::string& folder);
+
+/// Whether the name is that of a machine that ships with the command, and of no file here.
+bool is_shipped_machine(const std::string& name);
 
 /// Names of the machines that ship with the command, sorted.
 std::vector<std::string> shipped_machines();

@@ -71,7 +71,8 @@ RanksEnd wait_for_all(std::vector<lab::Process> processes) {
 /// What rank 0 printed; nothing when that is no result.
 std::optional<LabMeasurement> read_measurement(const std::string& text) {
   const auto document = nlohmann::json::parse(text, nullptr, false);
-  if (!document.is_object() || !document.contains("results") || document["results"].empty()) return std::nullopt;
+  if (!document.is_object() || !document.contains("results") || !document["results"].is_array()) return std::nullopt;
+  if (document["results"].empty()) return std::nullopt;
   const auto& result = document["results"][0];
   const auto wrong_of = [](const nlohmann::json& placed) {
     return placed.is_object() && placed.contains("wrong") && placed["wrong"].is_number_integer()

@@ -1,8 +1,13 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <sstream>
 
+#include "base/parse_units.h"
+#include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/output_file.h"
 
@@ -16,6 +21,15 @@ void add_global_flags(CLI::App& app, Session& session) {
       ->transform(CLI::CheckedTransformer(std::map<std::string, ColourChoice>{
           {"auto", ColourChoice::automatic}, {"always", ColourChoice::always}, {"never", ColourChoice::never}}))
       ->option_text("WHEN");
+  app.add_option_function<std::string>(
+         "--max-input",
+         [&session](const std::string& text) {
+           const auto size = parse_size(text);
+           if (!size) throw CLI::ValidationError("--max-input", size.error().message);
+           session.console.max_input = *size;
+         },
+         "Refuse larger input files, and what unpacks to more")
+      ->option_text("SIZE (512M)");
 }
 
 void describe(CLI::App& app) {
@@ -32,6 +46,22 @@ void describe(CLI::App& app) {
   app.require_subcommand(1);
   app.fallthrough();
   app.set_help_all_flag("--help-all", "Help of all verbs");
+}
+
+/// The exit code of a verb; output that was lost is a failure even where the verb went well.
+int finish(const Console& console, ExitCode code) {
+  const auto printed = console.check_output();
+  if (printed || code != ExitCode::ok) return static_cast<int>(code);
+  return static_cast<int>(console.refuse(printed.error()));
+}
+
+/// Opens standard streams that are closed, so that no file takes their numbers: reading and writing them then fails.
+void occupy_standard_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(descriptor, F_GETFD) >= 0) continue;
+    // The lowest free number is this one, since those below are open.
+    static_cast<void>(open("/dev/null", descriptor == STDOUT_FILENO ? O_RDONLY : O_WRONLY));
+  }
 }
 
 int run(int argc, char** argv) {
@@ -58,13 +88,17 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked_for_help) {
-    return app.exit(asked_for_help);
+    std::ostringstream help;
+    const int code = app.exit(asked_for_help, help, help);
+    session.console.print(help.str());
+    return finish(session.console, static_cast<ExitCode>(code));
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "error: {}\n   = help: espalier {}--help\n", error.what(),
-               app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ");
+    Console::write_error(
+        printable(fmt::format("error: {}\n   = help: espalier {}--help\n", error.what(),
+                              app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ")));
     return static_cast<int>(ExitCode::wrong_usage);
   }
-  return static_cast<int>(session.run());
+  return finish(session.console, session.run());
 }
 
 }  // namespace
@@ -72,14 +106,15 @@ int run(int argc, char** argv) {
 }  // namespace espalier::cli
 
 int main(int argc, char** argv) {
+  espalier::cli::occupy_standard_streams();
   espalier::cli::install_interrupt_handler();
   try {
     return espalier::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "error: out of memory\n");
+    espalier::cli::Console::write_error("error: out of memory\n");
     return static_cast<int>(espalier::cli::ExitCode::check_failed);
   } catch (const std::exception& bug) {
-    fmt::print(stderr, "espalier: internal error: {}\n", bug.what());
+    espalier::cli::Console::write_error(espalier::printable(fmt::format("espalier: internal error: {}\n", bug.what())));
     return static_cast<int>(espalier::cli::ExitCode::internal_error);
   }
 }

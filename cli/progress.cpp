@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
+
+#include "base/printable.h"
 
 namespace espalier::cli {
 
@@ -14,7 +15,7 @@ Progress::Progress(const Console& console, std::string what, std::size_t total)
       started_(std::chrono::steady_clock::now()) {}
 
 Progress::~Progress() {
-  if (drawn_) std::fputs("\r\x1b[K", stderr);
+  if (drawn_) Console::write_error("\r\x1b[K");
 }
 
 /// ", 3 min left", as if what is left took as long as what is done.
@@ -35,9 +36,9 @@ void Progress::step(const std::string& detail) {
   const std::size_t begun = done_++;
   if (!enabled_ || std::chrono::steady_clock::now() - started_ < patience) return;
   const std::size_t filled = std::min(bar_width, begun * bar_width / total_);
-  fmt::print(stderr, "\r\x1b[K{} [{}{}] {}/{}{} {}", what_, std::string(filled, '#'),
-             std::string(bar_width - filled, '.'), begun, total_, time_left(begun), detail.substr(0, 40));
-  std::fflush(stderr);
+  Console::write_error(fmt::format("\r\x1b[K{} [{}{}] {}/{}{} {}", what_, std::string(filled, '#'),
+                                   std::string(bar_width - filled, '.'), begun, total_, time_left(begun),
+                                   printable_line(detail.substr(0, 40))));
   drawn_ = true;
 }
 

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "advisor/advisor.h"
 #include "base/format_units.h"
 #include "base/parse_units.h"
+#include "cli/address_file.h"
+#include "cli/inputs.h"
+#include "cli/json_text.h"
 #include "cli/output_file.h"
 #include "cli/run_output.h"
 #include "engine/rendezvous/environment.h"
@@ -58,26 +58,15 @@ Result<RunTask> resolve(const RunFlags& flags, const Input& input) {
   return task;
 }
 
-Result<std::vector<RouteAddress>> read_addresses(const std::string& path) {
-  std::vector<RouteAddress> routes;
-  if (path.empty()) return routes;
-  std::ifstream file(path);
-  if (!file) return fail(ErrorCode::unavailable, path + ": cannot be read");
-  const auto document = nlohmann::json::parse(file, nullptr, false);
-  if (!document.is_array()) return fail(ErrorCode::invalid_input, path + ": not a JSON list of addresses");
-  for (const auto& entry : document) {
-    if (!entry.is_object() || !entry.contains("route") || !entry["route"].is_number_unsigned() ||
-        !entry.contains("connect") || !entry["connect"].is_string()) {
-      return fail(ErrorCode::invalid_input, path + ": an entry without a route's number and the address to connect to",
-                  R"(write {"route": 0, "bind": "10.0.0.1", "connect": "10.0.0.2"})");
-    }
-    routes.push_back(
-        {entry["route"].get<std::uint32_t>(), entry.value("bind", ""), entry["connect"].get<std::string>()});
-  }
-  return routes;
+Result<std::vector<RouteAddress>> load_addresses(const Console& console, const std::string& path) {
+  if (path.empty()) return std::vector<RouteAddress>();
+  const auto text = read_whole(console, path);
+  if (!text) return tl::unexpected(text.error());
+  return read_addresses(*text, path);
 }
 
-Result<JobOptions> job_options(const RunFlags& flags, const LaunchInfo& launch, const RunTask& task) {
+Result<JobOptions> job_options(const Console& console, const RunFlags& flags, const LaunchInfo& launch,
+                               const RunTask& task) {
   JobOptions options;
   options.rendezvous.host = launch.host;
   options.rendezvous.port = launch.port;
@@ -94,7 +83,7 @@ Result<JobOptions> job_options(const RunFlags& flags, const LaunchInfo& launch, 
     if (!listener) return tl::unexpected(listener.error());
     options.rendezvous.listener = std::move(*listener);
   }
-  auto routes = read_addresses(flags.addresses);
+  auto routes = load_addresses(console, flags.addresses);
   if (!routes) return tl::unexpected(routes.error());
   options.routes = std::move(*routes);
   options.transport = options.routes.empty() ? task.transport : TransportChoice::tcp;
@@ -145,7 +134,7 @@ class RankRun {
       if (auto done = run_size(size); !done) return done;
     }
     print(run_footer(output_));
-    if (is_first() && console_.json) console_.print(run_json(output_).dump(2) + "\n");
+    if (is_first() && console_.json) console_.print(json_text(run_json(output_)));
     return flags_.trace.empty() ? Result<void>() : write_trace();
   }
 
@@ -238,7 +227,7 @@ ExitCode run_rank(const Console& console, const RunFlags& flags, const LaunchInf
            "espalier verify lists every breach"});
     }
   }
-  auto options = job_options(flags, launch, *task);
+  auto options = job_options(console, flags, launch, *task);
   if (!options) return console.refuse(options.error());
   const Topology topology = input.topology;
   auto communicator = Communicator::join(std::move(*options), source_for(flags, *task, input));

@@ -1,6 +1,7 @@
 #include "cli/simulate_scenario.h"
 
 #include "cli/job_limits_output.h"
+#include "cli/json_text.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/scenario_output.h"
@@ -17,6 +18,11 @@ Result<Topology> open_topology(const Console& console, const std::string& name, 
   std::error_code status;
   const std::filesystem::path beside = folder / name;
   flags.argument = std::filesystem::is_regular_file(beside, status) ? beside.string() : name;
+  if (flags.argument == name && !is_shipped_machine(name)) {
+    return fail(ErrorCode::unavailable,
+                "there is no '" + name + "' beside the scenario, nor a shipped machine of that name",
+                "check the name (espalier topo show --list has the machines)");
+  }
   auto topology = load_topology(console, flags);
   if (topology) return *std::move(topology);
   Error error = topology.error().error;
@@ -36,7 +42,7 @@ ExitCode run(const Console& console, const scenario::Scenario& scenario, const S
   const auto report = scenario::run_job(scenario.job, scenario.topology, scenario.disturbances, settings);
   progress.reset();
   if (!report) return console.refuse(report.error());
-  console.print(console.json ? scenario_json(scenario, *report).dump(2) + "\n" : scenario_text(scenario, *report));
+  console.print(console.json ? json_text(scenario_json(scenario, *report)) : scenario_text(scenario, *report));
   if (flags.trace.empty()) return ExitCode::ok;
   const auto written = write_file(flags.trace, [&](std::ostream& stream) {
     return scenario::write_trace(stream, scenario.job, scenario.topology, *report);
@@ -52,7 +58,7 @@ ExitCode explain(const Console& console, const scenario::Scenario& scenario) {
   const auto limits =
       scenario::find_job_limits(scenario.job, scenario.topology, scenario.disturbances, scenario.settings);
   if (!limits) return console.refuse(limits.error());
-  console.print(console.json ? job_limits_json(scenario, *limits).dump(2) + "\n" : job_limits_text(scenario, *limits));
+  console.print(console.json ? json_text(job_limits_json(scenario, *limits)) : job_limits_text(scenario, *limits));
   return ExitCode::ok;
 }
 
@@ -62,6 +68,7 @@ ExitCode with_scenario(const Console& console, const TopologyFlags& topology, co
                        const Go& go) {
   scenario::ScenarioOptions options;
   options.seed = flags.seed;
+  options.most_trace_bytes = static_cast<std::size_t>(console.max_input.count);
   if (!flags.model.empty()) options.model = flags.model;
   if (!topology.argument.empty()) {
     auto loaded = load_topology(console, topology);
@@ -74,7 +81,7 @@ ExitCode with_scenario(const Console& console, const TopologyFlags& topology, co
   const ShippedFile file = find_shipped(flags.file, "scenarios");
   scenario::ScenarioReading reading;
   if (flags.file == "-") {
-    const auto text = read_whole("-");
+    const auto text = read_whole(console, "-");
     if (!text) return console.refuse(text.error());
     reading = scenario::read_scenario_text(*text, "<stdin>", std::filesystem::path("."), options);
   } else {

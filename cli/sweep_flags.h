@@ -33,7 +33,9 @@ struct SweepFlags {
   void add_to(CLI::App& command);
 
   /// Takes from the file what no flag has said. Errors: those of reading it; invalid_input with file:line.
-  Result<void> read_file();
+  Result<void> read_file(const Console& console);
+  /// As `read_file`, for its text; `file` names it in errors.
+  Result<void> read_text(const std::string& text);
 
   /// The values with the usual ones where nothing was said; reads the topologies.
   OrStop<sweep::Spec> resolve(const Console& console) const;

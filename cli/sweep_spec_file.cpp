@@ -112,12 +112,16 @@ class SpecReader {
 
 }  // namespace
 
-Result<void> SweepFlags::read_file() {
+Result<void> SweepFlags::read_file(const Console& console) {
   if (file.empty()) return {};
-  const auto text = read_whole(file);
+  const auto text = read_whole(console, file);
   if (!text) return tl::unexpected(text.error());
+  return read_text(*text);
+}
+
+Result<void> SweepFlags::read_text(const std::string& text) {
   try {
-    return SpecReader(*this, file).read(YAML::Load(*text));
+    return SpecReader(*this, file).read(YAML::Load(text));
   } catch (const YAML::Exception& error) {
     return fail(ErrorCode::invalid_input, fmt::format("{}:{}: {}", file, error.mark.line + 1, error.msg));
   }
