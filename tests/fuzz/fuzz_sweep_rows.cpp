@@ -18,6 +18,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       continue;
     }
     ESPALIER_CHECK(read->whole_bytes <= size, "only what is there is read");
+    const std::string_view torn = text.substr(read->whole_bytes);
+    ESPALIER_CHECK(torn.find('\n') == std::string_view::npos, "no line break is torn off");
+    ESPALIER_CHECK(torn.empty() || sweep::begins_as_rows(text), "and nothing of a file that is not of rows");
     const sweep::RowStyle style{format, read->timings};
     std::string written = sweep::header_text(style);
     for (const sweep::Row& row : read->rows) written += sweep::row_text(row, style);
