@@ -36,6 +36,10 @@ Result<Schedule> plan_flat(const Topology& topology, const Collective& collectiv
                     " ranks to all others; its limit is " + std::to_string(most_ranks),
                 slices_have_destination(kind) ? "use pairwise" : "use ring, recursive or bruck");
   }
+  if (kind == CollectiveKind::all_reduce && collective.rank_count > 1 && topology.first_relaying().is_none()) {
+    return fail(ErrorCode::unsupported, "no rank may relay, and flat adds up at ranks alone",
+                "use innetwork, where a switch adds and copies");
+  }
   const bool inwards = reduces(kind) || kind == CollectiveKind::gather;
   const bool outwards = !inwards || kind == CollectiveKind::all_reduce;
   Forest forest;

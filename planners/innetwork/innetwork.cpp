@@ -93,6 +93,16 @@ Result<Schedule> plan_innetwork(const Topology& topology, const Collective& coll
                 fmt::format("innetwork plans {} on up to {} ranks", to_string(collective.kind), most),
                 "use the planner packing");
   }
+  const auto adds_and_copies = [](const Node& node) { return node.multicast && node.reduction; };
+  if (collective.kind == CollectiveKind::all_reduce && topology.first_relaying().is_none() &&
+      std::ranges::none_of(topology.nodes(), adds_and_copies)) {
+    return fail(
+        ErrorCode::unsupported,
+        fmt::format("no rank of {} may relay, and no switch both copies and adds: an all_reduce's trees have no "
+                    "root",
+                    topology.name()),
+        "let one rank relay, or declare a switch with multicast: true and reduction: true");
+  }
   const std::vector<WeightedRelayTrees> trees = find_relay_trees(topology, collective);
   if (trees.empty()) {
     return fail(ErrorCode::unsupported, "innetwork finds no trees around the ranks that must not relay",

@@ -107,6 +107,11 @@ Result<Schedule> schedule_of(const Topology& topology, const Collective& collect
 /// else the trees of the linear program, where they load the network less.
 Result<Schedule> plan_all_reduce(const Topology& topology, const Collective& collective, const PlanContext& context) {
   if (auto possible = check_somebody_adds(topology); !possible) return tl::unexpected(possible.error());
+  if (topology.first_relaying().is_none()) {
+    return fail(ErrorCode::unsupported,
+                "the trees of an all_reduce meet at a rank that may relay, and none of " + topology.name() + "'s may",
+                "use the planner innetwork, whose trees meet at switches");
+  }
   const auto floors = all_reduce_floors(topology);
   const auto program = solved_all_reduce(topology, context);
   const bool halves_lose = floors && program && program->time_per_byte < floors->reduce_scatter_all_gather;

@@ -1,0 +1,115 @@
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "planners/chooser.h"
+#include "planners/planner.h"
+#include "planners/ring/ring_walks.h"
+#include "schedule/verify.h"
+#include "tests/support/random_graph.h"
+
+// Whatever ranks may not relay and whatever switches compute: a planner makes a plan that keeps its promise, or says
+// why it makes none.
+
+namespace espalier {
+namespace {
+
+/// A random network some, or all, of whose ranks must not relay, and some of whose switches copy or add.
+Topology random_network(Random& random, int round) {
+  const Topology plain = test::make_topology(test::random_graph(random, {5, 2, 9, round % 2 == 0}));
+  std::vector<Node> nodes(plain.nodes().begin(), plain.nodes().end());
+  const bool none_relays = round % 4 == 0;
+  for (Node& node : nodes) {
+    if (node.is_rank) node.relay = !none_relays && random.below(2) == 0;
+    if (node.is_rank && random.below(6) == 0) node.bandwidth = {random.between(1, 20) * test::unit};
+    node.multicast = !node.is_rank && random.below(2) == 0;
+    node.reduction = !node.is_rank && random.below(2) == 0;
+  }
+  return *Topology::make("any", std::move(nodes), {plain.links().begin(), plain.links().end()});
+}
+
+/// Some ranks around one switch that copies and adds, none of which may relay.
+Topology silent_star(std::size_t ranks) {
+  test::PlainGraph graph{ranks, 1, {}};
+  for (std::size_t i = 0; i < ranks; ++i) {
+    graph.edges.push_back({i, ranks, 50});
+    graph.edges.push_back({ranks, i, 50});
+  }
+  const Topology plain = test::make_topology(graph);
+  std::vector<Node> nodes(plain.nodes().begin(), plain.nodes().end());
+  for (Node& node : nodes) {
+    node.relay = !node.is_rank;
+    node.multicast = node.reduction = !node.is_rank;
+  }
+  return *Topology::make("silent star", std::move(nodes), {plain.links().begin(), plain.links().end()});
+}
+
+Collective collective_on(const Topology& topology, CollectiveKind kind, Random& random) {
+  const std::size_t ranks = topology.rank_count();
+  const auto root = has_root(kind) ? std::optional(Rank(random.below(ranks))) : std::nullopt;
+  Collective collective = *make_collective(kind, ranks, root);
+  const bool may_have_shares = kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter ||
+                               kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
+  if (!may_have_shares || random.below(3) != 0) return collective;
+  std::vector<std::int64_t> shares;
+  for (std::size_t i = 0; i < ranks; ++i) shares.push_back(random.between(0, 2));
+  auto with = make_collective(kind, ranks, root, std::move(shares));
+  return with ? *std::move(with) : collective;  // all of them may be zero
+}
+
+/// Plans with every planner and, of packing, all variants; counts what was made and what was refused.
+void expect_plan_or_reason(const Topology& topology, const Collective& collective, int& made, int& refused) {
+  const auto candidates = make_candidates(topology, collective, all_planners(), {}, true);
+  if (!candidates) {
+    EXPECT_FALSE(candidates.error().message.empty());
+    ++refused;
+    return;
+  }
+  for (const Candidate& candidate : candidates->made) {
+    EXPECT_TRUE(verify(candidate.schedule, topology, 1).ok()) << candidate.planner;
+  }
+  for (const Refusal& refusal : candidates->refused) {
+    EXPECT_FALSE(refusal.error.message.empty()) << refusal.planner;
+    EXPECT_FALSE(refusal.error.help.empty()) << refusal.planner << ": " << refusal.error.message;
+  }
+  made += static_cast<int>(candidates->made.size());
+  refused += static_cast<int>(candidates->refused.size());
+}
+
+TEST(AnyNetwork, IsPlannedOrRefusedWithAReason) {
+  Random random(77);
+  int made = 0;
+  int refused = 0;
+  for (int round = 0; round < 240; ++round) {
+    const Topology topology = random_network(random, round);
+    for (const CollectiveKind kind : all_collective_kinds) {
+      SCOPED_TRACE(std::to_string(round) + " " + std::string(to_string(kind)));
+      expect_plan_or_reason(topology, collective_on(topology, kind, random), made, refused);
+    }
+    if (!find_unreachable(topology)) {
+      const auto walks =
+          plan_ring_walks(topology, *make_collective(CollectiveKind::all_reduce, topology.rank_count(), {}));
+      EXPECT_TRUE(walks || !walks.error().message.empty());
+    }
+  }
+  EXPECT_GT(made, 1'000);
+  EXPECT_GT(refused, 1'000);
+}
+
+// Nobody may root the halves of an all_reduce here, so the shares of all roots are zero: packing once divided by their
+// sum. The switch adds and copies, so an all_reduce is possible.
+TEST(AnyNetwork, WithoutARankThatRelaysPackingRefusesAnAllReduce) {
+  for (const std::size_t ranks : {2U, 3U, 5U}) {
+    const Topology star = silent_star(ranks);
+    const Collective all_reduce = *make_collective(CollectiveKind::all_reduce, ranks, {});
+    const auto packing = plan(star, all_reduce, *find_planner("packing"));
+    ASSERT_FALSE(packing);
+    EXPECT_EQ(packing.error().code, ErrorCode::unsupported);
+    EXPECT_NE(packing.error().help.find("innetwork"), std::string::npos) << packing.error().help;
+    EXPECT_TRUE(plan(star, all_reduce, *find_planner("innetwork")));
+  }
+}
+
+}  // namespace
+}  // namespace espalier
