@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "scenario/run_job.h"
 #include "tests/support/chakra_bytes.h"
@@ -48,6 +49,20 @@ TEST(Chakra, ReadsWhatIsOnTheWire) {
   EXPECT_EQ(nodes[0].after, (std::vector<std::uint64_t>{1, 300}));
   EXPECT_EQ(nodes[1].comm_type, 7);
   EXPECT_EQ(nodes[1].comm_size, 1'048'576);
+}
+
+TEST(Chakra, RefusesSizesPastTheLargestMessage) {
+  // Rounded up to whole elements of 4 bytes, 2^63 - 1 would pass what 64 bits hold.
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t size : {largest, largest - 3, max_message_size.count + 1, std::int64_t{-1}}) {
+    Trace sums, sends;
+    sums.collective(0, "sum", 0, size);
+    sends.send(0, 1, size, 0);
+    for (const Trace& trace : {sums, sends}) {
+      const std::string message = error_of({trace, Trace()}, on_ranks(2));
+      EXPECT_NE(message.find("its comm_size is " + std::to_string(size) + " bytes"), std::string::npos) << message;
+    }
+  }
 }
 
 TEST(Chakra, RunsComputeCollectivesAndMessages) {

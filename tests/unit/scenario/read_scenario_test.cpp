@@ -1,6 +1,7 @@
 #include "scenario/read_scenario.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -95,6 +96,23 @@ training:
   for (const Call& call : job.calls().subspan(2)) {
     EXPECT_EQ(call.chunk.count, job.label(call.label) == "gradients" ? 2048 : 4096) << job.label(call.label);
   }
+}
+
+// A megabyte of packed zeros, in a file of a few kilobytes: the limit is that of all traces, unpacked.
+TEST(ReadScenario, TracesHaveOneLimitTogether) {
+  const auto folder = std::filesystem::temp_directory_path() / ("espalier_traces_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(source + "/tests/fuzz/corpus/chakra/bomb.et.gz", folder / "step.0.et.gz",
+                             std::filesystem::copy_options::overwrite_existing);
+  ScenarioOptions options;
+  options.topology = test::star(2);
+  options.most_trace_bytes = 100'000;
+  const auto reading = read_scenario_text("espalier_scenario: 1\ntraining: {trace: step}\n", "test", folder, options);
+  std::filesystem::remove_all(folder);
+  ASSERT_EQ(reading.diagnostics.size(), 1U);
+  EXPECT_EQ(reading.diagnostics[0].message,
+            "step.0.et.gz and the traces before it have more than 100000 bytes, unpacked");
+  EXPECT_NE(reading.diagnostics[0].help.find("--max-input"), std::string::npos);
 }
 
 TEST(ReadScenario, ShippedOnesCanBeRead) {
