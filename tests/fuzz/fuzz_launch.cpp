@@ -1,5 +1,6 @@
 // Any environment and any flags are read as a launch without harm: lines NAME=VALUE, and a line --rendezvous=TEXT.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
