@@ -52,7 +52,17 @@ Result<void> Job::set_up() {
   auto sockets = SocketWaiter::create(control_->failure_fd());
   if (!sockets) return tl::unexpected(sockets.error());
   sockets_.emplace(std::move(*sockets));
+  if (auto agreed = check_settings(); !agreed) return agreed;
   return find_transports();
+}
+
+/// Connections and frames depend on these: ranks that differ would wait for each other.
+Result<void> Job::check_settings() {
+  std::vector<Setting> settings = {{"--sockets", std::to_string(std::max(1U, options_.sockets_per_peer))},
+                                   {"--checksum", options_.checksum ? "on" : "off"},
+                                   {"--addresses", options_.routes.empty() ? "not given" : "given"}};
+  settings.insert(settings.end(), options_.agreed.begin(), options_.agreed.end());
+  return agree_on(*control_, settings, options_.timeout);
 }
 
 Result<void> Job::find_transports() {

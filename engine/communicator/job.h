@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/communicator/agreement.h"
 #include "engine/communicator/fork_guard.h"
 #include "engine/communicator/transport_choice.h"
 #include "engine/device/device.h"
@@ -41,6 +42,7 @@ struct JobOptions {
   bool checksum = false;                     ///< A CRC32C over every chunk on TCP.
   std::uint32_t sockets_per_peer = 1;        ///< TCP connections that a pair's transfers are dealt to.
   std::vector<RouteAddress> routes;          ///< Where given, every route has a TCP connection of its own.
+  std::vector<Setting> agreed;  ///< What all ranks must have alike besides; joining fails where they do not.
   std::function<std::unique_ptr<engine::Device>()> make_device;  ///< What works on this rank's memories; else the host.
 };
 
@@ -99,6 +101,7 @@ class Job {
  private:
   Job();
   Result<void> set_up();
+  Result<void> check_settings();
   Result<void> find_transports();
   Result<void> open_mesh(const std::vector<PeerInfo>& peers);
   void work();

@@ -14,6 +14,8 @@ using std::chrono::nanoseconds;
 
 /// How often a sleeping rank looks whether the job still lives.
 constexpr std::int64_t heartbeat_ns = 10'000'000;
+/// Between two looks at the clock of a process that runs: a sleep, and room for a busy machine.
+constexpr std::int64_t longest_look_ns = 20 * heartbeat_ns;
 /// With peers behind sockets and peers in shared memory, a sleep can only watch one kind.
 constexpr std::int64_t mixed_sleep_ns = 100'000;
 /// Peers are woken after this much work, so that they can work along.
@@ -77,9 +79,22 @@ class CallRunner {
     const Waiting::Action action = context_.waiting->next();
     if (action == Waiting::Action::spin) return std::nullopt;
     if (action == Waiting::Action::sleep) sleep();
-    const std::int64_t waited = now_ns() - context_.waiting->begun_ns();
-    if (waited > nanoseconds(context_.timeout).count()) return give_up_waiting();
+    if (waited_ns() > nanoseconds(context_.timeout).count()) return give_up_waiting();
     return std::nullopt;
+  }
+
+  /// How long this process has waited, without the time in which it did not run itself: stopped, or suspended with its
+  /// machine, it cannot have seen what its peers did meanwhile, and they may have been stopped with it.
+  std::int64_t waited_ns() {
+    const std::int64_t now = now_ns();
+    if (begun_ns_ != context_.waiting->begun_ns()) {
+      begun_ns_ = context_.waiting->begun_ns();
+      looked_ns_ = begun_ns_;
+      away_ns_ = 0;
+    }
+    if (now - looked_ns_ > longest_look_ns) away_ns_ += now - looked_ns_;
+    looked_ns_ = now;
+    return now - begun_ns_ - away_ns_;
   }
 
   void sleep() {
@@ -169,6 +184,9 @@ class CallRunner {
   std::span<const RunningCall> calls_;
   const RunContext& context_;
   std::int64_t rung_at_ = 0;
+  std::int64_t begun_ns_ = 0;   ///< Of the wait that the two below are about.
+  std::int64_t looked_ns_ = 0;  ///< At the clock, last.
+  std::int64_t away_ns_ = 0;    ///< In which this process did not run.
 };
 
 }  // namespace

@@ -116,6 +116,24 @@ TEST_P(Processes, ASlowRankIsWaitedFor) {
   for (std::uint32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(ranks.report(rank).failed_at_ns.load(), 0);
 }
 
+/// Time in which a process did not run itself does not count against its peers: twice the timeout.
+TEST_P(Processes, Fault27AllRanksAreStoppedAndGoOn) {
+  constexpr milliseconds timeout(1500);
+  RankProcesses ranks(3, options_of(GetParam(), timeout), [&](RankProcesses::Rank&& own) {
+    return call_until_failure(std::move(own), CollectiveKind::all_reduce, 5000, Memory::plain);
+  });
+  ASSERT_TRUE(ranks.await_calls(3));
+  for (std::uint32_t rank = 0; rank < 3; ++rank) ranks.signal(rank, SIGSTOP);
+  std::this_thread::sleep_for(2 * timeout);
+  std::array<std::uint64_t, 3> before{};
+  for (std::uint32_t rank = 0; rank < 3; ++rank) before[rank] = ranks.report(rank).calls.load();
+  for (std::uint32_t rank = 0; rank < 3; ++rank) ranks.signal(rank, SIGCONT);
+  EXPECT_TRUE(ranks.await_calls(*std::ranges::max_element(before) + 10)) << ranks.message(0);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(ranks.report(rank).failed_at_ns.load(), 0) << ranks.message(rank);
+  }
+}
+
 TEST_P(Processes, Fault12NothingIsLeftOfAJobThatWasKilled) {
   const auto entries = [] {
     std::size_t count = 0;
