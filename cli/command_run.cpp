@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <fstream>
 #include <iterator>
 
@@ -22,23 +24,32 @@ std::vector<std::string> own_arguments() {
   return arguments;
 }
 
-ExitCode start_ranks(const Console& console, std::uint32_t world, double timeout) {
+/// A rank that exits says why, and rank 0's words are shown as they come. Everything else is told here: nobody else
+/// can.
+ExitCode tell_failure(const LocalJobResult& job) {
+  const RankExit& first = job.ranks[*job.first_failed];
+  const bool has_spoken = *job.first_failed == 0 && !first.signal && !first.last_lines.empty();
+  if (!has_spoken) Console::write_error(job.summary());
+  constexpr std::array crashes = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+  if (first.signal && std::ranges::find(crashes, *first.signal) != crashes.end()) return ExitCode::internal_error;
+  return !first.signal && first.code <= static_cast<int>(ExitCode::internal_error) ? static_cast<ExitCode>(first.code)
+                                                                                   : ExitCode::check_failed;
+}
+
+ExitCode start_ranks(const Console& console, const RunFlags& flags, std::uint32_t world) {
   LocalJobOptions options;
   options.world = world;
+  options.most_ranks = flags.most_local_ranks;
   options.arguments = own_arguments();
-  options.grace = std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000) + 2000);
+  options.grace = std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout * 1000) + 2000);
   // All ranks say the same of their input; what matters of the others is in the summary.
   options.on_error_line = [](std::uint32_t rank, const std::string& line) {
     if (rank == 0) Console::write_error(line + "\n");
   };
   const auto job = run_local_job(options);
   if (!job) return console.refuse(job.error());
-  const int code = job->exit_code();
-  if (job->first_failed && *job->first_failed != 0) Console::write_error(job->summary() + "\n");
-  if (code == 0) return ExitCode::ok;
-  const bool is_known =
-      code <= static_cast<int>(ExitCode::internal_error) || code == static_cast<int>(ExitCode::interrupted);
-  return is_known ? static_cast<ExitCode>(code) : ExitCode::check_failed;
+  if (job->first_failed) return tell_failure(*job);
+  return job->was_interrupted ? ExitCode::interrupted : ExitCode::ok;
 }
 
 ExitCode run(const Console& console, const RunFlags& flags) {
@@ -63,8 +74,9 @@ ExitCode run(const Console& console, const RunFlags& flags) {
     return console.refuse_usage({ErrorCode::invalid_input, "run needs a COLLECTIVE for a topology",
                                  "such as espalier run " + flags.input.argument + " all_reduce"});
   }
+  if (const auto checked = check_run(flags, *input); !checked) return own.refuse_usage(checked.error());
   if (!launch->is_launched()) {
-    return start_ranks(console, static_cast<std::uint32_t>(input->topology.rank_count()), flags.timeout);
+    return start_ranks(console, flags, static_cast<std::uint32_t>(input->topology.rank_count()));
   }
   return run_rank(own, flags, *launch, *input);
 }
@@ -98,6 +110,10 @@ void add_run_command(CLI::App& app, Session& session) {
       ->option_text("FILE");
   command->add_option("-t,--topology", flags->plan_topology, "Take this topology instead of the plan's own")
       ->option_text("FILE");
+  command
+      ->add_option("--max-local-ranks", flags->most_local_ranks,
+                   "Start so many ranks here (default: what processes, descriptors and memory allow)")
+      ->option_text("COUNT");
   command->add_option("--rank", flags->rank, "Join as this rank instead of starting ranks here")->option_text("R");
   command->add_option("--world", flags->world, "The number of ranks")->option_text("N");
   command->add_option("--rendezvous", flags->rendezvous, "Where the ranks meet: rank 0 listens there")

@@ -1,15 +1,18 @@
 #include "cli/run_rank.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "advisor/advisor.h"
 #include "base/format_units.h"
 #include "base/parse_units.h"
 #include "cli/address_file.h"
+#include "cli/algorithm_flags.h"
 #include "cli/inputs.h"
 #include "cli/json_text.h"
 #include "cli/output_file.h"
 #include "cli/run_output.h"
+#include "engine/launch/shared_secret.h"
 #include "engine/rendezvous/environment.h"
 #include "engine/rendezvous/secret.h"
 #include "planners/bound.h"
@@ -29,8 +32,17 @@ struct RunTask {
   TransportChoice transport = TransportChoice::automatic;
 };
 
+Result<void> check_algorithm(const std::string& algorithm) {
+  const auto named = parse_algorithms(algorithm);
+  if (!named) return tl::unexpected(named.error());
+  if (named->size() == 1) return {};
+  return fail(ErrorCode::invalid_input, fmt::format("-a {}: run measures one algorithm at a time", algorithm),
+              "name one, or auto; espalier simulate and espalier lab compare several");
+}
+
 Result<RunTask> resolve(const RunFlags& flags, const Input& input) {
   RunTask task;
+  if (auto checked = check_algorithm(flags.algorithm); !checked) return tl::unexpected(checked.error());
   if (input.schedule) {
     task.collective = input.schedule->collective;
   } else {
@@ -65,8 +77,41 @@ Result<std::vector<RouteAddress>> load_addresses(const Console& console, const s
   return read_addresses(*text, path);
 }
 
+/// What ranks that were started one by one may have been told differently: calls would not fit together.
+std::vector<Setting> settings_of(const RunFlags& flags, const RunTask& task) {
+  const std::vector<Bytes>& sizes = task.sizes;
+  return {{"COLLECTIVE", std::string(to_string(task.collective.kind))},
+          {"-r", has_root(task.collective.kind) ? std::to_string(task.collective.root.value()) : "none"},
+          {"--shares", flags.collective.shares.empty() ? "equal" : flags.collective.shares},
+          {"-a", flags.algorithm},
+          {"-d", std::string(to_string(task.type))},
+          {"-o", std::string(to_string(task.operation))},
+          {"sizes", sizes.empty() ? "none"
+                                  : fmt::format("{}, {} ... {} ({} of them)", sizes.front().count,
+                                                sizes[std::min<std::size_t>(1, sizes.size() - 1)].count,
+                                                sizes.back().count, sizes.size())},
+          {"-n", std::to_string(flags.iterations)},
+          {"-w", std::to_string(flags.warmups)},
+          {"-c", std::to_string(flags.check)},
+          {"--chunk", task.chunk ? std::to_string(task.chunk->count) : "auto"},
+          {"--buffers", flags.buffers},
+          {"--transport", std::string(to_string(task.transport))},
+          {"--trace", flags.trace.empty() ? "not given" : "given"}};
+}
+
+/// The secret that was given; else, where a launcher has all ranks on this machine, one that they share.
+Result<SharedSecret> secret_of(const RunFlags& flags, const LaunchInfo& launch) {
+  const Environment environment = process_environment();
+  const bool is_given = !flags.secret_file.empty() || environment.contains("ESPALIER_SECRET") ||
+                        environment.contains("ESPALIER_SECRET_FILE");
+  if (!is_given && launch.is_one_machine) return share_secret(launch, environment);
+  auto given = flags.secret_file.empty() ? find_secret(environment) : read_secret_file(flags.secret_file);
+  if (!given) return tl::unexpected(given.error());
+  return SharedSecret{std::move(*given), ""};
+}
+
 Result<JobOptions> job_options(const Console& console, const RunFlags& flags, const LaunchInfo& launch,
-                               const RunTask& task) {
+                               const RunTask& task, const std::string& secret) {
   JobOptions options;
   options.rendezvous.host = launch.host;
   options.rendezvous.port = launch.port;
@@ -75,9 +120,7 @@ Result<JobOptions> job_options(const Console& console, const RunFlags& flags, co
   options.rendezvous.job = launch.job;
   options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout * 1000));
   options.rendezvous.timeout = options.timeout;
-  auto secret = flags.secret_file.empty() ? find_secret(process_environment()) : read_secret_file(flags.secret_file);
-  if (!secret) return tl::unexpected(secret.error());
-  options.rendezvous.secret = std::move(*secret);
+  options.rendezvous.secret = secret;
   if (launch.listener_fd) {
     auto listener = adopt_listener(*launch.listener_fd);
     if (!listener) return tl::unexpected(listener.error());
@@ -89,6 +132,7 @@ Result<JobOptions> job_options(const Console& console, const RunFlags& flags, co
   options.transport = options.routes.empty() ? task.transport : TransportChoice::tcp;
   options.checksum = flags.checksum;
   options.sockets_per_peer = std::max(1U, flags.sockets);
+  options.agreed = settings_of(flags, task);
   return options;
 }
 
@@ -208,6 +252,12 @@ class RankRun {
 
 }  // namespace
 
+Result<void> check_run(const RunFlags& flags, const Input& input) {
+  const auto task = resolve(flags, input);
+  if (!task) return tl::unexpected(task.error());
+  return {};
+}
+
 ExitCode run_rank(const Console& console, const RunFlags& flags, const LaunchInfo& launch, Input& input) {
   const auto task = resolve(flags, input);
   if (!task) return console.refuse_usage(task.error());
@@ -227,10 +277,14 @@ ExitCode run_rank(const Console& console, const RunFlags& flags, const LaunchInf
            "espalier verify lists every breach"});
     }
   }
-  auto options = job_options(console, flags, launch, *task);
+  const auto secret = secret_of(flags, launch);
+  if (!secret) return console.refuse(secret.error());
+  auto options = job_options(console, flags, launch, *task, secret->text);
   if (!options) return console.refuse(options.error());
   const Topology topology = input.topology;
   auto communicator = Communicator::join(std::move(*options), source_for(flags, *task, input));
+  // All have it by now, or the job has failed.
+  if (launch.rank == 0 && !secret->path.empty()) unlink(secret->path.c_str());
   if (!communicator) return console.refuse(communicator.error());
   RankRun run(console, flags, *task, topology, **communicator);
   if (auto done = run.run(); !done) {

@@ -32,12 +32,17 @@ struct RunFlags {
   std::string addresses;  ///< A file with an address pair per route.
   std::string trace;
   std::string secret_file;
+  std::optional<std::uint32_t> most_local_ranks;
   std::optional<std::uint32_t> rank;
   std::optional<std::uint32_t> world;
   std::optional<std::string> rendezvous;
 };
 
-/// What a process does as one rank of the job: joins, measures all sizes; rank 0 prints.
+/// Whether the flags make sense for this input, for what can be told before there are ranks.
+/// Errors: invalid_input, naming the flag; the caller reports it as wrong usage.
+Result<void> check_run(const RunFlags& flags, const Input& input);
+
+/// What a process does as one rank of the job: joins, measures all sizes; rank 0 prints. Requires: check_run passed.
 ExitCode run_rank(const Console& console, const RunFlags& flags, const LaunchInfo& launch, Input& input);
 
 }  // namespace espalier::cli

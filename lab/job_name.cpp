@@ -4,30 +4,13 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <fstream>
-#include <iterator>
+
+#include "base/process_stat.h"
 
 namespace espalier::lab {
 namespace {
 
 constexpr std::string_view family = "espalier-";
-
-/// When a process was started, in clock ticks after boot; nothing when there is no such process.
-std::optional<std::uint64_t> start_of(int pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  // The second field is the command in parentheses and may hold anything; the start is the 20th behind it.
-  std::size_t place = text.rfind(')');
-  if (place == std::string::npos) return std::nullopt;
-  constexpr int fields_before = 20;
-  for (int field = 0; field < fields_before; ++field) {
-    place = text.find(' ', place + 1);
-    if (place == std::string::npos) return std::nullopt;
-  }
-  std::uint64_t start = 0;
-  std::from_chars(text.data() + place + 1, text.data() + text.size(), start);
-  return start;
-}
 
 /// Takes a number and the '-' behind it off the front of `text`.
 template <class Number>
@@ -42,7 +25,7 @@ bool take_number(std::string_view& text, Number& number) {
 
 std::string JobName::prefix() const { return fmt::format("{}{}-{}-{}", family, pid, start, number); }
 
-JobName own_job_name() { return {getpid(), start_of(getpid()).value_or(0), 0}; }
+JobName own_job_name() { return {getpid(), read_process_stat(getpid()).value_or(ProcessStat{}).start, 0}; }
 
 std::optional<JobName> job_of(std::string_view name_space) {
   if (!name_space.starts_with(family)) return std::nullopt;
@@ -56,6 +39,9 @@ std::optional<JobName> job_of(std::string_view name_space) {
   return job;
 }
 
-bool is_alive(const JobName& job) { return start_of(job.pid) == job.start; }
+bool is_alive(const JobName& job) {
+  const auto stat = read_process_stat(job.pid);
+  return stat && stat->start == job.start;
+}
 
 }  // namespace espalier::lab

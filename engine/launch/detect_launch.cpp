@@ -82,6 +82,8 @@ Result<std::optional<Found>> find_set(const Environment& environment, const Name
   found.rank_name = names.rank;
   found.world_name = names.world;
   found.spans_machines = *local_world && **local_world < **world;
+  found.info.rank_variable = names.rank;
+  found.info.is_one_machine = *local_world && **local_world == **world;
   return found;
 }
 
@@ -96,6 +98,7 @@ Result<std::optional<Found>> find_slurm(const Environment& environment) {
   const auto nodes = number_of(environment, nodes_name);
   if (!nodes) return tl::unexpected(nodes.error());
   (*found)->spans_machines = nodes->value_or(1) > 1;
+  (*found)->info.is_one_machine = *nodes && **nodes == 1;
   return found;
 }
 

@@ -43,6 +43,8 @@ struct LaunchInfo {
   std::string host = "127.0.0.1";
   std::uint16_t port = default_rendezvous_port;
   std::string job;                 ///< The launcher's id of the job; tells jobs on one port apart.
+  std::string rank_variable;       ///< Where the launcher told the rank; empty when it did not.
+  bool is_one_machine = false;     ///< The launcher says that all ranks sit on this machine.
   std::optional<int> listener_fd;  ///< Rank 0 of a LocalJob: the socket it inherited (adopt_listener).
 
   [[nodiscard]] bool is_launched() const { return launcher != Launcher::none; }

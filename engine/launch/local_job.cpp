@@ -14,6 +14,7 @@
 
 #include "base/send_signal.h"
 #include "engine/launch/line_tail.h"
+#include "engine/launch/rank_limit.h"
 #include "engine/launch/rank_process.h"
 #include "engine/rendezvous/listener.h"
 #include "engine/rendezvous/names.h"
@@ -102,8 +103,8 @@ class LocalJob {
 Environment environment_of(const LocalJobOptions& options, std::uint32_t rank, const Listener& listener,
                            const std::string& secret) {
   Environment environment = process_environment();
-  environment.erase("ESPALIER_SECRET_FILE");
-  environment.erase("ESPALIER_LISTENER_FD");
+  // Of another job, if any: a secret's file, a descriptor's number.
+  std::erase_if(environment, [](const auto& variable) { return variable.first.starts_with("ESPALIER_"); });
   environment["ESPALIER_RANK"] = std::to_string(rank);
   environment["ESPALIER_WORLD"] = std::to_string(options.world);
   environment["ESPALIER_RENDEZVOUS"] = fmt::format("127.0.0.1:{}", listener.port);
@@ -246,6 +247,19 @@ std::string how_it_ended(const RankExit& exit) {
   return fmt::format("was ended by signal {} ({})", *exit.signal, strsignal(*exit.signal));
 }
 
+/// Where a signal that nobody sent on purpose comes from.
+const char* source_of(const RankExit& exit) {
+  switch (exit.signal.value_or(0)) {
+    case SIGKILL: return "help: the kernel sends it where memory runs out (see dmesg); else somebody did\n";
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGILL:
+    case SIGFPE:
+    case SIGABRT: return "help: it crashed: coredumpctl or a debugger tells where\n";
+    default: return "";
+  }
+}
+
 }  // namespace
 
 int LocalJobResult::exit_code() const {
@@ -259,6 +273,7 @@ std::string LocalJobResult::summary() const {
   const RankExit& first = ranks[*first_failed];
   std::string text = fmt::format("rank {} (process {}) {}\n", *first_failed, first.process, how_it_ended(first));
   for (const std::string& line : first.last_lines) text += fmt::format("rank {}: {}\n", *first_failed, line);
+  text += source_of(first);
   const auto killed = std::ranges::count_if(ranks, [](const RankExit& rank) { return rank.was_killed; });
   if (killed > 0)
     text += fmt::format("{} other{} did not end by themselves and were killed\n", killed, killed == 1 ? "" : "s");
@@ -267,6 +282,11 @@ std::string LocalJobResult::summary() const {
 
 Result<LocalJobResult> run_local_job(const LocalJobOptions& options) {
   if (options.world == 0) return fail(ErrorCode::invalid_input, "a job has at least one rank");
+  if (options.most_ranks.value_or(0) < options.world) {
+    const auto limits = read_machine_limits();
+    if (!limits) return tl::unexpected(limits.error());
+    if (auto checked = check_local_ranks(options.world, *limits); !checked) return tl::unexpected(checked.error());
+  }
   LocalJob job(options);
   if (auto started = job.start(); !started) return tl::unexpected(std::move(started.error()));
   return job.wait();

@@ -15,10 +15,12 @@ namespace espalier {
 struct LocalJobOptions {
   std::uint32_t world = 1;
   std::string program = "/proc/self/exe";
-  std::vector<std::string> arguments;                            ///< Without the program's name.
-  std::vector<std::pair<std::string, std::string>> environment;  ///< Added to this process's own.
-  std::chrono::milliseconds grace{5000};  ///< From the first death by error until the others are killed.
-  std::size_t kept_lines = 20;            ///< Lines of standard error kept of each rank.
+  std::vector<std::string> arguments;  ///< Without the program's name.
+  /// Added to this process's own, of which nothing that begins with ESPALIER_ is passed on.
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::optional<std::uint32_t> most_ranks;  ///< So many are tried; default: what the machine allows (rank_limit.h).
+  std::chrono::milliseconds grace{5000};    ///< From the first death by error until the others are killed.
+  std::size_t kept_lines = 20;              ///< Lines of standard error kept of each rank.
   /// Takes each whole line of a rank's standard error as it comes, without its newline; default: nobody.
   std::function<void(std::uint32_t rank, const std::string& line)> on_error_line;
 };
@@ -42,7 +44,8 @@ struct LocalJobResult {
   [[nodiscard]] bool succeeded() const { return !first_failed && !was_interrupted; }
   /// What the launcher itself should exit with: the first failed rank's code, 130 when interrupted, else 0.
   [[nodiscard]] int exit_code() const;
-  /// One paragraph: which rank died first, how, and its last lines, each line with "rank 3: " before it.
+  /// One paragraph: which rank died first, how, its last lines, each line with "rank 3: " before it, and what may have
+  /// sent the signal.
   [[nodiscard]] std::string summary() const;
 };
 
@@ -52,8 +55,9 @@ struct LocalJobResult {
 /// output; the others' joins their standard error; standard input is /dev/null. Each rank dies with the launcher
 /// (PR_SET_PDEATHSIG), however that ends. While it runs, SIGINT and SIGTERM of this process are passed on to the ranks,
 /// once to let them end and, after the grace or a second signal, to kill them; the former signal mask is put back.
-/// Requires: no other thread of this process takes SIGINT or SIGTERM meanwhile; one job at a time. Errors: unavailable
-/// when a process, a pipe or a port cannot be had; no process is left then.
+/// Requires: no other thread of this process takes SIGINT or SIGTERM meanwhile; one job at a time. Errors: too_large,
+/// before anything is started, for more ranks than the machine can run; unavailable when a process, a pipe or a port
+/// cannot be had; no process is left then.
 Result<LocalJobResult> run_local_job(const LocalJobOptions& options);
 
 }  // namespace espalier

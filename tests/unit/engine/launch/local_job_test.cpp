@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <map>
 #include <thread>
 
@@ -57,7 +58,10 @@ TEST(LocalJob, SurvivorsMayReportBeforeTheGraceEnds) {
     ASSERT_EQ(result->ranks[rank].last_lines.size(), 1U);
     EXPECT_TRUE(result->ranks[rank].last_lines[0].starts_with("rank 1: ")) << result->ranks[rank].last_lines[0];
   }
-  EXPECT_NE(result->summary().find("was ended by signal 9 (Killed)\nrank 1: about to die\n"), std::string::npos)
+  EXPECT_NE(
+      result->summary().find(
+          "was ended by signal 9 (Killed)\nrank 1: about to die\nhelp: the kernel sends it where memory runs out"),
+      std::string::npos)
       << result->summary();
 }
 
@@ -75,6 +79,21 @@ TEST(LocalJob, WhoDoesNotEndAfterTheGraceIsKilled) {
   EXPECT_EQ(result->summary(), "rank 2 (process " + process +
                                    ") exited with code 42\nrank 2: line 28\nrank 2: line 29\n"
                                    "3 others did not end by themselves and were killed\n");
+}
+
+/// What the caller's environment says of another job reaches no rank.
+TEST(LocalJob, RanksGetNothingOfTheCallersJob) {
+  for (const char* name : {"ESPALIER_SECRET_FILE", "ESPALIER_LISTENER_FD", "ESPALIER_OF_TOMORROW"})
+    setenv(name, "1", 1);
+  LocalJobOptions options = job_of(1, "meet");
+  options.program = "/bin/sh";
+  options.arguments = {"-c", "env | grep ^ESPALIER_ | cut -d= -f1 | sort >&2"};
+  const auto result = run_local_job(options);
+  for (const char* name : {"ESPALIER_SECRET_FILE", "ESPALIER_LISTENER_FD", "ESPALIER_OF_TOMORROW"}) unsetenv(name);
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->ranks[0].last_lines,
+            (std::vector<std::string>{"ESPALIER_JOB", "ESPALIER_LISTENER_FD", "ESPALIER_RANK", "ESPALIER_RENDEZVOUS",
+                                      "ESPALIER_SECRET", "ESPALIER_WORLD"}));
 }
 
 TEST(LocalJob, AProgramThatCannotBeRunIsNamed) {
