@@ -78,7 +78,7 @@ void read_parts(const Topology& star, const std::string& text) {
   static constexpr std::string_view compact =
       "espalier: 1\nname: c\nparameters: {n: 2}\n"
       "nodes: [{id: \"gpu[0-{n}]\", kind: gpu}]\nlinks: [{between: [\"gpu[*]\", \"gpu[*]\"], bandwidth: 1 GB/s}]\n";
-  ExpansionLimits limits;
+  constexpr ExpansionLimits limits{.nodes = 100, .links = 1'000, .steps = 10'000};
   const TopologyReading reading = read_topology_text(compact, "fuzz", std::nullopt, {{"n", text}}, limits);
   ESPALIER_CHECK(reading.topology.has_value() || has_errors(reading.diagnostics), "either a topology or errors");
 }
@@ -88,7 +88,7 @@ void read_parts(const Topology& star, const std::string& text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const Topology star = make_star();
   std::string_view rest(reinterpret_cast<const char*>(data), size);
-  constexpr int most_lines = 8;
+  constexpr int most_lines = 4;
   for (int line = 0; line < most_lines && !rest.empty(); ++line) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::string text(rest.substr(0, end));
