@@ -85,12 +85,13 @@ constexpr std::array prefixes = {
     NamedUnit{"T", tera}, NamedUnit{"Ki", kibi}, NamedUnit{"Mi", mebi}, NamedUnit{"Gi", gibi}, NamedUnit{"Ti", tebi}};
 constexpr std::array time_units = {NamedUnit{"ps", 1},         NamedUnit{"ns", kilo}, NamedUnit{"us", mega},
                                    NamedUnit{"\u00b5s", mega}, NamedUnit{"ms", giga}, NamedUnit{"s", tera}};
-constexpr std::array size_units = {NamedUnit{"", 1},       NamedUnit{"B", 1},      NamedUnit{"K", kibi},
-                                   NamedUnit{"M", mebi},   NamedUnit{"G", gibi},   NamedUnit{"T", tebi},
-                                   NamedUnit{"k", kibi},   NamedUnit{"m", mebi},   NamedUnit{"g", gibi},
-                                   NamedUnit{"KiB", kibi}, NamedUnit{"MiB", mebi}, NamedUnit{"GiB", gibi},
-                                   NamedUnit{"TiB", tebi}, NamedUnit{"kB", kilo},  NamedUnit{"KB", kilo},
-                                   NamedUnit{"MB", mega},  NamedUnit{"GB", giga},  NamedUnit{"TB", tera}};
+constexpr std::array size_units = {
+    NamedUnit{"", 1},       NamedUnit{"B", 1},      NamedUnit{"K", kibi},   NamedUnit{"M", mebi},
+    NamedUnit{"G", gibi},   NamedUnit{"T", tebi},   NamedUnit{"k", kibi},   NamedUnit{"m", mebi},
+    NamedUnit{"g", gibi},   NamedUnit{"Ki", kibi},  NamedUnit{"Mi", mebi},  NamedUnit{"Gi", gibi},
+    NamedUnit{"Ti", tebi},  NamedUnit{"KiB", kibi}, NamedUnit{"MiB", mebi}, NamedUnit{"GiB", gibi},
+    NamedUnit{"TiB", tebi}, NamedUnit{"kB", kilo},  NamedUnit{"KB", kilo},  NamedUnit{"MB", mega},
+    NamedUnit{"GB", giga},  NamedUnit{"TB", tera}};
 
 template <std::size_t n>
 std::optional<std::int64_t> multiplier_of(std::string_view name, const std::array<NamedUnit, n>& units) {
@@ -118,7 +119,7 @@ std::optional<std::pair<std::int64_t, bool>> rate_unit(std::string_view unit) {
 constexpr std::string_view bandwidth_help = "write a number and a unit, such as '25 GB/s' or '200 Gbit/s'";
 constexpr std::string_view latency_help = "write a number and a unit, such as '500 ns' or '1.5 us'";
 constexpr std::string_view size_help =
-    "write a size such as '8', '1K', '32M' or '1G' (powers of two, as in nccl-tests)";
+    "write a size such as 8, 64K, 1M or 1G (powers of two, as are 1Mi and 1MiB), or 1MB (a million bytes)";
 
 std::string quoted(std::string_view text) {
   constexpr std::size_t longest = 60;

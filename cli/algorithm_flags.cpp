@@ -55,6 +55,11 @@ Result<Candidates> plan_candidates(const Console& console, const Topology& topol
                                    const std::vector<std::string>& algorithms, const PackingLimits& limits,
                                    bool verbose, TreeMemory* memory) {
   std::vector<Planner> planners = planners_for(algorithms);
+  if (limits.any() && std::ranges::find(planners, "packing", &Planner::name) == planners.end()) {
+    return fail(ErrorCode::unsupported,
+                "--max-trees, --max-depth, --k and --gap shape the trees of packing, which -a does not name",
+                "add packing to -a, or leave them out");
+  }
   for (Planner& planner : planners) {
     if (planner.name != "packing" || !limits.any()) continue;
     planner.plan = [&limits](const Topology& network, const Collective& asked, const PlanContext& told) {
@@ -63,21 +68,32 @@ Result<Candidates> plan_candidates(const Console& console, const Topology& topol
   }
   const bool variants = !limits.any() && std::ranges::find(algorithms, "auto") != algorithms.end();
   PlanContext context{{}, memory};
-  if (verbose) context.on_round = [&](const ProgramRound& round) { console.note(round_text(round)); };
   Progress progress(console, "planning", planners.size());
-  return make_candidates(
+  context.on_round = [&](const ProgramRound& round) {
+    progress.describe("packing, " + round_text(round));
+    if (verbose) console.note(round_text(round));
+  };
+  auto candidates = make_candidates(
       topology, collective, planners,
       [&](std::string_view name) {
         if (verbose) console.note(fmt::format("planner {}", name));
         progress.step(std::string(name));
       },
       variants, context);
+  if (!candidates || !limits.any() || candidates->find("packing") != nullptr) return candidates;
+  const auto refusal = std::ranges::find(candidates->refused, "packing", &Refusal::planner);
+  if (refusal == candidates->refused.end()) return candidates;
+  return fail(refusal->error.code,
+              "no packing within --max-trees, --max-depth, --k and --gap: " + refusal->error.message,
+              refusal->error.help);
 }
 
-std::string algorithm_names() {
-  std::string names = "auto, all";
-  for (const Planner& planner : all_planners()) names += ", " + std::string(planner.name);
+std::string planner_names() {
+  std::string names;
+  for (const Planner& planner : all_planners()) names += (names.empty() ? "" : ", ") + std::string(planner.name);
   return names;
 }
+
+std::string algorithm_names() { return "auto, all, " + planner_names(); }
 
 }  // namespace espalier::cli

@@ -22,7 +22,10 @@ Result<Candidates> plan_candidates(const Console& console, const Topology& topol
                                    const std::vector<std::string>& algorithms, const PackingLimits& limits = {},
                                    bool verbose = false, TreeMemory* memory = nullptr);
 
-/// The text of -a's help: the planners' names.
+/// For -a's help: "ring, tree, ...".
+std::string planner_names();
+
+/// For -a's help where all of them may be meant: "auto, all, ring, tree, ...".
 std::string algorithm_names();
 
 }  // namespace espalier::cli

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/counted.h"
 #include "cli/compare_output.h"
 #include "cli/table.h"
 #include "topology/write_topology.h"
@@ -29,8 +30,8 @@ std::string summary(const ErrorSummary& errors) {
 }
 
 std::string header_text(const CalibrationReport& report) {
-  return fmt::format("# {}  calibrated from {}: {} runs\n#\n", report.topology->name(), fmt::join(report.files, ", "),
-                     report.runs->runs.size());
+  return fmt::format("# {}  calibrated from {}: {}\n#\n", report.topology->name(), fmt::join(report.files, ", "),
+                     counted(report.runs->runs.size(), "run"));
 }
 
 std::string parameters_table(const Calibration& calibration) {
@@ -153,8 +154,8 @@ std::string calibrated_yaml(const CalibrationReport& report) {
         text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
     return "# " + text + "\n";
   };
-  std::string text = line(fmt::format("{}, calibrated by espalier calibrate from {} ({} runs)", report.topology->name(),
-                                      fmt::join(report.files, ", "), report.runs->runs.size()));
+  std::string text = line(fmt::format("{}, calibrated by espalier calibrate from {} ({})", report.topology->name(),
+                                      fmt::join(report.files, ", "), counted(report.runs->runs.size(), "run")));
   for (const FittedParameter& fitted : calibration.parameters) {
     const Parameter& parameter = fitted.parameter;
     std::string words = fmt::format("{}: {}", parameter.name(), format_parameter(parameter.kind, fitted.value));

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/counted.h"
 #include "base/element.h"
 #include "base/format_units.h"
 #include "cli/algorithm_flags.h"
@@ -55,7 +56,8 @@ class RunPlanner {
 
   CalibrationRuns take() {
     if (out_of_range_ > 0) {
-      runs_.notes.push_back(fmt::format("{} runs without bytes or outside -b and -e are left out", out_of_range_));
+      runs_.notes.push_back(
+          fmt::format("left out: {} without bytes or outside -b and -e", counted(out_of_range_, "run")));
     }
     return std::move(runs_);
   }

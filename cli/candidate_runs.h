@@ -21,6 +21,8 @@ struct CandidateRun {
   std::string why;             ///< For "auto": why it chose.
   std::uint64_t unstored = 0;  ///< Transfers of a schedule that was walked instead of stored.
 
+  /// Whose schedule ran.
+  [[nodiscard]] const std::string& planner() const { return candidate->planner; }
   [[nodiscard]] std::uint64_t transfers() const { return unstored + candidate->schedule.transfers.size(); }
 };
 

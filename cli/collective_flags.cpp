@@ -57,6 +57,12 @@ void CollectiveFlags::add_to(CLI::App& command, bool required) {
       ->option_text("NUMBERS");
 }
 
+std::optional<Error> CollectiveFlags::find_contradiction(const Collective& of_plan) const {
+  if (name.empty() || name == to_string(of_plan.kind)) return std::nullopt;
+  return Error{ErrorCode::invalid_input, fmt::format("the plan is one of {}, not of {}", to_string(of_plan.kind), name),
+               "leave COLLECTIVE out"};
+}
+
 Result<Collective> CollectiveFlags::resolve(const Topology& topology) const {
   const auto kind = parse_collective(name);
   if (!kind) return tl::unexpected(kind.error());

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "cli/collective_flags.h"
 #include "cli/command_groups.h"
 #include "cli/commands.h"
 #include "cli/describe_bound.h"
 #include "cli/inputs.h"
 #include "cli/json_text.h"
+#include "cli/modes.h"
 #include "cli/table.h"
 #include "planners/bound.h"
 
@@ -23,8 +25,8 @@ std::string exact_time(const Rational& time_per_byte) { return time_per_byte == 
 void print_one(const Console& console, const Bound& bound, const Collective& collective, const Topology& topology) {
   const double factor = to_double(collective.busbw_factor());
   const auto algbw = algbw_of(bound.time_per_byte);
-  console.print(fmt::format("# {}  {}  {} ranks{}\n", topology.name(), to_string(collective.kind),
-                            collective.rank_count, shares_text(collective)));
+  console.print(fmt::format("# {}  {}  {}{}\n", topology.name(), to_string(collective.kind),
+                            counted(collective.rank_count, "rank"), shares_text(collective)));
   console.print(fmt::format("algbw  {} GB/s\n", gigabytes_per_second(algbw)));
   console.print(
       fmt::format("busbw  {} GB/s\n", gigabytes_per_second(algbw ? std::optional(*algbw * factor) : std::nullopt)));
@@ -79,9 +81,31 @@ ExitCode run_all(const Console& console, const Topology& topology) {
                                              {"bounds", bounds}};
     console.print(json_text(document));
   } else {
-    console.print(fmt::format("# {}  {} ranks\n", topology.name(), topology.rank_count()) + table.text());
+    console.print(fmt::format("# {}  {}\n", topology.name(), counted(topology.rank_count(), "rank")) + table.text());
   }
   return ExitCode::ok;
+}
+
+Mode mode_of(const BoundFlags& flags) {
+  if (flags.groups.any()) {
+    return {"groups",
+            "each has what COLLECTIVE says",
+            join_options({topology_options, collective_options, group_options}),
+            {}};
+  }
+  if (!flags.collective.name.empty()) {
+    return {"one collective", "it is for groups", join_options({topology_options, collective_options}), {}};
+  }
+  return {"all collectives at once", "they do not have it in common", join_options({topology_options}),
+          "name a COLLECTIVE, such as all_gather"};
+}
+
+ExitCode run(const Console& console, const CLI::App& command, const BoundFlags& flags) {
+  if (const auto idle = find_idle_option(command, mode_of(flags))) return console.refuse_usage(*idle);
+  const auto topology = load_topology(console, flags.topology);
+  if (!topology) return refuse(console, topology.error());
+  if (flags.groups.any()) return bound_of_groups(console, *topology, flags.groups, flags.collective);
+  return flags.collective.name.empty() ? run_all(console, *topology) : run_one(console, *topology, flags.collective);
 }
 
 }  // namespace
@@ -91,26 +115,14 @@ void add_bound_command(CLI::App& app, Session& session) {
   CLI::App* command =
       app.add_subcommand("bound", "The throughput that no schedule can beat, and the cut that proves it");
   flags->topology.add_to(*command);
-  flags->topology.add_without_to(*command);
+  flags->topology.add_damage_to(*command);
   flags->collective.add_to(*command, false);
   flags->groups.add_to(*command);
   command->footer(examples({"espalier bound dgx1v all_gather", "espalier bound cluster.yaml broadcast -r 3 --json",
                             "espalier bound dgx1v all_gather --without gpu0-gpu3#1",
                             "espalier bound dgx-a100-x2          # all collectives"}));
-  command->callback([flags, &session] {
-    session.run = [flags, &session] {
-      const auto topology = load_topology(session.console, flags->topology);
-      if (!topology) return refuse(session.console, topology.error());
-      if (flags->groups.any()) {
-        return bound_of_groups(session.console, *topology, flags->groups, flags->collective);
-      }
-      if (flags->collective.name.empty() && !flags->collective.shares.empty()) {
-        return session.console.refuse_usage(
-            {ErrorCode::invalid_input, "--shares needs a COLLECTIVE", "such as all_gather"});
-      }
-      return flags->collective.name.empty() ? run_all(session.console, *topology)
-                                            : run_one(session.console, *topology, flags->collective);
-    };
+  command->callback([flags, command, &session] {
+    session.run = [flags, command, &session] { return run(session.console, *command, *flags); };
   });
 }
 

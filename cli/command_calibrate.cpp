@@ -10,6 +10,8 @@
 #include "cli/json_text.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
+#include "cli/run_files.h"
+#include "compare/compare_results.h"
 #include "schedule/schedule_json.h"
 #include "schedule/verify.h"
 
@@ -50,8 +52,6 @@ Result<CalibrationHints> parse_hints(const CalibrateFlags& flags) {
   const auto largest = parse_optional_size("-e", flags.largest);
   if (!largest) return tl::unexpected(largest.error());
   hints.largest = largest->value_or(hints.largest);
-  if (flags.collective.empty()) return hints;
-  if (const auto known = parse_collective(flags.collective); !known) return tl::unexpected(known.error());
   return hints;
 }
 
@@ -73,41 +73,54 @@ Result<void> load_plan(const Console& console, const std::string& path, const To
   return {};
 }
 
-using NamedRuns = std::vector<std::pair<std::string, RunFile>>;
-
-Result<NamedRuns> load_runs(const Console& console, const CalibrateFlags& flags) {
-  NamedRuns files;
-  for (const std::string& path : flags.from) {
-    const auto text = read_whole(console, path);
-    if (!text) return tl::unexpected(text.error());
-    auto run = read_run(*text, path == "-" ? "<stdin>" : path, NcclTestsHints{flags.collective});
-    if (!run) return tl::unexpected(run.error());
-    files.emplace_back(path, std::move(*run));
+/// A flag for what every file says itself, or nothing.
+std::optional<Error> find_idle_hint(const CalibrateFlags& flags, const NamedRuns& files) {
+  bool lacks_algorithm = false, lacks_chunk = false;
+  for (const auto& [path, file] : files) {
+    const auto* const measured = std::get_if<Measurements>(&file);
+    const auto rows =
+        measured != nullptr ? Result<Measurements>(*measured) : measurements_of(std::get<Timeline>(file), path);
+    if (!rows) continue;  // Told when they are planned.
+    for (const Measurement& row : rows->rows) {
+      lacks_algorithm = lacks_algorithm || row.algorithm.empty();
+      lacks_chunk = lacks_chunk || (measured != nullptr && row.chunk.count == 0);
+    }
   }
-  return files;
+  const auto idle = [](const std::string& flag, const char* what) {
+    return Error{ErrorCode::invalid_input, flag + " does not apply: every file says itself " + what,
+                 "leave " + flag + " out"};
+  };
+  if (!flags.algorithm.empty() && !lacks_algorithm) return idle("--algorithm", "which algorithm ran");
+  if (!flags.chunk.empty() && !lacks_chunk) return idle("--chunk", "what its chunk was");
+  return std::nullopt;
 }
 
 Result<Calibration> fit(const Console& console, const Topology& topology, const CalibrationRuns& runs,
                         std::size_t hold_out) {
-  constexpr std::size_t expected_predictions = 400;
-  Progress progress(console, "calibrating", expected_predictions);
+  Progress progress(console, "calibrating", 0);  // How many simulations it takes is seen at the end.
   CalibrateOptions options;
   options.hold_out_every = hold_out;
   std::size_t done = 0;
-  options.on_prediction = [&] {
-    if (++done < expected_predictions) progress.step("simulation " + std::to_string(done));
-  };
+  options.on_prediction = [&] { progress.step("simulation " + std::to_string(++done)); };
   return calibrate(topology, runs.seconds(), runs.reduces(), simulated_times(runs), options);
 }
 
 ExitCode run(const Console& console, const CalibrateFlags& flags) {
+  if (flags.output == "-" && console.json) {
+    return console.refuse_usage({ErrorCode::invalid_input, "--json and -o - would both write to standard output",
+                                 "write the topology to a file"});
+  }
   auto hints = parse_hints(flags);
   if (!hints) return console.refuse_usage(hints.error());
   const auto topology = load_topology(console, flags.topology);
   if (!topology) return refuse(console, topology.error());
   if (auto loaded = load_plan(console, flags.plan, *topology, *hints); !loaded) return console.refuse(loaded.error());
-  const auto files = load_runs(console, flags);
-  if (!files) return console.refuse(files.error());
+  const auto files = load_runs(console, flags.from, flags.collective);
+  if (!files) {
+    const Stop& why = files.error();
+    return why.is_usage ? console.refuse_usage(why.error) : console.refuse(why.error);
+  }
+  if (const auto idle = find_idle_hint(flags, *files)) return console.refuse_usage(*idle);
   const auto runs = plan_runs(console, *topology, *files, *hints);
   if (!runs) return console.refuse(runs.error());
   const auto calibration = fit(console, *topology, *runs, flags.hold_out);
@@ -133,21 +146,23 @@ void add_calibrate_command(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand(
       "calibrate", "Fit latency, bandwidth, overhead and reduction rates of a topology to measured runs");
   flags->topology.add_to(*command);
-  flags->topology.add_without_to(*command);
+  flags->topology.add_damage_to(*command);
   command->add_option("--from", flags->from, "Measured runs: results (run --json), nccl-tests output, timelines")
       ->required()
       ->option_text("RUN...");
   command->add_option("-o,--output", flags->output, "Write the calibrated topology; - for standard output, alone")
       ->option_text("FILE");
-  command
-      ->add_option("-a,--algorithm", flags->algorithm,
-                   "What ran, where a file does not say (nccl-tests): ring, tree, ...")
-      ->option_text("NAME");
+  CLI::Option* const algorithm = command
+                                     ->add_option("-a,--algorithm", flags->algorithm,
+                                                  "What ran, where a file does not say (nccl-tests): ring, tree, ...")
+                                     ->option_text("NAME");
   command
       ->add_option("--collective", flags->collective,
                    "What nccl-tests measured, where neither its output nor the file's name says so")
       ->option_text("NAME");
-  command->add_option("--plan", flags->plan, "The plan that ran, instead of planning anew")->option_text("FILE");
+  command->add_option("--plan", flags->plan, "The plan that ran, instead of planning anew")
+      ->option_text("FILE")
+      ->excludes(algorithm);
   command->add_option("--chunk", flags->chunk, "Largest chunk of runs whose file does not say")->option_text("SIZE");
   command->add_option("-b,--minbytes", flags->smallest, "Only runs from this size on")->option_text("SIZE");
   command->add_option("-e,--maxbytes", flags->largest, "Only runs up to this size")->option_text("SIZE");
@@ -157,7 +172,8 @@ void add_calibrate_command(CLI::App& app, Session& session) {
       ->check(CLI::Range(0, 1000))
       ->option_text("N (5)");
   command->footer(
-      examples({"espalier calibrate cluster.yaml --from run.json -o calibrated.yaml",
+      examples({"espalier --json run one-host all_reduce -a ring -b 64K -e 16M -f 4 > run.json",
+                "espalier calibrate one-host --from run.json -o calibrated.yaml",
                 "espalier calibrate cluster.yaml --from ring.json tree.json -b 1M",
                 "espalier calibrate dgx-a100 --from all_reduce_perf.log -a ring -o calibrated.yaml"}) +
       "\nEvery run is simulated again with the schedule that ran. What the runs cannot tell apart is held or\n"

@@ -3,14 +3,15 @@
 #include <cmath>
 #include <set>
 
+#include "base/counted.h"
 #include "cli/commands.h"
 #include "cli/compare_output.h"
 #include "cli/flag_values.h"
 #include "cli/inputs.h"
 #include "cli/json_text.h"
 #include "cli/output_file.h"
+#include "cli/run_files.h"
 #include "compare/overlay_svg.h"
-#include "compare/read_run.h"
 #include "schedule/schedule_json.h"
 
 namespace espalier::cli {
@@ -26,18 +27,12 @@ struct CompareFlags {
   std::size_t lanes = 48;
 };
 
-Result<RunFile> load_run(const Console& console, const std::string& path, const std::string& collective) {
-  const auto text = read_whole(console, path);
-  if (!text) return tl::unexpected(text.error());
-  return read_run(*text, path == "-" ? "<stdin>" : path, NcclTestsHints{collective});
-}
-
 ComparedFile describe(const std::string& file, const RunFile& run) {
   if (const auto* timeline = std::get_if<Timeline>(&run)) return {file, timeline->title, timeline->origin};
   const Measurements& measurements = std::get<Measurements>(run);
   std::set<std::string> collectives;
   for (const Measurement& row : measurements.rows) collectives.insert(row.collective);
-  std::string what = fmt::format("{}, {} rows", fmt::join(collectives, ", "), measurements.rows.size());
+  std::string what = fmt::format("{}, {}", fmt::join(collectives, ", "), counted(measurements.rows.size(), "row"));
   if (!measurements.topology.empty()) what += " on " + measurements.topology;
   return {file, what, measurements.origin};
 }
@@ -72,11 +67,11 @@ ExitCode compare_two_timelines(const Console& console, const CompareFlags& flags
     const auto written =
         write_file(flags.svg, [&](std::ostream& out) { return write_overlay_svg(out, a, b, options); });
     if (!written) return console.refuse(written.error());
-    if (flags.svg == "-") return ExitCode::ok;
-    console.note("wrote " + flags.svg);
+    if (flags.svg != "-") console.note("wrote " + flags.svg);
   }
   const TimelineComparison comparison = compare_timelines(a, b, known);
   if (limit) header.verdict = Verdict{*limit, std::abs(comparison.total.error()), "error of total"};
+  if (flags.svg == "-") return verdict_of(header.verdict);
   console.print(console.json ? json_text(timelines_json(header, comparison)) : timelines_text(header, comparison));
   return verdict_of(header.verdict);
 }
@@ -96,20 +91,26 @@ Result<Measurements> as_table(const RunFile& run, const std::string& file) {
 }
 
 ExitCode run(const Console& console, const CompareFlags& flags) {
+  if (flags.svg == "-" && console.json) {
+    return console.refuse_usage({ErrorCode::invalid_input, "--json and --svg - would both write to standard output",
+                                 "write the drawing to a file"});
+  }
+  if (flags.svg == "-" && !flags.plan.empty()) {
+    return console.refuse_usage({ErrorCode::invalid_input,
+                                 "--plan is for the paths in the text, which --svg - leaves out",
+                                 "write the drawing to a file"});
+  }
   std::optional<double> limit;
   if (!flags.fail_above.empty()) {
     const auto parsed = parse_part("--fail-above", flags.fail_above);
     if (!parsed) return console.refuse_usage(parsed.error());
     limit = to_double(*parsed);
   }
-  if (!flags.collective.empty()) {
-    const auto known = parse_collective(flags.collective);
-    if (!known) return console.refuse_usage(known.error());
-  }
-  const auto a = load_run(console, flags.a, flags.collective);
-  if (!a) return console.refuse(a.error());
-  const auto b = load_run(console, flags.b, flags.collective);
-  if (!b) return console.refuse(b.error());
+  const auto runs = load_runs(console, {flags.a, flags.b}, flags.collective);
+  if (!runs)
+    return runs.error().is_usage ? console.refuse_usage(runs.error().error) : console.refuse(runs.error().error);
+  const RunFile* const a = &runs->front().second;
+  const RunFile* const b = &runs->back().second;
   const CompareHeader header{describe(flags.a, *a), describe(flags.b, *b), std::nullopt};
   const auto* timeline_a = std::get_if<Timeline>(&*a);
   const auto* timeline_b = std::get_if<Timeline>(&*b);
@@ -140,9 +141,11 @@ void add_compare_command(CLI::App& app, Session& session) {
       ->add_option("--fail-above", flags->fail_above,
                    "Exit with 1 when the error (of timelines: of the total; of results: the median) is larger")
       ->option_text("PERCENT");
-  command->add_option("--svg", flags->svg, "Draw the two timelines over each other")->option_text("FILE");
+  CLI::Option* const svg =
+      command->add_option("--svg", flags->svg, "Draw the two timelines over each other")->option_text("FILE");
   command->add_option("--lanes", flags->lanes, "Draw at most so many lanes")
       ->check(CLI::Range(1, 4096))
+      ->needs(svg)
       ->option_text("N (48)");
   command->add_option("--plan", flags->plan, "The plan that both timelines ran, for exact critical paths")
       ->option_text("FILE");
@@ -150,7 +153,10 @@ void add_compare_command(CLI::App& app, Session& session) {
       ->add_option("--collective", flags->collective,
                    "What nccl-tests measured, where neither its output nor the file's name says so")
       ->option_text("NAME");
-  command->footer(examples({"espalier compare simulated.json measured.json --fail-above 10%",
+  command->footer(examples({"espalier --json simulate one-host all_reduce -a ring -s 1M > simulated.json",
+                            "espalier --json run one-host all_reduce -a ring -s 1M > measured.json",
+                            "espalier compare simulated.json measured.json",
+                            "espalier compare predicted.json measured.json --fail-above 10%",
                             "espalier compare sim-trace.json run-trace.json --svg overlay.svg",
                             "espalier compare predicted.json all_reduce_perf.log"}) +
                   "\nThe files' kinds are seen from their content. The definitions are in docs/compare.md.");

@@ -5,8 +5,7 @@
 namespace espalier::cli {
 
 void add_doctor_command(CLI::App& app, Session& session) {
-  CLI::App* command =
-      app.add_subcommand("doctor", "What this machine has and lacks for the engine, each with the mend");
+  CLI::App* command = app.add_subcommand("doctor", "What this machine has and lacks for the engine, each with the fix");
   command->footer(
       examples({"espalier doctor", "espalier doctor --json"}) +
       "\nExit code 3 when something is missing that the engine needs; what only makes it faster, or the lab\n"

@@ -1,3 +1,4 @@
+#include <optional>
 #include <span>
 
 #include "cli/algorithm_flags.h"
@@ -7,6 +8,7 @@
 #include "cli/inputs.h"
 #include "cli/json_text.h"
 #include "cli/prediction_flags.h"
+#include "cli/progress.h"
 #include "cli/simulate_scenario.h"
 #include "planners/bound.h"
 #include "planners/ring/ring_walks.h"
@@ -69,10 +71,13 @@ Result<Explanation> explain(const Topology& topology, const Candidate& candidate
 ExitCode compare_and_explain(const Console& console, const Topology& topology, const Candidates& candidates,
                              const Prediction& prediction, bool is_plan) {
   CandidateRuns runs(topology, candidates, prediction.options);
+  std::optional<Progress> progress(std::in_place, console, "simulating what was planned", 0);
   auto choice = choose(candidates, prediction.sizes.front(), runs.evaluator());
   if (!choice) return console.refuse(choice.error());
+  progress.emplace(console, "simulating single changes", 0);
   auto explanation =
       explain(topology, is_plan ? candidates.made.front() : *choice->candidate, prediction, candidates.made);
+  progress.reset();
   if (!explanation) return console.refuse(explanation.error());
   explanation->trials = std::move(choice->trials);
   console.print(console.json ? json_text(explanation_json(*explanation)) : explanation_text(*explanation));
@@ -84,6 +89,7 @@ ExitCode run(const Console& console, const PredictionFlags& flags) {
   if (!flags.scenario.file.empty()) return explain_scenario(console, flags.input, flags.of_scenario());
   auto input = load_input(console, flags.input, flags.plan_topology);
   if (!input) return refuse(console, input.error());
+  if (const auto conflict = flags.find_conflict(*input)) return console.refuse_usage(*conflict);
   const auto prediction = flags.resolve();
   if (!prediction) return console.refuse_usage(prediction.error());
   const bool is_plan = input->schedule.has_value();
@@ -102,9 +108,14 @@ ExitCode run(const Console& console, const PredictionFlags& flags) {
 
 void add_explain_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<PredictionFlags>(
-      PredictingVerb{"explain", "Explain", "auto",
-                     "Comma-separated, what a plan is compared with, or of which the fastest is explained", "64M",
-                     "--model, --seed and --json"});
+      PredictingVerb{"explain",
+                     "Explain",
+                     "auto",
+                     "Comma-separated, what a plan is compared with, or of which the fastest is explained",
+                     "64M",
+                     {},
+                     {},
+                     true});
   CLI::App* command = app.add_subcommand(
       "explain", "The limit in words, what a plan does with the links, what limits its run, and what would help");
   flags->add_to(*command);

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "base/counted.h"
 #include "cli/describe_bound.h"
 #include "cli/json_text.h"
 #include "cli/output_file.h"
+#include "cli/progress.h"
 #include "cli/table.h"
 #include "planners/bound.h"
 #include "schedule/schedule_json.h"
@@ -30,8 +32,8 @@ nlohmann::ordered_json number_json(std::optional<double> number) {
 }
 
 std::string head_text(const std::vector<GroupWork>& works) {
-  return fmt::format("# {}  {}  {} groups at once\n", works.front().topology.name(),
-                     to_string(works.front().collective.kind), works.size());
+  return fmt::format("# {}  {}  {} at once\n", works.front().topology.name(), to_string(works.front().collective.kind),
+                     counted(works.size(), "group"));
 }
 
 nlohmann::ordered_json head_json(std::string_view schema, const std::vector<GroupWork>& works,
@@ -66,7 +68,7 @@ Result<void> write_plans(const Console& console, const std::vector<GroupWork>& w
       return write_schedule(stream, plan.schedules[i], works[i].topology, WriteOptions{});
     });
     if (!written) return written;
-    console.note(fmt::format("wrote {} ({} transfers, verified)", name, plan.schedules[i].transfers.size()));
+    console.note(fmt::format("wrote {} ({}, verified)", name, counted(plan.schedules[i].transfers.size(), "transfer")));
   }
   return {};
 }
@@ -106,7 +108,8 @@ nlohmann::ordered_json plan_json(const std::vector<GroupWork>& works, const Join
 ExitCode bound_of_groups(const Console& console, const Topology& topology, const GroupFlags& flags,
                          const CollectiveFlags& collective) {
   if (collective.name.empty()) {
-    return console.refuse_usage({ErrorCode::invalid_input, "groups need a COLLECTIVE", "such as all_gather"});
+    return console.refuse_usage({ErrorCode::invalid_input,
+                                 "--groups, --groups-of and --groups-across need a COLLECTIVE", "such as all_gather"});
   }
   const auto works = flags.resolve(topology, collective);
   if (!works) return console.refuse_usage(works.error());
@@ -148,7 +151,10 @@ ExitCode plan_of_groups(const Console& console, const Topology& topology, const 
                                  "put the group's number into the name, such as -o plan-%g.json"});
   }
   warn_of_switches(console, topology);
-  const auto plan = plan_groups(*works);
+  const auto plan = [&] {
+    const Progress progress(console, "planning the groups", 0);
+    return plan_groups(*works);
+  }();
   if (!plan) return console.refuse(plan.error());
   console.print(console.json ? json_text(plan_json(*works, *plan)) : plan_text(*works, *plan));
   if (output.empty()) return ExitCode::ok;

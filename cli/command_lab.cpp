@@ -13,6 +13,7 @@
 #include "cli/json_text.h"
 #include "cli/lab_job.h"
 #include "cli/lab_output.h"
+#include "cli/modes.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/sizes.h"
@@ -245,17 +246,30 @@ OrStop<ExitCode> run_lab(const Console& console, const LabFlags& flags, const Or
 OrStop<ExitCode> clean(const Console& console) {
   const auto cleaned = lab::clean_leftovers();
   if (!cleaned) return stop(cleaned.error());
+  if (console.json) {
+    const nlohmann::ordered_json document = {{"schema", "espalier/lab-clean/1"}, {"removed", *cleaned}};
+    console.print(json_text(document));
+    return ExitCode::ok;
+  }
   for (const std::string& prefix : *cleaned) console.note("removed " + prefix);
   if (cleaned->empty()) console.note("nothing was left");
   return ExitCode::ok;
 }
 
-ExitCode run(const Console& console, LabFlags& flags) {
+/// Removes leftovers; all options but --clean are of measuring.
+ExitCode run_clean(const Console& console, const CLI::App& command) {
+  const Mode mode{"--clean", "it removes what other labs left and does nothing else", {"--clean"}, {}};
+  if (const auto idle = find_idle_option(command, mode)) return console.refuse_usage(*idle);
+  const auto cleaned = clean(console);
+  return cleaned ? *cleaned : console.refuse(cleaned.error().error);
+}
+
+ExitCode run(const Console& console, const CLI::App& command, LabFlags& flags) {
   const auto show = [&](const OrStop<ExitCode>& done) {
     if (done) return *done;
     return done.error().is_usage ? console.refuse_usage(done.error().error) : console.refuse(done.error().error);
   };
-  if (flags.clean) return show(clean(console));
+  if (flags.clean) return run_clean(console, command);
   if (flags.input.argument.empty() || flags.collective.name.empty()) {
     return console.refuse_usage({ErrorCode::invalid_input, "lab needs a TOPOLOGY and a COLLECTIVE",
                                  "such as espalier lab lab-mixed all_reduce, or --clean"});
@@ -314,9 +328,9 @@ void add_lab_command(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand(
       "lab", "Measure plans for real on a shaped copy of the network in this machine, beside their simulation");
   flags->input.add_to(*command, "TOPOLOGY", false);
-  flags->input.add_without_to(*command);
+  flags->input.add_damage_to(*command);
   flags->collective.add_to(*command, false);
-  command->add_option("-a,--algorithm", flags->algorithms, "Comma-separated: " + algorithm_names())
+  command->add_option("-a,--algorithm", flags->algorithms, "Comma-separated: all, " + planner_names())
       ->option_text("NAMES (ring,tree,packing)");
   flags->sizes.add_to(*command);
   add_run_flags(*command, *flags);
@@ -328,7 +342,9 @@ void add_lab_command(CLI::App& app, Session& session) {
       "\nNodes become network namespaces, cables become virtual ones, shaped to their rates times the scale; each "
       "rank is a\nprocess in its namespace, and every route of a plan takes its own links (docs/lab.md). Needs root "
       "or user namespaces,\niproute2, and the kernel's veth and tbf; exit code 3 says what is missing.");
-  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+  command->callback([flags, command, &session] {
+    session.run = [flags, command, &session] { return run(session.console, *command, *flags); };
+  });
 }
 
 }  // namespace espalier::cli

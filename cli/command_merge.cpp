@@ -61,6 +61,10 @@ OrStop<void> merge(const Console& console, const MergeFlags& flags) {
   const std::size_t count = inputs->files.size();
   auto merged = sweep::merge_rows(std::move(inputs->files));
   if (!merged) return stop(merged.error());
+  if (flags.out.empty() && console.json) {
+    console.print(sweep::document_text(merged->rows, style.timings));
+    return {};
+  }
   const auto written = write_file(flags.out.empty() ? "-" : flags.out,
                                   [&](std::ostream& stream) { return sweep::write_rows(stream, merged->rows, style); });
   if (!written) return stop(written.error());
@@ -94,8 +98,10 @@ void add_merge_command(CLI::App& app, Session& session) {
   command->add_option("ROWS", flags->inputs, "Files of espalier sweep -o, .csv or .jsonl")->required();
   command->add_option("-o,--out", flags->out, "The rows of all, as .csv or .jsonl; standard output as CSV without")
       ->option_text("FILE");
-  command->footer(examples({"espalier merge part-1.csv part-2.csv -o all.csv", "espalier merge *.jsonl -o all.csv"}) +
-                  "\nMerged shards are the bytes of the whole sweep. Rows of one run that disagree are an error.");
+  command->footer(
+      examples({"espalier sweep dgx1v -s 1M --shard 1/2 -o part-1.csv && espalier merge part-1.csv -o all.csv",
+                "espalier merge part-1.csv part-2.csv -o all.csv", "espalier merge *.jsonl -o all.csv"}) +
+      "\nMerged shards are the bytes of the whole sweep. Rows of one run that disagree are an error.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/format_units.h"
 #include "cli/algorithm_flags.h"
 #include "cli/candidate_runs.h"
@@ -12,8 +13,10 @@
 #include "cli/flag_values.h"
 #include "cli/inputs.h"
 #include "cli/json_text.h"
+#include "cli/modes.h"
 #include "cli/output_file.h"
 #include "cli/packing_flags.h"
+#include "cli/progress.h"
 #include "cli/table.h"
 #include "planners/program/tree_memory.h"
 #include "schedule/schedule_json.h"
@@ -40,8 +43,8 @@ std::string share(const RunReport& run, const Rational& bound) {
 std::string choice_text(const Choice& choice, const Candidates& candidates, const Topology& topology, Bytes size) {
   const Collective& collective = choice.candidate->schedule.collective;
   const Bound& bound = *choice.candidate->schedule.bound;
-  std::string text = fmt::format("# {}  {}  {} ranks  {}{}\n", topology.name(), to_string(collective.kind),
-                                 collective.rank_count, format_size(size), shares_text(collective));
+  std::string text = fmt::format("# {}  {}  {}  {}{}\n", topology.name(), to_string(collective.kind),
+                                 counted(collective.rank_count, "rank"), format_size(size), shares_text(collective));
   Table table;
   table.add_column("algorithm", "", Table::Align::left);
   table.add_column("time", "(us)");
@@ -115,7 +118,7 @@ ExitCode write_plan(const Console& console, const PlanFlags& flags, const Schedu
       flags.output, [&](std::ostream& stream) { return write_schedule(stream, schedule, topology, WriteOptions{}); });
   if (!written) return console.refuse(written.error());
   if (flags.output != "-")
-    console.note(fmt::format("wrote {} ({} transfers, verified)", flags.output, schedule.transfers.size()));
+    console.note(fmt::format("wrote {} ({}, verified)", flags.output, counted(schedule.transfers.size(), "transfer")));
   return ExitCode::ok;
 }
 
@@ -135,16 +138,25 @@ tl::expected<TreeMemory, InputFailure> known_trees(const Console& console, const
   return memory;
 }
 
-ExitCode run(const Console& console, const PlanFlags& flags) {
+Mode mode_of(const PlanFlags& flags) {
+  constexpr std::array<std::string_view, 5> own = {"--output", "--algorithm", "--size", "--from", "--verbose"};
+  if (flags.groups.any()) {
+    return {"groups",
+            "they are planned together by one linear program, for large messages",
+            join_options({topology_options, collective_options, group_options, std::span(own).first(1)}),
+            {}};
+  }
+  return {"one collective",
+          "it is for groups",
+          join_options({topology_options, collective_options, packing_options, own}),
+          {}};
+}
+
+ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& flags) {
+  if (const auto idle = find_idle_option(command, mode_of(flags))) return console.refuse_usage(*idle);
   const auto topology = load_topology(console, flags.topology);
   if (!topology) return refuse(console, topology.error());
-  if (flags.groups.any()) {
-    if (flags.algorithms == "auto") {
-      return plan_of_groups(console, *topology, flags.groups, flags.collective, flags.output);
-    }
-    return console.refuse_usage(
-        {ErrorCode::invalid_input, "-a: groups are planned together by one linear program", "leave -a out"});
-  }
+  if (flags.groups.any()) return plan_of_groups(console, *topology, flags.groups, flags.collective, flags.output);
   const auto collective = flags.collective.resolve(*topology);
   if (!collective) return console.refuse_usage(collective.error());
   const auto algorithms = parse_algorithms(flags.algorithms);
@@ -160,7 +172,10 @@ ExitCode run(const Console& console, const PlanFlags& flags) {
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
   CandidateRuns runs(*topology, *candidates, {size_of(usual_type), std::nullopt, sim::ModelKind::link, {}});
-  const auto choice = choose(*candidates, *size, runs.evaluator());
+  const auto choice = [&] {
+    const Progress progress(console, "simulating what was planned", 0);
+    return choose(*candidates, *size, runs.evaluator());
+  }();
   if (!choice) return console.refuse(choice.error());
   if (flags.output == "-") return write_plan(console, flags, choice->candidate->schedule, *topology);
   console.print(console.json ? json_text(choice_json(*choice, *candidates, *topology, *size))
@@ -174,13 +189,16 @@ void add_plan_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<PlanFlags>();
   CLI::App* command = app.add_subcommand("plan", "Plan a collective, say why, and write the plan");
   flags->topology.add_to(*command);
-  flags->topology.add_without_to(*command);
+  flags->topology.add_damage_to(*command);
   flags->collective.add_to(*command, true);
   flags->groups.add_to(*command);
   command
       ->add_option("-a,--algorithm", flags->algorithms, "Comma-separated; the fastest is taken: " + algorithm_names())
       ->option_text("NAMES (auto)");
-  command->add_option("-s,--size", flags->size, "The message size to be fast at")->option_text("SIZE (64M)");
+  command
+      ->add_option("-s,--size", flags->size,
+                   "The message size to be fast at: 8, 64K, 1M or 1G (powers of two), 1MB (a million bytes)")
+      ->option_text("SIZE (64M)");
   flags->packing.add_to(*command);
   command->add_option("-o,--output", flags->output, "Write the plan to this file (- is standard output)")
       ->option_text("FILE");
@@ -196,7 +214,9 @@ void add_plan_command(CLI::App& app, Session& session) {
                             "espalier plan mi250-x2 all_gather -a packing --max-depth 4 --gap 1%",
                             "espalier plan dgx1v all_gather -a packing --without gpu0-gpu1 --from plan.json -v",
                             "espalier plan dgx-a100-x2 all_reduce -s 64K"}));
-  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+  command->callback([flags, command, &session] {
+    session.run = [flags, command, &session] { return run(session.console, *command, *flags); };
+  });
 }
 
 }  // namespace espalier::cli

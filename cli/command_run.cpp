@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 
 #include "cli/algorithm_flags.h"
 #include "cli/commands.h"
+#include "cli/modes.h"
 #include "cli/run_rank.h"
 #include "engine/launch/local_job.h"
 #include "engine/rendezvous/environment.h"
@@ -52,7 +54,45 @@ ExitCode start_ranks(const Console& console, const RunFlags& flags, std::uint32_
   return job->was_interrupted ? ExitCode::interrupted : ExitCode::ok;
 }
 
-ExitCode run(const Console& console, const RunFlags& flags) {
+Mode mode_of(const Input& input) {
+  constexpr std::array<std::string_view, 16> how = {"--op",       "--iters",      "--warmup_iters", "--check",
+                                                    "--chunk",    "--buffers",    "--transport",    "--sockets",
+                                                    "--checksum", "--timeout",    "--trace",        "--rank",
+                                                    "--world",    "--rendezvous", "--secret-file",  "--addresses"};
+  constexpr std::array<std::string_view, 1> planned = {"--algorithm"};
+  if (!input.schedule) {
+    return {"a topology",
+            "it is for a plan",
+            join_options({topology_options, collective_options, size_options, how, planned}),
+            {}};
+  }
+  constexpr std::array<std::string_view, 2> of_plan = {"COLLECTIVE", "--topology"};
+  return {"a plan",
+          "its collective, root and shares are what they are",
+          join_options({topology_options, size_options, how, of_plan}),
+          {}};
+}
+
+/// What was given and means nothing beside the other values, or nothing.
+std::optional<Error> find_idle_value(const RunFlags& flags, const CLI::App& command, const Input& input) {
+  const auto kind = input.schedule ? Result<CollectiveKind>(input.schedule->collective.kind)
+                                   : parse_collective(flags.collective.name);
+  if (input.schedule) {
+    if (auto other = flags.collective.find_contradiction(input.schedule->collective)) return other;
+  }
+  if (kind && !reduces(*kind) && was_given(command, "--op")) {
+    return Error{ErrorCode::invalid_input, fmt::format("--op: {} reduces nothing", to_string(*kind)), "leave --op out"};
+  }
+  if (flags.transport != "shm") return std::nullopt;
+  for (const char* const option : {"--sockets", "--checksum", "--addresses"}) {
+    if (!was_given(command, option)) continue;
+    return Error{ErrorCode::invalid_input, fmt::format("{} is of TCP, and --transport is shm", option),
+                 fmt::format("leave {} out, or write --transport tcp", option)};
+  }
+  return std::nullopt;
+}
+
+ExitCode run(const Console& console, const CLI::App& command, const RunFlags& flags) {
   LaunchFlags launch_flags{flags.rank, flags.world, flags.rendezvous};
   const auto launch = detect_launch(process_environment(), launch_flags);
   if (!launch) return console.refuse_usage(launch.error());
@@ -70,6 +110,8 @@ ExitCode run(const Console& console, const RunFlags& flags) {
   own.quiet = console.quiet || (launch->is_launched() && launch->rank != 0);
   auto input = load_input(own, flags.input, flags.plan_topology);
   if (!input) return refuse(own, input.error());
+  if (const auto idle = find_idle_option(command, mode_of(*input))) return own.refuse_usage(*idle);
+  if (const auto idle = find_idle_value(flags, command, *input)) return own.refuse_usage(*idle);
   if (!input->schedule && flags.collective.name.empty()) {
     return console.refuse_usage({ErrorCode::invalid_input, "run needs a COLLECTIVE for a topology",
                                  "such as espalier run " + flags.input.argument + " all_reduce"});
@@ -88,9 +130,9 @@ void add_run_command(CLI::App& app, Session& session) {
   flags->sizes.end = "64M";
   CLI::App* command = app.add_subcommand("run", "Run a schedule for real, check its data, and measure it");
   flags->input.add_to(*command, "TOPOLOGY|PLAN");
-  flags->input.add_without_to(*command);
+  flags->input.add_damage_to(*command);
   flags->collective.add_to(*command, false);
-  command->add_option("-a,--algorithm", flags->algorithm, "One of " + algorithm_names() + ", auto")
+  command->add_option("-a,--algorithm", flags->algorithm, "One of auto, " + planner_names())
       ->option_text("NAME (auto)");
   flags->sizes.add_to(*command);
   command->add_option("-o,--op", flags->operation, "sum, prod, min, max or avg")->option_text("OP (sum)");
@@ -129,7 +171,9 @@ void add_run_command(CLI::App& app, Session& session) {
                 "espalier run cluster.yaml all_reduce --rank 3 --world 16 --rendezvous node0:29500"}) +
       "\nWithout a launcher, all ranks of the topology are started on this machine. Data is checked; exit 1 "
       "when any is wrong.");
-  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+  command->callback([flags, command, &session] {
+    session.run = [flags, command, &session] { return run(session.console, *command, *flags); };
+  });
 }
 
 }  // namespace espalier::cli

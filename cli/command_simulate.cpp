@@ -37,14 +37,6 @@ struct Work {
 OrStop<Work> work_of_plan(const SimulateFlags& flags, Input& input) {
   Schedule& schedule = *input.schedule;
   const std::string name = schedule.algorithm.empty() ? "plan" : schedule.algorithm;
-  if (!flags.algorithms.empty()) {
-    return usage(
-        {ErrorCode::invalid_input, "-a plans, but " + flags.input.argument + " is a plan already", "leave -a out"});
-  }
-  if (const auto limits = flags.packing.resolve(); !limits || limits->any()) {
-    return usage({ErrorCode::invalid_input, flags.input.argument + " is a plan already: its trees are what they are",
-                  "leave --max-trees, --max-depth, --k and --gap out"});
-  }
   if (const auto checked = flags.check_plan(input); !checked) return tl::unexpected(checked.error());
   auto bound = compute_bound(input.topology, schedule.collective);
   if (!bound) return stop(bound.error());
@@ -79,13 +71,12 @@ OrStop<Work> work_of_topology(const Console& console, const SimulateFlags& flags
   return work;
 }
 
-/// For each size the fastest of the named algorithms; "auto" repeats one of them, so it counts only when alone.
+/// The fastest of the results at one size. "auto" repeats one of its planners: that one, where it was named itself.
 std::size_t fastest_of(const std::vector<CandidateRun>& results, std::size_t first, std::size_t count) {
   std::size_t best = first;
-  for (std::size_t i = first; i < first + count; ++i) {
-    if (results[i].algorithm == "auto" && count > 1) continue;
-    const bool nothing_yet = results[best].algorithm == "auto" && count > 1;
-    if (nothing_yet || results[i].report.elapsed < results[best].report.elapsed) best = i;
+  for (std::size_t i = first + 1; i < first + count; ++i) {
+    const auto time = results[i].report.elapsed, least = results[best].report.elapsed;
+    if (time < least || (time == least && results[best].algorithm == "auto")) best = i;
   }
   return best;
 }
@@ -105,8 +96,8 @@ Result<void> run_sizes(const Console& console, CandidateRuns& runs, Simulation& 
   for (std::size_t i = 1; i < simulation.winners.size(); ++i) {
     const CandidateRun& before = simulation.results[simulation.winners[i - 1]];
     const CandidateRun& after = simulation.results[simulation.winners[i]];
-    if (before.algorithm == after.algorithm) continue;
-    const auto crossover = runs.find_crossover(before.algorithm, after.algorithm, before.size, after.size);
+    if (before.planner() == after.planner()) continue;
+    const auto crossover = runs.find_crossover(before.planner(), after.planner(), before.size, after.size);
     if (!crossover) return tl::unexpected(crossover.error());
     simulation.crossovers.push_back(*crossover);
   }
@@ -122,19 +113,26 @@ Result<sim::Report> run_in_detail(const CandidateRun& result, const Topology& to
   return sim::simulate(result.candidate->schedule, topology, options, how.circumstances.endpoints.engines());
 }
 
-OrStop<void> show_details(const Console& console, const SimulateFlags& flags, const Simulation& simulation,
-                          const CandidateRuns::Options& how) {
-  if (flags.trace.empty() && !flags.critical_path) return {};
-  CandidateRun detailed = simulation.results.back();
-  auto report = run_in_detail(detailed, *simulation.topology, how);
-  if (!report) return stop(report.error());
-  detailed.report = std::move(*report);
-  if (flags.critical_path && !console.json) {
-    console.print("#\n" + critical_path_text(detailed, *simulation.topology));
+OrStop<void> show(const Console& console, const SimulateFlags& flags, const Simulation& simulation,
+                  const CandidateRuns::Options& how) {
+  const Topology& topology = *simulation.topology;
+  CandidateRun last = simulation.results.back();
+  if (!flags.trace.empty() || flags.critical_path) {
+    auto report = run_in_detail(last, topology, how);
+    if (!report) return stop(report.error());
+    last.report = std::move(*report);
+  }
+  if (console.json) {
+    auto document = simulation_json(simulation);
+    if (flags.critical_path) document["critical_path"] = critical_path_json(last, topology);
+    console.print(json_text(document));
+  } else {
+    console.print(simulation_text(simulation));
+    if (flags.critical_path) console.print("#\n" + critical_path_text(last, topology));
   }
   if (flags.trace.empty()) return {};
   const auto written = write_file(flags.trace, [&](std::ostream& stream) -> Result<void> {
-    return write_chrome_trace(stream, *detailed.report.timeline);
+    return write_chrome_trace(stream, *last.report.timeline);
   });
   if (!written) return stop(written.error());
   console.note("trace: " + flags.trace + " (open it at ui.perfetto.dev)");
@@ -144,10 +142,11 @@ OrStop<void> show_details(const Console& console, const SimulateFlags& flags, co
 /// Whether a ring alone is asked for on a large machine, and nothing that only its stored schedule gives.
 bool walks_rings(const SimulateFlags& flags, const Input& input) {
   const auto kind = parse_collective(flags.collective.name);
+  const auto limits = flags.packing.resolve();
   const bool walks = kind && (*kind == CollectiveKind::all_reduce || *kind == CollectiveKind::reduce_scatter ||
                               *kind == CollectiveKind::all_gather);
   return walks && !input.schedule && flags.algorithms == "ring" && input.topology.rank_count() >= least_walked_ranks &&
-         flags.collective.shares.empty() && flags.trace.empty() && !flags.critical_path;
+         flags.collective.shares.empty() && flags.trace.empty() && !flags.critical_path && limits && !limits->any();
 }
 
 /// Rings over all sizes, walked; false where they cannot be, or where the stored schedule would give something else and
@@ -218,16 +217,11 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   });
   CandidateRuns runs(input.topology, work->candidates, options);
   if (const auto ran = run_sizes(console, runs, simulation); !ran) return stop(ran.error());
-  console.print(console.json ? json_text(simulation_json(simulation)) : simulation_text(simulation));
-  return show_details(console, flags, simulation, options);
+  return show(console, flags, simulation, options);
 }
 
 ExitCode run(const Console& console, const SimulateFlags& flags) {
   if (const auto conflict = flags.find_conflict()) return console.refuse_usage(*conflict);
-  if (!flags.scenario.file.empty() && flags.critical_path) {
-    return console.refuse_usage(
-        {ErrorCode::invalid_input, "--critical-path is of one collective", "see espalier explain --scenario"});
-  }
   if (!flags.scenario.file.empty()) {
     ScenarioFlags scenario = flags.of_scenario();
     scenario.trace = flags.trace;
@@ -235,6 +229,7 @@ ExitCode run(const Console& console, const SimulateFlags& flags) {
   }
   auto input = load_input(console, flags.input, flags.plan_topology);
   if (!input) return refuse(console, input.error());
+  if (const auto conflict = flags.find_conflict(*input)) return console.refuse_usage(*conflict);
   const auto done = simulate(console, flags, *input);
   if (done) return ExitCode::ok;
   return done.error().is_usage ? console.refuse_usage(done.error().error) : console.refuse(done.error().error);
@@ -244,7 +239,7 @@ ExitCode run(const Console& console, const SimulateFlags& flags) {
 
 void add_simulate_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<SimulateFlags>(PredictingVerb{
-      "simulate", "Run", "ring,tree,packing,auto", "Comma-separated", "", "--model, --seed, --trace and --json"});
+      "simulate", "Run", "ring,tree,packing,auto", "Comma-separated", "", {"--trace", "--critical-path"}, {"--trace"}});
   CLI::App* command =
       app.add_subcommand("simulate", "Predict times and bandwidths, the winner per size, and what limits it");
   flags->add_to(*command);
@@ -252,6 +247,7 @@ void add_simulate_command(CLI::App& app, Session& session) {
   command->add_flag("--critical-path", flags->critical_path, "Print what the last byte waited for, of one run");
   command->footer(examples({"espalier simulate dgx1v-degraded all_gather -b 1K -e 1G -f 4",
                             "espalier simulate dgx1v all_reduce --without gpu0-gpu1 -s 64M",
+                            "espalier simulate dgx1v all_reduce --slow gpu0-gpu3=0.25 -s 64M",
                             "espalier simulate cluster.yaml all_reduce -a all -b 1M -e 64M",
                             "espalier simulate plan.json -s 256M --trace trace.json",
                             "espalier simulate leaf-spine-64 all_to_all -b 1M -e 64M --model fair",

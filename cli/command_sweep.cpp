@@ -6,6 +6,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/counted.h"
 #include "cli/commands.h"
 #include "cli/json_text.h"
 #include "cli/output_file.h"
@@ -51,44 +52,52 @@ Result<void> run_all(const Console& console, const CommandFlags& flags, const sw
   });
 }
 
-std::string rows_json(const std::vector<sweep::Row>& rows, bool timings) {
-  std::string text = fmt::format("{{\n\"schema\": \"{}\",\n\"rows\": [\n", sweep::schema);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::string line = sweep::row_text(rows[i], {sweep::RowFormat::json_lines, timings});
-    text += line.substr(0, line.size() - 1) + (i + 1 < rows.size() ? ",\n" : "\n");
+/// Rows that gave nothing: those that failed by reason, and by algorithm those that it does not plan.
+struct Gaps {
+  std::map<std::string, std::size_t> failed;
+  std::map<std::string, std::size_t> unplanned;
+
+  explicit Gaps(const std::vector<sweep::Row>& rows) {
+    for (const sweep::Row& row : rows) {
+      if (row.figures) continue;
+      row.is_unplanned() ? ++unplanned[row.key.algorithm] : ++failed[row.key.algorithm + ": " + row.reason];
+    }
   }
-  return text + "]\n}\n";
+  static std::size_t sum(const std::map<std::string, std::size_t>& counts) {
+    std::size_t sum = 0;
+    for (const auto& [name, count] : counts) sum += count;
+    return sum;
+  }
+};
+
+std::string summary_text(const CommandFlags& flags, const Outcome& outcome, const Gaps& gaps) {
+  const std::size_t total = outcome.rows.size();
+  std::string text = fmt::format("{}: {} row{}", flags.out, total, total == 1 ? "" : "s");
+  if (outcome.known > 0) text += fmt::format(", {} of them there before", outcome.known);
+  if (!gaps.unplanned.empty()) text += fmt::format(", {} not planned", Gaps::sum(gaps.unplanned));
+  text += gaps.failed.empty() ? "\n" : fmt::format(", {} failed\n", Gaps::sum(gaps.failed));
+  constexpr std::size_t most_shown = 8;
+  std::size_t shown = 0;
+  for (const auto& [reason, count] : gaps.failed) {
+    if (++shown > most_shown) break;
+    text += fmt::format("  {} x {}\n", count, reason);
+  }
+  if (gaps.failed.size() > most_shown) text += fmt::format("  ... {} more reasons\n", gaps.failed.size() - most_shown);
+  if (gaps.unplanned.empty()) return text;
+  std::vector<std::string> counts;
+  for (const auto& [algorithm, count] : gaps.unplanned) counts.push_back(fmt::format("{} x {}", count, algorithm));
+  return text + fmt::format("  not planned by their algorithm: {}\n", fmt::join(counts, ", "));
 }
 
 /// What is said when the rows are in a file.
 void print_summary(const Console& console, const CommandFlags& flags, const Outcome& outcome) {
-  std::map<std::string, std::size_t> reasons;
-  for (const sweep::Row& row : outcome.rows) {
-    if (!row.figures) ++reasons[row.key.algorithm + ": " + row.reason];
-  }
-  std::size_t failed = 0;
-  for (const auto& [reason, count] : reasons) failed += count;
-  const std::size_t total = outcome.rows.size();
-  if (console.json) {
-    nlohmann::ordered_json document = {{"schema", "espalier/sweep-summary/1"},
-                                       {"out", flags.out},
-                                       {"rows", total},
-                                       {"known", outcome.known},
-                                       {"failed", failed}};
-    console.print(json_text(document));
-    return;
-  }
-  std::string text = fmt::format("{}: {} row{}", flags.out, total, total == 1 ? "" : "s");
-  if (outcome.known > 0) text += fmt::format(", {} of them there before", outcome.known);
-  text += failed > 0 ? fmt::format(", {} failed\n", failed) : "\n";
-  constexpr std::size_t most_shown = 8;
-  std::size_t shown = 0;
-  for (const auto& [reason, count] : reasons) {
-    if (++shown > most_shown) break;
-    text += fmt::format("  {} x {}\n", count, reason);
-  }
-  if (reasons.size() > most_shown) text += fmt::format("  ... {} more reasons\n", reasons.size() - most_shown);
-  console.print(text);
+  const Gaps gaps(outcome.rows);
+  if (!console.json) return console.print(summary_text(flags, outcome, gaps));
+  const nlohmann::ordered_json document = {
+      {"schema", "espalier/sweep-summary/1"}, {"out", flags.out},
+      {"rows", outcome.rows.size()},          {"known", outcome.known},
+      {"failed", Gaps::sum(gaps.failed)},     {"unplanned", Gaps::sum(gaps.unplanned)}};
+  console.print(json_text(document));
 }
 
 OrStop<sweep::RowFile> open_file(const Console& console, const CommandFlags& flags, const sweep::RowStyle& style) {
@@ -128,7 +137,7 @@ OrStop<void> sweep_into(const Console& console, const CommandFlags& flags, const
   if (!file && !is_straight) {
     std::string text = sweep::header_text(style);
     for (const sweep::Row& row : outcome.rows) text += sweep::row_text(row, style);
-    console.print_bytes(console.json ? rows_json(outcome.rows, flags.timings) : text);
+    console.print_bytes(console.json ? sweep::document_text(outcome.rows, flags.timings) : text);
     return {};
   }
   const auto written =
@@ -146,9 +155,6 @@ OrStop<void> sweep_all(const Console& console, CommandFlags flags) {
     if (!parsed) return usage(parsed.error());
     shard = *parsed;
   }
-  if (flags.resume && flags.out.empty()) {
-    return usage({ErrorCode::invalid_input, "--resume goes on with a file", "name it with -o"});
-  }
   auto spec = flags.what.resolve(console);
   if (!spec) return tl::unexpected(spec.error());
   auto units = sweep::list_units(*spec);
@@ -156,8 +162,16 @@ OrStop<void> sweep_all(const Console& console, CommandFlags flags) {
   const std::uint64_t whole = sweep::count_rows(*units);
   sweep::keep_shard(*units, shard);
   if (flags.dry_run) {
-    console.print(fmt::format("{} runs of {}, on {} networks with a collective each\n", sweep::count_rows(*units),
-                              whole, units->size()));
+    if (console.json) {
+      const nlohmann::ordered_json document = {{"schema", "espalier/sweep-count/1"},
+                                               {"runs", sweep::count_rows(*units)},
+                                               {"of", whole},
+                                               {"networks", units->size()}};
+      console.print(json_text(document));
+      return {};
+    }
+    console.print(fmt::format("{} of {}, on {} with a collective each\n", counted(sweep::count_rows(*units), "run"),
+                              whole, counted(units->size(), "network")));
     return {};
   }
   return sweep_into(console, flags, *spec, *std::move(units));
@@ -177,13 +191,17 @@ void add_sweep_command(CLI::App& app, Session& session) {
   CLI::App* command =
       app.add_subcommand("sweep", "Simulate every combination of many values, on all cores, a row each");
   flags->what.add_to(*command);
-  command->add_option("-o,--out", flags->out, "Rows as .csv or .jsonl; standard output without")->option_text("FILE");
-  command->add_flag("--resume", flags->resume, "Go on with a file that is there: its rows are not run again");
+  CLI::Option* const out =
+      command->add_option("-o,--out", flags->out, "Rows as .csv or .jsonl; standard output without")
+          ->option_text("FILE");
+  CLI::Option* const resume =
+      command->add_flag("--resume", flags->resume, "Go on with a file that is there: its rows are not run again")
+          ->needs(out);
   command->add_option("--shard", flags->shard, "Only the i-th of n parts, for as many machines")->option_text("i/n");
-  command->add_option("-j,--jobs", flags->jobs, "Threads")->option_text("N (all cores)");
-  command->add_flag("--timings", flags->timings,
-                    "Two more columns, never the same twice: seconds planned and simulated");
-  command->add_flag("--dry-run", flags->dry_run, "Only count the runs");
+  CLI::Option* const jobs = command->add_option("-j,--jobs", flags->jobs, "Threads")->option_text("N (all cores)");
+  CLI::Option* const timings = command->add_flag(
+      "--timings", flags->timings, "Two more columns, never the same twice: seconds planned and simulated");
+  command->add_flag("--dry-run", flags->dry_run, "Only count the runs")->excludes(out, resume, jobs, timings);
   command->footer(
       examples(
           {"espalier sweep dgx1v dgx2 -c all_reduce,all_gather -a ring,tree,auto -o rows.csv",

@@ -4,8 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "cli/inputs.h"
 #include "cli/json_text.h"
+#include "cli/modes.h"
 #include "cli/output_file.h"
 #include "topology/describe.h"
 #include "topology/symmetry.h"
@@ -40,10 +42,24 @@ nlohmann::ordered_json topology_json(const Topology& topology, const std::vector
           {"links", topology.link_count()},  {"diagnostics", diagnostics_json(diagnostics)}};
 }
 
+ExitCode list_machines(const Console& console) {
+  const std::vector<std::string> machines = shipped_machines();
+  if (console.json) {
+    const nlohmann::ordered_json document = {{"schema", "espalier/machines/1"}, {"machines", machines}};
+    console.print(json_text(document));
+    return ExitCode::ok;
+  }
+  for (const std::string& machine : machines) console.print(machine + "\n");
+  return ExitCode::ok;
+}
+
 ExitCode show(const Console& console, const TopoFlags& flags) {
   if (flags.list) {
-    for (const std::string& machine : shipped_machines()) console.print(machine + "\n");
-    return ExitCode::ok;
+    if (flags.topology.argument.empty() && !flags.topology.first_given()) return list_machines(console);
+    const std::string name = flags.topology.argument.empty() ? *flags.topology.first_given() : "TOPOLOGY";
+    return console.refuse_usage({ErrorCode::invalid_input,
+                                 name + " does not apply to --list: it lists all shipped machines",
+                                 fmt::format("leave {} or --list out", name)});
   }
   if (flags.topology.argument.empty()) {
     return console.refuse_usage({ErrorCode::invalid_input, "topo show needs a TOPOLOGY", "or use --list"});
@@ -70,9 +86,9 @@ ExitCode validate(const Console& console, const TopoFlags& flags) {
     document["diagnostics"] = diagnostics_json(reading.diagnostics);
     console.print(json_text(document));
   } else if (ok) {
-    console.print(fmt::format("ok: {}, {} ranks, {} nodes, {} links\n", reading.topology->name(),
-                              reading.topology->rank_count(), reading.topology->node_count(),
-                              reading.topology->link_count()));
+    console.print(
+        fmt::format("ok: {}, {}, {}, {}\n", reading.topology->name(), counted(reading.topology->rank_count(), "rank"),
+                    counted(reading.topology->node_count(), "node"), counted(reading.topology->link_count(), "link")));
   }
   return ok ? ExitCode::ok : ExitCode::check_failed;
 }
@@ -104,24 +120,27 @@ void add_topo_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<TopoFlags>();
   CLI::App* topo = app.add_subcommand("topo", "Show, check, expand, damage and generate topologies");
   topo->require_subcommand(1);
+  topo->footer(examples({"espalier topo show dgx1v", "espalier topo gen torus --dims 4x4 -o torus.yaml",
+                         "espalier topo degrade dgx1v all_reduce"}));
 
   CLI::App* show_command =
       add_action(*topo, session, flags, "show", "Nodes, link classes, GPU-to-GPU matrix, bisection, warnings", show);
   flags->topology.add_to(*show_command, "TOPOLOGY", false);
-  flags->topology.add_without_to(*show_command);
+  flags->topology.add_damage_to(*show_command);
   show_command->add_flag("--list", flags->list, "List the shipped machines");
-  show_command->footer(examples(
-      {"espalier topo show dgx1v", "espalier topo show dgx1v --without gpu0-gpu1", "espalier topo show --list"}));
+  show_command->footer(examples({"espalier topo show dgx1v", "espalier topo show dgx1v --without gpu0-gpu1",
+                                 "espalier topo show dgx1v --slow gpu0-gpu1=0.25", "espalier topo show --list"}));
 
   CLI::App* validate_command = add_action(*topo, session, flags, "validate", "Check a topology file", validate);
   flags->topology.add_to(*validate_command);
   validate_command->footer(
-      examples({"espalier topo validate cluster.yaml", "espalier topo validate --strict cluster.yaml"}));
+      examples({"espalier topo gen torus | espalier topo validate -", "espalier topo validate cluster.yaml",
+                "espalier topo validate --strict cluster.yaml"}));
 
   CLI::App* expand_command =
       add_action(*topo, session, flags, "expand", "Write the plain form: every node, every link", expand);
   flags->topology.add_to(*expand_command);
-  flags->topology.add_without_to(*expand_command);
+  flags->topology.add_damage_to(*expand_command);
   expand_command->add_option("-o,--output", flags->output, "Write to this file (- is standard output)")
       ->option_text("FILE");
   expand_command->footer(examples({"espalier topo expand dgx-h100-x4 -o plain.yaml",

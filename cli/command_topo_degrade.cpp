@@ -7,6 +7,7 @@
 #include "cli/flag_values.h"
 #include "cli/inputs.h"
 #include "cli/json_text.h"
+#include "cli/modes.h"
 #include "cli/progress.h"
 #include "sim/simulate.h"
 
@@ -32,7 +33,18 @@ Result<RunReport> simulate_once(const Topology& topology, const Schedule& schedu
   return static_cast<RunReport&>(*report);
 }
 
-ExitCode run(const Console& console, const DegradeFlags& flags) {
+Mode mode_of(const DegradeFlags& flags) {
+  constexpr std::array<std::string_view, 4> own = {"--fail-ranks", "--bound-only", "--size", "--algorithm"};
+  if (!flags.bound_only)
+    return {"a plan per failure", "", join_options({topology_options, collective_options, own}), {}};
+  return {"--bound-only",
+          "nothing is planned or simulated",
+          join_options({topology_options, collective_options, std::span(own).first(2)}),
+          {}};
+}
+
+ExitCode run(const Console& console, const CLI::App& command, const DegradeFlags& flags) {
+  if (const auto idle = find_idle_option(command, mode_of(flags))) return console.refuse_usage(*idle);
   const auto topology = load_topology(console, flags.topology);
   if (!topology) return refuse(console, topology.error());
   const auto collective = flags.collective.resolve(*topology);
@@ -42,10 +54,10 @@ ExitCode run(const Console& console, const DegradeFlags& flags) {
   const auto size = parse_message_size(flags.size);
   if (!size) return console.refuse_usage(size.error());
   const std::vector<Planner> planners = flags.bound_only ? std::vector<Planner>() : planners_for(*algorithms);
-  std::optional<Progress> progress;
+  std::optional<Progress> progress(std::in_place, console, "failing", 0);
   const auto degradation = degrade(*topology, *collective, {*size, planners, flags.ranks}, simulate_once,
                                    [&](const std::string& what, std::size_t, std::size_t total) {
-                                     if (!progress) progress.emplace(console, "failing", total);
+                                     progress->expect(total);
                                      progress->step(what);
                                    });
   progress.reset();
@@ -61,9 +73,12 @@ void add_topo_degrade_command(CLI::App& topo, Session& session) {
   const auto flags = std::make_shared<DegradeFlags>();
   CLI::App* command = topo.add_subcommand("degrade", "What each single failure costs: bound, best schedule, loss");
   flags->topology.add_to(*command);
-  flags->topology.add_without_to(*command);
+  flags->topology.add_damage_to(*command);
   flags->collective.add_to(*command, false);
-  command->add_option("-s,--size", flags->size, "The message size to plan and simulate for")->option_text("SIZE (64M)");
+  command
+      ->add_option("-s,--size", flags->size,
+                   "The message size to plan and simulate for: 8, 64K, 1M or 1G (powers of two), 1MB (a million bytes)")
+      ->option_text("SIZE (64M)");
   command
       ->add_option("-a,--algorithm", flags->algorithms, "Comma-separated; the fastest is taken: " + algorithm_names())
       ->option_text("NAMES (auto)");
@@ -74,7 +89,9 @@ void add_topo_degrade_command(CLI::App& topo, Session& session) {
                 "espalier topo degrade dgx-h100-x4 all_gather --bound-only"}) +
       "\nCOLLECTIVE is all_reduce when left out. Failures that a symmetry of the machine makes the same are\n"
       "shown once; count says how many they are.");
-  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+  command->callback([flags, command, &session] {
+    session.run = [flags, command, &session] { return run(session.console, *command, *flags); };
+  });
 }
 
 }  // namespace espalier::cli

@@ -73,11 +73,14 @@ void add_tune_command(CLI::App& app, Session& session) {
   CLI::App* command =
       app.add_subcommand("tune", "Which planner wins from which size to which, by how much, and what NCCL has like it");
   flags->topology.add_to(*command);
-  flags->topology.add_without_to(*command);
+  flags->topology.add_damage_to(*command);
   flags->collective.add_to(*command, true);
   command->add_option("-a,--algorithm", flags->algorithms, "Comma-separated, those that compete: " + algorithm_names())
       ->option_text("NAMES (auto)");
-  command->add_option("-b,--minbytes", flags->sizes.begin, "Smallest size")->option_text("SIZE (1K)");
+  command
+      ->add_option("-b,--minbytes", flags->sizes.begin,
+                   "Smallest size: 8, 64K, 1M or 1G (powers of two, as are 1Mi and 1MiB), 1MB (a million bytes)")
+      ->option_text("SIZE (1K)");
   command->add_option("-e,--maxbytes", flags->sizes.end, "Largest size")->option_text("SIZE (1G)");
   command->add_option("-f,--stepfactor", flags->sizes.factor, "Factor between sizes that are tried first")
       ->option_text("FACTOR (2)");

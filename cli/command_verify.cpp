@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/json_text.h"
@@ -40,7 +41,7 @@ std::string breaches_text(const VerifyReport& report) {
 }
 
 ExitCode run(const Console& console, const VerifyFlags& flags) {
-  const auto input = load_input(console, TopologyFlags{flags.plan, {}, false}, flags.topology);
+  const auto input = load_input(console, TopologyFlags{.argument = flags.plan}, flags.topology);
   if (!input) return refuse(console, input.error());
   if (!input->schedule) {
     return console.refuse_usage({ErrorCode::invalid_input, flags.plan + " is a topology, not a plan",
@@ -62,9 +63,11 @@ ExitCode run(const Console& console, const VerifyFlags& flags) {
                                              {"reported", breaches_json(report)}};
     console.print(json_text(document));
   } else if (report.ok()) {
-    console.print(fmt::format("ok: {} of {} ranks by {}, {} transfers keep its promise\n",
-                              to_string(schedule.collective.kind), schedule.collective.rank_count, schedule.algorithm,
-                              schedule.transfers.size()));
+    const std::size_t transfers = schedule.transfers.size();
+    console.print(fmt::format("ok: {} of {}{}, {} {} its promise\n", to_string(schedule.collective.kind),
+                              counted(schedule.collective.rank_count, "rank"),
+                              schedule.algorithm.empty() ? "" : " (" + schedule.algorithm + ")",
+                              counted(transfers, "transfer"), transfers == 1 ? "keeps" : "keep"));
   } else {
     console.print(breaches_text(report));
     console.print(fmt::format("failed: {} breach{}\n", report.breach_count, report.breach_count == 1 ? "" : "es"));
@@ -80,8 +83,8 @@ void add_verify_command(CLI::App& app, Session& session) {
       app.add_subcommand("verify", "Prove that a plan keeps its collective's promise, or list every breach");
   command->add_option("PLAN", flags->plan, "Plan file (JSON), or -")->required();
   command->add_option("-t,--topology", flags->topology, "Check its routes on this topology instead of the plan's own");
-  command->footer(examples({"espalier verify plan.json", "espalier verify plan.json --topology repaired.yaml",
-                            "espalier plan dgx1v all_gather -o - | espalier verify -"}) +
+  command->footer(examples({"espalier plan dgx1v all_gather -o - | espalier verify -", "espalier verify plan.json",
+                            "espalier verify plan.json --topology repaired.yaml"}) +
                   "\nThe rules S1, S2, ... are those of docs/schedule.md.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }

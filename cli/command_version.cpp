@@ -8,6 +8,7 @@ namespace espalier::cli {
 
 void add_version_command(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand("version", "Print the version");
+  command->footer(examples({"espalier version", "espalier version --json"}));
   command->callback([&session] {
     session.run = [&session] {
       if (session.console.json) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/counted.h"
 #include "base/format_units.h"
 #include "cli/table.h"
 
@@ -134,12 +135,11 @@ std::string step_text(const std::vector<PathTransfer>& path, std::size_t index) 
 
 std::string path_text(const PathComparison& path) {
   if (path.a.empty() && path.b.empty()) return {};
-  std::string text =
-      fmt::format("#\n# critical path: {} transfers in A, {} in B; {} % of B's lies on transfers of A's\n",
-                  path.a.size(), path.b.size(), unsigned_percent(path.shared));
+  std::string text = fmt::format("#\n# critical path: {} in A, {} in B; {} % of B's lies on transfers of A's\n",
+                                 counted(path.a.size(), "transfer"), path.b.size(), unsigned_percent(path.shared));
   if (path.common == path.a.size() && path.common == path.b.size()) return text + "# the paths are the same\n";
-  return text + fmt::format("# they part after {} transfers: A {}, B {}\n", path.common, step_text(path.a, path.common),
-                            step_text(path.b, path.common));
+  return text + fmt::format("# they part after {}: A {}, B {}\n", counted(path.common, "transfer"),
+                            step_text(path.a, path.common), step_text(path.b, path.common));
 }
 
 nlohmann::ordered_json file_json(const ComparedFile& file) {
@@ -268,15 +268,17 @@ std::string results_text(const CompareHeader& header, const ResultsComparison& c
     }
   }
   if (comparison.compared_winners > 0) {
-    text += fmt::format("# fastest: the same in A and B at {} of {} sizes\n",
-                        comparison.compared_winners - comparison.different.size(), comparison.compared_winners);
+    text += fmt::format("# fastest: the same in A and B at {} of {}\n",
+                        comparison.compared_winners - comparison.different.size(),
+                        counted(comparison.compared_winners, "size"));
   }
   for (const DifferentWinner& winner : comparison.different) {
     text += fmt::format("# fastest at {}: {} in A, {} in B; choosing {} costs {} %\n", format_size(winner.size),
                         winner.a, winner.b, winner.a, unsigned_percent(winner.cost));
   }
   if (comparison.only_in_a + comparison.only_in_b > 0) {
-    text += fmt::format("# without a counterpart: {} rows of A, {} of B\n", comparison.only_in_a, comparison.only_in_b);
+    text += fmt::format("# without a counterpart: {} of A, {} of B\n", counted(comparison.only_in_a, "row"),
+                        comparison.only_in_b);
   }
   return text + notes_text(comparison.notes) + verdict_text(header);
 }

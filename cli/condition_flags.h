@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -29,6 +30,10 @@ struct ConditionFlags {
   /// Errors: invalid_input, naming the flag; also for a seed without jitter.
   [[nodiscard]] Result<sim::Circumstances> resolve() const;
 };
+
+/// Its options for a Mode (modes.h).
+inline constexpr std::array<std::string_view, 6> condition_options = {"--protocol",     "--payload", "--launch",
+                                                                      "--copy-engines", "--jitter",  "--seed"};
 
 /// "  payload 50 %  launch 6.6 us  copy engines 2": what ranks and protocols add, for headers, `between` before each;
 /// empty when nothing.

@@ -98,6 +98,9 @@ bool Console::colours_errors() const {
   return isatty(STDERR_FILENO) != 0 && terminal != nullptr && std::string_view(terminal) != "dumb";
 }
 
-bool Console::draws_progress() const { return !quiet && !is_set("CI") && isatty(STDERR_FILENO) != 0; }
+ProgressStyle Console::progress_style() const {
+  if (quiet || is_set("CI")) return ProgressStyle::none;
+  return isatty(STDERR_FILENO) != 0 ? ProgressStyle::bar : ProgressStyle::lines;
+}
 
 }  // namespace espalier::cli

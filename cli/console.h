@@ -12,6 +12,9 @@
 
 namespace espalier::cli {
 
+/// How long work is shown on standard error.
+enum class ProgressStyle { none, lines, bar };
+
 enum class ColourChoice { automatic, always, never };
 
 /// Where the command writes: data to standard output, everything said about it to standard error. Nothing throws: what
@@ -46,8 +49,9 @@ class Console {
 
   /// Whether text on standard error may carry colours (NO_COLOR, CLICOLOR_FORCE, TERM=dumb and a terminal decide).
   [[nodiscard]] bool colours_errors() const;
-  /// Whether progress may be drawn: standard error is a terminal and nobody asked for quiet.
-  [[nodiscard]] bool draws_progress() const;
+  /// A bar where standard error is a terminal, lines where it is not; none when quiet or where CI is set, whose logs
+  /// are to be the same every time.
+  [[nodiscard]] ProgressStyle progress_style() const;
 
  private:
   /// The number of the first error of standard output; copies of a console share it.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/format_units.h"
 #include "cli/describe_bound.h"
 #include "cli/table.h"
@@ -17,8 +18,8 @@ std::string loss_text(double share) { return percent(std::max(0.0, share)); }
 
 std::string header_text(const Degradation& degradation, const Topology& topology, Bytes size) {
   const Outlook& healthy = degradation.healthy;
-  std::string text = fmt::format("# {}  {}  {} ranks", topology.name(), to_string(healthy.collective.kind),
-                                 healthy.collective.rank_count);
+  std::string text = fmt::format("# {}  {}  {}", topology.name(), to_string(healthy.collective.kind),
+                                 counted(healthy.collective.rank_count, "rank"));
   if (!healthy.collective.root.is_none()) text += "  root " + topology.rank_name(healthy.collective.root);
   if (healthy.fastest) text += "  " + format_size(size);
   text += "\n# whole: bound busbw " + gigabytes_per_second(healthy.bound_busbw()) + " GB/s";

@@ -8,7 +8,7 @@
 
 namespace espalier::cli {
 
-/// The checks as a table, the mend below each that has one, and a closing line.
+/// The checks as a table, the fix below each that has one, and a closing line.
 std::string doctor_text(const std::vector<Check>& checks);
 
 /// The document of `doctor --json`.

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/counted.h"
 #include "base/format_units.h"
 #include "cli/collective_flags.h"
 #include "cli/condition_flags.h"
@@ -132,8 +133,8 @@ std::string shape_text(const TravelShape& shape) {
 std::string plan_text(const Explanation& of) {
   const Schedule& schedule = *of.schedule;
   const std::uint32_t channels = schedule.channel_count();
-  std::string text = fmt::format("The plan: {}, {} transfers on {} channel{}\n", schedule.algorithm,
-                                 schedule.transfers.size(), channels, channels == 1 ? "" : "s");
+  std::string text = fmt::format("The plan: {}, {} on {}\n", schedule.algorithm,
+                                 counted(schedule.transfers.size(), "transfer"), counted(channels, "channel"));
   if (schedule.transfers.empty()) return text;
   text += "  " + shape_text(of.shape) + ".\n";
   text += fullest_text(of);
@@ -315,7 +316,7 @@ std::string more_text(const Explanation& of) {
 std::string explanation_text(const Explanation& of) {
   const Collective& collective = of.schedule->collective;
   std::string text = fmt::format(
-      "{}: {} of {} ranks{}{}\n", of.topology->name(), to_string(collective.kind), collective.rank_count,
+      "{}: {} of {}{}{}\n", of.topology->name(), to_string(collective.kind), counted(collective.rank_count, "rank"),
       collective.root.is_none() ? "" : ", root " + of.topology->rank_name(collective.root), shares_text(collective));
   for (const std::string& part :
        {limit_text(of), plan_text(of), simulation_text(of), improvements_text(of), choice_text(of), more_text(of)}) {

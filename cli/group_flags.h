@@ -1,7 +1,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/collective_flags.h"
@@ -23,6 +25,9 @@ struct GroupFlags {
   [[nodiscard]] Result<std::vector<GroupWork>> resolve(const Topology& topology,
                                                        const CollectiveFlags& collective) const;
 };
+
+/// Its options for a Mode (modes.h).
+inline constexpr std::array<std::string_view, 3> group_options = {"--groups", "--groups-of", "--groups-across"};
 
 /// "gpu[0-3]" for the head of a table.
 std::string ranks_text(const Topology& topology);

@@ -7,8 +7,10 @@
 #include <iterator>
 
 #include "base/format_units.h"
+#include "cli/missing_file.h"
 #include "schedule/schedule_json.h"
 #include "topology/group.h"
+#include "topology/slow.h"
 #include "topology/symmetry.h"
 #include "topology/without.h"
 
@@ -42,6 +44,13 @@ std::string resolve_path(const std::string& argument) {
   }
   const auto shipped = shipped_folder() / (argument + ".yaml");
   return std::filesystem::exists(shipped, status) ? shipped.string() : argument;
+}
+
+/// Errors: unavailable when the file of a topology or plan is not there, with the machine or file that was meant.
+Result<void> check_exists(const std::string& path) {
+  std::error_code status;
+  if (path == "-" || std::filesystem::exists(path, status)) return {};
+  return tl::unexpected(missing_file(path, shipped_machines()));
 }
 
 tl::unexpected<InputFailure> failed(Error error) { return tl::unexpected(InputFailure{std::move(error)}); }
@@ -98,6 +107,13 @@ Result<TopologyReading> read_text(const std::string& text, const std::string& pa
   return reading;
 }
 
+/// What a flag names is not there: wrong usage. That nothing can run on what it leaves is not.
+tl::unexpected<InputFailure> bad_damage(const char* flag, Error error) {
+  const bool is_usage = error.code == ErrorCode::invalid_input;
+  if (is_usage) error.message = std::string(flag) + ": " + error.message;
+  return tl::unexpected(InputFailure{std::move(error), false, is_usage});
+}
+
 tl::expected<Topology, InputFailure> accept(const Console& console, const TopologyFlags& flags,
                                             Result<TopologyReading> reading) {
   if (!reading) return failed(reading.error());
@@ -105,21 +121,32 @@ tl::expected<Topology, InputFailure> accept(const Console& console, const Topolo
   if (!reading->topology || has_errors(reading->diagnostics)) {
     return tl::unexpected(InputFailure{Error{ErrorCode::invalid_input, "the topology has errors", ""}, true, false});
   }
-  if (flags.without.empty()) return std::move(*reading->topology);
   auto rest = without(*reading->topology, flags.without);
-  if (!rest) {
-    const bool is_usage = rest.error().code == ErrorCode::invalid_input;
-    if (is_usage) rest.error().message = "--without: " + rest.error().message;
-    return tl::unexpected(InputFailure{rest.error(), false, is_usage});
+  if (!rest) return bad_damage("--without", rest.error());
+  auto slowed = slow_down(*rest, flags.slow);
+  if (!slowed) return bad_damage("--slow", slowed.error());
+  return std::move(*slowed);
+}
+
+/// Which flag of a topology a plan has no use for, or nothing.
+std::optional<Error> find_idle_flag(const TopologyFlags& flags, const std::string& plan_topology) {
+  if (!flags.ranks.empty()) {
+    return Error{ErrorCode::invalid_input, "--ranks: a plan names its ranks itself", "leave --ranks out"};
   }
-  return std::move(*rest);
+  const auto given = flags.first_given();
+  if (!given || !plan_topology.empty()) return std::nullopt;
+  return Error{ErrorCode::invalid_input,
+               *given + " changes a topology, and " + flags.argument + " is a plan with its own network",
+               "name the topology with --topology, or plan anew"};
 }
 
 tl::expected<Input, InputFailure> read_plan_text(const Console& console, std::string_view text, const std::string& path,
-                                                 const std::string& plan_topology) {
+                                                 const TopologyFlags& flags, const std::string& plan_topology) {
   std::optional<Topology> topology;
   if (!plan_topology.empty()) {
-    auto loaded = load_topology(console, TopologyFlags{plan_topology, {}, false, {}});
+    TopologyFlags of_topology = flags;
+    of_topology.argument = plan_topology;
+    auto loaded = load_topology(console, of_topology);
     if (!loaded) return tl::unexpected(loaded.error());
     topology = std::move(*loaded);
   }
@@ -140,8 +167,8 @@ Result<std::string> read_whole(const Console& console, const std::string& path) 
       return fail(ErrorCode::unavailable, path + " is a folder, not a file");
     file.open(path, std::ios::binary);
     if (!file) {
-      return fail(ErrorCode::unavailable, "cannot read " + path,
-                  "check the path, or name a shipped machine (espalier topo show --list)");
+      if (!std::filesystem::exists(path, status)) return tl::unexpected(missing_file(path));
+      return fail(ErrorCode::unavailable, "cannot read " + path, "check who may read it");
     }
   }
   std::istream& stream = path == "-" ? std::cin : file;
@@ -173,15 +200,17 @@ bool is_shipped_machine(const std::string& name) {
   return name != "-" && name.find('/') == std::string::npos && resolve_path(name) != name;
 }
 
-std::vector<std::string> shipped_machines() {
+std::vector<std::string> shipped_names(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code status;
-  for (const auto& entry : std::filesystem::directory_iterator(shipped_folder(), status)) {
+  for (const auto& entry : std::filesystem::directory_iterator(shipped_folder() / folder, status)) {
     if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem());
   }
   std::ranges::sort(names);
   return names;
 }
+
+std::vector<std::string> shipped_machines() { return shipped_names(""); }
 
 void TopologyFlags::add_to(CLI::App& command, const std::string& name, bool required) {
   command.add_option(name, argument, "YAML file, - or shipped machine")->required(required);
@@ -193,18 +222,33 @@ void TopologyFlags::add_to(CLI::App& command, const std::string& name, bool requ
   command.add_flag("--strict", strict, "Warnings, such as a GPU with fewer links than its peers, are errors");
 }
 
-void TopologyFlags::add_without_to(CLI::App& command) {
+void TopologyFlags::add_damage_to(CLI::App& command) {
   command
-      .add_option(
-          "--without", without,
-          "Take a node (gpu0), a cable (gpu0-gpu1, or gpu0-gpu3#1 of several) or a link (gpu0>gpu1) away; may be "
-          "repeated")
+      .add_option("--without", without,
+                  "Take a node (gpu0), a cable (gpu0-gpu1, or gpu0-gpu3#1 of several), a link (gpu0>gpu1), a host or a "
+                  "class of "
+                  "links (nvlink2) away; may be repeated")
       ->option_text("LINK|NODE")
       ->allow_extra_args(false);
+  command
+      .add_option("--slow", slow,
+                  "Leave the same only a part of its rate, such as gpu0-gpu1=0.25 or nvlink2=50%; may be repeated")
+      ->option_text("LINK|NODE=PART")
+      ->allow_extra_args(false);
+}
+
+std::optional<std::string> TopologyFlags::first_given() const {
+  if (!parameters.empty()) return "-p";
+  if (!ranks.empty()) return "--ranks";
+  if (strict) return "--strict";
+  if (!without.empty()) return "--without";
+  if (!slow.empty()) return "--slow";
+  return std::nullopt;
 }
 
 Result<TopologyReading> read_with_findings(const Console& console, const TopologyFlags& flags) {
   const std::string path = resolve_path(flags.argument);
+  if (auto found = check_exists(path); !found) return tl::unexpected(found.error());
   const auto text = path == "-" ? read_whole(console, path) : Result<std::string>(std::string());
   if (!text) return tl::unexpected(text.error());
   return read_text(*text, path, flags);
@@ -217,16 +261,21 @@ tl::expected<Topology, InputFailure> load_topology(const Console& console, const
 tl::expected<Input, InputFailure> load_input(const Console& console, const TopologyFlags& flags,
                                              const std::string& plan_topology) {
   const std::string path = resolve_path(flags.argument);
+  if (auto found = check_exists(path); !found) return failed(found.error());
   const auto text = read_whole(console, path);
   if (!text) return failed(text.error());
-  if (looks_like_plan(*text) && !flags.without.empty()) {
-    return failed({ErrorCode::unsupported,
-                   "--without takes parts from a topology, and " + flags.argument + " is a plan",
-                   "plan anew: espalier plan TOPOLOGY COLLECTIVE --without " + flags.without.front()});
-  }
   if (looks_like_plan(*text)) {
-    if (flags.ranks.empty()) return read_plan_text(console, *text, path, plan_topology);
-    return failed({ErrorCode::invalid_input, "--ranks: a plan names its ranks itself", "leave --ranks out"});
+    if (const auto wrong = find_idle_flag(flags, plan_topology)) {
+      return tl::unexpected(InputFailure{*wrong, false, true});
+    }
+    return read_plan_text(console, *text, path, flags, plan_topology);
+  }
+  if (!plan_topology.empty()) {
+    return tl::unexpected(InputFailure{
+        {ErrorCode::invalid_input, "--topology is for a plan, and " + flags.argument + " is a topology itself",
+         "leave --topology out"},
+        false,
+        true});
   }
   auto topology = accept(console, flags, read_text(*text, path, flags));
   if (!topology) return tl::unexpected(topology.error());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/counted.h"
 #include "base/format_units.h"
 #include "cli/collective_flags.h"
 #include "cli/table.h"
@@ -38,8 +39,8 @@ std::string fastest_link_text(const LabReport& report) {
 
 std::string header_text(const LabReport& report) {
   const Collective& collective = report.collective;
-  std::string text = fmt::format("# {}  {}  {} ranks  {}", report.original->name(), to_string(collective.kind),
-                                 collective.rank_count, report.type);
+  std::string text = fmt::format("# {}  {}  {}  {}", report.original->name(), to_string(collective.kind),
+                                 counted(collective.rank_count, "rank"), report.type);
   if (!collective.root.is_none()) text += "  root " + report.original->rank_name(collective.root);
   text += shares_text(collective) + "\n";
   text += fmt::format("# lab: rates x {} ({}); what is simulated is that network\n",

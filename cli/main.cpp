@@ -10,6 +10,7 @@
 #include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/output_file.h"
+#include "cli/usage_error.h"
 
 namespace espalier::cli {
 namespace {
@@ -93,10 +94,12 @@ int run(int argc, char** argv) {
     session.console.print(help.str());
     return finish(session.console, static_cast<ExitCode>(code));
   } catch (const CLI::ParseError& error) {
-    Console::write_error(
-        printable(fmt::format("error: {}\n   = help: espalier {}--help\n", error.what(),
-                              app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ")));
-    return static_cast<int>(ExitCode::wrong_usage);
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (const CLI::App* const unfinished = find_unfinished(app, words)) {
+      Console::write_error(unfinished->help());
+      return static_cast<int>(ExitCode::wrong_usage);
+    }
+    return static_cast<int>(session.console.refuse_usage(usage_error(app, error, words)));
   }
   return finish(session.console, session.run());
 }

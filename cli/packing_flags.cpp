@@ -6,29 +6,30 @@ namespace espalier::cli {
 
 namespace {
 
-constexpr std::uint32_t most = 65'536;
+constexpr std::uint32_t most_trees_or_hops = 65'536;
 
 }  // namespace
 
 void PackingFlags::add_to(CLI::App& command) {
   const std::string group = "Packing";
   command.add_option("--max-trees", most_trees, "packing: at most N trees per root")
-      ->type_name("N")
-      ->check(CLI::Range(1U, most))
+      ->check(CLI::Range(1U, most_trees_or_hops))
+      ->option_text("N")
       ->group(group);
   command.add_option("--max-depth", most_height, "packing: no tree deeper than N hops from rank to rank")
-      ->type_name("N")
-      ->check(CLI::Range(1U, most))
+      ->check(CLI::Range(1U, most_trees_or_hops))
+      ->option_text("N")
       ->group(group);
   command.add_option("--k", equal_trees, "packing: N trees of equal weight per root")
-      ->type_name("N")
-      ->check(CLI::Range(1U, most))
+      ->check(CLI::Range(1U, most_trees_or_hops))
+      ->option_text("N")
       ->group(group);
   command
-      .add_option("--gap", gap,
-                  "packing: give up to PART of the throughput for lower and fewer trees: 1%, 0.01; 0: none, however "
-                  "many trees that takes")
-      ->type_name("PART")
+      .add_option(
+          "--gap", gap,
+          "packing: give up to PART of the throughput for shallower and fewer trees: 1%, 0.01; 0: none, however "
+          "many trees that takes")
+      ->option_text("PART")
       ->group(group);
 }
 

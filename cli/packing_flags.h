@@ -1,7 +1,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <string>
+#include <string_view>
 
 #include "planners/packing/pruned_packing.h"
 
@@ -20,5 +22,8 @@ struct PackingFlags {
   /// Errors: invalid_input, naming the flag.
   [[nodiscard]] Result<PackingLimits> resolve() const;
 };
+
+/// Its options for a Mode (modes.h).
+inline constexpr std::array<std::string_view, 4> packing_options = {"--max-trees", "--max-depth", "--k", "--gap"};
 
 }  // namespace espalier::cli

@@ -17,34 +17,25 @@ Result<std::optional<Bytes>> parse_chunk(const std::string& text, ElementType ty
   return fail(ErrorCode::invalid_input, "--chunk: a chunk holds at least one element", "");
 }
 
-/// What of the collective's flags a plan contradicts, or nothing.
-std::optional<Error> find_contradiction(const CollectiveFlags& flags, const Collective& collective) {
-  if (!flags.name.empty() && flags.name != to_string(collective.kind)) {
-    return Error{ErrorCode::invalid_input,
-                 fmt::format("the plan is one of {}, not of {}", to_string(collective.kind), flags.name),
-                 "leave COLLECTIVE out"};
-  }
-  if (!flags.shares.empty()) {
-    return Error{ErrorCode::invalid_input, "--shares: the plan has its shares already", "leave --shares out"};
-  }
-  if (!flags.root.empty()) {
-    return Error{ErrorCode::invalid_input, "-r: the plan has its root already", "leave -r out"};
-  }
-  return std::nullopt;
-}
+constexpr std::array<std::string_view, 2> how_options = {"--chunk", "--model"};
 
 }  // namespace
 
 void PredictionFlags::add_to(CLI::App& command) {
+  command_ = &command;
   input.add_to(command, "TOPOLOGY|PLAN", false);
-  input.add_without_to(command);
+  input.add_damage_to(command);
   collective.add_to(command, false);
   packing.add_to(command);
   command
       .add_option("-a,--algorithm", algorithms,
                   fmt::format("{}: {} ({})", verb.algorithms_help, algorithm_names(), verb.algorithms))
       ->option_text("NAMES");
-  verb.size.empty() ? sizes.add_to(command) : sizes.add_one_to(command);
+  if (verb.size.empty()) {
+    sizes.add_to(command);
+  } else {
+    sizes.add_one_to(command);
+  }
   command.add_option("--chunk", chunk, "Largest chunk; chosen per schedule and size when absent")->option_text("SIZE");
   command.add_option("--model", model, "How a link is shared: link (chunks take turns) or fair (max-min)")
       ->option_text("link|fair (link)");
@@ -57,22 +48,42 @@ void PredictionFlags::add_to(CLI::App& command) {
   conditions.add_to(command, "Of the jitter; of all that a scenario draws, instead of its own");
 }
 
+Mode PredictionFlags::mode_of_scenario() const {
+  constexpr std::array<std::string_view, 3> own = {"--scenario", "--model", "--seed"};
+  return {"a scenario",
+          "the file names its collectives, sizes, algorithms, chunk, endpoints and jitter itself",
+          join_options({topology_options, own, verb.of_scenarios}),
+          {}};
+}
+
+Mode PredictionFlags::mode_of_topology() const {
+  return {"a topology",
+          "it is for a plan",
+          join_options({topology_options, collective_options, packing_options, size_options, how_options,
+                        condition_options, verb.of_runs, std::array<std::string_view, 1>{"--algorithm"}}),
+          {}};
+}
+
+Mode PredictionFlags::mode_of_plan() const {
+  constexpr std::array<std::string_view, 2> own = {"COLLECTIVE", "--topology"};
+  constexpr std::array<std::string_view, 1> others = {"--algorithm"};
+  Mode mode{"a plan",
+            "its collective, root, shares and trees are what they are",
+            join_options({topology_options, own, size_options, how_options, condition_options, verb.of_runs}),
+            {}};
+  if (verb.compares_plans) mode.options = join_options({mode.options, others, packing_options});
+  return mode;
+}
+
 std::optional<Error> PredictionFlags::find_conflict() const {
-  if (scenario.file.empty()) {
-    if (!input.argument.empty()) return std::nullopt;
-    return Error{ErrorCode::invalid_input, verb.name + " needs a TOPOLOGY or PLAN, or --scenario",
-                 fmt::format("such as espalier {} dgx-h100 all_reduce", verb.name)};
-  }
-  if (conditions.any()) {
-    return Error{ErrorCode::invalid_input, "a scenario says itself what endpoints add and how much hops jitter",
-                 "write 'endpoints:' and 'jitter:' in the scenario"};
-  }
-  const auto limits = packing.resolve();
-  const bool has_other = sizes != PredictionFlags(verb).sizes || !collective.name.empty() || !algorithms.empty() ||
-                         !chunk.empty() || !plan_topology.empty() || !limits || limits->any();
-  if (!has_other) return std::nullopt;
-  return Error{ErrorCode::invalid_input, "a scenario names its collectives, sizes, algorithms and chunk itself",
-               "leave all but TOPOLOGY, " + verb.beside_scenario + " out"};
+  if (!scenario.file.empty()) return find_idle_option(*command_, mode_of_scenario());
+  if (!input.argument.empty()) return std::nullopt;
+  return Error{ErrorCode::invalid_input, verb.name + " needs a TOPOLOGY or PLAN, or --scenario",
+               fmt::format("such as espalier {} dgx-h100 all_reduce", verb.name)};
+}
+
+std::optional<Error> PredictionFlags::find_conflict(const Input& given) const {
+  return find_idle_option(*command_, given.schedule ? mode_of_plan() : mode_of_topology());
 }
 
 ScenarioFlags PredictionFlags::of_scenario() const {
@@ -114,7 +125,7 @@ Result<std::vector<std::string>> PredictionFlags::resolve_algorithms() const {
 }
 
 OrStop<void> PredictionFlags::check_plan(const Input& given) const {
-  if (const auto wrong = find_contradiction(collective, given.schedule->collective)) return usage(*wrong);
+  if (const auto wrong = collective.find_contradiction(given.schedule->collective)) return usage(*wrong);
   if (given.network_is_implied) {
     return stop({ErrorCode::invalid_input, "the plan carries no network, so its links have no rates",
                  "give the topology with --topology"});

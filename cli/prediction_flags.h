@@ -9,6 +9,7 @@
 #include "cli/collective_flags.h"
 #include "cli/condition_flags.h"
 #include "cli/inputs.h"
+#include "cli/modes.h"
 #include "cli/packing_flags.h"
 #include "cli/simulate_scenario.h"
 #include "cli/sizes.h"
@@ -18,12 +19,14 @@ namespace espalier::cli {
 
 /// What sets the verbs that predict apart from each other, as far as their flags go.
 struct PredictingVerb {
-  std::string name;             ///< "simulate".
-  std::string does;             ///< "Run", as its help says it.
-  std::string algorithms;       ///< The value of -a where none is given.
-  std::string algorithms_help;  ///< What -a is for.
-  std::string size;             ///< The one message size where none is given; empty: many sizes.
-  std::string beside_scenario;  ///< The flags that go with --scenario.
+  std::string name;                            ///< "simulate".
+  std::string does;                            ///< "Run", as its help says it.
+  std::string algorithms;                      ///< The value of -a where none is given.
+  std::string algorithms_help;                 ///< What -a is for.
+  std::string size;                            ///< The one message size where none is given; empty: many sizes.
+  std::vector<std::string_view> of_runs;       ///< Options of its own for what is simulated once.
+  std::vector<std::string_view> of_scenarios;  ///< Options of its own that a scenario has, too.
+  bool compares_plans = false;                 ///< A plan is compared with those of -a.
 };
 
 /// How a prediction is made, apart from what is predicted.
@@ -52,8 +55,11 @@ struct PredictionFlags {
   /// Adds all to a verb.
   void add_to(CLI::App& command);
 
-  /// Why they do not go together, or nothing: a scenario names itself what the others would say.
+  /// Why the flags of a scenario do not go together, or nothing; also when nothing is named to be predicted.
   [[nodiscard]] std::optional<Error> find_conflict() const;
+
+  /// The first flag given that means nothing for what was read, or nothing.
+  [[nodiscard]] std::optional<Error> find_conflict(const Input& given) const;
 
   /// The scenario's flags, those of them that others share filled in.
   [[nodiscard]] ScenarioFlags of_scenario() const;
@@ -69,6 +75,13 @@ struct PredictionFlags {
 
   /// Whether the plan that was given can be simulated with these flags. Requires: an input with a schedule.
   [[nodiscard]] OrStop<void> check_plan(const Input& given) const;
+
+ private:
+  [[nodiscard]] Mode mode_of_scenario() const;
+  [[nodiscard]] Mode mode_of_topology() const;
+  [[nodiscard]] Mode mode_of_plan() const;
+
+  const CLI::App* command_ = nullptr;
 };
 
 }  // namespace espalier::cli

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "cli/collective_flags.h"
 #include "cli/describe_bound.h"
 
@@ -79,14 +80,14 @@ std::uint64_t RunOutput::wrong() const {
 }
 
 std::string run_header(const RunOutput& run) {
-  std::string text = fmt::format("# {}  {}  {} ranks  {}{}{}\n", run.topology, to_string(run.collective.kind),
-                                 run.collective.rank_count, to_string(run.type),
+  std::string text = fmt::format("# {}  {}  {}  {}{}{}\n", run.topology, to_string(run.collective.kind),
+                                 counted(run.collective.rank_count, "rank"), to_string(run.type),
                                  reduces(run.collective.kind) ? fmt::format(", {}", to_string(run.operation)) : "",
                                  shares_text(run.collective));
   text += transports_text(run);
-  text += fmt::format(
-      "# {} buffers, {} warm-ups, {} iterations; times are the slowest rank's: median, least, 99th percentile\n",
-      run.options.registers_buffers ? "registered" : "private", run.options.warmups, run.options.iterations);
+  text += fmt::format("# {} buffers, {}, {}; times are the slowest rank's: median, least, 99th percentile\n",
+                      run.options.registers_buffers ? "registered" : "private", counted(run.options.warmups, "warm-up"),
+                      counted(run.options.iterations, "iteration"));
   const std::string placed =
       fmt::format("{:>9} {:>9} {:>9} {:>7} {:>7} {:>6}", "time", "min", "p99", "algbw", "busbw", "#wrong");
   const std::string units =

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/format_units.h"
 #include "cli/condition_flags.h"
 #include "cli/table.h"
@@ -28,8 +29,8 @@ std::string part(std::int64_t time, const JobReport& report) {
 
 std::string header(const Scenario& scenario, const JobReport& report) {
   const auto& settings = scenario.settings;
-  std::string text = fmt::format("# {} on {}  {} ranks  model {}", scenario.name, scenario.topology.name(),
-                                 scenario.topology.rank_count(), sim::to_string(settings.model));
+  std::string text = fmt::format("# {} on {}  {}  model {}", scenario.name, scenario.topology.name(),
+                                 counted(scenario.topology.rank_count(), "rank"), sim::to_string(settings.model));
   if (report.chunk.count > 0) text += "  chunk " + format_size(report.chunk);
   text += circumstances_text({settings.endpoints, scenario.disturbances.conditions});
   const RankSummary time = summarize_ranks(scenario.job, report);
@@ -114,7 +115,7 @@ std::string events_text(const Scenario& scenario, const JobReport& report) {
       text += fmt::format(": {} call{} began again", replanning.restarted, replanning.restarted == 1 ? "" : "s");
     text += '\n';
   }
-  if (report.flows > 0) text += fmt::format("# background: {} flows\n", report.flows);
+  if (report.flows > 0) text += fmt::format("# background: {}\n", counted(report.flows, "flow"));
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include "cli/job_limits_output.h"
 #include "cli/json_text.h"
+#include "cli/missing_file.h"
 #include "cli/output_file.h"
 #include "cli/progress.h"
 #include "cli/scenario_output.h"
@@ -12,31 +13,29 @@
 namespace espalier::cli {
 namespace {
 
-/// A topology by the name that a scenario gives it: a file beside the scenario, or a shipped machine.
-Result<Topology> open_topology(const Console& console, const std::string& name, const std::filesystem::path& folder) {
-  TopologyFlags flags;
+/// A topology by the name that a scenario gives it: a file beside the scenario, or a shipped machine; with the
+/// parameters, ranks and damage of the command line.
+tl::expected<Topology, InputFailure> open_topology(const Console& console, TopologyFlags flags, const std::string& name,
+                                                   const std::filesystem::path& folder) {
   std::error_code status;
   const std::filesystem::path beside = folder / name;
   flags.argument = std::filesystem::is_regular_file(beside, status) ? beside.string() : name;
   if (flags.argument == name && !is_shipped_machine(name)) {
-    return fail(ErrorCode::unavailable,
-                "there is no '" + name + "' beside the scenario, nor a shipped machine of that name",
-                "check the name (espalier topo show --list has the machines)");
+    return tl::unexpected(InputFailure{
+        {ErrorCode::unavailable, "there is no '" + name + "' beside the scenario, nor a shipped machine of that name",
+         missing_file(beside.string(), shipped_machines()).help},
+        false,
+        false});
   }
-  auto topology = load_topology(console, flags);
-  if (topology) return *std::move(topology);
-  Error error = topology.error().error;
-  if (topology.error().shown) error.message = "'" + name + "' has errors";
-  return tl::unexpected(std::move(error));
+  return load_topology(console, flags);
 }
 
 ExitCode run(const Console& console, const scenario::Scenario& scenario, const ScenarioFlags& flags) {
   scenario::RunSettings settings = scenario.settings;
-  std::optional<Progress> progress;
+  constexpr std::size_t per_step = std::size_t{1} << 14U;
+  std::optional<Progress> progress(std::in_place, console, "simulating", scenario.job.tasks().size() / per_step + 1);
   std::size_t done = 0;
   settings.on_progress = [&](std::size_t over) {
-    constexpr std::size_t per_step = std::size_t{1} << 14U;
-    if (!progress) progress.emplace(console, "simulating", scenario.job.tasks().size() / per_step + 1);
     for (; done + per_step <= over; done += per_step) progress->step(std::to_string(over) + " tasks");
   };
   const auto report = scenario::run_job(scenario.job, scenario.topology, scenario.disturbances, settings);
@@ -53,10 +52,10 @@ ExitCode run(const Console& console, const scenario::Scenario& scenario, const S
 }
 
 ExitCode explain(const Console& console, const scenario::Scenario& scenario) {
-  Progress progress(console, "simulating it and single changes", 1);
-  progress.step(scenario.name);
-  const auto limits =
-      scenario::find_job_limits(scenario.job, scenario.topology, scenario.disturbances, scenario.settings);
+  const auto limits = [&] {
+    const Progress progress(console, "simulating it and single changes", 0);
+    return scenario::find_job_limits(scenario.job, scenario.topology, scenario.disturbances, scenario.settings);
+  }();
   if (!limits) return console.refuse(limits.error());
   console.print(console.json ? json_text(job_limits_json(scenario, *limits)) : job_limits_text(scenario, *limits));
   return ExitCode::ok;
@@ -75,8 +74,15 @@ ExitCode with_scenario(const Console& console, const TopologyFlags& topology, co
     if (!loaded) return refuse(console, loaded.error());
     options.topology = *std::move(loaded);
   }
-  options.open_topology = [&](const std::string& name, const std::filesystem::path& folder) {
-    return open_topology(console, name, folder);
+  std::optional<Error> bad_flag;
+  options.open_topology = [&](const std::string& name, const std::filesystem::path& folder) -> Result<Topology> {
+    auto opened = open_topology(console, topology, name, folder);
+    if (opened) return *std::move(opened);
+    const InputFailure& failure = opened.error();
+    if (failure.is_usage) bad_flag = failure.error;
+    Error error = failure.error;
+    if (failure.shown) error.message = "'" + name + "' has errors";
+    return tl::unexpected(std::move(error));
   };
   const ShippedFile file = find_shipped(flags.file, "scenarios");
   scenario::ScenarioReading reading;
@@ -85,8 +91,13 @@ ExitCode with_scenario(const Console& console, const TopologyFlags& topology, co
     if (!text) return console.refuse(text.error());
     reading = scenario::read_scenario_text(*text, "<stdin>", std::filesystem::path("."), options);
   } else {
+    std::error_code status;
+    if (!std::filesystem::exists(file.path, status)) {
+      return console.refuse(missing_file(flags.file, shipped_names("scenarios")));
+    }
     reading = scenario::read_scenario_file(file.path, options);
   }
+  if (bad_flag) return console.refuse_usage(*bad_flag);  // It is not the scenario that is wrong.
   for (Diagnostic& diagnostic : reading.diagnostics) {
     if (diagnostic.place.file == file.path) diagnostic.place.file = file.shown;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/format_units.h"
 #include "cli/collective_flags.h"
 #include "cli/condition_flags.h"
@@ -22,8 +23,8 @@ std::string bus_bandwidth(const CandidateRun& result, const Collective& collecti
 
 std::string header_text(const Simulation& simulation) {
   const Collective& collective = simulation.collective;
-  std::string text = fmt::format("# {}  {}  {} ranks  {}", simulation.topology->name(), to_string(collective.kind),
-                                 collective.rank_count, simulation.type);
+  std::string text = fmt::format("# {}  {}  {}  {}", simulation.topology->name(), to_string(collective.kind),
+                                 counted(collective.rank_count, "rank"), simulation.type);
   if (!collective.root.is_none()) text += "  root " + simulation.topology->rank_name(collective.root);
   text += shares_text(collective);
   text += fmt::format("  model {}", sim::to_string(simulation.model));
@@ -47,7 +48,7 @@ void add_algorithm_columns(Table& table, const Simulation& simulation) {
   const bool compares = simulation.algorithms.size() > 1;
   if (compares) table.add_column("best", "", Table::Align::left);
   table.add_column("of bound", "(%)");
-  if (!compares) table.add_column("chunk", "(B)");
+  table.add_column("chunk", "(B)");  // Of the best.
 }
 
 std::string table_text(const Simulation& simulation) {
@@ -68,9 +69,9 @@ std::string table_text(const Simulation& simulation) {
       best_of_bound = std::max(best_of_bound, result.report.of_bound(simulation.bound.time_per_byte));
     }
     const CandidateRun& winner = simulation.results[simulation.winners[row]];
-    if (columns > 1) cells.push_back(winner.algorithm);
+    if (columns > 1) cells.push_back(winner.planner());
     cells.push_back(percent(best_of_bound));
-    if (columns == 1) cells.push_back(std::to_string(winner.report.chunk.count));
+    cells.push_back(std::to_string(winner.report.chunk.count));
     table.add_row(std::move(cells));
   }
   return table.text();
@@ -81,11 +82,12 @@ std::string winners_text(const Simulation& simulation) {
   std::string text = "# fastest:";
   for (std::size_t row = 0; row < simulation.sizes.size();) {
     std::size_t last = row;
-    const std::string& name = simulation.results[simulation.winners[row]].algorithm;
-    while (last + 1 < simulation.sizes.size() && simulation.results[simulation.winners[last + 1]].algorithm == name) {
+    const std::string& name = simulation.results[simulation.winners[row]].planner();
+    while (last + 1 < simulation.sizes.size() && simulation.results[simulation.winners[last + 1]].planner() == name) {
       ++last;
     }
-    text += fmt::format("{} {} {}", row == 0 ? "" : ",", name, format_size(simulation.sizes[row]));
+    text += fmt::format("{} {} {} {}", row == 0 ? "" : ",", name, last > row ? "from" : "at",
+                        format_size(simulation.sizes[row]));
     if (last > row) text += " to " + format_size(simulation.sizes[last]);
     row = last + 1;
   }
@@ -97,7 +99,7 @@ std::string limits_text(const Simulation& simulation) {
   const CandidateRun& winner = simulation.results[simulation.winners.back()];
   const std::vector<sim::LinkShare> busiest = sim::busiest_links(winner.report, shown_links);
   if (busiest.empty()) return {};
-  std::string text = fmt::format("# limits: {} at {} keeps", winner.algorithm, format_size(winner.size));
+  std::string text = fmt::format("# limits: links busy in {} at {}:", winner.planner(), format_size(winner.size));
   for (std::size_t i = 0; i < busiest.size(); ++i) {
     text += fmt::format("{} {} {:.0f} %", i == 0 ? "" : ",", simulation.topology->link_name(busiest[i].link),
                         100 * busiest[i].share);
@@ -106,9 +108,15 @@ std::string limits_text(const Simulation& simulation) {
     return static_cast<double>(use.busy.count) >=
            0.98 * busiest.front().share * static_cast<double>(winner.report.elapsed.count);
   });
-  text += " busy";
-  if (full > 1) text += fmt::format(" ({} links within 2 % of the busiest)", full);
+  if (full > 1) text += fmt::format(" ({} within 2 % of the busiest)", full);
   return text + "\n";
+}
+
+/// "gpu0>gpu1", "backplane of cpu0".
+std::string place_of(const sim::CriticalStep& step, const Topology& topology) {
+  if (!step.link.is_none()) return topology.link_name(step.link);
+  const char* const what = step.reduces ? "reduction at " : step.copies ? "copy engine of " : "backplane of ";
+  return what + topology.node(step.node).id;
 }
 
 nlohmann::ordered_json result_json(const CandidateRun& result, const Simulation& simulation) {
@@ -171,7 +179,7 @@ nlohmann::ordered_json simulation_json(const Simulation& simulation) {
   document["winners"] = nlohmann::ordered_json::array();
   for (const std::size_t winner : simulation.winners) {
     const CandidateRun& result = simulation.results[winner];
-    document["winners"].push_back({{"size", result.size.count}, {"algorithm", result.algorithm}});
+    document["winners"].push_back({{"size", result.size.count}, {"algorithm", result.planner()}});
   }
   document["crossovers"] = nlohmann::ordered_json::array();
   for (const Crossover& crossover : simulation.crossovers) {
@@ -199,15 +207,23 @@ std::string critical_path_text(const CandidateRun& result, const Topology& topol
   table.add_column("chunk");
   table.add_column("where", "", Table::Align::left);
   for (const sim::CriticalStep& step : result.report.critical_path) {
-    const std::string where = !step.link.is_none() ? topology.link_name(step.link)
-                                                   : (step.reduces  ? "reduction at "
-                                                      : step.copies ? "copy engine of "
-                                                                    : "backplane of ") +
-                                                         topology.node(step.node).id;
     table.add_row({time_text(step.begin), time_text(step.end), time_text(step.queued),
-                   std::to_string(step.transfer.index()), std::to_string(step.chunk), where});
+                   std::to_string(step.transfer.index()), std::to_string(step.chunk), place_of(step, topology)});
   }
   return "# critical path: what the last byte waited for\n" + table.text();
+}
+
+nlohmann::ordered_json critical_path_json(const CandidateRun& result, const Topology& topology) {
+  nlohmann::ordered_json steps = nlohmann::ordered_json::array();
+  for (const sim::CriticalStep& step : result.report.critical_path) {
+    steps.push_back({{"begin", step.begin.seconds()},
+                     {"end", step.end.seconds()},
+                     {"queued", step.queued.seconds()},
+                     {"transfer", step.transfer.index()},
+                     {"chunk", step.chunk},
+                     {"where", place_of(step, topology)}});
+  }
+  return steps;
 }
 
 }  // namespace espalier::cli

@@ -20,7 +20,7 @@ struct Simulation {
   std::vector<std::string> algorithms;  ///< In column order; those that refused are left out.
   std::vector<Bytes> sizes;
   std::vector<CandidateRun> results;  ///< Size by size, algorithm by algorithm.
-  std::vector<std::size_t> winners;   ///< For each size the index into `results`, "auto" left out unless alone.
+  std::vector<std::size_t> winners;  ///< For each size the index into `results`, "auto" only where no other is as fast.
   std::vector<Crossover> crossovers;
   std::vector<Refusal> refused;  ///< Asked for, but not made.
 };
@@ -28,7 +28,8 @@ struct Simulation {
 std::string simulation_text(const Simulation& simulation);
 nlohmann::ordered_json simulation_json(const Simulation& simulation);
 
-/// The critical path as a table, in time order.
+/// The critical path in time order: as a table, and as [{begin, end, queued, transfer, chunk, where}].
 std::string critical_path_text(const CandidateRun& result, const Topology& topology);
+nlohmann::ordered_json critical_path_json(const CandidateRun& result, const Topology& topology);
 
 }  // namespace espalier::cli

@@ -32,18 +32,24 @@ std::int64_t next_size(std::int64_t size, double factor, std::int64_t step) {
 }  // namespace
 
 void SizeFlags::add_to(CLI::App& command) {
-  command.add_option("-b,--minbytes", begin, "Smallest size")->option_text("SIZE (" + begin + ")");
-  command.add_option("-e,--maxbytes", end, "Largest size")->option_text("SIZE (" + end + ")");
-  command.add_option("-f,--stepfactor", factor, "Factor between sizes")->option_text("FACTOR (" + factor + ")");
-  command.add_option("-i,--stepbytes", step, "Step between sizes, instead of a factor")->option_text("SIZE");
-  add_one_to(command);
+  const auto add = [&](const char* flag, std::string& value, const char* help, const std::string& shown) {
+    return command.add_option(flag, value, help)->option_text(shown);
+  };
+  CLI::Option* const from = add("-b,--minbytes", begin, "Smallest size", "SIZE (" + begin + ")");
+  CLI::Option* const to = add("-e,--maxbytes", end, "Largest size", "SIZE (" + end + ")");
+  CLI::Option* const by = add("-f,--stepfactor", factor, "Factor between sizes", "FACTOR (" + factor + ")");
+  CLI::Option* const in_steps = add("-i,--stepbytes", step, "Step between sizes, instead of a factor", "SIZE");
+  in_steps->excludes(by);
+  add_one_to(command)->excludes(from, to, by, in_steps);
 }
 
-void SizeFlags::add_one_to(CLI::App& command) {
-  command.add_option("-s,--size", single, "Exactly this size")
-      ->option_text(single.empty() ? "SIZE" : "SIZE (" + single + ")");
+CLI::Option* SizeFlags::add_one_to(CLI::App& command) {
   command.add_option("-d,--datatype", type, "Element type: int8, half, bfloat16, float, double, ...")
       ->option_text("TYPE (" + type + ")");
+  return command
+      .add_option("-s,--size", single,
+                  "Exactly this size: 8, 64K, 1M or 1G (powers of two, as are 1Mi and 1MiB), 1MB (a million bytes)")
+      ->option_text(single.empty() ? "SIZE" : "SIZE (" + single + ")");
 }
 
 Result<std::vector<Bytes>> parse_sizes(const SizeFlags& flags, ElementType type) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/element.h"
@@ -21,11 +23,13 @@ struct SizeFlags {
 
   /// Adds -b, -e, -f, -i, -s and -d; the defaults in the help are the members' values.
   void add_to(CLI::App& command);
-  /// Adds -s and -d only, for verbs that take one size.
-  void add_one_to(CLI::App& command);
-
-  friend bool operator==(const SizeFlags&, const SizeFlags&) = default;
+  /// Adds -s and -d only, for verbs that take one size. Returns -s.
+  CLI::Option* add_one_to(CLI::App& command);
 };
+
+/// Its options for a Mode (modes.h).
+inline constexpr std::array<std::string_view, 6> size_options = {"--minbytes",  "--maxbytes", "--stepfactor",
+                                                                 "--stepbytes", "--size",     "--datatype"};
 
 /// The sizes, each rounded down to whole elements as nccl-tests does; at most 1,000 of them.
 /// Errors: invalid_input, naming the flag.

@@ -4,6 +4,7 @@
 
 #include "cli/algorithm_flags.h"
 #include "cli/sizes.h"
+#include "schedule/collective.h"
 #include "sweep/spec_values.h"
 
 namespace espalier::cli {
@@ -59,6 +60,7 @@ OrStop<std::vector<sweep::Machine>> load_machines(const Console& console, const 
       TopologyFlags topology;
       topology.argument = argument;
       topology.parameters = parameters;
+      topology.slow = flags.slow;
       auto loaded = load_topology(console, topology);
       if (!loaded) {
         Error error = loaded.error().error;
@@ -83,16 +85,20 @@ void SweepFlags::add_to(CLI::App& command) {
   const auto list = [&command](const char* flag, auto& value, const std::string& help, const char* shown) {
     return command.add_option(flag, value, help)->option_text(shown);
   };
+  const std::string size_help =
+      "Comma-separated: 8, 64K, 1M (powers of two, as are 1Mi and 1MiB), 1MB (a million bytes)";
   list("-p,--parameter", parameters, "Values of a parameter of compact files; may be repeated", "NAME=VALUES")
       ->allow_extra_args(false);
   list("-c,--collectives", collectives, "Comma-separated, or all", "NAMES (all_reduce)");
   list("-r,--root", root, "Root of those that have one: a rank's number or node", "RANK (0)");
   list("-a,--algorithms", algorithms, "Comma-separated: " + algorithm_names(), "NAMES (auto)");
-  list("-s,--sizes", sizes, "Comma-separated", "SIZES");
-  list("-b,--minbytes", begin, "Smallest size", "SIZE (1K)");
-  list("-e,--maxbytes", end, "Largest size", "SIZE (1G)");
-  list("-f,--stepfactor", factor, "Factor between sizes", "FACTOR (4)");
-  list("-i,--stepbytes", step, "Step between sizes, instead of a factor", "SIZE");
+  CLI::Option* const all_sizes = list("-s,--sizes", sizes, size_help, "SIZES");
+  CLI::Option* const from = list("-b,--minbytes", begin, "Smallest size", "SIZE (1K)");
+  CLI::Option* const to = list("-e,--maxbytes", end, "Largest size", "SIZE (1G)");
+  CLI::Option* const by = list("-f,--stepfactor", factor, "Factor between sizes", "FACTOR (4)");
+  CLI::Option* const in_steps = list("-i,--stepbytes", step, "Step between sizes, instead of a factor", "SIZE");
+  in_steps->excludes(by);
+  all_sizes->excludes(from, to, by, in_steps);
   list("-d,--datatype", type, "Element type: int8, half, bfloat16, float, double, ...", "TYPE (float)");
   list("--chunks", chunks, "Largest chunks; auto: chosen per schedule and size", "SIZES (auto)");
   list("--models", models, "How links are shared, or all", "NAMES (link)");
@@ -100,10 +106,25 @@ void SweepFlags::add_to(CLI::App& command) {
   list("--copy-engines", copy_engines, "How many chunks a rank sends at once; 0: as its links carry", "NUMBERS (0)");
   list("--without", without, "A failure: a node, cable or link, or several by commas; may be repeated", "LINK|NODE")
       ->allow_extra_args(false);
+  list("--slow", slow, "Leave a node, cable, link or class only a part of its rate, in all runs; may be repeated",
+       "LINK|NODE=PART")
+      ->allow_extra_args(false);
   list("--failures", failures, "Every single failure of links, nodes, hosts, ranks", "KINDS");
   list("--jitter", jitters, "Every service takes up to this much longer", "PARTS (0)");
   list("--seeds", seeds, "Seeds of each jitter above 0", "NUMBERS (1)");
   list("--spec", file, "Take from a YAML file what no flag says", "FILE");
+}
+
+/// What was given and means nothing beside the other values, or nothing.
+std::optional<Error> SweepFlags::find_idle_list(const sweep::Spec& spec) const {
+  const bool jitters_at_all = std::ranges::any_of(spec.jitters_ppm, [](std::int32_t ppm) { return ppm > 0; });
+  if (!seeds.empty() && !jitters_at_all) {
+    return Error{ErrorCode::invalid_input, "--seeds are of a jitter, and none is above 0", "such as --jitter 2%"};
+  }
+  if (!root.empty() && std::ranges::none_of(spec.collectives, has_root)) {
+    return Error{ErrorCode::invalid_input, "--root: none of the collectives has a root", "leave --root out"};
+  }
+  return std::nullopt;
 }
 
 OrStop<sweep::Spec> SweepFlags::resolve(const Console& console) const {
@@ -133,6 +154,7 @@ OrStop<sweep::Spec> SweepFlags::resolve(const Console& console) const {
   take(spec.jitters_ppm, of_flag("--jitter", sweep::parse_jitters(or_usual(jitters, "0"))));
   take(spec.seeds, of_flag("--seeds", sweep::parse_seeds(or_usual(seeds, "1"))));
   if (!good) return tl::unexpected(wrong);
+  if (const auto idle = find_idle_list(spec)) return usage(*idle);
   auto machines = load_machines(console, *this);
   if (!machines) return tl::unexpected(machines.error());
   spec.machines = *std::move(machines);

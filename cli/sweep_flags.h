@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct SweepFlags {
   std::string protocols;
   std::string copy_engines;
   std::vector<std::string> without;
+  std::vector<std::string> slow;
   std::string failures;
   std::string jitters;
   std::string seeds;
@@ -39,6 +41,9 @@ struct SweepFlags {
 
   /// The values with the usual ones where nothing was said; reads the topologies.
   OrStop<sweep::Spec> resolve(const Console& console) const;
+
+ private:
+  [[nodiscard]] std::optional<Error> find_idle_list(const sweep::Spec& spec) const;
 };
 
 }  // namespace espalier::cli

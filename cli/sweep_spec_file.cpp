@@ -32,7 +32,11 @@ std::string list_of(const YAML::Node& node) {
 /// Where the values of a key go.
 class SpecReader {
  public:
-  SpecReader(SweepFlags& flags, const std::string& file) : flags_(flags), file_(file) {}
+  SpecReader(SweepFlags& flags, const std::string& file)
+      : flags_(flags),
+        file_(file),
+        has_list_(!flags.sizes.empty()),
+        has_range_(!(flags.begin + flags.end + flags.factor + flags.step).empty()) {}
 
   Result<void> read(const YAML::Node& document) {
     if (!document.IsMap()) return fail(ErrorCode::invalid_input, file_ + ":1: a sweep is a map of lists");
@@ -51,11 +55,12 @@ class SpecReader {
   Result<void> take(const std::string& key, const YAML::Node& place, const YAML::Node& value) {
     if (key == "topologies") return take_each(flags_.topologies, key, value);
     if (key == "without") return take_each(flags_.without, key, value);
+    if (key == "slow") return take_each(flags_.slow, key, value);
     if (key == "parameters") return take_parameters(value);
-    constexpr std::array<std::string_view, 19> keys = {
-        "collectives", "root",         "algorithms", "type",    "sizes",     "minbytes", "maxbytes",
-        "stepfactor",  "stepbytes",    "chunks",     "models",  "failures",  "jitter",   "seeds",
-        "protocols",   "copy_engines", "topologies", "without", "parameters"};
+    constexpr std::array<std::string_view, 20> keys = {
+        "collectives", "root",         "algorithms", "type",    "sizes",    "minbytes",  "maxbytes",
+        "stepfactor",  "stepbytes",    "chunks",     "models",  "failures", "jitter",    "seeds",
+        "protocols",   "copy_engines", "topologies", "without", "slow",     "parameters"};
     const std::array<std::string*, 16> members = {
         &flags_.collectives, &flags_.root,   &flags_.algorithms, &flags_.type,        &flags_.sizes,  &flags_.begin,
         &flags_.end,         &flags_.factor, &flags_.step,       &flags_.chunks,      &flags_.models, &flags_.failures,
@@ -68,10 +73,12 @@ class SpecReader {
     const std::string list = list_of(value);
     if (list.empty()) return no_list(key, value);
     std::string& member = *members[static_cast<std::size_t>(found - keys.begin())];
-    const bool is_size = key == "minbytes" || key == "maxbytes" || key == "stepfactor" || key == "stepbytes";
-    const bool has_flag = !member.empty() || (is_size && !flags_.sizes.empty());
-    if (!has_flag) member = list;
-    return {};
+    const bool is_range = key == "minbytes" || key == "maxbytes" || key == "stepfactor" || key == "stepbytes";
+    if ((is_range && has_list_) || (key == "sizes" && has_range_)) return {};  // A flag says it the other way.
+    if (member.empty()) member = list;
+    if (flags_.sizes.empty() || (flags_.begin + flags_.end + flags_.factor + flags_.step).empty()) return {};
+    return fail(ErrorCode::invalid_input, where(file_, place) + ": 'sizes' and a range of sizes exclude each other",
+                "leave sizes, or minbytes, maxbytes, stepfactor and stepbytes out");
   }
 
   Result<void> take_each(std::vector<std::string>& member, const std::string& key, const YAML::Node& value) {
@@ -108,6 +115,8 @@ class SpecReader {
 
   SweepFlags& flags_;
   const std::string& file_;
+  const bool has_list_;   ///< A flag has listed the sizes.
+  const bool has_range_;  ///< Flags have said from where to where they go.
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/format_units.h"
 #include "cli/describe_bound.h"
 #include "cli/table.h"
@@ -13,8 +14,8 @@ namespace espalier::cli {
 namespace {
 
 std::string header_text(const Tuning& tuning) {
-  std::string text = fmt::format("# {}  {}  {} ranks  {}", tuning.topology->name(), to_string(tuning.collective.kind),
-                                 tuning.collective.rank_count, tuning.type);
+  std::string text = fmt::format("# {}  {}  {}  {}", tuning.topology->name(), to_string(tuning.collective.kind),
+                                 counted(tuning.collective.rank_count, "rank"), tuning.type);
   if (!tuning.collective.root.is_none()) text += "  root " + tuning.topology->rank_name(tuning.collective.root);
   if (const auto algbw = algbw_of(tuning.bound.time_per_byte)) {
     text += fmt::format("\n# bound: busbw {} GB/s",

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/units.h"
 
@@ -50,6 +51,9 @@ struct Timing {
   double simulating = 0;  ///< This run alone.
 };
 
+/// What the reason of a run begins with whose algorithm does not plan it; all others have failed.
+inline constexpr std::string_view not_planned = "not planned: ";
+
 /// One run: what it was of, and what it gave or why it gave nothing.
 struct Row {
   Key key;
@@ -57,6 +61,9 @@ struct Row {
   std::optional<Figures> figures;  ///< Absent when it failed.
   std::string reason;              ///< Then: why.
   std::optional<Timing> timing;    ///< Only when it was asked for.
+
+  /// Whether it gave nothing because its algorithm does not plan such a collective on such a network.
+  [[nodiscard]] bool is_unplanned() const { return reason.starts_with(not_planned); }
 
   /// Whether both say the same, wall clock aside.
   [[nodiscard]] bool agrees_with(const Row& other) const;

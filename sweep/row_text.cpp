@@ -360,6 +360,15 @@ std::string row_text(const Row& row, const RowStyle& style) {
   return style.format == RowFormat::csv ? csv_line(cells) : json_line(cells);
 }
 
+std::string document_text(std::span<const Row> rows, bool timings) {
+  std::string text = fmt::format("{{\n\"schema\": \"{}\",\n\"rows\": [\n", schema);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string line = row_text(rows[i], {RowFormat::json_lines, timings});
+    text += line.substr(0, line.size() - 1) + (i + 1 < rows.size() ? ",\n" : "\n");
+  }
+  return text + "]\n}\n";
+}
+
 Result<void> write_rows(std::ostream& out, std::span<const Row> rows, const RowStyle& style) {
   out << header_text(style);
   for (const Row& row : rows) out << row_text(row, style);

@@ -37,6 +37,9 @@ std::string row_text(const Row& row, const RowStyle& style);
 /// The header and all rows. Errors: unavailable when the stream does not take it all.
 Result<void> write_rows(std::ostream& out, std::span<const Row> rows, const RowStyle& style);
 
+/// All rows as one JSON document.
+std::string document_text(std::span<const Row> rows, bool timings);
+
 /// What was read of a file of rows.
 struct RowsRead {
   std::vector<Row> rows;

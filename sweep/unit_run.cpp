@@ -184,7 +184,10 @@ Result<const Candidate*> UnitRun::find_candidate(const Key& key, sim::ModelKind 
     const Candidate* candidate = candidates_.find(key.algorithm);
     if (candidate != nullptr) return candidate;
     for (const Refusal& refusal : candidates_.refused) {
-      if (refusal.planner == key.algorithm) return tl::unexpected(refusal.error);
+      if (refusal.planner != key.algorithm) continue;
+      const bool is_no_failure = refusal.error.code == ErrorCode::unsupported;
+      return espalier::fail(refusal.error.code,
+                            (is_no_failure ? std::string(not_planned) : "") + refusal.error.message);
     }
     return espalier::fail(ErrorCode::invalid_input, "there is no planner '" + key.algorithm + "'");
   }

@@ -39,6 +39,9 @@ tl::unexpected<Error> unknown_node(const Topology& topology, std::string_view na
     ids.push_back(node.id);
     texts.push_back(node.id);
   }
+  for (const Link& link : topology.links()) {
+    if (!link.link_class.empty()) ids.push_back(link.link_class);
+  }
   const auto near = find_nearest(name, ids);
   return fail(ErrorCode::invalid_input, fmt::format("'{}' is not a node of {}", name, topology.name()),
               near ? fmt::format("did you mean '{}'?", *near) : "nodes are " + summarize_names(texts));
@@ -188,6 +191,11 @@ Result<Parts> find_parts(const Topology& topology, std::string_view name) {
     if (!name.empty() && topology.node(NodeId(i)).host == name) host.nodes.emplace_back(i);
   }
   if (!host.nodes.empty()) return host;
+  Parts of_class;
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    if (!name.empty() && topology.link(LinkId(i)).link_class == name) of_class.links.emplace_back(i);
+  }
+  if (!of_class.links.empty()) return of_class;
   if (name.find('>') != std::string_view::npos) return find_directed(topology, name);
   if (name.find('-') != std::string_view::npos) return find_cable(topology, name);
   return unknown_node(topology, name);

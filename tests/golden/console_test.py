@@ -42,7 +42,7 @@ def commands(lines):
 
 
 def run(command, folder, espalier):
-    environment = {"PATH": f"{espalier.parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "TERM": "dumb", "HOME": folder}
+    environment = {"PATH": f"{espalier.parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "TERM": "dumb", "HOME": folder, "CI": "1"}
     done = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=120)
     lines = (done.stdout + done.stderr).splitlines()

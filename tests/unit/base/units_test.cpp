@@ -56,6 +56,9 @@ TEST(ParseUnits, ReadsSizesAsNcclTestsDoes) {
   EXPECT_EQ(parse_size("32M")->count, 32 << 20);
   EXPECT_EQ(parse_size("8")->count, 8);
   EXPECT_EQ(parse_size("1MB")->count, 1'000'000);
+  for (const char* const mebibyte : {"1M", "1m", "1Mi", "1MiB", "1 MiB", "1024Ki", "1048576"}) {
+    EXPECT_EQ(parse_size(mebibyte)->count, 1 << 20) << mebibyte;
+  }
   EXPECT_EQ(parse_size("1.5K")->count, 1536);
   EXPECT_FALSE(parse_size("2000T"));
   EXPECT_FALSE(parse_size("-1"));

@@ -1,0 +1,66 @@
+"""Inputs for tests of the command line: small files, made by the command itself, in a folder of their own."""
+import os
+import pathlib
+import subprocess
+
+CLUSTER = """espalier: 1
+name: cluster
+parameters: {gpus: 4, rate: 20}
+classes:
+  port: {bandwidth: "${rate} GB/s", latency: 1 us}
+  bridge: {bandwidth: 40 GB/s, latency: 300 ns}
+  extra: {bandwidth: 5 GB/s, latency: 2 us}
+nodes:
+  - {id: "gpu[0-${gpus - 1}]", kind: gpu}
+  - {id: switch, kind: switch}
+links:
+  - {all: ["gpu[0-${gpus - 1}]", switch], class: port}
+  - {between: [gpu0, gpu1], class: bridge}
+  - {all: ["gpu[1-3]", switch], class: extra}
+"""
+SCENARIO = """espalier_scenario: 1
+name: job
+topology: cluster.yaml
+jitter: {hops: 0.05}
+collectives:
+  - {name: gradients, collective: all_reduce, size: 1 MiB, repeat: 3}
+"""
+SWEEP = """topologies: [cluster.yaml]
+collectives: [all_gather]
+sizes: [4K]
+algorithms: [ring]
+"""
+# An nccl-tests table that names neither its collective nor its algorithm.
+NCCL = """#       size         count      type   redop    root     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)
+     1048576        262144     float     sum      -1    150.0    6.99   10.49      0
+     4194304       1048576     float     sum      -1    500.0    8.39   12.58      0
+    16777216       4194304     float     sum      -1   1900.0    8.83   13.25      0
+"""
+COMMANDS = [
+    "plan cluster.yaml all_reduce -a ring -s 1M -o plan.json",
+    "plan cluster.yaml all_reduce -a packing -s 1M -o packing.json",
+    "plan cluster.yaml all_reduce -a tree -s 1M -o tree.json",
+    "--json simulate cluster.yaml all_reduce -a ring,tree -b 64K -e 16M -f 256 > predicted.json",
+    "--json simulate cluster.yaml all_reduce -a ring,tree -b 64K -e 16M -f 256 -p rate=16 > measured.json",
+    "simulate cluster.yaml all_reduce -a ring -s 1M --trace predicted-trace.json",
+    "simulate cluster.yaml all_reduce -a ring -s 1M -p rate=16 --trace measured-trace.json",
+    "sweep cluster.yaml -a ring -s 1K -o one.csv",
+    "sweep cluster.yaml -a ring -s 4K -o two.csv",
+]
+
+
+def environment(espalier):
+    return {"PATH": f"{espalier.parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "TERM": "dumb", "CI": "1"}
+
+
+def make(folder, espalier):
+    """Writes all inputs into the folder."""
+    folder = pathlib.Path(folder)
+    files = {"cluster.yaml": CLUSTER, "other.yaml": CLUSTER.replace("rate: 20", "rate: 11"), "job.yaml": SCENARIO,
+             "sweep.yaml": SWEEP, "perf.log": NCCL, "addresses.json": '[{"route": 0, "connect": "127.0.0.1"}]'}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    for command in COMMANDS:
+        subprocess.run(["bash", "-c", "espalier " + command], cwd=folder, env=environment(espalier), check=True,
+                       capture_output=True, timeout=60)

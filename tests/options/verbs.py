@@ -1,0 +1,195 @@
+"""Every verb with its ways of being used, and a value for every option that has to matter there.
+
+VERBS maps a verb to its modes and its options. A mode is a command line to which options are added; an option has the words
+that are added for it. A mode may have its own words for an option, or a reason (a string) why it cannot show there.
+"""
+
+SHOWN_NOWHERE = {  # Options that change no byte of what a run prints, for a reason.
+    "--jobs": "how many threads work: rows are the same by design",
+    "--timeout": "how long to wait for what does not come",
+    "--sockets": "connections of a pair: seen in the time alone",
+    "--checksum": "what is wrong on the wire, and nothing is",
+    "--secret-file": "who may join, and only the own ranks do",
+    "--buffers": "where the data lies: seen in the time alone",
+}
+
+TOPOLOGY = {
+    "--parameter": ["-p", "rate=30"],
+    "--ranks": ["--ranks", "gpu[0-2]"],
+    "--strict": ["--strict"],
+    "--without": ["--without", "gpu0-gpu1"],
+    "--slow": ["--slow", "port=0.5"],
+}
+COLLECTIVE = {"--root": ["-r", "2"], "--shares": ["--shares", "3,1,1,2"]}
+GROUPS = {
+    "--groups": ["--groups", "gpu[0-1];gpu[2-3]"],
+    "--groups-of": ["--groups-of", "2"],
+    "--groups-across": ["--groups-across", "2"],
+}
+PACKING = {
+    "--max-trees": ["--max-trees", "1"],
+    "--max-depth": ["--max-depth", "1"],
+    "--k": ["--k", "3"],
+    "--gap": ["--gap", "60%"],
+}
+CONDITIONS = {
+    "--protocol": ["--protocol", "ll"],
+    "--payload": ["--payload", "50%"],
+    "--launch": ["--launch", "5us"],
+    "--copy-engines": ["--copy-engines", "1"],
+    "--jitter": ["--jitter", "10%"],
+    "--seed": ["--seed", "7"],
+}
+SIZES = {
+    "--minbytes": ["-b", "4K"],
+    "--maxbytes": ["-e", "2M"],
+    "--stepfactor": ["-f", "8"],
+    "--stepbytes": ["-i", "256K"],
+    "--size": ["-s", "3M"],
+    "--datatype": ["-d", "double"],
+}
+PREDICTION = {
+    **TOPOLOGY, **COLLECTIVE, **PACKING, **CONDITIONS,
+    "--size": ["-s", "3M"],
+    "--datatype": ["-d", "double"],
+    "--algorithm": ["-a", "tree"],
+    "--chunk": ["--chunk", "1K"],
+    "--model": ["--model", "fair"],
+    "--topology": ["-t", "configs/dgx-a100.yaml"],
+    "--scenario": ["--scenario", "job.yaml"],
+}
+SIMULATE = {**PREDICTION, **SIZES, "--trace": ["--trace", "out.json"], "--critical-path": ["--critical-path"]}
+OTHER_RATES = ["-t", "other.yaml"]
+
+# Packings of a small machine are what they are within any limits.
+SHOWN = {option: "shown by 'packing'" for option in PACKING}
+TREES = ["dgx1v-nvlink", "all_gather", "-a", "packing"]
+NEEDS_JITTER = {"--seed": ["--jitter", "10%", "--seed", "7"]}
+
+GENERATED = {"--bandwidth": ["--bandwidth", "7 GB/s"], "--latency": ["--latency", "7 us"], "--output": ["-o", "out.yaml"]}
+
+VERBS = {
+    "simulate": (SIMULATE, {
+        "topology": (["cluster.yaml", "all_gather", "-a", "packing", "-e", "1M", "-b", "1K"],
+                     {**SHOWN, "--minbytes": ["-b", "4K"], "--seed": NEEDS_JITTER["--seed"]}),
+        "rooted": (["cluster.yaml", "broadcast", "-a", "ring", "-s", "1M"], {}),
+        "document": (["--json", "cluster.yaml", "all_gather", "-a", "packing", "-s", "1M"], SHOWN),
+        "plan": (["plan.json", "-b", "16K", "-e", "1M"], {"--topology": OTHER_RATES, "--seed": NEEDS_JITTER["--seed"],
+                                                        "--minbytes": ["-b", "4K"], "--maxbytes": ["-e", "2M"]}),
+        "plan elsewhere": (["plan.json", "-s", "1M", "-t", "cluster.yaml"], {"--topology": OTHER_RATES}),
+        "scenario": (["--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
+        "scenario on": (["cluster.yaml", "--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
+    }),
+    "explain": (PREDICTION, {
+        "topology": (["cluster.yaml", "all_gather", "-a", "packing", "-s", "1M"], SHOWN),
+        "plan": (["plan.json"], {"--topology": OTHER_RATES}),
+        "scenario": (["--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
+    }),
+    "bound": ({**TOPOLOGY, **COLLECTIVE, **GROUPS}, {
+        "all": (["cluster.yaml"], {}),
+        "one": (["cluster.yaml", "all_gather"], {}),
+        "rooted": (["cluster.yaml", "scatter"], {}),
+        "groups": (["cluster.yaml", "scatter", "--groups-of", "4"], {"--groups-of": ["--groups-of", "2"]}),
+    }),
+    "plan": ({**TOPOLOGY, **COLLECTIVE, **GROUPS, **PACKING,
+              "--algorithm": ["-a", "tree"], "--size": ["-s", "1K"], "--output": ["-o", "out.json"],
+              "--from": ["--from", "packing.json"], "--verbose": ["-v"]}, {
+        "one": (["cluster.yaml", "all_gather", "-a", "packing", "-v"],
+                {**SHOWN, "--verbose": "already there"}),
+        "packing": (TREES, {"--from": "shown by 'one'", "--root": "shown by 'rooted'", "--strict": "nothing is odd",
+                            "--parameter": "a plain file", "--shares": ["--shares", "3,1,1,2,1,1,1,1"],
+                            "--slow": ["--slow", "nvlink2=0.5"], "--size": ["-s", "1K"], "--gap": ["--gap", "30%"]}),
+        "rooted": (["cluster.yaml", "scatter"], {"--from": "shown by 'one'"}),
+        "groups": (["cluster.yaml", "scatter", "--groups-of", "4"], {"--output": ["-o", "out-%g.json"]}),
+    }),
+    "tune": ({**TOPOLOGY, **COLLECTIVE, "--algorithm": ["-a", "tree"], "--minbytes": ["-b", "4K"], "--maxbytes": ["-e", "2M"],
+              "--stepfactor": ["-f", "8"], "--datatype": ["-d", "double"], "--tolerance": ["--tolerance", "60%"]}, {
+        "one": (["cluster.yaml", "all_gather", "-e", "1M"], {}),
+        "rooted": (["cluster.yaml", "scatter", "-e", "1M"], {}),
+    }),
+    "verify": ({"--topology": OTHER_RATES}, {"plan": (["plan.json"], {"--topology": ["-t", "dgx-a100"]})}),
+    "sweep": ({"--parameter": ["-p", "rate=10,30"], "--collectives": ["-c", "broadcast"], "--root": ["-r", "2"],
+               "--algorithms": ["-a", "tree"], "--sizes": ["-s", "1K"], "--minbytes": ["-b", "4K"], "--maxbytes": ["-e", "2M"],
+               "--stepfactor": ["-f", "8"], "--stepbytes": ["-i", "16K"], "--datatype": ["-d", "double"],
+               "--chunks": ["--chunks", "1K"], "--models": ["--models", "fair"], "--protocols": ["--protocols", "ll"],
+               "--copy-engines": ["--copy-engines", "1"], "--without": ["--without", "gpu0-gpu1"],
+               "--slow": ["--slow", "port=0.5"], "--failures": ["--failures", "links"], "--jitter": ["--jitter", "5%"],
+               "--seeds": ["--seeds", "4,5"], "--spec": ["--spec", "sweep.yaml"], "--out": ["-o", "out.csv"],
+               "--resume": ["--resume"], "--shard": ["--shard", "1/2"], "--jobs": ["-j", "1"], "--timings": ["--timings"],
+               "--dry-run": ["--dry-run"]}, {
+        "range": (["cluster.yaml", "-a", "ring", "-b", "1K", "-e", "64K"], {"--stepfactor": ["-f", "2"]}),
+        "list": (["cluster.yaml", "-a", "ring", "-s", "4K,8K"], {}),
+        "rooted": (["cluster.yaml", "-c", "broadcast", "-a", "ring", "-s", "4K"], {}),
+        "jitter": (["cluster.yaml", "-a", "ring", "-s", "4K", "--jitter", "5%"], {}),
+        "file": (["cluster.yaml", "-a", "ring", "-s", "4K", "-o", "one.csv"], {"--resume": ["--resume"]}),
+        "spec": (["--spec", "sweep.yaml"], {}),
+        "counted": (["cluster.yaml", "--dry-run"], {"--algorithms": ["-a", "tree,ring"], "--chunks": ["--chunks", "1K,2K"],
+                    "--collectives": ["-c", "all"], "--models": ["--models", "all"], "--protocols": ["--protocols", "all"],
+                    "--copy-engines": ["--copy-engines", "1,2"], "--without": ["--without", "gpu0-gpu1"],
+                    "--jitter": ["--jitter", "5%,6%"], "--datatype": "a count has no types", "--slow": "as many runs",
+                    "--sizes": ["-s", "1K"], "--root": ["-c", "broadcast", "-r", "9"], "--spec": ["--spec", "sweep.yaml"]}),
+    }),
+    "merge": ({"--out": ["-o", "out.csv"]}, {"rows": (["one.csv", "two.csv"], {})}),
+    "compare": ({"--fail-above": ["--fail-above", "1%"], "--svg": ["--svg", "out.svg"], "--lanes": ["--lanes", "3"],
+                 "--plan": ["--plan", "plan.json"], "--collective": ["--collective", "all_reduce"]}, {
+        "results": (["predicted.json", "measured.json"], {}),
+        "nccl-tests": (["perf.log", "perf.log"], {}),
+        "timelines": (["predicted-trace.json", "measured-trace.json", "--svg", "out.svg"],
+                      {"--plan": "what the spans show is what the plan says", "--svg": ["--svg", "-"]}),
+        "drawing": (["predicted-trace.json", "measured-trace.json", "--svg", "-"], {}),
+    }),
+    "calibrate": ({**TOPOLOGY, "--from": ["--from", "predicted.json"], "--output": ["-o", "out.yaml"],
+                   "--algorithm": ["-a", "tree"], "--collective": ["--collective", "all_reduce"],
+                   "--plan": ["--plan", "tree.json"], "--chunk": ["--chunk", "64K"], "--minbytes": ["-b", "1M"],
+                   "--maxbytes": ["-e", "100K"], "--hold-out": ["--hold-out", "0"]}, {
+        "results": (["cluster.yaml", "--from", "measured.json", "--hold-out", "0"], {"--hold-out": "shown by 'nccl-tests'"}),
+        "nccl-tests": (["cluster.yaml", "--from", "perf.log", "-a", "ring", "--collective", "all_reduce"],
+                       {"--maxbytes": ["-e", "8M"], "--minbytes": ["-b", "2M"], "--from": ["--from", "measured.json"]}),
+        "timeline": (["cluster.yaml", "--from", "measured-trace.json", "--hold-out", "0"], {"--hold-out": "one run", "--from": ["--from", "predicted-trace.json"]}),
+    }),
+    "topo show": ({**TOPOLOGY, "--list": ["--list"]}, {
+        "one": (["cluster.yaml"], {}), "list": (["--list"], {"--list": "already there"})}),
+    "topo validate": ({k: v for k, v in TOPOLOGY.items() if k not in ("--without", "--slow")}, {
+        "one": (["cluster.yaml"], {"--parameter": ["-p", "gpus=5"]})}),
+    "topo expand": ({**TOPOLOGY, "--output": ["-o", "out.yaml"]}, {"one": (["cluster.yaml"], {})}),
+    "topo degrade": ({**TOPOLOGY, **COLLECTIVE, "--size": ["-s", "1K"], "--algorithm": ["-a", "tree"],
+                      "--fail-ranks": ["--fail-ranks"], "--bound-only": ["--bound-only"]}, {
+        "planned": (["cluster.yaml", "all_gather"], {}),
+        "rooted": (["cluster.yaml", "broadcast", "-a", "ring"], {}),
+        "bounds": (["cluster.yaml", "--bound-only"], {}),
+    }),
+    "topo gen ring": ({**GENERATED, "--ranks": ["--ranks", "5"], "--one-way": ["--one-way"]}, {"": ([], {})}),
+    "topo gen torus": ({**GENERATED, "--dims": ["--dims", "3x3"]}, {"": ([], {})}),
+    "topo gen mesh": ({**GENERATED, "--dims": ["--dims", "3x3"]}, {"": ([], {})}),
+    "topo gen hypercube": ({**GENERATED, "--dimensions": ["--dimensions", "2"]}, {"": ([], {})}),
+    "topo gen fully-connected": ({**GENERATED, "--ranks": ["--ranks", "5"]}, {"": ([], {})}),
+    "topo gen fat-tree": ({**GENERATED, "--k": ["--k", "8"], "--oversubscription": ["--oversubscription", "2"]}, {"": ([], {})}),
+    "topo gen leaf-spine": ({**GENERATED, "--leaves": ["--leaves", "3"], "--ranks-per-leaf": ["--ranks-per-leaf", "3"],
+                             "--spines": ["--spines", "1"], "--oversubscription": ["--oversubscription", "2"]}, {"": ([], {})}),
+    "topo gen dragonfly": ({**GENERATED, "--routers": ["--routers", "3"], "--ranks": ["--ranks", "3"],
+                            "--global-links": ["--global-links", "3"]}, {"": ([], {})}),
+    "topo gen rail-boxes": ({"--boxes": ["--boxes", "3"], "--gpus-per-box": ["--gpus-per-box", "16"], "--rails": ["--rails", "2"],
+                             "--spines": ["--spines", "2"], "--nvlink-bandwidth": ["--nvlink-bandwidth", "7 GB/s"],
+                             "--nvlink-latency": ["--nvlink-latency", "7 us"], "--nic-bandwidth": ["--nic-bandwidth", "7 GB/s"],
+                             "--nic-latency": ["--nic-latency", "7 us"], "--output": ["-o", "out.yaml"]}, {"": ([], {})}),
+    "topo gen random": ({"--ranks": ["--ranks", "5"], "--switches": ["--switches", "3"], "--extra": ["--extra", "7"],
+                         "--seed": ["--seed", "7"], "--one-way": ["--one-way"], "--unbalanced": ["--unbalanced"],
+                         "--output": ["-o", "out.yaml"]}, {"": ([], {})}),
+    "run": ({**TOPOLOGY, **COLLECTIVE, **SIZES, "--algorithm": ["-a", "tree"], "--op": ["-o", "max"], "--iters": ["-n", "3"],
+             "--warmup_iters": ["-w", "1"], "--check": ["-c", "0"], "--chunk": ["--chunk", "8K"],
+             "--buffers": ["--buffers", "private"], "--transport": ["--transport", "tcp"], "--sockets": ["--sockets", "2"],
+             "--checksum": ["--checksum"], "--timeout": ["--timeout", "20"], "--trace": ["--trace", "out.json"],
+             "--topology": OTHER_RATES, "--rank": ["--rank", "0"], "--world": ["--world", "2"],
+             "--rendezvous": ["--rendezvous", "127.0.0.1:1"], "--secret-file": ["--secret-file", "secret"],
+             "--addresses": ["--addresses", "addresses.json"]}, {
+        "topology": (["--json", "cluster.yaml", "all_gather", "-a", "ring", "-e", "64K", "-b", "32K", "-n", "2", "-w", "0"],
+                     {"--stepfactor": ["-f", "1.2"], "--stepbytes": ["-i", "8K"], "--minbytes": ["-b", "48K"],
+                      "--rank": ["--rank", "0", "--timeout", "1"], "--warmup_iters": ["-w", "1"]}),
+        "rooted": (["--json", "cluster.yaml", "broadcast", "-s", "4K", "-n", "2", "--transport", "shm"],
+                   {"--rank": "shown by 'topology'"}),
+        "plan": (["--json", "plan.json", "-s", "4K", "-n", "2"], {"--rank": "shown by 'topology'"}),
+    }),
+}
+
+# Verbs without options of their own, and those that need a machine of their own (tests/lab has them).
+PLAIN = {"version", "doctor", "completion", "lab", "topo", "topo gen"}

@@ -1,0 +1,85 @@
+#include "topology/slow.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "base/parse_units.h"
+#include "topology/without.h"
+
+namespace espalier {
+namespace {
+
+constexpr std::int32_t whole_ppm = 1'000'000;
+
+/// "gpu0-gpu1=25%" taken apart.
+struct Slowing {
+  std::string name;
+  Parts parts;
+  std::int32_t part_ppm = whole_ppm;
+};
+
+Result<Slowing> read_slowing(const Topology& topology, const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string::npos) {
+    return fail(ErrorCode::invalid_input, fmt::format("'{}' is not LINK=PART", text),
+                "write gpu0-gpu1=0.25 for a quarter of its rate");
+  }
+  Slowing slowing;
+  slowing.name = text.substr(0, equals);
+  const auto part = parse_part(std::string_view(text).substr(equals + 1));
+  if (!part) {
+    return fail(part.error().code, fmt::format("'{}': {}", text, part.error().message),
+                "a part is above 0 and at most 1, such as 0.25 or 25%");
+  }
+  if (*part == 0) {
+    return fail(ErrorCode::invalid_input, fmt::format("'{}' leaves nothing of it", text),
+                fmt::format("--without {} takes it away", slowing.name));
+  }
+  slowing.part_ppm = *part;
+  auto parts = find_parts(topology, slowing.name);
+  if (!parts) return tl::unexpected(parts.error());
+  slowing.parts = *std::move(parts);
+  return slowing;
+}
+
+Bandwidth part_of(Bandwidth rate, std::int32_t part_ppm) {
+  return {static_cast<std::int64_t>(static_cast<__int128>(rate.bytes_per_second) * part_ppm / whole_ppm)};
+}
+
+}  // namespace
+
+Result<Topology> slow_down(const Topology& topology, std::span<const std::string> texts) {
+  if (texts.empty()) return topology;
+  std::vector<std::int32_t> of_link(topology.link_count(), whole_ppm), of_node(topology.node_count(), whole_ppm);
+  std::string what;
+  for (const std::string& text : texts) {
+    const auto slowing = read_slowing(topology, text);
+    if (!slowing) return tl::unexpected(slowing.error());
+    for (const LinkId link : slowing->parts.links) of_link[link.index()] = slowing->part_ppm;
+    for (const NodeId node : slowing->parts.nodes) {
+      of_node[node.index()] = slowing->part_ppm;
+      for (const LinkId link : topology.out_links(node)) of_link[link.index()] = slowing->part_ppm;
+      for (const LinkId link : topology.in_links(node)) of_link[link.index()] = slowing->part_ppm;
+    }
+    what += fmt::format("{}{} at {:.6g} %", what.empty() ? "" : ", ", slowing->name, slowing->part_ppm / 1e4);
+  }
+  std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
+  std::vector<Link> links(topology.links().begin(), topology.links().end());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const bool is_limited = nodes[i].bandwidth.bytes_per_second > 0;
+    nodes[i].bandwidth = part_of(nodes[i].bandwidth, of_node[i]);
+    if (is_limited && nodes[i].bandwidth.bytes_per_second == 0) {
+      return fail(ErrorCode::invalid_input, fmt::format("less than a byte per second is left of {}", nodes[i].id));
+    }
+  }
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    links[i].nominal = part_of(links[i].nominal, of_link[i]);
+    if (links[i].bandwidth().bytes_per_second > 0) continue;
+    return fail(ErrorCode::invalid_input,
+                fmt::format("less than a byte per second is left of {}", topology.link_name(LinkId(i))));
+  }
+  return Topology::make(fmt::format("{} with {}", topology.name(), what), std::move(nodes), std::move(links));
+}
+
+}  // namespace espalier
