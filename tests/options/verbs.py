@@ -89,7 +89,8 @@ VERBS = {
         "all": (["cluster.yaml"], {}),
         "one": (["cluster.yaml", "all_gather"], {}),
         "rooted": (["cluster.yaml", "scatter"], {}),
-        "groups": (["cluster.yaml", "scatter", "--groups-of", "4"], {"--groups-of": ["--groups-of", "2"]}),
+        "groups": (["cluster.yaml", "scatter", "--groups-of", "4"],
+                   {"--groups-of": ["--groups-of", "2"], "--shares": "groups with unequal shards are refused"}),
     }),
     "plan": ({**TOPOLOGY, **COLLECTIVE, **GROUPS, **PACKING,
               "--algorithm": ["-a", "tree"], "--size": ["-s", "1K"], "--output": ["-o", "out.json"],
@@ -100,7 +101,7 @@ VERBS = {
                             "--parameter": "a plain file", "--shares": ["--shares", "3,1,1,2,1,1,1,1"],
                             "--slow": ["--slow", "nvlink2=0.5"], "--size": ["-s", "1K"], "--gap": ["--gap", "30%"]}),
         "rooted": (["cluster.yaml", "scatter"], {"--from": "shown by 'one'"}),
-        "groups": (["cluster.yaml", "scatter", "--groups-of", "4"], {"--output": ["-o", "out-%g.json"]}),
+        "groups": (["cluster.yaml", "scatter", "--groups-of", "4"], {"--output": ["-o", "out-%g.json"], "--shares": "groups with unequal shards are refused"}),
     }),
     "tune": ({**TOPOLOGY, **COLLECTIVE, "--algorithm": ["-a", "tree"], "--minbytes": ["-b", "4K"], "--maxbytes": ["-e", "2M"],
               "--stepfactor": ["-f", "8"], "--datatype": ["-d", "double"], "--tolerance": ["--tolerance", "60%"]}, {
