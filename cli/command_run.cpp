@@ -55,10 +55,10 @@ ExitCode start_ranks(const Console& console, const RunFlags& flags, std::uint32_
 }
 
 Mode mode_of(const Input& input) {
-  constexpr std::array<std::string_view, 16> how = {"--op",       "--iters",      "--warmup_iters", "--check",
-                                                    "--chunk",    "--buffers",    "--transport",    "--sockets",
-                                                    "--checksum", "--timeout",    "--trace",        "--rank",
-                                                    "--world",    "--rendezvous", "--secret-file",  "--addresses"};
+  constexpr std::array<std::string_view, 17> how = {
+      "--op",        "--iters",      "--warmup_iters", "--check",           "--chunk",    "--buffers",
+      "--transport", "--sockets",    "--checksum",     "--timeout",         "--trace",    "--rank",
+      "--world",     "--rendezvous", "--secret-file",  "--max-local-ranks", "--addresses"};
   constexpr std::array<std::string_view, 1> planned = {"--algorithm"};
   if (!input.schedule) {
     return {"a topology",
