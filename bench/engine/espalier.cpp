@@ -65,7 +65,8 @@ ScheduleSource make_source(const Setting& setting, int ranks) {
     Result<Schedule> schedule = plan_unbounded(*topology, collective, *chosen);
     if (!schedule && planner != "flat") schedule = plan_unbounded(*topology, collective, *find_planner("flat"));
     if (!schedule) return tl::unexpected(schedule.error());
-    return SourcedSchedule{std::make_shared<const Schedule>(std::move(*schedule)), Bytes{0}};
+    // As the advisor's own choice, which leaves small messages to the engine.
+    return SourcedSchedule{std::make_shared<const Schedule>(std::move(*schedule)), Bytes{0}, setting.planner.empty()};
   };
 }
 

@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, 4> collective_names = {"all_reduce", "bro
                                                               "reduce_scatter"};
 constexpr std::size_t warm_up_calls = 3;
 constexpr double warm_up_seconds = 0.05;
+constexpr std::uint32_t barrier_looks = 20'000;  ///< Some tens of microseconds.
 
 [[noreturn]] void misuse(const std::string& what) {
   std::fprintf(stderr, "bench: %s\n", what.c_str());
@@ -138,7 +139,15 @@ void wait_for_all(Board& board, std::size_t participants) {
     board.generation.store(generation + 1);
     return;
   }
-  while (board.generation.load() == generation) sched_yield();
+  static const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  std::uint32_t looks = participants <= static_cast<std::size_t>(cores) ? barrier_looks : 0;
+  while (board.generation.load() == generation) {
+    if (looks == 0) {
+      sched_yield();
+    } else {
+      --looks;
+    }
+  }
 }
 
 Array::Array(std::size_t elements) : size_(elements) {

@@ -57,7 +57,8 @@ Board* make_board();
 /// The board of a file, which is made as long as needed.
 Board* open_board(const std::string& path);
 
-/// Waits for all participants; yields the core, because there may be more of them than cores.
+/// Waits for all participants. Where each has a core they look on and leave together, so that calls begin at one time;
+/// else, or when it takes long, the core is yielded to who is missing.
 void wait_for_all(Board& board, std::size_t participants);
 
 /// Zeros that start at a page, as device memory and tensors do; what malloc gives would cut every vector in two.

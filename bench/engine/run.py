@@ -12,6 +12,8 @@ Build with the preset bench first.
   bench/engine/run.py build/bench --neighbours 2          beside two busy loops
   bench/engine/run.py build/bench --realtime              real-time priority, for a machine with other work
   bench/engine/run.py build/bench --repeat 5 --effort 0.2 --seconds 0.5   short rounds, for a machine whose speed changes
+  bench/engine/run.py build/bench --against-peers         all_reduce from 8 B to 64 MiB over Open MPI, as users run it and
+                                                          under real-time priority, in short rounds: some ten minutes
 """
 import argparse
 import json
@@ -29,6 +31,10 @@ ALL_REDUCE_SIZES = [KIB, 64 * KIB, MIB, 16 * MIB, 64 * MIB]
 OTHER_SIZES = [16 * MIB]
 COLLECTIVES = ["all_reduce", "broadcast", "all_gather", "reduce_scatter"]
 REAL_TIME = ["chrt", "--rr", "10"]
+# What --against-peers runs.
+PEER_SIZES = [8, 64, 512, 4 * KIB, 32 * KIB, 256 * KIB, 2 * MIB, 16 * MIB, 64 * MIB]
+PEER_RANKS = [2, 3, 4, 6, 8]
+PEER_VARIANTS = ["vader", "ucx", "registered", "private"]
 # What follows --mca pml on mpirun's command line.
 MPI_VARIANTS = {
     "vader": ["ob1", "--mca", "btl", "vader,self"],
@@ -117,7 +123,7 @@ class Runner:
                 output, errors = process.communicate()
                 errors = f"not done after {limit:.0f} s\n{errors}"
         found = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-        self.results += [dict(result, round=self.round) for result in found]
+        self.results += [dict(result, round=self.round, realtime=self.arguments.realtime) for result in found]
         self.look_at_cores()
         if process.returncode != 0:
             reason = next((line for line in errors.splitlines() if line.strip()), f"status {process.returncode}")
@@ -143,7 +149,8 @@ def run_everything(runner, arguments):
             runner.remarks.append(f"{engine} is missing: not built or not installed (scripts/setup --bench)")
     for ranks in arguments.ranks:
         runner.round += 1
-        runner.run("tcp_limit", "", 2, [("all_reduce", 128 * MIB)])
+        if not arguments.against_peers:
+            runner.run("tcp_limit", "", 2, [("all_reduce", 128 * MIB)])
         for engine in arguments.engines:
             for variant in variants_of(engine) if runner.has(engine) else []:
                 if arguments.variants and variant not in arguments.variants and engine != "oracle":
@@ -225,6 +232,49 @@ def print_table(results, cores):
         print("\n".join(line for _, line in sorted(lines)))
 
 
+def run_against_peers(runner, arguments):
+    """Rounds in which every mode, number of ranks and engine has its turn."""
+    modes = [False, True]
+    if subprocess.run([*REAL_TIME, "true"], capture_output=True, check=False).returncode != 0:
+        modes.remove(True)
+        runner.remarks.append("no right to real-time priority: only measured without")
+    for round in range(arguments.repeat):
+        for arguments.realtime in modes:
+            print(f"round {round + 1} of {arguments.repeat}, {mode_name(arguments.realtime)}", file=sys.stderr)
+            run_everything(runner, arguments)
+
+
+def mode_name(realtime):
+    return "under SCHED_RR" if realtime else "as users run it"
+
+
+def ratios_to_peer(rows, variant):
+    """How many times as fast as the better peer of the same round, sorted."""
+    peer = best_by_round(rows, ["openmpi"])
+    return sorted(peer[result["round"]] / result["median_us"] for result in rows.get(("espalier", variant), [])
+                  if result["round"] in peer)
+
+
+def print_peer_tables(results, cores):
+    print_range("A flag from core to core", [look["flag_ns"] for look in cores], "ns")
+    for realtime in sorted({result["realtime"] for result in results}):
+        print(f"\nall_reduce in place, {mode_name(realtime)}: medians of the rounds; times as fast as the better of vader and UCX: "
+              "median (least to most)\n")
+        print("| ranks | size | Open MPI | registered | private | registered over it | private over it |")
+        print("|---|---|---|---|---|---|---|")
+        cells = merge(result for result in results if result["realtime"] == realtime and result["engine"] != "tcp_limit")
+        for (_, ranks, size), rows in sorted(cells.items(), key=lambda item: item[0][1:]):
+            peer = best_by_round(rows, ["openmpi"])
+            line = [ranks, format_size(size), format_time(statistics.median(peer.values())) if peer else "-"]
+            for variant in ("registered", "private"):
+                times = [result["median_us"] for result in rows.get(("espalier", variant), [])]
+                line.append(format_time(statistics.median(times)) if times else "-")
+            for variant in ("registered", "private"):
+                ratios = ratios_to_peer(rows, variant)
+                line.append(f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})" if ratios else "-")
+            print("| " + " | ".join(str(field) for field in line) + " |")
+
+
 class Neighbours:
     """Busy loops, one core after the other, while the engines run."""
 
@@ -246,19 +296,30 @@ class Neighbours:
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", help="the build folder of preset bench")
-    parser.add_argument("--ranks", default="2,4,8")
+    parser.add_argument("--ranks", help="for example 2,4 (default: 2,4,8)")
     parser.add_argument("--sizes", help="for example 1K,16M (default: 1K to 64M for all_reduce, 16M for the others)")
     parser.add_argument("--collectives", default=",".join(COLLECTIVES))
     parser.add_argument("--engines", default="oracle,openmpi,gloo,espalier")
     parser.add_argument("--variants", help="only these variants, for example registered,vader")
-    parser.add_argument("--effort", type=float, default=1, help="factor on the number of calls")
-    parser.add_argument("--seconds", type=float, default=3, help="at most this long per cell")
-    parser.add_argument("--repeat", type=int, default=1, help="whole rounds, of which the medians count")
+    parser.add_argument("--effort", type=float, help="factor on the number of calls")
+    parser.add_argument("--seconds", type=float, help="at most this long per cell")
+    parser.add_argument("--repeat", type=int, help="whole rounds, of which the medians count")
     parser.add_argument("--neighbours", type=int, default=0, help="busy loops beside the engines")
     parser.add_argument("--realtime", action="store_true", help="run the engines under SCHED_RR (needs the right to)")
+    parser.add_argument("--against-peers", action="store_true", help="the whole comparison with Open MPI, as a table")
     parser.add_argument("--quick", action="store_true", help="few cells and calls")
     parser.add_argument("--json", metavar="FILE", help="also write every result")
     arguments = parser.parse_args()
+    short = arguments.against_peers
+    arguments.effort = arguments.effort or (0.2 if short else 1)
+    arguments.seconds = arguments.seconds or (0.05 if short else 3)
+    arguments.repeat = arguments.repeat or (5 if short else 1)
+    if short:
+        arguments.collectives, arguments.engines = "all_reduce", "openmpi,espalier"
+        arguments.variants = ",".join(PEER_VARIANTS)
+        arguments.ranks = arguments.ranks or ",".join(map(str, PEER_RANKS))
+        arguments.sizes = arguments.sizes or ",".join(map(str, PEER_SIZES))
+    arguments.ranks = arguments.ranks or "2,4,8"
     if arguments.quick:
         arguments.collectives, arguments.sizes = "all_reduce", arguments.sizes or "1K,1M,16M"
         arguments.effort, arguments.seconds = min(arguments.effort, 0.3), min(arguments.seconds, 1)
@@ -274,9 +335,13 @@ def main():
     arguments = parse_arguments()
     runner = Runner(arguments.build, arguments)
     with Neighbours(arguments.neighbours):
-        for _ in range(arguments.repeat):
-            run_everything(runner, arguments)
-    print_table(runner.results, runner.cores)
+        if arguments.against_peers:
+            run_against_peers(runner, arguments)
+            print_peer_tables(runner.results, runner.cores)
+        else:
+            for _ in range(arguments.repeat):
+                run_everything(runner, arguments)
+            print_table(runner.results, runner.cores)
     for remark in dict.fromkeys(runner.remarks):
         print(f"note: {remark}")
     if arguments.json:
