@@ -66,7 +66,8 @@ Result<SourcedSchedule> Advisor::advise(const Collective& collective, Bytes size
     chunk = choice->run.chunk;
   }
   if (options_.leaves_chunk_to_engine) chunk = Bytes{};
-  return SourcedSchedule{std::shared_ptr<const Schedule>(*candidates, &best->schedule), options_.chunk.value_or(chunk)};
+  return SourcedSchedule{std::shared_ptr<const Schedule>(*candidates, &best->schedule), options_.chunk.value_or(chunk),
+                         options_.may_be_replaced};
 }
 
 ScheduleSource Advisor::source(std::shared_ptr<Advisor> advisor) {

@@ -16,6 +16,7 @@ struct AdvisorOptions {
   std::string algorithm = "auto";       ///< A planner's name, or "auto": what simulates fastest at each size.
   std::optional<Bytes> chunk;           ///< Instead of the chunk that suits the schedule and size.
   bool leaves_chunk_to_engine = false;  ///< Answers without a chunk, as memory has other limits than links.
+  bool may_be_replaced = false;         ///< Of every answer (SourcedSchedule).
 };
 
 /// Gives the schedules that suit a topology: plans each collective once, chooses per size. Deterministic: every process

@@ -142,6 +142,8 @@ ScheduleSource source_for(const RunFlags& flags, const RunTask& task, Input& inp
   AdvisorOptions options;
   options.algorithm = input.schedule ? "auto" : flags.algorithm;
   options.chunk = task.chunk;
+  // Who names an algorithm or a plan wants to see it run, and so does who wants its timeline.
+  options.may_be_replaced = options.algorithm == "auto" && flags.trace.empty();
   options.leaves_chunk_to_engine = true;  // The model's chunk is for links; memory and sockets have caches.
   ScheduleSource advised = Advisor::source(std::make_shared<Advisor>(input.topology, options));
   if (!input.schedule) return advised;

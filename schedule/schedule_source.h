@@ -13,6 +13,9 @@ namespace espalier {
 struct SourcedSchedule {
   std::shared_ptr<const Schedule> schedule;
   Bytes chunk;  ///< Zero: the executing side chooses.
+  /// Whether the result is all that is wanted: the executing side may then get it by another way that it knows to be
+  /// faster. False: this schedule is to be executed, whatever it costs.
+  bool may_be_replaced = false;
 };
 
 /// Gives the schedule of a collective at a message size: the same on every rank, and one that verifies.

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "base/check.h"
 #include "base/fnv.h"
@@ -33,6 +35,13 @@ std::uint64_t hash_of(std::span<const std::int64_t> shares) {
   for (const std::int64_t share : shares) hash.add_number(static_cast<std::uint64_t>(share));
   return std::max<std::uint64_t>(1, (hash.value() ^ hash.value() >> 32U) & 0xFFFFFFFFU);
 }
+
+/// What a member tells the others when a group is made.
+struct ControlPlace {
+  SharedBufferId id;
+  std::uint32_t local_members = 0;  ///< That it shares memory with, itself among them.
+  std::uint32_t padding = 0;
+};
 
 /// The schedule of a rank alone.
 SourcedSchedule nothing_to_move(const Collective& collective) {
@@ -80,27 +89,47 @@ Group::~Group() {
     for (const Neighbour& neighbour : neighbours_) job_->domain().doorbell_of(neighbour.rank).ring();
   }
   streams_.settle();
+  settle_exchanges();
   prepared_.clear();
   if (!control_.id.is_none()) job_->domain().free(control_.id);
   if (!scratch_.id.is_none()) job_->domain().free(scratch_.id);
+  if (!inputs_.id.is_none()) job_->domain().free(inputs_.id);
+  if (!blocks_.id.is_none()) job_->domain().free(blocks_.id);
+}
+
+void Group::settle_exchanges() {
+  const std::int64_t begun = now_ns();
+  for (const Neighbour& neighbour : neighbours_) {
+    const auto has_read = [&] {
+      return neighbour.control->exchanged.load(std::memory_order_acquire) >= last_exchange_ ||
+             neighbour.control->has_left.load(std::memory_order_acquire) != 0;
+    };
+    while (!has_read()) {
+      if (job_->control().has_failed() || job_->is_aborted() || is_too_late(begun)) return;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
 }
 
 Result<void> Group::share_control() {
   auto control = job_->domain().allocate(SharedControl::bytes(size()));
   if (!control) return tl::unexpected(control.error());
   control_ = *control;
-  const std::string_view own(reinterpret_cast<const char*>(&control_.id), sizeof(control_.id));
-  const auto ids = job_->control().exchange("espalier/group/" + name_, members_, own, job_->options().timeout);
-  if (!ids) return tl::unexpected(ids.error());
-  std::vector<std::unique_ptr<ShmPeer>> peers(members_.size());
   const auto local_members = static_cast<std::uint32_t>(
       std::ranges::count_if(members_, [&](std::uint32_t rank) { return job_->shares_memory_with(rank); }));
+  const ControlPlace own_place{control_.id, local_members};
+  const std::string_view own(reinterpret_cast<const char*>(&own_place), sizeof(own_place));
+  const auto places = job_->control().exchange("espalier/group/" + name_, members_, own, job_->options().timeout);
+  if (!places) return tl::unexpected(places.error());
+  std::vector<std::unique_ptr<ShmPeer>> peers(members_.size());
+  all_share_memory_ = local_members == size();
   for (std::uint32_t member = 0; member < members_.size(); ++member) {
+    ControlPlace place;
+    if ((*places)[member].size() != sizeof(place)) return fail(ErrorCode::unavailable, "a member runs another version");
+    std::memcpy(&place, (*places)[member].data(), sizeof(place));
+    all_share_memory_ = all_share_memory_ && place.local_members == size();
     if (member == self_ || !job_->shares_memory_with(members_[member])) continue;
-    SharedBufferId id;
-    if ((*ids)[member].size() != sizeof(id)) return fail(ErrorCode::unavailable, "a member runs another version");
-    std::memcpy(&id, (*ids)[member].data(), sizeof(id));
-    auto memory = job_->domain().hold(members_[member], id);
+    auto memory = job_->domain().hold(members_[member], place.id);
     if (!memory) return tl::unexpected(memory.error());
     auto& theirs = *reinterpret_cast<SharedControl*>((*memory)->data());
     neighbours_.push_back({members_[member], &theirs, std::move(*memory)});
@@ -117,7 +146,12 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
   const std::uint32_t root = has_root(arguments.kind) ? arguments.root : 0;
   const std::int64_t element_size = size_of(arguments.type);
   Shape shape{arguments.kind, root, arguments.count, element_size, arguments.shares};
+  if (last_ != prepared_.end() && last_->first == shape) {
+    last_->second->last_use = sequence_;
+    return last_->second.get();
+  }
   if (const auto known = prepared_.find(shape); known != prepared_.end()) {
+    last_ = known;
     known->second->last_use = sequence_;
     return known->second.get();
   }
@@ -154,19 +188,27 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
   prepared->program = std::move(*program);
   const auto [hash, is_new] = hashes_.try_emplace(prepared->source.schedule.get(), 0);
   if (is_new) hash->second = hash_of(schedule);
-  prepared->schedule_hash = hash->second;
+  const bool is_replaceable = prepared->source.may_be_replaced && arguments.kind == CollectiveKind::all_reduce &&
+                              all_share_memory_ && size() > 1 && bytes.count > 0;
+  prepared->is_exchange = is_replaceable && bytes.count <= most_shown_bytes_of(size());
+  // Two send each other no more by streams, and need not wait for all.
+  prepared->may_exchange_blocks = is_replaceable && !prepared->is_exchange && size() > 2;
+  // Members that go about it in other ways have to notice.
+  prepared->schedule_hash = is_replaceable ? ~hash->second : hash->second;
   prepared->last_use = sequence_;
   prepared->shares.assign(arguments.shares.begin(), arguments.shares.end());
   prepared->shares_hash = hash_of(collective->shares);
   shape.shares = prepared->shares;
   if (prepared_.size() == most_prepared) forget_oldest();
-  return prepared_.emplace(shape, std::move(prepared)).first->second.get();
+  last_ = prepared_.emplace(shape, std::move(prepared)).first;
+  return last_->second.get();
 }
 
 void Group::forget_oldest() {
   const auto oldest = std::ranges::min_element(prepared_, {}, [](const auto& entry) { return entry.second->last_use; });
   const std::shared_ptr<const Schedule> schedule = oldest->second->source.schedule;
   prepared_.erase(oldest);
+  last_ = prepared_.end();
   const auto uses_it = [&](const auto& entry) { return entry.second->source.schedule == schedule; };
   if (std::ranges::none_of(prepared_, uses_it)) hashes_.erase(schedule.get());
 }
@@ -191,9 +233,11 @@ Result<void> Group::connect(PreparedCall& call) {
   auto ends = streams_.connect(call.program);
   if (!ends) return tl::unexpected(ends.error());
   call.execution = std::make_unique<Execution>(call.program, std::move(*ends), job_->device());
-  for (const Stream& stream : call.program.streams) {
-    ShmPeer* peer = streams_.shm_peer(stream.peer.value());
-    if (peer != nullptr && !std::ranges::count(call.shm_peers, peer)) call.shm_peers.push_back(peer);
+  for (const auto& peer : streams_.shm_peers()) {
+    const auto is_met = [&](const Stream& stream) { return streams_.shm_peer(stream.peer.value()) == peer.get(); };
+    if (peer && (call.is_exchange || std::ranges::any_of(call.program.streams, is_met))) {
+      call.shm_peers.push_back(peer.get());
+    }
   }
   return {};
 }
@@ -298,17 +342,51 @@ SharedPlace Group::place_of(const void* data, std::int64_t bytes, FoundPlace& la
   return last.place;
 }
 
-void Group::publish(const CallHeader& header, const CallArguments& arguments, const Program& program) {
+Result<void> Group::place_input(std::int64_t bytes) {
+  if (inputs_.id.is_none()) {
+    auto memory = job_->domain().allocate(shown_inputs_bytes);
+    if (!memory) return tl::unexpected(memory.error());
+    inputs_ = *memory;
+    own_control().inputs = inputs_.id;
+  }
+  constexpr std::int64_t line = 64;
+  const std::int64_t length = (bytes + line - 1) / line * line;
+  inputs_begin_ = inputs_end_ + length > shown_inputs_bytes ? 0 : inputs_end_;
+  inputs_end_ = inputs_begin_ + length;
+  return {};
+}
+
+Result<void> Group::make_blocks() {
+  if (!blocks_.id.is_none()) return {};
+  auto memory =
+      job_->domain().allocate(static_cast<std::int64_t>(BlockExchange::places) * exchanged_block_bytes(size()));
+  if (!memory) return tl::unexpected(memory.error());
+  blocks_ = *memory;
+  own_control().blocks = blocks_.id;
+  return {};
+}
+
+Result<void> Group::show_input(const CallArguments& arguments, std::int64_t bytes) {
+  job_->device().copy(inputs_.data + inputs_begin_, static_cast<const std::byte*>(arguments.send),
+                      static_cast<std::size_t>(bytes));
+  return await_device(job_->device().mark());
+}
+
+void Group::publish(const CallHeader& header, const CallArguments& arguments, const PreparedCall& prepared) {
   if (neighbours_.empty()) return;
+  const Program& program = prepared.program;
   auto& control = *reinterpret_cast<SharedControl*>(control_.data);
   SharedCall& call = control.calls[header.sequence % SharedControl::call_window];
   call.header = header;
-  call.memories[static_cast<std::size_t>(Place::send)] = place_of(arguments.send, program.send_bytes, found_send_);
-  call.memories[static_cast<std::size_t>(Place::receive)] =
-      place_of(arguments.receive, program.receive_bytes, found_receive_);
-  call.memories[static_cast<std::size_t>(Place::scratch)] = {scratch_.id.is_none() ? control_.id : scratch_.id, 0};
-  const auto outgoing = std::ranges::count_if(program.streams, [](const Stream& stream) { return stream.is_outgoing; });
-  call.lends_a_hand = outgoing == 1 && !job_->is_crowded() ? 1 : 0;
+  if (!prepared.is_exchange) {
+    call.memories[static_cast<std::size_t>(Place::send)] = place_of(arguments.send, program.send_bytes, found_send_);
+    call.memories[static_cast<std::size_t>(Place::receive)] =
+        place_of(arguments.receive, program.receive_bytes, found_receive_);
+    call.memories[static_cast<std::size_t>(Place::scratch)] = {scratch_.id.is_none() ? control_.id : scratch_.id, 0};
+    const auto outgoing =
+        std::ranges::count_if(program.streams, [](const Stream& stream) { return stream.is_outgoing; });
+    call.lends_a_hand = outgoing == 1 && !job_->is_crowded() ? 1 : 0;
+  }
   call.sequence.store(header.sequence, std::memory_order_release);
   control.entered.store(header.sequence, std::memory_order_release);
 }
@@ -347,20 +425,46 @@ Result<RunningCall> Group::begin(const CallArguments& arguments, CallHeader& hea
     if (auto connected = connect(call); !connected) return tl::unexpected(connected.error());
   }
   if (auto open = await_window(); !open) return tl::unexpected(open.error());
-  publish(header, arguments, call.program);
-  for (ShmPeer* peer : call.shm_peers) peer->mark();
+  if (call.is_exchange) {
+    if (auto placed = place_input(call.program.send_bytes); !placed) return tl::unexpected(placed.error());
+  }
   Buffers buffers;
   buffers.base = {const_cast<std::byte*>(static_cast<const std::byte*>(arguments.send)),
                   static_cast<std::byte*>(arguments.receive), scratch_.data};
-  call.execution->begin(header, buffers, recorder_);
+  if (call.is_exchange) {
+    call.execution->begin_exchange(header, buffers, recorder_,
+                                   {streams_.shm_peers(), inputs_.data + inputs_begin_, inputs_begin_});
+  } else {
+    call.execution->begin(header, buffers, recorder_);
+    if (call.may_exchange_blocks) {
+      if (auto made = make_blocks(); !made) return tl::unexpected(made.error());
+      call.execution->prefer_blocks({header, static_cast<std::size_t>(call.program.element_size),
+                                     exchanged_block_bytes(size()), streams_.shm_peers(), &own_control(), blocks_.data,
+                                     blocks_exchanged_, buffers.base[0], buffers.base[1]});
+    }
+  }
   running_ = &call;
   running_header_ = header;
-  return RunningCall{call.execution.get(), name_, members_, call.shm_peers};
+  const RunningCall running{call.execution.get(), name_, members_, call.shm_peers};
+  // Last: what is written after stores that wait for another core's cache waits with them.
+  if (call.is_exchange) {
+    if (auto shown = show_input(arguments, call.program.send_bytes); !shown) return tl::unexpected(shown.error());
+  }
+  publish(header, arguments, call);
+  for (ShmPeer* peer : call.shm_peers) peer->mark();
+  return running;
 }
 
 Result<void> Group::finish(const CallArguments& arguments) {
   PreparedCall& call = *std::exchange(running_, nullptr);
   call.execution->close();
+  const std::uint64_t blocks = call.execution->exchanged_blocks();
+  blocks_exchanged_ += blocks;
+  if (call.is_exchange || blocks > 0) {
+    last_exchange_ = sequence_;
+    own_control().exchanged.store(sequence_, std::memory_order_release);
+    for (Neighbour& neighbour : neighbours_) neighbour.seen_call = sequence_;  // What it showed was here.
+  }
   const bool is_divided = arguments.operation == ReduceOperation::avg && reduces(arguments.kind);
   if (!is_divided || call.program.receive_bytes == 0) return {};
   const auto elements = static_cast<std::size_t>(call.program.receive_bytes / call.program.element_size);
@@ -368,66 +472,6 @@ Result<void> Group::finish(const CallArguments& arguments) {
   if (auto done = await_device(job_->device().mark()); !done) {
     return tl::unexpected(in_call(running_header_, std::move(done.error())));
   }
-  return {};
-}
-
-namespace {
-
-RunContext context_of(Job& job) {
-  RunContext context;
-  context.control = &job.control();
-  context.domain = job.has_shm_peers() ? &job.domain() : nullptr;
-  context.sockets = &job.sockets();
-  context.waiting = &job.waiting();
-  context.is_aborted = &job.is_aborted();
-  context.timeout = job.options().timeout;
-  return context;
-}
-
-/// What ends one call ends the job: the streams are in no state for another.
-Result<void> give_up(Job& job, Error error) {
-  job.abort(error.message);
-  return tl::unexpected(std::move(error));
-}
-
-}  // namespace
-
-Result<void> run_call(Job& job, Group& group, const CallArguments& arguments) {
-  auto begun = group.begin(arguments);
-  if (!begun) return give_up(job, std::move(begun.error()));
-  if (auto ran = run_calls(std::span(&*begun, 1), context_of(job)); !ran) return give_up(job, std::move(ran.error()));
-  if (auto finished = group.finish(arguments); !finished) return give_up(job, std::move(finished.error()));
-  job.domain().forget_freed();
-  return {};
-}
-
-Result<void> run_noted(Job& job, std::vector<NotedCall> calls) {
-  // All members begin their calls in one order, for beginning may wait for the others.
-  std::ranges::stable_sort(calls, {}, [](const NotedCall& call) { return call.group->id(); });
-  std::vector<bool> has_run(calls.size());
-  std::size_t left = calls.size();
-  while (left > 0) {
-    std::vector<std::size_t> round;  // The next call of each group.
-    std::vector<RunningCall> running;
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-      const bool is_busy =
-          std::ranges::any_of(round, [&](std::size_t other) { return calls[other].group == calls[i].group; });
-      if (has_run[i] || is_busy) continue;
-      auto begun = calls[i].group->begin(calls[i].arguments);
-      if (!begun) return give_up(job, std::move(begun.error()));
-      running.push_back(*begun);
-      round.push_back(i);
-    }
-    if (auto ran = run_calls(running, context_of(job)); !ran) return give_up(job, std::move(ran.error()));
-    for (const std::size_t i : round) {
-      if (auto finished = calls[i].group->finish(calls[i].arguments); !finished) {
-        return give_up(job, std::move(finished.error()));
-      }
-      has_run[i] = true;
-    }
-    left -= round.size();
-  }
-  job.domain().forget_freed();
   return {};
 }
 

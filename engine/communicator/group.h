@@ -60,7 +60,16 @@ class Group {
   Result<void> wait_a_moment();
   [[nodiscard]] bool is_too_late(std::int64_t begun_ns) const;
   [[nodiscard]] Error in_call(const CallHeader& header, Error error) const;
-  void publish(const CallHeader& header, const CallArguments& arguments, const Program& program);
+  /// Finds the place of a small input in the ring, the same on all members.
+  Result<void> place_input(std::int64_t bytes);
+  Result<void> make_blocks();
+  /// Waits until the members have read what this rank showed, so that the memory may go. Gives up as
+  /// StreamTable::settle.
+  void settle_exchanges();
+  [[nodiscard]] SharedControl& own_control() const { return *reinterpret_cast<SharedControl*>(control_.data); }
+  /// Copies it to where the other members read it. Requires: await_window, for there they have read an older one.
+  Result<void> show_input(const CallArguments& arguments, std::int64_t bytes);
+  void publish(const CallHeader& header, const CallArguments& arguments, const PreparedCall& prepared);
 
   /// Where a buffer of a call lies in shared memory, if it does, and when that was found out.
   struct FoundPlace {
@@ -79,6 +88,10 @@ class Group {
     std::int64_t element_size = 1;
     std::span<const std::int64_t> shares;  ///< Of a prepared call: its own.
 
+    friend bool operator==(const Shape& a, const Shape& b) {
+      return a.kind == b.kind && a.root == b.root && a.count == b.count && a.element_size == b.element_size &&
+             std::ranges::equal(a.shares, b.shares);
+    }
     friend bool operator<(const Shape& a, const Shape& b) {
       const auto numbers = [](const Shape& shape) {
         return std::tuple(shape.kind, shape.root, shape.count, shape.element_size);
@@ -96,6 +109,13 @@ class Group {
   ScheduleSource schedules_;
   SharedDomain::Allocation control_;
   SharedDomain::Allocation scratch_;
+  bool all_share_memory_ = false;    ///< Every member with every other.
+  SharedDomain::Allocation inputs_;  ///< A ring of the inputs of small calls; none before the first.
+  std::int64_t inputs_begin_ = 0;    ///< Of the newest input, the same on all members.
+  std::int64_t inputs_end_ = 0;
+  SharedDomain::Allocation blocks_;     ///< The places of block exchanges; none before the first call that may be one.
+  std::uint64_t last_exchange_ = 0;     ///< The call.
+  std::uint64_t blocks_exchanged_ = 0;  ///< The same on all members.
   std::int64_t scratch_bytes_ = 0;
   StreamTable streams_;
   /// Another member on this machine.
@@ -108,7 +128,9 @@ class Group {
   std::vector<Neighbour> neighbours_;
   /// The least recently used makes room for a new one: the same on every member, since all make the same calls.
   void forget_oldest();
-  std::map<Shape, std::unique_ptr<PreparedCall>> prepared_;
+  using PreparedCalls = std::map<Shape, std::unique_ptr<PreparedCall>>;
+  PreparedCalls prepared_;
+  PreparedCalls::iterator last_ = prepared_.end();   ///< What was called last is mostly called again.
   std::map<const Schedule*, std::uint64_t> hashes_;  ///< Of schedules that `prepared_` keeps.
   PreparedCall* running_ = nullptr;
   CallHeader running_header_;

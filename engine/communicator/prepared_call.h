@@ -24,6 +24,8 @@ struct PreparedCall {
   std::uint64_t schedule_hash = 0;
   Bytes chunk;
   Program program;
+  bool is_exchange = false;  ///< Runs as an exchange of all inputs (Execution::begin_exchange) instead of the program.
+  bool may_exchange_blocks = false;      ///< Where memory is private (Execution::prefer_blocks).
   std::unique_ptr<Execution> execution;  ///< Null until the first call.
   std::vector<ShmPeer*> shm_peers;       ///< Those that the program meets.
   std::uint64_t last_use = 0;            ///< The group's call that used it last.
@@ -38,6 +40,7 @@ class StreamTable {
   /// The peers on this machine, in member order; null for others and for the own rank.
   void set_shm_peers(std::vector<std::unique_ptr<ShmPeer>> peers) { shm_peers_ = std::move(peers); }
   [[nodiscard]] ShmPeer* shm_peer(std::uint32_t member) const { return shm_peers_[member].get(); }
+  [[nodiscard]] std::span<const std::unique_ptr<ShmPeer>> shm_peers() const { return shm_peers_; }
 
   /// The lane that a transfer takes (LaneOf of the program).
   [[nodiscard]] std::uint32_t lane_of(const Schedule& schedule, const Transfer& transfer) const;

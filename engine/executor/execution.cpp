@@ -34,12 +34,15 @@ Execution::Execution(const Program& program, std::vector<StreamEnds> ends, Devic
   sources_.resize(most_members);
   targets_.resize(most_followers + 1);
   begun_.resize(ends_.size());
+  exchange_call_ = {&program, nullptr, &header_, {}, &trouble_, &bytes_passed_};
 }
 
 void Execution::begin(const CallHeader& header, const Buffers& buffers, Recorder* recorder) {
   header_ = header;
   buffers_ = buffers;
   recorder_ = recorder;
+  exchange_.reset();
+  block_call_.reset();
   unfinished_ = static_cast<std::uint32_t>(ends_.size());
   owes_own_results_ = !program_.local_copies.empty();
   if (owes_own_results_) ++unfinished_;
@@ -58,6 +61,63 @@ void Execution::begin(const CallHeader& header, const Buffers& buffers, Recorder
   if (recorder != nullptr) recorder->reserve(2 * program_.ops.size());
 }
 
+void Execution::begin_exchange(const CallHeader& header, const Buffers& buffers, Recorder* recorder,
+                               const Exchange& exchange) {
+  header_ = header;
+  buffers_ = buffers;
+  recorder_ = recorder;
+  exchange_ = exchange;
+  block_call_.reset();
+  inputs_.clear();
+  unfinished_ = 1;
+  has_pass_ = false;
+  device_jobs_ = 0;
+  if (recorder != nullptr) recorder->reserve(2 * program_.ops.size());
+  pass_begin_ = moment();
+}
+
+bool Execution::advance_exchange() {
+  if (!has_pass_) {
+    const std::size_t before = inputs_.size();
+    while (inputs_.size() < exchange_->members.size()) {
+      ShmPeer* peer = exchange_->members[inputs_.size()].get();
+      if (peer == nullptr) {
+        inputs_.push_back(exchange_->own_input);
+        continue;
+      }
+      if (!peer->has_entered(exchange_call_)) return inputs_.size() != before;
+      const auto shown = peer->shown_inputs();
+      if (!shown) trouble_.set_broken(shown.error());
+      if (!shown) return false;
+      inputs_.push_back(*shown + exchange_->offset);
+    }
+    void* const target = buffers_.at({Place::receive, 0});
+    device_.reduce(header_.type, header_.operation, std::span(&target, 1), inputs_.front(),
+                   std::span(inputs_).subspan(1), header_.count);
+    pass_mark_ = device_.mark();
+    has_pass_ = true;
+    ++device_jobs_;
+  }
+  if (!device_.is_done(pass_mark_)) return false;
+  has_pass_ = false;
+  --device_jobs_;
+  unfinished_ = 0;
+  bytes_moved_ += program_.receive_bytes;
+  if (recorder_ != nullptr) record_exchange();
+  return true;
+}
+
+/// What the schedule would have moved one by one has moved at once.
+void Execution::record_exchange() {
+  const std::int64_t finish = moment();
+  for (const End& end : ends_) {
+    for (std::uint32_t i = 0; i < end.call.stream->op_count; ++i) {
+      const Op& op = end.call.op(i);
+      recorder_->add(op.transfer, op.chunk, end.sender != nullptr ? Phase::send : Phase::recv, pass_begin_, finish);
+    }
+  }
+}
+
 bool Execution::may_begin(const Op& op) const {
   for (std::uint32_t i = 0; i < op.wait_count; ++i) {
     const LocalWait& wait = program_.waits[op.first_wait + i];
@@ -66,7 +126,52 @@ bool Execution::may_begin(const Op& op) const {
   return true;
 }
 
+void Execution::prefer_blocks(const BlockExchange::Call& call) {
+  block_call_ = call;
+  members_entered_ = 0;
+  pass_begin_ = moment();
+  is_block_exchange_ = false;
+}
+
+bool Execution::choose_blocks() {
+  const auto members = block_call_->members;
+  for (; members_entered_ < members.size(); ++members_entered_) {
+    const auto& peer = members[members_entered_];
+    if (peer && !peer->has_entered(exchange_call_)) return false;
+  }
+  const std::uint64_t sequence = header_.sequence;
+  const bool all_share = std::ranges::all_of(members, [&](const auto& peer) {
+    return !peer || (peer->shares_buffers(sequence) && peer->is_shared_here(sequence));
+  });
+  if (all_share) {
+    block_call_.reset();
+    return true;
+  }
+  if (const auto begun = blocks_.begin(*block_call_); !begun) {
+    trouble_.set_broken(begun.error());
+    return false;
+  }
+  is_block_exchange_ = true;
+  return true;
+}
+
+bool Execution::advance_blocks() {
+  if (!blocks_.advance(device_)) return false;
+  device_jobs_ = blocks_.is_device_at_work() ? 1 : 0;
+  bytes_moved_ += block_call_->block_bytes;  // About, for who wakes others now and then.
+  if (!blocks_.is_done()) return true;
+  unfinished_ = 0;
+  if (recorder_ != nullptr) record_exchange();
+  return true;
+}
+
 bool Execution::advance() {
+  if (exchange_) return advance_exchange();
+  if (block_call_) {
+    if (is_block_exchange_) return advance_blocks();
+    if (!choose_blocks()) return false;
+    if (is_block_exchange_) return true;
+  }
   bool moved = false;
   const std::uint64_t passed = bytes_passed_;
   if (has_pass_) moved = finish_pass();
@@ -301,6 +406,7 @@ bool Execution::copy_own_results() {
 }
 
 void Execution::close() {
+  if (exchange_ || block_call_) return;
   for (End& end : ends_) {
     if (end.sender != nullptr) {
       end.sender->close();
@@ -311,6 +417,15 @@ void Execution::close() {
 }
 
 Execution::Stall Execution::find_stall() const {
+  if (exchange_) {
+    const std::size_t missing = std::min(inputs_.size(), exchange_->members.size() - 1);
+    return {Rank(static_cast<std::uint32_t>(missing)), "has not entered the call", true};
+  }
+  if (block_call_) {
+    if (is_block_exchange_) return {Rank(blocks_.awaited()), "has not come as far in this call"};
+    const std::size_t missing = std::min(members_entered_, block_call_->members.size() - 1);
+    return {Rank(static_cast<std::uint32_t>(missing)), "has not entered the call", true};
+  }
   const End* stalled = nullptr;
   for (const std::uint32_t i : order_) {
     const End& end = ends_[i];

@@ -2,12 +2,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/device/device.h"
+#include "engine/executor/block_exchange.h"
 #include "engine/executor/recorder.h"
 #include "engine/program/program.h"
+#include "engine/shm/shm_peer.h"
 #include "engine/transport/stream_end.h"
 
 namespace espalier::engine {
@@ -27,6 +31,22 @@ class Execution {
 
   /// Begins a call. `recorder` may be null. Requires: no call under way.
   void begin(const CallHeader& header, const Buffers& buffers, Recorder* recorder);
+
+  /// A call that is an exchange: every member shows its input with its call, and each adds up all of them itself, in
+  /// the order of the members. One word from rank to rank is the least that a sum of all can do with.
+  struct Exchange {
+    std::span<const std::unique_ptr<ShmPeer>> members;  ///< Null for this rank.
+    const std::byte* own_input = nullptr;               ///< As it is shown.
+    std::int64_t offset = 0;                            ///< Of the input in every member's ring.
+  };
+  /// As `begin`, but nothing goes over the streams. Requires: this rank shows its input, and has entered the call.
+  void begin_exchange(const CallHeader& header, const Buffers& buffers, Recorder* recorder, const Exchange& exchange);
+
+  /// After `begin`: once all members have entered, those among whom somebody's memory is private exchange blocks
+  /// instead of running the program. All members come to the same.
+  void prefer_blocks(const BlockExchange::Call& call);
+  /// Blocks that the call has exchanged so.
+  [[nodiscard]] std::uint64_t exchanged_blocks() const { return block_call_ ? blocks_.block_count() : 0; }
 
   /// Does some of what can be done now. False: nothing moved.
   bool advance();
@@ -63,6 +83,12 @@ class Execution {
   };
 
   [[nodiscard]] bool may_begin(const Op& op) const;
+  /// Looks for the inputs of the members that are missing; adds them up when all are there.
+  bool advance_exchange();
+  /// Whether it is decided how the call goes on.
+  bool choose_blocks();
+  bool advance_blocks();
+  void record_exchange();
   bool advance_end(End& end);
   bool advance_sender(End& end);
   bool advance_receiver(End& end);
@@ -112,6 +138,15 @@ class Execution {
   std::uint32_t device_jobs_ = 0;  ///< Copies and passes that the device has.
   std::int64_t pass_begin_ = 0;
   std::vector<std::vector<std::int64_t>> begun_;  ///< By end and op, where spans are recorded.
+
+  std::optional<Exchange> exchange_;  ///< Of the call under way, where it is one.
+  std::vector<const void*> inputs_;   ///< Of the members whose inputs are there, in their order.
+  StreamCall exchange_call_;          ///< To see whether members have entered.
+
+  std::optional<BlockExchange::Call> block_call_;  ///< While the call is a block exchange, or may become one.
+  bool is_block_exchange_ = false;
+  std::size_t members_entered_ = 0;
+  BlockExchange blocks_;
 
   CallHeader header_;
   Buffers buffers_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -23,6 +24,11 @@ struct alignas(128) SharedCall {
 };
 static_assert(sizeof(SharedCall) == 128);
 
+/// Whether all that the rank calls with lies in shared memory.
+inline bool shares_all(const SharedCall& call) {
+  return std::ranges::none_of(call.memories, [](const SharedPlace& place) { return place.buffer.is_none(); });
+}
+
 /// What a rank tells another of a lane between them: how many ops, of all calls, it has done its part of. Where the
 /// bytes go directly from memory to memory, the passive end's part is to permit it, the active end's to do it.
 struct SharedLane {
@@ -32,6 +38,24 @@ struct SharedLane {
   std::uint32_t slot_bytes;
   std::uint32_t slot_count;
 };
+
+/// The largest input that a rank shows with its call, for all others to read.
+inline constexpr std::int64_t most_shown_bytes = std::int64_t{16} << 10;
+/// How much of that pays with so many members: what a rank reads grows with all of them, what it saves is waiting for
+/// them once more. Two wait little, and more than this together does not stay in a core's cache.
+constexpr std::int64_t most_shown_bytes_of(std::uint32_t members) {
+  constexpr std::int64_t together = std::int64_t{128} << 10;
+  return members == 2 ? most_shown_bytes / 2 : std::min(most_shown_bytes, together / members);
+}
+/// Bytes of a block of a BlockExchange: the places of all ranks together should stay in the last-level cache.
+constexpr std::int64_t exchanged_block_bytes(std::uint32_t members) {
+  constexpr std::int64_t all_bytes = std::int64_t{12} << 20;
+  constexpr std::int64_t page = 4096;
+  return std::max(16 * page, all_bytes / (4 * std::int64_t{members}) / page * page);
+}
+/// Shown inputs follow each other round this memory. It is larger than the caches of a core: who writes where another
+/// core has just read waits for that core's cache, line by line. And those of all calls of the window fit in it.
+inline constexpr std::int64_t shown_inputs_bytes = std::int64_t{1} << 20;
 
 /// All that a rank tells another of their lanes, in one cache line: written here, read there.
 struct alignas(128) SharedLanes {
@@ -46,11 +70,20 @@ struct SharedControl {
   static constexpr std::uint64_t call_window = 8;
   std::array<SharedCall, call_window> calls;
   alignas(128) std::atomic<std::uint64_t> entered;  ///< The newest call.
-  std::atomic<std::uint32_t> has_left;              ///< 1 when no more calls will come.
+  std::atomic<std::uint64_t> exchanged;  ///< The newest call that was an exchange: what others showed in it was read.
+  std::atomic<std::uint32_t> has_left;   ///< 1 when no more calls will come.
+  SharedBufferId inputs;                 ///< The ring of small inputs; written before the first call that shows one.
+  SharedBufferId blocks;                 ///< The places of a BlockExchange, likewise.
+  alignas(128) std::atomic<std::uint64_t> blocks_shown;  ///< Of all calls.
+  alignas(128) std::atomic<std::uint64_t> blocks_added;
 
   static constexpr std::int64_t bytes(std::uint32_t members) {
     return static_cast<std::int64_t>(sizeof(SharedControl) + std::size_t{members} * sizeof(SharedLanes));
   }
+  // A call that shows its input is in the window until all members have read it, with one part of the ring lost where
+  // it turns.
+  static_assert((call_window + 2) * most_shown_bytes <= shown_inputs_bytes);
+
   [[nodiscard]] SharedLane& lane(std::uint32_t member, std::uint32_t lane) {
     return reinterpret_cast<SharedLanes*>(this + 1)[member].lanes[lane];
   }

@@ -42,4 +42,17 @@ Result<Buffers> ShmPeer::map_memories(std::uint64_t sequence) {
   return mapped_;
 }
 
+Result<const std::byte*> ShmPeer::shown_inputs() { return keep_mapped(theirs_->inputs, shown_inputs_); }
+
+Result<std::byte*> ShmPeer::shown_blocks() { return keep_mapped(theirs_->blocks, shown_blocks_); }
+
+Result<std::byte*> ShmPeer::keep_mapped(SharedBufferId id, std::shared_ptr<const SharedMemory>& kept) {
+  if (!kept) {
+    auto memory = domain_->hold(peer_.rank, id);
+    if (!memory) return tl::unexpected(memory.error());
+    kept = std::move(*memory);
+  }
+  return kept->data();
+}
+
 }  // namespace espalier::engine

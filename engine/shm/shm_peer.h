@@ -45,6 +45,21 @@ class ShmPeer {
   /// The peer's memories as far as they are shared, mapped here. Requires: has_entered.
   Result<Buffers> map_memories(std::uint64_t sequence);
 
+  /// Whether what the peer called with lies in memory that is mapped here. Requires: has_entered.
+  [[nodiscard]] bool shares_buffers(std::uint64_t sequence) const {
+    return espalier::engine::shares_all(call(sequence));
+  }
+  /// The same of this rank.
+  [[nodiscard]] bool is_shared_here(std::uint64_t sequence) const {
+    return espalier::engine::shares_all(own_call(sequence));
+  }
+  [[nodiscard]] std::uint64_t blocks_shown() const { return theirs_->blocks_shown.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t blocks_added() const { return theirs_->blocks_added.load(std::memory_order_acquire); }
+  /// The peer's places of a BlockExchange, mapped here, once it has entered a call that may be one.
+  Result<std::byte*> shown_blocks();
+  /// The ring of inputs that the peer shows, mapped here, once it has entered a call that is an exchange.
+  Result<const std::byte*> shown_inputs();
+
   /// What this rank tells the peer of a lane, and what the peer tells this rank.
   [[nodiscard]] SharedLane& own_lane(std::uint32_t lane) { return own_->lane(peer_.member, lane); }
   [[nodiscard]] const SharedLane& their_lane(std::uint32_t lane) { return theirs_->lane(self_.member, lane); }
@@ -64,6 +79,8 @@ class ShmPeer {
   }
 
  private:
+  Result<std::byte*> keep_mapped(SharedBufferId id, std::shared_ptr<const SharedMemory>& kept);
+
   SharedDomain* domain_;
   std::uint32_t members_;
   bool is_crowded_;
@@ -78,6 +95,8 @@ class ShmPeer {
   std::array<SharedPlace, 3> mapped_places_;
   std::optional<std::uint64_t> mapped_at_;  ///< The domain's times_forgotten then.
   Buffers mapped_;
+  std::shared_ptr<const SharedMemory> shown_inputs_;  ///< Once they are known.
+  std::shared_ptr<const SharedMemory> shown_blocks_;
 };
 
 /// The ends of the stream of one lane between this rank and a peer that outlives them.

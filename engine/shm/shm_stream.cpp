@@ -8,8 +8,8 @@ namespace espalier::engine {
 namespace {
 
 constexpr std::uint32_t reduce_lane = 0;
-constexpr std::int64_t uncached_op_bytes = std::int64_t{8} << 10;
-constexpr std::int64_t uncached_message_bytes = std::int64_t{1} << 20;
+/// From this size on a message drives the staging memory out of the caches, and it is written past them.
+constexpr std::int64_t uncached_message_bytes = std::int64_t{8} << 20;
 
 /// How the ops of a call move: `pull`, the destination reads the source's memory; `push`, the source writes the
 /// destination's; `halves`, both, the source the first half of each op; `staged`, through memory in between, because
@@ -21,10 +21,6 @@ constexpr std::int64_t halved_op_bytes = std::int64_t{32} << 10;
 
 /// How many of an op's bytes the source copies when both do.
 std::int64_t first_half(const Op& op) { return op.bytes < halved_op_bytes ? 0 : op.bytes / 2 / 64 * 64; }
-
-bool shares_all(const SharedCall& call) {
-  return std::ranges::none_of(call.memories, [](const SharedPlace& place) { return place.buffer.is_none(); });
-}
 
 /// A reduction needs the source's memory, a copy that of either end. Where one rank has what all want, the others fetch
 /// it side by side, and it helps a lone one: a broadcast's targets are written once and read only then, so that
@@ -87,10 +83,8 @@ class ShmSender final : public Sender {
     if (way_ == Way::staged && !make_staging(call)) return false;
     call_ = &call;
     posted_ = 0;
-    // Staging slots go back and forth between the cores: to write a line that another core has read can be ten times
-    // slower than to write past the caches.
-    is_uncached_ = way_ == Way::staged && call.program->max_op_bytes >= uncached_op_bytes &&
-                   (!peer_.is_crowded() || call.buffers_bytes() >= uncached_message_bytes);
+    is_uncached_ = way_ == Way::staged &&
+                   std::max(call.program->send_bytes, call.program->receive_bytes) >= uncached_message_bytes;
     return true;
   }
 
@@ -163,8 +157,11 @@ class ShmSender final : public Sender {
   /// Slots for this call's ops; larger ones replace smaller ones once the peer has taken all that was in those.
   bool make_staging(const StreamCall& call) {
     constexpr std::int64_t line = 64;
-    // All staging of the machine's ranks together should stay in the last-level cache.
+    // All staging of the machine's ranks together should stay in the last-level cache. A stream goes round as many
+    // slots as that allows: until it comes back to one, the reader's own cache should have let go of it, for to write a
+    // line that lies there can be ten times slower.
     constexpr std::int64_t all_staging_bytes = std::int64_t{12} << 20;
+    constexpr std::int64_t most_slots = 512;
     const std::int64_t staging_bytes = all_staging_bytes / std::max<std::int64_t>(1, peer_.stream_count());
     const std::int64_t slot = std::max<std::int64_t>(line, (call.program->max_op_bytes + line - 1) / line * line);
     if (!staging_.id.is_none() && slot <= own_.slot_bytes) return true;
@@ -174,7 +171,7 @@ class ShmSender final : public Sender {
                          "use smaller chunks, or registered buffers"});
       return false;
     }
-    const std::int64_t count = std::clamp<std::int64_t>(staging_bytes / slot, 2, 8);
+    const std::int64_t count = std::clamp<std::int64_t>(staging_bytes / slot, 2, most_slots);
     if (!staging_.id.is_none()) peer_.domain().free(std::exchange(staging_, {}).id);
     auto memory = peer_.domain().allocate(slot * count);
     if (!memory) {

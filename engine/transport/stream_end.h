@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -42,8 +41,6 @@ struct StreamCall {
   std::uint64_t* bytes_passed = nullptr;  ///< Counts what moved of an op that is under way.
 
   [[nodiscard]] const Op& op(std::uint32_t index) const { return program->ops[stream->first_op + index]; }
-  /// Bytes of the larger of this rank's buffers.
-  [[nodiscard]] std::int64_t buffers_bytes() const { return std::max(program->send_bytes, program->receive_bytes); }
   [[nodiscard]] const Piece* pieces(const Op& op) const { return program->pieces.data() + op.first_piece; }
 };
 

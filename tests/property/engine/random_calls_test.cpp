@@ -37,6 +37,7 @@ RandomCall random_call(Random& random, const Topology& topology) {
   if (random.below(4) != 0) call.schedule.chunk.count = random.between(1 + bytes / 60, 1 + bytes);
   call.plain_ranks = static_cast<std::uint32_t>(random.below(3) == 0 ? 0 : random.next());
   call.in_place_ranks = static_cast<std::uint32_t>(random.next());
+  call.schedule.may_be_replaced = random.below(2) == 0;
   return call;
 }
 

@@ -1,0 +1,68 @@
+#include <algorithm>
+#include <vector>
+
+#include "engine/communicator/group.h"
+#include "engine/executor/run_calls.h"
+
+namespace espalier::engine {
+namespace {
+
+RunContext context_of(Job& job) {
+  RunContext context;
+  context.control = &job.control();
+  context.domain = job.has_shm_peers() ? &job.domain() : nullptr;
+  context.sockets = &job.sockets();
+  context.waiting = &job.waiting();
+  context.is_aborted = &job.is_aborted();
+  context.timeout = job.options().timeout;
+  return context;
+}
+
+/// What ends one call ends the job: the streams are in no state for another.
+Result<void> give_up(Job& job, Error error) {
+  job.abort(error.message);
+  return tl::unexpected(std::move(error));
+}
+
+}  // namespace
+
+Result<void> run_call(Job& job, Group& group, const CallArguments& arguments) {
+  auto begun = group.begin(arguments);
+  if (!begun) return give_up(job, std::move(begun.error()));
+  if (auto ran = run_calls(std::span(&*begun, 1), context_of(job)); !ran) return give_up(job, std::move(ran.error()));
+  if (auto finished = group.finish(arguments); !finished) return give_up(job, std::move(finished.error()));
+  job.domain().forget_freed();
+  return {};
+}
+
+Result<void> run_noted(Job& job, std::vector<NotedCall> calls) {
+  // All members begin their calls in one order, for beginning may wait for the others.
+  std::ranges::stable_sort(calls, {}, [](const NotedCall& call) { return call.group->id(); });
+  std::vector<bool> has_run(calls.size());
+  std::size_t left = calls.size();
+  while (left > 0) {
+    std::vector<std::size_t> round;  // The next call of each group.
+    std::vector<RunningCall> running;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      const bool is_busy =
+          std::ranges::any_of(round, [&](std::size_t other) { return calls[other].group == calls[i].group; });
+      if (has_run[i] || is_busy) continue;
+      auto begun = calls[i].group->begin(calls[i].arguments);
+      if (!begun) return give_up(job, std::move(begun.error()));
+      running.push_back(*begun);
+      round.push_back(i);
+    }
+    if (auto ran = run_calls(running, context_of(job)); !ran) return give_up(job, std::move(ran.error()));
+    for (const std::size_t i : round) {
+      if (auto finished = calls[i].group->finish(calls[i].arguments); !finished) {
+        return give_up(job, std::move(finished.error()));
+      }
+      has_run[i] = true;
+    }
+    left -= round.size();
+  }
+  job.domain().forget_freed();
+  return {};
+}
+
+}  // namespace espalier::engine
