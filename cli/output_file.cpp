@@ -17,9 +17,9 @@
 #include <sstream>
 #include <streambuf>
 
+#include "base/file_descriptor.h"
 #include "base/printable.h"
 #include "cli/write_all.h"
-#include "engine/rendezvous/file_descriptor.h"
 
 namespace espalier::cli {
 namespace {

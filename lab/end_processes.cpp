@@ -22,8 +22,8 @@ using Clock = std::chrono::steady_clock;
 
 std::string cause_of(int number) { return std::generic_category().message(number); }
 
-Descriptor open_process(int process) {
-  return Descriptor(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));  // Close-on-exec by itself.
+FileDescriptor open_process(int process) {
+  return FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));  // Close-on-exec by itself.
 }
 
 const HeldNameSpace* space_of(int process, std::span<const HeldNameSpace> spaces) {
@@ -35,7 +35,7 @@ const HeldNameSpace* space_of(int process, std::span<const HeldNameSpace> spaces
 struct Ending {
   int process = 0;
   const HeldNameSpace* space = nullptr;
-  Descriptor fd;
+  FileDescriptor fd;
 };
 
 /// One process, if it is in one of the namespaces; nothing in `fd` when it is not, or has ended by itself.
@@ -119,7 +119,7 @@ Result<void> probe_process_descriptors() {
   if (!std::filesystem::exists("/proc/self/ns/net", status)) {
     return fail(ErrorCode::unavailable, "/proc does not show the namespaces of processes", "mount -t proc proc /proc");
   }
-  const Descriptor own = open_process(getpid());
+  const FileDescriptor own = open_process(getpid());
   if (own.is_open() && syscall(SYS_pidfd_send_signal, own.get(), 0, nullptr, 0) == 0) return {};
   return fail(ErrorCode::unavailable, "the kernel has no descriptors of processes: " + cause_of(errno),
               "pidfd_open(2) needs Linux 5.3 or later");

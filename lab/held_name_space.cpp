@@ -28,7 +28,7 @@ Result<HeldNameSpace> hold_name_space(const std::string& name) {
   struct stat entry {};
   const bool is_there = lstat(path.c_str(), &entry) == 0;
   if (is_there && !S_ISREG(entry.st_mode)) return fail(ErrorCode::invalid_input, path + " is no network namespace");
-  HeldNameSpace space{name, Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)), 0, 0};
+  HeldNameSpace space{name, FileDescriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)), 0, 0};
   if (!space.fd.is_open()) {
     return fail(ErrorCode::unavailable,
                 fmt::format("cannot open {}: {}", path, std::generic_category().message(errno)));

@@ -4,15 +4,15 @@
 
 #include <string>
 
+#include "base/file_descriptor.h"
 #include "base/result.h"
-#include "lab/descriptor.h"
 
 namespace espalier::lab {
 
 /// A network namespace that is held open, so that its inode number is no other's.
 struct HeldNameSpace {
   std::string name;
-  Descriptor fd;
+  FileDescriptor fd;
   dev_t device = 0;
   ino_t inode = 0;
 

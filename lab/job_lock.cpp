@@ -35,7 +35,7 @@ Result<std::optional<JobLock>> JobLock::try_take(const JobName& job) {
   constexpr mode_t file_mode = 0600;
   for (;;) {
     mkdir(lock_folder, folder_mode);  // Where it is there already, or cannot be made, open tells.
-    Descriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, file_mode));
+    FileDescriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, file_mode));
     if (!fd.is_open()) {
       return fail(ErrorCode::unavailable,
                   fmt::format("cannot open {}: {}", path, std::generic_category().message(errno)),

@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "base/result.h"
-#include "lab/descriptor.h"
 #include "lab/job_name.h"
 
 namespace espalier::lab {
@@ -25,10 +25,10 @@ class JobLock {
   void hold_for_ever() { static_cast<void>(fd_.release()); }
 
  private:
-  JobLock(const JobName& job, Descriptor fd) : job_(job), fd_(std::move(fd)) {}
+  JobLock(const JobName& job, FileDescriptor fd) : job_(job), fd_(std::move(fd)) {}
 
   JobName job_;
-  Descriptor fd_;
+  FileDescriptor fd_;
 };
 
 /// The lock of a name that no lab has, of this process or another.

@@ -82,8 +82,8 @@ Result<Keeper> Keeper::start(JobLock lock) {
   const int process = has_channel ? fork() : -1;
   if (process == 0) keep(ends[1], lock);
   const int cause = errno;
-  Descriptor own(ends[0]);
-  const Descriptor others(ends[1]);
+  FileDescriptor own(ends[0]);
+  const FileDescriptor others(ends[1]);
   if (process < 0) {
     return fail(ErrorCode::unavailable, "cannot start the lab's keeper: " + std::generic_category().message(cause),
                 "raise the limits of processes and open files (ulimit -u, ulimit -n)");
@@ -108,7 +108,7 @@ Result<void> Keeper::finish() {
   shutdown(channel_.get(), SHUT_WR);
   const std::string errors = read_all(channel_.get());
   const auto code = wait_for_end(std::exchange(process_, -1));
-  channel_.close();
+  channel_.reset();
   const auto done = code == 0 ? Result<void>() : code ? fail(ErrorCode::unavailable, errors) : tear_down(*lock_);
   if (done) return {};
   return fail(ErrorCode::unavailable, "the lab was not torn down wholly: " + done.error().message, hint);
@@ -118,7 +118,7 @@ void Keeper::let_go() {
   if (process_ < 0) return;
   [[maybe_unused]] const ssize_t told = send(channel_.get(), "\n", 1, MSG_NOSIGNAL);
   static_cast<void>(wait_for_end(std::exchange(process_, -1)));
-  channel_.close();
+  channel_.reset();
   lock_->hold_for_ever();
 }
 

@@ -2,8 +2,8 @@
 
 #include <optional>
 
+#include "base/file_descriptor.h"
 #include "base/result.h"
-#include "lab/descriptor.h"
 #include "lab/job_lock.h"
 
 namespace espalier::lab {
@@ -34,11 +34,11 @@ class Keeper {
   void let_go();
 
  private:
-  Keeper(JobLock lock, Descriptor channel, int process)
+  Keeper(JobLock lock, FileDescriptor channel, int process)
       : lock_(std::move(lock)), channel_(std::move(channel)), process_(process) {}
 
   std::optional<JobLock> lock_;
-  Descriptor channel_;
+  FileDescriptor channel_;
   int process_ = -1;  ///< -1: has been waited for.
 };
 

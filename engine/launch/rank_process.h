@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "base/result.h"
 #include "engine/rendezvous/environment.h"
-#include "engine/rendezvous/file_descriptor.h"
 
 namespace espalier {
 

@@ -12,9 +12,9 @@
 #include <fstream>
 #include <optional>
 
+#include "base/file_descriptor.h"
 #include "base/fnv.h"
 #include "base/process_stat.h"
-#include "engine/rendezvous/file_descriptor.h"
 #include "engine/rendezvous/names.h"
 #include "engine/rendezvous/secret.h"
 

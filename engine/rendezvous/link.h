@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/rendezvous/file_descriptor.h"
+#include "base/file_descriptor.h"
 #include "engine/rendezvous/frame.h"
 
 namespace espalier {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/file_descriptor.h"
 #include "base/result.h"
-#include "engine/rendezvous/file_descriptor.h"
 
 namespace espalier {
 

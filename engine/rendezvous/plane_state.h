@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "engine/rendezvous/control_plane.h"
-#include "engine/rendezvous/file_descriptor.h"
 
 namespace espalier {
 

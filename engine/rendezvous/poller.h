@@ -8,8 +8,8 @@
 #include <optional>
 #include <span>
 
+#include "base/file_descriptor.h"
 #include "base/result.h"
-#include "engine/rendezvous/file_descriptor.h"
 
 namespace espalier {
 

@@ -7,8 +7,8 @@
 
 #include <cerrno>
 
+#include "base/file_descriptor.h"
 #include "engine/rendezvous/digest.h"
-#include "engine/rendezvous/file_descriptor.h"
 #include "engine/rendezvous/names.h"
 
 namespace espalier {

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "base/file_descriptor.h"
 #include "base/result.h"
-#include "engine/rendezvous/file_descriptor.h"
 
 namespace espalier::engine {
 

@@ -2,8 +2,8 @@
 
 #include <chrono>
 
+#include "base/file_descriptor.h"
 #include "base/result.h"
-#include "engine/rendezvous/file_descriptor.h"
 
 namespace espalier::engine {
 

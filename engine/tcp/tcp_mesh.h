@@ -12,10 +12,10 @@
 #include <string>
 #include <thread>
 
+#include "base/file_descriptor.h"
 #include "base/result.h"
 #include "engine/rendezvous/control_plane.h"
 #include "engine/rendezvous/digest.h"
-#include "engine/rendezvous/file_descriptor.h"
 #include "engine/rendezvous/listener.h"
 #include "engine/rendezvous/pending_connections.h"
 #include "engine/rendezvous/poller.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "engine/rendezvous/file_descriptor.h"
+#include "base/file_descriptor.h"
 #include "engine/transport/stream_end.h"
 
 namespace espalier::engine {

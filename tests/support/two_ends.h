@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/file_descriptor.h"
 #include "engine/executor/execution.h"
-#include "engine/rendezvous/file_descriptor.h"
 #include "engine/tcp/tcp_stream.h"
 
 namespace espalier::test {

@@ -1,4 +1,4 @@
-#include "engine/rendezvous/file_descriptor.h"
+#include "base/file_descriptor.h"
 
 #include <unistd.h>
 
