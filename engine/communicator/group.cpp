@@ -235,7 +235,7 @@ Result<void> Group::connect(PreparedCall& call) {
   call.execution = std::make_unique<Execution>(call.program, std::move(*ends), job_->device());
   for (const auto& peer : streams_.shm_peers()) {
     const auto is_met = [&](const Stream& stream) { return streams_.shm_peer(stream.peer.value()) == peer.get(); };
-    if (peer && (call.is_exchange || std::ranges::any_of(call.program.streams, is_met))) {
+    if (peer && (call.meets_all() || std::ranges::any_of(call.program.streams, is_met))) {
       call.shm_peers.push_back(peer.get());
     }
   }

@@ -25,9 +25,10 @@ struct PreparedCall {
   Bytes chunk;
   Program program;
   bool is_exchange = false;  ///< Runs as an exchange of all inputs (Execution::begin_exchange) instead of the program.
-  bool may_exchange_blocks = false;      ///< Where memory is private (Execution::prefer_blocks).
+  bool may_exchange_blocks = false;  ///< Where memory is private (Execution::prefer_blocks).
+  [[nodiscard]] bool meets_all() const { return is_exchange || may_exchange_blocks; }
   std::unique_ptr<Execution> execution;  ///< Null until the first call.
-  std::vector<ShmPeer*> shm_peers;       ///< Those that the program meets.
+  std::vector<ShmPeer*> shm_peers;       ///< Those that the program meets, or all.
   std::uint64_t last_use = 0;            ///< The group's call that used it last.
 };
 
