@@ -70,9 +70,11 @@ std::string ambiguities_text(const Calibration& calibration) {
 }
 
 std::string hold_out_text(const HoldOut& hold_out) {
-  if (hold_out.every == 0) return "too few runs to leave any out";
-  return fmt::format("{} (each run predicted by a fit without it and every {}th other)", summary(hold_out.errors),
-                     hold_out.every);
+  if (!hold_out.is_asked_for) return "not asked for (--hold-out 0)";
+  if (hold_out.parts == 0) return "too few runs to leave any out";
+  if (hold_out.parts == hold_out.runs) return summary(hold_out.errors) + " (each run predicted by a fit without it)";
+  return fmt::format("{} (runs dealt into {} parts, each predicted by a fit without it)", summary(hold_out.errors),
+                     hold_out.parts);
 }
 
 std::string outliers_text(const CalibrationReport& report) {
@@ -124,9 +126,9 @@ nlohmann::ordered_json calibration_json(const CalibrationReport& report) {
   }
   document["errors"] = {{"before", errors_json(calibration.errors_before)},
                         {"after", errors_json(calibration.errors_after)}};
-  if (calibration.hold_out.every > 0) {
+  if (calibration.hold_out.parts > 0) {
     document["errors"]["hold_out"] = errors_json(calibration.hold_out.errors);
-    document["hold_out_every"] = calibration.hold_out.every;
+    document["hold_out_every"] = calibration.hold_out.parts;
   }
   document["condition"] = calibration.condition;
   document["converged"] = calibration.converged;

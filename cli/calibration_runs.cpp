@@ -12,6 +12,7 @@
 #include "cli/algorithm_flags.h"
 #include "cli/collective_flags.h"
 #include "compare/compare_results.h"
+#include "schedule/by_algorithm.h"
 #include "schedule/layout.h"
 #include "sim/simulate.h"
 
@@ -79,8 +80,8 @@ class RunPlanner {
     if (timeline != nullptr) run.chunk = chunk_of(*timeline, run);
     if (run.chunk.count == 0) run.chunk = hints_.chunk.value_or(planned->chunks->choose(run.size));
     run.chunk = std::max(run.chunk, Bytes{run.element_size});
-    run.label = fmt::format("{} by {}, {} ({})", to_string(run.schedule->collective.kind), run.schedule->algorithm,
-                            format_size(row.size), place);
+    run.label = fmt::format("{}{}, {} ({})", to_string(run.schedule->collective.kind),
+                            by_algorithm(run.schedule->algorithm), format_size(row.size), place);
     runs_.runs.push_back(std::move(run));
     return {};
   }

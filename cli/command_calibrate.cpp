@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "base/parse_units.h"
 #include "cli/calibrate_output.h"
@@ -28,7 +30,7 @@ struct CalibrateFlags {
   std::string chunk;
   std::string smallest;
   std::string largest;
-  std::size_t hold_out = 5;
+  std::string hold_out = "5";
 };
 
 /// The size that a flag names, or nothing when it is absent.
@@ -38,6 +40,18 @@ Result<std::optional<Bytes>> parse_optional_size(const char* flag, const std::st
   if (!size) return fail(size.error().code, std::string(flag) + ": " + size.error().message, size.error().help);
   if (size->count < 1) return fail(ErrorCode::invalid_input, std::string(flag) + ": at least one byte");
   return *size;
+}
+
+/// The number of parts that --hold-out names: 0, 2 or more, or as many as there are runs.
+Result<std::size_t> parse_hold_out(const std::string& text) {
+  if (text == "all") return std::numeric_limits<std::size_t>::max();
+  std::size_t parts = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), parts);
+  if (status == std::errc() && end == text.data() + text.size() && parts != 1) return parts;
+  return fail(ErrorCode::invalid_input,
+              fmt::format("--hold-out: {}", text == "1" ? "one part would leave all runs out"
+                                                        : "'" + text + "' is not a number of parts"),
+              "write 0 for none, a number from 2 on, or all for a part for each run");
 }
 
 Result<CalibrationHints> parse_hints(const CalibrateFlags& flags) {
@@ -99,7 +113,7 @@ Result<Calibration> fit(const Console& console, const Topology& topology, const 
                         std::size_t hold_out) {
   Progress progress(console, "calibrating", 0);  // How many simulations it takes is seen at the end.
   CalibrateOptions options;
-  options.hold_out_every = hold_out;
+  options.hold_out_parts = hold_out;
   std::size_t done = 0;
   options.on_prediction = [&] { progress.step("simulation " + std::to_string(++done)); };
   return calibrate(topology, runs.seconds(), runs.reduces(), simulated_times(runs), options);
@@ -112,6 +126,8 @@ ExitCode run(const Console& console, const CalibrateFlags& flags) {
   }
   auto hints = parse_hints(flags);
   if (!hints) return console.refuse_usage(hints.error());
+  const auto hold_out = parse_hold_out(flags.hold_out);
+  if (!hold_out) return console.refuse_usage(hold_out.error());
   const auto topology = load_topology(console, flags.topology);
   if (!topology) return refuse(console, topology.error());
   if (auto loaded = load_plan(console, flags.plan, *topology, *hints); !loaded) return console.refuse(loaded.error());
@@ -123,7 +139,7 @@ ExitCode run(const Console& console, const CalibrateFlags& flags) {
   if (const auto idle = find_idle_hint(flags, *files)) return console.refuse_usage(*idle);
   const auto runs = plan_runs(console, *topology, *files, *hints);
   if (!runs) return console.refuse(runs.error());
-  const auto calibration = fit(console, *topology, *runs, flags.hold_out);
+  const auto calibration = fit(console, *topology, *runs, *hold_out);
   if (!calibration) return console.refuse(calibration.error());
   const CalibrationReport report{&*topology, flags.from, &*runs, &*calibration};
   if (flags.output != "-") {
@@ -168,8 +184,7 @@ void add_calibrate_command(CLI::App& app, Session& session) {
   command->add_option("-e,--maxbytes", flags->largest, "Only runs up to this size")->option_text("SIZE");
   command
       ->add_option("--hold-out", flags->hold_out,
-                   "Predict each run by a fit without it and every N-th other; 0: do not")
-      ->check(CLI::Range(0, 1000))
+                   "Deal runs into N parts and predict each by a fit without it; all: a part for each run; 0: do not")
       ->option_text("N (5)");
   command->footer(
       examples({"espalier --json run one-host all_reduce -a ring -b 64K -e 16M -f 4 > run.json",

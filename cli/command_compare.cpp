@@ -22,6 +22,7 @@ struct CompareFlags {
   std::string b;
   std::string fail_above;
   std::string collective;
+  std::string algorithm;
   std::string plan;
   std::string svg;
   std::size_t lanes = 48;
@@ -57,8 +58,8 @@ ExitCode verdict_of(const std::optional<Verdict>& verdict) {
   return verdict && !verdict->ok() ? ExitCode::check_failed : ExitCode::ok;
 }
 
-ExitCode compare_two_timelines(const Console& console, const CompareFlags& flags, CompareHeader header,
-                               const Timeline& a, const Timeline& b, const std::optional<double>& limit) {
+ExitCode compare_two_timelines(const Console& console, const CompareFlags& flags, CompareHeader header, Timeline a,
+                               Timeline b, const std::optional<double>& limit) {
   const auto plan = load_plan(console, flags.plan);
   if (!plan) return console.refuse(plan.error());
   const KnownSchedule known = *plan ? KnownSchedule{&(*plan)->file.schedule, &(*plan)->dependencies} : KnownSchedule{};
@@ -69,7 +70,7 @@ ExitCode compare_two_timelines(const Console& console, const CompareFlags& flags
     if (!written) return console.refuse(written.error());
     if (flags.svg != "-") console.note("wrote " + flags.svg);
   }
-  const TimelineComparison comparison = compare_timelines(a, b, known);
+  const TimelineComparison comparison = compare_timelines(std::move(a), std::move(b), known);
   if (limit) header.verdict = Verdict{*limit, std::abs(comparison.total.error()), "error of total"};
   if (flags.svg == "-") return verdict_of(header.verdict);
   console.print(console.json ? json_text(timelines_json(header, comparison)) : timelines_text(header, comparison));
@@ -77,8 +78,8 @@ ExitCode compare_two_timelines(const Console& console, const CompareFlags& flags
 }
 
 ExitCode compare_two_tables(const Console& console, CompareHeader header, const Measurements& a, const Measurements& b,
-                            const std::optional<double>& limit) {
-  const auto comparison = compare_results(a, b);
+                            const std::string& algorithm, const std::optional<double>& limit) {
+  const auto comparison = compare_results(a, b, algorithm);
   if (!comparison) return console.refuse(comparison.error());
   if (limit) header.verdict = Verdict{*limit, comparison->errors.median, "median error"};
   console.print(console.json ? json_text(results_json(header, *comparison)) : results_text(header, *comparison));
@@ -106,16 +107,20 @@ ExitCode run(const Console& console, const CompareFlags& flags) {
     if (!parsed) return console.refuse_usage(parsed.error());
     limit = to_double(*parsed);
   }
-  const auto runs = load_runs(console, {flags.a, flags.b}, flags.collective);
+  auto runs = load_runs(console, {flags.a, flags.b}, flags.collective);
   if (!runs)
     return runs.error().is_usage ? console.refuse_usage(runs.error().error) : console.refuse(runs.error().error);
-  const RunFile* const a = &runs->front().second;
-  const RunFile* const b = &runs->back().second;
+  RunFile* const a = &runs->front().second;
+  RunFile* const b = &runs->back().second;
   const CompareHeader header{describe(flags.a, *a), describe(flags.b, *b), std::nullopt};
-  const auto* timeline_a = std::get_if<Timeline>(&*a);
-  const auto* timeline_b = std::get_if<Timeline>(&*b);
+  auto* timeline_a = std::get_if<Timeline>(&*a);
+  auto* timeline_b = std::get_if<Timeline>(&*b);
   if (timeline_a != nullptr && timeline_b != nullptr) {
-    return compare_two_timelines(console, flags, header, *timeline_a, *timeline_b, limit);
+    if (!flags.algorithm.empty() || !flags.collective.empty()) {
+      return console.refuse_usage({ErrorCode::invalid_input,
+                                   "-a and --collective are of tables, and these are two timelines", "leave them out"});
+    }
+    return compare_two_timelines(console, flags, header, std::move(*timeline_a), std::move(*timeline_b), limit);
   }
   if (!flags.svg.empty() || !flags.plan.empty()) {
     return console.refuse_usage({ErrorCode::invalid_input, "--svg and --plan are of two timelines",
@@ -125,7 +130,7 @@ ExitCode run(const Console& console, const CompareFlags& flags) {
   if (!table_a) return console.refuse(table_a.error());
   const auto table_b = as_table(*b, flags.b);
   if (!table_b) return console.refuse(table_b.error());
-  return compare_two_tables(console, header, *table_a, *table_b, limit);
+  return compare_two_tables(console, header, *table_a, *table_b, flags.algorithm, limit);
 }
 
 }  // namespace
@@ -149,6 +154,10 @@ void add_compare_command(CLI::App& app, Session& session) {
       ->option_text("N (48)");
   command->add_option("--plan", flags->plan, "The plan that both timelines ran, for exact critical paths")
       ->option_text("FILE");
+  command
+      ->add_option("-a,--algorithm", flags->algorithm,
+                   "Of files with several: only its rows; best: the fastest of each file at each size")
+      ->option_text("NAME");
   command
       ->add_option("--collective", flags->collective,
                    "What nccl-tests measured, where neither its output nor the file's name says so")

@@ -55,10 +55,10 @@ ExitCode start_ranks(const Console& console, const RunFlags& flags, std::uint32_
 }
 
 Mode mode_of(const Input& input) {
-  constexpr std::array<std::string_view, 17> how = {
-      "--op",        "--iters",      "--warmup_iters", "--check",           "--chunk",    "--buffers",
-      "--transport", "--sockets",    "--checksum",     "--timeout",         "--trace",    "--rank",
-      "--world",     "--rendezvous", "--secret-file",  "--max-local-ranks", "--addresses"};
+  constexpr std::array<std::string_view, 18> how = {
+      "--op",        "--iters",   "--warmup_iters", "--check",       "--chunk",           "--buffers",
+      "--transport", "--sockets", "--checksum",     "--timeout",     "--trace",           "--trace-every",
+      "--rank",      "--world",   "--rendezvous",   "--secret-file", "--max-local-ranks", "--addresses"};
   constexpr std::array<std::string_view, 1> planned = {"--algorithm"};
   if (!input.schedule) {
     return {"a topology",
@@ -148,8 +148,7 @@ void add_run_command(CLI::App& app, Session& session) {
   command->add_flag("--checksum", flags->checksum, "Check a CRC32C of every chunk on TCP");
   command->add_option("--timeout", flags->timeout, "Seconds without progress after which a run fails")
       ->option_text("SECONDS (30)");
-  command->add_option("--trace", flags->trace, "Write the timeline of the largest size as a Chrome trace")
-      ->option_text("FILE");
+  flags->trace.add_to(*command, "the largest size");
   command->add_option("-t,--topology", flags->plan_topology, "Take this topology instead of the plan's own")
       ->option_text("FILE");
   command

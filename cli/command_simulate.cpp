@@ -6,14 +6,13 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/json_text.h"
-#include "cli/output_file.h"
 #include "cli/prediction_flags.h"
 #include "cli/progress.h"
 #include "cli/simulate_scenario.h"
 #include "cli/simulation_output.h"
+#include "cli/trace_file.h"
 #include "planners/bound.h"
 #include "planners/ring/ring_walks.h"
-#include "schedule/chrome_trace.h"
 #include "sim/walk_ring.h"
 
 namespace espalier::cli {
@@ -22,7 +21,7 @@ namespace {
 struct SimulateFlags : PredictionFlags {
   using PredictionFlags::PredictionFlags;
 
-  std::string trace;
+  TraceFlags trace;
   bool critical_path = false;
 };
 
@@ -117,7 +116,7 @@ OrStop<void> show(const Console& console, const SimulateFlags& flags, const Simu
                   const CandidateRuns::Options& how) {
   const Topology& topology = *simulation.topology;
   CandidateRun last = simulation.results.back();
-  if (!flags.trace.empty() || flags.critical_path) {
+  if (!flags.trace.file.empty() || flags.critical_path) {
     auto report = run_in_detail(last, topology, how);
     if (!report) return stop(report.error());
     last.report = std::move(*report);
@@ -130,12 +129,10 @@ OrStop<void> show(const Console& console, const SimulateFlags& flags, const Simu
     console.print(simulation_text(simulation));
     if (flags.critical_path) console.print("#\n" + critical_path_text(last, topology));
   }
-  if (flags.trace.empty()) return {};
-  const auto written = write_file(flags.trace, [&](std::ostream& stream) -> Result<void> {
-    return write_chrome_trace(stream, *last.report.timeline);
-  });
+  if (flags.trace.file.empty()) return {};
+  const auto written = write_trace_file(console, flags.trace, *last.report.timeline);
   if (!written) return stop(written.error());
-  console.note("trace: " + flags.trace + " (open it at ui.perfetto.dev)");
+  console.note("trace: " + flags.trace.file + " (open it at ui.perfetto.dev)");
   return {};
 }
 
@@ -146,7 +143,8 @@ bool walks_rings(const SimulateFlags& flags, const Input& input) {
   const bool walks = kind && (*kind == CollectiveKind::all_reduce || *kind == CollectiveKind::reduce_scatter ||
                               *kind == CollectiveKind::all_gather);
   return walks && !input.schedule && flags.algorithms == "ring" && input.topology.rank_count() >= least_walked_ranks &&
-         flags.collective.shares.empty() && flags.trace.empty() && !flags.critical_path && limits && !limits->any();
+         flags.collective.shares.empty() && flags.trace.file.empty() && !flags.critical_path && limits &&
+         !limits->any();
 }
 
 /// Rings over all sizes, walked; false where they cannot be, or where the stored schedule would give something else and
@@ -197,7 +195,7 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   }
   auto work = input.schedule ? work_of_plan(flags, input) : work_of_topology(console, flags, input.topology);
   if (!work) return tl::unexpected(work.error());
-  if ((!flags.trace.empty() || flags.critical_path) && prediction->sizes.size() * work->algorithms.size() != 1) {
+  if ((!flags.trace.file.empty() || flags.critical_path) && prediction->sizes.size() * work->algorithms.size() != 1) {
     return usage({ErrorCode::invalid_input, "--trace and --critical-path are of one run",
                   "name one size with -s and one algorithm with -a"});
   }
@@ -238,12 +236,17 @@ ExitCode run(const Console& console, const SimulateFlags& flags) {
 }  // namespace
 
 void add_simulate_command(CLI::App& app, Session& session) {
-  const auto flags = std::make_shared<SimulateFlags>(PredictingVerb{
-      "simulate", "Run", "ring,tree,packing,auto", "Comma-separated", "", {"--trace", "--critical-path"}, {"--trace"}});
+  const auto flags = std::make_shared<SimulateFlags>(PredictingVerb{"simulate",
+                                                                    "Run",
+                                                                    "ring,tree,packing,auto",
+                                                                    "Comma-separated",
+                                                                    "",
+                                                                    {"--trace", "--trace-every", "--critical-path"},
+                                                                    {"--trace", "--trace-every"}});
   CLI::App* command =
       app.add_subcommand("simulate", "Predict times and bandwidths, the winner per size, and what limits it");
   flags->add_to(*command);
-  command->add_option("--trace", flags->trace, "Write the timeline of one run as a Chrome trace")->option_text("FILE");
+  flags->trace.add_to(*command, "one run");
   command->add_flag("--critical-path", flags->critical_path, "Print what the last byte waited for, of one run");
   command->footer(examples({"espalier simulate dgx1v-degraded all_gather -b 1K -e 1G -f 4",
                             "espalier simulate dgx1v all_reduce --without gpu0-gpu1 -s 64M",

@@ -8,6 +8,7 @@
 #include "base/counted.h"
 #include "base/format_units.h"
 #include "cli/table.h"
+#include "schedule/by_algorithm.h"
 
 namespace espalier::cli {
 namespace {
@@ -259,8 +260,8 @@ std::string results_text(const CompareHeader& header, const ResultsComparison& c
   }
   std::string text = header_text(header) + table.text() + "#\n";
   const ComparedSize& worst = comparison.sizes[comparison.worst];
-  text += fmt::format("# error: {} (at {}{}{}), bias {} %\n", summary_text(comparison.errors), format_size(worst.size),
-                      worst.algorithm.empty() ? "" : " by ", worst.algorithm, error_percent(comparison.errors.bias));
+  text += fmt::format("# error: {} (at {}{}), bias {} %\n", summary_text(comparison.errors), format_size(worst.size),
+                      by_algorithm(worst.algorithm), error_percent(comparison.errors.bias));
   if (comparison.algorithms.size() > 1) {
     for (const AlgorithmErrors& each : comparison.algorithms) {
       text += fmt::format("# {} {}: {}\n", each.collective, each.algorithm.empty() ? "-" : each.algorithm,

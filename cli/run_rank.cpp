@@ -11,13 +11,11 @@
 #include "cli/algorithm_flags.h"
 #include "cli/inputs.h"
 #include "cli/json_text.h"
-#include "cli/output_file.h"
 #include "cli/run_output.h"
 #include "engine/launch/shared_secret.h"
 #include "engine/rendezvous/environment.h"
 #include "engine/rendezvous/secret.h"
 #include "planners/bound.h"
-#include "schedule/chrome_trace.h"
 #include "schedule/verify.h"
 
 namespace espalier::cli {
@@ -97,7 +95,7 @@ std::vector<Setting> settings_of(const RunFlags& flags, const RunTask& task) {
           {"--chunk", task.chunk ? std::to_string(task.chunk->count) : "auto"},
           {"--buffers", flags.buffers},
           {"--transport", std::string(to_string(task.transport))},
-          {"--trace", flags.trace.empty() ? "not given" : "given"}};
+          {"--trace", flags.trace.file.empty() ? "not given" : "given"}};
 }
 
 /// The secret that was given; else, where a launcher has all ranks on this machine, one that they share.
@@ -143,7 +141,7 @@ ScheduleSource source_for(const RunFlags& flags, const RunTask& task, Input& inp
   options.algorithm = input.schedule ? "auto" : flags.algorithm;
   options.chunk = task.chunk;
   // Who names an algorithm or a plan wants to see it run, and so does who wants its timeline.
-  options.may_be_replaced = options.algorithm == "auto" && flags.trace.empty();
+  options.may_be_replaced = options.algorithm == "auto" && flags.trace.file.empty();
   options.leaves_chunk_to_engine = true;  // The model's chunk is for links; memory and sockets have caches.
   ScheduleSource advised = Advisor::source(std::make_shared<Advisor>(input.topology, options));
   if (!input.schedule) return advised;
@@ -182,7 +180,7 @@ class RankRun {
     }
     print(run_footer(output_));
     if (is_first() && console_.json) console_.print(json_text(run_json(output_)));
-    return flags_.trace.empty() ? Result<void>() : write_trace();
+    return flags_.trace.file.empty() ? Result<void>() : write_trace();
   }
 
   [[nodiscard]] bool is_right() const { return output_.wrong() == 0; }
@@ -232,17 +230,15 @@ class RankRun {
         record_run(communicator_, data_of(task_.sizes.back()), output_.options, trace_title(), output_.rank_names);
     if (!recorded) return tl::unexpected(recorded.error());
     if (!is_first()) return {};
-    const auto written = write_file(flags_.trace, [&](std::ostream& stream) -> Result<void> {
-      return write_chrome_trace(stream, recorded->timeline);
-    });
+    const auto written = write_trace_file(console_, flags_.trace, recorded->timeline);
     if (!written) {
-      return fail(written.error().code, flags_.trace + ": " + written.error().message, written.error().help);
+      return fail(written.error().code, flags_.trace.file + ": " + written.error().message, written.error().help);
     }
     // Calls differ by more than recording costs, so that the recorded one may as well be the faster one.
     const double cost = recorded->recorded_time / recorded->plain_time - 1;
     console_.note(fmt::format(
         "trace: {} (open it at ui.perfetto.dev); clocks agree to {:.2f} us; {} ({:.1f} us with it, {:.1f} us without)",
-        flags_.trace, recorded->clock_error * 1e6,
+        flags_.trace.file, recorded->clock_error * 1e6,
         cost > 0 ? fmt::format("recording took {:.1f} % more", 100 * cost) : "recording took no time that shows",
         recorded->recorded_time * 1e6, recorded->plain_time * 1e6));
     return {};

@@ -8,6 +8,7 @@
 #include "cli/console.h"
 #include "cli/inputs.h"
 #include "cli/sizes.h"
+#include "cli/trace_file.h"
 #include "engine/launch/detect_launch.h"
 
 namespace espalier::cli {
@@ -30,7 +31,7 @@ struct RunFlags {
   bool checksum = false;
   std::uint32_t sockets = 1;
   std::string addresses;  ///< A file with an address pair per route.
-  std::string trace;
+  TraceFlags trace;
   std::string secret_file;
   std::optional<std::uint32_t> most_local_ranks;
   std::optional<std::uint32_t> rank;

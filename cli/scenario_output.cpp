@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 
 #include "base/counted.h"
 #include "base/format_units.h"
@@ -19,7 +21,7 @@ using scenario::RankSummary;
 using scenario::RankTime;
 using scenario::Scenario;
 
-constexpr std::size_t most_ranks_shown = 16;
+constexpr std::size_t most_rows_shown = 16;
 constexpr std::size_t links_shown = 5;
 
 std::string part(std::int64_t time, const JobReport& report) {
@@ -61,18 +63,37 @@ std::string calls_table(const Scenario& scenario, const JobReport& report) {
   return "#\n" + table.text();
 }
 
-/// Ranks with tasks, those with the most exposed communication and waiting first where there are many.
-std::vector<std::size_t> ranks_to_show(const Scenario& scenario, const JobReport& report) {
+/// Neighbouring ranks whose times read the same.
+struct RankRow {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::array<std::string, 4> parts;  ///< compute, exposed, waiting, idle
+
+  [[nodiscard]] std::string name(const Topology& topology) const {
+    const std::string name = topology.rank_name(Rank(first));
+    return first == last ? name : name + ".." + topology.rank_name(Rank(last));
+  }
+};
+
+/// Ranks with tasks, in order.
+std::vector<RankRow> rank_rows(const Scenario& scenario, const JobReport& report) {
   std::vector<bool> works(report.ranks.size(), false);
   for (const scenario::Task& task : scenario.job.tasks()) works[task.rank.index()] = true;
-  std::vector<std::size_t> ranks;
+  std::vector<RankRow> rows;
   for (std::size_t i = 0; i < works.size(); ++i) {
-    if (works[i]) ranks.push_back(i);
+    if (!works[i]) continue;
+    const RankTime& time = report.ranks[i];
+    RankRow row{
+        i,
+        i,
+        {part(time.compute, report), part(time.exposed, report), part(time.waiting, report), part(time.idle, report)}};
+    if (!rows.empty() && rows.back().last + 1 == i && rows.back().parts == row.parts) {
+      rows.back().last = i;
+    } else {
+      rows.push_back(std::move(row));
+    }
   }
-  if (ranks.size() <= most_ranks_shown) return ranks;
-  std::ranges::stable_sort(ranks, std::greater<>(), [&](std::size_t rank) { return report.ranks[rank].exposed; });
-  ranks.resize(most_ranks_shown);
-  return ranks;
+  return rows;
 }
 
 std::string ranks_table(const Scenario& scenario, const JobReport& report) {
@@ -82,16 +103,23 @@ std::string ranks_table(const Scenario& scenario, const JobReport& report) {
   table.add_column("exposed", "(%)");
   table.add_column("waiting", "(%)");
   table.add_column("idle", "(%)");
-  const auto ranks = ranks_to_show(scenario, report);
-  for (const std::size_t rank : ranks) {
-    const RankTime& time = report.ranks[rank];
-    table.add_row({scenario.topology.rank_name(Rank(rank)), part(time.compute, report), part(time.exposed, report),
-                   part(time.waiting, report), part(time.idle, report)});
+  std::vector<RankRow> rows = rank_rows(scenario, report);
+  const std::size_t all = rows.size();
+  if (all > most_rows_shown) {
+    std::ranges::stable_sort(rows, std::greater<>(),
+                             [&](const RankRow& row) { return report.ranks[row.first].exposed; });
+    rows.resize(most_rows_shown);
+  }
+  std::size_t shown = 0;
+  for (const RankRow& row : rows) {
+    table.add_row({row.name(scenario.topology), row.parts[0], row.parts[1], row.parts[2], row.parts[3]});
+    shown += row.last - row.first + 1;
   }
   std::string text = "#\n" + table.text();
-  const std::size_t working = summarize_ranks(scenario.job, report).ranks;
-  if (working > ranks.size())
-    text += fmt::format("# the {} ranks of {} with most exposed communication\n", ranks.size(), working);
+  if (rows.size() < all) {
+    text += fmt::format("# the {} ranks of {} with most exposed communication\n", shown,
+                        summarize_ranks(scenario.job, report).ranks);
+  }
   return text;
 }
 

@@ -42,12 +42,14 @@ ExitCode run(const Console& console, const scenario::Scenario& scenario, const S
   progress.reset();
   if (!report) return console.refuse(report.error());
   console.print(console.json ? json_text(scenario_json(scenario, *report)) : scenario_text(scenario, *report));
-  if (flags.trace.empty()) return ExitCode::ok;
-  const auto written = write_file(flags.trace, [&](std::ostream& stream) {
-    return scenario::write_trace(stream, scenario.job, scenario.topology, *report);
+  if (flags.trace.file.empty()) return ExitCode::ok;
+  constexpr std::uint64_t bytes_per_task = 160;
+  warn_of_size(console, flags.trace, scenario.job.tasks().size() / flags.trace.every * bytes_per_task);
+  const auto written = write_file(flags.trace.file, [&](std::ostream& stream) {
+    return scenario::write_trace(stream, scenario.job, scenario.topology, *report, flags.trace.every);
   });
   if (!written) return console.refuse(written.error());
-  console.note("trace: " + flags.trace + " (open it at ui.perfetto.dev)");
+  console.note("trace: " + flags.trace.file + " (open it at ui.perfetto.dev)");
   return ExitCode::ok;
 }
 

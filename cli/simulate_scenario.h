@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/inputs.h"
+#include "cli/trace_file.h"
 
 namespace espalier::cli {
 
@@ -13,7 +14,7 @@ struct ScenarioFlags {
   std::string file;
   std::string model;
   std::optional<std::uint64_t> seed;
-  std::string trace;
+  TraceFlags trace;
 };
 
 /// Reads a scenario and runs it on the topology that is given, or that it names; prints what came of it.

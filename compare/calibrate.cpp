@@ -133,13 +133,13 @@ class Calibrator {
   }
 
   Result<HoldOut> hold_out(const Fit& fit) const {
-    const std::size_t every = std::min(options_.hold_out_every, measured_.size());
-    HoldOut result;
-    if (every < 2 || measured_.size() - (measured_.size() + every - 1) / every < fit.point.size()) return result;
+    const std::size_t parts = std::min(options_.hold_out_parts, measured_.size());
+    HoldOut result{.parts = 0, .runs = measured_.size(), .is_asked_for = options_.hold_out_parts > 0, .errors = {}};
+    if (parts < 2 || measured_.size() - (measured_.size() + parts - 1) / parts < fit.point.size()) return result;
     std::vector<double> errors;
-    for (std::size_t fold = 0; fold < every; ++fold) {
+    for (std::size_t fold = 0; fold < parts; ++fold) {
       std::vector<std::size_t> kept, left_out;
-      for (const std::size_t i : all_) (i % every == fold ? left_out : kept).push_back(i);
+      for (const std::size_t i : all_) (i % parts == fold ? left_out : kept).push_back(i);
       const auto other = fit_runs(kept, fit.point);
       if (!other) return tl::unexpected(other.error());
       const auto predicted = predict_at(other->point, left_out);
@@ -148,7 +148,7 @@ class Calibrator {
         errors.push_back(relative_error((*predicted)[i], measured_[left_out[i]]));
       }
     }
-    result.every = every;
+    result.parts = parts;
     result.errors = summarize_errors(errors);
     return result;
   }

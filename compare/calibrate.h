@@ -44,14 +44,17 @@ struct Ambiguity {
 
 /// How well runs are predicted that were left out of the fit.
 struct HoldOut {
-  std::size_t every = 0;  ///< Every so many-th run was left out, each run once; 0: there were too few runs.
+  std::size_t parts = 0;      ///< The runs were dealt into so many, each left out once; 0: none was.
+  std::size_t runs = 0;       ///< All of them.
+  bool is_asked_for = false;  ///< Otherwise, of no parts, there were too few runs.
   ErrorSummary errors;
 };
 
 struct CalibrateOptions {
   double least_noise = 5e-3;  ///< Runs are not taken for repeatable beyond this, whatever the residuals say.
   double most_error = 0.3;    ///< A parameter that the runs leave open by more than this part is not fitted.
-  std::size_t hold_out_every = 5;
+  /// Into how many parts runs are dealt, each predicted by a fit without it: at most one for each run, and none of 0.
+  std::size_t hold_out_parts = 5;
   FitOptions fit;
   std::function<void()> on_prediction;  ///< Called for each; for progress.
 };
@@ -76,7 +79,7 @@ struct Calibration {
 /// rate before a latency before a bandwidth), or, when all are of one kind, they are fitted jointly; then it is fitted
 /// again. What the topology leaves out (an overhead, a reduction's limit) is tried afterwards, and kept when it
 /// explains the runs better (docs/compare.md, "Calibration").
-/// Requires: measured times above 0, at least one. `reduces` says whether runs reduce.
+/// Requires: measured times above 0, at least one; hold_out_parts other than 1. `reduces` says whether runs reduce.
 /// Errors: those of `predict` on the given topology.
 Result<Calibration> calibrate(const Topology& topology, std::span<const double> measured, bool reduces,
                               const PredictTimes& predict, const CalibrateOptions& options = {});

@@ -10,7 +10,9 @@
 
 #include "base/format_units.h"
 #include "base/parse_units.h"
+#include "schedule/by_algorithm.h"
 #include "schedule/collective.h"
+#include "schedule/thin_timeline.h"
 
 namespace espalier {
 namespace {
@@ -53,6 +55,62 @@ Times times_of(const Measurements& file, const Measurements& other) {
   return times;
 }
 
+/// A row's algorithm; what "auto" chose where the file says that.
+const std::string& name_of(const Measurement& row) {
+  return row.algorithm == "auto" && !row.planner.empty() ? row.planner : row.algorithm;
+}
+
+/// Leaves the rows of one algorithm, where the file names any.
+Result<void> keep_only(Measurements& file, const std::string& algorithm) {
+  std::set<std::string> names;
+  for (const Measurement& row : file.rows) names.insert({row.algorithm, name_of(row)});
+  if (names.size() == 1 && names.contains("")) return {};
+  if (!names.contains(algorithm)) {
+    return fail(ErrorCode::invalid_input, fmt::format("{} has no algorithm '{}'", file.file, algorithm),
+                fmt::format("it has {}; {} takes the fastest of each size", fmt::join(names, ", "), fastest_of_each));
+  }
+  const bool has_own = std::ranges::any_of(file.rows, [&](const auto& row) { return row.algorithm == algorithm; });
+  std::erase_if(file.rows, [&](const auto& row) { return (has_own ? row.algorithm : name_of(row)) != algorithm; });
+  for (Measurement& row : file.rows) row.algorithm = algorithm;
+  return {};
+}
+
+using Winners = std::map<std::pair<std::string, std::int64_t>, std::string>;
+
+/// Leaves of each collective and size the rows of the fastest algorithm, without its name, and says which it is.
+Winners keep_fastest(Measurements& file) {
+  Times times;
+  for (const Measurement& row : file.rows) {
+    times[{row.collective, name_of(row), row.size.count}].push_back(row.seconds);
+  }
+  Winners winners;
+  std::map<std::pair<std::string, std::int64_t>, double> best;
+  for (const auto& [key, values] : times) {
+    const std::pair at(key.collective, key.size);
+    const double seconds = median(values);
+    const auto [known, is_new] = best.emplace(at, seconds);
+    if (!is_new && known->second <= seconds) continue;
+    known->second = seconds;
+    winners[at] = key.algorithm;
+  }
+  std::erase_if(file.rows, [&](const auto& row) {
+    return winners.at({row.collective, row.size.count}) != name_of(row);
+  });
+  for (Measurement& row : file.rows) row.algorithm.clear();
+  return winners;
+}
+
+/// The fastest of both: the name where it is one, "ring vs tree" where they differ.
+std::string names_of(const Winners& a, const Winners& b, const ComparedSize& row) {
+  const auto name = [&](const Winners& winners) {
+    const auto found = winners.find({row.collective, row.size.count});
+    return found == winners.end() ? std::string() : found->second;
+  };
+  const std::string of_a = name(a), of_b = name(b);
+  if (of_a.empty() || of_b.empty() || of_a == of_b) return of_a.empty() ? of_b : of_a;
+  return of_a + " vs " + of_b;
+}
+
 /// A file without collectives takes the only one of the other.
 void fill_collective(Measurements& file, const Measurements& other, std::vector<std::string>& notes) {
   std::set<std::string> named;
@@ -72,11 +130,48 @@ std::string describe(const Measurements& file) {
   Bytes least = file.rows.empty() ? Bytes{} : file.rows.front().size;
   Bytes most = least;
   for (const Measurement& row : file.rows) {
-    whats.insert(row.algorithm.empty() ? row.collective : row.collective + " by " + row.algorithm);
+    whats.insert(row.collective + by_algorithm(row.algorithm));
     least = std::min(least, row.size);
     most = std::max(most, row.size);
   }
-  return fmt::format("{} has {} of {} to {}", file.file, fmt::join(whats, ", "), format_size(least), format_size(most));
+  const std::string sizes = least == most ? format_size(least) : format_size(least) + " to " + format_size(most);
+  return fmt::format("{} has {} of {}", file.file, fmt::join(whats, ", "), sizes);
+}
+
+/// Leaves the rows that are compared: those of an algorithm, or the fastest of each size, whose names are returned, of
+/// `a` and of `b`.
+Result<std::pair<Winners, Winners>> choose_rows(Measurements& a, Measurements& b, const std::string& algorithm,
+                                                std::vector<std::string>& notes) {
+  std::pair<Winners, Winners> winners;
+  if (algorithm == fastest_of_each) return std::pair(keep_fastest(a), keep_fastest(b));
+  if (!algorithm.empty()) {
+    if (auto kept = keep_only(a, algorithm); !kept) return tl::unexpected(kept.error());
+    if (auto kept = keep_only(b, algorithm); !kept) return tl::unexpected(kept.error());
+    return winners;
+  }
+  const auto is_nameless = [](const std::set<std::string>& names) { return names.size() == 1 && names.contains(""); };
+  const std::set<std::string> names_a = algorithms_of(a), names_b = algorithms_of(b);
+  const auto note = [&](const Measurements& file, const std::set<std::string>& names, const Measurements& nameless) {
+    notes.push_back(
+        fmt::format("{} names no algorithm: compared with the fastest of {} at each size ({}); -a NAME chooses one",
+                    nameless.file, file.file, fmt::join(names, ", ")));
+  };
+  if (names_a.size() > 1 && is_nameless(names_b)) {
+    note(a, names_a, b);
+    winners.first = keep_fastest(a);
+  } else if (names_b.size() > 1 && is_nameless(names_a)) {
+    note(b, names_b, a);
+    winners.second = keep_fastest(b);
+  }
+  return winners;
+}
+
+/// Whether there is a size of one collective in both.
+bool shares_sizes(const Measurements& a, const Measurements& b) {
+  return std::ranges::any_of(a.rows, [&](const Measurement& row) {
+    return std::ranges::any_of(
+        b.rows, [&](const Measurement& other) { return row.collective == other.collective && row.size == other.size; });
+  });
 }
 
 struct Fastest {
@@ -133,7 +228,8 @@ void note_wrong_data(const Measurements& file, std::vector<std::string>& notes) 
   for (const std::string& warning : file.warnings) notes.push_back(warning);
   std::size_t wrong = 0;
   for (const Measurement& row : file.rows) wrong += row.wrong.value_or(0) != 0 ? 1U : 0U;
-  if (wrong > 0) notes.push_back(fmt::format("{}: {} rows have wrong data", file.file, wrong));
+  if (wrong > 0)
+    notes.push_back(fmt::format("{}: {} {} wrong data", file.file, wrong, wrong == 1 ? "row has" : "rows have"));
 }
 
 void note_ranks(const Measurements& a, const Measurements& b, std::vector<std::string>& notes) {
@@ -145,12 +241,14 @@ void note_ranks(const Measurements& a, const Measurements& b, std::vector<std::s
 
 }  // namespace
 
-Result<ResultsComparison> compare_results(const Measurements& a, const Measurements& b) {
+Result<ResultsComparison> compare_results(const Measurements& a, const Measurements& b, const std::string& algorithm) {
   ResultsComparison result;
   Measurements left = a;
   Measurements right = b;
   fill_collective(left, b, result.notes);
   fill_collective(right, a, result.notes);
+  auto fastest = choose_rows(left, right, algorithm, result.notes);
+  if (!fastest) return tl::unexpected(std::move(fastest.error()));
   note_wrong_data(a, result.notes);
   note_wrong_data(b, result.notes);
   note_ranks(a, b, result.notes);
@@ -166,12 +264,15 @@ Result<ResultsComparison> compare_results(const Measurements& a, const Measureme
     const double value_b = median(other->second);
     result.sizes.push_back(
         {key.collective, Bytes{key.size}, key.algorithm, value_a, value_b, relative_error(value_a, value_b)});
+    if (key.algorithm.empty())
+      result.sizes.back().algorithm = names_of(fastest->first, fastest->second, result.sizes.back());
     times_b.erase(other);
   }
   result.only_in_b = times_b.size();
   if (result.sizes.empty()) {
-    return fail(ErrorCode::invalid_input, "the two files have no size of one collective and algorithm in common",
-                describe(left) + "; " + describe(right));
+    return fail(
+        ErrorCode::invalid_input, "the two files have no size of one collective and algorithm in common",
+        describe(a) + "; " + describe(b) + (shares_sizes(left, right) ? "; -a best compares the fastest of each" : ""));
   }
   summarize(result);
   find_winners(result);
@@ -183,6 +284,10 @@ Result<Measurements> measurements_of(const Timeline& timeline, const std::string
     return fail(ErrorCode::invalid_input, file + ": the timeline's title '" + timeline.title + "' names no size",
                 "titles are such as 'all_gather, ring, 1 KiB on box'; compare it with another timeline");
   };
+  if (thinning_of(timeline) > 1) {
+    return fail(ErrorCode::invalid_input, file + ": the timeline is thinned, so that how long it took is not known",
+                "write it whole, without --trace-every; two timelines can be compared thinned");
+  }
   const std::string& title = timeline.title;
   const std::size_t first = title.find(", ");
   const std::size_t second = first == std::string::npos ? first : title.find(", ", first + 2);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -14,7 +15,7 @@ namespace espalier {
 struct ComparedSize {
   std::string collective;
   Bytes size;
-  std::string algorithm;  ///< Empty where neither file names one.
+  std::string algorithm;  ///< Empty where neither file names one; "ring vs tree" where the fastest are compared.
   double a = 0;           ///< Seconds.
   double b = 0;
   double error = 0;  ///< (a - b) / b.
@@ -47,10 +48,16 @@ struct ResultsComparison {
   std::vector<std::string> notes;
 };
 
+/// As the algorithm of `compare_results`: the fastest of each file at each size.
+inline constexpr std::string_view fastest_of_each = "best";
+
 /// Pairs the rows of two files by collective, size and algorithm. A row without an algorithm (nccl-tests) pairs with
-/// any algorithm that is the only one of the other file; "auto" also pairs with the algorithm that it chose. Errors:
-/// invalid_input when no two rows pair, saying what each file has.
-Result<ResultsComparison> compare_results(const Measurements& a, const Measurements& b);
+/// any algorithm that is the only one of the other file, and with the fastest at its size where there are several;
+/// "auto" also pairs with the algorithm that it chose. With an `algorithm`, only its rows are compared where a file
+/// names algorithms; with "best", the fastest of each file. Errors: invalid_input when no two rows pair or a file lacks
+/// the algorithm, saying what each file has.
+Result<ResultsComparison> compare_results(const Measurements& a, const Measurements& b,
+                                          const std::string& algorithm = {});
 
 /// A timeline as one row: its title names collective, algorithm and size, its spans last from the first to the last.
 /// Errors: invalid_input when the title says none of that.

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "compare/timeline_lanes.h"
+#include "schedule/thin_timeline.h"
 
 namespace espalier {
 namespace {
@@ -108,11 +109,11 @@ void compare_ranks(const Sides& sides, TimelineComparison& result) {
   }
 }
 
-/// From where to where a transfer goes, by the lanes of its spans.
-std::unordered_map<TransferId, std::string> ways_of(const Timeline& timeline) {
+/// From where to where these transfers go, by the lanes of their spans.
+std::unordered_map<TransferId, std::string> ways_of(const Timeline& timeline, const std::set<TransferId>& transfers) {
   std::unordered_map<TransferId, std::pair<std::string, std::string>> ends;
   for (const Span& span : timeline.spans) {
-    if (span.phase == Phase::wire) continue;
+    if (span.phase == Phase::wire || !transfers.contains(span.transfer)) continue;
     auto& [src, dst] = ends[span.transfer];
     (span.phase == Phase::send ? src : dst) = timeline.rank_names[span.lane];
   }
@@ -150,14 +151,17 @@ TransferComparison compare_transfers(const Sides& sides, const Pairing& pairing)
     result.worst_duration = duration;
   }
   result.errors = summarize_errors(errors);
-  if (!result.worst.is_none()) result.worst_way = way_of(ways_of(sides.a), result.worst);
+  if (!result.worst.is_none()) result.worst_way = way_of(ways_of(sides.a, {result.worst}), result.worst);
   return result;
 }
 
 std::vector<PathTransfer> path_of(const Timeline& timeline, const Extent& extent, const KnownSchedule& known) {
-  const auto ways = ways_of(timeline);
+  const std::vector<ChainStep> chain = find_critical_chain(timeline, known);
+  std::set<TransferId> on_path;
+  for (const ChainStep& step : chain) on_path.insert(timeline.spans[step.span].transfer);
+  const auto ways = ways_of(timeline, on_path);
   std::vector<PathTransfer> path;
-  for (const ChainStep& step : find_critical_chain(timeline, known)) {
+  for (const ChainStep& step : chain) {
     const TransferId transfer = timeline.spans[step.span].transfer;
     const Picoseconds until = step.until - extent.begin;
     if (!path.empty() && path.back().transfer == transfer) {
@@ -195,6 +199,7 @@ PathComparison compare_paths(const Timeline& a, const Timeline& b, const KnownSc
 
 TimelineComparison compare_timelines(Timeline a, Timeline b, const KnownSchedule& known) {
   // Of the chunks as they were: merged transfers overlap, and would hide what waited for what.
+  thin_alike(a, b);
   PathComparison path = compare_paths(a, b, known);
   const AlignedTimelines aligned = align(std::move(a), std::move(b));
   const Sides sides{aligned.a, aligned.b, extent_of(aligned.a), extent_of(aligned.b)};

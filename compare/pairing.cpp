@@ -1,10 +1,14 @@
 #include "compare/pairing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <tuple>
 #include <unordered_map>
+
+#include "schedule/thin_timeline.h"
 
 namespace espalier {
 namespace {
@@ -91,6 +95,10 @@ std::vector<std::uint32_t> sorted_spans(const Timeline& timeline) {
 AlignedTimelines align(Timeline a, Timeline b) {
   AlignedTimelines aligned{std::move(a), std::move(b), false, {}};
   align_lanes(aligned);
+  if (const std::uint32_t every = thin_alike(aligned.a, aligned.b); every > 1) {
+    aligned.notes.push_back(fmt::format(
+        "timelines are thinned: 1 chunk in {} is compared, and totals are from the first to the last of them", every));
+  }
   if (chunks_differ(aligned.a, aligned.b)) {
     aligned.by_transfer = true;
     aligned.notes.emplace_back(

@@ -110,7 +110,8 @@ std::optional<Entry> read_entry(ScenarioContext& context, const Fields& fields, 
     return std::nullopt;
   }
   entry.kind = *kind;
-  entry.name = fields.has("name") ? fields.text("name").value_or("") : fmt::format("{} {}", *kind_text, index);
+  entry.name = fields.text("name").value_or("");
+  if (entry.name.empty()) entry.name = fmt::format("{} {}", *kind_text, index);
   const auto size = read_size(context, fields, "size");
   const auto planner = read_algorithm(context, fields, "algorithm");
   const auto root = read_root(context, fields, entry.kind, groups);

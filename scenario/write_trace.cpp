@@ -98,11 +98,14 @@ void add_task(std::string& text, const Job& job, const JobReport& report, TaskId
 
 }  // namespace
 
-Result<void> write_trace(std::ostream& out, const Job& job, const Topology& topology, const JobReport& report) {
-  std::string text = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
+Result<void> write_trace(std::ostream& out, const Job& job, const Topology& topology, const JobReport& report,
+                         std::uint32_t every) {
+  std::string text = "{\"displayTimeUnit\":\"ns\",";
+  if (every > 1) text += fmt::format("\"otherData\":{{\"thinned\":\"1 task in {}\"}},", every);
+  text += "\"traceEvents\":[\n";
   add_names(text, job, topology);
   const std::vector<std::uint32_t> threads = threads_of(job, report);
-  for (std::size_t i = 0; i < job.tasks().size(); ++i) {
+  for (std::size_t i = 0; i < job.tasks().size(); i += every) {
     add_task(text, job, report, TaskId(i), threads[i]);
     if (text.size() < flush_bytes) continue;
     out << text;

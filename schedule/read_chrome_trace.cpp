@@ -116,6 +116,8 @@ class TraceReader {
 
   bool read_events() {
     if (!json_.begin_array()) return false;
+    constexpr std::size_t usual_span_bytes = 130;
+    timeline_.spans.reserve(text_.size() / usual_span_bytes);  // at most a quarter of the text
     while (json_.next_element()) {
       begin_ = json_.next_offset();
       Event event;

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "schedule/by_algorithm.h"
 
 namespace espalier::sweep {
 
@@ -24,7 +25,8 @@ std::string digest_of(const std::string& text) {
 }
 
 std::string describe(const Key& key) {
-  std::string text = fmt::format("{} by {} at {} B on {}", key.collective, key.algorithm, key.size.count, key.topology);
+  std::string text =
+      fmt::format("{}{} at {} B on {}", key.collective, by_algorithm(key.algorithm), key.size.count, key.topology);
   if (!key.parameters.empty()) text += " with " + key.parameters;
   if (!key.failure.empty()) text += " without " + key.failure;
   return text;

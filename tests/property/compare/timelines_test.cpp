@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compare/compare_timelines.h"
+#include "schedule/thin_timeline.h"
 #include "tests/support/random_machine.h"
 #include "tests/support/random_timeline.h"
 
@@ -104,6 +105,27 @@ TEST(CompareTimelinesProperty, MissingWiresAreNoError) {
     EXPECT_FALSE(result.links.empty());
     for (const LinkComparison& link : result.links) EXPECT_EQ(link.busy.a, link.busy.b);
     EXPECT_EQ(result.transfers.errors.worst, 0);
+  }
+}
+
+/// What is left of two timelines that are thinned alike pairs as it did whole, and a whole one is thinned first.
+TEST(CompareTimelinesProperty, ThinnedTimelinesPair) {
+  test::RandomMachine machines(8);
+  for (int i = 0; i < rounds; ++i) {
+    const Timeline whole = simulated(machines);
+    Timeline half = whole, third = whole;
+    thin_timeline(half, 2);
+    thin_timeline(third, 3);
+    EXPECT_EQ(thinning_of(whole), 1U);
+    EXPECT_EQ(thinning_of(half), 2U);
+    for (const Span& span : half.spans) EXPECT_EQ((span.transfer.index() + span.chunk) % 2, 0U);
+    EXPECT_EQ(half.spans.size(), static_cast<std::size_t>(std::ranges::count_if(whole.spans, [](const Span& span) {
+                return (span.transfer.index() + span.chunk) % 2 == 0;
+              })));
+    expect_no_error(compare_timelines(half, half));
+    expect_no_error(compare_timelines(half, whole));
+    expect_no_error(compare_timelines(whole, half));
+    expect_no_error(compare_timelines(half, third));
   }
 }
 

@@ -120,7 +120,7 @@ TEST(Calibrate, RecoversRatesAndLatencies) {
       expect_near(*result, "latency of far", 4e-6, tolerance);
       EXPECT_GT(result->errors_before.median, 0.2);
       EXPECT_LT(result->errors_after.median, noise + 0.002);
-      EXPECT_EQ(result->hold_out.every, 5U);
+      EXPECT_EQ(result->hold_out.parts, 5U);
       EXPECT_LT(result->hold_out.errors.median, 2 * noise + 0.005);
     }
   }
