@@ -100,7 +100,7 @@ Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topo
   limits.path = times.shares();
   constexpr double nearly_always = 0.9;
   if (limits.report.elapsed.count == 0) return limits;
-  limits.full = sim::busiest_links(limits.report, topology.link_count());
+  limits.full = sim::busiest_links(limits.report, topology, topology.link_count());
   const LinkId busiest = limits.full.empty() ? LinkId() : limits.full.front().link;
   std::erase_if(limits.full, [](const sim::LinkShare& link) { return link.share <= nearly_always; });
   Experiments experiments(schedule, topology, options, engines);

@@ -32,7 +32,7 @@ bool packings_reach_cuts(const Topology& topology) {
 Result<AllReduceBounds> all_reduce_bounds(const Topology& topology, const PlanContext& context) {
   auto floors = all_reduce_floors(topology);
   if (!floors) return tl::unexpected(std::move(floors.error()));
-  AllReduceBounds bounds{floors->best(), std::move(*floors), false};
+  AllReduceBounds bounds{floors->best(), std::move(*floors), false, {}};
   if (topology.rank_count() == 1) {
     bounds.optimal_in_class = true;
     return bounds;
@@ -56,10 +56,10 @@ Result<AllReduceBounds> all_reduce_bounds(const Topology& topology, const PlanCo
   if (optimum->time_per_byte > bounds.best.time_per_byte) {
     bounds.best = {optimum->time_per_byte,
                    {},
-                   bounds.optimal_in_class
-                       ? "the best reduction along in-trees and broadcast along out-trees of the same roots: a linear "
-                         "program, solved exactly"
-                       : "a floor: prices of links that no in-tree and out-tree of the same root can undercut"};
+                   bounds.optimal_in_class ? "the best in-trees and out-trees of the same roots, by exact prices"
+                                           : "any in-trees and out-trees of the same roots, by prices (a floor: the "
+                                             "optimum was not found within the limits)"};
+    bounds.prices = price_shares(topology, *optimum->orbits, optimum->solution.prices);
   } else if (!bounds.optimal_in_class) {
     bounds.best.what += " (a floor: the optimum was not found within the limits)";
   }

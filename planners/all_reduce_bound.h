@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "planners/bound_prices.h"
 #include "planners/cut_bound.h"
 #include "planners/plan_context.h"
 #include "schedule/bound.h"
@@ -15,6 +16,7 @@ struct AllReduceBounds {
   /// `best` is the optimum over all schedules that reduce each piece along an in-tree and broadcast it along an
   /// out-tree of the same root, roots free, both at once, switches only forwarding.
   bool optimal_in_class = false;
+  std::vector<BoundPrice> prices;  ///< Of `best`, where a program proves it.
 };
 
 /// The optimum of all_reduce over pairs of trees where it can be had, a floor elsewhere; docs/bounds.md has the formula

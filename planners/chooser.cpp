@@ -75,6 +75,7 @@ void add_variants(std::vector<Candidate>& made, const Topology& topology, const 
     ESPALIER_CHECK(report.ok(), "a pruned packing keeps its promise");
     point.schedule.bound = packing.bound;
     std::string name = fmt::format("packing/h{}t{}", point.shape.height, point.shape.trees_per_root);
+    point.schedule.algorithm = name;
     const ChunkModel chunks(point.schedule, topology);
     made.push_back({std::move(name), std::move(point.schedule), chunks});
   }

@@ -11,6 +11,7 @@
 #include "planners/cut_bound.h"
 #include "planners/innetwork/innetwork.h"
 #include "planners/packing/packing.h"
+#include "planners/plan_strands.h"
 #include "planners/program/all_reduce_program.h"
 #include "planners/program/lp.h"
 #include "planners/ring/ring.h"
@@ -60,7 +61,8 @@ Result<Schedule> plan_unbounded(const Topology& topology, const Collective& coll
   if (collective.kind == CollectiveKind::all_reduce) {
     if (auto possible = check_somebody_adds(topology); !possible) return tl::unexpected(possible.error());
   }
-  auto schedule = planner.plan(topology, collective, context);
+  auto schedule =
+      plan_with_strands(topology, [&](const Topology& network) { return planner.plan(network, collective, context); });
   if (!schedule) return schedule;
   const VerifyReport report = verify(*schedule, topology, 1);
   // Breaches come in the order of the rules: all others hold then.

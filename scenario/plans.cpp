@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "planners/chooser.h"
+#include "planners/plan_strands.h"
 #include "planners/planner.h"
 #include "sim/simulate.h"
 #include "topology/routes.h"
@@ -143,7 +144,8 @@ Result<const Plan*> Plans::make(const Key& key, const std::vector<bool>& dead) {
     Result<Schedule> schedule = fail(ErrorCode::unsupported, "");
     if (is_direct(key)) {
       name = direct_planner;
-      schedule = plan_direct(shape.topology, collective, key.variant);
+      schedule = plan_with_strands(
+          shape.topology, [&](const Topology& network) { return plan_direct(network, collective, key.variant); });
     } else if (key.planner.empty()) {
       schedule = plan_usual(shape.topology, collective, name);
     } else if (key.planner == "auto") {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "topology/bundles.h"
 
 namespace espalier::sim {
 namespace {
@@ -14,7 +15,8 @@ constexpr std::array of_bandwidth = {PathUse::moving, PathUse::queueing, PathUse
 
 class Suggestions {
  public:
-  Suggestions(std::span<const PathTime> path, const Topology& topology) : path_(path), topology_(topology) {}
+  Suggestions(std::span<const PathTime> path, const Topology& topology)
+      : path_(path), topology_(topology), bundles_(topology) {}
 
   /// Where time went in one of these ways.
   [[nodiscard]] std::vector<std::string> find(std::span<const PathUse> uses) const {
@@ -40,9 +42,12 @@ class Suggestions {
     changes_.push_back(std::move(change));
   }
 
+  /// A link, with those parallel to it.
   void change_link(LinkId link) {
+    const std::size_t bundle = bundles_.bundle_of(link);
+    const std::string name = bundle_name(topology_, bundles_, bundle);
     changes_.push_back(
-        {ChangeKind::bandwidth, "twice the bandwidth of " + topology_.link_name(link) + " alone", {link}, {}});
+        {ChangeKind::bandwidth, "twice the bandwidth of " + name + " alone", bundles_.strands(bundle), {}});
   }
 
   /// Every node that is a rank, or every one that is none.
@@ -57,16 +62,21 @@ class Suggestions {
   /// The link on which most of the path's time was spent moving or waiting.
   [[nodiscard]] LinkId slowest_link() const {
     for (const PathTime& share : path_) {
-      if (std::ranges::find(of_bandwidth, share.use) != of_bandwidth.end()) return topology_.find_link(share.most_at);
+      if (std::ranges::find(of_bandwidth, share.use) == of_bandwidth.end()) continue;
+      const LinkId link = topology_.find_link(share.most_at);
+      return link.is_none() ? link : first_strand(link);
     }
     return {};
   }
+
+  [[nodiscard]] LinkId first_strand(LinkId link) const { return bundles_.strands(bundles_.bundle_of(link)).front(); }
 
   std::vector<SingleChange> take() { return std::move(changes_); }
 
  private:
   std::span<const PathTime> path_;
   const Topology& topology_;
+  Bundles bundles_;
   std::vector<SingleChange> changes_;
 };
 
@@ -112,7 +122,7 @@ std::vector<SingleChange> suggest_changes(std::span<const PathTime> path, LinkId
   }
   std::set<LinkId> links;
   if (const LinkId slowest = suggestions.slowest_link(); !slowest.is_none()) links.insert(slowest);
-  if (!busiest.is_none()) links.insert(busiest);
+  if (!busiest.is_none()) links.insert(suggestions.first_strand(busiest));
   for (const LinkId link : links) suggestions.change_link(link);
   for (const std::string& name : suggestions.find(std::array{PathUse::latency})) {
     suggestions.change_class(name, ChangeKind::latency, "half the latency of");

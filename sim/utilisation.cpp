@@ -1,22 +1,55 @@
 #include "sim/utilisation.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 
 #include "base/format_units.h"
+#include "topology/bundles.h"
 
 namespace espalier::sim {
 
-std::vector<LinkShare> busiest_links(const Report& report, std::size_t count) {
+namespace {
+
+/// What one link of all strands' rates together did.
+LinkUse use_of(std::span<const LinkUse> uses, const Topology& topology, const std::vector<LinkId>& strands) {
+  if (strands.size() == 1) return uses[strands.front().index()];
+  LinkUse all;
+  __int128 work = 0;
+  __int128 rate = 0;
+  for (const LinkId strand : strands) {
+    const LinkUse& use = uses[strand.index()];
+    const std::int64_t own = topology.link(strand).bandwidth().bytes_per_second;
+    all.bytes += use.bytes;
+    work += static_cast<__int128>(own) * use.busy.count;
+    rate += own;
+  }
+  all.busy = {static_cast<std::int64_t>((work + rate - 1) / rate)};
+  return all;
+}
+
+}  // namespace
+
+std::vector<LinkShare> busiest_links(std::span<const LinkUse> uses, Picoseconds elapsed, const Topology& topology,
+                                     std::size_t count) {
   std::vector<LinkShare> shares;
-  for (std::size_t i = 0; i < report.links.size(); ++i) {
-    const LinkUse& use = report.links[i];
-    if (use.busy.count == 0) continue;
-    shares.push_back({LinkId(i), use, static_cast<double>(use.busy.count) / static_cast<double>(report.elapsed.count)});
+  if (elapsed.count == 0) return shares;
+  const Bundles bundles(topology);
+  for (std::size_t i = 0; i < bundles.count(); ++i) {
+    const std::vector<LinkId>& strands = bundles.strands(i);
+    const LinkUse use = use_of(uses, topology, strands);
+    if (use.busy.count == 0 && use.bytes == 0) continue;
+    const double share = static_cast<double>(use.busy.count) / static_cast<double>(elapsed.count);
+    shares.push_back({strands.front(), {}, strands.size(), use, std::min(share, 1.0)});
   }
   std::ranges::stable_sort(shares, [](const LinkShare& a, const LinkShare& b) { return a.use.busy > b.use.busy; });
   if (shares.size() > count) shares.resize(count);
+  for (LinkShare& share : shares) share.name = bundle_name(topology, bundles, bundles.bundle_of(share.link));
   return shares;
+}
+
+std::vector<LinkShare> busiest_links(const Report& report, const Topology& topology, std::size_t count) {
+  return busiest_links(report.links, report.elapsed, topology, count);
 }
 
 std::vector<CriticalShare> summarize_critical_path(const Report& report, const Topology& topology) {

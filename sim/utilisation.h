@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -8,15 +9,20 @@
 
 namespace espalier::sim {
 
-/// How much of the run a link was busy.
+/// How much of the run a link was busy; parallel links are one with the sum of their rates (topology/bundles.h).
 struct LinkShare {
-  LinkId link;
-  LinkUse use;
-  double share = 0;  ///< Time busy over the time elapsed, from 0 to 1.
+  LinkId link;            ///< The first of them.
+  std::string name;       ///< "gpu0>nvswitch0", however many links that is.
+  std::size_t links = 1;  ///< How many they are.
+  LinkUse use;            ///< The bytes of all; the time that one link of their rates together was busy.
+  double share = 0;       ///< Time busy over the time elapsed, from 0 to 1.
 };
 
 /// The busiest links, at most `count`, busiest first and ties in id order; links that carried nothing are left out.
-std::vector<LinkShare> busiest_links(const Report& report, std::size_t count);
+/// `uses` by link.
+std::vector<LinkShare> busiest_links(std::span<const LinkUse> uses, Picoseconds elapsed, const Topology& topology,
+                                     std::size_t count);
+std::vector<LinkShare> busiest_links(const Report& report, const Topology& topology, std::size_t count);
 
 /// What the critical path spent on one class of links, or on reductions or backplanes.
 struct CriticalShare {

@@ -40,7 +40,7 @@ struct Figures {
   double busbw = 0;          ///< Bytes per second.
   double of_bound = 0;       ///< The part of the bound's throughput that was reached.
   std::string bound;         ///< Seconds per byte of the message, "p/q".
-  std::string busiest;       ///< The link that was busy longest; empty when nothing moved.
+  std::string busiest;       ///< The link that was busy longest, parallel ones being one; empty when nothing moved.
   double busiest_share = 0;  ///< The part of the time for which it was busy.
   friend bool operator==(const Figures&, const Figures&) = default;
 };

@@ -227,8 +227,8 @@ Result<Figures> UnitRun::try_run(const Key& key) {
   figures.busbw = report->busbw(collective_);
   figures.of_bound = report->of_bound(bound_.time_per_byte);
   figures.bound = to_string(bound_.time_per_byte);
-  if (const auto busiest = sim::busiest_links(*report, 1); !busiest.empty() && report->elapsed.count > 0) {
-    figures.busiest = topology_->link_name(busiest.front().link);
+  if (const auto busiest = sim::busiest_links(*report, *topology_, 1); !busiest.empty() && report->elapsed.count > 0) {
+    figures.busiest = busiest.front().name;
     figures.busiest_share = busiest.front().share;
   }
   return figures;

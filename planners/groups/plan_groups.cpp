@@ -15,8 +15,10 @@
 #include "planners/program/program_forest.h"
 #include "planners/program/tree_oracle.h"
 #include "schedule/loads.h"
+#include "schedule/strands.h"
 #include "schedule/tree_schedule.h"
 #include "schedule/verify.h"
+#include "topology/bundles.h"
 
 namespace espalier {
 namespace {
@@ -57,7 +59,6 @@ Result<void> check_group(const GroupWork& group) {
 }
 
 Result<void> check_groups(std::span<const GroupWork> groups) {
-  ESPALIER_CHECK(!groups.empty(), "planning groups needs a group");
   std::size_t ranks = 0;
   for (const GroupWork& group : groups) {
     if (auto checked = check_group(group); !checked) return checked;
@@ -242,11 +243,24 @@ Result<Forest> forest_of(const GroupWork& group, const Joint& joint, const Membe
   return in_proportion(std::move(forest), group.collective);
 }
 
-Result<Schedule> schedule_of(const GroupWork& group, const Joint& joint, const std::optional<Member>& member) {
-  const Result<Forest> forest = member ? forest_of(group, joint, *member) : Forest{};
+/// The groups on the network with one link for each bundle of parallel ones.
+std::vector<GroupWork> bundled_works(std::span<const GroupWork> groups, const Bundles& bundles) {
+  std::vector<GroupWork> works;
+  for (const GroupWork& group : groups) {
+    works.push_back(group);
+    works.back().topology = bundled(group.topology, bundles);
+  }
+  return works;
+}
+
+/// The schedule of a group of the bundled network on the network itself.
+Result<Schedule> schedule_of(const GroupWork& work, const Joint& joint, const std::optional<Member>& member,
+                             const GroupWork& group, const Bundles& bundles) {
+  const Result<Forest> forest = member ? forest_of(work, joint, *member) : Forest{};
   if (!forest) return tl::unexpected(forest.error());
-  auto schedule = schedule_from_trees(group.collective, group.topology, "groups", *forest);
+  auto schedule = schedule_from_trees(work.collective, work.topology, "groups", *forest);
   if (!schedule) return schedule;
+  if (bundles.any()) schedule = deal_strands(*schedule, group.topology, bundles);
   const VerifyReport report = verify(*schedule, group.topology, 1);
   const std::string breach = report.ok() ? "" : "groups: " + report.breaches.front().message;
   ESPALIER_CHECK(report.ok(), breach.c_str());
@@ -256,15 +270,19 @@ Result<Schedule> schedule_of(const GroupWork& group, const Joint& joint, const s
 }  // namespace
 
 Result<JointBound> bound_groups(std::span<const GroupWork> groups) {
-  const Result<Joint> joint = solve(groups, false);
+  ESPALIER_CHECK(!groups.empty(), "planning groups needs a group");
+  const Result<Joint> joint = solve(bundled_works(groups, Bundles(groups.front().topology)), false);
   if (!joint) return tl::unexpected(joint.error());
   return JointBound{joint->time_per_byte};
 }
 
 Result<JointPlan> plan_groups(std::span<const GroupWork> groups) {
-  Result<Joint> joint = solve(groups, true);
+  ESPALIER_CHECK(!groups.empty(), "planning groups needs a group");
+  const Bundles bundles(groups.front().topology);
+  const std::vector<GroupWork> works = bundled_works(groups, bundles);
+  Result<Joint> joint = solve(works, true);
   const bool may_be_deep = joint ? !joint->solution.attained : joint.error().code == ErrorCode::unsupported;
-  if (may_be_deep) joint = solve(groups, false);
+  if (may_be_deep) joint = solve(works, false);
   if (!joint) return tl::unexpected(joint.error());
   if (joint->time_per_byte != 0 && !joint->solution.attained) {
     return fail(ErrorCode::unsupported, "the best trees of all groups were not found within the limits",
@@ -272,7 +290,7 @@ Result<JointPlan> plan_groups(std::span<const GroupWork> groups) {
   }
   JointPlan plan{{joint->time_per_byte}, {}, Rational(0)};
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    auto schedule = schedule_of(groups[i], *joint, joint->members[i]);
+    auto schedule = schedule_of(works[i], *joint, joint->members[i], groups[i], bundles);
     if (!schedule) return tl::unexpected(schedule.error());
     schedule->bound = Bound{joint->time_per_byte, {}, fmt::format("the links shared by {} groups", groups.size())};
     plan.schedules.push_back(*std::move(schedule));

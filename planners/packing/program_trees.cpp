@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "planners/bound_prices.h"
 #include "planners/program/few_patterns.h"
 #include "planners/program/few_trees.h"
 #include "planners/program/tree_images.h"
@@ -155,12 +156,16 @@ std::optional<std::vector<Arborescence>> program_root_trees(const Topology& topo
   return solution.attained ? std::optional(program->trees(solution)) : std::nullopt;
 }
 
+std::vector<BoundPrice> TreeProgram::price_shares_of(const PatternSolution& solution) const {
+  return price_shares(*topology_, *orbits_, solution.prices);
+}
+
 std::optional<ProgramRate> program_rate(const Topology& topology, Direction direction, Rank root,
                                         std::span<const std::int64_t> shares, const PlanContext& context) {
   const auto program = TreeProgram::make(topology, direction, root, Symmetry::any, shares, context);
   if (!program) return std::nullopt;
   const PatternSolution solution = program->optimum();
-  return ProgramRate{solution.limit * program->unit(), solution.attained};
+  return ProgramRate{solution.limit * program->unit(), solution.attained, program->price_shares_of(solution)};
 }
 
 }  // namespace espalier

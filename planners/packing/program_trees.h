@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "planners/bound_prices.h"
 #include "planners/plan_context.h"
 #include "planners/program/tree_oracle.h"
 #include "schedule/tree_schedule.h"
@@ -43,6 +44,8 @@ class TreeProgram {
 
   /// The trees of all roots. Requires: an attained solution of this program.
   [[nodiscard]] std::vector<Arborescence> trees(const PatternSolution& solution) const;
+  /// Which links and backplanes prove a solution's limit.
+  [[nodiscard]] std::vector<BoundPrice> price_shares_of(const PatternSolution& solution) const;
 
  private:
   TreeProgram(const Topology& topology, std::shared_ptr<const OrbitGraph> orbits, TreeGroups groups, bool is_one_root,
@@ -80,6 +83,7 @@ std::optional<std::vector<Arborescence>> program_root_trees(const Topology& topo
 struct ProgramRate {
   Rational rate;
   bool attained = false;
+  std::vector<BoundPrice> prices;
 };
 std::optional<ProgramRate> program_rate(const Topology& topology, Direction direction, Rank root,
                                         std::span<const std::int64_t> shares, const PlanContext& context = {});

@@ -10,6 +10,8 @@
 #include "planners/packing/packing.h"
 #include "planners/packing/program_trees.h"
 #include "schedule/loads.h"
+#include "schedule/strands.h"
+#include "topology/bundles.h"
 
 namespace espalier {
 
@@ -142,7 +144,9 @@ Result<Schedule> plan_pruned_packing(const Topology& topology, const Collective&
   return plan_shape(topology, collective, *halves, {limits.most_height, limits.most_trees, limits.equal_trees});
 }
 
-std::vector<PackingPoint> pareto_packings(const Topology& topology, const Schedule& best) {
+std::vector<PackingPoint> pareto_packings(const Topology& network, const Schedule& best) {
+  const Bundles bundles(network);
+  const Topology topology = bundled(network, bundles);
   constexpr std::size_t most_ranks = 128;
   constexpr std::uint32_t most_heights = 4;
   std::vector<PackingPoint> points;
@@ -150,7 +154,7 @@ std::vector<PackingPoint> pareto_packings(const Topology& topology, const Schedu
   const PlanContext context;
   const auto halves = make_halves(topology, best.collective, context);
   if (!halves) return points;
-  std::vector<PackingPoint> all = {{best, compute_loads(best, topology).time_per_byte, measure_shape(best)}};
+  std::vector<PackingPoint> all = {{best, compute_loads(best, network).time_per_byte, measure_shape(best)}};
   const auto add = [&](const Shape& shape) {
     Result<Schedule> made = plan_shape(topology, best.collective, *halves, shape);
     if (!made) return;
@@ -171,6 +175,7 @@ std::vector<PackingPoint> pareto_packings(const Topology& topology, const Schedu
     });
     if (!beaten) points.push_back(std::move(all[i]));
   }
+  for (PackingPoint& point : points) point.schedule = deal_strands(point.schedule, network, bundles);
   std::stable_sort(points.begin(), points.end(),
                    [](const auto& a, const auto& b) { return a.time_per_byte < b.time_per_byte; });
   return points;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 #include "base/check.h"
 
@@ -22,12 +24,46 @@ bool keeps_up(const TunedSize& point, const Candidate* candidate, double toleran
   return static_cast<double>(trial->run->elapsed.count) <= fastest * (1 + tolerance);
 }
 
-/// From the smallest size on, the candidate of the size before stays while it keeps up.
+/// Those that keep up at a size.
+std::vector<const Candidate*> leaders(const TunedSize& point, double tolerance) {
+  std::vector<const Candidate*> found;
+  for (const Trial& trial : point.choice.trials) {
+    if (keeps_up(point, trial.candidate, tolerance)) found.push_back(trial.candidate);
+  }
+  return found;
+}
+
+/// Of several, the one whose times at these sizes are least, each as a part of the best time there.
+const Candidate* best_of(const std::vector<const Candidate*>& several, std::span<const TunedSize> points) {
+  const Candidate* best = nullptr;
+  double least = 0;
+  for (const Candidate* candidate : several) {
+    double loss = 0;
+    for (const TunedSize& point : points) {
+      const auto fastest = static_cast<double>(point.choice.run.elapsed.count);
+      const auto own = static_cast<double>(find_trial(point.choice, candidate)->run->elapsed.count);
+      loss += fastest > 0 ? own / fastest - 1 : 0;
+    }
+    if (best == nullptr || loss < least) std::tie(best, least) = std::pair(candidate, loss);
+  }
+  return best;
+}
+
+/// From the smallest size on, a region goes as far as some candidate keeps up; the best of those is taken in all of it.
 void take_candidates(std::vector<TunedSize>& points, double tolerance) {
-  const Candidate* taken = nullptr;
-  for (TunedSize& point : points) {
-    if (taken == nullptr || !keeps_up(point, taken, tolerance)) taken = point.choice.candidate;
-    point.taken = taken;
+  for (std::size_t begin = 0; begin < points.size();) {
+    std::vector<const Candidate*> several = leaders(points[begin], tolerance);
+    std::size_t end = begin + 1;
+    for (; end < points.size(); ++end) {
+      std::vector<const Candidate*> left = several;
+      std::erase_if(left, [&](const Candidate* each) { return !keeps_up(points[end], each, tolerance); });
+      if (left.empty()) break;
+      several = std::move(left);
+    }
+    const std::span region = std::span(points).subspan(begin, end - begin);
+    const Candidate* taken = best_of(several, region);
+    for (TunedSize& point : region) point.taken = taken;
+    begin = end;
   }
 }
 
@@ -62,7 +98,8 @@ Margin margin_of(const TunedSize& point) {
   for (const Trial& trial : point.choice.trials) {
     if (trial.candidate == point.taken) continue;
     const double other = trial.run ? trial.run->elapsed.seconds() : trial.least_time;
-    return {trial.candidate, seconds > 0 ? other / seconds : 1, !trial.run};
+    // Who is ahead by less than the tolerance is as good.
+    return {trial.candidate, seconds > 0 ? std::max(other / seconds, 1.0) : 1, !trial.run};
   }
   return margin;
 }

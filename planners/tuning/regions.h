@@ -12,7 +12,7 @@ namespace espalier {
 struct TunedSize {
   Bytes size;
   Choice choice;                     ///< The fastest at this size, with the trials of all.
-  const Candidate* taken = nullptr;  ///< The fastest, or the one of the sizes before when that is as good.
+  const Candidate* taken = nullptr;  ///< The best of those that are as good as the fastest in all of its region.
 
   /// The run of the candidate taken.
   [[nodiscard]] const RunReport& run() const;
@@ -21,7 +21,7 @@ struct TunedSize {
 /// How far the candidate taken at a size is ahead of the best other one.
 struct Margin {
   const Candidate* second = nullptr;  ///< Nothing when there is no other candidate.
-  double factor = 1;                  ///< The second's time over that of the one taken; below 1 within the tolerance.
+  double factor = 1;                  ///< The second's time over that of the one taken; 1 where it is as good.
   bool at_least = false;              ///< The second was not run: the factor is that of its least possible time.
 };
 Margin margin_of(const TunedSize& point);
@@ -33,7 +33,7 @@ struct Region {
 };
 
 struct RegionOptions {
-  double tolerance = 0.01;   ///< A candidate is kept from size to size while it is at most this part slower.
+  double tolerance = 0.01;   ///< Whoever is at most this part slower than the fastest is as good.
   double resolution = 1.03;  ///< Borders are narrowed down to this ratio of sizes.
   std::int64_t element_size = 4;
 };

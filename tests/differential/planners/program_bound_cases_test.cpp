@@ -53,7 +53,7 @@ TEST(ProgramBoundCases, AllToAllEqualsTheOptimum) {
     SCOPED_TRACE(known.name);
     const auto bound = all_to_all_bound(test::make_topology(known.graph, unit));
     ASSERT_TRUE(bound);
-    EXPECT_EQ(bound->time_per_byte * unit * known.graph.ranks, *known.find("all_to_all"));
+    EXPECT_EQ(bound->bound.time_per_byte * unit * known.graph.ranks, *known.find("all_to_all"));
     ++compared;
   }
   EXPECT_EQ(compared, 90);

@@ -9,16 +9,20 @@
 namespace espalier {
 namespace {
 
+Bound without_prices(const PricedBound& priced) { return priced.bound; }
+Result<Bound> of_blocks(const Topology& topology) { return all_to_all_bound(topology).map(without_prices); }
+Result<Bound> of_messages(const Topology& topology) { return send_recv_bound(topology).map(without_prices); }
+
 using test::PlainGraph;
 
 Rational all_to_all_time(const PlainGraph& graph) {
-  const auto bound = all_to_all_bound(test::make_topology(graph, 1));
+  const auto bound = of_blocks(test::make_topology(graph, 1));
   EXPECT_TRUE(bound) << bound.error().message;
   return bound->time_per_byte;
 }
 
 Rational send_recv_time(const PlainGraph& graph) {
-  const auto bound = send_recv_bound(test::make_topology(graph, 1));
+  const auto bound = of_messages(test::make_topology(graph, 1));
   EXPECT_TRUE(bound) << bound.error().message;
   return bound->time_per_byte;
 }
@@ -70,7 +74,7 @@ TEST(AllToAllBound, NamesTheCutThatProvesIt) {
     pairs.edges.push_back({static_cast<std::size_t>(a), static_cast<std::size_t>(b), capacity});
     pairs.edges.push_back({static_cast<std::size_t>(b), static_cast<std::size_t>(a), capacity});
   }
-  const auto bound = all_to_all_bound(test::make_topology(pairs, 1));
+  const auto bound = of_blocks(test::make_topology(pairs, 1));
   ASSERT_TRUE(bound);
   EXPECT_EQ(bound->time_per_byte, Rational(1));
   EXPECT_EQ(bound->cut.size(), 2U);
@@ -101,12 +105,12 @@ TEST(AllToAllBound, CountsABackplane) {
   std::vector<Node> nodes(plain.nodes().begin(), plain.nodes().end());
   nodes[4].bandwidth = {1};
   const auto limited = Topology::make("limited", nodes, {plain.links().begin(), plain.links().end()});
-  EXPECT_EQ(all_to_all_bound(*limited)->time_per_byte, Rational(3));
+  EXPECT_EQ(of_blocks(*limited)->time_per_byte, Rational(3));
 }
 
 /// Past the size limit the answer is a floor and says so.
 TEST(AllToAllBound, LargeNetworksGetAFloor) {
-  const auto bound = all_to_all_bound(*generate_random({.ranks = 520, .extra = 1000, .seed = 3}));
+  const auto bound = of_blocks(*generate_random({.ranks = 520, .extra = 1000, .seed = 3}));
   ASSERT_TRUE(bound);
   EXPECT_GT(bound->time_per_byte, Rational(0));
   EXPECT_NE(bound->what.find("a floor"), std::string::npos) << bound->what;
@@ -120,7 +124,7 @@ TEST(AllToAllBound, ManyUnlikeRanks) {
     line.edges.push_back({i, i + 1, 1});
     line.edges.push_back({i + 1, i, i == 0 ? 2 : 1});
   }
-  const auto bound = all_to_all_bound(test::make_topology(line, 1));
+  const auto bound = of_blocks(test::make_topology(line, 1));
   ASSERT_TRUE(bound);
   EXPECT_LE(bound->time_per_byte, Rational(50));
   EXPECT_GE(bound->time_per_byte * 101, Rational(50 * 100));

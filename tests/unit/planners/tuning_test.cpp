@@ -93,6 +93,20 @@ TEST(Regions, AsGoodAsTheFastestIsKept) {
   EXPECT_EQ(find_regions(candidates, powers(kib, 64 * mib), {0, 1.03, 4}, times)->size(), 2U);
 }
 
+TEST(Regions, TheWinnerIsTheBestOfThoseThatKeepUp) {
+  const Topology topology = star_of(4);
+  const Candidates candidates = candidates_on(topology, {"ring", "flat"}, CollectiveKind::all_gather);
+  // flat is ahead by up to 0.1 % up to 100 KiB or so, ring by 0.9 % from some MiB on: within 1 % all along.
+  const auto times = made_up_times({{"flat", {1000, 1000}}, {"ring", {1001, 991}}});
+  const auto regions = find_regions(candidates, powers(kib, 64 * mib), {0.01, 1.03, 4}, times);
+  ASSERT_TRUE(regions);
+  ASSERT_EQ(regions->size(), 1U);
+  EXPECT_EQ(regions->front().taken->planner, "ring");
+  for (const TunedSize& point : regions->front().sizes) EXPECT_GE(margin_of(point).factor, 1);
+  EXPECT_EQ(margin_of(regions->front().sizes.front()).factor, 1);
+  EXPECT_NEAR(margin_of(regions->front().sizes.back()).factor, 1.009, 0.001);
+}
+
 TEST(Regions, OneCandidateHasNoSecond) {
   const Topology topology = star_of(3);
   const Candidates candidates = candidates_on(topology, {"flat"}, CollectiveKind::all_gather);

@@ -175,13 +175,13 @@ TEST(BusiestLinks, AreSortedByTimeThenId) {
   const sim::Report report = machine.simulate(200, 100);
   // In two chunks each: link a is busy for 200 ps; b for twice 50 from 100 on, when a's first chunk of 100 bytes is
   // there; c for twice 50 from 150 on: the end is at 250.
-  const auto shares = sim::busiest_links(report, 10);
+  const auto shares = sim::busiest_links(report, machine.topology(), 10);
   ASSERT_EQ(shares.size(), 3U);
   EXPECT_EQ(shares[0].link, a);
   EXPECT_DOUBLE_EQ(shares[0].share, 200.0 / 250.0);
   EXPECT_EQ(shares[1].link, b);
   EXPECT_EQ(shares[2].link, c);
-  EXPECT_EQ(sim::busiest_links(report, 1).size(), 1U);
+  EXPECT_EQ(sim::busiest_links(report, machine.topology(), 1).size(), 1U);
   EXPECT_EQ(report.links[idle.index()].bytes, 0);
 }
 
