@@ -20,9 +20,30 @@ std::string round_text(const ProgramRound& round) {
                      100 * std::max(0.0, round.gap()));
 }
 
+/// "packing/h2t1".
+bool is_packing_variant(const std::string& name) { return name.starts_with("packing/"); }
+
+/// Leaves the candidates that were asked for, and refuses variants of the packing that are not among them.
+void keep_named(Candidates& candidates, const std::vector<std::string>& algorithms) {
+  std::vector<std::string> there;
+  for (const Candidate& candidate : candidates.made) {
+    if (is_packing_variant(candidate.planner)) there.push_back(candidate.planner);
+  }
+  for (const std::string& name : algorithms) {
+    if (!is_packing_variant(name) || candidates.find(name) != nullptr) continue;
+    const std::string help = there.empty() ? "use packing; --max-depth and --max-trees limit its trees"
+                                           : fmt::format("there are {}", fmt::join(there, ", "));
+    candidates.refused.push_back(
+        {name, {ErrorCode::unsupported, "no packing called " + name + " is worth having here", help}});
+  }
+  std::erase_if(candidates.made, [&](const Candidate& candidate) {
+    return std::ranges::find(algorithms, candidate.planner) == algorithms.end();
+  });
+}
+
 }  // namespace
 
-Result<std::vector<std::string>> parse_algorithms(const std::string& text) {
+Result<std::vector<std::string>> parse_algorithms(const std::string& text, bool variants) {
   std::vector<std::string> algorithms;
   const auto add = [&](const std::string& name) {
     if (std::ranges::find(algorithms, name) == algorithms.end()) algorithms.push_back(name);
@@ -33,7 +54,12 @@ Result<std::vector<std::string>> parse_algorithms(const std::string& text) {
       for (const Planner& planner : all_planners()) add(std::string(planner.name));
       continue;
     }
-    if (const auto planner = find_planner(name); !planner && name != "auto") {
+    if (is_packing_variant(name)) {
+      if (!variants) {
+        return fail(ErrorCode::invalid_input, "-a: " + name + " is a variant of packing, which is not planned here",
+                    "write packing, or plan it with: espalier plan ... -a " + name);
+      }
+    } else if (const auto planner = find_planner(name); !planner && name != "auto") {
       return fail(planner.error().code, "-a: " + planner.error().message, planner.error().help + "; also auto and all");
     }
     add(name);
@@ -46,7 +72,10 @@ std::vector<Planner> planners_for(const std::vector<std::string>& algorithms) {
   std::vector<Planner> planners;
   const bool needs_all = std::ranges::find(algorithms, "auto") != algorithms.end();
   for (const Planner& planner : all_planners()) {
-    if (needs_all || std::ranges::find(algorithms, planner.name) != algorithms.end()) planners.push_back(planner);
+    const auto needs = [&](const std::string& name) {
+      return name == planner.name || (planner.name == "packing" && is_packing_variant(name));
+    };
+    if (needs_all || std::ranges::any_of(algorithms, needs)) planners.push_back(planner);
   }
   return planners;
 }
@@ -66,7 +95,8 @@ Result<Candidates> plan_candidates(const Console& console, const Topology& topol
       return plan_pruned_packing(network, asked, limits, told);
     };
   }
-  const bool variants = !limits.any() && std::ranges::find(algorithms, "auto") != algorithms.end();
+  const bool is_auto = std::ranges::find(algorithms, "auto") != algorithms.end();
+  const bool variants = !limits.any() && (is_auto || std::ranges::any_of(algorithms, is_packing_variant));
   PlanContext context{{}, memory};
   Progress progress(console, "planning", planners.size());
   context.on_round = [&](const ProgramRound& round) {
@@ -80,6 +110,7 @@ Result<Candidates> plan_candidates(const Console& console, const Topology& topol
         progress.step(std::string(name));
       },
       variants, context);
+  if (candidates && !is_auto && variants) keep_named(*candidates, algorithms);
   if (!candidates || !limits.any() || candidates->find("packing") != nullptr) return candidates;
   const auto refusal = std::ranges::find(candidates->refused, "packing", &Refusal::planner);
   if (refusal == candidates->refused.end()) return candidates;

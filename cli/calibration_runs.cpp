@@ -128,19 +128,16 @@ class RunPlanner {
     if (!has_root(*kind)) flags.root.clear();
     const auto collective = flags.resolve(topology_);
     if (!collective) return within(collective.error());
-    // Variants of the packing ("packing/h2t3") are made for auto only.
-    const bool is_variant = algorithm.find('/') != std::string::npos || algorithm == "auto";
-    if (!is_variant) {
-      if (const auto known = find_planner(algorithm); !known) return within(known.error());
-    }
-    auto candidates = plan_candidates(console_, topology_, *collective, {is_variant ? std::string("auto") : algorithm});
+    const auto asked = parse_algorithms(algorithm, true);
+    if (!asked) return within(asked.error());
+    auto candidates = plan_candidates(console_, topology_, *collective, *asked);
     if (!candidates) return within(candidates.error());
     for (Candidate& candidate : candidates->made) {
       if (candidate.planner != algorithm) continue;
       return Planned{std::make_shared<const Schedule>(std::move(candidate.schedule)),
                      std::make_shared<const ChunkModel>(candidate.chunks)};
     }
-    if (!candidates->refused.empty() && !is_variant) return within(candidates->refused.front().error);
+    if (!candidates->refused.empty() && algorithm != "auto") return within(candidates->refused.front().error);
     return fail(ErrorCode::invalid_input,
                 fmt::format("{}: no plan of {} is called '{}' on this topology", place, flags.name, algorithm),
                 "give the plan that ran with --plan");

@@ -9,7 +9,7 @@
 #include "cli/json_text.h"
 #include "cli/modes.h"
 #include "cli/table.h"
-#include "planners/bound.h"
+#include "planners/bound_prices.h"
 
 namespace espalier::cli {
 namespace {
@@ -38,10 +38,10 @@ void print_one(const Console& console, const Bound& bound, const Collective& col
 ExitCode run_one(const Console& console, const Topology& topology, const CollectiveFlags& flags) {
   const auto collective = flags.resolve(topology);
   if (!collective) return console.refuse_usage(collective.error());
-  const auto bound = compute_bound(topology, *collective);
-  if (!bound) return console.refuse(bound.error());
+  const auto priced = compute_priced_bound(topology, *collective);
+  if (!priced) return console.refuse(priced.error());
   if (!console.json) {
-    print_one(console, *bound, *collective, topology);
+    print_one(console, priced->bound, *collective, topology);
     return ExitCode::ok;
   }
   nlohmann::ordered_json document;
@@ -51,7 +51,7 @@ ExitCode run_one(const Console& console, const Topology& topology, const Collect
   document["ranks"] = collective->rank_count;
   if (!collective->root.is_none()) document["root"] = topology.rank_name(collective->root);
   if (!collective->shares.empty()) document["shares"] = collective->shares;
-  document["bound"] = bound_json(*bound, *collective, topology);
+  document["bound"] = bound_json(*priced, *collective, topology);
   console.print(json_text(document));
   return ExitCode::ok;
 }
@@ -66,13 +66,13 @@ ExitCode run_all(const Console& console, const Topology& topology) {
   for (const CollectiveKind kind : all_collective_kinds) {
     const auto collective = make_collective(kind, topology.rank_count(), std::nullopt);
     if (!collective) return console.refuse(collective.error());
-    const auto bound = compute_bound(topology, *collective);
-    if (!bound) return console.refuse(bound.error());
-    const auto algbw = algbw_of(bound->time_per_byte);
+    const auto priced = compute_priced_bound(topology, *collective);
+    if (!priced) return console.refuse(priced.error());
+    const auto algbw = algbw_of(priced->bound.time_per_byte);
     const double factor = to_double(collective->busbw_factor());
     table.add_row({std::string(to_string(kind)), gigabytes_per_second(algbw),
-                   gigabytes_per_second(algbw ? std::optional(*algbw * factor) : std::nullopt), bound->what});
-    bounds.push_back({{"collective", to_string(kind)}, {"bound", bound_json(*bound, *collective, topology)}});
+                   gigabytes_per_second(algbw ? std::optional(*algbw * factor) : std::nullopt), priced->bound.what});
+    bounds.push_back({{"collective", to_string(kind)}, {"bound", bound_json(*priced, *collective, topology)}});
   }
   if (console.json) {
     const nlohmann::ordered_json document = {{"schema", "espalier/bounds/1"},

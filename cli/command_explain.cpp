@@ -10,7 +10,7 @@
 #include "cli/prediction_flags.h"
 #include "cli/progress.h"
 #include "cli/simulate_scenario.h"
-#include "planners/bound.h"
+#include "planners/bound_prices.h"
 #include "planners/ring/ring_walks.h"
 
 namespace espalier::cli {
@@ -48,9 +48,10 @@ Result<Explanation> explain(const Topology& topology, const Candidate& candidate
   explanation.type = prediction.type;
   explanation.circumstances = options.circumstances;
   explanation.label = candidate.planner;
-  auto bound = compute_bound(topology, schedule.collective);
-  if (!bound) return tl::unexpected(bound.error());
-  explanation.bound = std::move(*bound);
+  auto priced = compute_priced_bound(topology, schedule.collective);
+  if (!priced) return tl::unexpected(priced.error());
+  explanation.bound = std::move(priced->bound);
+  explanation.prices = std::move(priced->prices);
   explanation.proof = prove_cut(topology, schedule.collective, explanation.bound);
   explanation.loads = compute_loads(schedule, topology);
   explanation.shape = measure_travel(schedule);

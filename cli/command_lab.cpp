@@ -80,7 +80,7 @@ OrStop<Order> read_order(const LabFlags& flags) {
     }
     order.chunk = *chunk;
   }
-  const auto algorithms = parse_algorithms(flags.algorithms);
+  const auto algorithms = parse_algorithms(flags.algorithms, true);
   if (!algorithms) return usage(algorithms.error());
   order.algorithms = *algorithms;
   std::erase(order.algorithms, "auto");

@@ -159,7 +159,7 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   if (flags.groups.any()) return plan_of_groups(console, *topology, flags.groups, flags.collective, flags.output);
   const auto collective = flags.collective.resolve(*topology);
   if (!collective) return console.refuse_usage(collective.error());
-  const auto algorithms = parse_algorithms(flags.algorithms);
+  const auto algorithms = parse_algorithms(flags.algorithms, true);
   if (!algorithms) return console.refuse_usage(algorithms.error());
   const auto limits = flags.packing.resolve();
   if (!limits) return console.refuse_usage(limits.error());

@@ -46,7 +46,7 @@ ExitCode run(const Console& console, const TuneFlags& flags) {
   if (!topology) return refuse(console, topology.error());
   const auto collective = flags.collective.resolve(*topology);
   if (!collective) return console.refuse_usage(collective.error());
-  const auto algorithms = parse_algorithms(flags.algorithms);
+  const auto algorithms = parse_algorithms(flags.algorithms, true);
   if (!algorithms) return console.refuse_usage(algorithms.error());
   const auto type = parse_element_type(flags.sizes.type);
   if (!type) return console.refuse_usage(type.error());
@@ -87,13 +87,15 @@ void add_tune_command(CLI::App& app, Session& session) {
   command->add_option("-d,--datatype", flags->sizes.type, "Element type: int8, half, bfloat16, float, double, ...")
       ->option_text("TYPE (float)");
   command
-      ->add_option("--tolerance", flags->tolerance, "A planner stays the choice while it is at most this much slower")
+      ->add_option("--tolerance", flags->tolerance,
+                   "A planner is as good as the fastest while it is at most this much slower")
       ->option_text("PERCENT (1%)");
   command->footer(
       examples({"espalier tune dgx1v all_reduce", "espalier tune cluster.yaml all_gather -b 1K -e 4G -f 4",
                 "espalier tune dgx1v all_reduce --without gpu0-gpu1 --tolerance 0%"}) +
-      "\nSizes double, and are bisected where the winner changes. ahead is the second's time over the\n"
-      "winner's, the least and the most in the region. NCCL names what NCCL_ALGO has most like the winner.");
+      "\nSizes double, and are bisected where the winner changes. A region's winner is as good as the fastest at\n"
+      "all of its sizes, and the best of those. ahead is the second's time over the winner's, the least and the\n"
+      "most in the region; 1.00 where the second is as good. NCCL names what NCCL_ALGO has most like the winner.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "advisor/run_limits.h"
+#include "planners/bound_prices.h"
 #include "planners/chooser.h"
 #include "planners/explain/class_loads.h"
 #include "planners/explain/cut_proof.h"
@@ -23,6 +24,7 @@ struct Explanation {
   std::string type;  ///< Of an element.
   sim::Circumstances circumstances;
   Bound bound;
+  std::vector<BoundPrice> prices;  ///< What proves the bound where no cut does.
   std::optional<CutProof> proof;
   Loads loads;
   std::vector<ClassLoad> classes;

@@ -9,7 +9,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json limit_json(const Explanation& of) {
-  Json limit = bound_json(of.bound, of.schedule->collective, *of.topology);
+  Json limit = bound_json(PricedBound{of.bound, of.prices}, of.schedule->collective, *of.topology);
   limit["proof"] = nullptr;
   if (!of.proof) return limit;
   Json proof = {{"direction", of.proof->direction == Direction::forward ? "leave" : "enter"},
@@ -84,7 +84,7 @@ Json simulation_json(const Explanation& of) {
   }
   simulation["full_links"] = Json::array();
   for (const sim::LinkShare& link : of.limits.full) {
-    simulation["full_links"].push_back({{"link", of.topology->link_name(link.link)}, {"busy", link.share}});
+    simulation["full_links"].push_back({{"link", link.name}, {"busy", link.share}, {"links", link.links}});
   }
   return simulation;
 }

@@ -13,6 +13,7 @@
 #include "cli/flag_values.h"
 #include "cli/table.h"
 #include "schedule/relays.h"
+#include "topology/bundles.h"
 #include "topology/name_list.h"
 
 namespace espalier::cli {
@@ -74,9 +75,8 @@ std::string crossing_text(const CutProof& proof, const Topology& topology) {
   std::vector<std::string> terms;
   for (const auto& [name, links] : by_class) {
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < links.size() && i < shown_links; ++i) names.push_back(topology.link_name(links[i]));
-    terms.push_back(fmt::format("{} ({}{})", links_text(name, links, topology), fmt::join(names, ", "),
-                                links.size() > shown_links ? ", ..." : ""));
+    for (const LinkId link : links) names.push_back(topology.link_name(link));
+    terms.push_back(fmt::format("{} ({})", links_text(name, links, topology), first_names(names, shown_links)));
   }
   std::vector<std::string> backplanes;
   backplanes.reserve(proof.backplanes.size());
@@ -101,8 +101,8 @@ std::string limit_text(const Explanation& of) {
                         gigabytes(of.proof->capacity), duration(least), format_size(of.size));
     return text;
   }
-  return text + fmt::format("  By {}: {}\n  So no schedule is faster than {} at {}.\n",
-                            of.bound.cut.empty() ? "a program" : "counting", of.bound.what, duration(least),
+  return text + fmt::format("  {}: {}.\n  So no schedule is faster than {} at {}.\n",
+                            of.bound.cut.empty() ? "What binds" : "By counting", of.bound.what, duration(least),
                             format_size(of.size));
 }
 
@@ -110,11 +110,15 @@ std::string fullest_text(const Explanation& of) {
   const double busy = to_double(of.loads.time_per_byte / of.bound.time_per_byte);
   std::vector<std::string> names;
   names.reserve(of.loads.bottleneck_links.size() + of.loads.bottleneck_nodes.size());
-  for (const LinkId link : of.loads.bottleneck_links) names.push_back(of.topology->link_name(link));
+  const Bundles bundles(*of.topology);
+  std::set<std::size_t> named;
+  for (const LinkId link : of.loads.bottleneck_links) {
+    const std::size_t bundle = bundles.bundle_of(link);
+    if (named.insert(bundle).second) names.push_back(bundle_name(*of.topology, bundles, bundle));
+  }
   for (const NodeId node : of.loads.bottleneck_nodes) names.push_back("the backplane of " + of.topology->node(node).id);
   const std::size_t count = names.size();
-  if (count > shown_links) names.resize(shown_links);
-  const std::string list = fmt::format("{}{}", fmt::join(names, ", "), count > shown_links ? ", ..." : "");
+  const std::string list = first_names(names, shown_links);
   const std::string which = count == 1 ? fmt::format("{} is the fullest link", list)
                                        : fmt::format("{} links are the fullest ({})", count, list);
   return fmt::format("  {}: busy for {} % of the limit's time{}.\n", which, percent(busy),
@@ -174,12 +178,10 @@ std::string full_links_text(const Explanation& of) {
   const std::vector<sim::LinkShare>& full_links = of.limits.full;
   if (full_links.empty()) return "  No link is busy for more than 90 % of the time.\n";
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < full_links.size() && i < shown_links; ++i) {
-    names.push_back(fmt::format("{} {} %", of.topology->link_name(full_links[i].link), percent(full_links[i].share)));
-  }
-  return fmt::format("  Busy for more than 90 % of the time: {} link{} ({}{}).\n", full_links.size(),
-                     full_links.size() == 1 ? "" : "s", fmt::join(names, ", "),
-                     full_links.size() > shown_links ? ", ..." : "");
+  names.reserve(full_links.size());
+  for (const sim::LinkShare& link : full_links) names.push_back(fmt::format("{} {} %", link.name, percent(link.share)));
+  return fmt::format("  Busy for more than 90 % of the time: {} link{} ({}).\n", full_links.size(),
+                     full_links.size() == 1 ? "" : "s", first_names(names, shown_links));
 }
 
 /// Whom the critical path waited for or shared with, by link or node, most first.
@@ -253,9 +255,7 @@ std::string improvements_text(const Explanation& of) {
   std::string text = "What one change would save, simulated anew:\n";
   if (shown > 0) text += table.text("    ");
   if (!useless.empty()) {
-    const std::size_t more = useless.size() > most_shown ? useless.size() - most_shown : 0;
-    useless.resize(useless.size() - more);
-    text += fmt::format("  Nothing: {}{}.\n", fmt::join(useless, "; "), more > 0 ? "; ..." : "");
+    text += fmt::format("  Nothing: {}.\n", first_names(useless, most_shown, "; "));
   }
   return text;
 }
@@ -294,7 +294,8 @@ std::string more_text(const Explanation& of) {
       useless[more.beside] = std::max(useless[more.beside], more.cables);
       continue;
     }
-    const std::string beside = more.beside + (more.cables > 1 ? ", ..." : "");
+    const std::string beside =
+        more.cables > 1 ? fmt::format("{} and {} more", more.beside, more.cables - 1) : more.beside;
     ++useful;
     const double gain = to_double(of.bound.time_per_byte / more.bound.time_per_byte) - 1;
     table.add_row({std::to_string(more.cables), more.what, beside, busbw_text(more.bound, collective), percent(gain)});

@@ -7,6 +7,7 @@
 #include "base/format_units.h"
 #include "cli/describe_bound.h"
 #include "cli/table.h"
+#include "sim/utilisation.h"
 
 namespace espalier::cli {
 namespace {
@@ -16,7 +17,6 @@ using scenario::JobLimits;
 using scenario::JobShare;
 using scenario::JobUse;
 using scenario::JobWait;
-using scenario::LinkBusy;
 using scenario::Scenario;
 
 constexpr double least_shown = 0.0005;
@@ -78,16 +78,24 @@ std::string waits_text(const Scenario& scenario, const JobLimits& limits) {
   return text;
 }
 
+/// Links busy for more than 90 % of the time, parallel ones as one, busiest first.
+std::vector<sim::LinkShare> full_links(const Scenario& scenario, const JobLimits& limits) {
+  constexpr double nearly_always = 0.9;
+  std::vector<sim::LinkShare> full =
+      sim::busiest_links(limits.report.links, limits.report.elapsed, scenario.topology, scenario.topology.link_count());
+  std::erase_if(full, [](const sim::LinkShare& link) { return link.share <= nearly_always; });
+  return full;
+}
+
 std::string full_links_text(const Scenario& scenario, const JobLimits& limits) {
-  if (limits.full.empty()) return "  No link is busy for more than 90 % of the time.\n";
+  const std::vector<sim::LinkShare> full = full_links(scenario, limits);
+  if (full.empty()) return "  No link is busy for more than 90 % of the time.\n";
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < limits.full.size() && i < shown_links; ++i) {
-    names.push_back(
-        fmt::format("{} {} %", scenario.topology.link_name(limits.full[i].link), percent(limits.full[i].share)));
-  }
-  return fmt::format("  Busy for more than 90 % of the time: {} link{} ({}{}).\n", limits.full.size(),
-                     limits.full.size() == 1 ? "" : "s", fmt::join(names, ", "),
-                     limits.full.size() > shown_links ? ", ..." : "");
+  names.reserve(full.size());
+  for (const sim::LinkShare& link : full)
+    names.push_back(fmt::format("{} {} %", link.name, percent(link.share)));
+  return fmt::format("  Busy for more than 90 % of the time: {} link{} ({}).\n", full.size(),
+                     full.size() == 1 ? "" : "s", first_names(names, shown_links));
 }
 
 std::string improvements_text(const JobLimits& limits) {
@@ -109,9 +117,7 @@ std::string improvements_text(const JobLimits& limits) {
   std::string text = "What one change would save, planned and simulated anew:\n";
   if (is_any) text += table.text("    ");
   constexpr std::size_t most_shown = 8;
-  const bool has_more = useless.size() > most_shown;
-  if (has_more) useless.resize(most_shown);
-  if (!useless.empty()) text += fmt::format("  Nothing: {}{}.\n", fmt::join(useless, "; "), has_more ? "; ..." : "");
+  if (!useless.empty()) text += fmt::format("  Nothing: {}.\n", first_names(useless, most_shown, "; "));
   return limits.improvements.empty() ? std::string() : text;
 }
 
@@ -146,8 +152,8 @@ nlohmann::ordered_json job_limits_json(const Scenario& scenario, const JobLimits
                      {"time", wait.time.seconds()}});
   }
   auto& full = document["full_links"] = nlohmann::ordered_json::array();
-  for (const LinkBusy& link : limits.full) {
-    full.push_back({{"link", scenario.topology.link_name(link.link)}, {"busy", link.share}});
+  for (const sim::LinkShare& link : full_links(scenario, limits)) {
+    full.push_back({{"link", link.name}, {"busy", link.share}, {"links", link.links}});
   }
   auto& improvements = document["improvements"] = nlohmann::ordered_json::array();
   for (const JobImprovement& improvement : limits.improvements) {

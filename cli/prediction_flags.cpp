@@ -121,7 +121,7 @@ Result<Collective> PredictionFlags::resolve_collective(const Topology& topology)
 }
 
 Result<std::vector<std::string>> PredictionFlags::resolve_algorithms() const {
-  return parse_algorithms(algorithms.empty() ? verb.algorithms : algorithms);
+  return parse_algorithms(algorithms.empty() ? verb.algorithms : algorithms, true);
 }
 
 OrStop<void> PredictionFlags::check_plan(const Input& given) const {

@@ -10,13 +10,13 @@
 #include "base/format_units.h"
 #include "cli/condition_flags.h"
 #include "cli/table.h"
+#include "sim/utilisation.h"
 
 namespace espalier::cli {
 namespace {
 
 using scenario::CallSummary;
 using scenario::JobReport;
-using scenario::LinkBusy;
 using scenario::RankSummary;
 using scenario::RankTime;
 using scenario::Scenario;
@@ -124,12 +124,12 @@ std::string ranks_table(const Scenario& scenario, const JobReport& report) {
 }
 
 std::string links_text(const Scenario& scenario, const JobReport& report) {
-  const std::vector<LinkBusy> busiest = busiest_links(report, links_shown);
+  const std::vector<sim::LinkShare> busiest =
+      sim::busiest_links(report.links, report.elapsed, scenario.topology, links_shown);
   if (busiest.empty()) return {};
   std::string text = "#\n# busiest links:";
   for (std::size_t i = 0; i < busiest.size(); ++i) {
-    text += fmt::format("{} {} {:.1f} %", i == 0 ? "" : ",", scenario.topology.link_name(busiest[i].link),
-                        100 * busiest[i].share);
+    text += fmt::format("{} {} {:.1f} %", i == 0 ? "" : ",", busiest[i].name, 100 * busiest[i].share);
   }
   return text + "\n";
 }
@@ -194,10 +194,10 @@ nlohmann::ordered_json scenario_json(const Scenario& scenario, const JobReport& 
     ranks.push_back(rank_json(scenario.topology.rank_name(Rank(i)), report.ranks[i]));
   }
   auto& links = document["links"] = nlohmann::ordered_json::array();
-  for (const LinkBusy& busy : busiest_links(report, report.links.size())) {
-    const sim::LinkUse& use = report.links[busy.link.index()];
+  for (const sim::LinkShare& busy :
+       sim::busiest_links(report.links, report.elapsed, scenario.topology, report.links.size())) {
     links.push_back(
-        {{"link", scenario.topology.link_name(busy.link)}, {"bytes", use.bytes}, {"utilisation", busy.share}});
+        {{"link", busy.name}, {"bytes", busy.use.bytes}, {"utilisation", busy.share}, {"links", busy.links}});
   }
   auto& replannings = document["replannings"] = nlohmann::ordered_json::array();
   for (const scenario::Replanning& replanning : report.replannings) {

@@ -97,17 +97,15 @@ std::string winners_text(const Simulation& simulation) {
 std::string limits_text(const Simulation& simulation) {
   if (simulation.winners.empty()) return {};
   const CandidateRun& winner = simulation.results[simulation.winners.back()];
-  const std::vector<sim::LinkShare> busiest = sim::busiest_links(winner.report, shown_links);
+  const Topology& topology = *simulation.topology;
+  const std::vector<sim::LinkShare> busiest = sim::busiest_links(winner.report, topology, topology.link_count());
   if (busiest.empty()) return {};
   std::string text = fmt::format("# limits: links busy in {} at {}:", winner.planner(), format_size(winner.size));
-  for (std::size_t i = 0; i < busiest.size(); ++i) {
-    text += fmt::format("{} {} {:.0f} %", i == 0 ? "" : ",", simulation.topology->link_name(busiest[i].link),
-                        100 * busiest[i].share);
+  for (std::size_t i = 0; i < std::min(busiest.size(), shown_links); ++i) {
+    text += fmt::format("{} {} {:.0f} %", i == 0 ? "" : ",", busiest[i].name, 100 * busiest[i].share);
   }
-  const auto full = std::ranges::count_if(winner.report.links, [&](const sim::LinkUse& use) {
-    return static_cast<double>(use.busy.count) >=
-           0.98 * busiest.front().share * static_cast<double>(winner.report.elapsed.count);
-  });
+  const auto full = std::ranges::count_if(
+      busiest, [&](const sim::LinkShare& link) { return link.share >= 0.98 * busiest.front().share; });
   if (full > 1) text += fmt::format(" ({} within 2 % of the busiest)", full);
   return text + "\n";
 }
@@ -139,8 +137,8 @@ nlohmann::ordered_json result_json(const CandidateRun& result, const Simulation&
 nlohmann::ordered_json limits_json(const CandidateRun& result, const Topology& topology) {
   nlohmann::ordered_json links = nlohmann::ordered_json::array();
   constexpr std::size_t most = 16;
-  for (const sim::LinkShare& busy : sim::busiest_links(result.report, most)) {
-    links.push_back({{"link", topology.link_name(busy.link)}, {"busy", busy.share}, {"bytes", busy.use.bytes}});
+  for (const sim::LinkShare& busy : sim::busiest_links(result.report, topology, most)) {
+    links.push_back({{"link", busy.name}, {"busy", busy.share}, {"bytes", busy.use.bytes}, {"links", busy.links}});
   }
   return {{"size", result.size.count}, {"algorithm", result.algorithm}, {"links", links}};
 }
