@@ -128,9 +128,11 @@ class RunPlanner {
     if (!has_root(*kind)) flags.root.clear();
     const auto collective = flags.resolve(topology_);
     if (!collective) return within(collective.error());
-    const auto asked = parse_algorithms(algorithm, true);
-    if (!asked) return within(asked.error());
-    auto candidates = plan_candidates(console_, topology_, *collective, *asked);
+    // A file may name what `auto` took: a variant of the packing, say "packing/h2t3".
+    if (algorithm != "auto" && !algorithm.starts_with("packing/")) {
+      if (const auto known = find_planner(algorithm); !known) return within(known.error());
+    }
+    auto candidates = plan_candidates(console_, topology_, *collective, {algorithm});
     if (!candidates) return within(candidates.error());
     for (Candidate& candidate : candidates->made) {
       if (candidate.planner != algorithm) continue;
