@@ -92,8 +92,7 @@ std::string full_links_text(const Scenario& scenario, const JobLimits& limits) {
   if (full.empty()) return "  No link is busy for more than 90 % of the time.\n";
   std::vector<std::string> names;
   names.reserve(full.size());
-  for (const sim::LinkShare& link : full)
-    names.push_back(fmt::format("{} {} %", link.name, percent(link.share)));
+  for (const sim::LinkShare& link : full) names.push_back(fmt::format("{} {} %", link.name, percent(link.share)));
   return fmt::format("  Busy for more than 90 % of the time: {} link{} ({}).\n", full.size(),
                      full.size() == 1 ? "" : "s", first_names(names, shown_links));
 }
