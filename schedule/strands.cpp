@@ -90,7 +90,7 @@ class CutSets {
 };
 
 /// Neighbouring slices that travel as one.
-struct SliceRun {
+struct CutRun {
   std::size_t first = 0;
   std::size_t count = 1;
 };
@@ -133,11 +133,11 @@ class StrandDealer {
   }
 
   /// The runs that a transfer is dealt out in: those of each part, or all of it as one.
-  [[nodiscard]] std::vector<SliceRun> runs_of(const Transfer& transfer) const {
+  [[nodiscard]] std::vector<CutRun> runs_of(const Transfer& transfer) const {
     const std::size_t begin = transfer.first_slice.index();
     const std::size_t end = begin + transfer.slice_count;
     if (!by_parts_ || is_one_part(begin, transfer.slice_count)) return {{begin, transfer.slice_count}};
-    std::vector<SliceRun> runs;
+    std::vector<CutRun> runs;
     for (std::size_t slice = begin; slice < end; ++slice) {
       const bool goes_on = slice > begin && is_one_part(slice - 1, 2);
       if (goes_on) {
@@ -150,12 +150,12 @@ class StrandDealer {
   }
 
   /// Whether a run is cut as its group is, and not by itself.
-  [[nodiscard]] bool is_grouped(const SliceRun& run) const { return by_parts_ || run.count == 1; }
+  [[nodiscard]] bool is_grouped(const CutRun& run) const { return by_parts_ || run.count == 1; }
 
   void group_slices() {
     std::vector<std::int64_t> joins(planned_.slices.size() + 1, 0);  // by slice: runs that begin less those that end
     for (const Transfer& transfer : planned_.transfers) {
-      for (const SliceRun& run : runs_of(transfer)) {
+      for (const CutRun& run : runs_of(transfer)) {
         if (!is_grouped(run)) continue;
         ++joins[run.first];
         --joins[run.first + run.count - 1];
@@ -171,7 +171,7 @@ class StrandDealer {
     }
   }
 
-  [[nodiscard]] CutSets::Id set_of(const SliceRun& run, RouteId route) const {
+  [[nodiscard]] CutSets::Id set_of(const CutRun& run, RouteId route) const {
     return is_grouped(run) ? groups_[group_of_[run.first]].cuts : route_sets_[route.index()];
   }
 
@@ -184,7 +184,7 @@ class StrandDealer {
     }
     for (SliceGroup& group : groups_) group.cuts = CutSets::none;
     for (const Transfer& transfer : planned_.transfers) {
-      for (const SliceRun& run : runs_of(transfer)) {
+      for (const CutRun& run : runs_of(transfer)) {
         if (!is_grouped(run)) continue;
         CutSets::Id& set = groups_[group_of_[run.first]].cuts;
         set = sets_.join(set, route_sets_[transfer.route.index()]);
@@ -194,7 +194,7 @@ class StrandDealer {
     std::size_t transfers = 0;
     std::size_t slices = 0;
     for (const Transfer& transfer : planned_.transfers) {
-      for (const SliceRun& run : runs_of(transfer)) {
+      for (const CutRun& run : runs_of(transfer)) {
         const std::size_t count = sets_.pieces(set_of(run, transfer.route));
         std::size_t& most = by_channel[transfer.channel().index()];
         most = std::max(most, count);
@@ -232,7 +232,7 @@ class StrandDealer {
     std::ranges::sort(begins);
     for (const auto& begin : begins) begins_.push_back(begin.first);
     for (const Transfer& transfer : planned_.transfers) {
-      for (const SliceRun& run : runs_of(transfer)) {
+      for (const CutRun& run : runs_of(transfer)) {
         if (is_grouped(run)) continue;
         const std::int64_t offset = planned_.slices[run.first].offset;
         for (const std::int64_t cut : sets_.cuts(route_sets_[transfer.route.index()])) {
@@ -260,7 +260,7 @@ class StrandDealer {
     }
   }
 
-  [[nodiscard]] std::int64_t length_of(const SliceRun& run) const {
+  [[nodiscard]] std::int64_t length_of(const CutRun& run) const {
     const Slice& last = planned_.slices[run.first + run.count - 1];
     return last.offset + last.length - planned_.slices[run.first].offset;
   }
@@ -272,7 +272,7 @@ class StrandDealer {
   void add(const Transfer& transfer) {
     const Route route = planned_.route(transfer.route);
     const std::int64_t whole = strands_.whole();
-    for (const SliceRun& run : runs_of(transfer)) {
+    for (const CutRun& run : runs_of(transfer)) {
       const CutSets::Id set = set_of(run, transfer.route);
       // Even pieces take strands in turn: those of one channel begin elsewhere than those of the next.
       constexpr std::uint64_t golden = 40503;  // of 2^16
