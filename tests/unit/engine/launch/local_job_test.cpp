@@ -114,18 +114,18 @@ TEST(LocalJob, TheSecretIsNotOnACommandLine) {
 }
 
 /// A launcher in a process of its own, whose output the test reads.
-class Launcher {
+class LauncherProcess {
  public:
-  explicit Launcher(const std::string& behaviour) {
+  explicit LauncherProcess(const std::string& behaviour) {
     auto spawned = spawn({ESPALIER_RANK_PROGRAM, {"launch", behaviour}, process_environment(), false, -1});
     EXPECT_TRUE(spawned.has_value());
     process_ = spawned->process;
     output_ = std::move(spawned->error_pipe);
     fcntl(output_.get(), F_SETFL, 0);
   }
-  Launcher(const Launcher&) = delete;
-  Launcher& operator=(const Launcher&) = delete;
-  ~Launcher() { end(SIGKILL); }
+  LauncherProcess(const LauncherProcess&) = delete;
+  LauncherProcess& operator=(const LauncherProcess&) = delete;
+  ~LauncherProcess() { end(SIGKILL); }
 
   /// The next line; empty at the end.
   std::string line() {
@@ -175,7 +175,7 @@ bool vanishes(pid_t process) {
 }
 
 TEST(LocalJob, NoOrphanSurvivesAKilledLauncher) {
-  Launcher launcher("stubborn");
+  LauncherProcess launcher("stubborn");
   const std::vector<pid_t> ranks = launcher.ranks();
   launcher.end(SIGKILL);
   for (const pid_t rank : ranks) EXPECT_TRUE(vanishes(rank)) << rank;
@@ -183,7 +183,7 @@ TEST(LocalJob, NoOrphanSurvivesAKilledLauncher) {
 
 TEST(LocalJob, AnInterruptIsPassedOn) {
   for (const int signal : {SIGINT, SIGTERM}) {
-    Launcher launcher("sleep");
+    LauncherProcess launcher("sleep");
     const std::vector<pid_t> ranks = launcher.ranks();
     EXPECT_EQ(launcher.end(signal), 130);
     for (const pid_t rank : ranks) EXPECT_TRUE(vanishes(rank)) << rank;
@@ -191,7 +191,7 @@ TEST(LocalJob, AnInterruptIsPassedOn) {
 }
 
 TEST(LocalJob, WhoDoesNotHeedAnInterruptIsKilledAfterTheGrace) {
-  Launcher launcher("stubborn");
+  LauncherProcess launcher("stubborn");
   const std::vector<pid_t> ranks = launcher.ranks();
   EXPECT_EQ(launcher.end(SIGINT), 130);
   for (const pid_t rank : ranks) EXPECT_TRUE(vanishes(rank)) << rank;
