@@ -16,7 +16,7 @@ namespace espalier {
 namespace {
 
 /// A random network some, or all, of whose ranks must not relay, and some of whose switches copy or add.
-Topology random_network(Random& random, int round) {
+Topology any_network(Random& random, int round) {
   const Topology plain = test::make_topology(test::random_graph(random, {5, 2, 9, round % 2 == 0}));
   std::vector<Node> nodes(plain.nodes().begin(), plain.nodes().end());
   const bool none_relays = round % 4 == 0;
@@ -45,7 +45,7 @@ Topology silent_star(std::size_t ranks) {
   return *Topology::make("silent star", std::move(nodes), {plain.links().begin(), plain.links().end()});
 }
 
-Collective collective_on(const Topology& topology, CollectiveKind kind, Random& random) {
+Collective any_collective_on(const Topology& topology, CollectiveKind kind, Random& random) {
   const std::size_t ranks = topology.rank_count();
   const auto root = has_root(kind) ? std::optional(Rank(random.below(ranks))) : std::nullopt;
   Collective collective = *make_collective(kind, ranks, root);
@@ -82,10 +82,10 @@ TEST(AnyNetwork, IsPlannedOrRefusedWithAReason) {
   int made = 0;
   int refused = 0;
   for (int round = 0; round < 240; ++round) {
-    const Topology topology = random_network(random, round);
+    const Topology topology = any_network(random, round);
     for (const CollectiveKind kind : all_collective_kinds) {
       SCOPED_TRACE(std::to_string(round) + " " + std::string(to_string(kind)));
-      expect_plan_or_reason(topology, collective_on(topology, kind, random), made, refused);
+      expect_plan_or_reason(topology, any_collective_on(topology, kind, random), made, refused);
     }
     if (!find_unreachable(topology)) {
       const auto walks =

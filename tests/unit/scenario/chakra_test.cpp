@@ -56,8 +56,8 @@ TEST(Chakra, RefusesSizesPastTheLargestMessage) {
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
   for (const std::int64_t size : {largest, largest - 3, max_message_size.count + 1, std::int64_t{-1}}) {
     Trace sums, sends;
-    sums.collective(0, "sum", 0, size);
-    sends.send(0, 1, size, 0);
+    sums.collective(0, "sum", 0, static_cast<std::uint64_t>(size));
+    sends.send(0, 1, static_cast<std::uint64_t>(size), 0);
     for (const Trace& trace : {sums, sends}) {
       const std::string message = error_of({trace, Trace()}, on_ranks(2));
       EXPECT_NE(message.find("its comm_size is " + std::to_string(size) + " bytes"), std::string::npos) << message;
