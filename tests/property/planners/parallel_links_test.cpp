@@ -66,9 +66,9 @@ struct Spread {
 
 /// No plan is this much slower: by one link of a bundle it would be up to four times. Pieces that are cut unlike at two
 /// places on their way queue behind each other, and messages of one chunk do not make that up.
-constexpr double most_ratio = 1.75;
+constexpr double most_ratio = 1.5;
 /// In the mean over all planners and networks.
-constexpr double mean_ratio = 1.05;
+constexpr double mean_ratio = 1.02;
 
 /// Every planner on both networks: the same bound, the same refusals, the same load, and nearly the same times.
 void expect_alike(const Topology& whole, const Topology& parted, CollectiveKind kind, Spread& spread) {
