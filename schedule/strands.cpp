@@ -13,7 +13,6 @@ namespace espalier {
 
 namespace {
 
-constexpr std::int64_t most_whole = std::int64_t{1} << 20;
 constexpr std::int64_t rounded_whole = 720'720;  // which up to 16 equal strands divide
 constexpr std::int64_t thinnest = 1024;          // times what a strand that counts must be the sum of all, at most
 constexpr std::size_t most_pieces = 64;
@@ -106,7 +105,7 @@ struct SliceGroup {
 class StrandDealer {
  public:
   StrandDealer(const Schedule& planned, const Topology& topology, const Bundles& bundles)
-      : planned_(planned), strands_(topology, bundles, std::min(most_whole, max_units / planned.units)) {
+      : planned_(planned), strands_(topology, bundles, std::min(StrandCuts::largest_whole, max_units / planned.units)) {
     const CollectiveKind kind = planned.collective.kind;
     const bool has_overhead =
         std::ranges::any_of(topology.links(), [](const Link& link) { return link.overhead.count > 0; });

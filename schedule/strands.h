@@ -16,6 +16,9 @@ namespace espalier {
 /// such D is small enough, they are rounded.
 class StrandCuts {
  public:
+  /// The most that D is ever: bundles of a dozen unlike rates are parted exactly below it.
+  static constexpr std::int64_t largest_whole = std::int64_t{1} << 40;
+
   /// `largest` is the most that D may be.
   StrandCuts(const Topology& topology, const Bundles& bundles, std::int64_t largest);
 

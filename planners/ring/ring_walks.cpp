@@ -16,11 +16,10 @@ namespace {
 /// Nothing where pieces are more, or finer, than walks are worth.
 std::optional<std::vector<Ring>> deal_rings(const RingSet& set, const Topology& topology, const Bundles& bundles) {
   constexpr std::size_t most_pieces = 64;
-  constexpr std::int64_t most_whole = std::int64_t{1} << 20;
   std::int64_t most_rate = 1;
   for (const Ring& ring : set.rings) most_rate = std::max(most_rate, ring.rate);
   const StrandCuts strands(topology, bundles,
-                           std::min(most_whole, std::numeric_limits<std::int64_t>::max() / most_rate));
+                           std::min(StrandCuts::largest_whole, std::numeric_limits<std::int64_t>::max() / most_rate));
   std::vector<Ring> dealt;
   for (const Ring& ring : set.rings) {
     std::vector<LinkId> all;

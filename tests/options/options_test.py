@@ -66,7 +66,7 @@ class Command:
 
     def takes_arguments(self, verb):
         """False for families of `topo gen`, whose examples are those of `topo gen`, and for what takes nothing."""
-        return not verb.startswith("topo gen ") 
+        return not verb.startswith("topo gen ")
 
     def verbs(self, path=""):
         """All verbs, those below others behind them: "simulate", "topo", "topo show"."""
@@ -80,7 +80,7 @@ class Command:
         return found
 
 
-def judge(command, verb, mode, base, option, words):
+def problem_of(command, verb, mode, base, option, words):
     """What is wrong with an option in a mode, or nothing."""
     start = verb.split() + base
     before, after = command.run(tuple(start)), command.run(tuple(start + words))
@@ -124,7 +124,7 @@ def main():
         tried = [job for job in jobs if not isinstance(job, str)]
         print("\n".join(problems), flush=True)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            for problem in filter(None, pool.map(lambda job: judge(command, *job), tried)):
+            for problem in filter(None, pool.map(lambda job: problem_of(command, *job), tried)):
                 problems.append(problem)
                 print(problem, flush=True)
     print(f"{len(tried)} uses of options, {len(problems)} problems")

@@ -58,7 +58,8 @@ PREDICTION = {
     "--topology": ["-t", "configs/dgx-a100.yaml"],
     "--scenario": ["--scenario", "job.yaml"],
 }
-SIMULATE = {**PREDICTION, **SIZES, "--trace": ["--trace", "out.json"], "--critical-path": ["--critical-path"]}
+TRACE = {"--trace": ["--trace", "out.json"], "--trace-every": ["--trace-every", "2"]}
+SIMULATE = {**PREDICTION, **SIZES, **TRACE, "--critical-path": ["--critical-path"]}
 OTHER_RATES = ["-t", "other.yaml"]
 
 # Packings of a small machine are what they are within any limits.
@@ -73,6 +74,8 @@ VERBS = {
         "topology": (["cluster.yaml", "all_gather", "-a", "packing", "-e", "1M", "-b", "1K"],
                      {**SHOWN, "--minbytes": ["-b", "4K"], "--seed": NEEDS_JITTER["--seed"]}),
         "rooted": (["cluster.yaml", "broadcast", "-a", "ring", "-s", "1M"], {}),
+        "traced": (["cluster.yaml", "all_gather", "-a", "ring", "-s", "1M", "--chunk", "64K", "--trace", "out.json"],
+                   {"--trace": "already there", "--chunk": "shown by 'rooted'", **NEEDS_JITTER}),
         "document": (["--json", "cluster.yaml", "all_gather", "-a", "packing", "-s", "1M"], SHOWN),
         "plan": (["plan.json", "-b", "16K", "-e", "1M"], {"--topology": OTHER_RATES, "--seed": NEEDS_JITTER["--seed"],
                                                         "--minbytes": ["-b", "4K"], "--maxbytes": ["-e", "2M"]}),
@@ -132,7 +135,8 @@ VERBS = {
     }),
     "merge": ({"--out": ["-o", "out.csv"]}, {"rows": (["one.csv", "two.csv"], {})}),
     "compare": ({"--fail-above": ["--fail-above", "1%"], "--svg": ["--svg", "out.svg"], "--lanes": ["--lanes", "3"],
-                 "--plan": ["--plan", "plan.json"], "--collective": ["--collective", "all_reduce"]}, {
+                 "--plan": ["--plan", "plan.json"], "--collective": ["--collective", "all_reduce"],
+                 "--algorithm": ["-a", "tree"]}, {
         "results": (["predicted.json", "measured.json"], {}),
         "nccl-tests": (["perf.log", "perf.log"], {}),
         "timelines": (["predicted-trace.json", "measured-trace.json", "--svg", "out.svg"],
@@ -179,7 +183,7 @@ VERBS = {
     "run": ({**TOPOLOGY, **COLLECTIVE, **SIZES, "--algorithm": ["-a", "tree"], "--op": ["-o", "max"], "--iters": ["-n", "3"],
              "--warmup_iters": ["-w", "1"], "--check": ["-c", "0"], "--chunk": ["--chunk", "8K"],
              "--buffers": ["--buffers", "private"], "--transport": ["--transport", "tcp"], "--sockets": ["--sockets", "2"],
-             "--checksum": ["--checksum"], "--timeout": ["--timeout", "20"], "--trace": ["--trace", "out.json"],
+             "--checksum": ["--checksum"], "--timeout": ["--timeout", "20"], **TRACE,
              "--topology": OTHER_RATES, "--rank": ["--rank", "0"], "--world": ["--world", "2"],
              "--rendezvous": ["--rendezvous", "127.0.0.1:1"], "--secret-file": ["--secret-file", "secret"],
              "--addresses": ["--addresses", "addresses.json"], "--max-local-ranks": ["--max-local-ranks", "2"]}, {

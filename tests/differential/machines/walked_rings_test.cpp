@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/check.h"
+#include "planners/planner.h"
 #include "planners/ring/ring_walks.h"
 #include "sim/walk_ring.h"
 #include "topology/generate.h"
@@ -81,7 +82,7 @@ TEST(WalkedRings, AreWhatThePlannerStores) {
       SCOPED_TRACE(topology.name() + " " + std::string(to_string(kind)));
       const auto collective = make_collective(kind, topology.rank_count(), std::nullopt);
       ASSERT_TRUE(collective);
-      const auto schedule = plan_ring(topology, *collective);
+      const auto schedule = plan_unbounded(topology, *collective, *find_planner("ring"));
       const auto rings = plan_ring_walks(topology, *collective);
       ASSERT_EQ(schedule.has_value(), rings.has_value());
       if (schedule) compare(topology, *rings, *schedule, counts);

@@ -40,7 +40,8 @@ Link random_link(Random& random, std::size_t node_count) {
     link.head = NodeId(random.below(node_count));
   } while (link.head == link.tail);
   link.nominal = {1'000'000 + static_cast<std::int64_t>(random.next() >> (1 + random.below(43)))};
-  link.latency = {static_cast<std::int64_t>(random.below(10) == 0 ? 0 : random.next() >> (1 + random.below(63)))};
+  constexpr std::uint64_t hour_ps = 3'600'000'000'000'000;  // The longest latency that a topology may have.
+  link.latency = {static_cast<std::int64_t>(random.below(10) == 0 ? 0 : random.next() % hour_ps >> random.below(52))};
   if (random.below(2) == 0) link.overhead = {static_cast<std::int64_t>(random.below(1'000'000'000))};
   if (random.below(2) == 0) link.efficiency_ppm = static_cast<std::int32_t>(random.between(1, 1'000'000));
   if (random.below(2) == 0) link.link_class = random_name(random, random.below(3));

@@ -51,7 +51,7 @@ TEST(ConditionFlags, RefuseWhatIsOutOfRange) {
   EXPECT_EQ(refused({.payload = "0.9%"}), "--payload: '0.9%' of the wire is below 1 %");
   EXPECT_EQ(refused({.payload = "2"}), "--payload: '2' is more than the whole");
   EXPECT_EQ(refused({.launch = "5"}), "--launch: the time '5' has no unit");
-  EXPECT_EQ(refused({.launch = "9000000s"}), "--launch: '9000000s' is past 26 days");
+  EXPECT_EQ(refused({.launch = "9000000s"}), "--launch: '9000000s' is past the longest time here (1 hour)");
   EXPECT_EQ(refused({.copy_engines = "65"}), "--copy-engines: '65' is not a whole number from 0 to 64");
   EXPECT_EQ(refused({.copy_engines = "-1"}), "--copy-engines: '-1' is not a whole number from 0 to 64");
   EXPECT_EQ(refused({.jitter = "1"}), "--jitter: '1' may mean 1 % or all");
