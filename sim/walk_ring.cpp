@@ -23,7 +23,7 @@ class RingSimulation {
   RingSimulation(const RingWalk& walk, std::size_t ring, std::size_t rings, const Program& program,
                  const Chunking& chunking, const Network& network, const Options& options)
       : walk_(walk),
-        first_(ring * walk.order.size()),
+        first_((ring - walk.piece) * walk.order.size() + walk.piece),
         transfers_per_step_(rings * walk.order.size()),
         program_(program),
         network_(network),
@@ -132,7 +132,7 @@ class RingSimulation {
     const std::int64_t* came = &before_[(place == 0 ? places_ - 1 : place - 1) * most_chunks_];
     std::int64_t* arrives = &arrived_[place * most_chunks_];
     const std::uint32_t end = adds ? path.reduce_end : path.end;
-    const auto order = static_cast<std::uint32_t>(step * transfers_per_step_ + first_ + shard);
+    const auto order = static_cast<std::uint32_t>(step * transfers_per_step_ + first_ + shard * walk_.pieces);
     std::int64_t departed = options_.launch.count;
     for (std::size_t c = 0; c < cut.lengths.size(); ++c) {
       // A chunk without bytes waits for its lane only, which here is that of all shards.

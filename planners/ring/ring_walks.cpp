@@ -1,8 +1,6 @@
 #include "planners/ring/ring_walks.h"
 
 #include <algorithm>
-#include <limits>
-#include <optional>
 #include <utility>
 
 #include "schedule/strands.h"
@@ -12,30 +10,33 @@ namespace espalier {
 
 namespace {
 
-/// The rings of the bundled network on its strands: each in the pieces that deal_strands cuts it into.
-/// Nothing where pieces are more, or finer, than walks are worth.
-std::optional<std::vector<Ring>> deal_rings(const RingSet& set, const Topology& topology, const Bundles& bundles) {
+/// A ring of the bundled network on its strands: a walk for each of the pieces that deal_strands cuts it into. False
+/// where these are more than walks are worth.
+bool deal_ring(const Ring& ring, const Collective& collective, const StrandCuts& strands,
+               std::vector<RingWalk>& walks) {
   constexpr std::size_t most_pieces = 64;
-  std::int64_t most_rate = 1;
-  for (const Ring& ring : set.rings) most_rate = std::max(most_rate, ring.rate);
-  const StrandCuts strands(topology, bundles,
-                           std::min(StrandCuts::largest_whole, std::numeric_limits<std::int64_t>::max() / most_rate));
-  std::vector<Ring> dealt;
-  for (const Ring& ring : set.rings) {
-    std::vector<LinkId> all;
-    for (const Path& hop : ring.hops) all.insert(all.end(), hop.begin(), hop.end());
-    std::vector<std::int64_t> ends = strands.cuts(all);
-    if (ends.size() >= most_pieces) return std::nullopt;
-    ends.push_back(strands.whole());
-    std::int64_t begin = 0;
-    for (const std::int64_t end : ends) {
-      Ring piece{ring.order, {}, ring.rate * (end - begin)};
-      for (const Path& hop : ring.hops) piece.hops.push_back(strands.at(hop, begin));
-      dealt.push_back(std::move(piece));
-      begin = end;
-    }
+  std::vector<LinkId> all;
+  for (const Path& hop : ring.hops) all.insert(all.end(), hop.begin(), hop.end());
+  std::vector<std::int64_t> ends = strands.cuts(all);
+  if (ends.size() >= most_pieces) return false;
+  ends.push_back(strands.whole());
+  std::int64_t begin = 0;
+  for (std::uint32_t piece = 0; piece < ends.size(); ++piece) {
+    RingWalk walk{
+        collective, ring.order, {}, ring.rate * (ends[piece] - begin), piece, static_cast<std::uint32_t>(ends.size())};
+    for (const Path& hop : ring.hops) walk.hops.push_back(strands.at(hop, begin));
+    walks.push_back(std::move(walk));
+    begin = ends[piece];
   }
-  return dealt;
+  return true;
+}
+
+/// The most that the rates of rings can be multiplied by, for all shards of all of them together.
+std::int64_t largest_whole(const RingSet& set, std::size_t ranks) {
+  __int128 all = 0;
+  for (const Ring& ring : set.rings) all += __int128{ring.rate} * static_cast<std::int64_t>(ranks);
+  const __int128 largest = std::min<__int128>(StrandCuts::largest_whole, max_units / std::max<__int128>(all, 1));
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(largest));
 }
 
 }  // namespace
@@ -47,23 +48,21 @@ Result<WalkedRings> plan_ring_walks(const Topology& topology, const Collective& 
                 "use packing, lp or flat");
   }
   const Bundles bundles(topology);
-  RingSet set = find_rings(bundles.any() ? bundled(topology, bundles) : topology);
+  const RingSet set = find_rings(bundles.any() ? bundled(topology, bundles) : topology);
   if (set.rings.empty()) {
     return fail(ErrorCode::unsupported, "there is no ring through all ranks of " + topology.name(),
                 "try -a tree or -a packing");
   }
-  if (bundles.any()) {
-    auto dealt = deal_rings(set, topology, bundles);
-    if (!dealt) {
+  const StrandCuts strands(topology, bundles, largest_whole(set, topology.rank_count()));
+  std::vector<RingWalk> walks;
+  for (const Ring& ring : set.rings) {
+    if (!deal_ring(ring, collective, strands, walks)) {
       return fail(ErrorCode::unsupported, "the parallel links of " + topology.name() + " are too unlike to walk rings",
                   "plan and store the schedule");
     }
-    set.rings = *std::move(dealt);
   }
-  std::vector<RingWalk> walks;
-  for (Ring& ring : set.rings) {
-    walks.push_back({collective, std::move(ring.order), std::move(ring.hops), ring.rate});
-    if (auto checked = check_ring_walk(walks.back(), topology); !checked) return tl::unexpected(checked.error());
+  for (const RingWalk& walk : walks) {
+    if (auto checked = check_ring_walk(walk, topology); !checked) return tl::unexpected(checked.error());
   }
   ChunkModel chunks = ChunkModel::of_rings(walks, topology);
   return WalkedRings{std::move(walks), chunks};

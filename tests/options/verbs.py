@@ -138,7 +138,7 @@ VERBS = {
                  "--plan": ["--plan", "plan.json"], "--collective": ["--collective", "all_reduce"],
                  "--algorithm": ["-a", "tree"]}, {
         "results": (["predicted.json", "measured.json"], {}),
-        "nccl-tests": (["perf.log", "perf.log"], {}),
+        "nccl-tests": (["perf.log", "perf.log"], {"--algorithm": "rows of no named algorithm match any"}),
         "timelines": (["predicted-trace.json", "measured-trace.json", "--svg", "out.svg"],
                       {"--plan": "what the spans show is what the plan says", "--svg": ["--svg", "-"]}),
         "drawing": (["predicted-trace.json", "measured-trace.json", "--svg", "-"], {}),
