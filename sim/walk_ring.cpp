@@ -32,6 +32,7 @@ class RingSimulation {
         jitter_(options.conditions.jitter_ppm, options.conditions.seed),
         servers_(make_servers(network, profiles_)),
         size_(walk.order.size()) {
+    is_stored_form_ = walk.pieces == 1;  // Pieces of parallel links may differ in their jitter.
     cut_shards(chunking);
   }
 
