@@ -27,7 +27,7 @@ struct RingWalk {
   Collective collective;                  ///< all_reduce, reduce_scatter or all_gather with equal shards.
   std::vector<Rank> order;                ///< Every rank once.
   std::vector<std::vector<LinkId>> hops;  ///< hops[r] leads from order[r] to the next one, the last back to the first.
-  std::int64_t weight = 1;  ///< Of several rings that carry a buffer together: its part of the sum of all weights.
+  std::int64_t weight = 1;   ///< Of several rings that carry a buffer together: its part of the sum of all weights.
   std::uint32_t piece = 0;   ///< Of a ring over parallel links, whose pieces are walks one behind the other: which one.
   std::uint32_t pieces = 1;  ///< In the program a piece of a shard is followed by the shard's next piece.
 
