@@ -6,26 +6,30 @@
 
 namespace espalier::engine {
 
-Result<void> BlockExchange::begin(const Call& call) {
-  call_ = call;
-  blocks_.resize(call.members.size());
-  for (std::size_t member = 0; member < call.members.size(); ++member) {
-    if (!call.members[member]) {
-      self_ = member;
-      blocks_[member] = call.own_blocks;
-      continue;
-    }
-    const auto mapped = call.members[member]->shown_blocks();
+Result<void> BlockExchange::meet() {
+  for (std::size_t member = 0; member < call_.members.size(); ++member) {
+    if (member == self_) continue;
+    const auto mapped = call_.members[member]->shown_blocks();
     if (!mapped) return tl::unexpected(mapped.error());
     blocks_[member] = *mapped;
   }
+  has_met_ = true;
+  return {};
+}
+
+void BlockExchange::begin(const Call& call) {
+  call_ = call;
+  self_ = static_cast<std::size_t>(
+      std::ranges::find_if(call.members, [](const auto& peer) { return peer == nullptr; }) - call.members.begin());
+  blocks_.resize(call.members.size());
+  blocks_[self_] = call.own_blocks;
+  has_met_ = false;
   const std::size_t most = static_cast<std::size_t>(call.block_bytes) / call.element_size;
   block_count_ = (call.header.count + most - 1) / most;
   block_elements_ = (call.header.count + block_count_ - 1) / block_count_;
   shown_ = added_ = taken_ = 0;
   members_seen_ = shares_taken_ = 0;
   step_ = Step::none;
-  return {};
 }
 
 BlockExchange::Range BlockExchange::block(std::uint64_t index) const {
@@ -65,6 +69,8 @@ bool BlockExchange::begin_step(Device& device) {
     const Range range = block(shown_);
     device.copy(shown_at(self_, shown_, 0), call_.send + bytes(range.begin), bytes(range.count));
     step_ = Step::show;
+  } else if (!has_met_) {
+    return false;
   } else if (added_ == taken_) {
     if (!begin_add(device)) return false;
     step_ = Step::add;

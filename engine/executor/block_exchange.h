@@ -34,8 +34,10 @@ class BlockExchange {
     std::byte* receive = nullptr;
   };
 
-  /// Requires: all members have entered the call.
-  Result<void> begin(const Call& call);
+  /// From here on blocks are shown, as far as there are places.
+  void begin(const Call& call);
+  /// From here on those of the others are read. Requires: all members have entered the call.
+  Result<void> meet();
   /// Does what can be done now. False: nothing moved.
   bool advance(Device& device);
   [[nodiscard]] bool is_done() const { return taken_ == block_count_; }
@@ -69,6 +71,7 @@ class BlockExchange {
   Call call_;
   std::size_t self_ = 0;
   std::vector<std::byte*> blocks_;  ///< Of each member, mapped here.
+  bool has_met_ = false;            ///< The others.
   std::vector<const void*> sources_;
   std::uint64_t block_count_ = 0;
   std::size_t block_elements_ = 0;

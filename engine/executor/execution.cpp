@@ -131,24 +131,32 @@ void Execution::prefer_blocks(const BlockExchange::Call& call) {
   members_entered_ = 0;
   pass_begin_ = moment();
   is_block_exchange_ = false;
+  shows_early_ = false;
 }
 
 bool Execution::choose_blocks() {
   const auto members = block_call_->members;
+  const std::uint64_t sequence = header_.sequence;
+  const auto is_shared_here = [&](const auto& peer) { return peer && peer->is_shared_here(sequence); };
+  bool moved = false;
+  if (std::ranges::none_of(members, is_shared_here)) {  // Then it is decided, and the others may see what there is.
+    if (!shows_early_) blocks_.begin(*block_call_);
+    shows_early_ = true;
+    moved = blocks_.advance(device_);
+    device_jobs_ = blocks_.is_device_at_work() ? 1 : 0;
+  }
   for (; members_entered_ < members.size(); ++members_entered_) {
     const auto& peer = members[members_entered_];
-    if (peer && !peer->has_entered(exchange_call_)) return false;
+    if (peer && !peer->has_entered(exchange_call_)) return moved;
   }
-  const std::uint64_t sequence = header_.sequence;
-  const bool all_share = std::ranges::all_of(members, [&](const auto& peer) {
-    return !peer || (peer->shares_buffers(sequence) && peer->is_shared_here(sequence));
-  });
-  if (all_share) {
+  const auto shares = [&](const auto& peer) { return !peer || peer->shares_buffers(sequence); };
+  if (!shows_early_ && std::ranges::all_of(members, shares)) {
     block_call_.reset();
     return true;
   }
-  if (const auto begun = blocks_.begin(*block_call_); !begun) {
-    trouble_.set_broken(begun.error());
+  if (!shows_early_) blocks_.begin(*block_call_);
+  if (const auto met = blocks_.meet(); !met) {
+    trouble_.set_broken(met.error());
     return false;
   }
   is_block_exchange_ = true;
@@ -168,9 +176,8 @@ bool Execution::advance_blocks() {
 bool Execution::advance() {
   if (exchange_) return advance_exchange();
   if (block_call_) {
-    if (is_block_exchange_) return advance_blocks();
-    if (!choose_blocks()) return false;
-    if (is_block_exchange_) return true;
+    const bool moved = is_block_exchange_ ? advance_blocks() : choose_blocks();
+    if (block_call_) return moved;
   }
   bool moved = false;
   const std::uint64_t passed = bytes_passed_;

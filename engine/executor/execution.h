@@ -85,7 +85,7 @@ class Execution {
   [[nodiscard]] bool may_begin(const Op& op) const;
   /// Looks for the inputs of the members that are missing; adds them up when all are there.
   bool advance_exchange();
-  /// Whether it is decided how the call goes on.
+  /// Finds out whether the call is a block exchange or else goes on by its program. False: nothing moved.
   bool choose_blocks();
   bool advance_blocks();
   void record_exchange();
@@ -145,6 +145,7 @@ class Execution {
 
   std::optional<BlockExchange::Call> block_call_;  ///< While the call is a block exchange, or may become one.
   bool is_block_exchange_ = false;
+  bool shows_early_ = false;  ///< Before all members have entered.
   std::size_t members_entered_ = 0;
   BlockExchange blocks_;
 
