@@ -343,6 +343,7 @@ SharedPlace Group::place_of(const void* data, std::int64_t bytes, FoundPlace& la
 }
 
 Result<void> Group::place_input(std::int64_t bytes) {
+  if (bytes <= most_inline_bytes) return {};
   if (inputs_.id.is_none()) {
     auto memory = job_->domain().allocate(shown_inputs_bytes);
     if (!memory) return tl::unexpected(memory.error());
@@ -366,8 +367,16 @@ Result<void> Group::make_blocks() {
   return {};
 }
 
+SharedCall& Group::own_call(std::uint64_t sequence) {
+  return own_control().calls[sequence % SharedControl::call_window];
+}
+
+std::byte* Group::shown_input(std::int64_t bytes) {
+  return bytes <= most_inline_bytes ? own_call(sequence_).input.data() : inputs_.data + inputs_begin_;
+}
+
 Result<void> Group::show_input(const CallArguments& arguments, std::int64_t bytes) {
-  job_->device().copy(inputs_.data + inputs_begin_, static_cast<const std::byte*>(arguments.send),
+  job_->device().copy(shown_input(bytes), static_cast<const std::byte*>(arguments.send),
                       static_cast<std::size_t>(bytes));
   return await_device(job_->device().mark());
 }
@@ -375,8 +384,7 @@ Result<void> Group::show_input(const CallArguments& arguments, std::int64_t byte
 void Group::publish(const CallHeader& header, const CallArguments& arguments, const PreparedCall& prepared) {
   if (neighbours_.empty()) return;
   const Program& program = prepared.program;
-  auto& control = *reinterpret_cast<SharedControl*>(control_.data);
-  SharedCall& call = control.calls[header.sequence % SharedControl::call_window];
+  SharedCall& call = own_call(header.sequence);
   call.header = header;
   if (!prepared.is_exchange) {
     call.memories[static_cast<std::size_t>(Place::send)] = place_of(arguments.send, program.send_bytes, found_send_);
@@ -388,7 +396,7 @@ void Group::publish(const CallHeader& header, const CallArguments& arguments, co
     call.lends_a_hand = outgoing == 1 && !job_->is_crowded() ? 1 : 0;
   }
   call.sequence.store(header.sequence, std::memory_order_release);
-  control.entered.store(header.sequence, std::memory_order_release);
+  own_control().entered.store(header.sequence, std::memory_order_release);
 }
 
 Error Group::in_call(const CallHeader& header, Error error) const {
@@ -432,8 +440,9 @@ Result<RunningCall> Group::begin(const CallArguments& arguments, CallHeader& hea
   buffers.base = {const_cast<std::byte*>(static_cast<const std::byte*>(arguments.send)),
                   static_cast<std::byte*>(arguments.receive), scratch_.data};
   if (call.is_exchange) {
-    call.execution->begin_exchange(header, buffers, recorder_,
-                                   {streams_.shm_peers(), inputs_.data + inputs_begin_, inputs_begin_});
+    const std::int64_t bytes = call.program.send_bytes;
+    const auto offset = bytes <= most_inline_bytes ? std::nullopt : std::optional(inputs_begin_);
+    call.execution->begin_exchange(header, buffers, recorder_, {streams_.shm_peers(), shown_input(bytes), offset});
   } else {
     call.execution->begin(header, buffers, recorder_);
     if (call.may_exchange_blocks) {

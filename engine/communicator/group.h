@@ -66,8 +66,11 @@ class Group {
   /// Waits until the members have read what this rank showed, so that the memory may go. Gives up as
   /// StreamTable::settle.
   void settle_exchanges();
+  [[nodiscard]] SharedCall& own_call(std::uint64_t sequence);
   [[nodiscard]] SharedControl& own_control() const { return *reinterpret_cast<SharedControl*>(control_.data); }
   /// Copies it to where the other members read it. Requires: await_window, for there they have read an older one.
+  /// Where an exchange shows its input: in the call itself, or in the ring.
+  [[nodiscard]] std::byte* shown_input(std::int64_t bytes);
   Result<void> show_input(const CallArguments& arguments, std::int64_t bytes);
   void publish(const CallHeader& header, const CallArguments& arguments, const PreparedCall& prepared);
 

@@ -86,10 +86,14 @@ bool Execution::advance_exchange() {
         continue;
       }
       if (!peer->has_entered(exchange_call_)) return inputs_.size() != before;
+      if (!exchange_->offset) {
+        inputs_.push_back(peer->call(header_.sequence).input.data());
+        continue;
+      }
       const auto shown = peer->shown_inputs();
       if (!shown) trouble_.set_broken(shown.error());
       if (!shown) return false;
-      inputs_.push_back(*shown + exchange_->offset);
+      inputs_.push_back(*shown + *exchange_->offset);
     }
     void* const target = buffers_.at({Place::receive, 0});
     device_.reduce(header_.type, header_.operation, std::span(&target, 1), inputs_.front(),

@@ -37,7 +37,7 @@ class Execution {
   struct Exchange {
     std::span<const std::unique_ptr<ShmPeer>> members;  ///< Null for this rank.
     const std::byte* own_input = nullptr;               ///< As it is shown.
-    std::int64_t offset = 0;                            ///< Of the input in every member's ring.
+    std::optional<std::int64_t> offset;                 ///< Of the input in every member's ring; none: in the call.
   };
   /// As `begin`, but nothing goes over the streams. Requires: this rank shows its input, and has entered the call.
   void begin_exchange(const CallHeader& header, const Buffers& buffers, Recorder* recorder, const Exchange& exchange);

@@ -75,7 +75,8 @@ class CallRunner {
   }
 
   std::optional<Error> wait() {
-    ring();
+    // To ring waits until what was written has reached the other cores; meanwhile an answer may be here.
+    if (!context_.waiting->is_at_first_spins()) ring();
     const Waiting::Action action = context_.waiting->next();
     if (action == Waiting::Action::spin) return std::nullopt;
     if (action == Waiting::Action::sleep) sleep();

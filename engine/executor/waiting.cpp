@@ -35,7 +35,7 @@ Waiting::Action Waiting::next() {
     spins_ = now - begun_ns_ < free_spin_ns;
   }
   if (spins_) {
-    pause();
+    if (passes_ >= first_spins) pause();  // It may last longer than the flag takes from core to core.
     return Action::spin;
   }
   const std::int64_t before = now_ns();

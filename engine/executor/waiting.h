@@ -20,12 +20,17 @@ class Waiting {
     yields_ = 0;
   }
 
+  /// Whether the wait has just begun, or is about to, and next() will only spin. Well below the time of a wake.
+  [[nodiscard]] bool is_at_first_spins() const { return !is_crowded_ && passes_ < first_spins; }
+
   /// Nothing moved: what to do before the next look; spins and yields are done already. `begun_ns` (a moment of now_ns)
   /// is when waiting began, or 0 while that is not worth a look at the clock.
   Action next();
   [[nodiscard]] std::int64_t begun_ns() const { return begun_ns_; }
 
  private:
+  static constexpr std::uint32_t first_spins = 16;
+
   bool is_crowded_;
   bool spins_ = true;
   std::uint32_t passes_ = 0;

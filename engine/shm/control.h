@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "engine/shm/shared_domain.h"
@@ -18,7 +19,11 @@ inline constexpr std::uint32_t shm_lanes = 2;
 struct alignas(128) SharedCall {
   std::atomic<std::uint64_t> sequence;  ///< Of the call; written last.
   CallHeader header;
-  std::array<SharedPlace, 3> memories;  ///< By Place; none where the memory is not shared.
+  union {
+    std::array<SharedPlace, 3> memories;  ///< By Place; none where the memory is not shared.
+    /// Of a call that is an exchange, an input that fits: it arrives with the call, the first bytes in its cache line.
+    std::array<std::byte, 64> input;
+  };
   /// 1 for a rank with a core of its own that sends to one peer only: it does half of every copy that the peer fetches.
   std::uint32_t lends_a_hand;
 };
@@ -39,6 +44,8 @@ struct SharedLane {
   std::uint32_t slot_count;
 };
 
+/// The largest input that a rank shows in the call itself.
+inline constexpr std::int64_t most_inline_bytes = sizeof(SharedCall::input);
 /// The largest input that a rank shows with its call, for all others to read.
 inline constexpr std::int64_t most_shown_bytes = std::int64_t{16} << 10;
 /// How much of that pays with so many members: what a rank reads grows with all of them, what it saves is waiting for
