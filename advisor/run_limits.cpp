@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/format_units.h"
-#include "sim/single_changes.h"
+#include "sim/critical_path/single_changes.h"
 
 namespace espalier {
 namespace {

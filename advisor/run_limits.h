@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "planners/chooser.h"
-#include "sim/path_times.h"
+#include "sim/core/utilisation.h"
+#include "sim/critical_path/path_times.h"
 #include "sim/simulate.h"
-#include "sim/utilisation.h"
 
 namespace espalier {
 
@@ -32,11 +32,11 @@ struct RunLimits {
 
 /// Simulates a run with its critical path, then anew with every single change that the path and the busiest link
 /// suggest: twice the bandwidth or half the latency of a class or link, no per-message overhead, twice the reduction
-/// rate or backplane (sim/single_changes.h), no launch, smaller and larger chunks, the schedules of `others` with the
-/// chunks that suit them; and without what disturbs it. Nothing is estimated, and all is simulated with the same
-/// endpoints, conditions and seed; the schedule stays what it was, so a planner might find more on the changed network.
-/// Requires: as sim::simulate. Errors: those of the run itself; a change that cannot be simulated is left out.
-/// Cost: at most 20 simulations and one per other candidate.
+/// rate or backplane (sim/critical_path/single_changes.h), no launch, smaller and larger chunks, the schedules of
+/// `others` with the chunks that suit them; and without what disturbs it. Nothing is estimated, and all is simulated
+/// with the same endpoints, conditions and seed; the schedule stays what it was, so a planner might find more on the
+/// changed network. Requires: as sim::simulate. Errors: those of the run itself; a change that cannot be simulated is
+/// left out. Cost: at most 20 simulations and one per other candidate.
 Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topology, sim::Options options,
                                   std::span<const Candidate> others = {}, const sim::CopyEngines& engines = {});
 

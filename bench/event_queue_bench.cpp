@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "sim/event_queue.h"
+#include "sim/core/event_queue.h"
 
 namespace espalier {
 namespace {

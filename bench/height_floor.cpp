@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <vector>
 
+#include "planners/lp/resource_graph.h"
 #include "planners/packing/low_tree_search.h"
-#include "planners/program/resource_graph.h"
-#include "topology/max_flow.h"
+#include "topology/analysis/max_flow.h"
 
 namespace espalier {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "topology/flow_network.h"
+#include "topology/analysis/flow_network.h"
 #include "topology/topology.h"
 
 namespace espalier {

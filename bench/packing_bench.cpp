@@ -1,7 +1,7 @@
 // How long the exact bound and the packing take as machines grow.
 #include <benchmark/benchmark.h>
 
-#include "planners/cut_bound.h"
+#include "planners/bounds/cut_bound.h"
 #include "planners/packing/packing.h"
 #include "topology/topology.h"
 

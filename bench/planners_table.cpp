@@ -19,9 +19,9 @@
 #include "schedule/loads.h"
 #include "schedule/schedule_shape.h"
 #include "tests/support/planner_cases.h"
-#include "topology/generate.h"
-#include "topology/read_topology.h"
+#include "topology/generate/generate.h"
 #include "topology/without.h"
+#include "topology/yaml/read_topology.h"
 
 namespace espalier {
 namespace {

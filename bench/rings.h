@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "schedule/ring_walk.h"
 #include "schedule/schedule.h"
+#include "schedule/trees/ring_walk.h"
 #include "topology/topology.h"
 
 /// The rings and chains that the benchmarks of the simulator run on.

@@ -9,9 +9,9 @@
 #include <cstdlib>
 
 #include "base/format_units.h"
-#include "scenario/run_job.h"
-#include "scenario/training.h"
-#include "topology/read_topology.h"
+#include "scenario/run/run_job.h"
+#include "scenario/workload/training.h"
+#include "topology/yaml/read_topology.h"
 
 namespace espalier::scenario {
 namespace {

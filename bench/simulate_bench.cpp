@@ -2,9 +2,9 @@
 
 #include "bench/rings.h"
 #include "planners/planner.h"
+#include "sim/contention_free/walk_ring.h"
 #include "sim/simulate.h"
-#include "sim/walk_ring.h"
-#include "topology/generate.h"
+#include "topology/generate/generate.h"
 
 namespace espalier {
 namespace {

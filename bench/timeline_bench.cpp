@@ -8,8 +8,8 @@
 
 #include "base/check.h"
 #include "base/random.h"
-#include "schedule/binary_timeline.h"
-#include "schedule/chrome_trace.h"
+#include "schedule/timeline/binary_timeline.h"
+#include "schedule/timeline/chrome_trace.h"
 
 namespace espalier {
 namespace {

@@ -3,7 +3,10 @@
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 find_program(ESPALIER_CCACHE ccache)
 if(ESPALIER_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${ESPALIER_CCACHE})
+  # A precompiled header is known by what it says; its macros and times may be taken on trust.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_ctime,include_file_mtime
+    ${ESPALIER_CCACHE})
 endif()
 
 add_library(espalier_options INTERFACE)
@@ -46,6 +49,7 @@ function(espalier_library name)
   set_target_properties(espalier_${name} PROPERTIES
     EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON VERIFY_INTERFACE_HEADER_SETS ON)
   espalier_unite(espalier_${name})
+  espalier_precompiled(espalier_${name})
   set_property(GLOBAL APPEND PROPERTY ESPALIER_LIBRARIES espalier_${name})
 endfunction()
 
@@ -61,6 +65,7 @@ function(espalier_test name)
   target_compile_definitions(${name} PRIVATE ESPALIER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE espalier_options ${ARG_DEPS} espalier_test_support GTest::gtest GTest::gtest_main)
   espalier_unite(${name})
+  espalier_precompiled(${name} tests)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
     RUN_SERIAL ${ARG_SERIAL})
 endfunction()

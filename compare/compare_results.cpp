@@ -12,7 +12,7 @@
 #include "base/parse_units.h"
 #include "schedule/by_algorithm.h"
 #include "schedule/collective.h"
-#include "schedule/thin_timeline.h"
+#include "schedule/timeline/thin_timeline.h"
 
 namespace espalier {
 namespace {

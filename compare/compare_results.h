@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "compare/measurements.h"
+#include "compare/read/measurements.h"
 #include "compare/statistics.h"
-#include "schedule/timeline.h"
+#include "schedule/timeline/timeline.h"
 
 namespace espalier {
 

@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "compare/timeline_lanes.h"
-#include "schedule/thin_timeline.h"
+#include "schedule/timeline/thin_timeline.h"
 
 namespace espalier {
 namespace {

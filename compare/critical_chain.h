@@ -4,7 +4,7 @@
 
 #include "schedule/dependencies.h"
 #include "schedule/schedule.h"
-#include "schedule/timeline.h"
+#include "schedule/timeline/timeline.h"
 
 namespace espalier {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "schedule/timeline.h"
+#include "schedule/timeline/timeline.h"
 
 namespace espalier {
 

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "schedule/thin_timeline.h"
+#include "schedule/timeline/thin_timeline.h"
 
 namespace espalier {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "schedule/timeline.h"
+#include "schedule/timeline/timeline.h"
 
 namespace espalier {
 
@@ -18,7 +18,7 @@ struct AlignedTimelines {
 
 /// Lanes are paired by name; where no name of one kind is in both timelines and there are as many, by number. Where a
 /// transfer has other chunks in one timeline than in the other, the chunks of all transfers are merged. Where one is
-/// thinned, the other is thinned alike (schedule/thin_timeline.h).
+/// thinned, the other is thinned alike (schedule/timeline/thin_timeline.h).
 AlignedTimelines align(Timeline a, Timeline b);
 
 /// Spans of the two timelines that are the same thing, as indices.

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedule/timeline.h"
+#include "schedule/timeline/timeline.h"
 
 namespace espalier {
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "schedule/timeline.h"
+#include "schedule/timeline/timeline.h"
 
 namespace espalier {
 

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
-#include <planners/bound.h>
+#include <planners/bounds/bound.h>
 #include <planners/planner.h>
 #include <sim/simulate.h>
-#include <topology/read_topology.h>
+#include <topology/yaml/read_topology.h>
 
 // Plans an all-gather on a machine by spanning-tree packing and holds its simulated time against the bound.
 int main(int argc, char** argv) {

@@ -7,7 +7,7 @@
 #include "advisor/advisor.h"
 #include "engine/communicator/communicator.h"
 #include "engine/rendezvous/secret.h"
-#include "topology/generate.h"
+#include "topology/generate/generate.h"
 
 int main(int argc, char** argv) {
   if (argc != 5) return 2;

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/check.h"
-#include "lab/name_space.h"
+#include "lab/namespaces/name_space.h"
 #include "lab/process.h"
 
 namespace espalier::lab {

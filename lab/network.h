@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "lab/addresses.h"
-#include "lab/keeper.h"
+#include "lab/namespaces/keeper.h"
 #include "lab/wiring.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
@@ -24,7 +24,7 @@ struct LinkCount {
 };
 
 /// A topology as a network of this machine: namespaces, shaped cables and static routes (lab/wiring.h). It goes away
-/// with this object, and also when this process is killed (lab/keeper.h).
+/// with this object, and also when this process is killed (lab/namespaces/keeper.h).
 /// Not thread-safe.
 class LabNetwork {
  public:

@@ -17,7 +17,7 @@
 
 #include "base/send_signal.h"
 #include "lab/memory_file.h"
-#include "lab/name_space.h"
+#include "lab/namespaces/name_space.h"
 
 namespace espalier::lab {
 namespace {

@@ -10,9 +10,9 @@
 #include <optional>
 #include <system_error>
 
-#include "lab/end_processes.h"
-#include "lab/keeper.h"
-#include "lab/name_space.h"
+#include "lab/namespaces/end_processes.h"
+#include "lab/namespaces/keeper.h"
+#include "lab/namespaces/name_space.h"
 #include "lab/process.h"
 #include "lab/wiring.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/result.h"
 #include "lab/addresses.h"
-#include "lab/job_name.h"
+#include "lab/namespaces/job_name.h"
 #include "lab/shaping.h"
 #include "topology/cables.h"
 #include "topology/topology.h"

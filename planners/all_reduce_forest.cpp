@@ -2,12 +2,12 @@
 
 #include <vector>
 
-#include "planners/cut_bound.h"
-#include "planners/program/all_reduce_program.h"
-#include "planners/program/few_trees.h"
-#include "planners/program/program_forest.h"
-#include "planners/program/tree_images.h"
-#include "planners/program/tree_memory.h"
+#include "planners/bounds/cut_bound.h"
+#include "planners/lp/all_reduce_program.h"
+#include "planners/lp/few_trees.h"
+#include "planners/lp/program_forest.h"
+#include "planners/lp/tree_images.h"
+#include "planners/lp/tree_memory.h"
 
 namespace espalier {
 

@@ -2,7 +2,7 @@
 
 #include "base/result.h"
 #include "planners/plan_context.h"
-#include "schedule/tree_schedule.h"
+#include "schedule/trees/tree_schedule.h"
 #include "topology/topology.h"
 
 namespace espalier {

@@ -7,10 +7,10 @@
 
 #include "base/check.h"
 #include "base/format_units.h"
-#include "planners/bound.h"
+#include "planners/bounds/bound.h"
+#include "planners/lp/all_reduce_program.h"
 #include "planners/packing/pruned_packing.h"
-#include "planners/program/all_reduce_program.h"
-#include "schedule/verify.h"
+#include "schedule/verify/verify.h"
 
 namespace espalier {
 namespace {

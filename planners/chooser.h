@@ -8,7 +8,7 @@
 
 #include "planners/chunking.h"
 #include "planners/planner.h"
-#include "schedule/run_report.h"
+#include "schedule/timeline/run_report.h"
 
 namespace espalier {
 

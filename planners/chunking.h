@@ -4,8 +4,8 @@
 #include <span>
 
 #include "base/units.h"
-#include "schedule/ring_walk.h"
 #include "schedule/schedule.h"
+#include "schedule/trees/ring_walk.h"
 #include "topology/topology.h"
 
 namespace espalier {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string_view>
 
-#include "planners/program/pattern_program.h"
+#include "planners/lp/pattern_program.h"
 
 namespace espalier {
 

@@ -1,6 +1,6 @@
 #include "planners/plan_strands.h"
 
-#include "schedule/strands.h"
+#include "schedule/trees/strands.h"
 #include "topology/bundles.h"
 
 namespace espalier {

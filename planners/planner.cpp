@@ -6,17 +6,17 @@
 
 #include "base/check.h"
 #include "base/suggest.h"
-#include "planners/bound.h"
+#include "planners/bounds/bound.h"
+#include "planners/bounds/cut_bound.h"
 #include "planners/classic/classic.h"
-#include "planners/cut_bound.h"
 #include "planners/innetwork/innetwork.h"
+#include "planners/lp/all_reduce_program.h"
+#include "planners/lp/lp.h"
 #include "planners/packing/packing.h"
 #include "planners/plan_strands.h"
-#include "planners/program/all_reduce_program.h"
-#include "planners/program/lp.h"
 #include "planners/ring/ring.h"
 #include "planners/tree/tree.h"
-#include "schedule/verify.h"
+#include "schedule/verify/verify.h"
 
 namespace espalier {
 

@@ -4,8 +4,8 @@
 
 #include "base/check.h"
 #include "base/suggest.h"
-#include "sim/fair_model.h"
-#include "sim/link_model.h"
+#include "sim/fair/fair_model.h"
+#include "sim/link/link_model.h"
 
 namespace espalier::sim {
 

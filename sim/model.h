@@ -10,9 +10,9 @@
 #include "base/id.h"
 #include "base/result.h"
 #include "sim/conditions.h"
+#include "sim/core/program.h"
+#include "sim/core/waits.h"
 #include "sim/limits.h"
-#include "sim/program.h"
-#include "sim/waits.h"
 
 namespace espalier::sim {
 
@@ -53,7 +53,7 @@ class Model {
   /// Adds a run. Nothing of it moves before ranks enter; a transfer waits for its source and its destination.
   /// Ranks that move nothing are through with it when they enter. Runs that ask at the same moment go in their order.
   /// Requires: a program of this network that outlives the run.
-  /// Errors: too_large past the limits of sim/workload.h; invalid_input when the size does not fit the layout.
+  /// Errors: too_large past the limits of sim/core/workload.h; invalid_input when the size does not fit the layout.
   [[nodiscard]] virtual Result<RunId> add(const Program& program, const RunOptions& options) = 0;
 
   /// The rank takes part from `time` on. Requires: once per run and rank; `time` not before the model's
@@ -66,7 +66,7 @@ class Model {
   /// Gives a run up: nothing of it begins any more, and none of its ranks ends. What a link has taken it still carries.
   virtual void abort(RunId run) = 0;
 
-  /// Records all chunks of a run from here on (sim/history.h). Requires: no rank has entered it.
+  /// Records all chunks of a run from here on (sim/core/history.h). Requires: no rank has entered it.
   /// Errors: too_large past max_recorded_steps.
   [[nodiscard]] virtual Result<void> record(RunId run) = 0;
 

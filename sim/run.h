@@ -6,10 +6,10 @@
 
 #include "schedule/chunking.h"
 #include "schedule/dependencies.h"
-#include "sim/history.h"
+#include "sim/core/history.h"
+#include "sim/core/program.h"
+#include "sim/core/progress.h"
 #include "sim/model.h"
-#include "sim/program.h"
-#include "sim/progress.h"
 
 namespace espalier::sim {
 

@@ -11,11 +11,11 @@
 #include "base/format_units.h"
 #include "schedule/chunking.h"
 #include "schedule/relays.h"
-#include "sim/fair_model.h"
-#include "sim/history.h"
-#include "sim/link_model.h"
-#include "sim/unshared.h"
-#include "sim/workload.h"
+#include "sim/contention_free/unshared.h"
+#include "sim/core/history.h"
+#include "sim/core/workload.h"
+#include "sim/fair/fair_model.h"
+#include "sim/link/link_model.h"
 
 namespace espalier::sim {
 namespace {

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "schedule/run_report.h"
 #include "schedule/schedule.h"
-#include "sim/critical_path.h"
-#include "sim/endpoints.h"
+#include "schedule/timeline/run_report.h"
+#include "sim/core/endpoints.h"
+#include "sim/critical_path/critical_path.h"
 #include "sim/model.h"
 #include "topology/topology.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "schedule/decimal_time.h"
+#include "schedule/timeline/decimal_time.h"
 
 namespace espalier::sweep {
 namespace {

@@ -23,7 +23,7 @@ struct Key {
   Bytes size;
   std::optional<Bytes> chunk;  ///< As asked for; nothing when it was chosen by schedule and size.
   std::string model;
-  std::string protocol = "none";   ///< Whose payload and launch count (sim/endpoints.h).
+  std::string protocol = "none";   ///< Whose payload and launch count (sim/core/endpoints.h).
   std::uint32_t copy_engines = 0;  ///< Of a rank; 0: any number.
   std::int32_t jitter_ppm = 0;
   std::uint64_t seed = 0;  ///< 0 without jitter.

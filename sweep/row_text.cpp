@@ -9,9 +9,9 @@
 #include <optional>
 #include <ostream>
 
-#include "schedule/decimal_time.h"
-#include "schedule/json_cursor.h"
-#include "schedule/json_output.h"
+#include "schedule/json/json_cursor.h"
+#include "schedule/json/json_output.h"
+#include "schedule/timeline/decimal_time.h"
 
 namespace espalier::sweep {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "planners/damage/failures.h"
-#include "topology/write_topology.h"
+#include "topology/yaml/write_topology.h"
 
 namespace espalier::sweep {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "schedule/collective.h"
-#include "sim/endpoints.h"
+#include "sim/core/endpoints.h"
 #include "sim/model.h"
 #include "sweep/unit.h"
 #include "topology/topology.h"

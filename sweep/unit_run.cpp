@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "base/check.h"
-#include "planners/bound.h"
-#include "sim/utilisation.h"
+#include "planners/bounds/bound.h"
+#include "sim/core/utilisation.h"
 #include "topology/without.h"
 
 namespace espalier::sweep {

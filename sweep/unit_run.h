@@ -9,8 +9,8 @@
 
 #include "planners/chooser.h"
 #include "planners/ring/ring_walks.h"
+#include "sim/contention_free/walk_ring.h"
 #include "sim/simulate.h"
-#include "sim/walk_ring.h"
 #include "sweep/spec.h"
 
 namespace espalier::sweep {

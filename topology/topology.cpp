@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "base/check.h"
-#include "topology/node_id.h"
+#include "topology/names/node_id.h"
 
 namespace espalier {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "topology/generate.h"
+#include "topology/generate/generate.h"
 #include "topology/topology.h"
 
 namespace espalier {

@@ -8,7 +8,7 @@
 
 #include "base/suggest.h"
 #include "topology/cables.h"
-#include "topology/name_list.h"
+#include "topology/names/name_list.h"
 
 namespace espalier {
 namespace {

@@ -8,7 +8,7 @@
 #include "engine/communicator/communicator.h"
 #include "engine/rendezvous/secret.h"
 #include "planners/planner.h"
-#include "topology/generate.h"
+#include "topology/generate/generate.h"
 
 namespace espalier::bench {
 namespace {

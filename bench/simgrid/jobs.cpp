@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "bench/rings.h"
-#include "sim/jitter.h"
+#include "sim/core/jitter.h"
 
 namespace espalier::bench {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "bench/simgrid/peer.h"
-#include "schedule/ring_walk.h"
 #include "schedule/schedule.h"
+#include "schedule/trees/ring_walk.h"
 #include "sim/conditions.h"
 #include "sim/model.h"
 #include "topology/topology.h"

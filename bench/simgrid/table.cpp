@@ -11,8 +11,8 @@
 
 #include "bench/simgrid/jobs.h"
 #include "bench/simgrid/measure.h"
+#include "sim/contention_free/walk_ring.h"
 #include "sim/simulate.h"
-#include "sim/walk_ring.h"
 
 namespace espalier::bench {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/id.h"
 #include "engine/executor/tick_clock.h"
-#include "schedule/timeline.h"
+#include "schedule/timeline/timeline.h"
 
 namespace espalier::engine {
 

@@ -16,9 +16,9 @@
 #include "engine/launch/line_tail.h"
 #include "engine/launch/rank_limit.h"
 #include "engine/launch/rank_process.h"
-#include "engine/rendezvous/listener.h"
 #include "engine/rendezvous/names.h"
 #include "engine/rendezvous/secret.h"
+#include "engine/rendezvous/wire/listener.h"
 
 namespace espalier {
 namespace {

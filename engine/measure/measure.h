@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "engine/check/data_case.h"
 #include "engine/communicator/communicator.h"
-#include "schedule/timeline.h"
+#include "schedule/timeline/timeline.h"
 
 namespace espalier {
 

@@ -5,11 +5,11 @@
 #include <string>
 
 #include "engine/rendezvous/identity.h"
-#include "engine/rendezvous/link.h"
-#include "engine/rendezvous/listener.h"
-#include "engine/rendezvous/messages.h"
 #include "engine/rendezvous/pending_connections.h"
-#include "engine/rendezvous/poller.h"
+#include "engine/rendezvous/wire/link.h"
+#include "engine/rendezvous/wire/listener.h"
+#include "engine/rendezvous/wire/messages.h"
+#include "engine/rendezvous/wire/poller.h"
 
 namespace espalier {
 

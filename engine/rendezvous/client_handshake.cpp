@@ -9,9 +9,9 @@
 #include <optional>
 #include <thread>
 
-#include "engine/rendezvous/addresses.h"
-#include "engine/rendezvous/messages.h"
 #include "engine/rendezvous/names.h"
+#include "engine/rendezvous/wire/addresses.h"
+#include "engine/rendezvous/wire/messages.h"
 
 namespace espalier {
 namespace {

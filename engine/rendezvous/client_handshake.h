@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "engine/rendezvous/identity.h"
-#include "engine/rendezvous/link.h"
+#include "engine/rendezvous/wire/link.h"
 
 namespace espalier {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/rendezvous/listener.h"
+#include "engine/rendezvous/wire/listener.h"
 
 namespace espalier {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/rendezvous/messages.h"
+#include "engine/rendezvous/wire/messages.h"
 
 namespace espalier {
 

@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "engine/rendezvous/client_handshake.h"
-#include "engine/rendezvous/messages.h"
 #include "engine/rendezvous/plane_state.h"
-#include "engine/rendezvous/poller.h"
+#include "engine/rendezvous/wire/messages.h"
+#include "engine/rendezvous/wire/poller.h"
 
 namespace espalier {
 

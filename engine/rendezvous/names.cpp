@@ -6,7 +6,7 @@
 
 #include <system_error>
 
-#include "engine/rendezvous/messages.h"
+#include "engine/rendezvous/wire/messages.h"
 
 namespace espalier {
 

@@ -14,8 +14,8 @@
 #include <memory>
 #include <numeric>
 
-#include "engine/rendezvous/bytes.h"
 #include "engine/rendezvous/names.h"
+#include "engine/rendezvous/wire/bytes.h"
 
 namespace espalier {
 namespace {

@@ -5,10 +5,10 @@
 #include <optional>
 #include <utility>
 
-#include "engine/rendezvous/listener.h"
 #include "engine/rendezvous/names.h"
 #include "engine/rendezvous/pending_places.h"
-#include "engine/rendezvous/poller.h"
+#include "engine/rendezvous/wire/listener.h"
+#include "engine/rendezvous/wire/poller.h"
 
 namespace espalier {
 

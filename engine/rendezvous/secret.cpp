@@ -8,8 +8,8 @@
 #include <cerrno>
 
 #include "base/file_descriptor.h"
-#include "engine/rendezvous/digest.h"
 #include "engine/rendezvous/names.h"
+#include "engine/rendezvous/wire/digest.h"
 
 namespace espalier {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/rendezvous/digest.h"
+#include "engine/rendezvous/wire/digest.h"
 #include "engine/tcp/tcp_mesh.h"
 
 namespace espalier::engine {

@@ -13,8 +13,8 @@
 #include <system_error>
 #include <utility>
 
-#include "engine/rendezvous/addresses.h"
 #include "engine/rendezvous/background_thread.h"
+#include "engine/rendezvous/wire/addresses.h"
 #include "engine/tcp/greeting.h"
 
 namespace espalier::engine {

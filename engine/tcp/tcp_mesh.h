@@ -15,10 +15,10 @@
 #include "base/file_descriptor.h"
 #include "base/result.h"
 #include "engine/rendezvous/control_plane.h"
-#include "engine/rendezvous/digest.h"
-#include "engine/rendezvous/listener.h"
 #include "engine/rendezvous/pending_connections.h"
-#include "engine/rendezvous/poller.h"
+#include "engine/rendezvous/wire/digest.h"
+#include "engine/rendezvous/wire/listener.h"
+#include "engine/rendezvous/wire/poller.h"
 
 namespace espalier::engine {
 

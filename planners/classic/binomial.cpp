@@ -2,7 +2,7 @@
 
 #include "planners/classic/classic.h"
 #include "planners/classic/partners.h"
-#include "schedule/tree_schedule.h"
+#include "schedule/trees/tree_schedule.h"
 
 namespace espalier {
 

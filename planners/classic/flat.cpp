@@ -2,8 +2,8 @@
 
 #include "planners/classic/classic.h"
 #include "planners/classic/partners.h"
-#include "planners/logical_graph.h"
-#include "schedule/tree_schedule.h"
+#include "planners/graph/logical_graph.h"
+#include "schedule/trees/tree_schedule.h"
 
 namespace espalier {
 

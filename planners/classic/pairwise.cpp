@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "planners/classic/classic.h"
-#include "planners/logical_graph.h"
+#include "planners/graph/logical_graph.h"
 
 namespace espalier {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "planners/logical_graph.h"
-#include "planners/rank_groups.h"
+#include "planners/graph/logical_graph.h"
+#include "planners/graph/rank_groups.h"
 #include "schedule/schedule.h"
 
 namespace espalier {

@@ -3,9 +3,9 @@
 
 #include "planners/classic/classic.h"
 #include "planners/classic/partners.h"
-#include "planners/logical_graph.h"
-#include "schedule/tree_schedule.h"
-#include "schedule/tree_shape.h"
+#include "planners/graph/logical_graph.h"
+#include "schedule/trees/tree_schedule.h"
+#include "schedule/trees/tree_shape.h"
 
 namespace espalier {
 

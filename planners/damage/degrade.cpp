@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <tuple>
 
-#include "planners/bound.h"
+#include "planners/bounds/bound.h"
 #include "planners/chooser.h"
-#include "planners/program/tree_memory.h"
+#include "planners/lp/tree_memory.h"
 
 namespace espalier {
 namespace {

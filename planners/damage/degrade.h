@@ -9,7 +9,7 @@
 
 #include "planners/damage/failures.h"
 #include "planners/planner.h"
-#include "schedule/run_report.h"
+#include "schedule/timeline/run_report.h"
 
 namespace espalier {
 

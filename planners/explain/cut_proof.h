@@ -6,7 +6,7 @@
 #include "base/rational.h"
 #include "schedule/bound.h"
 #include "schedule/collective.h"
-#include "topology/flow_network.h"
+#include "topology/analysis/flow_network.h"
 #include "topology/topology.h"
 
 namespace espalier {

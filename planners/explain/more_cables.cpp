@@ -5,7 +5,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "planners/bound.h"
+#include "planners/bounds/bound.h"
 #include "planners/damage/alike.h"
 #include "planners/damage/failures.h"
 #include "planners/explain/cut_proof.h"

@@ -7,17 +7,17 @@
 #include <optional>
 
 #include "base/check.h"
+#include "planners/graph/logical_graph.h"
 #include "planners/groups/joint_oracle.h"
 #include "planners/groups/single_links.h"
-#include "planners/logical_graph.h"
-#include "planners/program/flow_oracle.h"
-#include "planners/program/flow_program.h"
-#include "planners/program/program_forest.h"
-#include "planners/program/tree_oracle.h"
+#include "planners/lp/flow_oracle.h"
+#include "planners/lp/flow_program.h"
+#include "planners/lp/program_forest.h"
+#include "planners/lp/tree_oracle.h"
 #include "schedule/loads.h"
-#include "schedule/strands.h"
-#include "schedule/tree_schedule.h"
-#include "schedule/verify.h"
+#include "schedule/trees/strands.h"
+#include "schedule/trees/tree_schedule.h"
+#include "schedule/verify/verify.h"
 #include "topology/bundles.h"
 
 namespace espalier {

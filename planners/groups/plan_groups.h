@@ -10,7 +10,7 @@
 
 namespace espalier {
 
-/// A process group at work: the network with the group's ranks alone (topology/group.h), and what they do.
+/// A process group at work: the network with the group's ranks alone (topology/names/group.h), and what they do.
 struct GroupWork {
   Topology topology;
   Collective collective;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "planners/innetwork/relay_program.h"
-#include "schedule/tree_schedule.h"
+#include "schedule/trees/tree_schedule.h"
 
 namespace espalier {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "planners/program/pattern_master.h"
+#include "planners/lp/pattern_master.h"
 
 namespace espalier {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "topology/flow_network.h"
+#include "topology/analysis/flow_network.h"
 #include "topology/topology.h"
 
 namespace espalier {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "topology/flow_network.h"
+#include "topology/analysis/flow_network.h"
 
 namespace espalier {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "planners/packing/twin_switches.h"
-#include "schedule/tree_schedule.h"
+#include "schedule/trees/tree_schedule.h"
 #include "topology/topology.h"
 
 namespace espalier {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "planners/packing/work_budget.h"
-#include "topology/max_flow.h"
+#include "topology/analysis/max_flow.h"
 
 namespace espalier {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "topology/max_flow.h"
+#include "topology/analysis/max_flow.h"
 
 namespace espalier {
 namespace {

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <utility>
 
-#include "planners/program/tree_balance.h"
-#include "planners/program/tree_images.h"
-#include "planners/program/tree_patterns.h"
-#include "topology/max_flow.h"
+#include "planners/lp/tree_balance.h"
+#include "planners/lp/tree_images.h"
+#include "planners/lp/tree_patterns.h"
+#include "topology/analysis/max_flow.h"
 
 namespace espalier {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/rational.h"
-#include "schedule/tree_schedule.h"
-#include "topology/flow_network.h"
+#include "schedule/trees/tree_schedule.h"
+#include "topology/analysis/flow_network.h"
 #include "topology/topology.h"
 
 namespace espalier {

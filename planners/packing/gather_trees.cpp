@@ -7,11 +7,11 @@
 
 #include "base/check.h"
 #include "base/rational.h"
-#include "planners/cut_rate.h"
+#include "planners/bounds/cut_rate.h"
 #include "planners/packing/capacity_graph.h"
 #include "planners/packing/realize_trees.h"
 #include "planners/packing/switch_sides.h"
-#include "topology/max_flow.h"
+#include "topology/analysis/max_flow.h"
 
 namespace espalier {
 namespace {

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "schedule/tree_schedule.h"
-#include "topology/flow_network.h"
+#include "schedule/trees/tree_schedule.h"
+#include "topology/analysis/flow_network.h"
 
 namespace espalier {
 

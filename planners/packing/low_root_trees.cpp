@@ -6,12 +6,12 @@
 #include <tuple>
 #include <utility>
 
+#include "planners/lp/program_forest.h"
+#include "planners/lp/resource_graph.h"
 #include "planners/packing/deal_lanes.h"
 #include "planners/packing/low_tree_search.h"
 #include "planners/packing/twin_planes.h"
 #include "planners/packing/twin_switches.h"
-#include "planners/program/program_forest.h"
-#include "planners/program/resource_graph.h"
 
 namespace espalier {
 

@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
-#include "schedule/tree_schedule.h"
-#include "topology/flow_network.h"
+#include "schedule/trees/tree_schedule.h"
+#include "topology/analysis/flow_network.h"
 #include "topology/topology.h"
 
 namespace espalier {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "planners/packing/tree_exchange.h"
-#include "topology/max_flow.h"
+#include "topology/analysis/max_flow.h"
 
 namespace espalier {
 

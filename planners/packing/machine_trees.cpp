@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "planners/lp/program_forest.h"
+#include "planners/lp/resource_graph.h"
 #include "planners/packing/low_tree_search.h"
-#include "planners/program/program_forest.h"
-#include "planners/program/resource_graph.h"
 
 namespace espalier {
 

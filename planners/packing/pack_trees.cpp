@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/check.h"
-#include "topology/max_flow.h"
+#include "topology/analysis/max_flow.h"
 
 namespace espalier {
 namespace {

@@ -6,13 +6,13 @@
 #include <optional>
 
 #include "planners/all_reduce_forest.h"
-#include "planners/cut_bound.h"
+#include "planners/bounds/cut_bound.h"
+#include "planners/lp/all_reduce_program.h"
 #include "planners/packing/gather_trees.h"
 #include "planners/packing/tree_packing.h"
-#include "planners/program/all_reduce_program.h"
 #include "schedule/loads.h"
-#include "schedule/tree_schedule.h"
-#include "topology/flow_network.h"
+#include "schedule/trees/tree_schedule.h"
+#include "topology/analysis/flow_network.h"
 
 namespace espalier {
 namespace {

@@ -4,12 +4,12 @@
 #include <numeric>
 #include <utility>
 
-#include "planners/bound_prices.h"
-#include "planners/program/few_patterns.h"
-#include "planners/program/few_trees.h"
-#include "planners/program/tree_images.h"
-#include "planners/program/tree_memory.h"
-#include "planners/program/tree_patterns.h"
+#include "planners/bounds/bound_prices.h"
+#include "planners/lp/few_patterns.h"
+#include "planners/lp/few_trees.h"
+#include "planners/lp/tree_images.h"
+#include "planners/lp/tree_memory.h"
+#include "planners/lp/tree_patterns.h"
 
 namespace espalier {
 

@@ -5,11 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "planners/bound_prices.h"
+#include "planners/bounds/bound_prices.h"
+#include "planners/lp/tree_oracle.h"
 #include "planners/plan_context.h"
-#include "planners/program/tree_oracle.h"
-#include "schedule/tree_schedule.h"
-#include "topology/flow_network.h"
+#include "schedule/trees/tree_schedule.h"
+#include "topology/analysis/flow_network.h"
 #include "topology/topology.h"
 
 namespace espalier {

@@ -10,7 +10,7 @@
 #include "planners/packing/packing.h"
 #include "planners/packing/program_trees.h"
 #include "schedule/loads.h"
-#include "schedule/strands.h"
+#include "schedule/trees/strands.h"
 #include "topology/bundles.h"
 
 namespace espalier {

@@ -5,8 +5,8 @@
 
 #include "planners/packing/capacity_graph.h"
 #include "planners/packing/pack_trees.h"
-#include "schedule/tree_schedule.h"
-#include "topology/flow_network.h"
+#include "schedule/trees/tree_schedule.h"
+#include "topology/analysis/flow_network.h"
 
 namespace espalier {
 

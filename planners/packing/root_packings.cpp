@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "planners/cut_bound.h"
-#include "planners/cut_rate.h"
+#include "planners/bounds/cut_bound.h"
+#include "planners/bounds/cut_rate.h"
 #include "planners/packing/balance_switches.h"
 #include "planners/packing/capacity_graph.h"
 #include "planners/packing/low_root_trees.h"
@@ -17,7 +17,7 @@
 #include "planners/packing/split_switches.h"
 #include "planners/ring/ring.h"
 #include "planners/ring/ring_forest.h"
-#include "schedule/tree_shape.h"
+#include "schedule/trees/tree_shape.h"
 
 namespace espalier {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "planners/rank_groups.h"
+#include "planners/graph/rank_groups.h"
 #include "topology/routes.h"
 
 namespace espalier {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "schedule/tree_schedule.h"
-#include "topology/flow_network.h"
+#include "schedule/trees/tree_schedule.h"
+#include "topology/analysis/flow_network.h"
 #include "topology/topology.h"
 
 namespace espalier {

@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "planners/cut_rate.h"
+#include "planners/bounds/cut_rate.h"
+#include "planners/lp/tree_memory.h"
 #include "planners/packing/balance_switches.h"
 #include "planners/packing/capacity_graph.h"
 #include "planners/packing/deal_lanes.h"
@@ -23,7 +24,6 @@
 #include "planners/packing/split_switches.h"
 #include "planners/packing/switch_dealer.h"
 #include "planners/packing/twin_switches.h"
-#include "planners/program/tree_memory.h"
 
 namespace espalier {
 namespace {

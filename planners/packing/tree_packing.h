@@ -7,8 +7,8 @@
 #include "base/rational.h"
 #include "base/result.h"
 #include "planners/plan_context.h"
-#include "schedule/tree_schedule.h"
-#include "topology/flow_network.h"
+#include "schedule/trees/tree_schedule.h"
+#include "topology/analysis/flow_network.h"
 
 namespace espalier {
 

@@ -6,8 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "planners/lp/resource_graph.h"
 #include "planners/packing/twin_planes.h"
-#include "planners/program/resource_graph.h"
 
 namespace espalier {
 

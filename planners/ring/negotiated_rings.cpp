@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "planners/cut_rate.h"
+#include "planners/bounds/cut_rate.h"
 #include "planners/ring/held_karp.h"
 #include "planners/ring/ring_hops.h"
 #include "planners/ring/ring_placement.h"
-#include "topology/flow_network.h"
+#include "topology/analysis/flow_network.h"
 
 namespace espalier {
 

@@ -12,7 +12,7 @@
 #include "planners/ring/ring_program.h"
 #include "planners/ring/tiled_rings.h"
 #include "planners/ring/whole_rings.h"
-#include "schedule/tree_schedule.h"
+#include "schedule/trees/tree_schedule.h"
 
 namespace espalier {
 

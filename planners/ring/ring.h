@@ -5,7 +5,7 @@
 
 #include "base/rational.h"
 #include "base/result.h"
-#include "planners/residual.h"
+#include "planners/graph/residual.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "planners/ring/ring.h"
-#include "schedule/tree_schedule.h"
+#include "schedule/trees/tree_schedule.h"
 
 namespace espalier {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "planners/program/pattern_program.h"
-#include "planners/program/resource_graph.h"
+#include "planners/lp/pattern_program.h"
+#include "planners/lp/resource_graph.h"
 
 namespace espalier {
 

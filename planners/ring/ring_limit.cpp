@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "planners/cut_rate.h"
-#include "topology/flow_network.h"
+#include "planners/bounds/cut_rate.h"
+#include "topology/analysis/flow_network.h"
 
 namespace espalier {
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "planners/program/pattern_program.h"
-#include "planners/program/resource_graph.h"
+#include "planners/lp/pattern_program.h"
+#include "planners/lp/resource_graph.h"
 #include "planners/ring/ring.h"
 
 namespace espalier {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "planners/program/pattern_master.h"
+#include "planners/lp/pattern_master.h"
 #include "planners/ring/held_karp.h"
 #include "planners/ring/ring_hops.h"
 #include "planners/ring/ring_placement.h"

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "planners/rank_groups.h"
-#include "planners/residual.h"
+#include "planners/graph/rank_groups.h"
+#include "planners/graph/residual.h"
 #include "planners/ring/ring.h"
 
 namespace espalier {

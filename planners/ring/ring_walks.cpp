@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "schedule/strands.h"
+#include "schedule/trees/strands.h"
 #include "topology/bundles.h"
 
 namespace espalier {

@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "planners/chunking.h"
 #include "planners/ring/ring.h"
-#include "schedule/ring_walk.h"
+#include "schedule/trees/ring_walk.h"
 
 namespace espalier {
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "planners/rank_groups.h"
+#include "planners/graph/rank_groups.h"
 #include "planners/ring/ring.h"
 
 namespace espalier {

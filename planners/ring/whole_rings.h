@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "planners/rank_groups.h"
+#include "planners/graph/rank_groups.h"
 #include "planners/ring/ring.h"
 
 namespace espalier {

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "planners/logical_graph.h"
-#include "planners/rank_groups.h"
-#include "planners/residual.h"
-#include "schedule/tree_schedule.h"
+#include "planners/graph/logical_graph.h"
+#include "planners/graph/rank_groups.h"
+#include "planners/graph/residual.h"
+#include "schedule/trees/tree_schedule.h"
 
 namespace espalier {
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "planners/tree/spanning_tree.h"
-#include "schedule/tree_schedule.h"
+#include "schedule/trees/tree_schedule.h"
 
 namespace espalier {
 

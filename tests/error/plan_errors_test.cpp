@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "schedule/schedule_json.h"
+#include "schedule/json/schedule_json.h"
 #include "tests/support/recorded_messages.h"
 
 namespace espalier {

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <vector>
 
-#include "compare/read_run.h"
+#include "compare/read/read_run.h"
 
 namespace espalier {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "scenario/read_scenario.h"
+#include "scenario/read/read_scenario.h"
 #include "tests/support/recorded_messages.h"
 
 namespace espalier::scenario {

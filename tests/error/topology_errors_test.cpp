@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tests/support/recorded_messages.h"
-#include "topology/read_topology.h"
+#include "topology/yaml/read_topology.h"
 
 namespace espalier {
 namespace {
@@ -26,7 +26,7 @@ TEST_P(TopologyErrors, MessageIsAsRecorded) {
 
 INSTANTIATE_TEST_SUITE_P(Files, TopologyErrors, testing::ValuesIn(test::stems_of(folder, ".yaml")), test::test_name);
 
-/// Codes that no small file can show; tests/unit/topology/read_limits_test.cpp does.
+/// Codes that no small file can show; tests/unit/topology/yaml/read_limits_test.cpp does.
 const std::vector<std::string> shown_elsewhere = {"T001", "T002"};
 
 TEST(TopologyErrorCodes, EachIsDocumentedAndShown) {

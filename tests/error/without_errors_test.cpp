@@ -3,8 +3,8 @@
 #include <sstream>
 
 #include "tests/support/recorded_messages.h"
-#include "topology/read_topology.h"
 #include "topology/without.h"
+#include "topology/yaml/read_topology.h"
 
 namespace espalier {
 namespace {

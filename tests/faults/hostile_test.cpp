@@ -10,8 +10,8 @@
 
 #include <fstream>
 
-#include "engine/rendezvous/link.h"
-#include "engine/rendezvous/messages.h"
+#include "engine/rendezvous/wire/link.h"
+#include "engine/rendezvous/wire/messages.h"
 #include "engine/tcp/greeting.h"
 #include "engine/tcp/tcp_mesh.h"
 #include "tests/faults/rank_processes.h"

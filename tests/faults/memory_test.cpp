@@ -11,8 +11,8 @@
 #include <cstring>
 #include <new>
 
-#include "engine/rendezvous/link.h"
-#include "engine/rendezvous/messages.h"
+#include "engine/rendezvous/wire/link.h"
+#include "engine/rendezvous/wire/messages.h"
 #include "tests/support/engine_cases.h"
 #include "tests/support/local_ranks.h"
 

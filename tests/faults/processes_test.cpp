@@ -5,7 +5,7 @@
 
 #include "base/random.h"
 #include "base/send_signal.h"
-#include "engine/rendezvous/listener.h"
+#include "engine/rendezvous/wire/listener.h"
 #include "tests/faults/rank_processes.h"
 
 namespace espalier {

@@ -22,7 +22,7 @@
 #include "base/send_signal.h"
 #include "engine/communicator/communicator.h"
 #include "engine/executor/clock.h"
-#include "engine/rendezvous/listener.h"
+#include "engine/rendezvous/wire/listener.h"
 #include "tests/support/engine_cases.h"
 
 namespace espalier::test {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "cli/address_file.h"
+#include "cli/flags/address_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace espalier;

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "base/fnv.h"
-#include "schedule/binary_timeline.h"
+#include "schedule/timeline/binary_timeline.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "scenario/chakra.h"
+#include "scenario/workload/chakra.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace espalier;

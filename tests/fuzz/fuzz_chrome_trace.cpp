@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "schedule/chrome_trace.h"
+#include "schedule/timeline/chrome_trace.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace espalier;

@@ -8,9 +8,9 @@
 #include "base/check.h"
 #include "schedule/dependencies.h"
 #include "schedule/interpret.h"
+#include "schedule/json/schedule_json.h"
 #include "schedule/loads.h"
-#include "schedule/schedule_json.h"
-#include "schedule/verify.h"
+#include "schedule/verify/verify.h"
 
 namespace {
 

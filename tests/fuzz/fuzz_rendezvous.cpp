@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "engine/rendezvous/frame.h"
-#include "engine/rendezvous/messages.h"
 #include "engine/rendezvous/peers.h"
+#include "engine/rendezvous/wire/frame.h"
+#include "engine/rendezvous/wire/messages.h"
 
 namespace {
 

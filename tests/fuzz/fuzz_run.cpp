@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "compare/compare_results.h"
 #include "compare/compare_timelines.h"
-#include "compare/read_run.h"
+#include "compare/read/read_run.h"
 
 namespace {
 

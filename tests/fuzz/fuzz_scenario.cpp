@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "scenario/read_scenario.h"
+#include "scenario/read/read_scenario.h"
 #include "topology/topology_builder.h"
 
 namespace {

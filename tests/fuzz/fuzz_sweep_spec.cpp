@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "cli/sweep_flags.h"
+#include "cli/flags/sweep_flags.h"
 #include "sweep/spec_values.h"
 
 namespace {

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "topology/read_topology.h"
-#include "topology/write_topology.h"
+#include "topology/yaml/read_topology.h"
+#include "topology/yaml/write_topology.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace espalier;

@@ -1,6 +1,6 @@
 // Tearing labs down, in PID, mount and network namespaces of the test's own: a bystander that must live is among what
 // could be killed, and nobody else is.
-#include "lab/clean_up.h"
+#include "lab/namespaces/clean_up.h"
 
 #include <gtest/gtest.h>
 #include <sys/mount.h>
@@ -15,8 +15,8 @@
 
 #include "base/random.h"
 #include "base/send_signal.h"
-#include "lab/keeper.h"
-#include "lab/name_space.h"
+#include "lab/namespaces/keeper.h"
+#include "lab/namespaces/name_space.h"
 #include "lab/process.h"
 #include "tests/support/confined.h"
 

@@ -10,8 +10,8 @@
 #include <csignal>
 #include <thread>
 
-#include "lab/clean_up.h"
-#include "lab/name_space.h"
+#include "lab/namespaces/clean_up.h"
+#include "lab/namespaces/name_space.h"
 #include "lab/process.h"
 #include "lab/requirements.h"
 #include "tests/lab/streams.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "lab/name_space.h"
+#include "lab/namespaces/name_space.h"
 
 namespace espalier::lab {
 namespace {

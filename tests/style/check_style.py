@@ -89,14 +89,14 @@ def check_names(repository):
 
 def check_rules(repository):
     """Every rule of the verifier is in the enum, in docs/schedule.md and in the name of a negative test."""
-    in_enum = re.findall(r"^\s+(S\d+),", (repository / "schedule/verify.h").read_text(), re.M)
+    in_enum = re.findall(r"^\s+(S\d+),", (repository / "schedule/verify/verify.h").read_text(), re.M)
     document = (repository / "docs/schedule.md").read_text()
     tests = "".join(path.read_text() for path in sources(repository, "tests"))
     for rule in in_enum:
         if not re.search(rf"\b{rule}\b", document):
             yield f"docs/schedule.md:1: rule {rule} is not described"
         if not re.search(rf"TEST\w*\(\w+,\s*{rule}\w+", tests):
-            yield f"schedule/verify.h:1: rule {rule} has no negative test of its name"
+            yield f"schedule/verify/verify.h:1: rule {rule} has no negative test of its name"
     for rule in sorted(set(re.findall(r"\bS\d+\b", document)) - set(in_enum)):
         yield f"docs/schedule.md:1: rule {rule} is not in the verifier"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "schedule/verify.h"
+#include "schedule/verify/verify.h"
 
 namespace espalier::testing {
 

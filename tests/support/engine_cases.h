@@ -14,7 +14,7 @@
 #include "engine/check/data_case.h"
 #include "engine/communicator/communicator.h"
 #include "planners/planner.h"
-#include "topology/generate.h"
+#include "topology/generate/generate.h"
 
 namespace espalier::test {
 

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
-#include "schedule/tree_schedule.h"
+#include "schedule/trees/tree_schedule.h"
 #include "topology/topology.h"
 
 /// Weighted trees for tests, random or of simple shapes.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/communicator/communicator.h"
-#include "engine/rendezvous/listener.h"
+#include "engine/rendezvous/wire/listener.h"
 
 namespace espalier {
 

@@ -4,11 +4,11 @@
 
 #include <string>
 
-#include "planners/bound.h"
+#include "planners/bounds/bound.h"
 #include "planners/planner.h"
 #include "schedule/interpret.h"
 #include "schedule/loads.h"
-#include "schedule/verify.h"
+#include "schedule/verify/verify.h"
 #include "sim/simulate.h"
 
 /// One schedule through everything that must hold of it: verify, interpret, loads and simulation against the bound.

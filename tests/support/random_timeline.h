@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "base/random.h"
-#include "schedule/timeline.h"
+#include "schedule/timeline/timeline.h"
 
 namespace espalier::test {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "topology/read_topology.h"
+#include "topology/yaml/read_topology.h"
 
 namespace espalier::test {
 

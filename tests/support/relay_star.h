@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "schedule/tree_schedule.h"
+#include "schedule/trees/tree_schedule.h"
 #include "tests/support/fabrics.h"
 
 /// Ranks around one switch that copies or adds, and schedules over it, for tests of relays.

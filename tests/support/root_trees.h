@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "planners/cut_bound.h"
+#include "planners/bounds/cut_bound.h"
 #include "schedule/loads.h"
 #include "schedule/schedule_shape.h"
-#include "schedule/tree_schedule.h"
-#include "schedule/verify.h"
-#include "topology/flow_network.h"
+#include "schedule/trees/tree_schedule.h"
+#include "schedule/verify/verify.h"
+#include "topology/analysis/flow_network.h"
 #include "topology/topology_builder.h"
 
 /// Networks and checks for tests of packings of one root.

@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
-#include "schedule/ring_walk.h"
 #include "schedule/schedule.h"
+#include "schedule/trees/ring_walk.h"
 #include "topology/topology.h"
 
 namespace espalier::test {

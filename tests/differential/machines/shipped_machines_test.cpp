@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "tests/support/pipeline.h"
-#include "topology/read_topology.h"
+#include "topology/yaml/read_topology.h"
 
 namespace espalier {
 namespace {

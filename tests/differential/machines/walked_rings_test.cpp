@@ -6,9 +6,9 @@
 #include "base/check.h"
 #include "planners/planner.h"
 #include "planners/ring/ring_walks.h"
-#include "sim/walk_ring.h"
-#include "topology/generate.h"
-#include "topology/read_topology.h"
+#include "sim/contention_free/walk_ring.h"
+#include "topology/generate/generate.h"
+#include "topology/yaml/read_topology.h"
 
 namespace espalier {
 namespace {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <optional>
 
-#include "planners/cut_bound.h"
+#include "planners/bounds/cut_bound.h"
 #include "tests/support/random_graph.h"
 
 namespace espalier {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "planners/cut_bound.h"
+#include "planners/bounds/cut_bound.h"
 #include "tests/support/planner_cases.h"
 
 namespace espalier {

@@ -2,7 +2,7 @@
 
 #include "planners/innetwork/innetwork.h"
 #include "schedule/loads.h"
-#include "schedule/verify.h"
+#include "schedule/verify/verify.h"
 #include "tests/support/computing.h"
 #include "tests/support/planner_cases.h"
 

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "planners/all_reduce_bound.h"
 #include "planners/all_reduce_forest.h"
-#include "planners/flow_bound.h"
+#include "planners/bounds/all_reduce_bound.h"
+#include "planners/bounds/flow_bound.h"
 #include "schedule/loads.h"
 #include "tests/support/planner_cases.h"
 

@@ -4,11 +4,11 @@
 #include "planners/ring/ring.h"
 #include "planners/tree/tree.h"
 #include "schedule/loads.h"
-#include "schedule/verify.h"
+#include "schedule/verify/verify.h"
 #include "tests/support/planner_cases.h"
 #include "tests/support/ring_checks.h"
-#include "topology/read_topology.h"
 #include "topology/routes.h"
+#include "topology/yaml/read_topology.h"
 
 namespace espalier {
 namespace {

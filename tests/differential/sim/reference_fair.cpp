@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "schedule/layout.h"
 #include "schedule/relays.h"
-#include "sim/jitter.h"
+#include "sim/core/jitter.h"
 #include "tests/differential/sim/reference_chunks.h"
 
 namespace espalier::test {

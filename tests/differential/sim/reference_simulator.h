@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "schedule/schedule.h"
-#include "schedule/timeline.h"
+#include "schedule/timeline/timeline.h"
 #include "sim/simulate.h"
 #include "topology/topology.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/path_times.h"
+#include "sim/critical_path/path_times.h"
 #include "sim/simulate.h"
 #include "tests/support/random_machine.h"
 

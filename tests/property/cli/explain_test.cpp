@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "cli/commands.h"
+#include "cli/verbs/commands.h"
 
 namespace espalier::cli {
 namespace {

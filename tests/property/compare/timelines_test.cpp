@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compare/compare_timelines.h"
-#include "schedule/thin_timeline.h"
+#include "schedule/timeline/thin_timeline.h"
 #include "tests/support/random_machine.h"
 #include "tests/support/random_timeline.h"
 

@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "tests/support/computing.h"
 #include "tests/support/pipeline.h"
-#include "topology/generate.h"
+#include "topology/generate/generate.h"
 
 namespace espalier {
 namespace {

@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "tests/support/pipeline.h"
-#include "topology/generate.h"
+#include "topology/generate/generate.h"
 
 namespace espalier {
 namespace {

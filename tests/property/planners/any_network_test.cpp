@@ -6,7 +6,7 @@
 #include "planners/chooser.h"
 #include "planners/planner.h"
 #include "planners/ring/ring_walks.h"
-#include "schedule/verify.h"
+#include "schedule/verify/verify.h"
 #include "tests/support/random_graph.h"
 
 // Whatever ranks may not relay and whatever switches compute: a planner makes a plan that keeps its promise, or says

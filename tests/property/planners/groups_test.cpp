@@ -2,12 +2,12 @@
 
 #include <sstream>
 
-#include "planners/bound.h"
+#include "planners/bounds/bound.h"
 #include "planners/groups/plan_groups.h"
-#include "schedule/schedule_json.h"
-#include "schedule/verify.h"
+#include "schedule/json/schedule_json.h"
+#include "schedule/verify/verify.h"
 #include "tests/support/random_graph.h"
-#include "topology/group.h"
+#include "topology/names/group.h"
 
 namespace espalier {
 namespace {

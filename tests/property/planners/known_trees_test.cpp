@@ -1,13 +1,13 @@
 #include <gtest/gtest.h>
 
-#include "planners/bound.h"
+#include "planners/bounds/bound.h"
 #include "planners/damage/failures.h"
+#include "planners/lp/tree_memory.h"
 #include "planners/planner.h"
-#include "planners/program/tree_memory.h"
 #include "schedule/loads.h"
-#include "schedule/verify.h"
+#include "schedule/verify/verify.h"
 #include "tests/support/random_graph.h"
-#include "topology/generate.h"
+#include "topology/generate/generate.h"
 
 namespace espalier {
 namespace {

@@ -1,12 +1,12 @@
 #include <gtest/gtest.h>
 
-#include "planners/cut_bound.h"
+#include "planners/bounds/cut_bound.h"
 #include "planners/packing/packing.h"
 #include "schedule/loads.h"
 #include "schedule/schedule_shape.h"
-#include "schedule/verify.h"
+#include "schedule/verify/verify.h"
 #include "tests/support/random_graph.h"
-#include "topology/generate.h"
+#include "topology/generate/generate.h"
 
 namespace espalier {
 namespace {

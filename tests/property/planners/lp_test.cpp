@@ -1,15 +1,15 @@
-#include "planners/program/lp.h"
+#include "planners/lp/lp.h"
 
 #include <gtest/gtest.h>
 
-#include "planners/all_reduce_bound.h"
 #include "planners/all_reduce_forest.h"
-#include "planners/bound.h"
-#include "planners/program/flow_program.h"
+#include "planners/bounds/all_reduce_bound.h"
+#include "planners/bounds/bound.h"
+#include "planners/lp/flow_program.h"
 #include "schedule/loads.h"
-#include "schedule/verify.h"
+#include "schedule/verify/verify.h"
 #include "tests/support/random_graph.h"
-#include "topology/generate.h"
+#include "topology/generate/generate.h"
 
 namespace espalier {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <set>
 
-#include "planners/bound.h"
-#include "planners/cut_bound.h"
+#include "planners/bounds/bound.h"
+#include "planners/bounds/cut_bound.h"
 #include "planners/planner.h"
 #include "schedule/loads.h"
-#include "schedule/verify.h"
+#include "schedule/verify/verify.h"
 #include "tests/support/random_graph.h"
 
 // Ranks that must not relay, on random networks: bounds against all cuts, and plans against the bounds.

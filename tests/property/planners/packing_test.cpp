@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "planners/cut_bound.h"
+#include "planners/bounds/cut_bound.h"
 #include "schedule/loads.h"
-#include "schedule/verify.h"
+#include "schedule/verify/verify.h"
 #include "tests/support/random_graph.h"
 
 namespace espalier {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <string>
 
-#include "planners/bound.h"
+#include "planners/bounds/bound.h"
 #include "planners/chooser.h"
 #include "planners/planner.h"
 #include "schedule/loads.h"
-#include "schedule/verify.h"
+#include "schedule/verify/verify.h"
 #include "sim/simulate.h"
 #include "tests/support/random_graph.h"
 #include "topology/bundles.h"

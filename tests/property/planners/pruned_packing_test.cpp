@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "base/random.h"
-#include "planners/cut_bound.h"
+#include "planners/bounds/cut_bound.h"
 #include "planners/packing/packing.h"
 #include "schedule/loads.h"
-#include "schedule/verify.h"
-#include "topology/generate.h"
+#include "schedule/verify/verify.h"
+#include "topology/generate/generate.h"
 
 namespace espalier {
 namespace {

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include "planners/bound.h"
-#include "planners/program/pattern_master.h"
-#include "planners/program/resource_graph.h"
+#include "planners/bounds/bound.h"
+#include "planners/lp/pattern_master.h"
+#include "planners/lp/resource_graph.h"
 #include "planners/ring/ring_hops.h"
 #include "planners/ring/ring_limit.h"
 #include "schedule/loads.h"
-#include "schedule/verify.h"
+#include "schedule/verify/verify.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/ring_checks.h"
 

@@ -3,12 +3,12 @@
 #include <numeric>
 #include <sstream>
 
-#include "planners/cut_bound.h"
-#include "planners/program/orbit_graph.h"
-#include "schedule/schedule_json.h"
+#include "planners/bounds/cut_bound.h"
+#include "planners/lp/orbit_graph.h"
+#include "schedule/json/schedule_json.h"
 #include "tests/support/pipeline.h"
 #include "tests/support/random_graph.h"
-#include "topology/generate.h"
+#include "topology/generate/generate.h"
 
 namespace espalier {
 namespace {

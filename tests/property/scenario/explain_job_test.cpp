@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/random.h"
-#include "scenario/job_path.h"
+#include "scenario/report/job_path.h"
 #include "tests/unit/scenario/jobs.h"
 #include "tests/unit/scenario/star.h"
 

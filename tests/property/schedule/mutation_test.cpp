@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "schedule/interpret.h"
-#include "schedule/verify.h"
+#include "schedule/verify/verify.h"
 #include "tests/support/fabrics.h"
 #include "tests/support/forests.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "sim/program.h"
+#include "sim/core/program.h"
 #include "sim/simulate.h"
 #include "tests/support/machine.h"
 

@@ -1,4 +1,4 @@
-#include "sim/max_min.h"
+#include "sim/fair/max_min.h"
 
 #include <gtest/gtest.h>
 

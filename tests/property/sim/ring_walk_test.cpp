@@ -4,9 +4,9 @@
 #include <numeric>
 
 #include "base/random.h"
-#include "schedule/verify.h"
-#include "sim/program.h"
-#include "sim/walk_ring.h"
+#include "schedule/verify/verify.h"
+#include "sim/contention_free/walk_ring.h"
+#include "sim/core/program.h"
 #include "tests/support/machine.h"
 #include "tests/support/random_machine.h"
 #include "tests/support/stored_ring.h"

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "topology/read_topology.h"
-#include "topology/write_topology.h"
+#include "topology/yaml/read_topology.h"
+#include "topology/yaml/write_topology.h"
 
 namespace espalier {
 namespace {

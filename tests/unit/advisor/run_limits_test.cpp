@@ -6,7 +6,7 @@
 
 #include "planners/planner.h"
 #include "tests/support/machine.h"
-#include "topology/generate.h"
+#include "topology/generate/generate.h"
 
 namespace espalier {
 namespace {

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "cli/condition_flags.h"
-#include "cli/flag_values.h"
-#include "cli/packing_flags.h"
+#include "cli/flags/condition_flags.h"
+#include "cli/flags/flag_values.h"
+#include "cli/flags/packing_flags.h"
 
 namespace espalier::cli {
 namespace {

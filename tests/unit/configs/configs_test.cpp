@@ -6,11 +6,11 @@
 #include <set>
 #include <sstream>
 
-#include "planners/cut_bound.h"
-#include "topology/generate.h"
-#include "topology/read_topology.h"
-#include "topology/symmetry.h"
-#include "topology/write_topology.h"
+#include "planners/bounds/cut_bound.h"
+#include "topology/analysis/symmetry.h"
+#include "topology/generate/generate.h"
+#include "topology/yaml/read_topology.h"
+#include "topology/yaml/write_topology.h"
 
 namespace espalier {
 namespace {

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "lab/addresses.h"
-#include "lab/job_name.h"
+#include "lab/namespaces/job_name.h"
 #include "lab/shaping.h"
 #include "topology/topology_builder.h"
 

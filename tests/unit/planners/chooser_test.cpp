@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "schedule/schedule_shape.h"
-#include "schedule/verify.h"
-#include "topology/generate.h"
+#include "schedule/verify/verify.h"
+#include "topology/generate/generate.h"
 
 namespace espalier {
 namespace {

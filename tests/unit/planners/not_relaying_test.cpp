@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "planners/bound.h"
+#include "planners/bounds/bound.h"
 #include "planners/explain/cut_proof.h"
 #include "planners/planner.h"
 #include "schedule/loads.h"

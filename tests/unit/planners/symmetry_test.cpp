@@ -5,7 +5,7 @@
 #include "planners/symmetry/automorphisms.h"
 #include "planners/symmetry/rank_symmetry.h"
 #include "planners/symmetry/renamings.h"
-#include "topology/generate.h"
+#include "topology/generate/generate.h"
 
 namespace espalier {
 namespace {

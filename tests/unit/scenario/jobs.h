@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "scenario/run_job.h"
+#include "scenario/run/run_job.h"
 
 /// What the tests of running jobs share.
 namespace espalier::scenario::test {

@@ -7,9 +7,9 @@
 
 #include "schedule/dependencies.h"
 #include "schedule/interpret.h"
+#include "schedule/json/schedule_json.h"
 #include "schedule/loads.h"
-#include "schedule/schedule_json.h"
-#include "schedule/verify.h"
+#include "schedule/verify/verify.h"
 #include "tests/support/breaches.h"
 #include "tests/support/relay_star.h"
 

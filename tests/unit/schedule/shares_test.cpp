@@ -5,8 +5,8 @@
 #include "base/random.h"
 #include "schedule/layout.h"
 #include "schedule/parts.h"
-#include "schedule/tree_schedule.h"
-#include "schedule/verify.h"
+#include "schedule/trees/tree_schedule.h"
+#include "schedule/verify/verify.h"
 
 namespace espalier {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "sim/utilisation.h"
-#include "sim/workload.h"
+#include "sim/core/utilisation.h"
+#include "sim/core/workload.h"
 #include "tests/support/machine.h"
 
 namespace espalier {

@@ -11,7 +11,7 @@
 #include "sweep/merge.h"
 #include "sweep/row_text.h"
 #include "sweep/shard.h"
-#include "topology/generate.h"
+#include "topology/generate/generate.h"
 
 namespace espalier::sweep {
 namespace {

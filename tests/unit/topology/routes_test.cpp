@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "topology/generate.h"
+#include "topology/generate/generate.h"
 
 namespace espalier {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/doctor_output.h"
+#include "cli/reports/doctor_output.h"
 #include "engine/doctor/checkup.h"
 
 namespace espalier {

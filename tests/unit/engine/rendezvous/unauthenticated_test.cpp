@@ -7,8 +7,8 @@
 
 #include <optional>
 
-#include "engine/rendezvous/link.h"
-#include "engine/rendezvous/messages.h"
+#include "engine/rendezvous/wire/link.h"
+#include "engine/rendezvous/wire/messages.h"
 #include "tests/support/planes.h"
 
 namespace espalier {

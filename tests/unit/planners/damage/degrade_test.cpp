@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "planners/bound.h"
+#include "planners/bounds/bound.h"
 #include "planners/damage/alike.h"
 #include "schedule/loads.h"
 #include "tests/support/real_machines.h"
-#include "topology/generate.h"
+#include "topology/generate/generate.h"
 
 namespace espalier {
 namespace {

@@ -4,13 +4,13 @@
 
 #include <tuple>
 
-#include "planners/cut_bound.h"
+#include "planners/bounds/cut_bound.h"
 #include "planners/packing/tree_packing.h"
 #include "schedule/loads.h"
-#include "schedule/verify.h"
+#include "schedule/verify/verify.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/root_trees.h"
-#include "topology/generate.h"
+#include "topology/generate/generate.h"
 
 namespace espalier {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "planners/cut_bound.h"
+#include "planners/bounds/cut_bound.h"
 #include "planners/packing/machine_trees.h"
 #include "tests/support/root_trees.h"
-#include "topology/generate.h"
+#include "topology/generate/generate.h"
 
 namespace espalier {
 namespace {

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/output/console.h"
+#include "planners/chooser.h"
+#include "planners/packing/pruned_packing.h"
+
+namespace espalier::cli {
+
+/// Splits "ring,tree,auto" and checks each name; "all" stands for every planner. With `variants` packings of a height
+/// and a number of trees may be named as results name them: "packing/h2t1". Errors: invalid_input, with the nearest
+/// name.
+Result<std::vector<std::string>> parse_algorithms(const std::string& text, bool variants = false);
+
+/// The planners that these algorithms need: those named, or all when "auto" is among them.
+std::vector<Planner> planners_for(const std::vector<std::string>& algorithms);
+
+/// Plans with a progress bar; packing within `limits`. With "auto" variants of the packing take part, unless it is
+/// limited, and those that are named; one that is not found is refused with those that are there. `memory` as in
+/// PlanContext. With `verbose` every round of every linear program is told on standard error.
+Result<Candidates> plan_candidates(const Console& console, const Topology& topology, const Collective& collective,
+                                   const std::vector<std::string>& algorithms, const PackingLimits& limits = {},
+                                   bool verbose = false, TreeMemory* memory = nullptr);
+
+/// For -a's help: "ring, tree, ...".
+std::string planner_names();
+
+/// For -a's help where all of them may be meant: "auto, all, ring, tree, ...".
+std::string algorithm_names();
+
+}  // namespace espalier::cli

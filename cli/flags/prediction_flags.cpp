@@ -1,0 +1,141 @@
+#include "cli/flags/prediction_flags.h"
+
+#include <fmt/format.h>
+
+#include "base/parse_units.h"
+#include "cli/flags/algorithm_flags.h"
+#include "schedule/verify/verify.h"
+
+namespace espalier::cli {
+namespace {
+
+Result<std::optional<Bytes>> parse_chunk(const std::string& text, ElementType type) {
+  if (text.empty()) return std::optional<Bytes>();
+  const auto chunk = parse_size(text);
+  if (!chunk) return fail(chunk.error().code, "--chunk: " + chunk.error().message, chunk.error().help);
+  if (chunk->count >= size_of(type)) return std::optional(*chunk);
+  return fail(ErrorCode::invalid_input, "--chunk: a chunk holds at least one element", "");
+}
+
+constexpr std::array<std::string_view, 2> how_options = {"--chunk", "--model"};
+
+}  // namespace
+
+void PredictionFlags::add_to(CLI::App& command) {
+  command_ = &command;
+  input.add_to(command, "TOPOLOGY|PLAN", false);
+  input.add_damage_to(command);
+  collective.add_to(command, false);
+  packing.add_to(command);
+  command
+      .add_option("-a,--algorithm", algorithms,
+                  fmt::format("{}: {} ({})", verb.algorithms_help, algorithm_names(), verb.algorithms))
+      ->option_text("NAMES");
+  if (verb.size.empty()) {
+    sizes.add_to(command);
+  } else {
+    sizes.add_one_to(command);
+  }
+  command.add_option("--chunk", chunk, "Largest chunk; chosen per schedule and size when absent")->option_text("SIZE");
+  command.add_option("--model", model, "How a link is shared: link (chunks take turns) or fair (max-min)")
+      ->option_text("link|fair (link)");
+  command.add_option("-t,--topology", plan_topology, verb.does + " a plan on this topology instead of its own")
+      ->option_text("FILE");
+  command
+      .add_option("--scenario", scenario.file,
+                  verb.does + " a scenario instead: a YAML file, - or shipped scenario (docs/scenarios.md)")
+      ->option_text("FILE");
+  conditions.add_to(command, "Of the jitter; of all that a scenario draws, instead of its own");
+}
+
+Mode PredictionFlags::mode_of_scenario() const {
+  constexpr std::array<std::string_view, 3> own = {"--scenario", "--model", "--seed"};
+  return {"a scenario",
+          "the file names its collectives, sizes, algorithms, chunk, endpoints and jitter itself",
+          join_options({topology_options, own, verb.of_scenarios}),
+          {}};
+}
+
+Mode PredictionFlags::mode_of_topology() const {
+  return {"a topology",
+          "it is for a plan",
+          join_options({topology_options, collective_options, packing_options, size_options, how_options,
+                        condition_options, verb.of_runs, std::array<std::string_view, 1>{"--algorithm"}}),
+          {}};
+}
+
+Mode PredictionFlags::mode_of_plan() const {
+  constexpr std::array<std::string_view, 2> own = {"COLLECTIVE", "--topology"};
+  constexpr std::array<std::string_view, 1> others = {"--algorithm"};
+  Mode mode{"a plan",
+            "its collective, root, shares and trees are what they are",
+            join_options({topology_options, own, size_options, how_options, condition_options, verb.of_runs}),
+            {}};
+  if (verb.compares_plans) mode.options = join_options({mode.options, others, packing_options});
+  return mode;
+}
+
+std::optional<Error> PredictionFlags::find_conflict() const {
+  if (!scenario.file.empty()) return find_idle_option(*command_, mode_of_scenario());
+  if (!input.argument.empty()) return std::nullopt;
+  return Error{ErrorCode::invalid_input, verb.name + " needs a TOPOLOGY or PLAN, or --scenario",
+               fmt::format("such as espalier {} dgx-h100 all_reduce", verb.name)};
+}
+
+std::optional<Error> PredictionFlags::find_conflict(const Input& given) const {
+  return find_idle_option(*command_, given.schedule ? mode_of_plan() : mode_of_topology());
+}
+
+ScenarioFlags PredictionFlags::of_scenario() const {
+  ScenarioFlags flags = scenario;
+  flags.model = model;
+  flags.seed = conditions.seed;
+  return flags;
+}
+
+Result<Prediction> PredictionFlags::resolve() const {
+  const auto element = parse_element_type(sizes.type);
+  if (!element) return tl::unexpected(element.error());
+  Prediction prediction;
+  prediction.type = to_string(*element);
+  prediction.options.element_size = size_of(*element);
+  auto several = parse_sizes(sizes, *element);
+  if (!several) return tl::unexpected(several.error());
+  prediction.sizes = *std::move(several);
+  const auto largest = parse_chunk(chunk, *element);
+  if (!largest) return tl::unexpected(largest.error());
+  prediction.options.chunk = *largest;
+  const auto kind = sim::parse_model(model.empty() ? "link" : model);
+  if (!kind) return fail(kind.error().code, "--model: " + kind.error().message, kind.error().help);
+  prediction.options.model = *kind;
+  const auto circumstances = conditions.resolve();
+  if (!circumstances) return tl::unexpected(circumstances.error());
+  prediction.options.circumstances = *circumstances;
+  return prediction;
+}
+
+Result<Collective> PredictionFlags::resolve_collective(const Topology& topology) const {
+  if (!collective.name.empty()) return collective.resolve(topology);
+  return fail(ErrorCode::invalid_input, verb.name + " needs a COLLECTIVE for a topology",
+              fmt::format("such as espalier {} {} all_reduce", verb.name, input.argument));
+}
+
+Result<std::vector<std::string>> PredictionFlags::resolve_algorithms() const {
+  return parse_algorithms(algorithms.empty() ? verb.algorithms : algorithms, true);
+}
+
+OrStop<void> PredictionFlags::check_plan(const Input& given) const {
+  if (const auto wrong = collective.find_contradiction(given.schedule->collective)) return usage(*wrong);
+  if (given.network_is_implied) {
+    return stop({ErrorCode::invalid_input, "the plan carries no network, so its links have no rates",
+                 "give the topology with --topology"});
+  }
+  const VerifyReport report = verify(*given.schedule, given.topology, 1);
+  if (report.ok()) return {};
+  const Breach& breach = report.breaches.front();
+  return stop({ErrorCode::invalid_input,
+               fmt::format("{} breaks rule {}: {}", input.argument, to_string(breach.rule), breach.message),
+               "espalier verify lists every breach"});
+}
+
+}  // namespace espalier::cli

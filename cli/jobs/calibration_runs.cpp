@@ -1,0 +1,231 @@
+#include "cli/jobs/calibration_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/counted.h"
+#include "base/element.h"
+#include "base/format_units.h"
+#include "cli/flags/algorithm_flags.h"
+#include "cli/flags/collective_flags.h"
+#include "compare/compare_results.h"
+#include "schedule/by_algorithm.h"
+#include "schedule/layout.h"
+#include "sim/simulate.h"
+
+namespace espalier::cli {
+namespace {
+
+constexpr std::int64_t default_element_size = 4;
+
+/// What was planned for one collective, with the chunk sizes that `simulate` would choose.
+struct Planned {
+  std::shared_ptr<const Schedule> schedule;
+  std::shared_ptr<const ChunkModel> chunks;
+};
+
+/// nccl-tests has names of its own for a few types; all that matters here is their size.
+std::int64_t element_size_of(const std::string& type) {
+  if (type.starts_with("fp8") || type.starts_with("f8")) return 1;
+  const auto known = parse_element_type(type);
+  return known ? size_of(*known) : default_element_size;
+}
+
+class RunPlanner {
+ public:
+  RunPlanner(const Console& console, const Topology& topology, const CalibrationHints& hints)
+      : console_(console), topology_(topology), hints_(hints) {}
+
+  Result<void> add(const Measurements& file, const Timeline* timeline) {
+    for (const Measurement& row : file.rows) {
+      const std::string place = row.line > 0 ? fmt::format("{}:{}", file.file, row.line) : file.file;
+      if (row.wrong.value_or(0) != 0) {
+        runs_.notes.push_back(place + ": left out, its data was wrong");
+        continue;
+      }
+      if (row.size < hints_.smallest || row.size > hints_.largest || row.size.count == 0 || row.seconds <= 0) {
+        ++out_of_range_;
+        continue;
+      }
+      if (auto added = add_row(file, row, place, timeline); !added) return added;
+    }
+    return {};
+  }
+
+  CalibrationRuns take() {
+    if (out_of_range_ > 0) {
+      runs_.notes.push_back(
+          fmt::format("left out: {} without bytes or outside -b and -e", counted(out_of_range_, "run")));
+    }
+    return std::move(runs_);
+  }
+
+ private:
+  Result<void> add_row(const Measurements& file, const Measurement& row, const std::string& place,
+                       const Timeline* timeline) {
+    if (row.ranks != 0 && row.ranks != topology_.rank_count() && timeline == nullptr) {
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("{}: a run of {} ranks, and {} has {}", place, row.ranks, topology_.name(),
+                              topology_.rank_count()),
+                  "give the topology that it ran on; --ranks chooses some of its nodes");
+    }
+    const auto planned = find_plan(file, row, place);
+    if (!planned) return tl::unexpected(planned.error());
+    CalibrationRun run{{}, planned->schedule, row.size, row.chunk, element_size_of(row.type), row.seconds};
+    run.size = {row.size.count / run.element_size * run.element_size};
+    if (run.size.count == 0) return {};
+    if (timeline != nullptr) run.chunk = chunk_of(*timeline, run);
+    if (run.chunk.count == 0) run.chunk = hints_.chunk.value_or(planned->chunks->choose(run.size));
+    run.chunk = std::max(run.chunk, Bytes{run.element_size});
+    run.label = fmt::format("{}{}, {} ({})", to_string(run.schedule->collective.kind),
+                            by_algorithm(run.schedule->algorithm), format_size(row.size), place);
+    runs_.runs.push_back(std::move(run));
+    return {};
+  }
+
+  /// The chunk that cuts the longest transfer into as many pieces as the timeline shows.
+  [[nodiscard]] static Bytes chunk_of(const Timeline& timeline, const CalibrationRun& run) {
+    std::int64_t count = 1;
+    for (const Span& span : timeline.spans) count = std::max(count, std::int64_t{span.chunk} + 1);
+    const auto layout = Layout::make(*run.schedule, run.size, run.element_size);
+    if (!layout) return {};
+    std::int64_t longest = 0;
+    for (const Transfer& transfer : run.schedule->transfers) {
+      longest = std::max(longest, layout->range(transfer).length());
+    }
+    const std::int64_t bytes = (longest + count - 1) / count;
+    return {(bytes + run.element_size - 1) / run.element_size * run.element_size};
+  }
+
+  Result<Planned> find_plan(const Measurements& file, const Measurement& row, const std::string& place) {
+    if (hints_.plan) return plan_of_all(row, place);
+    std::string algorithm = row.algorithm == "auto" && !row.planner.empty() ? row.planner : row.algorithm;
+    if (algorithm.empty()) algorithm = hints_.algorithm;
+    if (algorithm.empty()) {
+      return fail(ErrorCode::invalid_input, place + ": the file does not say which algorithm ran",
+                  "name it with -a ring, or give the plan that ran with --plan");
+    }
+    if (row.collective.empty()) {
+      return fail(ErrorCode::invalid_input, place + ": the file does not say which collective ran",
+                  "name it with --collective");
+    }
+    const auto key = std::tuple(row.collective, row.root, fmt::format("{}", fmt::join(file.shares, ",")), algorithm);
+    if (const auto known = planned_.find(key); known != planned_.end()) return known->second;
+    auto planned = plan(CollectiveFlags{row.collective, row.root, std::get<2>(key)}, algorithm, place);
+    if (planned) planned_.emplace(key, *planned);
+    return planned;
+  }
+
+  Result<Planned> plan(CollectiveFlags flags, const std::string& algorithm, const std::string& place) {
+    const auto within = [&](const Error& error) {
+      return tl::unexpected(Error{error.code, place + ": " + error.message, error.help});
+    };
+    const auto kind = parse_collective(flags.name);
+    if (!kind) return within(kind.error());
+    if (!has_root(*kind)) flags.root.clear();
+    const auto collective = flags.resolve(topology_);
+    if (!collective) return within(collective.error());
+    // A file may name what `auto` took: a variant of the packing, say "packing/h2t3".
+    if (algorithm != "auto" && !algorithm.starts_with("packing/")) {
+      if (const auto known = find_planner(algorithm); !known) return within(known.error());
+    }
+    auto candidates = plan_candidates(console_, topology_, *collective, {algorithm});
+    if (!candidates) return within(candidates.error());
+    for (Candidate& candidate : candidates->made) {
+      if (candidate.planner != algorithm) continue;
+      return Planned{std::make_shared<const Schedule>(std::move(candidate.schedule)),
+                     std::make_shared<const ChunkModel>(candidate.chunks)};
+    }
+    if (!candidates->refused.empty() && algorithm != "auto") return within(candidates->refused.front().error);
+    return fail(ErrorCode::invalid_input,
+                fmt::format("{}: no plan of {} is called '{}' on this topology", place, flags.name, algorithm),
+                "give the plan that ran with --plan");
+  }
+
+  Result<Planned> plan_of_all(const Measurement& row, const std::string& place) {
+    const Schedule& plan = *hints_.plan;
+    if (!row.collective.empty() && row.collective != to_string(plan.collective.kind)) {
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("{}: a run of {}, and the plan is one of {}", place, row.collective,
+                              to_string(plan.collective.kind)),
+                  "give only runs of the plan, or leave --plan out");
+    }
+    if (!given_.schedule) {
+      given_.schedule = std::make_shared<const Schedule>(plan);
+      given_.chunks = std::make_shared<const ChunkModel>(plan, topology_);
+    }
+    return given_;
+  }
+
+  const Console& console_;
+  const Topology& topology_;
+  const CalibrationHints& hints_;
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, Planned> planned_;
+  Planned given_;
+  CalibrationRuns runs_;
+  std::size_t out_of_range_ = 0;
+};
+
+}  // namespace
+
+std::vector<double> CalibrationRuns::seconds() const {
+  std::vector<double> times;
+  for (const CalibrationRun& run : runs) times.push_back(run.seconds);
+  return times;
+}
+
+bool CalibrationRuns::reduces() const {
+  return std::ranges::any_of(
+      runs, [](const CalibrationRun& run) { return espalier::reduces(run.schedule->collective.kind); });
+}
+
+Result<CalibrationRuns> plan_runs(const Console& console, const Topology& topology,
+                                  const std::vector<std::pair<std::string, RunFile>>& files,
+                                  const CalibrationHints& hints) {
+  RunPlanner planner(console, topology, hints);
+  for (const auto& [path, file] : files) {
+    const auto* timeline = std::get_if<Timeline>(&file);
+    const auto rows =
+        timeline == nullptr ? Result<Measurements>(std::get<Measurements>(file)) : measurements_of(*timeline, path);
+    if (!rows) return tl::unexpected(rows.error());
+    if (auto added = planner.add(*rows, timeline); !added) return tl::unexpected(added.error());
+  }
+  CalibrationRuns runs = planner.take();
+  if (runs.runs.empty()) return fail(ErrorCode::invalid_input, "there is no run to calibrate from", "widen -b and -e");
+  return runs;
+}
+
+PredictTimes simulated_times(const CalibrationRuns& runs) {
+  return [&runs](const Topology& topology, std::span<const std::size_t> which) -> Result<std::vector<double>> {
+    std::map<const Schedule*, sim::Simulator> simulators;
+    std::map<std::tuple<const Schedule*, std::int64_t, std::int64_t, std::int64_t>, double> known;
+    std::vector<double> times;
+    for (const std::size_t index : which) {
+      const CalibrationRun& run = runs.runs[index];
+      const auto [time, is_new] =
+          known.try_emplace({run.schedule.get(), run.size.count, run.chunk.count, run.element_size}, 0.0);
+      if (is_new) {
+        auto simulator = simulators.find(run.schedule.get());
+        if (simulator == simulators.end()) {
+          auto made = sim::Simulator::make(*run.schedule, topology);
+          if (!made) return tl::unexpected(made.error());
+          simulator = simulators.emplace(run.schedule.get(), std::move(*made)).first;
+        }
+        sim::Options options;
+        options.size = run.size;
+        options.chunk = run.chunk;
+        options.element_size = run.element_size;
+        const auto report = simulator->second.run(options);
+        if (!report) return tl::unexpected(report.error());
+        time->second = report->elapsed.seconds();
+      }
+      times.push_back(time->second);
+    }
+    return times;
+  };
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,79 @@
+#include "cli/jobs/candidate_runs.h"
+
+#include <cmath>
+
+#include "base/check.h"
+
+namespace espalier::cli {
+
+sim::Options CandidateRuns::Options::at(Bytes size, Bytes chunk_of_run) const {
+  sim::Options options;
+  options.size = size;
+  options.chunk = chunk_of_run;
+  options.element_size = element_size;
+  options.model = model;
+  options.set(circumstances);
+  return options;
+}
+
+Result<const sim::Simulator*> CandidateRuns::find_simulator(const Schedule& schedule) {
+  if (const auto known = simulators_.find(&schedule); known != simulators_.end()) return &known->second;
+  auto made = sim::Simulator::make(schedule, *topology_, options_.circumstances.endpoints.engines());
+  if (!made) return tl::unexpected(made.error());
+  return &simulators_.emplace(&schedule, std::move(*made)).first->second;
+}
+
+Result<const sim::Report*> CandidateRuns::simulate(const Schedule& schedule, Bytes size, Bytes chunk,
+                                                   bool with_jitter) {
+  with_jitter = with_jitter && options_.circumstances.conditions.jitter_ppm > 0;
+  const auto key = std::tuple(&schedule, size.count, chunk.count, with_jitter);
+  if (const auto known = reports_.find(key); known != reports_.end()) return &known->second;
+  sim::Options options = options_.at(size, chunk);
+  if (!with_jitter) options.conditions.jitter_ppm = 0;
+  const auto simulator = find_simulator(schedule);
+  if (!simulator) return tl::unexpected(simulator.error());
+  auto report = (*simulator)->run(options);
+  if (!report) return tl::unexpected(report.error());
+  return &reports_.emplace(key, std::move(*report)).first->second;
+}
+
+Evaluate CandidateRuns::evaluator() {
+  return [this](const Schedule& schedule, Bytes size, Bytes chunk) -> Result<RunReport> {
+    auto report = simulate(schedule, size, options_.chunk.value_or(chunk), false);
+    if (!report) return tl::unexpected(report.error());
+    return static_cast<const RunReport&>(**report);
+  };
+}
+
+Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size) {
+  if (algorithm == "auto") {
+    const auto choice = choose(*candidates_, size, evaluator());
+    if (!choice) return tl::unexpected(choice.error());
+    const auto report = simulate(choice->candidate->schedule, size, choice->run.chunk, true);
+    if (!report) return tl::unexpected(report.error());
+    return CandidateRun{size, algorithm, choice->candidate, **report, choice->why};
+  }
+  const Candidate* candidate = candidates_->find(algorithm);
+  ESPALIER_CHECK(candidate != nullptr, "what runs was made");
+  const auto report = simulate(candidate->schedule, size, options_.chunk_of(*candidate, size), true);
+  if (!report) return tl::unexpected(report.error());
+  return CandidateRun{size, algorithm, candidate, **report, {}};
+}
+
+Result<Crossover> CandidateRuns::find_crossover(const std::string& from, const std::string& to, Bytes below,
+                                                Bytes above) {
+  constexpr double close_enough = 1.05;
+  while (static_cast<double>(above.count) > close_enough * static_cast<double>(below.count)) {
+    const double middle = std::sqrt(static_cast<double>(below.count) * static_cast<double>(above.count));
+    const Bytes size{static_cast<std::int64_t>(middle) / options_.element_size * options_.element_size};
+    if (size <= below || size >= above) break;
+    const auto first = run(from, size);
+    if (!first) return tl::unexpected(first.error());
+    const auto second = run(to, size);
+    if (!second) return tl::unexpected(second.error());
+    (second->report.elapsed < first->report.elapsed ? above : below) = size;
+  }
+  return Crossover{from, to, above};
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,42 @@
+#include "cli/jobs/run_files.h"
+
+#include <algorithm>
+
+#include "cli/flags/inputs.h"
+
+namespace espalier::cli {
+namespace {
+
+bool lacks_collective(const RunFile& run) {
+  const auto* const measured = std::get_if<Measurements>(&run);
+  return measured != nullptr &&
+         std::ranges::any_of(measured->rows, [](const Measurement& row) { return row.collective.empty(); });
+}
+
+}  // namespace
+
+OrStop<NamedRuns> load_runs(const Console& console, const std::vector<std::string>& paths,
+                            const std::string& collective) {
+  if (!collective.empty()) {
+    if (const auto known = parse_collective(collective); !known) return usage(known.error());
+  }
+  NamedRuns files;
+  bool is_needed = collective.empty();
+  for (const std::string& path : paths) {
+    const auto text = read_whole(console, path);
+    if (!text) return stop(text.error());
+    const std::string name = path == "-" ? "<stdin>" : path;
+    auto run = read_run(*text, name, NcclTestsHints{});
+    if (run && !collective.empty() && lacks_collective(*run)) {
+      is_needed = true;
+      run = read_run(*text, name, NcclTestsHints{collective});
+    }
+    if (!run) return stop(run.error());
+    files.emplace_back(path, *std::move(run));
+  }
+  if (is_needed) return files;
+  return usage({ErrorCode::invalid_input, "--collective does not apply: every file says itself what was measured",
+                "leave --collective out"});
+}
+
+}  // namespace espalier::cli

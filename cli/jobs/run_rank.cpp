@@ -1,0 +1,300 @@
+#include "cli/jobs/run_rank.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "advisor/advisor.h"
+#include "base/counted.h"
+#include "base/format_units.h"
+#include "base/parse_units.h"
+#include "cli/flags/address_file.h"
+#include "cli/flags/algorithm_flags.h"
+#include "cli/flags/inputs.h"
+#include "cli/output/json_text.h"
+#include "cli/reports/run_output.h"
+#include "engine/launch/shared_secret.h"
+#include "engine/rendezvous/environment.h"
+#include "engine/rendezvous/secret.h"
+#include "planners/bounds/bound.h"
+#include "schedule/verify/verify.h"
+
+namespace espalier::cli {
+namespace {
+
+/// What all ranks work out alike before they meet.
+struct RunTask {
+  Collective collective;
+  ElementType type = ElementType::float32;
+  ReduceOperation operation = ReduceOperation::sum;
+  std::vector<Bytes> sizes;
+  std::optional<Bytes> chunk;
+  TransportChoice transport = TransportChoice::automatic;
+};
+
+Result<void> check_algorithm(const std::string& algorithm) {
+  const auto named = parse_algorithms(algorithm);
+  if (!named) return tl::unexpected(named.error());
+  if (named->size() == 1) return {};
+  return fail(ErrorCode::invalid_input, fmt::format("-a {}: run measures one algorithm at a time", algorithm),
+              "name one, or auto; espalier simulate and espalier lab compare several");
+}
+
+Result<RunTask> resolve(const RunFlags& flags, const Input& input) {
+  RunTask task;
+  if (auto checked = check_algorithm(flags.algorithm); !checked) return tl::unexpected(checked.error());
+  if (input.schedule) {
+    task.collective = input.schedule->collective;
+  } else {
+    const auto collective = flags.collective.resolve(input.topology);
+    if (!collective) return tl::unexpected(collective.error());
+    task.collective = *collective;
+  }
+  const auto type = parse_element_type(flags.sizes.type);
+  if (!type) return tl::unexpected(type.error());
+  const auto operation = parse_reduce_operation(flags.operation);
+  if (!operation) return tl::unexpected(operation.error());
+  const auto transport = parse_transport(flags.transport);
+  if (!transport) return tl::unexpected(transport.error());
+  auto sizes = parse_sizes(flags.sizes, *type);
+  if (!sizes) return tl::unexpected(sizes.error());
+  if (!flags.chunk.empty()) {
+    const auto chunk = parse_size(flags.chunk);
+    if (!chunk) return fail(chunk.error().code, "--chunk: " + chunk.error().message, chunk.error().help);
+    task.chunk = Bytes{std::max(chunk->count, size_of(*type))};
+  }
+  task.type = *type;
+  task.operation = *operation;
+  task.transport = *transport;
+  task.sizes = std::move(*sizes);
+  return task;
+}
+
+Result<std::vector<RouteAddress>> load_addresses(const Console& console, const std::string& path) {
+  if (path.empty()) return std::vector<RouteAddress>();
+  const auto text = read_whole(console, path);
+  if (!text) return tl::unexpected(text.error());
+  return read_addresses(*text, path);
+}
+
+/// What ranks that were started one by one may have been told differently: calls would not fit together.
+std::vector<Setting> settings_of(const RunFlags& flags, const RunTask& task) {
+  const std::vector<Bytes>& sizes = task.sizes;
+  return {{"COLLECTIVE", std::string(to_string(task.collective.kind))},
+          {"-r", has_root(task.collective.kind) ? std::to_string(task.collective.root.value()) : "none"},
+          {"--shares", flags.collective.shares.empty() ? "equal" : flags.collective.shares},
+          {"-a", flags.algorithm},
+          {"-d", std::string(to_string(task.type))},
+          {"-o", std::string(to_string(task.operation))},
+          {"sizes", sizes.empty() ? "none"
+                                  : fmt::format("{}, {} ... {} ({} of them)", sizes.front().count,
+                                                sizes[std::min<std::size_t>(1, sizes.size() - 1)].count,
+                                                sizes.back().count, sizes.size())},
+          {"-n", std::to_string(flags.iterations)},
+          {"-w", std::to_string(flags.warmups)},
+          {"-c", std::to_string(flags.check)},
+          {"--chunk", task.chunk ? std::to_string(task.chunk->count) : "auto"},
+          {"--buffers", flags.buffers},
+          {"--transport", std::string(to_string(task.transport))},
+          {"--trace", flags.trace.file.empty() ? "not given" : "given"}};
+}
+
+/// The secret that was given; else, where a launcher has all ranks on this machine, one that they share.
+Result<SharedSecret> secret_of(const RunFlags& flags, const LaunchInfo& launch) {
+  const Environment environment = process_environment();
+  const bool is_given = !flags.secret_file.empty() || environment.contains("ESPALIER_SECRET") ||
+                        environment.contains("ESPALIER_SECRET_FILE");
+  if (!is_given && launch.is_one_machine) return share_secret(launch, environment);
+  auto given = flags.secret_file.empty() ? find_secret(environment) : read_secret_file(flags.secret_file);
+  if (!given) return tl::unexpected(given.error());
+  return SharedSecret{std::move(*given), ""};
+}
+
+Result<JobOptions> job_options(const Console& console, const RunFlags& flags, const LaunchInfo& launch,
+                               const RunTask& task, const std::string& secret) {
+  JobOptions options;
+  options.rendezvous.host = launch.host;
+  options.rendezvous.port = launch.port;
+  options.rendezvous.rank = launch.rank;
+  options.rendezvous.world = launch.world;
+  options.rendezvous.job = launch.job;
+  options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout * 1000));
+  options.rendezvous.timeout = options.timeout;
+  options.rendezvous.secret = secret;
+  if (launch.listener_fd) {
+    auto listener = adopt_listener(*launch.listener_fd);
+    if (!listener) return tl::unexpected(listener.error());
+    options.rendezvous.listener = std::move(*listener);
+  }
+  auto routes = load_addresses(console, flags.addresses);
+  if (!routes) return tl::unexpected(routes.error());
+  options.routes = std::move(*routes);
+  options.transport = options.routes.empty() ? task.transport : TransportChoice::tcp;
+  options.checksum = flags.checksum;
+  options.sockets_per_peer = std::max(1U, flags.sockets);
+  options.agreed = settings_of(flags, task);
+  return options;
+}
+
+/// A plan's schedule for its collective; the advisor's for all else (barriers of a job that runs a plan).
+ScheduleSource source_for(const RunFlags& flags, const RunTask& task, Input& input) {
+  AdvisorOptions options;
+  options.algorithm = input.schedule ? "auto" : flags.algorithm;
+  options.chunk = task.chunk;
+  // Who names an algorithm or a plan wants to see it run, and so does who wants its timeline.
+  options.may_be_replaced = options.algorithm == "auto" && flags.trace.file.empty();
+  options.leaves_chunk_to_engine = true;  // The model's chunk is for links; memory and sockets have caches.
+  ScheduleSource advised = Advisor::source(std::make_shared<Advisor>(input.topology, options));
+  if (!input.schedule) return advised;
+  auto plan = std::make_shared<const Schedule>(std::move(*input.schedule));
+  return [plan, advised, chunk = task.chunk.value_or(Bytes{})](const Collective& collective,
+                                                               Bytes size) -> Result<SourcedSchedule> {
+    if (collective == plan->collective) return SourcedSchedule{plan, chunk};
+    return advised(collective, size);
+  };
+}
+
+class RankRun {
+ public:
+  RankRun(const Console& console, const RunFlags& flags, const RunTask& task, const Topology& topology,
+          Communicator& communicator)
+      : console_(console), flags_(flags), task_(task), communicator_(communicator) {
+    output_.topology = topology.name();
+    output_.collective = task.collective;
+    output_.type = task.type;
+    output_.operation = task.operation;
+    if (const auto bound = compute_bound(topology, task.collective)) output_.bound = bound->time_per_byte;
+    for (std::size_t rank = 0; rank < topology.rank_count(); ++rank) {
+      output_.rank_names.push_back(topology.rank_name(Rank(rank)));
+    }
+    output_.transports = communicator.transports();
+    output_.options.iterations = std::max(1U, flags.iterations);
+    output_.options.warmups = flags.warmups;
+    output_.options.checks = flags.check != 0;
+    output_.options.registers_buffers = flags.buffers == "registered";
+  }
+
+  Result<void> run() {
+    print(run_header(output_));
+    for (const Bytes size : task_.sizes) {
+      if (auto done = run_size(size); !done) return done;
+    }
+    print(run_footer(output_));
+    if (is_first() && console_.json) console_.print(json_text(run_json(output_)));
+    return flags_.trace.file.empty() ? Result<void>() : write_trace();
+  }
+
+  [[nodiscard]] bool is_right() const { return output_.wrong() == 0; }
+
+ private:
+  [[nodiscard]] bool is_first() const { return communicator_.rank() == 0; }
+  void print(const std::string& text) const {
+    if (is_first() && !console_.json) console_.print(text);
+  }
+
+  [[nodiscard]] DataCase data_of(Bytes size) const {
+    DataCase data;
+    data.kind = task_.collective.kind;
+    data.type = task_.type;
+    data.operation = task_.operation;
+    data.ranks = task_.collective.rank_count;
+    data.root = has_root(data.kind) ? task_.collective.root.value() : 0;
+    data.count = static_cast<std::size_t>(size.count / size_of(task_.type));
+    data.shares = task_.collective.shares;
+    return data;
+  }
+
+  Result<void> run_size(Bytes size) {
+    const DataCase data = data_of(size);
+    RunResult result{data, size, "", {}, {}};
+    const auto scheduled = communicator_.schedule_of(
+        {data.kind, nullptr, nullptr, data.count, data.type, data.operation, data.root, data.shares});
+    if (!scheduled) return tl::unexpected(scheduled.error());
+    result.algorithm = scheduled->schedule->algorithm;
+    result.chunk = scheduled->chunk;
+    const auto measured = measure(communicator_, data, output_.options);
+    if (!measured) return tl::unexpected(measured.error());
+    result.measurement = *measured;
+    print(run_row(output_, result));
+    output_.results.push_back(std::move(result));
+    return {};
+  }
+
+  /// As the simulator names its own, so that the two find each other.
+  [[nodiscard]] std::string trace_title() const {
+    return fmt::format("{}, {}, {} on {}", to_string(task_.collective.kind), output_.results.back().algorithm,
+                       format_size(task_.sizes.back()), output_.topology);
+  }
+
+  Result<void> write_trace() {
+    auto recorded =
+        record_run(communicator_, data_of(task_.sizes.back()), output_.options, trace_title(), output_.rank_names);
+    if (!recorded) return tl::unexpected(recorded.error());
+    if (!is_first()) return {};
+    const auto written = write_trace_file(console_, flags_.trace, recorded->timeline);
+    if (!written) {
+      return fail(written.error().code, flags_.trace.file + ": " + written.error().message, written.error().help);
+    }
+    // Calls differ by more than recording costs, so that the recorded one may as well be the faster one.
+    const double cost = recorded->recorded_time / recorded->plain_time - 1;
+    console_.note(fmt::format(
+        "trace: {} (open it at ui.perfetto.dev); clocks agree to {:.2f} us; {} ({:.1f} us with it, {:.1f} us without)",
+        flags_.trace.file, recorded->clock_error * 1e6,
+        cost > 0 ? fmt::format("recording took {:.1f} % more", 100 * cost) : "recording took no time that shows",
+        recorded->recorded_time * 1e6, recorded->plain_time * 1e6));
+    return {};
+  }
+
+  const Console& console_;
+  const RunFlags& flags_;
+  const RunTask& task_;
+  Communicator& communicator_;
+  RunOutput output_;
+};
+
+}  // namespace
+
+Result<void> check_run(const RunFlags& flags, const Input& input) {
+  const auto task = resolve(flags, input);
+  if (!task) return tl::unexpected(task.error());
+  return {};
+}
+
+ExitCode run_rank(const Console& console, const RunFlags& flags, const LaunchInfo& launch, Input& input) {
+  const auto task = resolve(flags, input);
+  if (!task) return console.refuse_usage(task.error());
+  if (launch.world != task->collective.rank_count) {
+    return console.refuse({ErrorCode::invalid_input,
+                           fmt::format("the job has {}, {} has {}", counted(launch.world, "rank"),
+                                       input.topology.name(), task->collective.rank_count),
+                           "start as many processes as the topology has ranks, or choose ranks with --ranks"});
+  }
+  if (input.schedule) {
+    const VerifyReport report = verify(*input.schedule, input.topology, 1);
+    if (!report.ok()) {
+      const Breach& breach = report.breaches.front();
+      return console.refuse(
+          {ErrorCode::invalid_input,
+           fmt::format("{} breaks rule {}: {}", flags.input.argument, to_string(breach.rule), breach.message),
+           "espalier verify lists every breach"});
+    }
+  }
+  const auto secret = secret_of(flags, launch);
+  if (!secret) return console.refuse(secret.error());
+  auto options = job_options(console, flags, launch, *task, secret->text);
+  if (!options) return console.refuse(options.error());
+  const Topology topology = input.topology;
+  auto communicator = Communicator::join(std::move(*options), source_for(flags, *task, input));
+  // All have it by now, or the job has failed.
+  if (launch.rank == 0 && !secret->path.empty()) unlink(secret->path.c_str());
+  if (!communicator) return console.refuse(communicator.error());
+  RankRun run(console, flags, *task, topology, **communicator);
+  if (auto done = run.run(); !done) {
+    (*communicator)->abort(done.error().message);  // The others wait for this rank.
+    return console.refuse(done.error());
+  }
+  // Nobody leaves while another still measures.
+  if (auto met = (*communicator)->barrier(); !met) return console.refuse(met.error());
+  return run.is_right() ? ExitCode::ok : ExitCode::check_failed;
+}
+
+}  // namespace espalier::cli

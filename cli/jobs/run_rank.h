@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/flags/collective_flags.h"
+#include "cli/flags/inputs.h"
+#include "cli/flags/sizes.h"
+#include "cli/output/console.h"
+#include "cli/output/trace_file.h"
+#include "engine/launch/detect_launch.h"
+
+namespace espalier::cli {
+
+/// The flags of `run`.
+struct RunFlags {
+  TopologyFlags input;
+  CollectiveFlags collective;
+  SizeFlags sizes;
+  std::string plan_topology;
+  std::string algorithm = "auto";
+  std::string operation = "sum";
+  std::string chunk;
+  std::uint32_t iterations = 20;
+  std::uint32_t warmups = 5;
+  int check = 1;
+  std::string buffers = "registered";
+  std::string transport = "auto";
+  double timeout = 30;
+  bool checksum = false;
+  std::uint32_t sockets = 1;
+  std::string addresses;  ///< A file with an address pair per route.
+  TraceFlags trace;
+  std::string secret_file;
+  std::optional<std::uint32_t> most_local_ranks;
+  std::optional<std::uint32_t> rank;
+  std::optional<std::uint32_t> world;
+  std::optional<std::string> rendezvous;
+};
+
+/// Whether the flags make sense for this input, for what can be told before there are ranks.
+/// Errors: invalid_input, naming the flag; the caller reports it as wrong usage.
+Result<void> check_run(const RunFlags& flags, const Input& input);
+
+/// What a process does as one rank of the job: joins, measures all sizes; rank 0 prints. Requires: check_run passed.
+ExitCode run_rank(const Console& console, const RunFlags& flags, const LaunchInfo& launch, Input& input);
+
+}  // namespace espalier::cli

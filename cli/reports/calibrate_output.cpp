@@ -1,0 +1,178 @@
+#include "cli/reports/calibrate_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/counted.h"
+#include "cli/output/table.h"
+#include "cli/reports/compare_output.h"
+#include "topology/yaml/write_topology.h"
+
+namespace espalier::cli {
+namespace {
+
+constexpr double poor_weight = 0.4;
+constexpr std::size_t shown_outliers = 6;
+constexpr double confidence = 1.96;  // standard deviations around 95 % of a normal distribution
+
+std::string percent(double share) { return std::isfinite(share) ? fmt::format("{:.1f}", 100 * share) : "inf"; }
+
+std::string spread(const FittedParameter& parameter) {
+  if (parameter.standard_error <= 0) return "";
+  return percent(std::expm1(confidence * parameter.standard_error));
+}
+
+std::string summary(const ErrorSummary& errors) {
+  return fmt::format("median {} %, p90 {} %, worst {} %", percent(errors.median), percent(errors.p90),
+                     percent(errors.worst));
+}
+
+std::string header_text(const CalibrationReport& report) {
+  return fmt::format("# {}  calibrated from {}: {}\n#\n", report.topology->name(), fmt::join(report.files, ", "),
+                     counted(report.runs->runs.size(), "run"));
+}
+
+std::string parameters_table(const Calibration& calibration) {
+  Table table;
+  table.add_column("parameter", "", Table::Align::left);
+  table.add_column("of", "", Table::Align::left);
+  table.add_column("given");
+  table.add_column("fitted");
+  table.add_column("95 % within", "(+-%)");
+  table.add_column("state", "", Table::Align::left);
+  for (const FittedParameter& fitted : calibration.parameters) {
+    const Parameter& parameter = fitted.parameter;
+    table.add_row({std::string(to_string(parameter.kind)), parameter.group,
+                   format_parameter(parameter.kind, parameter.given), format_parameter(parameter.kind, fitted.value),
+                   spread(fitted), std::string(to_string(fitted.state))});
+  }
+  return table.text();
+}
+
+std::string names(const Ambiguity& ambiguity, const Calibration& calibration) {
+  std::string text;
+  for (const std::size_t i : ambiguity.parameters) {
+    text += (text.empty() ? "" : " and ") + calibration.parameters[i].parameter.name();
+  }
+  return text;
+}
+
+std::string ambiguities_text(const Calibration& calibration) {
+  std::string text;
+  for (const Ambiguity& ambiguity : calibration.ambiguities) {
+    text += fmt::format("# {} {}: {}\n",
+                        ambiguity.parameters.size() == 1 ? "the runs do not tell" : "the runs do not tell apart",
+                        names(ambiguity, calibration), ambiguity.action);
+  }
+  return text.empty() ? text : "#\n" + text;
+}
+
+std::string hold_out_text(const HoldOut& hold_out) {
+  if (!hold_out.is_asked_for) return "not asked for (--hold-out 0)";
+  if (hold_out.parts == 0) return "too few runs to leave any out";
+  if (hold_out.parts == hold_out.runs) return summary(hold_out.errors) + " (each run predicted by a fit without it)";
+  return fmt::format("{} (runs dealt into {} parts, each predicted by a fit without it)", summary(hold_out.errors),
+                     hold_out.parts);
+}
+
+std::string outliers_text(const CalibrationReport& report) {
+  std::string text;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < report.runs->runs.size(); ++i) {
+    if (report.calibration->weights[i] >= poor_weight || ++count > shown_outliers) continue;
+    const CalibrationRun& run = report.runs->runs[i];
+    text += fmt::format("# does not fit in: {}: measured {:.2f} us, predicted {:.2f} us\n", run.label,
+                        run.seconds * 1e6, report.calibration->after[i] * 1e6);
+  }
+  if (count > shown_outliers) text += fmt::format("# ... and {} more\n", count - shown_outliers);
+  return text;
+}
+
+}  // namespace
+
+std::string calibration_text(const CalibrationReport& report) {
+  const Calibration& calibration = *report.calibration;
+  std::string text = header_text(report) + parameters_table(calibration) + ambiguities_text(calibration) + "#\n";
+  text += "# error before: " + summary(calibration.errors_before) + "\n";
+  text += "# error after:  " + summary(calibration.errors_after) + "\n";
+  text += "# hold-out:     " + hold_out_text(calibration.hold_out) + "\n";
+  text += fmt::format("# condition:    {:.3g} among what was fitted{}\n", calibration.condition,
+                      calibration.converged ? "" : "; the fit did not settle");
+  text += outliers_text(report);
+  for (const std::string& note : report.runs->notes) text += "# note: " + note + "\n";
+  return text;
+}
+
+nlohmann::ordered_json calibration_json(const CalibrationReport& report) {
+  const Calibration& calibration = *report.calibration;
+  nlohmann::ordered_json document = {
+      {"schema", "espalier/calibration/1"}, {"topology", report.topology->name()}, {"from", report.files}};
+  document["parameters"] = nlohmann::ordered_json::array();
+  for (const FittedParameter& fitted : calibration.parameters) {
+    document["parameters"].push_back({{"kind", to_string(fitted.parameter.kind)},
+                                      {"of", fitted.parameter.group},
+                                      {"given", fitted.parameter.given},
+                                      {"value", fitted.value},
+                                      {"state", to_string(fitted.state)},
+                                      {"standard_error", fitted.standard_error}});
+  }
+  document["ambiguities"] = nlohmann::ordered_json::array();
+  for (const Ambiguity& ambiguity : calibration.ambiguities) {
+    nlohmann::ordered_json involved = nlohmann::ordered_json::array();
+    for (const std::size_t i : ambiguity.parameters) involved.push_back(calibration.parameters[i].parameter.name());
+    document["ambiguities"].push_back({{"parameters", involved}, {"action", ambiguity.action}});
+  }
+  document["errors"] = {{"before", errors_json(calibration.errors_before)},
+                        {"after", errors_json(calibration.errors_after)}};
+  if (calibration.hold_out.parts > 0) {
+    document["errors"]["hold_out"] = errors_json(calibration.hold_out.errors);
+    document["hold_out_every"] = calibration.hold_out.parts;
+  }
+  document["condition"] = calibration.condition;
+  document["converged"] = calibration.converged;
+  document["runs"] = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < report.runs->runs.size(); ++i) {
+    const CalibrationRun& run = report.runs->runs[i];
+    document["runs"].push_back({{"run", run.label},
+                                {"size", run.size.count},
+                                {"chunk", run.chunk.count},
+                                {"measured", run.seconds},
+                                {"before", calibration.before[i]},
+                                {"after", calibration.after[i]},
+                                {"error", relative_error(calibration.after[i], run.seconds)},
+                                {"weight", calibration.weights[i]}});
+  }
+  document["notes"] = report.runs->notes;
+  return document;
+}
+
+std::string calibrated_yaml(const CalibrationReport& report) {
+  const Calibration& calibration = *report.calibration;
+  // A name cannot end a comment: control characters do not get in.
+  const auto line = [](std::string text) {
+    std::ranges::replace_if(
+        text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+    return "# " + text + "\n";
+  };
+  std::string text = line(fmt::format("{}, calibrated by espalier calibrate from {} ({})", report.topology->name(),
+                                      fmt::join(report.files, ", "), counted(report.runs->runs.size(), "run")));
+  for (const FittedParameter& fitted : calibration.parameters) {
+    const Parameter& parameter = fitted.parameter;
+    std::string words = fmt::format("{}: {}", parameter.name(), format_parameter(parameter.kind, fitted.value));
+    if (fitted.state == ParameterState::held) {
+      words += ", not told by the runs";
+    } else {
+      words += fmt::format(", was {}", format_parameter(parameter.kind, parameter.given));
+      if (fitted.standard_error > 0) words += fmt::format(", 95 % within +-{} %", spread(fitted));
+      if (fitted.state == ParameterState::joint) words += ", jointly";
+    }
+    text += line(words);
+  }
+  text += line("error: " + summary(calibration.errors_after) + "; before: " + summary(calibration.errors_before));
+  text += line("hold-out: " + hold_out_text(calibration.hold_out));
+  return text + write_topology(calibration.topology);
+}
+
+}  // namespace espalier::cli

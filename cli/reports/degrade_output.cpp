@@ -1,0 +1,139 @@
+#include "cli/reports/degrade_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/counted.h"
+#include "base/format_units.h"
+#include "cli/output/table.h"
+#include "cli/reports/describe_bound.h"
+
+namespace espalier::cli {
+namespace {
+
+constexpr double no_loss = 0.0005;  ///< What prints as 0.0 %.
+
+std::string loss_text(double share) { return percent(std::max(0.0, share)); }
+
+std::string header_text(const Degradation& degradation, const Topology& topology, Bytes size) {
+  const Outlook& healthy = degradation.healthy;
+  std::string text = fmt::format("# {}  {}  {}", topology.name(), to_string(healthy.collective.kind),
+                                 counted(healthy.collective.rank_count, "rank"));
+  if (!healthy.collective.root.is_none()) text += "  root " + topology.rank_name(healthy.collective.root);
+  if (healthy.fastest) text += "  " + format_size(size);
+  text += "\n# whole: bound busbw " + gigabytes_per_second(healthy.bound_busbw()) + " GB/s";
+  if (healthy.fastest) {
+    text += fmt::format(", busbw {} GB/s by {}", gigabytes_per_second(healthy.busbw()), healthy.fastest->planner);
+  }
+  if (!healthy.fastest && !healthy.bound.what.empty()) text += "\n# why: " + healthy.bound.what;
+  return text + "\n#\n";
+}
+
+std::string table_text(const Degradation& degradation) {
+  const bool has_schedules = degradation.healthy.fastest.has_value();
+  Table table;
+  table.add_column("failure", "", Table::Align::left);
+  table.add_column("of", "", Table::Align::left);
+  table.add_column("count");
+  table.add_column("bound", "(GB/s)");
+  table.add_column("loss", "(%)");
+  if (has_schedules) {
+    table.add_column("busbw", "(GB/s)");
+    table.add_column("loss", "(%)");
+    table.add_column("by", "", Table::Align::left);
+  }
+  for (const Damage& damage : degradation.damages) {
+    std::vector<std::string> cells = {damage.failure.name, damage.failure.what,
+                                      std::to_string(damage.failure.alike.size())};
+    if (!damage.outlook) {
+      cells.insert(cells.end(), {"-", "100.0"});
+      if (has_schedules) cells.insert(cells.end(), {"-", "100.0", "cut off"});
+      table.add_row(std::move(cells));
+      continue;
+    }
+    cells.push_back(gigabytes_per_second(damage.outlook->bound_busbw()));
+    cells.push_back(loss_text(damage.bound_loss));
+    if (const auto& fastest = damage.outlook->fastest) {
+      cells.push_back(gigabytes_per_second(damage.outlook->busbw()));
+      cells.push_back(loss_text(damage.loss));
+      cells.push_back(fastest->planner + (fastest->kept ? ", as before" : ""));
+    }
+    table.add_row(std::move(cells));
+  }
+  return table.text();
+}
+
+std::string count_text(std::size_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+/// How many failures there are in all, and what becomes of them.
+std::string summary_text(const Degradation& degradation) {
+  std::size_t all = 0, harmless = 0, broken = 0;
+  for (const Damage& damage : degradation.damages) {
+    const std::size_t alike = damage.failure.alike.size();
+    all += alike;
+    if (!damage.outlook) broken += alike;
+    if (damage.outlook && damage.loss < no_loss) harmless += alike;
+  }
+  if (all == 0) return "# nothing can fail\n";
+  std::string text = fmt::format("# {}, {} different: {} cost nothing, {} cost something, {} cut ranks off\n",
+                                 count_text(all, "single failure"), degradation.damages.size(), harmless,
+                                 all - harmless - broken, broken);
+  for (const Damage& damage : degradation.damages) {
+    if (!damage.outlook) text += "# " + damage.broken.message + "\n";
+  }
+  return text;
+}
+
+nlohmann::ordered_json outlook_json(const Outlook& outlook) {
+  const auto bound_rate = outlook.bound_busbw();
+  nlohmann::ordered_json document = {{"ranks", outlook.collective.rank_count},
+                                     {"bound", {{"time_per_byte", to_string(outlook.bound.time_per_byte)}}}};
+  document["bound"]["busbw"] = bound_rate ? nlohmann::ordered_json(*bound_rate) : nlohmann::ordered_json();
+  if (!outlook.fastest) return document;
+  const RunReport& run = outlook.fastest->run;
+  document["best"] = {{"algorithm", outlook.fastest->planner},
+                      {"time", run.elapsed.seconds()},
+                      {"algbw", run.algbw()},
+                      {"busbw", run.busbw(outlook.collective)},
+                      {"of_bound", run.of_bound(outlook.bound.time_per_byte)},
+                      {"chunk", run.chunk.count},
+                      {"kept", outlook.fastest->kept}};
+  return document;
+}
+
+}  // namespace
+
+std::string degradation_text(const Degradation& degradation, const Topology& topology, Bytes size) {
+  return header_text(degradation, topology, size) + table_text(degradation) + "#\n" + summary_text(degradation);
+}
+
+nlohmann::ordered_json degradation_json(const Degradation& degradation, const Topology& topology, Bytes size) {
+  const Collective& collective = degradation.healthy.collective;
+  nlohmann::ordered_json document = {{"schema", "espalier/degrade/1"},
+                                     {"topology", topology.name()},
+                                     {"collective", to_string(collective.kind)},
+                                     {"ranks", collective.rank_count}};
+  if (!collective.root.is_none()) document["root"] = topology.rank_name(collective.root);
+  if (degradation.healthy.fastest) document["size"] = size.count;
+  document["whole"] = outlook_json(degradation.healthy);
+  document["failures"] = nlohmann::ordered_json::array();
+  for (const Damage& damage : degradation.damages) {
+    nlohmann::ordered_json entry = {{"failure", damage.failure.name},
+                                    {"of", damage.failure.what},
+                                    {"alike", damage.failure.alike},
+                                    {"bound_loss", damage.bound_loss},
+                                    {"loss", damage.loss}};
+    if (damage.outlook) {
+      entry.update(outlook_json(*damage.outlook));
+    } else {
+      entry["cut_off"] = damage.broken.message;
+    }
+    document["failures"].push_back(std::move(entry));
+  }
+  return document;
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,41 @@
+#include "cli/reports/doctor_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/output/table.h"
+
+namespace espalier::cli {
+
+std::string doctor_text(const std::vector<Check>& checks) {
+  Table table;
+  table.add_column("check", "", Table::Align::left);
+  table.add_column("state", "", Table::Align::left);
+  table.add_column("found", "", Table::Align::left);
+  for (const Check& check : checks) {
+    const std::string_view needed = check.is_needed && check.state == CheckState::missing ? ", needed" : "";
+    table.add_row({check.name, fmt::format("{}{}", to_string(check.state), needed), check.found});
+    if (!check.mend.empty()) table.add_row({"", "", "-> " + check.mend});
+  }
+  const auto count = [&](CheckState state) {
+    return std::ranges::count_if(checks, [state](const Check& check) { return check.state == state; });
+  };
+  return table.text() + fmt::format("{}: {} ok, {} warn, {} missing\n",
+                                    can_run_engine(checks) ? "the engine runs here" : "the engine does not run here",
+                                    count(CheckState::ok), count(CheckState::warn), count(CheckState::missing));
+}
+
+nlohmann::ordered_json doctor_json(const std::vector<Check>& checks) {
+  nlohmann::ordered_json entries = nlohmann::ordered_json::array();
+  for (const Check& check : checks) {
+    entries.push_back({{"check", check.name},
+                       {"state", to_string(check.state)},
+                       {"needed", check.is_needed},
+                       {"found", check.found},
+                       {"mend", check.mend}});
+  }
+  return {{"schema", "espalier/doctor/1"}, {"engine_runs", can_run_engine(checks)}, {"checks", entries}};
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "advisor/run_limits.h"
+#include "planners/bounds/bound_prices.h"
+#include "planners/chooser.h"
+#include "planners/explain/class_loads.h"
+#include "planners/explain/cut_proof.h"
+#include "planners/explain/more_cables.h"
+#include "planners/tuning/nccl_likeness.h"
+#include "sim/core/utilisation.h"
+
+namespace espalier::cli {
+
+/// Everything that `explain` found, ready to be shown.
+struct Explanation {
+  const Topology* topology = nullptr;
+  const Schedule* schedule = nullptr;
+  Bytes size;
+  std::string type;  ///< Of an element.
+  sim::Circumstances circumstances;
+  Bound bound;
+  std::vector<BoundPrice> prices;  ///< What proves the bound where no cut does.
+  std::optional<CutProof> proof;
+  Loads loads;
+  std::vector<ClassLoad> classes;
+  TravelShape shape;
+  RunLimits limits;
+  std::vector<sim::CriticalShare> critical;
+  std::string label;          ///< What the schedule is called among the trials.
+  std::vector<Trial> trials;  ///< What it was compared with, fastest first.
+  std::vector<MoreCables> more;
+};
+
+std::string explanation_text(const Explanation& explanation);
+/// Schema espalier/explain/1.
+nlohmann::ordered_json explanation_json(const Explanation& explanation);
+
+}  // namespace espalier::cli

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "scenario/read/read_scenario.h"
+#include "scenario/report/job_path.h"
+
+namespace espalier::cli {
+
+/// What a scenario's end waited for, and what single changes would save.
+std::string job_limits_text(const scenario::Scenario& scenario, const scenario::JobLimits& limits);
+/// Schema espalier/explain-scenario/1.
+nlohmann::ordered_json job_limits_json(const scenario::Scenario& scenario, const scenario::JobLimits& limits);
+
+}  // namespace espalier::cli

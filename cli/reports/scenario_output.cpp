@@ -1,0 +1,212 @@
+#include "cli/reports/scenario_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include "base/counted.h"
+#include "base/format_units.h"
+#include "cli/flags/condition_flags.h"
+#include "cli/output/table.h"
+#include "sim/core/utilisation.h"
+
+namespace espalier::cli {
+namespace {
+
+using scenario::CallSummary;
+using scenario::JobReport;
+using scenario::RankSummary;
+using scenario::RankTime;
+using scenario::Scenario;
+
+constexpr std::size_t most_rows_shown = 16;
+constexpr std::size_t links_shown = 5;
+
+std::string part(std::int64_t time, const JobReport& report) {
+  const double whole = static_cast<double>(std::max<std::int64_t>(report.elapsed.count, 1));
+  return fmt::format("{:.1f}", 100 * static_cast<double>(time) / whole);
+}
+
+std::string header(const Scenario& scenario, const JobReport& report) {
+  const auto& settings = scenario.settings;
+  std::string text = fmt::format("# {} on {}  {}  model {}", scenario.name, scenario.topology.name(),
+                                 counted(scenario.topology.rank_count(), "rank"), sim::to_string(settings.model));
+  if (report.chunk.count > 0) text += "  chunk " + format_size(report.chunk);
+  text += circumstances_text({settings.endpoints, scenario.disturbances.conditions});
+  const RankSummary time = summarize_ranks(scenario.job, report);
+  text += fmt::format(
+      "\n# elapsed {}: compute {:.1f} %, exposed communication {:.1f} %, waiting for others {:.1f} %, idle {:.1f} %\n",
+      format_duration(report.elapsed), 100 * time.compute, 100 * time.exposed, 100 * time.waiting, 100 * time.idle);
+  return text;
+}
+
+std::string calls_table(const Scenario& scenario, const JobReport& report) {
+  const auto summaries = summarize_calls(scenario.job, report);
+  if (summaries.empty()) return {};
+  Table table;
+  table.add_column("call", "", Table::Align::left);
+  table.add_column("collective", "", Table::Align::left);
+  table.add_column("ranks");
+  table.add_column("calls");
+  table.add_column("bytes", "(B)");
+  table.add_column("mean", "(us)");
+  table.add_column("slow-down", "(x)");
+  table.add_column("worst", "(x)");
+  for (const CallSummary& call : summaries) {
+    table.add_row({call.label, std::string(to_string(call.kind)), std::to_string(call.group_size),
+                   std::to_string(call.calls), std::to_string(call.bytes.count),
+                   fmt::format("{:.2f}", call.mean_seconds * 1e6), fmt::format("{:.3f}", call.mean_slowdown),
+                   fmt::format("{:.3f}", call.worst_slowdown)});
+  }
+  return "#\n" + table.text();
+}
+
+/// Neighbouring ranks whose times read the same.
+struct RankRow {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::array<std::string, 4> parts;  ///< compute, exposed, waiting, idle
+
+  [[nodiscard]] std::string name(const Topology& topology) const {
+    const std::string name = topology.rank_name(Rank(first));
+    return first == last ? name : name + ".." + topology.rank_name(Rank(last));
+  }
+};
+
+/// Ranks with tasks, in order.
+std::vector<RankRow> rank_rows(const Scenario& scenario, const JobReport& report) {
+  std::vector<bool> works(report.ranks.size(), false);
+  for (const scenario::Task& task : scenario.job.tasks()) works[task.rank.index()] = true;
+  std::vector<RankRow> rows;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    if (!works[i]) continue;
+    const RankTime& time = report.ranks[i];
+    RankRow row{
+        i,
+        i,
+        {part(time.compute, report), part(time.exposed, report), part(time.waiting, report), part(time.idle, report)}};
+    if (!rows.empty() && rows.back().last + 1 == i && rows.back().parts == row.parts) {
+      rows.back().last = i;
+    } else {
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+std::string ranks_table(const Scenario& scenario, const JobReport& report) {
+  Table table;
+  table.add_column("rank", "", Table::Align::left);
+  table.add_column("compute", "(%)");
+  table.add_column("exposed", "(%)");
+  table.add_column("waiting", "(%)");
+  table.add_column("idle", "(%)");
+  std::vector<RankRow> rows = rank_rows(scenario, report);
+  const std::size_t all = rows.size();
+  if (all > most_rows_shown) {
+    std::ranges::stable_sort(rows, std::greater<>(),
+                             [&](const RankRow& row) { return report.ranks[row.first].exposed; });
+    rows.resize(most_rows_shown);
+  }
+  std::size_t shown = 0;
+  for (const RankRow& row : rows) {
+    table.add_row({row.name(scenario.topology), row.parts[0], row.parts[1], row.parts[2], row.parts[3]});
+    shown += row.last - row.first + 1;
+  }
+  std::string text = "#\n" + table.text();
+  if (rows.size() < all) {
+    text += fmt::format("# the {} ranks of {} with most exposed communication\n", shown,
+                        summarize_ranks(scenario.job, report).ranks);
+  }
+  return text;
+}
+
+std::string links_text(const Scenario& scenario, const JobReport& report) {
+  const std::vector<sim::LinkShare> busiest =
+      sim::busiest_links(report.links, report.elapsed, scenario.topology, links_shown);
+  if (busiest.empty()) return {};
+  std::string text = "#\n# busiest links:";
+  for (std::size_t i = 0; i < busiest.size(); ++i) {
+    text += fmt::format("{} {} {:.1f} %", i == 0 ? "" : ",", busiest[i].name, 100 * busiest[i].share);
+  }
+  return text + "\n";
+}
+
+std::string events_text(const Scenario& scenario, const JobReport& report) {
+  std::string text;
+  for (const scenario::Replanning& replanning : report.replannings) {
+    text += fmt::format("# at {} {} was found {}", format_duration({replanning.time}),
+                        scenario.topology.link_name(replanning.link), replanning.is_dead ? "dead" : "alive again");
+    if (replanning.restarted > 0)
+      text += fmt::format(": {} call{} began again", replanning.restarted, replanning.restarted == 1 ? "" : "s");
+    text += '\n';
+  }
+  if (report.flows > 0) text += fmt::format("# background: {}\n", counted(report.flows, "flow"));
+  return text;
+}
+
+nlohmann::ordered_json rank_json(const std::string& name, const RankTime& time) {
+  return {{"rank", name},
+          {"compute", Picoseconds{time.compute}.seconds()},
+          {"exposed_communication", Picoseconds{time.exposed}.seconds()},
+          {"waiting", Picoseconds{time.waiting}.seconds()},
+          {"idle", Picoseconds{time.idle}.seconds()}};
+}
+
+}  // namespace
+
+std::string scenario_text(const Scenario& scenario, const JobReport& report) {
+  return header(scenario, report) + calls_table(scenario, report) + ranks_table(scenario, report) +
+         links_text(scenario, report) + events_text(scenario, report);
+}
+
+nlohmann::ordered_json scenario_json(const Scenario& scenario, const JobReport& report) {
+  nlohmann::ordered_json document = {{"schema", "espalier/scenario/1"},
+                                     {"scenario", scenario.name},
+                                     {"topology", scenario.topology.name()},
+                                     {"model", sim::to_string(scenario.settings.model)},
+                                     {"seed", scenario.disturbances.seed},
+                                     {"chunk", report.chunk.count},
+                                     {"payload", scenario.settings.endpoints.payload_ppm / 1e6},
+                                     {"launch", scenario.settings.endpoints.launch.seconds()},
+                                     {"copy_engines", scenario.settings.endpoints.copy_engines},
+                                     {"jitter", scenario.disturbances.conditions.jitter_ppm / 1e6},
+                                     {"compute_jitter", scenario.disturbances.compute_jitter_ppm / 1e6},
+                                     {"elapsed", report.elapsed.seconds()},
+                                     {"tasks", scenario.job.tasks().size()},
+                                     {"events", report.events},
+                                     {"background_flows", report.flows}};
+  auto& calls = document["calls"] = nlohmann::ordered_json::array();
+  for (const CallSummary& call : summarize_calls(scenario.job, report)) {
+    calls.push_back({{"call", call.label},
+                     {"collective", to_string(call.kind)},
+                     {"ranks", call.group_size},
+                     {"calls", call.calls},
+                     {"bytes", call.bytes.count},
+                     {"mean_time", call.mean_seconds},
+                     {"mean_slowdown", call.mean_slowdown},
+                     {"worst_slowdown", call.worst_slowdown}});
+  }
+  auto& ranks = document["ranks"] = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < report.ranks.size(); ++i) {
+    ranks.push_back(rank_json(scenario.topology.rank_name(Rank(i)), report.ranks[i]));
+  }
+  auto& links = document["links"] = nlohmann::ordered_json::array();
+  for (const sim::LinkShare& busy :
+       sim::busiest_links(report.links, report.elapsed, scenario.topology, report.links.size())) {
+    links.push_back(
+        {{"link", busy.name}, {"bytes", busy.use.bytes}, {"utilisation", busy.share}, {"links", busy.links}});
+  }
+  auto& replannings = document["replannings"] = nlohmann::ordered_json::array();
+  for (const scenario::Replanning& replanning : report.replannings) {
+    replannings.push_back({{"time", Picoseconds{replanning.time}.seconds()},
+                           {"link", scenario.topology.link_name(replanning.link)},
+                           {"dead", replanning.is_dead},
+                           {"restarted", replanning.restarted}});
+  }
+  return document;
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "scenario/read/read_scenario.h"
+#include "scenario/report/report.h"
+
+namespace espalier::cli {
+
+/// The tables of `simulate --scenario`: the whole, calls, ranks, links.
+std::string scenario_text(const scenario::Scenario& scenario, const scenario::JobReport& report);
+
+/// The same and each rank's time as "espalier/scenario/1".
+nlohmann::ordered_json scenario_json(const scenario::Scenario& scenario, const scenario::JobReport& report);
+
+}  // namespace espalier::cli

@@ -1,0 +1,227 @@
+#include "cli/reports/simulation_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/counted.h"
+#include "base/format_units.h"
+#include "cli/flags/collective_flags.h"
+#include "cli/flags/condition_flags.h"
+#include "cli/output/table.h"
+#include "cli/reports/describe_bound.h"
+#include "sim/core/utilisation.h"
+
+namespace espalier::cli {
+namespace {
+
+std::string time_text(Picoseconds time) { return fmt::format("{:.2f}", static_cast<double>(time.count) / 1e6); }
+
+std::string bus_bandwidth(const CandidateRun& result, const Collective& collective) {
+  return fmt::format("{:.2f}", result.report.busbw(collective) / 1e9);
+}
+
+std::string header_text(const Simulation& simulation) {
+  const Collective& collective = simulation.collective;
+  std::string text = fmt::format("# {}  {}  {}  {}", simulation.topology->name(), to_string(collective.kind),
+                                 counted(collective.rank_count, "rank"), simulation.type);
+  if (!collective.root.is_none()) text += "  root " + simulation.topology->rank_name(collective.root);
+  text += shares_text(collective);
+  text += fmt::format("  model {}", sim::to_string(simulation.model));
+  text += circumstances_text(simulation.circumstances);
+  const auto algbw = algbw_of(simulation.bound.time_per_byte);
+  if (algbw) {
+    const double busbw = *algbw * to_double(collective.busbw_factor());
+    text += fmt::format("\n# bound: busbw {} GB/s, algbw {} GB/s", gigabytes_per_second(busbw),
+                        gigabytes_per_second(algbw));
+    if (!simulation.bound.cut.empty()) text += ", by the cut " + cut_text(simulation.bound, *simulation.topology, 6);
+  }
+  return text + "\n#\n";
+}
+
+void add_algorithm_columns(Table& table, const Simulation& simulation) {
+  for (const std::string& algorithm : simulation.algorithms) {
+    table.add_column(algorithm, "(us)");
+    table.add_column("busbw", "(GB/s)");
+    if (algorithm == "auto") table.add_column("by", "", Table::Align::left);
+  }
+  const bool compares = simulation.algorithms.size() > 1;
+  if (compares) table.add_column("best", "", Table::Align::left);
+  table.add_column("of bound", "(%)");
+  table.add_column("chunk", "(B)");  // Of the best.
+}
+
+std::string table_text(const Simulation& simulation) {
+  Table table;
+  table.add_column("size", "(B)");
+  table.add_column("count", "(elements)");
+  add_algorithm_columns(table, simulation);
+  const std::size_t columns = simulation.algorithms.size();
+  for (std::size_t row = 0; row < simulation.sizes.size(); ++row) {
+    const Bytes size = simulation.sizes[row];
+    std::vector<std::string> cells = {std::to_string(size.count), std::to_string(size.count / simulation.element_size)};
+    double best_of_bound = 0;
+    for (std::size_t column = 0; column < columns; ++column) {
+      const CandidateRun& result = simulation.results[row * columns + column];
+      cells.push_back(time_text(result.report.elapsed));
+      cells.push_back(bus_bandwidth(result, simulation.collective));
+      if (result.algorithm == "auto") cells.push_back(result.candidate->planner);
+      best_of_bound = std::max(best_of_bound, result.report.of_bound(simulation.bound.time_per_byte));
+    }
+    const CandidateRun& winner = simulation.results[simulation.winners[row]];
+    if (columns > 1) cells.push_back(winner.planner());
+    cells.push_back(percent(best_of_bound));
+    cells.push_back(std::to_string(winner.report.chunk.count));
+    table.add_row(std::move(cells));
+  }
+  return table.text();
+}
+
+/// "1 KiB to 64 KiB": the sizes over which one algorithm stays the fastest.
+std::string winners_text(const Simulation& simulation) {
+  std::string text = "# fastest:";
+  for (std::size_t row = 0; row < simulation.sizes.size();) {
+    std::size_t last = row;
+    const std::string& name = simulation.results[simulation.winners[row]].planner();
+    while (last + 1 < simulation.sizes.size() && simulation.results[simulation.winners[last + 1]].planner() == name) {
+      ++last;
+    }
+    text += fmt::format("{} {} {} {}", row == 0 ? "" : ",", name, last > row ? "from" : "at",
+                        format_size(simulation.sizes[row]));
+    if (last > row) text += " to " + format_size(simulation.sizes[last]);
+    row = last + 1;
+  }
+  return text + "\n";
+}
+
+std::string limits_text(const Simulation& simulation) {
+  if (simulation.winners.empty()) return {};
+  const CandidateRun& winner = simulation.results[simulation.winners.back()];
+  const Topology& topology = *simulation.topology;
+  const std::vector<sim::LinkShare> busiest = sim::busiest_links(winner.report, topology, topology.link_count());
+  if (busiest.empty()) return {};
+  std::string text = fmt::format("# limits: links busy in {} at {}:", winner.planner(), format_size(winner.size));
+  for (std::size_t i = 0; i < std::min(busiest.size(), shown_links); ++i) {
+    text += fmt::format("{} {} {:.0f} %", i == 0 ? "" : ",", busiest[i].name, 100 * busiest[i].share);
+  }
+  const auto full = std::ranges::count_if(
+      busiest, [&](const sim::LinkShare& link) { return link.share >= 0.98 * busiest.front().share; });
+  if (full > 1) text += fmt::format(" ({} within 2 % of the busiest)", full);
+  return text + "\n";
+}
+
+/// "gpu0>gpu1", "backplane of cpu0".
+std::string place_of(const sim::CriticalStep& step, const Topology& topology) {
+  if (!step.link.is_none()) return topology.link_name(step.link);
+  const char* const what = step.reduces ? "reduction at " : step.copies ? "copy engine of " : "backplane of ";
+  return what + topology.node(step.node).id;
+}
+
+nlohmann::ordered_json result_json(const CandidateRun& result, const Simulation& simulation) {
+  nlohmann::ordered_json entry = {{"size", result.size.count},
+                                  {"count", result.size.count / simulation.element_size},
+                                  {"type", simulation.type},
+                                  {"algorithm", result.algorithm},
+                                  {"time", result.report.elapsed.seconds()},
+                                  {"algbw", result.report.algbw()},
+                                  {"busbw", result.report.busbw(simulation.collective)},
+                                  {"of_bound", result.report.of_bound(simulation.bound.time_per_byte)},
+                                  {"planner", result.candidate->planner},
+                                  {"chunk", result.report.chunk.count},
+                                  {"transfers", result.transfers()},
+                                  {"events", result.report.events}};
+  if (!result.why.empty()) entry["why"] = result.why;
+  return entry;
+}
+
+nlohmann::ordered_json limits_json(const CandidateRun& result, const Topology& topology) {
+  nlohmann::ordered_json links = nlohmann::ordered_json::array();
+  constexpr std::size_t most = 16;
+  for (const sim::LinkShare& busy : sim::busiest_links(result.report, topology, most)) {
+    links.push_back({{"link", busy.name}, {"busy", busy.share}, {"bytes", busy.use.bytes}, {"links", busy.links}});
+  }
+  return {{"size", result.size.count}, {"algorithm", result.algorithm}, {"links", links}};
+}
+
+}  // namespace
+
+std::string simulation_text(const Simulation& simulation) {
+  std::string text = header_text(simulation) + table_text(simulation) + "#\n";
+  if (simulation.algorithms.size() > 1) text += winners_text(simulation);
+  for (const Crossover& crossover : simulation.crossovers) {
+    text +=
+        fmt::format("# crossover: {} -> {} at {}\n", crossover.from, crossover.to, format_rounded_size(crossover.size));
+  }
+  text += limits_text(simulation);
+  for (const Refusal& refusal : simulation.refused) {
+    text += fmt::format("# no {}: {}\n", refusal.planner, refusal.error.message);
+  }
+  return text;
+}
+
+nlohmann::ordered_json simulation_json(const Simulation& simulation) {
+  nlohmann::ordered_json document;
+  document["schema"] = "espalier/results/1";
+  document["topology"] = simulation.topology->name();
+  document["collective"] = to_string(simulation.collective.kind);
+  document["ranks"] = simulation.collective.rank_count;
+  if (!simulation.collective.root.is_none()) {
+    document["root"] = simulation.topology->rank_name(simulation.collective.root);
+  }
+  if (!simulation.collective.shares.empty()) document["shares"] = simulation.collective.shares;
+  document["model"] = sim::to_string(simulation.model);
+  document["circumstances"] = circumstances_json(simulation.circumstances);
+  document["bound"] = bound_json(simulation.bound, simulation.collective, *simulation.topology);
+  document["results"] = nlohmann::ordered_json::array();
+  for (const CandidateRun& result : simulation.results) document["results"].push_back(result_json(result, simulation));
+  document["winners"] = nlohmann::ordered_json::array();
+  for (const std::size_t winner : simulation.winners) {
+    const CandidateRun& result = simulation.results[winner];
+    document["winners"].push_back({{"size", result.size.count}, {"algorithm", result.planner()}});
+  }
+  document["crossovers"] = nlohmann::ordered_json::array();
+  for (const Crossover& crossover : simulation.crossovers) {
+    document["crossovers"].push_back({{"from", crossover.from}, {"to", crossover.to}, {"size", crossover.size.count}});
+  }
+  document["limits"] = nlohmann::ordered_json::array();
+  const std::size_t columns = simulation.algorithms.size();
+  for (std::size_t i = simulation.results.size() - columns; i < simulation.results.size(); ++i) {
+    document["limits"].push_back(limits_json(simulation.results[i], *simulation.topology));
+  }
+  document["refused"] = nlohmann::ordered_json::array();
+  for (const Refusal& refusal : simulation.refused) {
+    document["refused"].push_back(
+        {{"algorithm", refusal.planner}, {"reason", refusal.error.message}, {"help", refusal.error.help}});
+  }
+  return document;
+}
+
+std::string critical_path_text(const CandidateRun& result, const Topology& topology) {
+  Table table;
+  table.add_column("begin", "(us)");
+  table.add_column("end", "(us)");
+  table.add_column("queued", "(us)");
+  table.add_column("transfer");
+  table.add_column("chunk");
+  table.add_column("where", "", Table::Align::left);
+  for (const sim::CriticalStep& step : result.report.critical_path) {
+    table.add_row({time_text(step.begin), time_text(step.end), time_text(step.queued),
+                   std::to_string(step.transfer.index()), std::to_string(step.chunk), place_of(step, topology)});
+  }
+  return "# critical path: what the last byte waited for\n" + table.text();
+}
+
+nlohmann::ordered_json critical_path_json(const CandidateRun& result, const Topology& topology) {
+  nlohmann::ordered_json steps = nlohmann::ordered_json::array();
+  for (const sim::CriticalStep& step : result.report.critical_path) {
+    steps.push_back({{"begin", step.begin.seconds()},
+                     {"end", step.end.seconds()},
+                     {"queued", step.queued.seconds()},
+                     {"transfer", step.transfer.index()},
+                     {"chunk", step.chunk},
+                     {"where", place_of(step, topology)}});
+  }
+  return steps;
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/jobs/candidate_runs.h"
+
+namespace espalier::cli {
+
+/// Everything that `simulate` found, ready to be shown.
+struct Simulation {
+  const Topology* topology = nullptr;
+  Collective collective;
+  Bound bound;
+  sim::ModelKind model = sim::ModelKind::link;
+  sim::Circumstances circumstances;
+  std::string type;  ///< Element type.
+  std::int64_t element_size = 4;
+  std::vector<std::string> algorithms;  ///< In column order; those that refused are left out.
+  std::vector<Bytes> sizes;
+  std::vector<CandidateRun> results;  ///< Size by size, algorithm by algorithm.
+  std::vector<std::size_t> winners;  ///< For each size the index into `results`, "auto" only where no other is as fast.
+  std::vector<Crossover> crossovers;
+  std::vector<Refusal> refused;  ///< Asked for, but not made.
+};
+
+std::string simulation_text(const Simulation& simulation);
+nlohmann::ordered_json simulation_json(const Simulation& simulation);
+
+/// The critical path in time order: as a table, and as [{begin, end, queued, transfer, chunk, where}].
+std::string critical_path_text(const CandidateRun& result, const Topology& topology);
+nlohmann::ordered_json critical_path_json(const CandidateRun& result, const Topology& topology);
+
+}  // namespace espalier::cli

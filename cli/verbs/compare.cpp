@@ -1,0 +1,175 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <set>
+
+#include "base/counted.h"
+#include "cli/flags/flag_values.h"
+#include "cli/flags/inputs.h"
+#include "cli/jobs/run_files.h"
+#include "cli/output/json_text.h"
+#include "cli/output/output_file.h"
+#include "cli/reports/compare_output.h"
+#include "cli/verbs/commands.h"
+#include "compare/overlay_svg.h"
+#include "schedule/json/schedule_json.h"
+
+namespace espalier::cli {
+namespace {
+
+struct CompareFlags {
+  std::string a;
+  std::string b;
+  std::string fail_above;
+  std::string collective;
+  std::string algorithm;
+  std::string plan;
+  std::string svg;
+  std::size_t lanes = 48;
+};
+
+ComparedFile describe(const std::string& file, const RunFile& run) {
+  if (const auto* timeline = std::get_if<Timeline>(&run)) return {file, timeline->title, timeline->origin};
+  const Measurements& measurements = std::get<Measurements>(run);
+  std::set<std::string> collectives;
+  for (const Measurement& row : measurements.rows) collectives.insert(row.collective);
+  std::string what = fmt::format("{}, {}", fmt::join(collectives, ", "), counted(measurements.rows.size(), "row"));
+  if (!measurements.topology.empty()) what += " on " + measurements.topology;
+  return {file, what, measurements.origin};
+}
+
+/// The plan that both timelines ran, with what its transfers wait for.
+struct PlanOfBoth {
+  PlanFile file;
+  Dependencies dependencies;
+};
+
+Result<std::optional<PlanOfBoth>> load_plan(const Console& console, const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  const auto text = read_whole(console, path);
+  if (!text) return tl::unexpected(text.error());
+  auto plan = read_plan(*text, path);
+  if (!plan) return tl::unexpected(plan.error());
+  Dependencies dependencies(plan->schedule);
+  return PlanOfBoth{std::move(*plan), std::move(dependencies)};
+}
+
+ExitCode verdict_of(const std::optional<Verdict>& verdict) {
+  return verdict && !verdict->ok() ? ExitCode::check_failed : ExitCode::ok;
+}
+
+ExitCode compare_two_timelines(const Console& console, const CompareFlags& flags, CompareHeader header, Timeline a,
+                               Timeline b, const std::optional<double>& limit) {
+  const auto plan = load_plan(console, flags.plan);
+  if (!plan) return console.refuse(plan.error());
+  const KnownSchedule known = *plan ? KnownSchedule{&(*plan)->file.schedule, &(*plan)->dependencies} : KnownSchedule{};
+  if (!flags.svg.empty()) {
+    OverlayOptions options{header.a.file, header.b.file, flags.lanes};
+    const auto written =
+        write_file(flags.svg, [&](std::ostream& out) { return write_overlay_svg(out, a, b, options); });
+    if (!written) return console.refuse(written.error());
+    if (flags.svg != "-") console.note("wrote " + flags.svg);
+  }
+  const TimelineComparison comparison = compare_timelines(std::move(a), std::move(b), known);
+  if (limit) header.verdict = Verdict{*limit, std::abs(comparison.total.error()), "error of total"};
+  if (flags.svg == "-") return verdict_of(header.verdict);
+  console.print(console.json ? json_text(timelines_json(header, comparison)) : timelines_text(header, comparison));
+  return verdict_of(header.verdict);
+}
+
+ExitCode compare_two_tables(const Console& console, CompareHeader header, const Measurements& a, const Measurements& b,
+                            const std::string& algorithm, const std::optional<double>& limit) {
+  const auto comparison = compare_results(a, b, algorithm);
+  if (!comparison) return console.refuse(comparison.error());
+  if (limit) header.verdict = Verdict{*limit, comparison->errors.median, "median error"};
+  console.print(console.json ? json_text(results_json(header, *comparison)) : results_text(header, *comparison));
+  return verdict_of(header.verdict);
+}
+
+Result<Measurements> as_table(const RunFile& run, const std::string& file) {
+  if (const auto* timeline = std::get_if<Timeline>(&run)) return measurements_of(*timeline, file);
+  return std::get<Measurements>(run);
+}
+
+ExitCode run(const Console& console, const CompareFlags& flags) {
+  if (flags.svg == "-" && console.json) {
+    return console.refuse_usage({ErrorCode::invalid_input, "--json and --svg - would both write to standard output",
+                                 "write the drawing to a file"});
+  }
+  if (flags.svg == "-" && !flags.plan.empty()) {
+    return console.refuse_usage({ErrorCode::invalid_input,
+                                 "--plan is for the paths in the text, which --svg - leaves out",
+                                 "write the drawing to a file"});
+  }
+  std::optional<double> limit;
+  if (!flags.fail_above.empty()) {
+    const auto parsed = parse_part("--fail-above", flags.fail_above);
+    if (!parsed) return console.refuse_usage(parsed.error());
+    limit = to_double(*parsed);
+  }
+  auto runs = load_runs(console, {flags.a, flags.b}, flags.collective);
+  if (!runs)
+    return runs.error().is_usage ? console.refuse_usage(runs.error().error) : console.refuse(runs.error().error);
+  RunFile* const a = &runs->front().second;
+  RunFile* const b = &runs->back().second;
+  const CompareHeader header{describe(flags.a, *a), describe(flags.b, *b), std::nullopt};
+  auto* timeline_a = std::get_if<Timeline>(&*a);
+  auto* timeline_b = std::get_if<Timeline>(&*b);
+  if (timeline_a != nullptr && timeline_b != nullptr) {
+    if (!flags.algorithm.empty() || !flags.collective.empty()) {
+      return console.refuse_usage({ErrorCode::invalid_input,
+                                   "-a and --collective are of tables, and these are two timelines", "leave them out"});
+    }
+    return compare_two_timelines(console, flags, header, std::move(*timeline_a), std::move(*timeline_b), limit);
+  }
+  if (!flags.svg.empty() || !flags.plan.empty()) {
+    return console.refuse_usage({ErrorCode::invalid_input, "--svg and --plan are of two timelines",
+                                 "write them with --trace of simulate and run"});
+  }
+  const auto table_a = as_table(*a, flags.a);
+  if (!table_a) return console.refuse(table_a.error());
+  const auto table_b = as_table(*b, flags.b);
+  if (!table_b) return console.refuse(table_b.error());
+  return compare_two_tables(console, header, *table_a, *table_b, flags.algorithm, limit);
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<CompareFlags>();
+  CLI::App* command =
+      app.add_subcommand("compare", "Hold two runs against each other: a prediction A and what was measured, B");
+  command->add_option("A", flags->a, "Timeline or results: of simulate or run (--trace, --json), or of nccl-tests")
+      ->required();
+  command->add_option("B", flags->b, "The same; errors are parts of B's times")->required();
+  command
+      ->add_option("--fail-above", flags->fail_above,
+                   "Exit with 1 when the error (of timelines: of the total; of results: the median) is larger")
+      ->option_text("PERCENT");
+  CLI::Option* const svg =
+      command->add_option("--svg", flags->svg, "Draw the two timelines over each other")->option_text("FILE");
+  command->add_option("--lanes", flags->lanes, "Draw at most so many lanes")
+      ->check(CLI::Range(1, 4096))
+      ->needs(svg)
+      ->option_text("N (48)");
+  command->add_option("--plan", flags->plan, "The plan that both timelines ran, for exact critical paths")
+      ->option_text("FILE");
+  command
+      ->add_option("-a,--algorithm", flags->algorithm,
+                   "Of files with several: only its rows; best: the fastest of each file at each size")
+      ->option_text("NAME");
+  command
+      ->add_option("--collective", flags->collective,
+                   "What nccl-tests measured, where neither its output nor the file's name says so")
+      ->option_text("NAME");
+  command->footer(examples({"espalier --json simulate one-host all_reduce -a ring -s 1M > simulated.json",
+                            "espalier --json run one-host all_reduce -a ring -s 1M > measured.json",
+                            "espalier compare simulated.json measured.json",
+                            "espalier compare predicted.json measured.json --fail-above 10%",
+                            "espalier compare sim-trace.json run-trace.json --svg overlay.svg",
+                            "espalier compare predicted.json all_reduce_perf.log"}) +
+                  "\nThe files' kinds are seen from their content. The definitions are in docs/compare.md.");
+  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,22 @@
+#include "cli/output/json_text.h"
+#include "cli/reports/doctor_output.h"
+#include "cli/verbs/commands.h"
+
+namespace espalier::cli {
+
+void add_doctor_command(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand("doctor", "What this machine has and lacks for the engine, each with the fix");
+  command->footer(
+      examples({"espalier doctor", "espalier doctor --json"}) +
+      "\nExit code 3 when something is missing that the engine needs; what only makes it faster, or the lab\n"
+      "possible, is no error.");
+  command->callback([&session] {
+    session.run = [&session] {
+      const std::vector<Check> checks = check_machine(read_machine_facts(""), probe_machine());
+      session.console.print(session.console.json ? json_text(doctor_json(checks)) : doctor_text(checks));
+      return can_run_engine(checks) ? ExitCode::ok : ExitCode::missing_capability;
+    };
+  });
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,135 @@
+#include <optional>
+#include <span>
+
+#include "cli/flags/algorithm_flags.h"
+#include "cli/flags/inputs.h"
+#include "cli/flags/prediction_flags.h"
+#include "cli/jobs/candidate_runs.h"
+#include "cli/output/json_text.h"
+#include "cli/output/progress.h"
+#include "cli/reports/explanation.h"
+#include "cli/verbs/commands.h"
+#include "cli/verbs/simulate_scenario.h"
+#include "planners/bounds/bound_prices.h"
+#include "planners/ring/ring_walks.h"
+
+namespace espalier::cli {
+namespace {
+
+/// The candidates, the plan as one more in front of them where one was given.
+OrStop<Candidates> collect_candidates(const Console& console, const PredictionFlags& flags, Input& input) {
+  if (input.schedule) {
+    if (const auto checked = flags.check_plan(input); !checked) return tl::unexpected(checked.error());
+  }
+  const auto collective = input.schedule ? input.schedule->collective : flags.resolve_collective(input.topology);
+  if (!collective) return usage(collective.error());
+  const auto algorithms = flags.resolve_algorithms();
+  if (!algorithms) return usage(algorithms.error());
+  const auto limits = flags.packing.resolve();
+  if (!limits) return usage(limits.error());
+  auto candidates = plan_candidates(console, input.topology, *collective, *algorithms, *limits);
+  if (!candidates) return stop(candidates.error());
+  if (input.schedule) {
+    const ChunkModel chunks(*input.schedule, input.topology);
+    candidates->made.insert(candidates->made.begin(), {flags.input.argument, std::move(*input.schedule), chunks});
+  }
+  if (candidates->made.empty()) return stop(candidates->refused.front().error);
+  return *std::move(candidates);
+}
+
+Result<Explanation> explain(const Topology& topology, const Candidate& candidate, const Prediction& prediction,
+                            std::span<const Candidate> others) {
+  const Schedule& schedule = candidate.schedule;
+  const CandidateRuns::Options& options = prediction.options;
+  Explanation explanation;
+  explanation.topology = &topology;
+  explanation.schedule = &schedule;
+  explanation.size = prediction.sizes.front();
+  explanation.type = prediction.type;
+  explanation.circumstances = options.circumstances;
+  explanation.label = candidate.planner;
+  auto priced = compute_priced_bound(topology, schedule.collective);
+  if (!priced) return tl::unexpected(priced.error());
+  explanation.bound = std::move(priced->bound);
+  explanation.prices = std::move(priced->prices);
+  explanation.proof = prove_cut(topology, schedule.collective, explanation.bound);
+  explanation.loads = compute_loads(schedule, topology);
+  explanation.shape = measure_travel(schedule);
+  auto limits =
+      find_run_limits(schedule, topology, options.at(explanation.size, options.chunk_of(candidate, explanation.size)),
+                      others, options.circumstances.endpoints.engines());
+  if (!limits) return tl::unexpected(limits.error());
+  explanation.limits = std::move(*limits);
+  explanation.critical = sim::summarize_critical_path(explanation.limits.report, topology);
+  if (explanation.bound.time_per_byte == 0) return explanation;
+  explanation.classes = group_loads(schedule, topology, explanation.loads, explanation.bound);
+  auto more = value_more_cables(topology, schedule.collective, explanation.bound);
+  if (!more) return tl::unexpected(more.error());
+  explanation.more = std::move(*more);
+  return explanation;
+}
+
+ExitCode compare_and_explain(const Console& console, const Topology& topology, const Candidates& candidates,
+                             const Prediction& prediction, bool is_plan) {
+  CandidateRuns runs(topology, candidates, prediction.options);
+  std::optional<Progress> progress(std::in_place, console, "simulating what was planned", 0);
+  auto choice = choose(candidates, prediction.sizes.front(), runs.evaluator());
+  if (!choice) return console.refuse(choice.error());
+  progress.emplace(console, "simulating single changes", 0);
+  auto explanation =
+      explain(topology, is_plan ? candidates.made.front() : *choice->candidate, prediction, candidates.made);
+  progress.reset();
+  if (!explanation) return console.refuse(explanation.error());
+  explanation->trials = std::move(choice->trials);
+  console.print(console.json ? json_text(explanation_json(*explanation)) : explanation_text(*explanation));
+  return ExitCode::ok;
+}
+
+ExitCode run(const Console& console, const PredictionFlags& flags) {
+  if (const auto conflict = flags.find_conflict()) return console.refuse_usage(*conflict);
+  if (!flags.scenario.file.empty()) return explain_scenario(console, flags.input, flags.of_scenario());
+  auto input = load_input(console, flags.input, flags.plan_topology);
+  if (!input) return refuse(console, input.error());
+  if (const auto conflict = flags.find_conflict(*input)) return console.refuse_usage(*conflict);
+  const auto prediction = flags.resolve();
+  if (!prediction) return console.refuse_usage(prediction.error());
+  const bool is_plan = input->schedule.has_value();
+  if (!is_plan && flags.algorithms == "ring" && input->topology.rank_count() >= most_stored_ranks) {
+    console.warn("simulate walks rings of this many ranks; what is explained is the schedule that can be stored");
+  }
+  const auto candidates = collect_candidates(console, flags, *input);
+  if (!candidates) {
+    const Stop& why = candidates.error();
+    return why.is_usage ? console.refuse_usage(why.error) : console.refuse(why.error);
+  }
+  return compare_and_explain(console, input->topology, *candidates, *prediction, is_plan);
+}
+
+}  // namespace
+
+void add_explain_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<PredictionFlags>(
+      PredictingVerb{"explain",
+                     "Explain",
+                     "auto",
+                     "Comma-separated, what a plan is compared with, or of which the fastest is explained",
+                     "64M",
+                     {},
+                     {},
+                     true});
+  CLI::App* command = app.add_subcommand(
+      "explain", "The limit in words, what a plan does with the links, what limits its run, and what would help");
+  flags->add_to(*command);
+  command->footer(
+      examples({"espalier explain dgx1v-degraded all_gather", "espalier explain plan.json -s 1G",
+                "espalier explain dgx-a100-x2 all_reduce -a ring --without box0.nic3",
+                "espalier explain leaf-spine-64 all_to_all -s 16M --model fair",
+                "espalier explain dgx1v all_gather -a packing --max-trees 2 -s 4M --chunk 64K -d bfloat16",
+                "espalier explain dgx-h100 all_reduce -a ring --protocol ll128 --jitter 2% --seed 7",
+                "espalier explain --scenario training-step", "espalier explain --scenario link-dies --seed 3"}) +
+      "\nThe limit is proven anew from its cut. What cables would buy is computed, and what a change would save\n"
+      "simulated anew, not estimated.");
+  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+}
+
+}  // namespace espalier::cli

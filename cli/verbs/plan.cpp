@@ -1,0 +1,222 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/counted.h"
+#include "base/format_units.h"
+#include "cli/flags/algorithm_flags.h"
+#include "cli/flags/collective_flags.h"
+#include "cli/flags/flag_values.h"
+#include "cli/flags/inputs.h"
+#include "cli/flags/modes.h"
+#include "cli/flags/packing_flags.h"
+#include "cli/jobs/candidate_runs.h"
+#include "cli/output/json_text.h"
+#include "cli/output/output_file.h"
+#include "cli/output/progress.h"
+#include "cli/output/table.h"
+#include "cli/reports/describe_bound.h"
+#include "cli/verbs/commands.h"
+#include "cli/verbs/groups.h"
+#include "planners/lp/tree_memory.h"
+#include "schedule/json/schedule_json.h"
+
+namespace espalier::cli {
+namespace {
+
+struct PlanFlags {
+  TopologyFlags topology;
+  CollectiveFlags collective;
+  GroupFlags groups;
+  std::string algorithms = "auto";
+  PackingFlags packing;
+  std::string size = "64M";
+  std::string output;
+  std::string from;  ///< A plan whose trees planning begins with.
+  bool verbose = false;
+};
+
+std::string share(const RunReport& run, const Rational& bound) {
+  return fmt::format("{:.1f}", 100 * run.of_bound(bound));
+}
+
+std::string choice_text(const Choice& choice, const Candidates& candidates, const Topology& topology, Bytes size) {
+  const Collective& collective = choice.candidate->schedule.collective;
+  const Bound& bound = *choice.candidate->schedule.bound;
+  std::string text = fmt::format("# {}  {}  {}  {}{}\n", topology.name(), to_string(collective.kind),
+                                 counted(collective.rank_count, "rank"), format_size(size), shares_text(collective));
+  Table table;
+  table.add_column("algorithm", "", Table::Align::left);
+  table.add_column("time", "(us)");
+  table.add_column("algbw", "(GB/s)");
+  table.add_column("busbw", "(GB/s)");
+  table.add_column("of bound", "(%)");
+  table.add_column("transfers");
+  table.add_column("chunk", "(B)");
+  table.add_column("", "", Table::Align::left);
+  for (const Trial& trial : choice.trials) {
+    const std::string transfers = std::to_string(trial.candidate->schedule.transfers.size());
+    if (!trial.run) {
+      table.add_row({trial.candidate->planner, fmt::format("> {:.2f}", trial.least_time * 1e6), "", "", "", transfers,
+                     "", "not run: it cannot win"});
+      continue;
+    }
+    table.add_row({trial.candidate->planner, fmt::format("{:.2f}", static_cast<double>(trial.run->elapsed.count) / 1e6),
+                   gigabytes_per_second(trial.run->algbw()), gigabytes_per_second(trial.run->busbw(collective)),
+                   share(*trial.run, bound.time_per_byte), transfers, std::to_string(trial.run->chunk.count),
+                   trial.candidate == choice.candidate ? "<- chosen" : ""});
+  }
+  text += table.text();
+  for (const Refusal& refusal : candidates.refused)
+    text += fmt::format("# no {}: {}\n", refusal.planner, refusal.error.message);
+  const auto algbw = algbw_of(bound.time_per_byte);
+  if (algbw) {
+    text +=
+        fmt::format("# bound: busbw {} GB/s{}\n", gigabytes_per_second(*algbw * to_double(collective.busbw_factor())),
+                    bound.cut.empty() ? "" : ", by the cut " + cut_text(bound, topology, 6));
+  }
+  return text + "# " + choice.why + "\n";
+}
+
+nlohmann::ordered_json choice_json(const Choice& choice, const Candidates& candidates, const Topology& topology,
+                                   Bytes size) {
+  const Collective& collective = choice.candidate->schedule.collective;
+  const Bound& bound = *choice.candidate->schedule.bound;
+  nlohmann::ordered_json document = {{"schema", "espalier/plan/1"},
+                                     {"topology", topology.name()},
+                                     {"collective", to_string(collective.kind)},
+                                     {"ranks", collective.rank_count},
+                                     {"size", size.count},
+                                     {"chosen", choice.candidate->planner},
+                                     {"why", choice.why}};
+  if (!collective.shares.empty()) document["shares"] = collective.shares;
+  document["candidates"] = nlohmann::ordered_json::array();
+  for (const Trial& trial : choice.trials) {
+    nlohmann::ordered_json entry = {{"algorithm", trial.candidate->planner},
+                                    {"transfers", trial.candidate->schedule.transfers.size()},
+                                    {"least_time", trial.least_time}};
+    if (trial.run) {
+      entry["time"] = trial.run->elapsed.seconds();
+      entry["algbw"] = trial.run->algbw();
+      entry["busbw"] = trial.run->busbw(collective);
+      entry["of_bound"] = trial.run->of_bound(bound.time_per_byte);
+      entry["chunk"] = trial.run->chunk.count;
+    }
+    document["candidates"].push_back(entry);
+  }
+  document["refused"] = nlohmann::ordered_json::array();
+  for (const Refusal& refusal : candidates.refused) {
+    document["refused"].push_back({{"algorithm", refusal.planner}, {"reason", refusal.error.message}});
+  }
+  document["bound"] = bound_json(bound, collective, topology);
+  return document;
+}
+
+ExitCode write_plan(const Console& console, const PlanFlags& flags, const Schedule& schedule,
+                    const Topology& topology) {
+  const auto written = write_file(
+      flags.output, [&](std::ostream& stream) { return write_schedule(stream, schedule, topology, WriteOptions{}); });
+  if (!written) return console.refuse(written.error());
+  if (flags.output != "-")
+    console.note(fmt::format("wrote {} ({}, verified)", flags.output, counted(schedule.transfers.size(), "transfer")));
+  return ExitCode::ok;
+}
+
+/// The trees of a plan that was made before; none where none is named.
+tl::expected<TreeMemory, InputFailure> known_trees(const Console& console, const std::string& plan) {
+  TreeMemory memory;
+  if (plan.empty()) return memory;
+  TopologyFlags file;
+  file.argument = plan;
+  const auto input = load_input(console, file);
+  if (!input) return tl::unexpected(input.error());
+  if (!input->schedule) {
+    return tl::unexpected(InputFailure{
+        {ErrorCode::invalid_input, "--from: " + plan + " is no plan", "name a plan that plan -o wrote"}, false, true});
+  }
+  memory.keep(input->topology, *input->schedule);
+  return memory;
+}
+
+Mode mode_of(const PlanFlags& flags) {
+  constexpr std::array<std::string_view, 5> own = {"--output", "--algorithm", "--size", "--from", "--verbose"};
+  if (flags.groups.any()) {
+    return {"groups",
+            "they are planned together by one linear program, for large messages",
+            join_options({topology_options, collective_options, group_options, std::span(own).first(1)}),
+            {}};
+  }
+  return {"one collective",
+          "it is for groups",
+          join_options({topology_options, collective_options, packing_options, own}),
+          {}};
+}
+
+ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& flags) {
+  if (const auto idle = find_idle_option(command, mode_of(flags))) return console.refuse_usage(*idle);
+  const auto topology = load_topology(console, flags.topology);
+  if (!topology) return refuse(console, topology.error());
+  if (flags.groups.any()) return plan_of_groups(console, *topology, flags.groups, flags.collective, flags.output);
+  const auto collective = flags.collective.resolve(*topology);
+  if (!collective) return console.refuse_usage(collective.error());
+  const auto algorithms = parse_algorithms(flags.algorithms, true);
+  if (!algorithms) return console.refuse_usage(algorithms.error());
+  const auto limits = flags.packing.resolve();
+  if (!limits) return console.refuse_usage(limits.error());
+  const auto size = parse_message_size(flags.size);
+  if (!size) return console.refuse_usage(size.error());
+  const auto memory = known_trees(console, flags.from);
+  if (!memory) return refuse(console, memory.error());
+  TreeMemory known = *memory;
+  const auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *limits, flags.verbose, &known);
+  if (!candidates) return console.refuse(candidates.error());
+  if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
+  CandidateRuns runs(*topology, *candidates, {size_of(usual_type), std::nullopt, sim::ModelKind::link, {}});
+  const auto choice = [&] {
+    const Progress progress(console, "simulating what was planned", 0);
+    return choose(*candidates, *size, runs.evaluator());
+  }();
+  if (!choice) return console.refuse(choice.error());
+  if (flags.output == "-") return write_plan(console, flags, choice->candidate->schedule, *topology);
+  console.print(console.json ? json_text(choice_json(*choice, *candidates, *topology, *size))
+                             : choice_text(*choice, *candidates, *topology, *size));
+  return flags.output.empty() ? ExitCode::ok : write_plan(console, flags, choice->candidate->schedule, *topology);
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<PlanFlags>();
+  CLI::App* command = app.add_subcommand("plan", "Plan a collective, say why, and write the plan");
+  flags->topology.add_to(*command);
+  flags->topology.add_damage_to(*command);
+  flags->collective.add_to(*command, true);
+  flags->groups.add_to(*command);
+  command
+      ->add_option("-a,--algorithm", flags->algorithms, "Comma-separated; the fastest is taken: " + algorithm_names())
+      ->option_text("NAMES (auto)");
+  command
+      ->add_option("-s,--size", flags->size,
+                   "The message size to be fast at: 8, 64K, 1M or 1G (powers of two), 1MB (a million bytes)")
+      ->option_text("SIZE (64M)");
+  flags->packing.add_to(*command);
+  command->add_option("-o,--output", flags->output, "Write the plan to this file (- is standard output)")
+      ->option_text("FILE");
+  command
+      ->add_option("--from", flags->from,
+                   "A plan of the machine as it was: its trees are what planning begins with, which is quicker")
+      ->option_text("PLAN");
+  command->add_flag("-v,--verbose", flags->verbose,
+                    "Tell every round of every linear program: columns, what they reach, its limit, the gap");
+  command->footer(examples({"espalier plan dgx1v-degraded all_gather -s 256M -o plan.json",
+                            "espalier plan dgx1v all_reduce --without gpu0-gpu1",
+                            "espalier plan cluster.yaml broadcast -r 3 -a packing -o -",
+                            "espalier plan mi250-x2 all_gather -a packing --max-depth 4 --gap 1%",
+                            "espalier plan dgx1v all_gather -a packing --without gpu0-gpu1 --from plan.json -v",
+                            "espalier plan dgx-a100-x2 all_reduce -s 64K"}));
+  command->callback([flags, command, &session] {
+    session.run = [flags, command, &session] { return run(session.console, *command, *flags); };
+  });
+}
+
+}  // namespace espalier::cli

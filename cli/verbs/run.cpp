@@ -1,0 +1,178 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "cli/flags/algorithm_flags.h"
+#include "cli/flags/modes.h"
+#include "cli/jobs/run_rank.h"
+#include "cli/verbs/commands.h"
+#include "engine/launch/local_job.h"
+#include "engine/rendezvous/environment.h"
+
+namespace espalier::cli {
+namespace {
+
+/// This process's arguments, without the program's name: the ranks get the same.
+std::vector<std::string> own_arguments() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> arguments;
+  for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
+  if (!arguments.empty()) arguments.erase(arguments.begin());
+  return arguments;
+}
+
+/// A rank that exits says why, and rank 0's words are shown as they come. Everything else is told here: nobody else
+/// can.
+ExitCode tell_failure(const LocalJobResult& job) {
+  const RankExit& first = job.ranks[*job.first_failed];
+  const bool has_spoken = *job.first_failed == 0 && !first.signal && !first.last_lines.empty();
+  if (!has_spoken) Console::write_error(job.summary());
+  constexpr std::array crashes = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+  if (first.signal && std::ranges::find(crashes, *first.signal) != crashes.end()) return ExitCode::internal_error;
+  return !first.signal && first.code <= static_cast<int>(ExitCode::internal_error) ? static_cast<ExitCode>(first.code)
+                                                                                   : ExitCode::check_failed;
+}
+
+ExitCode start_ranks(const Console& console, const RunFlags& flags, std::uint32_t world) {
+  LocalJobOptions options;
+  options.world = world;
+  options.most_ranks = flags.most_local_ranks;
+  options.arguments = own_arguments();
+  options.grace = std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout * 1000) + 2000);
+  // All ranks say the same of their input; what matters of the others is in the summary.
+  options.on_error_line = [](std::uint32_t rank, const std::string& line) {
+    if (rank == 0) Console::write_error(line + "\n");
+  };
+  const auto job = run_local_job(options);
+  if (!job) return console.refuse(job.error());
+  if (job->first_failed) return tell_failure(*job);
+  return job->was_interrupted ? ExitCode::interrupted : ExitCode::ok;
+}
+
+Mode mode_of(const Input& input) {
+  constexpr std::array<std::string_view, 18> how = {
+      "--op",        "--iters",   "--warmup_iters", "--check",       "--chunk",           "--buffers",
+      "--transport", "--sockets", "--checksum",     "--timeout",     "--trace",           "--trace-every",
+      "--rank",      "--world",   "--rendezvous",   "--secret-file", "--max-local-ranks", "--addresses"};
+  constexpr std::array<std::string_view, 1> planned = {"--algorithm"};
+  if (!input.schedule) {
+    return {"a topology",
+            "it is for a plan",
+            join_options({topology_options, collective_options, size_options, how, planned}),
+            {}};
+  }
+  constexpr std::array<std::string_view, 2> of_plan = {"COLLECTIVE", "--topology"};
+  return {"a plan",
+          "its collective, root and shares are what they are",
+          join_options({topology_options, size_options, how, of_plan}),
+          {}};
+}
+
+/// What was given and means nothing beside the other values, or nothing.
+std::optional<Error> find_idle_value(const RunFlags& flags, const CLI::App& command, const Input& input) {
+  const auto kind = input.schedule ? Result<CollectiveKind>(input.schedule->collective.kind)
+                                   : parse_collective(flags.collective.name);
+  if (input.schedule) {
+    if (auto other = flags.collective.find_contradiction(input.schedule->collective)) return other;
+  }
+  if (kind && !reduces(*kind) && was_given(command, "--op")) {
+    return Error{ErrorCode::invalid_input, fmt::format("--op: {} reduces nothing", to_string(*kind)), "leave --op out"};
+  }
+  if (flags.transport != "shm") return std::nullopt;
+  for (const char* const option : {"--sockets", "--checksum", "--addresses"}) {
+    if (!was_given(command, option)) continue;
+    return Error{ErrorCode::invalid_input, fmt::format("{} is of TCP, and --transport is shm", option),
+                 fmt::format("leave {} out, or write --transport tcp", option)};
+  }
+  return std::nullopt;
+}
+
+ExitCode run(const Console& console, const CLI::App& command, const RunFlags& flags) {
+  LaunchFlags launch_flags{flags.rank, flags.world, flags.rendezvous};
+  const auto launch = detect_launch(process_environment(), launch_flags);
+  if (!launch) return console.refuse_usage(launch.error());
+  if (flags.buffers != "registered" && flags.buffers != "private") {
+    return console.refuse_usage({ErrorCode::invalid_input, "--buffers: neither registered nor private", ""});
+  }
+  if (!(flags.timeout > 0 && flags.timeout < 1e6)) {
+    return console.refuse_usage({ErrorCode::invalid_input, "--timeout: seconds between 0 and 1,000,000", ""});
+  }
+  if (flags.input.argument == "-") {
+    return console.refuse_usage({ErrorCode::invalid_input, "run cannot read standard input: every rank reads the file",
+                                 "write the topology or plan to a file"});
+  }
+  Console own = console;
+  own.quiet = console.quiet || (launch->is_launched() && launch->rank != 0);
+  auto input = load_input(own, flags.input, flags.plan_topology);
+  if (!input) return refuse(own, input.error());
+  if (const auto idle = find_idle_option(command, mode_of(*input))) return own.refuse_usage(*idle);
+  if (const auto idle = find_idle_value(flags, command, *input)) return own.refuse_usage(*idle);
+  if (!input->schedule && flags.collective.name.empty()) {
+    return console.refuse_usage({ErrorCode::invalid_input, "run needs a COLLECTIVE for a topology",
+                                 "such as espalier run " + flags.input.argument + " all_reduce"});
+  }
+  if (const auto checked = check_run(flags, *input); !checked) return own.refuse_usage(checked.error());
+  if (!launch->is_launched()) {
+    return start_ranks(console, flags, static_cast<std::uint32_t>(input->topology.rank_count()));
+  }
+  return run_rank(own, flags, *launch, *input);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<RunFlags>();
+  flags->sizes.end = "64M";
+  CLI::App* command = app.add_subcommand("run", "Run a schedule for real, check its data, and measure it");
+  flags->input.add_to(*command, "TOPOLOGY|PLAN");
+  flags->input.add_damage_to(*command);
+  flags->collective.add_to(*command, false);
+  command->add_option("-a,--algorithm", flags->algorithm, "One of auto, " + planner_names())
+      ->option_text("NAME (auto)");
+  flags->sizes.add_to(*command);
+  command->add_option("-o,--op", flags->operation, "sum, prod, min, max or avg")->option_text("OP (sum)");
+  command->add_option("-n,--iters", flags->iterations, "Measured iterations")->option_text("COUNT (20)");
+  command->add_option("-w,--warmup_iters", flags->warmups, "Iterations before those")->option_text("COUNT (5)");
+  command->add_option("-c,--check", flags->check, "Check every element: 1 or 0")->option_text("0|1 (1)");
+  command->add_option("--chunk", flags->chunk, "Largest chunk; chosen per transport and size when absent")
+      ->option_text("SIZE");
+  command->add_option("--buffers", flags->buffers, "registered: ranks of a machine reach them directly; or private")
+      ->option_text("KIND (registered)");
+  command->add_option("--transport", flags->transport, "auto, shm or tcp")->option_text("NAME (auto)");
+  command->add_option("--sockets", flags->sockets, "TCP connections per pair of ranks")->option_text("COUNT (1)");
+  command->add_flag("--checksum", flags->checksum, "Check a CRC32C of every chunk on TCP");
+  command->add_option("--timeout", flags->timeout, "Seconds without progress after which a run fails")
+      ->option_text("SECONDS (30)");
+  flags->trace.add_to(*command, "the largest size");
+  command->add_option("-t,--topology", flags->plan_topology, "Take this topology instead of the plan's own")
+      ->option_text("FILE");
+  command
+      ->add_option("--max-local-ranks", flags->most_local_ranks,
+                   "Start so many ranks here (default: what processes, descriptors and memory allow)")
+      ->option_text("COUNT");
+  command->add_option("--rank", flags->rank, "Join as this rank instead of starting ranks here")->option_text("R");
+  command->add_option("--world", flags->world, "The number of ranks")->option_text("N");
+  command->add_option("--rendezvous", flags->rendezvous, "Where the ranks meet: rank 0 listens there")
+      ->option_text("HOST:PORT");
+  command->add_option("--secret-file", flags->secret_file, "The job's secret (default: ESPALIER_SECRET[_FILE])")
+      ->option_text("FILE");
+  command->add_option("--addresses", flags->addresses, "Addresses that each route binds and connects to (JSON)")
+      ->option_text("FILE");
+  command->footer(
+      examples({"espalier run one-host all_reduce -b 1K -e 64M -f 4",
+                "espalier run one-host all_gather -p ranks=8 --transport tcp",
+                "espalier run plan.json -s 16M --trace run.json", "mpirun -n 8 espalier run dgx1v all_reduce",
+                "espalier run cluster.yaml all_reduce --rank 3 --world 16 --rendezvous node0:29500"}) +
+      "\nWithout a launcher, all ranks of the topology are started on this machine. Data is checked; exit 1 "
+      "when any is wrong.");
+  command->callback([flags, command, &session] {
+    session.run = [flags, command, &session] { return run(session.console, *command, *flags); };
+  });
+}
+
+}  // namespace espalier::cli

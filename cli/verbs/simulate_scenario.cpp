@@ -1,0 +1,123 @@
+#include "cli/verbs/simulate_scenario.h"
+
+#include "cli/flags/missing_file.h"
+#include "cli/output/json_text.h"
+#include "cli/output/output_file.h"
+#include "cli/output/progress.h"
+#include "cli/reports/job_limits_output.h"
+#include "cli/reports/scenario_output.h"
+#include "scenario/read/read_scenario.h"
+#include "scenario/report/write_trace.h"
+#include "scenario/run/run_job.h"
+
+namespace espalier::cli {
+namespace {
+
+/// A topology by the name that a scenario gives it: a file beside the scenario, or a shipped machine; with the
+/// parameters, ranks and damage of the command line.
+tl::expected<Topology, InputFailure> open_topology(const Console& console, TopologyFlags flags, const std::string& name,
+                                                   const std::filesystem::path& folder) {
+  std::error_code status;
+  const std::filesystem::path beside = folder / name;
+  flags.argument = std::filesystem::is_regular_file(beside, status) ? beside.string() : name;
+  if (flags.argument == name && !is_shipped_machine(name)) {
+    return tl::unexpected(InputFailure{
+        {ErrorCode::unavailable, "there is no '" + name + "' beside the scenario, nor a shipped machine of that name",
+         missing_file(beside.string(), shipped_machines()).help},
+        false,
+        false});
+  }
+  return load_topology(console, flags);
+}
+
+ExitCode run(const Console& console, const scenario::Scenario& scenario, const ScenarioFlags& flags) {
+  scenario::RunSettings settings = scenario.settings;
+  constexpr std::size_t per_step = std::size_t{1} << 14U;
+  std::optional<Progress> progress(std::in_place, console, "simulating", scenario.job.tasks().size() / per_step + 1);
+  std::size_t done = 0;
+  settings.on_progress = [&](std::size_t over) {
+    for (; done + per_step <= over; done += per_step) progress->step(std::to_string(over) + " tasks");
+  };
+  const auto report = scenario::run_job(scenario.job, scenario.topology, scenario.disturbances, settings);
+  progress.reset();
+  if (!report) return console.refuse(report.error());
+  console.print(console.json ? json_text(scenario_json(scenario, *report)) : scenario_text(scenario, *report));
+  if (flags.trace.file.empty()) return ExitCode::ok;
+  constexpr std::uint64_t bytes_per_task = 160;
+  warn_of_size(console, flags.trace, scenario.job.tasks().size() / flags.trace.every * bytes_per_task);
+  const auto written = write_file(flags.trace.file, [&](std::ostream& stream) {
+    return scenario::write_trace(stream, scenario.job, scenario.topology, *report, flags.trace.every);
+  });
+  if (!written) return console.refuse(written.error());
+  console.note("trace: " + flags.trace.file + " (open it at ui.perfetto.dev)");
+  return ExitCode::ok;
+}
+
+ExitCode explain(const Console& console, const scenario::Scenario& scenario) {
+  const auto limits = [&] {
+    const Progress progress(console, "simulating it and single changes", 0);
+    return scenario::find_job_limits(scenario.job, scenario.topology, scenario.disturbances, scenario.settings);
+  }();
+  if (!limits) return console.refuse(limits.error());
+  console.print(console.json ? json_text(job_limits_json(scenario, *limits)) : job_limits_text(scenario, *limits));
+  return ExitCode::ok;
+}
+
+/// Reads a scenario, on the topology that is given or that it names, and goes on with it.
+template <class Go>
+ExitCode with_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags,
+                       const Go& go) {
+  scenario::ScenarioOptions options;
+  options.seed = flags.seed;
+  options.most_trace_bytes = static_cast<std::size_t>(console.max_input.count);
+  if (!flags.model.empty()) options.model = flags.model;
+  if (!topology.argument.empty()) {
+    auto loaded = load_topology(console, topology);
+    if (!loaded) return refuse(console, loaded.error());
+    options.topology = *std::move(loaded);
+  }
+  std::optional<Error> bad_flag;
+  options.open_topology = [&](const std::string& name, const std::filesystem::path& folder) -> Result<Topology> {
+    auto opened = open_topology(console, topology, name, folder);
+    if (opened) return *std::move(opened);
+    const InputFailure& failure = opened.error();
+    if (failure.is_usage) bad_flag = failure.error;
+    Error error = failure.error;
+    if (failure.shown) error.message = "'" + name + "' has errors";
+    return tl::unexpected(std::move(error));
+  };
+  const ShippedFile file = find_shipped(flags.file, "scenarios");
+  scenario::ScenarioReading reading;
+  if (flags.file == "-") {
+    const auto text = read_whole(console, "-");
+    if (!text) return console.refuse(text.error());
+    reading = scenario::read_scenario_text(*text, "<stdin>", std::filesystem::path("."), options);
+  } else {
+    std::error_code status;
+    if (!std::filesystem::exists(file.path, status)) {
+      return console.refuse(missing_file(flags.file, shipped_names("scenarios")));
+    }
+    reading = scenario::read_scenario_file(file.path, options);
+  }
+  if (bad_flag) return console.refuse_usage(*bad_flag);  // It is not the scenario that is wrong.
+  for (Diagnostic& diagnostic : reading.diagnostics) {
+    if (diagnostic.place.file == file.path) diagnostic.place.file = file.shown;
+  }
+  console.show(reading.diagnostics);
+  if (!reading.scenario) return ExitCode::check_failed;
+  return go(*reading.scenario);
+}
+
+}  // namespace
+
+ExitCode simulate_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags) {
+  return with_scenario(console, topology, flags,
+                       [&](const scenario::Scenario& scenario) { return run(console, scenario, flags); });
+}
+
+ExitCode explain_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags) {
+  return with_scenario(console, topology, flags,
+                       [&](const scenario::Scenario& scenario) { return explain(console, scenario); });
+}
+
+}  // namespace espalier::cli

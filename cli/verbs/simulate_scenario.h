@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/flags/inputs.h"
+#include "cli/output/trace_file.h"
+#include "cli/verbs/commands.h"
+
+namespace espalier::cli {
+
+/// What `simulate --scenario` takes.
+struct ScenarioFlags {
+  std::string file;
+  std::string model;
+  std::optional<std::uint64_t> seed;
+  TraceFlags trace;
+};
+
+/// Reads a scenario and runs it on the topology that is given, or that it names; prints what came of it.
+ExitCode simulate_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags);
+
+/// The same, but says what its end waited for and what single changes would save.
+ExitCode explain_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags);
+
+}  // namespace espalier::cli

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "cli/verbs/commands.h"
+
+namespace espalier::cli {
+
+/// `topo gen`, below the verb `topo`.
+void add_topo_gen_command(CLI::App& topo, Session& session);
+/// `topo degrade`.
+void add_topo_degrade_command(CLI::App& topo, Session& session);
+
+}  // namespace espalier::cli

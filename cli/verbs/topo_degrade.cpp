@@ -1,0 +1,97 @@
+#include <optional>
+
+#include "cli/flags/algorithm_flags.h"
+#include "cli/flags/collective_flags.h"
+#include "cli/flags/flag_values.h"
+#include "cli/flags/inputs.h"
+#include "cli/flags/modes.h"
+#include "cli/output/json_text.h"
+#include "cli/output/progress.h"
+#include "cli/reports/degrade_output.h"
+#include "cli/verbs/topo.h"
+#include "sim/simulate.h"
+
+namespace espalier::cli {
+namespace {
+
+struct DegradeFlags {
+  TopologyFlags topology;
+  CollectiveFlags collective{"all_reduce", {}};
+  std::string size = "64M";
+  std::string algorithms = "auto";
+  bool ranks = false;
+  bool bound_only = false;
+};
+
+Result<RunReport> simulate_once(const Topology& topology, const Schedule& schedule, Bytes size, Bytes chunk) {
+  sim::Options options;
+  options.size = size;
+  options.chunk = chunk;
+  options.element_size = size_of(usual_type);
+  auto report = sim::simulate(schedule, topology, options);
+  if (!report) return tl::unexpected(report.error());
+  return static_cast<RunReport&>(*report);
+}
+
+Mode mode_of(const DegradeFlags& flags) {
+  constexpr std::array<std::string_view, 4> own = {"--fail-ranks", "--bound-only", "--size", "--algorithm"};
+  if (!flags.bound_only)
+    return {"a plan per failure", "", join_options({topology_options, collective_options, own}), {}};
+  return {"--bound-only",
+          "nothing is planned or simulated",
+          join_options({topology_options, collective_options, std::span(own).first(2)}),
+          {}};
+}
+
+ExitCode run(const Console& console, const CLI::App& command, const DegradeFlags& flags) {
+  if (const auto idle = find_idle_option(command, mode_of(flags))) return console.refuse_usage(*idle);
+  const auto topology = load_topology(console, flags.topology);
+  if (!topology) return refuse(console, topology.error());
+  const auto collective = flags.collective.resolve(*topology);
+  if (!collective) return console.refuse_usage(collective.error());
+  const auto algorithms = parse_algorithms(flags.algorithms);
+  if (!algorithms) return console.refuse_usage(algorithms.error());
+  const auto size = parse_message_size(flags.size);
+  if (!size) return console.refuse_usage(size.error());
+  const std::vector<Planner> planners = flags.bound_only ? std::vector<Planner>() : planners_for(*algorithms);
+  std::optional<Progress> progress(std::in_place, console, "failing", 0);
+  const auto degradation = degrade(*topology, *collective, {*size, planners, flags.ranks}, simulate_once,
+                                   [&](const std::string& what, std::size_t, std::size_t total) {
+                                     progress->expect(total);
+                                     progress->step(what);
+                                   });
+  progress.reset();
+  if (!degradation) return console.refuse(degradation.error());
+  console.print(console.json ? json_text(degradation_json(*degradation, *topology, *size))
+                             : degradation_text(*degradation, *topology, *size));
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_topo_degrade_command(CLI::App& topo, Session& session) {
+  const auto flags = std::make_shared<DegradeFlags>();
+  CLI::App* command = topo.add_subcommand("degrade", "What each single failure costs: bound, best schedule, loss");
+  flags->topology.add_to(*command);
+  flags->topology.add_damage_to(*command);
+  flags->collective.add_to(*command, false);
+  command
+      ->add_option("-s,--size", flags->size,
+                   "The message size to plan and simulate for: 8, 64K, 1M or 1G (powers of two), 1MB (a million bytes)")
+      ->option_text("SIZE (64M)");
+  command
+      ->add_option("-a,--algorithm", flags->algorithms, "Comma-separated; the fastest is taken: " + algorithm_names())
+      ->option_text("NAMES (auto)");
+  command->add_flag("--fail-ranks", flags->ranks, "Ranks fail too, each leaving the others to go on without it");
+  command->add_flag("--bound-only", flags->bound_only, "Bounds, without planning: quick on large machines");
+  command->footer(
+      examples({"espalier topo degrade dgx1v all_reduce", "espalier topo degrade cluster.yaml -s 1G --fail-ranks",
+                "espalier topo degrade dgx-h100-x4 all_gather --bound-only"}) +
+      "\nCOLLECTIVE is all_reduce when left out. Failures that a symmetry of the machine makes the same are\n"
+      "shown once; count says how many they are.");
+  command->callback([flags, command, &session] {
+    session.run = [flags, command, &session] { return run(session.console, *command, *flags); };
+  });
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,212 @@
+#include <fmt/format.h>
+
+#include "base/parse_units.h"
+#include "cli/output/output_file.h"
+#include "cli/verbs/topo.h"
+#include "topology/generate/generate.h"
+#include "topology/yaml/write_topology.h"
+
+namespace espalier::cli {
+namespace {
+
+using Generator = std::function<Result<Topology>()>;
+
+/// A rate or latency flag that was not given leaves the family's default.
+struct WireFlags {
+  std::string bandwidth;
+  std::string latency;
+
+  void add_to(CLI::App& command, const std::string& prefix = {}, const std::string& what = "every cable") {
+    command.add_option("--" + prefix + "bandwidth", bandwidth, "Rate of " + what + ", such as '25 GB/s'");
+    command.add_option("--" + prefix + "latency", latency, "Latency of " + what + ", such as '1 us'");
+  }
+
+  [[nodiscard]] Result<void> apply_to(Wire& wire) const {
+    if (!bandwidth.empty()) {
+      const auto parsed = parse_bandwidth(bandwidth);
+      if (!parsed) return tl::unexpected(parsed.error());
+      wire.bandwidth = *parsed;
+    }
+    if (!latency.empty()) {
+      const auto parsed = parse_latency(latency);
+      if (!parsed) return tl::unexpected(parsed.error());
+      wire.latency = *parsed;
+    }
+    return {};
+  }
+};
+
+/// "4x4x2" as {4, 4, 2}.
+Result<std::vector<std::int64_t>> parse_dims(const std::string& text) {
+  std::vector<std::int64_t> dims;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find('x', begin), text.size());
+    const std::string part = text.substr(begin, end - begin);
+    constexpr std::size_t most_digits = 9;
+    if (part.empty() || part.size() > most_digits || part.find_first_not_of("0123456789") != std::string::npos) {
+      return fail(ErrorCode::invalid_input, "--dims: '" + text + "' is not a list of sizes", "write --dims 4x4x4");
+    }
+    dims.push_back(std::stoll(part));
+    begin = end + 1;
+  }
+  return dims;
+}
+
+/// One family: its verb, what makes the topology once the flags are parsed, and where the file goes.
+void add_family(CLI::App& gen, Session& session, const std::string& name, const std::string& what,
+                const std::function<Generator(CLI::App&)>& add_flags) {
+  CLI::App* command = gen.add_subcommand(name, what);
+  const auto output = std::make_shared<std::string>("-");
+  const Generator generate = add_flags(*command);
+  command->add_option("-o,--output", *output, "Write to this file (- is standard output)")->option_text("FILE");
+  command->callback([generate, output, &session] {
+    session.run = [generate, output, &session] {
+      const auto topology = generate();
+      if (!topology) return session.console.refuse_usage(topology.error());
+      const auto written = write_file(*output, [&](std::ostream& stream) -> Result<void> {
+        stream << (session.console.json ? write_topology_json(*topology) + "\n" : write_topology(*topology));
+        return {};
+      });
+      return written ? ExitCode::ok : session.console.refuse(written.error());
+    };
+  });
+}
+
+/// A family whose cables are all alike.
+template <class Options>
+Generator with_wire(CLI::App& command, const std::shared_ptr<Options>& options,
+                    Result<Topology> (*make)(const Options&)) {
+  const auto wire = std::make_shared<WireFlags>();
+  wire->add_to(command);
+  return [options, wire, make]() -> Result<Topology> {
+    const auto applied = wire->apply_to(options->wire);
+    if (!applied) return tl::unexpected(applied.error());
+    return make(*options);
+  };
+}
+
+Generator add_grid_flags(CLI::App& command, Result<Topology> (*make)(const GridOptions&)) {
+  const auto options = std::make_shared<GridOptions>();
+  const auto dims = std::make_shared<std::string>("4x4");
+  command.add_option("--dims", *dims, "Ranks along each dimension, such as 4x4x4")->capture_default_str();
+  const Generator generate = with_wire(command, options, make);
+  return [dims, options, generate]() -> Result<Topology> {
+    auto parsed = parse_dims(*dims);
+    if (!parsed) return tl::unexpected(parsed.error());
+    options->dims = std::move(*parsed);
+    return generate();
+  };
+}
+
+Generator add_ring_flags(CLI::App& command) {
+  const auto options = std::make_shared<RingOptions>();
+  command.add_option("--ranks", options->ranks, "Ranks")->capture_default_str();
+  command.add_flag("--one-way", options->one_way, "Links in one direction only");
+  return with_wire(command, options, generate_ring);
+}
+
+Generator add_hypercube_flags(CLI::App& command) {
+  const auto options = std::make_shared<HypercubeOptions>();
+  command.add_option("--dimensions", options->dimensions, "Dimensions; 2 to this power ranks")->capture_default_str();
+  return with_wire(command, options, generate_hypercube);
+}
+
+Generator add_fully_connected_flags(CLI::App& command) {
+  const auto options = std::make_shared<FullyConnectedOptions>();
+  command.add_option("--ranks", options->ranks, "Ranks")->capture_default_str();
+  return with_wire(command, options, generate_fully_connected);
+}
+
+Generator add_fat_tree_flags(CLI::App& command) {
+  const auto options = std::make_shared<FatTreeOptions>();
+  command.add_option("--k", options->k, "Ports per switch; k^3/4 ranks")->capture_default_str();
+  command.add_option("--oversubscription", options->oversubscription, "Ranks per uplink of an edge switch")
+      ->capture_default_str();
+  return with_wire(command, options, generate_fat_tree);
+}
+
+Generator add_leaf_spine_flags(CLI::App& command) {
+  const auto options = std::make_shared<LeafSpineOptions>();
+  command.add_option("--leaves", options->leaves, "Leaf switches")->capture_default_str();
+  command.add_option("--ranks-per-leaf", options->ranks_per_leaf, "Ranks under each leaf")->capture_default_str();
+  command.add_option("--spines", options->spines, "Spine switches")->capture_default_str();
+  command.add_option("--oversubscription", options->oversubscription, "Rate of a leaf's ranks over its uplinks'")
+      ->capture_default_str();
+  return with_wire(command, options, generate_leaf_spine);
+}
+
+Generator add_dragonfly_flags(CLI::App& command) {
+  const auto options = std::make_shared<DragonflyOptions>();
+  const auto wire = std::make_shared<WireFlags>();
+  command.add_option("--routers", options->routers, "Routers per group (a)")->capture_default_str();
+  command.add_option("--ranks", options->ranks, "Ranks per router (p)")->capture_default_str();
+  command.add_option("--global-links", options->global_links, "Cables to other groups per router (h)")
+      ->capture_default_str();
+  wire->add_to(command);
+  return [options, wire]() -> Result<Topology> {
+    for (Wire* kind : {&options->rank_wire, &options->local_wire, &options->global_wire}) {
+      const auto applied = wire->apply_to(*kind);
+      if (!applied) return tl::unexpected(applied.error());
+    }
+    return generate_dragonfly(*options);
+  };
+}
+
+Generator add_rail_boxes_flags(CLI::App& command) {
+  const auto options = std::make_shared<RailBoxesOptions>();
+  const auto nvlink = std::make_shared<WireFlags>();
+  const auto nic = std::make_shared<WireFlags>();
+  command.add_option("--boxes", options->boxes, "Boxes")->capture_default_str();
+  command.add_option("--gpus-per-box", options->gpus_per_box, "GPUs in each box")->capture_default_str();
+  command.add_option("--rails", options->rails, "Rails; GPU i is on rail i mod rails")->capture_default_str();
+  command.add_option("--spines", options->spines, "Spine switches that join the rails")->capture_default_str();
+  nvlink->add_to(command, "nvlink-", "a GPU into the NVSwitch");
+  nic->add_to(command, "nic-", "a NIC into its rail");
+  return [options, nvlink, nic]() -> Result<Topology> {
+    const auto nvlink_applied = nvlink->apply_to(options->nvlink);
+    if (!nvlink_applied) return tl::unexpected(nvlink_applied.error());
+    const auto nic_applied = nic->apply_to(options->nic);
+    if (!nic_applied) return tl::unexpected(nic_applied.error());
+    return generate_rail_boxes(*options);
+  };
+}
+
+Generator add_random_flags(CLI::App& command) {
+  const auto options = std::make_shared<RandomOptions>();
+  const auto unbalanced = std::make_shared<bool>(false);
+  command.add_option("--ranks", options->ranks, "Ranks")->capture_default_str();
+  command.add_option("--switches", options->switches, "Switches")->capture_default_str();
+  command.add_option("--extra", options->extra, "Cables beyond those that connect the graph")->capture_default_str();
+  command.add_option("--seed", options->seed, "Seed of the generator")->capture_default_str();
+  command.add_flag("--one-way", options->one_way, "Links in one direction only");
+  command.add_flag("--unbalanced", *unbalanced, "Rates into and out of a switch may differ");
+  return [options, unbalanced]() -> Result<Topology> {
+    options->balanced = !*unbalanced;
+    return generate_random(*options);
+  };
+}
+
+}  // namespace
+
+void add_topo_gen_command(CLI::App& topo, Session& session) {
+  CLI::App* gen = topo.add_subcommand("gen", "Generate a topology");
+  gen->require_subcommand(1);
+  gen->footer(examples({"espalier topo gen torus --dims 4x4x4 --bandwidth '50 GB/s' -o torus.yaml",
+                        "espalier topo gen rail-boxes --boxes 16 | espalier topo show -",
+                        "espalier topo gen random --ranks 12 --switches 4 --seed 7"}));
+  add_family(*gen, session, "ring", "Ranks in a circle", add_ring_flags);
+  add_family(*gen, session, "torus", "A grid whose dimensions close",
+             [](CLI::App& command) { return add_grid_flags(command, generate_torus); });
+  add_family(*gen, session, "mesh", "A grid whose dimensions do not close",
+             [](CLI::App& command) { return add_grid_flags(command, generate_mesh); });
+  add_family(*gen, session, "hypercube", "Ranks joined where one bit differs", add_hypercube_flags);
+  add_family(*gen, session, "fully-connected", "A cable between every two ranks", add_fully_connected_flags);
+  add_family(*gen, session, "fat-tree", "Three levels of k-port switches", add_fat_tree_flags);
+  add_family(*gen, session, "leaf-spine", "Leaf switches under spine switches", add_leaf_spine_flags);
+  add_family(*gen, session, "dragonfly", "Groups of routers in full mesh", add_dragonfly_flags);
+  add_family(*gen, session, "rail-boxes", "Boxes of GPUs on a rail-optimised fabric", add_rail_boxes_flags);
+  add_family(*gen, session, "random", "A connected random graph from a seed", add_random_flags);
+}
+
+}  // namespace espalier::cli

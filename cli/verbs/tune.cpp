@@ -1,0 +1,102 @@
+#include <fmt/format.h>
+
+#include "base/format_units.h"
+#include "cli/flags/algorithm_flags.h"
+#include "cli/flags/collective_flags.h"
+#include "cli/flags/flag_values.h"
+#include "cli/flags/inputs.h"
+#include "cli/flags/sizes.h"
+#include "cli/jobs/candidate_runs.h"
+#include "cli/output/json_text.h"
+#include "cli/output/progress.h"
+#include "cli/reports/tune_output.h"
+#include "cli/verbs/commands.h"
+#include "planners/bounds/bound.h"
+
+namespace espalier::cli {
+namespace {
+
+struct TuneFlags {
+  TopologyFlags topology;
+  CollectiveFlags collective;
+  std::string algorithms = "auto";
+  std::string tolerance = "1%";
+  SizeFlags sizes;
+};
+
+ExitCode tune(const Console& console, const Topology& topology, const Collective& collective, Candidates candidates,
+              const std::vector<Bytes>& sizes, const RegionOptions& options, ElementType type) {
+  auto bound = compute_bound(topology, collective);
+  if (!bound) return console.refuse(bound.error());
+  CandidateRuns runs(topology, candidates, {size_of(type), std::nullopt, sim::ModelKind::link, {}});
+  auto regions = [&] {
+    Progress progress(console, "tuning", 2 * sizes.size());
+    return find_regions(candidates, sizes, options, runs.evaluator(),
+                        [&](Bytes size) { progress.step(format_rounded_size(size)); });
+  }();
+  if (!regions) return console.refuse(regions.error());
+  const Tuning tuning{&topology,           collective,        std::move(*bound), std::string(to_string(type)),
+                      std::move(*regions), candidates.refused};
+  console.print(console.json ? json_text(tuning_json(tuning)) : tuning_text(tuning));
+  return ExitCode::ok;
+}
+
+ExitCode run(const Console& console, const TuneFlags& flags) {
+  const auto topology = load_topology(console, flags.topology);
+  if (!topology) return refuse(console, topology.error());
+  const auto collective = flags.collective.resolve(*topology);
+  if (!collective) return console.refuse_usage(collective.error());
+  const auto algorithms = parse_algorithms(flags.algorithms, true);
+  if (!algorithms) return console.refuse_usage(algorithms.error());
+  const auto type = parse_element_type(flags.sizes.type);
+  if (!type) return console.refuse_usage(type.error());
+  const auto sizes = parse_sizes(flags.sizes, *type);
+  if (!sizes) return console.refuse_usage(sizes.error());
+  const auto tolerance = parse_part("--tolerance", flags.tolerance);
+  if (!tolerance) return console.refuse_usage(tolerance.error());
+  RegionOptions options;
+  options.tolerance = to_double(*tolerance);
+  options.element_size = size_of(*type);
+  auto candidates = plan_candidates(console, *topology, *collective, *algorithms);
+  if (!candidates) return console.refuse(candidates.error());
+  if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
+  // With auto, planners that do not make the collective are no news.
+  std::erase_if(candidates->refused,
+                [&](const Refusal& refusal) { return flags.algorithms.find(refusal.planner) == std::string::npos; });
+  return tune(console, *topology, *collective, std::move(*candidates), *sizes, options, *type);
+}
+
+}  // namespace
+
+void add_tune_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<TuneFlags>();
+  CLI::App* command =
+      app.add_subcommand("tune", "Which planner wins from which size to which, by how much, and what NCCL has like it");
+  flags->topology.add_to(*command);
+  flags->topology.add_damage_to(*command);
+  flags->collective.add_to(*command, true);
+  command->add_option("-a,--algorithm", flags->algorithms, "Comma-separated, those that compete: " + algorithm_names())
+      ->option_text("NAMES (auto)");
+  command
+      ->add_option("-b,--minbytes", flags->sizes.begin,
+                   "Smallest size: 8, 64K, 1M or 1G (powers of two, as are 1Mi and 1MiB), 1MB (a million bytes)")
+      ->option_text("SIZE (1K)");
+  command->add_option("-e,--maxbytes", flags->sizes.end, "Largest size")->option_text("SIZE (1G)");
+  command->add_option("-f,--stepfactor", flags->sizes.factor, "Factor between sizes that are tried first")
+      ->option_text("FACTOR (2)");
+  command->add_option("-d,--datatype", flags->sizes.type, "Element type: int8, half, bfloat16, float, double, ...")
+      ->option_text("TYPE (float)");
+  command
+      ->add_option("--tolerance", flags->tolerance,
+                   "A planner is as good as the fastest while it is at most this much slower")
+      ->option_text("PERCENT (1%)");
+  command->footer(
+      examples({"espalier tune dgx1v all_reduce", "espalier tune cluster.yaml all_gather -b 1K -e 4G -f 4",
+                "espalier tune dgx1v all_reduce --without gpu0-gpu1 --tolerance 0%"}) +
+      "\nSizes double, and are bisected where the winner changes. A region's winner is as good as the fastest at\n"
+      "all of its sizes, and the best of those. ahead is the second's time over the winner's, the least and the\n"
+      "most in the region; 1.00 where the second is as good. NCCL names what NCCL_ALGO has most like the winner.");
+  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+}
+
+}  // namespace espalier::cli

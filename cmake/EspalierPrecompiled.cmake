@@ -1,0 +1,48 @@
+# What many sources read, parsed once: cpp_int behind base/rational.h alone takes over two seconds a source. Sources include what they use all the same; ESPALIER_PRECOMPILED=OFF shows when one does not.
+option(ESPALIER_PRECOMPILED "Parse the headers of libraries once" ON)
+if(CMAKE_CROSSCOMPILING OR CMAKE_CXX_CLANG_TIDY)
+  set(ESPALIER_PRECOMPILED OFF)
+endif()
+
+set(espalier_precompiled_libraries Boost::headers fmt::fmt nlohmann_json::nlohmann_json)
+set(espalier_library_headers
+  <algorithm> <array> <charconv> <chrono> <cmath> <cstddef> <cstdint> <cstring> <filesystem> <functional> <fstream>
+  <limits> <map> <memory> <mutex> <numeric> <optional> <set> <span> <sstream> <string> <string_view> <thread> <tuple>
+  <unordered_map> <utility> <variant> <vector> <boost/multiprecision/cpp_int.hpp> <fmt/format.h>
+  <nlohmann/json.hpp> <tl/expected.hpp>)
+
+# A library's code is position-independent in another way than a program's, so there is one of each. The command's
+# parts read CLI11 besides.
+if(ESPALIER_PRECOMPILED)
+  add_library(espalier_precompiled STATIC ${PROJECT_SOURCE_DIR}/cmake/precompiled/library.cpp)
+  target_link_libraries(espalier_precompiled PRIVATE espalier_options ${espalier_precompiled_libraries})
+  target_precompile_headers(espalier_precompiled PRIVATE ${espalier_library_headers})
+  add_library(espalier_precompiled_command STATIC ${PROJECT_SOURCE_DIR}/cmake/precompiled/library.cpp)
+  target_link_libraries(espalier_precompiled_command
+    PRIVATE espalier_options ${espalier_precompiled_libraries} espalier_cli11)
+  target_precompile_headers(espalier_precompiled_command PRIVATE ${espalier_library_headers} <CLI/CLI.hpp>)
+  if(ESPALIER_TESTS)
+    add_executable(espalier_precompiled_tests ${PROJECT_SOURCE_DIR}/cmake/precompiled/program.cpp)
+    target_link_libraries(espalier_precompiled_tests PRIVATE espalier_options ${espalier_precompiled_libraries}
+      GTest::gtest)
+    target_precompile_headers(espalier_precompiled_tests PRIVATE ${espalier_library_headers} <gtest/gtest.h>)
+  endif()
+  # Without it, ccache does not know what a source that begins with a precompiled header says.
+  target_compile_options(espalier_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+endif()
+
+# espalier_precompiled(NAME [command|tests]): the target's sources begin with those headers.
+function(espalier_precompiled name)
+  if(NOT ESPALIER_PRECOMPILED)
+    return()
+  endif()
+  # What they define, all define.
+  foreach(library IN LISTS espalier_precompiled_libraries)
+    target_link_libraries(${name} PRIVATE $<BUILD_INTERFACE:${library}>)
+  endforeach()
+  list(JOIN ARGN "" kind)
+  if(kind)
+    set(kind "_${kind}")
+  endif()
+  target_precompile_headers(${name} REUSE_FROM espalier_precompiled${kind})
+endfunction()

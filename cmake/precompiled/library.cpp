@@ -1,0 +1,1 @@
+// Stands for the libraries: its precompiled header is theirs.

@@ -1,0 +1,211 @@
+#include "compare/fit/calibrate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "base/check.h"
+#include "compare/fit/fit_variables.h"
+
+namespace espalier {
+namespace {
+
+constexpr double least_prediction = 1e-12;  // seconds, so that a logarithm exists
+constexpr int written_digits = 4;
+
+class Calibrator {
+ public:
+  Calibrator(const Topology& topology, std::span<const double> measured, bool reduces, const PredictTimes& predict,
+             const CalibrateOptions& options)
+      : topology_(topology),
+        measured_(measured),
+        predict_(predict),
+        options_(options),
+        variables_(find_parameters(topology, reduces)),
+        all_(measured.size()) {
+    std::iota(all_.begin(), all_.end(), std::size_t{0});
+  }
+
+  Result<Calibration> run() {
+    auto before = predict(topology_, all_);
+    if (!before) return tl::unexpected(before.error());
+    auto given = fit_and_settle(variables_.start());
+    if (!given) return tl::unexpected(given.error());
+    auto all = with_absent(std::move(*given));
+    if (!all) return tl::unexpected(all.error());
+    return finish(std::move(*before), all->fit, all->known);
+  }
+
+ private:
+  Result<std::vector<double>> predict(const Topology& topology, std::span<const std::size_t> which) const {
+    if (options_.on_prediction) options_.on_prediction();
+    auto times = predict_(topology, which);
+    if (times) ESPALIER_CHECK(times->size() == which.size(), "a predicted time per run");
+    return times;
+  }
+
+  Result<std::vector<double>> predict_at(std::span<const double> point, std::span<const std::size_t> which) const {
+    const auto changed = with_parameters(topology_, variables_.parameters(), variables_.values(point));
+    if (!changed) return tl::unexpected(changed.error());
+    return predict(*changed, which);
+  }
+
+  struct Settled {
+    Fit fit;
+    Identification known;
+  };
+
+  /// Fits all coordinates, settles the flattest direction and fits again, until there is none.
+  Result<Settled> fit_and_settle(std::vector<double> point) {
+    if (auto dropped = drop_unused(point); !dropped) return tl::unexpected(dropped.error());
+    while (true) {
+      auto fit = fit_runs(all_, point);
+      if (!fit) return tl::unexpected(fit.error());
+      Identification known = identify(*fit, options_.least_noise, options_.most_error);
+      if (known.flat.empty()) return Settled{std::move(*fit), std::move(known)};
+      point = fit->point;
+      ambiguities_.push_back(variables_.settle(known.flat.front(), point));
+    }
+  }
+
+  /// Most classes of a large machine are on no route: to move them through every fit would cost a simulation each.
+  Result<void> drop_unused(std::vector<double>& point) {
+    FitOptions only_look = options_.fit;
+    only_look.most_steps = 0;
+    const auto fit = fit_runs(all_, point, only_look);
+    if (!fit) return tl::unexpected(fit.error());
+    std::vector<std::size_t> unused;
+    for (std::size_t column = 0; column < point.size(); ++column) {
+      bool is_used = false;
+      for (std::size_t row = 0; row < measured_.size(); ++row) {
+        is_used = is_used || fit->jacobian[row * point.size() + column] != 0;
+      }
+      if (!is_used) unused.push_back(column);
+    }
+    if (!unused.empty()) ambiguities_.push_back(variables_.hold_unused(unused, point));
+    return {};
+  }
+
+  /// The mean size of the residuals, enlarged for what was spent on coordinates.
+  [[nodiscard]] static double misfit(const Fit& fit) {
+    double sum = 0;
+    for (const double residual : fit.residuals) sum += std::abs(residual);
+    const auto runs = static_cast<double>(fit.residuals.size());
+    return sum / runs * std::sqrt(runs / std::max(runs - static_cast<double>(fit.point.size()), 0.5));
+  }
+
+  /// Tries also what the topology leaves out, unless the runs are explained as well as they are repeatable; keeps it
+  /// when it explains them better.
+  Result<Settled> with_absent(Settled given) {
+    if (misfit(given.fit) <= options_.least_noise) return given;
+    const FitVariables without = variables_;
+    const std::vector<Ambiguity> known_before = ambiguities_;
+    std::vector<double> point = given.fit.point;
+    if (variables_.add_absent(point) == 0) return given;
+    auto all = fit_and_settle(std::move(point));
+    if (!all) return tl::unexpected(all.error());
+    constexpr double worth_it = 0.97;
+    if (misfit(all->fit) < worth_it * misfit(given.fit)) return all;
+    variables_ = without;
+    ambiguities_ = known_before;
+    return given;
+  }
+
+  Result<Fit> fit_runs(const std::vector<std::size_t>& which, std::vector<double> start) const {
+    return fit_runs(which, std::move(start), options_.fit);
+  }
+
+  Result<Fit> fit_runs(const std::vector<std::size_t>& which, std::vector<double> start,
+                       const FitOptions& options) const {
+    const Residuals residuals = [&](std::span<const double> point) -> Result<std::vector<double>> {
+      auto times = predict_at(point, which);
+      if (!times) return times;
+      for (std::size_t i = 0; i < which.size(); ++i) {
+        (*times)[i] = std::log(std::max((*times)[i], least_prediction) / measured_[which[i]]);
+      }
+      return times;
+    };
+    return fit_least_squares(residuals, std::move(start), options);
+  }
+
+  Result<HoldOut> hold_out(const Fit& fit) const {
+    const std::size_t parts = std::min(options_.hold_out_parts, measured_.size());
+    HoldOut result{.parts = 0, .runs = measured_.size(), .is_asked_for = options_.hold_out_parts > 0, .errors = {}};
+    if (parts < 2 || measured_.size() - (measured_.size() + parts - 1) / parts < fit.point.size()) return result;
+    std::vector<double> errors;
+    for (std::size_t fold = 0; fold < parts; ++fold) {
+      std::vector<std::size_t> kept, left_out;
+      for (const std::size_t i : all_) (i % parts == fold ? left_out : kept).push_back(i);
+      const auto other = fit_runs(kept, fit.point);
+      if (!other) return tl::unexpected(other.error());
+      const auto predicted = predict_at(other->point, left_out);
+      if (!predicted) return tl::unexpected(predicted.error());
+      for (std::size_t i = 0; i < left_out.size(); ++i) {
+        errors.push_back(relative_error((*predicted)[i], measured_[left_out[i]]));
+      }
+    }
+    result.parts = parts;
+    result.errors = summarize_errors(errors);
+    return result;
+  }
+
+  [[nodiscard]] ErrorSummary errors_of(const std::vector<double>& predicted) const {
+    std::vector<double> errors;
+    for (std::size_t i = 0; i < predicted.size(); ++i) errors.push_back(relative_error(predicted[i], measured_[i]));
+    return summarize_errors(errors);
+  }
+
+  Result<Calibration> finish(std::vector<double> before, const Fit& fit, const Identification& known) {
+    auto written = with_parameters(topology_, variables_.parameters(), variables_.values(fit.point), written_digits);
+    if (!written) return tl::unexpected(written.error());
+    auto after = predict(*written, all_);
+    if (!after) return tl::unexpected(after.error());
+    auto held_out = hold_out(fit);
+    if (!held_out) return tl::unexpected(held_out.error());
+    const ErrorSummary errors_before = errors_of(before);
+    const ErrorSummary errors_after = errors_of(*after);
+    return Calibration{variables_.fitted(fit.point, known.standard_error),
+                       std::move(ambiguities_),
+                       std::move(before),
+                       std::move(*after),
+                       fit.weights,
+                       errors_before,
+                       errors_after,
+                       *held_out,
+                       known.condition,
+                       fit.converged,
+                       std::move(*written)};
+  }
+
+  const Topology& topology_;
+  std::span<const double> measured_;
+  const PredictTimes& predict_;
+  const CalibrateOptions& options_;
+  FitVariables variables_;
+  std::vector<std::size_t> all_;
+  std::vector<Ambiguity> ambiguities_;
+};
+
+}  // namespace
+
+std::string_view to_string(ParameterState state) {
+  switch (state) {
+    case ParameterState::fitted: return "fitted";
+    case ParameterState::joint: return "joint";
+    case ParameterState::held: return "held";
+    case ParameterState::vanished: return "vanished";
+  }
+  ESPALIER_CHECK(false, "a parameter state without a name");
+}
+
+Result<Calibration> calibrate(const Topology& topology, std::span<const double> measured, bool reduces,
+                              const PredictTimes& predict, const CalibrateOptions& options) {
+  ESPALIER_CHECK(!measured.empty(), "a calibration needs runs");
+  return Calibrator(topology, measured, reduces, predict, options).run();
+}
+
+}  // namespace espalier

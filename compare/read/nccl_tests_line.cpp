@@ -1,0 +1,175 @@
+#include "compare/read/nccl_tests_line.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "compare/read/nccl_tests.h"
+
+namespace espalier {
+namespace nccl_tests {
+namespace {
+
+constexpr std::string_view blanks = " \t\r\v\f";
+constexpr std::array<std::string_view, 7> operations = {"mulsum", "none", "prod", "sum", "max", "min", "avg"};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool is_name_character(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' || c == '-';
+}
+
+/// Without control sequences: ESC [ ... letter, and ESC ] ... BEL. Other control characters go too.
+std::string without_ansi(std::string_view line) {
+  std::string plain;
+  plain.reserve(line.size());
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(line[i]);
+    if (byte == 0x1B) {
+      const bool is_title = i + 1 < line.size() && line[i + 1] == ']';
+      i += i + 1 < line.size() ? 1U : 0U;
+      if (line[i] != '[' && !is_title) continue;
+      while (i + 1 < line.size()) {
+        const auto next = static_cast<unsigned char>(line[++i]);
+        if (is_title ? next == 0x07 : (next >= 0x40 && next <= 0x7E)) break;
+      }
+    } else if (byte >= 0x20 || byte == '\t') {
+      plain.push_back(line[i]);
+    }
+  }
+  return plain;
+}
+
+/// Whether a line goes on like one of nccl-tests: with a '#' or a number.
+bool looks_like_ours(std::string_view rest) {
+  const std::size_t first = rest.find_first_not_of(blanks);
+  return first != std::string_view::npos && (rest[first] == '#' || is_digit(rest[first]));
+}
+
+/// Takes one prefix off; false when there is none.
+bool take_prefix(std::string_view& line) {
+  constexpr std::size_t longest_prefix = 200;
+  for (const std::string_view tag : {"]<stdout>:", "]<stderr>:"}) {
+    const std::size_t at = line.substr(0, longest_prefix).find(tag);
+    if (at == std::string_view::npos) continue;
+    line.remove_prefix(at + tag.size());
+    return true;
+  }
+  const std::size_t first = line.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return false;
+  std::size_t end = first;
+  while (end < line.size() && is_name_character(line[end])) ++end;
+  if (end == first || end >= line.size() || line[end] != ':') return false;
+  const std::string_view rest = line.substr(end + 1);
+  if (!rest.empty() && blanks.find(rest.front()) == std::string_view::npos) return false;
+  const bool is_rank = std::all_of(line.begin() + static_cast<std::ptrdiff_t>(first),
+                                   line.begin() + static_cast<std::ptrdiff_t>(end), is_digit);
+  if (!is_rank && !looks_like_ours(rest)) return false;
+  line = rest;
+  return true;
+}
+
+/// Cuts NCCL's own message off: "host:pid:tid [device] NCCL INFO ...". Where it was printed right behind a word of a
+/// row ("sumhost:1:2 [0] NCCL INFO"), the word stays.
+bool cut_log(std::string& line) {
+  std::size_t at = std::string::npos;
+  for (const char* level : {"NCCL INFO", "NCCL WARN", "NCCL TRACE", "NCCL ABORT"}) at = std::min(at, line.find(level));
+  if (at == std::string::npos) return false;
+  const std::string_view before = std::string_view(line).substr(0, at);
+  const std::size_t colon = before.find(':');
+  if (colon == std::string_view::npos) {
+    line.clear();
+    return true;
+  }
+  const std::size_t gap = before.substr(0, colon).find_last_of(blanks);
+  const std::size_t word = gap == std::string_view::npos ? 0 : gap + 1;
+  std::size_t kept = word;
+  for (const std::string_view operation : operations) {
+    if (word > 0 && before.substr(word).starts_with(operation)) {
+      kept = word + operation.size();
+      break;
+    }
+  }
+  line.resize(kept);
+  return true;
+}
+
+}  // namespace
+
+CleanLine clean_line(std::string_view line) {
+  const std::string plain = without_ansi(line);
+  std::string_view rest = plain;
+  constexpr int most_prefixes = 3;
+  for (int i = 0; i < most_prefixes && take_prefix(rest); ++i) {
+  }
+  CleanLine clean{std::string(rest), false};
+  clean.was_interrupted = cut_log(clean.text);
+  return clean;
+}
+
+std::vector<std::string_view> split_words(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (std::size_t at = line.find_first_not_of(blanks); at != std::string_view::npos;
+       at = line.find_first_not_of(blanks, at)) {
+    const std::size_t end = std::min(line.find_first_of(blanks, at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+std::optional<double> parse_decimal(std::string_view word) {
+  double value = 0;
+  const auto [end, status] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (status != std::errc() || end != word.data() + word.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+bool is_operation(std::string_view word) { return std::ranges::find(operations, word) != operations.end(); }
+
+}  // namespace nccl_tests
+
+std::optional<std::string> collective_of_program(std::string_view program) {
+  if (const std::size_t slash = program.find_last_of('/'); slash != std::string_view::npos) {
+    program.remove_prefix(slash + 1);
+  }
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> programs = {
+      {{"all_reduce_perf", "all_reduce"},
+       {"reduce_scatter_perf", "reduce_scatter"},
+       {"all_gather_perf", "all_gather"},
+       {"broadcast_perf", "broadcast"},
+       {"reduce_perf", "reduce"},
+       {"alltoall_perf", "all_to_all"},
+       {"gather_perf", "gather"},
+       {"scatter_perf", "scatter"},
+       {"sendrecv_perf", "send_recv"}}};
+  for (const auto& [name, collective] : programs) {
+    if (name == program) return std::string(collective);
+  }
+  return std::nullopt;
+}
+
+std::string collective_of_file_name(std::string_view name) {
+  if (const std::size_t slash = name.find_last_of('/'); slash != std::string_view::npos) name.remove_prefix(slash + 1);
+  std::string letters;
+  for (const char c : name) {
+    if (c >= 'A' && c <= 'Z') letters.push_back(static_cast<char>(c - 'A' + 'a'));
+    if (c >= 'a' && c <= 'z') letters.push_back(c);
+  }
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> names = {{{"allreduce", "all_reduce"},
+                                                                                   {"reducescatter", "reduce_scatter"},
+                                                                                   {"allgather", "all_gather"},
+                                                                                   {"alltoall", "all_to_all"},
+                                                                                   {"broadcast", "broadcast"},
+                                                                                   {"sendrecv", "send_recv"},
+                                                                                   {"gather", "gather"},
+                                                                                   {"scatter", "scatter"},
+                                                                                   {"reduce", "reduce"}}};
+  for (const auto& [word, collective] : names) {
+    if (letters.find(word) != std::string::npos) return std::string(collective);
+  }
+  return {};
+}
+
+}  // namespace espalier

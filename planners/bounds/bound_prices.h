@@ -1,0 +1,54 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/rational.h"
+#include "base/result.h"
+#include "planners/lp/orbit_graph.h"
+#include "planners/plan_context.h"
+#include "schedule/bound.h"
+#include "schedule/collective.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// What a link or backplane has to do with a limit that a linear program proves: where it had 1 % more bandwidth, the
+/// limit would be `share` times 1 % higher. All together are 1.
+struct BoundPrice {
+  LinkId link;  ///< None for a backplane.
+  NodeId node;  ///< Whose backplane.
+  double share = 0;
+};
+
+/// A bound, with the prices that prove it where no cut and no count does.
+struct PricedBound {
+  Bound bound;
+  std::vector<BoundPrice> prices;
+};
+
+/// compute_bound (bound.h) with its prices.
+Result<PricedBound> compute_priced_bound(const Topology& topology, const Collective& collective,
+                                         const PlanContext& context = {});
+
+/// A program's exact prices by link and backplane, those of price zero left out: each with its part of what all
+/// capacity is worth. `prices` by orbit of resources.
+std::vector<BoundPrice> price_shares(const Topology& topology, const OrbitGraph& orbits,
+                                     const std::vector<BigInteger>& prices);
+
+/// All prices of one class of links, or of backplanes.
+struct BindingClass {
+  std::string name;  ///< The class, or the rate where there is none; "backplanes".
+  std::vector<LinkId> links;
+  std::vector<NodeId> nodes;
+  double share = 0;
+};
+
+/// What prices say that binds, most first.
+std::vector<BindingClass> binding_classes(std::span<const BoundPrice> prices, const Topology& topology);
+
+/// "nic (8 links) 62 %, nvlink (48 links) 38 %", with the first few of many.
+std::string binding_text(std::span<const BoundPrice> prices, const Topology& topology);
+
+}  // namespace espalier

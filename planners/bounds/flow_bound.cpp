@@ -1,0 +1,166 @@
+#include "planners/bounds/flow_bound.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "planners/bounds/cut_bound.h"
+#include "planners/lp/flow_program.h"
+
+namespace espalier {
+
+namespace {
+
+// Past these the program is solved until its solution is near, and past near_flow_size only priced a few times.
+constexpr std::size_t most_rank_orbits = 128;
+constexpr std::size_t most_resource_orbits = 2048;
+constexpr std::size_t most_edge_visits = 4'000'000;  // of shortest paths, in all rounds of pricing together
+
+/// A node set and the least time per byte that its crossing blocks take.
+struct CutTime {
+  Rational time_per_byte;
+  std::int64_t blocks = 0;
+  std::vector<NodeId> nodes;
+};
+
+CutTime time_to_leave(const Topology& topology, const FlowDemands& flows, const std::vector<bool>& inside) {
+  CutTime cut;
+  const auto is_inside = [&](std::uint32_t rank) { return inside[topology.node_of(Rank(rank)).index()]; };
+  for (const FlowDemand& demand : flows.demands) {
+    if (!is_inside(demand.source)) continue;
+    cut.blocks += std::count_if(demand.targets.begin(), demand.targets.end(), [&](auto t) { return !is_inside(t); });
+  }
+  BigInteger leaving = 0;
+  for (const Link& link : topology.links()) {
+    if (inside[link.tail.index()] && !inside[link.head.index()]) leaving += link.bandwidth().bytes_per_second;
+  }
+  for (std::size_t v = 0; v < inside.size(); ++v) {
+    if (inside[v]) cut.nodes.emplace_back(v);
+  }
+  if (cut.blocks > 0) cut.time_per_byte = Rational(BigInteger(cut.blocks), leaving * flows.blocks_per_buffer);
+  return cut;
+}
+
+/// Cuts that bind on many machines: every rank alone, every host alone, and one that is given; each both ways.
+std::vector<std::vector<bool>> likely_cuts(const Topology& topology, const std::vector<NodeId>& given) {
+  std::vector<std::vector<bool>> cuts;
+  const auto add = [&](std::vector<bool> inside) {
+    std::vector<bool> outside = inside;
+    outside.flip();
+    cuts.push_back(std::move(inside));
+    cuts.push_back(std::move(outside));
+  };
+  for (std::size_t r = 0; r < topology.rank_count(); ++r) {
+    std::vector<bool> inside(topology.node_count(), false);
+    inside[topology.node_of(Rank(r)).index()] = true;
+    add(std::move(inside));
+  }
+  std::map<std::string, std::vector<bool>> hosts;
+  for (std::size_t v = 0; v < topology.node_count(); ++v) {
+    const std::string& host = topology.node(NodeId(v)).host;
+    if (host.empty()) continue;
+    hosts.try_emplace(host, topology.node_count(), false).first->second[v] = true;
+  }
+  for (auto& [host, inside] : hosts) add(std::move(inside));
+  std::vector<bool> inside(topology.node_count(), false);
+  for (const NodeId node : given) inside[node.index()] = true;
+  add(std::move(inside));
+  return cuts;
+}
+
+/// Sets that a flow's prices suggest: what each rank reaches for nothing.
+std::vector<std::vector<bool>> priced_cuts(const OrbitGraph& orbits, const std::vector<BigInteger>& prices) {
+  const ResourceGraph& graph = orbits.graph;
+  std::vector<std::vector<bool>> cuts;
+  for (const std::uint32_t rank_node : graph.rank_nodes) {
+    std::vector<bool> inside(graph.out_edges.size(), false);
+    std::vector<std::uint32_t> open = {rank_node};
+    inside[rank_node] = true;
+    while (!open.empty()) {
+      const std::uint32_t node = open.back();
+      open.pop_back();
+      for (const std::uint32_t e : graph.out_edges[node]) {
+        const ResourceGraph::Edge& edge = graph.edges[e];
+        const bool is_free = std::all_of(edge.resources.begin(), edge.resources.end(), [&](std::uint32_t resource) {
+          return prices[orbits.resources.of[resource]] == 0;
+        });
+        if (!is_free || inside[edge.head]) continue;
+        inside[edge.head] = true;
+        open.push_back(edge.head);
+      }
+    }
+    cuts.push_back(std::move(inside));
+  }
+  return cuts;
+}
+
+PatternLimits limits_for(const OrbitGraph& orbits) {
+  PatternLimits limits;
+  const std::size_t visits = orbits.graph.edges.size() * orbits.ranks.count();
+  limits.warm_rounds = static_cast<std::uint32_t>(std::min<std::size_t>(limits.warm_rounds, most_edge_visits / visits));
+  if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) {
+    limits.gap = near_flow_gap;
+    if (!is_near_flow_size(orbits)) limits.rounds = 0;
+  }
+  return limits;
+}
+
+std::string describe(const FlowDemands& flows, const CutTime& cut, bool exact) {
+  const bool one = cut.blocks == 1;
+  const std::string what = flows.blocks_per_buffer == 1
+                               ? fmt::format("buffer{} of S", one ? "" : "s")
+                               : fmt::format("block{} of S/{}", one ? "" : "s", flows.blocks_per_buffer);
+  return fmt::format("{} {} bytes {} to leave it{}", cut.blocks, what, one ? "has" : "have",
+                     exact ? "" : " (a floor: the network is past the size up to which the optimum is computed)");
+}
+
+PricedBound flow_bound(const Topology& topology, const FlowDemands& flows, const std::vector<NodeId>& gather_cut,
+                       const PlanContext& context) {
+  CutTime cut;
+  const auto consider = [&](const std::vector<std::vector<bool>>& cuts) {
+    for (const std::vector<bool>& inside : cuts) {
+      CutTime next = time_to_leave(topology, flows, inside);
+      if (next.time_per_byte > cut.time_per_byte) cut = std::move(next);
+    }
+  };
+  consider(likely_cuts(topology, gather_cut));
+  OrbitGraph orbits =
+      make_orbit_graph(topology, flows.mirrors_itself, flows.keeps_symmetry ? Symmetry::any : Symmetry::none);
+  const PatternLimits limits = limits_for(orbits);
+  if (limits.warm_rounds == 0) return {{cut.time_per_byte, cut.nodes, describe(flows, cut, false)}, {}};
+  const FlowProgram program = solve_flow(std::move(orbits), flows, limits, context);
+  consider(priced_cuts(program.orbits, program.solution.prices));
+  const bool exact = program.solution.attained;
+  if (cut.time_per_byte >= program.time_per_byte) {
+    return {{cut.time_per_byte, cut.nodes, describe(flows, cut, exact)}, {}};
+  }
+  return {{program.time_per_byte,
+           {},
+           exact ? "the best routing of all blocks at once, by exact prices"
+                 : "any routing of all blocks, by prices (a floor: the optimum was not found)"},
+          price_shares(topology, program.orbits, program.solution.prices)};
+}
+
+Result<PricedBound> bound_of(const Topology& topology, CollectiveKind kind, const PlanContext& context) {
+  const auto n = static_cast<std::uint32_t>(topology.rank_count());
+  auto gather = cut_bound(topology, {CollectiveKind::all_gather, n, Rank()});
+  if (!gather) return tl::unexpected(gather.error());
+  if (n == 1) return PricedBound{*std::move(gather), {}};
+  return flow_bound(topology, flow_demands(kind, n), gather->cut, context);
+}
+
+}  // namespace
+
+Result<PricedBound> all_to_all_bound(const Topology& topology, const PlanContext& context) {
+  return bound_of(topology, CollectiveKind::all_to_all, context);
+}
+
+Result<PricedBound> send_recv_bound(const Topology& topology, const PlanContext& context) {
+  return bound_of(topology, CollectiveKind::send_recv, context);
+}
+
+}  // namespace espalier

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "base/result.h"
+#include "planners/bounds/bound_prices.h"
+#include "planners/plan_context.h"
+#include "schedule/bound.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+// Bounds of the collectives whose blocks are all different, so that nothing is gained by copying: the optimum of a
+// concurrent flow, routes free, relaying through ranks allowed. Exact (a linear program solved in fractions) on
+// machines within the written limits, and a floor, which `what` says, beyond them. Where one cut already proves the
+// optimum, the bound names that cut. They hold where switches copy or add: no block has a twin. docs/bounds.md has the
+// formula and the proof.
+
+/// Every rank sends a block of S/N bytes to every other rank.
+/// Errors: infeasible when a rank cannot reach another, naming both.
+/// Cost: up to 16 ranks well under a second; 128 ranks some tenths; beyond that a few shortest paths from every rank.
+Result<PricedBound> all_to_all_bound(const Topology& topology, const PlanContext& context = {});
+
+/// Every rank sends S bytes to the next one, the last to the first. Errors and cost as for all_to_all_bound.
+Result<PricedBound> send_recv_bound(const Topology& topology, const PlanContext& context = {});
+
+}  // namespace espalier

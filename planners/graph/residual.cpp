@@ -1,0 +1,111 @@
+#include "planners/graph/residual.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+
+namespace espalier {
+
+namespace {
+
+constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
+
+}  // namespace
+
+Residual::Residual(const Topology& topology) : topology_(topology), visits_(topology.node_count()) {
+  for (const Link& link : topology.links()) link_room_.push_back(link.bandwidth().bytes_per_second);
+  for (const Node& node : topology.nodes()) {
+    node_room_.push_back(node.bandwidth.bytes_per_second == 0 ? unlimited : node.bandwidth.bytes_per_second);
+  }
+}
+
+std::int64_t Residual::room(std::span<const LinkId> route) const {
+  std::int64_t least = node_room(topology_.link(route.front()).tail);
+  for (const LinkId id : route) least = std::min({least, room(id), node_room(topology_.link(id).head)});
+  return least;
+}
+
+void Residual::take(std::span<const LinkId> route, std::int64_t rate) {
+  ESPALIER_CHECK(rate <= room(route), "a ring or tree takes no more than is left");
+  charge(route, rate);
+}
+
+void Residual::give_back(std::span<const LinkId> route, std::int64_t rate) { charge(route, -rate); }
+
+void Residual::charge(std::span<const LinkId> route, std::int64_t rate) {
+  const auto charge_node = [&](NodeId node) {
+    if (topology_.node(node).bandwidth.bytes_per_second != 0) node_room_[node.index()] -= rate;
+  };
+  charge_node(topology_.link(route.front()).tail);
+  for (const LinkId id : route) {
+    link_room_[id.index()] -= rate;
+    charge_node(topology_.link(id).head);
+  }
+}
+
+void Residual::enter(NodeId node, LinkId link, std::uint32_t level, std::int64_t width) const {
+  Visit& visit = visits_[node.index()];
+  if (visit.epoch != epoch_) {
+    visit = {epoch_, level, width, link};
+    next_nodes_.push_back(node);
+  } else if (visit.level == level && width > visit.width) {
+    visit.width = width;
+    visit.entered_by = link;
+  }
+}
+
+template <class VisitRank>
+void Residual::search(Rank from, std::int64_t rate, std::uint32_t most_links, VisitRank visit_rank) const {
+  ++epoch_;
+  const NodeId start = topology_.node_of(from);
+  if (node_room(start) < rate) return;
+  visits_[start.index()] = {epoch_, 0, node_room(start), LinkId()};
+  level_nodes_.assign(1, start);
+  for (std::uint32_t level = 1; level <= most_links && !level_nodes_.empty(); ++level) {
+    next_nodes_.clear();
+    for (const NodeId node : level_nodes_) {
+      if (level > 1 && !topology_.rank_of(node).is_none()) continue;
+      for (const LinkId id : topology_.out_links(node)) {
+        const NodeId head = topology_.link(id).head;
+        const std::int64_t width = std::min({visits_[node.index()].width, room(id), node_room(head)});
+        if (width >= rate) enter(head, id, level, width);
+      }
+    }
+    std::sort(next_nodes_.begin(), next_nodes_.end());
+    bool stop = false;
+    for (const NodeId node : next_nodes_) {
+      const Rank rank = topology_.rank_of(node);
+      if (!rank.is_none()) stop = visit_rank(rank, level) || stop;
+    }
+    if (stop) return;
+    std::swap(level_nodes_, next_nodes_);
+  }
+}
+
+std::optional<Path> Residual::find_route(Rank from, Rank to, std::int64_t rate) const {
+  bool found = false;
+  search(from, rate, std::numeric_limits<std::uint32_t>::max() - 1, [&](Rank rank, std::uint32_t) {
+    found = found || rank == to;
+    return found;
+  });
+  if (!found) return std::nullopt;
+  Path path;
+  for (NodeId node = topology_.node_of(to); node != topology_.node_of(from);) {
+    path.push_back(visits_[node.index()].entered_by);
+    node = topology_.link(path.back()).tail;
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+std::vector<Residual::Reached> Residual::reach(Rank from, std::int64_t rate, std::uint32_t most_links) const {
+  std::vector<Reached> reached;
+  search(from, rate, most_links, [&](Rank rank, std::uint32_t level) {
+    reached.push_back({rank, level});
+    return false;
+  });
+  return reached;
+}
+
+}  // namespace espalier

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "base/rational.h"
+#include "planners/lp/orbit_graph.h"
+#include "planners/lp/pattern_program.h"
+#include "planners/lp/tree_oracle.h"
+#include "planners/plan_context.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// The program behind all_reduce's bound, and its solution.
+struct AllReduceProgram {
+  std::shared_ptr<const OrbitGraph> orbits;
+  TreeGroups groups;
+  PatternSolution solution;
+  Rational time_per_byte;  ///< Seconds per byte of S that no pair of trees can undercut.
+};
+
+/// The program of the network that was solved last, so that a bound and a plan of one network solve it once.
+struct AllReduceMemory {
+  std::optional<Topology> topology;
+  std::shared_ptr<const AllReduceProgram> program;
+};
+
+/// Nothing past the written limits: 1,024 ranks; 640 orbits of links (a duplex cable counting once) and backplanes; 64
+/// orbits of ranks; and where no rank may relay. Requires: every rank reaches every other; two ranks or more.
+std::shared_ptr<const AllReduceProgram> solve_all_reduce(const Topology& topology, const PlanContext& context = {});
+/// The program where the context has it solved already; else nothing.
+std::shared_ptr<const AllReduceProgram> solved_all_reduce(const Topology& topology, const PlanContext& context);
+
+}  // namespace espalier

@@ -1,0 +1,75 @@
+#include "planners/lp/flow_oracle.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace espalier {
+
+namespace {
+
+/// The paths of a tree of shortest paths between the ranks that it serves or passes.
+std::vector<std::uint32_t> rank_paths(const ResourceGraph& graph, const std::vector<std::uint32_t>& entering_edge,
+                                      std::uint32_t source, const std::vector<std::int64_t>& uses) {
+  std::vector<std::uint32_t> edges;
+  for (const std::uint32_t end : graph.rank_nodes) {
+    if (end == source || uses[entering_edge[end]] == 0) continue;
+    const auto path_begin = static_cast<std::ptrdiff_t>(edges.size());
+    std::uint32_t node = end;
+    do {
+      edges.push_back(entering_edge[node]);
+      node = graph.edges[entering_edge[node]].tail;
+    } while (graph.node_ranks[node] == ResourceGraph::no_rank);
+    std::reverse(edges.begin() + path_begin, edges.end());
+  }
+  return edges;
+}
+
+template <class Price>
+Offer<Price> cheapest_flows(const OrbitGraph& orbits, const std::vector<FlowDemand>& demands,
+                            std::span<const Price> prices) {
+  const ResourceGraph& graph = orbits.graph;
+  const std::vector<Price> lengths = edge_lengths<Price>(orbits, prices);
+  Offer<Price> offer;
+  for (std::uint32_t group = 0; group < demands.size(); ++group) {
+    const std::uint32_t source = graph.rank_nodes[demands[group].source];
+    const ShortestPaths<Price> paths = shortest_paths(graph, lengths, source, true);
+    Pattern pattern;
+    pattern.group = group;
+    std::vector<std::int64_t> uses(graph.edges.size(), 0);
+    Price cost(0);
+    for (const std::uint32_t target : demands[group].targets) {
+      cost += paths.distance[graph.rank_nodes[target]];
+      for (std::uint32_t node = graph.rank_nodes[target]; node != source;) {
+        const std::uint32_t e = paths.entering_edge[node];
+        ++uses[e];
+        node = graph.edges[e].tail;
+      }
+    }
+    pattern.edges = rank_paths(graph, paths.entering_edge, source, uses);
+    pattern.loads = orbit_loads(orbits, uses, demands[group].copies);
+    offer.patterns.push_back(std::move(pattern));
+    offer.costs.push_back(cost * static_cast<Price>(demands[group].copies));
+  }
+  return offer;
+}
+
+}  // namespace
+
+PatternProgram FlowOracle::program() const {
+  PatternProgram program;
+  program.capacity = orbits_.capacity;
+  program.sharing = Sharing::equal;
+  program.family_count = static_cast<std::uint32_t>(demands_.size());
+  for (std::uint32_t group = 0; group < demands_.size(); ++group) program.family.push_back(group);
+  return program;
+}
+
+Offer<double> FlowOracle::cheapest(std::span<const double> prices) const {
+  return cheapest_flows(orbits_, demands_, prices);
+}
+
+Offer<BigInteger> FlowOracle::cheapest(std::span<const BigInteger> prices) const {
+  return cheapest_flows(orbits_, demands_, prices);
+}
+
+}  // namespace espalier

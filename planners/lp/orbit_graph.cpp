@@ -1,0 +1,99 @@
+#include "planners/lp/orbit_graph.h"
+
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace espalier {
+
+namespace {
+
+/// Renamings of nodes as renamings of nodes and edges.
+class EdgeLift {
+ public:
+  explicit EdgeLift(const ResourceGraph& graph) : graph_(graph) {
+    for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
+      edge_between_[{graph.edges[e].tail, graph.edges[e].head}] = e;
+    }
+  }
+
+  [[nodiscard]] Permutation operator()(Permutation renaming) const {
+    const auto nodes = static_cast<std::uint32_t>(renaming.size());
+    for (const ResourceGraph::Edge& edge : graph_.edges) {
+      renaming.push_back(nodes + edge_between_.at({renaming[edge.tail], renaming[edge.head]}));
+    }
+    return renaming;
+  }
+
+ private:
+  const ResourceGraph& graph_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> edge_between_;
+};
+
+Permutation of_resources(const ResourceGraph& graph, const Permutation& lifted) {
+  const std::size_t nodes = graph.node_ranks.size();
+  Permutation renaming(graph.capacity.size());
+  for (std::size_t e = 0; e < graph.edges.size(); ++e) {
+    renaming[graph.edges[e].resources.front()] = graph.edges[lifted[nodes + e] - nodes].resources.front();
+  }
+  for (std::size_t v = 0; v < nodes; ++v) {
+    if (graph.node_resources[v] != ResourceGraph::no_resource) {
+      renaming[graph.node_resources[v]] = graph.node_resources[lifted[v]];
+    }
+  }
+  return renaming;
+}
+
+AbelianGroup lift(const ResourceGraph& graph, const RankSymmetry& symmetry) {
+  const EdgeLift edge_lift(graph);
+  return symmetry.group.mapped(graph.node_ranks.size() + graph.edges.size(),
+                               [&](const Permutation& generator) { return edge_lift(generator); });
+}
+
+}  // namespace
+
+OrbitGraph make_orbit_graph(const Topology& topology, bool fold, Symmetry symmetry,
+                            std::span<const std::int64_t> marks) {
+  ResourceGraph graph = make_resource_graph(topology, fold);
+  RankSymmetry found = symmetry == Symmetry::none ? no_symmetry(graph)
+                                                  : find_rank_symmetry(topology, graph, most_waste_of(symmetry), marks);
+  return make_orbit_graph(std::move(graph), std::move(found));
+}
+
+OrbitGraph make_orbit_graph(ResourceGraph graph, RankSymmetry found) {
+  AbelianGroup group = lift(graph, found);
+  Renamings renamings(group);
+  OrbitGraph orbits{std::move(graph), std::move(group), std::move(renamings), std::move(found.ranks), {}, {}, {}};
+
+  orbits.renaming_to.resize(orbits.graph.rank_count());
+  for (const std::uint32_t first : orbits.ranks.first) {
+    const std::vector<std::uint32_t> images = orbits.group.images_of(orbits.graph.rank_nodes[first]);
+    for (std::size_t i = images.size(); i-- > 0;) orbits.renaming_to[orbits.graph.node_ranks[images[i]]] = i;
+  }
+  std::vector<Permutation> resource_renamings;
+  for (const Permutation& generator : orbits.group.generators()) {
+    resource_renamings.push_back(of_resources(orbits.graph, generator));
+  }
+  orbits.resources = find_orbits(resource_renamings, orbits.graph.capacity.size());
+  for (std::size_t i = 0; i < orbits.resources.count(); ++i) {
+    orbits.capacity.push_back(orbits.graph.capacity[orbits.resources.first[i]] * orbits.resources.size[i]);
+  }
+  return orbits;
+}
+
+std::vector<Entry> orbit_loads(const OrbitGraph& orbits, std::span<const std::int64_t> uses, std::int64_t copies) {
+  std::vector<std::int64_t> loads(orbits.resources.count(), 0);
+  for (std::size_t e = 0; e < uses.size(); ++e) {
+    if (uses[e] == 0) continue;
+    for (const std::uint32_t resource : orbits.graph.edges[e].resources) {
+      loads[orbits.resources.of[resource]] += uses[e] * copies;
+    }
+  }
+  std::vector<Entry> entries;
+  for (std::uint32_t orbit = 0; orbit < loads.size(); ++orbit) {
+    if (loads[orbit] != 0) entries.push_back({orbit, loads[orbit]});
+  }
+  return entries;
+}
+
+}  // namespace espalier

@@ -1,0 +1,270 @@
+#include "planners/lp/program_forest.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+
+namespace espalier {
+
+namespace {
+
+/// One edge of a tree of ranks: from one rank over edges of the graph to another.
+struct Path {
+  std::uint32_t from;
+  std::uint32_t to;
+  std::vector<std::uint32_t> edges;
+};
+
+std::vector<Path> split_paths(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges) {
+  std::vector<Path> paths;
+  bool begins = true;
+  for (const std::uint32_t e : edges) {
+    if (begins) paths.push_back({graph.node_ranks[graph.edges[e].tail], 0, {}});
+    paths.back().edges.push_back(e);
+    paths.back().to = graph.node_ranks[graph.edges[e].head];
+    begins = paths.back().to != ResourceGraph::no_rank;
+  }
+  return paths;
+}
+
+/// Orders a tree's paths so that each comes after the one that joins its parent to the root, level by level.
+std::vector<Path> order_from_root(std::vector<Path> paths, const ProgramTree& tree, std::uint32_t rank_count) {
+  constexpr std::size_t none = SIZE_MAX;
+  std::vector<std::size_t> first(rank_count, none);  // by parent, its first path; the others follow in `next`
+  std::vector<std::size_t> next(paths.size());
+  for (std::size_t i = paths.size(); i-- > 0;) {
+    std::size_t& begin = first[tree.inward ? paths[i].to : paths[i].from];
+    next[i] = begin;
+    begin = i;
+  }
+  std::vector<Path> ordered;
+  ordered.reserve(paths.size());
+  std::vector<std::uint32_t> level = {tree.root};
+  for (std::size_t at = 0; at < level.size(); ++at) {
+    for (std::size_t child = first[level[at]]; child != none; child = next[child]) {
+      Path& path = paths[child];
+      level.push_back(tree.inward ? path.from : path.to);
+      ordered.push_back(std::move(path));
+    }
+  }
+  ESPALIER_CHECK(ordered.size() == paths.size(), "a program's tree is not joined to its root");
+  return ordered;
+}
+
+/// How many blocks go over each of a tree's ordered paths.
+std::vector<std::int64_t> blocks_over(const std::vector<Path>& ordered, const std::vector<std::uint32_t>& targets) {
+  if (targets.empty()) return std::vector<std::int64_t>(ordered.size(), 1);
+  std::map<std::uint32_t, std::int64_t> behind;
+  for (const std::uint32_t target : targets) ++behind[target];
+  std::vector<std::int64_t> blocks(ordered.size());
+  for (std::size_t i = ordered.size(); i-- > 0;) {
+    blocks[i] = behind[ordered[i].to];
+    behind[ordered[i].from] += blocks[i];
+  }
+  return blocks;
+}
+
+constexpr std::int64_t most_exact_units = std::int64_t{1} << 50;
+constexpr std::int64_t most_units = std::int64_t{1} << 60;  // of all roots together: within max_units
+constexpr std::int64_t rounded_units = std::int64_t{1} << 30;
+
+/// A tree, or a part of one, over links.
+struct Piece {
+  Rational share;
+  std::vector<TreeEdge> edges;
+};
+
+using PiecesByRoot = std::map<std::pair<std::uint32_t, bool>, std::vector<Piece>>;  // by root and whether inward
+
+/// How many units stand for a share of 1: as many as make all shares whole, if they are not too many.
+std::int64_t unit_count(const PiecesByRoot& by_root) {
+  BigInteger units = 1;
+  Rational sum = 1;
+  for (const auto& [key, pieces] : by_root) {
+    for (const Piece& piece : pieces) sum += piece.share;
+  }
+  for (const auto& [key, pieces] : by_root) {
+    for (const Piece& piece : pieces) {
+      units = lcm(units, BigInteger(denominator(piece.share)));
+      if (units > most_exact_units || units * sum > most_units) return rounded_units;
+    }
+  }
+  return units.convert_to<std::int64_t>();
+}
+
+/// Whole numbers near the shares x units whose sum is that of the shares, rounded: largest remainders round up.
+std::vector<std::int64_t> apportion(const std::vector<Piece>& pieces, std::int64_t units) {
+  const auto floor_of = [](const Rational& value) {
+    return BigInteger(numerator(value) / denominator(value)).convert_to<std::int64_t>();
+  };
+  Rational sum = 0;
+  std::vector<std::int64_t> weights;
+  std::vector<Rational> remainders;
+  std::int64_t given = 0;
+  for (const Piece& piece : pieces) {
+    const Rational value = piece.share * units;
+    sum += value;
+    weights.push_back(floor_of(value));
+    remainders.push_back(value - weights.back());
+    given += weights.back();
+  }
+  std::vector<std::size_t> order(pieces.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return remainders[a] > remainders[b]; });
+  std::int64_t missing = floor_of(sum + make_rational(1, 2)) - given;
+  for (const std::size_t i : order) {
+    if (missing-- > 0) ++weights[i];
+  }
+  return weights;
+}
+
+/// Gives trees the links that they run over.
+class LinkFiller {
+ public:
+  LinkFiller(const Topology& topology, const ResourceGraph& graph, const Rational& time_per_share) : graph_(graph) {
+    room_.resize(graph.edges.size());
+    for (std::size_t e = 0; e < room_.size(); ++e) {
+      for (const LinkId link : graph.edges[e].links) {
+        room_[e].push_back(time_per_share * topology.link(link).bandwidth().bytes_per_second);
+      }
+    }
+  }
+
+  /// The tree in as many pieces as its links need.
+  std::vector<Piece> place(const ProgramTree& tree) {
+    const std::vector<Path> paths = order_from_root(split_paths(graph_, tree.edges), tree, graph_.rank_count());
+    const std::vector<std::int64_t> blocks = blocks_over(paths, tree.targets);
+    std::vector<Piece> pieces = {{tree.share, {}}};
+    for (std::size_t p = 0; p < paths.size(); ++p) {
+      const Rank from(paths[p].from);
+      const Rank to(paths[p].to);
+      for (Piece& piece : pieces) piece.edges.push_back({tree.inward ? to : from, tree.inward ? from : to, {}});
+      for (const std::uint32_t e : paths[p].edges) {
+        for (std::size_t i = 0; i < pieces.size(); ++i) {
+          if (auto rest = extend(pieces[i], e, blocks[p])) pieces.push_back(*std::move(rest));
+        }
+      }
+    }
+    return pieces;
+  }
+
+ private:
+  /// Puts the piece on the edge's link, the roomiest if there are several; what does not fit there comes back as a
+  /// piece of its own.
+  std::optional<Piece> extend(Piece& piece, std::uint32_t e, std::int64_t blocks) {
+    const std::vector<LinkId>& links = graph_.edges[e].links;
+    if (links.size() == 1) {
+      piece.edges.back().links.push_back(links.front());
+      return std::nullopt;
+    }
+    std::vector<Rational>& room = room_[e];
+    const auto roomiest = std::max_element(room.begin(), room.end());
+    const Rational fits = *roomiest / blocks;
+    std::optional<Piece> rest;
+    if (fits < piece.share) {
+      ESPALIER_CHECK(fits > 0, "a program's solution does not fit on its links");
+      rest = piece;
+      piece.share = fits;
+      rest->share -= fits;
+    }
+    *roomiest -= piece.share * blocks;
+    piece.edges.back().links.push_back(links[static_cast<std::size_t>(roomiest - room.begin())]);
+    return rest;
+  }
+
+  const ResourceGraph& graph_;
+  std::vector<std::vector<Rational>> room_;  ///< By edge and link, in shares.
+};
+
+}  // namespace
+
+Forest whole_forest(const Topology& topology, const ResourceGraph& graph, const std::vector<ProgramTree>& trees,
+                    const Rational& time_per_share) {
+  LinkFiller filler(topology, graph, time_per_share);
+  PiecesByRoot by_root;
+  for (const ProgramTree& tree : trees) {
+    std::vector<Piece> pieces = filler.place(tree);
+    std::vector<Piece>& all = by_root[{tree.root, tree.inward}];
+    std::move(pieces.begin(), pieces.end(), std::back_inserter(all));
+  }
+  const std::int64_t units = unit_count(by_root);
+  Forest forest;
+  for (auto& [key, pieces] : by_root) {
+    const auto [root, inward] = key;
+    const std::vector<std::int64_t> weights = apportion(pieces, units);
+    std::vector<Arborescence>& side = inward ? forest.in_trees : forest.out_trees;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      if (weights[i] > 0) side.push_back({Rank(root), weights[i], std::move(pieces[i].edges)});
+    }
+  }
+  return forest;
+}
+
+namespace {
+
+/// A path of a tree as it is met on the way out from a root.
+struct Step {
+  std::size_t path;
+  bool along;           ///< Met at its beginning.
+  std::uint32_t depth;  ///< Paths from the root to its far end.
+};
+
+std::vector<Step> walk_from(const std::vector<Path>& paths, std::uint32_t root) {
+  std::multimap<std::uint32_t, std::size_t> at_rank;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    at_rank.emplace(paths[i].from, i);
+    at_rank.emplace(paths[i].to, i);
+  }
+  std::vector<bool> met(paths.size(), false);
+  std::vector<Step> walk;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> open = {{root, 0}};  // rank and its depth
+  for (std::size_t at = 0; at < open.size(); ++at) {
+    const auto [rank, depth] = open[at];
+    const auto [begin, end] = at_rank.equal_range(rank);
+    for (auto entry = begin; entry != end; ++entry) {
+      const std::size_t i = entry->second;
+      if (met[i]) continue;
+      met[i] = true;
+      const bool along = paths[i].from == rank;
+      walk.push_back({i, along, depth + 1});
+      open.emplace_back(along ? paths[i].to : paths[i].from, depth + 1);
+    }
+  }
+  return walk;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> tree_heights(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges) {
+  const std::vector<Path> paths = split_paths(graph, edges);
+  std::vector<std::uint32_t> heights(graph.rank_count(), no_root);
+  for (std::uint32_t root = 0; root < graph.rank_count(); ++root) {
+    if (!graph.is_dead_end[graph.rank_nodes[root]]) heights[root] = walk_from(paths, root).back().depth;
+  }
+  return heights;
+}
+
+std::vector<std::uint32_t> directed_from(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges,
+                                         std::uint32_t root) {
+  const std::vector<Path> paths = split_paths(graph, edges);
+  std::vector<std::uint32_t> directed;
+  for (const Step& step : walk_from(paths, root)) {
+    const std::vector<std::uint32_t>& path = paths[step.path].edges;
+    const std::vector<std::uint32_t> way = step.along ? path : mirror_image(graph, path);
+    directed.insert(directed.end(), way.begin(), way.end());
+  }
+  return directed;
+}
+
+std::vector<std::uint32_t> mirror_image(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges) {
+  std::vector<std::uint32_t> mirrored;
+  for (auto e = edges.rbegin(); e != edges.rend(); ++e) mirrored.push_back(graph.edges[*e].mirror);
+  return mirrored;
+}
+
+}  // namespace espalier

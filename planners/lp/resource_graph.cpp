@@ -1,0 +1,138 @@
+#include "planners/lp/resource_graph.h"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+namespace espalier {
+
+namespace {
+
+void add_edges(const Topology& topology, ResourceGraph& graph, std::vector<BigInteger>& edge_capacity) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> edge_of;
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    const Link& link = topology.link(LinkId(i));
+    const auto [at, is_new] =
+        edge_of.try_emplace({link.tail.value(), link.head.value()}, static_cast<std::uint32_t>(graph.edges.size()));
+    if (is_new) {
+      graph.edges.push_back({link.tail.value(), link.head.value(), 0, {}, {}});
+      graph.out_edges[link.tail.index()].push_back(at->second);
+      edge_capacity.emplace_back(0);
+    }
+    edge_capacity[at->second] += link.bandwidth().bytes_per_second;
+    graph.edges[at->second].links.emplace_back(i);
+  }
+  graph.mirrored = true;
+  for (std::size_t e = 0; e < graph.edges.size(); ++e) {
+    const auto mirror = edge_of.find({graph.edges[e].head, graph.edges[e].tail});
+    if (mirror == edge_of.end() || edge_capacity[mirror->second] != edge_capacity[e]) {
+      graph.mirrored = false;
+      return;
+    }
+    graph.edges[e].mirror = mirror->second;
+  }
+}
+
+/// A backplane counts what passes through a forwarding node once, and what enters and what leaves a rank.
+void add_backplanes(const Topology& topology, ResourceGraph& graph) {
+  graph.node_resources.assign(topology.node_count(), ResourceGraph::no_resource);
+  for (std::uint32_t v = 0; v < topology.node_count(); ++v) {
+    const Node& node = topology.node(NodeId(v));
+    if (node.bandwidth.bytes_per_second == 0) continue;
+    const auto resource = static_cast<std::uint32_t>(graph.capacity.size());
+    graph.capacity.emplace_back(node.bandwidth.bytes_per_second);
+    graph.node_resources[v] = resource;
+    for (ResourceGraph::Edge& edge : graph.edges) {
+      if (edge.head == v || (edge.tail == v && node.is_rank)) edge.resources.push_back(resource);
+    }
+  }
+}
+
+template <class Length>
+ShortestPaths<Length> dijkstra(const ResourceGraph& graph, std::span<const Length> lengths, std::uint32_t source,
+                               bool through_ranks) {
+  using State = std::tuple<Length, std::uint32_t, std::uint32_t>;  // distance, edges, node
+  constexpr std::uint32_t no_edge = ShortestPaths<Length>::no_edge;
+  const std::size_t n = graph.out_edges.size();
+  ShortestPaths<Length> paths{std::vector<Length>(n, Length(0)), std::vector<std::uint32_t>(n, no_edge)};
+  std::vector<std::uint32_t> hops(n, 0);
+  std::vector<bool> settled(n, false);
+  std::priority_queue<State, std::vector<State>, std::greater<>> frontier;
+  frontier.emplace(Length(0), 0, source);
+  while (!frontier.empty()) {
+    const std::uint32_t node = std::get<2>(frontier.top());
+    frontier.pop();
+    if (settled[node]) continue;
+    settled[node] = true;
+    if (node != source && graph.is_dead_end[node]) continue;
+    if (!through_ranks && node != source && graph.node_ranks[node] != ResourceGraph::no_rank) continue;
+    for (const std::uint32_t e : graph.out_edges[node]) {
+      const std::uint32_t head = graph.edges[e].head;
+      if (settled[head] || head == source) continue;
+      Length distance = paths.distance[node] + lengths[e];
+      const bool reached = paths.entering_edge[head] != no_edge;
+      if (reached &&
+          (paths.distance[head] < distance || (paths.distance[head] == distance && hops[head] <= hops[node] + 1))) {
+        continue;
+      }
+      hops[head] = hops[node] + 1;
+      paths.entering_edge[head] = e;
+      frontier.emplace(distance, hops[head], head);
+      paths.distance[head] = std::move(distance);
+    }
+  }
+  return paths;
+}
+
+}  // namespace
+
+ResourceGraph make_resource_graph(const Topology& topology, bool fold) {
+  ResourceGraph graph;
+  graph.out_edges.resize(topology.node_count());
+  std::vector<BigInteger> edge_capacity;
+  add_edges(topology, graph, edge_capacity);
+  graph.mirrored = graph.mirrored && fold;
+  for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
+    ResourceGraph::Edge& edge = graph.edges[e];
+    if (graph.mirrored && edge.mirror < e) {
+      edge.resources.push_back(graph.edges[edge.mirror].resources.front());
+    } else {
+      edge.resources.push_back(static_cast<std::uint32_t>(graph.capacity.size()));
+      graph.capacity.emplace_back(graph.mirrored ? BigInteger(2 * edge_capacity[e]) : edge_capacity[e]);
+    }
+  }
+  add_backplanes(topology, graph);
+
+  graph.unit = 0;
+  for (const BigInteger& capacity : graph.capacity) graph.unit = gcd(graph.unit, capacity);
+  if (graph.unit == 0) graph.unit = 1;
+  for (BigInteger& capacity : graph.capacity) capacity /= graph.unit;
+
+  for (std::uint32_t r = 0; r < topology.rank_count(); ++r)
+    graph.rank_nodes.push_back(topology.node_of(Rank(r)).value());
+  graph.node_ranks.assign(topology.node_count(), ResourceGraph::no_rank);
+  for (std::uint32_t r = 0; r < graph.rank_count(); ++r) graph.node_ranks[graph.rank_nodes[r]] = r;
+  for (const Node& node : topology.nodes()) graph.is_dead_end.push_back(node.must_not_relay());
+  if (!topology.first_relaying().is_none()) graph.first_relaying = topology.first_relaying().value();
+  graph.has_dead_ends = !topology.first_not_relaying().is_none();
+  return graph;
+}
+
+ShortestPaths<double> shortest_paths(const ResourceGraph& graph, std::span<const double> lengths, std::uint32_t source,
+                                     bool through_ranks) {
+  return dijkstra(graph, lengths, source, through_ranks);
+}
+
+ShortestPaths<std::int64_t> shortest_paths(const ResourceGraph& graph, std::span<const std::int64_t> lengths,
+                                           std::uint32_t source, bool through_ranks) {
+  return dijkstra(graph, lengths, source, through_ranks);
+}
+
+ShortestPaths<BigInteger> shortest_paths(const ResourceGraph& graph, std::span<const BigInteger> lengths,
+                                         std::uint32_t source, bool through_ranks) {
+  return dijkstra(graph, lengths, source, through_ranks);
+}
+
+}  // namespace espalier

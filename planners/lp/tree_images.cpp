@@ -1,0 +1,129 @@
+#include "planners/lp/tree_images.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+namespace espalier {
+
+namespace {
+
+/// The same paths in an order that depends on nothing but them, so that like trees are equal.
+void sort_paths(const ResourceGraph& graph, std::vector<std::uint32_t>& edges) {
+  std::vector<std::vector<std::uint32_t>> paths(1);
+  for (const std::uint32_t e : edges) {
+    paths.back().push_back(e);
+    if (graph.node_ranks[graph.edges[e].head] != ResourceGraph::no_rank) paths.emplace_back();
+  }
+  paths.pop_back();
+  std::sort(paths.begin(), paths.end());
+  edges.clear();
+  for (const std::vector<std::uint32_t>& path : paths) edges.insert(edges.end(), path.begin(), path.end());
+}
+
+void merge_equal(const ResourceGraph& graph, std::vector<ProgramTree>& trees) {
+  for (ProgramTree& tree : trees) sort_paths(graph, tree.edges);
+  const auto key = [](const ProgramTree& tree) { return std::tie(tree.root, tree.inward, tree.edges); };
+  std::sort(trees.begin(), trees.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  std::vector<ProgramTree> merged;
+  for (ProgramTree& tree : trees) {
+    if (!merged.empty() && key(merged.back()) == key(tree)) {
+      merged.back().share += tree.share;
+    } else {
+      merged.push_back(std::move(tree));
+    }
+  }
+  trees = std::move(merged);
+}
+
+/// Appends the images of a tree under every renaming, its share being that of all images of one root together.
+void append_images(const OrbitGraph& orbits, const ProgramTree& tree, std::vector<ProgramTree>& images) {
+  const std::uint64_t count = orbits.renamings.count();
+  const std::uint32_t orbit_size = orbits.ranks.size[orbits.ranks.of[tree.root]];
+  std::vector<ProgramTree> found;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const Renaming renaming = orbits.renamings.at(i);
+    ProgramTree& image = found.emplace_back(tree);
+    image.share = tree.share * orbit_size / count;
+    image.root = orbits.rank_image(renaming, tree.root);
+    for (std::uint32_t& e : image.edges) e = orbits.edge_image(renaming, e);
+    for (std::uint32_t& target : image.targets) target = orbits.rank_image(renaming, target);
+  }
+  if (count > orbit_size) merge_equal(orbits.graph, found);
+  std::move(found.begin(), found.end(), std::back_inserter(images));
+}
+
+/// Picks the ranks that trees are rooted at where any may be: in their middle, unless that rank has many already and
+/// another makes the tree no higher than the highest has to be.
+class RootPicker {
+ public:
+  RootPicker(const OrbitGraph& orbits, const PatternSolution& solution)
+      : orbits_(orbits), count_(orbits.graph.rank_count(), 0) {
+    for (const PatternSolution::Part& part : solution.parts) {
+      heights_.push_back(tree_heights(orbits.graph, part.pattern.edges));
+      highest_ = std::max(highest_, std::ranges::min(heights_.back()));
+    }
+  }
+
+  std::uint32_t pick(std::size_t part) {
+    constexpr std::uint64_t many = 8;
+    const std::vector<std::uint32_t>& heights = heights_[part];
+    const auto key = [&](std::uint32_t rank) {
+      const std::uint64_t count = count_[orbits_.ranks.of[rank]];
+      return std::tuple(heights[rank] > highest_, count < many ? 0 : count, heights[rank]);
+    };
+    std::uint32_t best = 0;
+    for (std::uint32_t rank = 1; rank < heights.size(); ++rank) {
+      if (key(rank) < key(best)) best = rank;
+    }
+    const std::uint32_t orbit = orbits_.ranks.of[best];
+    count_[orbit] += orbits_.renamings.count() / orbits_.ranks.size[orbit];
+    return best;
+  }
+
+ private:
+  const OrbitGraph& orbits_;
+  std::vector<std::vector<std::uint32_t>> heights_;  ///< By part and rank.
+  std::uint32_t highest_ = 0;                        ///< No packing of these trees is lower.
+  std::vector<std::uint64_t> count_;                 ///< By orbit: images that each of its ranks is the root of.
+};
+
+}  // namespace
+
+std::vector<ProgramTree> tree_images(const OrbitGraph& orbits, const TreeGroups& groups,
+                                     const PatternSolution& solution) {
+  const ResourceGraph& graph = orbits.graph;
+  std::vector<ProgramTree> trees;
+  std::optional<RootPicker> roots;
+  if (graph.mirrored) roots.emplace(orbits, solution);
+  for (std::size_t i = 0; i < solution.parts.size(); ++i) {
+    const PatternSolution::Part& part = solution.parts[i];
+    const TreeGroup& group = groups.groups[part.pattern.group];
+    Rational share = part.amount / solution.limit * group.share;
+    if (!graph.mirrored) {
+      if (groups.sharing == Sharing::free) share /= orbits.ranks.size[orbits.ranks.of[group.root]];
+      append_images(orbits, {group.root, group.inward, share, part.pattern.edges, {}}, trees);
+      continue;
+    }
+    const std::uint32_t root = roots->pick(i);
+    share /= orbits.ranks.size[orbits.ranks.of[root]];
+    std::vector<std::uint32_t> outward = directed_from(graph, part.pattern.edges, root);
+    append_images(orbits, {root, true, share, mirror_image(graph, outward), {}}, trees);
+    append_images(orbits, {root, false, share, std::move(outward), {}}, trees);
+  }
+  return trees;
+}
+
+std::vector<ProgramTree> flow_images(const OrbitGraph& orbits, const std::vector<FlowDemand>& demands,
+                                     const PatternSolution& solution) {
+  std::vector<ProgramTree> trees;
+  for (const PatternSolution::Part& part : solution.parts) {
+    const FlowDemand& demand = demands[part.pattern.group];
+    append_images(orbits, {demand.source, false, part.amount / solution.reached, part.pattern.edges, demand.targets},
+                  trees);
+  }
+  return trees;
+}
+
+}  // namespace espalier

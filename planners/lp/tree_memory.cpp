@@ -1,0 +1,212 @@
+#include "planners/lp/tree_memory.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "planners/lp/program_forest.h"
+#include "planners/lp/tree_mending.h"
+#include "planners/lp/tree_patterns.h"
+
+namespace espalier {
+
+namespace {
+
+constexpr std::size_t most_kept_ranks = 512;
+constexpr std::size_t most_seeds = 256;  // of a group
+
+std::vector<std::string> names_of(const Topology& topology) {
+  std::vector<std::string> names;
+  for (const Node& node : topology.nodes()) names.push_back(node.id);
+  return names;
+}
+
+/// Whether trees of the one kind can be trees of the other.
+bool are_alike(const OrbitGraph& old_orbits, const TreeGroups& old_groups, const OrbitGraph& orbits,
+               const TreeGroups& groups) {
+  // On a mirrored graph a tree is one for both directions, whatever it was made for.
+  if (orbits.graph.mirrored) return !old_groups.groups.front().inward;
+  if (old_orbits.graph.mirrored || old_groups.sharing != groups.sharing) return false;
+  return groups.sharing == Sharing::free || old_groups.groups.front().inward == groups.groups.front().inward;
+}
+
+}  // namespace
+
+bool is_same_network(const Topology& a, const Topology& b) {
+  const auto same_node = [](const Node& x, const Node& y) {
+    return x.is_rank == y.is_rank && x.relay == y.relay && x.bandwidth == y.bandwidth && x.id == y.id;
+  };
+  const auto same_link = [](const Link& x, const Link& y) {
+    return x.tail == y.tail && x.head == y.head && x.bandwidth() == y.bandwidth();
+  };
+  return std::ranges::equal(a.nodes(), b.nodes(), same_node) && std::ranges::equal(a.links(), b.links(), same_link);
+}
+
+/// One network's trees on another network.
+class TreeTransplant {
+ public:
+  TreeTransplant(const TreeMemory::Entry& from, const Topology& topology, const OrbitGraph& orbits,
+                 const TreeOracle& oracle)
+      : from_(from), orbits_(orbits), oracle_(oracle), mender_(orbits.graph) {
+    const ResourceGraph& graph = orbits.graph;
+    std::unordered_map<std::uint64_t, std::uint32_t> edge_between;
+    const auto key = [](std::uint32_t tail, std::uint32_t head) { return std::uint64_t{tail} << 32U | head; };
+    for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
+      edge_between.emplace(key(graph.edges[e].tail, graph.edges[e].head), e);
+    }
+    for (const std::string& name : from.node_names) {
+      const NodeId node = topology.find_node(name);
+      nodes_.push_back(node.is_none() ? TreeMender::none : node.value());
+    }
+    for (const ResourceGraph::Edge& edge : from.orbits->graph.edges) {
+      const std::uint32_t tail = nodes_[edge.tail];
+      const std::uint32_t head = nodes_[edge.head];
+      const bool both = tail != TreeMender::none && head != TreeMender::none;
+      const auto found = both ? edge_between.find(key(tail, head)) : edge_between.end();
+      edges_.push_back(found == edge_between.end() ? TreeMender::none : found->second);
+    }
+    old_nodes_.assign(graph.node_ranks.size(), TreeMender::none);
+    for (std::uint32_t v = 0; v < nodes_.size(); ++v) {
+      if (nodes_[v] != TreeMender::none) old_nodes_[nodes_[v]] = v;
+    }
+  }
+
+  /// Patterns of all groups; empty where one would have none.
+  std::vector<Pattern> seeds() {
+    std::vector<Pattern> found;
+    for (std::uint32_t g = 0; g < oracle_.groups().groups.size(); ++g) {
+      const std::size_t before = found.size();
+      add_group(g, found);
+      if (found.size() == before) return {};
+    }
+    return found;
+  }
+
+ private:
+  void add_group(std::uint32_t number, std::vector<Pattern>& found) {
+    const TreeGroup& group = oracle_.groups().groups[number];
+    const OrbitGraph& old = *from_.orbits;
+    // Any tree of a mirrored graph may be hung up by any rank.
+    const bool any_root = orbits_.graph.mirrored;
+    const std::uint32_t old_node = old_nodes_[orbits_.graph.rank_nodes[group.root]];
+    const bool was_rank = old_node != TreeMender::none && old.graph.node_ranks[old_node] != ResourceGraph::no_rank;
+    if (!any_root && !was_rank) return;
+    const std::uint32_t wanted = any_root ? ResourceGraph::no_rank : old.graph.node_ranks[old_node];
+    std::size_t left = most_seeds;
+    for (const Pattern& pattern : from_.patterns) {
+      const TreeGroup& old_group = from_.groups.groups[pattern.group];
+      if (old_group.inward != group.inward) continue;
+      if (!any_root && old.ranks.of[old_group.root] != old.ranks.of[wanted]) continue;
+      for (std::uint64_t i = 0; i < old.renamings.count() && left > 0; ++i) {
+        const Renaming renaming = old.renamings.at(i);
+        const std::uint32_t root = old.rank_image(renaming, old_group.root);
+        if (!any_root && root != wanted) continue;
+        if (auto edges = image(pattern, renaming, root, group)) {
+          found.push_back(oracle_.pattern(number, *std::move(edges)));
+          --left;
+        }
+      }
+    }
+  }
+
+  std::optional<std::vector<std::uint32_t>> image(const Pattern& pattern, const Renaming& renaming,
+                                                  std::uint32_t old_root, const TreeGroup& group) {
+    const OrbitGraph& old = *from_.orbits;
+    std::vector<TreePath> paths(1);
+    for (const std::uint32_t e : pattern.edges) {
+      const std::uint32_t renamed = old.edge_image(renaming, e);
+      const ResourceGraph::Edge& edge = old.graph.edges[renamed];
+      TreePath& path = paths.back();
+      if (path.edges.empty()) path.from = new_rank(edge.tail);
+      path.edges.push_back(edges_[renamed]);
+      if (old.graph.node_ranks[edge.head] == ResourceGraph::no_rank) continue;
+      path.to = new_rank(edge.head);
+      paths.emplace_back();
+    }
+    paths.pop_back();
+    const std::uint32_t root = new_rank(old.graph.rank_nodes[old_root]);
+    if (root == ResourceGraph::no_rank) return std::nullopt;
+    auto mended = mender_.mend(std::move(paths), root, group.inward);
+    if (!mended || root == group.root) return mended;
+    return directed_from(orbits_.graph, *mended, group.root);
+  }
+
+  [[nodiscard]] std::uint32_t new_rank(std::uint32_t old_node) const {
+    const std::uint32_t node = nodes_[old_node];
+    return node == TreeMender::none ? ResourceGraph::no_rank : orbits_.graph.node_ranks[node];
+  }
+
+  const TreeMemory::Entry& from_;
+  const OrbitGraph& orbits_;
+  const TreeOracle& oracle_;
+  TreeMender mender_;
+  std::vector<std::uint32_t> nodes_;      ///< By old node; none where it is gone.
+  std::vector<std::uint32_t> old_nodes_;  ///< By node.
+  std::vector<std::uint32_t> edges_;      ///< By old edge.
+};
+
+void TreeMemory::keep(const Topology& topology, std::shared_ptr<const OrbitGraph> orbits, const TreeGroups& groups,
+                      const PatternSolution& solution) {
+  Entry entry{names_of(topology), std::move(orbits), groups, {}};
+  std::vector<PatternSolution::Part> parts = solution.parts;
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.amount > b.amount; });
+  for (PatternSolution::Part& part : parts) entry.patterns.push_back(std::move(part.pattern));
+  entries_.push_back(std::make_shared<const Entry>(std::move(entry)));
+}
+
+void TreeMemory::keep(const Topology& topology, bool inward, std::span<const Arborescence> trees) {
+  if (topology.rank_count() > most_kept_ranks) return;
+  auto orbits = std::make_shared<const OrbitGraph>(make_orbit_graph(topology, false, Symmetry::none));
+  TreeGroups groups = sharded_groups(*orbits, inward);
+  std::vector<Pattern> patterns = patterns_of(*orbits, groups, trees);
+  entries_.push_back(std::make_shared<const Entry>(
+      Entry{names_of(topology), std::move(orbits), std::move(groups), std::move(patterns)}));
+}
+
+void TreeMemory::keep(const Topology& topology, const Schedule& schedule) {
+  const Forest forest = spanning_trees(schedule);
+  if (!forest.in_trees.empty()) keep(topology, true, forest.in_trees);
+  if (!forest.out_trees.empty()) keep(topology, false, forest.out_trees);
+}
+
+std::shared_ptr<const OrbitGraph> TreeMemory::orbit_graph(const Topology& topology, bool fold, Symmetry symmetry,
+                                                          std::span<const std::int64_t> marks) {
+  ResourceGraph graph = make_resource_graph(topology, fold);
+  if (symmetry == Symmetry::none) {
+    RankSymmetry none = no_symmetry(graph);
+    return std::make_shared<const OrbitGraph>(make_orbit_graph(std::move(graph), std::move(none)));
+  }
+  auto known = std::ranges::find_if(symmetries_, [&](const auto& each) {
+    return each->kind == symmetry && std::ranges::equal(each->marks, marks) &&
+           is_same_network(each->topology, topology);
+  });
+  if (known == symmetries_.end()) {
+    symmetries_.push_back(std::make_shared<const KnownSymmetry>(
+        KnownSymmetry{topology,
+                      symmetry,
+                      {marks.begin(), marks.end()},
+                      find_rank_symmetry(topology, graph, most_waste_of(symmetry), marks)}));
+    known = symmetries_.end() - 1;
+  }
+  return std::make_shared<const OrbitGraph>(make_orbit_graph(std::move(graph), (*known)->found));
+}
+
+std::shared_ptr<const OrbitGraph> orbit_graph_of(const PlanContext& context, const Topology& topology, bool fold,
+                                                 Symmetry symmetry, std::span<const std::int64_t> marks) {
+  if (context.memory != nullptr) return context.memory->orbit_graph(topology, fold, symmetry, marks);
+  return std::make_shared<const OrbitGraph>(make_orbit_graph(topology, fold, symmetry, marks));
+}
+
+std::vector<Pattern> TreeMemory::seeds(const Topology& topology, const OrbitGraph& orbits,
+                                       const TreeOracle& oracle) const {
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+    const Entry& kept = **entry;
+    if (!are_alike(*kept.orbits, kept.groups, orbits, oracle.groups())) continue;
+    std::vector<Pattern> found = TreeTransplant(kept, topology, orbits, oracle).seeds();
+    if (!found.empty()) return found;
+  }
+  return {};
+}
+
+}  // namespace espalier

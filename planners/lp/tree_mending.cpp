@@ -1,0 +1,124 @@
+#include "planners/lp/tree_mending.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace espalier {
+
+/// A tree of one root while it is mended. Ranks are reached when they hang together with the root.
+class TreeMender::Repair {
+ public:
+  Repair(const TreeMender& mender, std::vector<TreePath> paths, std::uint32_t root, bool inward)
+      : mender_(mender),
+        graph_(mender.graph_),
+        root_(root),
+        inward_(inward),
+        parent_(graph_.rank_count(), none),
+        way_(graph_.rank_count()),
+        children_(graph_.rank_count()) {
+    for (TreePath& path : paths) {
+      const bool whole =
+          path.from != none && path.to != none && std::ranges::find(path.edges, none) == path.edges.end();
+      if (whole) hang(inward ? path.from : path.to, inward ? path.to : path.from, std::move(path.edges));
+    }
+    reach(root);
+  }
+
+  bool run() {
+    while (reached_.size() < parent_.size()) {
+      if (!join_nearest()) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::vector<std::uint32_t> edges() const {
+    std::vector<std::uint32_t> edges;
+    for (const std::uint32_t rank : reached_) edges.insert(edges.end(), way_[rank].begin(), way_[rank].end());
+    return edges;
+  }
+
+ private:
+  void hang(std::uint32_t child, std::uint32_t parent, std::vector<std::uint32_t> way) {
+    parent_[child] = parent;
+    way_[child] = std::move(way);
+    children_[parent].push_back(child);
+  }
+
+  void reach(std::uint32_t rank) {
+    std::size_t at = reached_.size();
+    reached_.push_back(rank);
+    for (; at < reached_.size(); ++at) {
+      const std::vector<std::uint32_t>& children = children_[reached_[at]];
+      reached_.insert(reached_.end(), children.begin(), children.end());
+    }
+  }
+
+  /// A search through nodes that are not ranks from all reached ranks at once, those nearest to the root first.
+  bool join_nearest() {
+    std::vector<std::uint32_t> entering(graph_.node_ranks.size(), none);
+    std::vector<bool> is_seen(graph_.node_ranks.size(), false);
+    std::vector<std::uint32_t> open;
+    for (const std::uint32_t rank : reached_) {
+      const std::uint32_t node = graph_.rank_nodes[rank];
+      if (rank == root_ || !graph_.is_dead_end[node]) open.push_back(node);
+      is_seen[node] = true;
+    }
+    std::uint32_t inner = none;  // a rank that is not the top of what it hangs together with
+    for (std::size_t at = 0; at < open.size(); ++at) {
+      const std::uint32_t node = open[at];
+      for (const std::uint32_t e : inward_ ? mender_.in_edges_[node] : graph_.out_edges[node]) {
+        const std::uint32_t far = inward_ ? graph_.edges[e].tail : graph_.edges[e].head;
+        if (is_seen[far]) continue;
+        is_seen[far] = true;
+        entering[far] = e;
+        const std::uint32_t rank = graph_.node_ranks[far];
+        if (rank == ResourceGraph::no_rank) {
+          open.push_back(far);
+        } else if (parent_[rank] == none) {
+          join(rank, entering);
+          return true;
+        } else if (inner == none) {
+          inner = rank;
+        }
+      }
+    }
+    if (inner == none) return false;
+    std::erase(children_[parent_[inner]], inner);
+    join(inner, entering);
+    return true;
+  }
+
+  void join(std::uint32_t rank, const std::vector<std::uint32_t>& entering) {
+    std::vector<std::uint32_t> way;
+    std::uint32_t node = graph_.rank_nodes[rank];
+    do {
+      way.push_back(entering[node]);
+      node = inward_ ? graph_.edges[entering[node]].head : graph_.edges[entering[node]].tail;
+    } while (graph_.node_ranks[node] == ResourceGraph::no_rank);
+    if (!inward_) std::reverse(way.begin(), way.end());
+    hang(rank, graph_.node_ranks[node], std::move(way));
+    reach(rank);
+  }
+
+  const TreeMender& mender_;
+  const ResourceGraph& graph_;
+  std::uint32_t root_;
+  bool inward_;
+  std::vector<std::uint32_t> parent_;            ///< By rank; none at a top.
+  std::vector<std::vector<std::uint32_t>> way_;  ///< By rank: between it and its parent, in the data's direction.
+  std::vector<std::vector<std::uint32_t>> children_;
+  std::vector<std::uint32_t> reached_;  ///< Nearly in the order of their depth.
+};
+
+TreeMender::TreeMender(const ResourceGraph& graph) : graph_(graph), in_edges_(graph.node_ranks.size()) {
+  for (std::uint32_t e = 0; e < graph.edges.size(); ++e) in_edges_[graph.edges[e].head].push_back(e);
+}
+
+std::optional<std::vector<std::uint32_t>> TreeMender::mend(std::vector<TreePath> paths, std::uint32_t root,
+                                                           bool inward) const {
+  Repair repair(*this, std::move(paths), root, inward);
+  if (!repair.run()) return std::nullopt;
+  return repair.edges();
+}
+
+}  // namespace espalier

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "scenario/run/disturbances.h"
+#include "scenario/run/run_job.h"
+#include "scenario/workload/job.h"
+#include "topology/topology.h"
+
+namespace espalier::scenario {
+
+/// What is to be run, on what, under what circumstances.
+struct Scenario {
+  std::string name;
+  Topology topology;
+  Job job;
+  Disturbances disturbances;
+  RunSettings settings;
+};
+
+/// What came of reading a scenario: all of it, or the errors that kept it from being one.
+struct ScenarioReading {
+  std::optional<Scenario> scenario;  ///< Absent when any diagnostic is an error.
+  std::vector<Diagnostic> diagnostics;
+};
+
+struct ScenarioOptions {
+  /// Instead of the topology that the file names.
+  std::optional<Topology> topology;
+  /// Finds the topology that a file names: by a path below the scenario's folder, or as the function does it. A name
+  /// that leads out of the folder is refused before.
+  std::function<Result<Topology>(const std::string& name, const std::filesystem::path& folder)> open_topology;
+  /// Instead of what the file says.
+  std::optional<std::uint64_t> seed;
+  std::optional<std::string> model;
+  std::size_t most_tasks = max_tasks;  ///< Lower it to read many files of unknown origin.
+  /// The most bytes of all traces of a scenario together, unpacked.
+  std::size_t most_trace_bytes = std::size_t{512} << 20U;
+};
+
+/// Reads a file of the format `espalier_scenario: 1`, YAML or JSON (docs/scenarios.md). Several errors are reported at
+/// once.
+ScenarioReading read_scenario_file(const std::filesystem::path& path, const ScenarioOptions& options = {});
+
+/// As `read_scenario_file`, for a text. `name_for_messages` stands for the file in diagnostics; files that it names
+/// are read from `folder`, and refused without one.
+ScenarioReading read_scenario_text(std::string_view text, const std::string& name_for_messages,
+                                   const std::optional<std::filesystem::path>& folder = std::nullopt,
+                                   const ScenarioOptions& options = {});
+
+}  // namespace espalier::scenario

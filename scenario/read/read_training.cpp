@@ -1,0 +1,232 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <utility>
+
+#include "base/suggest.h"
+#include "scenario/read/scenario_codes.h"
+#include "scenario/read/scenario_keys.h"
+#include "scenario/read/scenario_reading.h"
+#include "scenario/workload/training.h"
+#include "scenario/workload/unpack_gzip.h"
+#include "topology/yaml/read_codes.h"
+
+namespace espalier::scenario {
+namespace {
+
+constexpr std::int64_t most_width = 1 << 24;
+constexpr std::int64_t most_layers = 100'000;
+constexpr std::int64_t most_ranks = 1 << 20;
+
+/// Whole numbers of the model: key, place, least, most, and whether it must be given.
+struct Whole {
+  std::string_view key;
+  std::int64_t TrainingModel::*place;
+  std::int64_t low;
+  std::int64_t high;
+  bool is_needed = false;
+};
+constexpr Whole wholes[] = {
+    {"layers", &TrainingModel::layers, 1, most_layers, true},
+    {"hidden", &TrainingModel::hidden, 1, most_width, true},
+    {"heads", &TrainingModel::heads, 1, most_width, true},
+    {"kv_heads", &TrainingModel::kv_heads, 1, most_width},
+    {"feed_forward", &TrainingModel::feed_forward, 1, most_width},
+    {"sequence", &TrainingModel::sequence, 1, most_width, true},
+    {"vocabulary", &TrainingModel::vocabulary, 0, most_width},
+    {"batch", &TrainingModel::batch, 1, most_width, true},
+    {"micro_batch", &TrainingModel::micro_batch, 1, most_width},
+    {"experts", &TrainingModel::experts, 1, 65'536},
+    {"experts_per_token", &TrainingModel::experts_per_token, 1, 65'536},
+    {"tensor", &TrainingModel::tensor, 1, most_ranks},
+    {"pipeline", &TrainingModel::pipeline, 1, most_ranks},
+    {"virtual_stages", &TrainingModel::virtual_stages, 1, most_layers},
+    {"data", &TrainingModel::data, 1, most_ranks},
+    {"expert", &TrainingModel::expert, 1, most_ranks},
+    {"steps", &TrainingModel::steps, 1, 1'000},
+};
+
+bool read_wholes(TrainingModel& model, const Fields& fields) {
+  bool is_fine = true;
+  for (const Whole& whole : wholes) {
+    if (!fields.has(whole.key)) {
+      if (whole.is_needed) fields.missing(whole.key, fmt::format("such as '{}: 8'", whole.key));
+      is_fine = is_fine && !whole.is_needed;
+      continue;
+    }
+    const auto value = fields.integer(whole.key, whole.low, whole.high);
+    is_fine = is_fine && value.has_value();
+    if (value) model.*whole.place = *value;
+  }
+  return is_fine;
+}
+
+bool read_sharding(ScenarioContext& context, const Fields& fields, TrainingModel& model) {
+  constexpr std::array<std::string_view, 3> names = {"none", "optimizer", "full"};
+  const auto written = fields.text("sharding");
+  if (!written) return !fields.has("sharding");
+  const auto at = std::ranges::find(names, *written);
+  if (at != names.end()) {
+    model.sharding = static_cast<Sharding>(at - names.begin());
+    return true;
+  }
+  context.error(fields.mark_of("sharding"), scenario_codes::unknown_name,
+                fmt::format("there is no way of sharding '{}'", written->substr(0, 60)), suggest(*written, names));
+  return false;
+}
+
+bool read_algorithms(ScenarioContext& context, const Fields& fields, TrainingModel& model) {
+  if (!fields.has("algorithms")) return true;
+  const Fields algorithms = context.fields(fields.find("algorithms"), "'algorithms'", scenario_keys::algorithms);
+  if (!algorithms.is_map()) return false;
+  const auto tensor = read_algorithm(context, algorithms, "tensor");
+  const auto data = read_algorithm(context, algorithms, "data");
+  const auto expert = read_algorithm(context, algorithms, "expert");
+  if (!tensor || !data || !expert) return false;
+  model.tensor_planner = *tensor;
+  model.data_planner = *data;
+  model.expert_planner = *expert;
+  return true;
+}
+
+/// `chunk`, which counts for all uses, and `chunks` by use, which go before it.
+bool read_chunks(ScenarioContext& context, const Fields& fields, TrainingModel& model) {
+  const auto all = read_chunk(context, fields);
+  if (!all) return false;
+  model.tensor_chunk = model.data_chunk = model.expert_chunk = model.pipeline_chunk = *all;
+  if (!fields.has("chunks")) return true;
+  const Fields chunks = context.fields(fields.find("chunks"), "'chunks'", scenario_keys::chunks);
+  if (!chunks.is_map()) return false;
+  constexpr std::pair<std::string_view, Bytes TrainingModel::*> uses[] = {{"tensor", &TrainingModel::tensor_chunk},
+                                                                          {"data", &TrainingModel::data_chunk},
+                                                                          {"expert", &TrainingModel::expert_chunk},
+                                                                          {"pipeline", &TrainingModel::pipeline_chunk}};
+  for (const auto& [key, place] : uses) {
+    const auto chunk = read_chunk(context, chunks, key);
+    if (!chunk) return false;
+    if (chunk->count > 0) model.*place = *chunk;
+  }
+  return true;
+}
+
+void read_model(ScenarioContext& context, const Fields& fields, const std::vector<Rank>& ranks) {
+  TrainingModel model;
+  bool is_fine = read_wholes(model, fields);
+  if (!fields.has("flops")) fields.missing("flops", "what a rank computes, such as 'flops: 989 TFLOP/s'");
+  const auto rate = read_flop_rate(context, fields, "flops");
+  model.gated = fields.boolean("gated").value_or(false);
+  model.recomputes = fields.boolean("recompute").value_or(false);
+  model.sequence_parallel = fields.boolean("sequence_parallel").value_or(false);
+  const auto type = read_type(context, fields, "type");
+  const auto gradients = read_type(context, fields, "gradients");
+  is_fine = is_fine && rate && (type || !fields.has("type")) && (gradients || !fields.has("gradients"));
+  const auto utilisation = fields.millionths("utilisation");
+  const auto optimizer = fields.duration("optimizer");
+  const auto bucket = read_size(context, fields, "bucket");
+  is_fine = is_fine && (utilisation || !fields.has("utilisation")) && (bucket || !fields.has("bucket"));
+  is_fine = read_sharding(context, fields, model) && is_fine;
+  is_fine = read_algorithms(context, fields, model) && is_fine;
+  is_fine = read_chunks(context, fields, model) && is_fine;
+  if (!is_fine) return;
+  model.rate = *rate;
+  model.type = type.value_or(model.type);
+  model.gradients = gradients.value_or(model.type);
+  model.utilisation_ppm = utilisation.value_or(model.utilisation_ppm);
+  model.optimizer = optimizer.value_or(model.optimizer);
+  model.bucket = bucket.value_or(model.bucket);
+  const std::size_t room =
+      context.options.most_tasks - std::min(context.options.most_tasks, context.scenario.job.tasks().size());
+  const auto added = add_training(context.scenario.job, model, ranks, room);
+  if (!added) context.error(fields.mark(), scenario_codes::training_refused, added.error());
+}
+
+tl::unexpected<Error> too_large(const std::string& name, std::size_t most) {
+  return fail(ErrorCode::too_large,
+              fmt::format("{} and the traces before it have more than {} bytes, unpacked", name, most),
+              "raise the limit with --max-input if they are meant to be as large");
+}
+
+Result<std::string> read_bytes(const std::filesystem::path& path, std::size_t most) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) return fail(ErrorCode::unavailable, "cannot read " + path.string());
+  std::string bytes;
+  std::string block(std::size_t{1} << 16U, '\0');
+  while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) || stream.gcount() > 0) {
+    bytes.append(block, 0, static_cast<std::size_t>(stream.gcount()));
+    if (bytes.size() > most) return too_large(path.filename().string(), most);
+  }
+  return bytes;
+}
+
+/// The traces PREFIX.0.et, PREFIX.1.et, ... as far as they are there; each may be PREFIX.0.et.gz instead.
+Result<std::vector<std::vector<ChakraNode>>> read_traces(const std::filesystem::path& folder, const std::string& prefix,
+                                                         std::size_t most, std::size_t most_bytes) {
+  std::vector<std::vector<ChakraNode>> traces;
+  std::error_code status;
+  std::size_t room = most_bytes;
+  for (std::size_t rank = 0; rank <= most; ++rank) {
+    std::string name = fmt::format("{}.{}.et", prefix, rank);
+    if (!std::filesystem::exists(folder / name, status) && std::filesystem::exists(folder / (name + ".gz"), status)) {
+      name += ".gz";
+    }
+    if (rank > 0 && !std::filesystem::exists(folder / name, status)) break;
+    if (rank == most)
+      return fail(ErrorCode::invalid_input, fmt::format("there are traces of more than {} ranks", most));
+    auto bytes = read_bytes(folder / name, room);
+    if (!bytes) return tl::unexpected(bytes.error());
+    if (is_gzip(*bytes)) {
+      bytes = unpack_gzip(*bytes, room);
+      if (!bytes && bytes.error().code == ErrorCode::too_large) return too_large(name, most_bytes);
+      if (!bytes) return fail(bytes.error().code, name + ": " + bytes.error().message, bytes.error().help);
+      name += ", unpacked";
+    }
+    room -= bytes->size();
+    auto nodes = read_chakra(*bytes, name);
+    if (!nodes) return tl::unexpected(nodes.error());
+    traces.push_back(*std::move(nodes));
+  }
+  return traces;
+}
+
+void read_trace(ScenarioContext& context, const Fields& fields, const std::vector<Rank>& ranks) {
+  for (const std::string_view key : scenario_keys::training) {
+    if (!fields.has(key) || std::ranges::find(scenario_keys::trace, key) != scenario_keys::trace.end()) continue;
+    context.error(fields.mark_of(key), read_codes::keys_conflict, fmt::format("'{}' does not go with 'trace'", key),
+                  "a trace says itself what is computed; beside it stand ranks, type, flops and chunk");
+    return;
+  }
+  const auto prefix = fields.text("trace");
+  const auto type = read_type(context, fields, "type");
+  const auto rate = read_flop_rate(context, fields, "flops");
+  const auto chunk = read_chunk(context, fields);
+  if (!prefix || !chunk || (fields.has("type") && !type) || (fields.has("flops") && !rate)) return;
+  const Mark mark = fields.mark_of("trace");
+  if (!context.folder || prefix->empty() || leaves_folder(*prefix)) {
+    context.error(mark, scenario_codes::bad_trace, "traces lie in the scenario's folder or below it",
+                  "write 'trace: step' for the files step.0.et, step.1.et, ...");
+    return;
+  }
+  const auto traces = read_traces(*context.folder, *prefix, ranks.size(), context.options.most_trace_bytes);
+  if (!traces) return context.error(mark, scenario_codes::bad_trace, traces.error());
+  ChakraOptions options{ranks, {}, type.value_or(ElementType::float32), rate, *chunk};
+  const Job& job = context.scenario.job;
+  for (const auto& [name, groups] : context.groups) {
+    if (groups.size() == 1) options.groups[name].assign(job.ranks(groups[0]).begin(), job.ranks(groups[0]).end());
+  }
+  const auto added = add_chakra(context.scenario.job, *traces, options);
+  if (!added) context.error(mark, scenario_codes::bad_trace, added.error());
+}
+
+}  // namespace
+
+void read_training(ScenarioContext& context, Value training) {
+  if (!training) return;
+  const Fields fields = context.fields(training, "'training'", scenario_keys::training);
+  if (!fields.is_map()) return;
+  const auto ranks = read_ranks(context, fields, "ranks");
+  if (!ranks) return;
+  fields.has("trace") ? read_trace(context, fields, *ranks) : read_model(context, fields, *ranks);
+}
+
+}  // namespace espalier::scenario

@@ -1,0 +1,213 @@
+#include "scenario/run/plans.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "planners/chooser.h"
+#include "planners/plan_strands.h"
+#include "planners/planner.h"
+#include "sim/simulate.h"
+#include "topology/routes.h"
+
+namespace espalier::scenario {
+namespace {
+
+constexpr std::string_view direct_planner = "direct";
+
+/// One transfer from the root to the other rank of two, on the best route.
+Result<Schedule> plan_direct(const Topology& topology, const Collective& collective, std::uint32_t variant) {
+  const Rank src = collective.root;
+  const Rank dst(1 - src.index());
+  const auto route = find_route(topology, src, dst, {.variant = variant});
+  if (!route) return fail(ErrorCode::infeasible, topology.rank_name(src) + " cannot reach " + topology.rank_name(dst));
+  Schedule schedule(collective, topology.name(), std::string(direct_planner));
+  schedule.units = 1;
+  schedule.slices.push_back({.offset = 0, .length = 1, .rank = Rank(), .to = Rank()});
+  schedule.add_transfer(schedule.add_route(src, dst, route->links), SliceId(0), 1, Action::copy, ChannelId(0));
+  return schedule;
+}
+
+Result<Schedule> plan_auto(const Topology& topology, const Collective& collective, Bytes size,
+                           std::int64_t element_size, std::string& winner) {
+  std::vector<Planner> planners;
+  for (const std::string_view name : {"ring", "tree", "packing", "pairwise"}) planners.push_back(*find_planner(name));
+  auto candidates = make_candidates(topology, collective, planners);
+  if (!candidates) return tl::unexpected(candidates.error());
+  if (candidates->made.empty()) return tl::unexpected(candidates->refused.front().error);
+  const auto evaluate = [&](const Schedule& schedule, Bytes at, Bytes chunk) -> Result<RunReport> {
+    sim::Options options;
+    options.size = at;
+    options.chunk = std::max(chunk, Bytes{element_size});
+    options.element_size = element_size;
+    auto report = sim::simulate(schedule, topology, options);
+    if (!report) return tl::unexpected(report.error());
+    return static_cast<RunReport>(*report);
+  };
+  const auto choice = choose(*candidates, size, evaluate);
+  if (!choice) return tl::unexpected(choice.error());
+  winner = choice->candidate->planner;
+  for (Candidate& candidate : candidates->made) {
+    if (&candidate == choice->candidate) return std::move(candidate.schedule);
+  }
+  ESPALIER_CHECK(false, "the choice is one of the candidates");
+}
+
+/// The first of the usual planners that makes the collective here.
+Result<Schedule> plan_usual(const Topology& topology, const Collective& collective, std::string& winner) {
+  Result<Schedule> first = fail(ErrorCode::unsupported, "no planner");
+  for (const std::string_view name : {"ring", "tree", "pairwise", "flat"}) {
+    auto schedule = plan_unbounded(topology, collective, *find_planner(name));
+    winner = name;
+    if (schedule) return schedule;
+    if (name == "ring" || first.error().message == "no planner") first = std::move(schedule);
+  }
+  return first;
+}
+
+std::unique_ptr<const PlannedSchedule> finish(Schedule schedule, const Topology& topology, std::string planner) {
+  ChunkModel chunks(schedule, topology);
+  std::int64_t hops = 0;
+  std::int64_t longest = 0;
+  for (const Transfer& transfer : schedule.transfers) {
+    hops += static_cast<std::int64_t>(schedule.route(transfer.route).links.size());
+    const Slice& first = schedule.slices[transfer.first_slice.index()];
+    const Slice& last = schedule.slices[transfer.first_slice.index() + transfer.slice_count - 1];
+    longest = std::max(longest, last.offset + last.length - first.offset);
+  }
+  const double part = static_cast<double>(longest) / static_cast<double>(std::max<std::int64_t>(schedule.units, 1)) *
+                      static_cast<double>(schedule.collective.extent_factor());
+  return std::make_unique<const PlannedSchedule>(
+      PlannedSchedule{std::move(schedule), chunks, std::move(planner), hops, part});
+}
+
+/// The links of the network that a schedule on a part of it uses, ascending.
+std::vector<LinkId> links_of(const Schedule& schedule, const std::vector<LinkId>& places) {
+  std::vector<LinkId> links;
+  for (std::size_t i = 0; i < schedule.route_count(); ++i) {
+    const Route route = schedule.route(RouteId(i));
+    for (const LinkId link : route.links) links.push_back(places[link.index()]);
+  }
+  std::ranges::sort(links);
+  links.erase(std::unique(links.begin(), links.end()), links.end());
+  return links;
+}
+
+}  // namespace
+
+bool Plan::uses(LinkId link) const { return std::ranges::binary_search(links, link); }
+
+double PlannedSchedule::chunk_hops(Bytes size, Bytes chunk) const {
+  const double pieces =
+      std::ceil(longest_transfer * static_cast<double>(size.count) / static_cast<double>(chunk.count));
+  return static_cast<double>(hops) * std::max(pieces, 1.0);
+}
+
+Plans::Plans(const Topology& topology, const sim::Network& network) : topology_(topology), network_(network) {
+  std::unordered_map<std::string, std::pair<std::uint32_t, std::uint32_t>> hosts;  // its number, its ranks so far
+  for (std::size_t i = 0; i < topology.rank_count(); ++i) {
+    const std::string& host = topology.node(topology.node_of(Rank(i))).host;
+    const auto number = static_cast<std::uint32_t>(hosts.size());
+    auto& known = hosts.try_emplace(host.empty() ? topology.rank_name(Rank(i)) : host, number, 0).first->second;
+    variants_.push_back(known.first + known.second++);
+  }
+}
+
+bool Plans::uses_dead(const Plan& plan) const {
+  return !dead_.empty() && std::ranges::any_of(plan.links, [&](LinkId link) { return dead_[link.index()]; });
+}
+
+void Plans::set_dead(LinkId link, bool is_dead) {
+  if (dead_.empty()) dead_.resize(topology_.link_count(), false);
+  dead_[link.index()] = is_dead;
+  damaged_.clear();
+}
+
+Result<const Plan*> Plans::make(const Key& key, const std::vector<bool>& dead) {
+  auto footprint = find_footprint(topology_, key.ranks, dead);
+  if (!footprint) return tl::unexpected(footprint.error());
+  std::string text = shape_of(footprint->topology);
+  auto at = shapes_.find(text);
+  if (at == shapes_.end()) at = shapes_.emplace(std::move(text), Shape{footprint->topology, {}}).first;
+  Shape& shape = at->second;
+  Key of_shape = key;
+  of_shape.ranks.clear();
+  auto& planned = shape.schedules[of_shape];
+  if (planned == nullptr) {
+    const auto count = static_cast<std::uint32_t>(key.ranks.size());
+    const Collective collective{key.kind, count, key.root};
+    std::string name = key.planner;
+    Result<Schedule> schedule = fail(ErrorCode::unsupported, "");
+    if (is_direct(key)) {
+      name = direct_planner;
+      schedule = plan_with_strands(
+          shape.topology, [&](const Topology& network) { return plan_direct(network, collective, key.variant); });
+    } else if (key.planner.empty()) {
+      schedule = plan_usual(shape.topology, collective, name);
+    } else if (key.planner == "auto") {
+      schedule = plan_auto(shape.topology, collective, {key.size}, key.element_size, name);
+    } else {
+      const auto planner = find_planner(key.planner);
+      if (!planner) return tl::unexpected(planner.error());
+      schedule = plan_unbounded(shape.topology, collective, *planner);
+    }
+    if (!schedule) return tl::unexpected(schedule.error());
+    planned = finish(*std::move(schedule), shape.topology, std::move(name));
+  }
+  auto plan = std::make_unique<Plan>();
+  plan->planned = planned.get();
+  plan->links = links_of(planned->schedule, footprint->places.links);
+  auto program = sim::Program::make(planned->schedule, shape.topology, network_, footprint->places);
+  if (!program) return tl::unexpected(program.error());
+  plan->program = std::make_unique<const sim::Program>(*std::move(program));
+  plans_.push_back(std::move(plan));
+  return plans_.back().get();
+}
+
+bool Plans::is_direct(const Key& key) {
+  return key.planner.empty() && key.ranks.size() == 2 && key.kind == CollectiveKind::broadcast;
+}
+
+Result<const Plan*> Plans::find(Key key) {
+  const std::vector<bool> none_dead;
+  if (is_direct(key)) key.variant = variants_[key.ranks[key.root.index()].index()];
+  auto whole = whole_.find(key);
+  if (whole == whole_.end()) {
+    const auto plan = make(key, none_dead);
+    if (!plan) return plan;
+    whole = whole_.emplace(key, *plan).first;
+  }
+  if (!uses_dead(*whole->second)) return whole->second;
+  if (const auto known = damaged_.find(key); known != damaged_.end()) return known->second;
+  const auto plan = make(key, dead_);
+  if (plan) damaged_.emplace(key, *plan);
+  return plan;
+}
+
+Result<const Plan*> Plans::find(const Job& job, CallId id) {
+  const Call& call = job.call(id);
+  const auto ranks = job.ranks(call.group);
+  Key key{{ranks.begin(), ranks.end()}, call.kind, call.root, {}, 0, 0, 0};
+  if (!call.planner.is_none()) key.planner = job.label(call.planner);
+  if (key.planner == "auto") {
+    key.size = call.size.count;
+    key.element_size = call.element_size;
+  }
+  auto plan = find(std::move(key));
+  if (plan) return plan;
+  Error error = plan.error();
+  error.message = fmt::format("call {} '{}' ({} among {} ranks): {}", id.value(), job.label(call.label),
+                              to_string(call.kind), ranks.size(), error.message);
+  return tl::unexpected(std::move(error));
+}
+
+Result<const Plan*> Plans::find_pair(Rank src, Rank dst) {
+  return find(
+      Key{{std::min(src, dst), std::max(src, dst)}, CollectiveKind::broadcast, Rank(src < dst ? 0 : 1), {}, 0, 0, 0});
+}
+
+}  // namespace espalier::scenario

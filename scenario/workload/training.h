@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/element.h"
+#include "base/result.h"
+#include "scenario/workload/flop_rate.h"
+#include "scenario/workload/job.h"
+
+namespace espalier::scenario {
+
+/// Who keeps parameters, gradients and the optimizer's state of a data-parallel group.
+enum class Sharding : std::uint8_t {
+  none,       ///< All ranks keep all: gradients are added with all_reduce.
+  optimizer,  ///< Each rank updates its share (ZeRO 1 and 2): reduce_scatter of gradients, all_gather of parameters.
+  full,       ///< Each rank keeps its share (ZeRO 3): parameters are gathered before each use.
+};
+
+/// A decoder-only transformer and how its training is spread over ranks. Ranks are numbered tensor first, then data,
+/// then pipeline: rank = tensor + T (data + D pipeline).
+struct TrainingModel {
+  std::int64_t layers = 1;
+  std::int64_t hidden = 1;        ///< h.
+  std::int64_t heads = 1;         ///< Attention heads.
+  std::int64_t kv_heads = 0;      ///< Heads of keys and values; 0: as `heads`.
+  std::int64_t feed_forward = 0;  ///< Inner width of the feed-forward part; 0: 4 h.
+  bool gated = false;             ///< The feed-forward part has three matrices (SwiGLU), not two.
+  std::int64_t sequence = 1;      ///< Tokens per sequence.
+  std::int64_t vocabulary = 0;    ///< 0: neither embedding nor output layer are counted.
+  std::int64_t batch = 1;         ///< Sequences per step, of all ranks together.
+  std::int64_t micro_batch = 1;   ///< Sequences per micro-batch.
+  std::int64_t experts = 0;       ///< Per layer; 0: the model is dense.
+  std::int64_t experts_per_token = 1;
+  ElementType type = ElementType::bfloat16;       ///< Of parameters and activations.
+  ElementType gradients = ElementType::bfloat16;  ///< Of gradients when they are added.
+
+  FlopRate rate;                             ///< Of one rank, at its peak.
+  std::int32_t utilisation_ppm = 1'000'000;  ///< The part of the peak that its kernels reach.
+  bool recomputes = false;                   ///< Activations are computed again in the backward pass.
+  Picoseconds optimizer;                     ///< How long the update of the parameters takes.
+
+  std::int64_t tensor = 1;          ///< T: ranks that share each layer.
+  bool sequence_parallel = false;   ///< Between shared layers each of them keeps its part of the sequence.
+  std::int64_t pipeline = 1;        ///< P: ranks that share the layers one behind the other.
+  std::int64_t virtual_stages = 1;  ///< V: stages of a rank; above 1 the pipeline is interleaved.
+  std::int64_t data = 0;            ///< D: replicas; 0: as many as the ranks make.
+  std::int64_t expert = 1;          ///< E: ranks of a data-parallel group that share the experts.
+  Sharding sharding = Sharding::none;
+  Bytes bucket{std::int64_t{1} << 62};  ///< Gradients are added when so many bytes are there; at least a layer's.
+  std::int64_t steps = 1;
+
+  std::string tensor_planner;  ///< Planners by use; empty: what suits (plans.h).
+  std::string data_planner;
+  std::string expert_planner;
+
+  Bytes tensor_chunk;  ///< Largest chunks by use; zero: that of the whole run.
+  Bytes data_chunk;
+  Bytes expert_chunk;
+  Bytes pipeline_chunk;
+};
+
+/// What one layer, or the output layer, needs.
+struct LayerCost {
+  __int128 attention_flops = 0;  ///< Forward, of a micro-batch, all ranks together.
+  __int128 feed_forward_flops = 0;
+  std::int64_t attention_parameters = 0;
+  std::int64_t feed_forward_parameters = 0;  ///< Of one expert, where there are several.
+};
+
+/// Two operations per parameter and token in the matrices, and 4 s h per token for the scores and the weighted sum of
+/// attention; backward takes twice that. Norms, biases and activations are not counted.
+/// Source: D. Narayanan et al., "Efficient large-scale language model training on GPU clusters using Megatron-LM",
+/// SC 2021, appendix; J. Kaplan et al., "Scaling laws for neural language models", 2020, table 1 (6 N operations per
+/// token for forward and backward together).
+LayerCost cost_of_layer(const TrainingModel& model);
+
+/// Operations of the output layer, forward, of a micro-batch: 2 tokens h V.
+__int128 output_flops(const TrainingModel& model);
+
+/// The time that a rank needs for its share of operations, rounded up.
+Picoseconds compute_time(const TrainingModel& model, __int128 flops);
+
+/// Adds training steps to a job, on these ranks of the topology.
+///
+/// Pipeline: one forward, one backward in turn (1F1B: P - p - 1 forwards ahead in stage p); a stage sends activations
+/// and gradients while it goes on computing. With V stages to a rank, rank p has the stages p, P + p, 2 P + p, ... of
+/// V P, and passes P micro-batches through one of them before it turns to the next; 2 (P - p - 1) + (V - 1) P
+/// forwards ahead (D. Narayanan et al., SC 2021, section 2.2.2; NVIDIA/Megatron-LM, schedules.py,
+/// forward_backward_pipelining_with_interleaving). Tensor: an all_reduce behind attention and behind feed-forward,
+/// forward and backward; with `sequence_parallel` an all_gather before and a reduce_scatter behind each (V. Korthikanti
+/// et al., "Reducing activation recomputation in large transformer models", MLSys 2023). Experts: an all_to_all before
+/// and behind the feed-forward part. Data: gradients are added bucket by bucket during the last micro-batch's backward
+/// pass. Errors: invalid_input when sizes do not divide each other, naming them; too_large past `most_tasks`.
+Result<void> add_training(Job& job, const TrainingModel& model, const std::vector<Rank>& ranks,
+                          std::size_t most_tasks = max_tasks);
+
+}  // namespace espalier::scenario

@@ -1,0 +1,375 @@
+#include "scenario/workload/training_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace espalier::scenario {
+
+namespace streams = training_streams;
+
+TrainingSteps::TrainingSteps(Job& job, const TrainingModel& model, const std::vector<Rank>& ranks)
+    : job_(job),
+      model_(model),
+      ranks_(ranks),
+      cost_(cost_of_layer(model)),
+      workers_per_place_(static_cast<std::size_t>(model.tensor * model.data)),
+      micro_batches_(model.batch / (model.data * model.micro_batch)),
+      layers_per_stage_(model.layers / (model.pipeline * model.virtual_stages)),
+      boundary_bytes_(model.micro_batch * model.sequence * model.hidden * size_of(model.type) /
+                      (model.sequence_parallel ? model.tensor : 1)),
+      places_(static_cast<std::size_t>(model.pipeline)),
+      tensor_(make_use(model.tensor_planner, model.tensor_chunk)),
+      data_(make_use(model.data_planner, model.data_chunk)),
+      expert_(make_use(model.expert_planner, model.expert_chunk)) {}
+
+void TrainingSteps::add() {
+  for (std::int64_t step = 0; step < model_.steps; ++step) {
+    pipeline_calls_.assign(static_cast<std::size_t>(2 * (stages() - 1) * micro_batches_) * workers_per_place_,
+                           CallId());
+    for (std::int64_t place = 0; place < model_.pipeline; ++place) add_place(place);
+  }
+}
+
+void TrainingSteps::set_groups(std::int64_t place) {
+  const auto tensor = static_cast<std::size_t>(model_.tensor), data = static_cast<std::size_t>(model_.data);
+  const auto expert = static_cast<std::size_t>(model_.expert);
+  // The ranks of a group: `count` workers from `first` on, `stride` apart.
+  const auto group = [&](std::size_t first, std::size_t count, std::size_t stride) {
+    std::vector<Rank> members;
+    for (std::size_t i = 0; i < count; ++i) members.push_back(rank_of(place, first + i * stride));
+    return job_.add_group(std::move(members));
+  };
+  tensor_groups_.clear();
+  data_groups_.clear();
+  expert_groups_.clear();
+  expert_data_groups_.clear();
+  for (std::size_t d = 0; d < data && tensor > 1; ++d) tensor_groups_.push_back(group(d * tensor, tensor, 1));
+  for (std::size_t t = 0; t < tensor && data > 1; ++t) data_groups_.push_back(group(t, data, tensor));
+  for (std::size_t t = 0; t < tensor; ++t) {
+    for (std::size_t e = 0; e < data && expert > 1; e += expert) {
+      expert_groups_.push_back(group(t + e * tensor, expert, tensor));
+    }
+    for (std::size_t e = 0; e < expert && data > expert; ++e) {
+      expert_data_groups_.push_back(group(t + e * tensor, data / expert, expert * tensor));
+    }
+  }
+}
+
+std::int64_t TrainingSteps::forwards_ahead(std::int64_t place) const {
+  const std::int64_t behind = model_.pipeline - place - 1;
+  const std::int64_t all = micro_batches_ * model_.virtual_stages;
+  if (model_.virtual_stages == 1) return std::min(all, behind);
+  // With one round of micro-batches all forwards come first.
+  if (micro_batches_ == model_.pipeline) return all;
+  return std::min(all, 2 * behind + (model_.virtual_stages - 1) * model_.pipeline);
+}
+
+/// A place passes P micro-batches through its first stage, then through its second, and so on, then the next P;
+/// backwards through its last stage first.
+TrainingSteps::Pass TrainingSteps::nth_pass(std::int64_t place, bool is_forward, std::int64_t number) const {
+  if (model_.virtual_stages == 1) return {is_forward, number, place};
+  const std::int64_t round = number / (model_.pipeline * model_.virtual_stages);
+  const std::int64_t turn = number / model_.pipeline % model_.virtual_stages;
+  const std::int64_t own = is_forward ? turn : model_.virtual_stages - 1 - turn;
+  return {is_forward, round * model_.pipeline + number % model_.pipeline, own * model_.pipeline + place};
+}
+
+/// Some forwards ahead, then one forward and one backward in turn, then the backwards that are left.
+std::vector<TrainingSteps::Pass> TrainingSteps::passes(std::int64_t place) const {
+  const std::int64_t all = micro_batches_ * model_.virtual_stages;
+  const std::int64_t ahead = forwards_ahead(place);
+  std::vector<Pass> passes;
+  for (std::int64_t i = 0; i < ahead; ++i) passes.push_back(nth_pass(place, true, i));
+  for (std::int64_t i = ahead; i < all; ++i) {
+    passes.push_back(nth_pass(place, true, i));
+    passes.push_back(nth_pass(place, false, i - ahead));
+  }
+  for (std::int64_t i = all - ahead; i < all; ++i) passes.push_back(nth_pass(place, false, i));
+  return passes;
+}
+
+void TrainingSteps::add_place(std::int64_t place) {
+  workers_ = std::move(places_[static_cast<std::size_t>(place)]);
+  if (workers_.empty()) {
+    workers_.resize(workers_per_place_);
+    for (std::size_t i = 0; i < workers_.size(); ++i) workers_[i].rank = rank_of(place, i);
+  }
+  set_groups(place);
+  gradient_bytes_ = expert_gradient_bytes_ = {};
+  updated_.clear();
+  expert_updated_.clear();
+  for (const Pass& pass : passes(place)) pass.is_forward ? forward(pass) : backward(pass);
+  end_step();
+  places_[static_cast<std::size_t>(place)] = std::move(workers_);
+}
+
+TaskId TrainingSteps::chain(Worker& worker, Task task, bool takes_also) {
+  std::vector<TaskId> after;
+  if (!worker.last.is_none()) after.push_back(worker.last);
+  if (takes_also) {
+    after.insert(after.end(), worker.also.begin(), worker.also.end());
+    worker.also.clear();
+  }
+  task.rank = worker.rank;
+  worker.last = job_.add_task(task, after);
+  return worker.last;
+}
+
+void TrainingSteps::compute(LabelId label, Picoseconds duration) {
+  for (Worker& worker : workers_) {
+    worker.before = worker.last;
+    chain(worker, {.duration = duration.count, .label = label, .stream = streams::compute}, true);
+  }
+}
+
+/// Calls that all workers wait for.
+void TrainingSteps::call_all(const std::vector<GroupId>& groups, CollectiveKind kind, std::uint16_t stream,
+                             LabelId label, const Use& use, Bytes size, ElementType type) {
+  if (groups.empty()) return;
+  std::vector<CallId> calls;
+  for (const GroupId group : groups) {
+    calls.push_back(job_.add_call({.size = size,
+                                   .group = group,
+                                   .label = label,
+                                   .planner = use.planner,
+                                   .chunk = use.chunk,
+                                   .kind = kind,
+                                   .element_size = static_cast<std::uint8_t>(size_of(type))}));
+  }
+  for (Worker& worker : workers_) {
+    for (const CallId call : calls) {
+      if (job_.rank_in(job_.call(call).group, worker.rank).is_none()) continue;
+      chain(worker, {.call = call, .label = label, .stream = stream, .kind = TaskKind::call}, false);
+      break;
+    }
+  }
+}
+
+/// Calls on the data stream that workers do not wait for now.
+void TrainingSteps::update_all(const std::vector<GroupId>& groups, CollectiveKind kind, LabelId label, Bytes size,
+                               ElementType type) {
+  for (const GroupId group : groups) {
+    const CallId call = job_.add_call({.size = size,
+                                       .group = group,
+                                       .label = label,
+                                       .planner = data_.planner,
+                                       .chunk = data_.chunk,
+                                       .kind = kind,
+                                       .element_size = static_cast<std::uint8_t>(size_of(type))});
+    for (Worker& worker : workers_) {
+      if (job_.rank_in(group, worker.rank).is_none()) continue;
+      const std::array after{worker.last};
+      worker.updates.push_back(job_.add_task(
+          {.rank = worker.rank, .call = call, .label = label, .stream = streams::data, .kind = TaskKind::call}, after));
+    }
+  }
+}
+
+CallId TrainingSteps::pipeline_call(std::int64_t from, std::int64_t to, std::int64_t micro_batch, std::size_t worker) {
+  const bool is_forward = to > from;
+  const auto boundary = static_cast<std::size_t>(std::min(from, to) * 2 + (is_forward ? 0 : 1));
+  const std::size_t index =
+      (boundary * static_cast<std::size_t>(micro_batches_) + static_cast<std::size_t>(micro_batch)) *
+          workers_per_place_ +
+      worker;
+  CallId& call = pipeline_calls_[index];
+  if (call.is_none()) {
+    const Rank src = rank_of(from, worker), dst = rank_of(to, worker);
+    const GroupId group = job_.add_group({src, dst});
+    call = job_.add_call({.size = {boundary_bytes_},
+                          .group = group,
+                          .label = job_.add_label(is_forward ? "activations" : "activation gradients"),
+                          .planner = LabelId(),
+                          .chunk = model_.pipeline_chunk,
+                          .root = Rank(src < dst ? 0 : 1),
+                          .kind = CollectiveKind::broadcast,
+                          .element_size = static_cast<std::uint8_t>(size_of(model_.type))});
+  }
+  return call;
+}
+
+void TrainingSteps::send(std::int64_t from, std::int64_t to, std::int64_t micro_batch) {
+  const bool is_forward = to > from;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    const CallId call = pipeline_call(from, to, micro_batch, i);
+    const std::array after{workers_[i].last};
+    job_.add_task({.rank = workers_[i].rank,
+                   .call = call,
+                   .label = job_.call(call).label,
+                   .stream = is_forward ? streams::send_forward : streams::send_backward,
+                   .kind = TaskKind::call},
+                  after);
+  }
+}
+
+/// Receives are posted as soon as the one before is over; the next compute waits for it.
+void TrainingSteps::receive(std::int64_t from, std::int64_t to, std::int64_t micro_batch) {
+  const bool is_forward = to > from;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    const CallId call = pipeline_call(from, to, micro_batch, i);
+    workers_[i].also.push_back(
+        job_.add_task({.rank = workers_[i].rank,
+                       .call = call,
+                       .label = job_.call(call).label,
+                       .stream = is_forward ? streams::receive_forward : streams::receive_backward,
+                       .kind = TaskKind::call},
+                      {}));
+  }
+}
+
+/// Attention or the feed-forward part of one layer, with the calls around it.
+void TrainingSteps::half_layer(bool is_forward, bool is_attention, LabelId label) {
+  const Bytes activations{model_.micro_batch * model_.sequence * model_.hidden * size_of(model_.type)};
+  const LabelId tensor_label = job_.add_label("tensor");
+  const bool routes_tokens = !is_attention && model_.experts > 0;
+  const Bytes routed{boundary_bytes_ * model_.experts_per_token};
+  if (model_.sequence_parallel) {
+    call_all(tensor_groups_, CollectiveKind::all_gather, streams::tensor, tensor_label, tensor_, activations,
+             model_.type);
+  }
+  if (routes_tokens) {
+    call_all(expert_groups_, CollectiveKind::all_to_all, streams::expert, job_.add_label("experts"), expert_, routed,
+             model_.type);
+  }
+  const __int128 flops = is_attention ? cost_.attention_flops : cost_.feed_forward_flops;
+  const int passes_over = is_forward ? 1 : (model_.recomputes ? 3 : 2);
+  compute(label, compute_time(model_, flops * passes_over));
+  if (routes_tokens) {
+    call_all(expert_groups_, CollectiveKind::all_to_all, streams::expert, job_.add_label("experts"), expert_, routed,
+             model_.type);
+  }
+  call_all(tensor_groups_, model_.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
+           streams::tensor, tensor_label, tensor_, activations, model_.type);
+}
+
+void TrainingSteps::output_layer(bool is_forward, LabelId label) {
+  if (model_.vocabulary > 0) compute(label, compute_time(model_, output_flops(model_) * (is_forward ? 1 : 2)));
+}
+
+/// Parameters of the next layer, gathered while the layer before is computed.
+void TrainingSteps::gather_layer() {
+  if (model_.sharding != Sharding::full) return;
+  const std::int64_t parameters =
+      (cost_.attention_parameters + (model_.experts > 0 ? 0 : cost_.feed_forward_parameters)) / model_.tensor;
+  const LabelId label = job_.add_label("parameters");
+  for (const GroupId group : data_groups_) {
+    const CallId call = job_.add_call({.size = {parameters * size_of(model_.type)},
+                                       .group = group,
+                                       .label = label,
+                                       .planner = data_.planner,
+                                       .chunk = data_.chunk,
+                                       .kind = CollectiveKind::all_gather,
+                                       .element_size = static_cast<std::uint8_t>(size_of(model_.type))});
+    for (Worker& worker : workers_) {
+      if (job_.rank_in(group, worker.rank).is_none()) continue;
+      std::vector<TaskId> after;
+      if (!worker.gathered.is_none()) after.push_back(worker.gathered);
+      if (!worker.before.is_none()) after.push_back(worker.before);
+      worker.gathered = job_.add_task(
+          {.rank = worker.rank, .call = call, .label = label, .stream = streams::data, .kind = TaskKind::call}, after);
+      worker.also.push_back(worker.gathered);
+    }
+  }
+}
+
+/// The gradients of a layer, and of embedding or output layer where they sit, go into the bucket.
+void TrainingSteps::scatter_layer(std::int64_t stage, std::int64_t layer) {
+  const std::int64_t element = size_of(model_.gradients);
+  const bool is_dense = model_.experts == 0;
+  std::int64_t parameters = cost_.attention_parameters + (is_dense ? cost_.feed_forward_parameters : 0);
+  if (stage == 0 && layer == 0) parameters += model_.vocabulary * model_.hidden;
+  if (stage == stages() - 1 && layer == layers_per_stage_ - 1) parameters += model_.vocabulary * model_.hidden;
+  gradient_bytes_.count += parameters / model_.tensor * element;
+  if (!is_dense) {
+    expert_gradient_bytes_.count +=
+        cost_.feed_forward_parameters / model_.tensor * (model_.experts / model_.expert) * element;
+  }
+  const bool is_full = gradient_bytes_.count + expert_gradient_bytes_.count >= model_.bucket.count;
+  // A place's first stage is the last one on the way back.
+  const bool is_last = layer == 0 && stage < model_.pipeline;
+  if (is_full || is_last || model_.sharding == Sharding::full) flush_bucket();
+}
+
+void TrainingSteps::flush_bucket() {
+  const CollectiveKind kind =
+      model_.sharding == Sharding::none ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
+  if (gradient_bytes_.count > 0) {
+    update_all(data_groups_, kind, job_.add_label("gradients"), gradient_bytes_, model_.gradients);
+    updated_.push_back(gradient_bytes_);
+  }
+  if (expert_gradient_bytes_.count > 0) {
+    update_all(expert_data_groups_, kind, job_.add_label("expert gradients"), expert_gradient_bytes_, model_.gradients);
+    expert_updated_.push_back(expert_gradient_bytes_);
+  }
+  gradient_bytes_ = expert_gradient_bytes_ = {};
+}
+
+/// "forward 3"; where a rank has several stages, "forward 3 of stage 5".
+LabelId TrainingSteps::label_of(const Pass& pass) {
+  const char* const way = pass.is_forward ? "forward" : "backward";
+  if (model_.virtual_stages == 1) return job_.add_label(fmt::format("{} {}", way, pass.micro_batch));
+  return job_.add_label(fmt::format("{} {} of stage {}", way, pass.micro_batch, pass.stage));
+}
+
+void TrainingSteps::forward(const Pass& pass) {
+  const auto [is_forward, micro_batch, stage] = pass;
+  const LabelId label = label_of(pass);
+  if (stage > 0) receive(stage - 1, stage, micro_batch);
+  for (std::int64_t layer = 0; layer < layers_per_stage_; ++layer) {
+    gather_layer();
+    half_layer(true, true, label);
+    half_layer(true, false, label);
+  }
+  if (stage == stages() - 1) {
+    output_layer(true, label);
+  } else {
+    send(stage, stage + 1, micro_batch);
+  }
+}
+
+void TrainingSteps::backward(const Pass& pass) {
+  const auto [is_forward, micro_batch, stage] = pass;
+  const LabelId label = label_of(pass);
+  if (stage < stages() - 1) {
+    receive(stage + 1, stage, micro_batch);
+  } else {
+    output_layer(false, label);
+  }
+  const bool adds_gradients = micro_batch == micro_batches_ - 1 || model_.sharding == Sharding::full;
+  for (std::int64_t layer = layers_per_stage_; layer-- > 0;) {
+    gather_layer();
+    half_layer(false, false, label);
+    half_layer(false, true, label);
+    if (adds_gradients) scatter_layer(stage, layer);
+  }
+  if (stage > 0) send(stage, stage - 1, micro_batch);
+}
+
+/// The optimizer waits for all gradients; where each rank updated its share only, parameters are gathered behind it.
+void TrainingSteps::end_step() {
+  const LabelId label = job_.add_label("optimizer");
+  for (Worker& worker : workers_) {
+    std::vector<TaskId> after = worker.updates;
+    worker.updates.clear();
+    if (!worker.last.is_none()) after.push_back(worker.last);
+    worker.last = job_.add_task({.duration = model_.optimizer.count, .rank = worker.rank, .label = label}, after);
+    worker.before = worker.last;
+  }
+  if (model_.sharding != Sharding::optimizer) return;
+  const std::int64_t per_gradient = size_of(model_.gradients), per_parameter = size_of(model_.type);
+  const auto gather = [&](const std::vector<GroupId>& groups, const std::vector<Bytes>& buckets) {
+    for (const Bytes bucket : buckets) {
+      update_all(groups, CollectiveKind::all_gather, job_.add_label("parameters"),
+                 {bucket.count / per_gradient * per_parameter}, model_.type);
+    }
+  };
+  gather(data_groups_, updated_);
+  gather(expert_data_groups_, expert_updated_);
+  for (Worker& worker : workers_) {
+    worker.also.insert(worker.also.end(), worker.updates.begin(), worker.updates.end());
+    worker.updates.clear();
+  }
+}
+
+}  // namespace espalier::scenario

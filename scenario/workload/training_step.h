@@ -1,0 +1,105 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "scenario/workload/training.h"
+
+namespace espalier::scenario {
+
+/// Streams of a rank in a training step.
+namespace training_streams {
+inline constexpr std::uint16_t compute = 0;
+inline constexpr std::uint16_t tensor = 1;
+inline constexpr std::uint16_t data = 2;
+inline constexpr std::uint16_t expert = 3;
+inline constexpr std::uint16_t send_forward = 4;
+inline constexpr std::uint16_t receive_forward = 5;
+inline constexpr std::uint16_t send_backward = 6;
+inline constexpr std::uint16_t receive_backward = 7;
+}  // namespace training_streams
+
+/// Writes the tasks of training steps into a job, one place of the pipeline after the other. Requires: a model whose
+/// sizes divide each other.
+class TrainingSteps {
+ public:
+  TrainingSteps(Job& job, const TrainingModel& model, const std::vector<Rank>& ranks);
+  void add();
+
+ private:
+  /// A rank of a place while its tasks are written.
+  struct Worker {
+    Rank rank;
+    TaskId last;                  ///< The end of what it does one after the other.
+    std::vector<TaskId> also;     ///< What its next compute waits for as well.
+    std::vector<TaskId> updates;  ///< Gradients on their way; the optimizer waits for them.
+    TaskId gathered;              ///< The last gathering of parameters (Sharding::full).
+    TaskId before;  ///< Where its last layer began: the next layer's parameters are gathered from there on.
+  };
+  /// How calls of one use are made.
+  struct Use {
+    LabelId planner;
+    Bytes chunk;
+  };
+  /// A micro-batch's pass through a stage. Stages are numbered along the model: stage g is at place g mod P of the
+  /// pipeline.
+  struct Pass {
+    bool is_forward = true;
+    std::int64_t micro_batch = 0;
+    std::int64_t stage = 0;
+  };
+
+  void add_place(std::int64_t place);
+  [[nodiscard]] std::vector<Pass> passes(std::int64_t place) const;
+  [[nodiscard]] Pass nth_pass(std::int64_t place, bool is_forward, std::int64_t number) const;
+  [[nodiscard]] std::int64_t forwards_ahead(std::int64_t place) const;
+  [[nodiscard]] LabelId label_of(const Pass& pass);
+  void forward(const Pass& pass);
+  void backward(const Pass& pass);
+  void half_layer(bool is_forward, bool is_attention, const LabelId label);
+  void output_layer(bool is_forward, LabelId label);
+  void gather_layer();
+  void scatter_layer(std::int64_t stage, std::int64_t layer);
+  void flush_bucket();
+  void end_step();
+
+  void compute(LabelId label, Picoseconds duration);
+  void call_all(const std::vector<GroupId>& groups, CollectiveKind kind, std::uint16_t stream, LabelId label,
+                const Use& use, Bytes size, ElementType type);
+  void update_all(const std::vector<GroupId>& groups, CollectiveKind kind, LabelId label, Bytes size, ElementType type);
+  void send(std::int64_t from, std::int64_t to, std::int64_t micro_batch);
+  void receive(std::int64_t from, std::int64_t to, std::int64_t micro_batch);
+  CallId pipeline_call(std::int64_t from, std::int64_t to, std::int64_t micro_batch, std::size_t worker);
+
+  [[nodiscard]] std::int64_t stages() const { return model_.pipeline * model_.virtual_stages; }
+  [[nodiscard]] Rank rank_of(std::int64_t stage, std::size_t worker) const {
+    return ranks_[static_cast<std::size_t>(stage % model_.pipeline) * workers_per_place_ + worker];
+  }
+  TaskId chain(Worker& worker, Task task, bool takes_also);
+  void set_groups(std::int64_t place);
+  Use make_use(const std::string& planner, Bytes chunk) {
+    return {planner.empty() ? LabelId() : job_.add_label(planner), chunk};
+  }
+
+  Job& job_;
+  const TrainingModel& model_;
+  const std::vector<Rank>& ranks_;
+  LayerCost cost_;
+  std::size_t workers_per_place_;
+  std::int64_t micro_batches_;
+  std::int64_t layers_per_stage_;
+  std::int64_t boundary_bytes_;  ///< Activations that a rank hands to the next stage.
+
+  // Of the place that is being written.
+  std::vector<Worker> workers_;
+  std::vector<std::vector<Worker>> places_;  ///< Kept from step to step.
+  std::vector<GroupId> tensor_groups_, data_groups_, expert_groups_, expert_data_groups_;
+  Bytes gradient_bytes_, expert_gradient_bytes_;  ///< In the bucket.
+  std::vector<Bytes> updated_, expert_updated_;   ///< Sizes of the buckets of the step.
+
+  std::vector<CallId> pipeline_calls_;  ///< By boundary, direction, micro-batch and worker; none: not yet added.
+  Use tensor_, data_, expert_;
+};
+
+}  // namespace espalier::scenario

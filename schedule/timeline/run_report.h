@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/units.h"
+#include "schedule/collective.h"
+#include "schedule/timeline/timeline.h"
+
+namespace espalier {
+
+/// What one execution of a schedule gave, simulated or real.
+struct RunReport {
+  Bytes size;           ///< Message size S.
+  Bytes chunk;          ///< The largest chunk that was allowed.
+  Picoseconds elapsed;  ///< From the start until the last byte arrived.
+  std::optional<Timeline> timeline;
+
+  /// S / elapsed, in bytes per second; 0 for an empty run.
+  [[nodiscard]] double algbw() const;
+  /// algbw times the nccl-tests factor of the collective.
+  [[nodiscard]] double busbw(const Collective& collective) const;
+  /// The part of the bound's throughput that was reached: bound time / elapsed; at most 1 on a right simulation.
+  [[nodiscard]] double of_bound(const Rational& time_per_byte) const;
+};
+
+}  // namespace espalier

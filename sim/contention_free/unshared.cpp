@@ -1,0 +1,177 @@
+#include "sim/contention_free/unshared.h"
+
+#include <algorithm>
+
+#include "sim/core/program_order.h"
+#include "sim/core/workload.h"
+#include "sim/link/server.h"
+
+namespace espalier::sim {
+namespace {
+
+/// Carries chunks one after the other (ProgramOrder::run).
+class UnsharedRun {
+ public:
+  UnsharedRun(const Program& program, const Network& network, const Conditions& conditions, std::int32_t payload_ppm)
+      : program_(program),
+        profiles_(conditions.changes, network.link_count()),
+        jitter_(conditions.jitter_ppm, conditions.seed),
+        repeats_(!jitter_.is_on() && conditions.changes.empty()),
+        payload_ppm_(payload_ppm),
+        servers_(make_servers(network, profiles_)),
+        lanes_(program.lanes().first.size()) {
+    for (std::size_t i = 0; i < program.paths().size(); ++i) {
+      if (const LaneIndex lane = program.lane_of(RouteId(i)); lane != no_lane) ++lanes_[lane].routes;
+    }
+  }
+
+  template <bool watched>
+  bool carry(ChunkId id, const Transfer& transfer, std::int64_t bytes, const ProgramOrder::Waits& waits,
+             ProgramOrder::Times& times) {
+    const Path& path = program_.path(transfer);
+    LaneState& lane = lanes_[program_.lane_of(transfer.route)];
+    const std::int64_t wire = on_the_wire_of(bytes);
+    std::int64_t asked = waits.ready + path.overhead;
+    if (has_holds_) asked = hold_back(lane, asked);
+    std::int64_t last_byte = asked;
+    const std::uint32_t end = path.end_of(transfer);
+    std::int64_t shift = no_shift;
+    for (std::uint32_t step = path.begin; step < end; ++step) {
+      Server& server = servers_[program_.steps()[step]];
+      if (step == path.end) asked = last_byte;
+      const std::int64_t free_before = server.free_at;
+      std::int64_t entry = asked;
+      if (free_before > asked) [[unlikely]] {  // a branch, so that mostly nothing has to wait for what is in memory
+        entry = free_before;
+        if (!note_hold(lane, {asked, entry - travel(path, step)})) return false;
+      }
+      const std::int64_t served = step == path.end ? bytes : wire;
+      std::int64_t duration = server.service_time(served);
+      if (jitter_.is_on()) duration += jitter_.extra(duration, id.transfer.value(), id.chunk, step - path.begin);
+      const std::int64_t done = server.serve(entry, served, duration, profiles_);
+      if (done == never) return false;
+      if constexpr (watched) shift = step == path.begin || shift == done - free_before ? done - free_before : no_shift;
+      const std::int64_t leave = std::max(done, last_byte);
+      if (step == path.first_link) times.left = leave;
+      last_byte = leave + server.latency;
+      asked = entry + server.latency;
+    }
+    totals_.events += end - path.begin;
+    totals_.elapsed = std::max(totals_.elapsed, last_byte);
+    times.arrived = last_byte;
+    if constexpr (watched) {
+      shift_ = shift;
+      latest_lane_ = &lane;
+      latest_arrival_ = last_byte;
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::int64_t shift() const {
+    if (!repeats_ || shift_ == no_shift || before_.size() != latest_lane_->holds.size()) return no_shift;
+    for (std::size_t i = 0; i < before_.size(); ++i) {
+      if (latest_lane_->holds[i] != before_[i].moved(shift_)) return no_shift;
+    }
+    return shift_;
+  }
+
+  void repeat(const Transfer& transfer, std::int64_t bytes, std::uint32_t count, std::int64_t shift) {
+    const Path& path = program_.path(transfer);
+    const std::int64_t wire = on_the_wire_of(bytes);
+    const std::uint32_t end = path.end_of(transfer);
+    for (std::uint32_t step = path.begin; step < end; ++step) {
+      Server& server = servers_[program_.steps()[step]];
+      const std::int64_t served = step == path.end ? bytes : wire;
+      server.free_at += count * shift;
+      server.bytes += count * served;
+      server.busy += count * server.service_time(served);
+    }
+    for (Hold& hold : latest_lane_->holds) hold = hold.moved(count * shift);
+    totals_.events += std::uint64_t{count} * (end - path.begin);
+    totals_.elapsed = std::max(totals_.elapsed, latest_arrival_ + count * shift);
+  }
+
+  RunTotals take(std::uint32_t links) {
+    for (std::uint32_t i = 0; i < links; ++i) totals_.links.push_back({servers_[i].bytes, {servers_[i].busy}});
+    return std::move(totals_);
+  }
+
+ private:
+  /// A queue that a lane's next chunk would stand in (docs/simulator.md, "Back-pressure").
+  struct Hold {
+    std::int64_t known_at = 0;  ///< When the chunk ahead came to the queue.
+    std::int64_t until = 0;     ///< Asked later than this, the next one will not stand in it.
+
+    [[nodiscard]] Hold moved(std::int64_t by) const { return {known_at + by, until + by}; }
+    friend bool operator==(const Hold&, const Hold&) = default;
+  };
+  struct LaneState {
+    std::vector<Hold> holds;  // those that still matter
+    std::uint32_t routes = 0;
+  };
+
+  /// A chunk queues. False when one that comes later by a shorter route might be served before it. Not in line, as
+  /// hold_back: both are rare, and what they need would slow the loop down.
+  [[gnu::noinline]] bool note_hold(LaneState& lane, const Hold& hold) {
+    if (lane.routes > 1) return false;
+    lane.holds.push_back(hold);
+    has_holds_ = true;
+    return true;
+  }
+
+  /// When the lane's next chunk asks, which would do so at `time`.
+  [[gnu::noinline]] std::int64_t hold_back(LaneState& lane, std::int64_t time) {
+    before_ = lane.holds;
+    const auto holds_at = [](std::int64_t now) {
+      return [now](const Hold& hold) { return hold.known_at <= now && hold.until > now; };
+    };
+    for (auto hold = lane.holds.begin(); hold != lane.holds.end();) {
+      hold = std::ranges::find_if(lane.holds, holds_at(time));
+      if (hold != lane.holds.end()) time = hold->until;
+    }
+    // No chunk of the lane will ask earlier.
+    std::erase_if(lane.holds, [&](const Hold& hold) { return hold.until <= time; });
+    return time;
+  }
+
+  /// The latencies on the way to a step.
+  [[nodiscard]] std::int64_t travel(const Path& path, std::uint32_t step) const {
+    std::int64_t latencies = 0;
+    for (std::uint32_t before = path.begin; before < step; ++before) {
+      latencies += servers_[program_.steps()[before]].latency;
+    }
+    return latencies;
+  }
+
+  [[nodiscard]] std::int64_t on_the_wire_of(std::int64_t bytes) const {
+    return payload_ppm_ == whole_ppm ? bytes : on_the_wire(bytes, static_cast<std::uint32_t>(payload_ppm_));
+  }
+
+  const Program& program_;
+  RateProfiles profiles_;
+  Jitter jitter_;
+  bool repeats_;  // whether all times depend on differences of times only
+  std::int32_t payload_ppm_;
+  std::vector<Server> servers_;
+  std::vector<LaneState> lanes_;
+  bool has_holds_ = false;  // whether any lane ever had one
+  RunTotals totals_;
+
+  // Of the latest chunk that was watched:
+  LaneState* latest_lane_ = nullptr;
+  std::vector<Hold> before_;  // its lane's before it
+  std::int64_t shift_ = no_shift;
+  std::int64_t latest_arrival_ = 0;
+};
+
+}  // namespace
+
+std::optional<RunTotals> run_unshared(const Program& program, const Chunking& chunking, const Network& network,
+                                      const Conditions& conditions, std::int32_t payload_ppm, std::int64_t start) {
+  UnsharedRun run(program, network, conditions, payload_ppm);
+  ProgramOrder order(program, chunking, start);
+  if (!order.run(run)) return std::nullopt;
+  return run.take(network.link_count());
+}
+
+}  // namespace espalier::sim

@@ -1,0 +1,100 @@
+#include "sim/core/running_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace espalier::sim {
+
+RunningModel::RunningModel(ModelKind kind, const Network& network, const Conditions& conditions)
+    : network_(network), jitter_(conditions.jitter_ppm, conditions.seed), kind_(kind), limit_(conditions) {}
+
+Result<RunId> RunningModel::add(const Program& program, const RunOptions& options) {
+  auto chunking = cut_into_chunks(program.schedule(), options);
+  if (!chunking) return tl::unexpected(chunking.error());
+  const auto work = check_workload(program, network_, *chunking, options.payload_ppm, max_chunk_steps);
+  if (!work) return tl::unexpected(work.error());
+  if (auto added = limit_.add(*work); !added) return tl::unexpected(added.error());
+  if (next_order_ + program.schedule().transfers.size() > max_run_transfers) {
+    return fail(ErrorCode::too_large, "all runs together have more than 2^32 transfers", "simulate fewer runs");
+  }
+  return add_checked(program, std::move(*chunking), options.payload_ppm);
+}
+
+RunId RunningModel::add_checked(const Program& program, Chunking chunking, std::int32_t payload_ppm) {
+  const RunId id(runs_.size());
+  if (spare_.empty()) {
+    runs_.push_back(std::make_unique<Run>());
+  } else {
+    runs_.push_back(std::move(spare_.back()));
+    spare_.pop_back();
+  }
+  Run& run = *runs_.back();
+  run.begin(id, program, std::move(chunking), static_cast<std::uint32_t>(next_order_));
+  run.payload_ppm = static_cast<std::uint32_t>(payload_ppm);
+  next_order_ += program.schedule().transfers.size();
+  note_added(run);
+  return id;
+}
+
+Result<void> RunningModel::record(RunId id) {
+  Run& run = *runs_[id.index()];
+  const auto payload = static_cast<std::int32_t>(run.payload_ppm);
+  const auto work = check_workload(run.program(), network_, run.chunking(), payload, max_recorded_steps);
+  if (!work) return tl::unexpected(work.error());
+  auto& history = histories_[id];
+  history = std::make_unique<History>(id, run.program(), run.chunking(), payload, network_, kind_);
+  run.history = history.get();
+  return {};
+}
+
+std::unique_ptr<History> RunningModel::take_history(RunId id) {
+  const auto at = histories_.find(id);
+  ESPALIER_CHECK(at != histories_.end(), "what is taken was recorded");
+  if (runs_[id.index()] != nullptr) runs_[id.index()]->history = nullptr;
+  auto history = std::move(at->second);
+  histories_.erase(at);
+  return history;
+}
+
+/// Null when the run was given up: then nobody enters it any more.
+Run* RunningModel::find_to_enter(RunId id, std::int64_t time) {
+  ESPALIER_CHECK(time >= now_ && time <= latest_entry, "ranks enter now or later");
+  Run* run = runs_[id.index()].get();
+  ESPALIER_CHECK(run != nullptr, "ranks enter runs that are not over");
+  return run->is_aborted ? nullptr : run;
+}
+
+void RunningModel::enter(RunId id, Rank rank, std::int64_t time) {
+  Run* run = find_to_enter(id, time);
+  if (run == nullptr) return;
+  run->enter(rank, time, ended_, [&](LaneIndex lane) { hand_over(*run, lane); });
+  let_go_if_over(*run);
+}
+
+void RunningModel::enter_all(RunId id, std::int64_t time) {
+  Run* run = find_to_enter(id, time);
+  if (run == nullptr) return;
+  run->enter_all(time, ended_, [&](LaneIndex lane) { hand_over(*run, lane); });
+  let_go_if_over(*run);
+}
+
+void RunningModel::abort(RunId id) {
+  Run* run = runs_[id.index()].get();
+  if (run == nullptr) return;
+  run->is_aborted = true;
+  note_given_up();
+  if (run->chunks_moving == 0) let_go(*run);
+}
+
+void RunningModel::drop_chunk(Run& run) {
+  --run.chunks_moving;
+  if (run.is_aborted && run.chunks_moving == 0) let_go(run);
+}
+
+bool RunningModel::has_runs() const {
+  return std::ranges::any_of(runs_, [](const auto& run) { return run != nullptr; });
+}
+
+}  // namespace espalier::sim

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "sim/core/jitter.h"
+#include "sim/core/workload.h"
+#include "sim/model.h"
+#include "sim/run.h"
+
+namespace espalier::sim {
+
+/// What models share: runs that are added, entered, given up and over. Memory goes with the runs under way: those that
+/// are over are used again. How chunks move is the derived model's.
+class RunningModel : public Model {
+ public:
+  [[nodiscard]] Result<RunId> add(const Program& program, const RunOptions& options) final;
+  void enter(RunId run, Rank rank, std::int64_t time) final;
+  void enter_all(RunId run, std::int64_t time) final;
+  void abort(RunId run) final;
+  [[nodiscard]] std::uint64_t events() const final { return events_; }
+
+  [[nodiscard]] Result<void> record(RunId run) final;
+  [[nodiscard]] std::unique_ptr<History> take_history(RunId run) final;
+
+  /// As `add`, for what was checked before.
+  [[nodiscard]] RunId add_checked(const Program& program, Chunking chunking, std::int32_t payload_ppm);
+
+  /// When the last byte of all runs so far arrived.
+  [[nodiscard]] std::int64_t elapsed() const { return elapsed_; }
+
+ protected:
+  RunningModel(ModelKind kind, const Network& network, const Conditions& conditions);
+
+  /// A run was added.
+  virtual void note_added(const Run& run) = 0;
+  /// A run was given up.
+  virtual void note_given_up() {}
+  /// Sends the lane's next chunk when all it waits for is known, or lets the lane wait for what is not.
+  virtual void hand_over(Run& run, LaneIndex lane) = 0;
+
+  /// One chunk of a run is not the model's any more. The run is let go when it was given up and this was the last one.
+  void drop_chunk(Run& run);
+  /// Lets a run go when nothing is left of it to do.
+  void let_go_if_over(Run& run) {
+    if (run.is_over()) let_go(run);
+  }
+  [[nodiscard]] bool has_runs() const;
+
+  const Network& network_;
+  const Jitter jitter_;
+  std::vector<RankEnd> ended_;  // not yet reported
+  std::int64_t now_ = -1;
+  std::int64_t elapsed_ = 0;
+  std::uint64_t events_ = 0;
+
+ private:
+  Run* find_to_enter(RunId id, std::int64_t time);
+  void let_go(Run& run) { spare_.push_back(std::move(runs_[run.id().index()])); }
+
+  ModelKind kind_;
+  WorkLimit limit_;
+  std::vector<std::unique_ptr<Run>> runs_;               // by id; null when over
+  std::vector<std::unique_ptr<Run>> spare_;              // over, for use by later ones
+  std::map<RunId, std::unique_ptr<History>> histories_;  // of the runs that are recorded
+  std::uint64_t next_order_ = 0;
+};
+
+}  // namespace espalier::sim

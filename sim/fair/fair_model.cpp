@@ -1,0 +1,283 @@
+#include "sim/fair/fair_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "sim/core/history.h"
+#include "sim/fair/fair_rates.h"
+
+namespace espalier::sim {
+namespace {
+
+std::int64_t latency_of(const Program& program, const Path& path, const Network& network) {
+  std::int64_t latency = 0;
+  for (std::uint32_t i = path.begin; i < path.end; ++i) latency += network.resources()[program.steps()[i]].latency;
+  return latency;
+}
+
+/// Requires: a result that fits, and `above` not negative.
+template <class Wide>
+std::int64_t divide_up(Wide above, std::int64_t below) {
+  return static_cast<std::int64_t>((above + below - 1) / below);
+}
+
+}  // namespace
+
+FairModel::FairModel(const Network& network, const Conditions& conditions)
+    : RunningModel(ModelKind::fair, network, conditions),
+      changes_(conditions.changes),
+      scale_(pick_rate_scale(network)),
+      shares_(scaled_capacities(network, scale_)),
+      waits_(scaled_capacities(network, scale_), is_disturbed(conditions)),
+      usage_(network.link_count()),
+      free_at_(network.resources().size(), 0) {
+  std::ranges::stable_sort(changes_, {}, &RateChange::at);
+}
+
+void FairModel::note_added(const Run& run) {
+  for (const Path& path : run.program().paths()) {
+    longest_latency_ = std::max(longest_latency_, latency_of(run.program(), path, network_));
+  }
+}
+
+std::int64_t FairModel::next_time() const { return ended_.empty() ? next_moment() : std::max<std::int64_t>(now_, 0); }
+
+std::int64_t FairModel::next_moment() const {
+  std::int64_t time = never;
+  if (!begins_.empty()) time = begins_.earliest();
+  if (!ends_.empty()) time = std::min(time, ends_.earliest());
+  // Rates that change while nothing moves are caught up with when something does.
+  if (moving_ > 0 && next_change_ < changes_.size()) time = std::min(time, changes_[next_change_].at.count);
+  return time;
+}
+
+void FairModel::advance(std::vector<RankEnd>& ended) {
+  const std::int64_t moment = next_moment();
+  if (moment != never && (ended_.empty() || moment == now_)) {
+    now_ = moment;
+    if (waits_.is_on()) settle_waits();
+    in_moment_ = true;
+    handle_moment();
+    in_moment_ = false;
+    change_rates();
+    share();
+  }
+  // A sender learns that its last byte has left when the flow ends, one latency later.
+  for (const RankEnd& end : ended_) ended.push_back({end.run, end.rank, std::max(end.time, now_)});
+  ended_.clear();
+}
+
+std::vector<LinkUse> FairModel::links() const {
+  std::vector<Work> carried(usage_.size());
+  for (std::size_t i = 0; i < usage_.size(); ++i) carried[i] = usage_[i].work;
+  for (const Flow& flow : flows_) {
+    if (!flow.moves) continue;
+    const Work done = flow.work - std::max<Work>(0, flow.left_at(now_));
+    for (const std::uint32_t resource : resources_of(flow)) {
+      if (resource < carried.size()) carried[resource] += done;
+    }
+  }
+  std::vector<LinkUse> uses;
+  for (std::uint32_t i = 0; i < usage_.size(); ++i) {
+    const std::int64_t capacity = shares_.capacity(i);
+    uses.push_back({usage_[i].bytes, {usage_[i].busy + (capacity == 0 ? 0 : divide_up(carried[i], capacity))}});
+  }
+  return uses;
+}
+
+/// Makes a flow of a chunk.
+void FairModel::hand_over(Run& run, LaneIndex index) {
+  if (run.is_aborted) return;
+  const Lane& lane = run.lane(index);
+  const ByteRange bytes = run.chunking().chunk({lane.range, lane.chunks}, lane.chunk);
+  if (!run.find_ready_time(index, bytes)) return;
+  // What a chunk waits for may have departed one latency ago: nothing later may be forgotten.
+  if (lane.chunk == 0) run.start_transfer(lane, std::max<std::int64_t>(now_ - longest_latency_, 0));
+  if (run.history != nullptr) run.history->ready({lane.transfer, lane.chunk}, lane.ready);
+  ++run.chunks_moving;
+  const std::uint32_t slot = take_slot();
+  prepare(flows_[slot], run, index, bytes.length());
+  push_begin(std::max(flows_[slot].begin, now_), slot);
+}
+
+std::uint32_t FairModel::take_slot() {
+  if (free_flows_.empty()) {
+    flows_.emplace_back();
+    return static_cast<std::uint32_t>(flows_.size() - 1);
+  }
+  const std::uint32_t slot = free_flows_.back();
+  free_flows_.pop_back();
+  return slot;
+}
+
+void FairModel::prepare(Flow& flow, Run& run, LaneIndex index, std::int64_t payload) {
+  const Lane& lane = run.lane(index);
+  const Transfer& transfer = run.transfer(lane);
+  flow.run = &run;
+  flow.path = &run.program().path(transfer);
+  flow.transfer = lane.transfer;
+  flow.order = run.order(lane.transfer);
+  flow.chunk = lane.chunk;
+  flow.lane = index;
+  flow.reduces = transfer.reduces != 0;
+  flow.ends_transfer = lane.chunk + 1 == lane.chunks;
+  flow.payload = payload;
+  flow.bytes = run.payload_ppm == whole_ppm ? payload : on_the_wire(payload, run.payload_ppm);
+  flow.work = static_cast<Work>(flow.bytes) * picoseconds_per_second * scale_;
+  if (jitter_.is_on()) {
+    const std::int64_t part = jitter_.extra(std::int64_t{1} << 32U, flow.order, flow.chunk, 0);  // of 2^32
+    flow.work += (flow.work >> 32U) * part;
+  }
+  flow.left = flow.work;
+  flow.latency = latency_of(run.program(), *flow.path, network_);
+  flow.begin = lane.ready + flow.path->overhead + flow.latency;
+}
+
+void FairModel::push_begin(std::int64_t time, std::uint32_t slot) {
+  const Event event{time, flows_[slot].order, slot};
+  if (time != now_ || !in_moment_) return begins_.set(slot, time);
+  moment_.add(event, chunk_of());
+}
+
+void FairModel::handle_moment() {
+  std::vector<Event>& batch = moment_.clear();
+  for (FlowQueue* queue : {&begins_, &ends_}) {
+    while (!queue->empty() && queue->earliest() == now_) {
+      const FlowIndex slot = queue->first();
+      queue->erase(slot);
+      batch.push_back({now_, flows_[slot].order, slot});
+    }
+  }
+  moment_.begin(chunk_of());
+  while (!moment_.is_over()) {
+    const std::uint32_t slot = moment_.next(chunk_of()).packet;
+    if (flows_[slot].moves) {
+      end(slot);
+    } else {
+      begin(slot);
+    }
+  }
+}
+
+void FairModel::begin(std::uint32_t slot) {
+  Flow& flow = flows_[slot];
+  flow.begin = now_;
+  if (flow.run->is_aborted || flow.bytes == 0) return end(slot);
+  flow.moves = true;
+  flow.since = now_;
+  flow.rate = 0;
+  ++moving_;
+  shares_.add(slot, resources_of(flow));
+  if (waits_.is_on()) waits_.begin(slot, flow.run->id(), {flow.transfer, flow.chunk});
+}
+
+void FairModel::end(std::uint32_t slot) {
+  const Flow flow = flows_[slot];  // Its place may be taken below.
+  flows_[slot].moves = false;
+  free_flows_.push_back(slot);
+  if (flow.moves) {
+    shares_.remove(slot);
+    if (waits_.is_on()) waits_.end(slot);
+    --moving_;
+    for (const std::uint32_t resource : resources_of(flow)) {
+      if (resource >= usage_.size()) continue;
+      usage_[resource].work += flow.work;
+      usage_[resource].bytes += flow.bytes;
+    }
+  }
+  Run& run = *flow.run;
+  if (run.is_aborted) return drop_chunk(run);
+  --run.chunks_moving;
+  events_ += flow.path->end - flow.path->begin;
+  const bool is_added = flow.reduces && flow.path->reduce_end != flow.path->end;
+  const std::int64_t arrival = is_added ? reduce(flow) : now_;
+  elapsed_ = std::max(elapsed_, arrival);
+  const ChunkId chunk{flow.transfer, flow.chunk};
+  if (run.history != nullptr) note(flow, arrival);
+  const auto go = [&](LaneIndex lane) { hand_over(run, lane); };
+  run.depart(chunk, flow.lane, now_ - flow.latency, ended_, go);
+  run.arrive(chunk, flow.ends_transfer, arrival, ended_, go);
+  let_go_if_over(run);
+}
+
+/// Adds a chunk whose last byte is there, after all that came before it; returns when it is done.
+std::int64_t FairModel::reduce(const Flow& flow) {
+  const std::uint32_t resource = flow.run->program().steps()[flow.path->end];
+  std::int64_t duration =
+      transfer_time(Bytes{flow.payload}, Bandwidth{network_.resources()[resource].bytes_per_second}).count;
+  if (jitter_.is_on()) {
+    duration += jitter_.extra(duration, flow.order, flow.chunk, flow.path->end - flow.path->begin);
+  }
+  ++events_;
+  sum_begin_ = std::max(now_, free_at_[resource]);
+  return free_at_[resource] = sum_begin_ + duration;
+}
+
+/// Records a chunk's way: every link from when its bytes began to flow until the last one was there.
+void FairModel::note(const Flow& flow, std::int64_t arrival) {
+  const ChunkId chunk{flow.transfer, flow.chunk};
+  const std::uint32_t way = flow.path->end - flow.path->begin;
+  const bool is_added = flow.reduces && flow.path->reduce_end != flow.path->end;
+  const std::uint32_t steps = is_added ? way + 1 : way;
+  for (std::uint32_t i = 0; i < way; ++i) flow.run->history->service(chunk, i, steps, flow.begin, now_);
+  if (!is_added) return;
+  flow.run->history->service(chunk, way, steps, sum_begin_, arrival);
+}
+
+void FairModel::settle_waits() {
+  waits_.settle(now_, shares_, [&](FlowIndex slot) -> FlowWatch::Flow {
+    const Flow& flow = flows_[slot];
+    const Schedule& schedule = flow.run->program().schedule();
+    const Transfer& transfer = schedule.transfers[flow.transfer.index()];
+    return {resources_of(flow), flow.run->id(), schedule.src(transfer), schedule.dst(transfer)};
+  });
+}
+
+/// Gives every flow that is touched its new rate, and the moment at which it ends with it.
+void FairModel::share() {
+  for (const FlowIndex slot : shares_.solve()) {
+    Flow& flow = flows_[slot];
+    flow.left = flow.left_at(now_);
+    flow.since = now_;
+    flow.rate = shares_.rate(slot);
+    if (flow.rate == 0) {
+      ends_.erase(slot);
+      continue;
+    }
+    if (flow.left != known_left_ || flow.rate != known_rate_) {
+      known_left_ = flow.left;
+      known_rate_ = flow.rate;
+      const Work duration = (flow.left + flow.rate - 1) / flow.rate;
+      known_time_ = static_cast<std::int64_t>(std::min<Work>(duration, never));
+    }
+    if (known_time_ > max_simulated_time - now_) {
+      ends_.erase(slot);  // as good as dead
+    } else {
+      ends_.set(slot, now_ + known_time_);
+    }
+  }
+}
+
+void FairModel::change_rates() {
+  for (; next_change_ < changes_.size() && changes_[next_change_].at.count <= now_; ++next_change_) {
+    const RateChange& change = changes_[next_change_];
+    close_usage(change.link.value());
+    shares_.set_capacity(change.link.value(), scaled_capacity(network_, scale_, change));
+  }
+}
+
+/// Books what a link has carried at the rate that it has had until now.
+void FairModel::close_usage(std::uint32_t link) {
+  Work under_way = 0;
+  shares_.for_each_on(link, [&](FlowIndex slot) {
+    const Flow& flow = flows_[slot];
+    under_way += flow.work - flow.left_at(now_);
+  });
+  Usage& usage = usage_[link];
+  const std::int64_t capacity = shares_.capacity(link);
+  if (capacity != 0) usage.busy += divide_up(usage.work + under_way, capacity);
+  usage.work = -under_way;
+}
+
+}  // namespace espalier::sim

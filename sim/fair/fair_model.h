@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/core/moment.h"
+#include "sim/core/running_model.h"
+#include "sim/fair/flow_queue.h"
+#include "sim/fair/flow_watch.h"
+#include "sim/fair/max_min.h"
+
+namespace espalier::sim {
+
+/// The event loop of the `fair` model (docs/fair.md): a chunk is a flow that shares links and backplanes max-min
+/// fairly. One event when a flow begins and one when it ends; rates are worked out once at the end of every moment, for
+/// the flows that are touched.
+///
+/// Invariants: (1) events are handled in the order of (time, run, transfer, chunk), and what an event causes at its own
+/// time belongs to the same chunk or a later one; (2) between two moments every flow has its max-min rate, and what it
+/// has carried is known to the byte and beyond: work is counted in bytes x picoseconds x `scale`, whole numbers of 128
+/// bits; (3) the queue of ends has the flows that move, each once.
+class FairModel final : public RunningModel {
+ public:
+  FairModel(const Network& network, const Conditions& conditions);
+
+  [[nodiscard]] std::int64_t next_time() const override;
+  void advance(std::vector<RankEnd>& ended) override;
+  [[nodiscard]] std::vector<LinkUse> links() const override;
+  void watch(std::span<const Watch> watches) override { waits_.watch(watches); }
+  [[nodiscard]] std::vector<Waited> waited() const override { return waits_.take(); }
+
+ private:
+  __extension__ using Work = __int128;  // bytes x picoseconds per second x scale
+
+  /// A chunk in its latency, or on its way through the network.
+  struct Flow {
+    Work work = 0;           ///< All that it has to carry.
+    Work left = 0;           ///< What of it was left at `since`.
+    std::int64_t since = 0;  ///< When its rate was set.
+    std::int64_t rate = 0;   ///< In bytes per second / scale; 0 while it stalls.
+    std::int64_t payload = 0;
+    std::int64_t bytes = 0;  ///< On the wire.
+    Run* run = nullptr;
+    const Path* path = nullptr;
+    std::int64_t latency = 0;  ///< Of all its links.
+    std::int64_t begin = 0;
+    TransferId transfer;
+    std::uint32_t order = 0;
+    std::uint32_t chunk = 0;
+    LaneIndex lane = no_lane;
+    bool moves = false;  ///< It is in the network and has bytes.
+    bool reduces = false;
+    bool ends_transfer = false;
+
+    [[nodiscard]] Work left_at(std::int64_t time) const { return left - static_cast<Work>(rate) * (time - since); }
+  };
+
+  /// What a link carried.
+  struct Usage {
+    Work work = 0;          ///< Of flows that ended, less what they had carried before the link's rate changed last.
+    std::int64_t busy = 0;  ///< Before the link's rate changed last.
+    std::int64_t bytes = 0;
+  };
+
+  [[nodiscard]] std::int64_t next_moment() const;
+  void note_added(const Run& run) override;
+  void hand_over(Run& run, LaneIndex lane) override;
+  std::uint32_t take_slot();
+  void prepare(Flow& flow, Run& run, LaneIndex index, std::int64_t payload);
+  void push_begin(std::int64_t time, std::uint32_t slot);
+  void handle_moment();
+  /// For a Moment: which chunk of its transfer a flow is.
+  [[nodiscard]] auto chunk_of() const {
+    return [this](std::uint32_t flow) { return flows_[flow].chunk; };
+  }
+  void begin(std::uint32_t slot);
+  void end(std::uint32_t slot);
+  std::int64_t reduce(const Flow& flow);
+  void note(const Flow& flow, std::int64_t arrival);
+  void settle_waits();
+  void share();
+  void change_rates();
+  void close_usage(std::uint32_t link);
+  [[nodiscard]] std::span<const std::uint32_t> resources_of(const Flow& flow) const {
+    return std::span(flow.run->program().steps()).subspan(flow.path->begin, flow.path->end - flow.path->begin);
+  }
+
+  std::vector<RateChange> changes_;  // by time
+  std::size_t next_change_ = 0;
+  std::int64_t scale_;  // rates are counted in bytes per second / scale
+  MaxMin shares_;
+  FlowWatch waits_;
+  std::vector<Usage> usage_;           // by link
+  std::vector<std::int64_t> free_at_;  // by resource: when a reduction is done with all that asked
+  std::int64_t sum_begin_ = 0;         // when the reduction that was asked for last begins
+  std::int64_t longest_latency_ = 0;   // of the routes so far
+
+  std::vector<Flow> flows_;
+  std::vector<std::uint32_t> free_flows_;
+  std::uint64_t moving_ = 0;  // flows in the network, stalled ones among them
+
+  Work known_left_ = 0;  // the last duration worked out: flows of one size and rate take as long
+  std::int64_t known_rate_ = 0;
+  std::int64_t known_time_ = 0;
+
+  FlowQueue begins_;
+  FlowQueue ends_;
+  Moment moment_;  // the events of `now_`
+  bool in_moment_ = false;
+};
+
+}  // namespace espalier::sim

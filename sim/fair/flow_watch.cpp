@@ -1,0 +1,123 @@
+#include "sim/fair/flow_watch.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "sim/limits.h"
+
+namespace espalier::sim {
+namespace {
+
+__extension__ using Weight = unsigned __int128;
+
+/// What a flow could have alone, and what holds it back from that.
+struct Bottleneck {
+  std::int64_t alone = never;
+  std::optional<std::uint32_t> resource;  ///< Of those that it shares, the one of which least is left.
+};
+
+Bottleneck find_bottleneck(std::span<const std::uint32_t> resources, const MaxMin& shares) {
+  Bottleneck found;
+  Weight least = 0;
+  for (const std::uint32_t resource : resources) {
+    found.alone = std::min(found.alone, shares.capacity(resource));
+    Weight used = 0;
+    std::size_t members = 0;
+    shares.for_each_on(resource, [&](FlowIndex other) {
+      used += static_cast<Weight>(shares.rate(other));
+      ++members;
+    });
+    if (members == 1) continue;
+    const auto capacity = static_cast<Weight>(shares.capacity(resource));
+    const Weight left = used >= capacity ? 0 : capacity - used;
+    if (found.resource && left >= least) continue;
+    found.resource = resource;
+    least = left;
+  }
+  return found;
+}
+
+}  // namespace
+
+void FlowWatch::watch(std::span<const Watch> watches) {
+  lost_.assign(watches.size(), {});
+  index_.clear();
+  for (std::uint32_t i = 0; i < watches.size(); ++i) {
+    lost_[i].watch = watches[i];
+    index_[{watches[i].run, watches[i].chunk.transfer, watches[i].chunk.chunk}] = i;
+  }
+}
+
+void FlowWatch::begin(FlowIndex flow, RunId run, ChunkId chunk) {
+  const auto at = index_.find({run, chunk.transfer, chunk.chunk});
+  if (at != index_.end()) moving_.push_back({flow, at->second});
+}
+
+void FlowWatch::end(FlowIndex flow) {
+  std::erase_if(moving_, [&](const Moving& moving) { return moving.flow == flow; });
+}
+
+void FlowWatch::settle(std::int64_t now, const MaxMin& shares, const std::function<Flow(FlowIndex)>& look_up) {
+  const auto duration = static_cast<Weight>(now - settled_);
+  settled_ = now;
+  if (duration == 0) return;
+  for (const Moving& moving : moving_) {
+    Loss& loss = lost_[moving.loss];
+    const Bottleneck bottleneck = find_bottleneck(look_up(moving.flow).resources, shares);
+    const std::int64_t could = std::min(bottleneck.alone, capacities_[loss.watch.resource]);
+    if (!bottleneck.resource || shares.rate(moving.flow) >= could) continue;
+    loss.lost += static_cast<Weight>(could - shares.rate(moving.flow)) * duration;
+    shares.for_each_on(*bottleneck.resource, [&](FlowIndex other) {
+      if (other == moving.flow) return;
+      const Flow flow = look_up(other);
+      loss.weights[{*bottleneck.resource, flow.run, flow.src, flow.dst}] +=
+          static_cast<Weight>(shares.rate(other)) * duration;
+    });
+  }
+}
+
+/// Splits a time in proportion to weights: rounded down, what is left over to the first ones. Nothing where all weights
+/// are zero.
+std::map<FlowWatch::Sharer, std::int64_t> FlowWatch::split(std::int64_t time, const std::map<Sharer, Weight>& weights) {
+  Weight sum = 0;
+  for (const auto& [sharer, weight] : weights) sum += weight;
+  if (sum == 0) return {};
+  // Proportions of 62 bits are enough, and times of 62 bits then fit.
+  int shift = 0;
+  while ((sum >> shift) >> 62U != 0) ++shift;
+  const auto whole = std::max<Weight>(sum >> shift, 1);
+  std::map<Sharer, std::int64_t> parts;
+  std::int64_t left = time;
+  for (const auto& [sharer, weight] : weights) {
+    const auto part = static_cast<std::int64_t>(static_cast<Weight>(time) * (weight >> shift) / whole);
+    parts[sharer] = part;
+    left -= part;
+  }
+  for (auto& [sharer, part] : parts) {
+    const std::int64_t more = std::min<std::int64_t>(left, 1);
+    part += more;
+    left -= more;
+  }
+  parts.begin()->second += left;
+  return parts;
+}
+
+std::vector<Waited> FlowWatch::take() const {
+  std::vector<Waited> waited;
+  for (std::uint32_t i = 0; i < lost_.size(); ++i) {
+    const Loss& loss = lost_[i];
+    std::int64_t time = loss.watch.length();
+    // Undisturbed, a flow takes longer than alone for others only.
+    if (is_disturbed_) {
+      const auto full = static_cast<Weight>(capacities_[loss.watch.resource]);
+      time = static_cast<std::int64_t>(std::min<Weight>(static_cast<Weight>(time), loss.lost / full));
+    }
+    for (const auto& [sharer, part] : split(time, loss.weights)) {
+      if (part > 0) waited.push_back({i, sharer.resource, sharer.run, sharer.src, sharer.dst, part});
+    }
+  }
+  return waited;
+}
+
+}  // namespace espalier::sim

@@ -1,0 +1,192 @@
+#include "sim/link/link_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace espalier::sim {
+namespace {
+
+/// How many events before its own a packet is fetched from memory.
+constexpr std::size_t fetched_ahead = 6;
+
+}  // namespace
+
+LinkModel::LinkModel(const Network& network, const Conditions& conditions)
+    : RunningModel(ModelKind::link, network, conditions),
+      profiles_(conditions.changes, network.link_count()),
+      servers_(make_servers(network, profiles_)),
+      ledger_(checks_invariants ? servers_.size() : 0) {}
+
+void LinkModel::note_added(const Run& run) {
+  if (checks_invariants) ledger_.expect(run.program(), run.chunking(), run.payload_ppm);
+}
+
+std::int64_t LinkModel::next_time() const {
+  if (!ended_.empty()) return std::max<std::int64_t>(now_, 0);
+  return queue_.empty() ? never : queue_.earliest();
+}
+
+void LinkModel::advance(std::vector<RankEnd>& ended) {
+  if (!queue_.empty() && (ended_.empty() || queue_.earliest() == now_)) {
+    std::vector<Event>& batch = moment_.clear();
+    queue_.pop_earliest(batch);
+    ESPALIER_CHECK(batch.front().time >= now_, "time goes forward");
+    now_ = batch.front().time;
+    moment_.begin(chunk_of());
+    in_moment_ = true;
+    while (!moment_.is_over()) {
+      // Packets lie anywhere in memory.
+      if (const Event* event = moment_.ahead(fetched_ahead)) __builtin_prefetch(&packets_[event->packet]);
+      serve(moment_.next(chunk_of()).packet);
+    }
+    in_moment_ = false;
+    if (checks_invariants && queue_.empty()) check_balance();
+  }
+  ended.insert(ended.end(), ended_.begin(), ended_.end());
+  ended_.clear();
+}
+
+std::vector<LinkUse> LinkModel::links() const {
+  std::vector<LinkUse> uses;
+  uses.reserve(network_.link_count());
+  for (std::uint32_t i = 0; i < network_.link_count(); ++i) uses.push_back({servers_[i].bytes, {servers_[i].busy}});
+  return uses;
+}
+
+/// With no chunk under way and no run half done, what was carried is what the schedules say.
+void LinkModel::check_balance() const {
+  if (has_runs() || !balances_) return;
+  ESPALIER_CHECK(ledger_.balances(servers_), "resources carry exactly the bytes of the schedules");
+}
+
+void LinkModel::hand_over(Run& run, LaneIndex index) {
+  if (run.is_aborted) return;
+  const Lane& lane = run.lane(index);
+  const ByteRange bytes = run.chunking().chunk({lane.range, lane.chunks}, lane.chunk);
+  if (!run.find_ready_time(index, bytes)) return;
+  if (lane.chunk == 0) run.start_transfer(lane, std::max<std::int64_t>(now_, 0));
+  send(run, index, bytes.length());
+}
+
+void LinkModel::send(Run& run, LaneIndex index, std::int64_t bytes) {
+  const Lane& lane = run.lane(index);
+  const Transfer& transfer = run.transfer(lane);
+  const Path& path = run.program().path(transfer);
+  if (run.history != nullptr) run.history->ready({lane.transfer, lane.chunk}, lane.ready);
+  std::uint32_t slot = 0;
+  if (free_packets_.empty()) {
+    slot = static_cast<std::uint32_t>(packets_.size());
+    packets_.emplace_back();
+  } else {
+    slot = free_packets_.back();
+    free_packets_.pop_back();
+  }
+  ++run.chunks_moving;
+  const std::int64_t asked = lane.ready + path.overhead;
+  Packet& packet = packets_[slot];
+  packet.run = &run;
+  packet.path = &path;
+  packet.bytes = bytes;
+  packet.last_byte = asked;
+  packet.travel = 0;
+  packet.transfer = lane.transfer;
+  packet.order = run.order(lane.transfer);
+  packet.chunk = lane.chunk;
+  packet.step = path.begin;
+  packet.lane = index;
+  packet.reduces = transfer.reduces != 0;
+  packet.ends_transfer = lane.chunk + 1 == lane.chunks;
+  ask(asked, slot);
+}
+
+void LinkModel::ask(std::int64_t time, std::uint32_t packet) {
+  const Event event{time, packets_[packet].order, packet};
+  if (time != now_ || !in_moment_) return queue_.push(event);
+  moment_.add(event, chunk_of());
+}
+
+/// Lets a chunk that is about to leave its sender wait while its lane is held (docs/simulator.md, "Back-pressure").
+bool LinkModel::hold_back(std::uint32_t slot) {
+  Packet& packet = packets_[slot];
+  if (packet.step != packet.path->begin) return false;
+  const std::int64_t held_until = packet.run->lane(packet.lane).held_until;
+  if (held_until <= now_) return false;
+  packet.last_byte = held_until;
+  if (packet.run->history != nullptr) packet.run->history->held({packet.transfer, packet.chunk}, packet.lane);
+  ask(held_until, slot);
+  return true;
+}
+
+/// Lets a resource take a chunk at `entry`; returns when it is done with it.
+std::int64_t LinkModel::serve_packet(Server& server, const Packet& packet, std::int64_t entry) {
+  std::int64_t bytes = packet.bytes;
+  if (packet.run->payload_ppm != whole_ppm && packet.step != packet.path->end) {
+    bytes = on_the_wire(bytes, packet.run->payload_ppm);
+  }
+  std::int64_t duration = server.service_time(bytes);
+  if (jitter_.is_on()) {
+    duration += jitter_.extra(duration, packet.order, packet.chunk, packet.step - packet.path->begin);
+  }
+  return server.serve(entry, bytes, duration, profiles_);
+}
+
+void LinkModel::serve(std::uint32_t slot) {
+  if (packets_[slot].run->is_aborted) {
+    free_packets_.push_back(slot);
+    return drop_chunk(*packets_[slot].run);
+  }
+  if (hold_back(slot)) return;
+  Packet& packet = packets_[slot];
+  Run& run = *packet.run;
+  const Path& path = *packet.path;
+  const std::uint32_t resource = run.program().steps()[packet.step];
+  Server& server = servers_[resource];
+  const std::int64_t entry = std::max(now_, server.free_at);
+  const std::int64_t done = serve_packet(server, packet, entry);
+  if (done == never) {
+    balances_ = false;
+    free_packets_.push_back(slot);
+    return drop_chunk(run);  // it stays where it is: nothing of it is asked any more
+  }
+  ++events_;
+  if (checks_invariants) {
+    ledger_.serve(resource, entry, done);
+    ESPALIER_CHECK(packet.step != path.end || entry >= packet.last_byte, "only what is there is added");
+  }
+  const std::uint32_t step = packet.step++;
+  const std::int64_t leave = std::max(done, packet.last_byte);
+  packet.last_byte = leave + server.latency;
+  Lane& sender = run.lane(packet.lane);
+  sender.held_until = std::max(sender.held_until, entry - packet.travel);
+  if (run.history != nullptr) {
+    run.history->hold_lane(packet.lane, {entry - packet.travel, resource, packet.travel});
+  }
+  if (waits_.is_on()) waits_.served(resource, run, packet.transfer, entry, done);
+  packet.travel += server.latency;
+  const std::uint32_t end = packet.reduces ? path.reduce_end : path.end;
+  const ChunkId chunk{packet.transfer, packet.chunk};
+  if (run.history != nullptr) run.history->service(chunk, step - path.begin, end - path.begin, entry, done);
+
+  // From here on the packet may move or be used again: what is still needed of it is copied.
+  const std::int64_t last_byte = packet.last_byte;
+  const LaneIndex lane = packet.lane;
+  const bool ends_transfer = packet.ends_transfer;
+  const bool at_end = step + 1 == end;
+  if (at_end) {
+    free_packets_.push_back(slot);
+    --run.chunks_moving;
+  } else {
+    // A reduction needs the whole chunk; everything before it cuts through.
+    ask(step + 1 == path.end ? last_byte : entry + server.latency, slot);
+  }
+  const auto go = [&](LaneIndex next) { hand_over(run, next); };
+  if (step == path.first_link) run.depart(chunk, lane, leave, ended_, go);
+  if (!at_end) return;
+  elapsed_ = std::max(elapsed_, last_byte);
+  run.arrive(chunk, ends_transfer, last_byte, ended_, go);
+  let_go_if_over(run);
+}
+
+}  // namespace espalier::sim

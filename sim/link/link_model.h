@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/core/event_queue.h"
+#include "sim/core/ledger.h"
+#include "sim/core/moment.h"
+#include "sim/core/rate_profile.h"
+#include "sim/core/running_model.h"
+#include "sim/link/server.h"
+#include "sim/link/service_watch.h"
+
+namespace espalier::sim {
+
+/// The event loop of the `link` model. One event per chunk and resource: a chunk's head asks, and because resources
+/// serve in the order of asking, it is certain at once when the resource takes it and when it leaves.
+///
+/// Invariants: (1) events are handled in the order of (time, run, transfer, chunk); what an event causes at its own
+/// time belongs to the same chunk or a later one, so the order within a resource is that of docs/simulator.md; (2) a
+/// lane is in at most one waiting list.
+class LinkModel final : public RunningModel {
+ public:
+  LinkModel(const Network& network, const Conditions& conditions);
+
+  [[nodiscard]] std::int64_t next_time() const override;
+  void advance(std::vector<RankEnd>& ended) override;
+  [[nodiscard]] std::vector<LinkUse> links() const override;
+  void watch(std::span<const Watch> watches) override { waits_.watch(watches, servers_.size()); }
+  [[nodiscard]] std::vector<Waited> waited() const override { return waits_.take(); }
+
+ private:
+  /// A chunk in the network, or on its way into it.
+  struct Packet {
+    Run* run = nullptr;
+    const Path* path = nullptr;
+    std::int64_t bytes = 0;
+    std::int64_t last_byte = 0;  ///< When its last byte reaches the next resource.
+    std::int64_t travel = 0;     ///< Latency of the resources behind it.
+    TransferId transfer;
+    std::uint32_t order = 0;
+    std::uint32_t chunk = 0;
+    std::uint32_t step = 0;  ///< The step of its program that its head asks for next.
+    LaneIndex lane = no_lane;
+    bool reduces = false;
+    bool ends_transfer = false;
+  };
+
+  void note_added(const Run& run) override;
+  void note_given_up() override { balances_ = false; }
+  void hand_over(Run& run, LaneIndex lane) override;
+  void send(Run& run, LaneIndex lane, std::int64_t bytes);
+  void ask(std::int64_t time, std::uint32_t packet);
+  bool hold_back(std::uint32_t packet);
+  void serve(std::uint32_t packet);
+  [[nodiscard]] std::int64_t serve_packet(Server& server, const Packet& packet, std::int64_t entry);
+  void check_balance() const;
+  /// For a Moment: which chunk of its transfer a packet is.
+  [[nodiscard]] auto chunk_of() const {
+    return [this](std::uint32_t packet) { return packets_[packet].chunk; };
+  }
+
+  RateProfiles profiles_;
+  ServiceWatch waits_;
+  std::vector<Server> servers_;
+  Ledger ledger_;         // of debug builds: what has to be carried
+  bool balances_ = true;  // false once a run was given up or stands still: then less is carried
+  std::vector<Packet> packets_;
+  std::vector<std::uint32_t> free_packets_;
+
+  EventQueue queue_;
+  Moment moment_;  // the events of `now_`
+  bool in_moment_ = false;
+};
+
+}  // namespace espalier::sim

@@ -1,0 +1,167 @@
+#include "compare/compare_results.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "compare/read/read_run.h"
+
+namespace espalier {
+namespace {
+
+TEST(ReadResults, TakesWhatSimulateAndRunWrite) {
+  const auto runs = read_results(
+      R"({"schema": "espalier/results/1", "topology": "box", "collective": "broadcast", "ranks": 4, "root": "g1",
+  "results": [{"size": 1024, "count": 256, "type": "float", "algorithm": "auto", "time": 1.5e-05, "algbw": 1.0,
+    "planner": "tree", "chunk": 512, "min": 1.4e-05, "p99": 2e-05, "in_place": {"time": 1.6e-05, "algbw": 1},
+    "wrong": 0, "plan": "plan.json"}], "winners": []})",
+      "run.json");
+  ASSERT_TRUE(runs.has_value()) << runs.error().message;
+  EXPECT_EQ(runs->topology, "box");
+  EXPECT_EQ(runs->origin, "run");
+  ASSERT_EQ(runs->rows.size(), 1U);
+  const Measurement& row = runs->rows[0];
+  EXPECT_EQ(row.collective, "broadcast");
+  EXPECT_EQ(row.root, "g1");
+  EXPECT_EQ(row.ranks, 4U);
+  EXPECT_EQ(row.algorithm, "auto");
+  EXPECT_EQ(row.planner, "tree");
+  EXPECT_EQ(row.chunk.count, 512);
+  EXPECT_DOUBLE_EQ(row.seconds, 1.5e-5);
+  EXPECT_DOUBLE_EQ(row.min_seconds.value(), 1.4e-5);
+  EXPECT_DOUBLE_EQ(row.p99_seconds.value(), 2e-5);
+  EXPECT_DOUBLE_EQ(row.in_place_seconds.value(), 1.6e-5);
+  EXPECT_EQ(row.wrong, 0);
+  EXPECT_EQ(row.plan, "plan.json");
+  EXPECT_EQ(row.line, 2U);
+}
+
+Measurement make_row(std::int64_t size, std::string algorithm, double seconds) {
+  Measurement row;
+  row.collective = "all_reduce";
+  row.size = {size};
+  row.algorithm = std::move(algorithm);
+  row.seconds = seconds;
+  return row;
+}
+
+Measurements make_file(std::string name, std::vector<Measurement> rows) {
+  Measurements file;
+  file.file = std::move(name);
+  file.rows = std::move(rows);
+  return file;
+}
+
+TEST(CompareResults, ErrorsAreRelativeToTheSecondFile) {
+  const auto result = compare_results(make_file("a", {make_row(8, "ring", 11), make_row(16, "ring", 18)}),
+                                      make_file("b", {make_row(8, "ring", 10), make_row(16, "ring", 20)}));
+  ASSERT_TRUE(result.has_value());
+  ASSERT_EQ(result->sizes.size(), 2U);
+  EXPECT_DOUBLE_EQ(result->sizes[0].error, 0.1);
+  EXPECT_DOUBLE_EQ(result->sizes[1].error, -0.1);
+  EXPECT_DOUBLE_EQ(result->errors.median, 0.1);
+  EXPECT_NEAR(result->errors.bias, 0, 1e-15);
+}
+
+TEST(CompareResults, RepeatedSizesCountWithTheirMedian) {
+  const auto result = compare_results(make_file("a", {make_row(8, "", 10)}),
+                                      make_file("b", {make_row(8, "", 9), make_row(8, "", 10), make_row(8, "", 100)}));
+  EXPECT_DOUBLE_EQ(result.value().sizes[0].error, 0);
+}
+
+TEST(CompareResults, AFileWithoutAlgorithmsPairsWithTheOnlyOne) {
+  const auto one = compare_results(make_file("a", {make_row(8, "ring", 10)}), make_file("b", {make_row(8, "", 8)}));
+  ASSERT_TRUE(one.has_value());
+  EXPECT_EQ(one->sizes[0].algorithm, "ring");
+  EXPECT_DOUBLE_EQ(one->sizes[0].error, 0.25);
+}
+
+TEST(CompareResults, TheFastestOfSeveralPairsWithAFileWithoutAlgorithms) {
+  const Measurements several =
+      make_file("a", {make_row(8, "ring", 10), make_row(8, "tree", 9), make_row(9, "ring", 3)});
+  const Measurements nameless = make_file("b", {make_row(8, "", 6), make_row(9, "", 6)});
+  const auto best = compare_results(several, nameless);
+  ASSERT_TRUE(best.has_value());
+  ASSERT_EQ(best->sizes.size(), 2U);
+  EXPECT_EQ(best->sizes[0].algorithm, "tree");
+  EXPECT_DOUBLE_EQ(best->sizes[0].error, 0.5);  // (9 - 6) / 6
+  EXPECT_EQ(best->sizes[1].algorithm, "ring");
+  const auto chosen = compare_results(several, nameless, "ring");
+  EXPECT_DOUBLE_EQ(chosen.value().sizes[0].a, 10);
+  EXPECT_FALSE(compare_results(several, nameless, "packing"));
+  const auto fastest = compare_results(several, make_file("b", {make_row(8, "flat", 6)}), "best");
+  EXPECT_EQ(fastest.value().sizes[0].algorithm, "tree vs flat");
+}
+
+TEST(CompareResults, AutoPairsWithWhatItChose) {
+  Measurement chosen = make_row(8, "auto", 10);
+  chosen.planner = "tree";
+  const auto result = compare_results(make_file("a", {chosen}), make_file("b", {make_row(8, "tree", 10)}));
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->sizes[0].algorithm, "tree");
+}
+
+/// At 8 a takes ring (1 < 2) and b tree (3 < 4): choosing ring costs 4/3 - 1. At 16 both take tree.
+TEST(CompareResults, FindsWhereTheWinnersDiffer) {
+  const auto result =
+      compare_results(make_file("a", {make_row(8, "ring", 1), make_row(8, "tree", 2), make_row(16, "ring", 3),
+                                      make_row(16, "tree", 2), make_row(16, "auto", 1)}),
+                      make_file("b", {make_row(8, "ring", 4), make_row(8, "tree", 3), make_row(16, "ring", 5),
+                                      make_row(16, "tree", 4), make_row(16, "auto", 1)}));
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->compared_winners, 2U);
+  ASSERT_EQ(result->different.size(), 1U);
+  EXPECT_EQ(result->different[0].a, "ring");
+  EXPECT_EQ(result->different[0].b, "tree");
+  EXPECT_NEAR(result->different[0].cost, 1.0 / 3, 1e-12);
+}
+
+TEST(CompareResults, SaysWhatHasNoCounterpartAndWhatWasWrong) {
+  Measurement wrong = make_row(8, "ring", 1);
+  wrong.wrong = 3;
+  wrong.ranks = 4;
+  Measurement other = make_row(8, "ring", 1);
+  other.ranks = 8;
+  const auto result = compare_results(make_file("a", {wrong, make_row(32, "ring", 1)}), make_file("b", {other}));
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->only_in_a, 1U);
+  EXPECT_EQ(result->only_in_b, 0U);
+  EXPECT_EQ(result->notes, (std::vector<std::string>{"a: 1 row has wrong data", "a has 4 ranks, b has 8"}));
+}
+
+TEST(CompareResults, NothingInCommonIsAnError) {
+  const auto result =
+      compare_results(make_file("a", {make_row(8, "ring", 1)}), make_file("b", {make_row(9, "ring", 1)}));
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().help, "a has all_reduce by ring of 8 B; b has all_reduce by ring of 9 B");
+}
+
+TEST(CompareResults, ATimelineIsARow) {
+  Timeline timeline;
+  timeline.title = "all_gather, ring, 64 KiB on box";
+  timeline.rank_names = {"g0", "g1"};
+  timeline.spans = {{0, TransferId(0), 0, Phase::send, {100}, {600}},
+                    {1, TransferId(0), 0, Phase::recv, {200}, {1100}}};
+  const auto rows = measurements_of(timeline, "t.json");
+  ASSERT_TRUE(rows.has_value());
+  EXPECT_EQ(rows->rows[0].collective, "all_gather");
+  EXPECT_EQ(rows->rows[0].algorithm, "ring");
+  EXPECT_EQ(rows->rows[0].size.count, 65536);
+  EXPECT_DOUBLE_EQ(rows->rows[0].seconds, 1e-9);
+  timeline.title = "something else";
+  EXPECT_FALSE(measurements_of(timeline, "t.json").has_value());
+}
+
+TEST(Statistics, MediansAndQuantiles) {
+  EXPECT_DOUBLE_EQ(median({3, 1, 2}), 2);
+  EXPECT_DOUBLE_EQ(median({4, 1, 2, 3}), 2.5);
+  EXPECT_DOUBLE_EQ(median({}), 0);
+  EXPECT_DOUBLE_EQ(quantile({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 0.9), 9);
+  EXPECT_DOUBLE_EQ(quantile({5}, 1), 5);
+  EXPECT_DOUBLE_EQ(relative_error(0, 0), 0);
+  EXPECT_TRUE(std::isinf(relative_error(1, 0)));
+  EXPECT_DOUBLE_EQ(relative_error(3, 2), 0.5);
+}
+
+}  // namespace
+}  // namespace espalier

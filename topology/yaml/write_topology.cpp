@@ -1,0 +1,156 @@
+#include "topology/yaml/write_topology.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/format_units.h"
+
+namespace espalier {
+namespace {
+
+/// A text in JSON's quotes, which YAML reads the same way. A '$' is doubled, as the reader fills in parameters.
+std::string in_quotes(std::string_view text) {
+  std::string result = "\"";
+  for (const char letter : text) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (letter == '"' || letter == '\\') {
+      result += '\\';
+      result += letter;
+    } else if (byte < 0x20 || byte == 0x7F) {
+      result += fmt::format("\\u{:04x}", byte);
+    } else {
+      result += letter;
+      if (letter == '$') result += '$';
+    }
+  }
+  return result + "\"";
+}
+
+/// True for texts that YAML reads as themselves without quotes, inside braces too.
+bool is_plain(std::string_view text) {
+  const auto is_safe = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           c == '.' || c == '/';
+  };
+  if (text.empty() || !std::ranges::all_of(text, is_safe)) return false;
+  const char first = text.front();
+  if (first == '-' || first == '.') return false;
+  return text != "null" && text != "Null" && text != "NULL";
+}
+
+/// One map after another as `{key: value, ...}`, in YAML's or JSON's spelling.
+class MapWriter {
+ public:
+  explicit MapWriter(bool json) : json_(json) {}
+
+  void text(std::string_view key, std::string_view value) {
+    raw(key, !json_ && is_plain(value) ? std::string(value) : in_quotes(value));
+  }
+  /// A value with a unit: plain in YAML.
+  void measure(std::string_view key, const std::string& value) { raw(key, json_ ? in_quotes(value) : value); }
+  void raw(std::string_view key, std::string_view value) {
+    body_ += body_.empty() ? "" : ", ";
+    body_ += json_ ? fmt::format("\"{}\": {}", key, value) : fmt::format("{}: {}", key, value);
+  }
+  void pair(std::string_view key, std::string_view first, std::string_view second) {
+    const auto spelled = [&](std::string_view id) { return !json_ && is_plain(id) ? std::string(id) : in_quotes(id); };
+    raw(key, fmt::format("[{}, {}]", spelled(first), spelled(second)));
+  }
+  [[nodiscard]] std::string take() const { return "{" + body_ + "}"; }
+
+ private:
+  bool json_;
+  std::string body_;
+};
+
+std::string node_map(const Node& node, bool json) {
+  MapWriter map(json);
+  map.text("id", node.id);
+  map.text("kind", to_string(node.kind));
+  const bool default_rank = node.kind == NodeKind::gpu || node.kind == NodeKind::cpu;
+  if (node.is_rank != default_rank) map.raw("rank", node.is_rank ? "true" : "false");
+  if (node.must_not_relay()) map.raw("relay", "false");
+  if (node.bandwidth.bytes_per_second > 0) map.measure("bandwidth", format_bandwidth(node.bandwidth));
+  if (node.reduce_bandwidth.bytes_per_second > 0) {
+    map.measure("reduce_bandwidth", format_bandwidth(node.reduce_bandwidth));
+  }
+  if (node.multicast) map.raw("multicast", "true");
+  if (node.reduction) map.raw("reduction", "true");
+  if (node.rail) map.raw("rail", std::to_string(*node.rail));
+  if (!node.host.empty()) map.text("host", node.host);
+  return map.take();
+}
+
+std::string efficiency(std::int32_t ppm) {
+  std::string text = fmt::format("0.{:06}", ppm);
+  text.erase(text.find_last_not_of('0') + 1);
+  return text;
+}
+
+bool same_but_reversed(const Link& a, const Link& b) {
+  return a.tail == b.head && a.head == b.tail && a.nominal == b.nominal && a.latency == b.latency &&
+         a.overhead == b.overhead && a.efficiency_ppm == b.efficiency_ppm && a.link_class == b.link_class;
+}
+
+std::string link_map(const Topology& topology, const Link& link, bool both, bool json) {
+  MapWriter map(json);
+  const std::string& tail = topology.node(link.tail).id;
+  const std::string& head = topology.node(link.head).id;
+  if (both) {
+    map.pair("between", tail, head);
+  } else {
+    map.text("from", tail);
+    map.text("to", head);
+  }
+  if (!link.link_class.empty()) map.text("class", link.link_class);
+  map.measure("bandwidth", format_bandwidth(link.nominal));
+  map.measure("latency", format_latency(link.latency));
+  if (link.overhead.count > 0) map.measure("overhead", format_latency(link.overhead));
+  if (link.efficiency_ppm != 1'000'000) map.raw("efficiency", efficiency(link.efficiency_ppm));
+  return map.take();
+}
+
+/// Calls `write` with the text of each entry under `links`. Only neighbours are paired: `between` expands to two links
+/// with consecutive ids, so any other pairing would renumber them.
+template <class Write>
+void for_each_link(const Topology& topology, bool json, const Write& write) {
+  const auto links = topology.links();
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const bool both = i + 1 < links.size() && same_but_reversed(links[i], links[i + 1]);
+    write(link_map(topology, links[i], both, json));
+    if (both) ++i;
+  }
+}
+
+}  // namespace
+
+std::string write_topology(const Topology& topology) {
+  const std::string& name = topology.name();
+  std::string text = fmt::format("espalier: 1\nname: {}\nnodes:\n", is_plain(name) ? name : in_quotes(name));
+  for (const Node& node : topology.nodes()) text += "  - " + node_map(node, false) + "\n";
+  if (topology.link_count() > 0) text += "links:\n";
+  for_each_link(topology, false, [&](const std::string& map) { text += "  - " + map + "\n"; });
+  return text;
+}
+
+std::string write_topology_json(const Topology& topology) {
+  std::string text = fmt::format(R"({{"espalier": 1, "name": {}, "nodes": [)", in_quotes(topology.name()));
+  std::string_view separator;
+  for (const Node& node : topology.nodes()) {
+    text += separator;
+    text += node_map(node, true);
+    separator = ", ";
+  }
+  text += R"(], "links": [)";
+  separator = {};
+  for_each_link(topology, true, [&](const std::string& map) {
+    text += separator;
+    text += map;
+    separator = ", ";
+  });
+  return text + "]}";
+}
+
+}  // namespace espalier
