@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "tests/support/two_ends.h"
+#include "tests/support/networks/two_ends.h"
 
 namespace espalier {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "engine/tcp/greeting.h"
-#include "tests/support/two_ends.h"
+#include "tests/support/networks/two_ends.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what the house style fixes by rule: the include table, file lengths, banned calls, documented rules.
+"""Checks what the house style fixes by rule: the include table, lengths, banned calls, documented rules, tests' places.
 
 Usage: check_style.py REPOSITORY. Prints every finding as path:line: what; exits 1 when there is one.
 """
@@ -7,24 +7,10 @@ import pathlib
 import re
 import sys
 
-# Which folder may include which; arrows only point this way (docs/architecture.md).
-ALLOWED_INCLUDES = {
-    "base": {"base"},
-    "topology": {"topology", "base"},
-    "schedule": {"schedule", "topology", "base"},
-    "planners": {"planners", "schedule", "topology", "base"},
-    "sim": {"sim", "schedule", "topology", "base"},
-    "scenario": {"scenario", "sim", "planners", "schedule", "topology", "base"},
-    "advisor": {"advisor", "sim", "planners", "schedule", "topology", "base"},
-    "sweep": {"sweep", "sim", "planners", "schedule", "topology", "base"},
-    "engine": {"engine", "schedule", "topology", "base"},
-    "lab": {"lab", "schedule", "topology", "base"},
-    "compare": {"compare", "sim", "schedule", "topology", "base"},
-    "cli": {"cli", "sweep", "lab", "compare", "engine", "advisor", "scenario", "sim", "planners", "schedule", "topology", "base"},
-}
 LONGEST_FILE = 500
 LONGEST_LINE = 120
-LIBRARY_FOLDERS = [folder for folder in ALLOWED_INCLUDES if folder != "cli"]
+MOST_SOURCES = 30  # of a folder
+MAY_HOLD_MORE = {"planners/lp", "planners/packing"}
 BANNED_IN_LIBRARIES = {
     r"\bstd::random_device\b": "randomness comes from a seed (base/random.h)",
     r"\bs?rand\(": "randomness comes from a seed (base/random.h)",
@@ -38,11 +24,24 @@ BANNED_ANYWHERE = {r"\b(?:TODO|FIXME|XXX)\b": "open work belongs in the tracker"
 BANNED_BUT_IN = {r"\bkill(?:pg)?\((?!\))": ("base/send_signal.h", "signals are sent by base/send_signal.h")}
 
 
+def read_include_table(repository):
+    """Which folder may include which, by the table in docs/architecture.md: {folder: {folders}}."""
+    table = {}
+    for line in (repository / "docs/architecture.md").read_text(encoding="utf-8").splitlines():
+        if row := re.match(r"\| `(\w+)/` \| [^|]* \| [^|]* \| ([^|]*) \|$", line):
+            table[row.group(1)] = set(re.findall(r"\w+", row.group(2)))
+    for folder, may in table.items():
+        may.add(folder)
+        if "all" in may:
+            may.update(table)
+    return table
+
+
 def sources(repository, folder):
     return sorted(path for path in (repository / folder).rglob("*") if path.suffix in {".h", ".cpp"})
 
 
-def check_source(repository, folder, path):
+def check_source(repository, table, folder, path):
     relative = path.relative_to(repository)
     lines = path.read_text(encoding="utf-8").splitlines()
     if len(lines) > LONGEST_FILE:
@@ -50,13 +49,13 @@ def check_source(repository, folder, path):
     if path.suffix == ".h" and lines[0] != "#pragma once":
         yield f"{relative}:1: a header begins with #pragma once"
     banned = dict(BANNED_ANYWHERE)
-    if folder in LIBRARY_FOLDERS:
+    if is_library(table, folder):
         banned.update(BANNED_IN_LIBRARIES)
     for number, line in enumerate(lines, 1):
         if len(line) > LONGEST_LINE:
             yield f"{relative}:{number}: {len(line)} columns (at most {LONGEST_LINE})"
         include = re.match(r'#include "(\w+)/', line)
-        if include and folder in ALLOWED_INCLUDES and include.group(1) not in ALLOWED_INCLUDES[folder]:
+        if include and folder in table and include.group(1) not in table[folder]:
             yield f"{relative}:{number}: {folder} may not include {include.group(1)}"
         code = line.split("//")[0]
         for pattern, (home, why) in BANNED_BUT_IN.items():
@@ -67,10 +66,41 @@ def check_source(repository, folder, path):
                 yield f"{relative}:{number}: {why}"
 
 
-def check_names(repository):
+def is_library(table, folder):
+    return folder in table and folder != "cli"
+
+
+def check_folders(repository, folders):
+    for folder in folders:
+        counts = {}
+        for path in sources(repository, folder):
+            counts[path.parent] = counts.get(path.parent, 0) + 1
+        for place, count in counts.items():
+            if count > MOST_SOURCES and str(place.relative_to(repository)) not in MAY_HOLD_MORE:
+                yield f"{place.relative_to(repository)}: {count} sources; part it (at most {MOST_SOURCES})"
+
+
+def check_test_places(repository):
+    """tests/unit/x/y_test.cpp is of x/y.h, x/y.cpp or the folder x/y, or tests/unit/README.md says what it is of."""
+    readme = (repository / "tests/unit/README.md").read_text(encoding="utf-8")
+    for path in sources(repository, "tests/unit"):
+        place = path.relative_to(repository / "tests/unit")
+        if not path.stem.endswith("_test") or f"`{place}`" in readme:
+            continue
+        name = path.stem.removesuffix("_test")
+        tested = repository / place.parent / name
+        if not any(place.exists() for place in (tested, tested.with_suffix(".h"), tested.with_suffix(".cpp"))) and (
+                place.parent.name != name):
+            yield f"{path.relative_to(repository)}:1: there is no {place.parent / name}; see tests/unit/README.md"
+    for named in re.findall(r"^\| `([\w/]+_test\.cpp)` ", readme, re.M):
+        if not (repository / "tests/unit" / named).exists():
+            yield f"tests/unit/README.md:1: there is no {named}"
+
+
+def check_names(repository, table):
     """No two classes of one name in one namespace: a program that links both would mix their functions up."""
     places = {}
-    for folder in LIBRARY_FOLDERS:
+    for folder in filter(lambda folder: is_library(table, folder), table):
         for path in sources(repository, folder):
             namespaces = []
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -101,21 +131,25 @@ def check_rules(repository):
         yield f"docs/schedule.md:1: rule {rule} is not in the verifier"
 
 
-def check_readmes(repository):
-    for folder in [*ALLOWED_INCLUDES, "configs", "tests", "bench"]:
+def check_readmes(repository, table):
+    for folder in [*table, "configs", "tests", "bench"]:
         if not (repository / folder / "README.md").exists():
             yield f"{folder}/README.md:1: missing"
 
 
 def main():
     repository = pathlib.Path(sys.argv[1]).resolve()
-    findings = []
-    for folder in [*ALLOWED_INCLUDES, "tests", "bench", "examples"]:
+    table = read_include_table(repository)
+    findings = [] if len(table) > 10 else ["docs/architecture.md:1: no table of includes"]
+    folders = [*table, "tests", "bench", "examples"]
+    for folder in folders:
         for path in sources(repository, folder):
-            findings.extend(check_source(repository, folder, path))
-    findings.extend(check_names(repository))
+            findings.extend(check_source(repository, table, folder, path))
+    findings.extend(check_folders(repository, folders))
+    findings.extend(check_test_places(repository))
+    findings.extend(check_names(repository, table))
     findings.extend(check_rules(repository))
-    findings.extend(check_readmes(repository))
+    findings.extend(check_readmes(repository, table))
     print("\n".join(findings) or "style: clean")
     return 1 if findings else 0
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "planners/bounds/cut_bound.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/networks/random_graph.h"
 
 namespace espalier {
 namespace {

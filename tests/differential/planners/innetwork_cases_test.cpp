@@ -3,7 +3,7 @@
 #include "planners/innetwork/innetwork.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
-#include "tests/support/computing.h"
+#include "tests/support/networks/computing.h"
 #include "tests/support/planner_cases.h"
 
 namespace espalier {

@@ -2,7 +2,7 @@
 
 #include "sim/simulate.h"
 #include "tests/differential/sim/reference_fair.h"
-#include "tests/support/random_machine.h"
+#include "tests/support/networks/random_machine.h"
 
 namespace espalier {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/differential/sim/reference_simulator.h"
-#include "tests/support/random_machine.h"
+#include "tests/support/networks/random_machine.h"
 
 namespace espalier {
 namespace {

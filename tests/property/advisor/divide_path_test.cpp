@@ -4,7 +4,7 @@
 
 #include "sim/critical_path/path_times.h"
 #include "sim/simulate.h"
-#include "tests/support/random_machine.h"
+#include "tests/support/networks/random_machine.h"
 
 namespace espalier {
 namespace {

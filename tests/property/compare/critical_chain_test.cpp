@@ -5,7 +5,7 @@
 #include <optional>
 #include <tuple>
 
-#include "tests/support/random_machine.h"
+#include "tests/support/networks/random_machine.h"
 #include "tests/support/random_timeline.h"
 
 namespace espalier {

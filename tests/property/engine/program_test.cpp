@@ -14,7 +14,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "planners/planner.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/networks/random_graph.h"
 
 namespace espalier::engine {
 namespace {

@@ -4,7 +4,7 @@
 #include "base/random.h"
 #include "tests/support/engine_cases.h"
 #include "tests/support/local_ranks.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/networks/random_graph.h"
 #include "tests/support/random_schedule.h"
 
 namespace espalier {

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
-#include "tests/support/computing.h"
+#include "tests/support/networks/computing.h"
 #include "tests/support/pipeline.h"
 #include "topology/generate/generate.h"
 

@@ -7,7 +7,7 @@
 #include "planners/planner.h"
 #include "planners/ring/ring_walks.h"
 #include "schedule/verify/verify.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/networks/random_graph.h"
 
 // Whatever ranks may not relay and whatever switches compute: a planner makes a plan that keeps its promise, or says
 // why it makes none.

@@ -6,7 +6,7 @@
 #include "planners/groups/plan_groups.h"
 #include "schedule/json/schedule_json.h"
 #include "schedule/verify/verify.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/networks/random_graph.h"
 #include "topology/names/group.h"
 
 namespace espalier {

@@ -5,7 +5,7 @@
 #include "schedule/loads.h"
 #include "schedule/schedule_shape.h"
 #include "schedule/verify/verify.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/networks/random_graph.h"
 #include "topology/generate/generate.h"
 
 namespace espalier {

@@ -8,7 +8,7 @@
 #include "planners/lp/flow_program.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/networks/random_graph.h"
 #include "topology/generate/generate.h"
 
 namespace espalier {

@@ -3,7 +3,7 @@
 #include "planners/bounds/bound.h"
 #include "planners/planner.h"
 #include "schedule/loads.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/networks/random_graph.h"
 
 namespace espalier {
 namespace {

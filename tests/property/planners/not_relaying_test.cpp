@@ -7,7 +7,7 @@
 #include "planners/planner.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/networks/random_graph.h"
 
 // Ranks that must not relay, on random networks: bounds against all cuts, and plans against the bounds.
 

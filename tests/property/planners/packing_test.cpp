@@ -5,7 +5,7 @@
 #include "planners/bounds/cut_bound.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/networks/random_graph.h"
 
 namespace espalier {
 namespace {

@@ -9,7 +9,7 @@
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
 #include "sim/simulate.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/networks/random_graph.h"
 #include "topology/bundles.h"
 
 // One cable of a rate, or several side by side whose rates add up to it, are the same hardware: the same bounds, and

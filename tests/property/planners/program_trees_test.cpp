@@ -6,7 +6,7 @@
 #include "planners/lp/tree_images.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/networks/random_graph.h"
 #include "topology/generate/generate.h"
 
 namespace espalier {

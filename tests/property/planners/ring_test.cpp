@@ -12,7 +12,7 @@
 #include "planners/ring/ring_limit.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/networks/random_graph.h"
 #include "tests/support/ring_checks.h"
 
 namespace espalier {

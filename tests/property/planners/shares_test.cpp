@@ -6,8 +6,8 @@
 #include "planners/bounds/cut_bound.h"
 #include "planners/lp/orbit_graph.h"
 #include "schedule/json/schedule_json.h"
+#include "tests/support/networks/random_graph.h"
 #include "tests/support/pipeline.h"
-#include "tests/support/random_graph.h"
 #include "topology/generate/generate.h"
 
 namespace espalier {

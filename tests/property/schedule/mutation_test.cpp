@@ -2,8 +2,8 @@
 
 #include "schedule/interpret.h"
 #include "schedule/verify/verify.h"
-#include "tests/support/fabrics.h"
 #include "tests/support/forests.h"
+#include "tests/support/networks/fabrics.h"
 
 /// What random trees give: schedules that verify and compute what they promise, in which no transfer is idle, and whose
 /// damage is noticed.

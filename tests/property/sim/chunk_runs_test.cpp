@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "sim/core/program.h"
 #include "sim/simulate.h"
-#include "tests/support/machine.h"
+#include "tests/support/networks/machine.h"
 
 namespace espalier {
 namespace {

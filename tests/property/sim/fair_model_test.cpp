@@ -3,7 +3,7 @@
 #include "schedule/loads.h"
 #include "sim/simulate.h"
 #include "tests/support/gapless.h"
-#include "tests/support/random_machine.h"
+#include "tests/support/networks/random_machine.h"
 
 namespace espalier {
 namespace {

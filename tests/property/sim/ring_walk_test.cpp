@@ -7,8 +7,8 @@
 #include "schedule/verify/verify.h"
 #include "sim/contention_free/walk_ring.h"
 #include "sim/core/program.h"
-#include "tests/support/machine.h"
-#include "tests/support/random_machine.h"
+#include "tests/support/networks/machine.h"
+#include "tests/support/networks/random_machine.h"
 #include "tests/support/stored_ring.h"
 
 namespace espalier {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "planners/planner.h"
-#include "tests/support/machine.h"
+#include "tests/support/networks/machine.h"
 #include "topology/generate/generate.h"
 
 namespace espalier {

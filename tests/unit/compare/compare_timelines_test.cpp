@@ -6,7 +6,7 @@
 
 #include "compare/overlay_svg.h"
 #include "compare/timeline_lanes.h"
-#include "tests/support/machine.h"
+#include "tests/support/networks/machine.h"
 
 namespace espalier {
 namespace {

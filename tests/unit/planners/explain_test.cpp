@@ -5,7 +5,7 @@
 #include "planners/explain/cut_proof.h"
 #include "planners/explain/more_cables.h"
 #include "planners/planner.h"
-#include "tests/support/real_machines.h"
+#include "tests/support/networks/real_machines.h"
 
 namespace espalier {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "planners/tuning/nccl_likeness.h"
 #include "planners/tuning/regions.h"
-#include "tests/support/real_machines.h"
+#include "tests/support/networks/real_machines.h"
 
 namespace espalier {
 namespace {

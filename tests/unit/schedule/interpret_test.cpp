@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/fabrics.h"
 #include "tests/support/forests.h"
+#include "tests/support/networks/fabrics.h"
 
 namespace espalier {
 namespace {

@@ -11,7 +11,7 @@
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
 #include "tests/support/breaches.h"
-#include "tests/support/relay_star.h"
+#include "tests/support/networks/relay_star.h"
 
 namespace espalier {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "base/random.h"
 #include "sim/simulate.h"
-#include "tests/support/machine.h"
-#include "tests/support/random_machine.h"
+#include "tests/support/networks/machine.h"
+#include "tests/support/networks/random_machine.h"
 
 namespace espalier {
 namespace {

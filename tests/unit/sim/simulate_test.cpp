@@ -6,7 +6,7 @@
 
 #include "sim/core/utilisation.h"
 #include "sim/core/workload.h"
-#include "tests/support/machine.h"
+#include "tests/support/networks/machine.h"
 
 namespace espalier {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/real_machines.h"
+#include "tests/support/networks/real_machines.h"
 #include "topology/yaml/read_topology.h"
 #include "topology/yaml/write_topology.h"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/real_machines.h"
+#include "tests/support/networks/real_machines.h"
 #include "topology/cables.h"
 
 namespace espalier {

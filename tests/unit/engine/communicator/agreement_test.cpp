@@ -4,7 +4,7 @@
 
 #include "engine/communicator/communicator.h"
 #include "tests/support/engine_cases.h"
-#include "tests/support/planes.h"
+#include "tests/support/networks/planes.h"
 
 namespace espalier {
 namespace {

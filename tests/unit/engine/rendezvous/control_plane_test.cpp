@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "engine/rendezvous/peers.h"
-#include "tests/support/planes.h"
+#include "tests/support/networks/planes.h"
 
 namespace espalier {
 namespace {

@@ -9,7 +9,7 @@
 #include <csignal>
 
 #include "base/send_signal.h"
-#include "tests/support/planes.h"
+#include "tests/support/networks/planes.h"
 
 namespace espalier {
 namespace {

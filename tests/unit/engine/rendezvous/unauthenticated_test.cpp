@@ -9,7 +9,7 @@
 
 #include "engine/rendezvous/wire/link.h"
 #include "engine/rendezvous/wire/messages.h"
-#include "tests/support/planes.h"
+#include "tests/support/networks/planes.h"
 
 namespace espalier {
 namespace {

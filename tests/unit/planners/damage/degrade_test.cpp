@@ -7,7 +7,7 @@
 #include "planners/bounds/bound.h"
 #include "planners/damage/alike.h"
 #include "schedule/loads.h"
-#include "tests/support/real_machines.h"
+#include "tests/support/networks/real_machines.h"
 #include "topology/generate/generate.h"
 
 namespace espalier {

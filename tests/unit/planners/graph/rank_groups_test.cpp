@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/fabrics.h"
+#include "tests/support/networks/fabrics.h"
 #include "topology/generate/generate.h"
 
 namespace espalier {

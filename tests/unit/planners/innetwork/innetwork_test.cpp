@@ -11,8 +11,8 @@
 #include "schedule/loads.h"
 #include "schedule/relays.h"
 #include "schedule/verify/verify.h"
-#include "tests/support/computing.h"
-#include "tests/support/relay_star.h"
+#include "tests/support/networks/computing.h"
+#include "tests/support/networks/relay_star.h"
 
 namespace espalier {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "planners/lp/tree_balance.h"
-#include "tests/support/random_graph.h"
+#include "tests/support/networks/random_graph.h"
 #include "tests/support/root_trees.h"
 #include "topology/generate/generate.h"
 

@@ -11,7 +11,7 @@
 #include "schedule/json/schedule_json.h"
 #include "schedule/loads.h"
 #include "schedule/schedule_shape.h"
-#include "tests/support/real_machines.h"
+#include "tests/support/networks/real_machines.h"
 #include "topology/generate/generate.h"
 #include "topology/without.h"
 

@@ -10,7 +10,7 @@
 #include "planners/ring/negotiated_rings.h"
 #include "planners/ring/ring_limit.h"
 #include "planners/ring/tiled_rings.h"
-#include "tests/support/real_machines.h"
+#include "tests/support/networks/real_machines.h"
 #include "tests/support/ring_checks.h"
 #include "topology/generate/generate.h"
 

@@ -4,7 +4,7 @@
 
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
-#include "tests/support/real_machines.h"
+#include "tests/support/networks/real_machines.h"
 #include "tests/support/ring_checks.h"
 #include "topology/generate/generate.h"
 

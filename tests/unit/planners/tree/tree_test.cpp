@@ -11,7 +11,7 @@
 #include "planners/tree/two_tree.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
-#include "tests/support/real_machines.h"
+#include "tests/support/networks/real_machines.h"
 #include "topology/generate/generate.h"
 
 namespace espalier {

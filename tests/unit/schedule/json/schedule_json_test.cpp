@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "schedule/verify/verify.h"
-#include "tests/support/fabrics.h"
 #include "tests/support/forests.h"
+#include "tests/support/networks/fabrics.h"
 
 namespace espalier {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "schedule/verify/verify.h"
 #include "tests/support/breaches.h"
-#include "tests/support/fabrics.h"
 #include "tests/support/forests.h"
+#include "tests/support/networks/fabrics.h"
 
 namespace espalier {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "sim/core/utilisation.h"
 #include "sim/simulate.h"
-#include "tests/support/machine.h"
+#include "tests/support/networks/machine.h"
 
 namespace espalier {
 namespace {

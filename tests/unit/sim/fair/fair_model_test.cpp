@@ -8,7 +8,7 @@
 
 #include "sim/core/program.h"
 #include "sim/simulate.h"
-#include "tests/support/machine.h"
+#include "tests/support/networks/machine.h"
 
 namespace espalier {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "schedule/trees/tree_schedule.h"
-#include "tests/support/fabrics.h"
+#include "tests/support/networks/fabrics.h"
 
 /// Ranks around one switch that copies or adds, and schedules over it, for tests of relays.
 namespace espalier::testing {

@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 #include "schedule/relays.h"
-#include "tests/support/machine.h"
+#include "tests/support/networks/machine.h"
 
 namespace espalier::test {
 

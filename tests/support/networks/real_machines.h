@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/support/fabrics.h"
+#include "tests/support/networks/fabrics.h"
 
 /// Small models of machines whose figures the tests know by heart.
 namespace espalier::testing {
