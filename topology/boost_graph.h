@@ -127,6 +127,9 @@ struct boost::graph_traits<espalier::Topology> {
   static vertex_descriptor null_vertex() { return std::numeric_limits<vertex_descriptor>::max(); }
 };
 
+template <>
+struct boost::graph_traits<const espalier::Topology> : boost::graph_traits<espalier::Topology> {};
+
 template <class Tag>
 struct boost::property_map<espalier::Topology, Tag> {
   using type = typename espalier::boost_graph::MapOf<Tag>::type;
