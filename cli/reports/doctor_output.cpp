@@ -16,7 +16,7 @@ std::string doctor_text(const std::vector<Check>& checks) {
   for (const Check& check : checks) {
     const std::string_view needed = check.is_needed && check.state == CheckState::missing ? ", needed" : "";
     table.add_row({check.name, fmt::format("{}{}", to_string(check.state), needed), check.found});
-    if (!check.mend.empty()) table.add_row({"", "", "-> " + check.mend});
+    if (!check.hint.empty()) table.add_row({"", "", "-> " + check.hint});
   }
   const auto count = [&](CheckState state) {
     return std::ranges::count_if(checks, [state](const Check& check) { return check.state == state; });
@@ -33,7 +33,7 @@ nlohmann::ordered_json doctor_json(const std::vector<Check>& checks) {
                        {"state", to_string(check.state)},
                        {"needed", check.is_needed},
                        {"found", check.found},
-                       {"mend", check.mend}});
+                       {"hint", check.hint}});
   }
   return {{"schema", "espalier/doctor/1"}, {"engine_runs", can_run_engine(checks)}, {"checks", entries}};
 }

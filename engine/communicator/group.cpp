@@ -135,11 +135,11 @@ Result<void> Group::share_control() {
     neighbours_.push_back({members_[member], &theirs, std::move(*memory)});
     peers[member] = std::make_unique<ShmPeer>(
         job_->domain(), ShmPeer::Place{job_->rank(), self_}, ShmPeer::Place{members_[member], member}, local_members,
-        job_->is_crowded(), *reinterpret_cast<SharedControl*>(control_.data), theirs);
+        job_->is_oversubscribed(), *reinterpret_cast<SharedControl*>(control_.data), theirs);
   }
   streams_.set_shm_peers(std::move(peers));
   // Who is done early may leave, and take its memory along, before others have seen it.
-  return job_->control().barrier("espalier/met/" + name_, members_, job_->options().timeout);
+  return job_->control().barrier("espalier/attached/" + name_, members_, job_->options().timeout);
 }
 
 Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
@@ -183,7 +183,7 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
     prepared->chunk.count = std::max(usual.count, bytes.count / most_default_chunks);
   }
   auto program = compile(schedule, *layout, prepared->chunk, Rank(self_),
-                         [&](const Transfer& transfer) { return streams_.lane_of(schedule, transfer); });
+                         [&](const Transfer& transfer) { return streams_.choose_stream(schedule, transfer); });
   if (!program) return tl::unexpected(program.error());
   prepared->program = std::move(*program);
   const auto [hash, is_new] = hashes_.try_emplace(prepared->source.schedule.get(), 0);
@@ -235,14 +235,14 @@ Result<void> Group::connect(PreparedCall& call) {
   call.execution = std::make_unique<Execution>(call.program, std::move(*ends), job_->device());
   for (const auto& peer : streams_.shm_peers()) {
     const auto is_met = [&](const Stream& stream) { return streams_.shm_peer(stream.peer.value()) == peer.get(); };
-    if (peer && (call.meets_all() || std::ranges::any_of(call.program.streams, is_met))) {
+    if (peer && (call.involves_all() || std::ranges::any_of(call.program.streams, is_met))) {
       call.shm_peers.push_back(peer.get());
     }
   }
   return {};
 }
 
-Result<void> Group::check(const CallArguments& arguments, const Program& program) const {
+Result<void> Group::check(const CallArguments& arguments, const RankProgram& program) const {
   const auto* send = static_cast<const std::byte*>(arguments.send);
   const auto* receive = static_cast<const std::byte*>(arguments.receive);
   if ((send == nullptr && program.send_bytes > 0) || (receive == nullptr && program.receive_bytes > 0)) {
@@ -383,7 +383,7 @@ Result<void> Group::show_input(const CallArguments& arguments, std::int64_t byte
 
 void Group::publish(const CallHeader& header, const CallArguments& arguments, const PreparedCall& prepared) {
   if (neighbours_.empty()) return;
-  const Program& program = prepared.program;
+  const RankProgram& program = prepared.program;
   SharedCall& call = own_call(header.sequence);
   call.header = header;
   if (!prepared.is_exchange) {
@@ -393,7 +393,7 @@ void Group::publish(const CallHeader& header, const CallArguments& arguments, co
     call.memories[static_cast<std::size_t>(Place::scratch)] = {scratch_.id.is_none() ? control_.id : scratch_.id, 0};
     const auto outgoing =
         std::ranges::count_if(program.streams, [](const Stream& stream) { return stream.is_outgoing; });
-    call.lends_a_hand = outgoing == 1 && !job_->is_crowded() ? 1 : 0;
+    call.sender_assists = outgoing == 1 && !job_->is_oversubscribed() ? 1 : 0;
   }
   call.sequence.store(header.sequence, std::memory_order_release);
   own_control().entered.store(header.sequence, std::memory_order_release);

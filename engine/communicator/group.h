@@ -46,7 +46,7 @@ class Group {
  private:
   Group(std::shared_ptr<Job> job, std::vector<std::uint32_t> members, std::string name, ScheduleSource schedules);
   Result<void> share_control();
-  Result<void> check(const CallArguments& arguments, const Program& program) const;
+  Result<void> check(const CallArguments& arguments, const RankProgram& program) const;
   Result<void> reserve_scratch(std::int64_t bytes);
   Result<RunningCall> begin(const CallArguments& arguments, CallHeader& header);
   /// All members say what they call before the first call of a shape: who calls something else may never meet this

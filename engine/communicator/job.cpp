@@ -40,8 +40,8 @@ Result<std::shared_ptr<Job>> Job::join(JobOptions options) {
     job->control_->abort(ready.error().message);  // So that the others do not wait for this rank.
     return tl::unexpected(ready.error());
   }
-  job->is_crowded_ = job->local_ranks_ > usable_cores();
-  job->waiting_.emplace(job->is_crowded_);
+  job->is_oversubscribed_ = job->local_ranks_ > usable_cores();
+  job->waiting_.emplace(job->is_oversubscribed_);
   return job;
 }
 
@@ -76,8 +76,8 @@ Result<void> Job::find_transports() {
   auto domain = SharedDomain::create();
   if (!domain) return tl::unexpected(domain.error());
   domain_ = std::move(*domain);
-  const auto introductions = control_->exchange("espalier/memory", all, domain_->introduction(), timeout);
-  if (!introductions) return tl::unexpected(introductions.error());
+  const auto exported = control_->exchange("espalier/memory", all, domain_->exported_directory(), timeout);
+  if (!exported) return tl::unexpected(exported.error());
 
   // A pair uses shared memory when both reach the other's.
   std::string reachable(world(), '-');
@@ -90,7 +90,7 @@ Result<void> Job::find_transports() {
       transports_[rank].reason = "tcp was asked for";
     } else if (!share_memory((*peers)[this->rank()], (*peers)[rank])) {
       transports_[rank].reason = fmt::format("{} is another machine or container", (*peers)[rank].host_name);
-    } else if (const auto met = domain_->meet(rank, (*introductions)[rank]); !met) {
+    } else if (const auto met = domain_->attach(rank, (*exported)[rank]); !met) {
       transports_[rank].reason = met.error().message;
     } else {
       reachable[rank] = '+';

@@ -28,7 +28,7 @@
 
 namespace espalier {
 
-/// Near and far address of a stream that is to take a certain way through the network (a lab, a multi-homed host).
+/// Near and far address of a stream that is to take a certain path through the network (a lab, a multi-homed host).
 struct RouteAddress {
   std::uint32_t route = 0;  ///< The schedule's RouteId.
   std::string bind;
@@ -50,7 +50,7 @@ namespace engine {
 
 struct NotedCall;
 
-/// What all communicators of a process share: the job's ranks and the ways to reach them.
+/// What all communicators of a process share: the job's ranks and the transports that reach them.
 class Job {
  public:
   /// Meets the other ranks and finds out how to reach each. Collective.
@@ -68,7 +68,7 @@ class Job {
   [[nodiscard]] TcpMesh* mesh() { return mesh_.get(); }
   [[nodiscard]] SocketWaiter& sockets() { return *sockets_; }
   /// Whether this machine runs more ranks of the job than this rank may use cores.
-  [[nodiscard]] bool is_crowded() const { return is_crowded_; }
+  [[nodiscard]] bool is_oversubscribed() const { return is_oversubscribed_; }
   [[nodiscard]] Device& device() { return *device_; }
   [[nodiscard]] Waiting& waiting() { return *waiting_; }
   [[nodiscard]] const std::vector<PeerTransport>& transports() const { return transports_; }
@@ -117,7 +117,7 @@ class Job {
   std::vector<PeerTransport> transports_;  ///< By rank; the own entry says shm.
   std::vector<TcpMesh::Target> targets_;
   std::uint32_t shm_peers_ = 0;
-  bool is_crowded_ = false;
+  bool is_oversubscribed_ = false;
   std::uint32_t local_ranks_ = 1;  ///< Of this machine, with this one.
   std::atomic<bool> is_aborted_ = false;
 

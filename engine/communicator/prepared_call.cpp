@@ -9,7 +9,7 @@
 
 namespace espalier::engine {
 
-std::uint32_t StreamTable::lane_of(const Schedule& schedule, const Transfer& transfer) const {
+std::uint32_t StreamTable::choose_stream(const Schedule& schedule, const Transfer& transfer) const {
   const std::uint32_t src = schedule.src(transfer).value();
   const std::uint32_t peer = src == self_ ? schedule.dst(transfer).value() : src;
   if (shm_peers_[peer] != nullptr) return transfer.action() == Action::reduce ? 0 : 1;
@@ -17,13 +17,13 @@ std::uint32_t StreamTable::lane_of(const Schedule& schedule, const Transfer& tra
   return transfer.first_slice.value() % std::max(1U, job_.options().sockets_per_peer);
 }
 
-Result<std::vector<StreamEnds>> StreamTable::connect(const Program& program) {
+Result<std::vector<StreamEnds>> StreamTable::connect(const RankProgram& program) {
   const auto deadline = std::chrono::steady_clock::now() + job_.options().timeout;
   // First all connections out: the other ends accept at any time, so nobody waits in a circle.
   for (const bool outgoing : {true, false}) {
     for (const Stream& stream : program.streams) {
       if (stream.is_outgoing != outgoing) continue;
-      const Key key{outgoing, stream.peer.value(), stream.lane};
+      const Key key{outgoing, stream.peer.value(), stream.number};
       if (ends_.contains(key)) continue;
       const auto made = outgoing ? make_sender(key, deadline) : make_receiver(key, deadline);
       if (!made) {
@@ -36,7 +36,7 @@ Result<std::vector<StreamEnds>> StreamTable::connect(const Program& program) {
   }
   std::vector<StreamEnds> found;
   for (const Stream& stream : program.streams) {
-    const Ends& ends = ends_.at({stream.is_outgoing, stream.peer.value(), stream.lane});
+    const Ends& ends = ends_.at({stream.is_outgoing, stream.peer.value(), stream.number});
     found.push_back({ends.sender.get(), ends.receiver.get()});
   }
   return found;
@@ -54,20 +54,20 @@ void StreamTable::settle() {
 
 Result<void> StreamTable::make_sender(const Key& key, std::chrono::steady_clock::time_point deadline) {
   if (ShmPeer* peer = shm_peer(key.member)) {
-    ends_[key].sender = make_shm_sender(*peer, key.lane);
+    ends_[key].sender = make_shm_sender(*peer, key.stream);
     return {};
   }
   TcpMesh::Target target = job_.target_of(members_[key.member]);
   const std::vector<RouteAddress>& routes = job_.options().routes;
   if (!routes.empty()) {
-    const auto route = std::ranges::find(routes, key.lane, &RouteAddress::route);
+    const auto route = std::ranges::find(routes, key.stream, &RouteAddress::route);
     if (route == routes.end()) {
-      return fail(ErrorCode::invalid_input, fmt::format("the address file has no route {}", key.lane));
+      return fail(ErrorCode::invalid_input, fmt::format("the address file has no route {}", key.stream));
     }
     target.address = route->connect;
     target.bind = route->bind;
   }
-  auto socket = job_.mesh()->connect({communicator_, job_.rank(), key.lane}, target, deadline, job_.control());
+  auto socket = job_.mesh()->connect({communicator_, job_.rank(), key.stream}, target, deadline, job_.control());
   if (!socket) return tl::unexpected(socket.error());
   if (auto watched = job_.sockets().watch(socket->get()); !watched) return watched;
   ends_[key].sender = make_tcp_sender(std::move(*socket), members_[key.member], {job_.options().checksum});
@@ -76,10 +76,10 @@ Result<void> StreamTable::make_sender(const Key& key, std::chrono::steady_clock:
 
 Result<void> StreamTable::make_receiver(const Key& key, std::chrono::steady_clock::time_point deadline) {
   if (ShmPeer* peer = shm_peer(key.member)) {
-    ends_[key].receiver = make_shm_receiver(*peer, key.lane);
+    ends_[key].receiver = make_shm_receiver(*peer, key.stream);
     return {};
   }
-  auto socket = job_.mesh()->accept({communicator_, members_[key.member], key.lane}, deadline, job_.control());
+  auto socket = job_.mesh()->accept({communicator_, members_[key.member], key.stream}, deadline, job_.control());
   if (!socket) return tl::unexpected(socket.error());
   if (auto watched = job_.sockets().watch(socket->get()); !watched) return watched;
   ends_[key].receiver = make_tcp_receiver(std::move(*socket), job_.rank(), members_[key.member]);

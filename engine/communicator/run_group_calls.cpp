@@ -31,7 +31,7 @@ Result<void> run_call(Job& job, Group& group, const CallArguments& arguments) {
   if (!begun) return give_up(job, std::move(begun.error()));
   if (auto ran = run_calls(std::span(&*begun, 1), context_of(job)); !ran) return give_up(job, std::move(ran.error()));
   if (auto finished = group.finish(arguments); !finished) return give_up(job, std::move(finished.error()));
-  job.domain().forget_freed();
+  job.domain().release_freed();
   return {};
 }
 
@@ -61,7 +61,7 @@ Result<void> run_noted(Job& job, std::vector<NotedCall> calls) {
     }
     left -= round.size();
   }
-  job.domain().forget_freed();
+  job.domain().release_freed();
   return {};
 }
 

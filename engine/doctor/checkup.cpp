@@ -19,17 +19,17 @@ std::string limit_text(const std::optional<std::uint64_t>& limit) {
   return limit ? std::to_string(*limit) : "unlimited";
 }
 
-Check warn_if(bool is_bad, Check check, std::string mend) {
+Check warn_if(bool is_bad, Check check, std::string hint) {
   if (!is_bad) return check;
   check.state = CheckState::warn;
-  check.mend = std::move(mend);
+  check.hint = std::move(hint);
   return check;
 }
 
-Check missing_if(bool is_missing, Check check, std::string mend) {
+Check missing_if(bool is_missing, Check check, std::string hint) {
   if (!is_missing) return check;
   check.state = CheckState::missing;
-  check.mend = std::move(mend);
+  check.hint = std::move(hint);
   return check;
 }
 
@@ -145,8 +145,8 @@ void check_kernel(const MachineFacts& facts, const Probes& probes, std::vector<C
 }
 
 void check_lab(const Probes& probes, std::vector<Check>& checks) {
-  const auto add = [&](const char* name, bool is_there, const char* found, const char* absent, const char* mend) {
-    checks.push_back(missing_if(!is_there, {name, CheckState::ok, false, is_there ? found : absent, {}}, mend));
+  const auto add = [&](const char* name, bool is_there, const char* found, const char* absent, const char* hint) {
+    checks.push_back(missing_if(!is_there, {name, CheckState::ok, false, is_there ? found : absent, {}}, hint));
   };
   add("network namespaces", probes.has_network_namespaces, "can be made", "refused",
       "the lab needs them: run as root, or sysctl user.max_user_namespaces=10000 "

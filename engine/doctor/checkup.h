@@ -24,7 +24,7 @@ struct Check {
   CheckState state = CheckState::ok;
   bool is_needed = false;  ///< The engine does not run without it; the rest only makes it faster or richer.
   std::string found;       ///< What there is, in a few words.
-  std::string mend;        ///< What to do about it; empty when all is well.
+  std::string hint;        ///< What to do about it; empty when all is well.
 };
 
 /// Judges a machine by what was read and tried. Pure: the same facts give the same checks, in the same order.

@@ -8,14 +8,14 @@
 
 namespace espalier::engine {
 
-Execution::Execution(const Program& program, std::vector<StreamEnds> ends, Device& device)
+Execution::Execution(const RankProgram& program, std::vector<StreamEnds> ends, Device& device)
     : program_(program), device_(device) {
   ESPALIER_CHECK(ends.size() == program.streams.size(), "every stream has its end");
   ends_.resize(ends.size());
   for (std::size_t i = 0; i < ends.size(); ++i) {
     ends_[i].sender = ends[i].sender;
     ends_[i].receiver = ends[i].receiver;
-    ends_[i].call = {&program, &program.streams[i], &header_, {}, &trouble_, &bytes_passed_};
+    ends_[i].call = {&program, &program.streams[i], &header_, {}, &error_, &bytes_passed_};
   }
   for (const bool outgoing : {true, false}) {
     for (std::uint32_t i = 0; i < ends_.size(); ++i) {
@@ -24,17 +24,17 @@ Execution::Execution(const Program& program, std::vector<StreamEnds> ends, Devic
     if (outgoing) sender_count_ = static_cast<std::uint32_t>(order_.size());
   }
   std::size_t most_members = 1;
-  std::size_t most_followers = 0;
-  for (const Pass& pass : program.passes) {
-    most_members = std::max<std::size_t>(most_members, pass.member_count);
-    most_followers = std::max<std::size_t>(most_followers, pass.follower_count);
+  std::size_t most_forwards = 0;
+  for (const FusedReduction& fused : program.fused_reductions) {
+    most_members = std::max<std::size_t>(most_members, fused.member_count);
+    most_forwards = std::max<std::size_t>(most_forwards, fused.forward_count);
   }
   members_.reserve(most_members);
-  followers_.reserve(most_followers);
+  forwards_.reserve(most_forwards);
   sources_.resize(most_members);
-  targets_.resize(most_followers + 1);
+  targets_.resize(most_forwards + 1);
   begun_.resize(ends_.size());
-  exchange_call_ = {&program, nullptr, &header_, {}, &trouble_, &bytes_passed_};
+  exchange_call_ = {&program, nullptr, &header_, {}, &error_, &bytes_passed_};
 }
 
 void Execution::begin(const CallHeader& header, const Buffers& buffers, Recorder* recorder) {
@@ -47,7 +47,7 @@ void Execution::begin(const CallHeader& header, const Buffers& buffers, Recorder
   owes_own_results_ = !program_.local_copies.empty();
   if (owes_own_results_) ++unfinished_;
   copies_own_results_ = false;
-  has_pass_ = false;
+  has_fused_ = false;
   device_jobs_ = 0;
   for (std::size_t i = 0; i < ends_.size(); ++i) {
     End& end = ends_[i];
@@ -70,14 +70,14 @@ void Execution::begin_exchange(const CallHeader& header, const Buffers& buffers,
   block_call_.reset();
   inputs_.clear();
   unfinished_ = 1;
-  has_pass_ = false;
+  has_fused_ = false;
   device_jobs_ = 0;
   if (recorder != nullptr) recorder->reserve(2 * program_.ops.size());
-  pass_begin_ = moment();
+  fused_begin_ = moment();
 }
 
 bool Execution::advance_exchange() {
-  if (!has_pass_) {
+  if (!has_fused_) {
     const std::size_t before = inputs_.size();
     while (inputs_.size() < exchange_->members.size()) {
       ShmPeer* peer = exchange_->members[inputs_.size()].get();
@@ -91,19 +91,19 @@ bool Execution::advance_exchange() {
         continue;
       }
       const auto shown = peer->shown_inputs();
-      if (!shown) trouble_.set_broken(shown.error());
+      if (!shown) error_.set_broken(shown.error());
       if (!shown) return false;
       inputs_.push_back(*shown + *exchange_->offset);
     }
     void* const target = buffers_.at({Place::receive, 0});
     device_.reduce(header_.type, header_.operation, std::span(&target, 1), inputs_.front(),
                    std::span(inputs_).subspan(1), header_.count);
-    pass_mark_ = device_.mark();
-    has_pass_ = true;
+    fused_mark_ = device_.mark();
+    has_fused_ = true;
     ++device_jobs_;
   }
-  if (!device_.is_done(pass_mark_)) return false;
-  has_pass_ = false;
+  if (!device_.is_done(fused_mark_)) return false;
+  has_fused_ = false;
   --device_jobs_;
   unfinished_ = 0;
   bytes_moved_ += program_.receive_bytes;
@@ -117,7 +117,7 @@ void Execution::record_exchange() {
   for (const End& end : ends_) {
     for (std::uint32_t i = 0; i < end.call.stream->op_count; ++i) {
       const Op& op = end.call.op(i);
-      recorder_->add(op.transfer, op.chunk, end.sender != nullptr ? Phase::send : Phase::recv, pass_begin_, finish);
+      recorder_->add(op.transfer, op.chunk, end.sender != nullptr ? Phase::send : Phase::recv, fused_begin_, finish);
     }
   }
 }
@@ -133,7 +133,7 @@ bool Execution::may_begin(const Op& op) const {
 void Execution::prefer_blocks(const BlockExchange::Call& call) {
   block_call_ = call;
   members_entered_ = 0;
-  pass_begin_ = moment();
+  fused_begin_ = moment();
   is_block_exchange_ = false;
   shows_early_ = false;
 }
@@ -160,7 +160,7 @@ bool Execution::choose_blocks() {
   }
   if (!shows_early_) blocks_.begin(*block_call_);
   if (const auto met = blocks_.meet(); !met) {
-    trouble_.set_broken(met.error());
+    error_.set_broken(met.error());
     return false;
   }
   is_block_exchange_ = true;
@@ -185,7 +185,7 @@ bool Execution::advance() {
   }
   bool moved = false;
   const std::uint64_t passed = bytes_passed_;
-  if (has_pass_) moved = finish_pass();
+  if (has_fused_) moved = finish_fused();
   for (std::uint32_t i = 0; i < sender_count_; ++i) moved |= advance_end(ends_[order_[i]]);
   const std::uint32_t receivers = static_cast<std::uint32_t>(order_.size()) - sender_count_;
   for (std::uint32_t i = 0; i < receivers; ++i) {
@@ -264,7 +264,7 @@ bool Execution::advance_receiver(End& end) {
 }
 
 bool Execution::take(End& end, const Op& op) {
-  if (op.pass != no_pass) return take_pass(program_.passes[op.pass]);
+  if (op.fused != not_fused) return take_fused(program_.fused_reductions[op.fused]);
   if (!end.is_at_work) {
     if (!end.receiver->is_ready(end.next)) return false;
     if (recorder_ != nullptr) note_begun(end, recorder_->now());
@@ -282,31 +282,31 @@ bool Execution::take(End& end, const Op& op) {
   return true;
 }
 
-bool Execution::take_pass(const Pass& pass) {
-  if (has_pass_) return false;
+bool Execution::take_fused(const FusedReduction& fused) {
+  if (has_fused_) return false;
   members_.clear();
-  for (std::uint32_t i = 0; i < pass.member_count; ++i) {
-    const OpPlace& member = program_.members[pass.first_member + i];
+  for (std::uint32_t i = 0; i < fused.member_count; ++i) {
+    const OpPlace& member = program_.members[fused.first_member + i];
     End& end = ends_[member.stream];
     if (!end.is_open || end.next != member.index) return false;
     const Op& op = end.call.op(member.index);
     if (!may_begin(op) || !end.receiver->is_ready(member.index)) return false;
     members_.push_back({&end, &op});
   }
-  choose_followers(pass);
-  pass_begin_ = moment();
-  reduce(pass);
-  pass_mark_ = device_.mark();
-  has_pass_ = true;
+  choose_forwards(fused);
+  fused_begin_ = moment();
+  reduce(fused);
+  fused_mark_ = device_.mark();
+  has_fused_ = true;
   ++device_jobs_;
-  return finish_pass();
+  return finish_fused();
 }
 
-bool Execution::finish_pass() {
-  if (!has_pass_ || !device_.is_done(pass_mark_)) return false;
-  has_pass_ = false;
+bool Execution::finish_fused() {
+  if (!has_fused_ || !device_.is_done(fused_mark_)) return false;
+  has_fused_ = false;
   --device_jobs_;
-  const std::int64_t begin = pass_begin_;
+  const std::int64_t begin = fused_begin_;
   const std::int64_t finish = moment();
   for (const Cursor& member : members_) {
     End& end = *member.end;
@@ -319,33 +319,33 @@ bool Execution::finish_pass() {
     bytes_moved_ += member.op->bytes;
     note_done(end, end.receiver->arrived(), finish);
   }
-  for (const Cursor& follower : followers_) {
-    End& end = *follower.end;
+  for (const Cursor& forward : forwards_) {
+    End& end = *forward.end;
     if (recorder_ != nullptr) note_begun(end, begin);
     end.sender->placed(end.next);
     ++end.next;
-    bytes_moved_ += follower.op->bytes;
+    bytes_moved_ += forward.op->bytes;
     note_done(end, end.sender->departed(), finish);
   }
   return true;
 }
 
-void Execution::choose_followers(const Pass& pass) {
-  followers_.clear();
-  for (std::uint32_t i = 0; i < pass.follower_count; ++i) {
-    const OpPlace& follower = program_.followers[pass.first_follower + i];
-    End& end = ends_[follower.stream];
-    if (!end.is_open || end.next != follower.index) continue;
-    const Op& op = end.call.op(follower.index);
-    bool waits_for_pass_only = true;
-    for (std::uint32_t w = 0; w < op.wait_count && waits_for_pass_only; ++w) {
+void Execution::choose_forwards(const FusedReduction& fused) {
+  forwards_.clear();
+  for (std::uint32_t i = 0; i < fused.forward_count; ++i) {
+    const OpPlace& forward = program_.forwards[fused.first_forward + i];
+    End& end = ends_[forward.stream];
+    if (!end.is_open || end.next != forward.index) continue;
+    const Op& op = end.call.op(forward.index);
+    bool waits_for_fused_only = true;
+    for (std::uint32_t w = 0; w < op.wait_count && waits_for_fused_only; ++w) {
       const LocalWait& wait = program_.waits[op.first_wait + w];
-      waits_for_pass_only =
+      waits_for_fused_only =
           ends_[wait.stream].done >= wait.count || std::ranges::any_of(members_, [&](const Cursor& member) {
             return member.end == &ends_[wait.stream] && member.end->next + 1 == wait.count;
           });
     }
-    if (waits_for_pass_only && end.sender->can_place(follower.index)) followers_.push_back({&end, &op});
+    if (waits_for_fused_only && end.sender->can_place(forward.index)) forwards_.push_back({&end, &op});
   }
 }
 
@@ -372,27 +372,27 @@ void Execution::Cursor::advance(std::int64_t bytes) {
   ++piece;
 }
 
-void Execution::reduce(const Pass& pass) {
+void Execution::reduce(const FusedReduction& fused) {
   const Cursor& first = members_.front();
   while (first.piece < first.op->piece_count) {
     std::int64_t length = INT64_MAX;  // What lies in one piece everywhere.
     for (const Cursor& member : members_) length = std::min(length, member.left());
-    for (const Cursor& follower : followers_) length = std::min(length, follower.left());
+    for (const Cursor& forward : forwards_) length = std::min(length, forward.left());
     for (std::size_t i = 0; i < members_.size(); ++i) {
       const Cursor& member = members_[i];
       sources_[i] = member.end->receiver->source(member.current(), member.skipped) + member.in_piece;
     }
     const Piece& own = first.current();
     targets_[0] = buffers_.at(own.target) + first.in_piece;
-    for (std::size_t i = 0; i < followers_.size(); ++i) {
-      const Cursor& follower = followers_[i];
-      targets_[i + 1] = follower.end->sender->target(follower.current(), follower.skipped) + follower.in_piece;
+    for (std::size_t i = 0; i < forwards_.size(); ++i) {
+      const Cursor& forward = forwards_[i];
+      targets_[i + 1] = forward.end->sender->target(forward.current(), forward.skipped) + forward.in_piece;
     }
-    device_.reduce(header_.type, header_.operation, std::span(targets_).first(followers_.size() + 1),
-                   buffers_.at(own.first) + first.in_piece, std::span(sources_).first(pass.member_count),
+    device_.reduce(header_.type, header_.operation, std::span(targets_).first(forwards_.size() + 1),
+                   buffers_.at(own.first) + first.in_piece, std::span(sources_).first(fused.member_count),
                    static_cast<std::size_t>(length / program_.element_size));
     for (Cursor& member : members_) member.advance(length);
-    for (Cursor& follower : followers_) follower.advance(length);
+    for (Cursor& forward : forwards_) forward.advance(length);
   }
 }
 

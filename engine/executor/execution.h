@@ -10,7 +10,7 @@
 #include "engine/device/device.h"
 #include "engine/executor/block_exchange.h"
 #include "engine/executor/recorder.h"
-#include "engine/program/program.h"
+#include "engine/program/rank_program.h"
 #include "engine/shm/shm_peer.h"
 #include "engine/transport/stream_end.h"
 
@@ -27,7 +27,7 @@ struct StreamEnds {
 class Execution {
  public:
   /// Requires: `program`, the ends and the device outlive this.
-  Execution(const Program& program, std::vector<StreamEnds> ends, Device& device);
+  Execution(const RankProgram& program, std::vector<StreamEnds> ends, Device& device);
 
   /// Begins a call. `recorder` may be null. Requires: no call under way.
   void begin(const CallHeader& header, const Buffers& buffers, Recorder* recorder);
@@ -57,7 +57,7 @@ class Execution {
   /// Whether the device has work of this call: looking again soon is better than sleeping.
   [[nodiscard]] bool is_device_at_work() const { return device_jobs_ > 0; }
 
-  [[nodiscard]] const Trouble& trouble() const { return trouble_; }
+  [[nodiscard]] const CallError& call_error() const { return error_; }
   [[nodiscard]] const CallHeader& header() const { return header_; }
   [[nodiscard]] std::int64_t bytes_moved() const { return bytes_moved_; }
 
@@ -92,15 +92,15 @@ class Execution {
   bool advance_end(End& end);
   bool advance_sender(End& end);
   bool advance_receiver(End& end);
-  /// Takes the op at a receiver's head: alone, or with all reductions of its pass. False: not now.
+  /// Takes the op at a receiver's head: alone, or with all of its fused reduction. False: not now.
   bool take(End& end, const Op& op);
-  bool take_pass(const Pass& pass);
-  /// Completes the pass that the device has. False: it has none, or is not done with it.
-  bool finish_pass();
+  bool take_fused(const FusedReduction& fused);
+  /// Completes the fused reduction that the device has. False: it has none, or is not done with it.
+  bool finish_fused();
   void copy_in(const End& end, const Op& op);
-  /// Finds the followers that the pass can write for at once.
-  void choose_followers(const Pass& pass);
-  void reduce(const Pass& pass);
+  /// Finds the forwarded copies that the fused reduction can write itself.
+  void choose_forwards(const FusedReduction& fused);
+  void reduce(const FusedReduction& fused);
   /// When the next op of an end began, in the recorder's ticks, for its span.
   void note_begun(const End& end, std::int64_t begin);
   /// `known_now`: the moment now, where it was just read.
@@ -110,7 +110,8 @@ class Execution {
   /// False: there is nothing left of it to begin or to end now.
   bool copy_own_results();
 
-  /// How far a pass has come in one of its ops, whose bytes may lie in other pieces than those of the others.
+  /// How far a fused reduction has come in one of its ops, whose bytes may lie in other pieces than those of the
+  /// others.
   struct Cursor {
     End* end = nullptr;
     const Op* op = nullptr;
@@ -123,20 +124,20 @@ class Execution {
     void advance(std::int64_t bytes);
   };
 
-  const Program& program_;
+  const RankProgram& program_;
   Device& device_;
   std::vector<End> ends_;             ///< In the program's order of streams.
   std::vector<std::uint32_t> order_;  ///< Senders first.
   std::uint32_t sender_count_ = 0;
   std::uint32_t next_receiver_ = 0;  ///< Whose turn it is.
-  std::vector<Cursor> members_;      ///< Of the pass under way; room for the largest.
-  std::vector<Cursor> followers_;
+  std::vector<Cursor> members_;      ///< Of the fused reduction under way; room for the largest.
+  std::vector<Cursor> forwards_;
   std::vector<const void*> sources_;
   std::vector<void*> targets_;
-  bool has_pass_ = false;  ///< The device is at work on the members and followers.
-  std::uint64_t pass_mark_ = 0;
-  std::uint32_t device_jobs_ = 0;  ///< Copies and passes that the device has.
-  std::int64_t pass_begin_ = 0;
+  bool has_fused_ = false;  ///< The device is at work on the members and forwards.
+  std::uint64_t fused_mark_ = 0;
+  std::uint32_t device_jobs_ = 0;  ///< Copies and fused reductions that the device has.
+  std::int64_t fused_begin_ = 0;
   std::vector<std::vector<std::int64_t>> begun_;  ///< By end and op, where spans are recorded.
 
   std::optional<Exchange> exchange_;  ///< Of the call under way, where it is one.
@@ -151,7 +152,7 @@ class Execution {
 
   CallHeader header_;
   Buffers buffers_;
-  Trouble trouble_;
+  CallError error_;
   Recorder* recorder_ = nullptr;
   std::uint32_t unfinished_ = 0;
   bool owes_own_results_ = false;

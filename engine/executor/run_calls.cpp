@@ -23,7 +23,7 @@ constexpr std::int64_t ring_bytes = std::int64_t{256} << 10;
 /// How long the control plane may take to tell who died.
 constexpr std::chrono::milliseconds notice_time{500};
 /// How long who waits for a rank that itself waits for another lets better informed ranks speak first.
-constexpr std::chrono::milliseconds most_deference{1300};
+constexpr std::chrono::milliseconds longest_reporting_delay{1300};
 
 class CallRunner {
  public:
@@ -40,10 +40,10 @@ class CallRunner {
         continue;
       }
       if (is_done()) break;
-      if (const auto failed = find_trouble()) return tl::unexpected(*failed);
+      if (const auto failed = find_call_error()) return tl::unexpected(*failed);
       if (const auto failed = wait()) return tl::unexpected(*failed);
     }
-    if (const auto failed = find_trouble()) return tl::unexpected(*failed);
+    if (const auto failed = find_call_error()) return tl::unexpected(*failed);
     ring();
     return {};
   }
@@ -111,14 +111,14 @@ class CallRunner {
     const std::uint32_t announced = doorbell.announce();
     if (advance_all()) {
       context_.waiting->reset();
-    } else if (!find_any_trouble() && !is_done()) {
+    } else if (!has_call_error() && !is_done()) {
       doorbell.sleep(announced, nanoseconds(heartbeat_ns));
     }
     doorbell.withdraw();
   }
 
-  [[nodiscard]] bool find_any_trouble() const {
-    return std::ranges::any_of(calls_, [](const RunningCall& call) { return bool(call.execution->trouble()); });
+  [[nodiscard]] bool has_call_error() const {
+    return std::ranges::any_of(calls_, [](const RunningCall& call) { return bool(call.execution->call_error()); });
   }
 
   [[nodiscard]] std::string where(const RunningCall& call) const {
@@ -136,11 +136,11 @@ class CallRunner {
     return error;
   }
 
-  std::optional<Error> find_trouble() {
+  std::optional<Error> find_call_error() {
     for (const RunningCall& call : calls_) {
-      if (!call.execution->trouble()) continue;
-      if (call.execution->trouble().is_broken_connection() && hears_of_failure(notice_time)) return find_failure();
-      Error error = *call.execution->trouble().error();
+      if (!call.execution->call_error()) continue;
+      if (call.execution->call_error().is_broken_connection() && learns_of_failure(notice_time)) return find_failure();
+      Error error = *call.execution->call_error().cause();
       error.message = where(call) + ": " + error.message;
       return fail_with(error);
     }
@@ -148,7 +148,7 @@ class CallRunner {
   }
 
   /// Whether the control plane tells soon who failed.
-  [[nodiscard]] bool hears_of_failure(std::chrono::milliseconds longest) const {
+  [[nodiscard]] bool learns_of_failure(std::chrono::milliseconds longest) const {
     pollfd waiting{context_.control->failure_fd(), POLLIN, 0};
     poll(&waiting, 1, static_cast<int>(longest.count()));
     return context_.control->has_failed();
@@ -163,8 +163,9 @@ class CallRunner {
     const RunningCall& call = unfinished();
     const Execution::Stall stall = call.execution->find_stall();
     // A peer that has not come may be held up in the call before, and will then say by whom.
-    const auto deference = std::min(most_deference, context_.timeout / 4 + std::chrono::milliseconds(300));
-    if (hears_of_failure(stall.is_absent ? 2 * deference : deference)) return find_failure();
+    const auto reporting_delay =
+        std::min(longest_reporting_delay, context_.timeout / 4 + std::chrono::milliseconds(300));
+    if (learns_of_failure(stall.is_absent ? 2 * reporting_delay : reporting_delay)) return find_failure();
     return fail_with(timeout_error(call, stall));
   }
 

@@ -11,7 +11,7 @@ constexpr std::int64_t free_spin_ns = 30'000;
 constexpr std::uint32_t passes_per_look = 16;  ///< At the clock.
 constexpr std::uint32_t most_yields = 64;
 constexpr std::int64_t slow_yield_ns = 300'000;
-constexpr std::uint32_t wary_waits = 64;
+constexpr std::uint32_t backoff_waits = 64;
 
 void pause() {
 #if defined(__x86_64__)
@@ -26,7 +26,7 @@ void pause() {
 Waiting::Action Waiting::next() {
   if (passes_ == 0) {
     begun_ns_ = 0;
-    spins_ = !is_crowded_;
+    spins_ = !is_oversubscribed_;
   }
   ++passes_;
   if (spins_ && passes_ % passes_per_look == 0) {
@@ -40,14 +40,14 @@ Waiting::Action Waiting::next() {
   }
   const std::int64_t before = now_ns();
   if (begun_ns_ == 0) begun_ns_ = before;
-  if (wary_ == 0 && yields_ < most_yields) {
+  if (backoff_ == 0 && yields_ < most_yields) {
     ++yields_;
     sched_yield();
-    if (now_ns() - before > slow_yield_ns) wary_ = wary_waits;
+    if (now_ns() - before > slow_yield_ns) backoff_ = backoff_waits;
     return Action::yield;
   }
-  if (wary_ > 0 && yields_ == 0) {
-    --wary_;
+  if (backoff_ > 0 && yields_ == 0) {
+    --backoff_;
     yields_ = most_yields;  // Counted once a wait.
   }
   return Action::sleep;

@@ -5,14 +5,14 @@
 namespace espalier::engine {
 
 /// How to wait for a peer. A spin notices at once but keeps a core from others; a yield is cheap while only ranks share
-/// the cores and costs a time slice while strangers compute; a sleep frees the core but has to be ended by a wake, the
-/// slowest of all. So it depends on how many ranks share the cores, and on what yields cost lately.
+/// the cores and costs a time slice while other programs compute; a sleep frees the core but has to be ended by a wake,
+/// the slowest of all. So it depends on how many ranks share the cores, and on what yields cost lately.
 class Waiting {
  public:
   enum class Action : std::uint8_t { spin, yield, sleep };
 
-  /// `is_crowded`: this machine runs more ranks of the job than it has cores for them.
-  explicit Waiting(bool is_crowded) : is_crowded_(is_crowded) {}
+  /// `is_oversubscribed`: this machine runs more ranks of the job than it has cores for them.
+  explicit Waiting(bool is_oversubscribed) : is_oversubscribed_(is_oversubscribed) {}
 
   /// Something moved.
   void reset() {
@@ -21,7 +21,7 @@ class Waiting {
   }
 
   /// Whether the wait has just begun, or is about to, and next() will only spin. Well below the time of a wake.
-  [[nodiscard]] bool is_at_first_spins() const { return !is_crowded_ && passes_ < first_spins; }
+  [[nodiscard]] bool is_at_first_spins() const { return !is_oversubscribed_ && passes_ < first_spins; }
 
   /// Nothing moved: what to do before the next look; spins and yields are done already. `begun_ns` (a moment of now_ns)
   /// is when waiting began, or 0 while that is not worth a look at the clock.
@@ -31,11 +31,11 @@ class Waiting {
  private:
   static constexpr std::uint32_t first_spins = 16;
 
-  bool is_crowded_;
+  bool is_oversubscribed_;
   bool spins_ = true;
   std::uint32_t passes_ = 0;
   std::uint32_t yields_ = 0;
-  std::uint32_t wary_ = 0;  ///< Waits that go without yields, because one took long.
+  std::uint32_t backoff_ = 0;  ///< Waits that go without yields, because one took long.
   std::int64_t begun_ns_ = 0;
 };
 

@@ -68,10 +68,10 @@ void ChunkOrder::find_levels(const Schedule& schedule, const Chunking& chunking)
     const Pieces pieces = chunking.pieces(transfer);
     std::uint32_t floor = 0;
     const std::uint64_t ends = schedule.src(transfer).index() * max_ranks + schedule.dst(transfer).index();
-    const auto [lane, is_first] = last_on_channel.try_emplace((ends << 24U) | transfer.channel_value, TransferId(i));
+    const auto [last, is_first] = last_on_channel.try_emplace((ends << 24U) | transfer.channel_value, TransferId(i));
     if (!is_first) {
-      floor = levels_[first_[lane->second.index() + 1] - 1] + 1;
-      lane->second = TransferId(i);
+      floor = levels_[first_[last->second.index() + 1] - 1] + 1;
+      last->second = TransferId(i);
     }
     for (std::uint32_t chunk = 0; chunk < pieces.count; ++chunk) {
       const ByteRange bytes = chunking.chunk(pieces, chunk);

@@ -13,7 +13,7 @@ namespace espalier::engine {
 
 /// Transfers that reduce and transfers that copy go on streams of their own between ranks of one machine: the
 /// destination reads what it adds, the source writes what it copies.
-inline constexpr std::uint32_t shm_lanes = 2;
+inline constexpr std::uint32_t shm_streams_per_pair = 2;
 
 /// A call as a rank shows it to the others of its machine.
 struct alignas(128) SharedCall {
@@ -25,7 +25,7 @@ struct alignas(128) SharedCall {
     std::array<std::byte, 64> input;
   };
   /// 1 for a rank with a core of its own that sends to one peer only: it does half of every copy that the peer fetches.
-  std::uint32_t lends_a_hand;
+  std::uint32_t sender_assists;
 };
 static_assert(sizeof(SharedCall) == 128);
 
@@ -34,9 +34,9 @@ inline bool shares_all(const SharedCall& call) {
   return std::ranges::none_of(call.memories, [](const SharedPlace& place) { return place.buffer.is_none(); });
 }
 
-/// What a rank tells another of a lane between them: how many ops, of all calls, it has done its part of. Where the
+/// What a rank tells another of a stream between them: how many ops, of all calls, it has done its part of. Where the
 /// bytes go directly from memory to memory, the passive end's part is to permit it, the active end's to do it.
-struct SharedLane {
+struct SharedStream {
   std::atomic<std::uint64_t> sent;      ///< Of those that go to the other.
   std::atomic<std::uint64_t> received;  ///< Of those that come from it.
   SharedBufferId staging;  ///< Where staged ops to the other are; written before the first of them is sent.
@@ -64,13 +64,13 @@ constexpr std::int64_t exchanged_block_bytes(std::uint32_t members) {
 /// core has just read waits for that core's cache, line by line. And those of all calls of the window fit in it.
 inline constexpr std::int64_t shown_inputs_bytes = std::int64_t{1} << 20;
 
-/// All that a rank tells another of their lanes, in one cache line: written here, read there.
-struct alignas(128) SharedLanes {
-  std::array<SharedLane, shm_lanes> lanes;
+/// All that a rank tells another of their streams, in one cache line: written here, read there.
+struct alignas(128) SharedStreams {
+  std::array<SharedStream, shm_streams_per_pair> streams;
 };
-static_assert(sizeof(SharedLanes) == 128 && sizeof(SharedLane) * shm_lanes <= 64);
+static_assert(sizeof(SharedStreams) == 128 && sizeof(SharedStream) * shm_streams_per_pair <= 64);
 
-/// What a rank shows to the other members of a communicator. Zeroed memory is a valid one. Its lanes follow, for each
+/// What a rank shows to the other members of a communicator. Zeroed memory is a valid one. Its streams follow, for each
 /// member.
 struct SharedControl {
   /// A rank is never more than this many calls ahead of one that it meets.
@@ -85,14 +85,14 @@ struct SharedControl {
   alignas(128) std::atomic<std::uint64_t> blocks_added;
 
   static constexpr std::int64_t bytes(std::uint32_t members) {
-    return static_cast<std::int64_t>(sizeof(SharedControl) + std::size_t{members} * sizeof(SharedLanes));
+    return static_cast<std::int64_t>(sizeof(SharedControl) + std::size_t{members} * sizeof(SharedStreams));
   }
   // A call that shows its input is in the window until all members have read it, with one part of the ring lost where
   // it turns.
   static_assert((call_window + 2) * most_shown_bytes <= shown_inputs_bytes);
 
-  [[nodiscard]] SharedLane& lane(std::uint32_t member, std::uint32_t lane) {
-    return reinterpret_cast<SharedLanes*>(this + 1)[member].lanes[lane];
+  [[nodiscard]] SharedStream& stream(std::uint32_t member, std::uint32_t number) {
+    return reinterpret_cast<SharedStreams*>(this + 1)[member].streams[number];
   }
 };
 

@@ -25,8 +25,8 @@ struct SharedDomain::Directory {
 
 namespace {
 
-/// The form of an introduction.
-struct Introduction {
+/// The form in which a process exports its directory.
+struct ExportedDirectory {
   std::int64_t process = 0;
   std::int64_t bytes = 0;
   std::int32_t fd = 0;
@@ -52,18 +52,19 @@ Result<std::unique_ptr<SharedDomain>> SharedDomain::create() {
   return domain;
 }
 
-std::string SharedDomain::introduction() const {
-  const Introduction text{getpid(), own_directory_.bytes(), own_directory_.fd(), directory_in(own_directory_).token, 0};
+std::string SharedDomain::exported_directory() const {
+  const ExportedDirectory text{getpid(), own_directory_.bytes(), own_directory_.fd(),
+                               directory_in(own_directory_).token, 0};
   return {reinterpret_cast<const char*>(&text), sizeof(text)};
 }
 
-Result<void> SharedDomain::meet(std::uint32_t rank, std::string_view introduction) {
-  Introduction told;
-  if (introduction.size() != sizeof(told)) {
-    return fail(ErrorCode::unavailable, fmt::format("rank {} introduces its memory in another form", rank),
+Result<void> SharedDomain::attach(std::uint32_t rank, std::string_view exported) {
+  ExportedDirectory told;
+  if (exported.size() != sizeof(told)) {
+    return fail(ErrorCode::unavailable, fmt::format("rank {} exports its memory in another form", rank),
                 "run the same version of espalier on every rank");
   }
-  std::memcpy(&told, introduction.data(), sizeof(told));
+  std::memcpy(&told, exported.data(), sizeof(told));
   if (told.bytes != static_cast<std::int64_t>(sizeof(Directory))) {
     return fail(ErrorCode::unavailable, fmt::format("rank {} shares memory of another form", rank),
                 "run the same version of espalier on every rank");
@@ -194,7 +195,7 @@ void SharedDomain::unmap_freed() {
     });
   }
   has_mapped_.store(false, std::memory_order_relaxed);
-  times_forgotten_.fetch_add(1, std::memory_order_relaxed);
+  unmap_epoch_.fetch_add(1, std::memory_order_relaxed);
 }
 
 Doorbell& SharedDomain::own_doorbell() { return directory_in(own_directory_).doorbell; }

@@ -45,10 +45,10 @@ class SharedDomain {
   /// Errors: unavailable, as SharedMemory::create.
   static Result<std::unique_ptr<SharedDomain>> create();
 
-  /// What a peer needs to `meet` this process.
-  [[nodiscard]] std::string introduction() const;
+  /// What a peer needs to `attach` to this process.
+  [[nodiscard]] std::string exported_directory() const;
   /// Maps the directory of a peer. Errors: unavailable when its memory cannot be reached from here.
-  Result<void> meet(std::uint32_t rank, std::string_view introduction);
+  Result<void> attach(std::uint32_t rank, std::string_view exported);
   [[nodiscard]] bool knows(std::uint32_t rank) const;
 
   struct Allocation {
@@ -67,18 +67,18 @@ class SharedDomain {
   /// How often `allocate` and `free` have changed what `find` says.
   [[nodiscard]] std::uint64_t times_changed() const { return times_changed_.load(std::memory_order_relaxed); }
 
-  /// Where a peer's buffer is in this process, until it is freed and `forget_freed` is called.
+  /// Where a peer's buffer is in this process, until it is freed and `release_freed` is called.
   /// Errors: unavailable when the peer has freed it or it cannot be mapped.
   Result<std::byte*> map(std::uint32_t rank, SharedBufferId id);
   /// As `map`, for as long as the result is kept.
   Result<std::shared_ptr<const SharedMemory>> hold(std::uint32_t rank, SharedBufferId id);
   /// Lets go of what peers have freed: its pages stay theirs as long as they are mapped here. Cost: a load when nothing
   /// was mapped since. Requires: no call under way.
-  void forget_freed() {
+  void release_freed() {
     if (has_mapped_.load(std::memory_order_relaxed)) unmap_freed();
   }
-  /// How often `forget_freed` has let go of anything: while it stays the same, so does what `map` said.
-  [[nodiscard]] std::uint64_t times_forgotten() const { return times_forgotten_.load(std::memory_order_relaxed); }
+  /// How often `release_freed` has let go of anything: while it stays the same, so does what `map` said.
+  [[nodiscard]] std::uint64_t unmap_epoch() const { return unmap_epoch_.load(std::memory_order_relaxed); }
 
   [[nodiscard]] Doorbell& own_doorbell();
   /// Requires: knows(rank).
@@ -107,7 +107,7 @@ class SharedDomain {
   std::map<const std::byte*, std::uint32_t> slot_by_begin_;  ///< Live buffers, by address.
   std::map<std::uint32_t, Peer> peers_;
   std::atomic<bool> has_mapped_ = false;
-  std::atomic<std::uint64_t> times_forgotten_ = 0;
+  std::atomic<std::uint64_t> unmap_epoch_ = 0;
   std::atomic<std::uint64_t> times_changed_ = 1;
 };
 

@@ -10,15 +10,15 @@ bool ShmPeer::has_entered(const StreamCall& call) {
   if (theirs.sequence.load(std::memory_order_acquire) != sequence) {
     // The flag is written last: who has left and not entered before never will.
     if (has_left() && theirs.sequence.load(std::memory_order_acquire) != sequence) {
-      call.trouble->set_broken({ErrorCode::unavailable,
-                                fmt::format("rank {} has left the group and makes no more calls", peer_.rank),
-                                "make the same calls on every rank before any of them leaves"});
+      call.error->set_broken({ErrorCode::unavailable,
+                              fmt::format("rank {} has left the group and makes no more calls", peer_.rank),
+                              "make the same calls on every rank before any of them leaves"});
     }
     return false;
   }
   if (!(theirs.header == *call.header)) {
-    call.trouble->set({ErrorCode::invalid_input, describe_mismatch(self_.rank, *call.header, peer_.rank, theirs.header),
-                       "call the same collectives with the same arguments in the same order on every rank"});
+    call.error->set({ErrorCode::invalid_input, describe_mismatch(self_.rank, *call.header, peer_.rank, theirs.header),
+                     "call the same collectives with the same arguments in the same order on every rank"});
     return false;
   }
   return true;
@@ -26,8 +26,8 @@ bool ShmPeer::has_entered(const StreamCall& call) {
 
 Result<Buffers> ShmPeer::map_memories(std::uint64_t sequence) {
   const SharedCall& theirs = call(sequence);
-  const std::uint64_t times_forgotten = domain_->times_forgotten();
-  if (mapped_at_ == times_forgotten && mapped_places_ == theirs.memories) return mapped_;
+  const std::uint64_t unmap_epoch = domain_->unmap_epoch();
+  if (mapped_at_ == unmap_epoch && mapped_places_ == theirs.memories) return mapped_;
   mapped_at_.reset();
   mapped_ = {};
   for (std::size_t i = 0; i < mapped_.base.size(); ++i) {
@@ -38,7 +38,7 @@ Result<Buffers> ShmPeer::map_memories(std::uint64_t sequence) {
     mapped_.base[i] = *base + place.offset;
   }
   mapped_places_ = theirs.memories;
-  mapped_at_ = times_forgotten;
+  mapped_at_ = unmap_epoch;
   return mapped_;
 }
 

@@ -20,19 +20,19 @@ class ShmPeer {
     std::uint32_t member = 0;
   };
 
-  /// `members`: how many there are on this machine; `is_crowded`: more ranks than cores for them.
-  ShmPeer(SharedDomain& domain, Place self, Place peer, std::uint32_t members, bool is_crowded, SharedControl& own,
-          SharedControl& theirs)
+  /// `members`: how many there are on this machine; `is_oversubscribed`: more ranks than cores for them.
+  ShmPeer(SharedDomain& domain, Place self, Place peer, std::uint32_t members, bool is_oversubscribed,
+          SharedControl& own, SharedControl& theirs)
       : domain_(&domain),
         members_(members),
-        is_crowded_(is_crowded),
+        is_oversubscribed_(is_oversubscribed),
         self_(self),
         peer_(peer),
         own_(&own),
         theirs_(&theirs),
         doorbell_(&domain.doorbell_of(peer.rank)) {}
 
-  /// Whether the peer has entered the call; from then on `call` is what it called. Sets trouble when the ranks
+  /// Whether the peer has entered the call; from then on `call` is what it called. Sets error when the ranks
   /// disagree, or the peer has left.
   bool has_entered(const StreamCall& call);
   [[nodiscard]] bool has_left() const { return theirs_->has_left.load(std::memory_order_acquire) != 0; }
@@ -60,13 +60,15 @@ class ShmPeer {
   /// The ring of inputs that the peer shows, mapped here, once it has entered a call that is an exchange.
   Result<const std::byte*> shown_inputs();
 
-  /// What this rank tells the peer of a lane, and what the peer tells this rank.
-  [[nodiscard]] SharedLane& own_lane(std::uint32_t lane) { return own_->lane(peer_.member, lane); }
-  [[nodiscard]] const SharedLane& their_lane(std::uint32_t lane) { return theirs_->lane(self_.member, lane); }
+  /// What this rank tells the peer of a stream, and what the peer tells this rank.
+  [[nodiscard]] SharedStream& own_stream(std::uint32_t number) { return own_->stream(peer_.member, number); }
+  [[nodiscard]] const SharedStream& their_stream(std::uint32_t number) { return theirs_->stream(self_.member, number); }
   [[nodiscard]] SharedDomain& domain() { return *domain_; }
   /// Streams between all members of this machine.
-  [[nodiscard]] std::int64_t stream_count() const { return std::int64_t{members_} * (members_ - 1) * shm_lanes; }
-  [[nodiscard]] bool is_crowded() const { return is_crowded_; }
+  [[nodiscard]] std::int64_t stream_count() const {
+    return std::int64_t{members_} * (members_ - 1) * shm_streams_per_pair;
+  }
+  [[nodiscard]] bool is_oversubscribed() const { return is_oversubscribed_; }
   [[nodiscard]] Place self() const { return self_; }
   [[nodiscard]] Place place() const { return peer_; }
 
@@ -83,7 +85,7 @@ class ShmPeer {
 
   SharedDomain* domain_;
   std::uint32_t members_;
-  bool is_crowded_;
+  bool is_oversubscribed_;
   Place self_;
   Place peer_;
   SharedControl* own_;
@@ -93,14 +95,14 @@ class ShmPeer {
 
   // What map_memories found last; good while the places and the domain's mappings stay.
   std::array<SharedPlace, 3> mapped_places_;
-  std::optional<std::uint64_t> mapped_at_;  ///< The domain's times_forgotten then.
+  std::optional<std::uint64_t> mapped_at_;  ///< The domain's unmap_epoch then.
   Buffers mapped_;
   std::shared_ptr<const SharedMemory> shown_inputs_;  ///< Once they are known.
   std::shared_ptr<const SharedMemory> shown_blocks_;
 };
 
-/// The ends of the stream of one lane between this rank and a peer that outlives them.
-std::unique_ptr<Sender> make_shm_sender(ShmPeer& peer, std::uint32_t lane);
-std::unique_ptr<Receiver> make_shm_receiver(ShmPeer& peer, std::uint32_t lane);
+/// The ends of a stream between this rank and a peer that outlives them.
+std::unique_ptr<Sender> make_shm_sender(ShmPeer& peer, std::uint32_t number);
+std::unique_ptr<Receiver> make_shm_receiver(ShmPeer& peer, std::uint32_t number);
 
 }  // namespace espalier::engine

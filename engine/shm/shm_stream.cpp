@@ -7,14 +7,14 @@
 namespace espalier::engine {
 namespace {
 
-constexpr std::uint32_t reduce_lane = 0;
+constexpr std::uint32_t reduce_stream = 0;
 /// From this size on a message drives the staging memory out of the caches, and it is written past them.
 constexpr std::int64_t uncached_message_bytes = std::int64_t{8} << 20;
 
 /// How the ops of a call move: `pull`, the destination reads the source's memory; `push`, the source writes the
 /// destination's; `halves`, both, the source the first half of each op; `staged`, through memory in between, because
 /// what they would touch is private.
-enum class Way : std::uint8_t { pull, push, halves, staged };
+enum class CopyMode : std::uint8_t { pull, push, halves, staged };
 
 /// From this size on two cores copy an op faster than one.
 constexpr std::int64_t halved_op_bytes = std::int64_t{32} << 10;
@@ -25,15 +25,15 @@ std::int64_t first_half(const Op& op) { return op.bytes < halved_op_bytes ? 0 : 
 /// A reduction needs the source's memory, a copy that of either end. Where one rank has what all want, the others fetch
 /// it side by side, and it helps a lone one: a broadcast's targets are written once and read only then, so that
 /// entering the call permits it. Else who has just made something hands it out while it is in the cache.
-Way way_of(std::uint32_t lane, const SharedCall& source, const SharedCall& destination) {
+CopyMode copy_mode_of(std::uint32_t number, const SharedCall& source, const SharedCall& destination) {
   const bool can_pull = shares_all(source);
-  if (lane == reduce_lane) return can_pull ? Way::pull : Way::staged;
+  if (number == reduce_stream) return can_pull ? CopyMode::pull : CopyMode::staged;
   const CollectiveKind kind = source.header.kind;
   const bool is_broadcast = kind == CollectiveKind::broadcast;
-  if (can_pull && is_broadcast && source.lends_a_hand != 0 && shares_all(destination)) return Way::halves;
-  if (can_pull && (is_broadcast || kind == CollectiveKind::scatter)) return Way::pull;
-  if (shares_all(destination)) return Way::push;
-  return can_pull ? Way::pull : Way::staged;
+  if (can_pull && is_broadcast && source.sender_assists != 0 && shares_all(destination)) return CopyMode::halves;
+  if (can_pull && (is_broadcast || kind == CollectiveKind::scatter)) return CopyMode::pull;
+  if (shares_all(destination)) return CopyMode::push;
+  return can_pull ? CopyMode::pull : CopyMode::staged;
 }
 
 /// How many of a call's ops a counter of all calls has reached; ops before `base` are those of earlier calls.
@@ -57,18 +57,21 @@ class SeenCounter {
   std::uint64_t seen_ = 0;
 };
 
-/// The peer's memories in this call; false, with the trouble told, when they cannot be had.
+/// The peer's memories in this call; false, with the error set, when they cannot be had.
 bool map_memories(ShmPeer& peer, const StreamCall& call, Buffers& theirs) {
   const auto mapped = peer.map_memories(call.header->sequence);
   if (mapped) theirs = *mapped;
-  if (!mapped) call.trouble->set_broken(mapped.error());
+  if (!mapped) call.error->set_broken(mapped.error());
   return mapped.has_value();
 }
 
 class ShmSender final : public Sender {
  public:
-  ShmSender(ShmPeer& peer, std::uint32_t lane)
-      : peer_(peer), lane_(lane), own_(peer.own_lane(lane)), received_(peer.their_lane(lane).received) {}
+  ShmSender(ShmPeer& peer, std::uint32_t number)
+      : peer_(peer),
+        stream_number_(number),
+        own_(peer.own_stream(number)),
+        received_(peer.their_stream(number).received) {}
   ~ShmSender() override {
     if (!staging_.id.is_none()) peer_.domain().free(staging_.id);
   }
@@ -77,21 +80,21 @@ class ShmSender final : public Sender {
     if (!peer_.has_entered(call)) return false;
     const std::uint64_t sequence = call.header->sequence;
     const SharedCall& own = peer_.own_call(sequence);
-    way_ = way_of(lane_, own, peer_.call(sequence));
-    const bool writes = way_ == Way::push || way_ == Way::halves;
+    mode_ = copy_mode_of(stream_number_, own, peer_.call(sequence));
+    const bool writes = mode_ == CopyMode::push || mode_ == CopyMode::halves;
     if (writes && !map_memories(peer_, call, theirs_)) return false;
-    if (way_ == Way::staged && !make_staging(call)) return false;
+    if (mode_ == CopyMode::staged && !make_staging(call)) return false;
     call_ = &call;
     posted_ = 0;
-    is_uncached_ = way_ == Way::staged &&
+    is_uncached_ = mode_ == CopyMode::staged &&
                    std::max(call.program->send_bytes, call.program->receive_bytes) >= uncached_message_bytes;
     return true;
   }
 
   bool post(std::uint32_t index) override {
-    if (way_ == Way::halves) {
+    if (mode_ == CopyMode::halves) {
       copy_first_half(call_->op(index));
-    } else if (way_ != Way::pull) {
+    } else if (mode_ != CopyMode::pull) {
       if (!has_room(index)) return false;
       const Op& op = call_->op(index);
       std::int64_t skipped = 0;
@@ -109,15 +112,15 @@ class ShmSender final : public Sender {
 
   [[nodiscard]] bool has_room(std::uint32_t index) {
     const std::uint64_t number = base_ + index + 1;
-    if (way_ == Way::push) return index < call_->stream->permitted_ops || received_.reaches(number);
-    if (way_ == Way::pull || way_ == Way::halves) return false;
+    if (mode_ == CopyMode::push) return index < call_->stream->initial_credits || received_.reaches(number);
+    if (mode_ == CopyMode::pull || mode_ == CopyMode::halves) return false;
     if (number > own_.slot_count && !received_.reaches(number - own_.slot_count)) return false;
     slot_ = staging_.data + (number - 1) % own_.slot_count * own_.slot_bytes;
     return true;
   }
 
   [[nodiscard]] std::byte* target(const Piece& piece, std::int64_t skipped) const override {
-    return way_ == Way::push ? theirs_.at(piece.target) : slot_ + skipped;
+    return mode_ == CopyMode::push ? theirs_.at(piece.target) : slot_ + skipped;
   }
 
   void placed(std::uint32_t index) override {
@@ -127,7 +130,7 @@ class ShmSender final : public Sender {
   }
 
   std::uint32_t departed() override {
-    if (way_ == Way::push || way_ == Way::staged) return posted_;
+    if (mode_ == CopyMode::push || mode_ == CopyMode::staged) return posted_;
     return count_since(received_.read(), base_, call_->stream->op_count);
   }
 
@@ -167,15 +170,15 @@ class ShmSender final : public Sender {
     if (!staging_.id.is_none() && slot <= own_.slot_bytes) return true;
     if (!received_.reaches(base_)) return false;
     if (slot > INT32_MAX) {
-      call.trouble->set({ErrorCode::too_large, "a chunk that is staged in shared memory is at most 2 GiB",
-                         "use smaller chunks, or registered buffers"});
+      call.error->set({ErrorCode::too_large, "a chunk that is staged in shared memory is at most 2 GiB",
+                       "use smaller chunks, or registered buffers"});
       return false;
     }
     const std::int64_t count = std::clamp<std::int64_t>(staging_bytes / slot, 2, most_slots);
     if (!staging_.id.is_none()) peer_.domain().free(std::exchange(staging_, {}).id);
     auto memory = peer_.domain().allocate(slot * count);
     if (!memory) {
-      call.trouble->set(memory.error());
+      call.error->set(memory.error());
       return false;
     }
     staging_ = *memory;
@@ -186,13 +189,13 @@ class ShmSender final : public Sender {
   }
 
   ShmPeer& peer_;
-  std::uint32_t lane_;
-  SharedLane& own_;
+  std::uint32_t stream_number_;
+  SharedStream& own_;
   SeenCounter received_;
   SharedDomain::Allocation staging_;
   std::byte* slot_ = nullptr;  ///< Of the next op.
   const StreamCall* call_ = nullptr;
-  Way way_ = Way::staged;
+  CopyMode mode_ = CopyMode::staged;
   bool is_uncached_ = false;
   Buffers theirs_;
   std::uint64_t base_ = 0;  ///< Ops of earlier calls.
@@ -201,18 +204,18 @@ class ShmSender final : public Sender {
 
 class ShmReceiver final : public Receiver {
  public:
-  ShmReceiver(ShmPeer& peer, std::uint32_t lane)
+  ShmReceiver(ShmPeer& peer, std::uint32_t number)
       : peer_(peer),
-        lane_(lane),
-        own_(peer.own_lane(lane)),
-        their_lane_(peer.their_lane(lane)),
-        sent_(their_lane_.sent) {}
+        stream_number_(number),
+        own_(peer.own_stream(number)),
+        their_stream_(peer.their_stream(number)),
+        sent_(their_stream_.sent) {}
 
   bool open(const StreamCall& call) override {
     if (!peer_.has_entered(call)) return false;
     const std::uint64_t sequence = call.header->sequence;
-    way_ = way_of(lane_, peer_.call(sequence), peer_.own_call(sequence));
-    const bool reads = way_ == Way::pull || way_ == Way::halves;
+    mode_ = copy_mode_of(stream_number_, peer_.call(sequence), peer_.own_call(sequence));
+    const bool reads = mode_ == CopyMode::pull || mode_ == CopyMode::halves;
     if (reads && !map_memories(peer_, call, theirs_)) return false;
     call_ = &call;
     slots_ = nullptr;
@@ -220,7 +223,7 @@ class ShmReceiver final : public Receiver {
     return true;
   }
 
-  [[nodiscard]] bool places(std::uint32_t) const override { return way_ == Way::push; }
+  [[nodiscard]] bool places(std::uint32_t) const override { return mode_ == CopyMode::push; }
 
   bool allow(std::uint32_t index) override {
     release(index);
@@ -228,34 +231,34 @@ class ShmReceiver final : public Receiver {
   }
 
   std::uint32_t arrived() override {
-    if (way_ != Way::push) return released_;
+    if (mode_ != CopyMode::push) return released_;
     return count_since(sent_.read(), base_, call_->stream->op_count);
   }
 
   bool is_ready(std::uint32_t index) override {
     const std::uint64_t number = base_ + index + 1;
-    if (way_ == Way::pull && index < call_->stream->permitted_ops) return true;
+    if (mode_ == CopyMode::pull && index < call_->stream->initial_credits) return true;
     if (!sent_.reaches(number)) return false;
-    if (way_ == Way::staged) {
+    if (mode_ == CopyMode::staged) {
       if (slots_ == nullptr) {
-        const auto mapped = peer_.domain().map(peer_.place().rank, their_lane_.staging);
+        const auto mapped = peer_.domain().map(peer_.place().rank, their_stream_.staging);
         if (!mapped) {
-          call_->trouble->set_broken(mapped.error());
+          call_->error->set_broken(mapped.error());
           return false;
         }
         slots_ = *mapped;
       }
-      slot_ = slots_ + (number - 1) % their_lane_.slot_count * their_lane_.slot_bytes;
+      slot_ = slots_ + (number - 1) % their_stream_.slot_count * their_stream_.slot_bytes;
     }
     return true;
   }
 
   [[nodiscard]] const std::byte* source(const Piece& piece, std::int64_t skipped) const override {
-    return way_ == Way::staged ? slot_ + skipped : theirs_.at(piece.source);
+    return mode_ == CopyMode::staged ? slot_ + skipped : theirs_.at(piece.source);
   }
 
   [[nodiscard]] std::int64_t already_placed(std::uint32_t index) const override {
-    return way_ == Way::halves ? first_half(call_->op(index)) : 0;
+    return mode_ == CopyMode::halves ? first_half(call_->op(index)) : 0;
   }
 
   void release(std::uint32_t index) override {
@@ -268,12 +271,12 @@ class ShmReceiver final : public Receiver {
 
  private:
   ShmPeer& peer_;
-  std::uint32_t lane_;
-  SharedLane& own_;
-  const SharedLane& their_lane_;
+  std::uint32_t stream_number_;
+  SharedStream& own_;
+  const SharedStream& their_stream_;
   SeenCounter sent_;
   const StreamCall* call_ = nullptr;
-  Way way_ = Way::staged;
+  CopyMode mode_ = CopyMode::staged;
   Buffers theirs_;
   const std::byte* slots_ = nullptr;  ///< The peer's staging memory, once it is known.
   const std::byte* slot_ = nullptr;   ///< The slot of the op that is ready.
@@ -283,12 +286,12 @@ class ShmReceiver final : public Receiver {
 
 }  // namespace
 
-std::unique_ptr<Sender> make_shm_sender(ShmPeer& peer, std::uint32_t lane) {
-  return std::make_unique<ShmSender>(peer, lane);
+std::unique_ptr<Sender> make_shm_sender(ShmPeer& peer, std::uint32_t number) {
+  return std::make_unique<ShmSender>(peer, number);
 }
 
-std::unique_ptr<Receiver> make_shm_receiver(ShmPeer& peer, std::uint32_t lane) {
-  return std::make_unique<ShmReceiver>(peer, lane);
+std::unique_ptr<Receiver> make_shm_receiver(ShmPeer& peer, std::uint32_t number) {
+  return std::make_unique<ShmReceiver>(peer, number);
 }
 
 }  // namespace espalier::engine

@@ -33,7 +33,7 @@ std::string fields_of(const StreamClaim& claim) {
   std::string fields(magic);
   put(fields, claim.key.communicator);
   put(fields, claim.key.src);
-  put(fields, claim.key.lane);
+  put(fields, claim.key.stream);
   fields += text_of(claim.nonce);
   return fields;
 }
@@ -70,7 +70,7 @@ Result<StreamClaim> decode_claim(std::string_view bytes, const Digest& hello_non
   StreamClaim claim;
   claim.key.communicator = get<std::uint64_t>(bytes, 4);
   claim.key.src = get<std::uint32_t>(bytes, 12);
-  claim.key.lane = get<std::uint32_t>(bytes, 16);
+  claim.key.stream = get<std::uint32_t>(bytes, 16);
   claim.nonce = digest_at(bytes, 20);
   if (!equal_in_constant_time(digest_at(bytes, 52), code_of("stream claim", claim, hello_nonce, secret))) {
     return fail(ErrorCode::invalid_input, "the other end has another secret");

@@ -15,7 +15,7 @@ namespace espalier::engine {
 // proves that it knows the secret, the accepting end proves it too.
 
 inline constexpr std::size_t hello_size = 36;    ///< Four bytes "espd", a nonce.
-inline constexpr std::size_t claim_size = 84;    ///< "espd", communicator, src, lane, a nonce, the code.
+inline constexpr std::size_t claim_size = 84;    ///< "espd", communicator, src, stream, a nonce, the code.
 inline constexpr std::size_t welcome_size = 36;  ///< "espd", the code.
 
 struct StreamClaim {

@@ -22,11 +22,11 @@
 
 namespace espalier::engine {
 
-/// Which stream a connection carries: from this rank of the job, for this communicator, on this lane.
+/// Which stream a connection carries: from this rank of the job, for this communicator, the stream of this number.
 struct ConnectionKey {
   std::uint64_t communicator = 0;
   std::uint32_t src = 0;
-  std::uint32_t lane = 0;
+  std::uint32_t stream = 0;
   friend auto operator<=>(const ConnectionKey&, const ConnectionKey&) = default;
 };
 

@@ -116,7 +116,7 @@ std::uint32_t extend_checksum(std::uint32_t checksum, const std::byte* data, std
 }
 
 void set_broken(const StreamCall& call, std::uint32_t peer, std::string_view what) {
-  call.trouble->set_broken(
+  call.error->set_broken(
       {ErrorCode::unavailable, fmt::format("the connection to rank {} {}", peer, what), "see what that rank reports"});
 }
 
@@ -221,8 +221,8 @@ class TcpReceiver final : public Receiver {
       return false;
     }
     if (!(opening_.call == *call.header)) {
-      call.trouble->set({ErrorCode::invalid_input, describe_mismatch(rank_, *call.header, peer_, opening_.call),
-                         "call the same collectives with the same arguments in the same order on every rank"});
+      call.error->set({ErrorCode::invalid_input, describe_mismatch(rank_, *call.header, peer_, opening_.call),
+                       "call the same collectives with the same arguments in the same order on every rank"});
       return false;
     }
     is_opening_ = false;
@@ -332,8 +332,8 @@ class TcpReceiver final : public Receiver {
   }
 
   bool refuse(std::string_view why) {
-    call_->trouble->set({ErrorCode::invalid_input, fmt::format("from rank {}: {}", peer_, why),
-                         "look at the network between the two ranks, and whether both run the same version"});
+    call_->error->set({ErrorCode::invalid_input, fmt::format("from rank {}: {}", peer_, why),
+                       "look at the network between the two ranks, and whether both run the same version"});
     return false;
   }
 

@@ -5,14 +5,14 @@
 #include <optional>
 
 #include "base/result.h"
-#include "engine/program/program.h"
+#include "engine/program/rank_program.h"
 #include "engine/transport/buffers.h"
 #include "engine/transport/call.h"
 
 namespace espalier::engine {
 
 /// Why a call cannot go on, told by whoever noticed first.
-class Trouble {
+class CallError {
  public:
   void set(Error error) {
     if (!error_) error_ = std::move(error);
@@ -22,7 +22,7 @@ class Trouble {
     if (!error_) is_broken_connection_ = true;
     set(std::move(error));
   }
-  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+  [[nodiscard]] const std::optional<Error>& cause() const { return error_; }
   [[nodiscard]] bool is_broken_connection() const { return is_broken_connection_; }
   explicit operator bool() const { return error_.has_value(); }
 
@@ -33,18 +33,18 @@ class Trouble {
 
 /// What both ends of a stream know of the call that they serve.
 struct StreamCall {
-  const Program* program = nullptr;
+  const RankProgram* program = nullptr;
   const Stream* stream = nullptr;
   const CallHeader* header = nullptr;  ///< What this rank called.
   Buffers buffers;                     ///< This rank's memories.
-  Trouble* trouble = nullptr;
+  CallError* error = nullptr;
   std::uint64_t* bytes_passed = nullptr;  ///< Counts what moved of an op that is under way.
 
   [[nodiscard]] const Op& op(std::uint32_t index) const { return program->ops[stream->first_op + index]; }
   [[nodiscard]] const Piece* pieces(const Op& op) const { return program->pieces.data() + op.first_piece; }
 };
 
-/// The sending end of a stream. Nothing here blocks: what cannot be done now is refused and asked for again. Trouble
+/// The sending end of a stream. Nothing here blocks: what cannot be done now is refused and asked for again. CallError
 /// ends the call; afterwards the stream is of no use.
 class Sender {
  public:

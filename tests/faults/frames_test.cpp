@@ -29,7 +29,7 @@ std::string wire_of(std::uint64_t sequence, bool checksum) {
   sender.data = numbers();
   sender.begin(sequence);
   sender.advance();
-  EXPECT_TRUE(sender.is_done()) << sender.trouble();
+  EXPECT_TRUE(sender.is_done()) << sender.call_error();
   std::string wire(4096, '\0');
   const ssize_t got = recv(far.get(), wire.data(), wire.size(), 0);
   wire.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
@@ -39,7 +39,7 @@ std::string wire_of(std::uint64_t sequence, bool checksum) {
 struct Outcome {
   bool is_done = false;
   bool is_right = false;
-  std::string trouble;
+  std::string error;
 };
 
 /// What a receiver makes of it; the connection ends after it when `ends`.
@@ -57,7 +57,7 @@ Outcome receive(const std::string& wire, bool ends = false) {
     far.reset();
     receiver.advance();
   }
-  return {receiver.is_done(), receiver.data == numbers(), receiver.trouble()};
+  return {receiver.is_done(), receiver.data == numbers(), receiver.call_error()};
 }
 
 TEST(Frames, ArriveAsTheyAre) {
@@ -65,7 +65,7 @@ TEST(Frames, ArriveAsTheyAre) {
     const std::string wire = wire_of(1, checksum);
     ASSERT_EQ(wire.size(), opening + message / chunk * frame);
     const Outcome outcome = receive(wire);
-    EXPECT_TRUE(outcome.is_done && outcome.is_right) << outcome.trouble;
+    EXPECT_TRUE(outcome.is_done && outcome.is_right) << outcome.error;
   }
 }
 
@@ -76,8 +76,8 @@ TEST(Frames, Fault8AFlippedBitIsFoundByTheChecksum) {
     std::string changed = wire;
     changed[bit / 8] = static_cast<char>(static_cast<unsigned char>(changed[bit / 8]) ^ (1U << bit % 8));
     const Outcome outcome = receive(changed);
-    EXPECT_TRUE(!outcome.trouble.empty() || outcome.is_right) << "bit " << bit << " made wrong data";
-    if (outcome.trouble.find("changed on the way (CRC32C)") != std::string::npos) ++found_by_checksum;
+    EXPECT_TRUE(!outcome.error.empty() || outcome.is_right) << "bit " << bit << " made wrong data";
+    if (outcome.error.find("changed on the way (CRC32C)") != std::string::npos) ++found_by_checksum;
   }
   // At least every bit of the data and of the checksums themselves.
   EXPECT_GE(found_by_checksum, 8 * message + message / chunk * 32);
@@ -87,7 +87,7 @@ TEST(Frames, Fault9ATruncatedFrameIsNamed) {
   const std::string wire = wire_of(1, false);
   for (std::size_t length = 0; length < wire.size(); ++length) {
     const Outcome outcome = receive(wire.substr(0, length), true);
-    ASSERT_EQ(outcome.trouble, "the connection to rank 0 was closed by it") << length;
+    ASSERT_EQ(outcome.error, "the connection to rank 0 was closed by it") << length;
   }
 }
 
@@ -95,21 +95,21 @@ TEST(Frames, Fault9DoubledAndReorderedFramesAreNamed) {
   const std::string wire = wire_of(1, true);
   const std::string begin = wire.substr(0, opening);
   const auto part = [&](std::size_t index) { return wire.substr(opening + index * frame, frame); };
-  EXPECT_EQ(receive(begin + part(0) + part(0) + part(2)).trouble,
+  EXPECT_EQ(receive(begin + part(0) + part(0) + part(2)).error,
             "from rank 0: transfer 0 chunk 1 of 32 bytes was due, transfer 0 chunk 0 of 32 bytes of call 1 came");
-  EXPECT_EQ(receive(begin + part(0) + part(2) + part(1)).trouble,
+  EXPECT_EQ(receive(begin + part(0) + part(2) + part(1)).error,
             "from rank 0: transfer 0 chunk 1 of 32 bytes was due, transfer 0 chunk 2 of 32 bytes of call 1 came");
   EXPECT_EQ(receive(begin + begin + part(0) + part(1))
-                .trouble.find("from rank 0: transfer 0 chunk 0 of 32 bytes was "
-                              "due"),
+                .error.find("from rank 0: transfer 0 chunk 0 of 32 bytes was "
+                            "due"),
             0U);
-  EXPECT_EQ(receive(part(0) + begin + part(1)).trouble, "from rank 0: what came is no beginning of a call");
+  EXPECT_EQ(receive(part(0) + begin + part(1)).error, "from rank 0: what came is no beginning of a call");
 }
 
 TEST(Frames, Fault9AFrameOfAnotherCallIsNamed) {
   const Outcome outcome = receive(wire_of(2, false));
   EXPECT_EQ(
-      outcome.trouble,
+      outcome.error,
       "ranks disagree on the number of the call: rank 1 makes call 1: broadcast of 96 uint8, root 0; rank 0 makes "
       "call 2: broadcast of 96 uint8, root 0");
 }

@@ -43,7 +43,7 @@ Round random_round(Random& random) {
 }
 
 constexpr milliseconds timeout(1000);
-/// Past the timeout: deference of ranks that wait for ranks that wait, and a machine that does other things as well.
+/// Past the timeout: the reporting delay of ranks that wait for waiting ranks, and other work of the machine.
 constexpr milliseconds bound = timeout + milliseconds(9000);
 
 /// A body that does its own fault after so many calls.

@@ -127,7 +127,7 @@ TEST_F(DataPort, AClaimHasNoOtherForm) {
   const std::string claim = engine::encode_claim({{1, 2, 3}, {}}, nonce, secret);
   ASSERT_EQ(claim.size(), engine::claim_size);
   ASSERT_TRUE(engine::decode_claim(claim, nonce, secret));
-  EXPECT_EQ(engine::decode_claim(claim, nonce, secret)->key.lane, 3U);
+  EXPECT_EQ(engine::decode_claim(claim, nonce, secret)->key.stream, 3U);
   for (std::size_t bit = 0; bit < 8 * claim.size(); ++bit) {
     std::string changed = claim;
     changed[bit / 8] = static_cast<char>(static_cast<unsigned char>(changed[bit / 8]) ^ (1U << bit % 8));

@@ -46,7 +46,7 @@ void read_call(std::string_view bytes, bool is_broken_wire) {
   }
   far.reset();
   receiver.advance();
-  ESPALIER_CHECK(receiver.is_done() != !receiver.trouble().empty(), "a call ends well or not");
+  ESPALIER_CHECK(receiver.is_done() != !receiver.call_error().empty(), "a call ends well or not");
 }
 
 }  // namespace

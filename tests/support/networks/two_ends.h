@@ -60,21 +60,21 @@ class BroadcastEnd {
   }
   /// As far as it goes.
   void advance() {
-    while (!execution_->trouble() && !execution_->is_done() && execution_->advance()) {
+    while (!execution_->call_error() && !execution_->is_done() && execution_->advance()) {
     }
   }
-  [[nodiscard]] bool is_done() const { return execution_->is_done() && !execution_->trouble(); }
+  [[nodiscard]] bool is_done() const { return execution_->is_done() && !execution_->call_error(); }
   void close() { execution_->close(); }
   /// What went wrong; empty when nothing did.
-  [[nodiscard]] std::string trouble() const {
-    return execution_->trouble() ? execution_->trouble().error()->message : std::string();
+  [[nodiscard]] std::string call_error() const {
+    return execution_->call_error() ? execution_->call_error().cause()->message : std::string();
   }
 
   std::vector<std::byte> data;
 
  private:
   engine::HostDevice device_;
-  engine::Program program_;
+  engine::RankProgram program_;
   std::unique_ptr<engine::Sender> sender_;
   std::unique_ptr<engine::Receiver> receiver_;
   std::unique_ptr<engine::Execution> execution_;

@@ -1,4 +1,4 @@
-// Every type with every operation, and every count, over each way that bytes move.
+// Every type with every operation, and every count, over each path that bytes take.
 #include <gtest/gtest.h>
 
 #include "tests/support/engine_cases.h"
@@ -11,13 +11,13 @@ using test::Memory;
 using test::PlannedSource;
 using test::run_case;
 
-struct Way {
+struct DataPath {
   const char* name;
   TransportChoice transport;
   Memory memory;
 };
 
-class EveryWay : public ::testing::TestWithParam<Way> {
+class EveryDataPath : public ::testing::TestWithParam<DataPath> {
  protected:
   /// Runs the body as each of the ranks of a job whose schedules the planner makes.
   void run(std::uint32_t ranks, const char* planner, const std::function<void(Communicator&)>& body) {
@@ -28,7 +28,7 @@ class EveryWay : public ::testing::TestWithParam<Way> {
   }
 };
 
-TEST_P(EveryWay, AddsEveryTypeWithEveryOperation) {
+TEST_P(EveryDataPath, AddsEveryTypeWithEveryOperation) {
   run(3, "flat", [](Communicator& communicator) {
     for (const ElementType type : all_element_types) {
       for (const ReduceOperation operation : all_reduce_operations) {
@@ -43,7 +43,7 @@ TEST_P(EveryWay, AddsEveryTypeWithEveryOperation) {
   });
 }
 
-TEST_P(EveryWay, ReducesToARootAndToShardsInEveryType) {
+TEST_P(EveryDataPath, ReducesToARootAndToShardsInEveryType) {
   run(4, "ring", [](Communicator& communicator) {
     for (const ElementType type : all_element_types) {
       for (const ReduceOperation operation : all_reduce_operations) {
@@ -55,7 +55,7 @@ TEST_P(EveryWay, ReducesToARootAndToShardsInEveryType) {
   });
 }
 
-TEST_P(EveryWay, MovesEveryCount) {
+TEST_P(EveryDataPath, MovesEveryCount) {
   run(3, "ring", [](Communicator& communicator) {
     for (const CollectiveKind kind : all_collective_kinds) {
       for (std::size_t count = 0; count < 14; ++count) {
@@ -68,7 +68,7 @@ TEST_P(EveryWay, MovesEveryCount) {
   });
 }
 
-TEST_P(EveryWay, TakesBuffersAtOddAddresses) {
+TEST_P(EveryDataPath, TakesBuffersAtOddAddresses) {
   run(2, "flat", [](Communicator& communicator) {
     constexpr std::size_t count = 10'007;
     std::vector<std::byte> plain(2 * (count + 1) * sizeof(float));
@@ -92,7 +92,7 @@ TEST_P(EveryWay, TakesBuffersAtOddAddresses) {
 }
 
 /// A buffer that was freed and another that lies in its place are never taken for each other.
-TEST_P(EveryWay, NeverReadsABufferThatWasThereBefore) {
+TEST_P(EveryDataPath, NeverReadsABufferThatWasThereBefore) {
   run(2, "flat", [](Communicator& communicator) {
     for (std::size_t round = 0; round < 50; ++round) {
       const std::size_t count = round % 3 == 0 ? 5000 : 300;
@@ -103,7 +103,7 @@ TEST_P(EveryWay, NeverReadsABufferThatWasThereBefore) {
 }
 
 /// Pairs of ranks that agree on nothing but the call: one in registered memory, one in plain memory.
-TEST_P(EveryWay, RanksMayHaveDifferentKindsOfMemory) {
+TEST_P(EveryDataPath, RanksMayHaveDifferentKindsOfMemory) {
   run(3, "flat", [](Communicator& communicator) {
     for (std::uint32_t plain_ranks = 0; plain_ranks < 8; ++plain_ranks) {
       const bool is_plain = (plain_ranks >> communicator.rank() & 1U) != 0;
@@ -116,12 +116,12 @@ TEST_P(EveryWay, RanksMayHaveDifferentKindsOfMemory) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, EveryWay,
-                         ::testing::Values(Way{"shmRegistered", TransportChoice::shm, Memory::registered},
-                                           Way{"shmAdopted", TransportChoice::shm, Memory::adopted},
-                                           Way{"shmPlain", TransportChoice::shm, Memory::plain},
-                                           Way{"tcp", TransportChoice::tcp, Memory::plain}),
-                         [](const auto& way) { return std::string(way.param.name); });
+INSTANTIATE_TEST_SUITE_P(DataPaths, EveryDataPath,
+                         ::testing::Values(DataPath{"shmRegistered", TransportChoice::shm, Memory::registered},
+                                           DataPath{"shmAdopted", TransportChoice::shm, Memory::adopted},
+                                           DataPath{"shmPlain", TransportChoice::shm, Memory::plain},
+                                           DataPath{"tcp", TransportChoice::tcp, Memory::plain}),
+                         [](const auto& path) { return std::string(path.param.name); });
 
 }  // namespace
 }  // namespace espalier

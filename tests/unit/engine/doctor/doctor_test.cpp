@@ -157,7 +157,7 @@ TEST_F(FakeRoot, AServerIsJudgedAndPrinted) {
 TEST_F(FakeRoot, AnEmptyRootIsJudgedWithoutHarm) {
   const auto checks = check_machine(read_machine_facts(root_), Probes{});
   EXPECT_FALSE(can_run_engine(checks));
-  for (const Check& check : checks) EXPECT_EQ(check.state == CheckState::ok, check.mend.empty()) << check.name;
+  for (const Check& check : checks) EXPECT_EQ(check.state == CheckState::ok, check.hint.empty()) << check.name;
   const auto document = cli::doctor_json(checks);
   EXPECT_EQ(document["schema"], "espalier/doctor/1");
   EXPECT_EQ(document["engine_runs"], false);

@@ -1,4 +1,4 @@
-#include "engine/program/program.h"
+#include "engine/program/rank_program.h"
 
 #include <algorithm>
 #include <map>
@@ -19,7 +19,8 @@ struct Draft {
   std::uint32_t slice_count = 0;
 };
 
-/// All members of one pass come before all of another's, so that passes never wait for each other in a circle.
+/// All members of one fused reduction come before all of another's, so that they never wait for each other in a
+/// circle.
 bool runs_before(const Draft& a, const Draft& b) {
   return std::tuple(a.level, a.first_slice, a.slice_count, a.chunk, a.transfer) <
          std::tuple(b.level, b.first_slice, b.slice_count, b.chunk, b.transfer);
@@ -35,13 +36,13 @@ class Compiler {
         rank_(rank),
         placement_(schedule, layout) {}
 
-  Program run(const LaneOf& lane_of) {
-    deal_to_streams(lane_of);
+  RankProgram run(const StreamChoice& choose_stream) {
+    deal_to_streams(choose_stream);
     for (std::uint32_t stream = 0; stream < program_.streams.size(); ++stream) add_ops(stream);
     for (std::uint32_t stream = 0; stream < program_.streams.size(); ++stream) add_waits(stream);
-    for (Stream& stream : program_.streams) stream.permitted_ops = count_permitted(stream);
-    find_passes();
-    find_followers();
+    for (Stream& stream : program_.streams) stream.initial_credits = count_initial_credits(stream);
+    find_fused();
+    find_forwards();
     for (const Placement::OwnResult& own : placement_.own_results()) {
       if (own.rank == rank_ && own.length > 0) program_.local_copies.push_back({own.from, own.to, own.length});
     }
@@ -60,7 +61,7 @@ class Compiler {
  private:
   [[nodiscard]] const Transfer& transfer(TransferId id) const { return schedule_.transfers[id.index()]; }
 
-  void deal_to_streams(const LaneOf& lane_of) {
+  void deal_to_streams(const StreamChoice& choose_stream) {
     std::map<std::tuple<bool, Rank, std::uint32_t>, std::vector<Draft>> by_stream;  // Incoming ones first.
     stream_of_.assign(schedule_.transfers.size(), UINT32_MAX);
     for (std::size_t i = 0; i < schedule_.transfers.size(); ++i) {
@@ -69,7 +70,7 @@ class Compiler {
       const Rank dst = schedule_.dst(moved);
       if (src != rank_ && dst != rank_) continue;
       const bool is_outgoing = src == rank_;
-      std::vector<Draft>& drafts = by_stream[{is_outgoing, is_outgoing ? dst : src, lane_of(moved)}];
+      std::vector<Draft>& drafts = by_stream[{is_outgoing, is_outgoing ? dst : src, choose_stream(moved)}];
       for (std::uint32_t chunk = 0; chunk < order_.chunk_count(TransferId(i)); ++chunk) {
         drafts.push_back(
             {TransferId(i), chunk, order_.level(TransferId(i), chunk), moved.first_slice.value(), moved.slice_count});
@@ -78,10 +79,10 @@ class Compiler {
     first_position_.assign(schedule_.transfers.size(), 0);
     std::uint64_t positions = 0;
     for (auto& [key, drafts] : by_stream) {
-      const auto& [is_outgoing, peer, lane] = key;
+      const auto& [is_outgoing, peer, number] = key;
       std::ranges::sort(drafts, runs_before);
       const auto stream = static_cast<std::uint32_t>(program_.streams.size());
-      program_.streams.push_back({peer, lane, is_outgoing, 0, static_cast<std::uint32_t>(drafts.size()), 0});
+      program_.streams.push_back({peer, number, is_outgoing, 0, static_cast<std::uint32_t>(drafts.size()), 0});
       for (const Draft& draft : drafts) {
         if (draft.chunk != 0) continue;
         stream_of_[draft.transfer.index()] = stream;
@@ -176,7 +177,7 @@ class Compiler {
     }
   }
 
-  [[nodiscard]] std::uint32_t count_permitted(const Stream& stream) const {
+  [[nodiscard]] std::uint32_t count_initial_credits(const Stream& stream) const {
     std::uint32_t count = 0;
     bool waits = false;
     while (count < stream.op_count) {
@@ -200,8 +201,8 @@ class Compiler {
     }
   }
 
-  /// Reductions of one level into the same run and chunk become one pass; none of them waits for another then.
-  void find_passes() {
+  /// Reductions of one level into the same run and chunk are fused; none of them waits for another then.
+  void find_fused() {
     using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
     std::map<Key, std::vector<OpPlace>> alike;
     for (std::uint32_t stream = 0; stream < program_.streams.size(); ++stream) {
@@ -217,70 +218,70 @@ class Compiler {
     for (auto& [key, members] : alike) {
       std::ranges::sort(members,
                         [&](const OpPlace& a, const OpPlace& b) { return op_at(a).transfer < op_at(b).transfer; });
-      std::vector<OpPlace> pass;
+      std::vector<OpPlace> fused;
       for (const OpPlace& member : members) {
-        if (!pass.empty() && !joins(pass, member)) {
-          add_pass(pass);
-          pass.clear();
+        if (!fused.empty() && !joins(fused, member)) {
+          add_fused(fused);
+          fused.clear();
         }
-        pass.push_back(member);
+        fused.push_back(member);
       }
-      add_pass(pass);
+      add_fused(fused);
     }
   }
 
-  /// Whether a reduction comes straight after those of a pass, on a stream of its own.
-  bool joins(const std::vector<OpPlace>& pass, const OpPlace& member) {
+  /// Whether a reduction comes straight after those of a fused one, on a stream of its own.
+  bool joins(const std::vector<OpPlace>& fused, const OpPlace& member) {
     const auto joined = order_.joined(op_at(member).transfer);
-    return joined.size() == 1 && joined.front() == op_at(pass.back()).transfer &&
-           std::ranges::none_of(pass, [&](const OpPlace& other) { return other.stream == member.stream; });
+    return joined.size() == 1 && joined.front() == op_at(fused.back()).transfer &&
+           std::ranges::none_of(fused, [&](const OpPlace& other) { return other.stream == member.stream; });
   }
 
-  void add_pass(const std::vector<OpPlace>& members) {
-    const auto pass = static_cast<std::uint32_t>(program_.passes.size());
-    program_.passes.push_back(
+  void add_fused(const std::vector<OpPlace>& members) {
+    const auto fused = static_cast<std::uint32_t>(program_.fused_reductions.size());
+    program_.fused_reductions.push_back(
         {static_cast<std::uint32_t>(program_.members.size()), static_cast<std::uint32_t>(members.size()), 0, 0});
     for (const OpPlace& member : members) {
-      op_at(member).pass = pass;
+      op_at(member).fused = fused;
       drop_waits_within(member, members);
       program_.members.push_back(member);
     }
   }
 
-  /// Copies that wait for a pass and send just its result; of several passes, each adding to it, the last one.
-  void find_followers() {
-    std::vector<std::vector<OpPlace>> followers(program_.passes.size());
+  /// Copies that wait for a fused reduction and send just its result; of several that add to it, the last one.
+  void find_forwards() {
+    std::vector<std::vector<OpPlace>> forwards(program_.fused_reductions.size());
     for (std::uint32_t stream = 0; stream < program_.streams.size(); ++stream) {
       if (!program_.streams[stream].is_outgoing) continue;
       for (std::uint32_t i = 0; i < program_.streams[stream].op_count; ++i) {
-        const std::uint32_t pass = pass_before(op_at({stream, i}));
-        if (pass != no_pass) followers[pass].push_back({stream, i});
+        const std::uint32_t fused = pass_before(op_at({stream, i}));
+        if (fused != not_fused) forwards[fused].push_back({stream, i});
       }
     }
-    for (std::size_t pass = 0; pass < followers.size(); ++pass) {
-      program_.passes[pass].first_follower = static_cast<std::uint32_t>(program_.followers.size());
-      program_.passes[pass].follower_count = static_cast<std::uint32_t>(followers[pass].size());
-      program_.followers.insert(program_.followers.end(), followers[pass].begin(), followers[pass].end());
+    for (std::size_t fused = 0; fused < forwards.size(); ++fused) {
+      program_.fused_reductions[fused].first_forward = static_cast<std::uint32_t>(program_.forwards.size());
+      program_.fused_reductions[fused].forward_count = static_cast<std::uint32_t>(forwards[fused].size());
+      program_.forwards.insert(program_.forwards.end(), forwards[fused].begin(), forwards[fused].end());
     }
   }
 
-  /// The pass whose result a copy sends, and nothing else; `no_pass` for other ops.
+  /// The fused reduction whose result a copy sends, and nothing else; `not_fused` for other ops.
   std::uint32_t pass_before(const Op& op) {
-    if (op.reduces) return no_pass;
-    std::uint32_t found = no_pass;
+    if (op.reduces) return not_fused;
+    std::uint32_t found = not_fused;
     std::uint32_t highest = 0;
     for (std::uint32_t i = 0; i < op.wait_count; ++i) {
       const LocalWait& wait = program_.waits[op.first_wait + i];
       if (program_.streams[wait.stream].is_outgoing) continue;
       const Op& before = op_at({wait.stream, wait.count - 1});
-      if (before.pass == no_pass || before.chunk != op.chunk) continue;
+      if (before.fused == not_fused || before.chunk != op.chunk) continue;
       const Transfer& reduction = transfer(before.transfer);
       const Transfer& copy = transfer(op.transfer);
       if (reduction.first_slice != copy.first_slice || reduction.slice_count != copy.slice_count) continue;
       const std::uint32_t level = order_.level(before.transfer, before.chunk);
-      if (found != no_pass && level < highest) continue;
+      if (found != not_fused && level < highest) continue;
       highest = level;
-      found = before.pass;
+      found = before.fused;
     }
     return found;
   }
@@ -305,7 +306,7 @@ class Compiler {
   const ChunkOrder& order_;
   Rank rank_;
   Placement placement_;
-  Program program_;
+  RankProgram program_;
   std::vector<std::vector<Draft>> drafts_;     ///< By stream.
   std::vector<std::uint32_t> stream_of_;       ///< By transfer; UINT32_MAX for those of other ranks.
   std::vector<std::uint64_t> first_position_;  ///< By transfer, into `position_`.
@@ -314,7 +315,8 @@ class Compiler {
 
 }  // namespace
 
-Result<Program> compile(const Schedule& schedule, const Layout& layout, Bytes chunk, Rank rank, const LaneOf& lane_of) {
+Result<RankProgram> compile(const Schedule& schedule, const Layout& layout, Bytes chunk, Rank rank,
+                            const StreamChoice& choose_stream) {
   if (!schedule.relays.empty()) {
     return fail(ErrorCode::unsupported, "the schedule lets switches take part; ranks can only run what ranks do",
                 "plan with -a ring, tree or packing");
@@ -323,7 +325,7 @@ Result<Program> compile(const Schedule& schedule, const Layout& layout, Bytes ch
   const Chunking chunking(layout, count);
   const auto order = ChunkOrder::make(schedule, chunking);
   if (!order) return tl::unexpected(order.error());
-  return Compiler(schedule, layout, chunking, *order, rank).run(lane_of);
+  return Compiler(schedule, layout, chunking, *order, rank).run(choose_stream);
 }
 
 }  // namespace espalier::engine

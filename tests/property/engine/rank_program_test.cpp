@@ -1,6 +1,6 @@
 // Programs of all ranks, carried out in one thread in random order with few slots between ranks: they always finish,
 // and every byte that is promised is there.
-#include "engine/program/program.h"
+#include "engine/program/rank_program.h"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using Memory = std::vector<std::uint64_t>;  // A number for each byte, so that s
 
 /// One rank: its program and its three memories.
 struct Actor {
-  Program program;
+  RankProgram program;
   std::array<Memory, 3> memories;
   std::vector<std::uint32_t> next;  ///< By stream: ops that were begun, which are also done.
 
@@ -46,11 +46,11 @@ struct Actor {
 /// All ranks, with a few slots of staging between each two.
 class Stage {
  public:
-  Stage(const Schedule& schedule, const Layout& layout, Bytes chunk, std::uint32_t lanes, std::size_t slots)
+  Stage(const Schedule& schedule, const Layout& layout, Bytes chunk, std::uint32_t streams, std::size_t slots)
       : slots_(slots) {
     for (std::uint32_t rank = 0; rank < schedule.collective.rank_count; ++rank) {
       auto program = compile(schedule, layout, chunk, Rank(rank),
-                             [&](const Transfer& transfer) { return transfer.first_slice.value() % lanes; });
+                             [&](const Transfer& transfer) { return transfer.first_slice.value() % streams; });
       ESPALIER_CHECK(program.has_value(), "schedules of ranks alone compile");
       Actor actor;
       actor.next.assign(program->streams.size(), 0);
@@ -90,14 +90,14 @@ class Stage {
   std::vector<Actor> actors;
 
  private:
-  using Lane = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // From, to, lane.
+  using PairStream = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // From, to, number.
 
   bool step(Actor& actor, std::uint32_t rank, std::uint32_t index) {
     const Stream& stream = actor.program.streams[index];
     const Op* op = actor.head(index);
     if (op == nullptr || !actor.may_begin(*op)) return false;
     if (stream.is_outgoing) {
-      auto& queue = queues_[{rank, stream.peer.value(), stream.lane}];
+      auto& queue = queues_[{rank, stream.peer.value(), stream.number}];
       if (queue.size() == slots_) return false;
       Memory bytes;
       for (std::uint32_t i = 0; i < op->piece_count; ++i) {
@@ -109,7 +109,7 @@ class Stage {
       ++actor.next[index];
       return true;
     }
-    if (op->pass != no_pass) return take_pass(actor, rank, actor.program.passes[op->pass]);
+    if (op->fused != not_fused) return take_fused(actor, rank, actor.program.fused_reductions[op->fused]);
     if (queue_of(actor, rank, index).empty()) return false;
     take(actor, rank, index);
     return true;
@@ -117,11 +117,11 @@ class Stage {
 
   std::deque<Memory>& queue_of(const Actor& actor, std::uint32_t rank, std::uint32_t index) {
     const Stream& stream = actor.program.streams[index];
-    return queues_[{stream.peer.value(), rank, stream.lane}];
+    return queues_[{stream.peer.value(), rank, stream.number}];
   }
 
-  bool take_pass(Actor& actor, std::uint32_t rank, const Pass& pass) {
-    const auto members = std::span(actor.program.members).subspan(pass.first_member, pass.member_count);
+  bool take_fused(Actor& actor, std::uint32_t rank, const FusedReduction& fused) {
+    const auto members = std::span(actor.program.members).subspan(fused.first_member, fused.member_count);
     for (const OpPlace& member : members) {
       if (actor.next[member.stream] != member.index || !actor.may_begin(*actor.head(member.stream)) ||
           queue_of(actor, rank, member.stream).empty()) {
@@ -149,7 +149,7 @@ class Stage {
   }
 
   std::size_t slots_;
-  std::map<Lane, std::deque<Memory>> queues_;
+  std::map<PairStream, std::deque<Memory>> queues_;
 };
 
 /// What rank `rank` brings for byte `at` of its send buffer.
@@ -198,7 +198,7 @@ TEST_P(Programs, FinishAndAddUp) {
 }
 
 /// How many of its first ops a rank waits for nothing with.
-std::uint32_t count_free(const Program& program, const Stream& stream) {
+std::uint32_t count_free(const RankProgram& program, const Stream& stream) {
   std::uint32_t count = 0;
   while (count < stream.op_count && program.ops[stream.first_op + count].wait_count == 0) ++count;
   return count;
@@ -211,16 +211,18 @@ TEST_P(Programs, KnowWhatTheOtherEndPermitsByEntering) {
     const Stage stage(schedule, *layout, Bytes{random.between(1, 300)}, 2, 1);
     for (std::uint32_t rank = 0; rank < schedule.collective.rank_count; ++rank) {
       for (const Stream& stream : stage.actors[rank].program.streams) {
-        const Program& other = stage.actors[stream.peer.index()].program;
+        const RankProgram& other = stage.actors[stream.peer.index()].program;
         const auto end = std::ranges::find_if(other.streams, [&](const Stream& theirs) {
-          return theirs.peer == Rank(rank) && theirs.lane == stream.lane && theirs.is_outgoing != stream.is_outgoing;
+          return theirs.peer == Rank(rank) && theirs.number == stream.number &&
+                 theirs.is_outgoing != stream.is_outgoing;
         });
         ASSERT_NE(end, other.streams.end());
         const std::uint32_t free = count_free(other, *end);
         if (end->is_outgoing) {
-          EXPECT_EQ(stream.permitted_ops, free);
+          EXPECT_EQ(stream.initial_credits, free);
         } else {
-          EXPECT_LE(stream.permitted_ops, free);  // A wait that the own stream or pass fulfils is still one to others.
+          EXPECT_LE(stream.initial_credits,
+                    free);  // A wait that the own stream or fused fulfils is still one to others.
         }
       }
     }

@@ -13,7 +13,7 @@
 
 namespace espalier::engine {
 
-inline constexpr std::uint32_t no_pass = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::uint32_t not_fused = std::numeric_limits<std::uint32_t>::max();
 
 /// Bytes of an op that lie in one piece at both ends.
 struct Piece {
@@ -37,20 +37,20 @@ struct Op {
   std::uint32_t piece_count = 0;
   std::uint32_t first_wait = 0;
   std::uint32_t wait_count = 0;
-  std::uint32_t pass = no_pass;  ///< Of a reduction at its destination: the pass over memory that it is part of.
+  std::uint32_t fused = not_fused;  ///< Of a reduction at its destination: the fused one that it is part of.
   bool reduces = false;
   std::int64_t bytes = 0;
 };
 
-/// All that goes from one rank to another on one lane, in order: this rank is one end.
+/// All that goes from one rank to another on one stream, in order: this rank is one end.
 struct Stream {
   Rank peer;
-  std::uint32_t lane = 0;
+  std::uint32_t number = 0;  ///< Among those of this pair and direction.
   bool is_outgoing = false;
   std::uint32_t first_op = 0;
   std::uint32_t op_count = 0;
-  /// How many of the first ops the other end waits for nothing with: it permits them by entering the call.
-  std::uint32_t permitted_ops = 0;
+  /// Ops that may be done before the other end acknowledges any: by entering the call it allows them.
+  std::uint32_t initial_credits = 0;
 };
 
 /// An op by its place.
@@ -59,13 +59,13 @@ struct OpPlace {
   std::uint32_t index = 0;  ///< Within its stream.
 };
 
-/// Reductions into the same bytes, done in one pass that reads all sources and writes once; and the ops that send the
-/// result on as it is, which the same pass may write to where they go.
-struct Pass {
+/// Reductions into the same bytes, fused into one that reads all sources and writes once; and the forwarded copies, ops
+/// that send the result on as it is, which the same reduction may write to where they go.
+struct FusedReduction {
   std::uint32_t first_member = 0;
   std::uint32_t member_count = 0;
-  std::uint32_t first_follower = 0;
-  std::uint32_t follower_count = 0;
+  std::uint32_t first_forward = 0;
+  std::uint32_t forward_count = 0;
 };
 
 /// Bytes that move within this rank.
@@ -75,20 +75,20 @@ struct LocalCopy {
   std::int64_t length = 0;
 };
 
-/// Which lane a transfer takes between its two ranks; streams keep the order of their own ops alone. Both ends have to
-/// agree.
-using LaneOf = std::function<std::uint32_t(const Transfer&)>;
+/// The number of the stream that a transfer takes between its two ranks; streams keep the order of their own ops alone.
+/// Both ends have to agree.
+using StreamChoice = std::function<std::uint32_t(const Transfer&)>;
 
 /// A rank's part of a schedule for one size: what it sends and receives, in order, where the bytes lie, what waits for
 /// what. Nothing in it names an address, so it serves any call of the same shape.
-struct Program {
+struct RankProgram {
   std::vector<Stream> streams;
   std::vector<Op> ops;
   std::vector<Piece> pieces;
   std::vector<LocalWait> waits;
-  std::vector<Pass> passes;
-  std::vector<OpPlace> members;    ///< Of passes: reductions, in program order.
-  std::vector<OpPlace> followers;  ///< Of passes: copies out.
+  std::vector<FusedReduction> fused_reductions;
+  std::vector<OpPlace> members;   ///< Of fused reductions, in program order.
+  std::vector<OpPlace> forwards;  ///< Of fused reductions: copies out.
   std::vector<LocalCopy> local_copies;
   std::int64_t send_bytes = 0;  ///< What the caller's buffers have to have.
   std::int64_t receive_bytes = 0;
@@ -101,6 +101,7 @@ struct Program {
 /// Takes a rank's part out of a schedule.
 /// Requires: a schedule that verifies. Errors: unsupported where switches take part (relays); too_large.
 /// Cost: O(chunks of all ranks).
-Result<Program> compile(const Schedule& schedule, const Layout& layout, Bytes chunk, Rank rank, const LaneOf& lane_of);
+Result<RankProgram> compile(const Schedule& schedule, const Layout& layout, Bytes chunk, Rank rank,
+                            const StreamChoice& choose_stream);
 
 }  // namespace espalier::engine
