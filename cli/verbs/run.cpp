@@ -153,7 +153,7 @@ void add_run_command(CLI::App& app, Session& session) {
       ->option_text("FILE");
   command
       ->add_option("--max-local-ranks", flags->most_local_ranks,
-                   "Start so many ranks here (default: what processes, descriptors and memory allow)")
+                   "Start at most so many ranks here (default: what processes, descriptors and memory allow)")
       ->option_text("COUNT");
   command->add_option("--rank", flags->rank, "Join as this rank instead of starting ranks here")->option_text("R");
   command->add_option("--world", flags->world, "The number of ranks")->option_text("N");

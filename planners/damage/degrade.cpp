@@ -162,7 +162,7 @@ double Outlook::busbw() const { return fastest ? fastest->run.busbw(collective) 
 Result<Degradation> degrade(const Topology& topology, const Collective& collective, const DegradeOptions& options,
                             const EvaluateOn& evaluate, const OnFailure& on_failure) {
   if (!collective.shares.empty()) {
-    return fail(ErrorCode::unsupported, "failures are compared for equal shards only",
+    return fail(ErrorCode::unsupported, "failures are compared for equal shards (no --shares)",
                 "take parts away one by one with --without");
   }
   const std::vector<Failure> failures = single_failures(topology, {options.ranks, collective.root});

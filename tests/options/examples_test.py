@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 import fixtures
 from options_test import Command
@@ -45,8 +46,10 @@ def problems_of(command, verb):
                 continue
             if number > 0 and lacks_files(example, pathlib.Path(folder)):
                 continue
+            begin = time.monotonic()
             done = subprocess.run(["bash", "-o", "pipefail", "-c", example], cwd=folder, stdin=subprocess.DEVNULL,
                                   env=fixtures.environment(command.espalier), capture_output=True, text=True, timeout=250)
+            print(f"{time.monotonic() - begin:6.1f} s  {example}", flush=True)
             count += 1
             if done.returncode != 0:
                 problems.append(f"{verb}: '{example}' ends with {done.returncode}: {done.stderr.strip()}")

@@ -11,6 +11,7 @@ SHOWN_NOWHERE = {  # Options that change no byte of what a run prints, for a rea
     "--checksum": "what is wrong on the wire, and nothing is",
     "--secret-file": "who may join, and only the own ranks do",
     "--buffers": "where the data lies: seen in the time alone",
+    "--warmup_iters": "what is not measured: seen in the time alone",
 }
 
 TOPOLOGY = {
@@ -123,11 +124,12 @@ VERBS = {
                "--dry-run": ["--dry-run"]}, {
         "range": (["cluster.yaml", "-a", "ring", "-b", "1K", "-e", "64K"], {"--stepfactor": ["-f", "2"]}),
         "list": (["cluster.yaml", "-a", "ring", "-s", "4K,8K"], {}),
-        "rooted": (["cluster.yaml", "-c", "broadcast", "-a", "ring", "-s", "4K"], {}),
+        "rooted": (["cluster.yaml", "-c", "broadcast", "-a", "ring", "-s", "4K"],
+                   {"--shard": ["--shard", "2/2"], "--spec": "the command line says all that a file could"}),
         "jitter": (["cluster.yaml", "-a", "ring", "-s", "4K,8K", "--jitter", "5%"], {}),
         "file": (["cluster.yaml", "-a", "ring", "-s", "4K,8K", "-o", "one.csv", "--resume"], {"--resume": "already there"}),
-        "spec": (["--spec", "sweep.yaml"], {}),
-        "counted": (["cluster.yaml", "--dry-run"], {"--algorithms": ["-a", "tree,ring"], "--chunks": ["--chunks", "1K,2K"],
+        "spec": (["--spec", "sweep.yaml"], {"--shard": ["--shard", "2/2"]}),
+        "counted": (["cluster.yaml", "--dry-run"], {"--dry-run": "already there", "--algorithms": ["-a", "tree,ring"], "--chunks": ["--chunks", "1K,2K"],
                     "--collectives": ["-c", "all"], "--models": ["--models", "all"], "--protocols": ["--protocols", "all"],
                     "--copy-engines": ["--copy-engines", "1,2"], "--without": ["--without", "gpu0-gpu1"],
                     "--jitter": ["--jitter", "5%,6%"], "--datatype": "a count has no types", "--slow": "as many runs",
@@ -150,7 +152,7 @@ VERBS = {
         "results": (["cluster.yaml", "--from", "measured.json", "--hold-out", "0"], {"--hold-out": "shown by 'nccl-tests'"}),
         "nccl-tests": (["cluster.yaml", "--from", "perf.log", "-a", "ring", "--collective", "all_reduce"],
                        {"--maxbytes": ["-e", "8M"], "--minbytes": ["-b", "2M"], "--from": ["--from", "measured.json"]}),
-        "timeline": (["cluster.yaml", "--from", "measured-trace.json", "--hold-out", "0"], {"--hold-out": "one run", "--from": ["--from", "predicted-trace.json"]}),
+        "timeline": (["cluster.yaml", "--from", "measured-trace.json", "--hold-out", "0"], {"--hold-out": "one run", "--minbytes": ["-b", "2M"], "--from": ["--from", "predicted-trace.json"]}),
     }),
     "topo show": ({**TOPOLOGY, "--list": ["--list"]}, {
         "one": (["cluster.yaml"], {}), "list": (["--list"], {"--list": "already there"})}),
@@ -160,8 +162,8 @@ VERBS = {
     "topo degrade": ({**TOPOLOGY, **COLLECTIVE, "--size": ["-s", "1K"], "--algorithm": ["-a", "tree"],
                       "--fail-ranks": ["--fail-ranks"], "--bound-only": ["--bound-only"]}, {
         "planned": (["cluster.yaml", "all_gather"], {}),
-        "rooted": (["cluster.yaml", "broadcast", "-a", "ring"], {}),
-        "bounds": (["cluster.yaml", "--bound-only"], {}),
+        "rooted": (["cluster.yaml", "broadcast", "-a", "packing"], {}),
+        "bounds": (["cluster.yaml", "--bound-only"], {"--bound-only": "already there"}),
     }),
     "topo gen ring": ({**GENERATED, "--ranks": ["--ranks", "5"], "--one-way": ["--one-way"]}, {"": ([], {})}),
     "topo gen torus": ({**GENERATED, "--dims": ["--dims", "3x3"]}, {"": ([], {})}),
@@ -180,7 +182,7 @@ VERBS = {
     "topo gen random": ({"--ranks": ["--ranks", "5"], "--switches": ["--switches", "3"], "--extra": ["--extra", "7"],
                          "--seed": ["--seed", "7"], "--one-way": ["--one-way"], "--unbalanced": ["--unbalanced"],
                          "--output": ["-o", "out.yaml"]}, {"": ([], {})}),
-    "run": ({**TOPOLOGY, **COLLECTIVE, **SIZES, "--algorithm": ["-a", "tree"], "--op": ["-o", "max"], "--iters": ["-n", "3"],
+    "run": ({**TOPOLOGY, "--parameter": ["-p", "gpus=3"], **COLLECTIVE, **SIZES, "--algorithm": ["-a", "tree"], "--op": ["-o", "max"], "--iters": ["-n", "3"],
              "--warmup_iters": ["-w", "1"], "--check": ["-c", "0"], "--chunk": ["--chunk", "8K"],
              "--buffers": ["--buffers", "private"], "--transport": ["--transport", "tcp"], "--sockets": ["--sockets", "2"],
              "--checksum": ["--checksum"], "--timeout": ["--timeout", "20"], **TRACE,

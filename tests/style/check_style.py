@@ -3,6 +3,7 @@
 
 Usage: check_style.py REPOSITORY. Prints every finding as path:line: what; exits 1 when there is one.
 """
+import json
 import pathlib
 import re
 import sys
@@ -131,6 +132,18 @@ def check_rules(repository):
         yield f"docs/schedule.md:1: rule {rule} is not in the verifier"
 
 
+def check_lists(repository):
+    """The planners of planners/planner.cpp are those of the scenarios' schema and of the table in docs/planners.md."""
+    planners = re.findall(r'^    Planner\{"(\w+)"', (repository / "planners/planner.cpp").read_text(), re.M)
+    schema = json.loads((repository / "configs/scenarios/scenario.schema.json").read_text())
+    table = re.search(r"(?:^\|.*\n)+", (repository / "docs/planners.md").read_text(), re.M).group(0)
+    lists = {"configs/scenarios/scenario.schema.json": [name for name in schema["definitions"]["algorithm"]["enum"] if name != "auto"],
+             "docs/planners.md": re.findall(r"^\| `(\w+)` \|", table, re.M)}
+    for place, names in lists.items():
+        if names != planners:
+            yield f"{place}:1: planners are {', '.join(planners)}, not {', '.join(names)}"
+
+
 def check_readmes(repository, table):
     for folder in [*table, "configs", "tests", "bench"]:
         if not (repository / folder / "README.md").exists():
@@ -149,6 +162,7 @@ def main():
     findings.extend(check_test_places(repository))
     findings.extend(check_names(repository, table))
     findings.extend(check_rules(repository))
+    findings.extend(check_lists(repository))
     findings.extend(check_readmes(repository, table))
     print("\n".join(findings) or "style: clean")
     return 1 if findings else 0

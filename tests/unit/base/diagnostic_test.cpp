@@ -34,7 +34,7 @@ TEST(Diagnostic, MarksCharactersAndNotBytes) {
 
 TEST(Diagnostic, ShowsAWindowOfALongLine) {
   Diagnostic diagnostic = example();
-  diagnostic.excerpt = std::string(1000, 'a') + "!" + std::string(1000, 'b');
+  diagnostic.excerpt = std::string(1000, 'a').append("!").append(1000, 'b');
   diagnostic.place.column = 1001;
   diagnostic.width = 500;
   const std::string text = render(diagnostic, false);
