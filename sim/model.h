@@ -10,7 +10,7 @@
 #include "base/id.h"
 #include "base/result.h"
 #include "sim/conditions.h"
-#include "sim/core/program.h"
+#include "sim/core/compiled_schedule.h"
 #include "sim/core/waits.h"
 #include "sim/limits.h"
 
@@ -52,9 +52,9 @@ class Model {
 
   /// Adds a run. Nothing of it moves before ranks enter; a transfer waits for its source and its destination.
   /// Ranks that move nothing are through with it when they enter. Runs that ask at the same moment go in their order.
-  /// Requires: a program of this network that outlives the run.
+  /// Requires: a compiled schedule of this network that outlives the run.
   /// Errors: too_large past the limits of sim/core/workload.h; invalid_input when the size does not fit the layout.
-  [[nodiscard]] virtual Result<RunId> add(const Program& program, const RunOptions& options) = 0;
+  [[nodiscard]] virtual Result<RunId> add(const CompiledSchedule& compiled, const RunOptions& options) = 0;
 
   /// The rank takes part from `time` on. Requires: once per run and rank; `time` not before the model's
   /// time and at most `latest_entry`.
@@ -76,10 +76,10 @@ class Model {
   /// Finds out who is in the way where and when these say. Requires: before all runs; waits of a model of this kind on
   /// this network that the same calls were made to, which then give the same again.
   /// Cost: O(log waits) per chunk; in the model fair O(flows on the way) for every moment of a flow that is held back.
-  virtual void watch(std::span<const Watch> watches) = 0;
+  virtual void probe(std::span<const Probe> probes) = 0;
 
   /// Who was, in the order of the waits; of each wait at most its length together.
-  [[nodiscard]] virtual std::vector<Waited> waited() const = 0;
+  [[nodiscard]] virtual std::vector<Blame> blames() const = 0;
 
   /// When something happens next; `never` when nothing will without another call.
   [[nodiscard]] virtual std::int64_t next_time() const = 0;

@@ -4,9 +4,9 @@
 
 namespace espalier::sim {
 
-void Run::begin(RunId id, const Program& program, Chunking chunking, std::uint32_t first_order) {
+void Run::begin(RunId id, const CompiledSchedule& compiled, Chunking chunking, std::uint32_t first_order) {
   id_ = id;
-  program_ = &program;
+  compiled_ = &compiled;
   chunking_ = std::move(chunking);
   first_order_ = first_order;
   history = nullptr;
@@ -14,7 +14,7 @@ void Run::begin(RunId id, const Program& program, Chunking chunking, std::uint32
   is_aborted = false;
   has_begun_ = false;
 
-  const Schedule& schedule = program.schedule();
+  const Schedule& schedule = compiled.schedule();
   open_transfers_ = schedule.transfers.size();
   progress_.reset(schedule.transfers.size());
   first_waiting_.assign(schedule.transfers.size(), no_lane);
@@ -25,9 +25,9 @@ void Run::begin(RunId id, const Program& program, Chunking chunking, std::uint32
       if (end.index() < ranks_.size()) ++ranks_[end.index()].open;
     }
   }
-  lanes_.assign(program.lanes().first.size(), {});
+  lanes_.assign(compiled.lanes().first.size(), {});
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    lanes_[i].transfer = program.lanes().first[i];
+    lanes_[i].transfer = compiled.lanes().first[i];
     turn_to_transfer(lanes_[i]);
   }
 }
@@ -41,12 +41,12 @@ void Run::turn_to_transfer(Lane& lane) {
 
 bool Run::find_ready_time(LaneIndex index, const ByteRange& bytes) {
   Lane& lane = lanes_[index];
-  const std::span<const Dependency> dependencies = program_->dependencies().of(lane.transfer);
+  const std::span<const Dependency> dependencies = compiled_->dependencies().of(lane.transfer);
   for (; lane.dependency < dependencies.size(); ++lane.dependency) {
     const Dependency dependency = dependencies[lane.dependency];
     const TransferId earlier = dependency.transfer();
     const std::uint32_t needed =
-        chunking_.needed_chunk(program_->schedule().transfers[earlier.index()], transfer(lane), bytes, lane.chunk);
+        chunking_.needed_chunk(compiled_->schedule().transfers[earlier.index()], transfer(lane), bytes, lane.chunk);
     if (needed == no_chunk) continue;
     const bool departure = dependency.wait() == Wait::departure;
     const ChunkTimes times = progress_.look_up(earlier, needed);

@@ -6,8 +6,8 @@
 
 #include "schedule/chunking.h"
 #include "schedule/dependencies.h"
+#include "sim/core/compiled_schedule.h"
 #include "sim/core/history.h"
-#include "sim/core/program.h"
 #include "sim/core/progress.h"
 #include "sim/model.h"
 
@@ -29,21 +29,21 @@ struct Lane {
   Wait awaited = Wait::arrival;
 };
 
-/// One execution of a program, apart from how its network carries chunks: which chunk of which lane may go when, and
-/// which rank is through. What a model does with a chunk it reports by `depart` and `arrive`.
+/// One execution of a compiled schedule, apart from how its network carries chunks: which chunk of which lane may go
+/// when, and which rank is through. What a model does with a chunk it reports by `depart` and `arrive`.
 class Run {
  public:
   /// Starts anew; memory of an earlier execution is used again. `first_order` is what its first transfer has as its
   /// place among the transfers of all runs.
-  void begin(RunId id, const Program& program, Chunking chunking, std::uint32_t first_order);
+  void begin(RunId id, const CompiledSchedule& compiled, Chunking chunking, std::uint32_t first_order);
 
   [[nodiscard]] RunId id() const { return id_; }
-  [[nodiscard]] const Program& program() const { return *program_; }
+  [[nodiscard]] const CompiledSchedule& compiled() const { return *compiled_; }
   [[nodiscard]] const Chunking& chunking() const { return chunking_; }
   [[nodiscard]] std::uint32_t order(TransferId transfer) const { return first_order_ + transfer.value(); }
   [[nodiscard]] Lane& lane(LaneIndex index) { return lanes_[index]; }
   [[nodiscard]] const Transfer& transfer(const Lane& lane) const {
-    return program_->schedule().transfers[lane.transfer.index()];
+    return compiled_->schedule().transfers[lane.transfer.index()];
   }
   /// Nothing of it is left to do: every rank has entered and every transfer has ended.
   [[nodiscard]] bool is_over() const { return open_transfers_ == 0 && ranks_to_enter_ == 0; }
@@ -59,12 +59,12 @@ class Run {
     if (state.open == 0) ended.push_back({id_, rank, state.last});
     if (!has_begun_) {
       has_begun_ = true;
-      for (const LaneIndex index : program_->lanes_of_relays()) {
+      for (const LaneIndex index : compiled_->lanes_of_relays()) {
         lanes_[index].ready = time;
         go(index);
       }
     }
-    for (const LaneIndex index : program_->lanes_of(rank)) {
+    for (const LaneIndex index : compiled_->lanes_of(rank)) {
       Lane& lane = lanes_[index];
       lane.ready = std::max(lane.ready, time);
       if (has_entered(src(lane)) && has_entered(dst(lane))) go(index);
@@ -105,7 +105,7 @@ class Run {
     lane.dependency = 0;
     if (++lane.chunk == lane.chunks) {
       end_at(src(lane), time, ended);
-      lane.transfer = program_->lanes().next[chunk.transfer.index()];
+      lane.transfer = compiled_->lanes().next[chunk.transfer.index()];
       if (lane.transfer.is_none()) return;
       turn_to_transfer(lane);
     }
@@ -121,7 +121,7 @@ class Run {
     if (!is_last) return;
     progress_.finish(chunk.transfer, chunk.chunk + 1, time);
     --open_transfers_;
-    end_at(program_->schedule().dst(program_->schedule().transfers[chunk.transfer.index()]), time, ended);
+    end_at(compiled_->schedule().dst(compiled_->schedule().transfers[chunk.transfer.index()]), time, ended);
   }
 
   History* history = nullptr;       ///< Where to record, if anywhere.
@@ -136,8 +136,8 @@ class Run {
     std::uint32_t open = 0;  // transfers that it sends or receives and that have not ended
   };
 
-  [[nodiscard]] Rank src(const Lane& lane) const { return program_->schedule().src(transfer(lane)); }
-  [[nodiscard]] Rank dst(const Lane& lane) const { return program_->schedule().dst(transfer(lane)); }
+  [[nodiscard]] Rank src(const Lane& lane) const { return compiled_->schedule().src(transfer(lane)); }
+  [[nodiscard]] Rank dst(const Lane& lane) const { return compiled_->schedule().dst(transfer(lane)); }
   /// Relays are always there.
   [[nodiscard]] bool has_entered(Rank end) const {
     return end.index() >= ranks_.size() || ranks_[end.index()].entered != never;
@@ -162,7 +162,7 @@ class Run {
   }
 
   RunId id_;
-  const Program* program_ = nullptr;
+  const CompiledSchedule* compiled_ = nullptr;
   Chunking chunking_;
   std::uint32_t first_order_ = 0;
   std::uint64_t open_transfers_ = 0;

@@ -11,7 +11,7 @@
 #include "base/format_units.h"
 #include "schedule/chunking.h"
 #include "schedule/relays.h"
-#include "sim/contention_free/unshared.h"
+#include "sim/contention_free/contention_free.h"
 #include "sim/core/history.h"
 #include "sim/core/workload.h"
 #include "sim/fair/fair_model.h"
@@ -32,9 +32,10 @@ Timeline name_timeline(const Schedule& schedule, const Topology& topology, Bytes
   return timeline;
 }
 
-tl::unexpected<Error> never_ends(const Program& program, const Conditions& conditions, const Topology& topology) {
+tl::unexpected<Error> never_ends(const CompiledSchedule& compiled, const Conditions& conditions,
+                                 const Topology& topology) {
   std::vector<bool> used(topology.link_count(), false);
-  for (const std::uint32_t resource : program.steps()) {
+  for (const std::uint32_t resource : compiled.steps()) {
     if (resource < used.size()) used[resource] = true;
   }
   std::string names;
@@ -46,13 +47,13 @@ tl::unexpected<Error> never_ends(const Program& program, const Conditions& condi
               "plan without it (--without), or let it come back");
 }
 
-/// A program that is run alone through a model's event loop.
+/// A compiled schedule that is run alone through a model's event loop.
 template <class AnyModel>
 class AloneRun {
  public:
-  AloneRun(const Program& program, const Network& network, const Options& options, Chunking chunking)
+  AloneRun(const CompiledSchedule& compiled, const Network& network, const Options& options, Chunking chunking)
       : model_(network, options.conditions),
-        run_(model_.add_checked(program, std::move(chunking), options.payload_ppm)) {}
+        run_(model_.add_checked(compiled, std::move(chunking), options.payload_ppm)) {}
 
   [[nodiscard]] AnyModel& model() { return model_; }
   [[nodiscard]] Result<void> record() { return model_.record(run_); }
@@ -72,7 +73,7 @@ class AloneRun {
 };
 
 /// The launch, then the path; who was waited for.
-void describe_path(CriticalPath path, std::span<const Waited> waited, const Network& network, const Topology& topology,
+void describe_path(CriticalPath path, std::span<const Blame> blames, const Network& network, const Topology& topology,
                    Picoseconds launch, Report& report) {
   if (launch.count > 0) {
     const Rank first = path.root.is_none() ? Rank(0) : path.root;
@@ -81,7 +82,7 @@ void describe_path(CriticalPath path, std::span<const Waited> waited, const Netw
   report.path_parts.insert(report.path_parts.end(), path.parts.begin(), path.parts.end());
   report.critical_path = std::move(path.steps);
   std::map<std::tuple<std::uint32_t, Rank, Rank>, std::int64_t> sums;
-  for (const Waited& part : waited) sums[{part.resource, part.src, part.dst}] += part.time;
+  for (const Blame& part : blames) sums[{part.resource, part.src, part.dst}] += part.time;
   for (const auto& [key, time] : sums) {
     const auto& [resource, src, dst] = key;
     report.shared.push_back({network.link(resource), network.node(resource), src, dst, {time}});
@@ -89,16 +90,16 @@ void describe_path(CriticalPath path, std::span<const Waited> waited, const Netw
   std::ranges::stable_sort(report.shared, [](const SharedTime& a, const SharedTime& b) { return a.time > b.time; });
 }
 
-/// Runs a program alone, with what is to be recorded. False when it never ends.
+/// Runs a compiled schedule alone, with what is to be recorded. False when it never ends.
 template <class AnyModel>
-Result<bool> run_alone(const Program& program, const Network& network, const Topology& topology, const Options& options,
-                       const Workload& work, const Chunking& chunking, Report& report) {
-  AloneRun<AnyModel> alone(program, network, options, chunking);
+Result<bool> run_alone(const CompiledSchedule& compiled, const Network& network, const Topology& topology,
+                       const Options& options, const Workload& work, const Chunking& chunking, Report& report) {
+  AloneRun<AnyModel> alone(compiled, network, options, chunking);
   const bool records = options.record_timeline || options.record_critical_path;
   if (records) {
     if (auto recorded = alone.record(); !recorded) return tl::unexpected(recorded.error());
   }
-  const std::size_t ranks = program.schedule().collective.rank_count;
+  const std::size_t ranks = compiled.schedule().collective.rank_count;
   if (!alone.run(options.launch.count, ranks)) return false;
   const AnyModel& model = alone.model();
   ESPALIER_CHECK(model.events() == work.steps, "every chunk passes every step of its path once");
@@ -108,20 +109,20 @@ Result<bool> run_alone(const Program& program, const Network& network, const Top
   if (!records) return true;
   const auto history = alone.take_history();
   if (options.record_timeline) {
-    report.timeline = name_timeline(program.schedule(), topology, options.size);
+    report.timeline = name_timeline(compiled.schedule(), topology, options.size);
     report.timeline->spans = make_spans(*history);
   }
   if (!options.record_critical_path) return true;
   CriticalPath path = find_critical_path(*history);
-  std::vector<Waited> waited;
-  if (options.record_sharing && !path.watches.empty()) {
-    AloneRun<AnyModel> again(program, network, options, chunking);
-    again.model().watch(path.watches);
+  std::vector<Blame> blames;
+  if (options.record_sharing && !path.probes.empty()) {
+    AloneRun<AnyModel> again(compiled, network, options, chunking);
+    again.model().probe(path.probes);
     again.run(options.launch.count, ranks);
-    waited = again.model().waited();
-    settle_waits(path, waited, network, is_disturbed(options.conditions));
+    blames = again.model().blames();
+    settle_waits(path, blames, network, is_disturbed(options.conditions));
   }
-  describe_path(std::move(path), waited, network, topology, options.launch, report);
+  describe_path(std::move(path), blames, network, topology, options.launch, report);
   return true;
 }
 
@@ -146,7 +147,7 @@ struct Simulator::Prepared {
   const Schedule& schedule;
   const Topology& topology;
   Network network;
-  Program program;
+  CompiledSchedule compiled;
 };
 
 Simulator::Simulator(std::unique_ptr<const Prepared> prepared) : prepared_(std::move(prepared)) {}
@@ -157,29 +158,29 @@ Simulator::~Simulator() = default;
 Result<Simulator> Simulator::make(const Schedule& schedule, const Topology& topology, const CopyEngines& engines) {
   if (auto checked = check_engines(engines); !checked) return tl::unexpected(checked.error());
   Network network(topology, engines);
-  auto program = Program::make(schedule, topology, network);
-  if (!program) return tl::unexpected(program.error());
+  auto compiled = CompiledSchedule::make(schedule, topology, network);
+  if (!compiled) return tl::unexpected(compiled.error());
   return Simulator(
-      std::unique_ptr<const Prepared>(new Prepared{schedule, topology, std::move(network), std::move(*program)}));
+      std::unique_ptr<const Prepared>(new Prepared{schedule, topology, std::move(network), std::move(*compiled)}));
 }
 
 Result<Report> Simulator::run(const Options& options) const {
-  const auto& [schedule, topology, network, program] = *prepared_;
+  const auto& [schedule, topology, network, compiled] = *prepared_;
   if (auto checked = check_options(options, topology); !checked) return tl::unexpected(checked.error());
   auto chunking = cut_into_chunks(schedule, {options.size, options.chunk, options.element_size, options.payload_ppm});
   if (!chunking) return tl::unexpected(chunking.error());
   const bool records = options.record_timeline || options.record_critical_path;
   const auto work =
-      check_workload(program, network, *chunking, options.payload_ppm, records ? max_recorded_steps : max_chunk_steps);
+      check_workload(compiled, network, *chunking, options.payload_ppm, records ? max_recorded_steps : max_chunk_steps);
   if (!work) return tl::unexpected(work.error());
   if (auto fits = WorkLimit(options.conditions).add(*work); !fits) return tl::unexpected(fits.error());
 
   Report report;
   report.size = options.size;
   report.chunk = options.chunk;
-  if (!records && !program.shares_resources()) {
-    const auto run = options.model == ModelKind::link ? run_unshared : run_fair_unshared;
-    auto totals = run(program, *chunking, network, options.conditions, options.payload_ppm, options.launch.count);
+  if (!records && !compiled.shares_resources()) {
+    const auto run = options.model == ModelKind::link ? run_contention_free : run_fair_contention_free;
+    auto totals = run(compiled, *chunking, network, options.conditions, options.payload_ppm, options.launch.count);
     if (totals) {
       report.elapsed = {std::max(totals->elapsed, options.launch.count)};
       report.events = totals->events;
@@ -188,9 +189,9 @@ Result<Report> Simulator::run(const Options& options) const {
     }
   }
   const auto run = options.model == ModelKind::fair ? run_alone<FairModel> : run_alone<LinkModel>;
-  const auto ends = run(program, network, topology, options, *work, *chunking, report);
+  const auto ends = run(compiled, network, topology, options, *work, *chunking, report);
   if (!ends) return tl::unexpected(ends.error());
-  if (!*ends) return never_ends(program, options.conditions, topology);
+  if (!*ends) return never_ends(compiled, options.conditions, topology);
   return report;
 }
 

@@ -139,23 +139,23 @@ class OpenedCalls {
  public:
   explicit OpenedCalls(std::map<RunPart, sim::CriticalPath> paths) : paths_(std::move(paths)) {
     for (auto& [part, path] : paths_) {
-      for (const sim::Watch& watch : path.watches) {
+      for (const sim::Probe& probe : path.probes) {
         owners_.push_back(&path);
-        watches_.push_back(watch);
+        probes_.push_back(probe);
       }
     }
   }
 
-  [[nodiscard]] const std::vector<sim::Watch>& watches() const { return watches_; }
+  [[nodiscard]] const std::vector<sim::Probe>& probes() const { return probes_; }
 
-  void settle(const std::vector<sim::Waited>& waited, const sim::Network& network, bool is_disturbed) {
-    std::map<const sim::CriticalPath*, std::vector<sim::Waited>> by_path;
-    for (const sim::Waited& part : waited) by_path[owners_[part.watch]].push_back(part);
+  void settle(const std::vector<sim::Blame>& blames, const sim::Network& network, bool is_disturbed) {
+    std::map<const sim::CriticalPath*, std::vector<sim::Blame>> by_path;
+    for (const sim::Blame& part : blames) by_path[owners_[part.probe]].push_back(part);
     std::uint32_t first = 0;
     for (auto& [id, path] : paths_) {
-      std::vector<sim::Waited>& own = by_path[&path];
-      for (sim::Waited& part : own) part.watch -= first;
-      first += static_cast<std::uint32_t>(path.watches.size());
+      std::vector<sim::Blame>& own = by_path[&path];
+      for (sim::Blame& part : own) part.probe -= first;
+      first += static_cast<std::uint32_t>(path.probes.size());
       sim::settle_waits(path, own, network, is_disturbed);
     }
   }
@@ -164,16 +164,16 @@ class OpenedCalls {
 
  private:
   std::map<RunPart, sim::CriticalPath> paths_;
-  std::vector<sim::Watch> watches_;
-  std::vector<const sim::CriticalPath*> owners_;  // by watch
+  std::vector<sim::Probe> probes_;
+  std::vector<const sim::CriticalPath*> owners_;  // by probe
 };
 
-std::vector<JobWait> name_waits(const Job& job, const Recording& recording, std::span<const sim::Watch> watches,
+std::vector<JobWait> name_waits(const Job& job, const Recording& recording, std::span<const sim::Probe> probes,
                                 const sim::Network& network) {
   using Key = std::tuple<std::uint32_t, LabelId, LabelId, bool>;
   std::map<Key, std::int64_t> sums;
-  for (const sim::Waited& part : recording.waited) {
-    const sim::RunId waiting = watches[part.watch].run;
+  for (const sim::Blame& part : recording.blames) {
+    const sim::RunId waiting = probes[part.probe].run;
     const bool is_own = part.run == waiting;
     const CallId other = recording.calls[part.run.index()];
     const LabelId behind = is_own || other.is_none() ? LabelId() : job.call(other).label;
@@ -235,12 +235,12 @@ Result<ExplainedJob> explain_job(const Job& job, const Topology& topology, const
   OpenedCalls opened(std::move(ways.paths));
   const sim::Network network(topology, settings.endpoints.engines());
   Recording waits;
-  waits.watches = opened.watches();
-  if (!waits.watches.empty()) {
+  waits.probes = opened.probes();
+  if (!waits.probes.empty()) {
     if (auto again = run_job(job, topology, disturbances, plain, &waits); !again) return tl::unexpected(again.error());
-    explained.path.waits = name_waits(job, waits, waits.watches, network);
+    explained.path.waits = name_waits(job, waits, waits.probes, network);
   }
-  opened.settle(waits.waited, network, is_disturbed(disturbances.conditions));
+  opened.settle(waits.blames, network, is_disturbed(disturbances.conditions));
   explained.path.calls = std::move(opened).take();
   return explained;
 }

@@ -9,7 +9,7 @@ namespace espalier::scenario {
 Result<std::int64_t> AloneTimes::find(const Plan& plan, const sim::RunOptions& options) {
   const Key key{&plan, options.size.count, options.chunk.count, options.element_size};
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  const auto run = model_->add(*plan.program, options);
+  const auto run = model_->add(*plan.compiled, options);
   if (!run) return tl::unexpected(run.error());
   const std::uint32_t ranks = plan.planned->schedule.collective.rank_count;
   const std::int64_t begin = idle_from_;

@@ -68,7 +68,7 @@ Result<sim::RunId> BackgroundTraffic::send(std::uint32_t pair, std::int64_t time
                                 .chunk = std::max((*plan)->planned->chunks.choose(flow.size), Bytes{1}),
                                 .element_size = 1,
                                 .payload_ppm = payload_ppm_};
-  const auto run = model_.add(*(*plan)->program, options);
+  const auto run = model_.add(*(*plan)->compiled, options);
   if (!run) return run;
   model_.enter(*run, Rank(0), time);
   model_.enter(*run, Rank(1), time);

@@ -59,7 +59,7 @@ Result<void> Runner::begin_run(CallId id) {
     if (!around) return tl::unexpected(around.error());
     state.plan = *around;
   }
-  const auto run = model_->add(*state.plan->program, options_of(job_.call(id)));
+  const auto run = model_->add(*state.plan->compiled, options_of(job_.call(id)));
   if (!run) {
     Error error = run.error();
     error.message = call_text(id) + ": " + error.message;

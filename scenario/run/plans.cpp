@@ -161,9 +161,9 @@ Result<const Plan*> Plans::make(const Key& key, const std::vector<bool>& dead) {
   auto plan = std::make_unique<Plan>();
   plan->planned = planned.get();
   plan->links = links_of(planned->schedule, footprint->places.links);
-  auto program = sim::Program::make(planned->schedule, shape.topology, network_, footprint->places);
-  if (!program) return tl::unexpected(program.error());
-  plan->program = std::make_unique<const sim::Program>(*std::move(program));
+  auto compiled = sim::CompiledSchedule::make(planned->schedule, shape.topology, network_, footprint->places);
+  if (!compiled) return tl::unexpected(compiled.error());
+  plan->compiled = std::make_unique<const sim::CompiledSchedule>(*std::move(compiled));
   plans_.push_back(std::move(plan));
   return plans_.back().get();
 }

@@ -10,7 +10,7 @@
 #include "planners/chunking.h"
 #include "scenario/workload/footprint.h"
 #include "scenario/workload/job.h"
-#include "sim/core/program.h"
+#include "sim/core/compiled_schedule.h"
 
 namespace espalier::scenario {
 
@@ -30,7 +30,7 @@ struct PlannedSchedule {
 struct Plan {
   const PlannedSchedule* planned = nullptr;
   std::vector<LinkId> links;  ///< Of the network, that it uses, ascending.
-  std::unique_ptr<const sim::Program> program;
+  std::unique_ptr<const sim::CompiledSchedule> compiled;
 
   [[nodiscard]] bool uses(LinkId link) const;
 };

@@ -22,15 +22,15 @@ struct RunPart {
 /// that what one time finds can be asked about the next time.
 struct Recording {
   // Asked for.
-  bool finds_roots = false;         ///< `roots`: every call is recorded while it is under way.
-  std::set<RunPart> opens;          ///< Parts whose critical paths are wanted.
-  std::vector<sim::Watch> watches;  ///< Waits whose causes are wanted.
+  bool finds_roots = false;        ///< `roots`: every call is recorded while it is under way.
+  std::set<RunPart> opens;         ///< Parts whose critical paths are wanted.
+  std::vector<sim::Probe> probes;  ///< Waits whose causes are wanted.
 
   // Found.
   std::vector<sim::RunId> runs;                ///< By part of a call: the run in which it was through; none of its own.
   std::vector<Rank> roots;                     ///< By part: the rank of its group with whose entry its way began.
   std::map<RunPart, sim::CriticalPath> paths;  ///< Of the parts that were to be opened.
-  std::vector<sim::Waited> waited;             ///< By watch.
+  std::vector<sim::Blame> blames;              ///< By probe.
   std::map<sim::RunId, std::int64_t> restarts;  ///< Runs with which a call began again, and when that was decided.
   std::vector<CallId> calls;                    ///< By run: whose it is; none of the background.
 };

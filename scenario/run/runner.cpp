@@ -45,7 +45,7 @@ Runner::Runner(const Job& job, const Topology& topology, const Disturbances& dis
   if (recording_ == nullptr) return;
   recording_->runs.assign(parts_.count(), sim::RunId());
   recording_->roots.assign(parts_.count(), Rank());
-  if (!recording_->watches.empty()) model_->watch(recording_->watches);
+  if (!recording_->probes.empty()) model_->probe(recording_->probes);
 }
 
 void Runner::prepare_tasks() {
@@ -252,7 +252,7 @@ Result<JobReport> Runner::finish() {
   report_.links = model_->links();
   report_.events = model_->events();
   if (recording_ != nullptr) {
-    recording_->waited = model_->waited();
+    recording_->blames = model_->blames();
     for (const Owner& owner : owners_) recording_->calls.push_back(owner.call);
   }
   report_.flows = background_.flows();

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "schedule/chunking.h"
-#include "sim/core/program.h"
+#include "sim/core/compiled_schedule.h"
 #include "sim/core/workload.h"
 #include "sim/link/server.h"
 
@@ -20,12 +20,12 @@ tl::unexpected<Error> not_walkable(const std::string& why) {
 class RingSimulation {
  public:
   /// The `ring`-th of `rings`, whose transfers the outline has behind those of the rings before it.
-  RingSimulation(const RingWalk& walk, std::size_t ring, std::size_t rings, const Program& program,
+  RingSimulation(const RingWalk& walk, std::size_t ring, std::size_t rings, const CompiledSchedule& compiled,
                  const Chunking& chunking, const Network& network, const Options& options)
       : walk_(walk),
         first_((ring - walk.piece) * walk.order.size() + walk.piece),
         transfers_per_step_(rings * walk.order.size()),
-        program_(program),
+        compiled_(compiled),
         network_(network),
         options_(options),
         profiles_(options.conditions.changes, network.link_count()),
@@ -66,8 +66,8 @@ class RingSimulation {
       const Path& path = path_of(place);
       const Path& worked_out = path_of(place % places_);
       for (std::uint32_t i = 0; i < path.end - path.begin; ++i) {
-        const std::uint32_t resource = program_.steps()[path.begin + i];
-        const Server& server = servers_[program_.steps()[worked_out.begin + i]];
+        const std::uint32_t resource = compiled_.steps()[path.begin + i];
+        const Server& server = servers_[compiled_.steps()[worked_out.begin + i]];
         if (resource < network_.link_count()) result.report.links[resource] = {server.bytes, {server.busy}};
       }
     }
@@ -75,13 +75,13 @@ class RingSimulation {
 
  private:
   [[nodiscard]] const Path& path_of(std::size_t place) const {
-    return program_.path(program_.schedule().transfers[first_ + place]);
+    return compiled_.path(compiled_.schedule().transfers[first_ + place]);
   }
 
   /// Lengths of the chunks of each place's shard; equal shards share theirs.
   void cut_shards(const Chunking& chunking) {
     for (std::size_t place = 0; place < size_; ++place) {
-      const Transfer& transfer = program_.schedule().transfers[first_ + place];
+      const Transfer& transfer = compiled_.schedule().transfers[first_ + place];
       const Pieces pieces = chunking.pieces(transfer);
       const auto same = [&](const Cut& cut) { return cut.bytes == pieces.range.length(); };
       const auto known = std::ranges::find_if(cuts_, same);
@@ -103,8 +103,8 @@ class RingSimulation {
       return false;
     }
     for (std::uint32_t i = 0; i < first.reduce_end - first.begin; ++i) {
-      const Resource& one = network_.resources()[program_.steps()[first.begin + i]];
-      const Resource& other = network_.resources()[program_.steps()[second.begin + i]];
+      const Resource& one = network_.resources()[compiled_.steps()[first.begin + i]];
+      const Resource& other = network_.resources()[compiled_.steps()[second.begin + i]];
       if (one.bytes_per_second != other.bytes_per_second || one.latency != other.latency) return false;
     }
     return true;
@@ -142,7 +142,7 @@ class RingSimulation {
       std::int64_t asked = ask_first(place, std::max(before, departed) + path.overhead);
       std::int64_t last_byte = asked;
       for (std::uint32_t i = path.begin; i < end; ++i) {
-        Server& server = servers_[program_.steps()[i]];
+        Server& server = servers_[compiled_.steps()[i]];
         if (i == path.begin) asked = std::max(asked, server.free_at);
         if (i == path.end) asked = last_byte;
         if (server.free_at > asked) return false;
@@ -185,7 +185,7 @@ class RingSimulation {
   const RingWalk& walk_;
   std::size_t first_;
   std::size_t transfers_per_step_;
-  const Program& program_;
+  const CompiledSchedule& compiled_;
   const Network& network_;
   const Options& options_;
   RateProfiles profiles_;
@@ -206,9 +206,9 @@ class RingSimulation {
 };
 
 /// What all steps amount to, proven to fit.
-Result<void> check_walk(const Program& program, const Network& network, const Chunking& chunking,
+Result<void> check_walk(const CompiledSchedule& compiled, const Network& network, const Chunking& chunking,
                         const Options& options, std::uint64_t ring_steps) {
-  auto work = check_workload(program, network, chunking, options.payload_ppm, max_chunk_steps);
+  auto work = check_workload(compiled, network, chunking, options.payload_ppm, max_chunk_steps);
   if (!work) return tl::unexpected(work.error());
   if (work->steps > max_walked_steps / std::max<std::uint64_t>(ring_steps, 1)) {
     return fail(
@@ -250,21 +250,21 @@ Result<RingReport> simulate_rings(std::span<const RingWalk> walks, const Topolog
   }
   const Network network(topology, engines);
   const Schedule outline = make_outline(walks, topology);
-  const auto program = Program::make(outline, topology, network);
-  if (!program) return tl::unexpected(program.error());
+  const auto compiled = CompiledSchedule::make(outline, topology, network);
+  if (!compiled) return tl::unexpected(compiled.error());
   auto chunking = cut_into_chunks(outline, {options.size, options.chunk, options.element_size, options.payload_ppm});
   if (!chunking) return tl::unexpected(chunking.error());
-  if (auto fits = check_walk(*program, network, *chunking, options, walks.front().steps()); !fits) {
+  if (auto fits = check_walk(*compiled, network, *chunking, options, walks.front().steps()); !fits) {
     return tl::unexpected(fits.error());
   }
-  if (program->shares_resources()) return not_walkable("two of its hops share a link, backplane or reduction");
+  if (compiled->shares_resources()) return not_walkable("two of its hops share a link, backplane or reduction");
   RingReport result;
   result.report.size = options.size;
   result.report.chunk = options.chunk;
   result.report.elapsed = options.launch;
   result.report.links.resize(network.link_count());
   for (std::size_t i = 0; i < walks.size(); ++i) {
-    RingSimulation simulation(walks[i], i, walks.size(), *program, *chunking, network, options);
+    RingSimulation simulation(walks[i], i, walks.size(), *compiled, *chunking, network, options);
     if (!simulation.run()) return not_walkable("a chunk would queue on its way");
     simulation.add_to(result);
   }

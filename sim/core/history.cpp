@@ -5,19 +5,19 @@
 
 namespace espalier::sim {
 
-History::History(RunId run, const Program& program, Chunking chunking, std::int32_t payload_ppm, const Network& network,
-                 ModelKind kind)
+History::History(RunId run, const CompiledSchedule& compiled, Chunking chunking, std::int32_t payload_ppm,
+                 const Network& network, ModelKind kind)
     : run_(run),
-      program_(&program),
+      compiled_(&compiled),
       chunking_(std::move(chunking)),
       payload_ppm_(payload_ppm),
       network_(&network),
       kind_(kind),
-      entries_(program.schedule().collective.rank_count, never),
-      lane_holds_(program.lanes().first.size()) {
+      entries_(compiled.schedule().collective.rank_count, never),
+      lane_holds_(compiled.lanes().first.size()) {
   std::uint64_t chunks = 0;
   std::uint64_t services = 0;
-  const std::vector<Transfer>& transfers = program.schedule().transfers;
+  const std::vector<Transfer>& transfers = compiled.schedule().transfers;
   first_chunk_.reserve(transfers.size());
   first_service_.reserve(transfers.size());
   for (const Transfer& transfer : transfers) {
@@ -25,7 +25,7 @@ History::History(RunId run, const Program& program, Chunking chunking, std::int3
     first_service_.push_back(services);
     const std::uint64_t count = chunking_.pieces(transfer).count;
     chunks += count;
-    services += count * program.path(transfer).steps_of(transfer);
+    services += count * compiled.path(transfer).steps_of(transfer);
   }
   ready_.resize(chunks);
   origins_.resize(chunks);
@@ -38,8 +38,8 @@ void History::entered(Rank rank, std::int64_t time) {
 }
 
 void History::trace(ChunkId chunk, ChunkTrace& trace) const {
-  const Transfer& transfer = program_->schedule().transfers[chunk.transfer.index()];
-  const Path& path = program_->path(transfer);
+  const Transfer& transfer = compiled_->schedule().transfers[chunk.transfer.index()];
+  const Path& path = compiled_->path(transfer);
   trace.ready = ready_[index(chunk)];
   trace.origin = origins_[index(chunk)];
   trace.steps.clear();
@@ -51,7 +51,7 @@ void History::trace(ChunkId chunk, ChunkTrace& trace) const {
   std::int64_t last_byte = asked;
   for (std::uint32_t i = 0; i < path.steps_of(transfer); ++i) {
     ChunkTrace::Step step;
-    step.resource = program_->steps()[path.begin + i];
+    step.resource = compiled_->steps()[path.begin + i];
     const Resource& resource = network_->resources()[step.resource];
     step.asked = path.begin + i == path.end ? last_byte : asked;
     step.entry = services_[first + i].entry;

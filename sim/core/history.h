@@ -6,7 +6,7 @@
 
 #include "schedule/chunking.h"
 #include "schedule/timeline/timeline.h"
-#include "sim/core/program.h"
+#include "sim/core/compiled_schedule.h"
 #include "sim/model.h"
 
 namespace espalier::sim {
@@ -54,9 +54,9 @@ struct ChunkTrace {
 /// when each resource took it. Everything else follows from these.
 class History {
  public:
-  /// Of a run of a program, which must outlive the history, as must the network.
-  History(RunId run, const Program& program, Chunking chunking, std::int32_t payload_ppm, const Network& network,
-          ModelKind kind);
+  /// Of a run of a compiled schedule, which must outlive the history, as must the network.
+  History(RunId run, const CompiledSchedule& compiled, Chunking chunking, std::int32_t payload_ppm,
+          const Network& network, ModelKind kind);
 
   void entered(Rank rank, std::int64_t time);
   /// The last call for a chunk counts.
@@ -74,7 +74,7 @@ class History {
   void held(ChunkId chunk, LaneIndex lane) { holds_[index(chunk)] = lane_holds_[lane]; }
 
   [[nodiscard]] RunId run() const { return run_; }
-  [[nodiscard]] const Program& program() const { return *program_; }
+  [[nodiscard]] const CompiledSchedule& compiled() const { return *compiled_; }
   [[nodiscard]] const Chunking& chunking() const { return chunking_; }
   [[nodiscard]] const Network& network() const { return *network_; }
   [[nodiscard]] std::int32_t payload_ppm() const { return payload_ppm_; }
@@ -100,7 +100,7 @@ class History {
   };
 
   RunId run_;
-  const Program* program_;
+  const CompiledSchedule* compiled_;
   Chunking chunking_;
   std::int32_t payload_ppm_;
   const Network* network_;

@@ -17,12 +17,12 @@ void sort_spans(std::vector<Span>& spans) {
 /// Collects the spans of one chunk after the other.
 class SpanMaker {
  public:
-  SpanMaker(const Program& program, const Network& network)
-      : schedule_(program.schedule()), program_(program), network_(network) {}
+  SpanMaker(const CompiledSchedule& compiled, const Network& network)
+      : schedule_(compiled.schedule()), compiled_(compiled), network_(network) {}
 
   void add(TransferId id, std::uint32_t chunk, const ChunkTrace& trace) {
     const Transfer& transfer = schedule_.transfers[id.index()];
-    const Path& path = program_.path(transfer);
+    const Path& path = compiled_.path(transfer);
     transfer_ = id;
     chunk_ = chunk;
     const auto step = [&](std::uint32_t index) -> const ChunkTrace::Step& { return trace.steps[index - path.begin]; };
@@ -49,7 +49,7 @@ class SpanMaker {
   }
 
   const Schedule& schedule_;
-  const Program& program_;
+  const CompiledSchedule& compiled_;
   const Network& network_;
   TransferId transfer_;
   std::uint32_t chunk_ = 0;
@@ -57,8 +57,8 @@ class SpanMaker {
 };
 
 std::vector<Span> make_link_spans(const History& history) {
-  const Schedule& schedule = history.program().schedule();
-  SpanMaker maker(history.program(), history.network());
+  const Schedule& schedule = history.compiled().schedule();
+  SpanMaker maker(history.compiled(), history.network());
   ChunkTrace trace;
   for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
     const std::uint32_t chunks = history.chunking().pieces(schedule.transfers[i]).count;
@@ -73,7 +73,7 @@ std::vector<Span> make_link_spans(const History& history) {
 std::vector<Span> make_fair_spans(const History& history) {
   std::vector<Span> spans;
   FlowTrace trace;
-  const Schedule& schedule = history.program().schedule();
+  const Schedule& schedule = history.compiled().schedule();
   const Network& network = history.network();
   for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
     const Transfer& transfer = schedule.transfers[i];

@@ -6,18 +6,18 @@
 #include <vector>
 
 #include "schedule/chunking.h"
-#include "sim/core/program.h"
+#include "sim/core/compiled_schedule.h"
 
 namespace espalier::sim {
 
 /// The most chunks whose arrivals a ProgramOrder keeps: 1 GiB.
-inline constexpr std::uint64_t max_unshared_chunks = std::uint64_t{1} << 27U;
+inline constexpr std::uint64_t max_contention_free_chunks = std::uint64_t{1} << 27U;
 
 /// A carrier's shift when what it remembers did not move as one.
 inline constexpr std::int64_t no_shift = -1;
 
-/// Goes through the chunks of a program that does not share resources in program order. A transfer waits for earlier
-/// ones only, so everything that a chunk waits for is known when its turn comes.
+/// Goes through the chunks of a compiled schedule that does not share resources in program order. A transfer waits for
+/// earlier ones only, so everything that a chunk waits for is known when its turn comes.
 class ProgramOrder {
  public:
   /// When a chunk left its source and when it was at its destination.
@@ -32,50 +32,50 @@ class ProgramOrder {
   };
 
   /// All ranks enter at `start`. `lags`: by route, how long after a departure it is known; empty: at once.
-  ProgramOrder(const Program& program, const Chunking& chunking, std::int64_t start,
+  ProgramOrder(const CompiledSchedule& compiled, const Chunking& chunking, std::int64_t start,
                std::vector<std::int64_t> lags = {})
-      : program_(program), chunking_(chunking), lags_(std::move(lags)), left_(program.lanes().first.size(), start) {}
+      : compiled_(compiled), chunking_(chunking), lags_(std::move(lags)), left_(compiled.lanes().first.size(), start) {}
 
   /// Has every chunk carried by a Carrier, which has
-  ///   bool carry<watched>(id, transfer, bytes, waits, times): works out a chunk's times; false when it cannot;
+  ///   bool carry<probed>(id, transfer, bytes, waits, times): works out a chunk's times; false when it cannot;
   ///   std::int64_t shift(): by how much all that it remembers, as far as the next chunk depends on it, moved with
-  ///     the latest one, which was watched; `no_shift` when not everything moved alike;
+  ///     the latest one, which was probed; `no_shift` when not everything moved alike;
   ///   void repeat(transfer, bytes, count, shift): as many more chunks like the latest, each `shift` after the one
   ///     before.
   /// A chunk's times follow from when it is ready and from what the carrier remembers, by sums and maxima: when all of
   /// these move by the same shift, so do its times. So chunks of one length that are ready in step with what they leave
   /// behind go as one run, and cost what it takes to see that they are ready in step.
-  /// False when the carrier failed once, or past max_unshared_chunks.
+  /// False when the carrier failed once, or past max_contention_free_chunks.
   template <class Carrier>
   bool run(Carrier& carrier) {
     if (!make_room()) return false;
-    const std::size_t count = program_.schedule().transfers.size();
+    const std::size_t count = compiled_.schedule().transfers.size();
     for (std::size_t i = 0; i < count; ++i) {
-      const Transfer& transfer = program_.schedule().transfers[i];
+      const Transfer& transfer = compiled_.schedule().transfers[i];
       const Pieces pieces = chunking_.pieces(transfer);
-      const bool watched = pieces.count > 1 && find_streams(TransferId(i));
-      const bool done = watched ? run_chunks<true>(carrier, TransferId(i), transfer, pieces)
-                                : run_chunks<false>(carrier, TransferId(i), transfer, pieces);
+      const bool probed = pieces.count > 1 && find_streams(TransferId(i));
+      const bool done = probed ? run_chunks<true>(carrier, TransferId(i), transfer, pieces)
+                               : run_chunks<false>(carrier, TransferId(i), transfer, pieces);
       if (!done) return false;
     }
     return true;
   }
 
  private:
-  template <bool watched, class Carrier>
+  template <bool probed, class Carrier>
   bool run_chunks(Carrier& carrier, TransferId transfer_id, const Transfer& transfer, const Pieces& pieces) {
-    std::int64_t& left = left_[program_.lane_of(transfer.route)];
+    std::int64_t& left = left_[compiled_.lane_of(transfer.route)];
     for (std::uint32_t chunk = 0; chunk < pieces.count; ++chunk) {
       const ByteRange bytes = chunking_.chunk(pieces, chunk);
       const ChunkId id{transfer_id, chunk};
       const Waits waits = find_waits(id, transfer, bytes, left);
       Times times;
-      if (!carrier.template carry<watched>(id, transfer, bytes.length(), waits, times)) return false;
+      if (!carrier.template carry<probed>(id, transfer, bytes.length(), waits, times)) return false;
       const std::uint64_t index = first_chunk_[transfer_id.index()] + chunk;
       arrived_[index] = times.arrived;
       if (!departed_.empty()) departed_[index] = times.left;
       left = times.left;
-      if constexpr (watched) {
+      if constexpr (probed) {
         const std::int64_t shift = chunk + 1 < pieces.count ? carrier.shift() : no_shift;
         if (shift == no_shift) continue;
         const std::uint32_t most = chunking_.alike_behind(pieces, chunk);
@@ -93,16 +93,16 @@ class ProgramOrder {
   bool make_room() {
     std::uint64_t chunks = 0;
     bool waits_for_departures = false;
-    const std::vector<Transfer>& transfers = program_.schedule().transfers;
+    const std::vector<Transfer>& transfers = compiled_.schedule().transfers;
     first_chunk_.reserve(transfers.size());
     for (std::size_t i = 0; i < transfers.size(); ++i) {
       first_chunk_.push_back(chunks);
       chunks += chunking_.pieces(transfers[i]).count;
-      for (const Dependency dependency : program_.dependencies().of(TransferId(i))) {
+      for (const Dependency dependency : compiled_.dependencies().of(TransferId(i))) {
         waits_for_departures |= dependency.wait() == Wait::departure;
       }
     }
-    if (chunks > max_unshared_chunks) return false;
+    if (chunks > max_contention_free_chunks) return false;
     arrived_.resize(chunks);
     if (waits_for_departures) departed_.resize(chunks);
     return true;
@@ -111,8 +111,8 @@ class ProgramOrder {
   [[nodiscard]] Waits find_waits(ChunkId id, const Transfer& transfer, const ByteRange& bytes,
                                  std::int64_t left) const {
     Waits waits{left, 0};
-    for (const Dependency dependency : program_.dependencies().of(id.transfer)) {
-      const Transfer& earlier = program_.schedule().transfers[dependency.transfer().index()];
+    for (const Dependency dependency : compiled_.dependencies().of(id.transfer)) {
+      const Transfer& earlier = compiled_.schedule().transfers[dependency.transfer().index()];
       const std::uint32_t needed = chunking_.needed_chunk(earlier, transfer, bytes, id.chunk);
       if (needed == no_chunk) continue;
       const bool departure = dependency.wait() == Wait::departure;
@@ -128,8 +128,8 @@ class ProgramOrder {
   /// own number only.
   bool find_streams(TransferId id) {
     streams_.clear();
-    const std::vector<Transfer>& transfers = program_.schedule().transfers;
-    for (const Dependency dependency : program_.dependencies().of(id)) {
+    const std::vector<Transfer>& transfers = compiled_.schedule().transfers;
+    for (const Dependency dependency : compiled_.dependencies().of(id)) {
       const std::size_t earlier = dependency.transfer().index();
       const bool departure = dependency.wait() == Wait::departure;
       if (!Chunking::are_cut_alike(transfers[earlier], transfers[id.index()]) || (departure && !lags_.empty()))
@@ -159,7 +159,7 @@ class ProgramOrder {
     for (std::uint32_t i = 1; i <= count; ++i) departed_[index + i] = times.left + i * shift;
   }
 
-  const Program& program_;
+  const CompiledSchedule& compiled_;
   const Chunking& chunking_;
   std::vector<std::int64_t> lags_;
   std::vector<std::int64_t> left_;  // by lane: when its latest chunk left its source

@@ -10,19 +10,19 @@ namespace espalier::sim {
 RunningModel::RunningModel(ModelKind kind, const Network& network, const Conditions& conditions)
     : network_(network), jitter_(conditions.jitter_ppm, conditions.seed), kind_(kind), limit_(conditions) {}
 
-Result<RunId> RunningModel::add(const Program& program, const RunOptions& options) {
-  auto chunking = cut_into_chunks(program.schedule(), options);
+Result<RunId> RunningModel::add(const CompiledSchedule& compiled, const RunOptions& options) {
+  auto chunking = cut_into_chunks(compiled.schedule(), options);
   if (!chunking) return tl::unexpected(chunking.error());
-  const auto work = check_workload(program, network_, *chunking, options.payload_ppm, max_chunk_steps);
+  const auto work = check_workload(compiled, network_, *chunking, options.payload_ppm, max_chunk_steps);
   if (!work) return tl::unexpected(work.error());
   if (auto added = limit_.add(*work); !added) return tl::unexpected(added.error());
-  if (next_order_ + program.schedule().transfers.size() > max_run_transfers) {
+  if (next_order_ + compiled.schedule().transfers.size() > max_run_transfers) {
     return fail(ErrorCode::too_large, "all runs together have more than 2^32 transfers", "simulate fewer runs");
   }
-  return add_checked(program, std::move(*chunking), options.payload_ppm);
+  return add_checked(compiled, std::move(*chunking), options.payload_ppm);
 }
 
-RunId RunningModel::add_checked(const Program& program, Chunking chunking, std::int32_t payload_ppm) {
+RunId RunningModel::add_checked(const CompiledSchedule& compiled, Chunking chunking, std::int32_t payload_ppm) {
   const RunId id(runs_.size());
   if (spare_.empty()) {
     runs_.push_back(std::make_unique<Run>());
@@ -31,9 +31,9 @@ RunId RunningModel::add_checked(const Program& program, Chunking chunking, std::
     spare_.pop_back();
   }
   Run& run = *runs_.back();
-  run.begin(id, program, std::move(chunking), static_cast<std::uint32_t>(next_order_));
+  run.begin(id, compiled, std::move(chunking), static_cast<std::uint32_t>(next_order_));
   run.payload_ppm = static_cast<std::uint32_t>(payload_ppm);
-  next_order_ += program.schedule().transfers.size();
+  next_order_ += compiled.schedule().transfers.size();
   note_added(run);
   return id;
 }
@@ -41,10 +41,10 @@ RunId RunningModel::add_checked(const Program& program, Chunking chunking, std::
 Result<void> RunningModel::record(RunId id) {
   Run& run = *runs_[id.index()];
   const auto payload = static_cast<std::int32_t>(run.payload_ppm);
-  const auto work = check_workload(run.program(), network_, run.chunking(), payload, max_recorded_steps);
+  const auto work = check_workload(run.compiled(), network_, run.chunking(), payload, max_recorded_steps);
   if (!work) return tl::unexpected(work.error());
   auto& history = histories_[id];
-  history = std::make_unique<History>(id, run.program(), run.chunking(), payload, network_, kind_);
+  history = std::make_unique<History>(id, run.compiled(), run.chunking(), payload, network_, kind_);
   run.history = history.get();
   return {};
 }

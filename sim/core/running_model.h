@@ -16,7 +16,7 @@ namespace espalier::sim {
 /// are over are used again. How chunks move is the derived model's.
 class RunningModel : public Model {
  public:
-  [[nodiscard]] Result<RunId> add(const Program& program, const RunOptions& options) final;
+  [[nodiscard]] Result<RunId> add(const CompiledSchedule& compiled, const RunOptions& options) final;
   void enter(RunId run, Rank rank, std::int64_t time) final;
   void enter_all(RunId run, std::int64_t time) final;
   void abort(RunId run) final;
@@ -26,7 +26,7 @@ class RunningModel : public Model {
   [[nodiscard]] std::unique_ptr<History> take_history(RunId run) final;
 
   /// As `add`, for what was checked before.
-  [[nodiscard]] RunId add_checked(const Program& program, Chunking chunking, std::int32_t payload_ppm);
+  [[nodiscard]] RunId add_checked(const CompiledSchedule& compiled, Chunking chunking, std::int32_t payload_ppm);
 
   /// When the last byte of all runs so far arrived.
   [[nodiscard]] std::int64_t elapsed() const { return elapsed_; }

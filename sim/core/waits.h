@@ -7,12 +7,12 @@
 
 namespace espalier::sim {
 
-/// One execution of a program in a model.
+/// One execution of a compiled schedule in a model.
 using RunId = Id<struct RunTag>;
 
 /// A wait whose cause is asked for. When the same runs are run again, the model says who had what was waited for
-/// (Model::watch).
-struct Watch {
+/// (Model::probe).
+struct Probe {
   RunId run;
   ChunkId chunk;               ///< Who waits; in the model fair the flow that is held back.
   std::uint32_t resource = 0;  ///< What it waits for; in the model fair the slowest of its way.
@@ -25,8 +25,8 @@ struct Watch {
 };
 
 /// A part of a wait, and for whom.
-struct Waited {
-  std::uint32_t watch = 0;     ///< Its index among those asked for.
+struct Blame {
+  std::uint32_t probe = 0;     ///< Its index among those asked for.
   std::uint32_t resource = 0;  ///< Where; in the model fair the bottleneck that the two flows shared.
   RunId run;                   ///< Who was in the way: a transfer of this run, from whom to whom.
   Rank src;

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/core/program.h"
+#include "sim/core/compiled_schedule.h"
 #include "sim/model.h"
 
 namespace espalier::sim {
@@ -89,22 +89,22 @@ Result<Chunking> cut_into_chunks(const Schedule& schedule, const RunOptions& opt
   return Chunking(std::move(*layout), count);
 }
 
-Result<Workload> check_workload(const Program& program, const Network& network, const Chunking& chunking,
+Result<Workload> check_workload(const CompiledSchedule& compiled, const Network& network, const Chunking& chunking,
                                 std::int32_t payload_ppm, std::uint64_t max_steps) {
-  const Result<std::vector<RouteWork>> sums = sum_by_route(program.schedule(), chunking);
+  const Result<std::vector<RouteWork>> sums = sum_by_route(compiled.schedule(), chunking);
   if (!sums) return tl::unexpected(sums.error());
   constexpr __int128 enough = static_cast<__int128>(1) << 100;  // far past any limit
   __int128 steps = 0;
   Workload workload;
   for (std::size_t i = 0; i < sums->size(); ++i) {
     const RouteWork& route = (*sums)[i];
-    const Path& path = program.paths()[i];
+    const Path& path = compiled.paths()[i];
     workload.time += static_cast<__int128>(route.all.chunks) * path.overhead;
     for (std::uint32_t step = path.begin; step < path.reduce_end; ++step) {
       const Work& work = step < path.end ? route.all : route.reduced;
       // A byte more per chunk, for those that are rounded up to whole bytes on the wire.
       const __int128 wire = work.bytes * 1'000'000 / payload_ppm + static_cast<__int128>(work.chunks);
-      const Resource& resource = network.resources()[program.steps()[step]];
+      const Resource& resource = network.resources()[compiled.steps()[step]];
       workload.time += time_on(resource, payload_ppm == 1'000'000 ? work : Work{wire, work.chunks});
       workload.time = std::min(workload.time, enough);
       steps += work.chunks;

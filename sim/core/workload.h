@@ -11,7 +11,7 @@
 
 namespace espalier::sim {
 
-class Program;
+class CompiledSchedule;
 struct RunOptions;
 
 /// What a run amounts to.
@@ -26,7 +26,7 @@ Result<Chunking> cut_into_chunks(const Schedule& schedule, const RunOptions& opt
 
 /// Counts a run's steps and sums its times, one thing after the other, in 128 bits.
 /// Errors: too_large past `max_steps` or the limits on chunks.
-Result<Workload> check_workload(const Program& program, const Network& network, const Chunking& chunking,
+Result<Workload> check_workload(const CompiledSchedule& compiled, const Network& network, const Chunking& chunking,
                                 std::int32_t payload_ppm, std::uint64_t max_steps);
 
 /// Proves that all times of some runs fit: one run after the other is the longest they can take.

@@ -21,14 +21,14 @@ struct End {
 /// Visits the last chunk of every transfer, with when the sender was through with it and when it was there.
 template <class Visit>
 void for_each_last_chunk(const History& history, const Visit& visit) {
-  const std::vector<Transfer>& transfers = history.program().schedule().transfers;
+  const std::vector<Transfer>& transfers = history.compiled().schedule().transfers;
   for (std::size_t i = 0; i < transfers.size(); ++i) {
     visit(transfers[i], ChunkId{TransferId(i), history.chunking().pieces(transfers[i]).count - 1});
   }
 }
 
 std::vector<End> find_ends(const History& history) {
-  const Schedule& schedule = history.program().schedule();
+  const Schedule& schedule = history.compiled().schedule();
   std::vector<End> ends(schedule.collective.rank_count);
   PathSteps steps(history);
   for_each_last_chunk(history, [&](const Transfer& transfer, ChunkId chunk) {
@@ -46,7 +46,7 @@ std::vector<End> find_ends(const History& history) {
 /// Whose taking part let a chunk go that waited for nothing else: of two the sender. Where only relays are concerned
 /// the first rank that took part.
 Rank find_entering(const History& history, ChunkId chunk) {
-  const Schedule& schedule = history.program().schedule();
+  const Schedule& schedule = history.compiled().schedule();
   const Transfer& transfer = schedule.transfers[chunk.transfer.index()];
   const std::int64_t ready = history.ready_time(chunk);
   for (const Rank end : {schedule.src(transfer), schedule.dst(transfer)}) {
@@ -105,7 +105,7 @@ CriticalPath find_critical_path(const History& history, Rank rank) {
   const std::int64_t entry = history.entries()[rank.index()];
   const End end = find_ends(history)[rank.index()];
   if (end.time > entry) return walk_back(history, end);
-  return {.steps = {}, .parts = {}, .watches = {}, .root = rank, .begin = entry, .end = entry};
+  return {.steps = {}, .parts = {}, .probes = {}, .root = rank, .begin = entry, .end = entry};
 }
 
 std::vector<Rank> find_roots(const History& history) {
@@ -121,23 +121,23 @@ std::vector<Rank> find_roots(const History& history) {
   return roots;
 }
 
-void settle_waits(CriticalPath& path, std::span<const Waited> waited, const Network& network, bool is_disturbed) {
-  std::vector<std::vector<const Waited*>> by_watch(path.watches.size());
-  for (const Waited& part : waited) by_watch[part.watch].push_back(&part);
+void settle_waits(CriticalPath& path, std::span<const Blame> blames, const Network& network, bool is_disturbed) {
+  std::vector<std::vector<const Blame*>> by_probe(path.probes.size());
+  for (const Blame& part : blames) by_probe[part.probe].push_back(&part);
   std::vector<PathPart> settled;
   for (const PathPart& part : path.parts) {
-    if (part.use != PathUse::sharing || part.watch == no_watch) {
+    if (part.use != PathUse::sharing || part.probe == no_probe) {
       settled.push_back(part);
       continue;
     }
     std::map<std::uint32_t, std::int64_t> by_place;
     std::int64_t left = part.time.count;
-    for (const Waited* shared : by_watch[part.watch]) {
+    for (const Blame* shared : by_probe[part.probe]) {
       by_place[shared->resource] += shared->time;
       left -= shared->time;
     }
     for (const auto& [resource, time] : by_place) {
-      settled.push_back({PathUse::sharing, network.link(resource), network.node(resource), {time}, part.watch});
+      settled.push_back({PathUse::sharing, network.link(resource), network.node(resource), {time}, part.probe});
     }
     if (left == 0) continue;
     PathPart rest = part;

@@ -53,7 +53,7 @@ enum class PathUse : std::uint8_t {
 /// "in the copy engines of", "in the backplane of", "the launch at".
 std::string_view to_string(PathUse use);
 
-inline constexpr std::uint32_t no_watch = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::uint32_t no_probe = std::numeric_limits<std::uint32_t>::max();
 
 /// A piece of a critical path: one use of time in one place.
 struct PathPart {
@@ -61,14 +61,14 @@ struct PathPart {
   LinkId link;  ///< None for a node.
   NodeId node;  ///< None for a link.
   Picoseconds time;
-  std::uint32_t watch = no_watch;  ///< Of a wait: its index among the path's.
+  std::uint32_t probe = no_probe;  ///< Of a wait: its index among the path's.
 };
 
 /// What an end waited for, from when a rank took part.
 struct CriticalPath {
   std::vector<CriticalStep> steps;
   std::vector<PathPart> parts;  ///< The steps in pieces; their times add up to end - begin.
-  std::vector<Watch> watches;   ///< The waits among them, for Model::watch.
+  std::vector<Probe> probes;    ///< The waits among them, for Model::probe.
   Rank root;                    ///< The rank whose taking part it began with; none when nobody had to.
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -86,8 +86,8 @@ CriticalPath find_critical_path(const History& history, Rank rank);
 std::vector<Rank> find_roots(const History& history);
 
 /// Replaces what waits were taken for by what was found out about them: in the model fair, `sharing` then stands where
-/// flows met, and what no other flow explains is `slowed` where anything can be (`is_disturbed`). Requires: `waited` of
-/// this path's watches.
-void settle_waits(CriticalPath& path, std::span<const Waited> waited, const Network& network, bool is_disturbed);
+/// flows met, and what no other flow explains is `slowed` where anything can be (`is_disturbed`). Requires: `blames` of
+/// this path's probes.
+void settle_waits(CriticalPath& path, std::span<const Blame> blames, const Network& network, bool is_disturbed);
 
 }  // namespace espalier::sim

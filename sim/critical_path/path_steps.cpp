@@ -8,7 +8,7 @@ namespace espalier::sim {
 
 /// How long a resource takes a chunk when nothing disturbs it.
 std::int64_t PathSteps::usual_time(ChunkId chunk, const ChunkTrace::Step& step, bool reduces) const {
-  const Transfer& transfer = history_.program().schedule().transfers[chunk.transfer.index()];
+  const Transfer& transfer = history_.compiled().schedule().transfers[chunk.transfer.index()];
   std::int64_t bytes = history_.chunking().chunk(history_.chunking().pieces(transfer), chunk.chunk).length();
   if (!reduces) bytes = on_the_wire(bytes, static_cast<std::uint32_t>(history_.payload_ppm()));
   const Bandwidth rate{history_.network().resources()[step.resource].bytes_per_second};
@@ -26,7 +26,7 @@ void PathSteps::add_link_step(ChunkId chunk, std::size_t index, std::int64_t beg
                     .begin = {begin},
                     .end = {end},
                     .queued = {step.entry - step.asked}});
-  watches_.push_back({history_.run(), chunk, step.resource, step.asked, step.entry});
+  probes_.push_back({history_.run(), chunk, step.resource, step.asked, step.entry});
 }
 
 /// The first `count` resources of a chunk's way, from its handing over until it left the last of them (`until_left`) or
@@ -43,7 +43,7 @@ void PathSteps::add_link_way(ChunkId chunk, const Path& path, std::size_t count,
     if (i > slowest) {
       add_link_step(chunk, i, trace_.steps[i - 1].beyond, last_byte_end);
       steps_.back().queued = {};
-      watches_.back().end = watches_.back().begin;
+      probes_.back().end = probes_.back().begin;
     } else {
       const std::int64_t begin = i == 0 && !is_held ? trace_.ready : step.asked;
       add_link_step(chunk, i, begin, i == slowest ? last_byte_end : trace_.steps[i + 1].asked);
@@ -69,7 +69,7 @@ void PathSteps::add_hold(ChunkId chunk, const Path& path) {
                     .end = {hold.until},
                     .queued = {hold.until - asked},
                     .overhead = {path.overhead}});
-  watches_.push_back({history_.run(), chunk, hold.resource, asked + hold.travel, hold.until + hold.travel});
+  probes_.push_back({history_.run(), chunk, hold.resource, asked + hold.travel, hold.until + hold.travel});
 }
 
 void PathSteps::add_flow(ChunkId chunk, const Path& path, Until until) {
@@ -91,7 +91,7 @@ void PathSteps::add_flow(ChunkId chunk, const Path& path, Until until) {
                     .queued = {queued},
                     .overhead = {path.overhead},
                     .latency = {flow_.begin() - flow_.recorded.ready - path.overhead - ahead}});
-  watches_.push_back({history_.run(), chunk, resource, flow_.end() - queued, flow_.end()});
+  probes_.push_back({history_.run(), chunk, resource, flow_.end() - queued, flow_.end()});
 }
 
 Origin PathSteps::add(ChunkId chunk, Until until) {
@@ -109,7 +109,7 @@ Origin PathSteps::add(ChunkId chunk, Until until) {
                       .queued = {sum.entry - there},
                       .slowed = {std::max<std::int64_t>(0, sum.busy - usual_time(chunk, sum, true))}});
     // Who is added before is only asked for where resources serve one after the other.
-    watches_.push_back({history_.run(), chunk, sum.resource, is_fair() ? sum.entry : there, sum.entry});
+    probes_.push_back({history_.run(), chunk, sum.resource, is_fair() ? sum.entry : there, sum.entry});
   };
   if (is_fair()) {
     flow_.read(history_, chunk);
@@ -139,23 +139,23 @@ std::int64_t PathSteps::end_of(ChunkId chunk, Until until) {
 }
 
 /// Cuts a step into what its time went into.
-void PathSteps::divide(const CriticalStep& step, std::uint32_t watch, CriticalPath& path) const {
+void PathSteps::divide(const CriticalStep& step, std::uint32_t probe, CriticalPath& path) const {
   std::int64_t left = (step.end - step.begin).count;
-  const auto take = [&](PathUse use, LinkId link, std::int64_t most, std::uint32_t of = no_watch) {
+  const auto take = [&](PathUse use, LinkId link, std::int64_t most, std::uint32_t of = no_probe) {
     const std::int64_t taken = std::clamp<std::int64_t>(most, 0, left);
     if (taken > 0) path.parts.push_back({use, link, link.is_none() ? step.node : NodeId(), {taken}, of});
     left -= taken;
     return taken;
   };
   const bool is_flow = is_fair() && !step.reduces;
-  take(is_flow ? PathUse::sharing : PathUse::queueing, step.link, step.queued.count, watch);
+  take(is_flow ? PathUse::sharing : PathUse::queueing, step.link, step.queued.count, probe);
   take(PathUse::overhead, step.link, step.overhead.count);
   std::int64_t latency = step.latency.count;
   if (is_flow) {
     // Of the whole route, in one step.
     const Path& way = path_of({step.transfer, step.chunk});
     for (std::uint32_t i = way.begin; i < way.end; ++i) {
-      const std::uint32_t resource = history_.program().steps()[i];
+      const std::uint32_t resource = history_.compiled().steps()[i];
       const std::int64_t own = history_.network().resources()[resource].latency;
       latency -= take(PathUse::latency, history_.network().link(resource), std::min(latency, own));
     }
@@ -171,10 +171,10 @@ void PathSteps::divide(const CriticalStep& step, std::uint32_t watch, CriticalPa
 
 void PathSteps::finish(CriticalPath& path) {
   for (std::size_t i = steps_.size(); i-- > 0;) {
-    const bool waits = watches_[i].length() > 0;
-    const auto watch = waits ? static_cast<std::uint32_t>(path.watches.size()) : no_watch;
-    if (waits) path.watches.push_back(watches_[i]);
-    divide(steps_[i], watch, path);
+    const bool waits = probes_[i].length() > 0;
+    const auto probe = waits ? static_cast<std::uint32_t>(path.probes.size()) : no_probe;
+    if (waits) path.probes.push_back(probes_[i]);
+    divide(steps_[i], probe, path);
     path.steps.push_back(steps_[i]);
   }
 }

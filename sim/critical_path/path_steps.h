@@ -35,18 +35,18 @@ class PathSteps {
   void add_link_step(ChunkId chunk, std::size_t index, std::int64_t begin, std::int64_t end);
   void add_hold(ChunkId chunk, const Path& path);
   void add_flow(ChunkId chunk, const Path& path, Until until);
-  void divide(const CriticalStep& step, std::uint32_t watch, CriticalPath& path) const;
+  void divide(const CriticalStep& step, std::uint32_t probe, CriticalPath& path) const;
   [[nodiscard]] std::int64_t usual_time(ChunkId chunk, const ChunkTrace::Step& step, bool reduces) const;
   [[nodiscard]] bool is_fair() const { return history_.kind() == ModelKind::fair; }
   [[nodiscard]] const Path& path_of(ChunkId chunk) const {
-    return history_.program().path(history_.program().schedule().transfers[chunk.transfer.index()]);
+    return history_.compiled().path(history_.compiled().schedule().transfers[chunk.transfer.index()]);
   }
 
   const History& history_;
   ChunkTrace trace_;
   FlowTrace flow_;
   std::vector<CriticalStep> steps_;
-  std::vector<Watch> watches_;  // of each step; of no length where it did not wait
+  std::vector<Probe> probes_;  // of each step; of no length where it did not wait
 };
 
 }  // namespace espalier::sim

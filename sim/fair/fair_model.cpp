@@ -10,9 +10,9 @@
 namespace espalier::sim {
 namespace {
 
-std::int64_t latency_of(const Program& program, const Path& path, const Network& network) {
+std::int64_t latency_of(const CompiledSchedule& compiled, const Path& path, const Network& network) {
   std::int64_t latency = 0;
-  for (std::uint32_t i = path.begin; i < path.end; ++i) latency += network.resources()[program.steps()[i]].latency;
+  for (std::uint32_t i = path.begin; i < path.end; ++i) latency += network.resources()[compiled.steps()[i]].latency;
   return latency;
 }
 
@@ -36,8 +36,8 @@ FairModel::FairModel(const Network& network, const Conditions& conditions)
 }
 
 void FairModel::note_added(const Run& run) {
-  for (const Path& path : run.program().paths()) {
-    longest_latency_ = std::max(longest_latency_, latency_of(run.program(), path, network_));
+  for (const Path& path : run.compiled().paths()) {
+    longest_latency_ = std::max(longest_latency_, latency_of(run.compiled(), path, network_));
   }
 }
 
@@ -115,7 +115,7 @@ void FairModel::prepare(Flow& flow, Run& run, LaneIndex index, std::int64_t payl
   const Lane& lane = run.lane(index);
   const Transfer& transfer = run.transfer(lane);
   flow.run = &run;
-  flow.path = &run.program().path(transfer);
+  flow.path = &run.compiled().path(transfer);
   flow.transfer = lane.transfer;
   flow.order = run.order(lane.transfer);
   flow.chunk = lane.chunk;
@@ -130,7 +130,7 @@ void FairModel::prepare(Flow& flow, Run& run, LaneIndex index, std::int64_t payl
     flow.work += (flow.work >> 32U) * part;
   }
   flow.left = flow.work;
-  flow.latency = latency_of(run.program(), *flow.path, network_);
+  flow.latency = latency_of(run.compiled(), *flow.path, network_);
   flow.begin = lane.ready + flow.path->overhead + flow.latency;
 }
 
@@ -203,7 +203,7 @@ void FairModel::end(std::uint32_t slot) {
 
 /// Adds a chunk whose last byte is there, after all that came before it; returns when it is done.
 std::int64_t FairModel::reduce(const Flow& flow) {
-  const std::uint32_t resource = flow.run->program().steps()[flow.path->end];
+  const std::uint32_t resource = flow.run->compiled().steps()[flow.path->end];
   std::int64_t duration =
       transfer_time(Bytes{flow.payload}, Bandwidth{network_.resources()[resource].bytes_per_second}).count;
   if (jitter_.is_on()) {
@@ -226,9 +226,9 @@ void FairModel::note(const Flow& flow, std::int64_t arrival) {
 }
 
 void FairModel::settle_waits() {
-  waits_.settle(now_, shares_, [&](FlowIndex slot) -> FlowWatch::Flow {
+  waits_.settle(now_, shares_, [&](FlowIndex slot) -> FlowProbe::Flow {
     const Flow& flow = flows_[slot];
-    const Schedule& schedule = flow.run->program().schedule();
+    const Schedule& schedule = flow.run->compiled().schedule();
     const Transfer& transfer = schedule.transfers[flow.transfer.index()];
     return {resources_of(flow), flow.run->id(), schedule.src(transfer), schedule.dst(transfer)};
   });

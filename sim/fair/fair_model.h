@@ -4,10 +4,10 @@
 #include <span>
 #include <vector>
 
-#include "sim/core/moment.h"
 #include "sim/core/running_model.h"
+#include "sim/core/timestep.h"
+#include "sim/fair/flow_probe.h"
 #include "sim/fair/flow_queue.h"
-#include "sim/fair/flow_watch.h"
 #include "sim/fair/max_min.h"
 
 namespace espalier::sim {
@@ -27,8 +27,8 @@ class FairModel final : public RunningModel {
   [[nodiscard]] std::int64_t next_time() const override;
   void advance(std::vector<RankEnd>& ended) override;
   [[nodiscard]] std::vector<LinkUse> links() const override;
-  void watch(std::span<const Watch> watches) override { waits_.watch(watches); }
-  [[nodiscard]] std::vector<Waited> waited() const override { return waits_.take(); }
+  void probe(std::span<const Probe> probes) override { waits_.probe(probes); }
+  [[nodiscard]] std::vector<Blame> blames() const override { return waits_.take(); }
 
  private:
   __extension__ using Work = __int128;  // bytes x picoseconds per second x scale
@@ -70,7 +70,7 @@ class FairModel final : public RunningModel {
   void prepare(Flow& flow, Run& run, LaneIndex index, std::int64_t payload);
   void push_begin(std::int64_t time, std::uint32_t slot);
   void handle_moment();
-  /// For a Moment: which chunk of its transfer a flow is.
+  /// For a Timestep: which chunk of its transfer a flow is.
   [[nodiscard]] auto chunk_of() const {
     return [this](std::uint32_t flow) { return flows_[flow].chunk; };
   }
@@ -83,14 +83,14 @@ class FairModel final : public RunningModel {
   void change_rates();
   void close_usage(std::uint32_t link);
   [[nodiscard]] std::span<const std::uint32_t> resources_of(const Flow& flow) const {
-    return std::span(flow.run->program().steps()).subspan(flow.path->begin, flow.path->end - flow.path->begin);
+    return std::span(flow.run->compiled().steps()).subspan(flow.path->begin, flow.path->end - flow.path->begin);
   }
 
   std::vector<RateChange> changes_;  // by time
   std::size_t next_change_ = 0;
   std::int64_t scale_;  // rates are counted in bytes per second / scale
   MaxMin shares_;
-  FlowWatch waits_;
+  FlowProbe waits_;
   std::vector<Usage> usage_;           // by link
   std::vector<std::int64_t> free_at_;  // by resource: when a reduction is done with all that asked
   std::int64_t sum_begin_ = 0;         // when the reduction that was asked for last begins
@@ -106,7 +106,7 @@ class FairModel final : public RunningModel {
 
   FlowQueue begins_;
   FlowQueue ends_;
-  Moment moment_;  // the events of `now_`
+  Timestep moment_;  // the events of `now_`
   bool in_moment_ = false;
 };
 

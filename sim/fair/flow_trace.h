@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "sim/core/compiled_schedule.h"
 #include "sim/core/history.h"
 #include "sim/core/network.h"
-#include "sim/core/program.h"
 
 namespace espalier::sim {
 
@@ -15,7 +15,7 @@ struct FlowTrace {
   ChunkTrace recorded;  // every step's `entry` and `busy` are the flow's, or the reduction's
 
   void read(const History& history, ChunkId chunk) {
-    path = &history.program().path(history.program().schedule().transfers[chunk.transfer.index()]);
+    path = &history.compiled().path(history.compiled().schedule().transfers[chunk.transfer.index()]);
     history.trace(chunk, recorded);
   }
 

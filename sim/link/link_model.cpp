@@ -17,10 +17,10 @@ LinkModel::LinkModel(const Network& network, const Conditions& conditions)
     : RunningModel(ModelKind::link, network, conditions),
       profiles_(conditions.changes, network.link_count()),
       servers_(make_servers(network, profiles_)),
-      ledger_(checks_invariants ? servers_.size() : 0) {}
+      audit_(checks_invariants ? servers_.size() : 0) {}
 
 void LinkModel::note_added(const Run& run) {
-  if (checks_invariants) ledger_.expect(run.program(), run.chunking(), run.payload_ppm);
+  if (checks_invariants) audit_.expect(run.compiled(), run.chunking(), run.payload_ppm);
 }
 
 std::int64_t LinkModel::next_time() const {
@@ -58,7 +58,7 @@ std::vector<LinkUse> LinkModel::links() const {
 /// With no chunk under way and no run half done, what was carried is what the schedules say.
 void LinkModel::check_balance() const {
   if (has_runs() || !balances_) return;
-  ESPALIER_CHECK(ledger_.balances(servers_), "resources carry exactly the bytes of the schedules");
+  ESPALIER_CHECK(audit_.balances(servers_), "resources carry exactly the bytes of the schedules");
 }
 
 void LinkModel::hand_over(Run& run, LaneIndex index) {
@@ -73,7 +73,7 @@ void LinkModel::hand_over(Run& run, LaneIndex index) {
 void LinkModel::send(Run& run, LaneIndex index, std::int64_t bytes) {
   const Lane& lane = run.lane(index);
   const Transfer& transfer = run.transfer(lane);
-  const Path& path = run.program().path(transfer);
+  const Path& path = run.compiled().path(transfer);
   if (run.history != nullptr) run.history->ready({lane.transfer, lane.chunk}, lane.ready);
   std::uint32_t slot = 0;
   if (free_packets_.empty()) {
@@ -141,7 +141,7 @@ void LinkModel::serve(std::uint32_t slot) {
   Packet& packet = packets_[slot];
   Run& run = *packet.run;
   const Path& path = *packet.path;
-  const std::uint32_t resource = run.program().steps()[packet.step];
+  const std::uint32_t resource = run.compiled().steps()[packet.step];
   Server& server = servers_[resource];
   const std::int64_t entry = std::max(now_, server.free_at);
   const std::int64_t done = serve_packet(server, packet, entry);
@@ -152,7 +152,7 @@ void LinkModel::serve(std::uint32_t slot) {
   }
   ++events_;
   if (checks_invariants) {
-    ledger_.serve(resource, entry, done);
+    audit_.serve(resource, entry, done);
     ESPALIER_CHECK(packet.step != path.end || entry >= packet.last_byte, "only what is there is added");
   }
   const std::uint32_t step = packet.step++;

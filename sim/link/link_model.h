@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/core/byte_audit.h"
 #include "sim/core/event_queue.h"
-#include "sim/core/ledger.h"
-#include "sim/core/moment.h"
 #include "sim/core/rate_profile.h"
 #include "sim/core/running_model.h"
+#include "sim/core/timestep.h"
 #include "sim/link/server.h"
-#include "sim/link/service_watch.h"
+#include "sim/link/service_probe.h"
 
 namespace espalier::sim {
 
@@ -26,8 +26,8 @@ class LinkModel final : public RunningModel {
   [[nodiscard]] std::int64_t next_time() const override;
   void advance(std::vector<RankEnd>& ended) override;
   [[nodiscard]] std::vector<LinkUse> links() const override;
-  void watch(std::span<const Watch> watches) override { waits_.watch(watches, servers_.size()); }
-  [[nodiscard]] std::vector<Waited> waited() const override { return waits_.take(); }
+  void probe(std::span<const Probe> probes) override { waits_.probe(probes, servers_.size()); }
+  [[nodiscard]] std::vector<Blame> blames() const override { return waits_.take(); }
 
  private:
   /// A chunk in the network, or on its way into it.
@@ -40,7 +40,7 @@ class LinkModel final : public RunningModel {
     TransferId transfer;
     std::uint32_t order = 0;
     std::uint32_t chunk = 0;
-    std::uint32_t step = 0;  ///< The step of its program that its head asks for next.
+    std::uint32_t step = 0;  ///< The step of its compiled schedule that its head asks for next.
     LaneIndex lane = no_lane;
     bool reduces = false;
     bool ends_transfer = false;
@@ -55,21 +55,21 @@ class LinkModel final : public RunningModel {
   void serve(std::uint32_t packet);
   [[nodiscard]] std::int64_t serve_packet(Server& server, const Packet& packet, std::int64_t entry);
   void check_balance() const;
-  /// For a Moment: which chunk of its transfer a packet is.
+  /// For a Timestep: which chunk of its transfer a packet is.
   [[nodiscard]] auto chunk_of() const {
     return [this](std::uint32_t packet) { return packets_[packet].chunk; };
   }
 
   RateProfiles profiles_;
-  ServiceWatch waits_;
+  ServiceProbe waits_;
   std::vector<Server> servers_;
-  Ledger ledger_;         // of debug builds: what has to be carried
+  ByteAudit audit_;       // of debug builds: what has to be carried
   bool balances_ = true;  // false once a run was given up or stands still: then less is carried
   std::vector<Packet> packets_;
   std::vector<std::uint32_t> free_packets_;
 
   EventQueue queue_;
-  Moment moment_;  // the events of `now_`
+  Timestep moment_;  // the events of `now_`
   bool in_moment_ = false;
 };
 

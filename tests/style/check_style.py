@@ -144,6 +144,18 @@ def check_lists(repository):
             yield f"{place}:1: planners are {', '.join(planners)}, not {', '.join(names)}"
 
 
+def check_links(repository):
+    """Links of documents lead to files that are there."""
+    for document in sorted(repository.rglob("*.md")):
+        relative = document.relative_to(repository)
+        if relative.parts[0] == "build":
+            continue
+        for number, line in enumerate(document.read_text(encoding="utf-8").splitlines(), 1):
+            for target in re.findall(r"\]\(([^)\s#]+)[^)\s]*\)", line):
+                if "://" not in target and not (document.parent / target).exists():
+                    yield f"{relative}:{number}: there is no {target}"
+
+
 def check_readmes(repository, table):
     for folder in [*table, "configs", "tests", "bench"]:
         if not (repository / folder / "README.md").exists():
@@ -163,6 +175,7 @@ def main():
     findings.extend(check_names(repository, table))
     findings.extend(check_rules(repository))
     findings.extend(check_lists(repository))
+    findings.extend(check_links(repository))
     findings.extend(check_readmes(repository, table))
     print("\n".join(findings) or "style: clean")
     return 1 if findings else 0

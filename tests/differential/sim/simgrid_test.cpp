@@ -92,10 +92,10 @@ FlowSets make_flow_sets(std::uint64_t seed, std::size_t count, std::size_t most_
 /// When each flow ends in the `fair` model, in seconds.
 std::vector<double> run_fair(const FlowSets& sets, const Topology& topology, const Schedule& schedule) {
   const sim::Network network(topology);
-  const auto program = sim::Program::make(schedule, topology, network);
-  ESPALIER_CHECK(program.has_value(), "flow sets run on their network");
+  const auto compiled = sim::CompiledSchedule::make(schedule, topology, network);
+  ESPALIER_CHECK(compiled.has_value(), "flow sets run on their network");
   const auto model = sim::make_model(sim::ModelKind::fair, network, {});
-  const auto run = model->add(*program, {Bytes{schedule.units}, Bytes{schedule.units}, 1});
+  const auto run = model->add(*compiled, {Bytes{schedule.units}, Bytes{schedule.units}, 1});
   ESPALIER_CHECK(run.has_value(), "flow sets have no limits");
   for (std::size_t i = 0; i < sets.flows.size(); ++i) {
     for (const std::size_t end : {2 * i, 2 * i + 1}) model->enter(*run, Rank(end), sets.flows[i].start);

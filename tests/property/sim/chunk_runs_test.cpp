@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "sim/core/program.h"
+#include "sim/core/compiled_schedule.h"
 #include "sim/simulate.h"
 #include "tests/support/networks/machine.h"
 
@@ -99,9 +99,9 @@ TEST(ChunkRunsProperty, GiveWhatTheEventLoopGives) {
       const Machine machine = pipeline.with_first(count);
       const Schedule schedule = machine.schedule();
       const Topology topology = machine.topology();
-      const auto program = sim::Program::make(schedule, topology, sim::Network(topology, engines));
-      ASSERT_TRUE(program);
-      if (program->shares_resources()) break;
+      const auto compiled = sim::CompiledSchedule::make(schedule, topology, sim::Network(topology, engines));
+      ASSERT_TRUE(compiled);
+      if (compiled->shares_resources()) break;
       for (const sim::ModelKind model : sim::all_models) {
         options.model = model;
         options.record_timeline = false;

@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "schedule/verify/verify.h"
 #include "sim/contention_free/walk_ring.h"
-#include "sim/core/program.h"
+#include "sim/core/compiled_schedule.h"
 #include "tests/support/networks/machine.h"
 #include "tests/support/networks/random_machine.h"
 #include "tests/support/stored_ring.h"
@@ -102,7 +102,7 @@ TEST(RingWalkProperty, IsTheStoredSchedule) {
 }
 
 /// The models' ways without a queue against their event loops.
-TEST(UnsharedProperty, ProgramOrderGivesWhatTheEventLoopGives) {
+TEST(ContentionFreeProperty, ProgramOrderGivesWhatTheEventLoopGives) {
   Random random(419);
   for (int round = 0; round < 600; ++round) {
     const RandomRing ring = make_ring(random, walked_kinds[round % 3], false);
@@ -120,18 +120,18 @@ TEST(UnsharedProperty, ProgramOrderGivesWhatTheEventLoopGives) {
   }
 }
 
-TEST(UnsharedProperty, AlsoWhereChunksWaitForDepartures) {
+TEST(ContentionFreeProperty, AlsoWhereChunksWaitForDepartures) {
   // Any transfers on random machines; of those that share nothing many wait until bytes that they replace have left.
   test::RandomMachine maker(420);
-  int unshared = 0;
+  int contention - free = 0;
   for (int round = 0; round < 6000; ++round) {
     const Machine machine = maker.make();
     const Schedule schedule = machine.schedule();
     const Topology topology = machine.topology();
-    const auto program = sim::Program::make(schedule, topology, sim::Network(topology));
-    ASSERT_TRUE(program);
-    if (program->shares_resources() || schedule.transfers.size() < 2) continue;
-    ++unshared;
+    const auto compiled = sim::CompiledSchedule::make(schedule, topology, sim::Network(topology));
+    ASSERT_TRUE(compiled);
+    if (compiled->shares_resources() || schedule.transfers.size() < 2) continue;
+    ++contention - free;
     for (const sim::ModelKind model : sim::all_models) {
       sim::Options options;
       options.model = model;
@@ -144,7 +144,7 @@ TEST(UnsharedProperty, AlsoWhereChunksWaitForDepartures) {
       expect_same(fast, *sim::simulate(schedule, topology, options));
     }
   }
-  EXPECT_GT(unshared, 300);
+  EXPECT_GT(contention - free, 300);
 }
 
 TEST(RingWalkProperty, WorksOutOnePlaceOfARingWhoseHopsAreAlike) {

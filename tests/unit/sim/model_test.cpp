@@ -12,12 +12,12 @@
 namespace espalier {
 namespace {
 
+using sim::CompiledSchedule;
 using sim::Conditions;
 using sim::Model;
 using sim::ModelKind;
 using sim::Network;
 using sim::never;
-using sim::Program;
 using sim::RankEnd;
 using sim::RunId;
 using test::Machine;
@@ -38,14 +38,14 @@ class World {
       : topology_(machine.topology()),
         schedule_(machine.schedule()),
         network_(topology_),
-        program_(*Program::make(schedule_, topology_, network_)),
+        compiled_(*CompiledSchedule::make(schedule_, topology_, network_)),
         model_(sim::make_model(ModelKind::link, network_, conditions)) {}
 
   Model& model() { return *model_; }
   const Topology& topology() const { return topology_; }
 
   RunId add(std::int64_t size, std::int64_t chunk = 1 << 20) {
-    return *model_->add(program_, {Bytes{size}, Bytes{chunk}, 1});
+    return *model_->add(compiled_, {Bytes{size}, Bytes{chunk}, 1});
   }
 
   /// Runs until nothing happens any more; what ended, in the order of run and rank.
@@ -60,7 +60,7 @@ class World {
   Topology topology_;
   Schedule schedule_;
   Network network_;
-  Program program_;
+  CompiledSchedule compiled_;
   std::unique_ptr<Model> model_;
 };
 
@@ -232,12 +232,12 @@ TEST(Model, RunsAtOnceAreOneScheduleOfAll) {
     ASSERT_TRUE(expected) << expected.error().message;
 
     const Network network(topology);
-    const auto program = Program::make(alone, topology, network);
-    ASSERT_TRUE(program);
+    const auto compiled = CompiledSchedule::make(alone, topology, network);
+    ASSERT_TRUE(compiled);
     const auto model = sim::make_model(ModelKind::link, network, {});
     std::vector<RankEnd> ended;
     for (int copy = 0; copy < 2; ++copy) {
-      const auto run = model->add(*program, {Bytes{size}, Bytes{1 << 20}, 1});
+      const auto run = model->add(*compiled, {Bytes{size}, Bytes{1 << 20}, 1});
       ASSERT_TRUE(run);
       for (std::size_t rank = 0; rank < topology.rank_count(); ++rank) model->enter(*run, Rank(rank), 0);
     }

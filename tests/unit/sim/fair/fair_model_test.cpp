@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/core/program.h"
+#include "sim/core/compiled_schedule.h"
 #include "sim/simulate.h"
 #include "tests/support/networks/machine.h"
 
@@ -251,21 +251,21 @@ struct TwoRuns {
   Topology topology;
   Schedule schedule;
   sim::Network network;
-  sim::Program program;
+  sim::CompiledSchedule compiled;
 
   TwoRuns()
       : link((machine.slice_units = {1}, machine.add_link(0, 1, 10))),
         topology((machine.send({link}), machine.topology())),
         schedule(machine.schedule()),
         network(topology),
-        program(std::move(*sim::Program::make(schedule, topology, network))) {}
+        compiled(std::move(*sim::CompiledSchedule::make(schedule, topology, network))) {}
 };
 
 TEST(FairModel, RunsShareLinksWithEachOther) {
   TwoRuns two;
   const auto model = sim::make_model(ModelKind::fair, two.network, {});
-  const sim::RunId first = *model->add(two.program, {Bytes{400}, Bytes{400}, 1});
-  const sim::RunId second = *model->add(two.program, {Bytes{200}, Bytes{200}, 1});
+  const sim::RunId first = *model->add(two.compiled, {Bytes{400}, Bytes{400}, 1});
+  const sim::RunId second = *model->add(two.compiled, {Bytes{200}, Bytes{200}, 1});
   model->enter(first, Rank(0U), 0);
   model->enter(first, Rank(1U), 0);
   model->enter(second, Rank(0U), 0);
@@ -282,8 +282,8 @@ TEST(FairModel, RunsShareLinksWithEachOther) {
 TEST(FairModel, AnAbortedRunBeginsNothingMore) {
   TwoRuns two;
   const auto model = sim::make_model(ModelKind::fair, two.network, {});
-  const sim::RunId first = *model->add(two.program, {Bytes{400}, Bytes{100}, 1});
-  const sim::RunId second = *model->add(two.program, {Bytes{200}, Bytes{200}, 1});
+  const sim::RunId first = *model->add(two.compiled, {Bytes{400}, Bytes{100}, 1});
+  const sim::RunId second = *model->add(two.compiled, {Bytes{200}, Bytes{200}, 1});
   for (const sim::RunId run : {first, second}) {
     model->enter(run, Rank(0U), 0);
     model->enter(run, Rank(1U), 0);

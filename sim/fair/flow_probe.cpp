@@ -1,4 +1,4 @@
-#include "sim/fair/flow_watch.h"
+#include "sim/fair/flow_probe.h"
 
 #include <algorithm>
 #include <optional>
@@ -40,32 +40,32 @@ Bottleneck find_bottleneck(std::span<const std::uint32_t> resources, const MaxMi
 
 }  // namespace
 
-void FlowWatch::watch(std::span<const Watch> watches) {
-  lost_.assign(watches.size(), {});
+void FlowProbe::probe(std::span<const Probe> probes) {
+  lost_.assign(probes.size(), {});
   index_.clear();
-  for (std::uint32_t i = 0; i < watches.size(); ++i) {
-    lost_[i].watch = watches[i];
-    index_[{watches[i].run, watches[i].chunk.transfer, watches[i].chunk.chunk}] = i;
+  for (std::uint32_t i = 0; i < probes.size(); ++i) {
+    lost_[i].probe = probes[i];
+    index_[{probes[i].run, probes[i].chunk.transfer, probes[i].chunk.chunk}] = i;
   }
 }
 
-void FlowWatch::begin(FlowIndex flow, RunId run, ChunkId chunk) {
+void FlowProbe::begin(FlowIndex flow, RunId run, ChunkId chunk) {
   const auto at = index_.find({run, chunk.transfer, chunk.chunk});
   if (at != index_.end()) moving_.push_back({flow, at->second});
 }
 
-void FlowWatch::end(FlowIndex flow) {
+void FlowProbe::end(FlowIndex flow) {
   std::erase_if(moving_, [&](const Moving& moving) { return moving.flow == flow; });
 }
 
-void FlowWatch::settle(std::int64_t now, const MaxMin& shares, const std::function<Flow(FlowIndex)>& look_up) {
+void FlowProbe::settle(std::int64_t now, const MaxMin& shares, const std::function<Flow(FlowIndex)>& look_up) {
   const auto duration = static_cast<Weight>(now - settled_);
   settled_ = now;
   if (duration == 0) return;
   for (const Moving& moving : moving_) {
     Loss& loss = lost_[moving.loss];
     const Bottleneck bottleneck = find_bottleneck(look_up(moving.flow).resources, shares);
-    const std::int64_t could = std::min(bottleneck.alone, capacities_[loss.watch.resource]);
+    const std::int64_t could = std::min(bottleneck.alone, capacities_[loss.probe.resource]);
     if (!bottleneck.resource || shares.rate(moving.flow) >= could) continue;
     loss.lost += static_cast<Weight>(could - shares.rate(moving.flow)) * duration;
     shares.for_each_on(*bottleneck.resource, [&](FlowIndex other) {
@@ -79,7 +79,7 @@ void FlowWatch::settle(std::int64_t now, const MaxMin& shares, const std::functi
 
 /// Splits a time in proportion to weights: rounded down, what is left over to the first ones. Nothing where all weights
 /// are zero.
-std::map<FlowWatch::Sharer, std::int64_t> FlowWatch::split(std::int64_t time, const std::map<Sharer, Weight>& weights) {
+std::map<FlowProbe::Sharer, std::int64_t> FlowProbe::split(std::int64_t time, const std::map<Sharer, Weight>& weights) {
   Weight sum = 0;
   for (const auto& [sharer, weight] : weights) sum += weight;
   if (sum == 0) return {};
@@ -103,14 +103,14 @@ std::map<FlowWatch::Sharer, std::int64_t> FlowWatch::split(std::int64_t time, co
   return parts;
 }
 
-std::vector<Waited> FlowWatch::take() const {
-  std::vector<Waited> waited;
+std::vector<Blame> FlowProbe::take() const {
+  std::vector<Blame> waited;
   for (std::uint32_t i = 0; i < lost_.size(); ++i) {
     const Loss& loss = lost_[i];
-    std::int64_t time = loss.watch.length();
+    std::int64_t time = loss.probe.length();
     // Undisturbed, a flow takes longer than alone for others only.
     if (is_disturbed_) {
-      const auto full = static_cast<Weight>(capacities_[loss.watch.resource]);
+      const auto full = static_cast<Weight>(capacities_[loss.probe.resource]);
       time = static_cast<std::int64_t>(std::min<Weight>(static_cast<Weight>(time), loss.lost / full));
     }
     for (const auto& [sharer, part] : split(time, loss.weights)) {

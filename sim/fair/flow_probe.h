@@ -15,17 +15,17 @@
 
 namespace espalier::sim {
 
-/// With whom flows share while they are held back: Model::watch of the model fair (docs/fair.md, "Critical path").
-/// While a watched flow has less than its full rate, its bottleneck is, of what it shares with others, that of which
+/// With whom flows share while they are held back: Model::probe of the model fair (docs/fair.md, "Critical path").
+/// While a probed flow has less than its full rate, its bottleneck is, of what it shares with others, that of which
 /// least is left; what the flow lost is divided among the flows there, in proportion to what they carried over it
 /// meanwhile.
-class FlowWatch {
+class FlowProbe {
  public:
   /// `capacities`: of the undisturbed resources, in the unit of rates; `is_disturbed`: rates change, or flows jitter.
-  FlowWatch(std::vector<std::int64_t> capacities, bool is_disturbed)
+  FlowProbe(std::vector<std::int64_t> capacities, bool is_disturbed)
       : capacities_(std::move(capacities)), is_disturbed_(is_disturbed) {}
 
-  void watch(std::span<const Watch> watches);
+  void probe(std::span<const Probe> probes);
 
   [[nodiscard]] bool is_on() const { return !lost_.empty(); }
 
@@ -42,7 +42,7 @@ class FlowWatch {
   /// Counts the time up to `now`, in which rates were as they are.
   void settle(std::int64_t now, const MaxMin& shares, const std::function<Flow(FlowIndex)>& look_up);
 
-  [[nodiscard]] std::vector<Waited> take() const;
+  [[nodiscard]] std::vector<Blame> take() const;
 
  private:
   __extension__ using Weight = unsigned __int128;
@@ -54,9 +54,9 @@ class FlowWatch {
     Rank dst;
     auto operator<=>(const Sharer&) const = default;
   };
-  /// What a watched flow could not carry, and who carried how much instead.
+  /// What a probed flow could not carry, and who carried how much instead.
   struct Loss {
-    Watch watch;
+    Probe probe;
     Weight lost = 0;
     std::map<Sharer, Weight> weights;
   };
@@ -68,7 +68,7 @@ class FlowWatch {
 
   std::vector<std::int64_t> capacities_;
   bool is_disturbed_;
-  std::vector<Loss> lost_;  // by watch
+  std::vector<Loss> lost_;  // by probe
   std::map<std::tuple<RunId, TransferId, std::uint32_t>, std::uint32_t> index_;
   std::vector<Moving> moving_;
   std::int64_t settled_ = 0;

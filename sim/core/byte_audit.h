@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "schedule/chunking.h"
-#include "sim/core/program.h"
+#include "sim/core/compiled_schedule.h"
 #include "sim/link/server.h"
 
 namespace espalier::sim {
@@ -19,9 +19,9 @@ inline constexpr bool checks_invariants = true;
 
 /// The bytes that resources have to carry for all runs, added up transfer by transfer and not as the model moves them:
 /// in debug builds a model that is through compares.
-class Ledger {
+class ByteAudit {
  public:
-  explicit Ledger(std::size_t resource_count) : expected_(resource_count, 0), served_until_(resource_count, 0) {}
+  explicit ByteAudit(std::size_t resource_count) : expected_(resource_count, 0), served_until_(resource_count, 0) {}
 
   /// A resource took a chunk at `entry` and was free again when it was done with it.
   void serve(std::uint32_t resource, std::int64_t entry, std::int64_t done) {
@@ -29,7 +29,7 @@ class Ledger {
     served_until_[resource] = done;
   }
 
-  void expect(const Program& program, const Chunking& chunking, std::uint32_t payload_ppm);
+  void expect(const CompiledSchedule& compiled, const Chunking& chunking, std::uint32_t payload_ppm);
 
   /// Whether every resource carried what was expected of it, neither more nor less.
   [[nodiscard]] bool balances(std::span<const Server> servers) const;

@@ -1,4 +1,4 @@
-#include "sim/contention_free/unshared.h"
+#include "sim/contention_free/contention_free.h"
 
 #include <algorithm>
 
@@ -10,26 +10,27 @@ namespace espalier::sim {
 namespace {
 
 /// Carries chunks one after the other (ProgramOrder::run).
-class UnsharedRun {
+class ContentionFreeRun {
  public:
-  UnsharedRun(const Program& program, const Network& network, const Conditions& conditions, std::int32_t payload_ppm)
-      : program_(program),
+  ContentionFreeRun(const CompiledSchedule& compiled, const Network& network, const Conditions& conditions,
+                    std::int32_t payload_ppm)
+      : compiled_(compiled),
         profiles_(conditions.changes, network.link_count()),
         jitter_(conditions.jitter_ppm, conditions.seed),
         repeats_(!jitter_.is_on() && conditions.changes.empty()),
         payload_ppm_(payload_ppm),
         servers_(make_servers(network, profiles_)),
-        lanes_(program.lanes().first.size()) {
-    for (std::size_t i = 0; i < program.paths().size(); ++i) {
-      if (const LaneIndex lane = program.lane_of(RouteId(i)); lane != no_lane) ++lanes_[lane].routes;
+        lanes_(compiled.lanes().first.size()) {
+    for (std::size_t i = 0; i < compiled.paths().size(); ++i) {
+      if (const LaneIndex lane = compiled.lane_of(RouteId(i)); lane != no_lane) ++lanes_[lane].routes;
     }
   }
 
-  template <bool watched>
+  template <bool probed>
   bool carry(ChunkId id, const Transfer& transfer, std::int64_t bytes, const ProgramOrder::Waits& waits,
              ProgramOrder::Times& times) {
-    const Path& path = program_.path(transfer);
-    LaneState& lane = lanes_[program_.lane_of(transfer.route)];
+    const Path& path = compiled_.path(transfer);
+    LaneState& lane = lanes_[compiled_.lane_of(transfer.route)];
     const std::int64_t wire = on_the_wire_of(bytes);
     std::int64_t asked = waits.ready + path.overhead;
     if (has_holds_) asked = hold_back(lane, asked);
@@ -37,7 +38,7 @@ class UnsharedRun {
     const std::uint32_t end = path.end_of(transfer);
     std::int64_t shift = no_shift;
     for (std::uint32_t step = path.begin; step < end; ++step) {
-      Server& server = servers_[program_.steps()[step]];
+      Server& server = servers_[compiled_.steps()[step]];
       if (step == path.end) asked = last_byte;
       const std::int64_t free_before = server.free_at;
       std::int64_t entry = asked;
@@ -50,7 +51,7 @@ class UnsharedRun {
       if (jitter_.is_on()) duration += jitter_.extra(duration, id.transfer.value(), id.chunk, step - path.begin);
       const std::int64_t done = server.serve(entry, served, duration, profiles_);
       if (done == never) return false;
-      if constexpr (watched) shift = step == path.begin || shift == done - free_before ? done - free_before : no_shift;
+      if constexpr (probed) shift = step == path.begin || shift == done - free_before ? done - free_before : no_shift;
       const std::int64_t leave = std::max(done, last_byte);
       if (step == path.first_link) times.left = leave;
       last_byte = leave + server.latency;
@@ -59,7 +60,7 @@ class UnsharedRun {
     totals_.events += end - path.begin;
     totals_.elapsed = std::max(totals_.elapsed, last_byte);
     times.arrived = last_byte;
-    if constexpr (watched) {
+    if constexpr (probed) {
       shift_ = shift;
       latest_lane_ = &lane;
       latest_arrival_ = last_byte;
@@ -76,11 +77,11 @@ class UnsharedRun {
   }
 
   void repeat(const Transfer& transfer, std::int64_t bytes, std::uint32_t count, std::int64_t shift) {
-    const Path& path = program_.path(transfer);
+    const Path& path = compiled_.path(transfer);
     const std::int64_t wire = on_the_wire_of(bytes);
     const std::uint32_t end = path.end_of(transfer);
     for (std::uint32_t step = path.begin; step < end; ++step) {
-      Server& server = servers_[program_.steps()[step]];
+      Server& server = servers_[compiled_.steps()[step]];
       const std::int64_t served = step == path.end ? bytes : wire;
       server.free_at += count * shift;
       server.bytes += count * served;
@@ -138,7 +139,7 @@ class UnsharedRun {
   [[nodiscard]] std::int64_t travel(const Path& path, std::uint32_t step) const {
     std::int64_t latencies = 0;
     for (std::uint32_t before = path.begin; before < step; ++before) {
-      latencies += servers_[program_.steps()[before]].latency;
+      latencies += servers_[compiled_.steps()[before]].latency;
     }
     return latencies;
   }
@@ -147,7 +148,7 @@ class UnsharedRun {
     return payload_ppm_ == whole_ppm ? bytes : on_the_wire(bytes, static_cast<std::uint32_t>(payload_ppm_));
   }
 
-  const Program& program_;
+  const CompiledSchedule& compiled_;
   RateProfiles profiles_;
   Jitter jitter_;
   bool repeats_;  // whether all times depend on differences of times only
@@ -157,7 +158,7 @@ class UnsharedRun {
   bool has_holds_ = false;  // whether any lane ever had one
   RunTotals totals_;
 
-  // Of the latest chunk that was watched:
+  // Of the latest chunk that was probed:
   LaneState* latest_lane_ = nullptr;
   std::vector<Hold> before_;  // its lane's before it
   std::int64_t shift_ = no_shift;
@@ -166,10 +167,11 @@ class UnsharedRun {
 
 }  // namespace
 
-std::optional<RunTotals> run_unshared(const Program& program, const Chunking& chunking, const Network& network,
-                                      const Conditions& conditions, std::int32_t payload_ppm, std::int64_t start) {
-  UnsharedRun run(program, network, conditions, payload_ppm);
-  ProgramOrder order(program, chunking, start);
+std::optional<RunTotals> run_contention_free(const CompiledSchedule& compiled, const Chunking& chunking,
+                                             const Network& network, const Conditions& conditions,
+                                             std::int32_t payload_ppm, std::int64_t start) {
+  ContentionFreeRun run(compiled, network, conditions, payload_ppm);
+  ProgramOrder order(compiled, chunking, start);
   if (!order.run(run)) return std::nullopt;
   return run.take(network.link_count());
 }

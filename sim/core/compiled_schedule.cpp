@@ -1,4 +1,4 @@
-#include "sim/core/program.h"
+#include "sim/core/compiled_schedule.h"
 
 #include <algorithm>
 #include <limits>
@@ -109,8 +109,8 @@ bool fits(const Topology& topology, const Network& network, const Parts& places)
 
 }  // namespace
 
-Result<Program> Program::make(const Schedule& schedule, const Topology& topology, const Network& network,
-                              const Parts& places) {
+Result<CompiledSchedule> CompiledSchedule::make(const Schedule& schedule, const Topology& topology,
+                                                const Network& network, const Parts& places) {
   if (auto checked = check_transfers(schedule); !checked) return tl::unexpected(checked.error());
   const auto is_node = [&](NodeId node) { return node.index() < topology.node_count(); };
   if (!fits(topology, network, places) || schedule.collective.rank_count != topology.rank_count() ||
@@ -123,15 +123,15 @@ Result<Program> Program::make(const Schedule& schedule, const Topology& topology
   for (std::size_t i = 0; i < schedule.route_count(); ++i) {
     if (auto added = maker.add_path(); !added) return tl::unexpected(added.error());
   }
-  Program program(schedule);
-  program.paths_ = std::move(maker.paths);
-  program.steps_ = std::move(maker.steps);
-  program.sort_lanes_by_rank();
-  program.find_sharing(network.resources().size());
-  return program;
+  CompiledSchedule compiled(schedule);
+  compiled.paths_ = std::move(maker.paths);
+  compiled.steps_ = std::move(maker.steps);
+  compiled.sort_lanes_by_rank();
+  compiled.find_sharing(network.resources().size());
+  return compiled;
 }
 
-void Program::find_sharing(std::size_t resource_count) {
+void CompiledSchedule::find_sharing(std::size_t resource_count) {
   std::vector<LaneIndex> user(resource_count, no_lane);
   std::vector<LaneIndex> lane_of_route(paths_.size(), no_lane);
   for (LaneIndex lane = 0; lane < lanes_.first.size(); ++lane) {
@@ -152,7 +152,7 @@ void Program::find_sharing(std::size_t resource_count) {
   lane_of_route_ = std::move(lane_of_route);
 }
 
-void Program::sort_lanes_by_rank() {
+void CompiledSchedule::sort_lanes_by_rank() {
   const std::size_t ranks = schedule_->collective.rank_count;
   rank_lanes_.assign(ranks + 2, 0);
   const auto for_ends = [&](const auto& visit) {

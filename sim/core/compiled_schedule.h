@@ -32,16 +32,16 @@ struct Path {
 
 /// A schedule made ready to run on a network: what does not depend on the size, worked out once. Immutable, safe to
 /// share between threads; any number of runs may use it at once.
-class Program {
+class CompiledSchedule {
  public:
-  /// The schedule must outlive the program. `topology` is the one that the schedule was planned on: the network's; or
-  /// one that differs from it in its ranks alone (a process group, topology/names/group.h); or a part of it
-  /// (without.h), with `places` saying which nodes and links of the network its own are. Empty places: the same ids.
+  /// The schedule must outlive the compiled schedule. `topology` is the one that the schedule was planned on: the
+  /// network's; or one that differs from it in its ranks alone (a process group, topology/names/group.h); or a part of
+  /// it (without.h), with `places` saying which nodes and links of the network its own are. Empty places: the same ids.
   /// Requires: a schedule that passes `verify` on this topology.
   /// Errors: invalid_input when an id or route is not of this topology.
   /// Cost: as Dependencies; 16 bytes per transfer beside it, and 48 per lane.
-  [[nodiscard]] static Result<Program> make(const Schedule& schedule, const Topology& topology, const Network& network,
-                                            const Parts& places = {});
+  [[nodiscard]] static Result<CompiledSchedule> make(const Schedule& schedule, const Topology& topology,
+                                                     const Network& network, const Parts& places = {});
 
   [[nodiscard]] const Schedule& schedule() const { return *schedule_; }
   [[nodiscard]] const Dependencies& dependencies() const { return dependencies_; }
@@ -52,7 +52,7 @@ class Program {
   [[nodiscard]] std::span<const LaneIndex> lanes_of_relays() const { return listed_lanes(rank_lanes_.size() - 2); }
   /// Whether some resource serves more than one lane: only then does the order matter in which chunks ask.
   [[nodiscard]] bool shares_resources() const { return lane_of_route_.empty(); }
-  /// The lane that a route belongs to. Requires: a program that does not share resources, a route in use.
+  /// The lane that a route belongs to. Requires: a compiled schedule that does not share resources, a route in use.
   [[nodiscard]] LaneIndex lane_of(RouteId route) const { return lane_of_route_[route.index()]; }
   [[nodiscard]] const Path& path(const Transfer& transfer) const { return paths_[transfer.route.index()]; }
   [[nodiscard]] const std::vector<Path>& paths() const { return paths_; }  ///< By route id.
@@ -60,7 +60,7 @@ class Program {
   [[nodiscard]] const std::vector<std::uint32_t>& steps() const { return steps_; }
 
  private:
-  explicit Program(const Schedule& schedule)
+  explicit CompiledSchedule(const Schedule& schedule)
       : schedule_(&schedule), dependencies_(schedule), lanes_(make_lanes(schedule)) {}
   [[nodiscard]] std::span<const LaneIndex> listed_lanes(std::size_t list) const {
     return std::span(lanes_by_rank_).subspan(rank_lanes_[list], rank_lanes_[list + 1] - rank_lanes_[list]);

@@ -10,7 +10,7 @@ namespace espalier::sim {
 
 /// The events of one moment in the order (run, transfer, chunk), those that arise while it is handled among them.
 /// `chunk_of(event.packet)` says which chunk of its transfer an event is of.
-class Moment {
+class Timestep {
  public:
   /// To be filled with the events that are known, in any order; nothing is left of the moment before.
   std::vector<Event>& clear() {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "sim/contention_free/unshared.h"
+#include "sim/contention_free/contention_free.h"
 #include "sim/core/jitter.h"
 #include "sim/core/program_order.h"
 #include "sim/core/workload.h"
@@ -23,12 +23,12 @@ struct Way {
   std::int64_t rate = std::numeric_limits<std::int64_t>::max();  ///< Of its slowest resource.
 };
 
-std::vector<Way> ways_of(const Program& program, const Network& network, std::int64_t scale) {
+std::vector<Way> ways_of(const CompiledSchedule& compiled, const Network& network, std::int64_t scale) {
   std::vector<Way> ways;
-  for (const Path& path : program.paths()) {
+  for (const Path& path : compiled.paths()) {
     Way way;
     for (std::uint32_t i = path.begin; i < path.end; ++i) {
-      const Resource& resource = network.resources()[program.steps()[i]];
+      const Resource& resource = network.resources()[compiled.steps()[i]];
       way.latency += resource.latency;
       way.rate = std::min(way.rate, resource.bytes_per_second * scale);
     }
@@ -44,11 +44,11 @@ std::vector<std::int64_t> lags_of(const std::vector<Way>& ways) {
   return lags;
 }
 
-class UnsharedFlows {
+class ContentionFreeFlows {
  public:
-  UnsharedFlows(const Program& program, const Network& network, const Conditions& conditions, std::int32_t payload_ppm,
-                std::int64_t scale, const std::vector<Way>& ways)
-      : program_(program),
+  ContentionFreeFlows(const CompiledSchedule& compiled, const Network& network, const Conditions& conditions,
+                      std::int32_t payload_ppm, std::int64_t scale, const std::vector<Way>& ways)
+      : compiled_(compiled),
         network_(network),
         jitter_(conditions.jitter_ppm, conditions.seed),
         payload_ppm_(payload_ppm),
@@ -56,15 +56,15 @@ class UnsharedFlows {
         ways_(ways),
         free_at_(network.resources().size(), 0),
         carried_(network.link_count()),
-        lane_ends_(program.lanes().first.size(), 0) {}
+        lane_ends_(compiled.lanes().first.size(), 0) {}
 
-  template <bool watched>
+  template <bool probed>
   bool carry(ChunkId id, const Transfer& transfer, std::int64_t payload, const ProgramOrder::Waits& waits,
              ProgramOrder::Times& times) {
-    const Path& path = program_.path(transfer);
+    const Path& path = compiled_.path(transfer);
     const Way& way = ways_[transfer.route.index()];
     const std::int64_t bytes = on_the_wire_of(payload);
-    std::int64_t& lane_end = lane_ends_[program_.lane_of(transfer.route)];
+    std::int64_t& lane_end = lane_ends_[compiled_.lane_of(transfer.route)];
     const std::int64_t begin = std::max({waits.ready + path.overhead + way.latency, waits.known, lane_end});
     const std::int64_t end = begin + flow(id, path, way, bytes);
     shift_ = end - lane_end;
@@ -80,12 +80,12 @@ class UnsharedFlows {
   [[nodiscard]] std::int64_t shift() const { return jitter_.is_on() ? no_shift : shift_; }
 
   void repeat(const Transfer& transfer, std::int64_t payload, std::uint32_t count, std::int64_t shift) {
-    const Path& path = program_.path(transfer);
+    const Path& path = compiled_.path(transfer);
     const std::int64_t bytes = on_the_wire_of(payload);
     const std::uint32_t end = path.end_of(transfer);
     note_carried(path, work_of(bytes) * count, bytes * count);
-    lane_ends_[program_.lane_of(transfer.route)] += count * shift;
-    if (end != path.end) free_at_[program_.steps()[path.end]] += count * shift;
+    lane_ends_[compiled_.lane_of(transfer.route)] += count * shift;
+    if (end != path.end) free_at_[compiled_.steps()[path.end]] += count * shift;
     totals_.events += std::uint64_t{count} * (end - path.begin);
     totals_.elapsed = std::max(totals_.elapsed, latest_arrival_ + count * shift);
   }
@@ -114,7 +114,7 @@ class UnsharedFlows {
 
   void note_carried(const Path& path, FlowWork work, std::int64_t bytes) {
     for (std::uint32_t i = path.begin; i < path.end; ++i) {
-      const std::uint32_t resource = program_.steps()[i];
+      const std::uint32_t resource = compiled_.steps()[i];
       if (resource >= carried_.size()) continue;
       carried_[resource].work += work;
       carried_[resource].bytes += bytes;
@@ -140,7 +140,7 @@ class UnsharedFlows {
 
   /// Adds a chunk whose last byte is there at `end`; returns when it is done.
   std::int64_t reduce(ChunkId id, const Path& path, std::int64_t payload, std::int64_t end) {
-    const std::uint32_t resource = program_.steps()[path.end];
+    const std::uint32_t resource = compiled_.steps()[path.end];
     std::int64_t duration =
         transfer_time(Bytes{payload}, Bandwidth{network_.resources()[resource].bytes_per_second}).count;
     if (jitter_.is_on()) duration += jitter_.extra(duration, id.transfer.value(), id.chunk, path.end - path.begin);
@@ -150,7 +150,7 @@ class UnsharedFlows {
     return free_at = done;
   }
 
-  const Program& program_;
+  const CompiledSchedule& compiled_;
   const Network& network_;
   Jitter jitter_;
   std::int32_t payload_ppm_;
@@ -169,13 +169,14 @@ class UnsharedFlows {
 
 }  // namespace
 
-std::optional<RunTotals> run_fair_unshared(const Program& program, const Chunking& chunking, const Network& network,
-                                           const Conditions& conditions, std::int32_t payload_ppm, std::int64_t start) {
+std::optional<RunTotals> run_fair_contention_free(const CompiledSchedule& compiled, const Chunking& chunking,
+                                                  const Network& network, const Conditions& conditions,
+                                                  std::int32_t payload_ppm, std::int64_t start) {
   if (!conditions.changes.empty()) return std::nullopt;
   const std::int64_t scale = pick_rate_scale(network);
-  const std::vector<Way> ways = ways_of(program, network, scale);
-  UnsharedFlows flows(program, network, conditions, payload_ppm, scale, ways);
-  ProgramOrder order(program, chunking, start, lags_of(ways));
+  const std::vector<Way> ways = ways_of(compiled, network, scale);
+  ContentionFreeFlows flows(compiled, network, conditions, payload_ppm, scale, ways);
+  ProgramOrder order(compiled, chunking, start, lags_of(ways));
   if (!order.run(flows)) return std::nullopt;
   return flows.take();
 }
