@@ -123,7 +123,7 @@ TEST(ContentionFreeProperty, ProgramOrderGivesWhatTheEventLoopGives) {
 TEST(ContentionFreeProperty, AlsoWhereChunksWaitForDepartures) {
   // Any transfers on random machines; of those that share nothing many wait until bytes that they replace have left.
   test::RandomMachine maker(420);
-  int contention - free = 0;
+  int contention_free = 0;
   for (int round = 0; round < 6000; ++round) {
     const Machine machine = maker.make();
     const Schedule schedule = machine.schedule();
@@ -131,7 +131,7 @@ TEST(ContentionFreeProperty, AlsoWhereChunksWaitForDepartures) {
     const auto compiled = sim::CompiledSchedule::make(schedule, topology, sim::Network(topology));
     ASSERT_TRUE(compiled);
     if (compiled->shares_resources() || schedule.transfers.size() < 2) continue;
-    ++contention - free;
+    ++contention_free;
     for (const sim::ModelKind model : sim::all_models) {
       sim::Options options;
       options.model = model;
@@ -144,7 +144,7 @@ TEST(ContentionFreeProperty, AlsoWhereChunksWaitForDepartures) {
       expect_same(fast, *sim::simulate(schedule, topology, options));
     }
   }
-  EXPECT_GT(contention - free, 300);
+  EXPECT_GT(contention_free, 300);
 }
 
 TEST(RingWalkProperty, WorksOutOnePlaceOfARingWhoseHopsAreAlike) {
