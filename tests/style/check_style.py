@@ -156,6 +156,20 @@ def check_links(repository):
                     yield f"{relative}:{number}: there is no {target}"
 
 
+def check_walk(repository):
+    """Each function that docs/architecture.md names with a file, `name` ([file](../file)), is in that file."""
+    document = (repository / "docs/architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w:]+)`\s+\(\[([^]]+)\]\(\.\./([^)]+)\)\)", document)
+    if len(named) < 20:
+        yield "docs/architecture.md:1: the walk through one all_reduce names no functions"
+    for function, shown, path in named:
+        source = repository / path
+        if shown != path or not source.exists():
+            yield f"docs/architecture.md:1: {shown} is not {path}, or is not there"
+        elif not re.search(rf"\b{function.split('::')[-1]}\(", source.read_text(encoding="utf-8")):
+            yield f"docs/architecture.md:1: {path} has no {function}"
+
+
 def check_readmes(repository, table):
     for folder in [*table, "configs", "tests", "bench"]:
         if not (repository / folder / "README.md").exists():
@@ -176,6 +190,7 @@ def main():
     findings.extend(check_rules(repository))
     findings.extend(check_lists(repository))
     findings.extend(check_links(repository))
+    findings.extend(check_walk(repository))
     findings.extend(check_readmes(repository, table))
     print("\n".join(findings) or "style: clean")
     return 1 if findings else 0
