@@ -48,13 +48,6 @@ std::vector<PathShare> CapacityGraph::take(std::uint32_t edge, std::int64_t amou
   return taken;
 }
 
-void CapacityGraph::scale(std::int64_t factor) {
-  for (Edge& edge : edges_) {
-    edge.capacity *= factor;
-    for (PathShare& share : edge.shares) share.amount *= factor;
-  }
-}
-
 void CapacityGraph::split_off(std::uint32_t in, std::uint32_t out, std::int64_t amount) {
   ESPALIER_CHECK(edges_[in].head == edges_[out].tail, "edges to split off must meet");
   std::vector<PathShare> before = take(in, amount);
@@ -71,6 +64,27 @@ void CapacityGraph::split_off(std::uint32_t in, std::uint32_t out, std::int64_t 
     if (first.amount == 0) before.pop_back();
     if (second.amount == 0) after.pop_back();
     add_share(past, std::move(joined));
+  }
+}
+
+SwitchEdges::SwitchEdges(const CapacityGraph& graph, std::uint32_t vertex) {
+  for (const std::uint32_t id : graph.in_edges(vertex)) {
+    if (graph.edge(id).capacity > 0) in.push_back(id);
+  }
+  for (const std::uint32_t id : graph.out_edges(vertex)) {
+    if (graph.edge(id).capacity > 0) out.push_back(id);
+  }
+}
+
+void join_through(CapacityGraph& graph, const SwitchEdges& edges) {
+  for (const bool may_return : {false, true}) {
+    for (const std::uint32_t in : edges.in) {
+      for (const std::uint32_t out : edges.out) {
+        if ((graph.edge(in).tail == graph.edge(out).head) != may_return) continue;
+        const std::int64_t amount = std::min(graph.edge(in).capacity, graph.edge(out).capacity);
+        if (amount > 0) graph.split_off(in, out, amount);
+      }
+    }
   }
 }
 

@@ -20,8 +20,7 @@ struct PathShare {
 /// one: capacity into and out of a switch becomes capacity between its neighbours, along the joined paths.
 ///
 /// Invariants: (1) at most one edge from a vertex to another; (2) an edge's capacity is the sum of its shares' amounts;
-/// (3) over all edges, the shares that use an arc sum to at most the arc's capacity at the start (times the factors of
-/// `scale`).
+/// (3) over all edges, the shares that use an arc sum to at most the arc's capacity at the start.
 class CapacityGraph {
  public:
   struct Edge {
@@ -47,8 +46,6 @@ class CapacityGraph {
   /// Takes capacity off an edge and returns the paths it stood for, cutting the last one.
   /// Requires: amount <= capacity.
   std::vector<PathShare> take(std::uint32_t edge, std::int64_t amount);
-  /// Multiplies all capacities.
-  void scale(std::int64_t factor);
   /// Turns capacity through a vertex into capacity past it; what would return to its tail is dropped.
   /// Requires: `in` enters the vertex that `out` leaves; amount <= both capacities.
   void split_off(std::uint32_t in, std::uint32_t out, std::int64_t amount);
@@ -58,6 +55,17 @@ class CapacityGraph {
   std::vector<std::vector<std::uint32_t>> out_, in_;
   std::unordered_map<std::uint64_t, std::uint32_t> edge_by_ends_;
 };
+
+/// The edges with capacity into and out of a switch.
+struct SwitchEdges {
+  SwitchEdges(const CapacityGraph& graph, std::uint32_t vertex);
+
+  std::vector<std::uint32_t> in, out;
+};
+
+/// Splits off pairs of a switch's edges in any order until one side has no capacity left; what would return to its
+/// tail comes last.
+void join_through(CapacityGraph& graph, const SwitchEdges& edges);
 
 /// The same path without the loops it takes.
 std::vector<std::uint32_t> without_loops(const FlowNetwork& network, std::span<const std::uint32_t> arcs);

@@ -22,11 +22,6 @@ std::uint32_t DemandOracle::add_edge(std::uint32_t tail, std::uint32_t head, std
   return flow_.add_arc(tail, head, capacity) - first_edge_;
 }
 
-void DemandOracle::scale(std::int64_t factor) {
-  for (std::uint32_t arc = 0; arc < flow_.arc_count(); ++arc) flow_.set_capacity(arc, flow_.capacity(arc) * factor);
-  total_ *= factor;
-}
-
 std::int64_t DemandOracle::shortfall(std::size_t rank) {
   const std::int64_t flow = flow_.run(source_, sinks_[rank], total_);
   budget_.spend(flow_.pass_count() * static_cast<std::int64_t>(flow_.arc_count()));

@@ -25,9 +25,6 @@ class DemandOracle {
   [[nodiscard]] std::int64_t capacity(std::uint32_t edge) const { return flow_.capacity(first_edge_ + edge); }
   void set_capacity(std::uint32_t edge, std::int64_t capacity) { flow_.set_capacity(first_edge_ + edge, capacity); }
 
-  /// Multiplies all capacities and demands.
-  void scale(std::int64_t factor);
-
   [[nodiscard]] bool is_satisfied();
 
   /// One edge of a change: it gains `sign` times the change's amount.

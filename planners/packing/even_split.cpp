@@ -1,7 +1,6 @@
 #include "planners/packing/even_split.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "topology/analysis/max_flow.h"
 
@@ -12,24 +11,18 @@ bool are_partners(const SwitchSide& in, std::size_t i, const SwitchSide& out, st
   return in.groups[i] != out.groups[j] && in.places[i] == out.places[j];
 }
 
-/// What each way may be dealt to: how many ways on the other side, and how much they have in all.
+/// How much capacity there is on the other side that each way may be dealt to.
 struct Partners {
   Partners(const SwitchSide& in, const SwitchSide& out)
-      : count_of_in(in.amounts.size(), 0),
-        count_of_out(out.amounts.size(), 0),
-        sum_of_in(in.amounts.size(), 0),
-        sum_of_out(out.amounts.size(), 0) {
+      : sum_of_in(in.amounts.size(), 0), sum_of_out(out.amounts.size(), 0) {
     for (std::size_t i = 0; i < in.amounts.size(); ++i) {
       for (std::size_t j = 0; j < out.amounts.size(); ++j) {
         if (!are_partners(in, i, out, j)) continue;
-        ++count_of_in[i];
-        ++count_of_out[j];
         sum_of_in[i] += out.amounts[j];
         sum_of_out[j] += in.amounts[i];
       }
     }
   }
-  std::vector<std::int64_t> count_of_in, count_of_out;
   std::vector<std::int64_t> sum_of_in, sum_of_out;
 };
 
@@ -90,10 +83,6 @@ class Dealing {
   std::int64_t total_ = 0;
 };
 
-bool all_equal(const std::vector<std::int64_t>& values, std::int64_t value) {
-  return std::all_of(values.begin(), values.end(), [value](std::int64_t other) { return other == value; });
-}
-
 }  // namespace
 
 std::vector<std::vector<std::int64_t>> even_split(const SwitchSide& in, const SwitchSide& out) {
@@ -103,16 +92,6 @@ std::vector<std::vector<std::int64_t>> even_split(const SwitchSide& in, const Sw
     if (dealing.is_feasible(factor)) return dealing.dealt();
   }
   return {};
-}
-
-std::optional<std::int64_t> even_factor(const SwitchSide& in, const SwitchSide& out) {
-  const Partners partners(in, out);
-  const std::int64_t amount = in.amounts.front();
-  const std::int64_t count = partners.count_of_in.front();
-  const bool alike = all_equal(in.amounts, amount) && all_equal(out.amounts, amount) &&
-                     all_equal(partners.count_of_in, count) && all_equal(partners.count_of_out, count);
-  if (!alike || count == 0) return std::nullopt;
-  return count / std::gcd(count, amount);
 }
 
 }  // namespace espalier

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace espalier {
@@ -19,9 +18,5 @@ struct SwitchSide {
 /// impossible.
 /// Requires: equal sums. Cost: a few maximum flows on a graph of the ways.
 std::vector<std::vector<std::int64_t>> even_split(const SwitchSide& in, const SwitchSide& out);
-
-/// The smallest factor on all amounts with which `even_split` deals every way exactly evenly to all its partners;
-/// nothing where ways or numbers of partners differ.
-std::optional<std::int64_t> even_factor(const SwitchSide& in, const SwitchSide& out);
 
 }  // namespace espalier

@@ -10,7 +10,6 @@
 #include "planners/bounds/cut_rate.h"
 #include "planners/packing/capacity_graph.h"
 #include "planners/packing/realize_trees.h"
-#include "planners/packing/switch_sides.h"
 #include "topology/analysis/max_flow.h"
 
 namespace espalier {
@@ -51,14 +50,7 @@ RankFlow flow_to(const FlowNetwork& network, const Collective& collective, const
   CapacityGraph graph(network, amounts);
   // What flows into a switch flows out of it; any pairing of the two is a set of paths.
   for (std::uint32_t vertex = 0; vertex < graph.vertex_count(); ++vertex) {
-    if (!network.rank_at(vertex).is_none()) continue;
-    const SwitchEdges edges(graph, vertex);
-    for (const std::uint32_t in : edges.in) {
-      for (const std::uint32_t out : edges.out) {
-        const std::int64_t amount = std::min(graph.edge(in).capacity, graph.edge(out).capacity);
-        if (amount > 0) graph.split_off(in, out, amount);
-      }
-    }
+    if (network.rank_at(vertex).is_none()) join_through(graph, SwitchEdges(graph, vertex));
   }
   return {std::move(graph), demand};
 }

@@ -122,53 +122,6 @@ class Packer {
   std::int64_t reserved_ = 0;
 };
 
-/// Trees of whole edges, one after the other, without looking ahead.
-class GreedyPacker {
- public:
-  GreedyPacker(std::span<const RankEdge> edges, std::size_t ranks)
-      : edges_(edges.begin(), edges.end()), out_(ranks), best_(ranks) {
-    for (std::uint32_t id = 0; id < edges_.size(); ++id) out_[edges_[id].tail].push_back(id);
-  }
-
-  /// A tree whose edges all have room for the weight, level by level; nothing when it cannot span.
-  std::optional<RankTree> grow(std::uint32_t root, std::int64_t weight) {
-    RankTree tree{root, weight, {}};
-    std::vector<bool> is_reached(out_.size(), false);
-    is_reached[root] = true;
-    std::vector<std::uint32_t> level{root};
-    while (!level.empty()) {
-      std::vector<std::uint32_t> found;
-      for (const std::uint32_t from : level) {
-        for (const std::uint32_t id : out_[from]) offer(id, weight, is_reached, found);
-      }
-      for (const std::uint32_t rank : found) {
-        RankEdge& edge = edges_[*best_[rank]];
-        edge.capacity -= weight;
-        tree.edges.emplace_back(edge.tail, rank);
-        is_reached[rank] = true;
-        best_[rank].reset();
-      }
-      level = std::move(found);
-    }
-    if (tree.edges.size() + 1 < out_.size()) return std::nullopt;
-    return tree;
-  }
-
- private:
-  void offer(std::uint32_t id, std::int64_t weight, const std::vector<bool>& is_reached,
-             std::vector<std::uint32_t>& found) {
-    const RankEdge& edge = edges_[id];
-    if (edge.capacity < weight || is_reached[edge.head]) return;
-    std::optional<std::uint32_t>& best = best_[edge.head];
-    if (!best) found.push_back(edge.head);
-    if (!best || edge.capacity > edges_[*best].capacity) best = id;
-  }
-
-  std::vector<RankEdge> edges_;
-  std::vector<std::vector<std::uint32_t>> out_;
-  std::vector<std::optional<std::uint32_t>> best_;  ///< The edge by which the next level would reach a rank.
-};
-
 /// The capacity from each rank to each.
 std::vector<std::vector<std::int64_t>> capacity_matrix(std::span<const RankEdge> edges, std::size_t ranks) {
   std::vector<std::vector<std::int64_t>> capacity(ranks, std::vector<std::int64_t>(ranks, 0));
@@ -220,19 +173,6 @@ std::optional<std::vector<RankTree>> pack_relays(std::span<const RankEdge> edges
     left -= part;
   }
   if (left > 0) return std::nullopt;
-  return trees;
-}
-
-std::optional<std::vector<RankTree>> pack_greedily(std::span<const RankEdge> edges,
-                                                   std::span<const std::int64_t> demands) {
-  GreedyPacker packer(edges, demands.size());
-  std::vector<RankTree> trees;
-  for (std::uint32_t root = 0; root < demands.size(); ++root) {
-    if (demands[root] == 0) continue;
-    auto tree = packer.grow(root, demands[root]);
-    if (!tree) return std::nullopt;
-    trees.push_back(*std::move(tree));
-  }
   return trees;
 }
 

@@ -42,11 +42,6 @@ std::optional<std::vector<RankTree>> pack_trees(std::span<const RankEdge> edges,
 std::optional<std::vector<RankTree>> pack_relays(std::span<const RankEdge> edges,
                                                  std::span<const std::int64_t> demands);
 
-/// One tree per root that takes whole edges, breadth first, each rank from the parent with the most capacity left;
-/// nothing where that gets stuck, which does not mean that no packing exists. Cost: edges x roots.
-std::optional<std::vector<RankTree>> pack_greedily(std::span<const RankEdge> edges,
-                                                   std::span<const std::int64_t> demands);
-
 /// One tree per root that goes straight to all ranks; nothing where a root has less capacity to some rank than its
 /// demand.
 std::optional<std::vector<RankTree>> pack_stars(std::span<const RankEdge> edges, std::span<const std::int64_t> demands);

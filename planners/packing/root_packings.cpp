@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "planners/bounds/cut_bound.h"
 #include "planners/bounds/cut_rate.h"
 #include "planners/packing/balance_switches.h"
 #include "planners/packing/capacity_graph.h"
@@ -13,10 +12,7 @@
 #include "planners/packing/machine_trees.h"
 #include "planners/packing/pack_trees.h"
 #include "planners/packing/realize_trees.h"
-#include "planners/packing/simplify_graph.h"
 #include "planners/packing/split_switches.h"
-#include "planners/ring/ring.h"
-#include "planners/ring/ring_forest.h"
 #include "schedule/trees/tree_shape.h"
 
 namespace espalier {
@@ -87,26 +83,11 @@ std::optional<std::vector<Arborescence>> equal_trees(const Topology& topology, D
     std::vector<std::int64_t> demands(rounded.rank_count(), 0);
     demands[root.index()] = count;
     CapacityGraph graph(rounded, whole);
-    contract_simple_switches(graph, rounded.rank_vertices());
-    drop_idle_tiers(graph, rounded.rank_vertices(), demands, budget);
-    if (!split_switches(graph, rounded.rank_vertices(), demands, Refinement::none, budget)) return std::nullopt;
+    if (!split_switches(graph, rounded.rank_vertices(), demands, budget)) return std::nullopt;
     const auto trees = pack_trees(rank_edges(rounded, graph), demands, budget);
     return trees ? std::optional(realize_trees(rounded, graph, *trees)) : std::nullopt;
   }
   return std::nullopt;
-}
-
-std::optional<std::vector<Arborescence>> open_rings(const Topology& topology, Direction direction, Rank root,
-                                                    const Rational& gap) {
-  if (!topology.first_not_relaying().is_none()) return std::nullopt;
-  const bool inward = direction == Direction::reversed;
-  const Collective collective{inward ? CollectiveKind::reduce : CollectiveKind::broadcast,
-                              static_cast<std::uint32_t>(topology.rank_count()), root};
-  const auto bound = cut_bound(topology, collective);
-  const RingSet rings = find_rings(topology);
-  if (!bound || rings.rings.empty() || 1 / rings.rate() > bound->time_per_byte * (1 + gap)) return std::nullopt;
-  Forest forest = forest_of_rings(rings, collective);
-  return inward ? std::move(forest.in_trees) : std::move(forest.out_trees);
 }
 
 }  // namespace espalier

@@ -33,9 +33,4 @@ std::optional<std::vector<Arborescence>> lowest_trees(const Topology& topology, 
 std::optional<std::vector<Arborescence>> equal_trees(const Topology& topology, Direction direction, Rank root,
                                                      const Rational& gap);
 
-/// What is too much work to pack may still have rings that reach the rate of the root's smallest cut: cut open at the
-/// root they are few trees, if the highest there are. They lose at most `gap` of the time.
-std::optional<std::vector<Arborescence>> open_rings(const Topology& topology, Direction direction, Rank root,
-                                                    const Rational& gap);
-
 }  // namespace espalier

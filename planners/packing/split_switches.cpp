@@ -1,41 +1,95 @@
 #include "planners/packing/split_switches.h"
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "base/check.h"
 #include "planners/packing/demand_oracle.h"
-#include "planners/packing/switch_dealer.h"
+#include "planners/packing/even_split.h"
+#include "planners/packing/switch_sides.h"
 
 namespace espalier {
 namespace {
+
+/// What is dealt from each edge into a switch to each edge out of it.
+using DealtAmounts = std::vector<std::vector<std::int64_t>>;
+
+std::vector<std::uint32_t> switches_of(const CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices) {
+  std::vector<bool> is_switch(graph.vertex_count(), true);
+  for (const std::uint32_t vertex : rank_vertices) is_switch[vertex] = false;
+  std::vector<std::uint32_t> switches;
+  for (std::uint32_t vertex = 0; vertex < is_switch.size(); ++vertex) {
+    if (is_switch[vertex]) switches.push_back(vertex);
+  }
+  return switches;
+}
+
+std::size_t count_neighbours(const CapacityGraph& graph, const SwitchEdges& edges) {
+  std::vector<std::uint32_t> neighbours;
+  for (const std::uint32_t id : edges.in) neighbours.push_back(graph.edge(id).tail);
+  for (const std::uint32_t id : edges.out) neighbours.push_back(graph.edge(id).head);
+  std::sort(neighbours.begin(), neighbours.end());
+  return static_cast<std::size_t>(std::unique(neighbours.begin(), neighbours.end()) - neighbours.begin());
+}
+
+/// Splits off the switches that need no choice, and says which are left.
+std::vector<std::uint32_t> contract_simple_switches(CapacityGraph& graph, std::vector<std::uint32_t> switches) {
+  for (bool changed = true; changed;) {
+    changed = std::erase_if(switches, [&](std::uint32_t vertex) {
+      const SwitchEdges edges(graph, vertex);
+      if (edges.in.size() > 1 && edges.out.size() > 1 && count_neighbours(graph, edges) > 2) return false;
+      join_through(graph, edges);
+      return true;
+    }) > 0;
+  }
+  return switches;
+}
 
 /// The splitting of one graph: the graph with its paths, and the oracle with the same edges under the same numbers.
 class Splitter {
  public:
   Splitter(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices, std::span<const std::int64_t> demands,
-           Refinement refinement, WorkBudget& budget)
+           WorkBudget& budget)
       : graph_(graph),
-        dealer_(graph, rank_vertices, demands, refinement == Refinement::none ? 1 : most_refinement),
+        waiting_(contract_simple_switches(graph, switches_of(graph, rank_vertices))),
+        groups_(graph),
         oracle_(graph.vertex_count(), rank_vertices, demands, budget),
         budget_(budget) {
     for (std::uint32_t id = 0; id < graph.edge_count(); ++id) copy_to_oracle(id);
-    for (const std::int64_t demand : demands) roots_ += demand > 0 ? 1 : 0;
   }
 
-  /// False when it gave up (split_switches.h).
+  /// False when the budget was spent.
   bool run() {
-    while (const auto edges = dealer_.next()) {
-      if (!remove(*edges)) return false;
+    while (!waiting_.empty()) {
+      if (!remove(next())) return false;
     }
     return true;
   }
-
-  [[nodiscard]] Splitting splitting() const { return {dealer_.factor(), is_exactly_even_}; }
 
  private:
   void copy_to_oracle(std::uint32_t id) {
     const CapacityGraph::Edge& edge = graph_.edge(id);
     oracle_.add_edge(edge.tail, edge.head, edge.capacity);
+  }
+
+  /// The switch with the fewest pairs of edges.
+  SwitchEdges next() {
+    std::optional<SwitchEdges> best;
+    std::size_t best_place = 0;
+    for (std::size_t i = 0; i < waiting_.size(); ++i) {
+      SwitchEdges edges(graph_, waiting_[i]);
+      if (best && edges.in.size() * edges.out.size() >= best->in.size() * best->out.size()) continue;
+      best = std::move(edges);
+      best_place = i;
+    }
+    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(best_place));
+    return *std::move(best);
+  }
+
+  [[nodiscard]] DealtAmounts even_amounts(const SwitchEdges& edges, Dealing dealing) const {
+    const auto sides = groups_.sides(graph_, edges, dealing);
+    return even_split(sides.in, sides.out);
   }
 
   /// The edge from `tail` to `head` in both.
@@ -48,14 +102,9 @@ class Splitter {
 
   bool remove(const SwitchEdges& edges) {
     for (const Dealing dealing : {Dealing::across_by_place, Dealing::across, Dealing::all_pairs}) {
-      const bool divides = make_divisible(edges, dealing);
-      if (!split_evenly(edges, dealer_.amounts(edges, dealing))) continue;
-      is_exactly_even_ = is_exactly_even_ && divides;
-      return true;
+      if (split_evenly(edges, even_amounts(edges, dealing))) return true;
     }
-    if (dealer_.factor() > 1 && roots_ > 1) return false;
-    is_exactly_even_ = false;
-    return split_by_pairs(edges, dealer_.amounts(edges, Dealing::across));
+    return split_by_pairs(edges, even_amounts(edges, Dealing::across));
   }
 
   [[nodiscard]] bool returns(std::uint32_t in, std::uint32_t out) const {
@@ -73,15 +122,6 @@ class Splitter {
     const auto changes = changes_of(in, out);
     graph_.split_off(in, out, amount);
     for (const auto& change : changes) oracle_.set_capacity(change.edge, graph_.edge(change.edge).capacity);
-  }
-
-  /// Multiplies everything so that an even dealing divides exactly; false where no factor does that.
-  bool make_divisible(const SwitchEdges& edges, Dealing dealing) {
-    const auto factor = dealer_.factor_for(edges, dealing);
-    if (!factor) return false;
-    dealer_.scale(*factor);
-    oracle_.scale(*factor);
-    return true;
   }
 
   /// Deals everything out at once; false, and nothing done, when some rank would get too little.
@@ -133,23 +173,17 @@ class Splitter {
   }
 
   CapacityGraph& graph_;
-  SwitchDealer dealer_;
+  std::vector<std::uint32_t> waiting_;  ///< Switches that had no turn.
+  NeighbourGroups groups_;
   DemandOracle oracle_;
   WorkBudget& budget_;
-  std::size_t roots_ = 0;
-  bool is_exactly_even_ = true;
 };
 
 }  // namespace
 
-std::optional<Splitting> split_switches(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices,
-                                        std::span<const std::int64_t> demands, Refinement refinement,
-                                        WorkBudget& budget) {
-  CapacityGraph split = graph;
-  Splitter splitter(split, rank_vertices, demands, refinement, budget);
-  if (!splitter.run()) return std::nullopt;
-  graph = std::move(split);
-  return splitter.splitting();
+bool split_switches(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices,
+                    std::span<const std::int64_t> demands, WorkBudget& budget) {
+  return Splitter(graph, rank_vertices, demands, budget).run();
 }
 
 }  // namespace espalier

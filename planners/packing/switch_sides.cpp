@@ -1,31 +1,8 @@
 #include "planners/packing/switch_sides.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace espalier {
-namespace {
-
-std::vector<std::uint32_t> with_capacity(const CapacityGraph& graph, std::span<const std::uint32_t> edges) {
-  std::vector<std::uint32_t> kept;
-  std::copy_if(edges.begin(), edges.end(), std::back_inserter(kept),
-               [&](std::uint32_t id) { return graph.edge(id).capacity > 0; });
-  return kept;
-}
-
-}  // namespace
-
-SwitchEdges::SwitchEdges(const CapacityGraph& graph, std::uint32_t vertex)
-    : in(with_capacity(graph, graph.in_edges(vertex))), out(with_capacity(graph, graph.out_edges(vertex))) {}
-
-std::size_t SwitchEdges::count_neighbours(const CapacityGraph& graph) const {
-  std::vector<std::uint32_t> neighbours;
-  for (const std::uint32_t id : in) neighbours.push_back(graph.edge(id).tail);
-  for (const std::uint32_t id : out) neighbours.push_back(graph.edge(id).head);
-  std::sort(neighbours.begin(), neighbours.end());
-  return static_cast<std::size_t>(std::unique(neighbours.begin(), neighbours.end()) - neighbours.begin());
-}
-
 NeighbourGroups::NeighbourGroups(const CapacityGraph& graph) {
   for (std::uint32_t id = 0; id < graph.edge_count(); ++id) {
     edges_.push_back({graph.edge(id).tail, graph.edge(id).head, graph.edge(id).capacity});
@@ -46,8 +23,8 @@ std::vector<std::uint32_t> NeighbourGroups::connected_faster_than(std::int64_t c
   return group;
 }
 
-NeighbourGroups::Sides NeighbourGroups::sides(const CapacityGraph& graph, const SwitchEdges& edges, Dealing dealing,
-                                              std::int64_t scale) const {
+NeighbourGroups::Sides NeighbourGroups::sides(const CapacityGraph& graph, const SwitchEdges& edges,
+                                              Dealing dealing) const {
   std::int64_t fastest = 0;
   std::vector<bool> is_neighbour(graph.vertex_count(), false);
   for (const std::uint32_t id : edges.in) {
@@ -58,7 +35,7 @@ NeighbourGroups::Sides NeighbourGroups::sides(const CapacityGraph& graph, const 
     fastest = std::max(fastest, graph.edge(id).capacity);
     is_neighbour[graph.edge(id).head] = true;
   }
-  const auto group = dealing == Dealing::all_pairs ? singles_ : connected_faster_than(fastest / scale);
+  const auto group = dealing == Dealing::all_pairs ? singles_ : connected_faster_than(fastest);
   std::vector<std::uint32_t> members(graph.vertex_count(), 0), place(graph.vertex_count(), 0);
   for (std::uint32_t vertex = 0; vertex < graph.vertex_count(); ++vertex) {
     if (is_neighbour[vertex] && dealing == Dealing::across_by_place) place[vertex] = members[group[vertex]]++;

@@ -9,16 +9,6 @@
 
 namespace espalier {
 
-/// The edges with capacity into and out of a switch.
-struct SwitchEdges {
-  SwitchEdges(const CapacityGraph& graph, std::uint32_t vertex);
-
-  /// How many vertices they join the switch to.
-  [[nodiscard]] std::size_t count_neighbours(const CapacityGraph& graph) const;
-
-  std::vector<std::uint32_t> in, out;
-};
-
 /// Which neighbours of a switch should send to each other through it, and which have a better way.
 enum class Dealing : std::uint8_t {
   across_by_place,  ///< Equal places in groups that no faster edges connect: a rail from box to box.
@@ -32,12 +22,11 @@ class NeighbourGroups {
   /// Remembers the edges of the graph as it is before any switch is split.
   explicit NeighbourGroups(const CapacityGraph& graph);
 
-  /// The two sides of a switch for a way of dealing. `scale` is what all capacities were multiplied with since.
+  /// The two sides of a switch for a way of dealing.
   struct Sides {
     SwitchSide in, out;
   };
-  [[nodiscard]] Sides sides(const CapacityGraph& graph, const SwitchEdges& edges, Dealing dealing,
-                            std::int64_t scale) const;
+  [[nodiscard]] Sides sides(const CapacityGraph& graph, const SwitchEdges& edges, Dealing dealing) const;
 
  private:
   /// For every vertex, one that stands for its group.

@@ -20,9 +20,7 @@
 #include "planners/packing/realize_trees.h"
 #include "planners/packing/root_packings.h"
 #include "planners/packing/route_trees.h"
-#include "planners/packing/simplify_graph.h"
 #include "planners/packing/split_switches.h"
-#include "planners/packing/switch_dealer.h"
 #include "planners/packing/twin_switches.h"
 
 namespace espalier {
@@ -131,59 +129,12 @@ Result<Problem> balanced(const FlowNetwork& network, Problem problem, const Root
   return scale_to_rate(shrunk, roots);
 }
 
-/// Trees in a graph whose switches were dealt out without checks. That they fit is all the proof there is.
-std::optional<std::vector<RankTree>> pack_unchecked(std::span<const RankEdge> edges,
-                                                    std::span<const std::int64_t> demands) {
-  if (auto stars = pack_stars(edges, demands)) return stars;
-  if (auto relays = pack_relays(edges, demands)) return relays;
-  return pack_greedily(edges, demands);
-}
-
-/// Tries a few shallow dealings without asking flows. Machines of equal boxes on a fabric are packed here, at any size.
-std::optional<std::vector<Arborescence>> pack_quickly(const FlowNetwork& network, const CapacityGraph& graph,
-                                                      const Problem& problem) {
-  const auto vertices = network.rank_vertices();
-  for (const bool drop_upper : {true, false}) {
-    CapacityGraph tiers = graph;
-    if (drop_upper && !drop_upper_tiers(tiers, vertices)) continue;
-    for (const Dealing dealing : {Dealing::across_by_place, Dealing::across, Dealing::all_pairs}) {
-      CapacityGraph dealt = tiers;
-      const auto factor = deal_evenly(dealt, vertices, problem.demands, dealing);
-      if (!factor) continue;
-      std::vector<std::int64_t> demands = problem.demands;
-      for (std::int64_t& demand : demands) demand *= *factor;
-      if (const auto trees = pack_unchecked(rank_edges(network, dealt), demands)) {
-        return realize_trees(network, dealt, *trees);
-      }
-    }
-  }
-  return std::nullopt;
-}
-
-/// Splits the switches off in units so fine that they divide evenly, and packs. Worth it where that is exact or gives
-/// stars, and for one root, whose trees are chains otherwise; nothing where it is not.
-std::optional<std::vector<RankTree>> pack_refined(const FlowNetwork& network, CapacityGraph& graph, Problem problem,
-                                                  const Roots& roots, WorkBudget& budget) {
-  const auto splitting = split_switches(graph, network.rank_vertices(), problem.demands, Refinement::multiply, budget);
-  if (!splitting) return std::nullopt;
-  for (std::int64_t& demand : problem.demands) demand *= splitting->factor;
-  const std::vector<RankEdge> edges = rank_edges(network, graph);
-  if (splitting->is_exactly_even || splitting->factor == 1 || !roots.single.is_none()) {
-    return pack_trees(edges, problem.demands, budget);
-  }
-  return pack_stars(edges, problem.demands);
-}
-
 /// Packs any network within the budget.
-std::optional<std::vector<Arborescence>> pack_exactly(const FlowNetwork& network, CapacityGraph graph,
-                                                      const Problem& problem, const Roots& roots, WorkBudget& budget) {
-  const auto vertices = network.rank_vertices();
-  drop_idle_tiers(graph, vertices, problem.demands, budget);
-  CapacityGraph refined = graph;
-  auto trees = pack_refined(network, refined, problem, roots, budget);
-  if (trees) return realize_trees(network, refined, *trees);
-  if (!split_switches(graph, vertices, problem.demands, Refinement::none, budget)) return std::nullopt;
-  trees = pack_trees(rank_edges(network, graph), problem.demands, budget);
+std::optional<std::vector<Arborescence>> pack_exactly(const FlowNetwork& network, const Problem& problem,
+                                                      WorkBudget& budget) {
+  CapacityGraph graph(network, problem.capacities);
+  if (!split_switches(graph, network.rank_vertices(), problem.demands, budget)) return std::nullopt;
+  const auto trees = pack_trees(rank_edges(network, graph), problem.demands, budget);
   return trees ? std::optional(realize_trees(network, graph, *trees)) : std::nullopt;
 }
 
@@ -215,8 +166,7 @@ std::optional<std::vector<Arborescence>> dealt_routes(const Topology& topology, 
 
 /// Trees from all ranks by the ways that give few and shallow ones; nothing where none of them does. The linear program
 /// may need many trees where renamings fix ranks or switches run side by side; then what else may need fewer is tried.
-std::optional<std::vector<Arborescence>> pack_elegantly(const Topology& topology, const FlowNetwork& network,
-                                                        Direction direction, const Problem& problem, const Roots& roots,
+std::optional<std::vector<Arborescence>> pack_elegantly(const Topology& topology, Direction direction, const Problem& problem, const Roots& roots,
                                                         const PlanContext& context) {
   constexpr std::size_t most_ranks_twice = 64;
   if (auto trees = route_trees(topology, direction, problem.capacities, problem.demands);
@@ -236,11 +186,7 @@ std::optional<std::vector<Arborescence>> pack_elegantly(const Topology& topology
     auto single = program_trees(topology, direction, Symmetry::free, roots.shares, context, *trees);
     if (single && most_trees_of_a_root(*single) < most_trees_of_a_root(*trees)) trees = std::move(single);
   }
-  if (!switches_are_balanced(network, problem.capacities)) return trees;
-  CapacityGraph graph(network, problem.capacities);
-  contract_simple_switches(graph, network.rank_vertices());
-  auto dealt = pack_quickly(network, graph, problem);
-  return dealt && most_trees_of_a_root(*dealt) < most_trees_of_a_root(*trees) ? std::move(dealt) : std::move(trees);
+  return trees;
 }
 
 Result<std::vector<Arborescence>> pack(const Topology& topology, Direction direction, const Roots& roots,
@@ -249,7 +195,7 @@ Result<std::vector<Arborescence>> pack(const Topology& topology, Direction direc
   Result<Problem> problem = scale_to_rate(network, roots);
   if (!problem) return tl::unexpected(problem.error());
   if (roots.single.is_none()) {
-    if (auto trees = pack_elegantly(topology, network, direction, *problem, roots, context)) return *std::move(trees);
+    if (auto trees = pack_elegantly(topology, direction, *problem, roots, context)) return *std::move(trees);
   }
   if (!topology.first_not_relaying().is_none()) {
     if (!roots.single.is_none()) {
@@ -266,10 +212,7 @@ Result<std::vector<Arborescence>> pack(const Topology& topology, Direction direc
   WorkBudget budget(most_arcs_passed);
   problem = balanced(network, *std::move(problem), roots, budget);
   if (!problem) return tl::unexpected(problem.error());
-  CapacityGraph graph(network, problem->capacities);
-  contract_simple_switches(graph, network.rank_vertices());
-  if (auto trees = pack_quickly(network, graph, *problem)) return *std::move(trees);
-  if (auto trees = pack_exactly(network, std::move(graph), *problem, roots, budget)) return *std::move(trees);
+  if (auto trees = pack_exactly(network, *problem, budget)) return *std::move(trees);
   ESPALIER_CHECK(budget.is_spent(), "a packing within the budget is found");
   return fail(ErrorCode::too_large,
               fmt::format("an exact packing for {} ranks and {} links is more work than this planner does",
@@ -288,9 +231,6 @@ Result<std::vector<Arborescence>> pack_one_root(const Topology& topology, Direct
                                                 const Rational& gap, const PlanContext& context) {
   if (auto low = lowest_trees(topology, direction, root)) return *std::move(low);
   Result<std::vector<Arborescence>> trees = pack(topology, direction, Roots{root, {}}, context);
-  if (!trees && trees.error().code == ErrorCode::too_large) {
-    if (auto chains = open_rings(topology, direction, root, gap)) return *std::move(chains);
-  }
   if (!trees) return trees;
   std::size_t count = count_trees(*trees);
   const auto improve = [&](std::optional<std::vector<Arborescence>> fewer) {

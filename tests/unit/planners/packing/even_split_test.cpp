@@ -21,13 +21,6 @@ TEST(EvenSplit, DealsEqualWaysEqually) {
   EXPECT_EQ(amounts, (std::vector<std::vector<std::int64_t>>{{0, 2, 2, 2}, {2, 0, 2, 2}, {2, 2, 0, 2}, {2, 2, 2, 0}}));
 }
 
-TEST(EvenSplit, KnowsTheFactorThatDivides) {
-  // Three partners share 4 units evenly when there are three times as many.
-  EXPECT_EQ(even_factor(side({4, 4, 4, 4}), side({4, 4, 4, 4})), 3);
-  EXPECT_EQ(even_factor(side({6, 6, 6, 6}), side({6, 6, 6, 6})), 1);
-  EXPECT_EQ(even_factor(side({6, 5, 6, 6}), side({6, 5, 6, 6})), std::nullopt);
-}
-
 TEST(EvenSplit, KeepsToPlacesAndLeavesGroups) {
   // Two boxes of two: 0 and 1, 2 and 3. Across, by place, each way has one partner.
   SwitchSide boxes{{5, 7, 5, 7}, {0, 0, 1, 1}, {0, 1, 0, 1}};

@@ -87,7 +87,7 @@ TEST(PackTrees, StopsWhenTheBudgetIsSpent) {
   EXPECT_TRUE(budget.is_spent());
 }
 
-/// Random demands, scaled down until they can be met: then they are, by every way of packing that answers.
+/// Random demands, scaled down until they can be met: then they are.
 TEST(PackTrees, PacksWhateverFlowsAllow) {
   Random random(41);
   int packed = 0;
@@ -113,7 +113,6 @@ TEST(PackTrees, PacksWhateverFlowsAllow) {
     const auto trees = pack_trees(edges, demands, budget);
     ASSERT_TRUE(trees);
     expect_packing(*trees, edges, demands);
-    if (const auto greedy = pack_greedily(edges, demands)) expect_packing(*greedy, edges, demands);
     ++packed;
   }
   EXPECT_GT(packed, 50);
