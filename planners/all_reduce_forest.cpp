@@ -4,10 +4,10 @@
 
 #include "planners/bounds/cut_bound.h"
 #include "planners/lp/all_reduce_program.h"
-#include "planners/lp/few_trees.h"
 #include "planners/lp/program_forest.h"
 #include "planners/lp/tree_images.h"
 #include "planners/lp/tree_memory.h"
+#include "planners/packing/improve/few_trees.h"
 
 namespace espalier {
 

@@ -8,7 +8,7 @@
 #include "planners/bounds/camp_bound.h"
 #include "planners/bounds/cut_bound.h"
 #include "planners/bounds/flow_bound.h"
-#include "planners/packing/program_trees.h"
+#include "planners/packing/find/program_trees.h"
 #include "topology/bundles.h"
 
 namespace espalier {

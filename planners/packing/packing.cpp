@@ -8,8 +8,9 @@
 #include "planners/all_reduce_forest.h"
 #include "planners/bounds/cut_bound.h"
 #include "planners/lp/all_reduce_program.h"
-#include "planners/packing/gather_trees.h"
-#include "planners/packing/tree_packing.h"
+#include "planners/packing/find/gather_trees.h"
+#include "planners/packing/pack_roots.h"
+#include "planners/packing/problem.h"
 #include "schedule/loads.h"
 #include "schedule/trees/tree_schedule.h"
 #include "topology/analysis/flow_network.h"
@@ -30,15 +31,16 @@ std::vector<std::int64_t> shares_of(const Topology& topology, const Collective& 
 }
 
 /// Trees for a collective: out-trees when data flows along the links away from the roots, in-trees otherwise.
-Trees trees_of(const Topology& topology, const Collective& collective, Direction direction, const Rational& gap,
+Trees trees_of(const Topology& topology, const Collective& collective, Direction direction,
                const PlanContext& context) {
   switch (collective.kind) {
     case CollectiveKind::gather:
     case CollectiveKind::scatter: return gather_trees(FlowNetwork(topology, direction), collective);
-    case CollectiveKind::broadcast:
-    case CollectiveKind::reduce: return pack_one_root(topology, direction, collective.root, gap, context);
-    default: return pack_all_roots(topology, direction, shares_of(topology, collective), context);
+    default: break;
   }
+  const Rank root = has_root(collective.kind) ? collective.root : Rank();
+  const std::vector<std::int64_t> shares = shares_of(topology, collective);
+  return pack_roots(make_problem(topology, direction, root, shares, context));
 }
 
 /// The link back of every link, where all cables carry the same both ways.
@@ -70,15 +72,14 @@ std::vector<Arborescence> turned_round(std::vector<Arborescence> trees, const st
 /// Which way the network is read for the collective's in-trees or out-trees. A packing of out-trees becomes one of
 /// in-trees on the reversed network; a flow to the root is one of in-trees already. On duplex cables all_reduce needs
 /// one packing only, turned round for the other half.
-Result<Forest> forest_of(const Topology& topology, const Collective& collective, const Rational& gap,
-                         const PlanContext& context) {
+Result<Forest> forest_of(const Topology& topology, const Collective& collective, const PlanContext& context) {
   const bool is_flow = collective.kind == CollectiveKind::gather || collective.kind == CollectiveKind::scatter;
   const bool needs_in = reduces(collective.kind) || collective.kind == CollectiveKind::gather;
   const bool needs_out = !needs_in || collective.kind == CollectiveKind::all_reduce;
   Forest forest;
   if (collective.kind == CollectiveKind::all_reduce) {
     if (const auto back = links_back(topology)) {
-      Trees trees = trees_of(topology, collective, Direction::forward, gap, context);
+      Trees trees = trees_of(topology, collective, Direction::forward, context);
       if (!trees) return tl::unexpected(trees.error());
       forest.out_trees = *std::move(trees);
       forest.in_trees = turned_round(forest.out_trees, *back);
@@ -86,12 +87,12 @@ Result<Forest> forest_of(const Topology& topology, const Collective& collective,
     }
   }
   if (needs_in) {
-    Trees trees = trees_of(topology, collective, is_flow ? Direction::forward : Direction::reversed, gap, context);
+    Trees trees = trees_of(topology, collective, is_flow ? Direction::forward : Direction::reversed, context);
     if (!trees) return tl::unexpected(trees.error());
     forest.in_trees = *std::move(trees);
   }
   if (needs_out) {
-    Trees trees = trees_of(topology, collective, is_flow ? Direction::reversed : Direction::forward, gap, context);
+    Trees trees = trees_of(topology, collective, is_flow ? Direction::reversed : Direction::forward, context);
     if (!trees) return tl::unexpected(trees.error());
     forest.out_trees = *std::move(trees);
   }
@@ -119,7 +120,7 @@ Result<Schedule> plan_all_reduce(const Topology& topology, const Collective& col
     Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(topology, context));
     if (trees && compute_loads(*trees, topology).time_per_byte < floors->reduce_scatter_all_gather) return trees;
   }
-  Result<Schedule> halves = schedule_of(topology, collective, forest_of(topology, collective, 0, context));
+  Result<Schedule> halves = schedule_of(topology, collective, forest_of(topology, collective, context));
   if (!halves) {
     Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(topology, context));
     return trees ? std::move(trees) : std::move(halves);
@@ -134,11 +135,6 @@ Result<Schedule> plan_all_reduce(const Topology& topology, const Collective& col
 }  // namespace
 
 Result<Schedule> plan_packing(const Topology& topology, const Collective& collective, const PlanContext& context) {
-  return plan_packing_within(topology, collective, make_rational(1, 1000), context);
-}
-
-Result<Schedule> plan_packing_within(const Topology& topology, const Collective& collective, const Rational& gap,
-                                     const PlanContext& context) {
   if (collective.kind == CollectiveKind::all_to_all || collective.kind == CollectiveKind::send_recv) {
     return fail(ErrorCode::unsupported,
                 fmt::format("packing plans no {}: its parts travel between pairs", to_string(collective.kind)),
@@ -150,7 +146,7 @@ Result<Schedule> plan_packing_within(const Topology& topology, const Collective&
   }
   if (topology.rank_count() == 1) return schedule_of(topology, collective, Forest{});
   if (collective.kind == CollectiveKind::all_reduce) return plan_all_reduce(topology, collective, context);
-  return schedule_of(topology, collective, forest_of(topology, collective, gap, context));
+  return schedule_of(topology, collective, forest_of(topology, collective, context));
 }
 
 }  // namespace espalier

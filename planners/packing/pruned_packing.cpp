@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "planners/packing/find/program_trees.h"
 #include "planners/packing/packing.h"
-#include "planners/packing/program_trees.h"
 #include "schedule/loads.h"
 #include "schedule/trees/strands.h"
 #include "topology/bundles.h"
@@ -130,7 +130,7 @@ Result<Schedule> plan_pruned_packing(const Topology& topology, const Collective&
                                      const PackingLimits& limits, const PlanContext& context) {
   if (topology.rank_count() == 1) return schedule_from_trees(collective, topology, "packing", Forest{});
   if (limits.exact && limits.most_trees == 0 && limits.most_height == 0 && limits.equal_trees == 0) {
-    return plan_packing_within(topology, collective, 0, context);
+    return plan_packing(topology, collective, context);
   }
   const auto halves = make_halves(topology, collective, context);
   if (!halves) return tl::unexpected(halves.error());

@@ -1,4 +1,4 @@
-#include "planners/packing/program_trees.h"
+#include "planners/packing/find/program_trees.h"
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ void expect_optimal(const Topology& topology) {
     const bool inward = direction == Direction::reversed;
     const auto kind = inward ? CollectiveKind::reduce_scatter : CollectiveKind::all_gather;
     const Collective collective = *make_collective(kind, topology.rank_count(), std::nullopt);
-    auto trees = program_trees(topology, direction, Symmetry::any);
+    auto trees = program_trees(topology, direction, Rank(), Symmetry::any);
     ASSERT_TRUE(trees);
     Forest forest;
     (inward ? forest.in_trees : forest.out_trees) = *std::move(trees);

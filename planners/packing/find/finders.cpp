@@ -1,0 +1,160 @@
+#include "planners/packing/find/finders.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+#include "planners/lp/tree_memory.h"
+#include "planners/packing/find/low_root_trees.h"
+#include "planners/packing/find/machine_trees.h"
+#include "planners/packing/find/program_trees.h"
+#include "planners/packing/find/route_trees.h"
+#include "planners/packing/reduce/deal_lanes.h"
+#include "planners/packing/reduce/twin_switches.h"
+#include "planners/packing/select.h"
+#include "planners/packing/split/pack_trees.h"
+#include "planners/packing/split/realize_trees.h"
+#include "planners/packing/split/split_switches.h"
+
+namespace espalier {
+
+namespace {
+
+using Trees = std::vector<Arborescence>;
+
+/// With so many trees of a root no others are looked for.
+constexpr std::size_t few_ways = 8;
+
+Result<Trees> proposed(std::optional<Trees> trees, const char* what) {
+  if (!trees) return fail(ErrorCode::unsupported, what, "");
+  return *std::move(trees);
+}
+
+/// Whether ranks that must not relay have no children in trees of other ranks.
+bool keeps_relays(const Topology& topology, const Trees& trees) {
+  return std::ranges::all_of(trees, [&](const Arborescence& tree) {
+    return std::ranges::all_of(
+        tree.edges, [&](const TreeEdge& edge) { return edge.parent == tree.root || topology.may_relay(edge.parent); });
+  });
+}
+
+Result<Trees> along_routes(const PackingProblem& problem, std::optional<Trees> trees) {
+  if (!trees || !keeps_relays(*problem.topology, *trees)) {
+    return fail(ErrorCode::unsupported, "no trees along the shortest routes fit", "");
+  }
+  if (problem.context->memory != nullptr) problem.context->memory->keep(*problem.topology, problem.inward(), *trees);
+  return *std::move(trees);
+}
+
+bool wants_routes(const PackingProblem& problem, const BestTrees& best) {
+  return problem.all_roots() && problem.scaled && !best;
+}
+
+Result<Trees> propose_routes(const PackingProblem& problem, const BestTrees& /*best*/) {
+  const ScaledNetwork& scaled = *problem.scaled;
+  return along_routes(problem, route_trees(*problem.topology, problem.direction, scaled.capacities, scaled.demands));
+}
+
+/// Trees along routes that are wider than a link, where switches have twins to share them with.
+Result<Trees> propose_lanes(const PackingProblem& problem, const BestTrees& /*best*/) {
+  constexpr std::size_t most_dealt_ways = 4;
+  const Topology& topology = *problem.topology;
+  const std::vector<std::int64_t>& capacities = problem.scaled->capacities;
+  const TwinSwitches twins(topology);
+  if (twins.empty() || capacities.size() != topology.link_count()) return proposed({}, "no switches have twins");
+  std::vector<std::int64_t> wide = capacities;
+  for (std::size_t link = 0; link < wide.size(); ++link) {
+    wide[link] *= static_cast<std::int64_t>(twins.lanes(LinkId(link)));
+  }
+  const auto trees = route_trees(topology, problem.direction, wide, problem.scaled->demands);
+  if (!trees) return proposed({}, "no trees along the shortest routes fit");
+  std::int64_t unit = 0;
+  for (const Arborescence& tree : *trees) unit = std::gcd(unit, tree.weight);
+  auto dealt = deal_lanes(topology, twins, capacities, *trees, unit);
+  if (dealt && most_ways(*dealt) > most_dealt_ways) dealt.reset();
+  return along_routes(problem, std::move(dealt));
+}
+
+bool wants_one_root(const PackingProblem& problem, const BestTrees& /*best*/) { return !problem.all_roots(); }
+
+Result<Trees> propose_grown(const PackingProblem& problem, const BestTrees& /*best*/) {
+  return proposed(low_root_trees(*problem.topology, problem.direction, problem.root), "trees that grow get stuck");
+}
+
+Result<Trees> propose_machines(const PackingProblem& problem, const BestTrees& /*best*/) {
+  const Rational rate(BigInteger(problem.cut.capacity) * problem.network.capacity_unit());
+  return proposed(machine_trees(*problem.topology, problem.direction, problem.root, rate),
+                  "trees over machines do not fit");
+}
+
+/// For one root only where ranks must not relay: if one gives nothing back to its switch only the program knows the
+/// best rate.
+bool wants_program(const PackingProblem& problem, const BestTrees& best) {
+  return problem.scaled && !best && (problem.all_roots() || !problem.all_relay());
+}
+
+Result<Trees> propose_program(const PackingProblem& problem, const BestTrees& /*best*/) {
+  auto trees = program_trees(*problem.topology, problem.direction, problem.root, Symmetry::any, problem.shares,
+                             *problem.context);
+  if (trees) return *std::move(trees);
+  return fail(ErrorCode::too_large,
+              fmt::format("trees over {} ranks and {} links with so little symmetry, some of whose ranks must not "
+                          "relay, are more than this planner packs",
+                          problem.rank_count(), problem.topology->link_count()),
+              "use the planner flat");
+}
+
+/// The program on orbits may need many trees where automorphisms fix ranks.
+bool wants_free_program(const PackingProblem& problem, const BestTrees& best) {
+  constexpr std::size_t most_ranks_twice = 64;
+  return problem.all_roots() && problem.all_relay() && best && most_ways(*best) > few_ways &&
+         problem.rank_count() <= most_ranks_twice;
+}
+
+/// No images of a tree for one root; the trees that are known begin it.
+Result<Trees> propose_free_program(const PackingProblem& problem, const BestTrees& best) {
+  return proposed(program_trees(*problem.topology, problem.direction, Rank(), Symmetry::free, problem.shares,
+                                *problem.context, *best),
+                  "the program is too large");
+}
+
+bool wants_splitting(const PackingProblem& problem, const BestTrees& best) {
+  return !best && (!problem.all_roots() || problem.all_relay() || !problem.scaled);
+}
+
+Result<Trees> propose_splitting(const PackingProblem& problem, const BestTrees& /*best*/) {
+  if (!problem.scaled) return tl::unexpected(problem.scaled.error());
+  WorkBudget budget(most_arcs_passed);
+  const auto scaled = balanced(problem, budget);
+  if (!scaled) return tl::unexpected(scaled.error());
+  CapacityGraph graph(problem.network, scaled->capacities);
+  if (split_switches(graph, problem.network.rank_vertices(), scaled->demands, budget)) {
+    const auto trees = pack_trees(rank_edges(problem.network, graph), scaled->demands, budget);
+    if (trees) return realize_trees(problem.network, graph, *trees);
+  }
+  ESPALIER_CHECK(budget.is_spent(), "a packing within the budget is found");
+  return fail(ErrorCode::too_large,
+              fmt::format("an exact packing for {} ranks and {} links is more work than this planner does",
+                          problem.rank_count(), problem.topology->link_count()),
+              "use the planner ring or tree");
+}
+
+constexpr std::array table = {
+    Finder{"routes", wants_routes, propose_routes},
+    Finder{"lanes", wants_routes, propose_lanes},
+    Finder{"grown", wants_one_root, propose_grown},
+    Finder{"machines", wants_one_root, propose_machines},
+    Finder{"program", wants_program, propose_program},
+    Finder{"free program", wants_free_program, propose_free_program},
+    Finder{"splitting", wants_splitting, propose_splitting},
+};
+
+}  // namespace
+
+std::span<const Finder> finders() { return table; }
+
+}  // namespace espalier

@@ -1,0 +1,223 @@
+#include "planners/packing/find/gather_trees.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "base/check.h"
+#include "base/rational.h"
+#include "planners/bounds/cut_rate.h"
+#include "planners/packing/split/capacity_graph.h"
+#include "planners/packing/split/realize_trees.h"
+#include "topology/analysis/max_flow.h"
+
+namespace espalier {
+namespace {
+
+/// A way that flow takes from a rank to a rank nearer the root.
+struct Way {
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  Rational flow;  ///< In shares.
+  std::vector<LinkId> links;
+};
+
+/// The arcs' flow at the bound, as a graph between ranks that remembers paths, and what a rank sends per share.
+struct RankFlow {
+  CapacityGraph graph;
+  std::int64_t demand = 0;
+};
+
+RankFlow flow_to(const FlowNetwork& network, const Collective& collective, const CutRate& rate) {
+  const Rank root = collective.root;
+  const auto source = static_cast<std::uint32_t>(network.vertex_count());
+  MaxFlow<std::int64_t> flow(network.vertex_count() + 1);
+  for (const FlowArc& arc : network.arcs()) {
+    flow.add_arc(arc.tail, arc.head, arc.capacity * static_cast<std::int64_t>(rate.parts));
+  }
+  const auto demand = static_cast<std::int64_t>(rate.capacity);
+  std::int64_t total = 0;
+  for (std::size_t rank = 0; rank < network.rank_count(); ++rank) {
+    if (Rank(rank) == root) continue;
+    const std::int64_t sent = demand * collective.share_of(Rank(rank));
+    flow.add_arc(source, network.source_of(Rank(rank)), sent);
+    total += sent;
+  }
+  ESPALIER_CHECK(flow.run(source, network.vertex_of(root)) == total, "the bound's rate flows");
+  std::vector<std::int64_t> amounts;
+  for (std::uint32_t arc = 0; arc < network.arcs().size(); ++arc) amounts.push_back(flow.flow(arc));
+  CapacityGraph graph(network, amounts);
+  // What flows into a switch flows out of it; any pairing of the two is a set of paths.
+  for (std::uint32_t vertex = 0; vertex < graph.vertex_count(); ++vertex) {
+    if (network.rank_at(vertex).is_none()) join_through(graph, SwitchEdges(graph, vertex));
+  }
+  return {std::move(graph), demand};
+}
+
+/// Takes flow off cycles until there are none, found by walking on until a vertex comes again.
+void cancel_cycles(CapacityGraph& graph) {
+  enum class Mark : std::uint8_t { fresh, open, done };
+  std::vector<Mark> marks(graph.vertex_count(), Mark::fresh);
+  std::vector<std::uint32_t> path;  // edges
+  const auto next_edge = [&](std::uint32_t vertex) -> std::optional<std::uint32_t> {
+    for (const std::uint32_t id : graph.out_edges(vertex)) {
+      if (graph.edge(id).capacity > 0 && marks[graph.edge(id).head] != Mark::done) return id;
+    }
+    return std::nullopt;
+  };
+  for (std::uint32_t start = 0; start < graph.vertex_count(); ++start) {
+    std::uint32_t vertex = start;
+    while (marks[start] != Mark::done) {
+      marks[vertex] = Mark::open;
+      const auto edge = next_edge(vertex);
+      if (!edge) {
+        marks[vertex] = Mark::done;
+        if (path.empty()) break;
+        vertex = graph.edge(path.back()).tail;
+        path.pop_back();
+        continue;
+      }
+      path.push_back(*edge);
+      vertex = graph.edge(*edge).head;
+      if (marks[vertex] != Mark::open) continue;
+      const auto first =
+          std::find_if(path.begin(), path.end(), [&](std::uint32_t id) { return graph.edge(id).tail == vertex; });
+      std::int64_t least = std::numeric_limits<std::int64_t>::max();
+      for (auto id = first; id != path.end(); ++id) least = std::min(least, graph.edge(*id).capacity);
+      for (auto id = first; id != path.end(); ++id) {
+        graph.take(*id, least);
+        marks[graph.edge(*id).tail] = Mark::fresh;
+      }
+      path.erase(first, path.end());
+    }
+  }
+}
+
+/// The decomposition of an acyclic flow into trees towards the root.
+class TreeDecomposition {
+ public:
+  TreeDecomposition(const Collective& collective, std::vector<Way> ways)
+      : collective_(collective), ways_(std::move(ways)), in_(collective.rank_count) {
+    for (std::uint32_t i = 0; i < ways_.size(); ++i) in_[ways_[i].to].push_back(i);
+  }
+
+  /// A tree as the ways that lead away from its root first, with its share of the whole.
+  struct Part {
+    Rational share;
+    std::vector<std::uint32_t> ways;
+  };
+
+  std::vector<Part> run() {
+    std::vector<Part> parts;
+    for (Rational left = 1; left > 0;) {
+      Part part{left, shortest_tree()};
+      const std::vector<std::int64_t> below = count_below(part.ways);
+      for (const std::uint32_t way : part.ways) {
+        part.share = std::min(part.share, Rational(ways_[way].flow / below[ways_[way].from]));
+      }
+      for (const std::uint32_t way : part.ways) ways_[way].flow -= part.share * below[ways_[way].from];
+      left -= part.share;
+      parts.push_back(std::move(part));
+    }
+    return parts;
+  }
+
+  [[nodiscard]] const Way& way(std::uint32_t id) const { return ways_[id]; }
+
+ private:
+  /// For every rank with a share one way with flow left, by fewest ways to the root.
+  [[nodiscard]] std::vector<std::uint32_t> shortest_tree() const {
+    std::vector<std::uint32_t> tree, order{collective_.root.value()};
+    std::vector<bool> reached(in_.size(), false);
+    reached[order.front()] = true;
+    for (std::size_t done = 0; done < order.size(); ++done) {
+      for (const std::uint32_t way : in_[order[done]]) {
+        const std::uint32_t from = ways_[way].from;
+        if (reached[from] || ways_[way].flow == 0) continue;
+        reached[from] = true;
+        order.push_back(from);
+        tree.push_back(way);
+      }
+    }
+    for (std::size_t rank = 0; rank < in_.size(); ++rank) {
+      ESPALIER_CHECK(reached[rank] || collective_.share_of(Rank(rank)) == 0,
+                     "what a rank still has to send has a way to the root");
+    }
+    const std::vector<std::int64_t> below = count_below(tree);
+    std::erase_if(tree, [&](std::uint32_t way) { return below[ways_[way].from] == 0; });
+    return tree;
+  }
+
+  /// How many shares are sent through each rank, its own included.
+  [[nodiscard]] std::vector<std::int64_t> count_below(const std::vector<std::uint32_t>& tree) const {
+    std::vector<std::int64_t> below;
+    for (std::size_t rank = 0; rank < in_.size(); ++rank) below.push_back(collective_.share_of(Rank(rank)));
+    for (auto way = tree.rbegin(); way != tree.rend(); ++way) below[ways_[*way].to] += below[ways_[*way].from];
+    return below;
+  }
+
+  const Collective& collective_;
+  std::vector<Way> ways_;
+  std::vector<std::vector<std::uint32_t>> in_;
+};
+
+std::vector<Way> ways_of(const FlowNetwork& network, const RankFlow& flow) {
+  std::vector<Way> ways;
+  for (std::uint32_t id = 0; id < flow.graph.edge_count(); ++id) {
+    const CapacityGraph::Edge& edge = flow.graph.edge(id);
+    for (const PathShare& share : edge.shares) {
+      ways.push_back({network.rank_at(edge.tail).value(), network.rank_at(edge.head).value(),
+                      make_rational(share.amount, flow.demand), links_along(network, share.arcs)});
+    }
+  }
+  return ways;
+}
+
+/// Whole weights in the ratio of the shares, which sum to 1.
+std::vector<std::int64_t> whole_weights(const std::vector<TreeDecomposition::Part>& parts) {
+  BigInteger common = 1;
+  for (const auto& part : parts) common = boost::multiprecision::lcm(common, denominator(part.share));
+  if (common > BigInteger(std::int64_t{1} << 60U)) common = std::int64_t{1} << 30U;
+  std::vector<std::int64_t> weights;
+  for (const auto& part : parts) {
+    const BigInteger weight = numerator(part.share) * common / denominator(part.share);
+    weights.push_back(weight.convert_to<std::int64_t>());
+  }
+  // What rounding left over goes to the largest.
+  const std::int64_t sum = std::accumulate(weights.begin(), weights.end(), std::int64_t{0});
+  *std::max_element(weights.begin(), weights.end()) += common.convert_to<std::int64_t>() - sum;
+  return weights;
+}
+
+}  // namespace
+
+Result<std::vector<Arborescence>> gather_trees(const FlowNetwork& network, const Collective& collective) {
+  const Rank root = collective.root;
+  if (collective.share_of(root) == collective.share_sum()) return std::vector{Arborescence{root, 1, {}}};
+  const CutRate rate = gather_cut(network, root, collective.shares);
+  __int128 sum = rate.capacity * static_cast<__int128>(collective.share_sum());
+  for (const FlowArc& arc : network.arcs()) sum += arc.capacity * rate.parts;
+  if (sum >= std::int64_t{1} << 60U) {
+    return fail(ErrorCode::too_large, "the link rates have so fine a common divisor that the flow passes 2^60",
+                "round the rates, or use the planner flat");
+  }
+  RankFlow flow = flow_to(network, collective, rate);
+  cancel_cycles(flow.graph);
+  TreeDecomposition decomposition(collective, ways_of(network, flow));
+  const auto parts = decomposition.run();
+  const std::vector<std::int64_t> weights = whole_weights(parts);
+  std::vector<Arborescence> trees;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (weights[i] == 0) continue;
+    Arborescence tree{root, weights[i], {}};
+    for (const std::uint32_t id : parts[i].ways) {
+      const Way& way = decomposition.way(id);
+      tree.edges.push_back({Rank(way.to), Rank(way.from), way.links});
+    }
+    trees.push_back(std::move(tree));
+  }
+  return trees;
+}
+
+}  // namespace espalier

@@ -1,0 +1,237 @@
+#include "planners/packing/find/growing_trees.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace espalier {
+
+namespace {
+
+constexpr std::uint8_t along = 0;
+constexpr std::uint8_t against = 1;
+constexpr std::uint8_t by_tree = 2;
+
+}  // namespace
+
+GrowingTrees::GrowingTrees(std::size_t vertex_count, std::vector<Arc> arcs,
+                           std::span<const std::uint32_t> rank_vertices, std::uint32_t root,
+                           std::span<const std::int64_t> weights, WorkBudget& budget)
+    : arcs_(std::move(arcs)),
+      out_(vertex_count),
+      in_(vertex_count),
+      rank_vertices_(rank_vertices.begin(), rank_vertices.end()),
+      vertex_ranks_(vertex_count, outside),
+      root_(root),
+      budget_(budget),
+      came_(vertex_count),
+      seen_(vertex_count, 0) {
+  for (std::uint32_t a = 0; a < arcs_.size(); ++a) {
+    out_[arcs_[a].tail].push_back(a);
+    in_[arcs_[a].head].push_back(a);
+  }
+  const std::size_t ranks = rank_count();
+  for (std::uint32_t r = 0; r < ranks; ++r) vertex_ranks_[rank_vertices_[r]] = r;
+  flow_.assign(ranks * arcs_.size(), 0);
+  entry_.assign(weights.size() * ranks * ranks, 0);
+  entry_sum_.assign(ranks * ranks, 0);
+  tree_seen_.assign(weights.size(), 0);
+  std::int64_t sum = 0;
+  for (const std::int64_t weight : weights) {
+    Tree& tree = trees_.emplace_back();
+    tree.weight = weight;
+    sum += weight;
+    tree.members = {root};
+    tree.depth.assign(ranks, outside);
+    tree.depth[root] = 0;
+    tree.parent.assign(ranks, root);
+    tree.path.resize(ranks);
+    tree.is_blocked.assign(arcs_.size(), false);
+  }
+  for (std::size_t sink = 0; sink < ranks && is_possible_; ++sink) {
+    if (sink == root) continue;
+    for (std::size_t t = 0; t < trees_.size(); ++t) change_entry(sink, root, t, trees_[t].weight);
+    is_possible_ = push(sink, rank_vertices_[root], rank_vertices_[sink], sum) == sum;
+  }
+  changes_.clear();
+}
+
+bool GrowingTrees::is_complete() const {
+  return std::ranges::all_of(trees_, [&](const Tree& tree) { return tree.members.size() == rank_count(); });
+}
+
+std::int64_t GrowingTrees::add(std::uint32_t tree, std::uint32_t parent, const std::vector<std::uint32_t>& path,
+                               std::uint32_t rank) {
+  Tree& grown = trees_[tree];
+  std::int64_t fitting = grown.weight;
+  for (const std::uint32_t a : path) fitting = std::min(fitting, arcs_[a].room);
+  if (fitting < grown.weight) return fitting;
+  for (const std::uint32_t a : path) arcs_[a].room -= grown.weight;
+  grown.members.push_back(rank);
+  for (std::size_t sink = 0; sink < rank_count() && fitting == grown.weight; ++sink) {
+    if (sink == root_) continue;
+    std::int64_t missing = 0;
+    for (const std::uint32_t a : path) {
+      const std::int64_t over = flow_[flow_place(sink, a)] - arcs_[a].room;
+      if (over <= 0) continue;
+      change_flow(flow_place(sink, a), -over);
+      missing += over - push(sink, arcs_[a].tail, arcs_[a].head, over);
+      if (missing > 0) break;
+    }
+    fitting -= missing;
+  }
+  if (fitting == grown.weight) {
+    changes_.clear();
+    grown.depth[rank] = grown.depth[parent] + 1;
+    grown.parent[rank] = parent;
+    grown.path[rank] = path;
+    for (TightSet& tight : tight_sets_) {
+      if (!tight.is_entered[tree] && tight.is_inside[rank_vertices_[rank]]) enter(grown, tree, tight);
+    }
+    return fitting;
+  }
+  take_back();
+  grown.members.pop_back();
+  for (const std::uint32_t a : path) arcs_[a].room += grown.weight;
+  note_tight_set();
+  return std::max<std::int64_t>(0, fitting);
+}
+
+void GrowingTrees::split(std::uint32_t tree, std::int64_t weight) {
+  const std::size_t added = trees_.size();
+  trees_.push_back(trees_[tree]);
+  trees_[added].weight -= weight;
+  trees_[tree].weight = weight;
+  tree_seen_.push_back(0);
+  for (TightSet& tight : tight_sets_) tight.is_entered.push_back(tight.is_entered[tree]);
+  entry_.resize(trees_.size() * rank_count() * rank_count(), 0);
+  for (std::size_t sink = 0; sink < rank_count(); ++sink) {
+    if (sink == root_) continue;
+    std::int64_t kept = weight;
+    for (const std::uint32_t rank : trees_[tree].members) {
+      std::int64_t& here = entry_[entry_place(sink, rank, tree)];
+      const std::int64_t part = std::min(kept, here);
+      entry_[entry_place(sink, rank, added)] = here - part;
+      here = part;
+      kept -= part;
+    }
+  }
+}
+
+void GrowingTrees::change_flow(std::size_t place, std::int64_t amount) {
+  flow_[place] += amount;
+  changes_.push_back({place, amount, false});
+}
+
+void GrowingTrees::change_entry(std::size_t sink, std::size_t rank, std::size_t tree, std::int64_t amount) {
+  const std::size_t place = entry_place(sink, rank, tree);
+  entry_[place] += amount;
+  entry_sum_[sink * rank_count() + rank] += amount;
+  changes_.push_back({place, amount, true});
+}
+
+void GrowingTrees::take_back() {
+  const std::size_t square = rank_count() * rank_count();
+  for (; !changes_.empty(); changes_.pop_back()) {
+    const Change& change = changes_.back();
+    if (change.is_entry) {
+      entry_[change.place] -= change.amount;
+      entry_sum_[change.place % square] -= change.amount;
+    } else {
+      flow_[change.place] -= change.amount;
+    }
+  }
+}
+
+std::int64_t GrowingTrees::push(std::size_t sink, std::uint32_t from, std::uint32_t to, std::int64_t amount) {
+  std::int64_t pushed = 0;
+  while (pushed < amount && search(sink, from, to)) pushed += apply_path(sink, from, to, amount - pushed);
+  return pushed;
+}
+
+bool GrowingTrees::search(std::size_t sink, std::uint32_t from, std::uint32_t to) {
+  ++stamp_;
+  queue_.assign(1, from);
+  seen_[from] = stamp_;
+  const std::int64_t* flow = &flow_[flow_place(sink, 0)];
+  std::int64_t passed = 0;
+  const auto reach = [&](std::uint32_t vertex, Step step) {
+    if (seen_[vertex] == stamp_) return;
+    seen_[vertex] = stamp_;
+    came_[vertex] = step;
+    queue_.push_back(vertex);
+  };
+  for (std::size_t done = 0; done < queue_.size() && seen_[to] != stamp_; ++done) {
+    const std::uint32_t vertex = queue_[done];
+    passed += static_cast<std::int64_t>(out_[vertex].size() + in_[vertex].size());
+    for (const std::uint32_t a : out_[vertex]) {
+      if (arcs_[a].room > flow[a]) reach(arcs_[a].head, {vertex, a, along});
+    }
+    for (const std::uint32_t a : in_[vertex]) {
+      if (flow[a] > 0) reach(arcs_[a].tail, {vertex, a, against});
+    }
+    const std::uint32_t rank = vertex_ranks_[vertex];
+    if (rank == outside || entry_sum_[sink * rank_count() + rank] == 0) continue;
+    for (std::uint32_t t = 0; t < trees_.size(); ++t) {
+      if (tree_seen_[t] == stamp_ || entry_[entry_place(sink, rank, t)] == 0) continue;
+      tree_seen_[t] = stamp_;
+      passed += static_cast<std::int64_t>(trees_[t].members.size());
+      for (const std::uint32_t member : trees_[t].members) reach(rank_vertices_[member], {vertex, t, by_tree});
+    }
+  }
+  budget_.spend(passed);
+  return seen_[to] == stamp_;
+}
+
+std::int64_t GrowingTrees::apply_path(std::size_t sink, std::uint32_t from, std::uint32_t to, std::int64_t amount) {
+  for (std::uint32_t v = to; v != from; v = came_[v].from) {
+    const Step& step = came_[v];
+    if (step.kind == along) {
+      amount = std::min(amount, arcs_[step.by].room - flow_[flow_place(sink, step.by)]);
+    } else if (step.kind == against) {
+      amount = std::min(amount, flow_[flow_place(sink, step.by)]);
+    } else {
+      amount = std::min(amount, entry_[entry_place(sink, vertex_ranks_[step.from], step.by)]);
+    }
+  }
+  for (std::uint32_t v = to; v != from; v = came_[v].from) {
+    const Step& step = came_[v];
+    if (step.kind == by_tree) {
+      change_entry(sink, vertex_ranks_[step.from], step.by, -amount);
+      change_entry(sink, vertex_ranks_[v], step.by, amount);
+    } else {
+      change_flow(flow_place(sink, step.by), step.kind == along ? amount : -amount);
+    }
+  }
+  return amount;
+}
+
+void GrowingTrees::note_tight_set() {
+  TightSet tight;
+  tight.is_inside.resize(out_.size());
+  for (std::size_t v = 0; v < out_.size(); ++v) tight.is_inside[v] = seen_[v] != stamp_;
+  __int128 spare = 0;
+  for (std::uint32_t a = 0; a < arcs_.size(); ++a) {
+    if (!tight.is_inside[arcs_[a].head] || tight.is_inside[arcs_[a].tail]) continue;
+    tight.entries.push_back(a);
+    spare += arcs_[a].room;
+  }
+  tight.is_entered.assign(trees_.size(), false);
+  for (std::size_t t = 0; t < trees_.size(); ++t) {
+    const bool enters = std::ranges::any_of(trees_[t].members,
+                                            [&](std::uint32_t rank) { return tight.is_inside[rank_vertices_[rank]]; });
+    tight.is_entered[t] = enters;
+    if (!enters) spare -= trees_[t].weight;
+  }
+  if (spare != 0) return;
+  for (std::size_t t = 0; t < trees_.size(); ++t) {
+    if (tight.is_entered[t]) enter(trees_[t], t, tight);
+  }
+  tight_sets_.push_back(std::move(tight));
+}
+
+void GrowingTrees::enter(Tree& tree, std::size_t t, TightSet& tight) {
+  tight.is_entered[t] = true;
+  for (const std::uint32_t a : tight.entries) tree.is_blocked[a] = true;
+}
+
+}  // namespace espalier

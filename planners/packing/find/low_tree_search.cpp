@@ -1,0 +1,232 @@
+#include "planners/packing/find/low_tree_search.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "planners/packing/improve/tree_exchange.h"
+#include "topology/analysis/max_flow.h"
+
+namespace espalier {
+
+namespace {
+
+constexpr std::size_t most_tried_again = 64;  // ranks
+constexpr std::array<std::size_t, LowTreeSearch::most_trees> tree_counts = {16, 8, 15, 14, 12, 10, 6, 4,
+                                                                            9,  7, 13, 11, 5,  3,  2, 1};
+/// Arcs that searches may pass as trees grow: for every two ranks, for every rank and arc, at least and at most.
+constexpr std::int64_t growth_work = 5000;
+constexpr std::int64_t growth_work_of_arc = 400;
+constexpr std::int64_t least_growth_work = 1'000'000;
+constexpr std::int64_t most_growth_work = 200'000'000;
+/// Past so many ranks more trees take too long.
+constexpr std::size_t many_ranks = 256;
+constexpr std::size_t most_trees_of_many = 8;
+/// Ranks that exchanges may move, for every rank: of one set of trees to one height, and in all.
+constexpr std::int64_t exchange_work = 6000;
+constexpr std::int64_t all_exchange_work = 12'000;
+
+std::int64_t growth_work_of(const RootNetwork& network) {
+  const auto ranks = static_cast<std::int64_t>(network.rank_vertices.size());
+  const auto arcs = static_cast<std::int64_t>(network.arcs.size());
+  const std::int64_t work = ranks * std::max(growth_work * ranks, growth_work_of_arc * arcs);
+  return std::clamp(work, least_growth_work, most_growth_work);
+}
+
+/// By vertex, whether it is a rank.
+std::vector<bool> ranks_of(const RootNetwork& network) {
+  std::vector<bool> is_rank(network.vertex_count, false);
+  for (const std::uint32_t vertex : network.rank_vertices) is_rank[vertex] = true;
+  return is_rank;
+}
+
+/// How many hops from rank to rank the farthest rank is from the root.
+std::uint32_t farthest_rank(const RootNetwork& network) {
+  const std::vector<bool> is_rank = ranks_of(network);
+  std::vector<std::uint32_t> hops(network.vertex_count, UINT32_MAX);
+  hops[network.rank_vertices[network.root]] = 0;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const GrowingTrees::Arc& arc : network.arcs) {
+      if (arc.room == 0 || hops[arc.tail] == UINT32_MAX) continue;
+      const std::uint32_t reached = hops[arc.tail] + (is_rank[arc.head] ? 1 : 0);
+      if (reached >= hops[arc.head]) continue;
+      hops[arc.head] = reached;
+      changed = true;
+    }
+  }
+  std::uint32_t farthest = 0;
+  for (const std::uint32_t vertex : network.rank_vertices) farthest = std::max(farthest, hops[vertex]);
+  return farthest;
+}
+
+/// A sum in so many parts.
+std::vector<std::int64_t> nearly_equal(std::int64_t sum, std::size_t count) {
+  const auto up_to = [&](std::size_t i) {
+    return static_cast<std::int64_t>(static_cast<__int128>(sum) * static_cast<std::int64_t>(i) /
+                                     static_cast<std::int64_t>(count));
+  };
+  std::vector<std::int64_t> parts;
+  for (std::size_t i = 0; i < count; ++i) parts.push_back(up_to(i + 1) - up_to(i));
+  return parts;
+}
+
+}  // namespace
+
+std::int64_t root_rate(const RootNetwork& network) {
+  MaxFlow<std::int64_t> flow(network.vertex_count);
+  std::int64_t rate = 0;
+  for (const GrowingTrees::Arc& arc : network.arcs) {
+    flow.add_arc(arc.tail, arc.head, arc.room);
+    rate += arc.room;
+  }
+  const std::uint32_t root = network.rank_vertices[network.root];
+  for (const std::uint32_t vertex : network.rank_vertices) {
+    if (vertex != root) rate = std::min(rate, flow.run(root, vertex, rate));
+  }
+  return rate;
+}
+
+std::uint32_t least_tree_height(const RootNetwork& network, std::size_t most_trees) {
+  std::vector<std::int64_t> out(network.vertex_count, 0);
+  for (const GrowingTrees::Arc& arc : network.arcs) out[arc.tail] += arc.room;
+  const auto rate = static_cast<double>(network.rate);
+  const std::uint32_t root = network.rank_vertices[network.root];
+  std::int64_t most_out = 0;
+  for (const std::uint32_t vertex : network.rank_vertices) {
+    if (vertex != root) most_out = std::max(most_out, out[vertex]);
+  }
+  double level = static_cast<double>(out[root]) / rate;
+  double reached = level;
+  const double fan_out = std::max(1.0, static_cast<double>(most_out) / rate * static_cast<double>(most_trees));
+  std::uint32_t height = 1;
+  for (; std::ceil(reached) < static_cast<double>(network.rank_vertices.size() - 1); ++height) {
+    level *= fan_out;
+    reached += level;
+  }
+  return height;
+}
+
+LowTreeSearch::LowTreeSearch(const RootNetwork& network, std::int64_t searches)
+    : network_(network),
+      growth_(growth_work_of(network) / searches),
+      exchanges_(all_exchange_work * static_cast<std::int64_t>(network.rank_vertices.size()) / searches),
+      common_(network.rate),
+      least_distance_(farthest_rank(network)) {
+  for (const GrowingTrees::Arc& arc : network.arcs) common_ = std::gcd(common_, arc.room);
+}
+
+std::optional<LowTreeSearch::Candidate> LowTreeSearch::run() {
+  if (network_.rate == 0) return std::nullopt;
+  const std::uint64_t seeds = network_.rank_vertices.size() > most_tried_again ? 1 : 3;
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    for (const bool level_by_level : {false, true}) {
+      for (const std::size_t count : tree_counts) {
+        if (network_.rank_vertices.size() > many_ranks && count > most_trees_of_many) continue;
+        if (!growth_.is_spent() && can_improve(count)) try_growth(count, {level_by_level, false, seed});
+      }
+    }
+  }
+  if (!network_.lanes.empty() && found_.empty()) try_units();
+  lower();
+  if (found_.empty()) return std::nullopt;
+  return std::move(found_.front());
+}
+
+bool LowTreeSearch::can_improve(std::size_t count) const {
+  if (found_.empty()) return true;
+  const Candidate& best = found_.front();
+  const std::uint32_t least = std::max(least_distance_, least_tree_height(network_, count));
+  return least < best.height || (least == best.height && count < best.trees.size());
+}
+
+void LowTreeSearch::try_growth(std::size_t count, const GrowthOrder& order) {
+  const auto parts = static_cast<std::int64_t>(count);
+  if (grow_in(whole_arcs(parts), std::vector<std::int64_t>(count, 1), order)) return;
+  const std::int64_t units = network_.rate / common_;
+  if (units < parts || !network_.lanes.empty()) return;
+  std::vector<GrowingTrees::Arc> arcs = network_.arcs;
+  for (GrowingTrees::Arc& arc : arcs) arc.room /= common_;
+  const std::vector<std::int64_t> weights = nearly_equal(units, count);
+  grow_in(arcs, weights, order);
+  if (network_.rank_vertices.size() > most_tried_again) return;
+  GrowthOrder early = order;
+  early.splits_early = true;
+  grow_in(std::move(arcs), weights, early);
+}
+
+std::vector<GrowingTrees::Arc> LowTreeSearch::whole_arcs(std::int64_t units) const {
+  std::vector<GrowingTrees::Arc> arcs = network_.arcs;
+  for (std::size_t a = 0; a < arcs.size(); ++a) {
+    const std::int64_t lanes = network_.lanes.empty() ? 1 : network_.lanes[a];
+    arcs[a].room =
+        lanes * static_cast<std::int64_t>(static_cast<__int128>(arcs[a].room / lanes) * units / network_.rate);
+  }
+  return arcs;
+}
+
+void LowTreeSearch::try_units() {
+  for (std::int64_t units = most_trees + 1; units <= most_units && found_.empty() && !growth_.is_spent(); ++units) {
+    RootNetwork rounded = network_;
+    rounded.arcs = whole_arcs(units);
+    if (root_rate(rounded) < units) continue;
+    for (const bool level_by_level : {false, true}) {
+      for (const std::size_t count : tree_counts) {
+        if (growth_.is_spent() || !can_improve(count)) continue;
+        grow_in(rounded.arcs, nearly_equal(units, count), {level_by_level, false, 0});
+      }
+    }
+  }
+}
+
+bool LowTreeSearch::grow_in(std::vector<GrowingTrees::Arc> arcs, std::span<const std::int64_t> weights,
+                            const GrowthOrder& order) {
+  auto trees = std::make_unique<GrowingTrees>(network_.vertex_count, std::move(arcs), network_.rank_vertices,
+                                              network_.root, weights, growth_);
+  if (!trees->is_possible()) return false;
+  if (!grow(*trees, most_trees, order, growth_)) return true;
+  Candidate candidate{std::move(trees), {}, 0};
+  candidate.trees = candidate.grown->trees();
+  candidate.height = height_of(*candidate.grown);
+  const auto same = std::ranges::find_if(
+      found_, [&](const Candidate& other) { return other.trees.size() == candidate.trees.size(); });
+  if (same == found_.end()) {
+    found_.push_back(std::move(candidate));
+  } else if (candidate.height < same->height) {
+    *same = std::move(candidate);
+  }
+  sort_found();
+  return true;
+}
+
+void LowTreeSearch::sort_found() {
+  std::ranges::stable_sort(found_, [](const Candidate& a, const Candidate& b) { return a.beats(b); });
+}
+
+void LowTreeSearch::lower() {
+  const auto ranks = static_cast<std::int64_t>(network_.rank_vertices.size());
+  std::int64_t left = exchanges_;
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < found_.size() && left > 0; ++i) {
+    Candidate& candidate = found_[i];
+    const std::uint32_t least = std::max(least_distance_, least_tree_height(network_, candidate.trees.size()));
+    TreeExchange exchange(*candidate.grown);
+    while (left > 0) {
+      const bool is_as_good = i == best || candidate.trees.size() > found_[best].trees.size();
+      const std::uint32_t goal = found_[best].height - (is_as_good ? 1 : 0);
+      if (goal < least) break;
+      WorkBudget budget(exchange_work * ranks);
+      const bool reached = exchange.reach(goal, budget);
+      left -= exchange_work * ranks - budget.left();
+      if (!reached) break;
+      candidate.trees = exchange.trees();
+      candidate.height = goal;
+      best = i;
+    }
+  }
+  sort_found();
+}
+
+}  // namespace espalier

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include "planners/packing/find/growing_trees.h"
+
+namespace espalier {
+
+/// How trees take turns as they grow.
+struct GrowthOrder {
+  bool level_by_level = false;  ///< All trees get one level higher at a time; else one is finished after the other.
+  bool splits_early = false;    ///< Trees are split where a path is too narrow; else only where none grows any more.
+  std::uint64_t seed = 0;       ///< In which order equally good ranks come, unlike for every tree; 0: as numbered.
+};
+
+/// Grows the trees until they span all ranks, low ones, each member handing on to as many ranks as the others can
+/// spare. Trees that cannot take a path as a whole are split, up to `most_trees`. False when they get stuck, or the
+/// budget of the trees is spent.
+bool grow(GrowingTrees& trees, std::size_t most_trees, const GrowthOrder& order, const WorkBudget& budget);
+
+/// The edges between the root and the farthest rank of any of the trees.
+std::uint32_t height_of(const GrowingTrees& trees);
+
+}  // namespace espalier

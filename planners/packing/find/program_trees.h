@@ -1,0 +1,87 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "planners/bounds/bound_prices.h"
+#include "planners/lp/tree_oracle.h"
+#include "planners/plan_context.h"
+#include "schedule/trees/tree_schedule.h"
+#include "topology/analysis/flow_network.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// The linear program over spanning trees of equal total weight from every rank, or weights in the ratio of the ranks'
+/// shares, or from one root, on the orbits of the network's symmetry. Throughputs are those of a root of share 1, in
+/// bytes per second / `unit()`.
+class TreeProgram {
+ public:
+  /// Nothing where there is too little symmetry for the network's size; with one root none is used. `direction` and
+  /// `shares` as for a packing; the topology and the context must outlive the program. Requires: every rank reaches
+  /// every other; two ranks or more.
+  static std::optional<TreeProgram> make(const Topology& topology, Direction direction, Rank root, Symmetry symmetry,
+                                         std::span<const std::int64_t> shares, const PlanContext& context);
+
+  /// How far the farthest rank is from any root: no trees are all lower.
+  [[nodiscard]] std::uint32_t least_height() const { return oracle(0).least_height(); }
+  [[nodiscard]] const BigInteger& unit() const { return orbits_->graph.unit; }
+
+  /// The best packing, low trees preferred; with `most_height` a good one of no higher trees (0: any).
+  /// Requires: most_height is 0 or at least least_height().
+  /// `known`: trees of the network to begin with.
+  [[nodiscard]] PatternSolution solve(std::uint32_t most_height = 0, std::span<const Arborescence> known = {}) const;
+  /// The best packing's throughput, whatever its trees.
+  [[nodiscard]] PatternSolution optimum() const;
+  /// A good packing with at most so many of a solution's patterns per root.
+  [[nodiscard]] std::optional<PatternSolution> with_few_trees(const PatternSolution& solution,
+                                                              std::uint32_t most) const;
+  /// A good packing of `count` trees of equal weight per root, of a solution's patterns. Requires: count > 0.
+  [[nodiscard]] std::optional<PatternSolution> with_equal_trees(const PatternSolution& solution,
+                                                                std::uint32_t count) const;
+
+  /// The trees of all roots. Requires: an attained solution of this program.
+  [[nodiscard]] std::vector<Arborescence> trees(const PatternSolution& solution) const;
+  /// Which links and backplanes prove a solution's limit.
+  [[nodiscard]] std::vector<BoundPrice> price_shares_of(const PatternSolution& solution) const;
+
+ private:
+  TreeProgram(const Topology& topology, std::shared_ptr<const OrbitGraph> orbits, TreeGroups groups, bool is_one_root,
+              const PlanContext& context)
+      : topology_(&topology),
+        orbits_(std::move(orbits)),
+        groups_(std::move(groups)),
+        is_one_root_(is_one_root),
+        context_(&context) {}
+  [[nodiscard]] std::string_view collective_name() const;
+  /// Bytes of S per second that one unit of throughput is.
+  [[nodiscard]] double bytes_per_unit() const;
+  [[nodiscard]] TreeOracle oracle(std::uint32_t most_height) const { return {*orbits_, groups_, most_height}; }
+
+  const Topology* topology_;
+  std::shared_ptr<const OrbitGraph> orbits_;
+  TreeGroups groups_;
+  bool is_one_root_;
+  const PlanContext* context_;
+};
+
+/// The trees of the best packing from one root, or, where it is none, from every rank, where the program is solved
+/// exactly; weights are in the ratio of the shares, where there are some. `known`: trees of all roots to begin with.
+std::optional<std::vector<Arborescence>> program_trees(const Topology& topology, Direction direction, Rank root,
+                                                       Symmetry symmetry, std::span<const std::int64_t> shares = {},
+                                                       const PlanContext& context = {},
+                                                       std::span<const Arborescence> known = {});
+
+/// The throughput of the best packing in bytes per second, of S from one root or of a shard from every rank of share 1,
+/// and whether it was found; the limit of all packings where it was not. Nothing past the program's size.
+struct ProgramRate {
+  Rational rate;
+  bool attained = false;
+  std::vector<BoundPrice> prices;
+};
+std::optional<ProgramRate> program_rate(const Topology& topology, Direction direction, Rank root,
+                                        std::span<const std::int64_t> shares, const PlanContext& context = {});
+
+}  // namespace espalier

@@ -1,0 +1,314 @@
+#include "planners/packing/improve/few_trees.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "planners/packing/improve/tree_balance.h"
+
+namespace espalier {
+
+namespace {
+
+constexpr std::uint32_t round_limit = 16;
+/// Once completions have looked at so many patterns, a round that gains little is the last one.
+constexpr std::size_t many_patterns = 600;
+/// Such a round makes less than one tree of so many go.
+constexpr std::uint32_t least_gain = 8;
+/// So few trees are not worth much search in a large program.
+constexpr std::uint32_t not_many = 8;
+constexpr std::size_t large_program = 1024;  // groups x resources
+
+/// A best packing of what is left: its exact capacities are `room`.
+struct Rest {
+  std::vector<Rational> room;
+  Rational throughput;
+  PatternSolution solution;  ///< Of the program with all rooms times `scale`.
+  BigInteger scale = 1;
+};
+
+/// How much of each resource one unit of throughput takes, over whole trees of all groups.
+std::vector<std::int64_t> joint_loads(const std::vector<Pattern>& patterns, std::size_t resources) {
+  std::vector<std::int64_t> loads(resources, 0);
+  for (const Pattern& pattern : patterns) {
+    for (const Entry entry : pattern.loads) loads[entry.index] += entry.value;
+  }
+  return loads;
+}
+
+BigInteger sum_of(const std::vector<BigInteger>& values) {
+  BigInteger sum = 0;
+  for (const BigInteger& value : values) sum += value;
+  return sum;
+}
+
+class Thinning {
+ public:
+  Thinning(const OrbitGraph& orbits, const TreeOracle& oracle, const PatternSolution& solution, const FewTrees& wanted)
+      : orbits_(orbits),
+        oracle_(oracle),
+        wanted_(wanted),
+        program_(oracle.program()),
+        whole_(solution),
+        cheapest_(oracle.cheapest(solution.prices)),
+        known_(cheapest_.patterns) {
+    for (const PatternSolution::Part& part : solution.parts) known_.push_back(part.pattern);
+    keep_cheapest(solution.found);
+  }
+
+  PatternSolution run() {
+    PatternSolution best = whole_;
+    std::uint32_t fewest = count_trees(whole_);
+    Rest rest{{}, whole_.limit, whole_, 1};
+    for (const BigInteger& capacity : program_.capacity) rest.room.emplace_back(capacity);
+    bool is_fine = has_fine_parts(whole_.parts);
+    if (!is_fine && is_thin_enough()) return best;
+    std::vector<PatternSolution::Part> taken;
+    const std::uint32_t most_rounds = std::min(std::max(wanted_.enough, fewest / 2) + 1, round_limit);
+    for (std::uint32_t round = 1; round < fewest && fewest > wanted_.enough && round <= most_rounds; ++round) {
+      std::optional<Rest> next;
+      for (const bool is_balanced : {true, false}) {
+        const std::vector<Pattern> chosen = choose(rest, is_balanced);
+        if (chosen.empty()) return best;
+        Rational amount = 0;
+        next = take(rest, chosen, amount);
+        if (!next) continue;
+        for (const Pattern& pattern : chosen) taken.push_back({pattern, amount});
+        break;
+      }
+      if (!next) break;
+      rest = *std::move(next);
+      const std::uint32_t count = round * trees_per_round() + (rest.throughput == 0 ? 0 : count_trees(rest.solution));
+      const bool is_last = !is_fine && ((patterns_seen_ > many_patterns && count + fewest / least_gain >= fewest) ||
+                                        (is_large() && fewest <= not_many && count >= fewest));
+      if (count < fewest || is_fine) {
+        std::vector<PatternSolution::Part> parts = taken;
+        for (const PatternSolution::Part& part : rest.solution.parts) {
+          if (rest.throughput != 0) parts.push_back({part.pattern, part.amount / rest.scale});
+        }
+        if (!has_fine_parts(parts)) {
+          fewest = count;
+          best.parts = std::move(parts);
+          is_fine = false;
+        }
+      }
+      if (rest.throughput == 0 || is_last) break;
+    }
+    return best;
+  }
+
+ private:
+  [[nodiscard]] bool is_large() const { return program_.family.size() * program_.capacity.size() >= large_program; }
+
+  /// Whether no root has many trees and fewer would take long: a large program with a basis that is nearly full, of
+  /// which every round takes one tree.
+  [[nodiscard]] bool is_thin_enough() const {
+    const std::size_t rows = program_.capacity.size() + program_.family_count;
+    return program_.sharing == Sharing::free && whole_.found.size() > many_patterns &&
+           3 * whole_.parts.size() > 2 * rows && most_patterns(whole_) <= not_many;
+  }
+
+  /// Whether parts of the throughput have so fine a common divisor that trees could not have whole weights.
+  [[nodiscard]] bool has_fine_parts(const std::vector<PatternSolution::Part>& parts) const {
+    constexpr unsigned most_bits = 40;
+    BigInteger common = 1;
+    for (const PatternSolution::Part& part : parts) {
+      common = lcm(common, BigInteger(denominator(Rational(part.amount / whole_.limit))));
+      if ((common >> most_bits) != 0) return true;
+    }
+    return false;
+  }
+
+  /// Trees, one per group: the largest of each in the packing of the rest, balanced if so wished.
+  [[nodiscard]] std::vector<Pattern> choose(const Rest& rest, bool is_balanced) const {
+    std::vector<const PatternSolution::Part*> largest(program_.family.size(), nullptr);
+    for (const PatternSolution::Part& part : rest.solution.parts) {
+      const PatternSolution::Part*& entry = largest[part.pattern.group];
+      if (entry == nullptr || part.amount > entry->amount) entry = &part;
+    }
+    std::vector<Pattern> patterns;
+    const std::uint32_t family = fullest_family(rest.solution);
+    for (std::uint32_t group = 0; group < largest.size(); ++group) {
+      if (program_.sharing == Sharing::free && program_.family[group] != family) continue;
+      if (largest[group] == nullptr) return {};
+      patterns.push_back(largest[group]->pattern);
+    }
+    if (!is_balanced) return patterns;
+    std::vector<double> room;
+    for (const Rational& value : rest.room) room.push_back(to_double(value / rest.throughput));
+    // Trees that are cheapest at the prices of the whole and at those of the rest are so at the sum of both.
+    const BigInteger whole_sum = sum_of(whole_.prices);
+    const BigInteger rest_sum = sum_of(rest.solution.prices);
+    std::vector<BigInteger> prices;
+    for (std::size_t r = 0; r < room.size(); ++r) {
+      prices.push_back(whole_.prices[r] * rest_sum + rest.solution.prices[r] * whole_sum);
+    }
+    return TreeBalancer(orbits_, oracle_.groups(), prices).balanced(std::move(patterns), room, wanted_.most_height);
+  }
+
+  /// The family that carries most.
+  [[nodiscard]] std::uint32_t fullest_family(const PatternSolution& solution) const {
+    std::vector<Rational> carried(program_.family_count, 0);
+    for (const PatternSolution::Part& part : solution.parts) {
+      carried[program_.family[part.pattern.group]] += part.amount;
+    }
+    return static_cast<std::uint32_t>(std::max_element(carried.begin(), carried.end()) - carried.begin());
+  }
+
+  [[nodiscard]] std::uint32_t trees_per_round() const {
+    if (program_.sharing == Sharing::equal) return 1;
+    return static_cast<std::uint32_t>(program_.family.size()) / program_.family_count;
+  }
+
+  /// How many trees a solution has: of the root that has most where roots share alike, else in all.
+  [[nodiscard]] std::uint32_t count_trees(const PatternSolution& solution) const {
+    return program_.sharing == Sharing::equal ? most_patterns(solution)
+                                              : static_cast<std::uint32_t>(solution.parts.size());
+  }
+
+  /// What is left when the trees get the largest amount that leaves a completion; nothing when that is 0.
+  std::optional<Rest> take(const Rest& rest, const std::vector<Pattern>& patterns, Rational& amount) {
+    constexpr int most_steps = 8;
+    const std::vector<std::int64_t> loads = joint_loads(patterns, rest.room.size());
+    amount = rest.throughput;
+    for (std::size_t r = 0; r < loads.size(); ++r) {
+      if (loads[r] > 0) amount = std::min(amount, Rational(rest.room[r] / loads[r]));
+    }
+    for (int step = 0; step < most_steps && amount > 0; ++step) {
+      Rest next{rest.room, rest.throughput - amount, {}, 1};
+      for (std::size_t r = 0; r < loads.size(); ++r) next.room[r] -= amount * loads[r];
+      if (next.throughput == 0) return next;
+      complete(next);
+      const PatternSolution& found = next.solution;
+      if (found.prices.empty()) return std::nullopt;
+      if (found.attained && found.limit == next.throughput * next.scale) {
+        if (auto whole = leave_whole_trees(rest, loads, amount)) return whole;
+        return next;
+      }
+      amount = amount_allowed(rest, loads, next, amount);
+    }
+    return std::nullopt;
+  }
+
+  /// A smaller amount, where there is one, that leaves as much of each dear resource as whole trees use: then one tree
+  /// more may be enough, where the largest amount leaves odd bits.
+  std::optional<Rest> leave_whole_trees(const Rest& rest, const std::vector<std::int64_t>& loads, Rational& amount) {
+    constexpr std::int64_t most_parts = 6;
+    std::int64_t step = 0;  // what any tree's loads are multiples of
+    for (const TreeGroup& group : oracle_.groups().groups) step = std::gcd(step, group.copies);
+    std::optional<Rational> best;
+    for (std::int64_t parts = 2; parts <= most_parts; ++parts) {
+      for (std::int64_t part = 1; part < parts; ++part) {
+        const Rational part_amount = rest.throughput * part / parts;
+        if (part_amount > amount || (best && part_amount <= *best)) continue;
+        bool whole = true;
+        for (std::size_t r = 0; r < loads.size() && whole; ++r) {
+          if (whole_.prices[r] == 0) continue;
+          const Rational left = (rest.room[r] - part_amount * loads[r]) / (rest.throughput - part_amount) / step;
+          whole = denominator(left) == 1;
+        }
+        if (whole) best = part_amount;
+      }
+    }
+    if (!best || *best == amount) return std::nullopt;
+    Rest next{rest.room, rest.throughput - *best, {}, 1};
+    for (std::size_t r = 0; r < loads.size(); ++r) next.room[r] -= *best * loads[r];
+    complete(next);
+    if (!next.solution.attained || next.solution.limit != next.throughput * next.scale) return std::nullopt;
+    amount = *best;
+    return next;
+  }
+
+  /// Adds those patterns to the known ones that may be part of a best packing: no others are used by what is left of
+  /// one, since at the prices that prove the whole best, every tree in it is cheapest.
+  void keep_cheapest(const std::vector<Pattern>& patterns) {
+    for (const Pattern& pattern : patterns) {
+      BigInteger cost = 0;
+      for (const Entry entry : pattern.loads) cost += whole_.prices[entry.index] * entry.value;
+      if (cost == cheapest_.costs[pattern.group]) known_.push_back(pattern);
+    }
+  }
+
+  /// Solves what is left.
+  void complete(Rest& rest) {
+    for (const Rational& value : rest.room) rest.scale = lcm(rest.scale, BigInteger(denominator(value)));
+    PatternProgram program = program_;
+    for (std::size_t r = 0; r < rest.room.size(); ++r) {
+      program.capacity[r] = numerator(rest.room[r]) * (rest.scale / denominator(rest.room[r]));
+    }
+    PatternLimits limits;
+    limits.rounds = 100;
+    limits.warm_rounds = 0;
+    limits.seeds = known_;
+    limits.shallow = true;
+    limits.wanted = rest.throughput * rest.scale;
+    rest.solution = solve_patterns(program, oracle_, limits);
+    patterns_seen_ += rest.solution.found.size();
+    known_ = cheapest_.patterns;
+    keep_cheapest(rest.solution.found);
+  }
+
+  /// By the prices found for what `next` leaves, the most that the trees may get: with more, the prices prove that the
+  /// rest is too small. What has no room left may have any price; of several the one that proves most is taken.
+  [[nodiscard]] Rational amount_allowed(const Rest& rest, const std::vector<std::int64_t>& loads, const Rest& next,
+                                        const Rational& amount) const {
+    constexpr unsigned halvings = 12;
+    std::vector<BigInteger> prices = next.solution.prices;
+    BigInteger sum = 1;
+    for (std::size_t r = 0; r < prices.size(); ++r) {
+      if (next.room[r] != 0) sum += prices[r];
+    }
+    Rational least = amount;
+    for (unsigned halving = 0; halving <= halvings; ++halving) {
+      for (std::size_t r = 0; r < prices.size(); ++r) {
+        if (next.room[r] == 0) prices[r] = sum >> halving;
+      }
+      least = std::min(least, amount_allowed(rest, loads, prices));
+    }
+    return least < amount ? least : Rational(0);
+  }
+
+  [[nodiscard]] Rational amount_allowed(const Rest& rest, const std::vector<std::int64_t>& loads,
+                                        const std::vector<BigInteger>& prices) const {
+    const BigInteger unit_cost = least_unit_cost(program_, oracle_.cheapest(prices).costs);
+    Rational room_price = 0;
+    Rational tree_price = 0;
+    for (std::size_t r = 0; r < loads.size(); ++r) {
+      room_price += rest.room[r] * prices[r];
+      tree_price += Rational(prices[r]) * loads[r];
+    }
+    const Rational excess = tree_price - unit_cost;
+    if (excess <= 0) return rest.throughput;
+    return std::max(Rational(0), Rational((room_price - rest.throughput * unit_cost) / excess));
+  }
+
+  const OrbitGraph& orbits_;
+  const TreeOracle& oracle_;
+  const FewTrees& wanted_;
+  PatternProgram program_;
+  const PatternSolution& whole_;
+  Offer<BigInteger> cheapest_;  ///< At the whole's prices, by group.
+  std::vector<Pattern> known_;
+  std::size_t patterns_seen_ = 0;
+};
+
+}  // namespace
+
+std::uint32_t most_patterns(const PatternSolution& solution) {
+  std::vector<std::uint32_t> count;
+  std::uint32_t most = 0;
+  for (const PatternSolution::Part& part : solution.parts) {
+    if (part.pattern.group >= count.size()) count.resize(part.pattern.group + 1, 0);
+    most = std::max(most, ++count[part.pattern.group]);
+  }
+  return most;
+}
+
+PatternSolution with_fewer_trees(const OrbitGraph& orbits, const TreeOracle& oracle, const PatternSolution& solution,
+                                 const FewTrees& wanted) {
+  return Thinning(orbits, oracle, solution, wanted).run();
+}
+
+}  // namespace espalier

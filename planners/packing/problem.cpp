@@ -1,0 +1,118 @@
+#include "planners/packing/problem.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+#include "planners/packing/split/balance_switches.h"
+
+namespace espalier {
+
+namespace {
+
+/// The sum of capacities and of demands stays below this, so that flows fit 64 bits.
+constexpr __int128 most_flow = std::int64_t{1} << 60U;
+/// Capacities are refined up to this much below, which leaves room for scaling them to their rate.
+constexpr __int128 most_refined_rate = std::int64_t{1} << 24U;
+
+__int128 greatest_common_divisor(__int128 a, __int128 b) {
+  while (b != 0) {
+    a %= b;
+    std::swap(a, b);
+  }
+  return a;
+}
+
+/// The network for trees of one root: nothing leaves ranks that must not relay, and the root is like any other.
+FlowNetwork network_of(const Topology& topology, Direction direction, Rank root) {
+  if (root.is_none() || topology.first_not_relaying().is_none()) return {topology, direction};
+  std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
+  nodes[topology.node_of(root).index()].relay = true;
+  auto made = Topology::make(topology.name(), std::move(nodes), {topology.links().begin(), topology.links().end()});
+  ESPALIER_CHECK(made.has_value(), "a topology stays one when a rank may relay");
+  const FlowNetwork network(*made, direction);
+  std::vector<bool> is_source(network.vertex_count(), false);
+  for (std::size_t rank = 0; rank < network.rank_count(); ++rank) {
+    is_source[network.source_of(Rank(rank))] = !made->may_relay(Rank(rank));
+  }
+  std::vector<std::int64_t> capacities;
+  for (const FlowArc& arc : network.arcs()) capacities.push_back(is_source[arc.tail] ? 0 : arc.capacity);
+  return network.with_capacities(capacities);
+}
+
+CutRate tightest_cut(const FlowNetwork& network, Rank root, std::span<const std::int64_t> shares) {
+  return root.is_none() ? all_gather_cut(network, shares) : broadcast_cut(network, root);
+}
+
+/// Scales a network so that at the rate of its tightest cut every root's demand is a whole number, as small as it can
+/// be.
+Result<ScaledNetwork> scale_to_rate(const FlowNetwork& network, const CutRate& cut, Rank root,
+                                    std::span<const std::int64_t> shares) {
+  const auto share_of = [&](std::size_t rank) -> std::int64_t {
+    if (!root.is_none()) return root == Rank(rank) ? 1 : 0;
+    return shares.empty() ? 1 : shares[rank];
+  };
+  const __int128 common = greatest_common_divisor(cut.parts, cut.capacity);
+  const __int128 factor = cut.parts / common;
+  __int128 unit = cut.capacity / common;
+  for (const FlowArc& arc : network.arcs()) unit = greatest_common_divisor(unit, arc.capacity);
+  const __int128 demand = cut.capacity / common / unit;
+  __int128 sum = 0;
+  for (const FlowArc& arc : network.arcs()) sum += arc.capacity / unit * factor;
+  __int128 share_sum = 0;
+  for (std::size_t rank = 0; rank < network.rank_count(); ++rank) share_sum += share_of(rank);
+  if (sum >= most_flow || demand >= most_flow / share_sum) {
+    return fail(ErrorCode::too_large, "the link rates have so fine a common divisor that the trees' weights pass 2^60",
+                "round the rates, or use the planner ring or tree");
+  }
+  ScaledNetwork scaled;
+  for (const FlowArc& arc : network.arcs()) {
+    scaled.capacities.push_back(static_cast<std::int64_t>(arc.capacity / unit * factor));
+  }
+  for (std::size_t rank = 0; rank < network.rank_count(); ++rank) {
+    scaled.demands.push_back(static_cast<std::int64_t>(demand) * share_of(rank));
+  }
+  return scaled;
+}
+
+/// Multiplies capacities by a power of two where they fit, so that they can shrink in proportion.
+void refine(std::vector<std::int64_t>& capacities) {
+  constexpr int most_doublings = 16;
+  __int128 sum = std::accumulate(capacities.begin(), capacities.end(), static_cast<__int128>(0));
+  for (int doubling = 0; doubling < most_doublings && sum * 2 < most_flow / most_refined_rate; ++doubling) {
+    for (std::int64_t& capacity : capacities) capacity *= 2;
+    sum *= 2;
+  }
+}
+
+}  // namespace
+
+PackingProblem make_problem(const Topology& topology, Direction direction, Rank root,
+                            std::span<const std::int64_t> shares, const PlanContext& context) {
+  FlowNetwork network = network_of(topology, direction, root);
+  CutRate cut = tightest_cut(network, root, shares);
+  auto scaled = scale_to_rate(network, cut, root, shares);
+  return {&topology, direction, root, shares, &context, std::move(network), std::move(cut), std::move(scaled)};
+}
+
+Result<ScaledNetwork> balanced(const PackingProblem& problem, WorkBudget& budget) {
+  const FlowNetwork& network = problem.network;
+  ScaledNetwork scaled = *problem.scaled;
+  if (switches_are_balanced(network, scaled.capacities)) return scaled;
+  if (auto trimmed = trim_to_balance(network, scaled.capacities, scaled.demands, budget)) {
+    scaled.capacities = *std::move(trimmed);
+    return scaled;
+  }
+  refine(scaled.capacities);
+  const FlowNetwork shrunk = network.with_capacities(shrink_to_balance(network, scaled.capacities));
+  const bool all = problem.all_roots();
+  const std::uint32_t start = network.vertex_of(all ? Rank(0) : problem.root);
+  if (!reaches_all_ranks(shrunk, start, true) || (all && !reaches_all_ranks(shrunk, start, false))) {
+    return fail(ErrorCode::unsupported, "a switch takes in and gives out so differently that no packing is known",
+                "use the planner ring or tree");
+  }
+  return scale_to_rate(shrunk, tightest_cut(shrunk, problem.root, problem.shares), problem.root, problem.shares);
+}
+
+}  // namespace espalier

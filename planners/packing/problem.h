@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "planners/bounds/cut_rate.h"
+#include "planners/packing/split/work_budget.h"
+#include "planners/plan_context.h"
+#include "schedule/trees/tree_schedule.h"
+#include "topology/analysis/flow_network.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// Whole capacities and demands that stand in the ratio of the best rate.
+struct ScaledNetwork {
+  std::vector<std::int64_t> capacities;  ///< By arc of the problem's network.
+  std::vector<std::int64_t> demands;     ///< By rank: what it is the root of.
+};
+
+/// Spanning trees that are to be packed: what every finder is handed. Built once, by make_problem.
+struct PackingProblem {
+  const Topology* topology = nullptr;
+  Direction direction = Direction::forward;  ///< Forward: out-trees; reversed: in-trees.
+  Rank root;                                 ///< None: all ranks are roots.
+  std::span<const std::int64_t> shares;      ///< By rank, what all roots carry; empty: all the same.
+  const PlanContext* context = nullptr;
+  FlowNetwork network;           ///< For one root without what leaves other ranks that must not relay.
+  CutRate cut;                   ///< The tightest cut.
+  Result<ScaledNetwork> scaled;  ///< too_large where the link rates have too fine a common divisor.
+
+  [[nodiscard]] bool all_roots() const { return root.is_none(); }
+  [[nodiscard]] bool all_relay() const { return topology->first_not_relaying().is_none(); }
+  [[nodiscard]] bool inward() const { return direction == Direction::reversed; }
+  [[nodiscard]] std::size_t rank_count() const { return topology->rank_count(); }
+};
+
+/// Requires: arguments that outlive the problem; every rank reaches every other; two ranks or more.
+/// Cost: about a maximum flow per rank.
+PackingProblem make_problem(const Topology& topology, Direction direction, Rank root,
+                            std::span<const std::int64_t> shares, const PlanContext& context);
+
+/// The problem's numbers with as much capacity into every switch as out of it: at the full rate where it is enough to
+/// trim what no rank needs, else at the best rate of the network with its switches shrunk to balance.
+/// Requires: scaled numbers. Errors: unsupported where balance cuts ranks apart, too_large as for make_problem.
+Result<ScaledNetwork> balanced(const PackingProblem& problem, WorkBudget& budget);
+
+}  // namespace espalier

@@ -1,0 +1,221 @@
+#include "planners/packing/reduce/deal_lanes.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "planners/packing/reduce/edge_coloring.h"
+#include "planners/packing/reduce/even_layers.h"
+
+namespace espalier {
+
+namespace {
+
+constexpr std::size_t most_passes = std::size_t{1} << 18U;
+constexpr std::int64_t most_copies = 64;  // of one tree
+constexpr std::size_t most_layers = 4;
+
+/// Where a tree passes a twin switch.
+struct LanePass {
+  std::size_t tree = 0;  ///< Of unit weight.
+  std::size_t edge = 0;
+  std::size_t place = 0;  ///< Of the link that comes in, among those of the edge.
+  std::size_t end = 0;    ///< Of the one after that which leaves.
+  std::uint32_t lane = 0;
+};
+
+/// What passes one group of twins.
+struct LaneCrossing {
+  std::size_t lanes = 0;
+  std::vector<LanePass> passes;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>>
+      edges;                ///< By pass: from which link to which, in the first lane.
+  bool is_layered = false;  ///< Passes then have a colour and not a lane.
+};
+
+class LaneDealer {
+ public:
+  LaneDealer(const Topology& topology, const TwinSwitches& twins, std::span<const std::int64_t> capacities,
+             std::span<const Arborescence> trees, std::int64_t unit)
+      : topology_(topology), twins_(twins), capacities_(capacities), unit_(unit), crossings_(twins.group_count()) {
+    for (const Arborescence& tree : trees) {
+      const std::int64_t copies = tree.weight / unit;
+      is_small_ = is_small_ && copies <= most_copies;
+      for (std::int64_t copy = 0; copy < copies && is_small_; ++copy) add(tree);
+    }
+  }
+
+  std::optional<std::vector<Arborescence>> run() {
+    if (!is_small_) return std::nullopt;
+    for (LaneCrossing& crossing : crossings_) {
+      if (!crossing.passes.empty() && !paint_lanes(crossing) && !paint_layers(crossing)) return std::nullopt;
+    }
+    if (layers_.empty()) layers_.push_back({1, {}});
+    return dealt();
+  }
+
+ private:
+  void add(const Arborescence& tree) {
+    for (std::size_t e = 0; e < tree.edges.size(); ++e) {
+      const std::vector<LinkId>& links = tree.edges[e].links;
+      for (std::size_t i = 0; i + 1 < links.size(); ++i) {
+        const std::uint32_t group = twins_.group_of(topology_.link(links[i]).head);
+        if (group == TwinSwitches::no_group) continue;
+        std::size_t end = i + 1;
+        while (end < links.size() && twins_.group_of(topology_.link(links[end - 1]).head) == group) ++end;
+        LaneCrossing& crossing = crossings_[group];
+        crossing.lanes = twins_.lanes(links[i]);
+        crossing.passes.push_back({trees_.size(), e, i, end, 0});
+        crossing.edges.emplace_back(twins_.in_lane(links[i], 0).value(), twins_.in_lane(links[end - 1], 0).value());
+        i = end - 1;
+        is_small_ = is_small_ && ++pass_count_ <= most_passes;
+      }
+    }
+    trees_.push_back(&tree);
+  }
+
+  /// How many edges every link has, by link.
+  static std::map<std::uint32_t, std::int64_t> degrees(const LaneCrossing& crossing) {
+    std::map<std::uint32_t, std::int64_t> degree;
+    for (const auto& [in, out] : crossing.edges) {
+      ++degree[in];
+      ++degree[out];
+    }
+    return degree;
+  }
+
+  /// Gives every pass a colour. A link is as many vertices as it needs to have an edge per colour at most.
+  static void paint(LaneCrossing& crossing, std::uint32_t colors) {
+    std::map<std::uint32_t, std::uint32_t> met;  // by link
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> vertex;
+    const auto vertex_of = [&](std::uint32_t link) {
+      const std::uint32_t part = met[link]++ / colors;
+      return vertex.try_emplace({link, part}, static_cast<std::uint32_t>(vertex.size())).first->second;
+    };
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
+    for (const auto& [in, out] : crossing.edges) {
+      const std::uint32_t tail = vertex_of(in);
+      edges.emplace_back(tail, vertex_of(out));
+    }
+    const std::vector<std::uint32_t> color = color_edges(edges, colors);
+    for (std::size_t i = 0; i < color.size(); ++i) crossing.passes[i].lane = color[i];
+  }
+
+  /// A lane for every pass, so that no link gets more whole trees than it holds: a link is as many vertices as it holds
+  /// trees, each with one edge per lane at most. False where some link has too many edges for that.
+  bool paint_lanes(LaneCrossing& crossing) const {
+    for (const auto& [link, degree] : degrees(crossing)) {
+      if (degree > static_cast<std::int64_t>(crossing.lanes) * (capacities_[link] / unit_)) return false;
+    }
+    paint(crossing, static_cast<std::uint32_t>(crossing.lanes));
+    return true;
+  }
+
+  /// A colour for every pass and layers that give colours lanes. False where other passes need other layers.
+  bool paint_layers(LaneCrossing& crossing) {
+    std::int64_t most = 0;
+    for (const auto& [link, degree] : degrees(crossing)) most = std::max(most, degree);
+    if (!layers_.empty() && (most != colors_ || crossing.lanes != layers_.front().counts.size())) return false;
+    if (layers_.empty()) layers_ = even_layers(most, crossing.lanes);
+    colors_ = most;
+    if (layers_.size() > most_layers) return false;
+    paint(crossing, static_cast<std::uint32_t>(most));
+    crossing.is_layered = true;
+    return true;
+  }
+
+  /// Every layer of every tree; nothing where a link would carry too much.
+  [[nodiscard]] std::optional<std::vector<Arborescence>> dealt() const {
+    BigInteger common = 1;
+    for (const LaneLayer& layer : layers_) common = lcm(common, BigInteger(denominator(layer.part)));
+    if (common > most_weight) return std::nullopt;
+    std::vector<Arborescence> result;
+    std::vector<BigInteger> load(capacities_.size(), 0);
+    for (const LaneLayer& layer : layers_) {
+      const BigInteger weight = numerator(layer.part) * (common / denominator(layer.part));
+      const std::size_t first = result.size();
+      for (const Arborescence* tree : trees_) {
+        result.push_back({tree->root, weight.convert_to<std::int64_t>(), tree->edges});
+      }
+      const std::vector<std::uint32_t> lane_of = lanes_by_color(layer);
+      for (const LaneCrossing& crossing : crossings_) {
+        for (const LanePass& pass : crossing.passes) {
+          const std::uint32_t lane = crossing.is_layered ? lane_of[pass.lane] : pass.lane;
+          std::vector<LinkId>& links = result[first + pass.tree].edges[pass.edge].links;
+          for (std::size_t i = pass.place; i < pass.end; ++i) links[i] = twins_.in_lane(links[i], lane);
+        }
+      }
+      for (std::size_t i = first; i < result.size(); ++i) {
+        for (const TreeEdge& edge : result[i].edges) {
+          for (const LinkId link : edge.links) load[link.index()] += weight;
+        }
+      }
+    }
+    for (std::size_t link = 0; link < load.size(); ++link) {
+      if (load[link] * unit_ > common * capacities_[link]) return std::nullopt;
+    }
+    return result;
+  }
+
+  [[nodiscard]] static std::vector<std::uint32_t> lanes_by_color(const LaneLayer& layer) {
+    std::vector<std::uint32_t> lanes;
+    for (std::uint32_t lane = 0; lane < layer.counts.size(); ++lane) {
+      lanes.insert(lanes.end(), static_cast<std::size_t>(layer.counts[lane]), lane);
+    }
+    return lanes;
+  }
+
+  static constexpr std::int64_t most_weight = std::int64_t{1} << 50U;
+
+  const Topology& topology_;
+  const TwinSwitches& twins_;
+  std::span<const std::int64_t> capacities_;
+  std::int64_t unit_;
+  std::vector<LaneCrossing> crossings_;     ///< By group of twins.
+  std::vector<const Arborescence*> trees_;  ///< Of unit weight each.
+  std::vector<LaneLayer> layers_;           ///< Of those groups that need some.
+  std::int64_t colors_ = 0;
+  std::size_t pass_count_ = 0;
+  bool is_small_ = true;
+};
+
+/// Divides all weights by what they have in common.
+void reduce_weights(std::vector<Arborescence>& trees) {
+  std::int64_t common = 0;
+  for (const Arborescence& tree : trees) common = std::gcd(common, tree.weight);
+  for (Arborescence& tree : trees) tree.weight /= common;
+}
+
+/// Like trees as one.
+std::vector<Arborescence> merge_like(std::vector<Arborescence> trees) {
+  std::map<std::vector<std::uint32_t>, std::size_t> known;
+  std::vector<Arborescence> result;
+  for (Arborescence& tree : trees) {
+    std::vector<std::uint32_t> key = {tree.root.value()};
+    for (const TreeEdge& edge : tree.edges) {
+      key.push_back(edge.child.value());
+      for (const LinkId link : edge.links) key.push_back(link.value());
+    }
+    const auto [place, is_new] = known.try_emplace(std::move(key), result.size());
+    if (is_new) {
+      result.push_back(std::move(tree));
+    } else {
+      result[place->second].weight += tree.weight;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::optional<std::vector<Arborescence>> deal_lanes(const Topology& topology, const TwinSwitches& twins,
+                                                    std::span<const std::int64_t> capacities,
+                                                    std::span<const Arborescence> trees, std::int64_t unit) {
+  auto dealt = LaneDealer(topology, twins, capacities, trees, unit).run();
+  if (!dealt) return std::nullopt;
+  reduce_weights(*dealt);
+  return merge_like(*std::move(dealt));
+}
+
+}  // namespace espalier

@@ -1,0 +1,40 @@
+#include "planners/packing/reduce/even_layers.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace espalier {
+
+namespace {
+
+std::int64_t rounded_up(const Rational& value) {
+  const BigInteger up = (numerator(value) + denominator(value) - 1) / denominator(value);
+  return up.convert_to<std::int64_t>();
+}
+
+}  // namespace
+
+std::vector<LaneLayer> even_layers(std::int64_t things, std::size_t lanes) {
+  std::vector<Rational> room(lanes, make_rational(things, static_cast<std::int64_t>(lanes)));
+  std::vector<std::size_t> order(lanes);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<LaneLayer> layers;
+  for (Rational left = 1; left > 0;) {
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return room[a] > room[b]; });
+    LaneLayer layer{left, std::vector<std::int64_t>(lanes, 0)};
+    std::int64_t unplaced = things;
+    for (const std::size_t lane : order) {
+      const std::int64_t count = std::min(unplaced, rounded_up(room[lane] / left));
+      if (count == 0) break;
+      layer.counts[lane] = count;
+      unplaced -= count;
+      layer.part = std::min(layer.part, Rational(room[lane] / count));
+    }
+    for (std::size_t lane = 0; lane < lanes; ++lane) room[lane] -= layer.part * layer.counts[lane];
+    left -= layer.part;
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+}  // namespace espalier

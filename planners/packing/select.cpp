@@ -1,0 +1,81 @@
+#include "planners/packing/select.h"
+
+#include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/rational.h"
+#include "schedule/trees/tree_shape.h"
+
+namespace espalier {
+
+namespace {
+
+/// What packings are compared by, the most important first; less is better.
+struct Merit {
+  Rational load;         ///< Of the busiest link, in seconds per unit of weight.
+  std::size_t ways = 0;  ///< Of the root with most, past enough_ways.
+  std::uint32_t depth = 0;
+  std::size_t trees = 0;  ///< Of the root with most: those that join the same ranks in the same way are one.
+
+  friend bool operator<(const Merit& a, const Merit& b) {
+    if (a.load != b.load) return a.load < b.load;
+    return std::tie(a.ways, a.depth, a.trees) < std::tie(b.ways, b.depth, b.trees);
+  }
+};
+
+Rational busiest_link(const Topology& topology, const std::vector<Arborescence>& trees) {
+  std::vector<__int128> load(topology.link_count(), 0);
+  __int128 sum = 0;
+  for (const Arborescence& tree : trees) {
+    sum += tree.weight;
+    for (const TreeEdge& edge : tree.edges) {
+      for (const LinkId link : edge.links) load[link.index()] += tree.weight;
+    }
+  }
+  Rational busiest = 0;
+  for (std::size_t i = 0; i < load.size(); ++i) {
+    if (load[i] == 0) continue;
+    busiest = std::max(busiest, Rational(BigInteger(load[i]), topology.link(LinkId(i)).bandwidth().bytes_per_second));
+  }
+  return busiest / Rational(BigInteger(sum));
+}
+
+std::size_t most_trees(const std::vector<Arborescence>& trees) {
+  std::map<Rank, std::set<std::vector<std::pair<Rank, Rank>>>> different;
+  std::size_t most = 0;
+  for (const Arborescence& tree : trees) {
+    std::vector<std::pair<Rank, Rank>> edges;
+    for (const TreeEdge& edge : tree.edges) edges.emplace_back(edge.parent, edge.child);
+    std::sort(edges.begin(), edges.end());
+    auto& known = different[tree.root];
+    known.insert(std::move(edges));
+    most = std::max(most, known.size());
+  }
+  return most;
+}
+
+Merit merit_of(const Topology& topology, const std::vector<Arborescence>& trees) {
+  Merit merit{busiest_link(topology, trees), std::max(most_ways(trees), enough_ways), 0, most_trees(trees)};
+  for (const Arborescence& tree : trees) merit.depth = std::max(merit.depth, height_of(tree, topology.rank_count()));
+  return merit;
+}
+
+}  // namespace
+
+std::size_t most_ways(const std::vector<Arborescence>& trees) {
+  std::map<Rank, std::size_t> count;
+  std::size_t most = 0;
+  for (const Arborescence& tree : trees) most = std::max(most, ++count[tree.root]);
+  return most;
+}
+
+void select_better(const Topology& topology, std::optional<std::vector<Arborescence>>& best,
+                   std::vector<Arborescence> found) {
+  if (!best || merit_of(topology, found) < merit_of(topology, *best)) best = std::move(found);
+}
+
+}  // namespace espalier

@@ -1,0 +1,60 @@
+#include "planners/packing/split/realize_trees.h"
+
+#include <algorithm>
+
+namespace espalier {
+namespace {
+
+/// One tree cut at every place where one of its edges changes its path.
+void realize(const FlowNetwork& network, CapacityGraph& graph, const RankTree& tree,
+             std::vector<Arborescence>& realized) {
+  const auto vertices = network.rank_vertices();
+  std::vector<std::vector<PathShare>> paths;
+  for (const auto& [parent, child] : tree.edges) {
+    paths.push_back(graph.take(graph.find_or_add(vertices[parent], vertices[child]), tree.weight));
+  }
+  for (std::int64_t left = tree.weight; left > 0;) {
+    std::int64_t weight = left;
+    for (const auto& shares : paths) weight = std::min(weight, shares.back().amount);
+    Arborescence piece{Rank(tree.root), weight, {}};
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      PathShare& share = paths[i].back();
+      const auto& [parent, child] = tree.edges[i];
+      piece.edges.push_back({Rank(parent), Rank(child), links_along(network, share.arcs)});
+      share.amount -= weight;
+      if (share.amount == 0) paths[i].pop_back();
+    }
+    realized.push_back(std::move(piece));
+    left -= weight;
+  }
+}
+
+}  // namespace
+
+std::vector<LinkId> links_along(const FlowNetwork& network, std::span<const std::uint32_t> path) {
+  std::vector<LinkId> links;
+  for (const std::uint32_t arc : without_loops(network, path)) {
+    if (!network.arcs()[arc].link.is_none()) links.push_back(network.arcs()[arc].link);
+  }
+  if (network.direction() == Direction::reversed) std::reverse(links.begin(), links.end());
+  return links;
+}
+
+std::vector<RankEdge> rank_edges(const FlowNetwork& network, const CapacityGraph& graph) {
+  std::vector<RankEdge> edges;
+  for (std::uint32_t id = 0; id < graph.edge_count(); ++id) {
+    const CapacityGraph::Edge& edge = graph.edge(id);
+    if (edge.capacity == 0) continue;
+    edges.push_back({network.rank_at(edge.tail).value(), network.rank_at(edge.head).value(), edge.capacity});
+  }
+  return edges;
+}
+
+std::vector<Arborescence> realize_trees(const FlowNetwork& network, CapacityGraph& graph,
+                                        std::span<const RankTree> trees) {
+  std::vector<Arborescence> realized;
+  for (const RankTree& tree : trees) realize(network, graph, tree, realized);
+  return realized;
+}
+
+}  // namespace espalier

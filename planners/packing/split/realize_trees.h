@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "planners/packing/split/capacity_graph.h"
+#include "planners/packing/split/pack_trees.h"
+#include "schedule/trees/tree_schedule.h"
+#include "topology/analysis/flow_network.h"
+
+namespace espalier {
+
+/// The capacity that a graph without switches has between ranks.
+std::vector<RankEdge> rank_edges(const FlowNetwork& network, const CapacityGraph& graph);
+
+/// Trees over the links of the network: each edge of a tree takes its weight of the paths that the graph kept for it,
+/// and a tree whose edges run over several paths is cut into as many trees as needed. On a reversed network the trees
+/// are in-trees.
+/// Requires: every vertex of the graph with edges is a rank; the trees take no edge past its capacity.
+std::vector<Arborescence> realize_trees(const FlowNetwork& network, CapacityGraph& graph,
+                                        std::span<const RankTree> trees);
+
+/// The links of a path of arcs, without loops, in the direction of the data.
+std::vector<LinkId> links_along(const FlowNetwork& network, std::span<const std::uint32_t> path);
+
+}  // namespace espalier

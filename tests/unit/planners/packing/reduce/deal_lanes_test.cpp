@@ -1,0 +1,208 @@
+#include "planners/packing/reduce/deal_lanes.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "planners/packing/pack_roots.h"
+#include "planners/packing/reduce/edge_coloring.h"
+#include "planners/packing/reduce/even_layers.h"
+#include "planners/packing/reduce/twin_switches.h"
+#include "tests/support/root_trees.h"
+
+namespace espalier {
+namespace {
+
+using testing::gigabytes;
+using testing::shape_at_bound;
+using testing::switch_planes;
+
+/// Two boards of `half` ranks, each rank with a cable to each of `planes` switches of its board, and trunks between the
+/// boards' switches that carry all of a board.
+Topology two_boards(std::size_t half, std::size_t planes) {
+  TopologyBuilder builder;
+  std::vector<NodeId> members;
+  for (std::size_t r = 0; r < 2 * half; ++r) members.push_back(builder.rank("g" + std::to_string(r)));
+  for (std::size_t p = 0; p < planes; ++p) {
+    std::vector<NodeId> ends;
+    for (std::size_t board = 0; board < 2; ++board) {
+      const std::string name = "s" + std::to_string(board) + "." + std::to_string(p);
+      ends.push_back(builder.forwarder(NodeKind::switch_node, name));
+      for (std::size_t r = 0; r < half; ++r) builder.cable(members[board * half + r], ends.back(), gigabytes(1));
+    }
+    builder.cable(ends[0], ends[1], gigabytes(static_cast<std::int64_t>(half)));
+  }
+  return *std::move(builder).build("boards");
+}
+
+/// Every rank's trees in a plan of all roots: verified, at the bound.
+ScheduleShape shape_of_all_roots(const Topology& topology, Direction direction) {
+  const bool inward = direction == Direction::reversed;
+  const auto kind = inward ? CollectiveKind::reduce_scatter : CollectiveKind::all_gather;
+  const Collective collective = *make_collective(kind, topology.rank_count(), std::nullopt);
+  auto trees = pack_roots(make_problem(topology, direction, Rank(), {}, PlanContext{}));
+  EXPECT_TRUE(trees);
+  if (!trees) return {};
+  Forest forest;
+  (inward ? forest.in_trees : forest.out_trees) = *std::move(trees);
+  return shape_at_bound(topology, collective, forest);
+}
+
+TEST(EdgeColoring, AsManyColorsAsTheHighestDegree) {
+  Random random(5);
+  for (int round = 0; round < 200; ++round) {
+    const auto left = static_cast<std::uint32_t>(random.between(1, 12));
+    const auto right = static_cast<std::uint32_t>(random.between(1, 12));
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
+    std::vector<std::uint32_t> degree(left + right, 0);
+    for (std::int64_t i = random.between(0, 80); i > 0; --i) {
+      edges.emplace_back(random.below(left), random.below(right));
+      ++degree[edges.back().first];
+      ++degree[left + edges.back().second];
+    }
+    const std::uint32_t colors = *std::max_element(degree.begin(), degree.end());
+    const std::vector<std::uint32_t> color = color_edges(edges, colors);
+    std::set<std::pair<std::uint32_t, std::uint32_t>> used;
+    for (std::size_t i = 0; i < edges.size(); ++i) {
+      EXPECT_LT(color[i], colors);
+      EXPECT_TRUE(used.emplace(edges[i].first, color[i]).second);
+      EXPECT_TRUE(used.emplace(left + edges[i].second, color[i]).second);
+    }
+  }
+}
+
+TEST(EvenLayers, OneWhereTheLanesDivideTheThings) {
+  const auto layers = even_layers(12, 4);
+  ASSERT_EQ(layers.size(), 1U);
+  EXPECT_EQ(layers.front().part, 1);
+  EXPECT_EQ(layers.front().counts, (std::vector<std::int64_t>{3, 3, 3, 3}));
+}
+
+TEST(EvenLayers, TwoFor71ThingsIn18Lanes) {
+  const auto layers = even_layers(71, 18);
+  ASSERT_EQ(layers.size(), 2U);
+  EXPECT_EQ(layers.front().part, make_rational(71, 72));
+  EXPECT_EQ(layers.back().counts.back(), 71);
+}
+
+TEST(EvenLayers, AllLanesGetEquallyMuch) {
+  for (std::int64_t things = 1; things <= 40; ++things) {
+    for (std::size_t lanes = 1; lanes <= 20; ++lanes) {
+      std::vector<Rational> load(lanes, 0);
+      Rational parts = 0;
+      for (const LaneLayer& layer : even_layers(things, lanes)) {
+        EXPECT_GT(layer.part, 0);
+        EXPECT_EQ(std::accumulate(layer.counts.begin(), layer.counts.end(), std::int64_t{0}), things);
+        for (std::size_t lane = 0; lane < lanes; ++lane) load[lane] += layer.part * layer.counts[lane];
+        parts += layer.part;
+      }
+      EXPECT_EQ(parts, 1);
+      for (const Rational& each : load) EXPECT_EQ(each, make_rational(things, static_cast<std::int64_t>(lanes)));
+    }
+  }
+}
+
+TEST(TwinSwitches, PlanesAreLanes) {
+  const Topology topology = switch_planes(4, 3);
+  const TwinSwitches twins(topology);
+  EXPECT_EQ(twins.group_count(), 1U);
+  for (std::size_t l = 0; l < topology.link_count(); ++l) {
+    ASSERT_EQ(twins.lanes(LinkId(l)), 3U);
+    std::set<std::uint32_t> lanes;
+    for (std::size_t lane = 0; lane < 3; ++lane) {
+      const LinkId other = twins.in_lane(LinkId(l), lane);
+      lanes.insert(other.value());
+      const NodeId tail = topology.link(LinkId(l)).tail;
+      EXPECT_TRUE(!topology.node(tail).is_rank || topology.link(other).tail == tail);
+    }
+    EXPECT_EQ(lanes.size(), 3U);
+  }
+}
+
+TEST(TwinSwitches, ParallelLinksAreLanes) {
+  const Topology topology = switch_planes(3, 2, 2);
+  const TwinSwitches twins(topology);
+  EXPECT_EQ(twins.lanes(LinkId(0)), 4U);
+}
+
+TEST(TwinSwitches, UnlikeSwitchesAreNone) {
+  TopologyBuilder builder;
+  const NodeId a = builder.rank("a");
+  const NodeId b = builder.rank("b");
+  for (const std::int64_t rate : {1, 2}) {
+    const NodeId plane = builder.forwarder(NodeKind::switch_node, "s" + std::to_string(rate));
+    builder.cable(a, plane, gigabytes(rate));
+    builder.cable(b, plane, gigabytes(rate));
+  }
+  EXPECT_TRUE(TwinSwitches(*std::move(builder).build("unlike")).empty());
+}
+
+TEST(TwinSwitches, PlanesOfSeveralSwitches) {
+  const Topology topology = two_boards(3, 4);
+  const TwinSwitches twins(topology);
+  EXPECT_EQ(twins.group_count(), 1U);
+  for (std::size_t l = 0; l < topology.link_count(); ++l) EXPECT_EQ(twins.lanes(LinkId(l)), 4U);
+}
+
+/// One star a rank, dealt out: two ways where the planes do not divide the star's edges.
+TEST(DealLanes, StarsOverPlanes) {
+  for (const Direction direction : {Direction::forward, Direction::reversed}) {
+    const ScheduleShape wide = shape_of_all_roots(switch_planes(72, 18), direction);
+    EXPECT_EQ(wide.trees_per_root, 1U);
+    EXPECT_EQ(wide.ways_per_root, 2U);
+    EXPECT_EQ(wide.height, 1U);
+    EXPECT_EQ(shape_of_all_roots(switch_planes(13, 6), direction).ways_per_root, 1U);
+  }
+}
+
+TEST(DealLanes, StarsOverPlanesOfTwoSwitches) {
+  const ScheduleShape shape = shape_of_all_roots(two_boards(4, 3), Direction::forward);
+  EXPECT_EQ(shape.height, 1U);
+  EXPECT_EQ(shape.ways_per_root, 2U);
+}
+
+TEST(DealLanes, StarsOverParallelLinks) {
+  for (std::size_t ranks = 3; ranks <= 9; ++ranks) {
+    const ScheduleShape shape = shape_of_all_roots(switch_planes(ranks, 1, 3), Direction::forward);
+    EXPECT_EQ(shape.trees_per_root, 1U);
+    EXPECT_LE(shape.ways_per_root, 3U);
+  }
+}
+
+TEST(DealLanes, AtTheBoundForAllSizes) {
+  Random random(9);
+  for (int round = 0; round < 30; ++round) {
+    SCOPED_TRACE(round);
+    const auto ranks = static_cast<std::size_t>(random.between(3, 14));
+    const auto planes = static_cast<std::size_t>(random.between(1, 7));
+    const Direction direction = round % 2 == 0 ? Direction::forward : Direction::reversed;
+    const ScheduleShape shape = shape_of_all_roots(switch_planes(ranks, planes), direction);
+    EXPECT_EQ(shape.height, 1U);
+    EXPECT_LE(shape.ways_per_root, 4U);
+  }
+}
+
+/// A star of two edges fits on two lanes, two such stars do not.
+TEST(DealLanes, NothingWhereTreesDoNotFit) {
+  const Topology topology = switch_planes(3, 2);
+  const TwinSwitches twins(topology);
+  const std::vector<std::int64_t> capacities(topology.link_count(), 1);
+  Arborescence star{Rank(0), 1, {}};
+  for (std::size_t to : {1U, 2U}) {
+    star.edges.push_back({Rank(0),
+                          Rank(to),
+                          {topology.links_between(NodeId(0), NodeId(3)).front(),
+                           topology.links_between(NodeId(3), NodeId(to)).front()}});
+  }
+  EXPECT_TRUE(deal_lanes(topology, twins, capacities, std::vector{star}, 1));
+  EXPECT_FALSE(deal_lanes(topology, twins, capacities, std::vector{star, star}, 1));
+}
+
+}  // namespace
+}  // namespace espalier
