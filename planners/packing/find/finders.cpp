@@ -19,6 +19,8 @@
 #include "planners/packing/split/pack_trees.h"
 #include "planners/packing/split/realize_trees.h"
 #include "planners/packing/split/split_switches.h"
+#include "planners/ring/ring.h"
+#include "planners/ring/ring_forest.h"
 
 namespace espalier {
 
@@ -122,6 +124,22 @@ Result<Trees> propose_free_program(const PackingProblem& problem, const BestTree
                   "the program is too large");
 }
 
+/// Past so many ranks splitting takes too long on most networks.
+bool wants_rings(const PackingProblem& problem, const BestTrees& best) {
+  constexpr std::size_t most_split_ranks = 512;
+  return !best && !problem.all_roots() && problem.all_relay() && problem.rank_count() > most_split_ranks;
+}
+
+/// Rings cut open at the root: few trees at the bound, if the deepest there are.
+Result<Trees> propose_rings(const PackingProblem& problem, const BestTrees& /*best*/) {
+  const RingSet rings = find_rings(*problem.topology);
+  const Rational rate(BigInteger(problem.cut.capacity) * problem.network.capacity_unit());
+  if (rings.rings.empty() || rings.rate() < rate) return proposed({}, "rings do not reach the bound");
+  const CollectiveKind kind = problem.inward() ? CollectiveKind::reduce : CollectiveKind::broadcast;
+  Forest forest = forest_of_rings(rings, {kind, static_cast<std::uint32_t>(problem.rank_count()), problem.root});
+  return problem.inward() ? std::move(forest.in_trees) : std::move(forest.out_trees);
+}
+
 bool wants_splitting(const PackingProblem& problem, const BestTrees& best) {
   return !best && (!problem.all_roots() || problem.all_relay() || !problem.scaled);
 }
@@ -150,6 +168,7 @@ constexpr std::array table = {
     Finder{"machines", wants_one_root, propose_machines},
     Finder{"program", wants_program, propose_program},
     Finder{"free program", wants_free_program, propose_free_program},
+    Finder{"rings", wants_rings, propose_rings},
     Finder{"splitting", wants_splitting, propose_splitting},
 };
 
