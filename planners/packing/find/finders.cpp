@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <utility>
 
@@ -161,15 +160,15 @@ Result<Trees> propose_splitting(const PackingProblem& problem, const BestTrees& 
               "use the planner ring or tree");
 }
 
-constexpr std::array table = {
-    Finder{"routes", wants_routes, propose_routes},
-    Finder{"lanes", wants_routes, propose_lanes},
-    Finder{"grown", wants_one_root, propose_grown},
-    Finder{"machines", wants_one_root, propose_machines},
-    Finder{"program", wants_program, propose_program},
-    Finder{"free program", wants_free_program, propose_free_program},
-    Finder{"rings", wants_rings, propose_rings},
-    Finder{"splitting", wants_splitting, propose_splitting},
+constexpr Finder table[] = {
+    {"routes", wants_routes, propose_routes},                    // all roots, one or two hops
+    {"lanes", wants_routes, propose_lanes},                      // the same, wider than a link
+    {"grown", wants_one_root, propose_grown},                    // one root, over ranks
+    {"machines", wants_one_root, propose_machines},              // one root, over whole machines
+    {"program", wants_program, propose_program},                 // symmetric and small networks
+    {"free program", wants_free_program, propose_free_program},  // where that makes many trees
+    {"rings", wants_rings, propose_rings},                       // one root of very many ranks
+    {"splitting", wants_splitting, propose_splitting},           // any network within the budget
 };
 
 }  // namespace
