@@ -32,9 +32,9 @@ std::int64_t part_of(std::int64_t a, std::int64_t b, std::int64_t c) {
 }
 
 /// The dealing as a flow from the ways in to the ways out.
-class Dealing {
+class EvenFlow {
  public:
-  Dealing(const SwitchSide& in, const SwitchSide& out)
+  EvenFlow(const SwitchSide& in, const SwitchSide& out)
       : in_(in), out_(out), partners_(in, out), flow_(in.amounts.size() + out.amounts.size() + 2) {
     const auto first_out = static_cast<std::uint32_t>(in.amounts.size());
     const auto source = static_cast<std::uint32_t>(in.amounts.size() + out.amounts.size());
@@ -86,7 +86,7 @@ class Dealing {
 }  // namespace
 
 std::vector<std::vector<std::int64_t>> even_split(const SwitchSide& in, const SwitchSide& out) {
-  Dealing dealing(in, out);
+  EvenFlow dealing(in, out);
   constexpr std::int64_t most_uneven = 1 << 10;
   for (std::int64_t factor = 1; factor <= most_uneven; factor *= 2) {
     if (dealing.is_feasible(factor)) return dealing.dealt();
