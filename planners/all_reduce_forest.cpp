@@ -29,8 +29,8 @@ Result<Forest> all_reduce_forest(const Topology& topology, const PlanContext& co
     return fail(ErrorCode::unsupported, "the best trees were not found within the limits",
                 "use reduce-scatter followed by all-gather");
   }
-  const PatternSolution solution = with_fewer_trees(*program->orbits, TreeOracle(*program->orbits, program->groups),
-                                                    program->solution, {.enough = 2, .most_height = 0});
+  const ColumnSolution solution = with_fewer_trees(*program->orbits, TreeOracle(*program->orbits, program->groups),
+                                                   program->solution, {.enough = 2, .most_height = 0});
   if (context.memory != nullptr) context.memory->keep(topology, program->orbits, program->groups, solution);
   const std::vector<ProgramTree> trees = tree_images(*program->orbits, program->groups, solution);
   return whole_forest(topology, program->orbits->graph, trees, program->time_per_byte);

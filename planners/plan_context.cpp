@@ -2,10 +2,10 @@
 
 namespace espalier {
 
-std::function<void(const PatternRound&)> teller(const PlanContext& context, std::string_view program,
-                                                double bytes_per_unit) {
+std::function<void(const ColumnRound&)> teller(const PlanContext& context, std::string_view program,
+                                               double bytes_per_unit) {
   if (!context.on_round) return {};
-  return [&context, program, bytes_per_unit](const PatternRound& round) {
+  return [&context, program, bytes_per_unit](const ColumnRound& round) {
     context.on_round(
         {program, round.round, round.columns, round.throughput * bytes_per_unit, round.limit * bytes_per_unit});
   };

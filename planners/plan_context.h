@@ -5,7 +5,7 @@
 #include <functional>
 #include <string_view>
 
-#include "planners/lp/pattern_program.h"
+#include "planners/lp/column_generation.h"
 
 namespace espalier {
 
@@ -35,9 +35,9 @@ struct PlanContext {
   AllReduceMemory* all_reduce = nullptr;  ///< What a bound solved for the plan. May be null.
 };
 
-/// For PatternLimits::on_round: tells the context's listener in bytes per second, of which one unit of throughput is
+/// For ColumnLimits::on_round: tells the context's listener in bytes per second, of which one unit of throughput is
 /// `bytes_per_unit`. Empty where nobody listens. The context must outlive it.
-std::function<void(const PatternRound&)> teller(const PlanContext& context, std::string_view program,
-                                                double bytes_per_unit);
+std::function<void(const ColumnRound&)> teller(const PlanContext& context, std::string_view program,
+                                               double bytes_per_unit);
 
 }  // namespace espalier

@@ -98,8 +98,8 @@ std::vector<std::vector<bool>> priced_cuts(const OrbitGraph& orbits, const std::
   return cuts;
 }
 
-PatternLimits limits_for(const OrbitGraph& orbits) {
-  PatternLimits limits;
+ColumnLimits limits_for(const OrbitGraph& orbits) {
+  ColumnLimits limits;
   const std::size_t visits = orbits.graph.edges.size() * orbits.ranks.count();
   limits.warm_rounds = static_cast<std::uint32_t>(std::min<std::size_t>(limits.warm_rounds, most_edge_visits / visits));
   if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) {
@@ -130,7 +130,7 @@ PricedBound flow_bound(const Topology& topology, const FlowDemands& flows, const
   consider(likely_cuts(topology, gather_cut));
   OrbitGraph orbits =
       make_orbit_graph(topology, flows.mirrors_itself, flows.keeps_symmetry ? Symmetry::any : Symmetry::none);
-  const PatternLimits limits = limits_for(orbits);
+  const ColumnLimits limits = limits_for(orbits);
   if (limits.warm_rounds == 0) return {{cut.time_per_byte, cut.nodes, describe(flows, cut, false)}, {}};
   const FlowProgram program = solve_flow(std::move(orbits), flows, limits, context);
   consider(priced_cuts(program.orbits, program.solution.prices));

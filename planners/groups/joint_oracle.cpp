@@ -9,23 +9,23 @@ namespace {
 
 /// Appends an oracle's offer to that of all.
 template <class Price>
-void append(Offer<Price> offer, std::uint32_t first_group, std::int64_t factor, Offer<Price>& all) {
-  for (std::size_t i = 0; i < offer.patterns.size(); ++i) {
-    Pattern& pattern = offer.patterns[i];
-    pattern.group += first_group;
-    for (Entry& load : pattern.loads) load.value *= factor;
-    all.patterns.push_back(std::move(pattern));
+void append(PricedColumns<Price> offer, std::uint32_t first_group, std::int64_t factor, PricedColumns<Price>& all) {
+  for (std::size_t i = 0; i < offer.columns.size(); ++i) {
+    Column& column = offer.columns[i];
+    column.group += first_group;
+    for (Entry& load : column.loads) load.value *= factor;
+    all.columns.push_back(std::move(column));
     all.costs.push_back(offer.costs[i] * static_cast<Price>(factor));
   }
 }
 
-/// The sum of two patterns, one after the other: as high as both together.
-Pattern joined(const Pattern& a, const Pattern& b) {
+/// The sum of two columns, one after the other: as high as both together.
+Column joined(const Column& a, const Column& b) {
   std::map<std::uint32_t, std::int64_t> loads;
-  for (const Pattern* pattern : {&a, &b}) {
-    for (const Entry load : pattern->loads) loads[load.index] += load.value;
+  for (const Column* column : {&a, &b}) {
+    for (const Entry load : column->loads) loads[load.index] += load.value;
   }
-  Pattern sum{0, {}, a.edges};
+  Column sum{0, {}, a.edges};
   for (const auto& [index, value] : loads) sum.loads.push_back({index, value});
   sum.height = a.height + b.height;
   sum.least_height = a.least_height + b.least_height;
@@ -35,10 +35,10 @@ Pattern joined(const Pattern& a, const Pattern& b) {
 
 /// The pair of one root that costs least. The out-trees of the k-th root are of group 2k, its in-trees of group 2k + 1.
 template <class Price>
-Offer<Price> cheapest_pair(const Offer<Price>& trees) {
+PricedColumns<Price> cheapest_pair(const PricedColumns<Price>& trees) {
   std::vector<std::optional<std::size_t>> cheapest;  // by group
-  for (std::size_t i = 0; i < trees.patterns.size(); ++i) {
-    const std::size_t group = trees.patterns[i].group;
+  for (std::size_t i = 0; i < trees.columns.size(); ++i) {
+    const std::size_t group = trees.columns[i].group;
     if (group >= cheapest.size()) cheapest.resize(group + 1);
     if (!cheapest[group] || trees.costs[i] < trees.costs[*cheapest[group]]) cheapest[group] = i;
   }
@@ -49,48 +49,48 @@ Offer<Price> cheapest_pair(const Offer<Price>& trees) {
   for (std::size_t out = 2; out + 1 < cheapest.size(); out += 2) {
     if (cost(out) < cost(best)) best = out;
   }
-  Offer<Price> offer;
-  offer.patterns.push_back(joined(trees.patterns[*cheapest[best]], trees.patterns[*cheapest[best + 1]]));
+  PricedColumns<Price> offer;
+  offer.columns.push_back(joined(trees.columns[*cheapest[best]], trees.columns[*cheapest[best + 1]]));
   offer.costs.push_back(cost(best));
   return offer;
 }
 
 }  // namespace
 
-void JointOracle::add(std::unique_ptr<PatternOracle> oracle, std::uint32_t group_count, std::int64_t factor) {
+void JointOracle::add(std::unique_ptr<PricingOracle> oracle, std::uint32_t group_count, std::int64_t factor) {
   members_.push_back({std::move(oracle), group_count_, factor});
   group_count_ += group_count;
 }
 
-Offer<double> JointOracle::cheapest(std::span<const double> prices) const {
-  Offer<double> all;
+PricedColumns<double> JointOracle::cheapest(std::span<const double> prices) const {
+  PricedColumns<double> all;
   for (const Member& member : members_) append(member.oracle->cheapest(prices), member.first_group, member.factor, all);
   return all;
 }
 
-Offer<BigInteger> JointOracle::cheapest(std::span<const BigInteger> prices) const {
-  Offer<BigInteger> all;
+PricedColumns<BigInteger> JointOracle::cheapest(std::span<const BigInteger> prices) const {
+  PricedColumns<BigInteger> all;
   for (const Member& member : members_) append(member.oracle->cheapest(prices), member.first_group, member.factor, all);
   return all;
 }
 
-Offer<double> JointOracle::shallow(std::span<const double> prices, double weight) const {
-  Offer<double> all;
+PricedColumns<double> JointOracle::shallow(std::span<const double> prices, double weight) const {
+  PricedColumns<double> all;
   for (const Member& member : members_) {
     append(member.oracle->shallow(prices, weight), member.first_group, member.factor, all);
   }
   return all;
 }
 
-Offer<double> TreePairOracle::cheapest(std::span<const double> prices) const {
+PricedColumns<double> TreePairOracle::cheapest(std::span<const double> prices) const {
   return cheapest_pair(trees_.cheapest(prices));
 }
 
-Offer<BigInteger> TreePairOracle::cheapest(std::span<const BigInteger> prices) const {
+PricedColumns<BigInteger> TreePairOracle::cheapest(std::span<const BigInteger> prices) const {
   return cheapest_pair(trees_.cheapest(prices));
 }
 
-Offer<double> TreePairOracle::shallow(std::span<const double> prices, double weight) const {
+PricedColumns<double> TreePairOracle::shallow(std::span<const double> prices, double weight) const {
   return cheapest_pair(trees_.shallow(prices, weight));
 }
 

@@ -28,7 +28,7 @@ constexpr std::size_t most_links = 2048;
 constexpr std::uint32_t most_shallow_rounds = 16;  ///< Past these any trees will do.
 constexpr std::int64_t most_factor = std::int64_t{1} << 31;
 
-/// One group's part of the joint program. Patterns of its groups are trees of these, in the same order.
+/// One group's part of the joint program. Columns of its groups are trees of these, in the same order.
 struct Member {
   SingleLinks single;
   OrbitGraph orbits;
@@ -120,7 +120,7 @@ Member make_member(const GroupWork& group) {
   return member;
 }
 
-std::unique_ptr<PatternOracle> make_oracle(const Member& member) {
+std::unique_ptr<PricingOracle> make_oracle(const Member& member) {
   if (!member.trees.empty()) {
     return std::make_unique<TreeOracle>(member.orbits, TreeGroups{member.trees, Sharing::equal});
   }
@@ -131,7 +131,7 @@ std::unique_ptr<PatternOracle> make_oracle(const Member& member) {
 /// The joint program, solved.
 struct Joint {
   std::vector<std::optional<Member>> members;  ///< By group; nothing for a single rank.
-  PatternSolution solution;
+  ColumnSolution solution;
   Rational time_per_byte;
 };
 
@@ -159,18 +159,18 @@ Result<Joint> solve(std::span<const GroupWork> groups, bool shallow) {
     member->first_group = oracle.group_count();
     oracle.add(make_oracle(*member), member->group_count, common / member->blocks);
   }
-  PatternProgram program;
+  MasterProgram program;
   program.capacity = first->orbits.capacity;
   program.sharing = Sharing::equal;
   program.family_count = oracle.group_count();
   for (std::uint32_t group = 0; group < oracle.group_count(); ++group) program.family.push_back(group);
   const bool trees = !slices_have_destination(groups.front().collective.kind);
-  PatternLimits limits;
+  ColumnLimits limits;
   if (shallow && trees) {
     limits.rounds = most_shallow_rounds;
     limits.shallow = true;
   }
-  joint.solution = solve_patterns(program, oracle, limits);
+  joint.solution = generate_columns(program, oracle, limits);
   if (joint.solution.limit == 0) {
     return fail(ErrorCode::unsupported, "the best trees of all groups were not found within the limits",
                 "plan each group by itself with --ranks");
@@ -205,11 +205,11 @@ std::uint32_t root_of(const ResourceGraph& graph, const std::vector<std::uint32_
 /// A group's trees in the solution.
 std::vector<ProgramTree> trees_of(const Joint& joint, const Member& member) {
   std::vector<ProgramTree> trees;
-  for (const PatternSolution::Part& part : joint.solution.parts) {
-    const std::uint32_t group = part.pattern.group - member.first_group;
-    if (part.pattern.group < member.first_group || group >= member.group_count) continue;
+  for (const ColumnSolution::Part& part : joint.solution.parts) {
+    const std::uint32_t group = part.column.group - member.first_group;
+    if (part.column.group < member.first_group || group >= member.group_count) continue;
     const Rational share = part.amount / joint.solution.limit;
-    std::vector<std::uint32_t> edges = part.pattern.edges;
+    std::vector<std::uint32_t> edges = part.column.edges;
     if (!member.trees.empty()) {
       trees.push_back({member.trees[group].root, member.trees[group].inward, share, std::move(edges), {}});
     } else if (!member.demands.empty()) {

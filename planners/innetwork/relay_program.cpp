@@ -8,16 +8,16 @@
 #include <utility>
 
 #include "base/check.h"
-#include "planners/lp/pattern_master.h"
+#include "planners/lp/restricted_master.h"
 
 namespace espalier {
 namespace {
 
 /// Trees that carry one unit together, and what they fill.
-struct Column {
+struct TreePair {
   std::optional<RelayTree> in;
   std::optional<RelayTree> out;
-  Pattern pattern;
+  Column column;
   std::int64_t times_grown = 0;
 };
 
@@ -58,15 +58,15 @@ class RelayProgram {
 
   void choose_roots(const Collective& collective);
   [[nodiscard]] std::int64_t growth_rounds() const;
-  [[nodiscard]] std::optional<Column> grow(NodeId root, std::uint32_t group, const Prices& prices) const;
-  [[nodiscard]] std::optional<Column> cheapest(std::uint32_t group, const Prices& prices) const;
-  [[nodiscard]] double cost(const Column& column, const Prices& prices) const;
+  [[nodiscard]] std::optional<TreePair> grow(NodeId root, std::uint32_t group, const Prices& prices) const;
+  [[nodiscard]] std::optional<TreePair> cheapest(std::uint32_t group, const Prices& prices) const;
+  [[nodiscard]] double cost(const TreePair& pair, const Prices& prices) const;
   [[nodiscard]] Prices prices_of_load(const std::vector<double>& filled) const;
-  std::size_t note(Column column);
+  std::size_t note(TreePair pair);
   /// False when a group has no trees, which only ranks that must not relay can bring about.
   bool grow_by_load();
-  [[nodiscard]] PatternProgram program() const;
-  bool improve(PatternMaster& master, const Prices& prices);
+  [[nodiscard]] MasterProgram program() const;
+  bool improve(RestrictedMaster& master, const Prices& prices);
   [[nodiscard]] std::vector<Rational> solve();
   [[nodiscard]] std::vector<WeightedRelayTrees> weigh(const std::vector<Rational>& amounts);
   [[nodiscard]] std::vector<WeightedRelayTrees> weigh_by_count();
@@ -79,8 +79,8 @@ class RelayProgram {
   bool needs_in_;
   bool needs_out_;
   std::vector<std::vector<NodeId>> roots_;  ///< By group: any of these may be a tree's root.
-  std::vector<Column> columns_;
-  std::map<std::pair<std::uint32_t, std::vector<Entry>>, std::size_t> column_of_;  ///< By group and loads.
+  std::vector<TreePair> pairs_;
+  std::map<std::pair<std::uint32_t, std::vector<Entry>>, std::size_t> pair_of_;  ///< By group and loads.
 };
 
 /// A group per root, or for all_reduce one group whose root is free: switches that copy and add first, then ranks, as
@@ -124,34 +124,34 @@ std::int64_t RelayProgram::growth_rounds() const {
                     most_growth_rounds);
 }
 
-std::optional<Column> RelayProgram::grow(NodeId root, std::uint32_t group, const Prices& prices) const {
-  Column column;
-  if (needs_in_) column.in = adds_.grow(root, prices);
-  if (needs_out_) column.out = copies_.grow(root, prices);
-  if (column.in.has_value() != needs_in_ || column.out.has_value() != needs_out_) return std::nullopt;
+std::optional<TreePair> RelayProgram::grow(NodeId root, std::uint32_t group, const Prices& prices) const {
+  TreePair pair;
+  if (needs_in_) pair.in = adds_.grow(root, prices);
+  if (needs_out_) pair.out = copies_.grow(root, prices);
+  if (pair.in.has_value() != needs_in_ || pair.out.has_value() != needs_out_) return std::nullopt;
   std::vector<std::int64_t> uses(resources_.rates.size(), 0);
-  for (const auto* tree : {&column.in, &column.out}) {
+  for (const auto* tree : {&pair.in, &pair.out}) {
     if (*tree) resources_.add_uses(**tree, topology_, uses);
   }
-  column.pattern.group = group;
+  pair.column.group = group;
   for (std::uint32_t r = 0; r < uses.size(); ++r) {
-    if (uses[r] > 0) column.pattern.loads.push_back({r, uses[r]});
+    if (uses[r] > 0) pair.column.loads.push_back({r, uses[r]});
   }
-  return column;
+  return pair;
 }
 
-double RelayProgram::cost(const Column& column, const Prices& prices) const {
+double RelayProgram::cost(const TreePair& pair, const Prices& prices) const {
   double sum = 0;
-  for (const Entry entry : column.pattern.loads) sum += prices[entry.index] * static_cast<double>(entry.value);
+  for (const Entry entry : pair.column.loads) sum += prices[entry.index] * static_cast<double>(entry.value);
   return sum;
 }
 
 /// The cheapest trees of a group; nothing when none of its roots reaches all ranks.
-std::optional<Column> RelayProgram::cheapest(std::uint32_t group, const Prices& prices) const {
-  std::optional<Column> best;
+std::optional<TreePair> RelayProgram::cheapest(std::uint32_t group, const Prices& prices) const {
+  std::optional<TreePair> best;
   double least = 0;
   for (const NodeId root : roots_[group]) {
-    std::optional<Column> grown = grow(root, group, prices);
+    std::optional<TreePair> grown = grow(root, group, prices);
     if (!grown) continue;
     const double price = cost(*grown, prices);
     if (best && price >= least) continue;
@@ -161,9 +161,9 @@ std::optional<Column> RelayProgram::cheapest(std::uint32_t group, const Prices& 
   return best;
 }
 
-std::size_t RelayProgram::note(Column column) {
-  const auto [found, is_new] = column_of_.try_emplace({column.pattern.group, column.pattern.loads}, columns_.size());
-  if (is_new) columns_.push_back(std::move(column));
+std::size_t RelayProgram::note(TreePair pair) {
+  const auto [found, is_new] = pair_of_.try_emplace({pair.column.group, pair.column.loads}, pairs_.size());
+  if (is_new) pairs_.push_back(std::move(pair));
   return found->second;
 }
 
@@ -182,14 +182,14 @@ RelayProgram::Prices RelayProgram::prices_of_load(const std::vector<double>& fil
 /// had the least to carry per round count.
 bool RelayProgram::grow_by_load() {
   std::vector<double> filled(resources_.rates.size(), 0);
-  std::vector<std::size_t> grown_since;  // columns of the rounds that do not count yet
+  std::vector<std::size_t> grown_since;  // pairs of the rounds that do not count yet
   double least = std::numeric_limits<double>::infinity();
   const std::int64_t rounds = growth_rounds();
   for (std::int64_t round = 1; round <= rounds; ++round) {
     for (std::uint32_t group = 0; group < roots_.size(); ++group) {
-      std::optional<Column> grown = cheapest(group, prices_of_load(filled));
+      std::optional<TreePair> grown = cheapest(group, prices_of_load(filled));
       if (!grown) return false;
-      for (const Entry entry : grown->pattern.loads) {
+      for (const Entry entry : grown->column.loads) {
         filled[entry.index] += static_cast<double>(entry.value) / static_cast<double>(resources_.rates[entry.index]);
       }
       grown_since.push_back(note(*std::move(grown)));
@@ -197,14 +197,14 @@ bool RelayProgram::grow_by_load() {
     const double load = *std::ranges::max_element(filled) / static_cast<double>(round);
     if (load >= least * (1 - load_tolerance)) continue;
     least = load;
-    for (const std::size_t column : grown_since) ++columns_[column].times_grown;
+    for (const std::size_t pair : grown_since) ++pairs_[pair].times_grown;
     grown_since.clear();
   }
   return true;
 }
 
-PatternProgram RelayProgram::program() const {
-  PatternProgram program;
+MasterProgram RelayProgram::program() const {
+  MasterProgram program;
   std::int64_t unit = 0;
   for (const std::int64_t rate : resources_.rates) unit = std::gcd(unit, rate);
   for (const std::int64_t rate : resources_.rates) program.capacity.emplace_back(rate / unit);
@@ -216,27 +216,27 @@ PatternProgram RelayProgram::program() const {
 }
 
 /// Adds trees that the program gains from; false when none is found at these prices.
-bool RelayProgram::improve(PatternMaster& master, const Prices& prices) {
+bool RelayProgram::improve(RestrictedMaster& master, const Prices& prices) {
   bool improved = false;
   for (std::uint32_t group = 0; group < roots_.size(); ++group) {
     for (const NodeId root : roots_[group]) {
-      std::optional<Column> grown = grow(root, group, prices);
-      if (!grown || master.gain(grown->pattern) <= gain_tolerance) continue;
-      const std::size_t known = columns_.size();
+      std::optional<TreePair> grown = grow(root, group, prices);
+      if (!grown || master.gain(grown->column) <= gain_tolerance) continue;
+      const std::size_t known = pairs_.size();
       const std::size_t place = note(*std::move(grown));
       if (place < known) continue;
-      master.add(columns_[place].pattern);
+      master.add(pairs_[place].column);
       improved = true;
     }
   }
   return improved;
 }
 
-/// The amount of every column; none when the program was not solved exactly.
+/// The amount of every pair; none when the program was not solved exactly.
 std::vector<Rational> RelayProgram::solve() {
-  const PatternProgram packing = program();
-  PatternMaster master(packing);
-  for (const Column& column : columns_) master.add(column.pattern);
+  const MasterProgram packing = program();
+  RestrictedMaster master(packing);
+  for (const TreePair& pair : pairs_) master.add(pair.column);
   Prices calm;
   for (int round = 0; round < program_rounds; ++round) {
     if (!master.solve()) return {};
@@ -251,22 +251,22 @@ std::vector<Rational> RelayProgram::solve() {
     if (!improve(master, calm) && !improve(master, prices)) break;
   }
   if (!master.solve()) return {};
-  std::optional<PatternMaster::Exact> exact = master.exact();
+  std::optional<RestrictedMaster::Exact> exact = master.exact();
   return exact ? std::move(exact->amounts) : std::vector<Rational>();
 }
 
 std::vector<WeightedRelayTrees> RelayProgram::take(const std::vector<std::int64_t>& weights) {
   std::vector<WeightedRelayTrees> trees;
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
+  for (std::size_t c = 0; c < pairs_.size(); ++c) {
     if (weights[c] == 0) continue;
-    trees.push_back({std::move(columns_[c].in), std::move(columns_[c].out), weights[c]});
+    trees.push_back({std::move(pairs_[c].in), std::move(pairs_[c].out), weights[c]});
   }
   return trees;
 }
 
 std::vector<WeightedRelayTrees> RelayProgram::weigh_by_count() {
   std::vector<std::int64_t> weights;
-  for (const Column& column : columns_) weights.push_back(column.times_grown);
+  for (const TreePair& pair : pairs_) weights.push_back(pair.times_grown);
   return take(weights);
 }
 
@@ -276,19 +276,19 @@ std::vector<WeightedRelayTrees> RelayProgram::weigh(const std::vector<Rational>&
   constexpr std::int64_t most_exact_units = std::int64_t{1} << 46;
   constexpr std::int64_t rounded_units = std::int64_t{1} << 30;
   std::vector<Rational> sums(roots_.size(), Rational(0));
-  for (std::size_t c = 0; c < columns_.size(); ++c) sums[columns_[c].pattern.group] += amounts[c];
+  for (std::size_t c = 0; c < pairs_.size(); ++c) sums[pairs_[c].column.group] += amounts[c];
   std::vector<Rational> shares;
   BigInteger exact_units = 1;
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
-    shares.push_back(amounts[c] / sums[columns_[c].pattern.group]);
+  for (std::size_t c = 0; c < pairs_.size(); ++c) {
+    shares.push_back(amounts[c] / sums[pairs_[c].column.group]);
     if (exact_units <= most_exact_units) exact_units = lcm(exact_units, BigInteger(denominator(shares.back())));
   }
   const std::int64_t units = exact_units <= most_exact_units ? exact_units.convert_to<std::int64_t>() : rounded_units;
-  std::vector<std::int64_t> weights(columns_.size());
+  std::vector<std::int64_t> weights(pairs_.size());
   std::vector<Rational> before(roots_.size(), Rational(0));  // Of each group, the shares so far.
   std::vector<std::int64_t> given(roots_.size(), 0);
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
-    const std::uint32_t group = columns_[c].pattern.group;
+  for (std::size_t c = 0; c < pairs_.size(); ++c) {
+    const std::uint32_t group = pairs_[c].column.group;
     before[group] += shares[c];
     const Rational end = before[group] * units;
     const auto whole_end = BigInteger(numerator(end) / denominator(end)).convert_to<std::int64_t>();

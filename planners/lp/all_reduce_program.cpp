@@ -21,18 +21,18 @@ std::optional<AllReduceProgram> solve_anew(const Topology& topology, const PlanC
   if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) return std::nullopt;
   program.groups = all_reduce_groups(orbits);
   const TreeOracle oracle(orbits, program.groups);
-  PatternLimits limits;
+  ColumnLimits limits;
   limits.shallow = true;
   // With many groups every round brings many trees, and Clp is what takes time.
   const auto groups = static_cast<std::uint32_t>(program.groups.groups.size());
   limits.cheapest_first = groups > few_groups;
   limits.warm_rounds = std::clamp(most_warm_trees / groups, least_warm_rounds, limits.warm_rounds);
   limits.on_round = teller(context, "all_reduce", orbits.graph.unit.convert_to<double>());
-  std::vector<Pattern> seeds;
+  std::vector<Column> seeds;
   if (context.memory != nullptr) seeds = context.memory->seeds(topology, orbits, oracle);
   limits.seeds = seeds;
   if (!seeds.empty()) limits.warm_rounds = std::min(limits.warm_rounds, seeded_warm_rounds);
-  program.solution = solve_patterns(oracle.program(), oracle, limits);
+  program.solution = generate_columns(oracle.program(), oracle, limits);
   if (context.memory != nullptr && program.solution.attained) {
     context.memory->keep(topology, program.orbits, program.groups, program.solution);
   }

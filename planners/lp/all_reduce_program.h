@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "base/rational.h"
+#include "planners/lp/column_generation.h"
 #include "planners/lp/orbit_graph.h"
-#include "planners/lp/pattern_program.h"
 #include "planners/lp/tree_oracle.h"
 #include "planners/plan_context.h"
 #include "topology/topology.h"
@@ -16,7 +16,7 @@ namespace espalier {
 struct AllReduceProgram {
   std::shared_ptr<const OrbitGraph> orbits;
   TreeGroups groups;
-  PatternSolution solution;
+  ColumnSolution solution;
   Rational time_per_byte;  ///< Seconds per byte of S that no pair of trees can undercut.
 };
 

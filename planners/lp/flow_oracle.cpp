@@ -25,16 +25,16 @@ std::vector<std::uint32_t> rank_paths(const ResourceGraph& graph, const std::vec
 }
 
 template <class Price>
-Offer<Price> cheapest_flows(const OrbitGraph& orbits, const std::vector<FlowDemand>& demands,
-                            std::span<const Price> prices) {
+PricedColumns<Price> cheapest_flows(const OrbitGraph& orbits, const std::vector<FlowDemand>& demands,
+                                    std::span<const Price> prices) {
   const ResourceGraph& graph = orbits.graph;
   const std::vector<Price> lengths = edge_lengths<Price>(orbits, prices);
-  Offer<Price> offer;
+  PricedColumns<Price> offer;
   for (std::uint32_t group = 0; group < demands.size(); ++group) {
     const std::uint32_t source = graph.rank_nodes[demands[group].source];
     const ShortestPaths<Price> paths = shortest_paths(graph, lengths, source, true);
-    Pattern pattern;
-    pattern.group = group;
+    Column column;
+    column.group = group;
     std::vector<std::int64_t> uses(graph.edges.size(), 0);
     Price cost(0);
     for (const std::uint32_t target : demands[group].targets) {
@@ -45,9 +45,9 @@ Offer<Price> cheapest_flows(const OrbitGraph& orbits, const std::vector<FlowDema
         node = graph.edges[e].tail;
       }
     }
-    pattern.edges = rank_paths(graph, paths.entering_edge, source, uses);
-    pattern.loads = orbit_loads(orbits, uses, demands[group].copies);
-    offer.patterns.push_back(std::move(pattern));
+    column.edges = rank_paths(graph, paths.entering_edge, source, uses);
+    column.loads = orbit_loads(orbits, uses, demands[group].copies);
+    offer.columns.push_back(std::move(column));
     offer.costs.push_back(cost * static_cast<Price>(demands[group].copies));
   }
   return offer;
@@ -55,8 +55,8 @@ Offer<Price> cheapest_flows(const OrbitGraph& orbits, const std::vector<FlowDema
 
 }  // namespace
 
-PatternProgram FlowOracle::program() const {
-  PatternProgram program;
+MasterProgram FlowOracle::program() const {
+  MasterProgram program;
   program.capacity = orbits_.capacity;
   program.sharing = Sharing::equal;
   program.family_count = static_cast<std::uint32_t>(demands_.size());
@@ -64,11 +64,11 @@ PatternProgram FlowOracle::program() const {
   return program;
 }
 
-Offer<double> FlowOracle::cheapest(std::span<const double> prices) const {
+PricedColumns<double> FlowOracle::cheapest(std::span<const double> prices) const {
   return cheapest_flows(orbits_, demands_, prices);
 }
 
-Offer<BigInteger> FlowOracle::cheapest(std::span<const BigInteger> prices) const {
+PricedColumns<BigInteger> FlowOracle::cheapest(std::span<const BigInteger> prices) const {
   return cheapest_flows(orbits_, demands_, prices);
 }
 

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "planners/lp/column_generation.h"
 #include "planners/lp/orbit_graph.h"
-#include "planners/lp/pattern_program.h"
 
 namespace espalier {
 
@@ -15,19 +15,19 @@ struct FlowDemand {
   std::int64_t copies = 1;  ///< How many like demands this one stands for: the size of the source's orbit.
 };
 
-/// Patterns of a concurrent flow: each demand's patterns are trees of shortest paths, through any nodes, that carry as
-/// many units over each edge as there are targets behind it. `edges` of a pattern are the tree's paths from rank to
+/// Columns of a concurrent flow: each demand's columns are trees of shortest paths, through any nodes, that carry as
+/// many units over each edge as there are targets behind it. `edges` of a column are the tree's paths from rank to
 /// rank. Resources are orbits of resources.
-class FlowOracle final : public PatternOracle {
+class FlowOracle final : public PricingOracle {
  public:
   /// Requires: every target can be reached; a graph that outlives the oracle; all demands together, images included,
   /// the same under every renaming; on a mirrored graph, demands whose mirror image (targets as sources) is themselves.
   FlowOracle(const OrbitGraph& orbits, std::vector<FlowDemand> demands)
       : orbits_(orbits), demands_(std::move(demands)) {}
 
-  [[nodiscard]] PatternProgram program() const;
-  [[nodiscard]] Offer<double> cheapest(std::span<const double> prices) const override;
-  [[nodiscard]] Offer<BigInteger> cheapest(std::span<const BigInteger> prices) const override;
+  [[nodiscard]] MasterProgram program() const;
+  [[nodiscard]] PricedColumns<double> cheapest(std::span<const double> prices) const override;
+  [[nodiscard]] PricedColumns<BigInteger> cheapest(std::span<const BigInteger> prices) const override;
 
  private:
   const OrbitGraph& orbits_;

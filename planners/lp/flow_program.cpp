@@ -19,7 +19,7 @@ FlowDemands flow_demands(CollectiveKind kind, std::uint32_t rank_count) {
   return flows;
 }
 
-FlowProgram solve_flow(OrbitGraph orbits, const FlowDemands& demands, const PatternLimits& limits,
+FlowProgram solve_flow(OrbitGraph orbits, const FlowDemands& demands, const ColumnLimits& limits,
                        const PlanContext& context) {
   FlowProgram program{std::move(orbits), {}, {}, 0};
   const Orbits& ranks = program.orbits.ranks;
@@ -28,11 +28,11 @@ FlowProgram solve_flow(OrbitGraph orbits, const FlowDemands& demands, const Patt
     program.demands.back().copies = ranks.size[orbit];
   }
   const FlowOracle oracle(program.orbits, program.demands);
-  PatternLimits told = limits;
+  ColumnLimits told = limits;
   const double unit = program.orbits.graph.unit.convert_to<double>();
   told.on_round = teller(context, demands.keeps_symmetry ? "all_to_all" : "send_recv",
                          unit * static_cast<double>(demands.blocks_per_buffer));
-  program.solution = solve_patterns(oracle.program(), oracle, told);
+  program.solution = generate_columns(oracle.program(), oracle, told);
   program.time_per_byte = 1 / (program.solution.limit * program.orbits.graph.unit * demands.blocks_per_buffer);
   return program;
 }

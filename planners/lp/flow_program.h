@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "base/rational.h"
+#include "planners/lp/column_generation.h"
 #include "planners/lp/flow_oracle.h"
 #include "planners/lp/orbit_graph.h"
-#include "planners/lp/pattern_program.h"
 #include "planners/plan_context.h"
 #include "schedule/collective.h"
 
@@ -26,7 +26,7 @@ FlowDemands flow_demands(CollectiveKind kind, std::uint32_t rank_count);
 struct FlowProgram {
   OrbitGraph orbits;
   std::vector<FlowDemand> demands;  ///< Of the first source of every orbit.
-  PatternSolution solution;
+  ColumnSolution solution;
   Rational time_per_byte;  ///< Seconds per byte of S that no routing of all blocks can undercut.
 };
 
@@ -44,7 +44,7 @@ inline bool is_near_flow_size(const OrbitGraph& orbits) {
 
 /// Requires: every rank reaches every other; a graph without renamings unless the demands keep symmetry, and not
 /// mirrored unless they mirror themselves.
-FlowProgram solve_flow(OrbitGraph orbits, const FlowDemands& demands, const PatternLimits& limits,
+FlowProgram solve_flow(OrbitGraph orbits, const FlowDemands& demands, const ColumnLimits& limits,
                        const PlanContext& context = {});
 
 }  // namespace espalier

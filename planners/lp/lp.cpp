@@ -27,7 +27,7 @@ Result<Forest> flow_forest(const Topology& topology, CollectiveKind kind, const 
   const bool is_small =
       orbits.ranks.count() <= most_exact_rank_orbits && orbits.resources.count() <= most_exact_resource_orbits;
   if (!is_small && !is_near_flow_size(orbits)) return tl::unexpected(too_large);
-  PatternLimits limits;
+  ColumnLimits limits;
   if (!is_small) limits.gap = near_flow_gap;
   const FlowProgram program = solve_flow(std::move(orbits), flows, limits, context);
   if (program.solution.parts.empty()) {

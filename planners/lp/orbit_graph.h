@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/rational.h"
-#include "planners/lp/pattern_program.h"
+#include "planners/lp/column_generation.h"
 #include "planners/lp/resource_graph.h"
 #include "planners/symmetry/rank_symmetry.h"
 #include "planners/symmetry/renamings.h"

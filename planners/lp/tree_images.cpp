@@ -58,10 +58,10 @@ void append_images(const OrbitGraph& orbits, const ProgramTree& tree, std::vecto
 /// another makes the tree no higher than the highest has to be.
 class RootPicker {
  public:
-  RootPicker(const OrbitGraph& orbits, const PatternSolution& solution)
+  RootPicker(const OrbitGraph& orbits, const ColumnSolution& solution)
       : orbits_(orbits), count_(orbits.graph.rank_count(), 0) {
-    for (const PatternSolution::Part& part : solution.parts) {
-      heights_.push_back(tree_heights(orbits.graph, part.pattern.edges));
+    for (const ColumnSolution::Part& part : solution.parts) {
+      heights_.push_back(tree_heights(orbits.graph, part.column.edges));
       highest_ = std::max(highest_, std::ranges::min(heights_.back()));
     }
   }
@@ -92,23 +92,23 @@ class RootPicker {
 }  // namespace
 
 std::vector<ProgramTree> tree_images(const OrbitGraph& orbits, const TreeGroups& groups,
-                                     const PatternSolution& solution) {
+                                     const ColumnSolution& solution) {
   const ResourceGraph& graph = orbits.graph;
   std::vector<ProgramTree> trees;
   std::optional<RootPicker> roots;
   if (graph.mirrored) roots.emplace(orbits, solution);
   for (std::size_t i = 0; i < solution.parts.size(); ++i) {
-    const PatternSolution::Part& part = solution.parts[i];
-    const TreeGroup& group = groups.groups[part.pattern.group];
+    const ColumnSolution::Part& part = solution.parts[i];
+    const TreeGroup& group = groups.groups[part.column.group];
     Rational share = part.amount / solution.limit * group.share;
     if (!graph.mirrored) {
       if (groups.sharing == Sharing::free) share /= orbits.ranks.size[orbits.ranks.of[group.root]];
-      append_images(orbits, {group.root, group.inward, share, part.pattern.edges, {}}, trees);
+      append_images(orbits, {group.root, group.inward, share, part.column.edges, {}}, trees);
       continue;
     }
     const std::uint32_t root = roots->pick(i);
     share /= orbits.ranks.size[orbits.ranks.of[root]];
-    std::vector<std::uint32_t> outward = directed_from(graph, part.pattern.edges, root);
+    std::vector<std::uint32_t> outward = directed_from(graph, part.column.edges, root);
     append_images(orbits, {root, true, share, mirror_image(graph, outward), {}}, trees);
     append_images(orbits, {root, false, share, std::move(outward), {}}, trees);
   }
@@ -116,11 +116,11 @@ std::vector<ProgramTree> tree_images(const OrbitGraph& orbits, const TreeGroups&
 }
 
 std::vector<ProgramTree> flow_images(const OrbitGraph& orbits, const std::vector<FlowDemand>& demands,
-                                     const PatternSolution& solution) {
+                                     const ColumnSolution& solution) {
   std::vector<ProgramTree> trees;
-  for (const PatternSolution::Part& part : solution.parts) {
-    const FlowDemand& demand = demands[part.pattern.group];
-    append_images(orbits, {demand.source, false, part.amount / solution.reached, part.pattern.edges, demand.targets},
+  for (const ColumnSolution::Part& part : solution.parts) {
+    const FlowDemand& demand = demands[part.column.group];
+    append_images(orbits, {demand.source, false, part.amount / solution.reached, part.column.edges, demand.targets},
                   trees);
   }
   return trees;

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "planners/lp/program_forest.h"
+#include "planners/lp/tree_columns.h"
 #include "planners/lp/tree_mending.h"
-#include "planners/lp/tree_patterns.h"
 
 namespace espalier {
 
@@ -72,9 +72,9 @@ class TreeTransplant {
     }
   }
 
-  /// Patterns of all groups; empty where one would have none.
-  std::vector<Pattern> seeds() {
-    std::vector<Pattern> found;
+  /// Columns of all groups; empty where one would have none.
+  std::vector<Column> seeds() {
+    std::vector<Column> found;
     for (std::uint32_t g = 0; g < oracle_.groups().groups.size(); ++g) {
       const std::size_t before = found.size();
       add_group(g, found);
@@ -84,7 +84,7 @@ class TreeTransplant {
   }
 
  private:
-  void add_group(std::uint32_t number, std::vector<Pattern>& found) {
+  void add_group(std::uint32_t number, std::vector<Column>& found) {
     const TreeGroup& group = oracle_.groups().groups[number];
     const OrbitGraph& old = *from_.orbits;
     // Any tree of a mirrored graph may be hung up by any rank.
@@ -94,27 +94,27 @@ class TreeTransplant {
     if (!any_root && !was_rank) return;
     const std::uint32_t wanted = any_root ? ResourceGraph::no_rank : old.graph.node_ranks[old_node];
     std::size_t left = most_seeds;
-    for (const Pattern& pattern : from_.patterns) {
-      const TreeGroup& old_group = from_.groups.groups[pattern.group];
+    for (const Column& column : from_.columns) {
+      const TreeGroup& old_group = from_.groups.groups[column.group];
       if (old_group.inward != group.inward) continue;
       if (!any_root && old.ranks.of[old_group.root] != old.ranks.of[wanted]) continue;
       for (std::uint64_t i = 0; i < old.renamings.count() && left > 0; ++i) {
         const Renaming renaming = old.renamings.at(i);
         const std::uint32_t root = old.rank_image(renaming, old_group.root);
         if (!any_root && root != wanted) continue;
-        if (auto edges = image(pattern, renaming, root, group)) {
-          found.push_back(oracle_.pattern(number, *std::move(edges)));
+        if (auto edges = image(column, renaming, root, group)) {
+          found.push_back(oracle_.column(number, *std::move(edges)));
           --left;
         }
       }
     }
   }
 
-  std::optional<std::vector<std::uint32_t>> image(const Pattern& pattern, const Renaming& renaming,
+  std::optional<std::vector<std::uint32_t>> image(const Column& column, const Renaming& renaming,
                                                   std::uint32_t old_root, const TreeGroup& group) {
     const OrbitGraph& old = *from_.orbits;
     std::vector<TreePath> paths(1);
-    for (const std::uint32_t e : pattern.edges) {
+    for (const std::uint32_t e : column.edges) {
       const std::uint32_t renamed = old.edge_image(renaming, e);
       const ResourceGraph::Edge& edge = old.graph.edges[renamed];
       TreePath& path = paths.back();
@@ -147,11 +147,11 @@ class TreeTransplant {
 };
 
 void TreeMemory::keep(const Topology& topology, std::shared_ptr<const OrbitGraph> orbits, const TreeGroups& groups,
-                      const PatternSolution& solution) {
+                      const ColumnSolution& solution) {
   Entry entry{names_of(topology), std::move(orbits), groups, {}};
-  std::vector<PatternSolution::Part> parts = solution.parts;
+  std::vector<ColumnSolution::Part> parts = solution.parts;
   std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.amount > b.amount; });
-  for (PatternSolution::Part& part : parts) entry.patterns.push_back(std::move(part.pattern));
+  for (ColumnSolution::Part& part : parts) entry.columns.push_back(std::move(part.column));
   entries_.push_back(std::make_shared<const Entry>(std::move(entry)));
 }
 
@@ -159,9 +159,9 @@ void TreeMemory::keep(const Topology& topology, bool inward, std::span<const Arb
   if (topology.rank_count() > most_kept_ranks) return;
   auto orbits = std::make_shared<const OrbitGraph>(make_orbit_graph(topology, false, Symmetry::none));
   TreeGroups groups = sharded_groups(*orbits, inward);
-  std::vector<Pattern> patterns = patterns_of(*orbits, groups, trees);
+  std::vector<Column> columns = columns_of(*orbits, groups, trees);
   entries_.push_back(std::make_shared<const Entry>(
-      Entry{names_of(topology), std::move(orbits), std::move(groups), std::move(patterns)}));
+      Entry{names_of(topology), std::move(orbits), std::move(groups), std::move(columns)}));
 }
 
 void TreeMemory::keep(const Topology& topology, const Schedule& schedule) {
@@ -198,12 +198,12 @@ std::shared_ptr<const OrbitGraph> orbit_graph_of(const PlanContext& context, con
   return std::make_shared<const OrbitGraph>(make_orbit_graph(topology, fold, symmetry, marks));
 }
 
-std::vector<Pattern> TreeMemory::seeds(const Topology& topology, const OrbitGraph& orbits,
-                                       const TreeOracle& oracle) const {
+std::vector<Column> TreeMemory::seeds(const Topology& topology, const OrbitGraph& orbits,
+                                      const TreeOracle& oracle) const {
   for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
     const Entry& kept = **entry;
     if (!are_alike(*kept.orbits, kept.groups, orbits, oracle.groups())) continue;
-    std::vector<Pattern> found = TreeTransplant(kept, topology, orbits, oracle).seeds();
+    std::vector<Column> found = TreeTransplant(kept, topology, orbits, oracle).seeds();
     if (!found.empty()) return found;
   }
   return {};

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "planners/lp/column_generation.h"
 #include "planners/lp/orbit_graph.h"
-#include "planners/lp/pattern_program.h"
 #include "planners/lp/tree_oracle.h"
 #include "planners/plan_context.h"
 #include "schedule/trees/tree_schedule.h"
@@ -27,18 +27,18 @@ class TreeMemory {
  public:
   /// Keeps the trees of a solution. Requires: a solution of the groups' program.
   void keep(const Topology& topology, std::shared_ptr<const OrbitGraph> orbits, const TreeGroups& groups,
-            const PatternSolution& solution);
+            const ColumnSolution& solution);
   /// Keeps trees of all roots, in-trees if `inward`; nothing past 512 ranks.
   void keep(const Topology& topology, bool inward, std::span<const Arborescence> trees);
 
   /// Keeps the trees that a schedule runs over (spanning_trees). Requires: a schedule for this topology.
   void keep(const Topology& topology, const Schedule& schedule);
 
-  /// Patterns of the oracle's program, made of the trees that were kept last of those that fit: with the same roots and
+  /// Columns of the oracle's program, made of the trees that were kept last of those that fit: with the same roots and
   /// way of sharing. Empty where some group would have none. Cost: linear in the trees' edges, of each group at most
   /// 256 trees.
-  [[nodiscard]] std::vector<Pattern> seeds(const Topology& topology, const OrbitGraph& orbits,
-                                           const TreeOracle& oracle) const;
+  [[nodiscard]] std::vector<Column> seeds(const Topology& topology, const OrbitGraph& orbits,
+                                          const TreeOracle& oracle) const;
 
   /// make_orbit_graph, which searches the symmetries of a network once.
   std::shared_ptr<const OrbitGraph> orbit_graph(const Topology& topology, bool fold, Symmetry symmetry,
@@ -55,7 +55,7 @@ class TreeMemory {
     std::vector<std::string> node_names;  ///< By node.
     std::shared_ptr<const OrbitGraph> orbits;
     TreeGroups groups;
-    std::vector<Pattern> patterns;  ///< The most important first.
+    std::vector<Column> columns;  ///< The most important first.
   };
   friend class TreeTransplant;
 

@@ -118,28 +118,28 @@ std::uint32_t height_of(const std::vector<std::uint32_t>& parent, std::uint32_t 
   return deepest;
 }
 
-Pattern pattern_over(const OrbitGraph& orbits, std::uint32_t number, const TreeGroup& group,
-                     const std::vector<std::uint32_t>& hops, const std::vector<std::uint32_t>& parent,
-                     std::vector<std::uint32_t> edges) {
+Column column_over(const OrbitGraph& orbits, std::uint32_t number, const TreeGroup& group,
+                   const std::vector<std::uint32_t>& hops, const std::vector<std::uint32_t>& parent,
+                   std::vector<std::uint32_t> edges) {
   const ResourceGraph& graph = orbits.graph;
-  Pattern pattern;
-  pattern.group = number;
-  pattern.edges = std::move(edges);
+  Column column;
+  column.group = number;
+  column.edges = std::move(edges);
   std::vector<std::int64_t> uses(graph.edges.size(), 0);
-  for (const std::uint32_t e : pattern.edges) {
+  for (const std::uint32_t e : column.edges) {
     ++uses[e];
     if (graph.mirrored) ++uses[graph.edges[e].mirror];
   }
-  pattern.loads = orbit_loads(orbits, uses, group.copies);
-  pattern.height = height_of(parent, group.root);
-  pattern.least_height = *std::max_element(hops.begin(), hops.end());
-  return pattern;
+  column.loads = orbit_loads(orbits, uses, group.copies);
+  column.height = height_of(parent, group.root);
+  column.least_height = *std::max_element(hops.begin(), hops.end());
+  return column;
 }
 
 template <class Price>
-Pattern tree_pattern(const OrbitGraph& orbits, const RankDistances<Price>& distances, std::uint32_t number,
-                     const TreeGroup& group, const std::vector<std::uint32_t>& hops,
-                     const std::vector<std::uint32_t>& parent) {
+Column tree_column(const OrbitGraph& orbits, const RankDistances<Price>& distances, std::uint32_t number,
+                   const TreeGroup& group, const std::vector<std::uint32_t>& hops,
+                   const std::vector<std::uint32_t>& parent) {
   const ResourceGraph& graph = orbits.graph;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> ends;  // source and target of each of the tree's edges
   for (std::uint32_t v = 0; v < graph.rank_count(); ++v) {
@@ -149,32 +149,33 @@ Pattern tree_pattern(const OrbitGraph& orbits, const RankDistances<Price>& dista
   std::vector<std::uint32_t> edges;
   PathFinder<Price> paths(orbits, distances);
   for (const auto& [source, target] : ends) paths.append(source, target, edges);
-  return pattern_over(orbits, number, group, hops, parent, std::move(edges));
+  return column_over(orbits, number, group, hops, parent, std::move(edges));
 }
 
 template <class Price>
-Price cost_of(const Pattern& pattern, std::span<const Price> prices) {
+Price cost_of(const Column& column, std::span<const Price> prices) {
   Price cost(0);
-  for (const Entry entry : pattern.loads) cost += prices[entry.index] * static_cast<Price>(entry.value);
+  for (const Entry entry : column.loads) cost += prices[entry.index] * static_cast<Price>(entry.value);
   return cost;
 }
 
 template <class Price>
-Offer<Price> cheapest_trees(const OrbitGraph& orbits, const TreeGroups& groups,
-                            const std::vector<std::vector<std::uint32_t>>& hops, std::span<const Price> prices) {
+PricedColumns<Price> cheapest_trees(const OrbitGraph& orbits, const TreeGroups& groups,
+                                    const std::vector<std::vector<std::uint32_t>>& hops,
+                                    std::span<const Price> prices) {
   const RankDistances<Price> distances = rank_distances(orbits, prices);
   const std::uint32_t n = orbits.graph.rank_count();
   const bool inward = !orbits.graph.has_dead_ends &&
                       std::any_of(groups.groups.begin(), groups.groups.end(), [](auto& group) { return group.inward; });
   const std::vector<Price> backward = inward ? transposed(distances.forward, n) : std::vector<Price>();
-  Offer<Price> offer;
+  PricedColumns<Price> offer;
   for (std::uint32_t g = 0; g < groups.groups.size(); ++g) {
     const TreeGroup& group = groups.groups[g];
     const auto parent = orbits.graph.has_dead_ends
                             ? cheapest_arborescence(tree_costs(orbits.graph, distances, group), n, group.root)
                             : cheapest_arborescence(group.inward ? backward : distances.forward, n, group.root);
-    offer.patterns.push_back(tree_pattern(orbits, distances, g, group, hops[g], parent));
-    offer.costs.push_back(cost_of(offer.patterns.back(), prices));
+    offer.columns.push_back(tree_column(orbits, distances, g, group, hops[g], parent));
+    offer.costs.push_back(cost_of(offer.columns.back(), prices));
   }
   return offer;
 }
@@ -281,7 +282,7 @@ std::uint32_t TreeOracle::least_height() const {
   return least;
 }
 
-Pattern TreeOracle::pattern(std::uint32_t number, std::vector<std::uint32_t> edges) const {
+Column TreeOracle::column(std::uint32_t number, std::vector<std::uint32_t> edges) const {
   const ResourceGraph& graph = orbits_.graph;
   const TreeGroup& group = groups_.groups[number];
   std::vector<std::uint32_t> parent(graph.rank_count(), group.root);
@@ -293,11 +294,11 @@ Pattern TreeOracle::pattern(std::uint32_t number, std::vector<std::uint32_t> edg
     parent[group.inward ? source : target] = group.inward ? target : source;
     source = ResourceGraph::no_rank;
   }
-  return pattern_over(orbits_, number, group, hops_[number], parent, std::move(edges));
+  return column_over(orbits_, number, group, hops_[number], parent, std::move(edges));
 }
 
-PatternProgram TreeOracle::program() const {
-  PatternProgram program;
+MasterProgram TreeOracle::program() const {
+  MasterProgram program;
   program.capacity = orbits_.capacity;
   program.sharing = groups_.sharing;
   for (const TreeGroup& group : groups_.groups) {
@@ -307,11 +308,11 @@ PatternProgram TreeOracle::program() const {
   return program;
 }
 
-Offer<double> TreeOracle::cheapest(std::span<const double> prices) const {
+PricedColumns<double> TreeOracle::cheapest(std::span<const double> prices) const {
   return cheapest_trees(orbits_, groups_, hops_, prices);
 }
 
-Offer<BigInteger> TreeOracle::cheapest(std::span<const BigInteger> prices) const {
+PricedColumns<BigInteger> TreeOracle::cheapest(std::span<const BigInteger> prices) const {
   // Whole prices are mostly small: then 64 bits hold the cost of any tree, and are much faster.
   const std::vector<BigInteger> lengths = edge_lengths(orbits_, prices);
   const BigInteger all = std::accumulate(lengths.begin(), lengths.end(), BigInteger(1));
@@ -320,18 +321,18 @@ Offer<BigInteger> TreeOracle::cheapest(std::span<const BigInteger> prices) const
   }
   std::vector<std::int64_t> small;
   for (const BigInteger& price : prices) small.push_back(price.convert_to<std::int64_t>());
-  Offer<std::int64_t> offer = cheapest_trees<std::int64_t>(orbits_, groups_, hops_, small);
-  return {std::move(offer.patterns), {offer.costs.begin(), offer.costs.end()}};
+  PricedColumns<std::int64_t> offer = cheapest_trees<std::int64_t>(orbits_, groups_, hops_, small);
+  return {std::move(offer.columns), {offer.costs.begin(), offer.costs.end()}};
 }
 
-Offer<double> TreeOracle::shallow(std::span<const double> prices, double weight) const {
+PricedColumns<double> TreeOracle::shallow(std::span<const double> prices, double weight) const {
   const RankDistances<double> distances = rank_distances(orbits_, prices);
   const std::uint32_t n = orbits_.graph.rank_count();
   const double unit = weight * mean_edge(distances);
-  Offer<double> offer;
+  PricedColumns<double> offer;
   const auto add = [&](std::uint32_t g, const std::vector<std::uint32_t>& parent) {
-    offer.patterns.push_back(tree_pattern(orbits_, distances, g, groups_.groups[g], hops_[g], parent));
-    offer.costs.push_back(cost_of<double>(offer.patterns.back(), prices));
+    offer.columns.push_back(tree_column(orbits_, distances, g, groups_.groups[g], hops_[g], parent));
+    offer.costs.push_back(cost_of<double>(offer.columns.back(), prices));
   };
   for (std::uint32_t g = 0; g < groups_.groups.size(); ++g) {
     const TreeGroup& group = groups_.groups[g];

@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "planners/lp/column_generation.h"
 #include "planners/lp/orbit_graph.h"
-#include "planners/lp/pattern_program.h"
 
 namespace espalier {
 
@@ -11,8 +11,8 @@ namespace espalier {
 struct TreeGroup {
   std::uint32_t root = 0;    ///< A rank, the first of its orbit.
   bool inward = false;       ///< Data flows to the root.
-  std::uint32_t family = 0;  ///< As in PatternProgram.
-  std::int64_t copies = 1;   ///< Like trees that one unit of the pattern stands for, each as often as the share says.
+  std::uint32_t family = 0;  ///< As in MasterProgram.
+  std::int64_t copies = 1;   ///< Like trees that one unit of the column stands for, each as often as the share says.
   std::int64_t share = 1;    ///< How much its root carries when a root of share 1 carries 1.
 };
 
@@ -33,10 +33,10 @@ TreeGroups single_root_group(std::uint32_t root, bool inward);
 /// and back, since any rank of an undirected tree may be its root.
 TreeGroups all_reduce_groups(const OrbitGraph& orbits);
 
-/// Patterns that are spanning trees of the ranks, resources being orbits of resources.
+/// Columns that are spanning trees of the ranks, resources being orbits of resources.
 ///
 /// A tree's edge goes from rank to rank by a shortest path through nodes that are not ranks.
-class TreeOracle final : public PatternOracle {
+class TreeOracle final : public PricingOracle {
  public:
   /// `shallow` also offers trees just within `most_height`, where not 0.
   /// Requires: every rank reaches every other; a graph that outlives the oracle.
@@ -45,18 +45,18 @@ class TreeOracle final : public PatternOracle {
   /// How far the farthest rank is from any group's root.
   [[nodiscard]] std::uint32_t least_height() const;
 
-  /// A tree as a pattern of a group. Requires: the edges of a spanning tree of the group's root, path after path from
+  /// A tree as a column of a group. Requires: the edges of a spanning tree of the group's root, path after path from
   /// rank to rank, in the direction of the data.
-  [[nodiscard]] Pattern pattern(std::uint32_t group, std::vector<std::uint32_t> edges) const;
+  [[nodiscard]] Column column(std::uint32_t group, std::vector<std::uint32_t> edges) const;
 
-  [[nodiscard]] PatternProgram program() const;
+  [[nodiscard]] MasterProgram program() const;
   [[nodiscard]] const TreeGroups& groups() const { return groups_; }
-  [[nodiscard]] Offer<double> cheapest(std::span<const double> prices) const override;
-  [[nodiscard]] Offer<BigInteger> cheapest(std::span<const BigInteger> prices) const override;
+  [[nodiscard]] PricedColumns<double> cheapest(std::span<const double> prices) const override;
+  [[nodiscard]] PricedColumns<BigInteger> cheapest(std::span<const BigInteger> prices) const override;
   /// Two trees per group, with a price on depth that is `weight` times what an edge from rank to rank costs on average:
   /// one grown from the root that pays for every step that a rank is deeper than it has to be, and the cheapest one
   /// when every edge that leads no farther from the root pays.
-  [[nodiscard]] Offer<double> shallow(std::span<const double> prices, double weight) const override;
+  [[nodiscard]] PricedColumns<double> shallow(std::span<const double> prices, double weight) const override;
 
  private:
   const OrbitGraph& orbits_;

@@ -69,8 +69,8 @@ Result<Halves> make_halves(const Topology& topology, const Collective& collectiv
   return halves;
 }
 
-std::optional<PatternSolution> solve(const TreeProgram& program, const Shape& shape) {
-  PatternSolution solution = program.solve(shape.most_height);
+std::optional<ColumnSolution> solve(const TreeProgram& program, const Shape& shape) {
+  ColumnSolution solution = program.solve(shape.most_height);
   if (!solution.attained) return std::nullopt;
   if (shape.equal_trees != 0) return program.with_equal_trees(solution, shape.equal_trees);
   if (shape.most_trees != 0) return program.with_few_trees(solution, shape.most_trees);

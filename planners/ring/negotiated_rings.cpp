@@ -57,7 +57,7 @@ class Negotiation {
   }
 
   /// The rings' cycles, or none.
-  std::vector<Pattern> run() {
+  std::vector<Column> run() {
     constexpr int most_rounds = 200;
     for (int round = 0; round < most_rounds; ++round) {
       for (std::size_t ring = 0; ring < rings_.size(); ++ring) {
@@ -70,19 +70,19 @@ class Negotiation {
   }
 
  private:
-  [[nodiscard]] bool meets_overfull(const Pattern& ring) const {
+  [[nodiscard]] bool meets_overfull(const Column& ring) const {
     return std::ranges::any_of(ring.loads, [&](Entry entry) { return used_[entry.index] > places_[entry.index]; });
   }
 
   bool lay_out(std::size_t ring) {
-    Pattern& pattern = rings_[ring];
+    Column& column = rings_[ring];
     std::vector<std::uint32_t>& order = orders_[ring];
-    for (const Entry entry : pattern.loads) used_[entry.index] -= entry.value;
+    for (const Entry entry : column.loads) used_[entry.index] -= entry.value;
     const RingHops<double> hops = make_ring_hops<double>(graph_, prices());
     order = order.empty() ? cheap_cycles(hops.cost, graph_.rank_count()).front() : improve_cycle(hops.cost, order);
     if (!is_whole(hops, order)) return false;
-    pattern = cycle_pattern(graph_, hops, order);
-    for (const Entry entry : pattern.loads) used_[entry.index] += entry.value;
+    column = cycle_column(graph_, hops, order);
+    for (const Entry entry : column.loads) used_[entry.index] += entry.value;
     return true;
   }
 
@@ -114,7 +114,7 @@ class Negotiation {
 
   const ResourceGraph& graph_;
   WorkLimit& work_;
-  std::vector<Pattern> rings_;
+  std::vector<Column> rings_;
   std::vector<std::vector<std::uint32_t>> orders_;  ///< The ranks of each ring.
   std::vector<std::int64_t> places_;                ///< By resource, how many rings it can carry.
   std::vector<std::int64_t> used_;
@@ -128,9 +128,9 @@ std::optional<RingSet> negotiate_rings(const Topology& topology, const Rational&
                                        WorkLimit& work) {
   if (!cuts_allow(topology, rate, count)) return std::nullopt;
   const ResourceGraph graph = make_resource_graph(topology, false);
-  std::vector<PatternSolution::Part> parts;
-  for (Pattern& pattern : Negotiation(topology, graph, rate, count, work).run()) {
-    parts.push_back({std::move(pattern), rate / graph.unit});
+  std::vector<ColumnSolution::Part> parts;
+  for (Column& column : Negotiation(topology, graph, rate, count, work).run()) {
+    parts.push_back({std::move(column), rate / graph.unit});
   }
   if (parts.empty()) return std::nullopt;
   return place_rings(topology, graph, parts);

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "planners/lp/pattern_program.h"
+#include "planners/lp/column_generation.h"
 #include "planners/lp/resource_graph.h"
 
 namespace espalier {
@@ -61,24 +61,23 @@ bool is_whole(const RingHops<Price>& hops, const std::vector<std::uint32_t>& ord
 
 /// The cycle over those paths. Requires: is_whole.
 template <class Price>
-Pattern cycle_pattern(const ResourceGraph& graph, const RingHops<Price>& hops,
-                      const std::vector<std::uint32_t>& order) {
-  Pattern pattern;
+Column cycle_column(const ResourceGraph& graph, const RingHops<Price>& hops, const std::vector<std::uint32_t>& order) {
+  Column column;
   std::vector<std::int64_t> uses(graph.edges.size(), 0);
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::uint32_t source = order[i];
     const std::uint32_t target = order[(i + 1) % order.size()];
-    const auto path_begin = static_cast<std::ptrdiff_t>(pattern.edges.size());
+    const auto path_begin = static_cast<std::ptrdiff_t>(column.edges.size());
     for (std::uint32_t node = graph.rank_nodes[target]; node != graph.rank_nodes[source];) {
       const std::uint32_t e = hops.from[source].entering_edge[node];
       ++uses[e];
-      pattern.edges.push_back(e);
+      column.edges.push_back(e);
       node = graph.edges[e].tail;
     }
-    std::reverse(pattern.edges.begin() + path_begin, pattern.edges.end());
+    std::reverse(column.edges.begin() + path_begin, column.edges.end());
   }
-  pattern.loads = resource_loads(graph, uses);
-  return pattern;
+  column.loads = resource_loads(graph, uses);
+  return column;
 }
 
 }  // namespace espalier

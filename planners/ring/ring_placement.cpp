@@ -27,10 +27,10 @@ class LinkChooser {
   }
 
   /// The cycle in as many pieces as its links need.
-  std::vector<Piece> place(const PatternSolution::Part& part) {
+  std::vector<Piece> place(const ColumnSolution::Part& part) {
     std::vector<Piece> pieces = {{part.amount * graph_.unit, {}, {}}};
     bool begins = true;
-    for (const std::uint32_t e : part.pattern.edges) {
+    for (const std::uint32_t e : part.column.edges) {
       if (begins) {
         for (Piece& piece : pieces) {
           piece.order.emplace_back(graph_.node_ranks[graph_.edges[e].tail]);
@@ -88,13 +88,13 @@ std::int64_t common_period(const std::vector<Piece>& pieces) {
 }  // namespace
 
 RingSet place_rings(const Topology& topology, const ResourceGraph& graph,
-                    const std::vector<PatternSolution::Part>& parts) {
-  std::vector<PatternSolution::Part> largest_first = parts;
+                    const std::vector<ColumnSolution::Part>& parts) {
+  std::vector<ColumnSolution::Part> largest_first = parts;
   std::stable_sort(largest_first.begin(), largest_first.end(),
                    [](const auto& a, const auto& b) { return a.amount > b.amount; });
   LinkChooser links(topology, graph);
   std::vector<Piece> pieces;
-  for (const PatternSolution::Part& part : largest_first) {
+  for (const ColumnSolution::Part& part : largest_first) {
     std::vector<Piece> placed = links.place(part);
     std::move(placed.begin(), placed.end(), std::back_inserter(pieces));
   }

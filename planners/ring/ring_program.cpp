@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "planners/lp/pattern_master.h"
+#include "planners/lp/restricted_master.h"
 #include "planners/ring/held_karp.h"
 #include "planners/ring/ring_hops.h"
 #include "planners/ring/ring_placement.h"
@@ -16,24 +16,26 @@ namespace espalier {
 namespace {
 
 template <class Price>
-Offer<Price> cheapest_ring(const ResourceGraph& graph, std::span<const Price> prices) {
+PricedColumns<Price> cheapest_ring(const ResourceGraph& graph, std::span<const Price> prices) {
   const RingHops<Price> hops = make_ring_hops(graph, prices);
   const std::vector<std::uint32_t> order = cheapest_cycle(std::span<const Price>(hops.cost), graph.rank_count());
-  Offer<Price> offer;
-  offer.patterns.push_back(cycle_pattern(graph, hops, order));
+  PricedColumns<Price> offer;
+  offer.columns.push_back(cycle_column(graph, hops, order));
   Price cost(0);
-  for (const Entry entry : offer.patterns.front().loads) cost += prices[entry.index] * static_cast<Price>(entry.value);
+  for (const Entry entry : offer.columns.front().loads) cost += prices[entry.index] * static_cast<Price>(entry.value);
   offer.costs.push_back(std::move(cost));
   return offer;
 }
 
 }  // namespace
 
-PatternProgram RingOracle::program() const { return {graph_.capacity, {0}, 1, Sharing::free}; }
+MasterProgram RingOracle::program() const { return {graph_.capacity, {0}, 1, Sharing::free}; }
 
-Offer<double> RingOracle::cheapest(std::span<const double> prices) const { return cheapest_ring(graph_, prices); }
+PricedColumns<double> RingOracle::cheapest(std::span<const double> prices) const {
+  return cheapest_ring(graph_, prices);
+}
 
-Offer<BigInteger> RingOracle::cheapest(std::span<const BigInteger> prices) const {
+PricedColumns<BigInteger> RingOracle::cheapest(std::span<const BigInteger> prices) const {
   return cheapest_ring(graph_, prices);
 }
 
@@ -48,7 +50,7 @@ std::optional<RingSet> best_fractional_rings(const Topology& topology) {
   const ResourceGraph graph = make_resource_graph(topology, false);
   if (!RingOracle::has_cycle(graph)) return RingSet{};
   const RingOracle oracle(graph);
-  const PatternSolution solution = solve_patterns(oracle.program(), oracle, {.rounds = 1000, .warm_rounds = 24});
+  const ColumnSolution solution = generate_columns(oracle.program(), oracle, {.rounds = 1000, .warm_rounds = 24});
   if (!solution.attained) return std::nullopt;
   RingSet set = place_rings(topology, graph, solution.parts);
   set.limit = solution.limit * graph.unit;
@@ -63,7 +65,7 @@ class CheapGeneration {
   CheapGeneration(const ResourceGraph& graph)
       : graph_(graph), program_{graph.capacity, {0}, 1, Sharing::free}, master_(program_) {}
 
-  std::vector<PatternSolution::Part> run() {
+  std::vector<ColumnSolution::Part> run() {
     if (!warm_up()) return {};
     const auto ranks = static_cast<std::int64_t>(graph_.rank_count());
     const std::int64_t rounds = std::min(most_rounds, work_limit / (ranks * ranks * ranks));
@@ -72,9 +74,9 @@ class CheapGeneration {
     }
     if (!master_.solve()) return {};
     const auto exact = master_.exact();
-    std::vector<PatternSolution::Part> parts;
-    for (std::size_t i = 0; exact && i < patterns_.size(); ++i) {
-      if (exact->amounts[i] > 0) parts.push_back({patterns_[i], exact->amounts[i]});
+    std::vector<ColumnSolution::Part> parts;
+    for (std::size_t i = 0; exact && i < columns_.size(); ++i) {
+      if (exact->amounts[i] > 0) parts.push_back({columns_[i], exact->amounts[i]});
     }
     return parts;
   }
@@ -90,7 +92,7 @@ class CheapGeneration {
         const double fullness = fullest > 0 ? filled[r] / fullest : 1;
         prices.push_back(std::exp(sharpness * (fullness - 1)) / program_.capacity[r].convert_to<double>());
       }
-      if (!add(prices, false) && patterns_.empty()) return false;
+      if (!add(prices, false) && columns_.empty()) return false;
       for (const Entry entry : last_.loads) {
         filled[entry.index] += static_cast<double>(entry.value) / program_.capacity[entry.index].convert_to<double>();
       }
@@ -104,12 +106,12 @@ class CheapGeneration {
     bool cheapest = true;
     for (const std::vector<std::uint32_t>& order : cheap_cycles(hops.cost, graph_.rank_count())) {
       if (!is_whole(hops, order)) continue;
-      Pattern pattern = cycle_pattern(graph_, hops, order);
-      if (std::exchange(cheapest, false)) last_ = pattern;
-      if (if_gaining && master_.gain(pattern) <= least_gain) continue;
-      if (!known_.insert(pattern.loads).second) continue;
-      master_.add(pattern);
-      patterns_.push_back(std::move(pattern));
+      Column column = cycle_column(graph_, hops, order);
+      if (std::exchange(cheapest, false)) last_ = column;
+      if (if_gaining && master_.gain(column) <= least_gain) continue;
+      if (!known_.insert(column.loads).second) continue;
+      master_.add(column);
+      columns_.push_back(std::move(column));
       added = true;
     }
     return added;
@@ -122,11 +124,11 @@ class CheapGeneration {
   static constexpr double least_gain = 1e-6;
 
   const ResourceGraph& graph_;
-  PatternProgram program_;
-  PatternMaster master_;
-  std::vector<Pattern> patterns_;
+  MasterProgram program_;
+  RestrictedMaster master_;
+  std::vector<Column> columns_;
   std::set<std::vector<Entry>> known_;
-  Pattern last_;
+  Column last_;
 };
 
 }  // namespace

@@ -2,22 +2,22 @@
 
 #include <optional>
 
-#include "planners/lp/pattern_program.h"
+#include "planners/lp/column_generation.h"
 #include "planners/lp/resource_graph.h"
 #include "planners/ring/ring.h"
 
 namespace espalier {
 
-/// Patterns of one group: directed cycles through all ranks, each hop a shortest path through nodes that are not ranks.
-/// A pattern's edges are the cycle's, from rank 0 round to it.
-class RingOracle final : public PatternOracle {
+/// Columns of one group: directed cycles through all ranks, each hop a shortest path through nodes that are not ranks.
+/// A column's edges are the cycle's, from rank 0 round to it.
+class RingOracle final : public PricingOracle {
  public:
   /// Requires: 2 to 16 ranks; `has_cycle`; a graph that is not mirrored and outlives the oracle.
   explicit RingOracle(const ResourceGraph& graph) : graph_(graph) {}
 
-  [[nodiscard]] PatternProgram program() const;
-  [[nodiscard]] Offer<double> cheapest(std::span<const double> prices) const override;
-  [[nodiscard]] Offer<BigInteger> cheapest(std::span<const BigInteger> prices) const override;
+  [[nodiscard]] MasterProgram program() const;
+  [[nodiscard]] PricedColumns<double> cheapest(std::span<const double> prices) const override;
+  [[nodiscard]] PricedColumns<BigInteger> cheapest(std::span<const BigInteger> prices) const override;
 
   /// Whether there is a cycle through all ranks at all.
   [[nodiscard]] static bool has_cycle(const ResourceGraph& graph);

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "planners/bounds/bound_prices.h"
-#include "planners/lp/few_patterns.h"
+#include "planners/lp/few_columns.h"
+#include "planners/lp/tree_columns.h"
 #include "planners/lp/tree_images.h"
 #include "planners/lp/tree_memory.h"
-#include "planners/lp/tree_patterns.h"
 #include "planners/packing/improve/few_trees.h"
 
 namespace espalier {
@@ -22,12 +22,12 @@ constexpr std::size_t most_resource_orbits = 320;
 constexpr std::size_t most_small_resource_orbits = 16;
 constexpr std::int64_t most_share_sum = 1'000'000;  // weights stay within max_units
 
-/// How often each pattern is taken when a group's are taken `count` times in all, in proportion to their amounts.
-std::vector<std::int64_t> apportion(const PatternSolution& solution, std::uint32_t group, std::int64_t count) {
+/// How often each column is taken when a group's are taken `count` times in all, in proportion to their amounts.
+std::vector<std::int64_t> apportion(const ColumnSolution& solution, std::uint32_t group, std::int64_t count) {
   std::vector<std::int64_t> times(solution.parts.size(), 0);
   std::vector<Rational> wanted(solution.parts.size(), 0);
   for (std::size_t i = 0; i < times.size(); ++i) {
-    if (solution.parts[i].pattern.group == group) wanted[i] = solution.parts[i].amount / solution.limit * count;
+    if (solution.parts[i].column.group == group) wanted[i] = solution.parts[i].amount / solution.limit * count;
   }
   for (std::int64_t given = 0; given < count; ++given) {
     std::size_t most_missing = 0;
@@ -57,32 +57,32 @@ std::optional<TreeProgram> TreeProgram::make(const Topology& topology, Direction
   return TreeProgram(topology, std::move(orbits), std::move(groups), !root.is_none(), context);
 }
 
-PatternSolution TreeProgram::optimum() const {
+ColumnSolution TreeProgram::optimum() const {
   const TreeOracle trees = oracle(0);
-  PatternLimits limits;
+  ColumnLimits limits;
   limits.warm_rounds = static_cast<std::uint32_t>(std::clamp<std::size_t>(orbits_->resources.count(), 4, 40));
   limits.on_round = teller(*context_, collective_name(), bytes_per_unit());
-  return solve_patterns(trees.program(), trees, limits);
+  return generate_columns(trees.program(), trees, limits);
 }
 
-PatternSolution TreeProgram::solve(std::uint32_t most_height, std::span<const Arborescence> known) const {
+ColumnSolution TreeProgram::solve(std::uint32_t most_height, std::span<const Arborescence> known) const {
   const TreeOracle trees = oracle(most_height);
-  PatternLimits limits;
+  ColumnLimits limits;
   limits.warm_rounds = static_cast<std::uint32_t>(std::clamp<std::size_t>(orbits_->resources.count(), 4, 40));
   limits.shallow = true;
   limits.most_height = most_height;
   limits.on_round = teller(*context_, collective_name(), bytes_per_unit());
-  std::vector<Pattern> seeds;
+  std::vector<Column> seeds;
   TreeMemory* memory = most_height == 0 ? context_->memory : nullptr;
   if (memory != nullptr) seeds = memory->seeds(*topology_, *orbits_, trees);
   if (seeds.empty()) {
-    for (Pattern& pattern : patterns_of(*orbits_, groups_, known)) {
-      seeds.push_back(trees.pattern(pattern.group, std::move(pattern.edges)));
+    for (Column& column : columns_of(*orbits_, groups_, known)) {
+      seeds.push_back(trees.column(column.group, std::move(column.edges)));
     }
   }
   limits.seeds = seeds;
   if (!seeds.empty()) limits.warm_rounds = std::min(limits.warm_rounds, seeded_warm_rounds);
-  PatternSolution solution = solve_patterns(trees.program(), trees, limits);
+  ColumnSolution solution = generate_columns(trees.program(), trees, limits);
   if (!solution.attained || most_height != 0) return solution;
   // Where the program is small, fewer trees cost little to find and save the time to write them out.
   const bool is_small = groups_.groups.size() == 1 && orbits_->resources.count() <= most_small_resource_orbits;
@@ -103,22 +103,21 @@ double TreeProgram::bytes_per_unit() const {
   return unit().convert_to<double>() * static_cast<double>(shares);
 }
 
-std::optional<PatternSolution> TreeProgram::with_few_trees(const PatternSolution& solution, std::uint32_t most) const {
-  return pack_few_patterns(oracle(0).program(), solution.found, most);
+std::optional<ColumnSolution> TreeProgram::with_few_trees(const ColumnSolution& solution, std::uint32_t most) const {
+  return pack_few_columns(oracle(0).program(), solution.found, most);
 }
 
-std::optional<PatternSolution> TreeProgram::with_equal_trees(const PatternSolution& solution,
-                                                             std::uint32_t count) const {
+std::optional<ColumnSolution> TreeProgram::with_equal_trees(const ColumnSolution& solution, std::uint32_t count) const {
   const auto few = with_few_trees(solution, count);
   if (!few) return std::nullopt;
-  PatternSolution equal;
+  ColumnSolution equal;
   std::vector<BigInteger> load(orbits_->capacity.size(), 0);
   for (std::uint32_t group = 0; group < groups_.groups.size(); ++group) {
     const std::vector<std::int64_t> times = apportion(*few, group, count);
     for (std::size_t i = 0; i < times.size(); ++i) {
       if (times[i] == 0) continue;
-      equal.parts.push_back({few->parts[i].pattern, make_rational(times[i], count)});
-      for (const Entry entry : few->parts[i].pattern.loads) load[entry.index] += entry.value * times[i];
+      equal.parts.push_back({few->parts[i].column, make_rational(times[i], count)});
+      for (const Entry entry : few->parts[i].column.loads) load[entry.index] += entry.value * times[i];
     }
   }
   std::optional<Rational> rate;
@@ -129,11 +128,11 @@ std::optional<PatternSolution> TreeProgram::with_equal_trees(const PatternSoluti
   }
   equal.limit = *rate;
   equal.attained = true;
-  for (PatternSolution::Part& part : equal.parts) part.amount *= *rate;
+  for (ColumnSolution::Part& part : equal.parts) part.amount *= *rate;
   return equal;
 }
 
-std::vector<Arborescence> TreeProgram::trees(const PatternSolution& solution) const {
+std::vector<Arborescence> TreeProgram::trees(const ColumnSolution& solution) const {
   const std::vector<ProgramTree> images = tree_images(*orbits_, groups_, solution);
   Forest forest = whole_forest(*topology_, orbits_->graph, images, 1 / (solution.limit * orbits_->graph.unit));
   return groups_.groups.front().inward ? std::move(forest.in_trees) : std::move(forest.out_trees);
@@ -145,11 +144,11 @@ std::optional<std::vector<Arborescence>> program_trees(const Topology& topology,
                                                        std::span<const Arborescence> known) {
   const auto program = TreeProgram::make(topology, direction, root, symmetry, shares, context);
   if (!program) return std::nullopt;
-  const PatternSolution solution = program->solve(0, known);
+  const ColumnSolution solution = program->solve(0, known);
   return solution.attained ? std::optional(program->trees(solution)) : std::nullopt;
 }
 
-std::vector<BoundPrice> TreeProgram::price_shares_of(const PatternSolution& solution) const {
+std::vector<BoundPrice> TreeProgram::price_shares_of(const ColumnSolution& solution) const {
   return price_shares(*topology_, *orbits_, solution.prices);
 }
 
@@ -157,7 +156,7 @@ std::optional<ProgramRate> program_rate(const Topology& topology, Direction dire
                                         std::span<const std::int64_t> shares, const PlanContext& context) {
   const auto program = TreeProgram::make(topology, direction, root, Symmetry::any, shares, context);
   if (!program) return std::nullopt;
-  const PatternSolution solution = program->optimum();
+  const ColumnSolution solution = program->optimum();
   return ProgramRate{solution.limit * program->unit(), solution.attained, program->price_shares_of(solution)};
 }
 

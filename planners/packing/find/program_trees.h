@@ -32,20 +32,19 @@ class TreeProgram {
   /// The best packing, low trees preferred; with `most_height` a good one of no higher trees (0: any).
   /// Requires: most_height is 0 or at least least_height().
   /// `known`: trees of the network to begin with.
-  [[nodiscard]] PatternSolution solve(std::uint32_t most_height = 0, std::span<const Arborescence> known = {}) const;
+  [[nodiscard]] ColumnSolution solve(std::uint32_t most_height = 0, std::span<const Arborescence> known = {}) const;
   /// The best packing's throughput, whatever its trees.
-  [[nodiscard]] PatternSolution optimum() const;
-  /// A good packing with at most so many of a solution's patterns per root.
-  [[nodiscard]] std::optional<PatternSolution> with_few_trees(const PatternSolution& solution,
-                                                              std::uint32_t most) const;
-  /// A good packing of `count` trees of equal weight per root, of a solution's patterns. Requires: count > 0.
-  [[nodiscard]] std::optional<PatternSolution> with_equal_trees(const PatternSolution& solution,
-                                                                std::uint32_t count) const;
+  [[nodiscard]] ColumnSolution optimum() const;
+  /// A good packing with at most so many of a solution's columns per root.
+  [[nodiscard]] std::optional<ColumnSolution> with_few_trees(const ColumnSolution& solution, std::uint32_t most) const;
+  /// A good packing of `count` trees of equal weight per root, of a solution's columns. Requires: count > 0.
+  [[nodiscard]] std::optional<ColumnSolution> with_equal_trees(const ColumnSolution& solution,
+                                                               std::uint32_t count) const;
 
   /// The trees of all roots. Requires: an attained solution of this program.
-  [[nodiscard]] std::vector<Arborescence> trees(const PatternSolution& solution) const;
+  [[nodiscard]] std::vector<Arborescence> trees(const ColumnSolution& solution) const;
   /// Which links and backplanes prove a solution's limit.
-  [[nodiscard]] std::vector<BoundPrice> price_shares_of(const PatternSolution& solution) const;
+  [[nodiscard]] std::vector<BoundPrice> price_shares_of(const ColumnSolution& solution) const;
 
  private:
   TreeProgram(const Topology& topology, std::shared_ptr<const OrbitGraph> orbits, TreeGroups groups, bool is_one_root,

@@ -13,8 +13,8 @@ namespace espalier {
 namespace {
 
 constexpr std::uint32_t round_limit = 16;
-/// Once completions have looked at so many patterns, a round that gains little is the last one.
-constexpr std::size_t many_patterns = 600;
+/// Once completions have looked at so many columns, a round that gains little is the last one.
+constexpr std::size_t many_columns = 600;
 /// Such a round makes less than one tree of so many go.
 constexpr std::uint32_t least_gain = 8;
 /// So few trees are not worth much search in a large program.
@@ -25,15 +25,15 @@ constexpr std::size_t large_program = 1024;  // groups x resources
 struct Rest {
   std::vector<Rational> room;
   Rational throughput;
-  PatternSolution solution;  ///< Of the program with all rooms times `scale`.
+  ColumnSolution solution;  ///< Of the program with all rooms times `scale`.
   BigInteger scale = 1;
 };
 
 /// How much of each resource one unit of throughput takes, over whole trees of all groups.
-std::vector<std::int64_t> joint_loads(const std::vector<Pattern>& patterns, std::size_t resources) {
+std::vector<std::int64_t> joint_loads(const std::vector<Column>& columns, std::size_t resources) {
   std::vector<std::int64_t> loads(resources, 0);
-  for (const Pattern& pattern : patterns) {
-    for (const Entry entry : pattern.loads) loads[entry.index] += entry.value;
+  for (const Column& column : columns) {
+    for (const Entry entry : column.loads) loads[entry.index] += entry.value;
   }
   return loads;
 }
@@ -46,47 +46,47 @@ BigInteger sum_of(const std::vector<BigInteger>& values) {
 
 class Thinning {
  public:
-  Thinning(const OrbitGraph& orbits, const TreeOracle& oracle, const PatternSolution& solution, const FewTrees& wanted)
+  Thinning(const OrbitGraph& orbits, const TreeOracle& oracle, const ColumnSolution& solution, const FewTrees& wanted)
       : orbits_(orbits),
         oracle_(oracle),
         wanted_(wanted),
         program_(oracle.program()),
         whole_(solution),
         cheapest_(oracle.cheapest(solution.prices)),
-        known_(cheapest_.patterns) {
-    for (const PatternSolution::Part& part : solution.parts) known_.push_back(part.pattern);
+        known_(cheapest_.columns) {
+    for (const ColumnSolution::Part& part : solution.parts) known_.push_back(part.column);
     keep_cheapest(solution.found);
   }
 
-  PatternSolution run() {
-    PatternSolution best = whole_;
+  ColumnSolution run() {
+    ColumnSolution best = whole_;
     std::uint32_t fewest = count_trees(whole_);
     Rest rest{{}, whole_.limit, whole_, 1};
     for (const BigInteger& capacity : program_.capacity) rest.room.emplace_back(capacity);
     bool is_fine = has_fine_parts(whole_.parts);
     if (!is_fine && is_thin_enough()) return best;
-    std::vector<PatternSolution::Part> taken;
+    std::vector<ColumnSolution::Part> taken;
     const std::uint32_t most_rounds = std::min(std::max(wanted_.enough, fewest / 2) + 1, round_limit);
     for (std::uint32_t round = 1; round < fewest && fewest > wanted_.enough && round <= most_rounds; ++round) {
       std::optional<Rest> next;
       for (const bool is_balanced : {true, false}) {
-        const std::vector<Pattern> chosen = choose(rest, is_balanced);
+        const std::vector<Column> chosen = choose(rest, is_balanced);
         if (chosen.empty()) return best;
         Rational amount = 0;
         next = take(rest, chosen, amount);
         if (!next) continue;
-        for (const Pattern& pattern : chosen) taken.push_back({pattern, amount});
+        for (const Column& column : chosen) taken.push_back({column, amount});
         break;
       }
       if (!next) break;
       rest = *std::move(next);
       const std::uint32_t count = round * trees_per_round() + (rest.throughput == 0 ? 0 : count_trees(rest.solution));
-      const bool is_last = !is_fine && ((patterns_seen_ > many_patterns && count + fewest / least_gain >= fewest) ||
+      const bool is_last = !is_fine && ((columns_seen_ > many_columns && count + fewest / least_gain >= fewest) ||
                                         (is_large() && fewest <= not_many && count >= fewest));
       if (count < fewest || is_fine) {
-        std::vector<PatternSolution::Part> parts = taken;
-        for (const PatternSolution::Part& part : rest.solution.parts) {
-          if (rest.throughput != 0) parts.push_back({part.pattern, part.amount / rest.scale});
+        std::vector<ColumnSolution::Part> parts = taken;
+        for (const ColumnSolution::Part& part : rest.solution.parts) {
+          if (rest.throughput != 0) parts.push_back({part.column, part.amount / rest.scale});
         }
         if (!has_fine_parts(parts)) {
           fewest = count;
@@ -106,15 +106,15 @@ class Thinning {
   /// which every round takes one tree.
   [[nodiscard]] bool is_thin_enough() const {
     const std::size_t rows = program_.capacity.size() + program_.family_count;
-    return program_.sharing == Sharing::free && whole_.found.size() > many_patterns &&
-           3 * whole_.parts.size() > 2 * rows && most_patterns(whole_) <= not_many;
+    return program_.sharing == Sharing::free && whole_.found.size() > many_columns &&
+           3 * whole_.parts.size() > 2 * rows && most_columns(whole_) <= not_many;
   }
 
   /// Whether parts of the throughput have so fine a common divisor that trees could not have whole weights.
-  [[nodiscard]] bool has_fine_parts(const std::vector<PatternSolution::Part>& parts) const {
+  [[nodiscard]] bool has_fine_parts(const std::vector<ColumnSolution::Part>& parts) const {
     constexpr unsigned most_bits = 40;
     BigInteger common = 1;
-    for (const PatternSolution::Part& part : parts) {
+    for (const ColumnSolution::Part& part : parts) {
       common = lcm(common, BigInteger(denominator(Rational(part.amount / whole_.limit))));
       if ((common >> most_bits) != 0) return true;
     }
@@ -122,20 +122,20 @@ class Thinning {
   }
 
   /// Trees, one per group: the largest of each in the packing of the rest, balanced if so wished.
-  [[nodiscard]] std::vector<Pattern> choose(const Rest& rest, bool is_balanced) const {
-    std::vector<const PatternSolution::Part*> largest(program_.family.size(), nullptr);
-    for (const PatternSolution::Part& part : rest.solution.parts) {
-      const PatternSolution::Part*& entry = largest[part.pattern.group];
+  [[nodiscard]] std::vector<Column> choose(const Rest& rest, bool is_balanced) const {
+    std::vector<const ColumnSolution::Part*> largest(program_.family.size(), nullptr);
+    for (const ColumnSolution::Part& part : rest.solution.parts) {
+      const ColumnSolution::Part*& entry = largest[part.column.group];
       if (entry == nullptr || part.amount > entry->amount) entry = &part;
     }
-    std::vector<Pattern> patterns;
+    std::vector<Column> columns;
     const std::uint32_t family = fullest_family(rest.solution);
     for (std::uint32_t group = 0; group < largest.size(); ++group) {
       if (program_.sharing == Sharing::free && program_.family[group] != family) continue;
       if (largest[group] == nullptr) return {};
-      patterns.push_back(largest[group]->pattern);
+      columns.push_back(largest[group]->column);
     }
-    if (!is_balanced) return patterns;
+    if (!is_balanced) return columns;
     std::vector<double> room;
     for (const Rational& value : rest.room) room.push_back(to_double(value / rest.throughput));
     // Trees that are cheapest at the prices of the whole and at those of the rest are so at the sum of both.
@@ -145,14 +145,14 @@ class Thinning {
     for (std::size_t r = 0; r < room.size(); ++r) {
       prices.push_back(whole_.prices[r] * rest_sum + rest.solution.prices[r] * whole_sum);
     }
-    return TreeBalancer(orbits_, oracle_.groups(), prices).balanced(std::move(patterns), room, wanted_.most_height);
+    return TreeBalancer(orbits_, oracle_.groups(), prices).balanced(std::move(columns), room, wanted_.most_height);
   }
 
   /// The family that carries most.
-  [[nodiscard]] std::uint32_t fullest_family(const PatternSolution& solution) const {
+  [[nodiscard]] std::uint32_t fullest_family(const ColumnSolution& solution) const {
     std::vector<Rational> carried(program_.family_count, 0);
-    for (const PatternSolution::Part& part : solution.parts) {
-      carried[program_.family[part.pattern.group]] += part.amount;
+    for (const ColumnSolution::Part& part : solution.parts) {
+      carried[program_.family[part.column.group]] += part.amount;
     }
     return static_cast<std::uint32_t>(std::max_element(carried.begin(), carried.end()) - carried.begin());
   }
@@ -163,15 +163,15 @@ class Thinning {
   }
 
   /// How many trees a solution has: of the root that has most where roots share alike, else in all.
-  [[nodiscard]] std::uint32_t count_trees(const PatternSolution& solution) const {
-    return program_.sharing == Sharing::equal ? most_patterns(solution)
+  [[nodiscard]] std::uint32_t count_trees(const ColumnSolution& solution) const {
+    return program_.sharing == Sharing::equal ? most_columns(solution)
                                               : static_cast<std::uint32_t>(solution.parts.size());
   }
 
   /// What is left when the trees get the largest amount that leaves a completion; nothing when that is 0.
-  std::optional<Rest> take(const Rest& rest, const std::vector<Pattern>& patterns, Rational& amount) {
+  std::optional<Rest> take(const Rest& rest, const std::vector<Column>& columns, Rational& amount) {
     constexpr int most_steps = 8;
-    const std::vector<std::int64_t> loads = joint_loads(patterns, rest.room.size());
+    const std::vector<std::int64_t> loads = joint_loads(columns, rest.room.size());
     amount = rest.throughput;
     for (std::size_t r = 0; r < loads.size(); ++r) {
       if (loads[r] > 0) amount = std::min(amount, Rational(rest.room[r] / loads[r]));
@@ -181,7 +181,7 @@ class Thinning {
       for (std::size_t r = 0; r < loads.size(); ++r) next.room[r] -= amount * loads[r];
       if (next.throughput == 0) return next;
       complete(next);
-      const PatternSolution& found = next.solution;
+      const ColumnSolution& found = next.solution;
       if (found.prices.empty()) return std::nullopt;
       if (found.attained && found.limit == next.throughput * next.scale) {
         if (auto whole = leave_whole_trees(rest, loads, amount)) return whole;
@@ -221,32 +221,32 @@ class Thinning {
     return next;
   }
 
-  /// Adds those patterns to the known ones that may be part of a best packing: no others are used by what is left of
+  /// Adds those columns to the known ones that may be part of a best packing: no others are used by what is left of
   /// one, since at the prices that prove the whole best, every tree in it is cheapest.
-  void keep_cheapest(const std::vector<Pattern>& patterns) {
-    for (const Pattern& pattern : patterns) {
+  void keep_cheapest(const std::vector<Column>& columns) {
+    for (const Column& column : columns) {
       BigInteger cost = 0;
-      for (const Entry entry : pattern.loads) cost += whole_.prices[entry.index] * entry.value;
-      if (cost == cheapest_.costs[pattern.group]) known_.push_back(pattern);
+      for (const Entry entry : column.loads) cost += whole_.prices[entry.index] * entry.value;
+      if (cost == cheapest_.costs[column.group]) known_.push_back(column);
     }
   }
 
   /// Solves what is left.
   void complete(Rest& rest) {
     for (const Rational& value : rest.room) rest.scale = lcm(rest.scale, BigInteger(denominator(value)));
-    PatternProgram program = program_;
+    MasterProgram program = program_;
     for (std::size_t r = 0; r < rest.room.size(); ++r) {
       program.capacity[r] = numerator(rest.room[r]) * (rest.scale / denominator(rest.room[r]));
     }
-    PatternLimits limits;
+    ColumnLimits limits;
     limits.rounds = 100;
     limits.warm_rounds = 0;
     limits.seeds = known_;
     limits.shallow = true;
     limits.wanted = rest.throughput * rest.scale;
-    rest.solution = solve_patterns(program, oracle_, limits);
-    patterns_seen_ += rest.solution.found.size();
-    known_ = cheapest_.patterns;
+    rest.solution = generate_columns(program, oracle_, limits);
+    columns_seen_ += rest.solution.found.size();
+    known_ = cheapest_.columns;
     keep_cheapest(rest.solution.found);
   }
 
@@ -287,27 +287,27 @@ class Thinning {
   const OrbitGraph& orbits_;
   const TreeOracle& oracle_;
   const FewTrees& wanted_;
-  PatternProgram program_;
-  const PatternSolution& whole_;
-  Offer<BigInteger> cheapest_;  ///< At the whole's prices, by group.
-  std::vector<Pattern> known_;
-  std::size_t patterns_seen_ = 0;
+  MasterProgram program_;
+  const ColumnSolution& whole_;
+  PricedColumns<BigInteger> cheapest_;  ///< At the whole's prices, by group.
+  std::vector<Column> known_;
+  std::size_t columns_seen_ = 0;
 };
 
 }  // namespace
 
-std::uint32_t most_patterns(const PatternSolution& solution) {
+std::uint32_t most_columns(const ColumnSolution& solution) {
   std::vector<std::uint32_t> count;
   std::uint32_t most = 0;
-  for (const PatternSolution::Part& part : solution.parts) {
-    if (part.pattern.group >= count.size()) count.resize(part.pattern.group + 1, 0);
-    most = std::max(most, ++count[part.pattern.group]);
+  for (const ColumnSolution::Part& part : solution.parts) {
+    if (part.column.group >= count.size()) count.resize(part.column.group + 1, 0);
+    most = std::max(most, ++count[part.column.group]);
   }
   return most;
 }
 
-PatternSolution with_fewer_trees(const OrbitGraph& orbits, const TreeOracle& oracle, const PatternSolution& solution,
-                                 const FewTrees& wanted) {
+ColumnSolution with_fewer_trees(const OrbitGraph& orbits, const TreeOracle& oracle, const ColumnSolution& solution,
+                                const FewTrees& wanted) {
   return Thinning(orbits, oracle, solution, wanted).run();
 }
 

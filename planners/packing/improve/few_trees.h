@@ -2,20 +2,20 @@
 
 #include <cstdint>
 
+#include "planners/lp/column_generation.h"
 #include "planners/lp/orbit_graph.h"
-#include "planners/lp/pattern_program.h"
 #include "planners/lp/tree_oracle.h"
 
 namespace espalier {
 
 /// When a packing has few enough trees, and what it may not become for it.
 struct FewTrees {
-  std::uint32_t enough = 2;       ///< Patterns per group.
+  std::uint32_t enough = 2;       ///< Columns per group.
   std::uint32_t most_height = 0;  ///< Trees may get as high as this, or as high as the solution's.
 };
 
-/// The most patterns of one group.
-std::uint32_t most_patterns(const PatternSolution& solution);
+/// The most columns of one group.
+std::uint32_t most_columns(const ColumnSolution& solution);
 
 /// A solution as good with fewer trees, or the same one.
 ///
@@ -24,7 +24,7 @@ std::uint32_t most_patterns(const PatternSolution& solution);
 /// is found by Newton's method on the prices that prove the rest too small. So one star over p equal planes of
 /// switches, whose N-1 edges p does not divide, takes almost all of its root's data, and the rest is one tree more.
 /// All in exact numbers. Requires: an attained solution of the oracle's program.
-PatternSolution with_fewer_trees(const OrbitGraph& orbits, const TreeOracle& oracle, const PatternSolution& solution,
-                                 const FewTrees& wanted);
+ColumnSolution with_fewer_trees(const OrbitGraph& orbits, const TreeOracle& oracle, const ColumnSolution& solution,
+                                const FewTrees& wanted);
 
 }  // namespace espalier

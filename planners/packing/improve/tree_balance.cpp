@@ -47,17 +47,17 @@ struct GrownTree {
   }
 };
 
-GrownTree take_apart(const ResourceGraph& graph, const TreeGroup& group, const Pattern& pattern) {
+GrownTree take_apart(const ResourceGraph& graph, const TreeGroup& group, const Column& column) {
   GrownTree tree;
-  tree.group = pattern.group;
+  tree.group = column.group;
   tree.root = group.root;
   tree.inward = group.inward;
   tree.copies = group.copies;
   tree.parent.assign(graph.rank_count(), group.root);
   tree.path.resize(graph.rank_count());
-  tree.least_height = pattern.least_height;
+  tree.least_height = column.least_height;
   std::vector<std::uint32_t> path;
-  for (const std::uint32_t e : pattern.edges) {
+  for (const std::uint32_t e : column.edges) {
     path.push_back(e);
     const std::uint32_t end = graph.node_ranks[graph.edges[e].head];
     if (end == ResourceGraph::no_rank) continue;
@@ -192,24 +192,24 @@ class PathSearch {
   std::vector<std::uint32_t> reached_;
 };
 
-Pattern put_together(const OrbitGraph& orbits, const GrownTree& tree) {
+Column put_together(const OrbitGraph& orbits, const GrownTree& tree) {
   const ResourceGraph& graph = orbits.graph;
-  Pattern pattern;
-  pattern.group = tree.group;
-  pattern.least_height = tree.least_height;
+  Column column;
+  column.group = tree.group;
+  column.least_height = tree.least_height;
   const std::vector<std::uint32_t> depth = tree.depths();
-  pattern.height = *std::max_element(depth.begin(), depth.end());
+  column.height = *std::max_element(depth.begin(), depth.end());
   std::vector<std::int64_t> uses(graph.edges.size(), 0);
   for (std::uint32_t v = 0; v < tree.parent.size(); ++v) {
     if (v == tree.root) continue;
-    pattern.edges.insert(pattern.edges.end(), tree.path[v].begin(), tree.path[v].end());
+    column.edges.insert(column.edges.end(), tree.path[v].begin(), tree.path[v].end());
     for (const std::uint32_t e : tree.path[v]) {
       ++uses[e];
       if (graph.mirrored) ++uses[graph.edges[e].mirror];
     }
   }
-  pattern.loads = orbit_loads(orbits, uses, tree.copies);
-  return pattern;
+  column.loads = orbit_loads(orbits, uses, tree.copies);
+  return column;
 }
 
 }  // namespace
@@ -232,17 +232,17 @@ TreeBalancer::TreeBalancer(const OrbitGraph& orbits, const TreeGroups& groups, s
   }
 }
 
-std::vector<Pattern> TreeBalancer::balanced(std::vector<Pattern> patterns, std::span<const double> room,
-                                            std::uint32_t most_height) const {
+std::vector<Column> TreeBalancer::balanced(std::vector<Column> columns, std::span<const double> room,
+                                           std::uint32_t most_height) const {
   constexpr int most_passes = 6;
   constexpr double least_gain = 1e-9;  // of evenness: below it is rounding
   const ResourceGraph& graph = orbits_.graph;
   Evenness evenness(orbits_, room);
   std::vector<GrownTree> trees;
   std::vector<std::uint32_t> heights;
-  for (const Pattern& pattern : patterns) {
-    trees.push_back(take_apart(graph, groups_.groups[pattern.group], pattern));
-    heights.push_back(std::max(most_height, pattern.height));
+  for (const Column& column : columns) {
+    trees.push_back(take_apart(graph, groups_.groups[column.group], column));
+    heights.push_back(std::max(most_height, column.height));
     for (const auto& path : trees.back().path) evenness.add(path, trees.back().copies);
   }
   PathSearch search(graph, in_edges_);
@@ -280,8 +280,8 @@ std::vector<Pattern> TreeBalancer::balanced(std::vector<Pattern> patterns, std::
     }
     if (!changed) break;
   }
-  for (std::size_t t = 0; t < trees.size(); ++t) patterns[t] = put_together(orbits_, trees[t]);
-  return patterns;
+  for (std::size_t t = 0; t < trees.size(); ++t) columns[t] = put_together(orbits_, trees[t]);
+  return columns;
 }
 
 }  // namespace espalier

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "planners/lp/column_generation.h"
 #include "planners/lp/orbit_graph.h"
-#include "planners/lp/pattern_program.h"
 #include "planners/lp/tree_oracle.h"
 
 namespace espalier {
@@ -18,14 +18,14 @@ namespace espalier {
 /// trees of a best packing so stay trees of a best packing.
 class TreeBalancer {
  public:
-  /// `prices` by resource, as in PatternSolution. Requires: arguments that outlive the balancer.
+  /// `prices` by resource, as in ColumnSolution. Requires: arguments that outlive the balancer.
   TreeBalancer(const OrbitGraph& orbits, const TreeGroups& groups, std::span<const BigInteger> prices);
 
   /// Trees in the place of these, one of a group each, that together use what there is room for most evenly; no higher
   /// than `most_height`, where not 0, or than they are. `room` by resource. Cost: some shortest paths per rank and
   /// tree.
-  [[nodiscard]] std::vector<Pattern> balanced(std::vector<Pattern> patterns, std::span<const double> room,
-                                              std::uint32_t most_height) const;
+  [[nodiscard]] std::vector<Column> balanced(std::vector<Column> columns, std::span<const double> room,
+                                             std::uint32_t most_height) const;
 
  private:
   const OrbitGraph& orbits_;

@@ -15,7 +15,7 @@ namespace {
 Rational best_rate(const Topology& topology, bool symmetric, bool inward) {
   const OrbitGraph orbits = make_orbit_graph(topology, false, symmetric ? Symmetry::any : Symmetry::none);
   const TreeOracle oracle(orbits, sharded_groups(orbits, inward));
-  const PatternSolution solution = solve_patterns(oracle.program(), oracle, {.shallow = symmetric});
+  const ColumnSolution solution = generate_columns(oracle.program(), oracle, {.shallow = symmetric});
   EXPECT_TRUE(solution.attained);
   return solution.limit * orbits.graph.unit;
 }

@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "planners/bounds/bound.h"
-#include "planners/lp/pattern_master.h"
 #include "planners/lp/resource_graph.h"
+#include "planners/lp/restricted_master.h"
 #include "planners/ring/ring_hops.h"
 #include "planners/ring/ring_limit.h"
 #include "schedule/loads.h"
@@ -77,8 +77,8 @@ class AllCycles {
   }
 
   ResourceGraph graph_;
-  PatternProgram program_;
-  PatternMaster master_;
+  MasterProgram program_;
+  RestrictedMaster master_;
   std::vector<std::int64_t> uses_;
   std::vector<std::uint32_t> order_;
   std::vector<std::uint32_t> route_;

@@ -14,9 +14,9 @@ TEST(TreePairOracle, PairsAreAsHighAsBothTrees) {
   const OrbitGraph orbits = make_orbit_graph(line, false, Symmetry::none);
   const TreePairOracle oracle(orbits);
   const std::vector<double> prices(orbits.resources.count(), 1.0);
-  const Offer<double> offer = oracle.cheapest(prices);
-  ASSERT_EQ(offer.patterns.size(), 1U);
-  const Pattern& pair = offer.patterns.front();
+  const PricedColumns<double> offer = oracle.cheapest(prices);
+  ASSERT_EQ(offer.columns.size(), 1U);
+  const Column& pair = offer.columns.front();
   EXPECT_TRUE(pair.height == 2 || pair.height == 4) << pair.height;
   EXPECT_EQ(pair.least_height, pair.height);
   EXPECT_EQ(pair.excess(), 0);

@@ -87,21 +87,21 @@ TEST(TreeMender, GivesUpWhereThereIsNoPath) {
 struct SolvedTrees {
   std::shared_ptr<const OrbitGraph> orbits;
   TreeGroups groups;
-  PatternSolution solution;
-  std::vector<PatternRound> rounds;
+  ColumnSolution solution;
+  std::vector<ColumnRound> rounds;
 };
 
 SolvedTrees solve(const Topology& topology, bool inward, const TreeMemory& memory) {
   SolvedTrees solved{std::make_shared<const OrbitGraph>(make_orbit_graph(topology, false, Symmetry::any)), {}, {}, {}};
   solved.groups = sharded_groups(*solved.orbits, inward);
   const TreeOracle oracle(*solved.orbits, solved.groups);
-  const std::vector<Pattern> seeds = memory.seeds(topology, *solved.orbits, oracle);
-  PatternLimits limits;
+  const std::vector<Column> seeds = memory.seeds(topology, *solved.orbits, oracle);
+  ColumnLimits limits;
   limits.shallow = true;
   limits.seeds = seeds;
   if (!seeds.empty()) limits.warm_rounds = 0;
-  limits.on_round = [&](const PatternRound& round) { solved.rounds.push_back(round); };
-  solved.solution = solve_patterns(oracle.program(), oracle, limits);
+  limits.on_round = [&](const ColumnRound& round) { solved.rounds.push_back(round); };
+  solved.solution = generate_columns(oracle.program(), oracle, limits);
   return solved;
 }
 
@@ -158,9 +158,9 @@ TEST(TreeMemory, SeedsSpanWhatAFailureLeaves) {
     SCOPED_TRACE(part);
     const OrbitGraph orbits = make_orbit_graph(*rest, false, Symmetry::any);
     const TreeOracle oracle(orbits, sharded_groups(orbits, false));
-    const std::vector<Pattern> seeds = memory.seeds(*rest, orbits, oracle);
+    const std::vector<Column> seeds = memory.seeds(*rest, orbits, oracle);
     ASSERT_FALSE(seeds.empty());
-    for (const Pattern& seed : seeds) {
+    for (const Column& seed : seeds) {
       const std::uint32_t root = oracle.groups().groups[seed.group].root;
       EXPECT_EQ(reached_from(orbits.graph, seed.edges, root, false), rest->rank_count());
     }
@@ -175,7 +175,7 @@ TEST(TreeMemory, OtherNetworksGetNothing) {
   const Topology star = *generate_torus({{3, 3}, {}});  // its nodes have other names
   const OrbitGraph orbits = make_orbit_graph(star, false, Symmetry::any);
   const bool shares_names = !ring.find_node(star.node(NodeId(0)).id).is_none();
-  const std::vector<Pattern> seeds = memory.seeds(star, orbits, TreeOracle(orbits, sharded_groups(orbits, false)));
+  const std::vector<Column> seeds = memory.seeds(star, orbits, TreeOracle(orbits, sharded_groups(orbits, false)));
   EXPECT_EQ(seeds.empty(), !shares_names);
   EXPECT_TRUE(
       memory.seeds(ring, *solved.orbits, TreeOracle(*solved.orbits, sharded_groups(*solved.orbits, true))).empty());

@@ -16,15 +16,15 @@ namespace {
 struct Solved {
   OrbitGraph orbits;
   TreeGroups groups;
-  PatternSolution best;
-  PatternSolution few;
+  ColumnSolution best;
+  ColumnSolution few;
 };
 
 Solved solve(const Topology& topology, bool inward, std::uint32_t enough) {
   Solved solved{make_orbit_graph(topology, false, Symmetry::free), {}, {}, {}};
   solved.groups = sharded_groups(solved.orbits, inward);
   const TreeOracle oracle(solved.orbits, solved.groups);
-  solved.best = solve_patterns(oracle.program(), oracle, {.shallow = true});
+  solved.best = generate_columns(oracle.program(), oracle, {.shallow = true});
   EXPECT_TRUE(solved.best.attained);
   solved.few = with_fewer_trees(solved.orbits, oracle, solved.best, {.enough = enough, .most_height = 0});
   return solved;
@@ -35,10 +35,10 @@ void expect_as_good(const Solved& solved) {
   EXPECT_EQ(solved.few.limit, solved.best.limit);
   std::map<std::uint32_t, Rational> carried;
   std::vector<Rational> load(solved.orbits.capacity.size(), 0);
-  for (const PatternSolution::Part& part : solved.few.parts) {
+  for (const ColumnSolution::Part& part : solved.few.parts) {
     EXPECT_GT(part.amount, 0);
-    carried[part.pattern.group] += part.amount;
-    for (const Entry entry : part.pattern.loads) load[entry.index] += part.amount * entry.value;
+    carried[part.column.group] += part.amount;
+    for (const Entry entry : part.column.loads) load[entry.index] += part.amount * entry.value;
   }
   EXPECT_EQ(carried.size(), solved.groups.groups.size());
   for (const auto& [group, sum] : carried) EXPECT_EQ(sum, solved.best.limit);
@@ -51,7 +51,7 @@ void expect_as_good(const Solved& solved) {
 TEST(FewTrees, PlanesOfSwitches) {
   const Solved solved = solve(testing::switch_planes(23, 6), false, 2);
   expect_as_good(solved);
-  EXPECT_LE(most_patterns(solved.few), 3U);
+  EXPECT_LE(most_columns(solved.few), 3U);
 }
 
 /// 63 edges over 6 directions are ten or eleven of each: two trees of half the data, one with eleven where the other
@@ -59,8 +59,8 @@ TEST(FewTrees, PlanesOfSwitches) {
 TEST(FewTrees, TorusNeedsTwo) {
   const Solved solved = solve(*generate_torus({{4, 4, 4}, {}}), false, 2);
   expect_as_good(solved);
-  EXPECT_EQ(most_patterns(solved.few), 2U);
-  for (const PatternSolution::Part& part : solved.few.parts) EXPECT_EQ(part.pattern.height, 6U);
+  EXPECT_EQ(most_columns(solved.few), 2U);
+  for (const ColumnSolution::Part& part : solved.few.parts) EXPECT_EQ(part.column.height, 6U);
 }
 
 TEST(FewTrees, AsGoodAndNoMoreOnRandomNetworks) {
@@ -74,7 +74,7 @@ TEST(FewTrees, AsGoodAndNoMoreOnRandomNetworks) {
                                                 .seed = random.next()});
     const Solved solved = solve(topology, round % 3 == 0, 1);
     expect_as_good(solved);
-    EXPECT_LE(most_patterns(solved.few), most_patterns(solved.best));
+    EXPECT_LE(most_columns(solved.few), most_columns(solved.best));
   }
 }
 
@@ -91,16 +91,16 @@ TEST(FewTrees, AsGoodForAllReduce) {
     const OrbitGraph orbits = make_orbit_graph(topology, true, Symmetry::none);
     const TreeGroups groups = all_reduce_groups(orbits);
     const TreeOracle oracle(orbits, groups);
-    const PatternSolution best = solve_patterns(oracle.program(), oracle, {.shallow = true});
+    const ColumnSolution best = generate_columns(oracle.program(), oracle, {.shallow = true});
     ASSERT_TRUE(best.attained);
-    const PatternSolution few = with_fewer_trees(orbits, oracle, best, {.enough = 1, .most_height = 0});
+    const ColumnSolution few = with_fewer_trees(orbits, oracle, best, {.enough = 1, .most_height = 0});
     EXPECT_LE(few.parts.size(), best.parts.size());
     Rational out = 0;
     Rational in = 0;
     std::vector<Rational> load(orbits.capacity.size(), 0);
-    for (const PatternSolution::Part& part : few.parts) {
-      (groups.groups[part.pattern.group].inward ? in : out) += part.amount;
-      for (const Entry entry : part.pattern.loads) load[entry.index] += part.amount * entry.value;
+    for (const ColumnSolution::Part& part : few.parts) {
+      (groups.groups[part.column.group].inward ? in : out) += part.amount;
+      for (const Entry entry : part.column.loads) load[entry.index] += part.amount * entry.value;
     }
     EXPECT_EQ(out, best.limit);
     if (!orbits.graph.mirrored) {
@@ -117,10 +117,10 @@ TEST(TreeBalance, SpreadsAStarOverPlanes) {
   const TreeGroups groups = single_root_group(0, false);
   const TreeOracle oracle(orbits, groups);
   std::vector<double> prices(orbits.capacity.size(), 1);
-  const Pattern star = oracle.cheapest(prices).patterns.front();
+  const Column star = oracle.cheapest(prices).columns.front();
   const std::vector<BigInteger> even(orbits.capacity.size(), 1);
   const std::vector<double> room(orbits.capacity.size(), 4);
-  const Pattern spread = TreeBalancer(orbits, groups, even).balanced({star}, room, 0).front();
+  const Column spread = TreeBalancer(orbits, groups, even).balanced({star}, room, 0).front();
   EXPECT_EQ(spread.height, star.height);
   std::int64_t most = 0;
   for (const Entry entry : spread.loads) most = std::max(most, entry.value);

@@ -14,36 +14,36 @@
 namespace espalier {
 
 /// One way to carry one unit: what it takes of each resource.
-struct Pattern {
+struct Column {
   std::uint32_t group = 0;
   std::vector<Entry> loads;          ///< By resource.
   std::vector<std::uint32_t> edges;  ///< The edges it uses, path after path; for whoever builds trees from it.
   std::uint32_t height = 1;          ///< Edges from rank to rank on its longest way.
-  std::uint32_t least_height = 1;    ///< No pattern of its group is less high.
+  std::uint32_t least_height = 1;    ///< No column of its group is less high.
 
   /// How much higher it is than it has to be, in parts of that height.
   [[nodiscard]] double excess() const { return static_cast<double>(height - least_height) / least_height; }
 };
 
-/// The cheapest pattern of every group under given prices, and its cost.
+/// The cheapest column of every group under given prices, and its cost.
 template <class Price>
-struct Offer {
-  std::vector<Pattern> patterns;
+struct PricedColumns {
+  std::vector<Column> columns;
   std::vector<Price> costs;
 };
 
-/// Where a program's patterns come from.
-class PatternOracle {
+/// Where a program's columns come from.
+class PricingOracle {
  public:
-  PatternOracle() = default;
-  PatternOracle(const PatternOracle&) = delete;
-  PatternOracle& operator=(const PatternOracle&) = delete;
-  virtual ~PatternOracle() = default;
+  PricingOracle() = default;
+  PricingOracle(const PricingOracle&) = delete;
+  PricingOracle& operator=(const PricingOracle&) = delete;
+  virtual ~PricingOracle() = default;
   /// Requires: prices that are not negative, one per resource.
-  [[nodiscard]] virtual Offer<double> cheapest(std::span<const double> prices) const = 0;
-  [[nodiscard]] virtual Offer<BigInteger> cheapest(std::span<const BigInteger> prices) const = 0;
-  /// Patterns that are shallow and not dear, the shallower the larger `weight` is; their costs prove nothing.
-  [[nodiscard]] virtual Offer<double> shallow(std::span<const double> prices, double weight) const;
+  [[nodiscard]] virtual PricedColumns<double> cheapest(std::span<const double> prices) const = 0;
+  [[nodiscard]] virtual PricedColumns<BigInteger> cheapest(std::span<const BigInteger> prices) const = 0;
+  /// Columns that are shallow and not dear, the shallower the larger `weight` is; their costs prove nothing.
+  [[nodiscard]] virtual PricedColumns<double> shallow(std::span<const double> prices, double weight) const;
 };
 
 /// How groups make up throughput.
@@ -52,18 +52,18 @@ enum class Sharing : std::uint8_t {
   equal,  ///< Every family carries the whole throughput.
 };
 
-/// Packs patterns into resources: the largest throughput such that no resource is overfull. Groups form families; each
+/// Packs columns into resources: the largest throughput such that no resource is overfull. Groups form families; each
 /// group of a family carries the same amount.
-struct PatternProgram {
+struct MasterProgram {
   std::vector<BigInteger> capacity;   ///< By resource.
   std::vector<std::uint32_t> family;  ///< By group; families are numbered from 0, one or two groups each.
   std::uint32_t family_count = 0;
   Sharing sharing = Sharing::free;
 };
 
-/// What one unit of throughput costs at least, from the cheapest pattern of each group.
+/// What one unit of throughput costs at least, from the cheapest column of each group.
 template <class Price>
-Price least_unit_cost(const PatternProgram& program, const std::vector<Price>& costs) {
+Price least_unit_cost(const MasterProgram& program, const std::vector<Price>& costs) {
   if (program.sharing == Sharing::equal) return std::accumulate(costs.begin(), costs.end(), Price(0));
   std::vector<Price> family(program.family_count, Price(0));
   for (std::size_t g = 0; g < costs.size(); ++g) family[program.family[g]] += costs[g];
@@ -71,46 +71,46 @@ Price least_unit_cost(const PatternProgram& program, const std::vector<Price>& c
 }
 
 /// How far column generation is.
-struct PatternRound {
+struct ColumnRound {
   std::uint32_t round = 0;  ///< From 1 on.
-  std::size_t columns = 0;  ///< Patterns met so far.
+  std::size_t columns = 0;  ///< Columns met so far.
   double throughput = 0;    ///< What these reach.
-  double limit = 0;         ///< What the prices met so far allow any patterns to reach.
+  double limit = 0;         ///< What the prices met so far allow any columns to reach.
 };
 
-struct PatternLimits {
+struct ColumnLimits {
   std::uint32_t rounds = 400;      ///< Times the master program is solved.
-  std::uint32_t warm_rounds = 40;  ///< Rounds of multiplicative prices that find the first patterns.
-  bool shallow = false;            ///< Of equally good solutions, prefer one of shallow patterns.
-  bool cheapest_first = false;     ///< Shallow patterns come when the cheapest bring no more: sooner at the optimum.
+  std::uint32_t warm_rounds = 40;  ///< Rounds of multiplicative prices that find the first columns.
+  bool shallow = false;            ///< Of equally good solutions, prefer one of shallow columns.
+  bool cheapest_first = false;     ///< Shallow columns come when the cheapest bring no more: sooner at the optimum.
   std::optional<Rational> wanted;  ///< A solution of less throughput is not made shallow.
-  std::uint32_t most_height = 0;   ///< No higher patterns, where not 0: the solution is then good, not proven best.
+  std::uint32_t most_height = 0;   ///< No higher columns, where not 0: the solution is then good, not proven best.
   double gap = 0;                  ///< Stops with a solution that may miss twice this part of the limit, where not 0.
-  std::span<const Pattern> seeds;  ///< Patterns to begin with. Requires: all groups in it, or some warm rounds.
-  std::function<void(const PatternRound&)> on_round;  ///< Told when a round begins; changes nothing but the time.
+  std::span<const Column> seeds;   ///< Columns to begin with. Requires: all groups in it, or some warm rounds.
+  std::function<void(const ColumnRound&)> on_round;  ///< Told when a round begins; changes nothing but the time.
 };
 
 /// A solution in exact fractions.
-struct PatternSolution {
+struct ColumnSolution {
   struct Part {
-    Pattern pattern;
+    Column column;
     Rational amount;
   };
 
   Rational limit;                  ///< No packing has more throughput: proven by `prices`.
   std::vector<BigInteger> prices;  ///< limit = capacity . prices / (what one unit of throughput costs at least).
   bool attained = false;           ///< Whether `parts` reach the limit, exactly.
-  std::vector<Part> parts;         ///< Patterns with positive amounts; empty unless attained, or stopped at a gap.
+  std::vector<Part> parts;         ///< Columns with positive amounts; empty unless attained, or stopped at a gap.
   Rational reached;                ///< What `parts` carry: the limit, or less where stopped at a gap.
-  std::vector<Pattern> found;      ///< All patterns that were met on the way.
+  std::vector<Column> found;       ///< All columns that were met on the way.
 };
 
 /// Solves a program by column generation: Clp proposes, exact arithmetic decides. Deterministic; stops at the limits
-/// with the best limit found so far. Requires: every group has a pattern; every capacity is positive, or, with seeds,
+/// with the best limit found so far. Requires: every group has a column; every capacity is positive, or, with seeds,
 /// not negative and some throughput possible. Source: L. R.
 /// Ford and D. R. Fulkerson, "A suggested computation for maximal multi-commodity network flows", Management Science 5
 /// (1958); stabilised as in A. Pessoa et al., "Automation and combination of linear-programming based stabilization
 /// techniques in column generation", INFORMS J. Computing 30 (2018).
-PatternSolution solve_patterns(const PatternProgram& program, const PatternOracle& oracle, const PatternLimits& limits);
+ColumnSolution generate_columns(const MasterProgram& program, const PricingOracle& oracle, const ColumnLimits& limits);
 
 }  // namespace espalier

@@ -1,4 +1,4 @@
-#include "planners/lp/tree_patterns.h"
+#include "planners/lp/tree_columns.h"
 
 #include <algorithm>
 
@@ -19,30 +19,30 @@ std::vector<std::uint32_t> edges_by_link(const ResourceGraph& graph) {
 
 }  // namespace
 
-std::vector<Pattern> patterns_of(const OrbitGraph& orbits, const TreeGroups& groups,
-                                 std::span<const Arborescence> trees) {
+std::vector<Column> columns_of(const OrbitGraph& orbits, const TreeGroups& groups,
+                               std::span<const Arborescence> trees) {
   const std::vector<std::uint32_t> edge_of = edges_by_link(orbits.graph);
-  std::vector<Pattern> patterns;
+  std::vector<Column> columns;
   for (const Arborescence& tree : trees) {
     const auto group = std::find_if(groups.groups.begin(), groups.groups.end(),
                                     [&](const TreeGroup& each) { return Rank(each.root) == tree.root; });
     if (group == groups.groups.end()) continue;
-    Pattern pattern;
-    pattern.group = static_cast<std::uint32_t>(group - groups.groups.begin());
+    Column column;
+    column.group = static_cast<std::uint32_t>(group - groups.groups.begin());
     std::vector<std::int64_t> uses(orbits.graph.edges.size(), 0);
     std::vector<std::uint32_t> depth(orbits.graph.rank_count(), 0);
     for (const TreeEdge& edge : tree.edges) {
       depth[edge.child.index()] = depth[edge.parent.index()] + 1;
       for (const LinkId link : edge.links) {
-        pattern.edges.push_back(edge_of[link.index()]);
-        ++uses[pattern.edges.back()];
+        column.edges.push_back(edge_of[link.index()]);
+        ++uses[column.edges.back()];
       }
     }
-    pattern.height = *std::max_element(depth.begin(), depth.end());
-    pattern.loads = orbit_loads(orbits, uses, group->copies);
-    patterns.push_back(std::move(pattern));
+    column.height = *std::max_element(depth.begin(), depth.end());
+    column.loads = orbit_loads(orbits, uses, group->copies);
+    columns.push_back(std::move(column));
   }
-  return patterns;
+  return columns;
 }
 
 }  // namespace espalier

@@ -1,4 +1,4 @@
-#include "planners/lp/pattern_program.h"
+#include "planners/lp/column_generation.h"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "planners/lp/few_patterns.h"
-#include "planners/lp/pattern_master.h"
+#include "planners/lp/few_columns.h"
+#include "planners/lp/restricted_master.h"
 
 namespace espalier {
 
@@ -19,14 +19,14 @@ namespace {
 
 class Generation {
  public:
-  Generation(const PatternProgram& program, const PatternOracle& oracle, const PatternLimits& limits)
+  Generation(const MasterProgram& program, const PricingOracle& oracle, const ColumnLimits& limits)
       : program_(program), oracle_(oracle), limits_(limits), master_(program) {
     for (const BigInteger& capacity : program.capacity) capacity_.push_back(capacity.convert_to<double>());
   }
 
-  PatternSolution run() {
-    ESPALIER_CHECK(limits_.warm_rounds > 0 || !limits_.seeds.empty(), "column generation needs patterns to begin with");
-    for (const Pattern& seed : limits_.seeds) add(seed);
+  ColumnSolution run() {
+    ESPALIER_CHECK(limits_.warm_rounds > 0 || !limits_.seeds.empty(), "column generation needs columns to begin with");
+    for (const Column& seed : limits_.seeds) add(seed);
     warm_up();
     if (limits_.most_height != 0) return run_below_height();
     for (std::uint32_t round = 0; round < limits_.rounds; ++round) {
@@ -56,11 +56,11 @@ class Generation {
            master_.throughput() >= center_limit_ * (1 - limits_.gap);
   }
 
-  /// The amounts of the last solution, exact again, if a little less. As many patterns as another gap's width allows
+  /// The amounts of the last solution, exact again, if a little less. As many columns as another gap's width allows
   /// are left out, the least used of every group first: each is paths that data is cut up for.
   void take_rounded() {
     for (const double least_share : {0.25, 0.12, 0.06, 0.03, 0.01, 0.0}) {
-      auto rounded = round_packing(program_, patterns_, master_.amounts(), least_share);
+      auto rounded = round_packing(program_, columns_, master_.amounts(), least_share);
       if (!rounded) continue;
       solution_.reached = std::move(rounded->reached);
       solution_.parts = std::move(rounded->parts);
@@ -96,19 +96,19 @@ class Generation {
     consider(blend(prices, told_prices_, 0.5));
     consider(normalised(prices));
     const bool proves = told_limit_ < infinite_limit;
-    limits_.on_round({round, patterns_.size(), master_.throughput(),
-                      proves ? told_limit_ : std::numeric_limits<double>::infinity()});
+    limits_.on_round(
+        {round, columns_.size(), master_.throughput(), proves ? told_limit_ : std::numeric_limits<double>::infinity()});
   }
 
   [[nodiscard]] bool prefers_low() const { return limits_.shallow || limits_.most_height != 0; }
 
-  PatternSolution finished() {
+  ColumnSolution finished() {
     if (solution_.attained) solution_.reached = solution_.limit;
-    solution_.found = std::move(patterns_);
+    solution_.found = std::move(columns_);
     return std::move(solution_);
   }
 
-  PatternSolution run_below_height() {
+  ColumnSolution run_below_height() {
     for (std::uint32_t round = 0; round < limits_.rounds; ++round) {
       if (!master_.solve()) return finished();
       const Prices prices = master_prices();
@@ -143,11 +143,11 @@ class Generation {
     return mixed;
   }
 
-  bool add(Pattern pattern) {
-    if (limits_.most_height != 0 && pattern.height > limits_.most_height) return false;
-    if (!known_.emplace(pattern.group, pattern.loads).second) return false;
-    master_.add(pattern);
-    patterns_.push_back(std::move(pattern));
+  bool add(Column column) {
+    if (limits_.most_height != 0 && column.height > limits_.most_height) return false;
+    if (!known_.emplace(column.group, column.loads).second) return false;
+    master_.add(column);
+    columns_.push_back(std::move(column));
     return true;
   }
 
@@ -157,12 +157,12 @@ class Generation {
     center_ = normalised(prices);
   }
 
-  /// Multiplicative prices: what is fullest becomes dear. Finds patterns that spread over the network.
+  /// Multiplicative prices: what is fullest becomes dear. Finds columns that spread over the network.
   void warm_up() {
     std::vector<double> filled(capacity_.size(), 0);
     if (limits_.most_height != 0) {
       const Prices even(capacity_.size(), 1.0);
-      for (Pattern& pattern : oracle_.shallow(even, lowest_weight).patterns) add(std::move(pattern));
+      for (Column& column : oracle_.shallow(even, lowest_weight).columns) add(std::move(column));
     }
     for (std::uint32_t round = 0; round < limits_.warm_rounds; ++round) {
       const double fullest = *std::max_element(filled.begin(), filled.end());
@@ -171,25 +171,26 @@ class Generation {
         const double fullness = fullest > 0 ? filled[r] / fullest : 1;
         prices[r] = std::exp(sharpness * (fullness - 1)) / capacity_[r];
       }
-      Offer<double> offer = prefers_low() ? oracle_.shallow(prices, shallow_weights.front()) : oracle_.cheapest(prices);
+      PricedColumns<double> offer =
+          prefers_low() ? oracle_.shallow(prices, shallow_weights.front()) : oracle_.cheapest(prices);
       if (!prefers_low()) consider_center(prices, limit_of(prices, offer.costs));
       const std::uint32_t chosen = cheapest_family(offer);
-      for (Pattern& pattern : offer.patterns) {
-        if (program_.sharing == Sharing::equal || program_.family[pattern.group] == chosen) {
-          for (const Entry entry : pattern.loads) {
+      for (Column& column : offer.columns) {
+        if (program_.sharing == Sharing::equal || program_.family[column.group] == chosen) {
+          for (const Entry entry : column.loads) {
             filled[entry.index] += static_cast<double>(entry.value) / capacity_[entry.index];
           }
         }
-        add(std::move(pattern));
+        add(std::move(column));
       }
     }
   }
 
-  /// The family whose groups' cheapest patterns cost least together.
-  [[nodiscard]] std::uint32_t cheapest_family(const Offer<double>& offer) const {
+  /// The family whose groups' cheapest columns cost least together.
+  [[nodiscard]] std::uint32_t cheapest_family(const PricedColumns<double>& offer) const {
     std::vector<double> group(program_.family.size(), infinite_limit);
-    for (std::size_t i = 0; i < offer.patterns.size(); ++i) {
-      double& least = group[offer.patterns[i].group];
+    for (std::size_t i = 0; i < offer.columns.size(); ++i) {
+      double& least = group[offer.columns[i].group];
       least = std::min(least, offer.costs[i]);
     }
     std::vector<double> family(program_.family_count, 0);
@@ -199,53 +200,53 @@ class Generation {
 
   /// Adds what the prices find and the master program gains from; false when there is nothing.
   bool improve(const Prices& prices) {
-    Offer<double> offer = oracle_.cheapest(prices);
+    PricedColumns<double> offer = oracle_.cheapest(prices);
     consider_center(prices, limit_of(prices, offer.costs));
     return add_gainful(std::move(offer));
   }
 
-  /// The same with shallow patterns, where they are asked for.
+  /// The same with shallow columns, where they are asked for.
   bool improve_shallow(const Prices& prices) {
     if (!prefers_low()) return false;
     return std::any_of(shallow_weights.begin(), shallow_weights.end(),
                        [&](double weight) { return add_gainful(oracle_.shallow(prices, weight)); });
   }
 
-  bool add_gainful(Offer<double> offer) {
+  bool add_gainful(PricedColumns<double> offer) {
     bool improved = false;
-    for (Pattern& pattern : offer.patterns) {
-      if (master_.gain(pattern) > gain_tolerance && add(std::move(pattern))) improved = true;
+    for (Column& column : offer.columns) {
+      if (master_.gain(column) > gain_tolerance && add(std::move(column))) improved = true;
     }
     return improved;
   }
 
   /// Solves the final basis exactly and proves it, or finds what it lacks; false when neither works.
   bool settle() {
-    const std::optional<PatternMaster::Exact> exact = master_.exact();
+    const std::optional<RestrictedMaster::Exact> exact = master_.exact();
     if (!exact) return false;
-    Offer<BigInteger> offer = prove(exact->prices);
+    PricedColumns<BigInteger> offer = prove(exact->prices);
     if (solution_.limit == exact->throughput) {
       solution_.attained = true;
       take_parts(*exact);
       return true;
     }
     bool improved = false;
-    for (Pattern& pattern : offer.patterns) improved = add(std::move(pattern)) || improved;
+    for (Column& column : offer.columns) improved = add(std::move(column)) || improved;
     return improved;
   }
 
-  void take_parts(const PatternMaster::Exact& exact) {
+  void take_parts(const RestrictedMaster::Exact& exact) {
     solution_.parts.clear();
-    for (std::size_t i = 0; i < patterns_.size(); ++i) {
-      if (exact.amounts[i] > 0) solution_.parts.push_back({patterns_[i], exact.amounts[i]});
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (exact.amounts[i] > 0) solution_.parts.push_back({columns_[i], exact.amounts[i]});
     }
   }
 
-  /// Looks for a solution as good as the one that is proven with patterns less deep, by giving depth a price so small
+  /// Looks for a solution as good as the one that is proven with columns less deep, by giving depth a price so small
   /// that it buys no throughput.
   void flatten() {
     if (std::all_of(solution_.parts.begin(), solution_.parts.end(),
-                    [](auto& part) { return part.pattern.excess() == 0; })) {
+                    [](auto& part) { return part.column.excess() == 0; })) {
       return;
     }
     for (const double price : excess_prices) {
@@ -255,7 +256,7 @@ class Generation {
         if (!improve_shallow(master_prices())) break;
       }
       if (!master_.solve()) return;
-      const std::optional<PatternMaster::Exact> exact = master_.exact();
+      const std::optional<RestrictedMaster::Exact> exact = master_.exact();
       if (!exact || exact->throughput != solution_.limit) continue;
       take_parts(*exact);
       return;
@@ -263,7 +264,7 @@ class Generation {
   }
 
   /// Evaluates prices exactly and keeps the limit that they prove if it is the lowest so far.
-  Offer<BigInteger> prove(const std::vector<Rational>& prices) {
+  PricedColumns<BigInteger> prove(const std::vector<Rational>& prices) {
     BigInteger common = 1;
     for (const Rational& price : prices) common = lcm(common, BigInteger(denominator(price)));
     std::vector<BigInteger> whole;
@@ -278,7 +279,7 @@ class Generation {
     for (std::size_t r = 0; r < prices.size(); ++r) {
       if (program_.capacity[r] == 0) whole[r] += sum * no_room_price;
     }
-    Offer<BigInteger> offer = oracle_.cheapest(whole);
+    PricedColumns<BigInteger> offer = oracle_.cheapest(whole);
     const BigInteger cost = least_unit_cost(program_, offer.costs);
     if (cost > 0) {
       const Rational limit(total, cost);
@@ -311,28 +312,27 @@ class Generation {
   static constexpr double rounding_steps = 1e9;
   static constexpr int no_room_price = 1000;  ///< Times all prices together.
 
-  const PatternProgram& program_;
-  const PatternOracle& oracle_;
-  const PatternLimits& limits_;
-  PatternMaster master_;
+  const MasterProgram& program_;
+  const PricingOracle& oracle_;
+  const ColumnLimits& limits_;
+  RestrictedMaster master_;
   std::vector<double> capacity_;
-  std::vector<Pattern> patterns_;
+  std::vector<Column> columns_;
   std::set<std::pair<std::uint32_t, std::vector<Entry>>> known_;
   Prices center_;
   double center_limit_ = infinite_limit;
   double told_limit_ = infinite_limit;
   Prices told_prices_;  ///< That prove it.
-  PatternSolution solution_;
+  ColumnSolution solution_;
 };
 
 }  // namespace
 
-PatternSolution solve_patterns(const PatternProgram& program, const PatternOracle& oracle,
-                               const PatternLimits& limits) {
+ColumnSolution generate_columns(const MasterProgram& program, const PricingOracle& oracle, const ColumnLimits& limits) {
   return Generation(program, oracle, limits).run();
 }
 
-Offer<double> PatternOracle::shallow(std::span<const double> prices, double /*weight*/) const {
+PricedColumns<double> PricingOracle::shallow(std::span<const double> prices, double /*weight*/) const {
   return cheapest(prices);
 }
 

@@ -1,4 +1,4 @@
-#include "planners/lp/pattern_master.h"
+#include "planners/lp/restricted_master.h"
 
 #include <ClpSimplex.hpp>
 #include <algorithm>
@@ -17,7 +17,7 @@ bool is_basic(ClpSimplex::Status status) { return status == ClpSimplex::basic; }
 
 }  // namespace
 
-PatternMaster::PatternMaster(const PatternProgram& program)
+RestrictedMaster::RestrictedMaster(const MasterProgram& program)
     : program_(program), partner_(program.family.size(), 0), clp_(std::make_unique<ClpSimplex>()) {
   const auto resources = static_cast<std::uint32_t>(program.capacity.size());
   const auto groups = static_cast<std::uint32_t>(program.family.size());
@@ -47,99 +47,99 @@ PatternMaster::PatternMaster(const PatternProgram& program)
   clp_->scaling(0);  // entries are small whole numbers; to scale them anew each time costs more than it gains
   clp_->addRows(static_cast<int>(row_count_), lower.data(), upper.data(), nullptr, nullptr, nullptr);
   if (equal) {
-    Column throughput{{}, 1, 0};
+    Variable throughput{{}, 1, 0};
     for (std::uint32_t g = 0; g < groups; ++g) throughput.entries.push_back({resources + g, -1});
-    add_column(std::move(throughput));
+    add_variable(std::move(throughput));
   }
 }
 
-PatternMaster::~PatternMaster() = default;
+RestrictedMaster::~RestrictedMaster() = default;
 
-PatternMaster::Column PatternMaster::column_of(const Pattern& pattern) const {
+RestrictedMaster::Variable RestrictedMaster::variable_of(const Column& column) const {
   const auto resources = static_cast<std::uint32_t>(program_.capacity.size());
-  Column column{pattern.loads, 0, pattern.excess() * pattern.excess()};
-  const std::uint32_t partner = partner_[pattern.group];
+  Variable variable{column.loads, 0, column.excess() * column.excess()};
+  const std::uint32_t partner = partner_[column.group];
   if (program_.sharing == Sharing::equal) {
-    column.entries.push_back({resources + pattern.group, 1});
+    variable.entries.push_back({resources + column.group, 1});
   } else {
-    column.objective = partner == 2 ? 0 : 1;
-    if (partner != 0) column.entries.push_back({resources + program_.family[pattern.group], partner == 1 ? 1 : -1});
+    variable.objective = partner == 2 ? 0 : 1;
+    if (partner != 0) variable.entries.push_back({resources + program_.family[column.group], partner == 1 ? 1 : -1});
   }
-  return column;
+  return variable;
 }
 
-void PatternMaster::add(const Pattern& pattern) { add_column(column_of(pattern)); }
+void RestrictedMaster::add(const Column& column) { add_variable(variable_of(column)); }
 
-void PatternMaster::add_column(Column column) { columns_.push_back(std::move(column)); }
+void RestrictedMaster::add_variable(Variable variable) { variables_.push_back(std::move(variable)); }
 
 /// All at once, since Clp copies its matrix each time.
-void PatternMaster::hand_over() {
+void RestrictedMaster::hand_over() {
   std::vector<CoinBigIndex> starts = {0};
   std::vector<int> rows;
   std::vector<double> values;
   std::vector<double> costs;
-  for (std::size_t c = handed_over_; c < columns_.size(); ++c) {
-    for (const Entry entry : columns_[c].entries) {
+  for (std::size_t c = handed_over_; c < variables_.size(); ++c) {
+    for (const Entry entry : variables_[c].entries) {
       rows.push_back(static_cast<int>(entry.index));
       values.push_back(static_cast<double>(entry.value));
     }
     starts.push_back(static_cast<CoinBigIndex>(rows.size()));
-    costs.push_back(clp_cost(columns_[c]));
+    costs.push_back(clp_cost(variables_[c]));
   }
   if (costs.empty()) return;
   const std::vector<double> lower(costs.size(), 0);
   const std::vector<double> upper(costs.size(), infinite);
   clp_->addColumns(static_cast<int>(costs.size()), lower.data(), upper.data(), costs.data(), starts.data(), rows.data(),
                    values.data());
-  handed_over_ = columns_.size();
+  handed_over_ = variables_.size();
 }
 
-double PatternMaster::clp_cost(const Column& column) const {
-  return excess_price_ * column.penalty - static_cast<double>(column.objective);
+double RestrictedMaster::clp_cost(const Variable& variable) const {
+  return excess_price_ * variable.penalty - static_cast<double>(variable.objective);
 }
 
-void PatternMaster::set_excess_price(double price) {
+void RestrictedMaster::set_excess_price(double price) {
   excess_price_ = price;
   for (std::size_t c = 0; c < handed_over_; ++c) {
-    clp_->setObjectiveCoefficient(static_cast<int>(c), clp_cost(columns_[c]));
+    clp_->setObjectiveCoefficient(static_cast<int>(c), clp_cost(variables_[c]));
   }
 }
 
-bool PatternMaster::solve() {
+bool RestrictedMaster::solve() {
   hand_over();
   clp_->primal(1);
   return clp_->status() == 0;
 }
 
-double PatternMaster::throughput() const { return -clp_->objectiveValue() / scale_; }
+double RestrictedMaster::throughput() const { return -clp_->objectiveValue() / scale_; }
 
-std::vector<double> PatternMaster::amounts() const {
+std::vector<double> RestrictedMaster::amounts() const {
   const double* values = clp_->primalColumnSolution();
-  std::vector<double> amounts(values + first_pattern(), values + handed_over_);
-  amounts.resize(columns_.size() - first_pattern(), 0);
+  std::vector<double> amounts(values + first_column(), values + handed_over_);
+  amounts.resize(variables_.size() - first_column(), 0);
   return amounts;
 }
 
-void PatternMaster::forbid(std::size_t pattern) {
-  clp_->setColumnUpper(static_cast<int>(first_pattern() + pattern), 0);
+void RestrictedMaster::forbid(std::size_t column) {
+  clp_->setColumnUpper(static_cast<int>(first_column() + column), 0);
 }
 
-std::vector<double> PatternMaster::prices() const {
+std::vector<double> RestrictedMaster::prices() const {
   const double* duals = clp_->dualRowSolution();
   std::vector<double> prices(program_.capacity.size());
   for (std::size_t r = 0; r < prices.size(); ++r) prices[r] = std::max(0.0, -duals[r]);
   return prices;
 }
 
-double PatternMaster::gain(const Pattern& pattern) const {
+double RestrictedMaster::gain(const Column& column) const {
   const double* duals = clp_->dualRowSolution();
-  const Column column = column_of(pattern);
-  double gain = -clp_cost(column);
-  for (const Entry entry : column.entries) gain += duals[entry.index] * static_cast<double>(entry.value);
+  const Variable variable = variable_of(column);
+  double gain = -clp_cost(variable);
+  for (const Entry entry : variable.entries) gain += duals[entry.index] * static_cast<double>(entry.value);
   return gain;
 }
 
-std::optional<PatternMaster::Exact> PatternMaster::exact() const {
+std::optional<RestrictedMaster::Exact> RestrictedMaster::exact() const {
   constexpr std::uint32_t loose = UINT32_MAX;
   std::vector<std::uint32_t> tight_row(row_count_, loose);  // its place among the tight rows
   std::vector<BigInteger> right;
@@ -154,10 +154,10 @@ std::optional<PatternMaster::Exact> PatternMaster::exact() const {
   for (std::uint32_t c = 0; c < handed_over_; ++c) {
     if (!is_basic(clp_->getColumnStatus(static_cast<int>(c)))) continue;
     basic.push_back(c);
-    objective.emplace_back(columns_[c].objective);
-    std::vector<Entry>& column = matrix.emplace_back();
-    for (const Entry entry : columns_[c].entries) {
-      if (tight_row[entry.index] != loose) column.push_back({tight_row[entry.index], entry.value});
+    objective.emplace_back(variables_[c].objective);
+    std::vector<Entry>& variable = matrix.emplace_back();
+    for (const Entry entry : variables_[c].entries) {
+      if (tight_row[entry.index] != loose) variable.push_back({tight_row[entry.index], entry.value});
     }
   }
   if (basic.size() != right.size()) return std::nullopt;
@@ -167,26 +167,26 @@ std::optional<PatternMaster::Exact> PatternMaster::exact() const {
   const std::vector<Rational> values = system->solve(right);
   const std::vector<Rational> duals = system->solve_transposed(objective);
   Exact exact;
-  std::vector<Rational> amounts(columns_.size(), 0);
+  std::vector<Rational> amounts(variables_.size(), 0);
   for (std::size_t i = 0; i < basic.size(); ++i) {
     amounts[basic[i]] = values[i];
-    exact.throughput += values[i] * columns_[basic[i]].objective;
+    exact.throughput += values[i] * variables_[basic[i]].objective;
   }
   if (!fits(amounts)) return std::nullopt;
   exact.prices.assign(program_.capacity.size(), 0);
   for (std::size_t r = 0; r < exact.prices.size(); ++r) {
     if (tight_row[r] != loose && duals[tight_row[r]] > 0) exact.prices[r] = duals[tight_row[r]];
   }
-  exact.amounts.assign(amounts.begin() + static_cast<std::ptrdiff_t>(first_pattern()), amounts.end());
+  exact.amounts.assign(amounts.begin() + static_cast<std::ptrdiff_t>(first_column()), amounts.end());
   return exact;
 }
 
-bool PatternMaster::fits(const std::vector<Rational>& amounts) const {
+bool RestrictedMaster::fits(const std::vector<Rational>& amounts) const {
   std::vector<Rational> used(row_count_, 0);
   for (std::size_t c = 0; c < amounts.size(); ++c) {
     if (amounts[c] < 0) return false;
     if (amounts[c] == 0) continue;
-    for (const Entry entry : columns_[c].entries) used[entry.index] += amounts[c] * entry.value;
+    for (const Entry entry : variables_[c].entries) used[entry.index] += amounts[c] * entry.value;
   }
   for (std::size_t r = 0; r < row_count_; ++r) {
     const bool is_resource = r < program_.capacity.size();

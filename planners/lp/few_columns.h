@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/rational.h"
+#include "planners/lp/column_generation.h"
+
+namespace espalier {
+
+/// A good packing of these columns alone that uses at most `most_per_group` of each group: from the best packing of
+/// all of them, the least used column of the group that has too many is struck out, again and again. Exact amounts, no
+/// prices; `limit` is what it reaches. Nothing when a group has no column, or Clp fails.
+std::optional<ColumnSolution> pack_few_columns(const MasterProgram& program, const std::vector<Column>& columns,
+                                               std::uint32_t most_per_group);
+
+/// Columns with exact amounts.
+struct RoundedPacking {
+  Rational reached;
+  std::vector<ColumnSolution::Part> parts;
+};
+
+/// Amounts, by column, in small fractions of what each group carries, without those below a share of it; as much of
+/// all as fits. Nothing where no column takes any resource. Requires: equal sharing.
+std::optional<RoundedPacking> round_packing(const MasterProgram& program, std::span<const Column> columns,
+                                            std::vector<double> amounts, double least_share);
+
+}  // namespace espalier
