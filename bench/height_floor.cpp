@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "planners/lp/resource_graph.h"
-#include "planners/packing/find/low_tree_search.h"
+#include "planners/packing/find/shallow_tree_search.h"
 #include "topology/analysis/max_flow.h"
 
 namespace espalier {

@@ -16,7 +16,7 @@
 #include "base/disjoint_sets.h"
 #include "base/random.h"
 #include "bench/lemon_arborescence.h"
-#include "planners/lp/arborescence.h"
+#include "planners/lp/trees/arborescence.h"
 #include "topology/analysis/flow_network.h"
 #include "topology/analysis/max_flow.h"
 #include "topology/yaml/read_topology.h"

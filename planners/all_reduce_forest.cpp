@@ -4,9 +4,9 @@
 
 #include "planners/bounds/cut_bound.h"
 #include "planners/lp/all_reduce_program.h"
-#include "planners/lp/program_forest.h"
-#include "planners/lp/tree_images.h"
-#include "planners/lp/tree_memory.h"
+#include "planners/lp/trees/program_forest.h"
+#include "planners/lp/trees/tree_images.h"
+#include "planners/lp/trees/tree_memory.h"
 #include "planners/packing/improve/few_trees.h"
 
 namespace espalier {

@@ -18,7 +18,7 @@
 #include "cli/reports/describe_bound.h"
 #include "cli/verbs/commands.h"
 #include "cli/verbs/groups.h"
-#include "planners/lp/tree_memory.h"
+#include "planners/lp/trees/tree_memory.h"
 #include "schedule/json/schedule_json.h"
 
 namespace espalier::cli {

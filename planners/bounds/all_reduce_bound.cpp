@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "planners/bounds/camp_bound.h"
+#include "planners/bounds/aggregation_bound.h"
 #include "planners/lp/all_reduce_program.h"
 
 namespace espalier {

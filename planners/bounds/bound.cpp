@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "planners/bounds/aggregation_bound.h"
 #include "planners/bounds/all_reduce_bound.h"
 #include "planners/bounds/bound_prices.h"
-#include "planners/bounds/camp_bound.h"
 #include "planners/bounds/cut_bound.h"
 #include "planners/bounds/flow_bound.h"
 #include "planners/packing/find/program_trees.h"

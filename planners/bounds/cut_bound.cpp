@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "planners/bounds/camp_bound.h"
+#include "planners/bounds/aggregation_bound.h"
 #include "planners/bounds/cut_rate.h"
 
 namespace espalier {
@@ -193,7 +193,7 @@ Result<AllReduceFloors> all_reduce_floors(const Topology& topology) {
   AllReduceFloors floors{smallest_separating_cut(topology), std::nullopt, Rational(0)};
   // Every rank's contribution leaves it and the sum of the others enters it.
   raise_to_backplanes(topology, 2, floors.smallest_cut);
-  floors.messages = computes_in_network(topology) ? camp_message_bound(topology) : message_bound(topology);
+  floors.messages = computes_in_network(topology) ? domain_message_bound(topology) : message_bound(topology);
   for (const CollectiveKind half : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather}) {
     const Collective collective{half, static_cast<std::uint32_t>(topology.rank_count()), Rank()};
     floors.reduce_scatter_all_gather += cut_bound(topology, collective)->time_per_byte;

@@ -11,8 +11,8 @@ namespace espalier {
 // Bounds of the collectives whose blocks are all different, so that nothing is gained by copying: the optimum of a
 // concurrent flow, routes free, relaying through ranks allowed. Exact (a linear program solved in fractions) on
 // machines within the written limits, and a floor, which `what` says, beyond them. Where one cut already proves the
-// optimum, the bound names that cut. They hold where switches copy or add: no block has a twin. docs/bounds.md has the
-// formula and the proof.
+// optimum, the bound names that cut. They hold where switches copy or add: no block has a sibling. docs/bounds.md has
+// the formula and the proof.
 
 /// Every rank sends a block of S/N bytes to every other rank.
 /// Errors: infeasible when a rank cannot reach another, naming both.

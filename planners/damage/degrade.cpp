@@ -5,7 +5,7 @@
 
 #include "planners/bounds/bound.h"
 #include "planners/chooser.h"
-#include "planners/lp/tree_memory.h"
+#include "planners/lp/trees/tree_memory.h"
 
 namespace espalier {
 namespace {

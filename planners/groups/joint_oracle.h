@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "planners/lp/tree_oracle.h"
+#include "planners/lp/trees/tree_oracle.h"
 
 namespace espalier {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "planners/lp/tree_memory.h"
+#include "planners/lp/trees/tree_memory.h"
 
 namespace espalier {
 

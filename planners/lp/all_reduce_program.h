@@ -6,7 +6,7 @@
 #include "base/rational.h"
 #include "planners/lp/column_generation.h"
 #include "planners/lp/orbit_graph.h"
-#include "planners/lp/tree_oracle.h"
+#include "planners/lp/trees/tree_oracle.h"
 #include "planners/plan_context.h"
 #include "topology/topology.h"
 

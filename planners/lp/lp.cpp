@@ -6,8 +6,8 @@
 
 #include "planners/all_reduce_forest.h"
 #include "planners/lp/flow_program.h"
-#include "planners/lp/program_forest.h"
-#include "planners/lp/tree_images.h"
+#include "planners/lp/trees/program_forest.h"
+#include "planners/lp/trees/tree_images.h"
 #include "schedule/trees/tree_schedule.h"
 
 namespace espalier {

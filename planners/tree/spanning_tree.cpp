@@ -45,11 +45,11 @@ Sweep sweep_from(const SpanningTree& tree, Rank root) {
 
 }  // namespace
 
-Arborescence hang_up(const SpanningTree& tree, Rank root, bool outwards) {
+Arborescence orient(const SpanningTree& tree, Rank root, bool outwards) {
   const auto at = branches_at(tree);
-  Arborescence hung;
-  hung.root = root;
-  hung.weight = tree.weight;
+  Arborescence oriented;
+  oriented.root = root;
+  oriented.weight = tree.weight;
   std::vector<bool> reached(at.size(), false);
   reached[root.index()] = true;
   std::vector<Rank> order{root};
@@ -61,10 +61,10 @@ Arborescence hang_up(const SpanningTree& tree, Rank root, bool outwards) {
       if (reached[child.index()]) continue;
       reached[child.index()] = true;
       order.push_back(child);
-      hung.edges.push_back({parent, child, outwards == (branch.a == parent) ? branch.there : branch.back});
+      oriented.edges.push_back({parent, child, outwards == (branch.a == parent) ? branch.there : branch.back});
     }
   }
-  return hung;
+  return oriented;
 }
 
 std::uint32_t height(const SpanningTree& tree, Rank root) {
@@ -90,7 +90,7 @@ double fullest_link(const Topology& topology, const Trees& trees, Rank root) {
     weights += weight;
     for (const bool outwards : {true, false}) {
       if (!outwards && !root.is_none()) continue;
-      for (const TreeEdge& edge : hang_up(tree, root.is_none() ? tree.centre : root, outwards).edges) {
+      for (const TreeEdge& edge : orient(tree, root.is_none() ? tree.centre : root, outwards).edges) {
         for (const LinkId link : edge.links) loads[link.index()] += weight;
       }
     }

@@ -20,15 +20,15 @@ struct Branch {
   Path back;   ///< From b to a.
 };
 
-/// An undirected spanning tree; data flows away from or towards whichever rank it is hung up by.
+/// An undirected spanning tree; data flows away from or towards whichever rank it is oriented from.
 struct SpanningTree {
   Rank centre;  ///< Where it hangs when the collective leaves that open.
   std::int64_t weight = 1;
   std::vector<Branch> branches;
 };
 
-/// The tree hung up by `root`: its edges from the root on, with the links that lead outwards, or inwards.
-Arborescence hang_up(const SpanningTree& tree, Rank root, bool outwards);
+/// The tree oriented from `root`: its edges from the root on, with the links that lead outwards, or inwards.
+Arborescence orient(const SpanningTree& tree, Rank root, bool outwards);
 
 /// The largest distance from `root`, in branches.
 std::uint32_t height(const SpanningTree& tree, Rank root);
@@ -65,7 +65,7 @@ Trees rank_trees(const TreeDemand& demand, bool by_lane);
 Trees grown_trees(const TreeDemand& demand, std::size_t count);
 
 /// Seconds per byte of the message that the fullest link needs: when each link carries every tree once each way, or,
-/// with a root, when the trees are hung up by it and carry data outwards only.
+/// with a root, when the trees are oriented from it and carry data outwards only.
 double fullest_link(const Topology& topology, const Trees& trees, Rank root);
 
 }  // namespace espalier

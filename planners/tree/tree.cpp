@@ -65,15 +65,15 @@ Trees best_offer(const TreeDemand& demand) {
 /// Past this many transfers each rank's shard takes one pair of trees only, the ranks taking turns.
 constexpr std::size_t many_transfers = std::size_t{1} << 21U;
 
-std::vector<Arborescence> hang_all(const Trees& trees, const Collective& collective, bool outwards) {
-  std::vector<Arborescence> hung;
+std::vector<Arborescence> orient_all(const Trees& trees, const Collective& collective, bool outwards) {
+  std::vector<Arborescence> oriented;
   if (!collective.root.is_none()) {
-    for (const SpanningTree& tree : trees) hung.push_back(hang_up(tree, collective.root, outwards));
-    return hung;
+    for (const SpanningTree& tree : trees) oriented.push_back(orient(tree, collective.root, outwards));
+    return oriented;
   }
   if (collective.kind == CollectiveKind::all_reduce) {
-    for (const SpanningTree& tree : trees) hung.push_back(hang_up(tree, tree.centre, outwards));
-    return hung;
+    for (const SpanningTree& tree : trees) oriented.push_back(orient(tree, tree.centre, outwards));
+    return oriented;
   }
   const std::size_t n = collective.rank_count;
   const bool equal = std::ranges::all_of(trees, [&](const SpanningTree& t) { return t.weight == trees[0].weight; });
@@ -81,10 +81,10 @@ std::vector<Arborescence> hang_all(const Trees& trees, const Collective& collect
   for (std::size_t root = 0; root < n; ++root) {
     for (std::size_t i = 0; i < trees.size(); ++i) {
       if (pairs && root % (trees.size() / 2) != i / 2) continue;
-      hung.push_back(hang_up(trees[i], Rank(root), outwards));
+      oriented.push_back(orient(trees[i], Rank(root), outwards));
     }
   }
-  return hung;
+  return oriented;
 }
 
 Result<void> check_collective(const Collective& collective) {
@@ -96,7 +96,7 @@ Result<void> check_collective(const Collective& collective) {
     case CollectiveKind::reduce_scatter:
       if (collective.rank_count <= most_ranks_of_all_roots) return {};
       return fail(ErrorCode::too_large,
-                  "tree hangs its trees up by each of " + std::to_string(collective.rank_count) +
+                  "tree roots its trees at each of " + std::to_string(collective.rank_count) +
                       " ranks; its limit is " + std::to_string(most_ranks_of_all_roots),
                   "use ring, recursive or bruck");
     case CollectiveKind::gather:
@@ -124,9 +124,9 @@ Result<Schedule> plan_tree(const Topology& topology, const Collective& collectiv
                   "tree finds no tree that spans " + topology.name() + " with routes both up and down every branch",
                   "use flat or packing, which work with links in one direction");
     }
-    if (reduces(collective.kind)) forest.in_trees = hang_all(trees, collective, false);
+    if (reduces(collective.kind)) forest.in_trees = orient_all(trees, collective, false);
     const bool outwards = !reduces(collective.kind) || collective.kind == CollectiveKind::all_reduce;
-    if (outwards) forest.out_trees = hang_all(trees, collective, true);
+    if (outwards) forest.out_trees = orient_all(trees, collective, true);
   }
   const Result<Forest> dealt = in_proportion(std::move(forest), collective);
   if (!dealt) return tl::unexpected(dealt.error());

@@ -8,7 +8,7 @@ namespace espalier {
 
 /// Topology-aware spanning trees, several at once: double binary trees over machines, one pair per rail, with a star,
 /// chain or binary tree inside each machine; edge-disjoint shallow trees along direct links; and trees that spread
-/// their load elsewhere. Reduce goes up and broadcast down the same trees; all_gather and reduce_scatter hang them up
+/// their load elsewhere. Reduce goes up and broadcast down the same trees; all_gather and reduce_scatter root them
 /// by every rank in turn. docs/planners.md tells which is used where. Errors: unsupported for collectives that move
 /// different data to every rank, and where two ranks have links in one direction only; too_large for all_gather and
 /// reduce_scatter past 2,048 ranks. Source: P. Sanders, J. Speck, J. L. Traeff, "Two-tree algorithms for full bandwidth

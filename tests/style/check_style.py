@@ -11,7 +11,6 @@ import sys
 LONGEST_FILE = 500
 LONGEST_LINE = 120
 MOST_SOURCES = 30  # of a folder
-MAY_HOLD_MORE = {"planners/lp", "planners/packing"}
 BANNED_IN_LIBRARIES = {
     r"\bstd::random_device\b": "randomness comes from a seed (base/random.h)",
     r"\bs?rand\(": "randomness comes from a seed (base/random.h)",
@@ -77,7 +76,7 @@ def check_folders(repository, folders):
         for path in sources(repository, folder):
             counts[path.parent] = counts.get(path.parent, 0) + 1
         for place, count in counts.items():
-            if count > MOST_SOURCES and str(place.relative_to(repository)) not in MAY_HOLD_MORE:
+            if count > MOST_SOURCES:
                 yield f"{place.relative_to(repository)}: {count} sources; part it (at most {MOST_SOURCES})"
 
 

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "base/check.h"
-#include "planners/lp/tree_memory.h"
-#include "planners/packing/find/low_root_trees.h"
+#include "planners/lp/trees/tree_memory.h"
 #include "planners/packing/find/machine_trees.h"
 #include "planners/packing/find/program_trees.h"
 #include "planners/packing/find/route_trees.h"
+#include "planners/packing/find/shallow_root_trees.h"
 #include "planners/packing/reduce/deal_lanes.h"
-#include "planners/packing/reduce/twin_switches.h"
+#include "planners/packing/reduce/parallel_switches.h"
 #include "planners/packing/select.h"
 #include "planners/packing/split/pack_trees.h"
 #include "planners/packing/split/realize_trees.h"
@@ -60,22 +60,23 @@ Result<Trees> propose_routes(const PackingProblem& problem, const BestTrees& /*b
   return along_routes(problem, route_trees(*problem.topology, problem.direction, scaled.capacities, scaled.demands));
 }
 
-/// Trees along routes that are wider than a link, where switches have twins to share them with.
+/// Trees along routes that are wider than a link, where switches have parallel ones to share them with.
 Result<Trees> propose_lanes(const PackingProblem& problem, const BestTrees& /*best*/) {
   constexpr std::size_t most_dealt_ways = 4;
   const Topology& topology = *problem.topology;
   const std::vector<std::int64_t>& capacities = problem.scaled->capacities;
-  const TwinSwitches twins(topology);
-  if (twins.empty() || capacities.size() != topology.link_count()) return proposed({}, "no switches have twins");
+  const ParallelSwitches parallel(topology);
+  if (parallel.empty() || capacities.size() != topology.link_count())
+    return proposed({}, "no switches have parallel ones");
   std::vector<std::int64_t> wide = capacities;
   for (std::size_t link = 0; link < wide.size(); ++link) {
-    wide[link] *= static_cast<std::int64_t>(twins.lanes(LinkId(link)));
+    wide[link] *= static_cast<std::int64_t>(parallel.lanes(LinkId(link)));
   }
   const auto trees = route_trees(topology, problem.direction, wide, problem.scaled->demands);
   if (!trees) return proposed({}, "no trees along the shortest routes fit");
   std::int64_t unit = 0;
   for (const Arborescence& tree : *trees) unit = std::gcd(unit, tree.weight);
-  auto dealt = deal_lanes(topology, twins, capacities, *trees, unit);
+  auto dealt = deal_lanes(topology, parallel, capacities, *trees, unit);
   if (dealt && most_ways(*dealt) > most_dealt_ways) dealt.reset();
   return along_routes(problem, std::move(dealt));
 }

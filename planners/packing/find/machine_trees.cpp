@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "planners/lp/program_forest.h"
 #include "planners/lp/resource_graph.h"
-#include "planners/packing/find/low_tree_search.h"
+#include "planners/lp/trees/program_forest.h"
+#include "planners/packing/find/shallow_tree_search.h"
 
 namespace espalier {
 

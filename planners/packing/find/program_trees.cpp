@@ -6,9 +6,9 @@
 
 #include "planners/bounds/bound_prices.h"
 #include "planners/lp/few_columns.h"
-#include "planners/lp/tree_columns.h"
-#include "planners/lp/tree_images.h"
-#include "planners/lp/tree_memory.h"
+#include "planners/lp/trees/tree_columns.h"
+#include "planners/lp/trees/tree_images.h"
+#include "planners/lp/trees/tree_memory.h"
 #include "planners/packing/improve/few_trees.h"
 
 namespace espalier {

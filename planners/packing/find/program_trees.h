@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "planners/bounds/bound_prices.h"
-#include "planners/lp/tree_oracle.h"
+#include "planners/lp/trees/tree_oracle.h"
 #include "planners/plan_context.h"
 #include "schedule/trees/tree_schedule.h"
 #include "topology/analysis/flow_network.h"

@@ -4,7 +4,7 @@
 
 #include "planners/lp/column_generation.h"
 #include "planners/lp/orbit_graph.h"
-#include "planners/lp/tree_oracle.h"
+#include "planners/lp/trees/tree_oracle.h"
 
 namespace espalier {
 

@@ -42,7 +42,7 @@ bool TreeExchange::reach(std::uint32_t most_height, WorkBudget& budget) {
     if (random_.below(2) == 0) {
       try_swap(t, rank);
     } else {
-      try_hang(t, rank);
+      try_attach(t, rank);
     }
     budget.spend(moved_);
   }
@@ -83,7 +83,7 @@ bool TreeExchange::accepts(std::int64_t worse) {
   return worse <= 2 && random_.below(rarely) == 0;
 }
 
-void TreeExchange::hang(std::uint32_t t, std::uint32_t rank, Entry entry) {
+void TreeExchange::attach(std::uint32_t t, std::uint32_t rank, Entry entry) {
   ++moves_;
   GrowingTrees::Tree& tree = trees_[t];
   std::erase(children_[t][tree.parent[rank]], rank);
@@ -109,12 +109,12 @@ void TreeExchange::try_swap(std::uint32_t t, std::uint32_t rank) {
   if (!accepts(worse)) return;
   Entry first{there, trees_[other].path[rank]};
   Entry second{here, trees_[t].path[rank]};
-  hang(t, rank, std::move(first));
-  hang(other, rank, std::move(second));
+  attach(t, rank, std::move(first));
+  attach(other, rank, std::move(second));
   excess_ += worse;
 }
 
-void TreeExchange::try_hang(std::uint32_t t, std::uint32_t rank) {
+void TreeExchange::try_attach(std::uint32_t t, std::uint32_t rank) {
   const std::int64_t weight = trees_[t].weight;
   for (const std::uint32_t a : trees_[t].path[rank]) room_[a] += weight;
   // A walk against arcs with room, at random, to another rank.
@@ -141,7 +141,7 @@ void TreeExchange::try_hang(std::uint32_t t, std::uint32_t rank) {
   if (arrived && !is_below(trees_[t], entry.parent, rank)) {
     const std::int64_t worse = gain(t, rank, entry.parent);
     if (accepts(worse)) {
-      hang(t, rank, std::move(entry));
+      attach(t, rank, std::move(entry));
       excess_ += worse;
     }
   }

@@ -36,9 +36,9 @@ class TreeExchange {
   /// What the excess changes by when a rank enters elsewhere; nothing is changed.
   [[nodiscard]] std::int64_t gain(std::uint32_t t, std::uint32_t rank, std::uint32_t parent);
   [[nodiscard]] bool accepts(std::int64_t worse);
-  void hang(std::uint32_t t, std::uint32_t rank, Entry entry);
+  void attach(std::uint32_t t, std::uint32_t rank, Entry entry);
   void try_swap(std::uint32_t t, std::uint32_t rank);
-  void try_hang(std::uint32_t t, std::uint32_t rank);
+  void try_attach(std::uint32_t t, std::uint32_t rank);
 
   const GrowingTrees& grown_;
   std::vector<GrowingTrees::Tree> trees_;

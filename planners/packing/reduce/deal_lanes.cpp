@@ -16,7 +16,7 @@ constexpr std::size_t most_passes = std::size_t{1} << 18U;
 constexpr std::int64_t most_copies = 64;  // of one tree
 constexpr std::size_t most_layers = 4;
 
-/// Where a tree passes a twin switch.
+/// Where a tree passes a sibling switch.
 struct LanePass {
   std::size_t tree = 0;  ///< Of unit weight.
   std::size_t edge = 0;
@@ -25,7 +25,7 @@ struct LanePass {
   std::uint32_t lane = 0;
 };
 
-/// What passes one group of twins.
+/// What passes one group of parallel ones.
 struct LaneCrossing {
   std::size_t lanes = 0;
   std::vector<LanePass> passes;
@@ -36,9 +36,13 @@ struct LaneCrossing {
 
 class LaneDealer {
  public:
-  LaneDealer(const Topology& topology, const TwinSwitches& twins, std::span<const std::int64_t> capacities,
+  LaneDealer(const Topology& topology, const ParallelSwitches& parallel, std::span<const std::int64_t> capacities,
              std::span<const Arborescence> trees, std::int64_t unit)
-      : topology_(topology), twins_(twins), capacities_(capacities), unit_(unit), crossings_(twins.group_count()) {
+      : topology_(topology),
+        parallel_(parallel),
+        capacities_(capacities),
+        unit_(unit),
+        crossings_(parallel.group_count()) {
     for (const Arborescence& tree : trees) {
       const std::int64_t copies = tree.weight / unit;
       is_small_ = is_small_ && copies <= most_copies;
@@ -60,14 +64,15 @@ class LaneDealer {
     for (std::size_t e = 0; e < tree.edges.size(); ++e) {
       const std::vector<LinkId>& links = tree.edges[e].links;
       for (std::size_t i = 0; i + 1 < links.size(); ++i) {
-        const std::uint32_t group = twins_.group_of(topology_.link(links[i]).head);
-        if (group == TwinSwitches::no_group) continue;
+        const std::uint32_t group = parallel_.group_of(topology_.link(links[i]).head);
+        if (group == ParallelSwitches::no_group) continue;
         std::size_t end = i + 1;
-        while (end < links.size() && twins_.group_of(topology_.link(links[end - 1]).head) == group) ++end;
+        while (end < links.size() && parallel_.group_of(topology_.link(links[end - 1]).head) == group) ++end;
         LaneCrossing& crossing = crossings_[group];
-        crossing.lanes = twins_.lanes(links[i]);
+        crossing.lanes = parallel_.lanes(links[i]);
         crossing.passes.push_back({trees_.size(), e, i, end, 0});
-        crossing.edges.emplace_back(twins_.in_lane(links[i], 0).value(), twins_.in_lane(links[end - 1], 0).value());
+        crossing.edges.emplace_back(parallel_.in_lane(links[i], 0).value(),
+                                    parallel_.in_lane(links[end - 1], 0).value());
         i = end - 1;
         is_small_ = is_small_ && ++pass_count_ <= most_passes;
       }
@@ -143,7 +148,7 @@ class LaneDealer {
         for (const LanePass& pass : crossing.passes) {
           const std::uint32_t lane = crossing.is_layered ? lane_of[pass.lane] : pass.lane;
           std::vector<LinkId>& links = result[first + pass.tree].edges[pass.edge].links;
-          for (std::size_t i = pass.place; i < pass.end; ++i) links[i] = twins_.in_lane(links[i], lane);
+          for (std::size_t i = pass.place; i < pass.end; ++i) links[i] = parallel_.in_lane(links[i], lane);
         }
       }
       for (std::size_t i = first; i < result.size(); ++i) {
@@ -169,10 +174,10 @@ class LaneDealer {
   static constexpr std::int64_t most_weight = std::int64_t{1} << 50U;
 
   const Topology& topology_;
-  const TwinSwitches& twins_;
+  const ParallelSwitches& parallel_;
   std::span<const std::int64_t> capacities_;
   std::int64_t unit_;
-  std::vector<LaneCrossing> crossings_;     ///< By group of twins.
+  std::vector<LaneCrossing> crossings_;     ///< By group of parallel ones.
   std::vector<const Arborescence*> trees_;  ///< Of unit weight each.
   std::vector<LaneLayer> layers_;           ///< Of those groups that need some.
   std::int64_t colors_ = 0;
@@ -209,10 +214,10 @@ std::vector<Arborescence> merge_like(std::vector<Arborescence> trees) {
 
 }  // namespace
 
-std::optional<std::vector<Arborescence>> deal_lanes(const Topology& topology, const TwinSwitches& twins,
+std::optional<std::vector<Arborescence>> deal_lanes(const Topology& topology, const ParallelSwitches& parallel,
                                                     std::span<const std::int64_t> capacities,
                                                     std::span<const Arborescence> trees, std::int64_t unit) {
-  auto dealt = LaneDealer(topology, twins, capacities, trees, unit).run();
+  auto dealt = LaneDealer(topology, parallel, capacities, trees, unit).run();
   if (!dealt) return std::nullopt;
   reduce_weights(*dealt);
   return merge_like(*std::move(dealt));

@@ -49,7 +49,7 @@ std::int64_t DemandOracle::apply_most(std::span<const Change> changes, std::int6
   const std::size_t first = likeliest_;
   for (std::size_t tried = 0; tried < sinks_.size() && amount > 0; ++tried) {
     const std::size_t rank = (first + tried) % sinks_.size();
-    // A rank is short by what the smallest changed cut around it lost too much, so giving that much back mends it.
+    // A rank is short by what the smallest changed cut around it lost too much, so giving that much back repairs it.
     const std::int64_t short_of = budget_.is_spent() ? amount : shortfall(rank);
     if (short_of == 0) continue;
     ESPALIER_CHECK(short_of <= amount, "the condition did not hold before the change");

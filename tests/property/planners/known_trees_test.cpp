@@ -2,7 +2,7 @@
 
 #include "planners/bounds/bound.h"
 #include "planners/damage/failures.h"
-#include "planners/lp/tree_memory.h"
+#include "planners/lp/trees/tree_memory.h"
 #include "planners/planner.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"

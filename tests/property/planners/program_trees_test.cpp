@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "planners/bounds/cut_bound.h"
-#include "planners/lp/tree_images.h"
+#include "planners/lp/trees/tree_images.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
 #include "tests/support/networks/random_graph.h"

@@ -167,7 +167,7 @@ TEST(Tree, HangsUpByAnyRank) {
   EXPECT_EQ(trees[0].centre, Rank(2));
   EXPECT_EQ(height(trees[0], Rank(0)), 4U);
   EXPECT_EQ(height(trees[0], Rank(2)), 2U);
-  const Arborescence in_tree = hang_up(trees[0], Rank(4), false);
+  const Arborescence in_tree = orient(trees[0], Rank(4), false);
   EXPECT_EQ(in_tree.edges.front().parent, Rank(4));
   EXPECT_EQ(line.link(in_tree.edges.front().links.front()).tail, line.node_of(Rank(3)));
 }

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "planners/packing/find/low_tree_search.h"
-#include "planners/packing/find/low_trees.h"
+#include "planners/packing/find/shallow_tree_search.h"
+#include "planners/packing/find/shallow_trees.h"
 #include "planners/packing/improve/tree_exchange.h"
 
 namespace espalier {

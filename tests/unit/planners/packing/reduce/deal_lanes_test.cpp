@@ -13,7 +13,7 @@
 #include "planners/packing/pack_roots.h"
 #include "planners/packing/reduce/edge_coloring.h"
 #include "planners/packing/reduce/even_layers.h"
-#include "planners/packing/reduce/twin_switches.h"
+#include "planners/packing/reduce/parallel_switches.h"
 #include "tests/support/root_trees.h"
 
 namespace espalier {
@@ -108,15 +108,15 @@ TEST(EvenLayers, AllLanesGetEquallyMuch) {
   }
 }
 
-TEST(TwinSwitches, PlanesAreLanes) {
+TEST(ParallelSwitches, PlanesAreLanes) {
   const Topology topology = switch_planes(4, 3);
-  const TwinSwitches twins(topology);
-  EXPECT_EQ(twins.group_count(), 1U);
+  const ParallelSwitches parallel(topology);
+  EXPECT_EQ(parallel.group_count(), 1U);
   for (std::size_t l = 0; l < topology.link_count(); ++l) {
-    ASSERT_EQ(twins.lanes(LinkId(l)), 3U);
+    ASSERT_EQ(parallel.lanes(LinkId(l)), 3U);
     std::set<std::uint32_t> lanes;
     for (std::size_t lane = 0; lane < 3; ++lane) {
-      const LinkId other = twins.in_lane(LinkId(l), lane);
+      const LinkId other = parallel.in_lane(LinkId(l), lane);
       lanes.insert(other.value());
       const NodeId tail = topology.link(LinkId(l)).tail;
       EXPECT_TRUE(!topology.node(tail).is_rank || topology.link(other).tail == tail);
@@ -125,13 +125,13 @@ TEST(TwinSwitches, PlanesAreLanes) {
   }
 }
 
-TEST(TwinSwitches, ParallelLinksAreLanes) {
+TEST(ParallelSwitches, ParallelLinksAreLanes) {
   const Topology topology = switch_planes(3, 2, 2);
-  const TwinSwitches twins(topology);
-  EXPECT_EQ(twins.lanes(LinkId(0)), 4U);
+  const ParallelSwitches parallel(topology);
+  EXPECT_EQ(parallel.lanes(LinkId(0)), 4U);
 }
 
-TEST(TwinSwitches, UnlikeSwitchesAreNone) {
+TEST(ParallelSwitches, UnlikeSwitchesAreNone) {
   TopologyBuilder builder;
   const NodeId a = builder.rank("a");
   const NodeId b = builder.rank("b");
@@ -140,14 +140,14 @@ TEST(TwinSwitches, UnlikeSwitchesAreNone) {
     builder.cable(a, plane, gigabytes(rate));
     builder.cable(b, plane, gigabytes(rate));
   }
-  EXPECT_TRUE(TwinSwitches(*std::move(builder).build("unlike")).empty());
+  EXPECT_TRUE(ParallelSwitches(*std::move(builder).build("unlike")).empty());
 }
 
-TEST(TwinSwitches, PlanesOfSeveralSwitches) {
+TEST(ParallelSwitches, PlanesOfSeveralSwitches) {
   const Topology topology = two_boards(3, 4);
-  const TwinSwitches twins(topology);
-  EXPECT_EQ(twins.group_count(), 1U);
-  for (std::size_t l = 0; l < topology.link_count(); ++l) EXPECT_EQ(twins.lanes(LinkId(l)), 4U);
+  const ParallelSwitches parallel(topology);
+  EXPECT_EQ(parallel.group_count(), 1U);
+  for (std::size_t l = 0; l < topology.link_count(); ++l) EXPECT_EQ(parallel.lanes(LinkId(l)), 4U);
 }
 
 /// One star a rank, dealt out: two ways where the planes do not divide the star's edges.
@@ -191,7 +191,7 @@ TEST(DealLanes, AtTheBoundForAllSizes) {
 /// A star of two edges fits on two lanes, two such stars do not.
 TEST(DealLanes, NothingWhereTreesDoNotFit) {
   const Topology topology = switch_planes(3, 2);
-  const TwinSwitches twins(topology);
+  const ParallelSwitches parallel(topology);
   const std::vector<std::int64_t> capacities(topology.link_count(), 1);
   Arborescence star{Rank(0), 1, {}};
   for (std::size_t to : {1U, 2U}) {
@@ -200,8 +200,8 @@ TEST(DealLanes, NothingWhereTreesDoNotFit) {
                           {topology.links_between(NodeId(0), NodeId(3)).front(),
                            topology.links_between(NodeId(3), NodeId(to)).front()}});
   }
-  EXPECT_TRUE(deal_lanes(topology, twins, capacities, std::vector{star}, 1));
-  EXPECT_FALSE(deal_lanes(topology, twins, capacities, std::vector{star, star}, 1));
+  EXPECT_TRUE(deal_lanes(topology, parallel, capacities, std::vector{star}, 1));
+  EXPECT_FALSE(deal_lanes(topology, parallel, capacities, std::vector{star, star}, 1));
 }
 
 }  // namespace

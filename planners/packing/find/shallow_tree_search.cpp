@@ -1,4 +1,4 @@
-#include "planners/packing/find/low_tree_search.h"
+#include "planners/packing/find/shallow_tree_search.h"
 
 #include <algorithm>
 #include <array>

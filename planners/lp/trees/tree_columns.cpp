@@ -1,4 +1,4 @@
-#include "planners/lp/tree_columns.h"
+#include "planners/lp/trees/tree_columns.h"
 
 #include <algorithm>
 

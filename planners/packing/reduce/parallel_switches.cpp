@@ -1,4 +1,4 @@
-#include "planners/packing/reduce/twin_switches.h"
+#include "planners/packing/reduce/parallel_switches.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "planners/lp/resource_graph.h"
-#include "planners/packing/reduce/twin_planes.h"
+#include "planners/packing/reduce/parallel_planes.h"
 
 namespace espalier {
 
@@ -85,13 +85,13 @@ std::optional<std::vector<std::vector<LinkId>>> plane_lanes(const Topology& topo
 
 }  // namespace
 
-TwinSwitches::TwinSwitches(const Topology& topology)
+ParallelSwitches::ParallelSwitches(const Topology& topology)
     : group_of_(topology.node_count(), no_group), lanes_of_(topology.link_count()) {
   join_switches(topology);
   join_planes(topology);
 }
 
-void TwinSwitches::join_switches(const Topology& topology) {
+void ParallelSwitches::join_switches(const Topology& topology) {
   std::map<SwitchMark, std::vector<std::size_t>> alike;
   for (std::size_t v = 0; v < topology.node_count(); ++v) {
     const Node& node = topology.node(NodeId(v));
@@ -117,11 +117,11 @@ void TwinSwitches::join_switches(const Topology& topology) {
   }
 }
 
-void TwinSwitches::join_planes(const Topology& topology) {
+void ParallelSwitches::join_planes(const Topology& topology) {
   if (std::ranges::any_of(topology.nodes(), [](const Node& node) { return node.bandwidth.bytes_per_second != 0; })) {
     return;
   }
-  const TwinPlanes planes(make_resource_graph(topology, false));
+  const ParallelPlanes planes(make_resource_graph(topology, false));
   for (const auto& group : planes.groups()) {
     const auto& model = group.front();
     if (model.size() == 1 || group_of_[model.front()] != no_group) continue;

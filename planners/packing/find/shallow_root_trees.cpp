@@ -1,4 +1,4 @@
-#include "planners/packing/find/low_root_trees.h"
+#include "planners/packing/find/shallow_root_trees.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,11 +6,11 @@
 #include <tuple>
 #include <utility>
 
-#include "planners/lp/program_forest.h"
 #include "planners/lp/resource_graph.h"
-#include "planners/packing/find/low_tree_search.h"
+#include "planners/lp/trees/program_forest.h"
+#include "planners/packing/find/shallow_tree_search.h"
 #include "planners/packing/reduce/deal_lanes.h"
-#include "planners/packing/reduce/twin_switches.h"
+#include "planners/packing/reduce/parallel_switches.h"
 
 namespace espalier {
 
@@ -22,13 +22,13 @@ constexpr std::int64_t most_low_capacity = std::int64_t{1} << 56U;
 /// How wide every edge is taken; by edge, 0 where another stands for it.
 using Widths = std::vector<std::int64_t>;
 
-/// Every edge with its twins, of which there are `lanes` then.
-Widths widths_of(const ResourceGraph& graph, const TwinSwitches& twins, std::vector<std::int64_t>& lanes) {
+/// Every edge with its parallel ones, of which there are `lanes` then.
+Widths widths_of(const ResourceGraph& graph, const ParallelSwitches& parallel, std::vector<std::int64_t>& lanes) {
   Widths widths;
   for (const ResourceGraph::Edge& edge : graph.edges) {
     const LinkId link = edge.links.front();
-    const bool stands = twins.in_lane(link, 0) == link;
-    lanes.push_back(static_cast<std::int64_t>(twins.lanes(link)));
+    const bool stands = parallel.in_lane(link, 0) == link;
+    lanes.push_back(static_cast<std::int64_t>(parallel.lanes(link)));
     widths.push_back(stands ? std::max<std::int64_t>(1, lanes.back() / static_cast<std::int64_t>(edge.links.size()))
                             : 0);
   }
@@ -88,17 +88,17 @@ class RootSearch {
         inward_(inward),
         root_(root),
         graph_(make_resource_graph(topology, false)),
-        twins_(topology) {}
+        parallel_(topology) {}
 
   std::optional<FoundTrees> run() const {
     std::optional<FoundTrees> best = over_edges();
-    if (twins_.empty()) return best;
+    if (parallel_.empty()) return best;
     std::optional<FoundTrees> wide = over_lanes();
     return wide && (!best || wide->beats(*best)) ? std::move(wide) : std::move(best);
   }
 
  private:
-  [[nodiscard]] std::int64_t searches() const { return twins_.empty() ? 1 : 2; }
+  [[nodiscard]] std::int64_t searches() const { return parallel_.empty() ? 1 : 2; }
 
   /// Every plane for itself.
   [[nodiscard]] std::optional<FoundTrees> over_edges() const {
@@ -115,7 +115,7 @@ class RootSearch {
   /// Wide trees, dealt out to lanes.
   [[nodiscard]] std::optional<FoundTrees> over_lanes() const {
     std::vector<std::int64_t> lanes;
-    auto network = root_network_of(graph_, widths_of(graph_, twins_, lanes), inward_, root_.value());
+    auto network = root_network_of(graph_, widths_of(graph_, parallel_, lanes), inward_, root_.value());
     if (!network) return std::nullopt;
     network->lanes = std::move(lanes);
     const auto found = LowTreeSearch(*network, searches()).run();
@@ -124,14 +124,14 @@ class RootSearch {
     std::vector<Arborescence> wide;
     for (const GrowingTrees::Tree& tree : found->trees) {
       auto& [root, weight, edges] = wide.emplace_back(root_, tree.weight * network->rate);
-      std::vector<std::uint32_t> downwards = tree.members;  // exchanges may have hung one below a later one
+      std::vector<std::uint32_t> downwards = tree.members;  // exchanges may have put one below a later one
       std::ranges::stable_sort(downwards, [&](auto a, auto b) { return tree.depth[a] < tree.depth[b]; });
       for (const std::uint32_t rank : downwards) {
         if (Rank(rank) == root) continue;
         TreeEdge& edge = edges.emplace_back(Rank(tree.parent[rank]), Rank(rank));
         for (const std::uint32_t e : tree.path[rank]) {
           const LinkId link = graph_.edges[e].links.front();
-          if (graph_.edges[e].links.size() > 1 && twins_.lanes(link) == 1) return std::nullopt;
+          if (graph_.edges[e].links.size() > 1 && parallel_.lanes(link) == 1) return std::nullopt;
           edge.links.push_back(link);
         }
         if (inward_) std::ranges::reverse(edge.links);
@@ -143,7 +143,7 @@ class RootSearch {
       if (whole > most_low_capacity * LowTreeSearch::most_units) return std::nullopt;
       capacities.push_back(whole.convert_to<std::int64_t>());
     }
-    auto dealt = deal_lanes(topology_, twins_, capacities, wide, network->rate);
+    auto dealt = deal_lanes(topology_, parallel_, capacities, wide, network->rate);
     if (!dealt) return std::nullopt;
     return FoundTrees{*std::move(dealt), found->height};
   }
@@ -169,7 +169,7 @@ class RootSearch {
   bool inward_;
   Rank root_;
   ResourceGraph graph_;
-  TwinSwitches twins_;
+  ParallelSwitches parallel_;
 };
 
 }  // namespace

@@ -12,22 +12,22 @@ namespace espalier {
 struct TreePath {
   std::uint32_t from = UINT32_MAX;   ///< A rank; none where it is gone.
   std::uint32_t to = UINT32_MAX;     ///< A rank; none where it is gone.
-  std::vector<std::uint32_t> edges;  ///< TreeMender::none where one is gone.
+  std::vector<std::uint32_t> edges;  ///< TreeRepairer::none where one is gone.
 };
 
 /// Makes trees whole that lost some of their paths.
-class TreeMender {
+class TreeRepairer {
  public:
   static constexpr std::uint32_t none = UINT32_MAX;
 
-  explicit TreeMender(const ResourceGraph& graph);
+  explicit TreeRepairer(const ResourceGraph& graph);
 
-  /// A spanning tree of the graph's ranks that keeps the paths that are whole where it can: what hangs in the air is
+  /// A spanning tree of the graph's ranks that keeps the paths that are whole where it can: what is cut off is
   /// joined, at its top if possible, to a rank that is nearest, by a path through nodes that are not ranks. Nothing
   /// where there is no such path. The answer lists the paths' edges in the direction of the data, path after path.
   /// Requires: paths of a tree of `root`, no rank being the far end of two. Cost: the graph's edges per gap.
-  [[nodiscard]] std::optional<std::vector<std::uint32_t>> mend(std::vector<TreePath> paths, std::uint32_t root,
-                                                               bool inward) const;
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> repair(std::vector<TreePath> paths, std::uint32_t root,
+                                                                 bool inward) const;
 
  private:
   class Repair;

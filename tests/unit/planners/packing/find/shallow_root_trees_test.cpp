@@ -1,4 +1,4 @@
-#include "planners/packing/find/low_root_trees.h"
+#include "planners/packing/find/shallow_root_trees.h"
 
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ TEST(LowRootTrees, Torus) {
   EXPECT_LE(shape.height, 6U);
 }
 
-/// Exchanges hang ranks below ones that came later; wide trees are dealt out from the root on all the same.
+/// Exchanges attach ranks below ones that came later; wide trees are dealt out from the root on all the same.
 TEST(LowRootTrees, WideTreesAreInOrderAfterExchanges) {
   const Topology topology =
       *generate_leaf_spine({.leaves = 8, .ranks_per_leaf = 8, .spines = 4, .oversubscription = 4});

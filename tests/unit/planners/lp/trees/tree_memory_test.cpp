@@ -1,4 +1,4 @@
-#include "planners/lp/tree_memory.h"
+#include "planners/lp/trees/tree_memory.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "planners/lp/tree_mending.h"
+#include "planners/lp/trees/tree_repair.h"
 #include "planners/planner.h"
 #include "schedule/json/schedule_json.h"
 #include "schedule/loads.h"
@@ -20,7 +20,7 @@ namespace {
 
 using testing::ring_of;
 
-constexpr std::uint32_t none = TreeMender::none;
+constexpr std::uint32_t none = TreeRepairer::none;
 
 /// Ranks that a tree's paths reach from its root, each once.
 std::size_t reached_from(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges, std::uint32_t root,
@@ -50,10 +50,10 @@ std::uint32_t edge_between(const ResourceGraph& graph, std::uint32_t tail, std::
   return none;
 }
 
-TEST(TreeMender, JoinsWhatHangsInTheAirAtItsTop) {
+TEST(TreeRepairer, JoinsWhatHangsInTheAirAtItsTop) {
   // A chain 0-1-2-3 around a ring of four that lost 1-2: what hangs below 2 stays there, and 3 is nearest to 0.
   const ResourceGraph graph = make_resource_graph(ring_of(4), false);
-  const TreeMender mender(graph);
+  const TreeRepairer repairer(graph);
   for (const bool inward : {false, true}) {
     const auto edge = [&](std::uint32_t parent, std::uint32_t child) {
       return inward ? edge_between(graph, child, parent) : edge_between(graph, parent, child);
@@ -61,27 +61,28 @@ TEST(TreeMender, JoinsWhatHangsInTheAirAtItsTop) {
     const auto path = [&](std::uint32_t parent, std::uint32_t child, std::uint32_t e) {
       return TreePath{inward ? child : parent, inward ? parent : child, {e}};
     };
-    const auto mended = mender.mend({path(0, 1, edge(0, 1)), path(1, 2, none), path(2, 3, edge(2, 3))}, 0, inward);
-    ASSERT_TRUE(mended);
-    EXPECT_EQ(reached_from(graph, *mended, 0, inward), 4U);
-    EXPECT_EQ(mended->front(), edge(0, 1));  // kept
+    const auto repaired =
+        repairer.repair({path(0, 1, edge(0, 1)), path(1, 2, none), path(2, 3, edge(2, 3))}, 0, inward);
+    ASSERT_TRUE(repaired);
+    EXPECT_EQ(reached_from(graph, *repaired, 0, inward), 4U);
+    EXPECT_EQ(repaired->front(), edge(0, 1));  // kept
   }
 }
 
-TEST(TreeMender, TurnsRoundWhatIsOnlyReachedBelowItsTop) {
+TEST(TreeRepairer, TurnsRoundWhatIsOnlyReachedBelowItsTop) {
   // A line 0-1-2: when 2 stood above 1, and 2 is cut off, 1 is joined first and 2 below it.
   const ResourceGraph graph = make_resource_graph(testing::line_of(3), false);
-  const auto mended = TreeMender(graph).mend({{0, 2, {none}}, {2, 1, {edge_between(graph, 2, 1)}}}, 0, false);
-  ASSERT_TRUE(mended);
-  EXPECT_EQ(*mended, (std::vector<std::uint32_t>{edge_between(graph, 0, 1), edge_between(graph, 1, 2)}));
+  const auto repaired = TreeRepairer(graph).repair({{0, 2, {none}}, {2, 1, {edge_between(graph, 2, 1)}}}, 0, false);
+  ASSERT_TRUE(repaired);
+  EXPECT_EQ(*repaired, (std::vector<std::uint32_t>{edge_between(graph, 0, 1), edge_between(graph, 1, 2)}));
 }
 
-TEST(TreeMender, GivesUpWhereThereIsNoPath) {
+TEST(TreeRepairer, GivesUpWhereThereIsNoPath) {
   const Topology one_way = *generate_ring({.ranks = 3, .one_way = true});
   const ResourceGraph graph = make_resource_graph(one_way, false);
   ResourceGraph cut = graph;
   for (auto& edges : cut.out_edges) edges.clear();
-  EXPECT_FALSE(TreeMender(cut).mend({}, 0, false));
+  EXPECT_FALSE(TreeRepairer(cut).repair({}, 0, false));
 }
 
 struct SolvedTrees {

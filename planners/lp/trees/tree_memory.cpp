@@ -1,13 +1,13 @@
-#include "planners/lp/tree_memory.h"
+#include "planners/lp/trees/tree_memory.h"
 
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
-#include "planners/lp/program_forest.h"
-#include "planners/lp/tree_columns.h"
-#include "planners/lp/tree_mending.h"
+#include "planners/lp/trees/program_forest.h"
+#include "planners/lp/trees/tree_columns.h"
+#include "planners/lp/trees/tree_repair.h"
 
 namespace espalier {
 
@@ -48,7 +48,7 @@ class TreeTransplant {
  public:
   TreeTransplant(const TreeMemory::Entry& from, const Topology& topology, const OrbitGraph& orbits,
                  const TreeOracle& oracle)
-      : from_(from), orbits_(orbits), oracle_(oracle), mender_(orbits.graph) {
+      : from_(from), orbits_(orbits), oracle_(oracle), repairer_(orbits.graph) {
     const ResourceGraph& graph = orbits.graph;
     std::unordered_map<std::uint64_t, std::uint32_t> edge_between;
     const auto key = [](std::uint32_t tail, std::uint32_t head) { return std::uint64_t{tail} << 32U | head; };
@@ -57,18 +57,18 @@ class TreeTransplant {
     }
     for (const std::string& name : from.node_names) {
       const NodeId node = topology.find_node(name);
-      nodes_.push_back(node.is_none() ? TreeMender::none : node.value());
+      nodes_.push_back(node.is_none() ? TreeRepairer::none : node.value());
     }
     for (const ResourceGraph::Edge& edge : from.orbits->graph.edges) {
       const std::uint32_t tail = nodes_[edge.tail];
       const std::uint32_t head = nodes_[edge.head];
-      const bool both = tail != TreeMender::none && head != TreeMender::none;
+      const bool both = tail != TreeRepairer::none && head != TreeRepairer::none;
       const auto found = both ? edge_between.find(key(tail, head)) : edge_between.end();
-      edges_.push_back(found == edge_between.end() ? TreeMender::none : found->second);
+      edges_.push_back(found == edge_between.end() ? TreeRepairer::none : found->second);
     }
-    old_nodes_.assign(graph.node_ranks.size(), TreeMender::none);
+    old_nodes_.assign(graph.node_ranks.size(), TreeRepairer::none);
     for (std::uint32_t v = 0; v < nodes_.size(); ++v) {
-      if (nodes_[v] != TreeMender::none) old_nodes_[nodes_[v]] = v;
+      if (nodes_[v] != TreeRepairer::none) old_nodes_[nodes_[v]] = v;
     }
   }
 
@@ -87,10 +87,10 @@ class TreeTransplant {
   void add_group(std::uint32_t number, std::vector<Column>& found) {
     const TreeGroup& group = oracle_.groups().groups[number];
     const OrbitGraph& old = *from_.orbits;
-    // Any tree of a mirrored graph may be hung up by any rank.
+    // Any tree of a mirrored graph may be oriented from any rank.
     const bool any_root = orbits_.graph.mirrored;
     const std::uint32_t old_node = old_nodes_[orbits_.graph.rank_nodes[group.root]];
-    const bool was_rank = old_node != TreeMender::none && old.graph.node_ranks[old_node] != ResourceGraph::no_rank;
+    const bool was_rank = old_node != TreeRepairer::none && old.graph.node_ranks[old_node] != ResourceGraph::no_rank;
     if (!any_root && !was_rank) return;
     const std::uint32_t wanted = any_root ? ResourceGraph::no_rank : old.graph.node_ranks[old_node];
     std::size_t left = most_seeds;
@@ -127,20 +127,20 @@ class TreeTransplant {
     paths.pop_back();
     const std::uint32_t root = new_rank(old.graph.rank_nodes[old_root]);
     if (root == ResourceGraph::no_rank) return std::nullopt;
-    auto mended = mender_.mend(std::move(paths), root, group.inward);
-    if (!mended || root == group.root) return mended;
-    return directed_from(orbits_.graph, *mended, group.root);
+    auto repaired = repairer_.repair(std::move(paths), root, group.inward);
+    if (!repaired || root == group.root) return repaired;
+    return directed_from(orbits_.graph, *repaired, group.root);
   }
 
   [[nodiscard]] std::uint32_t new_rank(std::uint32_t old_node) const {
     const std::uint32_t node = nodes_[old_node];
-    return node == TreeMender::none ? ResourceGraph::no_rank : orbits_.graph.node_ranks[node];
+    return node == TreeRepairer::none ? ResourceGraph::no_rank : orbits_.graph.node_ranks[node];
   }
 
   const TreeMemory::Entry& from_;
   const OrbitGraph& orbits_;
   const TreeOracle& oracle_;
-  TreeMender mender_;
+  TreeRepairer repairer_;
   std::vector<std::uint32_t> nodes_;      ///< By old node; none where it is gone.
   std::vector<std::uint32_t> old_nodes_;  ///< By node.
   std::vector<std::uint32_t> edges_;      ///< By old edge.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "planners/packing/find/growing_trees.h"
-#include "planners/packing/find/low_trees.h"
+#include "planners/packing/find/shallow_trees.h"
 
 namespace espalier {
 

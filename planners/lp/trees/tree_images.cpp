@@ -1,4 +1,4 @@
-#include "planners/lp/tree_images.h"
+#include "planners/lp/trees/tree_images.h"
 
 #include <algorithm>
 #include <optional>

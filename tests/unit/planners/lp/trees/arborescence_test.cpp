@@ -1,4 +1,4 @@
-#include "planners/lp/arborescence.h"
+#include "planners/lp/trees/arborescence.h"
 
 #include <gtest/gtest.h>
 

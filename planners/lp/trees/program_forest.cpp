@@ -1,4 +1,4 @@
-#include "planners/lp/program_forest.h"
+#include "planners/lp/trees/program_forest.h"
 
 #include <algorithm>
 #include <iterator>

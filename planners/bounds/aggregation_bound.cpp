@@ -1,4 +1,4 @@
-#include "planners/bounds/camp_bound.h"
+#include "planners/bounds/aggregation_bound.h"
 
 #include <fmt/format.h>
 
@@ -11,26 +11,26 @@
 namespace espalier {
 namespace {
 
-constexpr std::uint32_t no_camp = UINT32_MAX;
+constexpr std::uint32_t no_domain = UINT32_MAX;
 
 bool computes(const Node& node) { return node.multicast || node.reduction; }
 
-/// The camp of every node, numbered from 0; none for nodes that only forward.
-struct Camps {
+/// The domain of every node, numbered from 0; none for nodes that only forward.
+struct Domains {
   std::vector<std::uint32_t> of_node;
   std::uint32_t count = 0;
   bool all_have_ranks = true;
 };
 
-Camps find_camps(const Topology& topology) {
-  Camps camps{std::vector<std::uint32_t>(topology.node_count(), no_camp)};
+Domains find_domains(const Topology& topology) {
+  Domains domains{std::vector<std::uint32_t>(topology.node_count(), no_domain)};
   const auto belongs = [&](NodeId node) { return topology.node(node).is_rank || computes(topology.node(node)); };
   std::vector<NodeId> pending;
   for (std::size_t v = 0; v < topology.node_count(); ++v) {
-    if (!belongs(NodeId(v)) || camps.of_node[v] != no_camp) continue;
+    if (!belongs(NodeId(v)) || domains.of_node[v] != no_domain) continue;
     bool has_rank = false;
     const auto take = [&](NodeId node) {
-      camps.of_node[node.index()] = camps.count;
+      domains.of_node[node.index()] = domains.count;
       pending.push_back(node);
     };
     take(NodeId(v));
@@ -40,30 +40,30 @@ Camps find_camps(const Topology& topology) {
       has_rank = has_rank || topology.node(at).is_rank;
       const auto visit = [&](NodeId next) {
         const bool joined = computes(topology.node(at)) || computes(topology.node(next));
-        if (joined && belongs(next) && camps.of_node[next.index()] == no_camp) take(next);
+        if (joined && belongs(next) && domains.of_node[next.index()] == no_domain) take(next);
       };
       for (const LinkId link : topology.out_links(at)) visit(topology.link(link).head);
       for (const LinkId link : topology.in_links(at)) visit(topology.link(link).tail);
     }
-    camps.all_have_ranks = camps.all_have_ranks && has_rank;
-    ++camps.count;
+    domains.all_have_ranks = domains.all_have_ranks && has_rank;
+    ++domains.count;
   }
-  return camps;
+  return domains;
 }
 
-/// The sum over camps of the least capacity between the camp and all others, in bytes per second.
-BigInteger capacity_leaving_camps(const Topology& topology, const Camps& camps, Direction direction) {
+/// The sum over domains of the least capacity between the domain and all others, in bytes per second.
+BigInteger capacity_leaving_domains(const Topology& topology, const Domains& domains, Direction direction) {
   const FlowNetwork network(topology, direction);
   MaxFlow<__int128> flow(network.vertex_count());
   for (const FlowArc& arc : network.arcs()) flow.add_arc(arc.tail, arc.head, arc.capacity);
   BigInteger sum = 0;
-  for (std::uint32_t camp = 0; camp < camps.count; ++camp) {
+  for (std::uint32_t domain = 0; domain < domains.count; ++domain) {
     std::vector<std::uint32_t> own;
     std::vector<std::uint32_t> others;
-    for (std::uint32_t v = 0; v < camps.of_node.size(); ++v) {
-      if (camps.of_node[v] == no_camp) continue;
+    for (std::uint32_t v = 0; v < domains.of_node.size(); ++v) {
+      if (domains.of_node[v] == no_domain) continue;
       const Rank rank = topology.rank_of(NodeId(v));
-      const bool is_own = camps.of_node[v] == camp;
+      const bool is_own = domains.of_node[v] == domain;
       (is_own ? own : others).push_back(is_own && !rank.is_none() ? network.source_of(rank) : v);
     }
     sum += BigInteger(flow.run(own, others)) * network.capacity_unit();
@@ -75,20 +75,20 @@ BigInteger capacity_leaving_camps(const Topology& topology, const Camps& camps, 
 
 bool computes_in_network(const Topology& topology) { return std::ranges::any_of(topology.nodes(), computes); }
 
-std::optional<Bound> camp_message_bound(const Topology& topology) {
-  const Camps camps = find_camps(topology);
-  if (camps.count < 2 || !camps.all_have_ranks) return std::nullopt;
-  const BigInteger leaving = capacity_leaving_camps(topology, camps, Direction::forward);
-  const BigInteger entering = capacity_leaving_camps(topology, camps, Direction::reversed);
+std::optional<Bound> domain_message_bound(const Topology& topology) {
+  const Domains domains = find_domains(topology);
+  if (domains.count < 2 || !domains.all_have_ranks) return std::nullopt;
+  const BigInteger leaving = capacity_leaving_domains(topology, domains, Direction::forward);
+  const BigInteger entering = capacity_leaving_domains(topology, domains, Direction::reversed);
   std::vector<NodeId> nodes;
-  for (std::size_t v = 0; v < camps.of_node.size(); ++v) {
-    if (camps.of_node[v] != no_camp) nodes.emplace_back(v);
+  for (std::size_t v = 0; v < domains.of_node.size(); ++v) {
+    if (domains.of_node[v] != no_domain) nodes.emplace_back(v);
   }
-  const std::uint32_t messages = 2 * (camps.count - 1);
+  const std::uint32_t messages = 2 * (domains.count - 1);
   const bool by_entering = entering < leaving;
   return Bound{Rational(BigInteger(messages), by_entering ? entering : leaving), std::move(nodes),
                fmt::format("{} S bytes have to {} the {} groups of ranks that switches join, counted one by one",
-                           messages, by_entering ? "enter" : "leave", camps.count)};
+                           messages, by_entering ? "enter" : "leave", domains.count)};
 }
 
 }  // namespace espalier

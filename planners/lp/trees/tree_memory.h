@@ -7,7 +7,7 @@
 
 #include "planners/lp/column_generation.h"
 #include "planners/lp/orbit_graph.h"
-#include "planners/lp/tree_oracle.h"
+#include "planners/lp/trees/tree_oracle.h"
 #include "planners/plan_context.h"
 #include "schedule/trees/tree_schedule.h"
 #include "topology/topology.h"
@@ -18,7 +18,7 @@ namespace espalier {
 /// when a part has failed: a program that begins with them has less to find.
 ///
 /// Nodes are known by their names. A tree that a failure does not touch is taken as it is; where it does, the ranks
-/// that are cut off are joined again along the fewest links, and a tree that cannot be mended is left out. What is
+/// that are cut off are joined again along the fewest links, and a tree that cannot be repaired is left out. What is
 /// found with a memory depends on it, not what is proven.
 /// Warm rounds of a program that begins with trees of a memory: what they lack is what the failure left.
 inline constexpr std::uint32_t seeded_warm_rounds = 10;

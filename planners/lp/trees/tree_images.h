@@ -5,8 +5,8 @@
 #include "planners/lp/column_generation.h"
 #include "planners/lp/flow_oracle.h"
 #include "planners/lp/orbit_graph.h"
-#include "planners/lp/program_forest.h"
-#include "planners/lp/tree_oracle.h"
+#include "planners/lp/trees/program_forest.h"
+#include "planners/lp/trees/tree_oracle.h"
 
 namespace espalier {
 

@@ -16,15 +16,16 @@ namespace espalier {
 /// A plane is a set of switches that are joined without ranks, or one of several switches with the same neighbours, as
 /// the NICs of one slot. Planes are matched switch by switch by the ranks that they serve; one in which two switches
 /// serve the same ranks is alike to none.
-class TwinPlanes {
+class ParallelPlanes {
  public:
   /// Requires: a graph without backplanes.
-  explicit TwinPlanes(const ResourceGraph& graph);
+  explicit ParallelPlanes(const ResourceGraph& graph);
 
   /// Planes that are alike, group by group, and of each its switches, in an order in which they stand for each other.
   using Groups = std::vector<std::vector<std::vector<std::uint32_t>>>;
   [[nodiscard]] const Groups& groups() const { return groups_; }
-  /// How many times its own capacity an edge stands for: that of all its twins, or 0 where another stands for it.
+  /// How many times its own capacity an edge stands for: that of all its parallel ones, or 0 where another stands for
+  /// it.
   [[nodiscard]] std::int64_t width(std::uint32_t edge) const { return width_[edge]; }
   /// How many like trees one tree becomes that is spread over all planes; 1 where no planes are alike.
   [[nodiscard]] std::size_t spreads() const { return spreads_; }
@@ -36,9 +37,9 @@ class TwinPlanes {
   void join(const ResourceGraph& graph, const std::vector<std::vector<std::uint32_t>>& group,
             const std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>& edge_of);
 
-  Groups groups_;                                  ///< Of more than one plane.
-  std::vector<std::int64_t> width_;                ///< By edge.
-  std::vector<std::vector<std::uint32_t>> twins_;  ///< By edge: itself and its twins.
+  Groups groups_;                                     ///< Of more than one plane.
+  std::vector<std::int64_t> width_;                   ///< By edge.
+  std::vector<std::vector<std::uint32_t>> parallel_;  ///< By edge: itself and its parallel ones.
   std::size_t spreads_ = 1;
 };
 

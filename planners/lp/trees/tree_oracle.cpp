@@ -1,4 +1,4 @@
-#include "planners/lp/tree_oracle.h"
+#include "planners/lp/trees/tree_oracle.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "planners/lp/arborescence.h"
+#include "planners/lp/trees/arborescence.h"
 
 namespace espalier {
 

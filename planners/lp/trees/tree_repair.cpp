@@ -1,16 +1,16 @@
-#include "planners/lp/tree_mending.h"
+#include "planners/lp/trees/tree_repair.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace espalier {
 
-/// A tree of one root while it is mended. Ranks are reached when they hang together with the root.
-class TreeMender::Repair {
+/// A tree of one root while it is repaired. Ranks are reached when they are connected with the root.
+class TreeRepairer::Repair {
  public:
-  Repair(const TreeMender& mender, std::vector<TreePath> paths, std::uint32_t root, bool inward)
-      : mender_(mender),
-        graph_(mender.graph_),
+  Repair(const TreeRepairer& repairer, std::vector<TreePath> paths, std::uint32_t root, bool inward)
+      : repairer_(repairer),
+        graph_(repairer.graph_),
         root_(root),
         inward_(inward),
         parent_(graph_.rank_count(), none),
@@ -19,7 +19,7 @@ class TreeMender::Repair {
     for (TreePath& path : paths) {
       const bool whole =
           path.from != none && path.to != none && std::ranges::find(path.edges, none) == path.edges.end();
-      if (whole) hang(inward ? path.from : path.to, inward ? path.to : path.from, std::move(path.edges));
+      if (whole) attach(inward ? path.from : path.to, inward ? path.to : path.from, std::move(path.edges));
     }
     reach(root);
   }
@@ -38,7 +38,7 @@ class TreeMender::Repair {
   }
 
  private:
-  void hang(std::uint32_t child, std::uint32_t parent, std::vector<std::uint32_t> way) {
+  void attach(std::uint32_t child, std::uint32_t parent, std::vector<std::uint32_t> way) {
     parent_[child] = parent;
     way_[child] = std::move(way);
     children_[parent].push_back(child);
@@ -66,7 +66,7 @@ class TreeMender::Repair {
     std::uint32_t inner = none;  // a rank that is not the top of what it hangs together with
     for (std::size_t at = 0; at < open.size(); ++at) {
       const std::uint32_t node = open[at];
-      for (const std::uint32_t e : inward_ ? mender_.in_edges_[node] : graph_.out_edges[node]) {
+      for (const std::uint32_t e : inward_ ? repairer_.in_edges_[node] : graph_.out_edges[node]) {
         const std::uint32_t far = inward_ ? graph_.edges[e].tail : graph_.edges[e].head;
         if (is_seen[far]) continue;
         is_seen[far] = true;
@@ -96,11 +96,11 @@ class TreeMender::Repair {
       node = inward_ ? graph_.edges[entering[node]].head : graph_.edges[entering[node]].tail;
     } while (graph_.node_ranks[node] == ResourceGraph::no_rank);
     if (!inward_) std::reverse(way.begin(), way.end());
-    hang(rank, graph_.node_ranks[node], std::move(way));
+    attach(rank, graph_.node_ranks[node], std::move(way));
     reach(rank);
   }
 
-  const TreeMender& mender_;
+  const TreeRepairer& repairer_;
   const ResourceGraph& graph_;
   std::uint32_t root_;
   bool inward_;
@@ -110,12 +110,12 @@ class TreeMender::Repair {
   std::vector<std::uint32_t> reached_;  ///< Nearly in the order of their depth.
 };
 
-TreeMender::TreeMender(const ResourceGraph& graph) : graph_(graph), in_edges_(graph.node_ranks.size()) {
+TreeRepairer::TreeRepairer(const ResourceGraph& graph) : graph_(graph), in_edges_(graph.node_ranks.size()) {
   for (std::uint32_t e = 0; e < graph.edges.size(); ++e) in_edges_[graph.edges[e].head].push_back(e);
 }
 
-std::optional<std::vector<std::uint32_t>> TreeMender::mend(std::vector<TreePath> paths, std::uint32_t root,
-                                                           bool inward) const {
+std::optional<std::vector<std::uint32_t>> TreeRepairer::repair(std::vector<TreePath> paths, std::uint32_t root,
+                                                               bool inward) const {
   Repair repair(*this, std::move(paths), root, inward);
   if (!repair.run()) return std::nullopt;
   return repair.edges();

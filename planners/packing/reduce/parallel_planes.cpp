@@ -1,4 +1,4 @@
-#include "planners/packing/reduce/twin_planes.h"
+#include "planners/packing/reduce/parallel_planes.h"
 
 #include <algorithm>
 #include <map>
@@ -36,7 +36,7 @@ std::vector<std::uint32_t> find_planes(const ResourceGraph& graph) {
 using Plane = std::vector<std::uint32_t>;
 
 /// Switches that have the same neighbours at the same rates and are no neighbours of such: planes of one switch each.
-std::vector<std::vector<Plane>> twin_switches(const ResourceGraph& graph) {
+std::vector<std::vector<Plane>> parallel_switches(const ResourceGraph& graph) {
   std::vector<Mark> marks(graph.node_ranks.size());
   for (const ResourceGraph::Edge& edge : graph.edges) {
     marks[edge.tail].emplace_back(1, edge.head, graph.capacity[edge.resources.front()]);
@@ -60,7 +60,8 @@ std::vector<std::vector<Plane>> twin_switches(const ResourceGraph& graph) {
 
 }  // namespace
 
-TwinPlanes::TwinPlanes(const ResourceGraph& graph) : width_(graph.edges.size(), 1), twins_(graph.edges.size()) {
+ParallelPlanes::ParallelPlanes(const ResourceGraph& graph)
+    : width_(graph.edges.size(), 1), parallel_(graph.edges.size()) {
   const std::size_t nodes = graph.node_ranks.size();
   const auto is_rank = [&](std::uint32_t v) { return graph.node_ranks[v] != ResourceGraph::no_rank; };
   const auto capacity = [&](const ResourceGraph::Edge& edge) { return graph.capacity[edge.resources.front()]; };
@@ -69,7 +70,7 @@ TwinPlanes::TwinPlanes(const ResourceGraph& graph) : width_(graph.edges.size(), 
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> edge_of;
   for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
     const ResourceGraph::Edge& edge = graph.edges[e];
-    twins_[e] = {e};
+    parallel_[e] = {e};
     edge_of[{edge.tail, edge.head}] = e;
     if (is_rank(edge.tail) && !is_rank(edge.head)) served[edge.head].emplace_back(0, edge.tail, capacity(edge));
     if (!is_rank(edge.tail) && is_rank(edge.head)) served[edge.tail].emplace_back(1, edge.head, capacity(edge));
@@ -80,14 +81,14 @@ TwinPlanes::TwinPlanes(const ResourceGraph& graph) : width_(graph.edges.size(), 
     std::ranges::sort(served[v]);
     switches[plane_of[v]].push_back(v);
   }
-  std::vector<std::vector<Plane>> groups = twin_switches(graph);
-  std::vector<bool> is_twin(nodes, false);
+  std::vector<std::vector<Plane>> groups = parallel_switches(graph);
+  std::vector<bool> is_sibling(nodes, false);
   for (const std::vector<Plane>& group : groups) {
-    for (const Plane& plane : group) is_twin[plane.front()] = true;
+    for (const Plane& plane : group) is_sibling[plane.front()] = true;
   }
   std::map<std::pair<std::vector<Mark>, Mark>, std::vector<Plane>> alike;
   for (auto& [number, plane] : switches) {
-    if (std::ranges::any_of(plane, [&](std::uint32_t v) { return is_twin[v]; })) continue;
+    if (std::ranges::any_of(plane, [&](std::uint32_t v) { return is_sibling[v]; })) continue;
     std::ranges::sort(plane, [&](auto a, auto b) { return std::tie(served[a], a) < std::tie(served[b], b); });
     std::vector<Mark> marks;
     for (const std::uint32_t v : plane) marks.push_back(served[v]);
@@ -112,28 +113,29 @@ TwinPlanes::TwinPlanes(const ResourceGraph& graph) : width_(graph.edges.size(), 
   for (const std::vector<Plane>& group : groups_) join(graph, group, edge_of);
 }
 
-void TwinPlanes::join(const ResourceGraph& graph, const std::vector<std::vector<std::uint32_t>>& group,
-                      const std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>& edge_of) {
+void ParallelPlanes::join(const ResourceGraph& graph, const std::vector<std::vector<std::uint32_t>>& group,
+                          const std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>& edge_of) {
   std::map<std::uint32_t, std::size_t> place;
   for (std::size_t i = 0; i < group.front().size(); ++i) place[group.front()[i]] = i;
   for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
     const auto tail = place.find(graph.edges[e].tail);
     const auto head = place.find(graph.edges[e].head);
     if (tail == place.end() && head == place.end()) continue;
-    for (std::size_t twin = 1; twin < group.size(); ++twin) {
-      const std::uint32_t image = edge_of.at({tail == place.end() ? graph.edges[e].tail : group[twin][tail->second],
-                                              head == place.end() ? graph.edges[e].head : group[twin][head->second]});
-      twins_[e].push_back(image);
+    for (std::size_t sibling = 1; sibling < group.size(); ++sibling) {
+      const std::uint32_t image =
+          edge_of.at({tail == place.end() ? graph.edges[e].tail : group[sibling][tail->second],
+                      head == place.end() ? graph.edges[e].head : group[sibling][head->second]});
+      parallel_[e].push_back(image);
       width_[image] = 0;
     }
     width_[e] = static_cast<std::int64_t>(group.size());
   }
 }
 
-std::vector<std::vector<std::uint32_t>> TwinPlanes::spread(std::span<const std::uint32_t> edges) const {
+std::vector<std::vector<std::uint32_t>> ParallelPlanes::spread(std::span<const std::uint32_t> edges) const {
   std::vector<std::vector<std::uint32_t>> trees(spreads_);
   for (std::size_t i = 0; i < spreads_; ++i) {
-    for (const std::uint32_t e : edges) trees[i].push_back(twins_[e][i % twins_[e].size()]);
+    for (const std::uint32_t e : edges) trees[i].push_back(parallel_[e][i % parallel_[e].size()]);
   }
   return trees;
 }

@@ -1,4 +1,4 @@
-#include "planners/packing/find/low_trees.h"
+#include "planners/packing/find/shallow_trees.h"
 
 #include <algorithm>
 #include <numeric>
