@@ -62,7 +62,7 @@ std::string transports_text(const RunOutput& run) {
     const auto like_it = std::ranges::count_if(run.transports, [&](const PeerTransport& other) {
       return other.peer != 0 && other.transport == peer.transport && other.reason == peer.reason;
     });
-    text += fmt::format("# transport: {} from rank 0 to {} rank{}: {}\n", to_string(peer.transport), like_it,
+    text += fmt::format("# transport: {} from rank 0 to {} rank{}: {}\n", peer.transport, like_it,
                         like_it == 1 ? "" : "s", peer.reason);
   }
   return text;
@@ -142,8 +142,7 @@ nlohmann::ordered_json run_json(const RunOutput& run) {
   document["transports"] = nlohmann::ordered_json::array();
   for (const PeerTransport& peer : run.transports) {
     if (peer.peer == 0) continue;
-    document["transports"].push_back(
-        {{"rank", peer.peer}, {"transport", to_string(peer.transport)}, {"reason", peer.reason}});
+    document["transports"].push_back({{"rank", peer.peer}, {"transport", peer.transport}, {"reason", peer.reason}});
   }
   document["results"] = nlohmann::ordered_json::array();
   for (const RunResult& result : run.results) {

@@ -129,39 +129,36 @@ Result<std::unique_ptr<Communicator>> Communicator::split(std::span<const std::u
 std::uint32_t Communicator::rank() const { return impl_->group->self(); }
 std::uint32_t Communicator::size() const { return impl_->group->size(); }
 const std::string& Communicator::name() const { return impl_->group->name(); }
-const std::vector<PeerTransport>& Communicator::transports() const { return impl_->job->transports(); }
+const std::vector<PeerTransport>& Communicator::transports() const { return impl_->job->peer_transports(); }
 ControlPlane& Communicator::control() { return impl_->job->control(); }
 
 Result<void*> Communicator::allocate(std::size_t bytes) {
   if (bytes > static_cast<std::size_t>(max_message_size.count)) {
     return fail(ErrorCode::too_large, fmt::format("a buffer of {} bytes is past the limit of 1 PiB", bytes));
   }
-  const auto memory = impl_->job->domain().allocate(static_cast<std::int64_t>(bytes));
+  const auto memory = impl_->job->memory().allocate(static_cast<std::int64_t>(bytes));
   if (!memory) return tl::unexpected(memory.error());
-  return memory->data;
+  return *memory;
 }
 
 void Communicator::free(void* memory) {
-  if (memory == nullptr) return;
-  if (const auto place = impl_->job->domain().find(memory, 0)) impl_->job->domain().free(place->buffer);
+  if (memory != nullptr) impl_->job->memory().release(memory);
 }
 
 Result<void> Communicator::register_buffer(void* data, std::size_t bytes) {
   if (bytes > static_cast<std::size_t>(max_message_size.count)) {
     return fail(ErrorCode::too_large, fmt::format("a buffer of {} bytes is past the limit of 1 PiB", bytes));
   }
-  const auto shared = impl_->job->domain().adopt(data, static_cast<std::int64_t>(bytes));
-  if (!shared) return tl::unexpected(shared.error());
-  return {};
+  return impl_->job->memory().add(data, static_cast<std::int64_t>(bytes));
 }
 
 Result<void> Communicator::deregister_buffer(void* data) {
-  const auto place = impl_->job->domain().find(data, 0);
-  if (!place || place->offset != 0) {
+  const engine::MemoryPlace place = impl_->job->memory().find(data, 0);
+  if (place.memory == nullptr || place.offset != 0) {
     return fail(ErrorCode::invalid_input, fmt::format("no registered buffer begins at {}", fmt::ptr(data)),
                 "deregister what register_buffer took, by its first byte");
   }
-  impl_->job->domain().free(place->buffer);
+  impl_->job->memory().release(data);
   return {};
 }
 

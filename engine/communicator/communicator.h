@@ -71,7 +71,7 @@ class Communicator {
   [[nodiscard]] const std::vector<PeerTransport>& transports() const;
 
   /// Memory that ranks of this machine reach directly: calls on it copy nothing in between. Zeroed.
-  /// Errors: unavailable when there is not enough; too_large past SharedDomain::most_buffers.
+  /// Errors: unavailable when there is not enough; too_large past 4,096 buffers that ranks of one machine share.
   Result<void*> allocate(std::size_t bytes);
   /// Requires: what `allocate` gave, and no call under way that uses it. Null does nothing.
   void free(void* memory);

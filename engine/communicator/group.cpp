@@ -15,9 +15,7 @@
 namespace espalier::engine {
 namespace {
 
-/// Chunks that fit the cache with those of several peers, and chunks that keep a socket busy.
-constexpr Bytes default_shm_chunk{std::int64_t{128} << 10};
-constexpr Bytes default_tcp_chunk{std::int64_t{512} << 10};
+constexpr Bytes least_default_chunk{std::int64_t{64} << 10};
 /// More chunks than this in a transfer only cost.
 constexpr std::int64_t most_default_chunks = 4096;
 
@@ -35,13 +33,6 @@ std::uint64_t hash_of(std::span<const std::int64_t> shares) {
   for (const std::int64_t share : shares) hash.add_number(static_cast<std::uint64_t>(share));
   return std::max<std::uint64_t>(1, (hash.value() ^ hash.value() >> 32U) & 0xFFFFFFFFU);
 }
-
-/// What a member tells the others when a group is made.
-struct ControlPlace {
-  SharedBufferId id;
-  std::uint32_t local_members = 0;  ///< That it shares memory with, itself among them.
-  std::uint32_t padding = 0;
-};
 
 /// The schedule of a rank alone.
 SourcedSchedule nothing_to_move(const Collective& collective) {
@@ -64,7 +55,7 @@ Group::Group(std::shared_ptr<Job> job, std::vector<std::uint32_t> members, std::
       name_(std::move(name)),
       id_(job_->number_group(hash_of(name_, members_))),
       schedules_(std::move(schedules)),
-      streams_(*job_, id_, members_, self_) {}
+      streams_(members_, self_) {}
 
 Result<std::unique_ptr<Group>> Group::make(std::shared_ptr<Job> job, std::vector<std::uint32_t> members,
                                            std::string name, ScheduleSource schedules) {
@@ -76,7 +67,7 @@ Result<std::unique_ptr<Group>> Group::make(std::shared_ptr<Job> job, std::vector
                 "every member makes the group, with the same list, each rank once");
   }
   std::unique_ptr<Group> group(new Group(std::move(job), std::move(members), std::move(name), std::move(schedules)));
-  if (auto shared = group->share_control(); !shared) {
+  if (auto shared = group->join_transports(); !shared) {
     group->job_->abort(shared.error().message);
     return tl::unexpected(shared.error());
   }
@@ -84,62 +75,42 @@ Result<std::unique_ptr<Group>> Group::make(std::shared_ptr<Job> job, std::vector
 }
 
 Group::~Group() {
-  if (!control_.id.is_none()) {
-    reinterpret_cast<SharedControl*>(control_.data)->has_left.store(1, std::memory_order_release);
-    for (const Neighbour& neighbour : neighbours_) job_->domain().doorbell_of(neighbour.rank).ring();
-  }
-  streams_.settle();
-  settle_exchanges();
+  for (const auto& transport : transports_) transport->leave();
+  settle();
   prepared_.clear();
-  if (!control_.id.is_none()) job_->domain().free(control_.id);
-  if (!scratch_.id.is_none()) job_->domain().free(scratch_.id);
-  if (!inputs_.id.is_none()) job_->domain().free(inputs_.id);
-  if (!blocks_.id.is_none()) job_->domain().free(blocks_.id);
+  if (scratch_ != nullptr) job_->memory().release(scratch_);
 }
 
-void Group::settle_exchanges() {
+void Group::settle() {
   const std::int64_t begun = now_ns();
-  for (const Neighbour& neighbour : neighbours_) {
-    const auto has_read = [&] {
-      return neighbour.control->exchanged.load(std::memory_order_acquire) >= last_exchange_ ||
-             neighbour.control->has_left.load(std::memory_order_acquire) != 0;
-    };
-    while (!has_read()) {
-      if (job_->control().has_failed() || job_->is_aborted() || is_too_late(begun)) return;
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
+  const auto is_settled = [&] {
+    return streams_.is_settled() &&
+           std::ranges::all_of(transports_, [](const auto& transport) { return transport->is_settled(); });
+  };
+  while (!is_settled()) {
+    if (job_->control().has_failed() || job_->is_aborted() || is_too_late(begun)) return;
+    for (Transport* transport : job_->progressing()) transport->progress();
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+Result<void> Group::join_transports() {
+  std::vector<GroupTransport*> by_member(size());
+  for (const auto& transport : job_->transports()) {
+    GroupInfo info{name_, id_, members_, self_, std::vector<bool>(size()), job_->options().timeout};
+    for (std::uint32_t member = 0; member < size(); ++member) {
+      info.is_reached[member] =
+          member != self_ && job_->peer_transports()[members_[member]].transport == transport->name();
+    }
+    auto joined = transport->join(info);
+    if (!joined) return tl::unexpected(joined.error());
+    transports_.push_back(std::move(*joined));
+    for (std::uint32_t member = 0; member < size(); ++member) {
+      if (info.is_reached[member]) by_member[member] = transports_.back().get();
     }
   }
-}
-
-Result<void> Group::share_control() {
-  auto control = job_->domain().allocate(SharedControl::bytes(size()));
-  if (!control) return tl::unexpected(control.error());
-  control_ = *control;
-  const auto local_members = static_cast<std::uint32_t>(
-      std::ranges::count_if(members_, [&](std::uint32_t rank) { return job_->shares_memory_with(rank); }));
-  const ControlPlace own_place{control_.id, local_members};
-  const std::string_view own(reinterpret_cast<const char*>(&own_place), sizeof(own_place));
-  const auto places = job_->control().exchange("espalier/group/" + name_, members_, own, job_->options().timeout);
-  if (!places) return tl::unexpected(places.error());
-  std::vector<std::unique_ptr<ShmPeer>> peers(members_.size());
-  all_share_memory_ = local_members == size();
-  for (std::uint32_t member = 0; member < members_.size(); ++member) {
-    ControlPlace place;
-    if ((*places)[member].size() != sizeof(place)) return fail(ErrorCode::unavailable, "a member runs another version");
-    std::memcpy(&place, (*places)[member].data(), sizeof(place));
-    all_share_memory_ = all_share_memory_ && place.local_members == size();
-    if (member == self_ || !job_->shares_memory_with(members_[member])) continue;
-    auto memory = job_->domain().hold(members_[member], place.id);
-    if (!memory) return tl::unexpected(memory.error());
-    auto& theirs = *reinterpret_cast<SharedControl*>((*memory)->data());
-    neighbours_.push_back({members_[member], &theirs, std::move(*memory)});
-    peers[member] = std::make_unique<ShmPeer>(
-        job_->domain(), ShmPeer::Place{job_->rank(), self_}, ShmPeer::Place{members_[member], member}, local_members,
-        job_->is_oversubscribed(), *reinterpret_cast<SharedControl*>(control_.data), theirs);
-  }
-  streams_.set_shm_peers(std::move(peers));
-  // Who is done early may leave, and take its memory along, before others have seen it.
-  return job_->control().barrier("espalier/attached/" + name_, members_, job_->options().timeout);
+  streams_.set_transports(std::move(by_member));
+  return {};
 }
 
 Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
@@ -179,7 +150,10 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
   const Schedule& schedule = *prepared->source.schedule;
   prepared->chunk = prepared->source.chunk;
   if (prepared->chunk.count == 0) {
-    const Bytes usual = neighbours_.size() + 1 == size() ? default_shm_chunk : default_tcp_chunk;
+    Bytes usual = least_default_chunk;
+    for (const GroupTransport* transport : streams_.transports()) {
+      if (transport != nullptr) usual = std::max(usual, transport->default_chunk());
+    }
     prepared->chunk.count = std::max(usual.count, bytes.count / most_default_chunks);
   }
   auto program = compile(schedule, *layout, prepared->chunk, Rank(self_),
@@ -188,13 +162,12 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
   prepared->program = std::move(*program);
   const auto [hash, is_new] = hashes_.try_emplace(prepared->source.schedule.get(), 0);
   if (is_new) hash->second = hash_of(schedule);
-  const bool is_replaceable = prepared->source.may_be_replaced && arguments.kind == CollectiveKind::all_reduce &&
-                              all_share_memory_ && size() > 1 && bytes.count > 0;
-  prepared->is_exchange = is_replaceable && bytes.count <= most_shown_bytes_of(size());
-  // Two send each other no more by streams, and need not wait for all.
-  prepared->may_exchange_blocks = is_replaceable && !prepared->is_exchange && size() > 2;
-  // Members that go about it in other ways have to notice.
-  prepared->schedule_hash = is_replaceable ? ~hash->second : hash->second;
+  for (const auto& transport : transports_) {
+    if (!prepared->source.may_be_replaced || prepared->whole) continue;
+    prepared->whole = transport->offer(prepared->program, arguments.kind, bytes, job_->device());
+  }
+  // Members that carry it out differently have to notice.
+  prepared->schedule_hash = prepared->whole ? ~hash->second : hash->second;
   prepared->last_use = sequence_;
   prepared->shares.assign(arguments.shares.begin(), arguments.shares.end());
   prepared->shares_hash = hash_of(collective->shares);
@@ -214,7 +187,10 @@ void Group::forget_oldest() {
 }
 
 Result<void> Group::agree(const CallHeader& header) {
-  if (neighbours_.size() + 1 == size()) return {};  // Shared memory tells every call.
+  const auto compares = [](const GroupTransport* transport) {
+    return transport == nullptr || transport->compares_all_calls();
+  };
+  if (std::ranges::all_of(streams_.transports(), compares)) return {};
   const std::string_view own(reinterpret_cast<const char*>(&header), sizeof(header));
   const auto calls = job_->control().exchange("espalier/call/" + name_, members_, own, job_->options().timeout);
   if (!calls) return tl::unexpected(calls.error());
@@ -230,15 +206,9 @@ Result<void> Group::agree(const CallHeader& header) {
 }
 
 Result<void> Group::connect(PreparedCall& call) {
-  auto ends = streams_.connect(call.program);
+  auto ends = streams_.connect(call.program, job_->options().timeout);
   if (!ends) return tl::unexpected(ends.error());
   call.execution = std::make_unique<Execution>(call.program, std::move(*ends), job_->device());
-  for (const auto& peer : streams_.shm_peers()) {
-    const auto is_met = [&](const Stream& stream) { return streams_.shm_peer(stream.peer.value()) == peer.get(); };
-    if (peer && (call.involves_all() || std::ranges::any_of(call.program.streams, is_met))) {
-      call.shm_peers.push_back(peer.get());
-    }
-  }
   return {};
 }
 
@@ -267,9 +237,9 @@ Result<void> Group::check(const CallArguments& arguments, const RankProgram& pro
 
 Result<void> Group::reserve_scratch(std::int64_t bytes) {
   if (bytes <= scratch_bytes_) return {};
-  if (!scratch_.id.is_none()) job_->domain().free(std::exchange(scratch_, {}).id);
+  if (scratch_ != nullptr) job_->memory().release(std::exchange(scratch_, nullptr));
   scratch_bytes_ = 0;
-  const auto memory = job_->domain().allocate(bytes);
+  const auto memory = job_->memory().allocate(bytes);
   if (!memory) return tl::unexpected(memory.error());
   scratch_ = *memory;
   scratch_bytes_ = bytes;
@@ -277,25 +247,18 @@ Result<void> Group::reserve_scratch(std::int64_t bytes) {
 }
 
 Result<void> Group::await_window() {
-  if (sequence_ <= SharedControl::call_window) return {};
-  const std::uint64_t oldest = sequence_ - SharedControl::call_window + 1;
-  std::int64_t begun = 0;
-  for (Neighbour& neighbour : neighbours_) {
-    while (neighbour.seen_call < oldest) {
-      neighbour.seen_call = neighbour.control->entered.load(std::memory_order_acquire);
-      if (neighbour.seen_call >= oldest) break;
-      if (begun == 0) begun = now_ns();
+  for (const auto& transport : transports_) {
+    if (transport->may_enter(sequence_)) continue;
+    const std::int64_t begun = now_ns();
+    while (!transport->may_enter(sequence_)) {
       if (auto waited = wait_a_moment(); !waited) return waited;
-      if (neighbour.control->has_left.load(std::memory_order_acquire) != 0) {
-        return fail(ErrorCode::unavailable, fmt::format("rank {} has left the group", neighbour.rank),
-                    "make the same calls on every rank before any of them leaves");
-      }
+      const auto straggler = transport->find_straggler(sequence_);
+      if (!straggler) return tl::unexpected(straggler.error());
       if (is_too_late(begun)) {
-        return fail(
-            ErrorCode::unavailable,
-            fmt::format("rank {} is {} calls behind and did not come for {:.1f} s", neighbour.rank,
-                        SharedControl::call_window, static_cast<double>(job_->options().timeout.count()) / 1000),
-            "look at that rank; raise --timeout if it may be that slow");
+        return fail(ErrorCode::unavailable,
+                    fmt::format("rank {} is too many calls behind and did not come for {:.1f} s", *straggler,
+                                static_cast<double>(job_->options().timeout.count()) / 1000),
+                    "look at that rank; raise --timeout if it may be that slow");
       }
     }
     job_->waiting().reset();
@@ -304,6 +267,7 @@ Result<void> Group::await_window() {
 }
 
 Result<void> Group::wait_a_moment() {
+  for (Transport* transport : job_->progressing()) transport->progress();
   if (job_->waiting().next() == Waiting::Action::sleep) {
     const timespec moment{0, 50'000};
     nanosleep(&moment, nullptr);
@@ -333,70 +297,22 @@ Result<void> Group::await_device(std::uint64_t mark) {
   return {};
 }
 
-SharedPlace Group::place_of(const void* data, std::int64_t bytes, FoundPlace& last) const {
-  if (bytes == 0) return {control_.id, 0};  // Nobody touches it.
-  const std::uint64_t times_changed = job_->domain().times_changed();
-  if (last.data == data && last.bytes == bytes && last.times_changed == times_changed) return last.place;
-  const auto place = job_->domain().find(data, bytes);
-  last = {data, bytes, place ? *place : SharedPlace{}, times_changed};
+const MemoryPlace& Group::place_of(const void* data, std::int64_t bytes, FoundPlace& last) const {
+  const std::uint64_t generation = job_->memory().generation();
+  if (last.data != data || last.bytes != bytes || last.generation != generation) {
+    last = {data, bytes, generation, job_->memory().find(data, bytes)};
+  }
   return last.place;
 }
 
-Result<void> Group::place_input(std::int64_t bytes) {
-  if (bytes <= most_inline_bytes) return {};
-  if (inputs_.id.is_none()) {
-    auto memory = job_->domain().allocate(shown_inputs_bytes);
-    if (!memory) return tl::unexpected(memory.error());
-    inputs_ = *memory;
-    own_control().inputs = inputs_.id;
-  }
-  constexpr std::int64_t line = 64;
-  const std::int64_t length = (bytes + line - 1) / line * line;
-  inputs_begin_ = inputs_end_ + length > shown_inputs_bytes ? 0 : inputs_end_;
-  inputs_end_ = inputs_begin_ + length;
-  return {};
-}
-
-Result<void> Group::make_blocks() {
-  if (!blocks_.id.is_none()) return {};
-  auto memory =
-      job_->domain().allocate(static_cast<std::int64_t>(BlockExchange::places) * exchanged_block_bytes(size()));
-  if (!memory) return tl::unexpected(memory.error());
-  blocks_ = *memory;
-  own_control().blocks = blocks_.id;
-  return {};
-}
-
-SharedCall& Group::own_call(std::uint64_t sequence) {
-  return own_control().calls[sequence % SharedControl::call_window];
-}
-
-std::byte* Group::shown_input(std::int64_t bytes) {
-  return bytes <= most_inline_bytes ? own_call(sequence_).input.data() : inputs_.data + inputs_begin_;
-}
-
-Result<void> Group::show_input(const CallArguments& arguments, std::int64_t bytes) {
-  job_->device().copy(shown_input(bytes), static_cast<const std::byte*>(arguments.send),
-                      static_cast<std::size_t>(bytes));
-  return await_device(job_->device().mark());
-}
-
-void Group::publish(const CallHeader& header, const CallArguments& arguments, const PreparedCall& prepared) {
-  if (neighbours_.empty()) return;
-  const RankProgram& program = prepared.program;
-  SharedCall& call = own_call(header.sequence);
-  call.header = header;
-  if (!prepared.is_exchange) {
-    call.memories[static_cast<std::size_t>(Place::send)] = place_of(arguments.send, program.send_bytes, found_send_);
-    call.memories[static_cast<std::size_t>(Place::receive)] =
-        place_of(arguments.receive, program.receive_bytes, found_receive_);
-    call.memories[static_cast<std::size_t>(Place::scratch)] = {scratch_.id.is_none() ? control_.id : scratch_.id, 0};
-    const auto outgoing =
-        std::ranges::count_if(program.streams, [](const Stream& stream) { return stream.is_outgoing; });
-    call.sender_assists = outgoing == 1 && !job_->is_oversubscribed() ? 1 : 0;
-  }
-  call.sequence.store(header.sequence, std::memory_order_release);
-  own_control().entered.store(header.sequence, std::memory_order_release);
+Buffers Group::find_buffers(const CallArguments& arguments, const RankProgram& program) {
+  Buffers buffers;
+  buffers.base = {const_cast<std::byte*>(static_cast<const std::byte*>(arguments.send)),
+                  static_cast<std::byte*>(arguments.receive), scratch_};
+  buffers.registered = {place_of(arguments.send, program.send_bytes, found_send_),
+                        place_of(arguments.receive, program.receive_bytes, found_receive_),
+                        place_of(scratch_, program.scratch_bytes, found_scratch_)};
+  return buffers;
 }
 
 Error Group::in_call(const CallHeader& header, Error error) const {
@@ -433,47 +349,23 @@ Result<RunningCall> Group::begin(const CallArguments& arguments, CallHeader& hea
     if (auto connected = connect(call); !connected) return tl::unexpected(connected.error());
   }
   if (auto open = await_window(); !open) return tl::unexpected(open.error());
-  if (call.is_exchange) {
-    if (auto placed = place_input(call.program.send_bytes); !placed) return tl::unexpected(placed.error());
-  }
-  Buffers buffers;
-  buffers.base = {const_cast<std::byte*>(static_cast<const std::byte*>(arguments.send)),
-                  static_cast<std::byte*>(arguments.receive), scratch_.data};
-  if (call.is_exchange) {
-    const std::int64_t bytes = call.program.send_bytes;
-    const auto offset = bytes <= most_inline_bytes ? std::nullopt : std::optional(inputs_begin_);
-    call.execution->begin_exchange(header, buffers, recorder_, {streams_.shm_peers(), shown_input(bytes), offset});
-  } else {
-    call.execution->begin(header, buffers, recorder_);
-    if (call.may_exchange_blocks) {
-      if (auto made = make_blocks(); !made) return tl::unexpected(made.error());
-      call.execution->prefer_blocks({header, static_cast<std::size_t>(call.program.element_size),
-                                     exchanged_block_bytes(size()), streams_.shm_peers(), &own_control(), blocks_.data,
-                                     blocks_exchanged_, buffers.base[0], buffers.base[1]});
-    }
-  }
+  const Buffers buffers = find_buffers(arguments, call.program);
   running_ = &call;
   running_header_ = header;
-  const RunningCall running{call.execution.get(), name_, members_, call.shm_peers};
-  // Last: what is written after stores that wait for another core's cache waits with them.
-  if (call.is_exchange) {
-    if (auto shown = show_input(arguments, call.program.send_bytes); !shown) return tl::unexpected(shown.error());
+  // The transports come last: what is written after stores that wait for another core's cache waits with them.
+  if (call.whole) {
+    auto begun = call.execution->begin_whole(header, buffers, recorder_, *call.whole);
+    if (!begun) return tl::unexpected(begun.error());
+  } else {
+    call.execution->begin(header, buffers, recorder_);
+    for (const auto& transport : transports_) transport->enter(call.execution->call());
   }
-  publish(header, arguments, call);
-  for (ShmPeer* peer : call.shm_peers) peer->mark();
-  return running;
+  return RunningCall{call.execution.get(), name_, members_, transports_};
 }
 
 Result<void> Group::finish(const CallArguments& arguments) {
   PreparedCall& call = *std::exchange(running_, nullptr);
   call.execution->close();
-  const std::uint64_t blocks = call.execution->exchanged_blocks();
-  blocks_exchanged_ += blocks;
-  if (call.is_exchange || blocks > 0) {
-    last_exchange_ = sequence_;
-    own_control().exchanged.store(sequence_, std::memory_order_release);
-    for (Neighbour& neighbour : neighbours_) neighbour.seen_call = sequence_;  // What it showed was here.
-  }
   const bool is_divided = arguments.operation == ReduceOperation::avg && reduces(arguments.kind);
   if (!is_divided || call.program.receive_bytes == 0) return {};
   const auto elements = static_cast<std::size_t>(call.program.receive_bytes / call.program.element_size);

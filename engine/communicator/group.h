@@ -12,8 +12,9 @@
 
 #include "engine/communicator/communicator.h"
 #include "engine/communicator/prepared_call.h"
+#include "engine/communicator/stream_table.h"
 #include "engine/executor/run_calls.h"
-#include "engine/shm/control.h"
+#include "engine/transport/transport.h"
 
 namespace espalier::engine {
 
@@ -45,7 +46,11 @@ class Group {
 
  private:
   Group(std::shared_ptr<Job> job, std::vector<std::uint32_t> members, std::string name, ScheduleSource schedules);
-  Result<void> share_control();
+  /// Joins the job's transports, and finds out which one carries the streams of each member.
+  Result<void> join_transports();
+  /// Waits until the members have all that was sent to them. Gives up when they leave, the job fails, or the time is
+  /// up.
+  void settle();
   Result<void> check(const CallArguments& arguments, const RankProgram& program) const;
   Result<void> reserve_scratch(std::int64_t bytes);
   Result<RunningCall> begin(const CallArguments& arguments, CallHeader& header);
@@ -60,28 +65,15 @@ class Group {
   Result<void> wait_a_moment();
   [[nodiscard]] bool is_too_late(std::int64_t begun_ns) const;
   [[nodiscard]] Error in_call(const CallHeader& header, Error error) const;
-  /// Finds the place of a small input in the ring, the same on all members.
-  Result<void> place_input(std::int64_t bytes);
-  Result<void> make_blocks();
-  /// Waits until the members have read what this rank showed, so that the memory may go. Gives up as
-  /// StreamTable::settle.
-  void settle_exchanges();
-  [[nodiscard]] SharedCall& own_call(std::uint64_t sequence);
-  [[nodiscard]] SharedControl& own_control() const { return *reinterpret_cast<SharedControl*>(control_.data); }
-  /// Copies it to where the other members read it. Requires: await_window, for there they have read an older one.
-  /// Where an exchange shows its input: in the call itself, or in the ring.
-  [[nodiscard]] std::byte* shown_input(std::int64_t bytes);
-  Result<void> show_input(const CallArguments& arguments, std::int64_t bytes);
-  void publish(const CallHeader& header, const CallArguments& arguments, const PreparedCall& prepared);
-
-  /// Where a buffer of a call lies in shared memory, if it does, and when that was found out.
+  /// A buffer of a call that was looked up among the registered memories, and when.
   struct FoundPlace {
     const void* data = nullptr;
     std::int64_t bytes = 0;
-    SharedPlace place;
-    std::uint64_t times_changed = 0;  ///< The domain's then.
+    std::uint64_t generation = 0;  ///< Of the registry.
+    MemoryPlace place;
   };
-  SharedPlace place_of(const void* data, std::int64_t bytes, FoundPlace& last) const;
+  const MemoryPlace& place_of(const void* data, std::int64_t bytes, FoundPlace& last) const;
+  [[nodiscard]] Buffers find_buffers(const CallArguments& arguments, const RankProgram& program);
 
   /// The shape of a call, as far as the program depends on it.
   struct Shape {
@@ -110,25 +102,10 @@ class Group {
   std::string name_;
   std::uint64_t id_ = 0;
   ScheduleSource schedules_;
-  SharedDomain::Allocation control_;
-  SharedDomain::Allocation scratch_;
-  bool all_share_memory_ = false;    ///< Every member with every other.
-  SharedDomain::Allocation inputs_;  ///< A ring of the inputs of small calls; none before the first.
-  std::int64_t inputs_begin_ = 0;    ///< Of the newest input, the same on all members.
-  std::int64_t inputs_end_ = 0;
-  SharedDomain::Allocation blocks_;     ///< The places of block exchanges; none before the first call that may be one.
-  std::uint64_t last_exchange_ = 0;     ///< The call.
-  std::uint64_t blocks_exchanged_ = 0;  ///< The same on all members.
+  std::byte* scratch_ = nullptr;
   std::int64_t scratch_bytes_ = 0;
+  std::vector<std::unique_ptr<GroupTransport>> transports_;  ///< In the job's order.
   StreamTable streams_;
-  /// Another member on this machine.
-  struct Neighbour {
-    std::uint32_t rank = 0;
-    const SharedControl* control = nullptr;
-    std::shared_ptr<const SharedMemory> memory;  ///< Of the control: stays when that member leaves first.
-    std::uint64_t seen_call = 0;                 ///< The newest that it is known to have entered.
-  };
-  std::vector<Neighbour> neighbours_;
   /// The least recently used makes room for a new one: the same on every member, since all make the same calls.
   void forget_oldest();
   using PreparedCalls = std::map<Shape, std::unique_ptr<PreparedCall>>;
@@ -140,6 +117,7 @@ class Group {
   std::uint64_t sequence_ = 0;
   FoundPlace found_send_;
   FoundPlace found_receive_;
+  FoundPlace found_scratch_;
   Recorder* recorder_ = nullptr;
 };
 

@@ -4,11 +4,11 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <utility>
 
 #include "engine/communicator/group.h"
+#include "engine/communicator/make_transports.h"
 #include "engine/rendezvous/background_thread.h"
 
 namespace espalier::engine {
@@ -40,8 +40,6 @@ Result<std::shared_ptr<Job>> Job::join(JobOptions options) {
     job->control_->abort(ready.error().message);  // So that the others do not wait for this rank.
     return tl::unexpected(ready.error());
   }
-  job->is_oversubscribed_ = job->local_ranks_ > usable_cores();
-  job->waiting_.emplace(job->is_oversubscribed_);
   return job;
 }
 
@@ -49,9 +47,6 @@ Result<void> Job::set_up() {
   auto guard = ForkGuard::create();
   if (!guard) return tl::unexpected(guard.error());
   fork_guard_ = std::move(*guard);
-  auto sockets = SocketWaiter::create(control_->failure_fd());
-  if (!sockets) return tl::unexpected(sockets.error());
-  sockets_.emplace(std::move(*sockets));
   if (auto agreed = check_settings(); !agreed) return agreed;
   return find_transports();
 }
@@ -66,87 +61,89 @@ Result<void> Job::check_settings() {
 }
 
 Result<void> Job::find_transports() {
-  const auto timeout = options_.timeout;
-  const auto peers = exchange_peers(*control_, timeout);
+  const auto peers = exchange_peers(*control_, options_.timeout);
   if (!peers) return tl::unexpected(peers.error());
-  local_ranks_ = static_cast<std::uint32_t>(std::ranges::count(*peers, (*peers)[rank()].boot_id, &PeerInfo::boot_id));
-  std::vector<std::uint32_t> all(world());
-  std::iota(all.begin(), all.end(), 0U);
-
-  auto domain = SharedDomain::create();
-  if (!domain) return tl::unexpected(domain.error());
-  domain_ = std::move(*domain);
-  const auto exported = control_->exchange("espalier/memory", all, domain_->exported_directory(), timeout);
-  if (!exported) return tl::unexpected(exported.error());
-
-  // A pair uses shared memory when both reach the other's.
-  std::string reachable(world(), '-');
-  transports_.resize(world());
-  for (std::uint32_t rank = 0; rank < world(); ++rank) {
-    transports_[rank] = {rank, TransportChoice::tcp, ""};
-    if (rank == this->rank()) {
-      transports_[rank].transport = TransportChoice::shm;
-    } else if (options_.transport == TransportChoice::tcp) {
-      transports_[rank].reason = "tcp was asked for";
-    } else if (!share_memory((*peers)[this->rank()], (*peers)[rank])) {
-      transports_[rank].reason = fmt::format("{} is another machine or container", (*peers)[rank].host_name);
-    } else if (const auto met = domain_->attach(rank, (*exported)[rank]); !met) {
-      transports_[rank].reason = met.error().message;
-    } else {
-      reachable[rank] = '+';
-      transports_[rank].reason = "same machine";
-    }
+  const auto local_ranks = std::ranges::count(*peers, (*peers)[rank()].boot_id, &PeerInfo::boot_id);
+  const bool is_oversubscribed = local_ranks > usable_cores();
+  waiting_.emplace(is_oversubscribed);
+  peer_transports_.resize(world());
+  for (std::uint32_t rank = 0; rank < world(); ++rank) peer_transports_[rank].peer = rank;
+  auto candidates = options_.make_transports ? options_.make_transports(*control_, *peers)
+                                             : make_transports(*control_, *peers, options_, is_oversubscribed);
+  peer_transports_[rank()].transport = candidates.front()->name();
+  for (std::unique_ptr<Transport>& candidate : candidates) {
+    transports_.push_back(std::move(candidate));
+    const auto is_complete = attach(*transports_.back());
+    if (!is_complete) return tl::unexpected(is_complete.error());
+    if (*is_complete) break;  // On all ranks alike: the others are not needed.
   }
-  const auto answers = control_->exchange("espalier/reach", all, reachable, timeout);
-  if (!answers) return tl::unexpected(answers.error());
-  for (std::uint32_t rank = 0; rank < world(); ++rank) {
-    if (rank == this->rank() || reachable[rank] != '+') continue;
-    if ((*answers)[rank].size() == world() && (*answers)[rank][this->rank()] == '+') {
-      transports_[rank].transport = TransportChoice::shm;
-      ++shm_peers_;
-    } else {
-      transports_[rank].reason = "it cannot reach this rank's memory";
-    }
+  for (const auto& transport : transports_) {
+    if (transport->needs_progress()) progressing_.push_back(transport.get());
   }
-  if (options_.transport == TransportChoice::shm && shm_peers_ + 1 < world()) {
-    const auto outside = std::ranges::find_if(
-        transports_, [](const PeerTransport& peer) { return peer.transport != TransportChoice::shm; });
-    return fail(
-        ErrorCode::unavailable,
-        fmt::format("shared memory was asked for, but rank {} is not within reach: {}", outside->peer, outside->reason),
-        "leave the choice to auto");
-  }
-  return open_mesh(*peers);
+  memory_ = std::make_unique<MemoryRegistry>(transports_, *device_);
+  return check_reach();
 }
 
-Result<void> Job::open_mesh(const std::vector<PeerInfo>& peers) {
+Result<bool> Job::attach(Transport& transport) {
+  const std::string name(transport.name());
   std::vector<std::uint32_t> all(world());
   std::iota(all.begin(), all.end(), 0U);
-  targets_.resize(world());
-  std::uint16_t port = 0;
-  if (shm_peers_ + 1 < world()) {
-    const bool listens_everywhere = !options_.routes.empty();
-    auto mesh = TcpMesh::create(listens_everywhere ? "" : control_->local_address(), options_.rendezvous.secret);
-    if (!mesh) return tl::unexpected(mesh.error());
-    mesh_ = std::move(*mesh);
-    port = mesh_->port();
-  }
-  const auto ports = control_->exchange("espalier/ports", all, std::to_string(port), options_.timeout);
-  if (!ports) return tl::unexpected(ports.error());
+  const auto own = transport.open();
+  if (!own) return tl::unexpected(own.error());
+  const auto exported = control_->exchange("espalier/transport/" + name, all, *own, options_.timeout);
+  if (!exported) return tl::unexpected(exported.error());
+  std::string reached(world(), '+');  // By rank: by this transport or one before it.
+  std::vector<std::string> reasons(world());
   for (std::uint32_t rank = 0; rank < world(); ++rank) {
-    const std::string& text = (*ports)[rank];
-    std::from_chars(text.data(), text.data() + text.size(), targets_[rank].port);
-    if (!peers[rank].addresses.empty()) targets_[rank].address = peers[rank].addresses.front();
+    if (!peer_transports_[rank].transport.empty()) continue;
+    const auto attached = transport.attach(rank, (*exported)[rank]);
+    if (attached) {
+      reasons[rank] = *attached;
+    } else {
+      peer_transports_[rank].reason = attached.error().message;
+      reached[rank] = '-';
+    }
   }
-  return {};
+  // A pair uses a transport when both reach the other.
+  const auto answers = control_->exchange("espalier/reach/" + name, all, reached, options_.timeout);
+  if (!answers) return tl::unexpected(answers.error());
+  bool is_complete = true;
+  for (std::uint32_t rank = 0; rank < world(); ++rank) {
+    const std::string& answer = (*answers)[rank];
+    is_complete = is_complete && answer.size() == world() && answer.find('-') == std::string::npos;
+    PeerTransport& peer = peer_transports_[rank];
+    if (!peer.transport.empty() || reached[rank] != '+') continue;
+    if (answer.size() != world() || answer[this->rank()] != '+') {
+      peer.reason = fmt::format("it does not reach this rank by {}", name);
+      continue;
+    }
+    peer.transport = name;
+    if (!reasons[rank].empty()) {
+      peer.reason = reasons[rank];
+    } else if (peer.reason.empty()) {
+      peer.reason = fmt::format("{} was asked for", name);
+    }
+  }
+  return is_complete;
+}
+
+Result<void> Job::check_reach() const {
+  const auto outside =
+      std::ranges::find_if(peer_transports_, [](const PeerTransport& peer) { return peer.transport.empty(); });
+  if (outside == peer_transports_.end()) return {};
+  return fail(ErrorCode::unavailable,
+              fmt::format("{} was asked for, but rank {} is not within reach: {}",
+                          options_.transport == TransportChoice::shm ? "shared memory" : "this transport",
+                          outside->peer, outside->reason),
+              "leave the choice to auto");
 }
 
 Job::~Job() {
   if (is_forked()) {
     // The threads, the connections and the shared memory are the parent's: not to be ended from here.
     static_cast<void>(control_.release());
-    static_cast<void>(domain_.release());
-    static_cast<void>(mesh_.release());
+    static_cast<void>(memory_.release());
+    for (std::unique_ptr<Transport>& transport : transports_) static_cast<void>(transport.release());
     if (worker_.joinable()) worker_.detach();
     return;
   }
@@ -164,7 +161,7 @@ void Job::abort(std::string_view reason) {
   // However little memory there is: if the others cannot be told, they hear of it by their timeout.
   [[maybe_unused]] const bool is_told = has_memory_for([&] { control_->abort(reason); });
   is_aborted_.store(true, std::memory_order_relaxed);
-  if (domain_) domain_->own_doorbell().ring();
+  for (const auto& transport : transports_) transport->wake();
 }
 
 void Job::note(const NotedCall& call) { noted_.push_back(call); }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,20 +21,13 @@
 #include "engine/communicator/transport_choice.h"
 #include "engine/device/device.h"
 #include "engine/executor/waiting.h"
+#include "engine/memory/memory_registry.h"
 #include "engine/rendezvous/control_plane.h"
 #include "engine/rendezvous/peers.h"
-#include "engine/shm/shared_domain.h"
-#include "engine/tcp/socket_waiter.h"
-#include "engine/tcp/tcp_mesh.h"
+#include "engine/transport/route_address.h"
+#include "engine/transport/transport.h"
 
 namespace espalier {
-
-/// Near and far address of a stream that is to take a certain path through the network (a lab, a multi-homed host).
-struct RouteAddress {
-  std::uint32_t route = 0;  ///< The schedule's RouteId.
-  std::string bind;
-  std::string connect;
-};
 
 struct JobOptions {
   RendezvousOptions rendezvous;
@@ -44,6 +38,9 @@ struct JobOptions {
   std::vector<RouteAddress> routes;          ///< Where given, every route has a TCP connection of its own.
   std::vector<Setting> agreed;  ///< What all ranks must have alike besides; joining fails where they do not.
   std::function<std::unique_ptr<engine::Device>()> make_device;  ///< What works on this rank's memories; else the host.
+  /// The transports that the job may use, the preferred ones first; else those that `transport` allows.
+  std::function<std::vector<std::unique_ptr<engine::Transport>>(ControlPlane&, const std::vector<PeerInfo>&)>
+      make_transports;
 };
 
 namespace engine {
@@ -64,19 +61,15 @@ class Job {
   [[nodiscard]] std::uint32_t rank() const { return control_->rank(); }
   [[nodiscard]] std::uint32_t world() const { return control_->world(); }
   [[nodiscard]] ControlPlane& control() { return *control_; }
-  [[nodiscard]] SharedDomain& domain() { return *domain_; }
-  [[nodiscard]] TcpMesh* mesh() { return mesh_.get(); }
-  [[nodiscard]] SocketWaiter& sockets() { return *sockets_; }
-  /// Whether this machine runs more ranks of the job than this rank may use cores.
-  [[nodiscard]] bool is_oversubscribed() const { return is_oversubscribed_; }
+  [[nodiscard]] MemoryRegistry& memory() { return *memory_; }
   [[nodiscard]] Device& device() { return *device_; }
   [[nodiscard]] Waiting& waiting() { return *waiting_; }
-  [[nodiscard]] const std::vector<PeerTransport>& transports() const { return transports_; }
-  [[nodiscard]] bool shares_memory_with(std::uint32_t rank) const {
-    return rank == control_->rank() || transports_[rank].transport == TransportChoice::shm;
-  }
-  [[nodiscard]] bool has_shm_peers() const { return shm_peers_ > 0; }
-  [[nodiscard]] TcpMesh::Target target_of(std::uint32_t rank) const { return targets_[rank]; }
+  /// How each rank is reached, by rank.
+  [[nodiscard]] const std::vector<PeerTransport>& peer_transports() const { return peer_transports_; }
+  /// Those in use, the preferred ones first.
+  [[nodiscard]] std::span<const std::unique_ptr<Transport>> transports() const { return transports_; }
+  /// Those that move bytes only when they are asked to.
+  [[nodiscard]] std::span<Transport* const> progressing() const { return progressing_; }
 
   /// Fails the job on all ranks; from any thread, also while a call runs.
   void abort(std::string_view reason);
@@ -103,22 +96,20 @@ class Job {
   Result<void> set_up();
   Result<void> check_settings();
   Result<void> find_transports();
-  Result<void> open_mesh(const std::vector<PeerInfo>& peers);
+  /// Finds out which ranks that are not reached yet a transport reaches; true when all ranks reach all others then.
+  Result<bool> attach(Transport& transport);
+  Result<void> check_reach() const;
   void work();
 
   JobOptions options_;
   std::unique_ptr<Device> device_;
   ForkGuard fork_guard_;
   std::unique_ptr<ControlPlane> control_;
-  std::unique_ptr<SharedDomain> domain_;
-  std::unique_ptr<TcpMesh> mesh_;
-  std::optional<SocketWaiter> sockets_;
+  std::vector<std::unique_ptr<Transport>> transports_;
+  std::vector<Transport*> progressing_;
+  std::unique_ptr<MemoryRegistry> memory_;
   std::optional<Waiting> waiting_;
-  std::vector<PeerTransport> transports_;  ///< By rank; the own entry says shm.
-  std::vector<TcpMesh::Target> targets_;
-  std::uint32_t shm_peers_ = 0;
-  bool is_oversubscribed_ = false;
-  std::uint32_t local_ranks_ = 1;  ///< Of this machine, with this one.
+  std::vector<PeerTransport> peer_transports_;  ///< By rank; the own entry names the first transport.
   std::atomic<bool> is_aborted_ = false;
 
   std::map<std::uint64_t, std::uint32_t> groups_;

@@ -10,8 +10,8 @@ namespace {
 RunContext context_of(Job& job) {
   RunContext context;
   context.control = &job.control();
-  context.domain = job.has_shm_peers() ? &job.domain() : nullptr;
-  context.sockets = &job.sockets();
+  context.transports = job.transports();
+  context.progressing = job.progressing();
   context.waiting = &job.waiting();
   context.is_aborted = &job.is_aborted();
   context.timeout = job.options().timeout;
@@ -31,7 +31,7 @@ Result<void> run_call(Job& job, Group& group, const CallArguments& arguments) {
   if (!begun) return give_up(job, std::move(begun.error()));
   if (auto ran = run_calls(std::span(&*begun, 1), context_of(job)); !ran) return give_up(job, std::move(ran.error()));
   if (auto finished = group.finish(arguments); !finished) return give_up(job, std::move(finished.error()));
-  job.domain().release_freed();
+  for (const auto& transport : job.transports()) transport->reclaim();
   return {};
 }
 
@@ -61,7 +61,7 @@ Result<void> run_noted(Job& job, std::vector<NotedCall> calls) {
     }
     left -= round.size();
   }
-  job.domain().release_freed();
+  for (const auto& transport : job.transports()) transport->reclaim();
   return {};
 }
 

@@ -19,7 +19,7 @@ Result<TransportChoice> parse_transport(std::string_view name);
 /// What a pair of ranks uses, and why.
 struct PeerTransport {
   std::uint32_t peer = 0;
-  TransportChoice transport = TransportChoice::tcp;  ///< Never automatic.
+  std::string transport;  ///< Its name.
   std::string reason;
 };
 

@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "base/element.h"
+#include "base/result.h"
+#include "engine/memory/memory.h"
 
 namespace espalier::engine {
 
@@ -19,6 +21,11 @@ class Device {
 
   /// "host", ...
   [[nodiscard]] virtual std::string_view name() const = 0;
+
+  /// Zeroed memory of whole pages. Errors: unavailable when there is not enough; unsupported for a space that it lacks.
+  virtual Result<std::byte*> allocate(std::int64_t bytes, MemorySpace space) = 0;
+  /// Requires: what `allocate` gave, and no work on it.
+  virtual void release(std::byte* data, std::int64_t bytes) = 0;
 
   /// Copies between ranges that do not overlap.
   virtual void copy(std::byte* to, const std::byte* from, std::size_t bytes) = 0;
@@ -42,6 +49,8 @@ class Device {
 class HostDevice final : public Device {
  public:
   [[nodiscard]] std::string_view name() const override { return "host"; }
+  Result<std::byte*> allocate(std::int64_t bytes, MemorySpace space) override;
+  void release(std::byte* data, std::int64_t bytes) override;
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
   void reduce(ElementType type, ReduceOperation operation, std::span<void* const> targets, const void* first,
               std::span<const void* const> sources, std::size_t element_count) override;

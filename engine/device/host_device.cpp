@@ -1,8 +1,30 @@
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <system_error>
+
 #include "engine/device/device.h"
+#include "engine/memory/available_memory.h"
 #include "engine/reduction/copy.h"
 #include "engine/reduction/reduce.h"
 
 namespace espalier::engine {
+
+Result<std::byte*> HostDevice::allocate(std::int64_t bytes, MemorySpace space) {
+  if (space == MemorySpace::device) return fail(ErrorCode::unsupported, "the host has no device memory");
+  if (auto checked = check_available(bytes, "memory"); !checked) return tl::unexpected(checked.error());
+  void* data = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (data == MAP_FAILED) {
+    return fail(ErrorCode::unavailable,
+                fmt::format("cannot get {} bytes of memory: {}", bytes, std::generic_category().message(errno)),
+                "free memory, or raise ulimit -v");
+  }
+  return static_cast<std::byte*>(data);
+}
+
+void HostDevice::release(std::byte* data, std::int64_t bytes) { munmap(data, static_cast<std::size_t>(bytes)); }
 
 void HostDevice::copy(std::byte* to, const std::byte* from, std::size_t bytes) { copy_bytes(to, from, bytes); }
 

@@ -15,7 +15,7 @@ Execution::Execution(const RankProgram& program, std::vector<StreamEnds> ends, D
   for (std::size_t i = 0; i < ends.size(); ++i) {
     ends_[i].sender = ends[i].sender;
     ends_[i].receiver = ends[i].receiver;
-    ends_[i].call = {&program, &program.streams[i], &header_, {}, &error_, &bytes_passed_};
+    ends_[i].call = {&program, &program.streams[i], &header_, &buffers_, &error_, &bytes_passed_};
   }
   for (const bool outgoing : {true, false}) {
     for (std::uint32_t i = 0; i < ends_.size(); ++i) {
@@ -34,15 +34,14 @@ Execution::Execution(const RankProgram& program, std::vector<StreamEnds> ends, D
   sources_.resize(most_members);
   targets_.resize(most_forwards + 1);
   begun_.resize(ends_.size());
-  exchange_call_ = {&program, nullptr, &header_, {}, &error_, &bytes_passed_};
+  call_ = {&program, nullptr, &header_, &buffers_, &error_, &bytes_passed_};
 }
 
 void Execution::begin(const CallHeader& header, const Buffers& buffers, Recorder* recorder) {
   header_ = header;
   buffers_ = buffers;
   recorder_ = recorder;
-  exchange_.reset();
-  block_call_.reset();
+  whole_ = nullptr;
   unfinished_ = static_cast<std::uint32_t>(ends_.size());
   owes_own_results_ = !program_.local_copies.empty();
   if (owes_own_results_) ++unfinished_;
@@ -51,7 +50,6 @@ void Execution::begin(const CallHeader& header, const Buffers& buffers, Recorder
   device_jobs_ = 0;
   for (std::size_t i = 0; i < ends_.size(); ++i) {
     End& end = ends_[i];
-    end.call.buffers = buffers;
     end.next = 0;
     end.done = 0;
     end.is_open = false;
@@ -61,58 +59,26 @@ void Execution::begin(const CallHeader& header, const Buffers& buffers, Recorder
   if (recorder != nullptr) recorder->reserve(2 * program_.ops.size());
 }
 
-void Execution::begin_exchange(const CallHeader& header, const Buffers& buffers, Recorder* recorder,
-                               const Exchange& exchange) {
-  header_ = header;
-  buffers_ = buffers;
-  recorder_ = recorder;
-  exchange_ = exchange;
-  block_call_.reset();
-  inputs_.clear();
-  unfinished_ = 1;
-  has_fused_ = false;
-  device_jobs_ = 0;
-  if (recorder != nullptr) recorder->reserve(2 * program_.ops.size());
+Result<void> Execution::begin_whole(const CallHeader& header, const Buffers& buffers, Recorder* recorder,
+                                    WholeCall& whole) {
+  begin(header, buffers, recorder);
+  whole_ = &whole;
   fused_begin_ = moment();
+  return whole.begin(call_);
 }
 
-bool Execution::advance_exchange() {
-  if (!has_fused_) {
-    const std::size_t before = inputs_.size();
-    while (inputs_.size() < exchange_->members.size()) {
-      ShmPeer* peer = exchange_->members[inputs_.size()].get();
-      if (peer == nullptr) {
-        inputs_.push_back(exchange_->own_input);
-        continue;
-      }
-      if (!peer->has_entered(exchange_call_)) return inputs_.size() != before;
-      if (!exchange_->offset) {
-        inputs_.push_back(peer->call(header_.sequence).input.data());
-        continue;
-      }
-      const auto shown = peer->shown_inputs();
-      if (!shown) error_.set_broken(shown.error());
-      if (!shown) return false;
-      inputs_.push_back(*shown + *exchange_->offset);
-    }
-    void* const target = buffers_.at({Place::receive, 0});
-    device_.reduce(header_.type, header_.operation, std::span(&target, 1), inputs_.front(),
-                   std::span(inputs_).subspan(1), header_.count);
-    fused_mark_ = device_.mark();
-    has_fused_ = true;
-    ++device_jobs_;
+bool Execution::advance_whole() {
+  const WholeCall::Progress progress = whole_->advance();
+  if (progress == WholeCall::Progress::done) {
+    unfinished_ = 0;
+    if (recorder_ != nullptr) record_whole();
+  } else if (progress == WholeCall::Progress::declined) {
+    whole_ = nullptr;
   }
-  if (!device_.is_done(fused_mark_)) return false;
-  has_fused_ = false;
-  --device_jobs_;
-  unfinished_ = 0;
-  bytes_moved_ += program_.receive_bytes;
-  if (recorder_ != nullptr) record_exchange();
-  return true;
+  return progress != WholeCall::Progress::none;
 }
 
-/// What the schedule would have moved one by one has moved at once.
-void Execution::record_exchange() {
+void Execution::record_whole() {
   const std::int64_t finish = moment();
   for (const End& end : ends_) {
     for (std::uint32_t i = 0; i < end.call.stream->op_count; ++i) {
@@ -130,59 +96,8 @@ bool Execution::may_begin(const Op& op) const {
   return true;
 }
 
-void Execution::prefer_blocks(const BlockExchange::Call& call) {
-  block_call_ = call;
-  members_entered_ = 0;
-  fused_begin_ = moment();
-  is_block_exchange_ = false;
-  shows_early_ = false;
-}
-
-bool Execution::choose_blocks() {
-  const auto members = block_call_->members;
-  const std::uint64_t sequence = header_.sequence;
-  const auto is_shared_here = [&](const auto& peer) { return peer && peer->is_shared_here(sequence); };
-  bool moved = false;
-  if (std::ranges::none_of(members, is_shared_here)) {  // Then it is decided, and the others may see what there is.
-    if (!shows_early_) blocks_.begin(*block_call_);
-    shows_early_ = true;
-    moved = blocks_.advance(device_);
-    device_jobs_ = blocks_.is_device_at_work() ? 1 : 0;
-  }
-  for (; members_entered_ < members.size(); ++members_entered_) {
-    const auto& peer = members[members_entered_];
-    if (peer && !peer->has_entered(exchange_call_)) return moved;
-  }
-  const auto shares = [&](const auto& peer) { return !peer || peer->shares_buffers(sequence); };
-  if (!shows_early_ && std::ranges::all_of(members, shares)) {
-    block_call_.reset();
-    return true;
-  }
-  if (!shows_early_) blocks_.begin(*block_call_);
-  if (const auto met = blocks_.meet(); !met) {
-    error_.set_broken(met.error());
-    return false;
-  }
-  is_block_exchange_ = true;
-  return true;
-}
-
-bool Execution::advance_blocks() {
-  if (!blocks_.advance(device_)) return false;
-  device_jobs_ = blocks_.is_device_at_work() ? 1 : 0;
-  bytes_moved_ += block_call_->block_bytes;  // About, for who wakes others now and then.
-  if (!blocks_.is_done()) return true;
-  unfinished_ = 0;
-  if (recorder_ != nullptr) record_exchange();
-  return true;
-}
-
 bool Execution::advance() {
-  if (exchange_) return advance_exchange();
-  if (block_call_) {
-    const bool moved = is_block_exchange_ ? advance_blocks() : choose_blocks();
-    if (block_call_) return moved;
-  }
+  if (whole_ != nullptr) return advance_whole();
   bool moved = false;
   const std::uint64_t passed = bytes_passed_;
   if (has_fused_) moved = finish_fused();
@@ -417,7 +332,7 @@ bool Execution::copy_own_results() {
 }
 
 void Execution::close() {
-  if (exchange_ || block_call_) return;
+  if (whole_ != nullptr) return whole_->close();
   for (End& end : ends_) {
     if (end.sender != nullptr) {
       end.sender->close();
@@ -427,16 +342,8 @@ void Execution::close() {
   }
 }
 
-Execution::Stall Execution::find_stall() const {
-  if (exchange_) {
-    const std::size_t missing = std::min(inputs_.size(), exchange_->members.size() - 1);
-    return {Rank(static_cast<std::uint32_t>(missing)), "has not entered the call", true};
-  }
-  if (block_call_) {
-    if (is_block_exchange_) return {Rank(blocks_.awaited()), "has not come as far in this call"};
-    const std::size_t missing = std::min(members_entered_, block_call_->members.size() - 1);
-    return {Rank(static_cast<std::uint32_t>(missing)), "has not entered the call", true};
-  }
+Stall Execution::find_stall() const {
+  if (whole_ != nullptr) return whole_->find_stall();
   const End* stalled = nullptr;
   for (const std::uint32_t i : order_) {
     const End& end = ends_[i];

@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "engine/device/device.h"
-#include "engine/executor/block_exchange.h"
 #include "engine/executor/recorder.h"
 #include "engine/program/rank_program.h"
-#include "engine/shm/shm_peer.h"
 #include "engine/transport/stream_end.h"
+#include "engine/transport/whole_call.h"
 
 namespace espalier::engine {
 
@@ -31,22 +30,8 @@ class Execution {
 
   /// Begins a call. `recorder` may be null. Requires: no call under way.
   void begin(const CallHeader& header, const Buffers& buffers, Recorder* recorder);
-
-  /// A call that is an exchange: every member shows its input with its call, and each adds up all of them itself, in
-  /// the order of the members. One word from rank to rank is the least that a sum of all can do with.
-  struct Exchange {
-    std::span<const std::unique_ptr<ShmPeer>> members;  ///< Null for this rank.
-    const std::byte* own_input = nullptr;               ///< As it is shown.
-    std::optional<std::int64_t> offset;                 ///< Of the input in every member's ring; none: in the call.
-  };
-  /// As `begin`, but nothing goes over the streams. Requires: this rank shows its input, and has entered the call.
-  void begin_exchange(const CallHeader& header, const Buffers& buffers, Recorder* recorder, const Exchange& exchange);
-
-  /// After `begin`: once all members have entered, those among whom somebody's memory is private exchange blocks
-  /// instead of running the program. All members come to the same.
-  void prefer_blocks(const BlockExchange::Call& call);
-  /// Blocks that the call has exchanged so.
-  [[nodiscard]] std::uint64_t exchanged_blocks() const { return block_call_ ? blocks_.block_count() : 0; }
+  /// As `begin`, but a transport carries the call out as a whole, and enters it. Errors: those of WholeCall::begin.
+  Result<void> begin_whole(const CallHeader& header, const Buffers& buffers, Recorder* recorder, WholeCall& whole);
 
   /// Does some of what can be done now. False: nothing moved.
   bool advance();
@@ -55,18 +40,18 @@ class Execution {
   void close();
 
   /// Whether the device has work of this call: looking again soon is better than sleeping.
-  [[nodiscard]] bool is_device_at_work() const { return device_jobs_ > 0; }
+  [[nodiscard]] bool is_device_at_work() const {
+    return device_jobs_ > 0 || (whole_ != nullptr && whole_->is_device_at_work());
+  }
 
   [[nodiscard]] const CallError& call_error() const { return error_; }
   [[nodiscard]] const CallHeader& header() const { return header_; }
-  [[nodiscard]] std::int64_t bytes_moved() const { return bytes_moved_; }
+  [[nodiscard]] std::int64_t bytes_moved() const {
+    return bytes_moved_ + (whole_ != nullptr ? whole_->bytes_moved() : 0);
+  }
+  /// What transports know of the call while it is under way.
+  [[nodiscard]] const StreamCall& call() const { return call_; }
 
-  /// A wait that holds this call up: which peer, and what is expected of it.
-  struct Stall {
-    Rank peer;
-    std::string expectation;
-    bool is_absent = false;  ///< The peer is not in the call at all.
-  };
   /// Requires: not done.
   [[nodiscard]] Stall find_stall() const;
 
@@ -83,12 +68,9 @@ class Execution {
   };
 
   [[nodiscard]] bool may_begin(const Op& op) const;
-  /// Looks for the inputs of the members that are missing; adds them up when all are there.
-  bool advance_exchange();
-  /// Finds out whether the call is a block exchange or else goes on by its program. False: nothing moved.
-  bool choose_blocks();
-  bool advance_blocks();
-  void record_exchange();
+  bool advance_whole();
+  /// What the schedule would have moved one by one has moved at once.
+  void record_whole();
   bool advance_end(End& end);
   bool advance_sender(End& end);
   bool advance_receiver(End& end);
@@ -140,15 +122,8 @@ class Execution {
   std::int64_t fused_begin_ = 0;
   std::vector<std::vector<std::int64_t>> begun_;  ///< By end and op, where spans are recorded.
 
-  std::optional<Exchange> exchange_;  ///< Of the call under way, where it is one.
-  std::vector<const void*> inputs_;   ///< Of the members whose inputs are there, in their order.
-  StreamCall exchange_call_;          ///< To see whether members have entered.
-
-  std::optional<BlockExchange::Call> block_call_;  ///< While the call is a block exchange, or may become one.
-  bool is_block_exchange_ = false;
-  bool shows_early_ = false;  ///< Before all members have entered.
-  std::size_t members_entered_ = 0;
-  BlockExchange blocks_;
+  WholeCall* whole_ = nullptr;  ///< What carries the call out instead of the program; null: nothing does.
+  StreamCall call_;
 
   CallHeader header_;
   Buffers buffers_;

@@ -16,10 +16,10 @@ using std::chrono::nanoseconds;
 constexpr std::int64_t heartbeat_ns = 10'000'000;
 /// Between two looks at the clock of a process that runs: a sleep, and room for a busy machine.
 constexpr std::int64_t longest_look_ns = 20 * heartbeat_ns;
-/// With peers behind sockets and peers in shared memory, a sleep can only watch one kind.
+/// Where peers are reached by several transports, a sleep can only watch one of them.
 constexpr std::int64_t mixed_sleep_ns = 100'000;
-/// Peers are woken after this much work, so that they can work along.
-constexpr std::int64_t ring_bytes = std::int64_t{256} << 10;
+/// What was posted is flushed, and peers are woken, after this much work, so that they can work along.
+constexpr std::int64_t flush_bytes = std::int64_t{256} << 10;
 /// How long the control plane may take to tell who died.
 constexpr std::chrono::milliseconds notice_time{500};
 /// How long who waits for a rank that itself waits for another lets better informed ranks speak first.
@@ -36,7 +36,7 @@ class CallRunner {
       if (advance_all()) {
         context_.waiting->reset();
         if (is_done()) break;
-        if (moved_since_ring() > ring_bytes) ring();
+        if (moved_since_flush() > flush_bytes) flush();
         continue;
       }
       if (is_done()) break;
@@ -44,13 +44,14 @@ class CallRunner {
       if (const auto failed = wait()) return tl::unexpected(*failed);
     }
     if (const auto failed = find_call_error()) return tl::unexpected(*failed);
-    ring();
+    flush();
     return {};
   }
 
  private:
   bool advance_all() {
     bool moved = false;
+    for (Transport* transport : context_.progressing) moved |= transport->progress();
     for (const RunningCall& call : calls_) {
       if (!call.execution->is_done()) moved |= call.execution->advance();
     }
@@ -61,22 +62,22 @@ class CallRunner {
     return std::ranges::all_of(calls_, [](const RunningCall& call) { return call.execution->is_done(); });
   }
 
-  [[nodiscard]] std::int64_t moved_since_ring() const {
-    std::int64_t moved = -rung_at_;
+  [[nodiscard]] std::int64_t moved_since_flush() const {
+    std::int64_t moved = -flushed_at_;
     for (const RunningCall& call : calls_) moved += call.execution->bytes_moved();
     return moved;
   }
 
-  void ring() {
-    rung_at_ += moved_since_ring();
+  void flush() {
+    flushed_at_ += moved_since_flush();
     for (const RunningCall& call : calls_) {
-      for (ShmPeer* peer : call.shm_peers) peer->ring();
+      for (const auto& transport : call.transports) transport->flush();
     }
   }
 
   std::optional<Error> wait() {
-    // To ring waits until what was written has reached the other cores; meanwhile an answer may be here.
-    if (!context_.waiting->is_at_first_spins()) ring();
+    // A flush waits until what was written has reached the other cores; meanwhile an answer may be here.
+    if (!context_.waiting->is_at_first_spins()) flush();
     const Waiting::Action action = context_.waiting->next();
     if (action == Waiting::Action::spin) return std::nullopt;
     if (action == Waiting::Action::sleep) sleep();
@@ -101,20 +102,22 @@ class CallRunner {
   void sleep() {
     const auto has_device_work = [](const RunningCall& call) { return call.execution->is_device_at_work(); };
     if (std::ranges::any_of(calls_, has_device_work)) return;
-    const bool has_sockets = context_.sockets != nullptr && context_.sockets->watches_any();
-    if (has_sockets) {
-      context_.sockets->sleep(nanoseconds(context_.domain != nullptr ? mixed_sleep_ns : heartbeat_ns));
-      return;
+    Transport* watched = nullptr;
+    bool are_several = false;
+    for (const auto& transport : context_.transports) {
+      if (!transport->can_wake()) continue;
+      are_several = watched != nullptr;
+      watched = transport.get();
     }
-    if (context_.domain == nullptr) return;
-    Doorbell& doorbell = context_.domain->own_doorbell();
-    const std::uint32_t announced = doorbell.announce();
-    if (advance_all()) {
+    if (watched == nullptr) return;
+    // To look once more for what came by the others would end most sleeps: a short one does as well.
+    const bool looks_again = watched->arm() && !are_several;
+    if (looks_again && advance_all()) {
       context_.waiting->reset();
     } else if (!has_call_error() && !is_done()) {
-      doorbell.sleep(announced, nanoseconds(heartbeat_ns));
+      watched->sleep(nanoseconds(are_several ? mixed_sleep_ns : heartbeat_ns));
     }
-    doorbell.withdraw();
+    watched->disarm();
   }
 
   [[nodiscard]] bool has_call_error() const {
@@ -161,7 +164,7 @@ class CallRunner {
 
   std::optional<Error> give_up_waiting() {
     const RunningCall& call = unfinished();
-    const Execution::Stall stall = call.execution->find_stall();
+    const Stall stall = call.execution->find_stall();
     // A peer that has not come may be held up in the call before, and will then say by whom.
     const auto reporting_delay =
         std::min(longest_reporting_delay, context_.timeout / 4 + std::chrono::milliseconds(300));
@@ -169,7 +172,7 @@ class CallRunner {
     return fail_with(timeout_error(call, stall));
   }
 
-  [[nodiscard]] Error timeout_error(const RunningCall& call, const Execution::Stall& stall) const {
+  [[nodiscard]] Error timeout_error(const RunningCall& call, const Stall& stall) const {
     return {ErrorCode::unavailable,
             fmt::format("{}: nothing moved for {:.1f} s: rank {} {}", where(call),
                         static_cast<double>(context_.timeout.count()) / 1000, call.members[stall.peer.index()],
@@ -185,7 +188,7 @@ class CallRunner {
 
   std::span<const RunningCall> calls_;
   const RunContext& context_;
-  std::int64_t rung_at_ = 0;
+  std::int64_t flushed_at_ = 0;
   std::int64_t begun_ns_ = 0;   ///< Of the wait that the two below are about.
   std::int64_t looked_ns_ = 0;  ///< At the clock, last.
   std::int64_t away_ns_ = 0;    ///< In which this process did not run.

@@ -10,25 +10,23 @@
 #include "engine/executor/execution.h"
 #include "engine/executor/waiting.h"
 #include "engine/rendezvous/control_plane.h"
-#include "engine/shm/shared_domain.h"
-#include "engine/shm/shm_peer.h"
-#include "engine/tcp/socket_waiter.h"
+#include "engine/transport/transport.h"
 
 namespace espalier::engine {
 
 /// A call under way with what an error has to name.
 struct RunningCall {
   Execution* execution = nullptr;
-  std::string_view group;                  ///< The communicator's name.
-  std::span<const std::uint32_t> members;  ///< The job's rank of each member.
-  std::span<ShmPeer* const> shm_peers;     ///< Whom to wake.
+  std::string_view group;                                       ///< The communicator's name.
+  std::span<const std::uint32_t> members;                       ///< The job's rank of each member.
+  std::span<const std::unique_ptr<GroupTransport>> transports;  ///< Of the group.
 };
 
 /// What calls run in.
 struct RunContext {
   ControlPlane* control = nullptr;
-  SharedDomain* domain = nullptr;   ///< Null where no peer shares memory.
-  SocketWaiter* sockets = nullptr;  ///< Null where no peer is behind a socket.
+  std::span<const std::unique_ptr<Transport>> transports;  ///< Of the job.
+  std::span<Transport* const> progressing;                 ///< Those of them that need `progress`.
   Waiting* waiting = nullptr;
   const std::atomic<bool>* is_aborted = nullptr;
   std::chrono::milliseconds timeout{30000};

@@ -96,19 +96,9 @@ Result<SharedDomain::Allocation> SharedDomain::allocate(std::int64_t bytes) {
 }
 
 Result<SharedBufferId> SharedDomain::adopt(void* data, std::int64_t bytes) {
-  const std::lock_guard lock(mutex_);
-  const auto* begin = static_cast<const std::byte*>(data);
-  const auto after = slot_by_begin_.lower_bound(begin + std::max<std::int64_t>(0, bytes));
-  if (after != slot_by_begin_.begin()) {
-    const auto [start, slot] = *std::prev(after);
-    if (start + buffers_[slot].bytes() > begin) {
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("the buffer of {} bytes at {} overlaps one that is registered", bytes, fmt::ptr(data)),
-                  "register memory once, and deregister it before another way");
-    }
-  }
   auto memory = SharedMemory::adopt(data, bytes);
   if (!memory) return tl::unexpected(memory.error());
+  const std::lock_guard lock(mutex_);
   auto added = add(std::move(*memory));
   if (!added) return tl::unexpected(added.error());
   return added->id;
@@ -128,8 +118,6 @@ Result<SharedDomain::Allocation> SharedDomain::add(SharedMemory memory) {
   const std::uint32_t generation = entry.generation.load(std::memory_order_relaxed) + 1;
   entry.generation.store(generation, std::memory_order_release);
   buffers_[slot] = std::move(memory);
-  slot_by_begin_[buffers_[slot].data()] = slot;
-  times_changed_.fetch_add(1, std::memory_order_relaxed);
   return Allocation{buffers_[slot].data(), {slot, generation}};
 }
 
@@ -137,22 +125,7 @@ void SharedDomain::free(SharedBufferId id) {
   const std::lock_guard lock(mutex_);
   Directory::Entry& entry = directory_in(own_directory_).entries[id.slot];
   entry.generation.fetch_add(1, std::memory_order_release);
-  slot_by_begin_.erase(buffers_[id.slot].data());
   buffers_[id.slot] = SharedMemory();
-  times_changed_.fetch_add(1, std::memory_order_relaxed);
-}
-
-std::optional<SharedPlace> SharedDomain::find(const void* data, std::int64_t bytes) const {
-  const auto* begin = static_cast<const std::byte*>(data);
-  const std::lock_guard lock(mutex_);
-  auto after = slot_by_begin_.upper_bound(begin);
-  if (after == slot_by_begin_.begin()) return std::nullopt;
-  const auto [start, slot] = *std::prev(after);
-  const std::int64_t offset = begin - start;
-  if (offset + bytes > buffers_[slot].bytes()) return std::nullopt;
-  const std::uint32_t generation =
-      directory_in(own_directory_).entries[slot].generation.load(std::memory_order_relaxed);
-  return SharedPlace{{slot, generation}, offset};
 }
 
 Result<std::byte*> SharedDomain::map(std::uint32_t rank, SharedBufferId id) {

@@ -57,15 +57,10 @@ class SharedDomain {
   };
   /// Zeroed shared memory. Errors: unavailable; too_large past `most_buffers`.
   Result<Allocation> allocate(std::int64_t bytes);
-  /// Shares memory of the caller where it lies (SharedMemory::adopt). Errors: those of that; invalid_input when some of
-  /// it is shared already; too_large past `most_buffers`.
+  /// Shares memory of the caller where it lies. Errors: those of SharedMemory::adopt; too_large past `most_buffers`.
   Result<SharedBufferId> adopt(void* data, std::int64_t bytes);
   /// Requires: what `allocate` or `adopt` gave, and no call that uses it.
   void free(SharedBufferId id);
-  /// The buffer that holds all these bytes, if one of this process does.
-  [[nodiscard]] std::optional<SharedPlace> find(const void* data, std::int64_t bytes) const;
-  /// How often `allocate` and `free` have changed what `find` says.
-  [[nodiscard]] std::uint64_t times_changed() const { return times_changed_.load(std::memory_order_relaxed); }
 
   /// Where a peer's buffer is in this process, until it is freed and `release_freed` is called.
   /// Errors: unavailable when the peer has freed it or it cannot be mapped.
@@ -103,12 +98,10 @@ class SharedDomain {
 
   mutable std::mutex mutex_;
   SharedMemory own_directory_;
-  std::vector<SharedMemory> buffers_;                        ///< By slot.
-  std::map<const std::byte*, std::uint32_t> slot_by_begin_;  ///< Live buffers, by address.
+  std::vector<SharedMemory> buffers_;  ///< By slot.
   std::map<std::uint32_t, Peer> peers_;
   std::atomic<bool> has_mapped_ = false;
   std::atomic<std::uint64_t> unmap_epoch_ = 0;
-  std::atomic<std::uint64_t> times_changed_ = 1;
 };
 
 }  // namespace espalier::engine

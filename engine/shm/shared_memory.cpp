@@ -7,14 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <limits>
-#include <optional>
 #include <string>
 #include <system_error>
+
+#include "engine/memory/available_memory.h"
 
 namespace espalier::engine {
 namespace {
@@ -38,44 +36,6 @@ bool is_past_size_limit(std::int64_t bytes) {
   rlimit limit{};
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
          static_cast<rlim_t>(bytes) > limit.rlim_cur;
-}
-
-/// The first number after a word in a file; nothing when it is not there.
-std::optional<std::int64_t> number_after(const char* path, const std::string& word) {
-  std::ifstream file(path);
-  for (std::string found; file >> found;) {
-    std::int64_t number = 0;
-    if (found == word && file >> number) return number;
-  }
-  return std::nullopt;
-}
-
-std::optional<std::int64_t> number_in(const char* path) {
-  std::ifstream file(path);
-  std::int64_t number = 0;
-  if (file >> number) return number;
-  return std::nullopt;
-}
-
-/// What this machine and the control group that is mounted here can still give, as far as they say.
-std::int64_t available_bytes() {
-  std::int64_t available = std::numeric_limits<std::int64_t>::max();
-  if (const auto kibibytes = number_after("/proc/meminfo", "MemAvailable:")) available = *kibibytes * 1024;
-  const auto limit = number_in("/sys/fs/cgroup/memory.max");
-  const auto used = number_in("/sys/fs/cgroup/memory.current");
-  if (limit && used) available = std::min(available, *limit - *used);
-  return available;
-}
-
-/// No limit stops who reserves more than there is: the kernel would kill processes to find it.
-Result<void> check_available(std::int64_t bytes) {
-  constexpr std::int64_t small = std::int64_t{16} << 20;
-  if (bytes <= small) return {};
-  const std::int64_t available = available_bytes();
-  if (bytes <= available) return {};
-  return fail(ErrorCode::unavailable,
-              fmt::format("cannot get {} bytes of shared memory: {} bytes are available", bytes, available),
-              help_for(ENOMEM));
 }
 
 Result<std::byte*> map(int fd, std::int64_t bytes) {
@@ -108,13 +68,6 @@ SharedMemory::~SharedMemory() {
 }
 
 Result<SharedMemory> SharedMemory::adopt(void* data, std::int64_t bytes) {
-  const std::int64_t page = sysconf(_SC_PAGESIZE);
-  if (bytes <= 0 || bytes % page != 0 ||
-      reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uint64_t>(page) != 0) {
-    return fail(ErrorCode::invalid_input,
-                fmt::format("a buffer of {} bytes at {} is not whole pages of {} bytes", bytes, fmt::ptr(data), page),
-                fmt::format("take it from aligned_alloc({}, ...) or mmap, or let the communicator allocate it", page));
-  }
   auto memory = create("espalier-buffer", bytes);
   if (!memory) return memory;
   const auto size = static_cast<std::size_t>(bytes);
@@ -130,7 +83,7 @@ Result<SharedMemory> SharedMemory::adopt(void* data, std::int64_t bytes) {
 }
 
 Result<SharedMemory> SharedMemory::create(const char* name, std::int64_t bytes) {
-  if (auto checked = check_available(bytes); !checked) return tl::unexpected(checked.error());
+  if (auto checked = check_available(bytes, "shared memory"); !checked) return tl::unexpected(checked.error());
   SharedMemory memory;
   memory.fd_.reset(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory.fd_.is_open()) {

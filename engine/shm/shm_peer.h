@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "engine/shm/control.h"
 #include "engine/shm/shared_domain.h"
@@ -22,7 +23,7 @@ class ShmPeer {
 
   /// `members`: how many there are on this machine; `is_oversubscribed`: more ranks than cores for them.
   ShmPeer(SharedDomain& domain, Place self, Place peer, std::uint32_t members, bool is_oversubscribed,
-          SharedControl& own, SharedControl& theirs)
+          SharedControl& own, SharedControl& theirs, std::vector<ShmPeer*>& marked)
       : domain_(&domain),
         members_(members),
         is_oversubscribed_(is_oversubscribed),
@@ -30,6 +31,7 @@ class ShmPeer {
         peer_(peer),
         own_(&own),
         theirs_(&theirs),
+        marked_(&marked),
         doorbell_(&domain.doorbell_of(peer.rank)) {}
 
   /// Whether the peer has entered the call; from then on `call` is what it called. Sets error when the ranks
@@ -72,10 +74,13 @@ class ShmPeer {
   [[nodiscard]] Place self() const { return self_; }
   [[nodiscard]] Place place() const { return peer_; }
 
-  /// Notes that the peer may be asleep for something that changed; `ring` wakes it.
-  void mark() { is_marked_ = true; }
+  /// Notes in the group's list that the peer may be asleep for something that changed; `ring` wakes it.
+  void mark() {
+    if (is_marked_) return;
+    is_marked_ = true;
+    marked_->push_back(this);
+  }
   void ring() {
-    if (!is_marked_) return;
     is_marked_ = false;
     doorbell_->ring();
   }
@@ -90,6 +95,7 @@ class ShmPeer {
   Place peer_;
   SharedControl* own_;
   SharedControl* theirs_;
+  std::vector<ShmPeer*>* marked_;  ///< Of the group, who rings them all.
   Doorbell* doorbell_;
   bool is_marked_ = false;
 

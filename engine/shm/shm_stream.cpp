@@ -100,7 +100,7 @@ class ShmSender final : public Sender {
       std::int64_t skipped = 0;
       for (std::uint32_t i = 0; i < op.piece_count; ++i) {
         const Piece& piece = call_->pieces(op)[i];
-        copy_out(target(piece, skipped), call_->buffers.at(piece.source), static_cast<std::size_t>(piece.length));
+        copy_out(target(piece, skipped), call_->buffers->at(piece.source), static_cast<std::size_t>(piece.length));
         skipped += piece.length;
       }
     }
@@ -144,7 +144,7 @@ class ShmSender final : public Sender {
     for (std::uint32_t i = 0; i < op.piece_count && left > 0; ++i) {
       const Piece& piece = call_->pieces(op)[i];
       const std::int64_t length = std::min(left, piece.length);
-      copy_bytes(theirs_.at(piece.target), call_->buffers.at(piece.source), static_cast<std::size_t>(length));
+      copy_bytes(theirs_.at(piece.target), call_->buffers->at(piece.source), static_cast<std::size_t>(length));
       left -= length;
     }
   }

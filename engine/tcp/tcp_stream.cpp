@@ -148,7 +148,7 @@ class TcpSender final : public Sender {
     parts_.add(&header_, sizeof(header_));
     for (std::uint32_t i = 0; i < op.piece_count; ++i) {
       const Piece& piece = call_->pieces(op)[i];
-      const std::byte* data = call_->buffers.at(piece.source);
+      const std::byte* data = call_->buffers->at(piece.source);
       parts_.add(data, static_cast<std::size_t>(piece.length));
       if (options_.checksum) header_.checksum = extend_checksum(header_.checksum, data, piece.length);
     }
@@ -270,7 +270,7 @@ class TcpReceiver final : public Receiver {
     } else {
       for (std::uint32_t i = 0; i < op.piece_count; ++i) {
         const Piece& piece = call_->pieces(op)[i];
-        parts_.add(call_->buffers.at(piece.target), static_cast<std::size_t>(piece.length));
+        parts_.add(call_->buffers->at(piece.target), static_cast<std::size_t>(piece.length));
       }
     }
     begun_ = index + 1;
@@ -326,7 +326,7 @@ class TcpReceiver final : public Receiver {
     std::uint32_t checksum = 0;
     for (std::uint32_t i = 0; i < op.piece_count; ++i) {
       const Piece& piece = call_->pieces(op)[i];
-      checksum = extend_checksum(checksum, call_->buffers.at(piece.target), piece.length);
+      checksum = extend_checksum(checksum, call_->buffers->at(piece.target), piece.length);
     }
     return checksum;
   }

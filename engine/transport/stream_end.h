@@ -36,7 +36,7 @@ struct StreamCall {
   const RankProgram* program = nullptr;
   const Stream* stream = nullptr;
   const CallHeader* header = nullptr;  ///< What this rank called.
-  Buffers buffers;                     ///< This rank's memories.
+  const Buffers* buffers = nullptr;    ///< This rank's memories.
   CallError* error = nullptr;
   std::uint64_t* bytes_passed = nullptr;  ///< Counts what moved of an op that is under way.
 

@@ -13,6 +13,10 @@ namespace espalier::test {
 class LateDevice final : public engine::Device {
  public:
   [[nodiscard]] std::string_view name() const override { return "late"; }
+  Result<std::byte*> allocate(std::int64_t bytes, engine::MemorySpace space) override {
+    return host_.allocate(bytes, space);
+  }
+  void release(std::byte* data, std::int64_t bytes) override { host_.release(data, bytes); }
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
     give([this, to, from, bytes] { host_.copy(to, from, bytes); });
   }

@@ -90,6 +90,10 @@ INSTANTIATE_TEST_SUITE_P(Transports, LiveGroups, ::testing::Values(TransportChoi
 class StuckDevice final : public engine::Device {
  public:
   [[nodiscard]] std::string_view name() const override { return "stuck"; }
+  Result<std::byte*> allocate(std::int64_t bytes, engine::MemorySpace space) override {
+    return host_.allocate(bytes, space);
+  }
+  void release(std::byte* data, std::int64_t bytes) override { host_.release(data, bytes); }
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override { host_.copy(to, from, bytes); }
   void reduce(ElementType type, ReduceOperation operation, std::span<void* const> targets, const void* first,
               std::span<const void* const> sources, std::size_t element_count) override {

@@ -1,0 +1,22 @@
+#include "engine/communicator/make_transports.h"
+
+#include "engine/shm/shm_transport.h"
+#include "engine/tcp/tcp_transport.h"
+
+namespace espalier::engine {
+
+std::vector<std::unique_ptr<Transport>> make_transports(ControlPlane& control, const std::vector<PeerInfo>& peers,
+                                                        const JobOptions& options, bool is_oversubscribed) {
+  std::vector<std::unique_ptr<Transport>> transports;
+  if (options.transport != TransportChoice::tcp) {
+    transports.push_back(std::make_unique<ShmTransport>(control, peers, is_oversubscribed));
+  }
+  if (options.transport != TransportChoice::shm) {
+    transports.push_back(std::make_unique<TcpTransport>(
+        control, peers,
+        TcpTransport::Options{options.rendezvous.secret, options.checksum, options.sockets_per_peer, options.routes}));
+  }
+  return transports;
+}
+
+}  // namespace espalier::engine

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/communicator/job.h"
+#include "engine/rendezvous/peers.h"
+#include "engine/transport/transport.h"
+
+namespace espalier::engine {
+
+/// The transports that a job may use, the preferred ones first. A new transport is a line here.
+std::vector<std::unique_ptr<Transport>> make_transports(ControlPlane& control, const std::vector<PeerInfo>& peers,
+                                                        const JobOptions& options, bool is_oversubscribed);
+
+}  // namespace espalier::engine

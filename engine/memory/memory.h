@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace espalier::engine {
+
+class Transport;
+
+/// Where a memory is, and so who may touch it: `host` any thread; `pinned` any thread, and devices and network cards
+/// without a page fault; `device` only a Device.
+enum class MemorySpace : std::uint8_t { host, pinned, device };
+
+/// What a transport keeps about a memory so that its peers reach it: an exported file, a key of a network card, a
+/// handle of another process' device memory. Ends the registration when it goes.
+class Registration {
+ public:
+  virtual ~Registration() = default;
+};
+
+/// Memory that a caller allocated or registered. Peers reach it until it is released.
+struct Memory {
+  std::byte* data = nullptr;
+  std::int64_t bytes = 0;
+  MemorySpace space = MemorySpace::host;
+  std::uint64_t generation = 0;  ///< Tells it from later memories at the same address.
+  bool is_allocated = false;     ///< By the device; else a transport's registration or the caller owns the bytes.
+  std::vector<std::pair<const Transport*, std::unique_ptr<Registration>>> registrations;
+
+  /// What the transport keeps about it; null where its peers do not reach it.
+  [[nodiscard]] const Registration* registration(const Transport* transport) const {
+    for (const auto& [owner, kept] : registrations) {
+      if (owner == transport) return kept.get();
+    }
+    return nullptr;
+  }
+};
+
+/// A byte of a memory; `memory` is null where the bytes are the caller's own and not registered.
+struct MemoryPlace {
+  const Memory* memory = nullptr;
+  std::int64_t offset = 0;
+};
+
+}  // namespace espalier::engine

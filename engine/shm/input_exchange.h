@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/device/device.h"
+#include "engine/shm/shm_group.h"
+#include "engine/transport/whole_call.h"
+
+namespace espalier::engine {
+
+/// A small all_reduce in one step: every member shows its input with its call, and each adds up all of them itself, in
+/// the order of the members. One word from rank to rank is the least that a sum of all can do with.
+class InputExchange final : public WholeCall {
+ public:
+  InputExchange(ShmGroup& group, const RankProgram& program, Device& device);
+
+  Result<void> begin(const StreamCall& call) override;
+  Progress advance() override;
+  void close() override { group_.note_exchanged(call_->header->sequence); }
+  [[nodiscard]] std::int64_t bytes_moved() const override { return bytes_moved_; }
+  [[nodiscard]] bool is_device_at_work() const override { return step_ != Step::collect; }
+  [[nodiscard]] Stall find_stall() const override;
+
+ private:
+  enum class Step : std::uint8_t { show, collect, add };
+
+  [[nodiscard]] bool fits_in_call() const { return bytes_ <= most_inline_bytes; }
+  /// Shows the call with its input.
+  void publish();
+  /// Looks for the inputs of the members that are missing. False: some are.
+  bool collect();
+
+  ShmGroup& group_;
+  Device& device_;
+  std::int64_t bytes_;
+  const StreamCall* call_ = nullptr;
+  Step step_ = Step::show;
+  std::uint64_t mark_ = 0;            ///< Of what the device has.
+  std::int64_t offset_ = 0;           ///< Of the input in every member's ring, where it does not fit in the call.
+  const std::byte* shown_ = nullptr;  ///< This rank's input, as it is shown.
+  std::vector<const void*> inputs_;   ///< Of the members whose inputs are there, in their order.
+  std::int64_t bytes_moved_ = 0;
+};
+
+}  // namespace espalier::engine

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/rendezvous/control_plane.h"
+#include "engine/rendezvous/peers.h"
+#include "engine/shm/shared_domain.h"
+#include "engine/transport/transport.h"
+
+namespace espalier::engine {
+
+/// A memory that the ranks of the machine map.
+class SharedRegistration final : public Registration {
+ public:
+  SharedRegistration(SharedDomain& domain, SharedBufferId id) : domain_(domain), id_(id) {}
+  ~SharedRegistration() override { domain_.free(id_); }
+  [[nodiscard]] SharedBufferId id() const { return id_; }
+
+ private:
+  SharedDomain& domain_;
+  SharedBufferId id_;
+};
+
+/// Streams through memory that ranks of one machine share.
+class ShmTransport final : public Transport {
+ public:
+  /// `control` outlives this; `peers` are the job's ranks. `is_oversubscribed`: more of them on this machine than
+  /// cores.
+  ShmTransport(ControlPlane& control, std::vector<PeerInfo> peers, bool is_oversubscribed);
+
+  [[nodiscard]] std::string_view name() const override { return "shm"; }
+  Result<std::string> open() override;
+  Result<std::string> attach(std::uint32_t rank, std::string_view exported) override;
+  Result<std::unique_ptr<GroupTransport>> join(const GroupInfo& group) override;
+  Result<Allocation> allocate(std::int64_t bytes, MemorySpace space) override;
+  Result<std::unique_ptr<Registration>> register_memory(void* data, std::int64_t bytes, MemorySpace space) override;
+  [[nodiscard]] bool can_wake() const override { return has_peers_; }
+  bool arm() override;
+  void sleep(std::chrono::nanoseconds longest) override { domain_->own_doorbell().sleep(announced_, longest); }
+  void disarm() override { domain_->own_doorbell().withdraw(); }
+  void wake() override;
+  void reclaim() override { domain_->release_freed(); }
+
+  [[nodiscard]] ControlPlane& control() { return control_; }
+  [[nodiscard]] SharedDomain& domain() { return *domain_; }
+  [[nodiscard]] bool is_oversubscribed() const { return is_oversubscribed_; }
+
+ private:
+  ControlPlane& control_;
+  std::vector<PeerInfo> peers_;
+  bool is_oversubscribed_;
+  std::unique_ptr<SharedDomain> domain_;
+  bool has_peers_ = false;
+  std::uint32_t announced_ = 0;  ///< By `arm`, to the doorbell.
+};
+
+}  // namespace espalier::engine

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/id.h"
+#include "base/result.h"
+#include "engine/transport/stream_end.h"
+
+namespace espalier::engine {
+
+/// A wait that holds a call up: which member, and what is expected of it.
+struct Stall {
+  Rank peer;
+  std::string expectation;
+  bool is_absent = false;  ///< The member is not in the call at all.
+};
+
+/// How a transport that reaches all members carries out a call of one shape by itself, instead of a program that sends
+/// and receives on streams. One object serves all calls of the shape.
+class WholeCall {
+ public:
+  virtual ~WholeCall() = default;
+
+  /// What a look at the call came to. `declined`: all members know by now that the program is to run instead.
+  enum class Progress : std::uint8_t { none, some, done, declined };
+
+  /// Begins a call, and enters it. `call` lives until the call's end; it has no stream. Errors: unavailable.
+  virtual Result<void> begin(const StreamCall& call) = 0;
+  /// Does what can be done now; sets the call's error where it cannot go on.
+  virtual Progress advance() = 0;
+  /// After `done`.
+  virtual void close() = 0;
+
+  /// Bytes moved in all calls, about, for who wakes others now and then.
+  [[nodiscard]] virtual std::int64_t bytes_moved() const = 0;
+  [[nodiscard]] virtual bool is_device_at_work() const = 0;
+  /// Requires: neither done nor declined.
+  [[nodiscard]] virtual Stall find_stall() const = 0;
+};
+
+}  // namespace espalier::engine
