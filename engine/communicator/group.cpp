@@ -15,7 +15,6 @@
 namespace espalier::engine {
 namespace {
 
-constexpr Bytes least_default_chunk{std::int64_t{64} << 10};
 /// More chunks than this in a transfer only cost.
 constexpr std::int64_t most_default_chunks = 4096;
 
@@ -150,9 +149,10 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
   const Schedule& schedule = *prepared->source.schedule;
   prepared->chunk = prepared->source.chunk;
   if (prepared->chunk.count == 0) {
-    Bytes usual = least_default_chunk;
-    for (const GroupTransport* transport : streams_.transports()) {
-      if (transport != nullptr) usual = std::max(usual, transport->default_chunk());
+    Bytes usual{};
+    for (const auto& transport : transports_) {  // Those of all members: they have to come to the same.
+      usual = std::max(usual, transport->default_chunk());
+      if (transport->compares_all_calls()) break;
     }
     prepared->chunk.count = std::max(usual.count, bytes.count / most_default_chunks);
   }
@@ -187,10 +187,8 @@ void Group::forget_oldest() {
 }
 
 Result<void> Group::agree(const CallHeader& header) {
-  const auto compares = [](const GroupTransport* transport) {
-    return transport == nullptr || transport->compares_all_calls();
-  };
-  if (std::ranges::all_of(streams_.transports(), compares)) return {};
+  if (std::ranges::any_of(transports_, [](const auto& transport) { return transport->compares_all_calls(); }))
+    return {};
   const std::string_view own(reinterpret_cast<const char*>(&header), sizeof(header));
   const auto calls = job_->control().exchange("espalier/call/" + name_, members_, own, job_->options().timeout);
   if (!calls) return tl::unexpected(calls.error());

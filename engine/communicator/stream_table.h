@@ -22,8 +22,6 @@ class StreamTable {
   /// What carries the streams to and from each member; null for this rank.
   void set_transports(std::vector<GroupTransport*> by_member) { transports_ = std::move(by_member); }
 
-  [[nodiscard]] std::span<GroupTransport* const> transports() const { return transports_; }
-
   /// The number of the stream that a transfer takes (StreamChoice of the program).
   [[nodiscard]] std::uint32_t choose_stream(const Schedule& schedule, const Transfer& transfer) const;
   /// The ends of a program's streams. Errors: unavailable when a connection cannot be made.

@@ -24,7 +24,7 @@ class ShmGroup final : public GroupTransport {
 
   [[nodiscard]] std::uint32_t choose_stream(const Schedule& schedule, const Transfer& transfer) const override;
   [[nodiscard]] Bytes default_chunk() const override;
-  [[nodiscard]] bool compares_all_calls() const override { return true; }
+  [[nodiscard]] bool compares_all_calls() const override { return all_share_memory_; }
   Result<std::unique_ptr<Sender>> connect(std::uint32_t member, std::uint32_t stream,
                                           std::chrono::steady_clock::time_point deadline) override;
   Result<std::unique_ptr<Receiver>> accept(std::uint32_t member, std::uint32_t stream,

@@ -36,7 +36,8 @@ class GroupTransport {
   [[nodiscard]] virtual std::uint32_t choose_stream(const Schedule& schedule, const Transfer& transfer) const = 0;
   /// The chunk for schedules that leave it open.
   [[nodiscard]] virtual Bytes default_chunk() const = 0;
-  /// Whether every member compares each call with this rank's; else those without a stream in common may never meet.
+  /// Whether it reaches every member from every other, and each compares each call with all others: those that have no
+  /// stream in common, too. The same on all members.
   [[nodiscard]] virtual bool compares_all_calls() const { return false; }
   /// The ends of a stream to a member and from one, which makes the other end. Errors: unavailable at the deadline, or
   /// when the job fails.
