@@ -18,9 +18,10 @@ RunContext context_of(Job& job) {
   return context;
 }
 
-/// What ends one call ends the job: the streams are in no state for another.
+/// What ends one call ends the job: the streams are in no state for another. The buffers are the caller's again.
 Result<void> give_up(Job& job, Error error) {
   job.abort(error.message);
+  job.device().drain();
   return tl::unexpected(std::move(error));
 }
 

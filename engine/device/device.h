@@ -43,6 +43,9 @@ class Device {
   /// Whether all work before a mark is done: what it wrote may be read by anyone, what it read may be overwritten.
   /// Marks are passed in their order. Also moves the work along.
   [[nodiscard]] virtual bool is_done(std::uint64_t mark) = 0;
+  /// After a call that failed: drops what has not begun and waits for the rest. Nothing that was given touches memory
+  /// any more, and all marks are done.
+  virtual void drain() = 0;
 };
 
 /// The processor itself. Nothing is ever left to do.
@@ -57,6 +60,7 @@ class HostDevice final : public Device {
   void divide(ElementType type, void* data, std::size_t element_count, std::uint32_t ranks) override;
   [[nodiscard]] std::uint64_t mark() override { return 0; }
   [[nodiscard]] bool is_done(std::uint64_t) override { return true; }
+  void drain() override {}
 };
 
 }  // namespace espalier::engine

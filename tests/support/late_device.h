@@ -37,6 +37,7 @@ class LateDevice final : public engine::Device {
     }
     return given_ - work_.size() >= mark;
   }
+  void drain() override { work_.clear(); }
 
  private:
   static constexpr std::uint64_t patience = 3;

@@ -102,6 +102,7 @@ class StuckDevice final : public engine::Device {
   void divide(ElementType, void*, std::size_t, std::uint32_t) override { is_stuck_ = true; }
   [[nodiscard]] std::uint64_t mark() override { return 0; }
   [[nodiscard]] bool is_done(std::uint64_t) override { return !is_stuck_; }
+  void drain() override { is_stuck_ = false; }
 
  private:
   engine::HostDevice host_;
