@@ -296,6 +296,8 @@ Result<void> Group::await_device(std::uint64_t mark) {
 }
 
 const MemoryPlace& Group::place_of(const void* data, std::int64_t bytes, FoundPlace& last) const {
+  static constexpr MemoryPlace none{};
+  if (bytes == 0) return none;
   const std::uint64_t generation = job_->memory().generation();
   if (last.data != data || last.bytes != bytes || last.generation != generation) {
     last = {data, bytes, generation, job_->memory().find(data, bytes)};

@@ -41,6 +41,10 @@ void Execution::begin(const CallHeader& header, const Buffers& buffers, Recorder
   header_ = header;
   buffers_ = buffers;
   recorder_ = recorder;
+  begin_program();
+}
+
+void Execution::begin_program() {
   whole_ = nullptr;
   unfinished_ = static_cast<std::uint32_t>(ends_.size());
   owes_own_results_ = !program_.local_copies.empty();
@@ -54,15 +58,20 @@ void Execution::begin(const CallHeader& header, const Buffers& buffers, Recorder
     end.done = 0;
     end.is_open = false;
     end.is_at_work = false;
-    if (recorder != nullptr) begun_[i].resize(end.call.stream->op_count);
+    if (recorder_ != nullptr) begun_[i].resize(end.call.stream->op_count);
   }
-  if (recorder != nullptr) recorder->reserve(2 * program_.ops.size());
+  if (recorder_ != nullptr) recorder_->reserve(2 * program_.ops.size());
 }
 
 Result<void> Execution::begin_whole(const CallHeader& header, const Buffers& buffers, Recorder* recorder,
                                     WholeCall& whole) {
-  begin(header, buffers, recorder);
+  header_ = header;
+  buffers_ = buffers;
+  recorder_ = recorder;
   whole_ = &whole;
+  unfinished_ = 1;
+  device_jobs_ = 0;
+  if (recorder != nullptr) recorder->reserve(2 * program_.ops.size());
   fused_begin_ = moment();
   return whole.begin(call_);
 }
@@ -73,7 +82,7 @@ bool Execution::advance_whole() {
     unfinished_ = 0;
     if (recorder_ != nullptr) record_whole();
   } else if (progress == WholeCall::Progress::declined) {
-    whole_ = nullptr;
+    begin_program();
   }
   return progress != WholeCall::Progress::none;
 }

@@ -68,6 +68,7 @@ class Execution {
   };
 
   [[nodiscard]] bool may_begin(const Op& op) const;
+  void begin_program();
   bool advance_whole();
   /// What the schedule would have moved one by one has moved at once.
   void record_whole();
