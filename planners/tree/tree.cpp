@@ -96,8 +96,8 @@ Result<void> check_collective(const Collective& collective) {
     case CollectiveKind::reduce_scatter:
       if (collective.rank_count <= most_ranks_of_all_roots) return {};
       return fail(ErrorCode::too_large,
-                  "tree roots its trees at each of " + std::to_string(collective.rank_count) +
-                      " ranks; its limit is " + std::to_string(most_ranks_of_all_roots),
+                  "tree roots its trees at each of " + std::to_string(collective.rank_count) + " ranks; its limit is " +
+                      std::to_string(most_ranks_of_all_roots),
                   "use ring, recursive or bruck");
     case CollectiveKind::gather:
     case CollectiveKind::scatter:
