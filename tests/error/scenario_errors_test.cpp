@@ -33,7 +33,7 @@ const std::vector<std::string> shown_elsewhere = {"N005"};
 
 TEST(ScenarioErrorCodes, EachIsDocumentedAndShown) {
   const std::string document = test::contents(ESPALIER_SOURCE_DIR "/docs/scenarios.md");
-  const std::string header = test::contents(ESPALIER_SOURCE_DIR "/scenario/scenario_codes.h");
+  const std::string header = test::contents(ESPALIER_SOURCE_DIR "/scenario/read/scenario_codes.h");
   const std::vector<std::string> stems = test::stems_of(folder, ".yaml");
   int codes = 0;
   for (std::size_t at = header.find("= \"N"); at != std::string::npos; at = header.find("= \"N", at + 1)) {

@@ -31,7 +31,7 @@ const std::vector<std::string> shown_elsewhere = {"T001", "T002"};
 
 TEST(TopologyErrorCodes, EachIsDocumentedAndShown) {
   const std::string document = test::contents(ESPALIER_SOURCE_DIR "/docs/topology.md");
-  const std::string header = test::contents(ESPALIER_SOURCE_DIR "/topology/read_codes.h");
+  const std::string header = test::contents(ESPALIER_SOURCE_DIR "/topology/yaml/read_codes.h");
   const std::vector<std::string> stems = test::stems_of(folder, ".yaml");
   int codes = 0;
   for (std::size_t at = header.find("= \"T"); at != std::string::npos; at = header.find("= \"T", at + 1)) {
