@@ -19,12 +19,12 @@
 namespace espalier::engine {
 namespace {
 
-using Memory = std::vector<std::uint64_t>;  // A number for each byte, so that sums never mix up.
+using Image = std::vector<std::uint64_t>;  // A number for each byte, so that sums never mix up.
 
 /// One rank: its program and its three memories.
 struct Actor {
   RankProgram program;
-  std::array<Memory, 3> memories;
+  std::array<Image, 3> memories;
   std::vector<std::uint32_t> next;  ///< By stream: ops that were begun, which are also done.
 
   std::uint64_t* at(const Location& location) {
@@ -99,7 +99,7 @@ class Stage {
     if (stream.is_outgoing) {
       auto& queue = queues_[{rank, stream.peer.value(), stream.number}];
       if (queue.size() == slots_) return false;
-      Memory bytes;
+      Image bytes;
       for (std::uint32_t i = 0; i < op->piece_count; ++i) {
         const Piece& piece = actor.program.pieces[op->first_piece + i];
         bytes.insert(bytes.end(), actor.at(piece.source), actor.at(piece.source) + piece.length);
@@ -115,7 +115,7 @@ class Stage {
     return true;
   }
 
-  std::deque<Memory>& queue_of(const Actor& actor, std::uint32_t rank, std::uint32_t index) {
+  std::deque<Image>& queue_of(const Actor& actor, std::uint32_t rank, std::uint32_t index) {
     const Stream& stream = actor.program.streams[index];
     return queues_[{stream.peer.value(), rank, stream.number}];
   }
@@ -135,7 +135,7 @@ class Stage {
   void take(Actor& actor, std::uint32_t rank, std::uint32_t index) {
     const Op& op = *actor.head(index);
     auto& queue = queue_of(actor, rank, index);
-    const Memory bytes = std::move(queue.front());
+    const Image bytes = std::move(queue.front());
     queue.pop_front();
     ASSERT_EQ(bytes.size(), static_cast<std::size_t>(op.bytes)) << "both ends run the same ops in the same order";
     std::size_t at = 0;
@@ -149,7 +149,7 @@ class Stage {
   }
 
   std::size_t slots_;
-  std::map<PairStream, std::deque<Memory>> queues_;
+  std::map<PairStream, std::deque<Image>> queues_;
 };
 
 /// What rank `rank` brings for byte `at` of its send buffer.
@@ -182,7 +182,7 @@ TEST_P(Programs, FinishAndAddUp) {
     Stage stage(schedule, *layout, Bytes{random.between(1, 1 + size)}, 1 + static_cast<std::uint32_t>(random.below(3)),
                 1 + random.below(3));
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      Memory& send = stage.actors[rank].memories[0];
+      Image& send = stage.actors[rank].memories[0];
       for (std::size_t at = 0; at < send.size(); ++at) send[at] = value_of(rank, at);
     }
     ASSERT_TRUE(stage.run(random)) << "ranks wait for each other in a circle";
