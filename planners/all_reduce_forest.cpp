@@ -8,6 +8,7 @@
 #include "planners/lp/trees/tree_images.h"
 #include "planners/lp/trees/tree_memory.h"
 #include "planners/packing/improve/few_trees.h"
+#include "topology/reachable.h"
 
 namespace espalier {
 

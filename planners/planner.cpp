@@ -17,6 +17,7 @@
 #include "planners/ring/ring.h"
 #include "planners/tree/tree.h"
 #include "schedule/verify/verify.h"
+#include "topology/reachable.h"
 
 namespace espalier {
 

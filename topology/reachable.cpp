@@ -1,4 +1,5 @@
-// Which ranks reach which: what topology.h declares of it.
+#include "topology/reachable.h"
+
 #include <boost/graph/breadth_first_search.hpp>
 #include <boost/graph/filtered_graph.hpp>
 #include <boost/graph/reverse_graph.hpp>

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,45 +9,10 @@
 
 #include "base/id.h"
 #include "base/result.h"
-#include "base/units.h"
+#include "topology/link.h"
+#include "topology/node.h"
 
 namespace espalier {
-
-enum class NodeKind : std::uint8_t { gpu, cpu, nic, switch_node, pcie };
-
-/// "gpu", "cpu", "nic", "switch", "pcie".
-std::string_view to_string(NodeKind kind);
-
-/// A vertex of the network. Only ranks hold data; all other nodes forward.
-struct Node {
-  std::string id;  ///< Unique in its topology; see node_id.h for what may be in it.
-  NodeKind kind = NodeKind::gpu;
-  bool is_rank = true;         ///< Holds data and takes part in collectives; only gpu and cpu nodes may.
-  bool relay = true;           ///< A rank that may send on what other ranks brought; means nothing on other nodes.
-  Bandwidth bandwidth;         ///< Backplane that all traffic through the node shares; zero: not limited.
-  Bandwidth reduce_bandwidth;  ///< Bytes per second that this rank or switch reduces; zero: not limited.
-  bool multicast = false;      ///< A switch that copies in the network.
-  bool reduction = false;      ///< A switch that reduces in the network.
-  std::string host;            ///< The machine it sits in; empty when not given.
-  std::optional<std::int32_t> rail;  ///< Which rail of the fabric it belongs to.
-
-  /// A rank that sends nothing but what it brought itself.
-  [[nodiscard]] bool must_not_relay() const { return is_rank && !relay; }
-};
-
-/// One directed edge. A duplex cable is two links.
-struct Link {
-  NodeId tail;
-  NodeId head;
-  Bandwidth nominal;                        ///< The rate as written, bytes per second.
-  Picoseconds latency;                      ///< From the head of a message entering to its arrival at the far end.
-  Picoseconds overhead;                     ///< Per-message cost at the sender.
-  std::int32_t efficiency_ppm = 1'000'000;  ///< The reachable part of the nominal rate, in millionths.
-  std::string link_class;                   ///< Name of its class ("nvlink2"); empty when not given.
-
-  /// The rate that planners, bounds and simulation count with: nominal x efficiency, rounded down.
-  [[nodiscard]] Bandwidth bandwidth() const;
-};
 
 /// The network as an immutable directed multigraph with dense ids. Safe to share between threads.
 ///
@@ -107,20 +71,5 @@ class Topology {
   std::vector<LinkId> out_links_, in_links_;
   std::unordered_map<std::string, NodeId> node_by_id_;
 };
-
-/// By node: whether a walk from `start` along links, or against them, reaches it. It passes no rank that must not
-/// relay.
-std::vector<bool> reached_from(const Topology& topology, NodeId start, bool forwards);
-
-/// A rank that some other rank cannot reach, with that other rank; nothing when every rank reaches every other without
-/// passing ranks that must not relay.
-struct Unreachable {
-  Rank from;
-  Rank to;
-};
-std::optional<Unreachable> find_unreachable(const Topology& topology);
-
-/// "rank a cannot reach rank b", with the ranks that must not relay and stand in the way.
-std::string describe_unreachable(const Topology& topology, const Unreachable& pair);
 
 }  // namespace espalier

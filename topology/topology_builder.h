@@ -27,11 +27,7 @@ class TopologyBuilder {
   }
 
   void link(NodeId tail, NodeId head, const Wire& wire) {
-    links_.push_back({.tail = tail,
-                      .head = head,
-                      .nominal = wire.bandwidth,
-                      .latency = wire.latency,
-                      .link_class = wire.link_class});
+    links_.push_back({tail, head, {.nominal = wire.bandwidth, .latency = wire.latency, .link_class = wire.link_class}});
   }
   void cable(NodeId a, NodeId b, const Wire& wire) {
     link(a, b, wire);

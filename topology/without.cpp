@@ -9,6 +9,7 @@
 #include "base/suggest.h"
 #include "topology/cables.h"
 #include "topology/names/name_list.h"
+#include "topology/reachable.h"
 
 namespace espalier {
 namespace {

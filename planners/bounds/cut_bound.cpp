@@ -7,6 +7,7 @@
 
 #include "planners/bounds/aggregation_bound.h"
 #include "planners/bounds/cut_rate.h"
+#include "topology/reachable.h"
 
 namespace espalier {
 namespace {

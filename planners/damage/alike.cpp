@@ -25,7 +25,9 @@ Color color_of(const Node& node, bool is_fixed) {
 }
 
 Color color_of(const Link& link, int what) {
-  return {what, link.link_class, link.bandwidth().bytes_per_second, link.latency.count, link.overhead.count};
+  // All that there are; the rate counts as it can be reached.
+  const auto& [nominal, latency, overhead, efficiency_ppm, link_class] = link.values();
+  return {what, link_class, link.bandwidth().bytes_per_second, latency.count, overhead.count};
 }
 
 /// The network as a graph whose vertices have colors: one per node and cable, and one per link of an uneven cable.

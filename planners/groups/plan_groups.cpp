@@ -19,6 +19,7 @@
 #include "schedule/trees/tree_schedule.h"
 #include "schedule/verify/verify.h"
 #include "topology/bundles.h"
+#include "topology/reachable.h"
 
 namespace espalier {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "planners/innetwork/relay_program.h"
 #include "schedule/trees/tree_schedule.h"
+#include "topology/reachable.h"
 
 namespace espalier {
 namespace {

@@ -14,6 +14,7 @@
 #include "schedule/loads.h"
 #include "schedule/trees/tree_schedule.h"
 #include "topology/analysis/flow_network.h"
+#include "topology/reachable.h"
 
 namespace espalier {
 namespace {

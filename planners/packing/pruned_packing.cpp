@@ -12,6 +12,7 @@
 #include "schedule/loads.h"
 #include "schedule/trees/strands.h"
 #include "topology/bundles.h"
+#include "topology/reachable.h"
 
 namespace espalier {
 

@@ -13,6 +13,7 @@
 #include "planners/ring/tiled_rings.h"
 #include "planners/ring/whole_rings.h"
 #include "schedule/trees/tree_schedule.h"
+#include "topology/reachable.h"
 
 namespace espalier {
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "topology/reachable.h"
 
 namespace espalier::scenario {
 namespace {
@@ -134,8 +135,9 @@ std::string shape_of(const Topology& topology) {
                    node.multicast, node.reduction, host, node.rail ? *node.rail : -1);
   }
   for (const Link& link : topology.links()) {
-    fmt::format_to(out, "{},{},{},{},{},{},{};", link.tail.value(), link.head.value(), link.nominal.bytes_per_second,
-                   link.latency.count, link.overhead.count, link.efficiency_ppm, link.link_class);
+    const auto& [nominal, latency, overhead, efficiency_ppm, link_class] = link.values();  // All that there are.
+    fmt::format_to(out, "{},{},{},{},{},{},{};", link.tail.value(), link.head.value(), nominal.bytes_per_second,
+                   latency.count, overhead.count, efficiency_ppm, link_class);
   }
   return text;
 }

@@ -26,13 +26,6 @@ Group& group_for(std::map<Key, std::size_t>& index, std::vector<Group>& groups, 
 
 }  // namespace
 
-Bandwidth LinkGroup::bandwidth() const {
-  Link link;
-  link.nominal = nominal;
-  link.efficiency_ppm = efficiency_ppm;
-  return link.bandwidth();
-}
-
 std::vector<NodeGroup> group_nodes(const Topology& topology) {
   std::map<std::pair<NodeKind, bool>, std::size_t> index;
   std::vector<NodeGroup> groups;
@@ -47,15 +40,13 @@ std::vector<NodeGroup> group_nodes(const Topology& topology) {
 }
 
 std::vector<LinkGroup> group_links(const Topology& topology) {
-  using Key = std::tuple<std::string, Bandwidth, std::int32_t, Picoseconds, Picoseconds, NodeKind, NodeKind>;
+  using Key = std::tuple<LinkValues, NodeKind, NodeKind>;
   std::map<Key, std::size_t> index;
   std::vector<LinkGroup> groups;
   for (const Link& link : topology.links()) {
     const auto [low, high] = std::minmax(topology.node(link.tail).kind, topology.node(link.head).kind);
-    const Key key{link.link_class, link.nominal, link.efficiency_ppm, link.latency, link.overhead, low, high};
-    LinkGroup& group = group_for(index, groups, key);
-    group = {link.link_class, link.nominal, link.efficiency_ppm, link.latency, link.overhead, low, high,
-             group.count + 1};
+    LinkGroup& group = group_for(index, groups, Key{link.values(), low, high});
+    group = {link.values(), low, high, group.count + 1};
   }
   return groups;
 }

@@ -19,16 +19,10 @@ struct NodeGroup {
 
 /// Directed links that are alike: class, values and the kinds of their ends, whichever way round.
 struct LinkGroup {
-  std::string link_class;
-  Bandwidth nominal;
-  std::int32_t efficiency_ppm = 1'000'000;
-  Picoseconds latency;
-  Picoseconds overhead;
+  LinkValues values;
   NodeKind one_end = NodeKind::gpu;
   NodeKind other_end = NodeKind::gpu;
   std::size_t count = 0;
-
-  [[nodiscard]] Bandwidth bandwidth() const;
 };
 
 /// Nodes of one kind from which the same links lead.

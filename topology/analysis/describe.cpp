@@ -90,13 +90,14 @@ std::string describe_links(const Topology& topology) {
   Table table("<>>><<");
   table.row({"class", "links", "bandwidth", "latency", " between", ""});
   for (const LinkGroup& group : group_links(topology)) {
+    const LinkValues& values = group.values;
     std::vector<std::string> remarks;
-    if (group.efficiency_ppm != 1'000'000) {
-      remarks.push_back(fmt::format("{} x {:g}", format_bandwidth(group.nominal), group.efficiency_ppm * 1e-6));
+    if (values.efficiency_ppm != 1'000'000) {
+      remarks.push_back(fmt::format("{} x {:g}", format_bandwidth(values.nominal), values.efficiency_ppm * 1e-6));
     }
-    if (group.overhead.count > 0) remarks.push_back("+ " + format_latency(group.overhead) + " per message");
-    table.row({group.link_class.empty() ? "-" : group.link_class, std::to_string(group.count),
-               gigabytes(group.bandwidth()) + " GB/s", format_latency(group.latency),
+    if (values.overhead.count > 0) remarks.push_back("+ " + format_latency(values.overhead) + " per message");
+    table.row({values.link_class.empty() ? "-" : values.link_class, std::to_string(group.count),
+               gigabytes(values.bandwidth()) + " GB/s", format_latency(values.latency),
                fmt::format(" {} - {}", to_string(group.one_end), to_string(group.other_end)),
                fmt::format("{}", fmt::join(remarks, ", "))});
   }

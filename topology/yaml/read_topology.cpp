@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "topology/reachable.h"
 #include "topology/yaml/read_codes.h"
 #include "topology/yaml/reading.h"
 

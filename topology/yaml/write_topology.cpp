@@ -90,8 +90,7 @@ std::string efficiency(std::int32_t ppm) {
 }
 
 bool same_but_reversed(const Link& a, const Link& b) {
-  return a.tail == b.head && a.head == b.tail && a.nominal == b.nominal && a.latency == b.latency &&
-         a.overhead == b.overhead && a.efficiency_ppm == b.efficiency_ppm && a.link_class == b.link_class;
+  return a.tail == b.head && a.head == b.tail && a.values() == b.values();
 }
 
 std::string link_map(const Topology& topology, const Link& link, bool both, bool json) {

@@ -7,6 +7,7 @@
 #include "schedule/verify/verify.h"
 #include "tests/support/planner_cases.h"
 #include "tests/support/ring_checks.h"
+#include "topology/reachable.h"
 #include "topology/routes.h"
 #include "topology/yaml/read_topology.h"
 

@@ -8,6 +8,7 @@
 #include "planners/ring/ring_walks.h"
 #include "schedule/verify/verify.h"
 #include "tests/support/networks/random_graph.h"
+#include "topology/reachable.h"
 
 // Whatever ranks may not relay and whatever switches compute: a planner makes a plan that keeps its promise, or says
 // why it makes none.

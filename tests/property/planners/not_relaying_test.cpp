@@ -8,6 +8,7 @@
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
 #include "tests/support/networks/random_graph.h"
+#include "topology/reachable.h"
 
 // Ranks that must not relay, on random networks: bounds against all cuts, and plans against the bounds.
 

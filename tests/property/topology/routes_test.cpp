@@ -28,10 +28,9 @@ Topology random_graph(Random& random) {
     const std::size_t tail = random.below(count);
     const std::size_t head = random.below(count);
     if (tail == head) continue;
-    links.push_back({.tail = NodeId(tail),
-                     .head = NodeId(head),
-                     .nominal = {random.between(1, 4) * 100},
-                     .latency = {random.between(0, 2) * 1'000'000'000'000}});
+    links.push_back({NodeId(tail),
+                     NodeId(head),
+                     {.nominal = {random.between(1, 4) * 100}, .latency = {random.between(0, 2) * 1'000'000'000'000}}});
   }
   return *Topology::make("random", nodes, links);
 }

@@ -70,7 +70,7 @@ TEST(ScaleTopology, RefusesLinksThatWouldBeTooSlow) {
 
 TEST(ScaleTopology, CountsWithTheReachablePartOfARate) {
   std::vector<Node> nodes = {{.id = "a"}, {.id = "b"}};
-  Link link{.tail = NodeId(0), .head = NodeId(1), .nominal = {1'000'000'000}, .efficiency_ppm = 900'000};
+  Link link{NodeId(0), NodeId(1), {.nominal = {1'000'000'000}, .efficiency_ppm = 900'000}};
   const Topology topology = Topology::make("t", nodes, {link}).value();
   const auto scaled = scale_topology(topology, Rational(1, 10), true);
   ASSERT_TRUE(scaled);

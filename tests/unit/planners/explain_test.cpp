@@ -61,7 +61,7 @@ TEST(CutProof, ARanksOwnBackplane) {
   nodes[0].id = "a";
   nodes[0].bandwidth = {10};
   nodes[1].id = "b";
-  for (std::size_t i = 0; i < 2; ++i) links[i] = {.tail = NodeId(i), .head = NodeId(1 - i), .nominal = {100}};
+  for (std::size_t i = 0; i < 2; ++i) links[i] = {NodeId(i), NodeId(1 - i), {.nominal = {100}}};
   const Topology topology = *Topology::make("pair", nodes, links);
   const Collective collective = collective_on(topology, CollectiveKind::all_gather);
   const auto proof = prove_cut(topology, collective, *compute_bound(topology, collective));

@@ -15,7 +15,7 @@ constexpr std::int64_t giga = 1'000'000'000;
 Node gpu(const std::string& id) { return {.id = id}; }
 Node box_switch(const std::string& id) { return {.id = id, .kind = NodeKind::switch_node, .is_rank = false}; }
 Link wire(std::size_t tail, std::size_t head, std::int64_t rate, std::int64_t latency_ns) {
-  return {.tail = NodeId(tail), .head = NodeId(head), .nominal = {rate}, .latency = {latency_ns * 1000}};
+  return {NodeId(tail), NodeId(head), {.nominal = {rate}, .latency = {latency_ns * 1000}}};
 }
 
 TEST(Routes, PassOnlyThroughNodesThatForward) {

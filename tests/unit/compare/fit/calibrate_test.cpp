@@ -34,12 +34,12 @@ Topology two_boxes(std::size_t inside, const Truth& near, const Truth& far, std:
       const bool is_near = i / inside == k / inside;
       if (i == k || (!is_near && i % inside != k % inside)) continue;
       const Truth& truth = is_near ? near : far;
-      links.push_back({.tail = NodeId(i),
-                       .head = NodeId(k),
-                       .nominal = {truth.bandwidth},
-                       .latency = {truth.latency},
-                       .overhead = {truth.overhead},
-                       .link_class = is_near ? "near" : "far"});
+      links.push_back({NodeId(i),
+                       NodeId(k),
+                       {.nominal = {truth.bandwidth},
+                        .latency = {truth.latency},
+                        .overhead = {truth.overhead},
+                        .link_class = is_near ? "near" : "far"}});
     }
   }
   return Topology::make("boxes", std::move(nodes), std::move(links)).value();

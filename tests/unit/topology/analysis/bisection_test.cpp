@@ -72,8 +72,7 @@ TEST(Bisection, TakesTheWeakerDirection) {
   pair[0].id = "a";
   pair[1].id = "b";
   const auto uneven = Topology::make(
-      "uneven", pair,
-      {{.tail = NodeId(0), .head = NodeId(1), .nominal = {3}}, {.tail = NodeId(1), .head = NodeId(0), .nominal = {2}}});
+      "uneven", pair, {{NodeId(0), NodeId(1), {.nominal = {3}}}, {NodeId(1), NodeId(0), {.nominal = {2}}}});
   EXPECT_EQ(find_bisection(*uneven)->bandwidth.bytes_per_second, 2);
   EXPECT_EQ(find_bisection(*uneven)->senders, std::vector<Rank>{Rank(1)});
 }
@@ -126,8 +125,8 @@ TEST(Bisection, FindsThePlantedCutInALargeGraph) {
     for (std::size_t i = 0; i < 40; ++i) nodes[i].id = "n" + std::to_string(i);
     std::vector<Link> links;
     const auto join = [&](std::size_t a, std::size_t b) {
-      links.push_back({.tail = NodeId(order[a]), .head = NodeId(order[b]), .nominal = {cable_rate}});
-      links.push_back({.tail = NodeId(order[b]), .head = NodeId(order[a]), .nominal = {cable_rate}});
+      links.push_back({NodeId(order[a]), NodeId(order[b]), {.nominal = {cable_rate}}});
+      links.push_back({NodeId(order[b]), NodeId(order[a]), {.nominal = {cable_rate}}});
     };
     for (const std::size_t first : {0U, 20U}) {
       for (std::size_t i = 0; i < 20; ++i) {

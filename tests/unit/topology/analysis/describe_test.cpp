@@ -124,9 +124,9 @@ TEST(Connections, CountBackplanesAndOneWayLinks) {
   nodes[1].id = "b";
   nodes[2] = {.id = "s", .kind = NodeKind::switch_node, .is_rank = false, .bandwidth = {40}};
   std::vector<Link> links(3);
-  links[0] = {.tail = NodeId(0), .head = NodeId(2), .nominal = {100}};
-  links[1] = {.tail = NodeId(2), .head = NodeId(1), .nominal = {100}};
-  links[2] = {.tail = NodeId(1), .head = NodeId(0), .nominal = {7}};
+  links[0] = {NodeId(0), NodeId(2), {.nominal = {100}}};
+  links[1] = {NodeId(2), NodeId(1), {.nominal = {100}}};
+  links[2] = {NodeId(1), NodeId(0), {.nominal = {7}}};
   const auto topology = Topology::make("small", nodes, links);
   EXPECT_EQ(connections_from(*topology, Rank(0))[1].bandwidth.bytes_per_second, 40);
   EXPECT_EQ(connections_from(*topology, Rank(1))[0].bandwidth.bytes_per_second, 7);

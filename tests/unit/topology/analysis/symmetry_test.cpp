@@ -99,8 +99,8 @@ TEST(Symmetry, ComparesInsideAHostWhereHostsDiffer) {
           {.id = host + ".plane" + std::to_string(p), .kind = NodeKind::switch_node, .is_rank = false, .host = host});
       for (std::size_t i = first; i < first + 4; ++i) {
         if (planes == 7 && p == 6 && i == first + 1) continue;
-        links.push_back({.tail = NodeId(i), .head = NodeId(plane), .nominal = {100}, .link_class = "nvlink"});
-        links.push_back({.tail = NodeId(plane), .head = NodeId(i), .nominal = {100}, .link_class = "nvlink"});
+        links.push_back({NodeId(i), NodeId(plane), {.nominal = {100}, .link_class = "nvlink"}});
+        links.push_back({NodeId(plane), NodeId(i), {.nominal = {100}, .link_class = "nvlink"}});
       }
     }
   }
@@ -118,8 +118,8 @@ TEST(Symmetry, CountsNeighbouringSwitches) {
     nodes[s] = {.id = "plane" + std::to_string(s - 8), .kind = NodeKind::switch_node, .is_rank = false};
     for (std::size_t i = 0; i < 8; ++i) {
       const std::size_t plane = i == 3 && s == 11 ? 8 : s;
-      links.push_back({.tail = NodeId(i), .head = NodeId(plane), .nominal = {100}});
-      links.push_back({.tail = NodeId(plane), .head = NodeId(i), .nominal = {100}});
+      links.push_back({NodeId(i), NodeId(plane), {.nominal = {100}}});
+      links.push_back({NodeId(plane), NodeId(i), {.nominal = {100}}});
     }
   }
   EXPECT_EQ(messages(*Topology::make("planes", nodes, links)),

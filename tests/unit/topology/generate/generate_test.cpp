@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "topology/reachable.h"
+
 namespace espalier {
 namespace {
 

@@ -13,6 +13,7 @@
 #include "schedule/schedule_shape.h"
 #include "tests/support/networks/real_machines.h"
 #include "topology/generate/generate.h"
+#include "topology/reachable.h"
 #include "topology/without.h"
 
 namespace espalier {
