@@ -4,7 +4,7 @@
 
 #include "sim/core/program_order.h"
 #include "sim/core/workload.h"
-#include "sim/link/server.h"
+#include "sim/link/link_service.h"
 
 namespace espalier::sim {
 namespace {
@@ -15,11 +15,8 @@ class ContentionFreeRun {
   ContentionFreeRun(const CompiledSchedule& compiled, const Network& network, const Conditions& conditions,
                     std::int32_t payload_ppm)
       : compiled_(compiled),
-        profiles_(conditions.changes, network.link_count()),
-        jitter_(conditions.jitter_ppm, conditions.seed),
-        repeats_(!jitter_.is_on() && conditions.changes.empty()),
-        payload_ppm_(payload_ppm),
-        servers_(make_servers(network, profiles_)),
+        payload_ppm_(static_cast<std::uint32_t>(payload_ppm)),
+        service_(network, conditions),
         lanes_(compiled.lanes().first.size()) {
     for (std::size_t i = 0; i < compiled.paths().size(); ++i) {
       if (const LaneIndex lane = compiled.lane_of(RouteId(i)); lane != no_lane) ++lanes_[lane].routes;
@@ -31,31 +28,28 @@ class ContentionFreeRun {
              ProgramOrder::Times& times) {
     const Path& path = compiled_.path(transfer);
     LaneState& lane = lanes_[compiled_.lane_of(transfer.route)];
-    const std::int64_t wire = on_the_wire_of(bytes);
+    const ChunkInService chunk = in_service(bytes, id);
     std::int64_t asked = waits.ready + path.overhead;
     if (has_holds_) asked = hold_back(lane, asked);
     std::int64_t last_byte = asked;
     const std::uint32_t end = path.end_of(transfer);
     std::int64_t shift = no_shift;
     for (std::uint32_t step = path.begin; step < end; ++step) {
-      Server& server = servers_[compiled_.steps()[step]];
+      const std::uint32_t resource = compiled_.steps()[step];
       if (step == path.end) asked = last_byte;
-      const std::int64_t free_before = server.free_at;
-      std::int64_t entry = asked;
+      const std::int64_t free_before = service_.server(resource).free_at;
       if (free_before > asked) [[unlikely]] {  // a branch, so that mostly nothing has to wait for what is in memory
-        entry = free_before;
-        if (!note_hold(lane, {asked, entry - travel(path, step)})) return false;
+        if (!note_hold(lane, {asked, free_before - travel(path, step)})) return false;
       }
-      const std::int64_t served = step == path.end ? bytes : wire;
-      std::int64_t duration = server.service_time(served);
-      if (jitter_.is_on()) duration += jitter_.extra(duration, id.transfer.value(), id.chunk, step - path.begin);
-      const std::int64_t done = server.serve(entry, served, duration, profiles_);
-      if (done == never) return false;
-      if constexpr (probed) shift = step == path.begin || shift == done - free_before ? done - free_before : no_shift;
-      const std::int64_t leave = std::max(done, last_byte);
-      if (step == path.first_link) times.left = leave;
-      last_byte = leave + server.latency;
-      asked = entry + server.latency;
+      const auto passage = service_.serve(resource, chunk, step - path.begin, step == path.end, asked, last_byte);
+      if (passage.done == never) return false;
+      if constexpr (probed) {
+        const std::int64_t moved = passage.done - free_before;
+        shift = step == path.begin || shift == moved ? moved : no_shift;
+      }
+      if (step == path.first_link) times.left = passage.left;
+      last_byte = passage.last_byte;
+      asked = passage.head;
     }
     totals_.events += end - path.begin;
     totals_.elapsed = std::max(totals_.elapsed, last_byte);
@@ -69,7 +63,7 @@ class ContentionFreeRun {
   }
 
   [[nodiscard]] std::int64_t shift() const {
-    if (!repeats_ || shift_ == no_shift || before_.size() != latest_lane_->holds.size()) return no_shift;
+    if (!service_.is_uniform() || shift_ == no_shift || before_.size() != latest_lane_->holds.size()) return no_shift;
     for (std::size_t i = 0; i < before_.size(); ++i) {
       if (latest_lane_->holds[i] != before_[i].moved(shift_)) return no_shift;
     }
@@ -78,14 +72,10 @@ class ContentionFreeRun {
 
   void repeat(const Transfer& transfer, std::int64_t bytes, std::uint32_t count, std::int64_t shift) {
     const Path& path = compiled_.path(transfer);
-    const std::int64_t wire = on_the_wire_of(bytes);
+    const ChunkInService chunk = in_service(bytes, {});
     const std::uint32_t end = path.end_of(transfer);
     for (std::uint32_t step = path.begin; step < end; ++step) {
-      Server& server = servers_[compiled_.steps()[step]];
-      const std::int64_t served = step == path.end ? bytes : wire;
-      server.free_at += count * shift;
-      server.bytes += count * served;
-      server.busy += count * server.service_time(served);
+      service_.repeat(compiled_.steps()[step], chunk, step == path.end, count, shift);
     }
     for (Hold& hold : latest_lane_->holds) hold = hold.moved(count * shift);
     totals_.events += std::uint64_t{count} * (end - path.begin);
@@ -93,7 +83,7 @@ class ContentionFreeRun {
   }
 
   RunTotals take(std::uint32_t links) {
-    for (std::uint32_t i = 0; i < links; ++i) totals_.links.push_back({servers_[i].bytes, {servers_[i].busy}});
+    totals_.links = service_.uses(links);
     return std::move(totals_);
   }
 
@@ -139,21 +129,18 @@ class ContentionFreeRun {
   [[nodiscard]] std::int64_t travel(const Path& path, std::uint32_t step) const {
     std::int64_t latencies = 0;
     for (std::uint32_t before = path.begin; before < step; ++before) {
-      latencies += servers_[compiled_.steps()[before]].latency;
+      latencies += service_.server(compiled_.steps()[before]).latency;
     }
     return latencies;
   }
 
-  [[nodiscard]] std::int64_t on_the_wire_of(std::int64_t bytes) const {
-    return payload_ppm_ == whole_ppm ? bytes : on_the_wire(bytes, static_cast<std::uint32_t>(payload_ppm_));
+  [[nodiscard]] ChunkInService in_service(std::int64_t bytes, ChunkId id) const {
+    return {bytes, on_the_wire(bytes, payload_ppm_), id.transfer.value(), id.chunk};
   }
 
   const CompiledSchedule& compiled_;
-  RateProfiles profiles_;
-  Jitter jitter_;
-  bool repeats_;  // whether all times depend on differences of times only
-  std::int32_t payload_ppm_;
-  std::vector<Server> servers_;
+  std::uint32_t payload_ppm_;
+  LinkService service_;
   std::vector<LaneState> lanes_;
   bool has_holds_ = false;  // whether any lane ever had one
   RunTotals totals_;

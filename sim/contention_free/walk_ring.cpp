@@ -7,7 +7,7 @@
 #include "schedule/chunking.h"
 #include "sim/core/compiled_schedule.h"
 #include "sim/core/workload.h"
-#include "sim/link/server.h"
+#include "sim/link/link_service.h"
 
 namespace espalier::sim {
 namespace {
@@ -28,9 +28,7 @@ class RingSimulation {
         compiled_(compiled),
         network_(network),
         options_(options),
-        profiles_(options.conditions.changes, network.link_count()),
-        jitter_(options.conditions.jitter_ppm, options.conditions.seed),
-        servers_(make_servers(network, profiles_)),
+        service_(network, options.conditions),
         size_(walk.order.size()) {
     is_stored_form_ = walk.pieces == 1;  // Pieces of parallel links may differ in their jitter.
     cut_shards(chunking);
@@ -67,7 +65,7 @@ class RingSimulation {
       const Path& worked_out = path_of(place % places_);
       for (std::uint32_t i = 0; i < path.end - path.begin; ++i) {
         const std::uint32_t resource = compiled_.steps()[path.begin + i];
-        const Server& server = servers_[compiled_.steps()[worked_out.begin + i]];
+        const Server& server = service_.server(compiled_.steps()[worked_out.begin + i]);
         if (resource < network_.link_count()) result.report.links[resource] = {server.bytes, {server.busy}};
       }
     }
@@ -112,7 +110,7 @@ class RingSimulation {
 
   /// The least number of places after which everything repeats; all of them when nothing does.
   [[nodiscard]] std::size_t find_period() const {
-    if (cuts_.size() != 1 || jitter_.is_on() || !options_.conditions.changes.empty()) return size_;
+    if (cuts_.size() != 1 || !service_.is_uniform()) return size_;
     // The failure function of Knuth, Morris and Pratt: border[i] is the longest proper border of the first i hops.
     std::vector<std::size_t> border(size_ + 1, 0);
     std::size_t length = 0;
@@ -141,22 +139,19 @@ class RingSimulation {
       const std::int64_t before = cut.lengths[c] == 0 ? left_[place] : step > 0 ? came[c] : departed;
       std::int64_t asked = ask_first(place, std::max(before, departed) + path.overhead);
       std::int64_t last_byte = asked;
+      const ChunkInService chunk{cut.lengths[c], on_the_wire(cut.lengths[c], payload_ppm()), order,
+                                 static_cast<std::uint32_t>(c)};
       for (std::uint32_t i = path.begin; i < end; ++i) {
-        Server& server = servers_[compiled_.steps()[i]];
-        if (i == path.begin) asked = std::max(asked, server.free_at);
+        const std::uint32_t resource = compiled_.steps()[i];
+        const std::int64_t free_at = service_.server(resource).free_at;
+        if (i == path.begin) asked = std::max(asked, free_at);
         if (i == path.end) asked = last_byte;
-        if (server.free_at > asked) return false;
-        const std::int64_t bytes = i == path.end ? cut.lengths[c] : wire(cut.lengths[c]);
-        std::int64_t duration = server.service_time(bytes);
-        if (jitter_.is_on()) {
-          duration += jitter_.extra(duration, order, static_cast<std::uint32_t>(c), i - path.begin);
-        }
-        const std::int64_t done = server.serve(asked, bytes, duration, profiles_);
-        if (done == never) return false;
-        const std::int64_t leave = std::max(done, last_byte);
-        if (i == path.first_link) left_[place] = departed = leave;
-        last_byte = leave + server.latency;
-        asked += server.latency;
+        if (free_at > asked) return false;
+        const auto passage = service_.serve(resource, chunk, i - path.begin, i == path.end, asked, last_byte);
+        if (passage.done == never) return false;
+        if (i == path.first_link) left_[place] = departed = passage.left;
+        last_byte = passage.last_byte;
+        asked = passage.head;
       }
       arrives[c] = last_byte;
       elapsed_ = std::max(elapsed_, last_byte);
@@ -172,10 +167,7 @@ class RingSimulation {
     return asked_[place] = std::max(asked_[place], time);
   }
 
-  [[nodiscard]] std::int64_t wire(std::int64_t bytes) const {
-    if (options_.payload_ppm == whole_ppm) return bytes;
-    return on_the_wire(bytes, static_cast<std::uint32_t>(options_.payload_ppm));
-  }
+  [[nodiscard]] std::uint32_t payload_ppm() const { return static_cast<std::uint32_t>(options_.payload_ppm); }
 
   struct Cut {
     std::int64_t bytes = 0;
@@ -188,9 +180,7 @@ class RingSimulation {
   const CompiledSchedule& compiled_;
   const Network& network_;
   const Options& options_;
-  RateProfiles profiles_;
-  Jitter jitter_;
-  std::vector<Server> servers_;
+  LinkService service_;
   std::size_t size_;
   std::vector<std::uint32_t> cut_of_shard_;
   std::vector<Cut> cuts_;

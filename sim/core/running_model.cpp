@@ -8,7 +8,7 @@
 namespace espalier::sim {
 
 RunningModel::RunningModel(ModelKind kind, const Network& network, const Conditions& conditions)
-    : network_(network), jitter_(conditions.jitter_ppm, conditions.seed), kind_(kind), limit_(conditions) {}
+    : network_(network), kind_(kind), limit_(conditions) {}
 
 Result<RunId> RunningModel::add(const CompiledSchedule& compiled, const RunOptions& options) {
   auto chunking = cut_into_chunks(compiled.schedule(), options);

@@ -5,7 +5,6 @@
 #include <memory>
 #include <vector>
 
-#include "sim/core/jitter.h"
 #include "sim/core/workload.h"
 #include "sim/model.h"
 #include "sim/run.h"
@@ -50,7 +49,6 @@ class RunningModel : public Model {
   [[nodiscard]] bool has_runs() const;
 
   const Network& network_;
-  const Jitter jitter_;
   std::vector<RankEnd> ended_;  // not yet reported
   std::int64_t now_ = -1;
   std::int64_t elapsed_ = 0;

@@ -45,6 +45,7 @@ class WorkLimit {
 /// The bytes that carry some payload: more than it where a protocol adds flags. Requires: payload_ppm in 1 to
 /// 1'000'000.
 [[nodiscard]] inline std::int64_t on_the_wire(std::int64_t payload, std::uint32_t payload_ppm) {
+  if (payload_ppm == whole_ppm) return payload;
   return static_cast<std::int64_t>((static_cast<__int128>(payload) * 1'000'000 + payload_ppm - 1) / payload_ppm);
 }
 

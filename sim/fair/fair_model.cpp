@@ -8,36 +8,20 @@
 #include "sim/fair/fair_rates.h"
 
 namespace espalier::sim {
-namespace {
-
-std::int64_t latency_of(const CompiledSchedule& compiled, const Path& path, const Network& network) {
-  std::int64_t latency = 0;
-  for (std::uint32_t i = path.begin; i < path.end; ++i) latency += network.resources()[compiled.steps()[i]].latency;
-  return latency;
-}
-
-/// Requires: a result that fits, and `above` not negative.
-template <class Wide>
-std::int64_t divide_up(Wide above, std::int64_t below) {
-  return static_cast<std::int64_t>((above + below - 1) / below);
-}
-
-}  // namespace
 
 FairModel::FairModel(const Network& network, const Conditions& conditions)
     : RunningModel(ModelKind::fair, network, conditions),
       changes_(conditions.changes),
-      scale_(pick_rate_scale(network)),
-      shares_(scaled_capacities(network, scale_)),
-      waits_(scaled_capacities(network, scale_), is_disturbed(conditions)),
-      usage_(network.link_count()),
-      free_at_(network.resources().size(), 0) {
+      service_(network, conditions),
+      shares_(scaled_capacities(network, service_.scale())),
+      waits_(scaled_capacities(network, service_.scale()), is_disturbed(conditions)),
+      usage_(network.link_count()) {
   std::ranges::stable_sort(changes_, {}, &RateChange::at);
 }
 
 void FairModel::note_added(const Run& run) {
   for (const Path& path : run.compiled().paths()) {
-    longest_latency_ = std::max(longest_latency_, latency_of(run.compiled(), path, network_));
+    longest_latency_ = std::max(longest_latency_, service_.latency(run.compiled(), path));
   }
 }
 
@@ -117,25 +101,18 @@ void FairModel::prepare(Flow& flow, Run& run, LaneIndex index, std::int64_t payl
   flow.run = &run;
   flow.path = &run.compiled().path(transfer);
   flow.transfer = lane.transfer;
-  flow.order = run.order(lane.transfer);
-  flow.chunk = lane.chunk;
+  flow.chunk = {payload, on_the_wire(payload, run.payload_ppm), run.order(lane.transfer), lane.chunk};
   flow.lane = index;
   flow.reduces = transfer.reduces != 0;
   flow.ends_transfer = lane.chunk + 1 == lane.chunks;
-  flow.payload = payload;
-  flow.bytes = run.payload_ppm == whole_ppm ? payload : on_the_wire(payload, run.payload_ppm);
-  flow.work = static_cast<Work>(flow.bytes) * picoseconds_per_second * scale_;
-  if (jitter_.is_on()) {
-    const std::int64_t part = jitter_.extra(std::int64_t{1} << 32U, flow.order, flow.chunk, 0);  // of 2^32
-    flow.work += (flow.work >> 32U) * part;
-  }
+  flow.work = service_.work(flow.chunk);
   flow.left = flow.work;
-  flow.latency = latency_of(run.compiled(), *flow.path, network_);
+  flow.latency = service_.latency(run.compiled(), *flow.path);
   flow.begin = lane.ready + flow.path->overhead + flow.latency;
 }
 
 void FairModel::push_begin(std::int64_t time, std::uint32_t slot) {
-  const Event event{time, flows_[slot].order, slot};
+  const Event event{time, flows_[slot].chunk.order, slot};
   if (time != now_ || !in_moment_) return begins_.set(slot, time);
   moment_.add(event, chunk_of());
 }
@@ -146,7 +123,7 @@ void FairModel::handle_moment() {
     while (!queue->empty() && queue->earliest() == now_) {
       const FlowIndex slot = queue->first();
       queue->erase(slot);
-      batch.push_back({now_, flows_[slot].order, slot});
+      batch.push_back({now_, flows_[slot].chunk.order, slot});
     }
   }
   moment_.begin(chunk_of());
@@ -163,13 +140,13 @@ void FairModel::handle_moment() {
 void FairModel::begin(std::uint32_t slot) {
   Flow& flow = flows_[slot];
   flow.begin = now_;
-  if (flow.run->is_aborted || flow.bytes == 0) return end(slot);
+  if (flow.run->is_aborted || flow.chunk.wire == 0) return end(slot);
   flow.moves = true;
   flow.since = now_;
   flow.rate = 0;
   ++moving_;
   shares_.add(slot, resources_of(flow));
-  if (waits_.is_on()) waits_.begin(slot, flow.run->id(), {flow.transfer, flow.chunk});
+  if (waits_.is_on()) waits_.begin(slot, flow.run->id(), {flow.transfer, flow.chunk.chunk});
 }
 
 void FairModel::end(std::uint32_t slot) {
@@ -183,7 +160,7 @@ void FairModel::end(std::uint32_t slot) {
     for (const std::uint32_t resource : resources_of(flow)) {
       if (resource >= usage_.size()) continue;
       usage_[resource].work += flow.work;
-      usage_[resource].bytes += flow.bytes;
+      usage_[resource].bytes += flow.chunk.wire;
     }
   }
   Run& run = *flow.run;
@@ -191,38 +168,30 @@ void FairModel::end(std::uint32_t slot) {
   --run.chunks_moving;
   events_ += flow.path->end - flow.path->begin;
   const bool is_added = flow.reduces && flow.path->reduce_end != flow.path->end;
-  const std::int64_t arrival = is_added ? reduce(flow) : now_;
+  FlowService::Sum sum{now_, now_};
+  if (is_added) {
+    ++events_;
+    sum = service_.reduce(run.compiled().steps()[flow.path->end], flow.chunk, flow.path->end - flow.path->begin, now_);
+  }
+  const std::int64_t arrival = sum.done;
   elapsed_ = std::max(elapsed_, arrival);
-  const ChunkId chunk{flow.transfer, flow.chunk};
-  if (run.history != nullptr) note(flow, arrival);
+  const ChunkId chunk{flow.transfer, flow.chunk.chunk};
+  if (run.history != nullptr) note(flow, sum.begin, arrival);
   const auto go = [&](LaneIndex lane) { hand_over(run, lane); };
   run.depart(chunk, flow.lane, now_ - flow.latency, ended_, go);
   run.arrive(chunk, flow.ends_transfer, arrival, ended_, go);
   let_go_if_over(run);
 }
 
-/// Adds a chunk whose last byte is there, after all that came before it; returns when it is done.
-std::int64_t FairModel::reduce(const Flow& flow) {
-  const std::uint32_t resource = flow.run->compiled().steps()[flow.path->end];
-  std::int64_t duration =
-      transfer_time(Bytes{flow.payload}, Bandwidth{network_.resources()[resource].bytes_per_second}).count;
-  if (jitter_.is_on()) {
-    duration += jitter_.extra(duration, flow.order, flow.chunk, flow.path->end - flow.path->begin);
-  }
-  ++events_;
-  sum_begin_ = std::max(now_, free_at_[resource]);
-  return free_at_[resource] = sum_begin_ + duration;
-}
-
 /// Records a chunk's way: every link from when its bytes began to flow until the last one was there.
-void FairModel::note(const Flow& flow, std::int64_t arrival) {
-  const ChunkId chunk{flow.transfer, flow.chunk};
+void FairModel::note(const Flow& flow, std::int64_t sum_begin, std::int64_t arrival) {
+  const ChunkId chunk{flow.transfer, flow.chunk.chunk};
   const std::uint32_t way = flow.path->end - flow.path->begin;
   const bool is_added = flow.reduces && flow.path->reduce_end != flow.path->end;
   const std::uint32_t steps = is_added ? way + 1 : way;
   for (std::uint32_t i = 0; i < way; ++i) flow.run->history->service(chunk, i, steps, flow.begin, now_);
   if (!is_added) return;
-  flow.run->history->service(chunk, way, steps, sum_begin_, arrival);
+  flow.run->history->service(chunk, way, steps, sum_begin, arrival);
 }
 
 void FairModel::settle_waits() {
@@ -263,7 +232,7 @@ void FairModel::change_rates() {
   for (; next_change_ < changes_.size() && changes_[next_change_].at.count <= now_; ++next_change_) {
     const RateChange& change = changes_[next_change_];
     close_usage(change.link.value());
-    shares_.set_capacity(change.link.value(), scaled_capacity(network_, scale_, change));
+    shares_.set_capacity(change.link.value(), scaled_capacity(network_, service_.scale(), change));
   }
 }
 

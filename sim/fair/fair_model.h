@@ -8,6 +8,7 @@
 #include "sim/core/timestep.h"
 #include "sim/fair/flow_probe.h"
 #include "sim/fair/flow_queue.h"
+#include "sim/fair/flow_service.h"
 #include "sim/fair/max_min.h"
 
 namespace espalier::sim {
@@ -31,7 +32,7 @@ class FairModel final : public RunningModel {
   [[nodiscard]] std::vector<Blame> blames() const override { return waits_.take(); }
 
  private:
-  __extension__ using Work = __int128;  // bytes x picoseconds per second x scale
+  using Work = FlowWork;
 
   /// A chunk in its latency, or on its way through the network.
   struct Flow {
@@ -39,15 +40,12 @@ class FairModel final : public RunningModel {
     Work left = 0;           ///< What of it was left at `since`.
     std::int64_t since = 0;  ///< When its rate was set.
     std::int64_t rate = 0;   ///< In bytes per second / scale; 0 while it stalls.
-    std::int64_t payload = 0;
-    std::int64_t bytes = 0;  ///< On the wire.
+    ChunkInService chunk;
     Run* run = nullptr;
     const Path* path = nullptr;
     std::int64_t latency = 0;  ///< Of all its links.
     std::int64_t begin = 0;
     TransferId transfer;
-    std::uint32_t order = 0;
-    std::uint32_t chunk = 0;
     LaneIndex lane = no_lane;
     bool moves = false;  ///< It is in the network and has bytes.
     bool reduces = false;
@@ -72,12 +70,11 @@ class FairModel final : public RunningModel {
   void handle_moment();
   /// For a Timestep: which chunk of its transfer a flow is.
   [[nodiscard]] auto chunk_of() const {
-    return [this](std::uint32_t flow) { return flows_[flow].chunk; };
+    return [this](std::uint32_t flow) { return flows_[flow].chunk.chunk; };
   }
   void begin(std::uint32_t slot);
   void end(std::uint32_t slot);
-  std::int64_t reduce(const Flow& flow);
-  void note(const Flow& flow, std::int64_t arrival);
+  void note(const Flow& flow, std::int64_t sum_begin, std::int64_t arrival);
   void settle_waits();
   void share();
   void change_rates();
@@ -88,13 +85,11 @@ class FairModel final : public RunningModel {
 
   std::vector<RateChange> changes_;  // by time
   std::size_t next_change_ = 0;
-  std::int64_t scale_;  // rates are counted in bytes per second / scale
+  FlowService service_;
   MaxMin shares_;
   FlowProbe waits_;
-  std::vector<Usage> usage_;           // by link
-  std::vector<std::int64_t> free_at_;  // by resource: when a reduction is done with all that asked
-  std::int64_t sum_begin_ = 0;         // when the reduction that was asked for last begins
-  std::int64_t longest_latency_ = 0;   // of the routes so far
+  std::vector<Usage> usage_;          // by link
+  std::int64_t longest_latency_ = 0;  // of the routes so far
 
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> free_flows_;

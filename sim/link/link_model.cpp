@@ -15,9 +15,8 @@ constexpr std::size_t fetched_ahead = 6;
 
 LinkModel::LinkModel(const Network& network, const Conditions& conditions)
     : RunningModel(ModelKind::link, network, conditions),
-      profiles_(conditions.changes, network.link_count()),
-      servers_(make_servers(network, profiles_)),
-      audit_(checks_invariants ? servers_.size() : 0) {}
+      service_(network, conditions),
+      audit_(checks_invariants ? service_.servers().size() : 0) {}
 
 void LinkModel::note_added(const Run& run) {
   if (checks_invariants) audit_.expect(run.compiled(), run.chunking(), run.payload_ppm);
@@ -48,17 +47,10 @@ void LinkModel::advance(std::vector<RankEnd>& ended) {
   ended_.clear();
 }
 
-std::vector<LinkUse> LinkModel::links() const {
-  std::vector<LinkUse> uses;
-  uses.reserve(network_.link_count());
-  for (std::uint32_t i = 0; i < network_.link_count(); ++i) uses.push_back({servers_[i].bytes, {servers_[i].busy}});
-  return uses;
-}
-
 /// With no chunk under way and no run half done, what was carried is what the schedules say.
 void LinkModel::check_balance() const {
   if (has_runs() || !balances_) return;
-  ESPALIER_CHECK(audit_.balances(servers_), "resources carry exactly the bytes of the schedules");
+  ESPALIER_CHECK(audit_.balances(service_.servers()), "resources carry exactly the bytes of the schedules");
 }
 
 void LinkModel::hand_over(Run& run, LaneIndex index) {
@@ -88,7 +80,7 @@ void LinkModel::send(Run& run, LaneIndex index, std::int64_t bytes) {
   Packet& packet = packets_[slot];
   packet.run = &run;
   packet.path = &path;
-  packet.bytes = bytes;
+  packet.payload = bytes;
   packet.last_byte = asked;
   packet.travel = 0;
   packet.transfer = lane.transfer;
@@ -119,19 +111,6 @@ bool LinkModel::hold_back(std::uint32_t slot) {
   return true;
 }
 
-/// Lets a resource take a chunk at `entry`; returns when it is done with it.
-std::int64_t LinkModel::serve_packet(Server& server, const Packet& packet, std::int64_t entry) {
-  std::int64_t bytes = packet.bytes;
-  if (packet.run->payload_ppm != whole_ppm && packet.step != packet.path->end) {
-    bytes = on_the_wire(bytes, packet.run->payload_ppm);
-  }
-  std::int64_t duration = server.service_time(bytes);
-  if (jitter_.is_on()) {
-    duration += jitter_.extra(duration, packet.order, packet.chunk, packet.step - packet.path->begin);
-  }
-  return server.serve(entry, bytes, duration, profiles_);
-}
-
 void LinkModel::serve(std::uint32_t slot) {
   if (packets_[slot].run->is_aborted) {
     free_packets_.push_back(slot);
@@ -142,35 +121,35 @@ void LinkModel::serve(std::uint32_t slot) {
   Run& run = *packet.run;
   const Path& path = *packet.path;
   const std::uint32_t resource = run.compiled().steps()[packet.step];
-  Server& server = servers_[resource];
-  const std::int64_t entry = std::max(now_, server.free_at);
-  const std::int64_t done = serve_packet(server, packet, entry);
-  if (done == never) {
+  const ChunkInService served{packet.payload, on_the_wire(packet.payload, run.payload_ppm), packet.order, packet.chunk};
+  const std::uint32_t step = packet.step++;
+  const LinkService::Passage passage =
+      service_.serve(resource, served, step - path.begin, step == path.end, now_, packet.last_byte);
+  if (passage.done == never) {
     balances_ = false;
     free_packets_.push_back(slot);
     return drop_chunk(run);  // it stays where it is: nothing of it is asked any more
   }
   ++events_;
   if (checks_invariants) {
-    audit_.serve(resource, entry, done);
-    ESPALIER_CHECK(packet.step != path.end || entry >= packet.last_byte, "only what is there is added");
+    audit_.serve(resource, passage.entry, passage.done);
+    ESPALIER_CHECK(step != path.end || passage.entry >= packet.last_byte, "only what is there is added");
   }
-  const std::uint32_t step = packet.step++;
-  const std::int64_t leave = std::max(done, packet.last_byte);
-  packet.last_byte = leave + server.latency;
+  packet.last_byte = passage.last_byte;
   Lane& sender = run.lane(packet.lane);
-  sender.held_until = std::max(sender.held_until, entry - packet.travel);
+  sender.held_until = std::max(sender.held_until, passage.entry - packet.travel);
   if (run.history != nullptr) {
-    run.history->hold_lane(packet.lane, {entry - packet.travel, resource, packet.travel});
+    run.history->hold_lane(packet.lane, {passage.entry - packet.travel, resource, packet.travel});
   }
-  if (waits_.is_on()) waits_.served(resource, run, packet.transfer, entry, done);
-  packet.travel += server.latency;
+  if (waits_.is_on()) waits_.served(resource, run, packet.transfer, passage.entry, passage.done);
+  packet.travel += passage.head - passage.entry;
   const std::uint32_t end = packet.reduces ? path.reduce_end : path.end;
   const ChunkId chunk{packet.transfer, packet.chunk};
-  if (run.history != nullptr) run.history->service(chunk, step - path.begin, end - path.begin, entry, done);
+  if (run.history != nullptr) {
+    run.history->service(chunk, step - path.begin, end - path.begin, passage.entry, passage.done);
+  }
 
   // From here on the packet may move or be used again: what is still needed of it is copied.
-  const std::int64_t last_byte = packet.last_byte;
   const LaneIndex lane = packet.lane;
   const bool ends_transfer = packet.ends_transfer;
   const bool at_end = step + 1 == end;
@@ -179,13 +158,13 @@ void LinkModel::serve(std::uint32_t slot) {
     --run.chunks_moving;
   } else {
     // A reduction needs the whole chunk; everything before it cuts through.
-    ask(step + 1 == path.end ? last_byte : entry + server.latency, slot);
+    ask(step + 1 == path.end ? passage.last_byte : passage.head, slot);
   }
   const auto go = [&](LaneIndex next) { hand_over(run, next); };
-  if (step == path.first_link) run.depart(chunk, lane, leave, ended_, go);
+  if (step == path.first_link) run.depart(chunk, lane, passage.left, ended_, go);
   if (!at_end) return;
-  elapsed_ = std::max(elapsed_, last_byte);
-  run.arrive(chunk, ends_transfer, last_byte, ended_, go);
+  elapsed_ = std::max(elapsed_, passage.last_byte);
+  run.arrive(chunk, ends_transfer, passage.last_byte, ended_, go);
   let_go_if_over(run);
 }
 

@@ -5,10 +5,9 @@
 
 #include "sim/core/byte_audit.h"
 #include "sim/core/event_queue.h"
-#include "sim/core/rate_profile.h"
 #include "sim/core/running_model.h"
 #include "sim/core/timestep.h"
-#include "sim/link/server.h"
+#include "sim/link/link_service.h"
 #include "sim/link/service_probe.h"
 
 namespace espalier::sim {
@@ -25,8 +24,8 @@ class LinkModel final : public RunningModel {
 
   [[nodiscard]] std::int64_t next_time() const override;
   void advance(std::vector<RankEnd>& ended) override;
-  [[nodiscard]] std::vector<LinkUse> links() const override;
-  void probe(std::span<const Probe> probes) override { waits_.probe(probes, servers_.size()); }
+  [[nodiscard]] std::vector<LinkUse> links() const override { return service_.uses(network_.link_count()); }
+  void probe(std::span<const Probe> probes) override { waits_.probe(probes, service_.servers().size()); }
   [[nodiscard]] std::vector<Blame> blames() const override { return waits_.take(); }
 
  private:
@@ -34,7 +33,7 @@ class LinkModel final : public RunningModel {
   struct Packet {
     Run* run = nullptr;
     const Path* path = nullptr;
-    std::int64_t bytes = 0;
+    std::int64_t payload = 0;
     std::int64_t last_byte = 0;  ///< When its last byte reaches the next resource.
     std::int64_t travel = 0;     ///< Latency of the resources behind it.
     TransferId transfer;
@@ -53,16 +52,14 @@ class LinkModel final : public RunningModel {
   void ask(std::int64_t time, std::uint32_t packet);
   bool hold_back(std::uint32_t packet);
   void serve(std::uint32_t packet);
-  [[nodiscard]] std::int64_t serve_packet(Server& server, const Packet& packet, std::int64_t entry);
   void check_balance() const;
   /// For a Timestep: which chunk of its transfer a packet is.
   [[nodiscard]] auto chunk_of() const {
     return [this](std::uint32_t packet) { return packets_[packet].chunk; };
   }
 
-  RateProfiles profiles_;
+  LinkService service_;
   ServiceProbe waits_;
-  std::vector<Server> servers_;
   ByteAudit audit_;       // of debug builds: what has to be carried
   bool balances_ = true;  // false once a run was given up or stands still: then less is carried
   std::vector<Packet> packets_;

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "base/units.h"
+#include "sim/conditions.h"
+#include "sim/core/chunk_in_service.h"
+#include "sim/core/compiled_schedule.h"
+#include "sim/core/jitter.h"
+#include "sim/core/network.h"
+#include "sim/fair/fair_rates.h"
+
+namespace espalier::sim {
+
+/// Bytes x picoseconds per second x scale: whole numbers, whatever the rates.
+__extension__ using FlowWork = __int128;
+
+/// Requires: a result that fits, and `above` not negative.
+[[nodiscard]] inline std::int64_t divide_up(FlowWork above, std::int64_t below) {
+  return static_cast<std::int64_t>((above + below - 1) / below);
+}
+
+/// What a chunk costs in the model `fair` (docs/fair.md), whoever says which chunk comes next: the event loop
+/// (FairModel) or program order (ContentionFreeFlows). Who shares what with whom is theirs.
+class FlowService {
+ public:
+  FlowService(const Network& network, const Conditions& conditions)
+      : network_(network),
+        jitter_(conditions.jitter_ppm, conditions.seed),
+        scale_(pick_rate_scale(network)),
+        free_at_(network.resources().size(), 0) {}
+
+  /// Rates are counted in bytes per second / scale.
+  [[nodiscard]] std::int64_t scale() const { return scale_; }
+  [[nodiscard]] bool has_jitter() const { return jitter_.is_on(); }
+
+  /// What a chunk has to carry through its links.
+  [[nodiscard]] FlowWork work(const ChunkInService& chunk) const {
+    FlowWork work = static_cast<FlowWork>(chunk.wire) * picoseconds_per_second * scale_;
+    if (jitter_.is_on()) {
+      const std::int64_t part = jitter_.extra(std::int64_t{1} << 32U, chunk.order, chunk.chunk, 0);  // of 2^32
+      work += (work >> 32U) * part;
+    }
+    return work;
+  }
+
+  /// Of all links of a way.
+  [[nodiscard]] std::int64_t latency(const CompiledSchedule& compiled, const Path& path) const {
+    std::int64_t latency = 0;
+    for (std::uint32_t i = path.begin; i < path.end; ++i) latency += network_.resources()[compiled.steps()[i]].latency;
+    return latency;
+  }
+
+  struct Sum {
+    std::int64_t begin = 0;
+    std::int64_t done = 0;
+  };
+  /// Adds a chunk whose last byte is there at `time`, the `step`-th of its way, after all that came before it.
+  Sum reduce(std::uint32_t resource, const ChunkInService& chunk, std::uint32_t step, std::int64_t time) {
+    const Bandwidth rate{network_.resources()[resource].bytes_per_second};
+    std::int64_t duration = transfer_time(Bytes{chunk.payload}, rate).count;
+    if (jitter_.is_on()) duration += jitter_.extra(duration, chunk.order, chunk.chunk, step);
+    const std::int64_t begin = std::max(time, free_at_[resource]);
+    return {begin, free_at_[resource] = begin + duration};
+  }
+  /// When a resource has added all that came so far.
+  [[nodiscard]] std::int64_t& free_at(std::uint32_t resource) { return free_at_[resource]; }
+
+ private:
+  const Network& network_;
+  Jitter jitter_;
+  std::int64_t scale_;
+  std::vector<std::int64_t> free_at_;  // by resource
+};
+
+}  // namespace espalier::sim
