@@ -6,9 +6,12 @@
 
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/boykov_kolmogorov_max_flow.hpp>
+#include <boost/graph/dijkstra_shortest_paths.hpp>
+#include <boost/graph/filtered_graph.hpp>
 #include <boost/graph/push_relabel_max_flow.hpp>
 #include <boost/pending/disjoint_sets.hpp>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +22,8 @@
 #include "planners/lp/trees/arborescence.h"
 #include "topology/analysis/flow_network.h"
 #include "topology/analysis/max_flow.h"
+#include "topology/boost_graph.h"
+#include "topology/routes.h"
 #include "topology/yaml/read_topology.h"
 
 namespace espalier::bench {
@@ -169,6 +174,41 @@ void arborescence_lemon(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(lemon.find());
 }
 
+/// All routes of all ranks: the fastest for 1 MiB, with every tie dealt out.
+void routes_own(benchmark::State& state) {
+  const Topology machine = read_machine(state);
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < machine.rank_count(); ++i) benchmark::DoNotOptimize(routes_from(machine, Rank(i)));
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(machine.rank_count()));
+}
+
+/// Less than that: the least latencies from each rank to all nodes, and one path to each.
+void routes_boost_dijkstra(benchmark::State& state) {
+  const Topology machine = read_machine(state);
+  std::vector<std::int64_t> distance(machine.node_count());
+  std::vector<std::uint32_t> before(machine.node_count());
+  const auto index = get(boost::vertex_index, machine);
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < machine.rank_count(); ++i) {
+      const NodeId start = machine.node_of(Rank(i));
+      const auto may_be_used = [&](LinkId link) {
+        const NodeId tail = machine.link(link).tail;
+        return tail == start || machine.rank_of(tail).is_none();
+      };
+      const std::function<bool(LinkId)> filter = may_be_used;
+      const boost::filtered_graph<Topology, std::function<bool(LinkId)>> usable(machine, filter);
+      boost::dijkstra_shortest_paths(usable, start.value(),
+                                     boost::distance_map(boost::make_iterator_property_map(distance.begin(), index))
+                                         .predecessor_map(boost::make_iterator_property_map(before.begin(), index)));
+      benchmark::DoNotOptimize(distance.data());
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(machine.rank_count()));
+}
+
+BENCHMARK(routes_own)->DenseRange(0, 2);
+BENCHMARK(routes_boost_dijkstra)->DenseRange(0, 2);
 BENCHMARK(max_flow_own)->DenseRange(0, 2);
 BENCHMARK(max_flow_boost_push_relabel)->DenseRange(0, 2);
 BENCHMARK(max_flow_boost_boykov)->DenseRange(0, 2);
