@@ -74,14 +74,14 @@ std::optional<LabMeasurement> read_measurement(const std::string& text) {
   if (!document.is_object() || !document.contains("results") || !document["results"].is_array()) return std::nullopt;
   if (document["results"].empty()) return std::nullopt;
   const auto& result = document["results"][0];
-  const auto wrong_of = [](const nlohmann::json& placed) {
-    return placed.is_object() && placed.contains("wrong") && placed["wrong"].is_number_integer()
-               ? placed["wrong"].get<std::int64_t>()
-               : 0;
-  };
   if (!result.is_object() || !result.contains("time") || !result["time"].is_number()) return std::nullopt;
-  LabMeasurement measurement{result["time"].get<double>(), wrong_of(result)};
-  if (result.contains("in_place")) measurement.wrong += wrong_of(result["in_place"]);
+  LabMeasurement measurement{result["time"].get<double>(), std::nullopt};
+  const auto add_wrong = [&](const nlohmann::json& placed) {
+    if (!placed.is_object() || !placed.contains("wrong") || !placed["wrong"].is_number_integer()) return;
+    measurement.wrong = measurement.wrong.value_or(0) + placed["wrong"].get<std::int64_t>();
+  };
+  add_wrong(result);
+  if (result.contains("in_place")) add_wrong(result["in_place"]);
   return measurement;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct LabRunOptions {
 /// One measured run.
 struct LabMeasurement {
   double time = 0;         ///< Seconds of a call, out of place, of the slowest rank: the median of the iterations.
-  std::int64_t wrong = 0;  ///< Elements that were not what they should be.
+  std::optional<std::int64_t> wrong;  ///< Elements that were not what they should be; nothing when none was compared.
 };
 
 /// A plan that is ready to be run in a lab: its routes are in the network, its files in memory.

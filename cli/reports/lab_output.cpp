@@ -74,7 +74,7 @@ std::string table_text(const LabReport& report) {
                    fmt::format("{:+.1f}", 100 * result.error()),
                    gigabytes(busbw_of(result.size, result.simulated, report.collective)),
                    gigabytes(busbw_of(result.size, result.measured.time, report.collective)),
-                   std::to_string(result.measured.wrong)});
+                   result.measured.wrong ? std::to_string(*result.measured.wrong) : "N/A"});
   }
   return table.text();
 }
@@ -126,7 +126,7 @@ nlohmann::ordered_json figures_json(Bytes size, double seconds, const Collective
 
 std::int64_t LabReport::wrong() const {
   std::int64_t sum = 0;
-  for (const LabResult& result : results) sum += result.measured.wrong;
+  for (const LabResult& result : results) sum += result.measured.wrong.value_or(0);
   return sum;
 }
 
@@ -205,7 +205,8 @@ nlohmann::ordered_json lab_json(const LabReport& report) {
                                    {"simulated", figures_json(result.size, result.simulated, report.collective)},
                                    {"measured", figures_json(result.size, result.measured.time, report.collective)},
                                    {"error", result.error()},
-                                   {"wrong", result.measured.wrong}});
+                                   {"wrong", nullptr}});
+    if (result.measured.wrong) document["results"].back()["wrong"] = *result.measured.wrong;
   }
   document["orders"] = nlohmann::ordered_json::array();
   for (const LabOrder& order : orders_of(report)) {

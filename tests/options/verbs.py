@@ -196,7 +196,20 @@ VERBS = {
                    {"--rank": "shown by 'topology'"}),
         "plan": (["--json", "plan.json", "-s", "4K", "-n", "2"], {"--rank": "shown by 'topology'"}),
     }),
+    # Needs namespaces; a test of its own (options_of_lab).
+    "lab": ({**TOPOLOGY, **COLLECTIVE, **SIZES, "--algorithm": ["-a", "tree"], "--chunk": ["--chunk", "8K"],
+             "--iters": "how often is measured: seen in the time alone", "--warmup_iters": ["-w", "0"],
+             "--check": ["-c", "0"], "--timeout": ["--timeout", "20"], "--scale": ["--scale", "1/400"],
+             "--calibrate-from": ["--calibrate-from", "16K,64K"], "--trace": ["--trace", "timeline-"],
+             "--keep": "leaves a network behind (tests/lab)", "--clean": "tears down, and does nothing else (tests/lab)"}, {
+        "topology": (["--json", "cluster.yaml", "all_gather", "-a", "ring", "-b", "32K", "-e", "64K", "-n", "1", "-w", "1",
+                      "--scale", "1/200"],
+                     {"--minbytes": ["-b", "48K"], "--stepfactor": ["-f", "1.2"], "--stepbytes": ["-i", "8K"],
+                      "--shares": ["--shares", "3,1,1,2"]}),
+        "rooted": (["--json", "cluster.yaml", "broadcast", "-a", "ring", "-s", "32K", "-n", "1", "--scale", "1/200"],
+                   {"--minbytes": ["-b", "48K"]}),
+    }),
 }
 
-# Verbs without options of their own, and those that need a machine of their own (tests/lab has them).
-PLAIN = {"version", "doctor", "completion", "lab", "topo", "topo gen"}
+# Verbs without options of their own.
+PLAIN = {"version", "doctor", "completion", "topo", "topo gen"}
