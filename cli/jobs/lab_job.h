@@ -24,7 +24,7 @@ struct LabRunOptions {
 
 /// One measured run.
 struct LabMeasurement {
-  double time = 0;         ///< Seconds of a call, out of place, of the slowest rank: the median of the iterations.
+  double time = 0;  ///< Seconds of a call, out of place, of the slowest rank: the median of the iterations.
   std::optional<std::int64_t> wrong;  ///< Elements that were not what they should be; nothing when none was compared.
 };
 

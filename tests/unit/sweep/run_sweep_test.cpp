@@ -165,10 +165,9 @@ TEST(RunSweep, RefusalsAreRowsWithTheirReason) {
 
 TEST(RunSweep, WhatCutsRanksOffIsARow) {
   Spec spec = small_spec();
-  spec.machines = {
-      {*Topology::make("pair", {{.id = "a"}, {.id = "b"}},
-                       {{NodeId(0), NodeId(1), {{1'000'000}}}, {NodeId(1), NodeId(0), {{1'000'000}}}}),
-       ""}};
+  spec.machines = {{*Topology::make("pair", {{.id = "a"}, {.id = "b"}},
+                                    {{NodeId(0), NodeId(1), {{1'000'000}}}, {NodeId(1), NodeId(0), {{1'000'000}}}}),
+                    ""}};
   spec.collectives = {CollectiveKind::all_gather};
   spec.failures = {};
   spec.without = {"a-b"};
