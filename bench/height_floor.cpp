@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <limits>
 #include <vector>
 
 #include "planners/lp/resource_graph.h"
@@ -22,7 +23,7 @@ constexpr int most_rounds = 60;
 /// wrong).
 RootNetwork network_of(const Topology& topology, Direction direction, Rank root) {
   const ResourceGraph graph = make_resource_graph(topology, false);
-  RootNetwork network{graph.node_ranks.size(), {}, graph.rank_nodes, root.value(), 0};
+  RootNetwork network{graph.node_ranks.size(), {}, graph.rank_nodes, root.value(), 0, {}};
   for (const ResourceGraph::Edge& edge : graph.edges) {
     std::int64_t room = 0;
     for (const LinkId link : edge.links) room += topology.link(link).bandwidth().bytes_per_second;
@@ -30,7 +31,13 @@ RootNetwork network_of(const Topology& topology, Direction direction, Rank root)
     network.arcs.push_back({inward ? edge.head : edge.tail, inward ? edge.tail : edge.head, room});
     if (network.arcs.back().head == graph.rank_nodes[root.index()]) network.arcs.back().room = 0;
   }
-  network.rate = root_rate(network);
+  MaxFlow<std::int64_t> flow(network.vertex_count);
+  for (const GrowingTrees::Arc& arc : network.arcs) flow.add_arc(arc.tail, arc.head, arc.room);
+  network.rate = std::numeric_limits<std::int64_t>::max();
+  for (const std::uint32_t vertex : network.rank_vertices) {
+    if (vertex == graph.rank_nodes[root.index()]) continue;
+    network.rate = std::min(network.rate, flow.run(graph.rank_nodes[root.index()], vertex));
+  }
   return network;
 }
 
@@ -240,7 +247,7 @@ HeightFloor find_height_floor(const Topology& topology, Direction direction, Ran
   RootNetwork network = network_of(topology, direction, root);
   RootNetwork slower = network;
   slower.rate = static_cast<std::int64_t>(static_cast<double>(network.rate) / (1 + gap));
-  if (least_tree_height(slower, most_trees) > most_height) return HeightFloor::count;
+  if (least_tree_depth(slower, most_trees) > most_height) return HeightFloor::count;
   if (most_height == 2 && is_cut_too_late(network)) return HeightFloor::cut;
   if (topology.rank_count() > most_program_ranks || topology.rank_count() < 3) return HeightFloor::none;
   return HopProgram(network, most_height).is_short() ? HeightFloor::program : HeightFloor::none;

@@ -89,10 +89,10 @@ Result<FileDescriptor> try_connect(const addrinfo& address, const addrinfo* near
 
 /// Waits until `size` bytes came. Errors: unavailable when the connection ended or the time is up.
 Result<std::string> await(int fd, std::size_t size, Clock::time_point deadline, const ControlPlane& control) {
-  std::string received;
+  Result<std::string> received = std::string();
   while (true) {
-    if (!receive(fd, received, size)) return fail(ErrorCode::unavailable, "the other end closed the connection");
-    if (received.size() == size) return received;
+    if (!receive(fd, *received, size)) return fail(ErrorCode::unavailable, "the other end closed the connection");
+    if (received->size() == size) return received;
     if (control.has_failed()) return tl::unexpected(control.failure_error());
     if (Clock::now() > deadline) return fail(ErrorCode::unavailable, "the other end did not answer in time");
     pollfd waiting{fd, POLLIN, 0};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -34,6 +35,10 @@ struct PackingProblem {
   [[nodiscard]] bool all_roots() const { return root.is_none(); }
   [[nodiscard]] bool all_relay() const { return topology->first_not_relaying().is_none(); }
   [[nodiscard]] bool inward() const { return direction == Direction::reversed; }
+  [[nodiscard]] bool has_backplanes() const {
+    return std::ranges::any_of(topology->nodes(),
+                               [](const Node& node) { return node.bandwidth.bytes_per_second != 0; });
+  }
   [[nodiscard]] std::size_t rank_count() const { return topology->rank_count(); }
 };
 

@@ -1,11 +1,8 @@
 // Ranks that are killed and stopped: the others learn of it in time, are told who, and can go on without.
-#include <dirent.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "base/random.h"
 #include "base/send_signal.h"
-#include "engine/rendezvous/wire/listener.h"
 #include "tests/faults/rank_processes.h"
 
 namespace espalier {
@@ -14,6 +11,7 @@ namespace {
 using std::chrono::milliseconds;
 using test::call_until_failure;
 using test::Memory;
+using test::quiet_port;
 using test::RankProcesses;
 
 JobOptions options_of(TransportChoice transport, milliseconds timeout) {
@@ -22,17 +20,6 @@ JobOptions options_of(TransportChoice transport, milliseconds timeout) {
   options.timeout = timeout;
   options.rendezvous.timeout = timeout;
   return options;
-}
-
-/// A port that nobody listens on, below those that the system deals out: no test that runs beside this one gets it.
-std::uint16_t quiet_port() {
-  constexpr int first = 20'000;
-  constexpr int count = 8'000;
-  for (int i = 0; i < count; ++i) {
-    const auto port = static_cast<std::uint16_t>(first + (getpid() * 13 + i) % count);
-    if (listen_on("127.0.0.1", port)) return port;
-  }
-  return 0;
 }
 
 /// All ranks but the culprit raised within the bound and name it.
@@ -135,16 +122,7 @@ TEST_P(Processes, Fault27AllRanksAreStoppedAndGoOn) {
 }
 
 TEST_P(Processes, Fault12NothingIsLeftOfAJobThatWasKilled) {
-  const auto entries = [] {
-    std::size_t count = 0;
-    DIR* folder = opendir("/dev/shm");
-    while (const dirent* entry = folder != nullptr ? readdir(folder) : nullptr) {
-      if (std::string_view(entry->d_name).find("espalier") != std::string_view::npos) ++count;
-    }
-    if (folder != nullptr) closedir(folder);
-    return count;
-  };
-  EXPECT_EQ(entries(), 0U);
+  EXPECT_EQ(test::shared_memory_names(), 0U);
   JobOptions options = options_of(GetParam(), milliseconds(20000));
   options.rendezvous.port = quiet_port();
   for (int round = 0; round < 5; ++round) {
@@ -158,7 +136,7 @@ TEST_P(Processes, Fault12NothingIsLeftOfAJobThatWasKilled) {
       const int code = ranks.exit_code(rank);  // 7: it heard of the first one's end before its own
       EXPECT_TRUE(code == 128 + SIGKILL || code == 7) << code;
     }
-    EXPECT_EQ(entries(), 0U);
+    EXPECT_EQ(test::shared_memory_names(), 0U);
   }
 }
 

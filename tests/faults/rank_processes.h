@@ -1,5 +1,6 @@
 #pragma once
 
+#include <dirent.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -26,6 +27,28 @@
 #include "tests/support/engine_cases.h"
 
 namespace espalier::test {
+
+/// A port that nobody listens on, below those that the system deals out: no test that runs beside this one gets it.
+inline std::uint16_t quiet_port() {
+  constexpr int first = 20'000;
+  constexpr int count = 8'000;
+  for (int i = 0; i < count; ++i) {
+    const auto port = static_cast<std::uint16_t>(first + (getpid() * 13 + i) % count);
+    if (listen_on("127.0.0.1", port)) return port;
+  }
+  return 0;
+}
+
+/// How many names of ours there are in /dev/shm.
+inline std::size_t shared_memory_names() {
+  std::size_t count = 0;
+  DIR* folder = opendir("/dev/shm");
+  while (const dirent* entry = folder != nullptr ? readdir(folder) : nullptr) {
+    if (std::string_view(entry->d_name).find("espalier") != std::string_view::npos) ++count;
+  }
+  if (folder != nullptr) closedir(folder);
+  return count;
+}
 
 /// What a rank tells the test, in memory that both map: it stays when the rank is killed.
 struct RankReport {

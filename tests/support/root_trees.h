@@ -18,16 +18,14 @@ namespace espalier::testing {
 
 inline Wire gigabytes(std::int64_t rate) { return {{rate * 1'000'000'000}, {1'000'000}, {}}; }
 
-/// `ranks` ranks g0, g1, ..., each with `cables` cables of 1 GB/s to each of `planes` switches.
-inline Topology switch_planes(std::size_t ranks, std::size_t planes = 1, std::size_t cables = 1) {
+/// `ranks` ranks g0, g1, ..., each with a cable of 1 GB/s to each of `planes` switches.
+inline Topology switch_planes(std::size_t ranks, std::size_t planes = 1) {
   TopologyBuilder builder;
   std::vector<NodeId> members;
   for (std::size_t r = 0; r < ranks; ++r) members.push_back(builder.rank("g" + std::to_string(r)));
   for (std::size_t p = 0; p < planes; ++p) {
     const NodeId plane = builder.forwarder(NodeKind::switch_node, "s" + std::to_string(p));
-    for (const NodeId member : members) {
-      for (std::size_t c = 0; c < cables; ++c) builder.cable(member, plane, gigabytes(1));
-    }
+    for (const NodeId member : members) builder.cable(member, plane, gigabytes(1));
   }
   return *std::move(builder).build("planes");
 }

@@ -12,11 +12,11 @@
 #include "planners/packing/find/program_trees.h"
 #include "planners/packing/find/route_trees.h"
 #include "planners/packing/find/shallow_root_trees.h"
+#include "planners/packing/realize_trees.h"
 #include "planners/packing/reduce/deal_lanes.h"
 #include "planners/packing/reduce/parallel_switches.h"
 #include "planners/packing/select.h"
 #include "planners/packing/split/pack_trees.h"
-#include "planners/packing/split/realize_trees.h"
 #include "planners/packing/split/split_switches.h"
 #include "planners/ring/ring.h"
 #include "planners/ring/ring_forest.h"
@@ -84,13 +84,11 @@ Result<Trees> propose_lanes(const PackingProblem& problem, const BestTrees& /*be
 bool wants_one_root(const PackingProblem& problem, const BestTrees& /*best*/) { return !problem.all_roots(); }
 
 Result<Trees> propose_grown(const PackingProblem& problem, const BestTrees& /*best*/) {
-  return proposed(low_root_trees(*problem.topology, problem.direction, problem.root), "trees that grow get stuck");
+  return proposed(shallow_root_trees(problem), "trees that grow get stuck");
 }
 
 Result<Trees> propose_machines(const PackingProblem& problem, const BestTrees& /*best*/) {
-  const Rational rate(BigInteger(problem.cut.capacity) * problem.network.capacity_unit());
-  return proposed(machine_trees(*problem.topology, problem.direction, problem.root, rate),
-                  "trees over machines do not fit");
+  return proposed(machine_trees(problem), "trees over machines do not fit");
 }
 
 /// For one root only where ranks must not relay: if one gives nothing back to its switch only the program knows the

@@ -8,8 +8,8 @@
 #include "base/check.h"
 #include "base/rational.h"
 #include "planners/bounds/cut_rate.h"
+#include "planners/packing/realize_trees.h"
 #include "planners/packing/split/capacity_graph.h"
-#include "planners/packing/split/realize_trees.h"
 #include "topology/analysis/max_flow.h"
 
 namespace espalier {

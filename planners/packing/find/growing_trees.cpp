@@ -34,10 +34,11 @@ GrowingTrees::GrowingTrees(std::size_t vertex_count, std::vector<Arc> arcs,
   flow_.assign(ranks * arcs_.size(), 0);
   entry_.assign(weights.size() * ranks * ranks, 0);
   entry_sum_.assign(ranks * ranks, 0);
+  is_blocked_.assign(weights.size(), std::vector<bool>(arcs_.size(), false));
   tree_seen_.assign(weights.size(), 0);
   std::int64_t sum = 0;
   for (const std::int64_t weight : weights) {
-    Tree& tree = trees_.emplace_back();
+    ParentTree& tree = trees_.emplace_back();
     tree.weight = weight;
     sum += weight;
     tree.members = {root};
@@ -45,7 +46,6 @@ GrowingTrees::GrowingTrees(std::size_t vertex_count, std::vector<Arc> arcs,
     tree.depth[root] = 0;
     tree.parent.assign(ranks, root);
     tree.path.resize(ranks);
-    tree.is_blocked.assign(arcs_.size(), false);
   }
   for (std::size_t sink = 0; sink < ranks && is_possible_; ++sink) {
     if (sink == root) continue;
@@ -56,12 +56,12 @@ GrowingTrees::GrowingTrees(std::size_t vertex_count, std::vector<Arc> arcs,
 }
 
 bool GrowingTrees::is_complete() const {
-  return std::ranges::all_of(trees_, [&](const Tree& tree) { return tree.members.size() == rank_count(); });
+  return std::ranges::all_of(trees_, [&](const ParentTree& tree) { return tree.members.size() == rank_count(); });
 }
 
 std::int64_t GrowingTrees::add(std::uint32_t tree, std::uint32_t parent, const std::vector<std::uint32_t>& path,
                                std::uint32_t rank) {
-  Tree& grown = trees_[tree];
+  ParentTree& grown = trees_[tree];
   std::int64_t fitting = grown.weight;
   for (const std::uint32_t a : path) fitting = std::min(fitting, arcs_[a].room);
   if (fitting < grown.weight) return fitting;
@@ -85,7 +85,7 @@ std::int64_t GrowingTrees::add(std::uint32_t tree, std::uint32_t parent, const s
     grown.parent[rank] = parent;
     grown.path[rank] = path;
     for (TightSet& tight : tight_sets_) {
-      if (!tight.is_entered[tree] && tight.is_inside[rank_vertices_[rank]]) enter(grown, tree, tight);
+      if (!tight.is_entered[tree] && tight.is_inside[rank_vertices_[rank]]) enter(tree, tight);
     }
     return fitting;
   }
@@ -99,6 +99,7 @@ std::int64_t GrowingTrees::add(std::uint32_t tree, std::uint32_t parent, const s
 void GrowingTrees::split(std::uint32_t tree, std::int64_t weight) {
   const std::size_t added = trees_.size();
   trees_.push_back(trees_[tree]);
+  is_blocked_.push_back(is_blocked_[tree]);
   trees_[added].weight -= weight;
   trees_[tree].weight = weight;
   tree_seen_.push_back(0);
@@ -224,14 +225,14 @@ void GrowingTrees::note_tight_set() {
   }
   if (spare != 0) return;
   for (std::size_t t = 0; t < trees_.size(); ++t) {
-    if (tight.is_entered[t]) enter(trees_[t], t, tight);
+    if (tight.is_entered[t]) enter(t, tight);
   }
   tight_sets_.push_back(std::move(tight));
 }
 
-void GrowingTrees::enter(Tree& tree, std::size_t t, TightSet& tight) {
-  tight.is_entered[t] = true;
-  for (const std::uint32_t a : tight.entries) tree.is_blocked[a] = true;
+void GrowingTrees::enter(std::size_t tree, TightSet& tight) {
+  tight.is_entered[tree] = true;
+  for (const std::uint32_t a : tight.entries) is_blocked_[tree][a] = true;
 }
 
 }  // namespace espalier

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "planners/packing/parent_tree.h"
 #include "planners/packing/split/work_budget.h"
 
 namespace espalier {
@@ -28,15 +29,6 @@ class GrowingTrees {
     std::int64_t room = 0;
   };
   static constexpr std::uint32_t outside = UINT32_MAX;
-  struct Tree {
-    std::int64_t weight = 0;
-    std::vector<std::uint32_t> members;            ///< Ranks, in the order in which they came.
-    std::vector<std::uint32_t> depth;              ///< By rank: `outside` until it is a member.
-    std::vector<std::uint32_t> parent;             ///< By rank.
-    std::vector<std::vector<std::uint32_t>> path;  ///< By rank: arcs from its parent.
-    std::vector<bool> is_blocked;                  ///< By arc: no path of this tree may use it any more.
-  };
-
   /// `rank_vertices` by rank. Requires: a budget that outlives the trees; weights > 0 that sum to less than 2^60.
   GrowingTrees(std::size_t vertex_count, std::vector<Arc> arcs, std::span<const std::uint32_t> rank_vertices,
                std::uint32_t root, std::span<const std::int64_t> weights, WorkBudget& budget);
@@ -46,7 +38,10 @@ class GrowingTrees {
   [[nodiscard]] bool is_complete() const;
   [[nodiscard]] std::size_t vertex_count() const { return out_.size(); }
   [[nodiscard]] std::size_t rank_count() const { return rank_vertices_.size(); }
-  [[nodiscard]] const std::vector<Tree>& trees() const { return trees_; }
+  /// Depths are `outside` until a rank is a member.
+  [[nodiscard]] const std::vector<ParentTree>& trees() const { return trees_; }
+  /// Whether no path of a tree may use an arc any more.
+  [[nodiscard]] bool is_blocked(std::uint32_t tree, std::uint32_t arc) const { return is_blocked_[tree][arc]; }
   [[nodiscard]] const std::vector<Arc>& arcs() const { return arcs_; }
   [[nodiscard]] std::span<const std::uint32_t> arcs_from(std::uint32_t vertex) const { return out_[vertex]; }
   [[nodiscard]] std::uint32_t vertex_of(std::uint32_t rank) const { return rank_vertices_[rank]; }
@@ -94,7 +89,7 @@ class GrowingTrees {
   void take_back();
   /// Remembers that nothing can be spared on the way into what the last search did not reach.
   void note_tight_set();
-  static void enter(Tree& tree, std::size_t t, TightSet& tight);
+  void enter(std::size_t tree, TightSet& tight);
 
   std::vector<Arc> arcs_;
   std::vector<std::vector<std::uint32_t>> out_, in_;
@@ -102,7 +97,8 @@ class GrowingTrees {
   std::vector<std::uint32_t> vertex_ranks_;
   std::uint32_t root_;
   WorkBudget& budget_;
-  std::vector<Tree> trees_;
+  std::vector<ParentTree> trees_;
+  std::vector<std::vector<bool>> is_blocked_;  ///< By tree and arc.
   std::vector<TightSet> tight_sets_;
   std::vector<std::int64_t> flow_;       ///< By sink and arc.
   std::vector<std::int64_t> entry_;      ///< By tree, sink and rank: what of the tree's weight starts there.

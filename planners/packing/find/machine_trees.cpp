@@ -3,119 +3,110 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 
-#include "planners/lp/resource_graph.h"
-#include "planners/lp/trees/program_forest.h"
 #include "planners/packing/find/shallow_tree_search.h"
+#include "planners/packing/realize_trees.h"
 
 namespace espalier {
 
 namespace {
 
 constexpr std::size_t most_machines = 256;
-constexpr std::int64_t most_machine_capacity = std::int64_t{1} << 56U;
-constexpr std::uint32_t no_edge = UINT32_MAX;
+constexpr __int128 most_machine_capacity = std::int64_t{1} << 56U;
+constexpr std::uint32_t no_arc = UINT32_MAX;
 
-/// An edge of the resource graph, seen away from the root.
-struct Directed {
-  std::uint32_t tail = 0;
-  std::uint32_t head = 0;
-};
+using ArcPath = std::vector<std::uint32_t>;
 
-/// The machines as one vertex each, and what happens inside them.
+/// The machines as one vertex each, and what happens inside them. A vertex of the network is a node.
 class MachineNetwork {
  public:
-  MachineNetwork(const Topology& topology, const ResourceGraph& graph, bool inward, std::uint32_t root)
-      : graph_(graph), root_(root), vertex_of_(graph.node_ranks.size()) {
+  MachineNetwork(const Topology& topology, const FlowNetwork& network, Rank root)
+      : network_(network),
+        root_(root.value()),
+        machine_of_(network.vertex_count()),
+        out_(network.vertex_count()),
+        in_(network.vertex_count()) {
     std::map<std::string, std::uint32_t> hosts;
-    for (const std::uint32_t node : graph.rank_nodes) {
+    for (const std::uint32_t node : network.rank_vertices()) {
       const std::string& host = topology.node(NodeId(node)).host;
       if (host.empty()) return;
       hosts.try_emplace(host, static_cast<std::uint32_t>(hosts.size()));
     }
-    machine_count_ = hosts.size();
-    auto next = static_cast<std::uint32_t>(machine_count_);
-    for (std::uint32_t v = 0; v < vertex_of_.size(); ++v) {
+    members_.resize(hosts.size());
+    vertex_count_ = static_cast<std::uint32_t>(hosts.size());
+    for (std::uint32_t v = 0; v < machine_of_.size(); ++v) {
       const auto host = hosts.find(topology.node(NodeId(v)).host);
-      vertex_of_[v] = host != hosts.end() ? host->second : next++;
+      machine_of_[v] = host != hosts.end() ? host->second : vertex_count_++;
     }
-    vertex_count_ = next;
-    out_.resize(vertex_of_.size());
-    in_.resize(vertex_of_.size());
-    for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
-      ways_.push_back(inward ? Directed{graph.edges[e].head, graph.edges[e].tail}
-                             : Directed{graph.edges[e].tail, graph.edges[e].head});
-      out_[ways_[e].tail].push_back(e);
-      in_[ways_[e].head].push_back(e);
+    for (std::uint32_t a = 0; a < network.arcs().size(); ++a) {
+      out_[network.arcs()[a].tail].push_back(a);
+      in_[network.arcs()[a].head].push_back(a);
     }
-    members_.resize(machine_count_);
-    for (std::uint32_t rank = 0; rank < graph.rank_count(); ++rank) {
-      members_[vertex_of_[graph.rank_nodes[rank]]].push_back(rank);
+    for (std::uint32_t rank = 0; rank < network.rank_count(); ++rank) {
+      members_[machine_of_[network.vertex_of(Rank(rank))]].push_back(rank);
     }
   }
 
-  [[nodiscard]] std::size_t machine_count() const { return machine_count_; }
+  [[nodiscard]] std::size_t machine_count() const { return members_.size(); }
 
-  /// The network between machines, for trees that carry `rate` in the graph's unit; nothing where numbers are too
-  /// large.
-  std::optional<RootNetwork> between(const Rational& rate) {
-    const Rational units = rate / graph_.unit;
-    BigInteger sum = 0;
-    const std::uint32_t root = vertex_of_[graph_.rank_nodes[root_]];
-    RootNetwork network{vertex_count_, {}, {}, root, 0};
-    for (std::uint32_t machine = 0; machine < machine_count_; ++machine) network.rank_vertices.push_back(machine);
-    for (std::uint32_t e = 0; e < ways_.size(); ++e) {
-      const std::uint32_t tail = vertex_of_[ways_[e].tail];
-      const std::uint32_t head = vertex_of_[ways_[e].head];
+  /// The network between machines, for trees that carry `rate`; nothing where numbers are too large.
+  std::optional<RootNetwork> between(__int128 rate) {
+    __int128 sum = rate;
+    const std::uint32_t root = machine_of_[network_.vertex_of(Rank(root_))];
+    RootNetwork found{vertex_count_, {}, {}, root, 0, {}};
+    for (std::uint32_t machine = 0; machine < machine_count(); ++machine) found.rank_vertices.push_back(machine);
+    for (std::uint32_t a = 0; a < network_.arcs().size(); ++a) {
+      const FlowArc& arc = network_.arcs()[a];
+      const std::uint32_t tail = machine_of_[arc.tail];
+      const std::uint32_t head = machine_of_[arc.head];
       if (tail == head || head == root) continue;
-      const BigInteger room = graph_.capacity[graph_.edges[e].resources.front()] * BigInteger(denominator(units));
-      sum += room;
+      sum += arc.capacity;
       if (sum >= most_machine_capacity) return std::nullopt;
-      network.arcs.push_back({tail, head, room.convert_to<std::int64_t>()});
-      arc_edges_.push_back(e);
+      found.arcs.push_back({tail, head, arc.capacity});
+      arcs_between_.push_back(a);
     }
-    if (numerator(units) >= most_machine_capacity) return std::nullopt;
-    network.rate = BigInteger(numerator(units)).convert_to<std::int64_t>();
-    return network;
+    found.rate = static_cast<std::int64_t>(rate);
+    return found;
   }
 
-  /// A tree over machines as one over ranks: paths from rank to rank away from the root. Nothing where ranks of a
-  /// machine do not reach each other by its switches.
-  std::optional<std::vector<std::uint32_t>> expand(const GrowingTrees::Tree& tree) {
-    std::vector<std::vector<std::uint32_t>> exits(machine_count_);  // children by machine
-    for (const std::uint32_t machine : tree.members) {
-      if (tree.depth[machine] > 0) exits[tree.parent[machine]].push_back(machine);
-    }
-    std::vector<std::uint32_t> edges;
-    std::vector<std::uint32_t> entry(machine_count_, no_edge);
-    entry[tree.members.front()] = root_;
-    std::vector<std::uint32_t> downwards = tree.members;
-    std::ranges::stable_sort(downwards, [&](auto a, auto b) { return tree.depth[a] < tree.depth[b]; });
-    for (const std::uint32_t machine : downwards) {
-      if (!spread_inside(machine, entry[machine], machine == tree.members.front(), tree, exits[machine], edges)) {
-        return std::nullopt;
-      }
-      for (const std::uint32_t child : exits[machine]) {
-        const auto crossing = cross(tree.path[child]);
-        if (!crossing) return std::nullopt;
-        entry[child] = crossing->second;
-        append(edges, crossing->first, tree.weight);
-      }
-    }
-    return edges;
-  }
-
-  /// Trees whose weights sum to `weights` carry `rate` in all: what each edge then has room for.
-  void set_room(const Rational& rate, std::int64_t weights) {
-    const Rational units = rate / graph_.unit / weights;
+  /// Trees whose weights sum to `weights` carry `rate` in all: what each arc then has room for.
+  void set_room(std::int64_t rate, std::int64_t weights) {
     room_.clear();
-    for (const ResourceGraph::Edge& edge : graph_.edges) {
-      const Rational fitting = graph_.capacity[edge.resources.front()] / units;
-      const BigInteger whole = numerator(fitting) / denominator(fitting);
-      room_.push_back(std::min(whole, BigInteger(most_machine_capacity)).convert_to<std::int64_t>());
+    for (const FlowArc& arc : network_.arcs()) {
+      const __int128 whole = static_cast<__int128>(arc.capacity) * weights / rate;
+      room_.push_back(static_cast<std::int64_t>(std::min(whole, most_machine_capacity)));
     }
+  }
+
+  /// A tree over machines as one over ranks. Nothing where ranks of a machine do not reach each other by its switches.
+  std::optional<ParentTree> expand(const ParentTree& machines) {
+    std::vector<std::vector<std::uint32_t>> exits(machine_count());  // children by machine
+    for (const std::uint32_t machine : machines.members) {
+      if (machines.depth[machine] > 0) exits[machines.parent[machine]].push_back(machine);
+    }
+    const std::size_t ranks = network_.rank_count();
+    ParentTree tree;
+    tree.weight = machines.weight;
+    tree.members = {root_};
+    tree.parent.assign(ranks, root_);
+    tree.path.resize(ranks);
+    std::vector<std::uint32_t> entry(machine_count(), root_);
+    std::vector<std::uint32_t> downwards = machines.members;
+    std::ranges::stable_sort(downwards, [&](auto a, auto b) { return machines.depth[a] < machines.depth[b]; });
+    for (const std::uint32_t machine : downwards) {
+      const std::uint32_t hub = hub_of(machine, entry[machine], exits[machine], machines);
+      if (!spread_inside(tree, machine, entry[machine], hub)) return std::nullopt;
+      for (const std::uint32_t child : exits[machine]) {
+        const auto crossing = cross(machines.path[child]);
+        if (!crossing) return std::nullopt;
+        entry[child] = rank_at(network_.arcs()[crossing->back()].head);
+        attach(tree, *crossing);
+      }
+    }
+    return tree;
   }
 
   /// Whether no tree so far takes more than there is room for.
@@ -124,144 +115,136 @@ class MachineNetwork {
   }
 
  private:
-  void append(std::vector<std::uint32_t>& edges, const std::vector<std::uint32_t>& path, std::int64_t weight) {
-    for (const std::uint32_t e : path) room_[e] -= weight;
-    edges.insert(edges.end(), path.begin(), path.end());
+  [[nodiscard]] std::uint32_t rank_at(std::uint32_t vertex) const { return network_.rank_at(vertex).value(); }
+
+  /// Adds the rank at the end of a path to a tree.
+  void attach(ParentTree& tree, const ArcPath& path) {
+    for (const std::uint32_t a : path) room_[a] -= tree.weight;
+    const std::uint32_t rank = rank_at(network_.arcs()[path.back()].head);
+    tree.members.push_back(rank);
+    tree.parent[rank] = rank_at(network_.arcs()[path.front()].tail);
+    tree.path[rank] = path;
   }
 
-  /// The path of arcs between two machines with its ends: from the nearest rank of the one to the nearest of the other,
-  /// and which that is.
-  [[nodiscard]] std::optional<std::pair<std::vector<std::uint32_t>, std::uint32_t>> cross(
-      const std::vector<std::uint32_t>& arcs) const {
-    std::vector<std::uint32_t> path;
-    for (const std::uint32_t a : arcs) path.push_back(arc_edges_[a]);
-    const auto before = to_rank(ways_[path.front()].tail, false);
-    const auto after = to_rank(ways_[path.back()].head, true);
+  /// The path of arcs between two machines with its ends: from the nearest rank of the one to the nearest of the other.
+  [[nodiscard]] std::optional<ArcPath> cross(const ArcPath& arcs) const {
+    ArcPath path;
+    for (const std::uint32_t a : arcs) path.push_back(arcs_between_[a]);
+    const auto before = to_rank(network_.arcs()[path.front()].tail, false);
+    const auto after = to_rank(network_.arcs()[path.back()].head, true);
     if (!before || !after) return std::nullopt;
     path.insert(path.begin(), before->begin(), before->end());
     path.insert(path.end(), after->begin(), after->end());
-    return std::pair(path, graph_.node_ranks[ways_[path.back()].head]);
+    return path;
   }
 
-  /// The shortest way inside a machine from a node to a rank, or, not `forwards`, from a rank to the node: least loaded
-  /// of equal ones by their first steps. `target`: which rank, or any.
-  [[nodiscard]] std::optional<std::vector<std::uint32_t>> to_rank(std::uint32_t node, bool forwards,
-                                                                  std::uint32_t target = no_edge) const {
+  /// The shortest path inside a machine from a vertex to a rank, or, not `forwards`, from a rank to the vertex: least
+  /// loaded of equal ones by their first steps. `target`: which rank, or any.
+  [[nodiscard]] std::optional<ArcPath> to_rank(std::uint32_t vertex, bool forwards, Rank target = {}) const {
     std::map<std::uint32_t, std::uint32_t> came;
-    std::vector<std::uint32_t> queue = {node};
-    came[node] = no_edge;
+    std::vector<std::uint32_t> queue = {vertex};
+    came[vertex] = no_arc;
     for (std::size_t done = 0; done < queue.size(); ++done) {
-      const std::uint32_t v = queue[done];
-      const std::uint32_t rank = graph_.node_ranks[v];
-      if (rank != ResourceGraph::no_rank && (target == no_edge || rank == target)) return walk_back(came, v, forwards);
-      if (rank != ResourceGraph::no_rank && done > 0) continue;
-      std::vector<std::uint32_t> steps = forwards ? out_[v] : in_[v];
+      const Rank rank = network_.rank_at(queue[done]);
+      if (!rank.is_none() && (target.is_none() || rank == target)) return walk_back(came, queue[done], forwards);
+      if (!rank.is_none() && done > 0) continue;
+      std::vector<std::uint32_t> steps = forwards ? out_[queue[done]] : in_[queue[done]];
       std::ranges::stable_sort(steps, [&](auto a, auto b) { return room_[a] > room_[b]; });
-      for (const std::uint32_t e : steps) {
-        const std::uint32_t other = forwards ? ways_[e].head : ways_[e].tail;
-        if (vertex_of_[other] != vertex_of_[node] || came.contains(other)) continue;
-        came[other] = e;
+      for (const std::uint32_t a : steps) {
+        const std::uint32_t other = forwards ? network_.arcs()[a].head : network_.arcs()[a].tail;
+        if (machine_of_[other] != machine_of_[vertex] || !came.try_emplace(other, a).second) continue;
         queue.push_back(other);
       }
     }
     return std::nullopt;
   }
 
-  [[nodiscard]] std::vector<std::uint32_t> walk_back(const std::map<std::uint32_t, std::uint32_t>& came,
-                                                     std::uint32_t v, bool forwards) const {
-    std::vector<std::uint32_t> path;
-    for (std::uint32_t e = came.at(v); e != no_edge; e = came.at(v)) {
-      path.push_back(e);
-      v = forwards ? ways_[e].tail : ways_[e].head;
+  [[nodiscard]] ArcPath walk_back(const std::map<std::uint32_t, std::uint32_t>& came, std::uint32_t v,
+                                  bool forwards) const {
+    ArcPath path;
+    for (std::uint32_t a = came.at(v); a != no_arc; a = came.at(v)) {
+      path.push_back(a);
+      v = forwards ? network_.arcs()[a].tail : network_.arcs()[a].head;
     }
     if (forwards) std::reverse(path.begin(), path.end());
     return path;
   }
 
-  /// Hands the tree to all ranks of a machine, all at once where there is room for that. The root gives it to one of
-  /// them, one that sends it on to other machines where there is one: it may not have the capacity for more.
-  bool spread_inside(std::uint32_t machine, std::uint32_t from, bool is_root, const GrowingTrees::Tree& tree,
-                     const std::vector<std::uint32_t>& children, std::vector<std::uint32_t>& edges) {
-    std::uint32_t hub = from;
-    if (is_root && members_[machine].size() > 1) {
-      for (const std::uint32_t child : children) {
-        const auto path = to_rank(ways_[arc_edges_[tree.path[child].front()]].tail, false);
-        if (!path) return false;
-        const std::uint32_t node =
-            path->empty() ? ways_[arc_edges_[tree.path[child].front()]].tail : ways_[path->front()].tail;
-        if (graph_.node_ranks[node] != from) hub = graph_.node_ranks[node];
-      }
-      if (hub == from) hub = next_hub(machine, from);
-      if (!reach(from, hub, tree.weight, edges)) return false;
+  /// The rank that hands a tree to the others of a machine: the one where it enters. The root gives it to one of the
+  /// others, for it may not have the capacity for more: to one that sends it on to other machines, or, where the root's
+  /// own links lead straight out, to the others in turn.
+  std::uint32_t hub_of(std::uint32_t machine, std::uint32_t entry, const std::vector<std::uint32_t>& exits,
+                       const ParentTree& machines) {
+    const std::vector<std::uint32_t>& members = members_[machine];
+    if (machine != machines.root() || members.size() == 1) return entry;
+    std::uint32_t hub = entry;
+    for (const std::uint32_t child : exits) {
+      const std::uint32_t way_out = network_.arcs()[arcs_between_[machines.path[child].front()]].tail;
+      const auto path = to_rank(way_out, false);
+      if (!path) continue;  // crossing to the child fails
+      const std::uint32_t sender = rank_at(path->empty() ? way_out : network_.arcs()[path->front()].tail);
+      if (sender != entry) hub = sender;
     }
+    while (hub == entry) hub = members[hubs_++ % members.size()];
+    return hub;
+  }
+
+  /// Hands the tree to all ranks of a machine, all at once where there is room for that.
+  bool spread_inside(ParentTree& tree, std::uint32_t machine, std::uint32_t entry, std::uint32_t hub) {
+    if (hub != entry && !reach(tree, entry, hub)) return false;
     std::vector<std::uint32_t> senders = {hub};
     for (const std::uint32_t rank : members_[machine]) {
-      if (rank == from || rank == hub) continue;
+      if (rank == entry || rank == hub) continue;
       const bool is_reached =
-          std::ranges::any_of(senders, [&](std::uint32_t sender) { return reach(sender, rank, tree.weight, edges); });
-      if (!is_reached && (hub == from || !reach(from, rank, tree.weight, edges))) return false;
+          std::ranges::any_of(senders, [&](std::uint32_t sender) { return reach(tree, sender, rank); });
+      if (!is_reached && (hub == entry || !reach(tree, entry, rank))) return false;
       senders.push_back(rank);
     }
     return true;
   }
 
-  /// Where the root's own links lead straight out of its machine: the others in turn.
-  std::uint32_t next_hub(std::uint32_t machine, std::uint32_t from) {
-    const std::vector<std::uint32_t>& members = members_[machine];
-    std::uint32_t hub = from;
-    while (hub == from) hub = members[hubs_++ % members.size()];
-    return hub;
-  }
-
-  bool reach(std::uint32_t from, std::uint32_t to, std::int64_t weight, std::vector<std::uint32_t>& edges) {
-    const auto path = to_rank(graph_.rank_nodes[from], true, to);
-    if (!path || std::ranges::any_of(*path, [&](std::uint32_t e) { return room_[e] < weight; })) return false;
-    append(edges, *path, weight);
+  bool reach(ParentTree& tree, std::uint32_t from, std::uint32_t to) {
+    const auto path = to_rank(network_.vertex_of(Rank(from)), true, Rank(to));
+    if (!path || std::ranges::any_of(*path, [&](std::uint32_t a) { return room_[a] < tree.weight; })) return false;
+    attach(tree, *path);
     return true;
   }
 
-  const ResourceGraph& graph_;
+  const FlowNetwork& network_;
   std::uint32_t root_;
-  std::size_t machine_count_ = 0;
-  std::size_t vertex_count_ = 0;
-  std::vector<std::uint32_t> vertex_of_;  ///< By node: its machine, or a vertex of its own.
-  std::vector<Directed> ways_;            ///< By edge.
+  std::uint32_t vertex_count_ = 0;
+  std::vector<std::uint32_t> machine_of_;  ///< By vertex: its machine, or a vertex of its own.
   std::vector<std::vector<std::uint32_t>> out_, in_;
   std::vector<std::vector<std::uint32_t>> members_;  ///< By machine: its ranks.
-  std::vector<std::uint32_t> arc_edges_;             ///< By arc between machines.
-  std::vector<std::int64_t> room_;                   ///< By edge: what trees may still take.
+  std::vector<std::uint32_t> arcs_between_;          ///< By arc between machines.
+  std::vector<std::int64_t> room_;                   ///< By arc: what trees may still take.
   std::size_t hubs_ = 0;
 };
 
 }  // namespace
 
-std::optional<std::vector<Arborescence>> machine_trees(const Topology& topology, Direction direction, Rank root,
-                                                       const Rational& rate) {
-  const bool has_backplane =
-      std::ranges::any_of(topology.nodes(), [](const Node& node) { return node.bandwidth.bytes_per_second != 0; });
-  if (has_backplane || !topology.first_not_relaying().is_none()) return std::nullopt;
-  const ResourceGraph graph = make_resource_graph(topology, false);
-  const bool inward = direction == Direction::reversed;
-  MachineNetwork machines(topology, graph, inward, root.value());
+std::optional<std::vector<Arborescence>> machine_trees(const PackingProblem& problem) {
+  if (problem.has_backplanes() || !problem.all_relay()) return std::nullopt;
+  MachineNetwork machines(*problem.topology, problem.network, problem.root);
   const std::size_t count = machines.machine_count();
-  if (count < 2 || count > most_machines || count == topology.rank_count()) return std::nullopt;
-  const auto network = machines.between(rate);
+  if (count < 2 || count > most_machines || count == problem.rank_count()) return std::nullopt;
+  const auto network = machines.between(problem.cut.capacity);
   if (!network) return std::nullopt;
-  const auto found = LowTreeSearch(*network).run();
+  const auto found = ShallowTreeSearch(*network).run();
   if (!found) return std::nullopt;
   std::int64_t sum = 0;
-  for (const GrowingTrees::Tree& tree : found->trees) sum += tree.weight;
-  machines.set_room(rate, sum);
-  std::vector<ProgramTree> images;
-  for (const GrowingTrees::Tree& tree : found->trees) {
-    auto edges = machines.expand(tree);
-    if (!edges) return std::nullopt;
-    if (inward) std::reverse(edges->begin(), edges->end());
-    images.push_back({root.value(), inward, make_rational(tree.weight, sum), *std::move(edges), {}});
+  for (const ParentTree& tree : found->trees) sum += tree.weight;
+  machines.set_room(network->rate, sum);
+  std::vector<Arborescence> trees;
+  for (const ParentTree& tree : found->trees) {
+    auto expanded = machines.expand(tree);
+    if (!expanded) return std::nullopt;
+    if (problem.inward()) std::reverse(expanded->members.begin() + 1, expanded->members.end());
+    trees.push_back(over_links(problem.network, *expanded));
   }
   if (!machines.fits()) return std::nullopt;
-  Forest forest = whole_forest(topology, graph, images, 1 / rate);
-  return inward ? std::move(forest.in_trees) : std::move(forest.out_trees);
+  reduce_weights(trees);
+  return trees;
 }
 
 }  // namespace espalier

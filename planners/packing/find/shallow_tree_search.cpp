@@ -7,15 +7,14 @@
 #include <utility>
 
 #include "planners/packing/improve/tree_exchange.h"
-#include "topology/analysis/max_flow.h"
 
 namespace espalier {
 
 namespace {
 
 constexpr std::size_t most_tried_again = 64;  // ranks
-constexpr std::array<std::size_t, LowTreeSearch::most_trees> tree_counts = {16, 8, 15, 14, 12, 10, 6, 4,
-                                                                            9,  7, 13, 11, 5,  3,  2, 1};
+constexpr std::array<std::size_t, ShallowTreeSearch::most_trees> tree_counts = {16, 8, 15, 14, 12, 10, 6, 4,
+                                                                                9,  7, 13, 11, 5,  3,  2, 1};
 /// Arcs that searches may pass as trees grow: for every two ranks, for every rank and arc, at least and at most.
 constexpr std::int64_t growth_work = 5000;
 constexpr std::int64_t growth_work_of_arc = 400;
@@ -75,21 +74,7 @@ std::vector<std::int64_t> nearly_equal(std::int64_t sum, std::size_t count) {
 
 }  // namespace
 
-std::int64_t root_rate(const RootNetwork& network) {
-  MaxFlow<std::int64_t> flow(network.vertex_count);
-  std::int64_t rate = 0;
-  for (const GrowingTrees::Arc& arc : network.arcs) {
-    flow.add_arc(arc.tail, arc.head, arc.room);
-    rate += arc.room;
-  }
-  const std::uint32_t root = network.rank_vertices[network.root];
-  for (const std::uint32_t vertex : network.rank_vertices) {
-    if (vertex != root) rate = std::min(rate, flow.run(root, vertex, rate));
-  }
-  return rate;
-}
-
-std::uint32_t least_tree_height(const RootNetwork& network, std::size_t most_trees) {
+std::uint32_t least_tree_depth(const RootNetwork& network, std::size_t most_trees) {
   std::vector<std::int64_t> out(network.vertex_count, 0);
   for (const GrowingTrees::Arc& arc : network.arcs) out[arc.tail] += arc.room;
   const auto rate = static_cast<double>(network.rate);
@@ -101,15 +86,15 @@ std::uint32_t least_tree_height(const RootNetwork& network, std::size_t most_tre
   double level = static_cast<double>(out[root]) / rate;
   double reached = level;
   const double fan_out = std::max(1.0, static_cast<double>(most_out) / rate * static_cast<double>(most_trees));
-  std::uint32_t height = 1;
-  for (; std::ceil(reached) < static_cast<double>(network.rank_vertices.size() - 1); ++height) {
+  std::uint32_t depth = 1;
+  for (; std::ceil(reached) < static_cast<double>(network.rank_vertices.size() - 1); ++depth) {
     level *= fan_out;
     reached += level;
   }
-  return height;
+  return depth;
 }
 
-LowTreeSearch::LowTreeSearch(const RootNetwork& network, std::int64_t searches)
+ShallowTreeSearch::ShallowTreeSearch(const RootNetwork& network, std::int64_t searches)
     : network_(network),
       growth_(growth_work_of(network) / searches),
       exchanges_(all_exchange_work * static_cast<std::int64_t>(network.rank_vertices.size()) / searches),
@@ -118,7 +103,7 @@ LowTreeSearch::LowTreeSearch(const RootNetwork& network, std::int64_t searches)
   for (const GrowingTrees::Arc& arc : network.arcs) common_ = std::gcd(common_, arc.room);
 }
 
-std::optional<LowTreeSearch::Candidate> LowTreeSearch::run() {
+std::optional<ShallowTreeSearch::Candidate> ShallowTreeSearch::run() {
   if (network_.rate == 0) return std::nullopt;
   const std::uint64_t seeds = network_.rank_vertices.size() > most_tried_again ? 1 : 3;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
@@ -130,19 +115,19 @@ std::optional<LowTreeSearch::Candidate> LowTreeSearch::run() {
     }
   }
   if (!network_.lanes.empty() && found_.empty()) try_units();
-  lower();
+  exchange();
   if (found_.empty()) return std::nullopt;
   return std::move(found_.front());
 }
 
-bool LowTreeSearch::can_improve(std::size_t count) const {
+bool ShallowTreeSearch::can_improve(std::size_t count) const {
   if (found_.empty()) return true;
   const Candidate& best = found_.front();
-  const std::uint32_t least = std::max(least_distance_, least_tree_height(network_, count));
-  return least < best.height || (least == best.height && count < best.trees.size());
+  const std::uint32_t least = std::max(least_distance_, least_tree_depth(network_, count));
+  return least < best.depth || (least == best.depth && count < best.trees.size());
 }
 
-void LowTreeSearch::try_growth(std::size_t count, const GrowthOrder& order) {
+void ShallowTreeSearch::try_growth(std::size_t count, const GrowthOrder& order) {
   const auto parts = static_cast<std::int64_t>(count);
   if (grow_in(whole_arcs(parts), std::vector<std::int64_t>(count, 1), order)) return;
   const std::int64_t units = network_.rate / common_;
@@ -157,7 +142,7 @@ void LowTreeSearch::try_growth(std::size_t count, const GrowthOrder& order) {
   grow_in(std::move(arcs), weights, early);
 }
 
-std::vector<GrowingTrees::Arc> LowTreeSearch::whole_arcs(std::int64_t units) const {
+std::vector<GrowingTrees::Arc> ShallowTreeSearch::whole_arcs(std::int64_t units) const {
   std::vector<GrowingTrees::Arc> arcs = network_.arcs;
   for (std::size_t a = 0; a < arcs.size(); ++a) {
     const std::int64_t lanes = network_.lanes.empty() ? 1 : network_.lanes[a];
@@ -167,62 +152,60 @@ std::vector<GrowingTrees::Arc> LowTreeSearch::whole_arcs(std::int64_t units) con
   return arcs;
 }
 
-void LowTreeSearch::try_units() {
+void ShallowTreeSearch::try_units() {
   for (std::int64_t units = most_trees + 1; units <= most_units && found_.empty() && !growth_.is_spent(); ++units) {
-    RootNetwork rounded = network_;
-    rounded.arcs = whole_arcs(units);
-    if (root_rate(rounded) < units) continue;
+    bool is_possible = true;
     for (const bool level_by_level : {false, true}) {
       for (const std::size_t count : tree_counts) {
-        if (growth_.is_spent() || !can_improve(count)) continue;
-        grow_in(rounded.arcs, nearly_equal(units, count), {level_by_level, false, 0});
+        if (!is_possible || growth_.is_spent() || !can_improve(count)) continue;
+        is_possible = grow_in(whole_arcs(units), nearly_equal(units, count), {level_by_level, false, 0});
       }
     }
   }
 }
 
-bool LowTreeSearch::grow_in(std::vector<GrowingTrees::Arc> arcs, std::span<const std::int64_t> weights,
-                            const GrowthOrder& order) {
+bool ShallowTreeSearch::grow_in(std::vector<GrowingTrees::Arc> arcs, std::span<const std::int64_t> weights,
+                                const GrowthOrder& order) {
   auto trees = std::make_unique<GrowingTrees>(network_.vertex_count, std::move(arcs), network_.rank_vertices,
                                               network_.root, weights, growth_);
   if (!trees->is_possible()) return false;
   if (!grow(*trees, most_trees, order, growth_)) return true;
   Candidate candidate{std::move(trees), {}, 0};
   candidate.trees = candidate.grown->trees();
-  candidate.height = height_of(*candidate.grown);
+  candidate.depth = depth_of(*candidate.grown);
   const auto same = std::ranges::find_if(
       found_, [&](const Candidate& other) { return other.trees.size() == candidate.trees.size(); });
   if (same == found_.end()) {
     found_.push_back(std::move(candidate));
-  } else if (candidate.height < same->height) {
+  } else if (candidate.depth < same->depth) {
     *same = std::move(candidate);
   }
   sort_found();
   return true;
 }
 
-void LowTreeSearch::sort_found() {
+void ShallowTreeSearch::sort_found() {
   std::ranges::stable_sort(found_, [](const Candidate& a, const Candidate& b) { return a.beats(b); });
 }
 
-void LowTreeSearch::lower() {
+void ShallowTreeSearch::exchange() {
   const auto ranks = static_cast<std::int64_t>(network_.rank_vertices.size());
   std::int64_t left = exchanges_;
   std::size_t best = 0;
   for (std::size_t i = 0; i < found_.size() && left > 0; ++i) {
     Candidate& candidate = found_[i];
-    const std::uint32_t least = std::max(least_distance_, least_tree_height(network_, candidate.trees.size()));
-    TreeExchange exchange(*candidate.grown);
+    const std::uint32_t least = std::max(least_distance_, least_tree_depth(network_, candidate.trees.size()));
+    TreeExchange moves(*candidate.grown);
     while (left > 0) {
       const bool is_as_good = i == best || candidate.trees.size() > found_[best].trees.size();
-      const std::uint32_t goal = found_[best].height - (is_as_good ? 1 : 0);
+      const std::uint32_t goal = found_[best].depth - (is_as_good ? 1 : 0);
       if (goal < least) break;
       WorkBudget budget(exchange_work * ranks);
-      const bool reached = exchange.reach(goal, budget);
+      const bool reached = moves.reach(goal, budget);
       left -= exchange_work * ranks - budget.left();
       if (!reached) break;
-      candidate.trees = exchange.trees();
-      candidate.height = goal;
+      candidate.trees = moves.trees();
+      candidate.depth = goal;
       best = i;
     }
   }

@@ -21,38 +21,35 @@ struct RootNetwork {
   std::vector<std::int64_t> lanes;           ///< By arc: of how many equal links it is; empty where all are of one.
 };
 
-/// The smallest cut between the root and any rank. Cost: a maximum flow per rank.
-std::int64_t root_rate(const RootNetwork& network);
+/// No packing of at most `most_trees` trees that together carry the rate has all of them less deep: a tree of weight w
+/// has at most (what v sends) / w edges at v, so it spans at most d (1 + k + ... + k^(h-1)) ranks in h hops, where d
+/// are the root's children and k = (what any other rank sends) / w. As the d of all trees together are limited by what
+/// the root sends, and the sum is convex in w, trees of equal weight span most.
+std::uint32_t least_tree_depth(const RootNetwork& network, std::size_t most_trees);
 
-/// No packing of at most `most_trees` trees that together carry the rate has all of them lower: a tree of weight w has
-/// at most (what v sends) / w edges at v, so it spans at most d (1 + k + ... + k^(h-1)) ranks in h hops, where d are
-/// the root's children and k = (what any other rank sends) / w. As the d of all trees together are limited by what the
-/// root sends, and the sum is convex in w, trees of equal weight span most.
-std::uint32_t least_tree_height(const RootNetwork& network, std::size_t most_trees);
-
-/// Looks for few and low trees of one root (low_root_trees.h): by numbers of trees and orders of growth, within a
-/// counted amount of work.
-class LowTreeSearch {
+/// Looks for a small number of shallow trees of one root (shallow_root_trees.h): by numbers of trees and orders of
+/// growth, within a counted amount of work.
+class ShallowTreeSearch {
  public:
   static constexpr std::size_t most_trees = 16;
   /// With lanes, trees may be wider than links, but together they are no more than so many times the narrowest.
   static constexpr std::int64_t most_units = 48;
 
   struct Candidate {
-    std::unique_ptr<GrowingTrees> grown;    ///< What they were before exchanges.
-    std::vector<GrowingTrees::Tree> trees;  ///< Complete ones.
-    std::uint32_t height = 0;
+    std::unique_ptr<GrowingTrees> grown;  ///< What they were before exchanges.
+    std::vector<ParentTree> trees;        ///< Complete ones.
+    std::uint32_t depth = 0;
 
-    /// Whether it is lower, or as low with fewer trees.
+    /// Whether it is less deep, or as deep with fewer trees.
     [[nodiscard]] bool beats(const Candidate& other) const {
-      return height != other.height ? height < other.height : trees.size() < other.trees.size();
+      return depth != other.depth ? depth < other.depth : trees.size() < other.trees.size();
     }
   };
 
   /// `searches`: how many searches the work is meant for.
-  explicit LowTreeSearch(const RootNetwork& network, std::int64_t searches = 1);
+  explicit ShallowTreeSearch(const RootNetwork& network, std::int64_t searches = 1);
 
-  /// The lowest trees that were found, and of those the fewest.
+  /// The shallowest trees that were found, and of those the fewest.
   std::optional<Candidate> run();
 
  private:
@@ -65,8 +62,8 @@ class LowTreeSearch {
   void try_units();
   /// False where no trees of these weights exist.
   bool grow_in(std::vector<GrowingTrees::Arc> arcs, std::span<const std::int64_t> weights, const GrowthOrder& order);
-  /// Lowers the best trees by exchanges until they are better than the best of all.
-  void lower();
+  /// Makes the best trees shallower by exchanges until they are better than the best of all.
+  void exchange();
   void sort_found();
 
   const RootNetwork& network_;

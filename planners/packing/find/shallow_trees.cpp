@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "planners/packing/realize_trees.h"
+
 namespace espalier {
 
 namespace {
@@ -40,7 +42,7 @@ class Grower {
   static constexpr std::uint32_t unseen = UINT32_MAX;
   static constexpr std::uint64_t most_places = 1U << 16U;
 
-  [[nodiscard]] const GrowingTrees::Tree& tree(std::uint32_t t) const { return trees_.trees()[t]; }
+  [[nodiscard]] const ParentTree& tree(std::uint32_t t) const { return trees_.trees()[t]; }
   [[nodiscard]] bool is_full(std::uint32_t t) const { return tree(t).members.size() == trees_.rank_count(); }
 
   void grow_by_levels() {
@@ -140,7 +142,7 @@ class Grower {
   }
 
   [[nodiscard]] bool is_open(std::uint32_t t, std::uint32_t a) const {
-    return !tree(t).is_blocked[a] && trees_.arcs()[a].room >= (may_split() ? 1 : tree(t).weight);
+    return !trees_.is_blocked(t, a) && trees_.arcs()[a].room >= (may_split() ? 1 : tree(t).weight);
   }
 
   /// The ranks outside a tree that a member reaches through vertices that only forward, by the fewest arcs and among
@@ -213,10 +215,27 @@ bool grow(GrowingTrees& trees, std::size_t most_trees, const GrowthOrder& order,
   return Grower(trees, most_trees, order, budget).run();
 }
 
-std::uint32_t height_of(const GrowingTrees& trees) {
-  std::uint32_t height = 0;
-  for (const GrowingTrees::Tree& tree : trees.trees()) height = std::max(height, std::ranges::max(tree.depth));
-  return height;
+std::uint32_t depth_of(const GrowingTrees& trees) {
+  std::uint32_t depth = 0;
+  for (const ParentTree& tree : trees.trees()) depth = std::max(depth, std::ranges::max(tree.depth));
+  return depth;
+}
+
+Arborescence over_links(const FlowNetwork& network, const ParentTree& tree) {
+  const std::uint32_t root = tree.root();
+  std::vector<std::vector<std::uint32_t>> children(tree.parent.size());
+  for (const std::uint32_t rank : tree.members) {
+    if (rank != root) children[tree.parent[rank]].push_back(rank);
+  }
+  Arborescence result{Rank(root), tree.weight, {}};
+  std::vector<std::uint32_t> reached = {root};
+  for (std::size_t at = 0; at < reached.size(); ++at) {
+    for (const std::uint32_t child : children[reached[at]]) {
+      result.edges.push_back({Rank(reached[at]), Rank(child), links_along(network, tree.path[child])});
+      reached.push_back(child);
+    }
+  }
+  return result;
 }
 
 }  // namespace espalier

@@ -3,6 +3,8 @@
 #include <cstdint>
 
 #include "planners/packing/find/growing_trees.h"
+#include "schedule/trees/tree_schedule.h"
+#include "topology/analysis/flow_network.h"
 
 namespace espalier {
 
@@ -13,12 +15,16 @@ struct GrowthOrder {
   std::uint64_t seed = 0;       ///< In which order equally good ranks come, unlike for every tree; 0: as numbered.
 };
 
-/// Grows the trees until they span all ranks, low ones, each member handing on to as many ranks as the others can
+/// Grows the trees until they span all ranks, shallow ones, each member handing on to as many ranks as the others can
 /// spare. Trees that cannot take a path as a whole are split, up to `most_trees`. False when they get stuck, or the
 /// budget of the trees is spent.
 bool grow(GrowingTrees& trees, std::size_t most_trees, const GrowthOrder& order, const WorkBudget& budget);
 
 /// The edges between the root and the farthest rank of any of the trees.
-std::uint32_t height_of(const GrowingTrees& trees);
+std::uint32_t depth_of(const GrowingTrees& trees);
+
+/// A complete tree over the network's links, level by level. Requires: members from the root on; arcs, vertices and
+/// ranks of the tree that are those of the network.
+Arborescence over_links(const FlowNetwork& network, const ParentTree& tree);
 
 }  // namespace espalier

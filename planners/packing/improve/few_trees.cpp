@@ -145,7 +145,7 @@ class Thinning {
     for (std::size_t r = 0; r < room.size(); ++r) {
       prices.push_back(whole_.prices[r] * rest_sum + rest.solution.prices[r] * whole_sum);
     }
-    return TreeBalancer(orbits_, oracle_.groups(), prices).balanced(std::move(columns), room, wanted_.most_height);
+    return TreeBalancer(orbits_, oracle_, prices).balanced(std::move(columns), room, wanted_.most_height);
   }
 
   /// The family that carries most.

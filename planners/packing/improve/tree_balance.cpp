@@ -7,6 +7,8 @@
 #include <queue>
 #include <utility>
 
+#include "planners/packing/parent_tree.h"
+
 namespace espalier {
 
 namespace {
@@ -22,40 +24,12 @@ struct PathCost {
 
 constexpr PathCost unreached = {static_cast<__int128>(1) << 126, 0};
 
-/// A spanning tree by what enters each rank.
-struct GrownTree {
-  std::uint32_t group = 0;
-  std::uint32_t root = 0;
-  bool inward = false;
-  std::int64_t copies = 1;
-  std::vector<std::uint32_t> parent;
-  std::vector<std::vector<std::uint32_t>> path;  ///< By rank: edges between it and its parent, the way the data goes.
-  std::uint32_t least_height = 1;
-
-  /// Edges between each rank and the root.
-  [[nodiscard]] std::vector<std::uint32_t> depths() const {
-    constexpr std::uint32_t unknown = UINT32_MAX;
-    std::vector<std::uint32_t> depth(parent.size(), unknown);
-    depth[root] = 0;
-    std::vector<std::uint32_t> way;
-    for (std::uint32_t start = 0; start < parent.size(); ++start) {
-      std::uint32_t v = start;
-      for (; depth[v] == unknown; v = parent[v]) way.push_back(v);
-      for (std::uint32_t reached = depth[v]; !way.empty(); way.pop_back()) depth[way.back()] = ++reached;
-    }
-    return depth;
-  }
-};
-
-GrownTree take_apart(const ResourceGraph& graph, const TreeGroup& group, const Column& column) {
-  GrownTree tree;
-  tree.group = column.group;
-  tree.root = group.root;
-  tree.inward = group.inward;
-  tree.copies = group.copies;
+/// A column as a tree; its paths go the way the data does.
+ReparentedTree take_apart(const ResourceGraph& graph, const TreeGroup& group, const Column& column) {
+  ParentTree tree;
+  tree.members = {group.root};
   tree.parent.assign(graph.rank_count(), group.root);
   tree.path.resize(graph.rank_count());
-  tree.least_height = column.least_height;
   std::vector<std::uint32_t> path;
   for (const std::uint32_t e : column.edges) {
     path.push_back(e);
@@ -63,33 +37,11 @@ GrownTree take_apart(const ResourceGraph& graph, const TreeGroup& group, const C
     if (end == ResourceGraph::no_rank) continue;
     const std::uint32_t begin = graph.node_ranks[graph.edges[path.front()].tail];
     const std::uint32_t child = group.inward ? begin : end;
+    tree.members.push_back(child);
     tree.parent[child] = group.inward ? end : begin;
     tree.path[child] = std::exchange(path, {});
   }
-  return tree;
-}
-
-/// The ranks at and below one, and how far the lowest is below it.
-struct Below {
-  std::vector<bool> is_below;
-  std::uint32_t height = 0;
-};
-
-Below find_below(const GrownTree& tree, const std::vector<std::uint32_t>& depth, std::uint32_t top) {
-  Below below{std::vector<bool>(tree.parent.size(), false), 0};
-  std::vector<std::uint8_t> known(tree.parent.size(), 0);  // 1: not below, 2: below
-  known[top] = 2;
-  if (top != tree.root) known[tree.root] = 1;
-  std::vector<std::uint32_t> way;
-  for (std::uint32_t start = 0; start < tree.parent.size(); ++start) {
-    std::uint32_t v = start;
-    for (; known[v] == 0; v = tree.parent[v]) way.push_back(v);
-    for (; !way.empty(); way.pop_back()) known[way.back()] = known[v];
-    if (known[start] != 2) continue;
-    below.is_below[start] = true;
-    below.height = std::max(below.height, depth[start] - depth[top]);
-  }
-  return below;
+  return ReparentedTree(std::move(tree));
 }
 
 /// How well resources are used: what all uses cost.
@@ -192,30 +144,10 @@ class PathSearch {
   std::vector<std::uint32_t> reached_;
 };
 
-Column put_together(const OrbitGraph& orbits, const GrownTree& tree) {
-  const ResourceGraph& graph = orbits.graph;
-  Column column;
-  column.group = tree.group;
-  column.least_height = tree.least_height;
-  const std::vector<std::uint32_t> depth = tree.depths();
-  column.height = *std::max_element(depth.begin(), depth.end());
-  std::vector<std::int64_t> uses(graph.edges.size(), 0);
-  for (std::uint32_t v = 0; v < tree.parent.size(); ++v) {
-    if (v == tree.root) continue;
-    column.edges.insert(column.edges.end(), tree.path[v].begin(), tree.path[v].end());
-    for (const std::uint32_t e : tree.path[v]) {
-      ++uses[e];
-      if (graph.mirrored) ++uses[graph.edges[e].mirror];
-    }
-  }
-  column.loads = orbit_loads(orbits, uses, tree.copies);
-  return column;
-}
-
 }  // namespace
 
-TreeBalancer::TreeBalancer(const OrbitGraph& orbits, const TreeGroups& groups, std::span<const BigInteger> prices)
-    : orbits_(orbits), groups_(groups), in_edges_(orbits.graph.out_edges.size()) {
+TreeBalancer::TreeBalancer(const OrbitGraph& orbits, const TreeOracle& oracle, std::span<const BigInteger> prices)
+    : orbits_(orbits), oracle_(oracle), in_edges_(orbits.graph.out_edges.size()) {
   constexpr int coarse_bits = 60;  // what the largest price becomes where they are too large
   constexpr int exact_bits = 100;  // so that sums stay below 2^126
   const ResourceGraph& graph = orbits.graph;
@@ -233,54 +165,62 @@ TreeBalancer::TreeBalancer(const OrbitGraph& orbits, const TreeGroups& groups, s
 }
 
 std::vector<Column> TreeBalancer::balanced(std::vector<Column> columns, std::span<const double> room,
-                                           std::uint32_t most_height) const {
+                                           std::uint32_t most_depth) const {
   constexpr int most_passes = 6;
   constexpr double least_gain = 1e-9;  // of evenness: below it is rounding
   const ResourceGraph& graph = orbits_.graph;
   Evenness evenness(orbits_, room);
-  std::vector<GrownTree> trees;
-  std::vector<std::uint32_t> heights;
+  std::vector<ReparentedTree> trees;
+  std::vector<std::uint32_t> depths;
   for (const Column& column : columns) {
-    trees.push_back(take_apart(graph, groups_.groups[column.group], column));
-    heights.push_back(std::max(most_height, column.height));
-    for (const auto& path : trees.back().path) evenness.add(path, trees.back().copies);
+    const TreeGroup& group = oracle_.groups().groups[column.group];
+    trees.push_back(take_apart(graph, group, column));
+    depths.push_back(std::max(most_depth, column.height));
+    for (const auto& path : trees.back().tree().path) evenness.add(path, group.copies);
   }
   PathSearch search(graph, in_edges_);
   const auto cost = [&](std::uint32_t e) { return PathCost{base_price_[e], evenness.edge_cost(e)}; };
   for (int pass = 0; pass < most_passes; ++pass) {
     bool changed = false;
     for (std::size_t t = 0; t < trees.size(); ++t) {
-      GrownTree& tree = trees[t];
-      std::vector<std::uint32_t> depth = tree.depths();
+      const TreeGroup& group = oracle_.groups().groups[columns[t].group];
+      const ParentTree& tree = trees[t].tree();
       for (std::uint32_t v = 0; v < graph.rank_count(); ++v) {
-        if (v == tree.root) continue;
-        evenness.add(tree.path[v], -tree.copies);
-        evenness.set_step(graph.mirrored ? 2 * tree.copies : tree.copies);
-        search.run(v, !tree.inward, cost);
+        if (v == group.root) continue;
+        evenness.add(tree.path[v], -group.copies);
+        evenness.set_step(graph.mirrored ? 2 * group.copies : group.copies);
+        search.run(v, !group.inward, cost);
         PathCost least;
         for (const std::uint32_t e : tree.path[v]) least = least + cost(e);
         least.evenness *= 1 - least_gain;
-        const Below below = find_below(tree, depth, v);
+        std::vector<bool> is_below(graph.rank_count(), false);
+        std::uint32_t deepest = tree.depth[v];
+        trees[t].for_each_below(v, [&](std::uint32_t rank) {
+          is_below[rank] = true;
+          deepest = std::max(deepest, tree.depth[rank]);
+        });
         std::uint32_t best = v;
         for (std::uint32_t u = 0; u < graph.rank_count(); ++u) {
-          if (u != tree.root && graph.is_dead_end[graph.rank_nodes[u]]) continue;
-          if (below.is_below[u] || depth[u] + 1 + below.height > heights[t]) continue;
+          if (u != group.root && graph.is_dead_end[graph.rank_nodes[u]]) continue;
+          if (is_below[u] || tree.depth[u] + 1 + deepest - tree.depth[v] > depths[t]) continue;
           if (search.distance(u) >= least) continue;
           best = u;
           least = search.distance(u);
         }
         if (best != v) {
-          tree.parent[v] = best;
-          tree.path[v] = search.path(best, v, !tree.inward);
-          depth = tree.depths();
+          trees[t].attach(v, best, search.path(best, v, !group.inward));
           changed = true;
         }
-        evenness.add(tree.path[v], tree.copies);
+        evenness.add(tree.path[v], group.copies);
       }
     }
     if (!changed) break;
   }
-  for (std::size_t t = 0; t < trees.size(); ++t) columns[t] = put_together(orbits_, trees[t]);
+  for (std::size_t t = 0; t < trees.size(); ++t) {
+    std::vector<std::uint32_t> edges;
+    for (const auto& path : trees[t].tree().path) edges.insert(edges.end(), path.begin(), path.end());
+    columns[t] = oracle_.column(columns[t].group, std::move(edges));
+  }
   return columns;
 }
 

@@ -9,20 +9,20 @@
 
 namespace espalier {
 
-/// Complete trees of one root whose ranks change places until all are within a height.
+/// Complete trees of one root whose ranks change places until all are within a depth.
 ///
 /// Two kinds of moves keep the arcs within their room: a rank gets another parent along arcs that have room, and a rank
-/// swaps what enters it in two trees of equal weight. A move that brings more ranks within the height is made, one that
+/// swaps what enters it in two trees of equal weight. A move that brings more ranks within the depth is made, one that
 /// changes nothing too, and one that loses a little now and then.
 class TreeExchange {
  public:
   /// Requires: complete trees, which must outlive the exchange.
   explicit TreeExchange(const GrowingTrees& grown);
 
-  /// Whether all ranks are within `most_height` after at most as many moves as the budget allows: it counts the ranks
+  /// Whether all ranks are within `most_depth` after at most as many moves as the budget allows: it counts the ranks
   /// that they move.
-  bool reach(std::uint32_t most_height, WorkBudget& budget);
-  [[nodiscard]] const std::vector<GrowingTrees::Tree>& trees() const { return trees_; }
+  bool reach(std::uint32_t most_depth, WorkBudget& budget);
+  [[nodiscard]] std::vector<ParentTree> trees() const;
 
  private:
   /// A way to a rank from another parent.
@@ -31,8 +31,7 @@ class TreeExchange {
     std::vector<std::uint32_t> path;
   };
 
-  [[nodiscard]] std::int64_t excess_of(const GrowingTrees::Tree& tree) const;
-  [[nodiscard]] bool is_below(const GrowingTrees::Tree& tree, std::uint32_t rank, std::uint32_t top) const;
+  [[nodiscard]] std::int64_t excess_of(const ParentTree& tree) const;
   /// What the excess changes by when a rank enters elsewhere; nothing is changed.
   [[nodiscard]] std::int64_t gain(std::uint32_t t, std::uint32_t rank, std::uint32_t parent);
   [[nodiscard]] bool accepts(std::int64_t worse);
@@ -41,13 +40,12 @@ class TreeExchange {
   void try_attach(std::uint32_t t, std::uint32_t rank);
 
   const GrowingTrees& grown_;
-  std::vector<GrowingTrees::Tree> trees_;
+  std::vector<ReparentedTree> trees_;
   std::vector<std::int64_t> room_;  ///< By arc.
   std::vector<std::vector<std::uint32_t>> in_;
-  std::vector<std::vector<std::vector<std::uint32_t>>> children_;  ///< By tree and rank.
-  std::vector<std::uint32_t> seen_;                                ///< By vertex: the last walk that came there.
+  std::vector<std::uint32_t> seen_;  ///< By vertex: the last walk that came there.
   std::uint32_t stamp_ = 0;
-  std::uint32_t most_height_ = 0;
+  std::uint32_t most_depth_ = 0;
   std::int64_t excess_ = 0;
   std::int64_t moved_ = 0;  ///< Ranks that the last move looked at.
   std::int64_t moves_ = 0;

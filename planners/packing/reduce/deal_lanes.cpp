@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "planners/packing/realize_trees.h"
 #include "planners/packing/reduce/edge_coloring.h"
 #include "planners/packing/reduce/even_layers.h"
 
@@ -184,13 +185,6 @@ class LaneDealer {
   std::size_t pass_count_ = 0;
   bool is_small_ = true;
 };
-
-/// Divides all weights by what they have in common.
-void reduce_weights(std::vector<Arborescence>& trees) {
-  std::int64_t common = 0;
-  for (const Arborescence& tree : trees) common = std::gcd(common, tree.weight);
-  for (Arborescence& tree : trees) tree.weight /= common;
-}
 
 /// Like trees as one.
 std::vector<Arborescence> merge_like(std::vector<Arborescence> trees) {

@@ -6,133 +6,112 @@
 #include <tuple>
 #include <utility>
 
-#include "planners/lp/resource_graph.h"
-#include "planners/packing/reduce/parallel_planes.h"
+#include "base/disjoint_sets.h"
 
 namespace espalier {
 
 namespace {
 
-/// Where a switch's links go to or come from.
-struct PortSide {
-  bool leaves = false;
-  NodeId neighbour;
-  friend auto operator<=>(const PortSide& a, const PortSide& b) {
-    return std::pair(a.leaves, a.neighbour.index()) <=> std::pair(b.leaves, b.neighbour.index());
+/// A plane's links by their ends. The plane's own switches count by their place in it, after all nodes, so that the
+/// links of like planes have like ends.
+using PlaneLinks = std::map<std::pair<std::size_t, std::size_t>, LinkId>;
+/// What like planes have in common: ends, rate and latency of every link.
+using PlaneMark = std::vector<std::tuple<std::size_t, std::size_t, std::int64_t, std::int64_t>>;
+
+/// Nothing where the plane is alike to none.
+std::optional<PlaneLinks> links_of(const Topology& topology, const std::vector<NodeId>& plane) {
+  std::map<NodeId, std::size_t> place;
+  for (const NodeId node : plane) place.emplace(node, topology.node_count() + place.size());
+  const auto end_of = [&](NodeId node) { return place.contains(node) ? place.at(node) : node.index(); };
+  PlaneLinks links;
+  const auto add = [&](LinkId id) {
+    const Link& link = topology.link(id);
+    return links.try_emplace({end_of(link.tail), end_of(link.head)}, id).first->second == id;
+  };
+  for (const NodeId node : plane) {
+    const bool is_plain = topology.node(node).bandwidth.bytes_per_second == 0 &&
+                          std::ranges::all_of(topology.out_links(node), add) &&
+                          std::ranges::all_of(topology.in_links(node), add);
+    if (!is_plain) return std::nullopt;
   }
-};
-using SwitchLinks = std::map<PortSide, std::vector<LinkId>>;
-/// What alike switches have in common: how many links a neighbour has each way, and by side their rate and latency.
-using SwitchMark = std::pair<std::size_t, std::vector<std::tuple<bool, std::size_t, std::int64_t, std::int64_t>>>;
-
-bool is_like(const Link& a, const Link& b) { return a.bandwidth() == b.bandwidth() && a.latency == b.latency; }
-
-SwitchLinks links_at(const Topology& topology, NodeId node) {
-  SwitchLinks links;
-  for (const LinkId link : topology.out_links(node)) links[{true, topology.link(link).head}].push_back(link);
-  for (const LinkId link : topology.in_links(node)) links[{false, topology.link(link).tail}].push_back(link);
-  return links;
+  return links.empty() ? std::nullopt : std::optional(std::move(links));
 }
 
-/// Nothing where links differ so that they are no lanes.
-std::optional<SwitchMark> mark_of(const Topology& topology, const SwitchLinks& links) {
-  if (links.empty()) return std::nullopt;
-  SwitchMark mark{links.begin()->second.size(), {}};
-  for (const auto& [side, parallel] : links) {
-    if (parallel.size() != mark.first) return std::nullopt;
-    const auto rate_of = [&](LinkId link) {
-      return std::pair(topology.link(link).bandwidth().bytes_per_second, topology.link(link).latency.count);
-    };
-    const auto first = rate_of(parallel.front());
-    if (std::ranges::any_of(parallel, [&](LinkId link) { return rate_of(link) != first; })) return std::nullopt;
-    mark.second.emplace_back(side.leaves, side.neighbour.index(), first.first, first.second);
+PlaneMark mark_of(const Topology& topology, const PlaneLinks& links) {
+  PlaneMark mark;
+  for (const auto& [ends, id] : links) {
+    const Link& link = topology.link(id);
+    mark.emplace_back(ends.first, ends.second, link.bandwidth().bytes_per_second, link.latency.count);
   }
   return mark;
 }
 
-/// The links at planes that are alike, those together that stand for each other; nothing where they are not quite
-/// alike.
-std::optional<std::vector<std::vector<LinkId>>> plane_lanes(const Topology& topology,
-                                                            const std::vector<std::vector<std::uint32_t>>& planes) {
-  std::vector<std::vector<LinkId>> lanes;
-  for (std::size_t i = 0; i < planes.size(); ++i) {
-    std::map<std::size_t, std::size_t> place;
-    for (std::size_t k = 0; k < planes[i].size(); ++k) place[planes[i][k]] = k;
-    // Known by their ends, where switches go by their places; the links between two nodes in their order.
-    std::map<std::tuple<bool, std::size_t, bool, std::size_t>, std::vector<LinkId>> links;
-    for (std::size_t l = 0; l < topology.link_count(); ++l) {
-      const Link& link = topology.link(LinkId(l));
-      const auto tail = place.find(link.tail.index());
-      const auto head = place.find(link.head.index());
-      if (tail == place.end() && head == place.end()) continue;
-      links[{tail == place.end(), tail == place.end() ? link.tail.index() : tail->second, head == place.end(),
-             head == place.end() ? link.head.index() : head->second}]
-          .push_back(LinkId(l));
-    }
-    std::size_t at = 0;
-    for (const auto& [ends, parallel] : links) {
-      for (const LinkId link : parallel) {
-        if (i == 0) lanes.emplace_back();
-        if (at == lanes.size()) return std::nullopt;
-        if (i > 0 && !is_like(topology.link(lanes[at].front()), topology.link(link))) return std::nullopt;
-        lanes[at++].push_back(link);
-      }
-    }
-    if (at != lanes.size()) return std::nullopt;
+/// The planes of several switches, their switches in the order of the ranks that they serve; none where that says too
+/// little.
+std::vector<std::vector<NodeId>> wide_planes(const Topology& topology) {
+  DisjointSets sets(topology.node_count());
+  // By switch: whether to or from a rank, which, and at what rate.
+  std::vector<std::vector<std::tuple<bool, std::size_t, std::int64_t>>> served(topology.node_count());
+  for (const Link& link : topology.links()) {
+    const bool from_rank = topology.node(link.tail).is_rank;
+    const bool to_rank = topology.node(link.head).is_rank;
+    const std::int64_t rate = link.bandwidth().bytes_per_second;
+    if (!from_rank && !to_rank) sets.join(link.tail.value(), link.head.value());
+    if (from_rank && !to_rank) served[link.head.index()].emplace_back(false, link.tail.index(), rate);
+    if (!from_rank && to_rank) served[link.tail.index()].emplace_back(true, link.head.index(), rate);
   }
-  return lanes;
+  std::map<std::uint32_t, std::vector<NodeId>> planes;
+  for (std::uint32_t v = 0; v < topology.node_count(); ++v) {
+    std::ranges::sort(served[v]);
+    if (!topology.node(NodeId(v)).is_rank) planes[sets.find(v)].push_back(NodeId(v));
+  }
+  std::vector<std::vector<NodeId>> wide;
+  const auto served_by = [&](NodeId node) -> const auto& { return served[node.index()]; };
+  for (auto& [first, plane] : planes) {
+    std::ranges::stable_sort(plane, {}, served_by);
+    if (plane.size() == 1 || std::ranges::adjacent_find(plane, {}, served_by) != plane.end()) continue;
+    wide.push_back(std::move(plane));
+  }
+  return wide;
 }
 
 }  // namespace
 
 ParallelSwitches::ParallelSwitches(const Topology& topology)
-    : group_of_(topology.node_count(), no_group), lanes_of_(topology.link_count()) {
-  join_switches(topology);
-  join_planes(topology);
-}
-
-void ParallelSwitches::join_switches(const Topology& topology) {
-  std::map<SwitchMark, std::vector<std::size_t>> alike;
+    : group_of_(topology.node_count(), no_group),
+      is_taken_(topology.node_count(), false),
+      lanes_of_(topology.link_count(), no_group) {
+  std::vector<Plane> single;
   for (std::size_t v = 0; v < topology.node_count(); ++v) {
-    const Node& node = topology.node(NodeId(v));
-    if (node.is_rank || node.bandwidth.bytes_per_second != 0) continue;
-    if (auto mark = mark_of(topology, links_at(topology, NodeId(v)))) alike[*std::move(mark)].push_back(v);
+    if (!topology.node(NodeId(v)).is_rank) single.push_back({NodeId(v)});
   }
-  std::vector<bool> is_beside(topology.node_count(), false);
-  for (const auto& [mark, members] : alike) {
-    if (members.size() * mark.first == 1 || is_beside[members.front()]) continue;
-    for (const auto& [leaves, neighbour, rate, latency] : mark.second) is_beside[neighbour] = true;
-    std::map<PortSide, std::vector<LinkId>> lanes;
-    for (const std::size_t member : members) {
-      group_of_[member] = group_count_;
-      for (const auto& [side, parallel] : links_at(topology, NodeId(member))) {
-        lanes[side].insert(lanes[side].end(), parallel.begin(), parallel.end());
-      }
-    }
-    for (auto& [side, links] : lanes) {
-      const auto shared = std::make_shared<const std::vector<LinkId>>(std::move(links));
-      for (const LinkId link : *shared) lanes_of_[link.index()] = shared;
-    }
-    ++group_count_;
-  }
+  join(topology, single);
+  join(topology, wide_planes(topology));
 }
 
-void ParallelSwitches::join_planes(const Topology& topology) {
-  if (std::ranges::any_of(topology.nodes(), [](const Node& node) { return node.bandwidth.bytes_per_second != 0; })) {
-    return;
+void ParallelSwitches::join(const Topology& topology, const std::vector<Plane>& planes) {
+  std::map<PlaneMark, std::vector<std::pair<const Plane*, PlaneLinks>>> alike;
+  for (const Plane& plane : planes) {
+    if (auto links = links_of(topology, plane))
+      alike[mark_of(topology, *links)].emplace_back(&plane, *std::move(links));
   }
-  const ParallelPlanes planes(make_resource_graph(topology, false));
-  for (const auto& group : planes.groups()) {
-    const auto& model = group.front();
-    if (model.size() == 1 || group_of_[model.front()] != no_group) continue;
-    auto lanes = plane_lanes(topology, group);
-    if (!lanes) continue;
-    for (const auto& plane : group) {
-      for (const std::uint32_t node : plane) group_of_[node] = group_count_;
+  const auto is_taken = [&](NodeId node) { return is_taken_[node.index()]; };
+  for (const auto& [mark, members] : alike) {
+    if (members.size() == 1) continue;
+    if (std::ranges::any_of(members,
+                            [&](const auto& member) { return std::ranges::any_of(*member.first, is_taken); })) {
+      continue;
     }
-    for (auto& links : *lanes) {
-      const auto shared = std::make_shared<const std::vector<LinkId>>(std::move(links));
-      for (const LinkId link : *shared) lanes_of_[link.index()] = shared;
+    std::size_t first = lanes_.size();
+    lanes_.resize(first + mark.size());
+    for (const auto& [plane, links] : members) {
+      for (const NodeId node : *plane) group_of_[node.index()] = group_count_;
+      std::size_t at = first;
+      for (const auto& [ends, link] : links) {
+        is_taken_[topology.link(link).tail.index()] = is_taken_[topology.link(link).head.index()] = true;
+        lanes_of_[link.index()] = static_cast<std::uint32_t>(at);
+        lanes_[at++].push_back(link);
+      }
     }
     ++group_count_;
   }

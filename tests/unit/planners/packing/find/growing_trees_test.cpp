@@ -22,13 +22,13 @@ TEST(GrowingTrees, GrantsWhatLeavesTheRestComplete) {
   ASSERT_TRUE(trees.is_possible());
   EXPECT_EQ(trees.add(0, 0, {0}, 1), 1);
   EXPECT_EQ(trees.add(0, 0, {1}, 2), 0);
-  EXPECT_TRUE(trees.trees()[0].is_blocked[1]);
-  EXPECT_FALSE(trees.trees()[1].is_blocked[1]);
+  EXPECT_TRUE(trees.is_blocked(0, 1));
+  EXPECT_FALSE(trees.is_blocked(1, 1));
   EXPECT_EQ(trees.add(0, 1, {2}, 2), 1);
   EXPECT_EQ(trees.add(1, 0, {1}, 2), 1);
   EXPECT_EQ(trees.add(1, 2, {3}, 1), 1);
   EXPECT_TRUE(trees.is_complete());
-  EXPECT_EQ(height_of(trees), 2U);
+  EXPECT_EQ(depth_of(trees), 2U);
 }
 
 TEST(GrowingTrees, SaysWhenThereIsNotEnough) {
@@ -75,10 +75,10 @@ TEST(TreeExchange, SwapsWhatEntersARank) {
     }
   }
   ASSERT_TRUE(trees.is_complete());
-  EXPECT_EQ(height_of(trees), 3U);
+  EXPECT_EQ(depth_of(trees), 3U);
   TreeExchange exchange(trees);
   EXPECT_TRUE(exchange.reach(2, budget));
-  for (const GrowingTrees::Tree& tree : exchange.trees()) {
+  for (const ParentTree& tree : exchange.trees()) {
     for (std::uint32_t r = 1; r < 4; ++r) EXPECT_EQ(tree.depth[r], tree.depth[tree.parent[r]] + 1);
   }
 }
@@ -91,11 +91,10 @@ TEST(LeastTreeHeight, CountsWhatTreesReach) {
     network.arcs.push_back({r, 20, 10});
     if (r != 0) network.arcs.push_back({20, r, 10});
   }
-  EXPECT_EQ(root_rate(network), 10);
-  EXPECT_EQ(least_tree_height(network, 18), 2U);  // 1 + 18 = 19
-  EXPECT_EQ(least_tree_height(network, 17), 3U);
-  EXPECT_EQ(least_tree_height(network, 4), 3U);  // 1 + 4 + 16 = 21
-  EXPECT_EQ(least_tree_height(network, 1), 19U);
+  EXPECT_EQ(least_tree_depth(network, 18), 2U);  // 1 + 18 = 19
+  EXPECT_EQ(least_tree_depth(network, 17), 3U);
+  EXPECT_EQ(least_tree_depth(network, 4), 3U);  // 1 + 4 + 16 = 21
+  EXPECT_EQ(least_tree_depth(network, 1), 19U);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "planners/bounds/cut_bound.h"
 #include "planners/packing/find/machine_trees.h"
 #include "tests/support/root_trees.h"
 #include "topology/generate/generate.h"
@@ -14,36 +13,37 @@ using testing::gigabytes;
 using testing::shape_at_bound;
 using testing::switch_planes;
 
-ScheduleShape low_shape(const Topology& topology, Direction direction, Rank root) {
-  const auto trees = low_root_trees(topology, direction, root);
+ScheduleShape shape_of(const Topology& topology, Direction direction, Rank root) {
+  const PlanContext context;
+  const auto trees = shallow_root_trees(make_problem(topology, direction, root, {}, context));
   EXPECT_TRUE(trees);
   return trees ? shape_at_bound(topology, direction, root, *trees) : ScheduleShape();
 }
 
 /// The root sends everything once, to one relay per tree. A relay of k equal trees sends its part to 14 others, of 1/k
 /// each, so 14 trees of two hops are enough, and fewer cannot do it.
-TEST(LowRootTrees, OneSwitch) {
+TEST(ShallowRootTrees, OneSwitch) {
   const Topology topology = switch_planes(16);
   for (const Direction direction : {Direction::forward, Direction::reversed}) {
-    const ScheduleShape shape = low_shape(topology, direction, Rank(3));
+    const ScheduleShape shape = shape_of(topology, direction, Rank(3));
     EXPECT_EQ(shape.height, 2U);
     EXPECT_EQ(shape.trees_per_root, 14U);
   }
 }
 
 /// Two hops would take 70 trees; sixteen reach 1 + 16 + 256 ranks in three.
-TEST(LowRootTrees, WideSwitch) {
+TEST(ShallowRootTrees, WideSwitch) {
   const Topology topology = switch_planes(72);
-  const ScheduleShape shape = low_shape(topology, Direction::forward, Rank(0));
+  const ScheduleShape shape = shape_of(topology, Direction::forward, Rank(0));
   EXPECT_EQ(shape.height, 3U);
   EXPECT_LE(shape.trees_per_root, 16U);
 }
 
 /// A path is no wider than its links, and every rank is behind 18 of them: 18 ways, of fewer trees.
-TEST(LowRootTrees, EqualPlanesAreLanes) {
+TEST(ShallowRootTrees, EqualPlanesAreLanes) {
   const Topology topology = switch_planes(12, 18);
   for (const Direction direction : {Direction::forward, Direction::reversed}) {
-    const ScheduleShape shape = low_shape(topology, direction, Rank(0));
+    const ScheduleShape shape = shape_of(topology, direction, Rank(0));
     EXPECT_LE(shape.height, 3U);
     EXPECT_LE(shape.trees_per_root, 16U);
     EXPECT_EQ(shape.ways_per_root, 18U);
@@ -51,30 +51,30 @@ TEST(LowRootTrees, EqualPlanesAreLanes) {
 }
 
 /// With four planes no more than 16 ways are needed.
-TEST(LowRootTrees, FewWaysOverFewPlanes) {
+TEST(ShallowRootTrees, FewWaysOverFewPlanes) {
   for (std::size_t ranks = 2; ranks <= 12; ++ranks) {
     const Topology topology = switch_planes(ranks, 4);
-    EXPECT_LE(low_shape(topology, Direction::forward, Rank(1)).ways_per_root, 16U) << ranks;
+    EXPECT_LE(shape_of(topology, Direction::forward, Rank(1)).ways_per_root, 16U) << ranks;
   }
 }
 
 /// Four directions, four trees; the farthest rank is four hops away.
-TEST(LowRootTrees, Torus) {
+TEST(ShallowRootTrees, Torus) {
   const Topology topology = *generate_torus({{4, 4}, {}});
-  const ScheduleShape shape = low_shape(topology, Direction::forward, Rank(5));
+  const ScheduleShape shape = shape_of(topology, Direction::forward, Rank(5));
   EXPECT_EQ(shape.trees_per_root, 4U);
   EXPECT_LE(shape.height, 6U);
 }
 
 /// Exchanges attach ranks below ones that came later; wide trees are dealt out from the root on all the same.
-TEST(LowRootTrees, WideTreesAreInOrderAfterExchanges) {
+TEST(ShallowRootTrees, WideTreesAreInOrderAfterExchanges) {
   const Topology topology =
       *generate_leaf_spine({.leaves = 8, .ranks_per_leaf = 8, .spines = 4, .oversubscription = 4});
-  const ScheduleShape shape = low_shape(topology, Direction::forward, Rank(0));
+  const ScheduleShape shape = shape_of(topology, Direction::forward, Rank(0));
   EXPECT_LE(shape.ways_per_root, 16U);
 }
 
-TEST(LowRootTrees, NothingWhereANodeLimits) {
+TEST(ShallowRootTrees, NothingWhereANodeLimits) {
   TopologyBuilder builder;
   const NodeId a = builder.rank("a");
   const NodeId b = builder.rank("b");
@@ -83,7 +83,9 @@ TEST(LowRootTrees, NothingWhereANodeLimits) {
   const NodeId s = builder.node(std::move(hub));
   builder.cable(a, s, gigabytes(2));
   builder.cable(b, s, gigabytes(2));
-  EXPECT_FALSE(low_root_trees(*std::move(builder).build("limited"), Direction::forward, Rank(0)));
+  const Topology limited = *std::move(builder).build("limited");
+  const PlanContext context;
+  EXPECT_FALSE(shallow_root_trees(make_problem(limited, Direction::forward, Rank(0), {}, context)));
 }
 
 /// Boxes of eight on rails: each tree enters a box once and is handed to its ranks at once. From 16 boxes on few trees
@@ -91,20 +93,22 @@ TEST(LowRootTrees, NothingWhereANodeLimits) {
 TEST(MachineTrees, BoxesOnRails) {
   const Topology topology = *generate_rail_boxes({.boxes = 16, .spines = 4});
   for (const Direction direction : {Direction::forward, Direction::reversed}) {
-    const auto kind = direction == Direction::forward ? CollectiveKind::broadcast : CollectiveKind::reduce;
-    const Collective collective = *make_collective(kind, topology.rank_count(), Rank(9));
-    const Rational rate = 1 / cut_bound(topology, collective)->time_per_byte;
-    const auto trees = machine_trees(topology, direction, Rank(9), rate);
+    const PlanContext context;
+    PackingProblem problem = make_problem(topology, direction, Rank(9), {}, context);
+    const auto trees = machine_trees(problem);
     ASSERT_TRUE(trees);
     const ScheduleShape shape = shape_at_bound(topology, direction, Rank(9), *trees);
     EXPECT_LE(shape.trees_per_root, 16U);
     EXPECT_LE(shape.height, 7U);
-    EXPECT_FALSE(machine_trees(topology, direction, Rank(9), rate * 2));
+    problem.cut.capacity *= 2;
+    EXPECT_FALSE(machine_trees(problem));
   }
 }
 
 TEST(MachineTrees, NothingWithoutMachines) {
-  EXPECT_FALSE(machine_trees(switch_planes(4), Direction::forward, Rank(0), Rational(1'000'000'000)));
+  const Topology topology = switch_planes(4);
+  const PlanContext context;
+  EXPECT_FALSE(machine_trees(make_problem(topology, Direction::forward, Rank(0), {}, context)));
 }
 
 }  // namespace

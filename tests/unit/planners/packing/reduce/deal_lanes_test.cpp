@@ -125,12 +125,6 @@ TEST(ParallelSwitches, PlanesAreLanes) {
   }
 }
 
-TEST(ParallelSwitches, ParallelLinksAreLanes) {
-  const Topology topology = switch_planes(3, 2, 2);
-  const ParallelSwitches parallel(topology);
-  EXPECT_EQ(parallel.lanes(LinkId(0)), 4U);
-}
-
 TEST(ParallelSwitches, UnlikeSwitchesAreNone) {
   TopologyBuilder builder;
   const NodeId a = builder.rank("a");
@@ -165,14 +159,6 @@ TEST(DealLanes, StarsOverPlanesOfTwoSwitches) {
   const ScheduleShape shape = shape_of_all_roots(two_boards(4, 3), Direction::forward);
   EXPECT_EQ(shape.height, 1U);
   EXPECT_EQ(shape.ways_per_root, 2U);
-}
-
-TEST(DealLanes, StarsOverParallelLinks) {
-  for (std::size_t ranks = 3; ranks <= 9; ++ranks) {
-    const ScheduleShape shape = shape_of_all_roots(switch_planes(ranks, 1, 3), Direction::forward);
-    EXPECT_EQ(shape.trees_per_root, 1U);
-    EXPECT_LE(shape.ways_per_root, 3U);
-  }
 }
 
 TEST(DealLanes, AtTheBoundForAllSizes) {

@@ -1,6 +1,7 @@
-#include "planners/packing/split/realize_trees.h"
+#include "planners/packing/realize_trees.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace espalier {
 namespace {
@@ -30,6 +31,12 @@ void realize(const FlowNetwork& network, CapacityGraph& graph, const RankTree& t
 }
 
 }  // namespace
+
+void reduce_weights(std::vector<Arborescence>& trees) {
+  std::int64_t common = 0;
+  for (const Arborescence& tree : trees) common = std::gcd(common, tree.weight);
+  for (Arborescence& tree : trees) tree.weight /= common;
+}
 
 std::vector<LinkId> links_along(const FlowNetwork& network, std::span<const std::uint32_t> path) {
   std::vector<LinkId> links;

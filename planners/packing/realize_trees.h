@@ -20,6 +20,9 @@ std::vector<RankEdge> rank_edges(const FlowNetwork& network, const CapacityGraph
 std::vector<Arborescence> realize_trees(const FlowNetwork& network, CapacityGraph& graph,
                                         std::span<const RankTree> trees);
 
+/// Divides all weights by what they have in common.
+void reduce_weights(std::vector<Arborescence>& trees);
+
 /// The links of a path of arcs, without loops, in the direction of the data.
 std::vector<LinkId> links_along(const FlowNetwork& network, std::span<const std::uint32_t> path);
 

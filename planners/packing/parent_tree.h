@@ -1,0 +1,70 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace espalier {
+
+/// A tree over ranks by what enters each of them.
+struct ParentTree {
+  std::int64_t weight = 0;
+  std::vector<std::uint32_t> members;            ///< Ranks, in the order in which they came: the root first.
+  std::vector<std::uint32_t> depth;              ///< By rank.
+  std::vector<std::uint32_t> parent;             ///< By rank.
+  std::vector<std::vector<std::uint32_t>> path;  ///< By rank: arcs or edges between it and its parent.
+
+  [[nodiscard]] std::uint32_t root() const { return members.front(); }
+};
+
+/// A spanning tree whose ranks get other parents.
+class ReparentedTree {
+ public:
+  /// Requires: a tree that spans the ranks; its depths are computed anew.
+  explicit ReparentedTree(ParentTree tree) : tree_(std::move(tree)), children_(tree_.parent.size()) {
+    for (const std::uint32_t rank : tree_.members) {
+      if (rank != tree_.root()) children_[tree_.parent[rank]].push_back(rank);
+    }
+    tree_.depth.assign(tree_.parent.size(), 0);
+    set_depths_below(tree_.root());
+  }
+
+  [[nodiscard]] const ParentTree& tree() const { return tree_; }
+  /// Whether a rank is `top` or below it.
+  [[nodiscard]] bool is_below(std::uint32_t rank, std::uint32_t top) const {
+    while (tree_.depth[rank] > tree_.depth[top]) rank = tree_.parent[rank];
+    return rank == top;
+  }
+  /// Visits `top` and all ranks below it, each after its parent.
+  template <class Visit>
+  void for_each_below(std::uint32_t top, Visit visit) const {
+    std::vector<std::uint32_t> open = {top};
+    while (!open.empty()) {
+      const std::uint32_t rank = open.back();
+      open.pop_back();
+      visit(rank);
+      open.insert(open.end(), children_[rank].begin(), children_[rank].end());
+    }
+  }
+  /// Requires: a parent that is not below the rank.
+  void attach(std::uint32_t rank, std::uint32_t parent, std::vector<std::uint32_t> path) {
+    std::erase(children_[tree_.parent[rank]], rank);
+    children_[parent].push_back(rank);
+    tree_.parent[rank] = parent;
+    tree_.path[rank] = std::move(path);
+    set_depths_below(rank);
+  }
+
+ private:
+  void set_depths_below(std::uint32_t top) {
+    for_each_below(top, [&](std::uint32_t rank) {
+      if (rank != tree_.root()) tree_.depth[rank] = tree_.depth[tree_.parent[rank]] + 1;
+    });
+  }
+
+  ParentTree tree_;
+  std::vector<std::vector<std::uint32_t>> children_;  ///< By rank.
+};
+
+}  // namespace espalier
