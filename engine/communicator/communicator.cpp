@@ -52,7 +52,7 @@ class Communicator::Impl {
       return {};
     }
     job->drain();
-    return engine::run_call(*job, target, arguments);
+    return engine::run_call(*job, target, arguments, engine::callers_work_of(arguments));
   }
 
   /// The pair of a sender and a receiver, as a group of their own that broadcasts. Made when they first meet.
@@ -132,11 +132,11 @@ const std::string& Communicator::name() const { return impl_->group->name(); }
 const std::vector<PeerTransport>& Communicator::transports() const { return impl_->job->peer_transports(); }
 ControlPlane& Communicator::control() { return impl_->job->control(); }
 
-Result<void*> Communicator::allocate(std::size_t bytes) {
+Result<void*> Communicator::allocate(std::size_t bytes, engine::MemorySpace space) {
   if (bytes > static_cast<std::size_t>(max_message_size.count)) {
     return fail(ErrorCode::too_large, fmt::format("a buffer of {} bytes is past the limit of 1 PiB", bytes));
   }
-  const auto memory = impl_->job->memory().allocate(static_cast<std::int64_t>(bytes));
+  const auto memory = impl_->job->memory().allocate(static_cast<std::int64_t>(bytes), space);
   if (!memory) return tl::unexpected(memory.error());
   return *memory;
 }
@@ -145,11 +145,11 @@ void Communicator::free(void* memory) {
   if (memory != nullptr) impl_->job->memory().release(memory);
 }
 
-Result<void> Communicator::register_buffer(void* data, std::size_t bytes) {
+Result<void> Communicator::register_buffer(void* data, std::size_t bytes, engine::MemorySpace space) {
   if (bytes > static_cast<std::size_t>(max_message_size.count)) {
     return fail(ErrorCode::too_large, fmt::format("a buffer of {} bytes is past the limit of 1 PiB", bytes));
   }
-  return impl_->job->memory().add(data, static_cast<std::int64_t>(bytes));
+  return impl_->job->memory().add(data, static_cast<std::int64_t>(bytes), space);
 }
 
 Result<void> Communicator::deregister_buffer(void* data) {
@@ -162,6 +162,8 @@ Result<void> Communicator::deregister_buffer(void* data) {
   return {};
 }
 
+Result<std::unique_ptr<engine::DeviceQueue>> Communicator::make_queue() { return impl_->job->device().make_queue(); }
+
 Result<void> Communicator::run(const CallArguments& arguments) { return impl_->run(*impl_->group, arguments); }
 
 Result<CallHandle> Communicator::start(const CallArguments& arguments) {
@@ -172,12 +174,18 @@ Result<CallHandle> Communicator::start(const CallArguments& arguments) {
   }
   auto state = std::make_shared<CallHandle::State>();
   state->job = impl_->job;
-  impl_->job->enqueue([state, job = impl_->job.get(), group = impl_->group.get(), arguments] {
+  const engine::QueuePoint before = engine::callers_work_of(arguments);
+  const std::uint64_t after = before.queue == nullptr ? 0 : before.queue->hold();
+  impl_->job->enqueue([state, job = impl_->job.get(), group = impl_->group.get(), arguments, before, after] {
     Result<void> result;
-    if (!has_memory_for([&] { result = engine::run_call(*job, *group, arguments); })) result = fail_for_memory(*job);
-    const std::lock_guard lock(state->mutex);
-    state->result = std::move(result);
-    state->ended.notify_all();
+    const bool has_run = has_memory_for([&] { result = engine::run_call(*job, *group, arguments, before); });
+    if (!has_run) result = fail_for_memory(*job);
+    {
+      const std::lock_guard lock(state->mutex);
+      state->result = std::move(result);
+      state->ended.notify_all();
+    }
+    if (before.queue != nullptr) before.queue->release(after);
   });
   return CallHandle(std::move(state));
 }

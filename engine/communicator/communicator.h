@@ -35,6 +35,9 @@ struct CallArguments {
   /// they stay as they are until the call ends. Rank r's shard is shares[r] of their sum, to within an element
   /// (deal_elements in schedule/parts.h); exactly as many elements where `count` is the sum. None: equal shards.
   std::span<const std::int64_t> shares = {};
+  /// A queue of the rank's device that the caller works on the buffers with. The call begins when the work is done that
+  /// the queue was given before; work that it is given after `run` or `start` begins when the call has ended.
+  engine::DeviceQueue* queue = nullptr;
 };
 
 class CallHandle;
@@ -70,19 +73,24 @@ class Communicator {
   /// How each rank of the job is reached, and why so.
   [[nodiscard]] const std::vector<PeerTransport>& transports() const;
 
-  /// Memory that ranks of this machine reach directly: calls on it copy nothing in between. Zeroed.
-  /// Errors: unavailable when there is not enough; too_large past 4,096 buffers that ranks of one machine share.
-  Result<void*> allocate(std::size_t bytes);
+  /// Memory that the peers of as many transports as possible reach directly: on the host those of this machine, and
+  /// calls on it copy nothing in between. Zeroed. Errors: unavailable when there is not enough; unsupported for a space
+  /// that the rank's device lacks; too_large past 4,096 buffers that ranks of one machine share.
+  Result<void*> allocate(std::size_t bytes, engine::MemorySpace space = engine::MemorySpace::host);
   /// Requires: what `allocate` gave, and no call under way that uses it. Null does nothing.
   void free(void* memory);
 
-  /// Makes memory of the caller such memory, where it lies and with what is in it, until it is deregistered or the job
-  /// is left: its pages become shared ones. No other thread may use it while this runs. Errors: invalid_input when it
-  /// is not whole pages (aligned_alloc, mmap), or some of it is registered already; those of `allocate`.
-  Result<void> register_buffer(void* data, std::size_t bytes);
+  /// Makes memory of the caller such memory, which memory of a device has to be to be called on, where it lies and with
+  /// what is in it, until it is deregistered or the job is left: its pages become shared ones. No other thread may use
+  /// it while this runs. Errors: invalid_input when it is not whole pages (aligned_alloc, mmap), or some of it is
+  /// registered already; those of `allocate`.
+  Result<void> register_buffer(void* data, std::size_t bytes, engine::MemorySpace space = engine::MemorySpace::host);
   /// Its pages become the caller's own again; what is in them stays. Requires: no call under way that uses it.
   /// Errors: invalid_input when no registered buffer begins there.
   Result<void> deregister_buffer(void* data);
+
+  /// A queue of the rank's device for the caller's own work (CallArguments::queue). It ends before the job does.
+  Result<std::unique_ptr<engine::DeviceQueue>> make_queue();
 
   /// Runs a collective and waits for it. Errors: see the class.
   Result<void> run(const CallArguments& arguments);

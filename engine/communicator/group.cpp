@@ -164,7 +164,7 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
   if (is_new) hash->second = hash_of(schedule);
   for (const auto& transport : transports_) {
     if (!prepared->source.may_be_replaced || prepared->whole) continue;
-    prepared->whole = transport->offer(prepared->program, arguments.kind, bytes, job_->device());
+    prepared->whole = transport->offer(prepared->program, arguments.kind, bytes, job_->queue());
   }
   // Members that carry it out differently have to notice.
   prepared->schedule_hash = prepared->whole ? ~hash->second : hash->second;
@@ -206,7 +206,7 @@ Result<void> Group::agree(const CallHeader& header) {
 Result<void> Group::connect(PreparedCall& call) {
   auto ends = streams_.connect(call.program, job_->options().timeout);
   if (!ends) return tl::unexpected(ends.error());
-  call.execution = std::make_unique<Execution>(call.program, std::move(*ends), job_->device());
+  call.execution = std::make_unique<Execution>(call.program, std::move(*ends), job_->queue());
   return {};
 }
 
@@ -278,15 +278,19 @@ bool Group::is_too_late(std::int64_t begun_ns) const {
   return now_ns() - begun_ns > std::chrono::nanoseconds(job_->options().timeout).count();
 }
 
-Result<void> Group::await_device(std::uint64_t mark) {
-  Device& device = job_->device();
+Result<void> Group::await_device(QueuePoint point) {
   std::int64_t begun = 0;
-  while (!device.is_done(mark)) {
+  while (!point.queue->is_done(point.mark)) {
+    const std::string_view device = point.queue->device().name();
+    if (point.queue->has_failed()) {
+      const Error& error = point.queue->error();
+      return fail(error.code, fmt::format("the device '{}' failed: {}", device, error.message), error.help);
+    }
     if (begun == 0) begun = now_ns();
     if (auto waited = wait_a_moment(); !waited) return waited;
     if (is_too_late(begun)) {
       return fail(ErrorCode::unavailable,
-                  fmt::format("the device '{}' of rank {} did not finish its work within {:.1f} s", device.name(),
+                  fmt::format("the device '{}' of rank {} did not finish its work within {:.1f} s", device,
                               job_->rank(), static_cast<double>(job_->options().timeout.count()) / 1000),
                   "look at that device; raise --timeout if it may be that slow");
     }
@@ -320,7 +324,7 @@ Error Group::in_call(const CallHeader& header, Error error) const {
   return error;
 }
 
-Result<RunningCall> Group::begin(const CallArguments& arguments) {
+Result<RunningCall> Group::begin(const CallArguments& arguments, QueuePoint callers_work) {
   CallHeader header;
   header.sequence = ++sequence_;
   header.count = arguments.count;
@@ -328,12 +332,12 @@ Result<RunningCall> Group::begin(const CallArguments& arguments) {
   header.kind = arguments.kind;
   header.type = arguments.type;
   header.operation = reduces(arguments.kind) ? arguments.operation : ReduceOperation::sum;
-  auto begun = begin(arguments, header);
+  auto begun = begin(arguments, callers_work, header);
   if (!begun) return tl::unexpected(in_call(header, std::move(begun.error())));
   return begun;
 }
 
-Result<RunningCall> Group::begin(const CallArguments& arguments, CallHeader& header) {
+Result<RunningCall> Group::begin(const CallArguments& arguments, QueuePoint callers_work, CallHeader& header) {
   if (job_->control().has_failed()) return tl::unexpected(job_->control().failure_error());
   if (job_->is_aborted()) return fail(ErrorCode::unavailable, "the job failed before", "join a new job");
   const auto prepared = prepare(arguments);
@@ -349,6 +353,9 @@ Result<RunningCall> Group::begin(const CallArguments& arguments, CallHeader& hea
     if (auto connected = connect(call); !connected) return tl::unexpected(connected.error());
   }
   if (auto open = await_window(); !open) return tl::unexpected(open.error());
+  if (callers_work.queue != nullptr) {  // Peers may touch the buffers as soon as this rank is in the call.
+    if (auto done = await_device(callers_work); !done) return tl::unexpected(done.error());
+  }
   const Buffers buffers = find_buffers(arguments, call.program);
   running_ = &call;
   running_header_ = header;
@@ -369,8 +376,9 @@ Result<void> Group::finish(const CallArguments& arguments) {
   const bool is_divided = arguments.operation == ReduceOperation::avg && reduces(arguments.kind);
   if (!is_divided || call.program.receive_bytes == 0) return {};
   const auto elements = static_cast<std::size_t>(call.program.receive_bytes / call.program.element_size);
-  job_->device().divide(arguments.type, arguments.receive, elements, size());
-  if (auto done = await_device(job_->device().mark()); !done) {
+  DeviceQueue& queue = job_->queue();
+  queue.divide(arguments.type, arguments.receive, elements, size());
+  if (auto done = await_device({&queue, queue.mark()}); !done) {
     return tl::unexpected(in_call(running_header_, std::move(done.error())));
   }
   return {};

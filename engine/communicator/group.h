@@ -18,6 +18,12 @@
 
 namespace espalier::engine {
 
+/// A point in a queue's work: behind all that was given to it before. No queue: there is nothing to wait for.
+struct QueuePoint {
+  DeviceQueue* queue = nullptr;
+  std::uint64_t mark = 0;
+};
+
 /// Ranks of a job that call together: their connections, their programs, the count of their calls.
 class Group {
  public:
@@ -39,8 +45,9 @@ class Group {
   /// The program of a call of this shape, compiled when it is the first. Asks no other rank.
   Result<PreparedCall*> prepare(const CallArguments& arguments);
 
-  /// Begins a call: the execution is then ready to run. Errors: invalid_input for buffers that cannot be.
-  Result<RunningCall> begin(const CallArguments& arguments);
+  /// Begins a call: the execution is then ready to run. Waits for the caller's own work first. Errors: invalid_input
+  /// for buffers that cannot be; unavailable when that work does not come to an end.
+  Result<RunningCall> begin(const CallArguments& arguments, QueuePoint callers_work);
   /// Ends the call that was begun. Errors: unavailable when the device does not come to an end, or the job failed.
   Result<void> finish(const CallArguments& arguments);
 
@@ -53,14 +60,14 @@ class Group {
   void settle();
   Result<void> check(const CallArguments& arguments, const RankProgram& program) const;
   Result<void> reserve_scratch(std::int64_t bytes);
-  Result<RunningCall> begin(const CallArguments& arguments, CallHeader& header);
+  Result<RunningCall> begin(const CallArguments& arguments, QueuePoint callers_work, CallHeader& header);
   /// All members say what they call before the first call of a shape: who calls something else may never meet this
   /// rank on a stream.
   Result<void> agree(const CallHeader& header);
   Result<void> connect(PreparedCall& call);
   Result<void> await_window();
-  /// Waits for the device's work up to a mark.
-  Result<void> await_device(std::uint64_t mark);
+  /// Waits for the device's work up to a point.
+  Result<void> await_device(QueuePoint point);
   /// A moment of a wait. Errors: unavailable when the job failed.
   Result<void> wait_a_moment();
   [[nodiscard]] bool is_too_late(std::int64_t begun_ns) const;
@@ -132,8 +139,14 @@ struct NotedCall {
   std::function<Result<Group*>()> find_pair = {};
 };
 
-/// Runs one call of a group to its end.
-Result<void> run_call(Job& job, Group& group, const CallArguments& arguments);
+/// What the caller has given the queue of a call so far.
+inline QueuePoint callers_work_of(const CallArguments& arguments) {
+  if (arguments.queue == nullptr) return {};
+  return {arguments.queue, arguments.queue->mark()};
+}
+
+/// Runs one call of a group to its end, after the caller's own work.
+Result<void> run_call(Job& job, Group& group, const CallArguments& arguments, QueuePoint callers_work);
 
 /// Launches calls together; those of one group run one after the other.
 Result<void> run_noted(Job& job, std::vector<NotedCall> calls);

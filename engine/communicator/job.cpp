@@ -47,6 +47,9 @@ Result<void> Job::set_up() {
   auto guard = ForkGuard::create();
   if (!guard) return tl::unexpected(guard.error());
   fork_guard_ = std::move(*guard);
+  auto queue = device_->make_queue();
+  if (!queue) return tl::unexpected(queue.error());
+  queue_ = std::move(*queue);
   if (auto agreed = check_settings(); !agreed) return agreed;
   return find_transports();
 }

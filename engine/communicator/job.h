@@ -63,6 +63,8 @@ class Job {
   [[nodiscard]] ControlPlane& control() { return *control_; }
   [[nodiscard]] MemoryRegistry& memory() { return *memory_; }
   [[nodiscard]] Device& device() { return *device_; }
+  /// Of the device, for the calls of all communicators.
+  [[nodiscard]] DeviceQueue& queue() { return *queue_; }
   [[nodiscard]] Waiting& waiting() { return *waiting_; }
   /// How each rank is reached, by rank.
   [[nodiscard]] const std::vector<PeerTransport>& peer_transports() const { return peer_transports_; }
@@ -103,6 +105,7 @@ class Job {
 
   JobOptions options_;
   std::unique_ptr<Device> device_;
+  std::unique_ptr<DeviceQueue> queue_;
   ForkGuard fork_guard_;
   std::unique_ptr<ControlPlane> control_;
   std::vector<std::unique_ptr<Transport>> transports_;

@@ -21,14 +21,14 @@ RunContext context_of(Job& job) {
 /// What ends one call ends the job: the streams are in no state for another. The buffers are the caller's again.
 Result<void> give_up(Job& job, Error error) {
   job.abort(error.message);
-  job.device().drain();
+  job.queue().drain();
   return tl::unexpected(std::move(error));
 }
 
 }  // namespace
 
-Result<void> run_call(Job& job, Group& group, const CallArguments& arguments) {
-  auto begun = group.begin(arguments);
+Result<void> run_call(Job& job, Group& group, const CallArguments& arguments, QueuePoint callers_work) {
+  auto begun = group.begin(arguments, callers_work);
   if (!begun) return give_up(job, std::move(begun.error()));
   if (auto ran = run_calls(std::span(&*begun, 1), context_of(job)); !ran) return give_up(job, std::move(ran.error()));
   if (auto finished = group.finish(arguments); !finished) return give_up(job, std::move(finished.error()));
@@ -48,7 +48,7 @@ Result<void> run_noted(Job& job, std::vector<NotedCall> calls) {
       const bool is_busy =
           std::ranges::any_of(round, [&](std::size_t other) { return calls[other].group == calls[i].group; });
       if (has_run[i] || is_busy) continue;
-      auto begun = calls[i].group->begin(calls[i].arguments);
+      auto begun = calls[i].group->begin(calls[i].arguments, callers_work_of(calls[i].arguments));
       if (!begun) return give_up(job, std::move(begun.error()));
       running.push_back(*begun);
       round.push_back(i);

@@ -10,6 +10,57 @@
 #include "engine/reduction/reduce.h"
 
 namespace espalier::engine {
+namespace {
+
+class HostQueue final : public DeviceQueue {
+ public:
+  using DeviceQueue::DeviceQueue;
+
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
+    await_release();
+    copy_bytes(to, from, bytes);
+  }
+  void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) override {
+    await_release();
+    copy_bytes_uncached(to, from, bytes);
+  }
+  void reduce(ElementType type, ReduceOperation operation, std::span<void* const> targets, const void* first,
+              std::span<const void* const> sources, std::size_t element_count) override {
+    await_release();
+    find_reduce_to_many(type, operation)(targets.data(), targets.size(), first, sources.data(), sources.size(),
+                                         element_count);
+  }
+  void divide(ElementType type, void* data, std::size_t element_count, std::uint32_t ranks) override {
+    await_release();
+    divide_by(type, data, element_count, ranks);
+  }
+
+  // Work is done by who gives it: that thread waits.
+  std::uint64_t hold() override {
+    holds_.fetch_add(1, std::memory_order_relaxed);
+    return 0;
+  }
+  void release(std::uint64_t) override {
+    holds_.fetch_sub(1, std::memory_order_release);
+    holds_.notify_all();
+  }
+  void drain() override {}
+
+ private:
+  std::uint64_t look() override { return 0; }
+  void await_release() const {
+    if (holds_.load(std::memory_order_acquire) != 0) [[unlikely]]
+      wait();
+  }
+  /// Apart, so that work that nothing holds needs no room for this on the stack.
+  [[gnu::noinline, gnu::cold]] void wait() const {
+    while (const std::uint32_t holds = holds_.load(std::memory_order_acquire)) holds_.wait(holds);
+  }
+
+  std::atomic<std::uint32_t> holds_ = 0;
+};
+
+}  // namespace
 
 Result<std::byte*> HostDevice::allocate(std::int64_t bytes, MemorySpace space) {
   if (space == MemorySpace::device) return fail(ErrorCode::unsupported, "the host has no device memory");
@@ -26,16 +77,6 @@ Result<std::byte*> HostDevice::allocate(std::int64_t bytes, MemorySpace space) {
 
 void HostDevice::release(std::byte* data, std::int64_t bytes) { munmap(data, static_cast<std::size_t>(bytes)); }
 
-void HostDevice::copy(std::byte* to, const std::byte* from, std::size_t bytes) { copy_bytes(to, from, bytes); }
-
-void HostDevice::reduce(ElementType type, ReduceOperation operation, std::span<void* const> targets, const void* first,
-                        std::span<const void* const> sources, std::size_t element_count) {
-  find_reduce_to_many(type, operation)(targets.data(), targets.size(), first, sources.data(), sources.size(),
-                                       element_count);
-}
-
-void HostDevice::divide(ElementType type, void* data, std::size_t element_count, std::uint32_t ranks) {
-  divide_by(type, data, element_count, ranks);
-}
+Result<std::unique_ptr<DeviceQueue>> HostDevice::make_queue() { return std::make_unique<HostQueue>(*this); }
 
 }  // namespace espalier::engine

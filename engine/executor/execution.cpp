@@ -8,14 +8,14 @@
 
 namespace espalier::engine {
 
-Execution::Execution(const RankProgram& program, std::vector<StreamEnds> ends, Device& device)
-    : program_(program), device_(device) {
+Execution::Execution(const RankProgram& program, std::vector<StreamEnds> ends, DeviceQueue& queue)
+    : program_(program), queue_(queue) {
   ESPALIER_CHECK(ends.size() == program.streams.size(), "every stream has its end");
   ends_.resize(ends.size());
   for (std::size_t i = 0; i < ends.size(); ++i) {
     ends_[i].sender = ends[i].sender;
     ends_[i].receiver = ends[i].receiver;
-    ends_[i].call = {&program, &program.streams[i], &header_, &buffers_, &error_, &bytes_passed_};
+    ends_[i].call = {&program, &program.streams[i], &header_, &buffers_, &error_, &bytes_passed_, &queue};
   }
   for (const bool outgoing : {true, false}) {
     for (std::uint32_t i = 0; i < ends_.size(); ++i) {
@@ -29,12 +29,14 @@ Execution::Execution(const RankProgram& program, std::vector<StreamEnds> ends, D
     most_members = std::max<std::size_t>(most_members, fused.member_count);
     most_forwards = std::max<std::size_t>(most_forwards, fused.forward_count);
   }
-  members_.reserve(most_members);
-  forwards_.reserve(most_forwards);
+  for (DeviceWork& work : in_flight_) {
+    work.members.reserve(most_members);
+    work.forwards.reserve(most_forwards);
+  }
   sources_.resize(most_members);
   targets_.resize(most_forwards + 1);
   begun_.resize(ends_.size());
-  call_ = {&program, nullptr, &header_, &buffers_, &error_, &bytes_passed_};
+  call_ = {&program, nullptr, &header_, &buffers_, &error_, &bytes_passed_, &queue};
 }
 
 void Execution::begin(const CallHeader& header, const Buffers& buffers, Recorder* recorder) {
@@ -50,14 +52,13 @@ void Execution::begin_program() {
   owes_own_results_ = !program_.local_copies.empty();
   if (owes_own_results_) ++unfinished_;
   copies_own_results_ = false;
-  has_fused_ = false;
-  device_jobs_ = 0;
+  in_flight_count_ = 0;
   for (std::size_t i = 0; i < ends_.size(); ++i) {
     End& end = ends_[i];
     end.next = 0;
     end.done = 0;
+    end.in_flight = 0;
     end.is_open = false;
-    end.is_at_work = false;
     if (recorder_ != nullptr) begun_[i].resize(end.call.stream->op_count);
   }
   if (recorder_ != nullptr) recorder_->reserve(2 * program_.ops.size());
@@ -70,9 +71,8 @@ Result<void> Execution::begin_whole(const CallHeader& header, const Buffers& buf
   recorder_ = recorder;
   whole_ = &whole;
   unfinished_ = 1;
-  device_jobs_ = 0;
   if (recorder != nullptr) recorder->reserve(2 * program_.ops.size());
-  fused_begin_ = moment();
+  whole_begin_ = moment();
   return whole.begin(call_);
 }
 
@@ -92,7 +92,7 @@ void Execution::record_whole() {
   for (const End& end : ends_) {
     for (std::uint32_t i = 0; i < end.call.stream->op_count; ++i) {
       const Op& op = end.call.op(i);
-      recorder_->add(op.transfer, op.chunk, end.sender != nullptr ? Phase::send : Phase::recv, fused_begin_, finish);
+      recorder_->add(op.transfer, op.chunk, end.sender != nullptr ? Phase::send : Phase::recv, whole_begin_, finish);
     }
   }
 }
@@ -107,9 +107,8 @@ bool Execution::may_begin(const Op& op) const {
 
 bool Execution::advance() {
   if (whole_ != nullptr) return advance_whole();
-  bool moved = false;
   const std::uint64_t passed = bytes_passed_;
-  if (has_fused_) moved = finish_fused();
+  bool moved = finish_device_work();
   for (std::uint32_t i = 0; i < sender_count_; ++i) moved |= advance_end(ends_[order_[i]]);
   const std::uint32_t receivers = static_cast<std::uint32_t>(order_.size()) - sender_count_;
   for (std::uint32_t i = 0; i < receivers; ++i) {
@@ -135,8 +134,8 @@ bool Execution::advance_end(End& end) {
   return end.sender != nullptr ? advance_sender(end) : advance_receiver(end);
 }
 
-void Execution::note_begun(const End& end, std::int64_t begin) {
-  begun_[static_cast<std::size_t>(&end - ends_.data())][end.next] = begin;
+void Execution::note_begun(const End& end, std::uint32_t index, std::int64_t begin) {
+  begun_[static_cast<std::size_t>(&end - ends_.data())][index] = begin;
 }
 
 bool Execution::note_done(End& end, std::uint32_t done, std::int64_t known_now) {
@@ -160,7 +159,7 @@ bool Execution::advance_sender(End& end) {
   while (end.next < end.call.stream->op_count) {
     const Op& op = end.call.op(end.next);
     if (!may_begin(op)) break;
-    if (recorder_ != nullptr) note_begun(end, recorder_->now());
+    if (recorder_ != nullptr) note_begun(end, end.next, recorder_->now());
     if (!end.sender->post(end.next)) break;
     ++end.next;
     bytes_moved_ += op.bytes;
@@ -175,7 +174,8 @@ bool Execution::advance_receiver(End& end) {
     const Op& op = end.call.op(end.next);
     if (!may_begin(op)) break;
     if (end.receiver->places(end.next)) {
-      if (recorder_ != nullptr) note_begun(end, recorder_->now());
+      if (end.in_flight > 0) break;  // What the device has may be where this one goes: a stream keeps its order.
+      if (recorder_ != nullptr) note_begun(end, end.next, recorder_->now());
       if (!end.receiver->allow(end.next)) break;
       ++end.next;
     } else {
@@ -188,74 +188,82 @@ bool Execution::advance_receiver(End& end) {
 }
 
 bool Execution::take(End& end, const Op& op) {
-  if (op.fused != not_fused) return take_fused(program_.fused_reductions[op.fused]);
-  if (!end.is_at_work) {
+  if (in_flight_count_ == most_in_flight) return false;
+  DeviceWork& work = in_flight_[(first_in_flight_ + in_flight_count_) % most_in_flight];
+  work.members.clear();
+  work.forwards.clear();
+  if (op.fused != not_fused) {
+    const FusedReduction& fused = program_.fused_reductions[op.fused];
+    if (!find_members(fused, work)) return false;
+    choose_forwards(fused, work);
+    work.begin = moment();
+    reduce(work);
+  } else {
     if (!end.receiver->is_ready(end.next)) return false;
-    if (recorder_ != nullptr) note_begun(end, recorder_->now());
+    work.members.push_back({&end, end.next, &op});
+    work.begin = moment();
     copy_in(end, op);
-    end.mark = device_.mark();
-    end.is_at_work = true;
-    ++device_jobs_;
   }
-  if (!device_.is_done(end.mark)) return false;
-  end.is_at_work = false;
-  --device_jobs_;
-  end.receiver->release(end.next);
-  ++end.next;
-  bytes_moved_ += op.bytes;
+  work.mark = queue_.mark();
+  ++in_flight_count_;
+  for (const Cursor& member : work.members) {
+    if (recorder_ != nullptr) note_begun(*member.end, member.index, work.begin);
+    ++member.end->next;
+    ++member.end->in_flight;
+  }
+  for (const Cursor& forward : work.forwards) {
+    if (recorder_ != nullptr) note_begun(*forward.end, forward.index, work.begin);
+    ++forward.end->next;
+  }
+  finish_device_work();
   return true;
 }
 
-bool Execution::take_fused(const FusedReduction& fused) {
-  if (has_fused_) return false;
-  members_.clear();
+bool Execution::find_members(const FusedReduction& fused, DeviceWork& work) {
   for (std::uint32_t i = 0; i < fused.member_count; ++i) {
     const OpPlace& member = program_.members[fused.first_member + i];
     End& end = ends_[member.stream];
     if (!end.is_open || end.next != member.index) return false;
     const Op& op = end.call.op(member.index);
     if (!may_begin(op) || !end.receiver->is_ready(member.index)) return false;
-    members_.push_back({&end, &op});
-  }
-  choose_forwards(fused);
-  fused_begin_ = moment();
-  reduce(fused);
-  fused_mark_ = device_.mark();
-  has_fused_ = true;
-  ++device_jobs_;
-  return finish_fused();
-}
-
-bool Execution::finish_fused() {
-  if (!has_fused_ || !device_.is_done(fused_mark_)) return false;
-  has_fused_ = false;
-  --device_jobs_;
-  const std::int64_t begin = fused_begin_;
-  const std::int64_t finish = moment();
-  for (const Cursor& member : members_) {
-    End& end = *member.end;
-    if (recorder_ != nullptr) {
-      note_begun(end, begin);
-      recorder_->add(member.op->transfer, member.op->chunk, Phase::reduce, begin, finish);
-    }
-    end.receiver->release(end.next);
-    ++end.next;
-    bytes_moved_ += member.op->bytes;
-    note_done(end, end.receiver->arrived(), finish);
-  }
-  for (const Cursor& forward : forwards_) {
-    End& end = *forward.end;
-    if (recorder_ != nullptr) note_begun(end, begin);
-    end.sender->placed(end.next);
-    ++end.next;
-    bytes_moved_ += forward.op->bytes;
-    note_done(end, end.sender->departed(), finish);
+    work.members.push_back({&end, member.index, &op});
   }
   return true;
 }
 
-void Execution::choose_forwards(const FusedReduction& fused) {
-  forwards_.clear();
+bool Execution::finish_device_work() {
+  bool moved = false;
+  while (in_flight_count_ > 0 && queue_.is_done(in_flight_[first_in_flight_].mark)) {
+    const DeviceWork& work = in_flight_[first_in_flight_];
+    first_in_flight_ = (first_in_flight_ + 1) % most_in_flight;
+    --in_flight_count_;
+    finish(work);
+    moved = true;
+  }
+  return moved;
+}
+
+void Execution::finish(const DeviceWork& work) {
+  const std::int64_t finish = moment();
+  for (const Cursor& member : work.members) {
+    End& end = *member.end;
+    if (recorder_ != nullptr && member.op->fused != not_fused) {
+      recorder_->add(member.op->transfer, member.op->chunk, Phase::reduce, work.begin, finish);
+    }
+    end.receiver->release(member.index);
+    --end.in_flight;
+    bytes_moved_ += member.op->bytes;
+    note_done(end, end.receiver->arrived(), finish);
+  }
+  for (const Cursor& forward : work.forwards) {
+    End& end = *forward.end;
+    end.sender->placed(forward.index);
+    bytes_moved_ += forward.op->bytes;
+    note_done(end, end.sender->departed(), finish);
+  }
+}
+
+void Execution::choose_forwards(const FusedReduction& fused, DeviceWork& work) {
   for (std::uint32_t i = 0; i < fused.forward_count; ++i) {
     const OpPlace& forward = program_.forwards[fused.first_forward + i];
     End& end = ends_[forward.stream];
@@ -265,11 +273,13 @@ void Execution::choose_forwards(const FusedReduction& fused) {
     for (std::uint32_t w = 0; w < op.wait_count && waits_for_fused_only; ++w) {
       const LocalWait& wait = program_.waits[op.first_wait + w];
       waits_for_fused_only =
-          ends_[wait.stream].done >= wait.count || std::ranges::any_of(members_, [&](const Cursor& member) {
-            return member.end == &ends_[wait.stream] && member.end->next + 1 == wait.count;
+          ends_[wait.stream].done >= wait.count || std::ranges::any_of(work.members, [&](const Cursor& member) {
+            return member.end == &ends_[wait.stream] && member.index + 1 == wait.count;
           });
     }
-    if (waits_for_fused_only && end.sender->can_place(forward.index)) forwards_.push_back({&end, &op});
+    if (waits_for_fused_only && end.sender->can_place(forward.index)) {
+      work.forwards.push_back({&end, forward.index, &op});
+    }
   }
 }
 
@@ -280,8 +290,8 @@ void Execution::copy_in(const End& end, const Op& op) {
     const Piece& piece = end.call.pieces(op)[i];
     const std::int64_t begin = std::min(placed, piece.length);
     if (begin < piece.length) {
-      device_.copy(buffers_.at(piece.target) + begin, end.receiver->source(piece, skipped) + begin,
-                   static_cast<std::size_t>(piece.length - begin));
+      queue_.copy(buffers_.at(piece.target) + begin, end.receiver->source(piece, skipped) + begin,
+                  static_cast<std::size_t>(piece.length - begin));
     }
     placed -= begin;
     skipped += piece.length;
@@ -296,27 +306,27 @@ void Execution::Cursor::advance(std::int64_t bytes) {
   ++piece;
 }
 
-void Execution::reduce(const FusedReduction& fused) {
-  const Cursor& first = members_.front();
+void Execution::reduce(DeviceWork& work) {
+  const Cursor& first = work.members.front();
   while (first.piece < first.op->piece_count) {
     std::int64_t length = INT64_MAX;  // What lies in one piece everywhere.
-    for (const Cursor& member : members_) length = std::min(length, member.left());
-    for (const Cursor& forward : forwards_) length = std::min(length, forward.left());
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      const Cursor& member = members_[i];
+    for (const Cursor& member : work.members) length = std::min(length, member.left());
+    for (const Cursor& forward : work.forwards) length = std::min(length, forward.left());
+    for (std::size_t i = 0; i < work.members.size(); ++i) {
+      const Cursor& member = work.members[i];
       sources_[i] = member.end->receiver->source(member.current(), member.skipped) + member.in_piece;
     }
     const Piece& own = first.current();
     targets_[0] = buffers_.at(own.target) + first.in_piece;
-    for (std::size_t i = 0; i < forwards_.size(); ++i) {
-      const Cursor& forward = forwards_[i];
+    for (std::size_t i = 0; i < work.forwards.size(); ++i) {
+      const Cursor& forward = work.forwards[i];
       targets_[i + 1] = forward.end->sender->target(forward.current(), forward.skipped) + forward.in_piece;
     }
-    device_.reduce(header_.type, header_.operation, std::span(targets_).first(forwards_.size() + 1),
-                   buffers_.at(own.first) + first.in_piece, std::span(sources_).first(fused.member_count),
-                   static_cast<std::size_t>(length / program_.element_size));
-    for (Cursor& member : members_) member.advance(length);
-    for (Cursor& forward : forwards_) forward.advance(length);
+    queue_.reduce(header_.type, header_.operation, std::span(targets_).first(work.forwards.size() + 1),
+                  buffers_.at(own.first) + first.in_piece, std::span(sources_).first(work.members.size()),
+                  static_cast<std::size_t>(length / program_.element_size));
+    for (Cursor& member : work.members) member.advance(length);
+    for (Cursor& forward : work.forwards) forward.advance(length);
   }
 }
 
@@ -326,18 +336,22 @@ bool Execution::copy_own_results() {
     for (const LocalCopy& copy : program_.local_copies) {
       std::byte* to = buffers_.at(copy.to);
       const std::byte* from = buffers_.at(copy.from);
-      if (to != from) device_.copy(to, from, static_cast<std::size_t>(copy.length));
+      if (to != from) queue_.copy(to, from, static_cast<std::size_t>(copy.length));
       bytes_moved_ += copy.length;
     }
-    own_results_mark_ = device_.mark();
+    own_results_mark_ = queue_.mark();
     copies_own_results_ = true;
-    ++device_jobs_;
   }
-  if (!device_.is_done(own_results_mark_)) return begins;
+  if (!queue_.is_done(own_results_mark_)) return begins;
   owes_own_results_ = false;
-  --device_jobs_;
   --unfinished_;
   return true;
+}
+
+void Execution::check_device() {
+  if (!queue_.has_failed()) return;
+  const Error& error = queue_.error();
+  error_.set({error.code, fmt::format("the device '{}' failed: {}", device_name(), error.message), error.help});
 }
 
 void Execution::close() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,8 +26,8 @@ struct StreamEnds {
 /// serves all calls of a program.
 class Execution {
  public:
-  /// Requires: `program`, the ends and the device outlive this.
-  Execution(const RankProgram& program, std::vector<StreamEnds> ends, Device& device);
+  /// Requires: `program`, the ends and the queue outlive this.
+  Execution(const RankProgram& program, std::vector<StreamEnds> ends, DeviceQueue& queue);
 
   /// Begins a call. `recorder` may be null. Requires: no call under way.
   void begin(const CallHeader& header, const Buffers& buffers, Recorder* recorder);
@@ -39,10 +40,11 @@ class Execution {
   /// Ends a call that is done.
   void close();
 
-  /// Whether the device has work of this call: looking again soon is better than sleeping.
-  [[nodiscard]] bool is_device_at_work() const {
-    return device_jobs_ > 0 || (whole_ != nullptr && whole_->is_device_at_work());
-  }
+  /// Ends the call when the device has failed.
+  void check_device();
+  /// Whether the device has work left: looking again soon is better than sleeping.
+  [[nodiscard]] bool is_device_at_work() const { return !queue_.is_done(queue_.mark()); }
+  [[nodiscard]] std::string_view device_name() const { return queue_.device().name(); }
 
   [[nodiscard]] const CallError& call_error() const { return error_; }
   [[nodiscard]] const CallHeader& header() const { return header_; }
@@ -60,11 +62,10 @@ class Execution {
     StreamCall call;
     Sender* sender = nullptr;
     Receiver* receiver = nullptr;
-    std::uint32_t next = 0;  ///< The first op that was not begun.
-    std::uint32_t done = 0;  ///< Ops that have departed or arrived.
-    std::uint64_t mark = 0;  ///< Of the device's work on the op at the head.
+    std::uint32_t next = 0;       ///< The first op that was not begun.
+    std::uint32_t done = 0;       ///< Ops that have departed or arrived.
+    std::uint32_t in_flight = 0;  ///< A receiver's: those that the device has.
     bool is_open = false;
-    bool is_at_work = false;  ///< The device has the op at the head.
   };
 
   [[nodiscard]] bool may_begin(const Op& op) const;
@@ -77,26 +78,29 @@ class Execution {
   bool advance_receiver(End& end);
   /// Takes the op at a receiver's head: alone, or with all of its fused reduction. False: not now.
   bool take(End& end, const Op& op);
-  bool take_fused(const FusedReduction& fused);
-  /// Completes the fused reduction that the device has. False: it has none, or is not done with it.
-  bool finish_fused();
+  struct DeviceWork;
+  /// Collects the ops of a fused reduction. False: some are not ready.
+  bool find_members(const FusedReduction& fused, DeviceWork& work);
+  /// Completes what the device has done. False: nothing.
+  bool finish_device_work();
+  void finish(const DeviceWork& work);
   void copy_in(const End& end, const Op& op);
   /// Finds the forwarded copies that the fused reduction can write itself.
-  void choose_forwards(const FusedReduction& fused);
-  void reduce(const FusedReduction& fused);
-  /// When the next op of an end began, in the recorder's ticks, for its span.
-  void note_begun(const End& end, std::int64_t begin);
+  void choose_forwards(const FusedReduction& fused, DeviceWork& work);
+  void reduce(DeviceWork& work);
+  /// When an op of an end began, in the recorder's ticks, for its span.
+  void note_begun(const End& end, std::uint32_t index, std::int64_t begin);
   /// `known_now`: the moment now, where it was just read.
   bool note_done(End& end, std::uint32_t done, std::int64_t known_now = 0);
   /// Now in the recorder's ticks; 0 without one.
   [[nodiscard]] std::int64_t moment() const { return recorder_ != nullptr ? recorder_->now() : 0; }
   /// False: there is nothing left of it to begin or to end now.
   bool copy_own_results();
-
-  /// How far a fused reduction has come in one of its ops, whose bytes may lie in other pieces than those of the
-  /// others.
+  /// An op that the device has, and how far the giving of a fused reduction has come in it: its bytes may lie in other
+  /// pieces than those of the others.
   struct Cursor {
     End* end = nullptr;
+    std::uint32_t index = 0;  ///< Of the op in its stream.
     const Op* op = nullptr;
     std::uint32_t piece = 0;    ///< Of the op.
     std::int64_t in_piece = 0;  ///< Bytes of the piece that are done.
@@ -107,20 +111,27 @@ class Execution {
     void advance(std::int64_t bytes);
   };
 
+  /// What the device has been given: the copy of one op, or a fused reduction.
+  struct DeviceWork {
+    std::vector<Cursor> members;   ///< Ops that arrive; room for the most.
+    std::vector<Cursor> forwards;  ///< Ops that leave with the result.
+    std::uint64_t mark = 0;
+    std::int64_t begin = 0;
+  };
+  static constexpr std::size_t most_in_flight = 8;
+
   const RankProgram& program_;
-  Device& device_;
+  DeviceQueue& queue_;
   std::vector<End> ends_;             ///< In the program's order of streams.
   std::vector<std::uint32_t> order_;  ///< Senders first.
   std::uint32_t sender_count_ = 0;
-  std::uint32_t next_receiver_ = 0;  ///< Whose turn it is.
-  std::vector<Cursor> members_;      ///< Of the fused reduction under way; room for the largest.
-  std::vector<Cursor> forwards_;
+  std::uint32_t next_receiver_ = 0;                   ///< Whose turn it is.
+  std::array<DeviceWork, most_in_flight> in_flight_;  ///< In the queue's order, round from `first_in_flight_`.
+  std::size_t first_in_flight_ = 0;
+  std::size_t in_flight_count_ = 0;
   std::vector<const void*> sources_;
   std::vector<void*> targets_;
-  bool has_fused_ = false;  ///< The device is at work on the members and forwards.
-  std::uint64_t fused_mark_ = 0;
-  std::uint32_t device_jobs_ = 0;  ///< Copies and fused reductions that the device has.
-  std::int64_t fused_begin_ = 0;
+  std::int64_t whole_begin_ = 0;
   std::vector<std::vector<std::int64_t>> begun_;  ///< By end and op, where spans are recorded.
 
   WholeCall* whole_ = nullptr;  ///< What carries the call out instead of the program; null: nothing does.

@@ -77,7 +77,10 @@ class CallRunner {
 
   std::optional<Error> wait() {
     // A flush waits until what was written has reached the other cores; meanwhile an answer may be here.
-    if (!context_.waiting->is_at_first_spins()) flush();
+    if (!context_.waiting->is_at_first_spins()) {
+      flush();
+      for (const RunningCall& call : calls_) call.execution->check_device();
+    }
     const Waiting::Action action = context_.waiting->next();
     if (action == Waiting::Action::spin) return std::nullopt;
     if (action == Waiting::Action::sleep) sleep();
@@ -164,6 +167,7 @@ class CallRunner {
 
   std::optional<Error> give_up_waiting() {
     const RunningCall& call = unfinished();
+    if (call.execution->is_device_at_work()) return fail_with(device_timeout_error(call));
     const Stall stall = call.execution->find_stall();
     // A peer that has not come may be held up in the call before, and will then say by whom.
     const auto reporting_delay =
@@ -178,6 +182,13 @@ class CallRunner {
                         static_cast<double>(context_.timeout.count()) / 1000, call.members[stall.peer.index()],
                         stall.expectation),
             "look at that rank; raise --timeout if it may be that slow"};
+  }
+
+  [[nodiscard]] Error device_timeout_error(const RunningCall& call) const {
+    return {ErrorCode::unavailable,
+            fmt::format("{}: nothing moved for {:.1f} s: the device '{}' has not finished its work", where(call),
+                        static_cast<double>(context_.timeout.count()) / 1000, call.execution->device_name()),
+            "look at that device; raise --timeout if it may be that slow"};
   }
 
   /// Tells the other ranks why this one gives up.

@@ -39,10 +39,12 @@ struct Memory {
   }
 };
 
-/// A byte of a memory; `memory` is null where the bytes are the caller's own and not registered.
+/// A byte of a memory; `memory` is null where the bytes are the caller's own and not registered, hence on the host.
 struct MemoryPlace {
   const Memory* memory = nullptr;
   std::int64_t offset = 0;
+
+  [[nodiscard]] bool is_on_host() const { return memory == nullptr || memory->space != MemorySpace::device; }
 };
 
 }  // namespace espalier::engine

@@ -6,9 +6,9 @@
 
 namespace espalier::engine {
 
-BlockExchange::BlockExchange(ShmGroup& group, const RankProgram& program, Device& device)
+BlockExchange::BlockExchange(ShmGroup& group, const RankProgram& program, DeviceQueue& queue)
     : group_(group),
-      device_(device),
+      queue_(queue),
       element_size_(static_cast<std::size_t>(program.element_size)),
       block_bytes_(exchanged_block_bytes(static_cast<std::uint32_t>(group.peers().size()))),
       blocks_(group.peers().size()) {
@@ -120,7 +120,7 @@ bool BlockExchange::advance_steps() {
       if (!begin_step()) return moved;
       moved = true;
     }
-    if (!device_.is_done(mark_)) return moved;
+    if (!queue_.is_done(mark_)) return moved;
     finish_step();
     moved = true;
   }
@@ -130,7 +130,7 @@ bool BlockExchange::advance_steps() {
 bool BlockExchange::begin_step() {
   if (shown_ < block_count_ && shown_ < taken_ + 2) {
     const Range range = block(shown_);
-    device_.copy(shown_at(self_, shown_, 0), at(Place::send, range.begin), bytes(range.count));
+    queue_.copy(shown_at(self_, shown_, 0), at(Place::send, range.begin), bytes(range.count));
     step_ = Step::show;
   } else if (!is_attached_) {
     return false;
@@ -141,7 +141,7 @@ bool BlockExchange::begin_step() {
     if (!begin_take()) return false;
     step_ = Step::take;
   }
-  mark_ = device_.mark();
+  mark_ = queue_.mark();
   return true;
 }
 
@@ -158,8 +158,8 @@ bool BlockExchange::begin_add() {
   }
   const std::array<void*, 2> targets = {at(Place::receive, block(added_).begin + own.begin),
                                         shown_at(self_, added_, own.begin)};
-  device_.reduce(call_->header->type, call_->header->operation, targets, sources_.front(),
-                 std::span(sources_).subspan(1), own.count);
+  queue_.reduce(call_->header->type, call_->header->operation, targets, sources_.front(),
+                std::span(sources_).subspan(1), own.count);
   return true;
 }
 
@@ -168,8 +168,8 @@ bool BlockExchange::begin_take() {
   if (group_.peers()[member]->blocks_added() < first_block_ + taken_ + 1) return false;
   const Range theirs = share(taken_, member);
   if (theirs.count > 0) {
-    device_.copy(at(Place::receive, block(taken_).begin + theirs.begin), shown_at(member, taken_, theirs.begin),
-                 bytes(theirs.count));
+    queue_.copy(at(Place::receive, block(taken_).begin + theirs.begin), shown_at(member, taken_, theirs.begin),
+                bytes(theirs.count));
   }
   return true;
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/device/device.h"
+#include "engine/device/device_queue.h"
 #include "engine/shm/shm_group.h"
 #include "engine/transport/whole_call.h"
 
@@ -22,13 +22,12 @@ class BlockExchange final : public WholeCall {
  public:
   static constexpr std::uint64_t places = 4;
 
-  BlockExchange(ShmGroup& group, const RankProgram& program, Device& device);
+  BlockExchange(ShmGroup& group, const RankProgram& program, DeviceQueue& queue);
 
   Result<void> begin(const StreamCall& call) override;
   Progress advance() override;
   void close() override;
   [[nodiscard]] std::int64_t bytes_moved() const override { return bytes_moved_; }
-  [[nodiscard]] bool is_device_at_work() const override { return step_ != Step::none; }
   [[nodiscard]] Stall find_stall() const override;
 
  private:
@@ -65,7 +64,7 @@ class BlockExchange final : public WholeCall {
   void finish_step();
 
   ShmGroup& group_;
-  Device& device_;
+  DeviceQueue& queue_;
   std::size_t element_size_;
   std::int64_t block_bytes_;
   std::size_t self_ = 0;

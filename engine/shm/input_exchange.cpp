@@ -4,8 +4,8 @@
 
 namespace espalier::engine {
 
-InputExchange::InputExchange(ShmGroup& group, const RankProgram& program, Device& device)
-    : group_(group), device_(device), bytes_(program.send_bytes) {
+InputExchange::InputExchange(ShmGroup& group, const RankProgram& program, DeviceQueue& queue)
+    : group_(group), queue_(queue), bytes_(program.send_bytes) {
   inputs_.reserve(group.peers().size());
 }
 
@@ -20,10 +20,10 @@ Result<void> InputExchange::begin(const StreamCall& call) {
     place = ring->data + offset_;
   }
   shown_ = place;
-  device_.copy(place, call.buffers->base[static_cast<std::size_t>(Place::send)], static_cast<std::size_t>(bytes_));
-  mark_ = device_.mark();
+  queue_.copy(place, call.buffers->base[static_cast<std::size_t>(Place::send)], static_cast<std::size_t>(bytes_));
+  mark_ = queue_.mark();
   step_ = Step::show;
-  if (device_.is_done(mark_)) publish();
+  if (queue_.is_done(mark_)) publish();
   return {};
 }
 
@@ -59,19 +59,19 @@ bool InputExchange::collect() {
 
 WholeCall::Progress InputExchange::advance() {
   if (step_ == Step::show) {
-    if (!device_.is_done(mark_)) return Progress::none;
+    if (!queue_.is_done(mark_)) return Progress::none;
     publish();
   }
   if (step_ == Step::collect) {
     const std::size_t before = inputs_.size();
     if (!collect()) return inputs_.size() != before ? Progress::some : Progress::none;
     void* const target = call_->buffers->base[static_cast<std::size_t>(Place::receive)];
-    device_.reduce(call_->header->type, call_->header->operation, std::span(&target, 1), inputs_.front(),
-                   std::span(inputs_).subspan(1), call_->header->count);
-    mark_ = device_.mark();
+    queue_.reduce(call_->header->type, call_->header->operation, std::span(&target, 1), inputs_.front(),
+                  std::span(inputs_).subspan(1), call_->header->count);
+    mark_ = queue_.mark();
     step_ = Step::add;
   }
-  if (!device_.is_done(mark_)) return Progress::none;
+  if (!queue_.is_done(mark_)) return Progress::none;
   bytes_moved_ += bytes_;
   return Progress::done;
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/device/device.h"
+#include "engine/device/device_queue.h"
 #include "engine/shm/shm_group.h"
 #include "engine/transport/whole_call.h"
 
@@ -14,13 +14,12 @@ namespace espalier::engine {
 /// the order of the members. One word from rank to rank is the least that a sum of all can do with.
 class InputExchange final : public WholeCall {
  public:
-  InputExchange(ShmGroup& group, const RankProgram& program, Device& device);
+  InputExchange(ShmGroup& group, const RankProgram& program, DeviceQueue& queue);
 
   Result<void> begin(const StreamCall& call) override;
   Progress advance() override;
   void close() override { group_.note_exchanged(call_->header->sequence); }
   [[nodiscard]] std::int64_t bytes_moved() const override { return bytes_moved_; }
-  [[nodiscard]] bool is_device_at_work() const override { return step_ != Step::collect; }
   [[nodiscard]] Stall find_stall() const override;
 
  private:
@@ -33,7 +32,7 @@ class InputExchange final : public WholeCall {
   bool collect();
 
   ShmGroup& group_;
-  Device& device_;
+  DeviceQueue& queue_;
   std::int64_t bytes_;
   const StreamCall* call_ = nullptr;
   Step step_ = Step::show;

@@ -85,12 +85,12 @@ Result<std::unique_ptr<Receiver>> ShmGroup::accept(std::uint32_t member, std::ui
 }
 
 std::unique_ptr<WholeCall> ShmGroup::offer(const RankProgram& program, CollectiveKind kind, Bytes size,
-                                           Device& device) {
+                                           DeviceQueue& queue) {
   const auto members = static_cast<std::uint32_t>(peers_.size());
   if (kind != CollectiveKind::all_reduce || !all_share_memory_ || members < 2 || size.count == 0) return nullptr;
-  if (size.count <= most_shown_bytes_of(members)) return std::make_unique<InputExchange>(*this, program, device);
+  if (size.count <= most_shown_bytes_of(members)) return std::make_unique<InputExchange>(*this, program, queue);
   if (members == 2) return nullptr;  // Two send each other no more by streams, and need not wait for all.
-  return std::make_unique<BlockExchange>(*this, program, device);
+  return std::make_unique<BlockExchange>(*this, program, queue);
 }
 
 bool ShmGroup::may_enter(std::uint64_t sequence) {

@@ -30,7 +30,7 @@ class ShmGroup final : public GroupTransport {
   Result<std::unique_ptr<Receiver>> accept(std::uint32_t member, std::uint32_t stream,
                                            std::chrono::steady_clock::time_point deadline) override;
   std::unique_ptr<WholeCall> offer(const RankProgram& program, CollectiveKind kind, Bytes size,
-                                   Device& device) override;
+                                   DeviceQueue& queue) override;
   [[nodiscard]] bool may_enter(std::uint64_t sequence) override;
   Result<std::uint32_t> find_straggler(std::uint64_t sequence) override;
   void enter(const StreamCall& call) override;

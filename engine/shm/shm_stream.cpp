@@ -1,7 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <utility>
 
-#include "engine/reduction/copy.h"
 #include "engine/shm/shm_peer.h"
 
 namespace espalier::engine {
@@ -65,6 +65,9 @@ bool map_memories(ShmPeer& peer, const StreamCall& call, Buffers& theirs) {
   return mapped.has_value();
 }
 
+/// How many ops of a stream the device copies out at a time.
+constexpr std::uint32_t most_copies = 8;
+
 class ShmSender final : public Sender {
  public:
   ShmSender(ShmPeer& peer, std::uint32_t number)
@@ -85,26 +88,26 @@ class ShmSender final : public Sender {
     if (writes && !map_memories(peer_, call, theirs_)) return false;
     if (mode_ == CopyMode::staged && !make_staging(call)) return false;
     call_ = &call;
-    posted_ = 0;
+    queue_ = call.queue;
+    given_ = copied_ = 0;
     is_uncached_ = mode_ == CopyMode::staged &&
                    std::max(call.program->send_bytes, call.program->receive_bytes) >= uncached_message_bytes;
     return true;
   }
 
   bool post(std::uint32_t index) override {
+    if (index - copied_ >= most_copies) return false;
+    // Ops in between are being placed: by work that was given before.
+    while (given_ < index) marks_[given_++ % most_copies] = queue_->mark();
     if (mode_ == CopyMode::halves) {
-      copy_first_half(call_->op(index));
+      copy_out(call_->op(index), first_half(call_->op(index)));
     } else if (mode_ != CopyMode::pull) {
       if (!has_room(index)) return false;
-      const Op& op = call_->op(index);
-      std::int64_t skipped = 0;
-      for (std::uint32_t i = 0; i < op.piece_count; ++i) {
-        const Piece& piece = call_->pieces(op)[i];
-        copy_out(target(piece, skipped), call_->buffers->at(piece.source), static_cast<std::size_t>(piece.length));
-        skipped += piece.length;
-      }
+      copy_out(call_->op(index), INT64_MAX);
     }
-    placed(index);
+    marks_[index % most_copies] = mode_ == CopyMode::pull ? 0 : queue_->mark();
+    given_ = index + 1;
+    publish_copied();
     return true;
   }
 
@@ -120,17 +123,20 @@ class ShmSender final : public Sender {
   }
 
   [[nodiscard]] std::byte* target(const Piece& piece, std::int64_t skipped) const override {
-    return mode_ == CopyMode::push ? theirs_.at(piece.target) : slot_ + skipped;
+    return mode_ == CopyMode::staged ? slot_ + skipped : theirs_.at(piece.target);
   }
 
   void placed(std::uint32_t index) override {
-    own_.sent.store(base_ + index + 1, std::memory_order_release);
-    peer_.mark();
-    posted_ = index + 1;
+    given_ = std::max(given_, index + 1);
+    // The queue has done all that was given before, and perhaps more, which the peer then knows of.
+    if (index < copied_) return;
+    copied_ = index + 1;
+    publish();
   }
 
   std::uint32_t departed() override {
-    if (mode_ == CopyMode::push || mode_ == CopyMode::staged) return posted_;
+    publish_copied();
+    if (mode_ == CopyMode::push || mode_ == CopyMode::staged) return copied_;
     return count_since(received_.read(), base_, call_->stream->op_count);
   }
 
@@ -139,22 +145,31 @@ class ShmSender final : public Sender {
   [[nodiscard]] bool is_settled() override { return received_.reaches(base_) || peer_.has_left(); }
 
  private:
-  void copy_first_half(const Op& op) const {
-    std::int64_t left = first_half(op);
-    for (std::uint32_t i = 0; i < op.piece_count && left > 0; ++i) {
+  /// Gives the queue the copies of an op's first bytes.
+  void copy_out(const Op& op, std::int64_t most_bytes) const {
+    std::int64_t skipped = 0;
+    for (std::uint32_t i = 0; i < op.piece_count && skipped < most_bytes; ++i) {
       const Piece& piece = call_->pieces(op)[i];
-      const std::int64_t length = std::min(left, piece.length);
-      copy_bytes(theirs_.at(piece.target), call_->buffers->at(piece.source), static_cast<std::size_t>(length));
-      left -= length;
+      const auto length = static_cast<std::size_t>(std::min(piece.length, most_bytes - skipped));
+      const std::byte* from = call_->buffers->at(piece.source);
+      if (is_uncached_) {
+        queue_->copy_past_caches(target(piece, skipped), from, length);
+      } else {
+        queue_->copy(target(piece, skipped), from, length);
+      }
+      skipped += piece.length;
     }
   }
 
-  void copy_out(std::byte* to, const std::byte* from, std::size_t bytes) const {
-    if (is_uncached_) {
-      copy_bytes_uncached(to, from, bytes);
-    } else {
-      copy_bytes(to, from, bytes);
-    }
+  /// Tells the peer of the copies that are done.
+  void publish_copied() {
+    const std::uint32_t before = copied_;
+    while (copied_ < given_ && queue_->is_done(marks_[copied_ % most_copies])) ++copied_;
+    if (copied_ != before) publish();
+  }
+  void publish() {
+    own_.sent.store(base_ + copied_, std::memory_order_release);
+    peer_.mark();
   }
 
   /// Slots for this call's ops; larger ones replace smaller ones once the peer has taken all that was in those.
@@ -199,7 +214,10 @@ class ShmSender final : public Sender {
   bool is_uncached_ = false;
   Buffers theirs_;
   std::uint64_t base_ = 0;  ///< Ops of earlier calls.
-  std::uint32_t posted_ = 0;
+  DeviceQueue* queue_ = nullptr;
+  std::uint32_t given_ = 0;   ///< Ops whose copies the queue has been given.
+  std::uint32_t copied_ = 0;  ///< Of those, ops that it has copied, and that the peer was told of.
+  std::array<std::uint64_t, most_copies> marks_{};  ///< Of ops between the two, by index modulo their number.
 };
 
 class ShmReceiver final : public Receiver {

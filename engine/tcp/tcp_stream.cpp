@@ -11,7 +11,10 @@
 #include <cstring>
 #include <span>
 #include <system_error>
+#include <utility>
 #include <vector>
+
+#include "engine/transport/pinned_buffer.h"
 
 namespace espalier::engine {
 namespace {
@@ -133,6 +136,7 @@ class TcpSender final : public Sender {
     opening_.call = *call.header;
     owes_opening_ = true;
     looks_ = 0;
+    bouncing_bytes_ = 0;
     posted_ = 0;
     return true;
   }
@@ -146,13 +150,15 @@ class TcpSender final : public Sender {
     header_ = {
         data_magic, 0, op.transfer.value(), op.chunk, static_cast<std::uint64_t>(op.bytes), call_->header->sequence};
     parts_.add(&header_, sizeof(header_));
-    for (std::uint32_t i = 0; i < op.piece_count; ++i) {
-      const Piece& piece = call_->pieces(op)[i];
-      const std::byte* data = call_->buffers->at(piece.source);
-      parts_.add(data, static_cast<std::size_t>(piece.length));
-      if (options_.checksum) header_.checksum = extend_checksum(header_.checksum, data, piece.length);
-    }
     if (options_.checksum) header_.magic = checked_data_magic;
+    if (call_->is_on_host(op, &Piece::source)) {
+      for (std::uint32_t i = 0; i < op.piece_count; ++i) {
+        const Piece& piece = call_->pieces(op)[i];
+        add_data(call_->buffers->at(piece.source), piece.length);
+      }
+    } else if (!copy_out(op)) {
+      return false;
+    }
     posted_ = index + 1;
     flush();
     return true;
@@ -173,8 +179,34 @@ class TcpSender final : public Sender {
   void close() override {}
 
  private:
+  void add_data(const std::byte* data, std::int64_t bytes) {
+    parts_.add(data, static_cast<std::size_t>(bytes));
+    if (options_.checksum) header_.checksum = extend_checksum(header_.checksum, data, bytes);
+  }
+
+  /// Has the op's bytes, which the socket cannot read, copied to where it can. False, with the error set: no room.
+  bool copy_out(const Op& op) {
+    if (const auto reserved = bounce_.reserve(call_->queue->device(), op.bytes); !reserved) {
+      call_->error->set(reserved.error());
+      return false;
+    }
+    std::byte* to = bounce_.data();
+    for (std::uint32_t i = 0; i < op.piece_count; ++i) {
+      const Piece& piece = call_->pieces(op)[i];
+      call_->queue->copy(to, call_->buffers->at(piece.source), static_cast<std::size_t>(piece.length));
+      to += piece.length;
+    }
+    bouncing_bytes_ = op.bytes;
+    mark_ = call_->queue->mark();
+    return true;
+  }
+
   /// True when all that was posted has been handed to the socket.
   bool flush() {
+    if (bouncing_bytes_ > 0) {
+      if (!call_->queue->is_done(mark_)) return false;
+      add_data(bounce_.data(), std::exchange(bouncing_bytes_, 0));
+    }
     while (!parts_.is_done()) {
       const msghdr message = parts_.message();
       const ssize_t sent = sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -198,6 +230,9 @@ class TcpSender final : public Sender {
   std::uint32_t looks_ = 0;  ///< Of the executor at this sender, in vain.
   FrameHeader header_;
   Parts parts_;
+  PinnedBuffer bounce_;              ///< For what the socket cannot read.
+  std::int64_t bouncing_bytes_ = 0;  ///< That are being copied there.
+  std::uint64_t mark_ = 0;           ///< Of that copy.
   std::uint32_t posted_ = 0;
 };
 
@@ -213,7 +248,10 @@ class TcpReceiver final : public Receiver {
       parts_.clear();
       parts_.reserve(most_pieces(call) + 3);
       parts_.add(&opening_, sizeof(opening_));
-      staging_.resize(static_cast<std::size_t>(call.program->max_op_bytes));
+      if (const auto reserved = staging_.reserve(call.queue->device(), call.program->max_op_bytes); !reserved) {
+        call.error->set(reserved.error());
+        return false;
+      }
     }
     if (!fill()) return false;
     if (opening_.frame.magic != opening_magic || opening_.frame.bytes != sizeof(CallHeader)) {
@@ -231,7 +269,10 @@ class TcpReceiver final : public Receiver {
     return true;
   }
 
-  [[nodiscard]] bool places(std::uint32_t index) const override { return !call_->op(index).reduces; }
+  [[nodiscard]] bool places(std::uint32_t index) const override {
+    const Op& op = call_->op(index);
+    return !op.reduces && call_->is_on_host(op, &Piece::target);
+  }
 
   bool allow(std::uint32_t index) override {
     if (begun_ != arrived_) return false;
@@ -265,7 +306,7 @@ class TcpReceiver final : public Receiver {
     const Op& op = call_->op(index);
     parts_.clear();
     parts_.add(&header_, sizeof(header_));
-    if (op.reduces) {
+    if (!places(index)) {
       parts_.add(staging_.data(), static_cast<std::size_t>(op.bytes));
     } else {
       for (std::uint32_t i = 0; i < op.piece_count; ++i) {
@@ -322,7 +363,7 @@ class TcpReceiver final : public Receiver {
   }
 
   [[nodiscard]] std::uint32_t checksum_of(const Op& op) const {
-    if (op.reduces) return extend_checksum(0, staging_.data(), op.bytes);
+    if (!places(begun_ - 1)) return extend_checksum(0, staging_.data(), op.bytes);
     std::uint32_t checksum = 0;
     for (std::uint32_t i = 0; i < op.piece_count; ++i) {
       const Piece& piece = call_->pieces(op)[i];
@@ -346,7 +387,7 @@ class TcpReceiver final : public Receiver {
   Opening opening_;
   FrameHeader header_;
   Parts parts_;
-  std::vector<std::byte> staging_;
+  PinnedBuffer staging_;                      ///< Of an op that the executor takes.
   std::array<std::byte, ahead_bytes> ahead_;  ///< What came beyond what was due.
   std::size_t ahead_first_ = 0;
   std::size_t ahead_count_ = 0;

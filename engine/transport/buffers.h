@@ -17,6 +17,10 @@ struct Buffers {
   [[nodiscard]] std::byte* at(Location location) const {
     return base[static_cast<std::size_t>(location.place)] + location.offset;
   }
+  /// Whether the processor may touch what lies there. Requires: a memory of this rank.
+  [[nodiscard]] bool is_on_host(Location location) const {
+    return registered[static_cast<std::size_t>(location.place)].is_on_host();
+  }
 };
 
 }  // namespace espalier::engine

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/device/device.h"
+#include "engine/device/device_queue.h"
 #include "engine/memory/memory.h"
 #include "engine/transport/stream_end.h"
 #include "engine/transport/whole_call.h"
@@ -47,7 +47,7 @@ class GroupTransport {
                                                    std::chrono::steady_clock::time_point deadline) = 0;
 
   /// How this transport carries out such a call as a whole. Null: it does not. The same on all members.
-  virtual std::unique_ptr<WholeCall> offer(const RankProgram&, CollectiveKind, Bytes, Device&) { return nullptr; }
+  virtual std::unique_ptr<WholeCall> offer(const RankProgram&, CollectiveKind, Bytes, DeviceQueue&) { return nullptr; }
 
   /// Whether no member is so many calls behind that this rank has to wait before it enters the call of this number.
   [[nodiscard]] virtual bool may_enter(std::uint64_t) { return true; }

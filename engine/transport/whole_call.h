@@ -34,7 +34,6 @@ class WholeCall {
 
   /// Bytes moved in all calls, about, for who wakes others now and then.
   [[nodiscard]] virtual std::int64_t bytes_moved() const = 0;
-  [[nodiscard]] virtual bool is_device_at_work() const = 0;
   /// Requires: neither done nor declined.
   [[nodiscard]] virtual Stall find_stall() const = 0;
 };

@@ -1,55 +1,165 @@
 #pragma once
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <vector>
 
 #include "engine/device/device.h"
 
 namespace espalier::test {
 
-/// Does its work as a GPU would: in order, but not before it was asked about it a few times.
+/// What becomes of a LateDevice's work.
+struct LateDeviceOptions {
+  std::uint64_t works = UINT64_MAX;  ///< Copies and sums that each queue does.
+  bool sticks = false;               ///< The next one never ends; else it fails.
+  /// Keeps the most reductions that a queue had at a time.
+  std::atomic<std::size_t>* most_reductions = nullptr;
+};
+
+/// Does its work as a GPU would: in order, but not before it was asked about it a few times. Its own memory is out of
+/// the processor's reach: a touch ends the process.
 class LateDevice final : public engine::Device {
  public:
+  explicit LateDevice(LateDeviceOptions options = {}) : options_(options) {}
+
   [[nodiscard]] std::string_view name() const override { return "late"; }
+  Result<std::unique_ptr<engine::DeviceQueue>> make_queue() override;
   Result<std::byte*> allocate(std::int64_t bytes, engine::MemorySpace space) override {
-    return host_.allocate(bytes, space);
+    if (space != engine::MemorySpace::device) return host_.allocate(bytes, space);
+    const auto size = static_cast<std::size_t>(bytes);
+    const int fd = memfd_create("late device", MFD_CLOEXEC);
+    void* within = MAP_FAILED;
+    if (fd >= 0 && ftruncate(fd, bytes) == 0) within = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0) close(fd);
+    void* data = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (within == MAP_FAILED || data == MAP_FAILED) return fail(ErrorCode::unavailable, "no memory for a test");
+    const std::lock_guard lock(mutex_);
+    memories_[static_cast<std::byte*>(data)] = {static_cast<std::byte*>(within), bytes};
+    return static_cast<std::byte*>(data);
   }
-  void release(std::byte* data, std::int64_t bytes) override { host_.release(data, bytes); }
+  void release(std::byte* data, std::int64_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = memories_.find(data);
+    if (found == memories_.end()) return host_.release(data, bytes);
+    munmap(found->second.within, static_cast<std::size_t>(bytes));
+    munmap(data, static_cast<std::size_t>(bytes));
+    memories_.erase(found);
+  }
+
+  /// Where the device itself finds what lies at an address.
+  [[nodiscard]] std::byte* find(const void* address) {
+    auto* data = const_cast<std::byte*>(static_cast<const std::byte*>(address));
+    const std::lock_guard lock(mutex_);
+    const auto after = memories_.upper_bound(data);
+    if (after == memories_.begin()) return data;
+    const auto& [begin, memory] = *std::prev(after);
+    return data - begin < memory.bytes ? memory.within + (data - begin) : data;
+  }
+  [[nodiscard]] const LateDeviceOptions& options() const { return options_; }
+
+ private:
+  struct Memory {
+    std::byte* within = nullptr;
+    std::int64_t bytes = 0;
+  };
+
+  LateDeviceOptions options_;
+  engine::HostDevice host_;
+  std::mutex mutex_;
+  std::map<std::byte*, Memory> memories_;
+};
+
+class LateQueue final : public engine::DeviceQueue {
+ public:
+  LateQueue(LateDevice& device, std::unique_ptr<engine::DeviceQueue> host)
+      : DeviceQueue(device), late_(device), host_(std::move(host)) {}
+
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
-    give([this, to, from, bytes] { host_.copy(to, from, bytes); });
+    give({[this, to, from, bytes] { host_->copy(late_.find(to), late_.find(from), bytes); }});
   }
   void reduce(ElementType type, ReduceOperation operation, std::span<void* const> targets, const void* first,
               std::span<const void* const> sources, std::size_t element_count) override {
-    const std::vector<void*> to(targets.begin(), targets.end());
-    const std::vector<const void*> from(sources.begin(), sources.end());
-    give([=, this] { host_.reduce(type, operation, to, first, from, element_count); });
+    std::vector<void*> to;
+    std::vector<const void*> from;
+    for (void* target : targets) to.push_back(late_.find(target));
+    for (const void* source : sources) from.push_back(late_.find(source));
+    const void* own = late_.find(first);
+    give({[=, this] { host_->reduce(type, operation, to, own, from, element_count); }, true});
   }
   void divide(ElementType type, void* data, std::size_t element_count, std::uint32_t ranks) override {
-    give([=, this] { host_.divide(type, data, element_count, ranks); });
+    give({[=, this] { host_->divide(type, late_.find(data), element_count, ranks); }});
   }
-  [[nodiscard]] std::uint64_t mark() override { return given_; }
-  [[nodiscard]] bool is_done(std::uint64_t mark) override {
-    if (!work_.empty() && ++asked_ % patience == 0) {
-      work_.front()();
-      work_.pop_front();
-    }
-    return given_ - work_.size() >= mark;
+  std::uint64_t hold() override {
+    const std::lock_guard lock(mutex_);
+    work_.push_back({{}, false, ++tickets_});
+    return tickets_;
   }
-  void drain() override { work_.clear(); }
+  void release(std::uint64_t ticket) override {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(work_, [&](const Work& work) { return work.ticket == ticket; });
+  }
+  void drain() override {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(work_, [](const Work& work) { return work.ticket == 0; });
+    done_ = mark();
+    note_done(done_);
+  }
 
  private:
   static constexpr std::uint64_t patience = 3;
-  void give(std::function<void()> work) {
+  struct Work {
+    std::function<void()> act;
+    bool is_reduction = false;
+    std::uint64_t ticket = 0;  ///< Of a hold; 0 for work.
+  };
+
+  void give(Work work) {
+    const std::lock_guard lock(mutex_);
     work_.push_back(std::move(work));
-    ++given_;
+    note_given();
+    if (late_.options().most_reductions == nullptr) return;
+    const auto now = static_cast<std::size_t>(std::ranges::count(work_, true, &Work::is_reduction));
+    std::size_t most = late_.options().most_reductions->load();
+    while (most < now && !late_.options().most_reductions->compare_exchange_weak(most, now)) {
+    }
+  }
+  std::uint64_t look() override {
+    const std::lock_guard lock(mutex_);
+    if (work_.empty() || work_.front().ticket != 0 || has_failed() || ++asked_ % patience != 0) return done_;
+    if (works_ == late_.options().works) {
+      if (!late_.options().sticks) fail_with({ErrorCode::unavailable, "it is worn out", "take another one"});
+      return done_;
+    }
+    work_.front().act();
+    work_.pop_front();
+    ++works_;
+    note_done(++done_);
+    return done_;
   }
 
-  engine::HostDevice host_;
-  std::deque<std::function<void()>> work_;
-  std::uint64_t given_ = 0;
+  LateDevice& late_;
+  std::unique_ptr<engine::DeviceQueue> host_;
+  std::mutex mutex_;
+  std::deque<Work> work_;
+  std::uint64_t tickets_ = 0;
+  std::uint64_t done_ = 0;   ///< Or dropped.
+  std::uint64_t works_ = 0;  ///< That were done.
   std::uint64_t asked_ = 0;
 };
+
+inline Result<std::unique_ptr<engine::DeviceQueue>> LateDevice::make_queue() {
+  auto host = host_.make_queue();
+  if (!host) return tl::unexpected(host.error());
+  return std::make_unique<LateQueue>(*this, std::move(*host));
+}
 
 }  // namespace espalier::test

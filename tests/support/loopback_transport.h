@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <deque>
 #include <functional>
 #include <map>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "engine/transport/pinned_buffer.h"
 #include "engine/transport/transport.h"
 
 namespace espalier::test {
@@ -97,6 +100,7 @@ class LoopbackSender final : public engine::Sender {
   bool open(const engine::StreamCall& call) override {
     call_ = &call;
     posted_ = departed_ = 0;
+    is_bouncing_ = false;
     transport_.wire().send(stream_, {*call.header, {}});
     return true;
   }
@@ -114,25 +118,47 @@ class LoopbackSender final : public engine::Sender {
   bool step() {
     if (posted_ == departed_) return false;
     const engine::Op& op = call_->op(departed_);
+    const bool bounces = !call_->is_on_host(op, &engine::Piece::source);
+    if (bounces && !is_bouncing_) {
+      copy_out(op);
+      return true;
+    }
+    if (bounces && !call_->queue->is_done(mark_)) return false;
+    is_bouncing_ = false;
     LoopbackWire::Message message;
     for (std::uint32_t i = 0; i < op.piece_count; ++i) {
       const engine::Piece& piece = call_->pieces(op)[i];
-      const std::byte* from = call_->buffers->at(piece.source);
+      const std::byte* from = bounces ? bounce_.data() + message.bytes.size() : call_->buffers->at(piece.source);
       message.bytes.insert(message.bytes.end(), from, from + piece.length);
     }
     transport_.wire().send(stream_, std::move(message));
     ++departed_;
     return true;
   }
+  /// To where a thread of the processor can read it.
+  void copy_out(const engine::Op& op) {
+    ASSERT_TRUE(bounce_.reserve(call_->queue->device(), op.bytes));
+    std::byte* to = bounce_.data();
+    for (std::uint32_t i = 0; i < op.piece_count; ++i) {
+      const engine::Piece& piece = call_->pieces(op)[i];
+      call_->queue->copy(to, call_->buffers->at(piece.source), static_cast<std::size_t>(piece.length));
+      to += piece.length;
+    }
+    mark_ = call_->queue->mark();
+    is_bouncing_ = true;
+  }
 
   LoopbackTransport& transport_;
   LoopbackWire::Stream stream_;
   const engine::StreamCall* call_ = nullptr;
+  engine::PinnedBuffer bounce_;
+  bool is_bouncing_ = false;
+  std::uint64_t mark_ = 0;
   std::uint32_t posted_ = 0;
   std::uint32_t departed_ = 0;
 };
 
-/// Copies are placed by the transport, reductions shown to the executor.
+/// Copies to the host are placed by the transport, all else is shown to the executor.
 class LoopbackReceiver final : public engine::Receiver {
  public:
   LoopbackReceiver(LoopbackTransport& transport, LoopbackWire::Stream stream) : transport_(transport), stream_(stream) {
@@ -155,7 +181,10 @@ class LoopbackReceiver final : public engine::Receiver {
     shown_.reset();
     return true;
   }
-  [[nodiscard]] bool places(std::uint32_t index) const override { return !call_->op(index).reduces; }
+  [[nodiscard]] bool places(std::uint32_t index) const override {
+    const engine::Op& op = call_->op(index);
+    return !op.reduces && call_->is_on_host(op, &engine::Piece::target);
+  }
   bool allow(std::uint32_t index) override {
     allowed_ = index + 1;
     return true;

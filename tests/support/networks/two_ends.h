@@ -45,7 +45,7 @@ class BroadcastEnd {
       receiver_ = engine::make_tcp_receiver(std::move(socket), 1, 0);
       ends.receiver = receiver_.get();
     }
-    execution_ = std::make_unique<engine::Execution>(program_, std::vector<engine::StreamEnds>{ends}, device_);
+    execution_ = std::make_unique<engine::Execution>(program_, std::vector<engine::StreamEnds>{ends}, *queue_);
   }
 
   void begin(std::uint64_t sequence) {
@@ -74,6 +74,7 @@ class BroadcastEnd {
 
  private:
   engine::HostDevice device_;
+  std::unique_ptr<engine::DeviceQueue> queue_ = std::move(*device_.make_queue());
   engine::RankProgram program_;
   std::unique_ptr<engine::Sender> sender_;
   std::unique_ptr<engine::Receiver> receiver_;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "engine/shm/control.h"
+#include "tests/support/device_case.h"
 #include "tests/support/engine_cases.h"
 #include "tests/support/late_device.h"
 #include "tests/support/local_ranks.h"
@@ -166,7 +168,26 @@ TEST(Exchange, WaitsForADeviceThatIsLate) {
       run_case(communicator, sum_of_floats(3, 100'000, i), Memory::plain, i % 2 == 0);
     }
     run_case(communicator, sum_of_floats(3, 6'000'000, 1), Memory::plain, true);
+    for (const std::int64_t bytes : {64, 1000, 100'000}) {
+      test::run_device_case(communicator, sum_of_floats(3, bytes, 2));
+    }
   });
+}
+
+/// The device need not be done with one sum before it is given the next.
+TEST(LateDevices, HaveSeveralReductionsAtATime) {
+  for (const Memory memory : {Memory::plain, Memory::registered}) {
+    PlannedSource planned("ring", Bytes{1024});
+    std::atomic<std::size_t> most = 0;
+    JobOptions options = in_memory();
+    options.make_device = [&] {
+      return std::make_unique<test::LateDevice>(test::LateDeviceOptions{.most_reductions = &most});
+    };
+    run_ranks(4, planned.source(), std::move(options), [&](Communicator& communicator) {
+      for (std::uint64_t i = 0; i < 5; ++i) run_case(communicator, sum_of_floats(4, 200'000, i), memory, true);
+    });
+    EXPECT_GT(most.load(), 1U);
+  }
 }
 
 TEST(Exchange, NamesBothCallsWhereRanksDisagree) {

@@ -86,27 +86,41 @@ TEST_P(LiveGroups, AskForSchedulesAndRecordBesideAStartedCall) {
 INSTANTIATE_TEST_SUITE_P(Transports, LiveGroups, ::testing::Values(TransportChoice::shm, TransportChoice::tcp),
                          [](const auto& transport) { return std::string(to_string(transport.param)); });
 
-/// A device that takes divisions and never ends one.
+/// Takes divisions and never ends one; all else it does at once.
+class StuckQueue final : public engine::DeviceQueue {
+ public:
+  StuckQueue(engine::Device& device, std::unique_ptr<engine::DeviceQueue> host)
+      : DeviceQueue(device), host_(std::move(host)) {}
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override { host_->copy(to, from, bytes); }
+  void reduce(ElementType type, ReduceOperation operation, std::span<void* const> targets, const void* first,
+              std::span<const void* const> sources, std::size_t element_count) override {
+    host_->reduce(type, operation, targets, first, sources, element_count);
+  }
+  void divide(ElementType, void*, std::size_t, std::uint32_t) override { note_given(); }
+  std::uint64_t hold() override { return host_->hold(); }
+  void release(std::uint64_t ticket) override { host_->release(ticket); }
+  void drain() override { note_done(mark()); }
+
+ private:
+  std::uint64_t look() override { return 0; }
+  std::unique_ptr<engine::DeviceQueue> host_;
+};
+
 class StuckDevice final : public engine::Device {
  public:
   [[nodiscard]] std::string_view name() const override { return "stuck"; }
+  Result<std::unique_ptr<engine::DeviceQueue>> make_queue() override {
+    auto host = host_.make_queue();
+    if (!host) return host;
+    return std::make_unique<StuckQueue>(*this, std::move(*host));
+  }
   Result<std::byte*> allocate(std::int64_t bytes, engine::MemorySpace space) override {
     return host_.allocate(bytes, space);
   }
   void release(std::byte* data, std::int64_t bytes) override { host_.release(data, bytes); }
-  void copy(std::byte* to, const std::byte* from, std::size_t bytes) override { host_.copy(to, from, bytes); }
-  void reduce(ElementType type, ReduceOperation operation, std::span<void* const> targets, const void* first,
-              std::span<const void* const> sources, std::size_t element_count) override {
-    host_.reduce(type, operation, targets, first, sources, element_count);
-  }
-  void divide(ElementType, void*, std::size_t, std::uint32_t) override { is_stuck_ = true; }
-  [[nodiscard]] std::uint64_t mark() override { return 0; }
-  [[nodiscard]] bool is_done(std::uint64_t) override { return !is_stuck_; }
-  void drain() override { is_stuck_ = false; }
 
  private:
   engine::HostDevice host_;
-  bool is_stuck_ = false;
 };
 
 TEST(Waits, ForADeviceThatDividesEndWithTheTimeout) {

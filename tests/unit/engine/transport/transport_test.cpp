@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "engine/communicator/make_transports.h"
+#include "tests/support/device_case.h"
 #include "tests/support/engine_cases.h"
 #include "tests/support/late_device.h"
 #include "tests/support/local_ranks.h"
@@ -104,6 +105,95 @@ TEST_P(TransportConformance, WorksWithADeviceThatIsLate) {
         }
       },
       std::move(late));
+}
+
+/// Memory that only the device reaches, and a caller's queue that fills and empties it.
+TEST_P(TransportConformance, CarriesWhatIsInDeviceMemory) {
+  JobOptions late = options();
+  late.make_device = [] { return std::make_unique<test::LateDevice>(); };
+  run(
+      3,
+      [](Communicator& world) {
+        for (const CollectiveKind kind : all_collective_kinds) {
+          for (const std::size_t count : {std::size_t{1}, std::size_t{2000}}) {
+            test::run_device_case(world, {kind, ElementType::int32, ReduceOperation::sum, 3, 0, count, 2});
+            if (::testing::Test::HasFailure()) return world.abort("a test failed");
+          }
+        }
+      },
+      std::move(late));
+}
+
+/// What the caller's queue is given after a call has begun waits for its end.
+TEST_P(TransportConformance, HoldsTheCallersQueueWhileACallRuns) {
+  JobOptions late = options();
+  late.make_device = [] { return std::make_unique<test::LateDevice>(); };
+  run(
+      3,
+      [](Communicator& world) {
+        constexpr std::size_t count = 3000;
+        constexpr std::size_t bytes = count * sizeof(std::int32_t);
+        std::vector<std::int32_t> ones(count, 1);
+        std::vector<std::int32_t> nines(count, 9);
+        std::vector<std::int32_t> data(count);
+        std::vector<std::int32_t> sum(count);
+        const auto in = [](std::vector<std::int32_t>& values) { return reinterpret_cast<std::byte*>(values.data()); };
+        auto queue = world.make_queue();
+        ASSERT_TRUE(queue) << queue.error().message;
+        (*queue)->copy(in(data), in(ones), bytes);
+        CallArguments arguments{CollectiveKind::all_reduce, data.data(),         sum.data(), count,
+                                ElementType::int32,         ReduceOperation::sum};
+        arguments.queue = queue->get();
+        auto handle = world.start(arguments);
+        ASSERT_TRUE(handle) << handle.error().message;
+        (*queue)->copy(in(data), in(nines), bytes);
+        test::await_all(**queue);
+        EXPECT_TRUE(handle->test());
+        const auto done = handle->wait();
+        ASSERT_TRUE(done) << done.error().message;
+        EXPECT_EQ(sum, std::vector<std::int32_t>(count, 3));
+        EXPECT_EQ(data, nines);
+      },
+      std::move(late));
+}
+
+TEST_P(TransportConformance, EndsACallWhoseDeviceFails) {
+  JobOptions failing = options();
+  failing.make_device = [] { return std::make_unique<test::LateDevice>(test::LateDeviceOptions{.works = 30}); };
+  run(
+      3,
+      [](Communicator& world) {
+        std::vector<float> values(2000, 1.0F);
+        Result<void> done;
+        for (int call = 0; call < 50 && done; ++call) {
+          done = world.all_reduce(values.data(), values.data(), 2000, ElementType::float32, ReduceOperation::sum);
+        }
+        ASSERT_FALSE(done);
+        EXPECT_NE(done.error().message.find("the device 'late' failed: it is worn out"), std::string::npos)
+            << done.error().message;
+      },
+      std::move(failing));
+}
+
+TEST_P(TransportConformance, EndsACallWhoseDeviceIsStuck) {
+  JobOptions stuck = options();
+  stuck.timeout = milliseconds(400);
+  stuck.make_device = [] {
+    return std::make_unique<test::LateDevice>(test::LateDeviceOptions{.works = 30, .sticks = true});
+  };
+  run(
+      2,
+      [](Communicator& world) {
+        std::vector<float> values(2000, 1.0F);
+        Result<void> done;
+        for (int call = 0; call < 50 && done; ++call) {
+          done = world.all_reduce(values.data(), values.data(), 2000, ElementType::float32, ReduceOperation::sum);
+        }
+        ASSERT_FALSE(done);
+        EXPECT_NE(done.error().message.find("the device 'late' has not finished its work"), std::string::npos)
+            << done.error().message;
+      },
+      std::move(stuck));
 }
 
 /// A rank may be ahead of another by some calls; its buffers are its own again when a call has ended.
