@@ -61,8 +61,8 @@ class Group {
   Result<void> check(const CallArguments& arguments, const RankProgram& program) const;
   Result<void> reserve_scratch(std::int64_t bytes);
   Result<RunningCall> begin(const CallArguments& arguments, QueuePoint callers_work, CallHeader& header);
-  /// All members say what they call before the first call of a shape: who calls something else may never meet this
-  /// rank on a stream.
+  /// All members compare their calls before the first call of a shape: ranks that call different things may have no
+  /// stream in common on which they would notice.
   Result<void> agree(const CallHeader& header);
   Result<void> connect(PreparedCall& call);
   Result<void> await_window();

@@ -161,7 +161,7 @@ Job::~Job() {
 }
 
 void Job::abort(std::string_view reason) {
-  // However little memory there is: if the others cannot be told, they hear of it by their timeout.
+  // However little memory there is: if the others cannot be told, their timeout ends their calls.
   [[maybe_unused]] const bool is_told = has_memory_for([&] { control_->abort(reason); });
   is_aborted_.store(true, std::memory_order_relaxed);
   for (const auto& transport : transports_) transport->wake();

@@ -20,9 +20,10 @@ constexpr std::int64_t longest_look_ns = 20 * heartbeat_ns;
 constexpr std::int64_t mixed_sleep_ns = 100'000;
 /// What was posted is flushed, and peers are woken, after this much work, so that they can work along.
 constexpr std::int64_t flush_bytes = std::int64_t{256} << 10;
-/// How long the control plane may take to tell who died.
+/// How long the control plane may take to report which rank died.
 constexpr std::chrono::milliseconds notice_time{500};
-/// How long who waits for a rank that itself waits for another lets better informed ranks speak first.
+/// How long a rank delays the report of its timeout at most: the peer that it waits for may itself wait for another,
+/// and then the rank that knows the cause reports first.
 constexpr std::chrono::milliseconds longest_reporting_delay{1300};
 
 class CallRunner {
@@ -169,7 +170,7 @@ class CallRunner {
     const RunningCall& call = unfinished();
     if (call.execution->is_device_at_work()) return fail_with(device_timeout_error(call));
     const Stall stall = call.execution->find_stall();
-    // A peer that has not come may be held up in the call before, and will then say by whom.
+    // A peer that has not entered may still wait in the call before, and then reports for whom.
     const auto reporting_delay =
         std::min(longest_reporting_delay, context_.timeout / 4 + std::chrono::milliseconds(300));
     if (learns_of_failure(stall.is_absent ? 2 * reporting_delay : reporting_delay)) return find_failure();
@@ -191,7 +192,7 @@ class CallRunner {
             "look at that device; raise --timeout if it may be that slow"};
   }
 
-  /// Tells the other ranks why this one gives up.
+  /// Ends the job on all ranks, with this rank's reason.
   std::optional<Error> fail_with(Error error) {
     context_.control->abort(error.message);
     return error;

@@ -108,7 +108,7 @@ Result<PeerInfo> decode_peer(std::string_view bytes) {
     peer.addresses.emplace_back(reader.text(longest_text));
   }
   if (count > most_addresses || !reader.is_done()) {
-    return fail(ErrorCode::invalid_input, "a rank's introduction cannot be read",
+    return fail(ErrorCode::invalid_input, "a rank's address record cannot be read",
                 "run the same version of espalier on all ranks");
   }
   return peer;

@@ -37,10 +37,10 @@ bool share_memory(const PeerInfo& one, const PeerInfo& other);
 bool share_clock(const PeerInfo& one, const PeerInfo& other);
 
 /// All ranks introduce themselves to all; element r is rank r. Collective over the whole world.
-/// Errors: as ControlPlane::exchange; invalid_input when a rank's introduction cannot be read.
+/// Errors: as ControlPlane::exchange; invalid_input when a rank's record cannot be read.
 Result<std::vector<PeerInfo>> exchange_peers(ControlPlane& plane, std::chrono::milliseconds timeout);
 
-/// The bytes of an introduction, and back. Errors: invalid_input for any other bytes.
+/// The bytes of a PeerInfo, and back. Errors: invalid_input for any other bytes.
 std::string encode_peer(const PeerInfo& peer);
 Result<PeerInfo> decode_peer(std::string_view bytes);
 

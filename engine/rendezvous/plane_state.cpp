@@ -57,7 +57,7 @@ void PlaneState::complete() {
   changed_.notify_all();
 }
 
-std::optional<Error> PlaneState::trouble() const {
+std::optional<Error> PlaneState::failure_or_end() const {
   if (failure_) return failure_error(*failure_);
   if (end_) return Error{ErrorCode::unavailable, *end_, "form a new communicator"};
   return std::nullopt;
@@ -66,7 +66,7 @@ std::optional<Error> PlaneState::trouble() const {
 Result<bool> PlaneState::wait_complete(Time deadline) {
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, deadline, [this] { return is_complete_ || failure_ || end_; });
-  if (auto error = trouble()) return tl::unexpected(std::move(*error));
+  if (auto error = failure_or_end()) return tl::unexpected(std::move(*error));
   return is_complete_;
 }
 
@@ -94,7 +94,7 @@ Result<PlaneState::Answer> PlaneState::await(std::uint64_t id, Time deadline) {
   const auto* blobs = std::get_if<Result<std::vector<std::string>>>(&node.mapped());
   if (blobs != nullptr && !*blobs && failure_) return tl::unexpected(failure_error(*failure_));
   if (!std::holds_alternative<std::monostate>(node.mapped())) return std::move(node.mapped());
-  if (auto error = trouble()) return tl::unexpected(std::move(*error));
+  if (auto error = failure_or_end()) return tl::unexpected(std::move(*error));
   return std::monostate{};
 }
 

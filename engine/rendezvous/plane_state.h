@@ -52,7 +52,7 @@ class PlaneState {
   Result<Answer> await(std::uint64_t id, Time deadline);
 
  private:
-  [[nodiscard]] std::optional<Error> trouble() const;  ///< Requires: the lock.
+  [[nodiscard]] std::optional<Error> failure_or_end() const;  ///< Requires: the lock.
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

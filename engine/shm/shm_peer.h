@@ -12,7 +12,7 @@
 
 namespace espalier::engine {
 
-/// A member of a communicator on this machine, as another one meets it.
+/// Another member of a communicator on this machine, as this rank sees it.
 class ShmPeer {
  public:
   /// `rank` numbers a process in the domain, `member` its place in the communicator.

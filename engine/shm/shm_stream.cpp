@@ -22,9 +22,11 @@ constexpr std::int64_t halved_op_bytes = std::int64_t{32} << 10;
 /// How many of an op's bytes the source copies when both do.
 std::int64_t first_half(const Op& op) { return op.bytes < halved_op_bytes ? 0 : op.bytes / 2 / 64 * 64; }
 
-/// A reduction needs the source's memory, a copy that of either end. Where one rank has what all want, the others fetch
-/// it side by side, and it helps a lone one: a broadcast's targets are written once and read only then, so that
-/// entering the call permits it. Else who has just made something hands it out while it is in the cache.
+/// A reduction pulls: the destination reads the source's memory as it adds. Copies from one rank to many (broadcast,
+/// scatter) are pulled too, by all destinations side by side. A lone destination of a broadcast shares the work with
+/// the source, which may write at once, as the target is written only once and read only after that. Other copies are
+/// pushed: the source has just written the data and has them in its cache. Where the memory to be reached is private, a
+/// copy takes the other mode; a reduction, and a copy between two private memories, is staged.
 CopyMode copy_mode_of(std::uint32_t number, const SharedCall& source, const SharedCall& destination) {
   const bool can_pull = shares_all(source);
   if (number == reduce_stream) return can_pull ? CopyMode::pull : CopyMode::staged;

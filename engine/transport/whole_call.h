@@ -22,7 +22,7 @@ class WholeCall {
  public:
   virtual ~WholeCall() = default;
 
-  /// What a look at the call came to. `declined`: all members know by now that the program is to run instead.
+  /// How far the call has come. `declined`: the program runs instead, on all members.
   enum class Progress : std::uint8_t { none, some, done, declined };
 
   /// Begins a call, and enters it. `call` lives until the call's end; it has no stream. Errors: unavailable.

@@ -31,7 +31,7 @@ void read_payload(std::string_view bytes) {
     ESPALIER_CHECK(encode_gathered_id(gathered->id) + encode_gathered_body(gathered->blobs) == bytes,
                    "a message has one form");
   }
-  if (const auto peer = decode_peer(bytes)) ESPALIER_CHECK(encode_peer(*peer) == bytes, "an introduction has one form");
+  if (const auto peer = decode_peer(bytes)) ESPALIER_CHECK(encode_peer(*peer) == bytes, "a PeerInfo has one form");
 }
 
 }  // namespace

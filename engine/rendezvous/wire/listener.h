@@ -19,8 +19,8 @@ struct Listener {
 /// A loopback address stays on loopback; a name that leads to no address of this machine (or, unlike "localhost", to
 /// loopback, as Debian's /etc/hosts has it) listens on all addresses.
 /// The socket is non-blocking, close-on-exec and has SO_REUSEADDR.
-/// Waits up to `patience` for a port that is taken: the system closes the connections of a process that died before it
-/// stops listening for it, so who hears of the death can be here too early.
+/// Waits up to `patience` for a port that is taken: when a process dies, the system closes its connections before it
+/// frees the port, so a rank that notices the death may ask for the port too early.
 /// Errors: unavailable when the name cannot be resolved or the port is taken.
 Result<Listener> listen_on(const std::string& host, std::uint16_t port, std::chrono::milliseconds patience = {});
 
