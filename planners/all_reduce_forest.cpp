@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "planners/bounds/bound_solution.h"
 #include "planners/bounds/cut_bound.h"
-#include "planners/lp/all_reduce_program.h"
 #include "planners/lp/trees/program_forest.h"
 #include "planners/lp/trees/tree_images.h"
 #include "planners/lp/trees/tree_memory.h"
@@ -21,7 +21,8 @@ Result<Forest> all_reduce_forest(const Topology& topology, const PlanContext& co
     return fail(ErrorCode::unsupported, "one rank: no trees are needed", "take a schedule without transfers");
   }
   if (auto possible = check_somebody_adds(topology); !possible) return tl::unexpected(possible.error());
-  const auto program = solve_all_reduce(topology, context);
+  const bool is_solved = context.solved != nullptr && context.solved->all_reduce != nullptr;
+  const auto program = is_solved ? context.solved->all_reduce : solve_all_reduce(topology, context);
   if (!program) {
     return fail(ErrorCode::too_large, "the network is past the size up to which the best trees are computed",
                 "use reduce-scatter followed by all-gather");

@@ -7,8 +7,7 @@
 
 #include "base/check.h"
 #include "base/format_units.h"
-#include "planners/bounds/bound.h"
-#include "planners/lp/all_reduce_program.h"
+#include "planners/bounds/bound_prices.h"
 #include "planners/packing/pruned_packing.h"
 #include "schedule/verify/verify.h"
 
@@ -105,15 +104,14 @@ Result<Candidates> make_candidates(const Topology& topology, const Collective& c
                                    std::span<const Planner> planners,
                                    const std::function<void(std::string_view)>& on_start, bool variants,
                                    const PlanContext& context) {
-  AllReduceMemory solved;
-  PlanContext shared = context;
-  shared.all_reduce = &solved;
-  const auto bound = compute_bound(topology, collective, shared);
-  if (!bound) return tl::unexpected(bound.error());
+  const auto priced = compute_priced_bound(topology, collective, context);
+  if (!priced) return tl::unexpected(priced.error());
+  PlanContext with_solution = context;
+  with_solution.solved = &priced->solution;
   Candidates candidates;
   for (const Planner& planner : planners) {
     if (on_start) on_start(planner.name);
-    auto made = make_candidates_by(planner, topology, collective, *bound, variants, shared);
+    auto made = make_candidates_by(planner, topology, collective, priced->bound, variants, with_solution);
     if (!made) {
       candidates.refused.push_back({std::string(planner.name), made.error()});
       continue;

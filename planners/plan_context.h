@@ -10,7 +10,7 @@
 namespace espalier {
 
 class TreeMemory;
-struct AllReduceMemory;
+struct BoundSolution;
 
 /// How far a linear program of a planner or a bound is.
 struct ProgramRound {
@@ -32,7 +32,7 @@ using OnRound = std::function<void(const ProgramRound&)>;
 struct PlanContext {
   OnRound on_round;              ///< May be empty. Costs two pricings per round.
   TreeMemory* memory = nullptr;  ///< Trees of earlier plans, to begin with; those of this one are added. May be null.
-  AllReduceMemory* all_reduce = nullptr;  ///< What a bound solved for the plan. May be null.
+  const BoundSolution* solved = nullptr;  ///< Of this collective's bound on this network. May be null.
 };
 
 /// For ColumnLimits::on_round: tells the context's listener in bytes per second, of which one unit of throughput is

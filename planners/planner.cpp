@@ -6,11 +6,10 @@
 
 #include "base/check.h"
 #include "base/suggest.h"
-#include "planners/bounds/bound.h"
+#include "planners/bounds/bound_prices.h"
 #include "planners/bounds/cut_bound.h"
 #include "planners/classic/classic.h"
 #include "planners/innetwork/innetwork.h"
-#include "planners/lp/all_reduce_program.h"
 #include "planners/lp/lp.h"
 #include "planners/packing/packing.h"
 #include "planners/plan_strands.h"
@@ -80,13 +79,12 @@ Result<Schedule> plan_unbounded(const Topology& topology, const Collective& coll
 
 Result<Schedule> plan(const Topology& topology, const Collective& collective, const Planner& planner,
                       const PlanContext& context) {
-  AllReduceMemory solved;
-  PlanContext shared = context;
-  shared.all_reduce = &solved;
-  auto bound = compute_bound(topology, collective, shared);
-  if (!bound) return tl::unexpected(bound.error());
-  auto schedule = plan_unbounded(topology, collective, planner, shared);
-  if (schedule) schedule->bound = std::move(*bound);
+  auto priced = compute_priced_bound(topology, collective, context);
+  if (!priced) return tl::unexpected(priced.error());
+  PlanContext with_solution = context;
+  with_solution.solved = &priced->solution;
+  auto schedule = plan_unbounded(topology, collective, planner, with_solution);
+  if (schedule) schedule->bound = std::move(priced->bound);
   return schedule;
 }
 

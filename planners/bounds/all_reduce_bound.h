@@ -16,7 +16,8 @@ struct AllReduceBounds {
   /// `best` is the optimum over all schedules that reduce each piece along an in-tree and broadcast it along an
   /// out-tree of the same root, roots free, both at once, switches only forwarding.
   bool optimal_in_class = false;
-  std::vector<BoundPrice> prices;  ///< Of `best`, where a program proves it.
+  std::vector<BoundPrice> prices;                   ///< Of `best`, where a program proves it.
+  std::shared_ptr<const AllReduceProgram> program;  ///< Where it was solved.
 };
 
 /// The optimum of all_reduce over pairs of trees where it can be had, a floor elsewhere; docs/bounds.md has the formula

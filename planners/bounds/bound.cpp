@@ -18,9 +18,9 @@ namespace {
 /// A rank that must not relay takes in what its switch forwards and gives nothing back, so the cut, which holds for
 /// switches that copy as well, may be out of reach. Where switches only forward the tree program knows how far.
 Result<PricedBound> tree_bound(const Topology& topology, const Collective& collective, const PlanContext& context) {
-  auto cut = cut_bound(topology, collective);
+  auto cut = solve_cut(topology, collective);
   if (!cut) return tl::unexpected(cut.error());
-  PricedBound by_cut{*std::move(cut), {}};
+  PricedBound by_cut{std::move(cut->bound), {}, {std::move(cut->cut), {}, {}}};
   const bool spans = collective.kind != CollectiveKind::gather && collective.kind != CollectiveKind::scatter;
   if (!spans || topology.rank_count() == 1) return by_cut;
   if (topology.first_not_relaying().is_none() || computes_in_network(topology)) return by_cut;
@@ -41,7 +41,8 @@ Result<PricedBound> tree_bound(const Topology& topology, const Collective& colle
        program->attained
            ? "the best trees in which ranks that must not relay are leaves, by exact prices"
            : "any trees in which ranks that must not relay are leaves, by prices (a floor: the optimum was not found)"},
-      program->prices};
+      program->prices,
+      std::move(by_cut.solution)};
 }
 
 /// Of bundles' prices each strand has the part that it has of the bundle's rate.
@@ -68,7 +69,7 @@ Result<PricedBound> bound_of(const Topology& topology, const Collective& collect
   switch (collective.kind) {
     case CollectiveKind::all_reduce:
       return all_reduce_bounds(topology, context).map([](const AllReduceBounds& bounds) {
-        return PricedBound{bounds.best, bounds.prices};
+        return PricedBound{bounds.best, bounds.prices, {nullptr, bounds.floors, bounds.program}};
       });
     case CollectiveKind::all_to_all: return all_to_all_bound(topology, context);
     case CollectiveKind::send_recv: return send_recv_bound(topology, context);

@@ -6,6 +6,7 @@
 
 #include "base/rational.h"
 #include "base/result.h"
+#include "planners/bounds/bound_solution.h"
 #include "planners/lp/orbit_graph.h"
 #include "planners/plan_context.h"
 #include "schedule/bound.h"
@@ -22,13 +23,14 @@ struct BoundPrice {
   double share = 0;
 };
 
-/// A bound, with the prices that prove it where no cut and no count does.
+/// A bound, with the prices that prove it where no cut and no count does, and what it was found by.
 struct PricedBound {
   Bound bound;
   std::vector<BoundPrice> prices;
+  BoundSolution solution;
 };
 
-/// compute_bound (bound.h) with its prices.
+/// compute_bound (bound.h) with its prices and its solution.
 Result<PricedBound> compute_priced_bound(const Topology& topology, const Collective& collective,
                                          const PlanContext& context = {});
 

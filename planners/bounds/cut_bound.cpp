@@ -53,25 +53,32 @@ std::string what_crosses(const Collective& collective, const CutRate& rate, Dire
   return fmt::format("{} of {} S have to {} it in all", noun, to_string(part), side_word(direction));
 }
 
-Bound all_gather_bound(const Topology& topology, const Collective& collective, Direction direction) {
+CutBound all_gather_bound(const Topology& topology, const Collective& collective, Direction direction) {
   const FlowNetwork network(topology, direction);
-  const CutRate rate = all_gather_cut(network, collective.shares);
-  return cut_bound_of(topology, network, rate, collective.share_sum(), what_crosses(collective, rate, direction));
+  const auto cut = std::make_shared<const FlowCut>(FlowCut{network, all_gather_cut(network, collective.shares)});
+  return {cut_bound_of(topology, cut->network, cut->rate, collective.share_sum(),
+                       what_crosses(collective, cut->rate, direction)),
+          cut};
 }
 
-Bound broadcast_bound(const Topology& topology, Rank root, Direction direction) {
-  const FlowNetwork network(topology, direction);
-  return cut_bound_of(topology, network, broadcast_cut(network, root), 1,
-                      fmt::format("all S bytes have to {} it", side_word(direction)));
+CutBound broadcast_bound(const Topology& topology, Rank root, FlowNetwork network) {
+  CutRate rate = broadcast_cut(network, root);
+  const auto cut = std::make_shared<const FlowCut>(FlowCut{std::move(network), std::move(rate)});
+  return {cut_bound_of(topology, cut->network, cut->rate, 1,
+                       fmt::format("all S bytes have to {} it", side_word(cut->network.direction()))),
+          cut};
 }
 
-Bound gather_bound(const Topology& topology, const Collective& collective, Direction direction) {
+CutBound gather_bound(const Topology& topology, const Collective& collective, Direction direction) {
   if (collective.share_of(collective.root) == collective.share_sum()) {
-    return {Rational(0), {}, "the root has all of it: nothing has to move"};
+    return {{Rational(0), {}, "the root has all of it: nothing has to move"}, nullptr};
   }
   const FlowNetwork network(topology, direction);
-  const CutRate rate = gather_cut(network, collective.root, collective.shares);
-  return cut_bound_of(topology, network, rate, collective.share_sum(), what_crosses(collective, rate, direction));
+  const auto cut =
+      std::make_shared<const FlowCut>(FlowCut{network, gather_cut(network, collective.root, collective.shares)});
+  return {cut_bound_of(topology, cut->network, cut->rate, collective.share_sum(),
+                       what_crosses(collective, cut->rate, direction)),
+          cut};
 }
 
 /// A rank's backplane carries what enters and what leaves it. `factor` x S bytes do in every schedule.
@@ -96,16 +103,16 @@ Result<void> check_reachable(const Topology& topology) {
 }
 
 /// The smallest cut between any two ranks, either way.
-Bound smallest_separating_cut(const Topology& topology) {
+Bound smallest_separating_cut(const Topology& topology, const AllReduceFloors& floors) {
   const Rank center = topology.first_relaying();
   std::vector<Rank> roots;  // Cuts around one that relays, both ways, are all there are.
   for (std::size_t i = 0; i < topology.rank_count() && center.is_none(); ++i) roots.emplace_back(i);
   if (!center.is_none()) roots.push_back(center);
   std::optional<Bound> smallest;
   for (const Rank root : roots) {
-    for (const Direction direction : {Direction::forward, Direction::reversed}) {
-      if (center.is_none() && direction == Direction::reversed) continue;
-      Bound bound = broadcast_bound(topology, root, direction);
+    for (const auto& half : {floors.all_gather, floors.reduce_scatter}) {
+      if (center.is_none() && half == floors.reduce_scatter) continue;
+      Bound bound = broadcast_bound(topology, root, half->network).bound;
       if (!smallest || bound.time_per_byte > smallest->time_per_byte) smallest = std::move(bound);
     }
   }
@@ -139,39 +146,37 @@ Bound message_bound(const Topology& topology) {
 
 }  // namespace
 
-Result<Bound> cut_bound(const Topology& topology, const Collective& collective) {
+Result<CutBound> solve_cut(const Topology& topology, const Collective& collective) {
   if (auto reachable = check_reachable(topology); !reachable) return tl::unexpected(reachable.error());
-  const auto bound = [&]() -> std::optional<Bound> {
-    const bool alone = topology.rank_count() == 1;
-    switch (collective.kind) {
-      case CollectiveKind::all_gather:
-        return alone ? nothing_moves() : all_gather_bound(topology, collective, Direction::forward);
-      case CollectiveKind::reduce_scatter:
-        return alone ? nothing_moves() : all_gather_bound(topology, collective, Direction::reversed);
-      case CollectiveKind::broadcast:
-        return alone ? nothing_moves() : broadcast_bound(topology, collective.root, Direction::forward);
-      case CollectiveKind::reduce:
-        return alone ? nothing_moves() : broadcast_bound(topology, collective.root, Direction::reversed);
-      case CollectiveKind::gather:
-        return alone ? nothing_moves() : gather_bound(topology, collective, Direction::forward);
-      case CollectiveKind::scatter:
-        return alone ? nothing_moves() : gather_bound(topology, collective, Direction::reversed);
-      case CollectiveKind::all_reduce:
-      case CollectiveKind::all_to_all:
-      case CollectiveKind::send_recv: return std::nullopt;
+  const bool alone = topology.rank_count() == 1;
+  const bool inward = reduces(collective.kind) || collective.kind == CollectiveKind::scatter;
+  const Direction direction = inward ? Direction::reversed : Direction::forward;
+  switch (collective.kind) {
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter: {
+      if (alone) return CutBound{nothing_moves(), nullptr};
+      CutBound found = all_gather_bound(topology, collective, direction);
+      // The other shards enter a rank and its own one leaves it.
+      raise_to_backplanes(topology, 1, found.bound);
+      return found;
     }
-    return std::nullopt;
-  }();
-  if (!bound) {
-    return fail(ErrorCode::unsupported,
-                fmt::format("no single cut proves the bound of {}", to_string(collective.kind)));
+    case CollectiveKind::broadcast:
+    case CollectiveKind::reduce:
+      if (alone) return CutBound{nothing_moves(), nullptr};
+      return broadcast_bound(topology, collective.root, FlowNetwork(topology, direction));
+    case CollectiveKind::gather:
+    case CollectiveKind::scatter:
+      if (alone) return CutBound{nothing_moves(), nullptr};
+      return gather_bound(topology, collective, direction);
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::send_recv: break;
   }
-  Bound raised = *bound;
-  const bool all_ranks =
-      collective.kind == CollectiveKind::all_gather || collective.kind == CollectiveKind::reduce_scatter;
-  // The other shards enter a rank and its own one leaves it.
-  if (all_ranks && topology.rank_count() > 1) raise_to_backplanes(topology, 1, raised);
-  return raised;
+  return fail(ErrorCode::unsupported, fmt::format("no single cut proves the bound of {}", to_string(collective.kind)));
+}
+
+Result<Bound> cut_bound(const Topology& topology, const Collective& collective) {
+  return solve_cut(topology, collective).map([](const CutBound& found) { return found.bound; });
 }
 
 Result<void> check_somebody_adds(const Topology& topology) {
@@ -189,16 +194,18 @@ const Bound& AllReduceFloors::best() const {
 
 Result<AllReduceFloors> all_reduce_floors(const Topology& topology) {
   if (auto reachable = check_reachable(topology); !reachable) return tl::unexpected(reachable.error());
-  if (topology.rank_count() == 1) return AllReduceFloors{nothing_moves(), std::nullopt, Rational(0)};
+  if (topology.rank_count() == 1) return AllReduceFloors{nothing_moves(), std::nullopt, Rational(0), nullptr, nullptr};
   if (auto possible = check_somebody_adds(topology); !possible) return tl::unexpected(possible.error());
-  AllReduceFloors floors{smallest_separating_cut(topology), std::nullopt, Rational(0)};
+  const auto half = [&](CollectiveKind kind) {
+    return *solve_cut(topology, {kind, static_cast<std::uint32_t>(topology.rank_count()), Rank()});
+  };
+  const CutBound in = half(CollectiveKind::reduce_scatter);
+  const CutBound out = half(CollectiveKind::all_gather);
+  AllReduceFloors floors{{}, std::nullopt, in.bound.time_per_byte + out.bound.time_per_byte, in.cut, out.cut};
+  floors.smallest_cut = smallest_separating_cut(topology, floors);
   // Every rank's contribution leaves it and the sum of the others enters it.
   raise_to_backplanes(topology, 2, floors.smallest_cut);
   floors.messages = computes_in_network(topology) ? domain_message_bound(topology) : message_bound(topology);
-  for (const CollectiveKind half : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather}) {
-    const Collective collective{half, static_cast<std::uint32_t>(topology.rank_count()), Rank()};
-    floors.reduce_scatter_all_gather += cut_bound(topology, collective)->time_per_byte;
-  }
   return floors;
 }
 

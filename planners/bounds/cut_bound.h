@@ -1,9 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "base/rational.h"
 #include "base/result.h"
+#include "planners/bounds/cut_rate.h"
 #include "schedule/bound.h"
 #include "schedule/collective.h"
 #include "topology/topology.h"
@@ -22,17 +24,34 @@ namespace espalier {
 /// Cost: about one maximum flow per rank; 1,024 ranks take about a second.
 Result<Bound> cut_bound(const Topology& topology, const Collective& collective);
 
+/// A flow network with its tightest cut.
+struct FlowCut {
+  FlowNetwork network;
+  CutRate rate;
+};
+
+/// A bound that a cut proves, with the network that it was found in; no network where nothing moves.
+struct CutBound {
+  Bound bound;
+  std::shared_ptr<const FlowCut> cut;
+};
+
+/// cut_bound with its network.
+Result<CutBound> solve_cut(const Topology& topology, const Collective& collective);
+
 /// What every all_reduce takes at least, whatever its schedule; not always reachable.
 struct AllReduceFloors {
   /// S has to cross the smallest cut that separates ranks, in either direction.
   Bound smallest_cut;
   /// 2(N-1)S has to leave and to enter the ranks together, since so many messages are needed to tell everybody
-  /// everything. Where a switch copies or adds, the ranks that it joins count as one (camp_bound.h); absent where all
-  /// are. Source: F. Harary, A. J. Schwenk, "The communication problem on graphs and digraphs", J. Franklin Inst. 297,
-  /// 1974.
+  /// everything. Where a switch copies or adds, the ranks that it joins count as one (aggregation_bound.h); absent
+  /// where all are. Source: F. Harary, A. J. Schwenk, "The communication problem on graphs and digraphs", J. Franklin
+  /// Inst. 297, 1974.
   std::optional<Bound> messages;
   /// What a reduce-scatter followed by an all-gather takes at least; no limit of other schedules.
   Rational reduce_scatter_all_gather;
+  /// The networks and cuts of these two; null with one rank.
+  std::shared_ptr<const FlowCut> reduce_scatter, all_gather;
 
   /// The larger floor.
   [[nodiscard]] const Bound& best() const;

@@ -131,25 +131,26 @@ PricedBound flow_bound(const Topology& topology, const FlowDemands& flows, const
   OrbitGraph orbits =
       make_orbit_graph(topology, flows.mirrors_itself, flows.keeps_symmetry ? Symmetry::any : Symmetry::none);
   const ColumnLimits limits = limits_for(orbits);
-  if (limits.warm_rounds == 0) return {{cut.time_per_byte, cut.nodes, describe(flows, cut, false)}, {}};
+  if (limits.warm_rounds == 0) return {{cut.time_per_byte, cut.nodes, describe(flows, cut, false)}, {}, {}};
   const FlowProgram program = solve_flow(std::move(orbits), flows, limits, context);
   consider(priced_cuts(program.orbits, program.solution.prices));
   const bool exact = program.solution.attained;
   if (cut.time_per_byte >= program.time_per_byte) {
-    return {{cut.time_per_byte, cut.nodes, describe(flows, cut, exact)}, {}};
+    return {{cut.time_per_byte, cut.nodes, describe(flows, cut, exact)}, {}, {}};
   }
   return {{program.time_per_byte,
            {},
            exact ? "the best routing of all blocks at once, by exact prices"
                  : "any routing of all blocks, by prices (a floor: the optimum was not found)"},
-          price_shares(topology, program.orbits, program.solution.prices)};
+          price_shares(topology, program.orbits, program.solution.prices),
+          {}};
 }
 
 Result<PricedBound> bound_of(const Topology& topology, CollectiveKind kind, const PlanContext& context) {
   const auto n = static_cast<std::uint32_t>(topology.rank_count());
   auto gather = cut_bound(topology, {CollectiveKind::all_gather, n, Rank()});
   if (!gather) return tl::unexpected(gather.error());
-  if (n == 1) return PricedBound{*std::move(gather), {}};
+  if (n == 1) return PricedBound{*std::move(gather), {}, {}};
   return flow_bound(topology, flow_demands(kind, n), gather->cut, context);
 }
 

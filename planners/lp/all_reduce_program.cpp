@@ -6,19 +6,17 @@
 
 namespace espalier {
 
-namespace {
-
-std::optional<AllReduceProgram> solve_anew(const Topology& topology, const PlanContext& context) {
+std::shared_ptr<const AllReduceProgram> solve_all_reduce(const Topology& topology, const PlanContext& context) {
   constexpr std::size_t most_ranks = 1024;
   constexpr std::size_t most_rank_orbits = 64;
   constexpr std::size_t most_resource_orbits = 640;
   constexpr std::uint32_t few_groups = 8;
   constexpr std::uint32_t most_warm_trees = 288;
   constexpr std::uint32_t least_warm_rounds = 10;
-  if (topology.rank_count() > most_ranks || topology.first_relaying().is_none()) return std::nullopt;
+  if (topology.rank_count() > most_ranks || topology.first_relaying().is_none()) return nullptr;
   AllReduceProgram program{orbit_graph_of(context, topology, true, Symmetry::any), {}, {}, 0};
   const OrbitGraph& orbits = *program.orbits;
-  if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) return std::nullopt;
+  if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) return nullptr;
   program.groups = all_reduce_groups(orbits);
   const TreeOracle oracle(orbits, program.groups);
   ColumnLimits limits;
@@ -37,23 +35,7 @@ std::optional<AllReduceProgram> solve_anew(const Topology& topology, const PlanC
     context.memory->keep(topology, program.orbits, program.groups, program.solution);
   }
   program.time_per_byte = 1 / (program.solution.limit * orbits.graph.unit);
-  return program;
-}
-
-}  // namespace
-
-std::shared_ptr<const AllReduceProgram> solved_all_reduce(const Topology& topology, const PlanContext& context) {
-  if (context.all_reduce == nullptr || !context.all_reduce->topology) return nullptr;
-  return is_same_network(*context.all_reduce->topology, topology) ? context.all_reduce->program : nullptr;
-}
-
-std::shared_ptr<const AllReduceProgram> solve_all_reduce(const Topology& topology, const PlanContext& context) {
-  if (auto known = solved_all_reduce(topology, context)) return known;
-  auto found = solve_anew(topology, context);
-  if (!found) return nullptr;
-  auto program = std::make_shared<const AllReduceProgram>(*std::move(found));
-  if (context.all_reduce != nullptr) *context.all_reduce = {topology, program};
-  return program;
+  return std::make_shared<const AllReduceProgram>(std::move(program));
 }
 
 }  // namespace espalier

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "base/rational.h"
 #include "planners/lp/column_generation.h"
@@ -20,16 +19,8 @@ struct AllReduceProgram {
   Rational time_per_byte;  ///< Seconds per byte of S that no pair of trees can undercut.
 };
 
-/// The program of the network that was solved last, so that a bound and a plan of one network solve it once.
-struct AllReduceMemory {
-  std::optional<Topology> topology;
-  std::shared_ptr<const AllReduceProgram> program;
-};
-
 /// Nothing past the written limits: 1,024 ranks; 640 orbits of links (a duplex cable counting once) and backplanes; 64
 /// orbits of ranks; and where no rank may relay. Requires: every rank reaches every other; two ranks or more.
 std::shared_ptr<const AllReduceProgram> solve_all_reduce(const Topology& topology, const PlanContext& context = {});
-/// The program where the context has it solved already; else nothing.
-std::shared_ptr<const AllReduceProgram> solved_all_reduce(const Topology& topology, const PlanContext& context);
 
 }  // namespace espalier

@@ -8,28 +8,6 @@ namespace espalier {
 
 namespace {
 
-/// Renamings of nodes as renamings of nodes and edges.
-class EdgeLift {
- public:
-  explicit EdgeLift(const ResourceGraph& graph) : graph_(graph) {
-    for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
-      edge_between_[{graph.edges[e].tail, graph.edges[e].head}] = e;
-    }
-  }
-
-  [[nodiscard]] Permutation operator()(Permutation renaming) const {
-    const auto nodes = static_cast<std::uint32_t>(renaming.size());
-    for (const ResourceGraph::Edge& edge : graph_.edges) {
-      renaming.push_back(nodes + edge_between_.at({renaming[edge.tail], renaming[edge.head]}));
-    }
-    return renaming;
-  }
-
- private:
-  const ResourceGraph& graph_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> edge_between_;
-};
-
 Permutation of_resources(const ResourceGraph& graph, const Permutation& lifted) {
   const std::size_t nodes = graph.node_ranks.size();
   Permutation renaming(graph.capacity.size());
@@ -44,10 +22,19 @@ Permutation of_resources(const ResourceGraph& graph, const Permutation& lifted) 
   return renaming;
 }
 
+/// The group as one that renames nodes and edges.
 AbelianGroup lift(const ResourceGraph& graph, const RankSymmetry& symmetry) {
-  const EdgeLift edge_lift(graph);
-  return symmetry.group.mapped(graph.node_ranks.size() + graph.edges.size(),
-                               [&](const Permutation& generator) { return edge_lift(generator); });
+  const auto nodes = static_cast<std::uint32_t>(graph.node_ranks.size());
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> edge_between;
+  for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
+    edge_between[{graph.edges[e].tail, graph.edges[e].head}] = e;
+  }
+  return symmetry.group.mapped(nodes + graph.edges.size(), [&](Permutation lifted) {
+    for (const ResourceGraph::Edge& edge : graph.edges) {
+      lifted.push_back(nodes + edge_between.at({lifted[edge.tail], lifted[edge.head]}));
+    }
+    return lifted;
+  });
 }
 
 }  // namespace

@@ -43,6 +43,17 @@ struct ResourceGraph {
 /// `fold` lets mirrored edges share a resource; without it the graph is never `mirrored`.
 ResourceGraph make_resource_graph(const Topology& topology, bool fold);
 
+/// One edge of a tree of ranks: a path over a graph's edges from one rank to another, by way of nodes that are not
+/// ranks.
+struct RankPath {
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  std::vector<std::uint32_t> edges;
+};
+
+/// Edges of paths from rank to rank, one path after the other, path by path.
+std::vector<RankPath> split_paths(const ResourceGraph& graph, std::span<const std::uint32_t> edges);
+
 /// Shortest paths from one node: the edge that enters each node (none at the source and where there is no path), and
 /// the distances. Among equal lengths the fewest edges win, then the lowest ids.
 template <class Length>
@@ -55,11 +66,9 @@ struct ShortestPaths {
 
 /// Paths through any node but dead ends, or, with `through_ranks` false, only through nodes that are not ranks.
 /// Requires: lengths that are not negative. Cost: O((nodes + edges) log nodes).
-ShortestPaths<double> shortest_paths(const ResourceGraph& graph, std::span<const double> lengths, std::uint32_t source,
-                                     bool through_ranks);
-ShortestPaths<std::int64_t> shortest_paths(const ResourceGraph& graph, std::span<const std::int64_t> lengths,
-                                           std::uint32_t source, bool through_ranks);
-ShortestPaths<BigInteger> shortest_paths(const ResourceGraph& graph, std::span<const BigInteger> lengths,
-                                         std::uint32_t source, bool through_ranks);
+/// Lengths are double, std::int64_t or BigInteger.
+template <class Length>
+ShortestPaths<Length> shortest_paths(const ResourceGraph& graph, const std::vector<Length>& lengths,
+                                     std::uint32_t source, bool through_ranks);
 
 }  // namespace espalier

@@ -6,8 +6,7 @@
 #include <optional>
 
 #include "planners/all_reduce_forest.h"
-#include "planners/bounds/cut_bound.h"
-#include "planners/lp/all_reduce_program.h"
+#include "planners/bounds/bound_solution.h"
 #include "planners/packing/find/gather_trees.h"
 #include "planners/packing/pack_roots.h"
 #include "planners/packing/problem.h"
@@ -31,17 +30,27 @@ std::vector<std::int64_t> shares_of(const Topology& topology, const Collective& 
   return shares;
 }
 
+/// The bound's network and cut in a direction, where they are known.
+const FlowCut* known_cut(const Collective& collective, Direction direction, const PlanContext& context) {
+  if (context.solved == nullptr) return nullptr;
+  if (collective.kind != CollectiveKind::all_reduce) return context.solved->cut.get();
+  const auto& floors = context.solved->floors;
+  if (!floors) return nullptr;
+  return direction == Direction::forward ? floors->all_gather.get() : floors->reduce_scatter.get();
+}
+
 /// Trees for a collective: out-trees when data flows along the links away from the roots, in-trees otherwise.
 Trees trees_of(const Topology& topology, const Collective& collective, Direction direction,
                const PlanContext& context) {
-  switch (collective.kind) {
-    case CollectiveKind::gather:
-    case CollectiveKind::scatter: return gather_trees(FlowNetwork(topology, direction), collective);
-    default: break;
+  const FlowCut* known = known_cut(collective, direction, context);
+  if (collective.kind == CollectiveKind::gather || collective.kind == CollectiveKind::scatter) {
+    return known != nullptr ? gather_trees(*known, collective)
+                            : gather_trees(FlowNetwork(topology, direction), collective);
   }
+  if (!topology.first_not_relaying().is_none()) known = nullptr;  // a packing's network is another then
   const Rank root = has_root(collective.kind) ? collective.root : Rank();
   const std::vector<std::int64_t> shares = shares_of(topology, collective);
-  return pack_roots(make_problem(topology, direction, root, shares, context));
+  return pack_roots(make_problem(topology, direction, root, shares, context, known));
 }
 
 /// The link back of every link, where all cables carry the same both ways.
@@ -114,8 +123,9 @@ Result<Schedule> plan_all_reduce(const Topology& topology, const Collective& col
                 "the trees of an all_reduce meet at a rank that may relay, and none of " + topology.name() + "'s may",
                 "use the planner innetwork, whose trees meet at switches");
   }
-  const auto floors = all_reduce_floors(topology);
-  const auto program = solved_all_reduce(topology, context);
+  const BoundSolution solved = context.solved != nullptr ? *context.solved : BoundSolution();
+  const auto floors = solved.floors ? Result<AllReduceFloors>(*solved.floors) : all_reduce_floors(topology);
+  const auto& program = solved.all_reduce;
   const bool halves_lose = floors && program && program->time_per_byte < floors->reduce_scatter_all_gather;
   if (halves_lose && program->solution.attained) {
     Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(topology, context));

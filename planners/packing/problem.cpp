@@ -16,14 +16,6 @@ constexpr __int128 most_flow = std::int64_t{1} << 60U;
 /// Capacities are refined up to this much below, which leaves room for scaling them to their rate.
 constexpr __int128 most_refined_rate = std::int64_t{1} << 24U;
 
-__int128 greatest_common_divisor(__int128 a, __int128 b) {
-  while (b != 0) {
-    a %= b;
-    std::swap(a, b);
-  }
-  return a;
-}
-
 /// The network for trees of one root: nothing leaves ranks that must not relay, and the root is like any other.
 FlowNetwork network_of(const Topology& topology, Direction direction, Rank root) {
   if (root.is_none() || topology.first_not_relaying().is_none()) return {topology, direction};
@@ -53,10 +45,10 @@ Result<ScaledNetwork> scale_to_rate(const FlowNetwork& network, const CutRate& c
     if (!root.is_none()) return root == Rank(rank) ? 1 : 0;
     return shares.empty() ? 1 : shares[rank];
   };
-  const __int128 common = greatest_common_divisor(cut.parts, cut.capacity);
+  const __int128 common = std::gcd(cut.parts, cut.capacity);
   const __int128 factor = cut.parts / common;
   __int128 unit = cut.capacity / common;
-  for (const FlowArc& arc : network.arcs()) unit = greatest_common_divisor(unit, arc.capacity);
+  for (const FlowArc& arc : network.arcs()) unit = std::gcd(unit, static_cast<__int128>(arc.capacity));
   const __int128 demand = cut.capacity / common / unit;
   __int128 sum = 0;
   for (const FlowArc& arc : network.arcs()) sum += arc.capacity / unit * factor;
@@ -89,9 +81,9 @@ void refine(std::vector<std::int64_t>& capacities) {
 }  // namespace
 
 PackingProblem make_problem(const Topology& topology, Direction direction, Rank root,
-                            std::span<const std::int64_t> shares, const PlanContext& context) {
-  FlowNetwork network = network_of(topology, direction, root);
-  CutRate cut = tightest_cut(network, root, shares);
+                            std::span<const std::int64_t> shares, const PlanContext& context, const FlowCut* known) {
+  FlowNetwork network = known != nullptr ? known->network : network_of(topology, direction, root);
+  CutRate cut = known != nullptr ? known->rate : tightest_cut(network, root, shares);
   auto scaled = scale_to_rate(network, cut, root, shares);
   return {&topology, direction, root, shares, &context, std::move(network), std::move(cut), std::move(scaled)};
 }
@@ -106,13 +98,12 @@ Result<ScaledNetwork> balanced(const PackingProblem& problem, WorkBudget& budget
   }
   refine(scaled.capacities);
   const FlowNetwork shrunk = network.with_capacities(shrink_to_balance(network, scaled.capacities));
-  const bool all = problem.all_roots();
-  const std::uint32_t start = network.vertex_of(all ? Rank(0) : problem.root);
-  if (!reaches_all_ranks(shrunk, start, true) || (all && !reaches_all_ranks(shrunk, start, false))) {
+  const CutRate cut = tightest_cut(shrunk, problem.root, problem.shares);
+  if (cut.capacity == 0) {
     return fail(ErrorCode::unsupported, "a switch takes in and gives out so differently that no packing is known",
                 "use the planner ring or tree");
   }
-  return scale_to_rate(shrunk, tightest_cut(shrunk, problem.root, problem.shares), problem.root, problem.shares);
+  return scale_to_rate(shrunk, cut, problem.root, problem.shares);
 }
 
 }  // namespace espalier

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "planners/bounds/cut_rate.h"
+#include "planners/bounds/cut_bound.h"
 #include "planners/packing/split/work_budget.h"
 #include "planners/plan_context.h"
 #include "schedule/trees/tree_schedule.h"
@@ -42,10 +42,12 @@ struct PackingProblem {
   [[nodiscard]] std::size_t rank_count() const { return topology->rank_count(); }
 };
 
+/// `known`: the topology's network in this direction with its tightest cut, where a bound found it and all ranks relay.
 /// Requires: arguments that outlive the problem; every rank reaches every other; two ranks or more.
-/// Cost: about a maximum flow per rank.
+/// Cost: about a maximum flow per rank, unless the cut is known.
 PackingProblem make_problem(const Topology& topology, Direction direction, Rank root,
-                            std::span<const std::int64_t> shares, const PlanContext& context);
+                            std::span<const std::int64_t> shares, const PlanContext& context,
+                            const FlowCut* known = nullptr);
 
 /// The problem's numbers with as much capacity into every switch as out of it: at the full rate where it is enough to
 /// trim what no rank needs, else at the best rate of the network with its switches shrunk to balance.

@@ -7,21 +7,20 @@ namespace espalier {
 namespace {
 
 /// One tree cut at every place where one of its edges changes its path.
-void realize(const FlowNetwork& network, CapacityGraph& graph, const RankTree& tree,
+void realize(const FlowNetwork& network, CapacityGraph& graph, const Arborescence& tree,
              std::vector<Arborescence>& realized) {
-  const auto vertices = network.rank_vertices();
   std::vector<std::vector<PathShare>> paths;
-  for (const auto& [parent, child] : tree.edges) {
-    paths.push_back(graph.take(graph.find_or_add(vertices[parent], vertices[child]), tree.weight));
+  for (const TreeEdge& edge : tree.edges) {
+    const std::uint32_t id = graph.find_or_add(network.vertex_of(edge.parent), network.vertex_of(edge.child));
+    paths.push_back(graph.take(id, tree.weight));
   }
   for (std::int64_t left = tree.weight; left > 0;) {
     std::int64_t weight = left;
     for (const auto& shares : paths) weight = std::min(weight, shares.back().amount);
-    Arborescence piece{Rank(tree.root), weight, {}};
+    Arborescence piece{tree.root, weight, {}};
     for (std::size_t i = 0; i < paths.size(); ++i) {
       PathShare& share = paths[i].back();
-      const auto& [parent, child] = tree.edges[i];
-      piece.edges.push_back({Rank(parent), Rank(child), links_along(network, share.arcs)});
+      piece.edges.push_back({tree.edges[i].parent, tree.edges[i].child, links_along(network, share.arcs)});
       share.amount -= weight;
       if (share.amount == 0) paths[i].pop_back();
     }
@@ -58,9 +57,9 @@ std::vector<RankEdge> rank_edges(const FlowNetwork& network, const CapacityGraph
 }
 
 std::vector<Arborescence> realize_trees(const FlowNetwork& network, CapacityGraph& graph,
-                                        std::span<const RankTree> trees) {
+                                        std::span<const Arborescence> trees) {
   std::vector<Arborescence> realized;
-  for (const RankTree& tree : trees) realize(network, graph, tree, realized);
+  for (const Arborescence& tree : trees) realize(network, graph, tree, realized);
   return realized;
 }
 

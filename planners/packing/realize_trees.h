@@ -18,7 +18,7 @@ std::vector<RankEdge> rank_edges(const FlowNetwork& network, const CapacityGraph
 /// are in-trees.
 /// Requires: every vertex of the graph with edges is a rank; the trees take no edge past its capacity.
 std::vector<Arborescence> realize_trees(const FlowNetwork& network, CapacityGraph& graph,
-                                        std::span<const RankTree> trees);
+                                        std::span<const Arborescence> trees);
 
 /// Divides all weights by what they have in common.
 void reduce_weights(std::vector<Arborescence>& trees);

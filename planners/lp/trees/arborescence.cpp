@@ -1,6 +1,7 @@
 #include "planners/lp/trees/arborescence.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace espalier {
@@ -179,26 +180,17 @@ bool is_tree(const std::vector<std::uint32_t>& parent, std::uint32_t root) {
   return true;
 }
 
+}  // namespace
+
 template <class Cost>
-std::vector<std::uint32_t> solve(std::span<const Cost> cost, std::uint32_t n, std::uint32_t root) {
-  std::vector<std::uint32_t> parent = cheapest_parents(cost, n, root);
+std::vector<std::uint32_t> cheapest_arborescence(const std::vector<Cost>& cost, std::uint32_t n, std::uint32_t root) {
+  std::vector<std::uint32_t> parent = cheapest_parents<Cost>(cost, n, root);
   return is_tree(parent, root) ? parent : Contraction<Cost>(cost, n, root).run();
 }
 
-}  // namespace
-
-std::vector<std::uint32_t> cheapest_arborescence(std::span<const double> cost, std::uint32_t n, std::uint32_t root) {
-  return solve(cost, n, root);
-}
-
-std::vector<std::uint32_t> cheapest_arborescence(std::span<const std::int64_t> cost, std::uint32_t n,
-                                                 std::uint32_t root) {
-  return solve(cost, n, root);
-}
-
-std::vector<std::uint32_t> cheapest_arborescence(std::span<const BigInteger> cost, std::uint32_t n,
-                                                 std::uint32_t root) {
-  return solve(cost, n, root);
-}
+template std::vector<std::uint32_t> cheapest_arborescence(const std::vector<double>&, std::uint32_t, std::uint32_t);
+template std::vector<std::uint32_t> cheapest_arborescence(const std::vector<std::int64_t>&, std::uint32_t,
+                                                          std::uint32_t);
+template std::vector<std::uint32_t> cheapest_arborescence(const std::vector<BigInteger>&, std::uint32_t, std::uint32_t);
 
 }  // namespace espalier

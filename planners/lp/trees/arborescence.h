@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "base/rational.h"
@@ -13,9 +12,8 @@ namespace espalier {
 /// Cost: O(n^2).
 /// Source: Y. J. Chu and T. H. Liu, Sci. Sinica 14 (1965); J. Edmonds, "Optimum branchings", J. Res. NBS 71B (1967);
 /// along one path, for dense graphs: R. E. Tarjan, "Finding optimum branchings", Networks 7 (1977).
-std::vector<std::uint32_t> cheapest_arborescence(std::span<const double> cost, std::uint32_t n, std::uint32_t root);
-std::vector<std::uint32_t> cheapest_arborescence(std::span<const std::int64_t> cost, std::uint32_t n,
-                                                 std::uint32_t root);
-std::vector<std::uint32_t> cheapest_arborescence(std::span<const BigInteger> cost, std::uint32_t n, std::uint32_t root);
+/// Costs are double, std::int64_t or BigInteger.
+template <class Cost>
+std::vector<std::uint32_t> cheapest_arborescence(const std::vector<Cost>& cost, std::uint32_t n, std::uint32_t root);
 
 }  // namespace espalier

@@ -13,43 +13,16 @@ namespace espalier {
 
 namespace {
 
-/// One edge of a tree of ranks: from one rank over edges of the graph to another.
-struct Path {
-  std::uint32_t from;
-  std::uint32_t to;
-  std::vector<std::uint32_t> edges;
-};
-
-std::vector<Path> split_paths(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges) {
-  std::vector<Path> paths;
-  bool begins = true;
-  for (const std::uint32_t e : edges) {
-    if (begins) paths.push_back({graph.node_ranks[graph.edges[e].tail], 0, {}});
-    paths.back().edges.push_back(e);
-    paths.back().to = graph.node_ranks[graph.edges[e].head];
-    begins = paths.back().to != ResourceGraph::no_rank;
-  }
-  return paths;
-}
-
 /// Orders a tree's paths so that each comes after the one that joins its parent to the root, level by level.
-std::vector<Path> order_from_root(std::vector<Path> paths, const ProgramTree& tree, std::uint32_t rank_count) {
-  constexpr std::size_t none = SIZE_MAX;
-  std::vector<std::size_t> first(rank_count, none);  // by parent, its first path; the others follow in `next`
-  std::vector<std::size_t> next(paths.size());
-  for (std::size_t i = paths.size(); i-- > 0;) {
-    std::size_t& begin = first[tree.inward ? paths[i].to : paths[i].from];
-    next[i] = begin;
-    begin = i;
-  }
-  std::vector<Path> ordered;
-  ordered.reserve(paths.size());
+std::vector<RankPath> order_from_root(std::vector<RankPath> paths, const ProgramTree& tree, std::uint32_t rank_count) {
+  std::vector<std::vector<std::size_t>> children(rank_count);  // paths by parent
+  for (std::size_t i = 0; i < paths.size(); ++i) children[tree.inward ? paths[i].to : paths[i].from].push_back(i);
+  std::vector<RankPath> ordered;
   std::vector<std::uint32_t> level = {tree.root};
   for (std::size_t at = 0; at < level.size(); ++at) {
-    for (std::size_t child = first[level[at]]; child != none; child = next[child]) {
-      Path& path = paths[child];
-      level.push_back(tree.inward ? path.from : path.to);
-      ordered.push_back(std::move(path));
+    for (const std::size_t child : children[level[at]]) {
+      level.push_back(tree.inward ? paths[child].from : paths[child].to);
+      ordered.push_back(std::move(paths[child]));
     }
   }
   ESPALIER_CHECK(ordered.size() == paths.size(), "a program's tree is not joined to its root");
@@ -57,7 +30,7 @@ std::vector<Path> order_from_root(std::vector<Path> paths, const ProgramTree& tr
 }
 
 /// How many blocks go over each of a tree's ordered paths.
-std::vector<std::int64_t> blocks_over(const std::vector<Path>& ordered, const std::vector<std::uint32_t>& targets) {
+std::vector<std::int64_t> blocks_over(const std::vector<RankPath>& ordered, const std::vector<std::uint32_t>& targets) {
   if (targets.empty()) return std::vector<std::int64_t>(ordered.size(), 1);
   std::map<std::uint32_t, std::int64_t> behind;
   for (const std::uint32_t target : targets) ++behind[target];
@@ -137,7 +110,7 @@ class LinkFiller {
 
   /// The tree in as many pieces as its links need.
   std::vector<Piece> place(const ProgramTree& tree) {
-    const std::vector<Path> paths = order_from_root(split_paths(graph_, tree.edges), tree, graph_.rank_count());
+    const std::vector<RankPath> paths = order_from_root(split_paths(graph_, tree.edges), tree, graph_.rank_count());
     const std::vector<std::int64_t> blocks = blocks_over(paths, tree.targets);
     std::vector<Piece> pieces = {{tree.share, {}}};
     for (std::size_t p = 0; p < paths.size(); ++p) {
@@ -214,7 +187,7 @@ struct Step {
   std::uint32_t depth;  ///< Paths from the root to its far end.
 };
 
-std::vector<Step> walk_from(const std::vector<Path>& paths, std::uint32_t root) {
+std::vector<Step> walk_from(const std::vector<RankPath>& paths, std::uint32_t root) {
   std::multimap<std::uint32_t, std::size_t> at_rank;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     at_rank.emplace(paths[i].from, i);
@@ -241,7 +214,7 @@ std::vector<Step> walk_from(const std::vector<Path>& paths, std::uint32_t root) 
 }  // namespace
 
 std::vector<std::uint32_t> tree_heights(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges) {
-  const std::vector<Path> paths = split_paths(graph, edges);
+  const std::vector<RankPath> paths = split_paths(graph, edges);
   std::vector<std::uint32_t> heights(graph.rank_count(), no_root);
   for (std::uint32_t root = 0; root < graph.rank_count(); ++root) {
     if (!graph.is_dead_end[graph.rank_nodes[root]]) heights[root] = walk_from(paths, root).back().depth;
@@ -251,7 +224,7 @@ std::vector<std::uint32_t> tree_heights(const ResourceGraph& graph, const std::v
 
 std::vector<std::uint32_t> directed_from(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges,
                                          std::uint32_t root) {
-  const std::vector<Path> paths = split_paths(graph, edges);
+  const std::vector<RankPath> paths = split_paths(graph, edges);
   std::vector<std::uint32_t> directed;
   for (const Step& step : walk_from(paths, root)) {
     const std::vector<std::uint32_t>& path = paths[step.path].edges;

@@ -11,15 +11,10 @@ namespace {
 
 /// The same paths in an order that depends on nothing but them, so that like trees are equal.
 void sort_paths(const ResourceGraph& graph, std::vector<std::uint32_t>& edges) {
-  std::vector<std::vector<std::uint32_t>> paths(1);
-  for (const std::uint32_t e : edges) {
-    paths.back().push_back(e);
-    if (graph.node_ranks[graph.edges[e].head] != ResourceGraph::no_rank) paths.emplace_back();
-  }
-  paths.pop_back();
-  std::sort(paths.begin(), paths.end());
+  std::vector<RankPath> paths = split_paths(graph, edges);
+  std::ranges::sort(paths, {}, &RankPath::edges);
   edges.clear();
-  for (const std::vector<std::uint32_t>& path : paths) edges.insert(edges.end(), path.begin(), path.end());
+  for (const RankPath& path : paths) edges.insert(edges.end(), path.edges.begin(), path.edges.end());
 }
 
 void merge_equal(const ResourceGraph& graph, std::vector<ProgramTree>& trees) {

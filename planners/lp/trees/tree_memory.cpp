@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "planners/lp/trees/program_forest.h"
-#include "planners/lp/trees/tree_columns.h"
 #include "planners/lp/trees/tree_repair.h"
 
 namespace espalier {
@@ -48,27 +47,28 @@ class TreeTransplant {
  public:
   TreeTransplant(const TreeMemory::Entry& from, const Topology& topology, const OrbitGraph& orbits,
                  const TreeOracle& oracle)
-      : from_(from), orbits_(orbits), oracle_(oracle), repairer_(orbits.graph) {
+      : from_(from), orbits_(orbits), oracle_(oracle), in_edges_(orbits.graph.node_ranks.size()) {
     const ResourceGraph& graph = orbits.graph;
     std::unordered_map<std::uint64_t, std::uint32_t> edge_between;
     const auto key = [](std::uint32_t tail, std::uint32_t head) { return std::uint64_t{tail} << 32U | head; };
     for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
       edge_between.emplace(key(graph.edges[e].tail, graph.edges[e].head), e);
+      in_edges_[graph.edges[e].head].push_back(e);
     }
     for (const std::string& name : from.node_names) {
       const NodeId node = topology.find_node(name);
-      nodes_.push_back(node.is_none() ? TreeRepairer::none : node.value());
+      nodes_.push_back(node.is_none() ? gone : node.value());
     }
     for (const ResourceGraph::Edge& edge : from.orbits->graph.edges) {
       const std::uint32_t tail = nodes_[edge.tail];
       const std::uint32_t head = nodes_[edge.head];
-      const bool both = tail != TreeRepairer::none && head != TreeRepairer::none;
+      const bool both = tail != gone && head != gone;
       const auto found = both ? edge_between.find(key(tail, head)) : edge_between.end();
-      edges_.push_back(found == edge_between.end() ? TreeRepairer::none : found->second);
+      edges_.push_back(found == edge_between.end() ? gone : found->second);
     }
-    old_nodes_.assign(graph.node_ranks.size(), TreeRepairer::none);
+    old_nodes_.assign(graph.node_ranks.size(), gone);
     for (std::uint32_t v = 0; v < nodes_.size(); ++v) {
-      if (nodes_[v] != TreeRepairer::none) old_nodes_[nodes_[v]] = v;
+      if (nodes_[v] != gone) old_nodes_[nodes_[v]] = v;
     }
   }
 
@@ -90,7 +90,7 @@ class TreeTransplant {
     // Any tree of a mirrored graph may be oriented from any rank.
     const bool any_root = orbits_.graph.mirrored;
     const std::uint32_t old_node = old_nodes_[orbits_.graph.rank_nodes[group.root]];
-    const bool was_rank = old_node != TreeRepairer::none && old.graph.node_ranks[old_node] != ResourceGraph::no_rank;
+    const bool was_rank = old_node != gone && old.graph.node_ranks[old_node] != ResourceGraph::no_rank;
     if (!any_root && !was_rank) return;
     const std::uint32_t wanted = any_root ? ResourceGraph::no_rank : old.graph.node_ranks[old_node];
     std::size_t left = most_seeds;
@@ -113,37 +113,33 @@ class TreeTransplant {
   std::optional<std::vector<std::uint32_t>> image(const Column& column, const Renaming& renaming,
                                                   std::uint32_t old_root, const TreeGroup& group) {
     const OrbitGraph& old = *from_.orbits;
-    std::vector<TreePath> paths(1);
-    for (const std::uint32_t e : column.edges) {
-      const std::uint32_t renamed = old.edge_image(renaming, e);
-      const ResourceGraph::Edge& edge = old.graph.edges[renamed];
-      TreePath& path = paths.back();
-      if (path.edges.empty()) path.from = new_rank(edge.tail);
-      path.edges.push_back(edges_[renamed]);
-      if (old.graph.node_ranks[edge.head] == ResourceGraph::no_rank) continue;
-      path.to = new_rank(edge.head);
-      paths.emplace_back();
+    std::vector<std::uint32_t> edges;
+    for (const std::uint32_t e : column.edges) edges.push_back(old.edge_image(renaming, e));
+    std::vector<RankPath> paths = split_paths(old.graph, edges);
+    for (RankPath& path : paths) {
+      path.from = new_rank(old.graph.rank_nodes[path.from]);
+      path.to = new_rank(old.graph.rank_nodes[path.to]);
+      for (std::uint32_t& e : path.edges) e = edges_[e];
     }
-    paths.pop_back();
     const std::uint32_t root = new_rank(old.graph.rank_nodes[old_root]);
     if (root == ResourceGraph::no_rank) return std::nullopt;
-    auto repaired = repairer_.repair(std::move(paths), root, group.inward);
+    auto repaired = repair_tree(orbits_.graph, in_edges_, std::move(paths), root, group.inward);
     if (!repaired || root == group.root) return repaired;
     return directed_from(orbits_.graph, *repaired, group.root);
   }
 
   [[nodiscard]] std::uint32_t new_rank(std::uint32_t old_node) const {
     const std::uint32_t node = nodes_[old_node];
-    return node == TreeRepairer::none ? ResourceGraph::no_rank : orbits_.graph.node_ranks[node];
+    return node == gone ? ResourceGraph::no_rank : orbits_.graph.node_ranks[node];
   }
 
   const TreeMemory::Entry& from_;
   const OrbitGraph& orbits_;
   const TreeOracle& oracle_;
-  TreeRepairer repairer_;
-  std::vector<std::uint32_t> nodes_;      ///< By old node; none where it is gone.
-  std::vector<std::uint32_t> old_nodes_;  ///< By node.
-  std::vector<std::uint32_t> edges_;      ///< By old edge.
+  std::vector<std::vector<std::uint32_t>> in_edges_;  ///< By node.
+  std::vector<std::uint32_t> nodes_;                  ///< By old node; none where it is gone.
+  std::vector<std::uint32_t> old_nodes_;              ///< By node.
+  std::vector<std::uint32_t> edges_;                  ///< By old edge.
 };
 
 void TreeMemory::keep(const Topology& topology, std::shared_ptr<const OrbitGraph> orbits, const TreeGroups& groups,
@@ -159,7 +155,7 @@ void TreeMemory::keep(const Topology& topology, bool inward, std::span<const Arb
   if (topology.rank_count() > most_kept_ranks) return;
   auto orbits = std::make_shared<const OrbitGraph>(make_orbit_graph(topology, false, Symmetry::none));
   TreeGroups groups = sharded_groups(*orbits, inward);
-  std::vector<Column> columns = columns_of(*orbits, groups, trees);
+  std::vector<Column> columns = columns_of(orbits->graph, groups, trees);
   entries_.push_back(std::make_shared<const Entry>(
       Entry{names_of(topology), std::move(orbits), std::move(groups), std::move(columns)}));
 }
@@ -196,6 +192,29 @@ std::shared_ptr<const OrbitGraph> orbit_graph_of(const PlanContext& context, con
                                                  Symmetry symmetry, std::span<const std::int64_t> marks) {
   if (context.memory != nullptr) return context.memory->orbit_graph(topology, fold, symmetry, marks);
   return std::make_shared<const OrbitGraph>(make_orbit_graph(topology, fold, symmetry, marks));
+}
+
+std::vector<Column> columns_of(const ResourceGraph& graph, const TreeGroups& groups,
+                               std::span<const Arborescence> trees) {
+  std::vector<std::uint32_t> edge_of;  // by link
+  for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
+    for (const LinkId link : graph.edges[e].links) {
+      if (link.index() >= edge_of.size()) edge_of.resize(link.index() + 1);
+      edge_of[link.index()] = e;
+    }
+  }
+  std::vector<Column> columns;
+  for (const Arborescence& tree : trees) {
+    const auto group =
+        std::ranges::find_if(groups.groups, [&](const TreeGroup& each) { return Rank(each.root) == tree.root; });
+    if (group == groups.groups.end()) continue;
+    Column& column = columns.emplace_back();
+    column.group = static_cast<std::uint32_t>(group - groups.groups.begin());
+    for (const TreeEdge& edge : tree.edges) {
+      for (const LinkId link : edge.links) column.edges.push_back(edge_of[link.index()]);
+    }
+  }
+  return columns;
 }
 
 std::vector<Column> TreeMemory::seeds(const Topology& topology, const OrbitGraph& orbits,

@@ -63,6 +63,12 @@ class TreeMemory {
   std::vector<std::shared_ptr<const KnownSymmetry>> symmetries_;
 };
 
+/// Groups and edges of trees that are known already, for columns of a program: of those whose root is the root of a
+/// group. A program that begins with them has less to find. Requires: spanning trees on the graph's topology, in-trees
+/// where groups are inward; a graph that is not mirrored.
+std::vector<Column> columns_of(const ResourceGraph& graph, const TreeGroups& groups,
+                               std::span<const Arborescence> trees);
+
 /// Whether renamings and trees of the one network are those of the other: nodes and rates are the same.
 bool is_same_network(const Topology& a, const Topology& b);
 

@@ -286,13 +286,8 @@ Column TreeOracle::column(std::uint32_t number, std::vector<std::uint32_t> edges
   const ResourceGraph& graph = orbits_.graph;
   const TreeGroup& group = groups_.groups[number];
   std::vector<std::uint32_t> parent(graph.rank_count(), group.root);
-  std::uint32_t source = ResourceGraph::no_rank;
-  for (const std::uint32_t e : edges) {
-    if (source == ResourceGraph::no_rank) source = graph.node_ranks[graph.edges[e].tail];
-    const std::uint32_t target = graph.node_ranks[graph.edges[e].head];
-    if (target == ResourceGraph::no_rank) continue;
-    parent[group.inward ? source : target] = group.inward ? target : source;
-    source = ResourceGraph::no_rank;
+  for (const RankPath& path : split_paths(graph, edges)) {
+    parent[group.inward ? path.from : path.to] = group.inward ? path.to : path.from;
   }
   return column_over(orbits_, number, group, hops_[number], parent, std::move(edges));
 }

@@ -5,20 +5,23 @@
 
 namespace espalier {
 
+namespace {
+
 /// A tree of one root while it is repaired. Ranks are reached when they are connected with the root.
-class TreeRepairer::Repair {
+class TreeRepair {
  public:
-  Repair(const TreeRepairer& repairer, std::vector<TreePath> paths, std::uint32_t root, bool inward)
-      : repairer_(repairer),
-        graph_(repairer.graph_),
+  TreeRepair(const ResourceGraph& graph, const std::vector<std::vector<std::uint32_t>>& in_edges,
+             std::vector<RankPath> paths, std::uint32_t root, bool inward)
+      : graph_(graph),
+        in_edges_(in_edges),
         root_(root),
         inward_(inward),
-        parent_(graph_.rank_count(), none),
+        parent_(graph_.rank_count(), gone),
         way_(graph_.rank_count()),
         children_(graph_.rank_count()) {
-    for (TreePath& path : paths) {
+    for (RankPath& path : paths) {
       const bool whole =
-          path.from != none && path.to != none && std::ranges::find(path.edges, none) == path.edges.end();
+          path.from != gone && path.to != gone && std::ranges::find(path.edges, gone) == path.edges.end();
       if (whole) attach(inward ? path.from : path.to, inward ? path.to : path.from, std::move(path.edges));
     }
     reach(root);
@@ -55,7 +58,7 @@ class TreeRepairer::Repair {
 
   /// A search through nodes that are not ranks from all reached ranks at once, those nearest to the root first.
   bool join_nearest() {
-    std::vector<std::uint32_t> entering(graph_.node_ranks.size(), none);
+    std::vector<std::uint32_t> entering(graph_.node_ranks.size(), gone);
     std::vector<bool> is_seen(graph_.node_ranks.size(), false);
     std::vector<std::uint32_t> open;
     for (const std::uint32_t rank : reached_) {
@@ -63,10 +66,10 @@ class TreeRepairer::Repair {
       if (rank == root_ || !graph_.is_dead_end[node]) open.push_back(node);
       is_seen[node] = true;
     }
-    std::uint32_t inner = none;  // a rank that is not the top of what it hangs together with
+    std::uint32_t inner = gone;  // a rank that is not the top of what it hangs together with
     for (std::size_t at = 0; at < open.size(); ++at) {
       const std::uint32_t node = open[at];
-      for (const std::uint32_t e : inward_ ? repairer_.in_edges_[node] : graph_.out_edges[node]) {
+      for (const std::uint32_t e : inward_ ? in_edges_[node] : graph_.out_edges[node]) {
         const std::uint32_t far = inward_ ? graph_.edges[e].tail : graph_.edges[e].head;
         if (is_seen[far]) continue;
         is_seen[far] = true;
@@ -74,15 +77,15 @@ class TreeRepairer::Repair {
         const std::uint32_t rank = graph_.node_ranks[far];
         if (rank == ResourceGraph::no_rank) {
           open.push_back(far);
-        } else if (parent_[rank] == none) {
+        } else if (parent_[rank] == gone) {
           join(rank, entering);
           return true;
-        } else if (inner == none) {
+        } else if (inner == gone) {
           inner = rank;
         }
       }
     }
-    if (inner == none) return false;
+    if (inner == gone) return false;
     std::erase(children_[parent_[inner]], inner);
     join(inner, entering);
     return true;
@@ -100,23 +103,22 @@ class TreeRepairer::Repair {
     reach(rank);
   }
 
-  const TreeRepairer& repairer_;
   const ResourceGraph& graph_;
+  const std::vector<std::vector<std::uint32_t>>& in_edges_;
   std::uint32_t root_;
   bool inward_;
-  std::vector<std::uint32_t> parent_;            ///< By rank; none at a top.
+  std::vector<std::uint32_t> parent_;            ///< By rank; `gone` at a top.
   std::vector<std::vector<std::uint32_t>> way_;  ///< By rank: between it and its parent, in the data's direction.
   std::vector<std::vector<std::uint32_t>> children_;
   std::vector<std::uint32_t> reached_;  ///< Nearly in the order of their depth.
 };
 
-TreeRepairer::TreeRepairer(const ResourceGraph& graph) : graph_(graph), in_edges_(graph.node_ranks.size()) {
-  for (std::uint32_t e = 0; e < graph.edges.size(); ++e) in_edges_[graph.edges[e].head].push_back(e);
-}
+}  // namespace
 
-std::optional<std::vector<std::uint32_t>> TreeRepairer::repair(std::vector<TreePath> paths, std::uint32_t root,
-                                                               bool inward) const {
-  Repair repair(*this, std::move(paths), root, inward);
+std::optional<std::vector<std::uint32_t>> repair_tree(const ResourceGraph& graph,
+                                                      const std::vector<std::vector<std::uint32_t>>& in_edges,
+                                                      std::vector<RankPath> paths, std::uint32_t root, bool inward) {
+  TreeRepair repair(graph, in_edges, std::move(paths), root, inward);
   if (!repair.run()) return std::nullopt;
   return repair.edges();
 }

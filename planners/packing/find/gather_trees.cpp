@@ -102,31 +102,32 @@ class TreeDecomposition {
     for (std::uint32_t i = 0; i < ways_.size(); ++i) in_[ways_[i].to].push_back(i);
   }
 
-  /// A tree as the ways that lead away from its root first, with its share of the whole.
+  /// A tree with its share of the whole.
   struct Part {
     Rational share;
-    std::vector<std::uint32_t> ways;
+    Arborescence tree;
   };
 
   std::vector<Part> run() {
     std::vector<Part> parts;
     for (Rational left = 1; left > 0;) {
-      Part part{left, shortest_tree()};
-      const std::vector<std::int64_t> below = count_below(part.ways);
-      for (const std::uint32_t way : part.ways) {
-        part.share = std::min(part.share, Rational(ways_[way].flow / below[ways_[way].from]));
+      const std::vector<std::uint32_t> ways = shortest_tree();
+      const std::vector<std::int64_t> below = count_below(ways);
+      Part part{left, {collective_.root, 0, {}}};
+      for (const std::uint32_t id : ways) {
+        const Way& way = ways_[id];
+        part.share = std::min(part.share, Rational(way.flow / below[way.from]));
+        part.tree.edges.push_back({Rank(way.to), Rank(way.from), way.links});
       }
-      for (const std::uint32_t way : part.ways) ways_[way].flow -= part.share * below[ways_[way].from];
+      for (const std::uint32_t id : ways) ways_[id].flow -= part.share * below[ways_[id].from];
       left -= part.share;
       parts.push_back(std::move(part));
     }
     return parts;
   }
 
-  [[nodiscard]] const Way& way(std::uint32_t id) const { return ways_[id]; }
-
  private:
-  /// For every rank with a share one way with flow left, by fewest ways to the root.
+  /// For every rank with a share one way with flow left, by fewest ways to the root, those nearest to it first.
   [[nodiscard]] std::vector<std::uint32_t> shortest_tree() const {
     std::vector<std::uint32_t> tree, order{collective_.root.value()};
     std::vector<bool> reached(in_.size(), false);
@@ -195,7 +196,11 @@ std::vector<std::int64_t> whole_weights(const std::vector<TreeDecomposition::Par
 Result<std::vector<Arborescence>> gather_trees(const FlowNetwork& network, const Collective& collective) {
   const Rank root = collective.root;
   if (collective.share_of(root) == collective.share_sum()) return std::vector{Arborescence{root, 1, {}}};
-  const CutRate rate = gather_cut(network, root, collective.shares);
+  return gather_trees(FlowCut{network, gather_cut(network, root, collective.shares)}, collective);
+}
+
+Result<std::vector<Arborescence>> gather_trees(const FlowCut& cut, const Collective& collective) {
+  const auto& [network, rate] = cut;
   __int128 sum = rate.capacity * static_cast<__int128>(collective.share_sum());
   for (const FlowArc& arc : network.arcs()) sum += arc.capacity * rate.parts;
   if (sum >= std::int64_t{1} << 60U) {
@@ -204,18 +209,12 @@ Result<std::vector<Arborescence>> gather_trees(const FlowNetwork& network, const
   }
   RankFlow flow = flow_to(network, collective, rate);
   cancel_cycles(flow.graph);
-  TreeDecomposition decomposition(collective, ways_of(network, flow));
-  const auto parts = decomposition.run();
+  auto parts = TreeDecomposition(collective, ways_of(network, flow)).run();
   const std::vector<std::int64_t> weights = whole_weights(parts);
   std::vector<Arborescence> trees;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (weights[i] == 0) continue;
-    Arborescence tree{root, weights[i], {}};
-    for (const std::uint32_t id : parts[i].ways) {
-      const Way& way = decomposition.way(id);
-      tree.edges.push_back({Rank(way.to), Rank(way.from), way.links});
-    }
-    trees.push_back(std::move(tree));
+    parts[i].tree.weight = weights[i];
+    if (weights[i] != 0) trees.push_back(std::move(parts[i].tree));
   }
   return trees;
 }

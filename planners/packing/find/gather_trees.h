@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "planners/bounds/cut_bound.h"
 #include "schedule/trees/tree_schedule.h"
 #include "topology/analysis/flow_network.h"
 
@@ -18,5 +19,7 @@ namespace espalier {
 /// Requires: every rank reaches every other; two ranks or more. Errors: too_large when the scaled rates pass 2^60.
 /// Cost: a maximum flow or two; at most one tree per path in use.
 Result<std::vector<Arborescence>> gather_trees(const FlowNetwork& network, const Collective& collective);
+/// The same where the cut is known.
+Result<std::vector<Arborescence>> gather_trees(const FlowCut& cut, const Collective& collective);
 
 }  // namespace espalier

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "planners/packing/find/shallow_tree_search.h"
+#include "planners/packing/find/shallow_trees.h"
 #include "planners/packing/realize_trees.h"
 
 namespace espalier {
@@ -230,7 +231,7 @@ std::optional<std::vector<Arborescence>> machine_trees(const PackingProblem& pro
   if (count < 2 || count > most_machines || count == problem.rank_count()) return std::nullopt;
   const auto network = machines.between(problem.cut.capacity);
   if (!network) return std::nullopt;
-  const auto found = ShallowTreeSearch(*network).run();
+  const auto found = find_shallow_trees(*network);
   if (!found) return std::nullopt;
   std::int64_t sum = 0;
   for (const ParentTree& tree : found->trees) sum += tree.weight;

@@ -6,7 +6,6 @@
 
 #include "planners/bounds/bound_prices.h"
 #include "planners/lp/few_columns.h"
-#include "planners/lp/trees/tree_columns.h"
 #include "planners/lp/trees/tree_images.h"
 #include "planners/lp/trees/tree_memory.h"
 #include "planners/packing/improve/few_trees.h"
@@ -76,7 +75,7 @@ ColumnSolution TreeProgram::solve(std::uint32_t most_height, std::span<const Arb
   TreeMemory* memory = most_height == 0 ? context_->memory : nullptr;
   if (memory != nullptr) seeds = memory->seeds(*topology_, *orbits_, trees);
   if (seeds.empty()) {
-    for (Column& column : columns_of(*orbits_, groups_, known)) {
+    for (Column& column : columns_of(orbits_->graph, groups_, known)) {
       seeds.push_back(trees.column(column.group, std::move(column.edges)));
     }
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "planners/packing/find/shallow_tree_search.h"
+#include "planners/packing/find/shallow_trees.h"
 #include "planners/packing/realize_trees.h"
 #include "planners/packing/reduce/deal_lanes.h"
 #include "planners/packing/reduce/parallel_switches.h"
@@ -15,8 +16,8 @@ namespace espalier {
 
 namespace {
 
-constexpr std::size_t most_searched_ranks = 512;
-constexpr std::int64_t most_searched_capacity = std::int64_t{1} << 56U;
+constexpr std::size_t most_grown_ranks = 512;
+constexpr std::int64_t most_grown_capacity = std::int64_t{1} << 56U;
 
 /// The problem's network, every link as wide as all its parallel ones, for which the first one stands; nothing where
 /// numbers are too large. No cut gets wider or narrower by that: like planes lie on the same side of a smallest one.
@@ -30,7 +31,7 @@ std::optional<RootNetwork> root_network(const PackingProblem& problem, const Par
     const bool stands = parallel == nullptr || parallel->in_lane(arc.link, 0) == arc.link;
     const __int128 room = stands ? static_cast<__int128>(arc.capacity) * lanes : 0;
     sum += room;
-    if (sum >= most_searched_capacity) return std::nullopt;
+    if (sum >= most_grown_capacity) return std::nullopt;
     const bool enters_root = arc.head == network.vertex_of(problem.root);
     found.arcs.push_back({arc.tail, arc.head, enters_root ? 0 : static_cast<std::int64_t>(room)});
     if (parallel != nullptr) found.lanes.push_back(lanes);
@@ -46,7 +47,7 @@ struct FoundTrees {
 
   [[nodiscard]] bool beats(const FoundTrees& other) const {
     const auto key = [](const FoundTrees& found) {
-      return std::tuple(std::max(found.trees.size(), ShallowTreeSearch::most_trees), found.depth, found.trees.size());
+      return std::tuple(std::max(found.trees.size(), most_shallow_trees), found.depth, found.trees.size());
     };
     return key(*this) < key(other);
   }
@@ -58,7 +59,7 @@ std::optional<FoundTrees> find_trees(const PackingProblem& problem, const Parall
                                      std::int64_t searches) {
   const auto network = root_network(problem, parallel);
   if (!network) return std::nullopt;
-  const auto found = ShallowTreeSearch(*network, searches).run();
+  const auto found = find_shallow_trees(*network, searches);
   if (!found) return std::nullopt;
   FoundTrees result{{}, found->depth};
   std::int64_t sum = 0;
@@ -82,7 +83,7 @@ std::optional<FoundTrees> find_trees(const PackingProblem& problem, const Parall
 }  // namespace
 
 std::optional<std::vector<Arborescence>> shallow_root_trees(const PackingProblem& problem) {
-  if (problem.rank_count() > most_searched_ranks || problem.has_backplanes()) return std::nullopt;
+  if (problem.rank_count() > most_grown_ranks || problem.has_backplanes()) return std::nullopt;
   const ParallelSwitches parallel(*problem.topology);
   auto best = find_trees(problem, nullptr, parallel.empty() ? 1 : 2);
   if (!parallel.empty()) {

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 #include <numeric>
+#include <span>
 #include <utility>
 
+#include "planners/packing/find/shallow_trees.h"
 #include "planners/packing/improve/tree_exchange.h"
 
 namespace espalier {
@@ -13,8 +16,10 @@ namespace espalier {
 namespace {
 
 constexpr std::size_t most_tried_again = 64;  // ranks
-constexpr std::array<std::size_t, ShallowTreeSearch::most_trees> tree_counts = {16, 8, 15, 14, 12, 10, 6, 4,
-                                                                                9,  7, 13, 11, 5,  3,  2, 1};
+/// With lanes, trees may be wider than links, but together they are no more than so many times the narrowest.
+constexpr std::int64_t most_units = 48;
+constexpr std::array<std::size_t, most_shallow_trees> tree_counts = {16, 8, 15, 14, 12, 10, 6, 4,
+                                                                     9,  7, 13, 11, 5,  3,  2, 1};
 /// Arcs that searches may pass as trees grow: for every two ranks, for every rank and arc, at least and at most.
 constexpr std::int64_t growth_work = 5000;
 constexpr std::int64_t growth_work_of_arc = 400;
@@ -72,6 +77,152 @@ std::vector<std::int64_t> nearly_equal(std::int64_t sum, std::size_t count) {
   return parts;
 }
 
+/// One search within a counted amount of work.
+class ShallowTreeSearch {
+ public:
+  ShallowTreeSearch(const RootNetwork& network, std::int64_t searches)
+      : network_(network),
+        growth_(growth_work_of(network) / searches),
+        exchanges_(all_exchange_work * static_cast<std::int64_t>(network.rank_vertices.size()) / searches),
+        common_(network.rate),
+        least_distance_(farthest_rank(network)) {
+    for (const GrowingTrees::Arc& arc : network.arcs) common_ = std::gcd(common_, arc.room);
+  }
+
+  std::optional<ShallowTrees> run() {
+    if (network_.rate == 0) return std::nullopt;
+    const std::uint64_t seeds = network_.rank_vertices.size() > most_tried_again ? 1 : 3;
+    for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+      for (const bool level_by_level : {false, true}) {
+        for (const std::size_t count : tree_counts) {
+          if (network_.rank_vertices.size() > many_ranks && count > most_trees_of_many) continue;
+          if (!growth_.is_spent() && can_improve(count)) try_growth(count, {level_by_level, false, seed});
+        }
+      }
+    }
+    if (!network_.lanes.empty() && found_.empty()) try_units();
+    exchange();
+    if (found_.empty()) return std::nullopt;
+    return ShallowTrees{std::move(found_.front().trees), found_.front().depth};
+  }
+
+ private:
+  struct Candidate {
+    std::unique_ptr<GrowingTrees> grown;  ///< What they were before exchanges.
+    std::vector<ParentTree> trees;        ///< Complete ones.
+    std::uint32_t depth = 0;
+
+    /// Whether it is less deep, or as deep with fewer trees.
+    [[nodiscard]] bool beats(const Candidate& other) const {
+      return depth != other.depth ? depth < other.depth : trees.size() < other.trees.size();
+    }
+  };
+
+  [[nodiscard]] bool can_improve(std::size_t count) const {
+    if (found_.empty()) return true;
+    const Candidate& best = found_.front();
+    const std::uint32_t least = std::max(least_distance_, least_tree_depth(network_, count));
+    return least < best.depth || (least == best.depth && count < best.trees.size());
+  }
+
+  void try_growth(std::size_t count, const GrowthOrder& order) {
+    const auto parts = static_cast<std::int64_t>(count);
+    if (grow_in(whole_arcs(parts), std::vector<std::int64_t>(count, 1), order)) return;
+    const std::int64_t units = network_.rate / common_;
+    if (units < parts || !network_.lanes.empty()) return;
+    std::vector<GrowingTrees::Arc> arcs = network_.arcs;
+    for (GrowingTrees::Arc& arc : arcs) arc.room /= common_;
+    const std::vector<std::int64_t> weights = nearly_equal(units, count);
+    grow_in(arcs, weights, order);
+    if (network_.rank_vertices.size() > most_tried_again) return;
+    GrowthOrder early = order;
+    early.splits_early = true;
+    grow_in(std::move(arcs), weights, early);
+  }
+
+  /// What every arc has room for in whole trees, or, where arcs are of lanes, their lanes in whole trees, when `units`
+  /// such trees carry the rate.
+  [[nodiscard]] std::vector<GrowingTrees::Arc> whole_arcs(std::int64_t units) const {
+    std::vector<GrowingTrees::Arc> arcs = network_.arcs;
+    for (std::size_t a = 0; a < arcs.size(); ++a) {
+      const std::int64_t lanes = network_.lanes.empty() ? 1 : network_.lanes[a];
+      arcs[a].room =
+          lanes * static_cast<std::int64_t>(static_cast<__int128>(arcs[a].room / lanes) * units / network_.rate);
+    }
+    return arcs;
+  }
+
+  /// Trees of one or several units of weight, for the fewest units past `most_shallow_trees` that exist.
+  void try_units() {
+    for (std::int64_t units = most_shallow_trees + 1; units <= most_units && found_.empty() && !growth_.is_spent();
+         ++units) {
+      bool is_possible = true;
+      for (const bool level_by_level : {false, true}) {
+        for (const std::size_t count : tree_counts) {
+          if (!is_possible || growth_.is_spent() || !can_improve(count)) continue;
+          is_possible = grow_in(whole_arcs(units), nearly_equal(units, count), {level_by_level, false, 0});
+        }
+      }
+    }
+  }
+
+  /// False where no trees of these weights exist.
+  bool grow_in(std::vector<GrowingTrees::Arc> arcs, std::span<const std::int64_t> weights, const GrowthOrder& order) {
+    auto trees = std::make_unique<GrowingTrees>(network_.vertex_count, std::move(arcs), network_.rank_vertices,
+                                                network_.root, weights, growth_);
+    if (!trees->is_possible()) return false;
+    if (!grow(*trees, most_shallow_trees, order, growth_)) return true;
+    Candidate candidate{std::move(trees), {}, 0};
+    candidate.trees = candidate.grown->trees();
+    candidate.depth = depth_of(*candidate.grown);
+    const auto same = std::ranges::find_if(
+        found_, [&](const Candidate& other) { return other.trees.size() == candidate.trees.size(); });
+    if (same == found_.end()) {
+      found_.push_back(std::move(candidate));
+    } else if (candidate.depth < same->depth) {
+      *same = std::move(candidate);
+    }
+    sort_found();
+    return true;
+  }
+
+  void sort_found() {
+    std::ranges::stable_sort(found_, [](const Candidate& a, const Candidate& b) { return a.beats(b); });
+  }
+
+  /// Makes the best trees shallower by exchanges until they are better than the best of all.
+  void exchange() {
+    const auto ranks = static_cast<std::int64_t>(network_.rank_vertices.size());
+    std::int64_t left = exchanges_;
+    std::size_t best = 0;
+    for (std::size_t i = 0; i < found_.size() && left > 0; ++i) {
+      Candidate& candidate = found_[i];
+      const std::uint32_t least = std::max(least_distance_, least_tree_depth(network_, candidate.trees.size()));
+      TreeExchange moves(*candidate.grown);
+      while (left > 0) {
+        const bool is_as_good = i == best || candidate.trees.size() > found_[best].trees.size();
+        const std::uint32_t goal = found_[best].depth - (is_as_good ? 1 : 0);
+        if (goal < least) break;
+        WorkBudget budget(exchange_work * ranks);
+        const bool reached = moves.reach(goal, budget);
+        left -= exchange_work * ranks - budget.left();
+        if (!reached) break;
+        candidate.trees = moves.trees();
+        candidate.depth = goal;
+        best = i;
+      }
+    }
+    sort_found();
+  }
+
+  const RootNetwork& network_;
+  WorkBudget growth_;
+  std::int64_t exchanges_;  ///< Ranks that exchanges may move.
+  std::int64_t common_;
+  std::uint32_t least_distance_;  ///< How many hops the farthest rank is from the root.
+  std::vector<Candidate> found_;  ///< The best of each number of trees, the best of all first.
+};
+
 }  // namespace
 
 std::uint32_t least_tree_depth(const RootNetwork& network, std::size_t most_trees) {
@@ -94,122 +245,8 @@ std::uint32_t least_tree_depth(const RootNetwork& network, std::size_t most_tree
   return depth;
 }
 
-ShallowTreeSearch::ShallowTreeSearch(const RootNetwork& network, std::int64_t searches)
-    : network_(network),
-      growth_(growth_work_of(network) / searches),
-      exchanges_(all_exchange_work * static_cast<std::int64_t>(network.rank_vertices.size()) / searches),
-      common_(network.rate),
-      least_distance_(farthest_rank(network)) {
-  for (const GrowingTrees::Arc& arc : network.arcs) common_ = std::gcd(common_, arc.room);
-}
-
-std::optional<ShallowTreeSearch::Candidate> ShallowTreeSearch::run() {
-  if (network_.rate == 0) return std::nullopt;
-  const std::uint64_t seeds = network_.rank_vertices.size() > most_tried_again ? 1 : 3;
-  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-    for (const bool level_by_level : {false, true}) {
-      for (const std::size_t count : tree_counts) {
-        if (network_.rank_vertices.size() > many_ranks && count > most_trees_of_many) continue;
-        if (!growth_.is_spent() && can_improve(count)) try_growth(count, {level_by_level, false, seed});
-      }
-    }
-  }
-  if (!network_.lanes.empty() && found_.empty()) try_units();
-  exchange();
-  if (found_.empty()) return std::nullopt;
-  return std::move(found_.front());
-}
-
-bool ShallowTreeSearch::can_improve(std::size_t count) const {
-  if (found_.empty()) return true;
-  const Candidate& best = found_.front();
-  const std::uint32_t least = std::max(least_distance_, least_tree_depth(network_, count));
-  return least < best.depth || (least == best.depth && count < best.trees.size());
-}
-
-void ShallowTreeSearch::try_growth(std::size_t count, const GrowthOrder& order) {
-  const auto parts = static_cast<std::int64_t>(count);
-  if (grow_in(whole_arcs(parts), std::vector<std::int64_t>(count, 1), order)) return;
-  const std::int64_t units = network_.rate / common_;
-  if (units < parts || !network_.lanes.empty()) return;
-  std::vector<GrowingTrees::Arc> arcs = network_.arcs;
-  for (GrowingTrees::Arc& arc : arcs) arc.room /= common_;
-  const std::vector<std::int64_t> weights = nearly_equal(units, count);
-  grow_in(arcs, weights, order);
-  if (network_.rank_vertices.size() > most_tried_again) return;
-  GrowthOrder early = order;
-  early.splits_early = true;
-  grow_in(std::move(arcs), weights, early);
-}
-
-std::vector<GrowingTrees::Arc> ShallowTreeSearch::whole_arcs(std::int64_t units) const {
-  std::vector<GrowingTrees::Arc> arcs = network_.arcs;
-  for (std::size_t a = 0; a < arcs.size(); ++a) {
-    const std::int64_t lanes = network_.lanes.empty() ? 1 : network_.lanes[a];
-    arcs[a].room =
-        lanes * static_cast<std::int64_t>(static_cast<__int128>(arcs[a].room / lanes) * units / network_.rate);
-  }
-  return arcs;
-}
-
-void ShallowTreeSearch::try_units() {
-  for (std::int64_t units = most_trees + 1; units <= most_units && found_.empty() && !growth_.is_spent(); ++units) {
-    bool is_possible = true;
-    for (const bool level_by_level : {false, true}) {
-      for (const std::size_t count : tree_counts) {
-        if (!is_possible || growth_.is_spent() || !can_improve(count)) continue;
-        is_possible = grow_in(whole_arcs(units), nearly_equal(units, count), {level_by_level, false, 0});
-      }
-    }
-  }
-}
-
-bool ShallowTreeSearch::grow_in(std::vector<GrowingTrees::Arc> arcs, std::span<const std::int64_t> weights,
-                                const GrowthOrder& order) {
-  auto trees = std::make_unique<GrowingTrees>(network_.vertex_count, std::move(arcs), network_.rank_vertices,
-                                              network_.root, weights, growth_);
-  if (!trees->is_possible()) return false;
-  if (!grow(*trees, most_trees, order, growth_)) return true;
-  Candidate candidate{std::move(trees), {}, 0};
-  candidate.trees = candidate.grown->trees();
-  candidate.depth = depth_of(*candidate.grown);
-  const auto same = std::ranges::find_if(
-      found_, [&](const Candidate& other) { return other.trees.size() == candidate.trees.size(); });
-  if (same == found_.end()) {
-    found_.push_back(std::move(candidate));
-  } else if (candidate.depth < same->depth) {
-    *same = std::move(candidate);
-  }
-  sort_found();
-  return true;
-}
-
-void ShallowTreeSearch::sort_found() {
-  std::ranges::stable_sort(found_, [](const Candidate& a, const Candidate& b) { return a.beats(b); });
-}
-
-void ShallowTreeSearch::exchange() {
-  const auto ranks = static_cast<std::int64_t>(network_.rank_vertices.size());
-  std::int64_t left = exchanges_;
-  std::size_t best = 0;
-  for (std::size_t i = 0; i < found_.size() && left > 0; ++i) {
-    Candidate& candidate = found_[i];
-    const std::uint32_t least = std::max(least_distance_, least_tree_depth(network_, candidate.trees.size()));
-    TreeExchange moves(*candidate.grown);
-    while (left > 0) {
-      const bool is_as_good = i == best || candidate.trees.size() > found_[best].trees.size();
-      const std::uint32_t goal = found_[best].depth - (is_as_good ? 1 : 0);
-      if (goal < least) break;
-      WorkBudget budget(exchange_work * ranks);
-      const bool reached = moves.reach(goal, budget);
-      left -= exchange_work * ranks - budget.left();
-      if (!reached) break;
-      candidate.trees = moves.trees();
-      candidate.depth = goal;
-      best = i;
-    }
-  }
-  sort_found();
+std::optional<ShallowTrees> find_shallow_trees(const RootNetwork& network, std::int64_t searches) {
+  return ShallowTreeSearch(network, searches).run();
 }
 
 }  // namespace espalier

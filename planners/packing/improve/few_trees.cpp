@@ -64,7 +64,6 @@ class Thinning {
     Rest rest{{}, whole_.limit, whole_, 1};
     for (const BigInteger& capacity : program_.capacity) rest.room.emplace_back(capacity);
     bool is_fine = has_fine_parts(whole_.parts);
-    if (!is_fine && is_thin_enough()) return best;
     std::vector<ColumnSolution::Part> taken;
     const std::uint32_t most_rounds = std::min(std::max(wanted_.enough, fewest / 2) + 1, round_limit);
     for (std::uint32_t round = 1; round < fewest && fewest > wanted_.enough && round <= most_rounds; ++round) {
@@ -102,14 +101,6 @@ class Thinning {
  private:
   [[nodiscard]] bool is_large() const { return program_.family.size() * program_.capacity.size() >= large_program; }
 
-  /// Whether no root has many trees and fewer would take long: a large program with a basis that is nearly full, of
-  /// which every round takes one tree.
-  [[nodiscard]] bool is_thin_enough() const {
-    const std::size_t rows = program_.capacity.size() + program_.family_count;
-    return program_.sharing == Sharing::free && whole_.found.size() > many_columns &&
-           3 * whole_.parts.size() > 2 * rows && most_columns(whole_) <= not_many;
-  }
-
   /// Whether parts of the throughput have so fine a common divisor that trees could not have whole weights.
   [[nodiscard]] bool has_fine_parts(const std::vector<ColumnSolution::Part>& parts) const {
     constexpr unsigned most_bits = 40;
@@ -145,7 +136,7 @@ class Thinning {
     for (std::size_t r = 0; r < room.size(); ++r) {
       prices.push_back(whole_.prices[r] * rest_sum + rest.solution.prices[r] * whole_sum);
     }
-    return TreeBalancer(orbits_, oracle_, prices).balanced(std::move(columns), room, wanted_.most_height);
+    return balanced_trees(orbits_, oracle_, prices, std::move(columns), room, wanted_.most_height);
   }
 
   /// The family that carries most.

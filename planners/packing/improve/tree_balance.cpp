@@ -30,16 +30,11 @@ ReparentedTree take_apart(const ResourceGraph& graph, const TreeGroup& group, co
   tree.members = {group.root};
   tree.parent.assign(graph.rank_count(), group.root);
   tree.path.resize(graph.rank_count());
-  std::vector<std::uint32_t> path;
-  for (const std::uint32_t e : column.edges) {
-    path.push_back(e);
-    const std::uint32_t end = graph.node_ranks[graph.edges[e].head];
-    if (end == ResourceGraph::no_rank) continue;
-    const std::uint32_t begin = graph.node_ranks[graph.edges[path.front()].tail];
-    const std::uint32_t child = group.inward ? begin : end;
+  for (RankPath& path : split_paths(graph, column.edges)) {
+    const std::uint32_t child = group.inward ? path.from : path.to;
     tree.members.push_back(child);
-    tree.parent[child] = group.inward ? end : begin;
-    tree.path[child] = std::exchange(path, {});
+    tree.parent[child] = group.inward ? path.to : path.from;
+    tree.path[child] = std::move(path.edges);
   }
   return ReparentedTree(std::move(tree));
 }
@@ -93,8 +88,13 @@ class Evenness {
 /// Cheapest paths between one rank and all others through nodes that are not ranks, found from their common end.
 class PathSearch {
  public:
-  PathSearch(const ResourceGraph& graph, const std::vector<std::vector<std::uint32_t>>& in_edges)
-      : graph_(graph), in_edges_(in_edges), distance_(in_edges.size(), unreached), next_edge_(in_edges.size(), 0) {}
+  explicit PathSearch(const ResourceGraph& graph)
+      : graph_(graph),
+        in_edges_(graph.out_edges.size()),
+        distance_(graph.out_edges.size(), unreached),
+        next_edge_(graph.out_edges.size(), 0) {
+    for (std::uint32_t e = 0; e < graph.edges.size(); ++e) in_edges_[graph.edges[e].head].push_back(e);
+  }
 
   /// `towards`: paths end at `rank`; else they begin there.
   template <class Cost>
@@ -138,52 +138,53 @@ class PathSearch {
 
  private:
   const ResourceGraph& graph_;
-  const std::vector<std::vector<std::uint32_t>>& in_edges_;
+  std::vector<std::vector<std::uint32_t>> in_edges_;
   std::vector<PathCost> distance_;
   std::vector<std::uint32_t> next_edge_;
   std::vector<std::uint32_t> reached_;
 };
 
-}  // namespace
-
-TreeBalancer::TreeBalancer(const OrbitGraph& orbits, const TreeOracle& oracle, std::span<const BigInteger> prices)
-    : orbits_(orbits), oracle_(oracle), in_edges_(orbits.graph.out_edges.size()) {
+/// Prices by edge, coarser where they are too large for sums of them to stay below 2^126.
+std::vector<__int128> edge_prices(const OrbitGraph& orbits, std::span<const BigInteger> prices) {
   constexpr int coarse_bits = 60;  // what the largest price becomes where they are too large
-  constexpr int exact_bits = 100;  // so that sums stay below 2^126
-  const ResourceGraph& graph = orbits.graph;
-  BigInteger largest = 1;
-  for (const BigInteger& price : prices) largest = std::max(largest, price);
-  base_price_.assign(graph.edges.size(), 0);
-  for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
-    in_edges_[graph.edges[e].head].push_back(e);
-    for (const std::uint32_t resource : graph.edges[e].resources) {
+  constexpr int exact_bits = 100;
+  const BigInteger largest = std::max(BigInteger(1), *std::ranges::max_element(prices));
+  std::vector<__int128> by_edge;
+  for (const ResourceGraph::Edge& edge : orbits.graph.edges) {
+    __int128& sum = by_edge.emplace_back(0);
+    for (const std::uint32_t resource : edge.resources) {
       const BigInteger& price = prices[orbits.resources.of[resource]];
       const BigInteger fitting = (largest >> exact_bits) == 0 ? price : BigInteger((price << coarse_bits) / largest);
-      base_price_[e] += fitting.convert_to<__int128>();
+      sum += fitting.convert_to<__int128>();
     }
   }
+  return by_edge;
 }
 
-std::vector<Column> TreeBalancer::balanced(std::vector<Column> columns, std::span<const double> room,
-                                           std::uint32_t most_depth) const {
+}  // namespace
+
+std::vector<Column> balanced_trees(const OrbitGraph& orbits, const TreeOracle& oracle,
+                                   std::span<const BigInteger> prices, std::vector<Column> columns,
+                                   std::span<const double> room, std::uint32_t most_depth) {
   constexpr int most_passes = 6;
   constexpr double least_gain = 1e-9;  // of evenness: below it is rounding
-  const ResourceGraph& graph = orbits_.graph;
-  Evenness evenness(orbits_, room);
+  const ResourceGraph& graph = orbits.graph;
+  const std::vector<__int128> price = edge_prices(orbits, prices);
+  Evenness evenness(orbits, room);
   std::vector<ReparentedTree> trees;
   std::vector<std::uint32_t> depths;
   for (const Column& column : columns) {
-    const TreeGroup& group = oracle_.groups().groups[column.group];
+    const TreeGroup& group = oracle.groups().groups[column.group];
     trees.push_back(take_apart(graph, group, column));
     depths.push_back(std::max(most_depth, column.height));
     for (const auto& path : trees.back().tree().path) evenness.add(path, group.copies);
   }
-  PathSearch search(graph, in_edges_);
-  const auto cost = [&](std::uint32_t e) { return PathCost{base_price_[e], evenness.edge_cost(e)}; };
+  PathSearch search(graph);
+  const auto cost = [&](std::uint32_t e) { return PathCost{price[e], evenness.edge_cost(e)}; };
   for (int pass = 0; pass < most_passes; ++pass) {
     bool changed = false;
     for (std::size_t t = 0; t < trees.size(); ++t) {
-      const TreeGroup& group = oracle_.groups().groups[columns[t].group];
+      const TreeGroup& group = oracle.groups().groups[columns[t].group];
       const ParentTree& tree = trees[t].tree();
       for (std::uint32_t v = 0; v < graph.rank_count(); ++v) {
         if (v == group.root) continue;
@@ -219,7 +220,7 @@ std::vector<Column> TreeBalancer::balanced(std::vector<Column> columns, std::spa
   for (std::size_t t = 0; t < trees.size(); ++t) {
     std::vector<std::uint32_t> edges;
     for (const auto& path : trees[t].tree().path) edges.insert(edges.end(), path.begin(), path.end());
-    columns[t] = oracle_.column(columns[t].group, std::move(edges));
+    columns[t] = oracle.column(columns[t].group, std::move(edges));
   }
   return columns;
 }

@@ -10,27 +10,16 @@
 
 namespace espalier {
 
-/// Changes trees until they use resources evenly, so that one tree can carry much of what a root has to carry.
+/// Trees in the place of these, one of a group each, that together use what there is room for most evenly, so that one
+/// tree can carry much of what a root has to carry.
 ///
 /// A tree is changed rank by rank: its edge to its parent is replaced by the path, from any rank that is not below it,
 /// that costs least at some prices; among equals by the one that adds least to the sum over resources of (use over
-/// room)^6. At the prices that prove a packing best, trees of a best packing so stay trees of a best packing.
-class TreeBalancer {
- public:
-  /// `prices` by resource, as in ColumnSolution. Requires: arguments that outlive the balancer.
-  TreeBalancer(const OrbitGraph& orbits, const TreeOracle& oracle, std::span<const BigInteger> prices);
-
-  /// Trees in the place of these, one of a group each, that together use what there is room for most evenly; no deeper
-  /// than `most_depth`, where not 0, or than they are. `room` by resource. Cost: some shortest paths per rank and
-  /// tree.
-  [[nodiscard]] std::vector<Column> balanced(std::vector<Column> columns, std::span<const double> room,
-                                             std::uint32_t most_depth) const;
-
- private:
-  const OrbitGraph& orbits_;
-  const TreeOracle& oracle_;
-  std::vector<__int128> base_price_;  ///< By edge.
-  std::vector<std::vector<std::uint32_t>> in_edges_;
-};
+/// room)^6. At the prices that prove a packing best, trees of a best packing so stay trees of a best packing. None gets
+/// deeper than `most_depth`, where not 0, or than it is. `prices` and `room` by resource, as in ColumnSolution. Cost:
+/// some shortest paths per rank and tree.
+std::vector<Column> balanced_trees(const OrbitGraph& orbits, const TreeOracle& oracle,
+                                   std::span<const BigInteger> prices, std::vector<Column> columns,
+                                   std::span<const double> room, std::uint32_t most_depth);
 
 }  // namespace espalier

@@ -97,23 +97,6 @@ std::optional<std::vector<std::int64_t>> trim_to_balance(const FlowNetwork& netw
   return trimmed;
 }
 
-bool reaches_all_ranks(const FlowNetwork& network, std::uint32_t start, bool forwards) {
-  std::vector<bool> reached(network.vertex_count(), false);
-  reached[start] = true;
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const FlowArc& arc : network.arcs()) {
-      const std::uint32_t from = forwards ? arc.tail : arc.head;
-      const std::uint32_t to = forwards ? arc.head : arc.tail;
-      if (arc.capacity == 0 || !reached[from] || reached[to]) continue;
-      reached[to] = true;
-      changed = true;
-    }
-  }
-  return std::all_of(network.rank_vertices().begin(), network.rank_vertices().end(),
-                     [&](std::uint32_t vertex) { return reached[vertex]; });
-}
-
 std::vector<std::int64_t> shrink_to_balance(const FlowNetwork& network, std::span<const std::int64_t> capacities) {
   SwitchSides sides(network, capacities);
   std::vector<std::int64_t> shrunk(capacities.begin(), capacities.end());

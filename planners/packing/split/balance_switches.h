@@ -24,7 +24,4 @@ std::optional<std::vector<std::int64_t>> trim_to_balance(const FlowNetwork& netw
 /// Balances every switch by shrinking its larger side in proportion, whatever the ranks then lose.
 std::vector<std::int64_t> shrink_to_balance(const FlowNetwork& network, std::span<const std::int64_t> capacities);
 
-/// Whether a walk along arcs with capacity, or against them, reaches all ranks from a vertex.
-bool reaches_all_ranks(const FlowNetwork& network, std::uint32_t start, bool forwards);
-
 }  // namespace espalier

@@ -1,5 +1,7 @@
 #include "planners/packing/split/demand_oracle.h"
 
+#include <array>
+
 #include "base/check.h"
 
 namespace espalier {
@@ -20,6 +22,20 @@ DemandOracle::DemandOracle(std::size_t vertex_count, std::span<const std::uint32
 
 std::uint32_t DemandOracle::add_edge(std::uint32_t tail, std::uint32_t head, std::int64_t capacity) {
   return flow_.add_arc(tail, head, capacity) - first_edge_;
+}
+
+void DemandOracle::add_tree(std::uint32_t vertex, std::int64_t weight, std::span<const std::uint32_t> members) {
+  flow_.add_arc(source_, vertex, weight);
+  for (const std::uint32_t member : members) flow_.add_arc(vertex, member, weight);
+  total_ += weight;
+}
+
+std::int64_t DemandOracle::spare(std::uint32_t tail, std::uint32_t head, std::int64_t most) {
+  const std::array sources{tail, source_};
+  const std::int64_t flow = flow_.run(sources, std::span(&head, 1), total_ + most);
+  budget_.spend(flow_.pass_count() * static_cast<std::int64_t>(flow_.arc_count()));
+  ESPALIER_CHECK(flow >= total_, "the other trees can no longer be packed");
+  return flow - total_;
 }
 
 std::int64_t DemandOracle::shortfall(std::size_t rank) {

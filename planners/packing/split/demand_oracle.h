@@ -12,8 +12,8 @@ namespace espalier {
 /// Keeps a graph that changes together with the condition under which trees can be packed into it: when a super source
 /// brings every root its demand, the sum of all demands reaches every rank.
 ///
-/// Edges are numbered from 0 in the order in which they are added. When the budget is spent nothing is granted any
-/// more; callers then give up.
+/// Edges are numbered from 0 in the order in which they are added; they come before trees. When the budget is spent
+/// nothing is granted any more; callers then give up.
 class DemandOracle {
  public:
   /// `rank_vertices[r]` is the vertex of rank r and `demands[r]` what the trees with root r have to carry.
@@ -25,7 +25,13 @@ class DemandOracle {
   [[nodiscard]] std::int64_t capacity(std::uint32_t edge) const { return flow_.capacity(first_edge_ + edge); }
   void set_capacity(std::uint32_t edge, std::int64_t capacity) { flow_.set_capacity(first_edge_ + edge, capacity); }
 
+  /// Adds the weight of a tree that has begun, which may start at any of its members. `vertex` stands for the tree.
+  void add_tree(std::uint32_t vertex, std::int64_t weight, std::span<const std::uint32_t> members);
+
   [[nodiscard]] bool is_satisfied();
+  /// How much of one more tree's weight, at most `most`, can take an edge from `tail`, which it has reached, to `head`.
+  /// Requires: the condition holds. Cost: one flow.
+  std::int64_t spare(std::uint32_t tail, std::uint32_t head, std::int64_t most);
 
   /// One edge of a change: it gains `sign` times the change's amount.
   struct Change {

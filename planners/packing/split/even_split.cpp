@@ -8,10 +8,10 @@ namespace espalier {
 namespace {
 
 bool are_partners(const SwitchSide& in, std::size_t i, const SwitchSide& out, std::size_t j) {
-  return in.groups[i] != out.groups[j] && in.places[i] == out.places[j];
+  return in.neighbours[i] != out.neighbours[j];
 }
 
-/// How much capacity there is on the other side that each way may be dealt to.
+/// How much capacity there is on the other side that each edge may be dealt to.
 struct Partners {
   Partners(const SwitchSide& in, const SwitchSide& out)
       : sum_of_in(in.amounts.size(), 0), sum_of_out(out.amounts.size(), 0) {
@@ -31,7 +31,7 @@ std::int64_t part_of(std::int64_t a, std::int64_t b, std::int64_t c) {
   return static_cast<std::int64_t>((static_cast<__int128>(a) * b + c - 1) / c);
 }
 
-/// The dealing as a flow from the ways in to the ways out.
+/// The dealing as a flow from the edges in to the edges out.
 class EvenFlow {
  public:
   EvenFlow(const SwitchSide& in, const SwitchSide& out)

@@ -5,18 +5,15 @@
 
 namespace espalier {
 
-/// One side of a switch: the ways into it, or out of it.
+/// One side of a switch: the edges into it, or out of it.
 struct SwitchSide {
-  std::vector<std::int64_t> amounts;  ///< Capacity of each way.
-  std::vector<std::uint32_t> groups;  ///< To which group of neighbours it leads; nothing is dealt within a group.
-  std::vector<std::uint32_t>
-      places;  ///< Its neighbour's place in the group; only equal places are dealt to each other.
+  std::vector<std::int64_t> amounts;      ///< Capacity of each edge.
+  std::vector<std::uint32_t> neighbours;  ///< Where it comes from or leads to; nothing returns there.
 };
 
 /// Deals what enters a switch out to what leaves it as evenly as whole numbers allow: entry [i][j] of the result goes
-/// from the i-th way in to the j-th way out, rows sum to the amounts in, columns to the amounts out. Empty when that is
-/// impossible.
-/// Requires: equal sums. Cost: a few maximum flows on a graph of the ways.
+/// from the i-th edge in to the j-th edge out, rows sum to the amounts in, columns to the amounts out. Empty when that
+/// is impossible. Requires: equal sums. Cost: a few maximum flows on a graph of the edges.
 std::vector<std::vector<std::int64_t>> even_split(const SwitchSide& in, const SwitchSide& out);
 
 }  // namespace espalier

@@ -7,7 +7,6 @@
 #include "base/check.h"
 #include "planners/packing/split/demand_oracle.h"
 #include "planners/packing/split/even_split.h"
-#include "planners/packing/split/switch_sides.h"
 
 namespace espalier {
 namespace {
@@ -53,7 +52,6 @@ class Splitter {
            WorkBudget& budget)
       : graph_(graph),
         waiting_(contract_simple_switches(graph, switches_of(graph, rank_vertices))),
-        groups_(graph),
         oracle_(graph.vertex_count(), rank_vertices, demands, budget),
         budget_(budget) {
     for (std::uint32_t id = 0; id < graph.edge_count(); ++id) copy_to_oracle(id);
@@ -87,9 +85,17 @@ class Splitter {
     return *std::move(best);
   }
 
-  [[nodiscard]] DealtAmounts even_amounts(const SwitchEdges& edges, Dealing dealing) const {
-    const auto sides = groups_.sides(graph_, edges, dealing);
-    return even_split(sides.in, sides.out);
+  [[nodiscard]] DealtAmounts even_amounts(const SwitchEdges& edges) const {
+    SwitchSide in, out;
+    for (const std::uint32_t id : edges.in) {
+      in.amounts.push_back(graph_.edge(id).capacity);
+      in.neighbours.push_back(graph_.edge(id).tail);
+    }
+    for (const std::uint32_t id : edges.out) {
+      out.amounts.push_back(graph_.edge(id).capacity);
+      out.neighbours.push_back(graph_.edge(id).head);
+    }
+    return even_split(in, out);
   }
 
   /// The edge from `tail` to `head` in both.
@@ -101,10 +107,8 @@ class Splitter {
   }
 
   bool remove(const SwitchEdges& edges) {
-    for (const Dealing dealing : {Dealing::across_by_place, Dealing::across, Dealing::all_pairs}) {
-      if (split_evenly(edges, even_amounts(edges, dealing))) return true;
-    }
-    return split_by_pairs(edges, even_amounts(edges, Dealing::across));
+    const DealtAmounts even = even_amounts(edges);
+    return split_evenly(edges, even) || split_by_pairs(edges, even);
   }
 
   [[nodiscard]] bool returns(std::uint32_t in, std::uint32_t out) const {
@@ -174,7 +178,6 @@ class Splitter {
 
   CapacityGraph& graph_;
   std::vector<std::uint32_t> waiting_;  ///< Switches that had no turn.
-  NeighbourGroups groups_;
   DemandOracle oracle_;
   WorkBudget& budget_;
 };

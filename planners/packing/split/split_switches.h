@@ -13,8 +13,7 @@ namespace espalier {
 ///
 /// Switches whose splitting no cut can notice go first: those with all capacity from or to one neighbour, and those
 /// between two, such as NICs. Of the others, those with the fewest pairs first, each is dealt out evenly over the pairs
-/// of its neighbours, which gives shallow trees: first over those that no faster links connect (boxes on a fabric),
-/// then over all. Where that cuts too much, pair by pair as far as every cut allows.
+/// of its neighbours, which gives shallow trees. Where that cuts too much, pair by pair as far as every cut allows.
 /// Requires: as much capacity into every switch as out of it; the condition of DemandOracle holds.
 /// Cost: one maximum flow per rank for each switch, or for each pair of its neighbours.
 /// Source: W. Mader, "Konstruktion aller n-fach kantenzusammenhaengenden Digraphen", European J. Combinatorics 3, 1982;

@@ -21,7 +21,12 @@ namespace {
 
 using testing::ring_of;
 
-constexpr std::uint32_t none = TreeRepairer::none;
+std::optional<std::vector<std::uint32_t>> repaired_from(const ResourceGraph& graph, std::vector<RankPath> paths,
+                                                        std::uint32_t root, bool inward) {
+  std::vector<std::vector<std::uint32_t>> in_edges(graph.out_edges.size());
+  for (std::uint32_t e = 0; e < graph.edges.size(); ++e) in_edges[graph.edges[e].head].push_back(e);
+  return repair_tree(graph, in_edges, std::move(paths), root, inward);
+}
 
 /// Ranks that a tree's paths reach from its root, each once.
 std::size_t reached_from(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges, std::uint32_t root,
@@ -48,42 +53,41 @@ std::uint32_t edge_between(const ResourceGraph& graph, std::uint32_t tail, std::
   for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
     if (graph.edges[e].tail == tail && graph.edges[e].head == head) return e;
   }
-  return none;
+  return gone;
 }
 
-TEST(TreeRepairer, JoinsWhatHangsInTheAirAtItsTop) {
+TEST(TreeRepair, JoinsWhatHangsInTheAirAtItsTop) {
   // A chain 0-1-2-3 around a ring of four that lost 1-2: what hangs below 2 stays there, and 3 is nearest to 0.
   const ResourceGraph graph = make_resource_graph(ring_of(4), false);
-  const TreeRepairer repairer(graph);
   for (const bool inward : {false, true}) {
     const auto edge = [&](std::uint32_t parent, std::uint32_t child) {
       return inward ? edge_between(graph, child, parent) : edge_between(graph, parent, child);
     };
     const auto path = [&](std::uint32_t parent, std::uint32_t child, std::uint32_t e) {
-      return TreePath{inward ? child : parent, inward ? parent : child, {e}};
+      return RankPath{inward ? child : parent, inward ? parent : child, {e}};
     };
     const auto repaired =
-        repairer.repair({path(0, 1, edge(0, 1)), path(1, 2, none), path(2, 3, edge(2, 3))}, 0, inward);
+        repaired_from(graph, {path(0, 1, edge(0, 1)), path(1, 2, gone), path(2, 3, edge(2, 3))}, 0, inward);
     ASSERT_TRUE(repaired);
     EXPECT_EQ(reached_from(graph, *repaired, 0, inward), 4U);
     EXPECT_EQ(repaired->front(), edge(0, 1));  // kept
   }
 }
 
-TEST(TreeRepairer, TurnsRoundWhatIsOnlyReachedBelowItsTop) {
+TEST(TreeRepair, TurnsRoundWhatIsOnlyReachedBelowItsTop) {
   // A line 0-1-2: when 2 stood above 1, and 2 is cut off, 1 is joined first and 2 below it.
   const ResourceGraph graph = make_resource_graph(testing::line_of(3), false);
-  const auto repaired = TreeRepairer(graph).repair({{0, 2, {none}}, {2, 1, {edge_between(graph, 2, 1)}}}, 0, false);
+  const auto repaired = repaired_from(graph, {{0, 2, {gone}}, {2, 1, {edge_between(graph, 2, 1)}}}, 0, false);
   ASSERT_TRUE(repaired);
   EXPECT_EQ(*repaired, (std::vector<std::uint32_t>{edge_between(graph, 0, 1), edge_between(graph, 1, 2)}));
 }
 
-TEST(TreeRepairer, GivesUpWhereThereIsNoPath) {
+TEST(TreeRepair, GivesUpWhereThereIsNoPath) {
   const Topology one_way = *generate_ring({.ranks = 3, .one_way = true});
   const ResourceGraph graph = make_resource_graph(one_way, false);
   ResourceGraph cut = graph;
   for (auto& edges : cut.out_edges) edges.clear();
-  EXPECT_FALSE(TreeRepairer(cut).repair({}, 0, false));
+  EXPECT_FALSE(repaired_from(cut, {}, 0, false));
 }
 
 struct SolvedTrees {

@@ -120,7 +120,7 @@ TEST(TreeBalance, SpreadsAStarOverPlanes) {
   const Column star = oracle.cheapest(prices).columns.front();
   const std::vector<BigInteger> even(orbits.capacity.size(), 1);
   const std::vector<double> room(orbits.capacity.size(), 4);
-  const Column spread = TreeBalancer(orbits, oracle, even).balanced({star}, room, 0).front();
+  const Column spread = balanced_trees(orbits, oracle, even, {star}, room, 0).front();
   EXPECT_EQ(spread.height, star.height);
   std::int64_t most = 0;
   for (const Entry entry : spread.loads) most = std::max(most, entry.value);

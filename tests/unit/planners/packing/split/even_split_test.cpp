@@ -8,11 +8,8 @@ namespace espalier {
 namespace {
 
 SwitchSide side(std::vector<std::int64_t> amounts) {
-  SwitchSide made{std::move(amounts), {}, {}};
-  for (std::uint32_t i = 0; i < made.amounts.size(); ++i) {
-    made.groups.push_back(i);
-    made.places.push_back(0);
-  }
+  SwitchSide made{std::move(amounts), {}};
+  for (std::uint32_t i = 0; i < made.amounts.size(); ++i) made.neighbours.push_back(i);
   return made;
 }
 
@@ -21,11 +18,14 @@ TEST(EvenSplit, DealsEqualWaysEqually) {
   EXPECT_EQ(amounts, (std::vector<std::vector<std::int64_t>>{{0, 2, 2, 2}, {2, 0, 2, 2}, {2, 2, 0, 2}, {2, 2, 2, 0}}));
 }
 
-TEST(EvenSplit, KeepsToPlacesAndLeavesGroups) {
-  // Two boxes of two: 0 and 1, 2 and 3. Across, by place, each way has one partner.
-  SwitchSide boxes{{5, 7, 5, 7}, {0, 0, 1, 1}, {0, 1, 0, 1}};
-  const auto amounts = even_split(boxes, boxes);
-  EXPECT_EQ(amounts, (std::vector<std::vector<std::int64_t>>{{0, 0, 5, 0}, {0, 0, 0, 7}, {5, 0, 0, 0}, {0, 7, 0, 0}}));
+TEST(EvenSplit, NothingReturnsToItsNeighbour) {
+  // Two neighbours with two edges each: what comes from one goes to the other.
+  const SwitchSide pairs{{5, 5, 5, 5}, {0, 0, 1, 1}};
+  const auto amounts = even_split(pairs, pairs);
+  ASSERT_EQ(amounts.size(), 4U);
+  for (const std::size_t i : {0U, 1U}) {
+    for (const std::size_t j : {0U, 1U}) EXPECT_EQ(amounts[i][j] + amounts[2 + i][2 + j], 0);
+  }
 }
 
 TEST(EvenSplit, RefusesWhatWouldHaveToReturn) {
