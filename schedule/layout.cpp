@@ -97,11 +97,7 @@ std::int64_t chunk_count(const Schedule& schedule, const Layout& layout, Bytes c
   return std::max<std::int64_t>(1, (elements + chunk_elements - 1) / chunk_elements);
 }
 
-std::int64_t chunk_count(ByteRange range, std::int64_t count, std::int64_t element_size) {
-  return std::clamp<std::int64_t>(range.length() / element_size, 1, count);
-}
-
-ByteRange chunk_of(ByteRange range, std::int64_t count, std::int64_t index, std::int64_t element_size) {
+ByteRange part_of(ByteRange range, std::int64_t count, std::int64_t index, std::int64_t element_size) {
   const std::int64_t elements = range.length() / element_size;
   return {range.begin + part_begin(elements, count, index) * element_size,
           range.begin + part_begin(elements, count, index + 1) * element_size};

@@ -33,6 +33,7 @@ class Layout {
   [[nodiscard]] Bytes size() const { return size_; }
   [[nodiscard]] std::int64_t element_size() const { return element_size_; }
 
+  [[nodiscard]] std::size_t slice_count() const { return begins_.empty() ? 0 : begins_.size() - 1; }
   /// The bytes of a run of slices.
   [[nodiscard]] ByteRange range(SliceId first, std::uint32_t count) const {
     return {begins_[first.index()], begins_[first.index() + count]};
@@ -47,15 +48,13 @@ class Layout {
   std::vector<std::int64_t> begins_;  ///< slices + 1 byte offsets.
 };
 
-/// How many chunks the transfers of a schedule are cut into: as many as its longest one needs so that none passes
-/// `chunk` bytes. All get the same number, so transfers of different length stay in step: trees that share a link take
-/// turns chunk by chunk, and so advance in proportion to their weights. Requires: chunk holds at least one element.
+/// Into how many chunks the transfers of a schedule are cut: as many as its longest one needs so that none passes
+/// `chunk` bytes, but for an element per slice. All get the same number, so transfers of different length stay in step:
+/// trees that share a link take turns chunk by chunk, and so advance in proportion to their weights. Requires: chunk
+/// holds at least one element.
 std::int64_t chunk_count(const Schedule& schedule, const Layout& layout, Bytes chunk);
 
-/// The number of chunks of one transfer's range: `count`, or one per element when it has fewer; one when it is empty.
-std::int64_t chunk_count(ByteRange range, std::int64_t count, std::int64_t element_size);
-
-/// The index-th of `count` nearly equal chunks of a range, cut at whole elements.
-ByteRange chunk_of(ByteRange range, std::int64_t count, std::int64_t index, std::int64_t element_size);
+/// The index-th of `count` nearly equal parts of a range, cut at whole elements; the first ones get the remainder.
+ByteRange part_of(ByteRange range, std::int64_t count, std::int64_t index, std::int64_t element_size);
 
 }  // namespace espalier

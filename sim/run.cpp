@@ -33,20 +33,18 @@ void Run::begin(RunId id, const CompiledSchedule& compiled, Chunking chunking, s
 }
 
 void Run::turn_to_transfer(Lane& lane) {
-  const Pieces pieces = chunking_.pieces(transfer(lane));
-  lane.range = pieces.range;
-  lane.chunks = pieces.count;
+  lane.pieces = chunking_.pieces(transfer(lane));
   lane.chunk = 0;
 }
 
-bool Run::find_ready_time(LaneIndex index, const ByteRange& bytes) {
+bool Run::find_ready_time(LaneIndex index) {
   Lane& lane = lanes_[index];
   const std::span<const Dependency> dependencies = compiled_->dependencies().of(lane.transfer);
   for (; lane.dependency < dependencies.size(); ++lane.dependency) {
     const Dependency dependency = dependencies[lane.dependency];
     const TransferId earlier = dependency.transfer();
     const std::uint32_t needed =
-        chunking_.needed_chunk(compiled_->schedule().transfers[earlier.index()], transfer(lane), bytes, lane.chunk);
+        chunking_.needed_chunk(compiled_->schedule().transfers[earlier.index()], transfer(lane), lane.chunk);
     if (needed == no_chunk) continue;
     const bool departure = dependency.wait() == Wait::departure;
     const ChunkTimes times = progress_.look_up(earlier, needed);

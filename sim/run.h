@@ -19,8 +19,7 @@ namespace espalier::sim {
 struct Lane {
   std::int64_t ready = 0;       ///< The latest of all that its current chunk is known to wait for.
   std::int64_t held_until = 0;  ///< Its next chunk would only stand in a queue if it asked earlier than this.
-  ByteRange range;              ///< The bytes of its transfer.
-  std::uint32_t chunks = 0;     ///< How many chunks they are cut into.
+  Pieces pieces;                ///< Its transfer as it is cut.
   TransferId transfer;          ///< The transfer whose chunk is next; none at the end.
   std::uint32_t chunk = 0;
   std::uint32_t dependency = 0;      ///< How many of the transfer's dependencies have been looked at for this chunk.
@@ -89,10 +88,10 @@ class Run {
 
   /// Finds out when the lane's chunk may go, `lane.ready`. False: something it waits for is not known yet, and `go` of
   /// a later `depart` or `arrive` will name the lane again. Requires: a lane with a transfer left.
-  bool find_ready_time(LaneIndex index, const ByteRange& bytes);
+  bool find_ready_time(LaneIndex index);
 
   /// The lane hands over the first chunk of its transfer at a moment that is not before `now`.
-  void start_transfer(const Lane& lane, std::int64_t now) { progress_.start(lane.transfer, lane.chunks, now); }
+  void start_transfer(const Lane& lane, std::int64_t now) { progress_.start(lane.transfer, lane.pieces.count, now); }
 
   /// The lane's chunk has left its source (or will, at `time`); the lane turns to its next one. Calls `go(lane)` for
   /// every lane that may hand over now, its own among them.
@@ -103,7 +102,7 @@ class Run {
     Lane& lane = lanes_[index];
     lane.ready = time;
     lane.dependency = 0;
-    if (++lane.chunk == lane.chunks) {
+    if (++lane.chunk == lane.pieces.count) {
       end_at(src(lane), time, ended);
       lane.transfer = compiled_->lanes().next[chunk.transfer.index()];
       if (lane.transfer.is_none()) return;

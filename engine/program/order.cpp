@@ -74,10 +74,9 @@ void ChunkOrder::find_levels(const Schedule& schedule, const Chunking& chunking)
       last->second = TransferId(i);
     }
     for (std::uint32_t chunk = 0; chunk < pieces.count; ++chunk) {
-      const ByteRange bytes = chunking.chunk(pieces, chunk);
       std::uint32_t level = floor;
       const auto raise = [&](TransferId earlier, std::uint32_t above) {
-        const std::uint32_t needed = chunking.needed_chunk(schedule.transfers[earlier.index()], transfer, bytes, chunk);
+        const std::uint32_t needed = chunking.needed_chunk(schedule.transfers[earlier.index()], transfer, chunk);
         if (needed != no_chunk) level = std::max(level, levels_[first_[earlier.index()] + needed] + above);
       };
       for (const Dependency& wait : waits(TransferId(i))) raise(wait.transfer(), 1);

@@ -53,7 +53,7 @@ class Compiler {
     program_.element_size = layout_.element_size();
     for (const Transfer& transfer : schedule_.transfers) {
       const Pieces pieces = chunking_.pieces(transfer);
-      program_.max_op_bytes = std::max(program_.max_op_bytes, chunking_.chunk(pieces, 0).length());
+      program_.max_op_bytes = std::max(program_.max_op_bytes, chunking_.bytes(pieces, 0));
     }
     return std::move(program_);
   }
@@ -107,9 +107,8 @@ class Compiler {
       op.chunk = draft.chunk;
       op.reduces = transfer(draft.transfer).action() == Action::reduce;
       op.first_piece = static_cast<std::uint32_t>(program_.pieces.size());
-      const ByteRange bytes = chunking_.chunk(chunking_.pieces(transfer(draft.transfer)), draft.chunk);
-      op.bytes = bytes.length();
-      add_pieces(draft.transfer, bytes, op.first_piece);
+      op.bytes = chunking_.bytes(chunking_.pieces(transfer(draft.transfer)), draft.chunk);
+      add_pieces(draft.transfer, draft.chunk, op.first_piece);
       op.piece_count = static_cast<std::uint32_t>(program_.pieces.size()) - op.first_piece;
       program_.ops.push_back(op);
     }
@@ -119,15 +118,15 @@ class Compiler {
     return a.place == b.place && a.offset + length == b.offset;
   }
 
-  void add_pieces(TransferId id, const ByteRange& bytes, std::uint32_t first_piece) {
+  void add_pieces(TransferId id, std::uint32_t chunk, std::uint32_t first_piece) {
     const Transfer& moved = transfer(id);
     const SliceMove* moves = placement_.moves(id);
     for (std::uint32_t i = 0; i < moved.slice_count; ++i) {
-      const ByteRange slice = layout_.range(SliceId(moved.first_slice.index() + i), 1);
-      const std::int64_t begin = std::max(slice.begin, bytes.begin);
-      const std::int64_t length = std::min(slice.end, bytes.end) - begin;
-      if (length <= 0) continue;
-      const std::int64_t skip = begin - slice.begin;
+      const SliceId slice(moved.first_slice.index() + i);
+      const ByteRange part = chunking_.part(slice, chunk);
+      const std::int64_t length = part.length();
+      if (length == 0) continue;
+      const std::int64_t skip = part.begin - layout_.range(slice, 1).begin;
       Piece piece{length, moves[i].source, moves[i].target, moves[i].first};
       for (Location* location : {&piece.source, &piece.target, &piece.first}) location->offset += skip;
       if (program_.pieces.size() > first_piece) {
@@ -146,9 +145,8 @@ class Compiler {
   template <typename Visit>
   void for_each_wait(const Op& op, Rank at, Visit visit) const {
     const Transfer& moved = transfer(op.transfer);
-    const ByteRange bytes = chunking_.chunk(chunking_.pieces(moved), op.chunk);
     const auto wait_for = [&](TransferId id) {
-      const std::uint32_t needed = chunking_.needed_chunk(transfer(id), moved, bytes, op.chunk);
+      const std::uint32_t needed = chunking_.needed_chunk(transfer(id), moved, op.chunk);
       if (needed != no_chunk) visit(id, needed);
     };
     for (const Dependency& wait : order_.waits(op.transfer)) {

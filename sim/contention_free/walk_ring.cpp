@@ -79,16 +79,14 @@ class RingSimulation {
   /// Lengths of the chunks of each place's shard; equal shards share theirs.
   void cut_shards(const Chunking& chunking) {
     for (std::size_t place = 0; place < size_; ++place) {
-      const Transfer& transfer = compiled_.schedule().transfers[first_ + place];
-      const Pieces pieces = chunking.pieces(transfer);
-      const auto same = [&](const Cut& cut) { return cut.bytes == pieces.range.length(); };
-      const auto known = std::ranges::find_if(cuts_, same);
+      const Pieces pieces = chunking.pieces(compiled_.schedule().transfers[first_ + place]);
+      std::vector<std::int64_t> lengths;
+      for (std::uint32_t c = 0; c < pieces.count; ++c) lengths.push_back(chunking.bytes(pieces, c));
+      const auto known = std::ranges::find(cuts_, lengths);
       cut_of_shard_.push_back(static_cast<std::uint32_t>(known - cuts_.begin()));
       if (known != cuts_.end()) continue;
-      most_chunks_ = std::max<std::size_t>(most_chunks_, pieces.count);
-      Cut cut{pieces.range.length(), {}};
-      for (std::uint32_t c = 0; c < pieces.count; ++c) cut.lengths.push_back(chunking.chunk(pieces, c).length());
-      cuts_.push_back(std::move(cut));
+      most_chunks_ = std::max(most_chunks_, lengths.size());
+      cuts_.push_back(std::move(lengths));
     }
   }
 
@@ -127,20 +125,19 @@ class RingSimulation {
   bool carry(std::uint64_t step, std::size_t place, bool adds) {
     const Path& path = path_of(place);
     const std::size_t shard = walk_.shard(step, place);
-    const Cut& cut = cuts_[cut_of_shard_[shard]];
+    const std::vector<std::int64_t>& cut = cuts_[cut_of_shard_[shard]];
     const std::int64_t* came = &before_[(place == 0 ? places_ - 1 : place - 1) * most_chunks_];
     std::int64_t* arrives = &arrived_[place * most_chunks_];
     const std::uint32_t end = adds ? path.reduce_end : path.end;
     const auto order = static_cast<std::uint32_t>(step * transfers_per_step_ + first_ + shard * walk_.pieces);
     std::int64_t departed = options_.launch.count;
-    for (std::size_t c = 0; c < cut.lengths.size(); ++c) {
+    for (std::size_t c = 0; c < cut.size(); ++c) {
       // A chunk without bytes waits for its lane only, which here is that of all shards.
-      if (cut.lengths[c] == 0) is_stored_form_ = false;
-      const std::int64_t before = cut.lengths[c] == 0 ? left_[place] : step > 0 ? came[c] : departed;
+      if (cut[c] == 0) is_stored_form_ = false;
+      const std::int64_t before = cut[c] == 0 ? left_[place] : step > 0 ? came[c] : departed;
       std::int64_t asked = ask_first(place, std::max(before, departed) + path.overhead);
       std::int64_t last_byte = asked;
-      const ChunkInService chunk{cut.lengths[c], on_the_wire(cut.lengths[c], payload_ppm()), order,
-                                 static_cast<std::uint32_t>(c)};
+      const ChunkInService chunk{cut[c], on_the_wire(cut[c], payload_ppm()), order, static_cast<std::uint32_t>(c)};
       for (std::uint32_t i = path.begin; i < end; ++i) {
         const std::uint32_t resource = compiled_.steps()[i];
         const std::int64_t free_at = service_.server(resource).free_at;
@@ -156,7 +153,7 @@ class RingSimulation {
       arrives[c] = last_byte;
       elapsed_ = std::max(elapsed_, last_byte);
     }
-    events_ += cut.lengths.size() * (end - path.begin);
+    events_ += cut.size() * (end - path.begin);
     return true;
   }
 
@@ -169,11 +166,6 @@ class RingSimulation {
 
   [[nodiscard]] std::uint32_t payload_ppm() const { return static_cast<std::uint32_t>(options_.payload_ppm); }
 
-  struct Cut {
-    std::int64_t bytes = 0;
-    std::vector<std::int64_t> lengths;
-  };
-
   const RingWalk& walk_;
   std::size_t first_;
   std::size_t transfers_per_step_;
@@ -183,7 +175,7 @@ class RingSimulation {
   LinkService service_;
   std::size_t size_;
   std::vector<std::uint32_t> cut_of_shard_;
-  std::vector<Cut> cuts_;
+  std::vector<std::vector<std::int64_t>> cuts_;  // lengths of chunks
   std::size_t most_chunks_ = 1;
   std::size_t places_ = 0;
   std::vector<std::int64_t> left_;   // by place: when its latest chunk left

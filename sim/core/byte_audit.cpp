@@ -8,11 +8,10 @@ void ByteAudit::expect(const CompiledSchedule& compiled, const Chunking& chunkin
   for (const Transfer& transfer : compiled.schedule().transfers) {
     const Pieces pieces = chunking.pieces(transfer);
     std::int64_t wire = 0;
-    for (std::uint32_t c = 0; c < pieces.count; ++c)
-      wire += on_the_wire(chunking.chunk(pieces, c).length(), payload_ppm);
+    for (std::uint32_t c = 0; c < pieces.count; ++c) wire += on_the_wire(chunking.bytes(pieces, c), payload_ppm);
     const Path& path = compiled.path(transfer);
     for (std::uint32_t step = path.begin; step < path.end_of(transfer); ++step) {
-      expected_[compiled.steps()[step]] += step < path.end ? wire : pieces.range.length();
+      expected_[compiled.steps()[step]] += step < path.end ? wire : pieces.bytes;
     }
   }
 }

@@ -66,11 +66,11 @@ class ProgramOrder {
   bool run_chunks(Carrier& carrier, TransferId transfer_id, const Transfer& transfer, const Pieces& pieces) {
     std::int64_t& left = left_[compiled_.lane_of(transfer.route)];
     for (std::uint32_t chunk = 0; chunk < pieces.count; ++chunk) {
-      const ByteRange bytes = chunking_.chunk(pieces, chunk);
+      const std::int64_t bytes = chunking_.bytes(pieces, chunk);
       const ChunkId id{transfer_id, chunk};
-      const Waits waits = find_waits(id, transfer, bytes, left);
+      const Waits waits = find_waits(id, transfer, left);
       Times times;
-      if (!carrier.template carry<probed>(id, transfer, bytes.length(), waits, times)) return false;
+      if (!carrier.template carry<probed>(id, transfer, bytes, waits, times)) return false;
       const std::uint64_t index = first_chunk_[transfer_id.index()] + chunk;
       arrived_[index] = times.arrived;
       if (!departed_.empty()) departed_[index] = times.left;
@@ -81,7 +81,7 @@ class ProgramOrder {
         const std::uint32_t most = chunking_.alike_behind(pieces, chunk);
         const std::uint32_t count = count_in_step(chunk, most, waits.ready, left, shift);
         if (count == 0) continue;
-        carrier.repeat(transfer, bytes.length(), count, shift);
+        carrier.repeat(transfer, bytes, count, shift);
         continue_times(index, count, times, shift);
         left += count * shift;
         chunk += count;
@@ -108,12 +108,11 @@ class ProgramOrder {
     return true;
   }
 
-  [[nodiscard]] Waits find_waits(ChunkId id, const Transfer& transfer, const ByteRange& bytes,
-                                 std::int64_t left) const {
+  [[nodiscard]] Waits find_waits(ChunkId id, const Transfer& transfer, std::int64_t left) const {
     Waits waits{left, 0};
     for (const Dependency dependency : compiled_.dependencies().of(id.transfer)) {
       const Transfer& earlier = compiled_.schedule().transfers[dependency.transfer().index()];
-      const std::uint32_t needed = chunking_.needed_chunk(earlier, transfer, bytes, id.chunk);
+      const std::uint32_t needed = chunking_.needed_chunk(earlier, transfer, id.chunk);
       if (needed == no_chunk) continue;
       const bool departure = dependency.wait() == Wait::departure;
       const std::int64_t time =
@@ -132,7 +131,7 @@ class ProgramOrder {
     for (const Dependency dependency : compiled_.dependencies().of(id)) {
       const std::size_t earlier = dependency.transfer().index();
       const bool departure = dependency.wait() == Wait::departure;
-      if (!Chunking::are_cut_alike(transfers[earlier], transfers[id.index()]) || (departure && !lags_.empty()))
+      if (!chunking_.are_in_step(transfers[earlier], transfers[id.index()]) || (departure && !lags_.empty()))
         return false;
       streams_.push_back((departure ? departed_ : arrived_).data() + first_chunk_[earlier]);
     }

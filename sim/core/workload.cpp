@@ -41,8 +41,8 @@ Result<std::vector<RouteWork>> sum_by_route(const Schedule& schedule, const Chun
                   "use larger chunks");
     }
     RouteWork& route = work[transfer.route.index()];
-    route.all.add(pieces.range.length(), pieces.count);
-    if (transfer.reduces != 0) route.reduced.add(pieces.range.length(), pieces.count);
+    route.all.add(pieces.bytes, pieces.count);
+    if (transfer.reduces != 0) route.reduced.add(pieces.bytes, pieces.count);
   }
   return work;
 }

@@ -9,7 +9,7 @@ namespace espalier::sim {
 /// How long a resource takes a chunk when nothing disturbs it.
 std::int64_t PathSteps::usual_time(ChunkId chunk, const ChunkTrace::Step& step, bool reduces) const {
   const Transfer& transfer = history_.compiled().schedule().transfers[chunk.transfer.index()];
-  std::int64_t bytes = history_.chunking().chunk(history_.chunking().pieces(transfer), chunk.chunk).length();
+  std::int64_t bytes = history_.chunking().bytes(history_.chunking().pieces(transfer), chunk.chunk);
   if (!reduces) bytes = on_the_wire(bytes, static_cast<std::uint32_t>(history_.payload_ppm()));
   const Bandwidth rate{history_.network().resources()[step.resource].bytes_per_second};
   return transfer_time(Bytes{bytes}, rate).count;

@@ -74,14 +74,13 @@ std::vector<LinkUse> FairModel::links() const {
 void FairModel::hand_over(Run& run, LaneIndex index) {
   if (run.is_aborted) return;
   const Lane& lane = run.lane(index);
-  const ByteRange bytes = run.chunking().chunk({lane.range, lane.chunks}, lane.chunk);
-  if (!run.find_ready_time(index, bytes)) return;
+  if (!run.find_ready_time(index)) return;
   // What a chunk waits for may have departed one latency ago: nothing later may be forgotten.
   if (lane.chunk == 0) run.start_transfer(lane, std::max<std::int64_t>(now_ - longest_latency_, 0));
   if (run.history != nullptr) run.history->ready({lane.transfer, lane.chunk}, lane.ready);
   ++run.chunks_moving;
   const std::uint32_t slot = take_slot();
-  prepare(flows_[slot], run, index, bytes.length());
+  prepare(flows_[slot], run, index, run.chunking().bytes(lane.pieces, lane.chunk));
   push_begin(std::max(flows_[slot].begin, now_), slot);
 }
 
@@ -104,7 +103,7 @@ void FairModel::prepare(Flow& flow, Run& run, LaneIndex index, std::int64_t payl
   flow.chunk = {payload, on_the_wire(payload, run.payload_ppm), run.order(lane.transfer), lane.chunk};
   flow.lane = index;
   flow.reduces = transfer.reduces != 0;
-  flow.ends_transfer = lane.chunk + 1 == lane.chunks;
+  flow.ends_transfer = lane.chunk + 1 == lane.pieces.count;
   flow.work = service_.work(flow.chunk);
   flow.left = flow.work;
   flow.latency = service_.latency(run.compiled(), *flow.path);

@@ -56,10 +56,9 @@ void LinkModel::check_balance() const {
 void LinkModel::hand_over(Run& run, LaneIndex index) {
   if (run.is_aborted) return;
   const Lane& lane = run.lane(index);
-  const ByteRange bytes = run.chunking().chunk({lane.range, lane.chunks}, lane.chunk);
-  if (!run.find_ready_time(index, bytes)) return;
+  if (!run.find_ready_time(index)) return;
   if (lane.chunk == 0) run.start_transfer(lane, std::max<std::int64_t>(now_, 0));
-  send(run, index, bytes.length());
+  send(run, index, run.chunking().bytes(lane.pieces, lane.chunk));
 }
 
 void LinkModel::send(Run& run, LaneIndex index, std::int64_t bytes) {
@@ -89,7 +88,7 @@ void LinkModel::send(Run& run, LaneIndex index, std::int64_t bytes) {
   packet.step = path.begin;
   packet.lane = index;
   packet.reduces = transfer.reduces != 0;
-  packet.ends_transfer = lane.chunk + 1 == lane.chunks;
+  packet.ends_transfer = lane.chunk + 1 == lane.pieces.count;
   ask(asked, slot);
 }
 

@@ -19,7 +19,7 @@ __extension__ using Wide = __int128;
 struct FlowChunk {
   std::size_t transfer = 0;
   std::uint32_t index = 0;
-  ByteRange bytes;
+  ChunkBytes bytes;
   std::vector<std::size_t> shared;   ///< Links by id, then backplanes by node after them.
   std::optional<NodeId> reduced_at;  ///< Where it is added, if that takes time.
   std::int64_t latency = 0;
@@ -79,7 +79,7 @@ class FairReference {
 
  private:
   void make_chunks() {
-    cut_by_definition(schedule_, options_, [this](std::size_t t, std::uint32_t index, const ByteRange& bytes) {
+    cut_by_definition(schedule_, options_, [this](std::size_t t, std::uint32_t index, const ChunkBytes& bytes) {
       FlowChunk chunk;
       chunk.transfer = t;
       chunk.index = index;
@@ -121,8 +121,7 @@ class FairReference {
       bool needs_departure = mine.channel() == theirs.channel() && schedule_.src(mine) == schedule_.src(theirs) &&
                              schedule_.dst(mine) == schedule_.dst(theirs);
       bool needs_arrival = false;
-      const bool common_bytes =
-          std::max(chunk.bytes.begin, other.bytes.begin) < std::min(chunk.bytes.end, other.bytes.end);
+      const bool common_bytes = chunk.bytes.shares_bytes(other.bytes);
       if (other.transfer != chunk.transfer && common_bytes) {
         const bool both_reduce = mine.action() == Action::reduce && theirs.action() == Action::reduce;
         if (schedule_.dst(theirs) == schedule_.src(mine)) needs_arrival = true;

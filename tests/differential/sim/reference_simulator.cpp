@@ -23,7 +23,7 @@ struct Server {
 struct Chunk {
   std::size_t transfer = 0;
   std::uint32_t index = 0;
-  ByteRange bytes;
+  ChunkBytes bytes;
   std::vector<std::string> servers;  ///< Names: "link 3", "backplane 2", "reduce 2".
   std::size_t served = 0;            ///< How many of them have taken it.
   std::optional<std::int64_t> next_ask;
@@ -88,7 +88,7 @@ class Reference {
   }
 
   void make_chunks() {
-    cut_by_definition(schedule_, options_, [this](std::size_t t, std::uint32_t index, const ByteRange& bytes) {
+    cut_by_definition(schedule_, options_, [this](std::size_t t, std::uint32_t index, const ChunkBytes& bytes) {
       Chunk chunk;
       chunk.transfer = t;
       chunk.index = index;
@@ -118,8 +118,7 @@ class Reference {
       const Transfer& theirs = schedule_.transfers[other.transfer];
       bool needs_departure = share_lane(chunk, other);
       bool needs_arrival = false;
-      const bool common_bytes =
-          std::max(chunk.bytes.begin, other.bytes.begin) < std::min(chunk.bytes.end, other.bytes.end);
+      const bool common_bytes = chunk.bytes.shares_bytes(other.bytes);
       if (other.transfer != chunk.transfer && common_bytes) {
         const bool both_reduce = mine.action() == Action::reduce && theirs.action() == Action::reduce;
         if (schedule_.dst(theirs) == schedule_.src(mine)) needs_arrival = true;

@@ -173,12 +173,12 @@ TEST(BusiestLinks, AreSortedByTimeThenId) {
   machine.send({b}, 0, 1);
   machine.send({c}, 0, 1);
   const sim::Report report = machine.simulate(200, 100);
-  // In two chunks each: link a is busy for 200 ps; b for twice 50 from 100 on, when a's first chunk of 100 bytes is
-  // there; c for twice 50 from 150 on: the end is at 250.
+  // In two chunks each: link a is busy for 200 ps; b for 50 from 100 and from 200 on, when a's chunks of 100 bytes are
+  // there; c for 50 from 150 and from 250 on: the end is at 300.
   const auto shares = sim::busiest_links(report, machine.topology(), 10);
   ASSERT_EQ(shares.size(), 3U);
   EXPECT_EQ(shares[0].link, a);
-  EXPECT_DOUBLE_EQ(shares[0].share, 200.0 / 250.0);
+  EXPECT_DOUBLE_EQ(shares[0].share, 200.0 / 300.0);
   EXPECT_EQ(shares[1].link, b);
   EXPECT_EQ(shares[2].link, c);
   EXPECT_EQ(sim::busiest_links(report, machine.topology(), 1).size(), 1U);

@@ -261,9 +261,9 @@ TEST(LinkModel, WriteWaitsUntilTheOldDataHasLeft) {
   EXPECT_EQ(report.elapsed.count, 5100);
 }
 
-TEST(LinkModel, RunsOfSlicesWaitForTheBytesTheyShare) {
-  // Two slices of 100 bytes arrive at rank 1 by two transfers, at 100 and at 300; one transfer hands both on. Its chunk
-  // 0 needs only the first. All transfers have two chunks, as the longest one needs.
+TEST(LinkModel, RunsOfSlicesWaitForTheirPartOfEachSlice) {
+  // Two slices of 100 bytes arrive at rank 1 by two transfers, the first halves at 50 and 200, the others at 100 and
+  // 300; one transfer hands both on. Its chunk 0 is both first halves.
   Machine machine(3);
   add_slices(machine, 2);
   const LinkId in = machine.add_link(0, 1);
@@ -276,7 +276,7 @@ TEST(LinkModel, RunsOfSlicesWaitForTheBytesTheyShare) {
   ASSERT_EQ(sends.size(), 6U);
   std::erase_if(sends, [](const Span& span) { return span.transfer != TransferId(2); });
   ASSERT_EQ(sends.size(), 2U);
-  EXPECT_EQ(sends[0].begin.count, 100);
+  EXPECT_EQ(sends[0].begin.count, 200);
   EXPECT_EQ(sends[1].begin.count, 300);
 }
 
