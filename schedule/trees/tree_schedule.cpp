@@ -70,6 +70,7 @@ class TreeScheduleBuilder {
   std::vector<Draft> drafts_;
   std::vector<std::uint32_t> reduced_at_;  ///< Per root: the step from which its in-trees are done.
   std::uint32_t channel_ = 0;
+  std::uint32_t channels_per_run_ = 0;  ///< Where parts travel on paths: a tree's k-th run has channel tree + k times this.
 };
 
 /// The reached end of a part that travels along one path of its root's tree.
@@ -150,6 +151,8 @@ Result<void> TreeScheduleBuilder::draft_paths_of(const Arborescence& tree, std::
   constexpr std::size_t no_draft = SIZE_MAX;
   std::vector<std::size_t> open_draft(end_count(schedule_),
                                       no_draft);  // Per child: the last transfer drafted for the edge into it.
+  const std::uint32_t first_channel = channel_;
+  std::vector<std::uint32_t> drafted(end_count(schedule_));  // Per child: how many were.
 
   const bool one_root = has_root(collective().kind);
   const bool all_parts = one_root || collective().kind == CollectiveKind::all_to_all;
@@ -174,6 +177,8 @@ Result<void> TreeScheduleBuilder::draft_paths_of(const Arborescence& tree, std::
         }
       }
       open = drafts_.size();
+      // Parts that part ways later do not wait for each other before: each run has a channel of its own.
+      channel_ = first_channel + drafted[rank.index()]++ * channels_per_run_;
       draft(tree.edges[edge_into[rank.index()]], {slice, 1}, direction, 0);
     }
     if (drafts_.size() > max_transfers) return fail(ErrorCode::too_large, "the trees need more than 2^31 transfers");
@@ -183,6 +188,7 @@ Result<void> TreeScheduleBuilder::draft_paths_of(const Arborescence& tree, std::
 
 Result<void> TreeScheduleBuilder::draft_paths(const std::vector<Arborescence>& trees, const TreesByRoot& by_root,
                                               const TreeSlices& slices, Direction direction) {
+  channels_per_run_ = static_cast<std::uint32_t>(trees.size());
   for (std::uint32_t r = 0; r < topology_.rank_count(); ++r) {
     std::uint32_t place = 0;
     for (const std::uint32_t tree : by_root.of(Rank(r))) {
