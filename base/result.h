@@ -6,7 +6,7 @@
 
 namespace espalier {
 
-/// Whose fault an error is and what kind of thing would mend it.
+/// Whose fault an error is and what kind of thing would fix it.
 enum class ErrorCode {
   invalid_input,  ///< A file, flag or value that breaks its own rules.
   infeasible,     ///< A well-formed question without an answer (a rank that cannot be reached).

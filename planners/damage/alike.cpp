@@ -68,8 +68,8 @@ class NetworkGraph {
     ColoredGraph graph{{}, arcs_};
     for (const Color& color : colors_) graph.colors.push_back(numbers.at(color));
     DisjointSets sets(colors_.size());
-    visit_automorphisms(graph, [&](std::span<const std::uint32_t> renaming) {
-      for (std::uint32_t i = 0; i < renaming.size(); ++i) sets.join(i, renaming[i]);
+    visit_automorphisms(graph, [&](std::span<const std::uint32_t> automorphism) {
+      for (std::uint32_t i = 0; i < automorphism.size(); ++i) sets.join(i, automorphism[i]);
     });
     return sets;
   }

@@ -21,7 +21,8 @@ struct FlowDemand {
 class FlowOracle final : public PricingOracle {
  public:
   /// Requires: every target can be reached; a graph that outlives the oracle; all demands together, images included,
-  /// the same under every renaming; on a mirrored graph, demands whose mirror image (targets as sources) is themselves.
+  /// the same under every automorphism; on a mirrored graph, demands whose mirror image (targets as sources) is
+  /// themselves.
   FlowOracle(const OrbitGraph& orbits, std::vector<FlowDemand> demands)
       : orbits_(orbits), demands_(std::move(demands)) {}
 

@@ -14,7 +14,7 @@ namespace espalier {
 /// Which blocks all_to_all or send_recv sends: a block has S / blocks_per_buffer bytes.
 struct FlowDemands {
   std::vector<FlowDemand> demands;  ///< By source rank.
-  bool keeps_symmetry = false;      ///< Any renaming of the ranks makes the same demands.
+  bool keeps_symmetry = false;      ///< Any automorphism of the ranks makes the same demands.
   std::size_t blocks_per_buffer = 1;
   bool mirrors_itself = false;  ///< Targets sending to sources is the same problem.
 };
@@ -42,7 +42,7 @@ inline bool is_near_flow_size(const OrbitGraph& orbits) {
          orbits.ranks.count() * orbits.graph.edges.size() <= most_edges_passed;
 }
 
-/// Requires: every rank reaches every other; a graph without renamings unless the demands keep symmetry, and not
+/// Requires: every rank reaches every other; a graph without automorphisms unless the demands keep symmetry, and not
 /// mirrored unless they mirror themselves.
 FlowProgram solve_flow(OrbitGraph orbits, const FlowDemands& demands, const ColumnLimits& limits,
                        const PlanContext& context = {});

@@ -10,16 +10,16 @@ namespace {
 
 Permutation of_resources(const ResourceGraph& graph, const Permutation& lifted) {
   const std::size_t nodes = graph.node_ranks.size();
-  Permutation renaming(graph.capacity.size());
+  Permutation automorphism(graph.capacity.size());
   for (std::size_t e = 0; e < graph.edges.size(); ++e) {
-    renaming[graph.edges[e].resources.front()] = graph.edges[lifted[nodes + e] - nodes].resources.front();
+    automorphism[graph.edges[e].resources.front()] = graph.edges[lifted[nodes + e] - nodes].resources.front();
   }
   for (std::size_t v = 0; v < nodes; ++v) {
     if (graph.node_resources[v] != ResourceGraph::no_resource) {
-      renaming[graph.node_resources[v]] = graph.node_resources[lifted[v]];
+      automorphism[graph.node_resources[v]] = graph.node_resources[lifted[v]];
     }
   }
-  return renaming;
+  return automorphism;
 }
 
 /// The group as one that renames nodes and edges.
@@ -49,19 +49,19 @@ OrbitGraph make_orbit_graph(const Topology& topology, bool fold, Symmetry symmet
 
 OrbitGraph make_orbit_graph(ResourceGraph graph, RankSymmetry found) {
   AbelianGroup group = lift(graph, found);
-  Renamings renamings(group);
-  OrbitGraph orbits{std::move(graph), std::move(group), std::move(renamings), std::move(found.ranks), {}, {}, {}};
+  Automorphisms automorphisms(group);
+  OrbitGraph orbits{std::move(graph), std::move(group), std::move(automorphisms), std::move(found.ranks), {}, {}, {}};
 
-  orbits.renaming_to.resize(orbits.graph.rank_count());
+  orbits.automorphism_to.resize(orbits.graph.rank_count());
   for (const std::uint32_t first : orbits.ranks.first) {
     const std::vector<std::uint32_t> images = orbits.group.images_of(orbits.graph.rank_nodes[first]);
-    for (std::size_t i = images.size(); i-- > 0;) orbits.renaming_to[orbits.graph.node_ranks[images[i]]] = i;
+    for (std::size_t i = images.size(); i-- > 0;) orbits.automorphism_to[orbits.graph.node_ranks[images[i]]] = i;
   }
-  std::vector<Permutation> resource_renamings;
+  std::vector<Permutation> resource_automorphisms;
   for (const Permutation& generator : orbits.group.generators()) {
-    resource_renamings.push_back(of_resources(orbits.graph, generator));
+    resource_automorphisms.push_back(of_resources(orbits.graph, generator));
   }
-  orbits.resources = find_orbits(resource_renamings, orbits.graph.capacity.size());
+  orbits.resources = find_orbits(resource_automorphisms, orbits.graph.capacity.size());
   for (std::size_t i = 0; i < orbits.resources.count(); ++i) {
     orbits.capacity.push_back(orbits.graph.capacity[orbits.resources.first[i]] * orbits.resources.size[i]);
   }

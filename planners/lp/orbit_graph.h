@@ -7,40 +7,40 @@
 #include "base/rational.h"
 #include "planners/lp/column_generation.h"
 #include "planners/lp/resource_graph.h"
+#include "planners/symmetry/automorphism_list.h"
 #include "planners/symmetry/rank_symmetry.h"
-#include "planners/symmetry/renamings.h"
 #include "topology/topology.h"
 
 namespace espalier {
 
-/// A network with a group of renamings, and what is alike under them. Programs have one resource per orbit of resources
-/// and one root per orbit of ranks: the mean over the group of any solution is a solution that treats alike what is
-/// alike, so no optimum changes.
+/// A network with a group of automorphisms, and what is alike under them. Programs have one resource per orbit of
+/// resources and one root per orbit of ranks: the mean over the group of any solution is a solution that treats alike
+/// what is alike, so no optimum changes.
 struct OrbitGraph {
   ResourceGraph graph;
-  AbelianGroup group;                      ///< Renames nodes, and edges, which are numbered after the nodes.
-  Renamings renamings;                     ///< The elements of `group`.
-  Orbits ranks;                            ///< Of ranks.
-  std::vector<std::uint64_t> renaming_to;  ///< By rank: the element that takes its orbit's first rank there.
-  Orbits resources;                        ///< Of resources.
-  std::vector<BigInteger> capacity;        ///< By orbit of resources: of all its members together.
+  AbelianGroup group;                          ///< Renames nodes, and edges, which are numbered after the nodes.
+  Automorphisms automorphisms;                 ///< The elements of `group`.
+  Orbits ranks;                                ///< Of ranks.
+  std::vector<std::uint64_t> automorphism_to;  ///< By rank: the element that takes its orbit's first rank there.
+  Orbits resources;                            ///< Of resources.
+  std::vector<BigInteger> capacity;            ///< By orbit of resources: of all its members together.
 
   [[nodiscard]] std::uint32_t edge_number(std::uint32_t edge) const {
     return static_cast<std::uint32_t>(graph.node_ranks.size()) + edge;
   }
-  [[nodiscard]] std::uint32_t edge_image(const Renaming& renaming, std::uint32_t edge) const {
-    return renaming(edge_number(edge)) - static_cast<std::uint32_t>(graph.node_ranks.size());
+  [[nodiscard]] std::uint32_t edge_image(const Automorphism& automorphism, std::uint32_t edge) const {
+    return automorphism(edge_number(edge)) - static_cast<std::uint32_t>(graph.node_ranks.size());
   }
-  [[nodiscard]] std::uint32_t rank_image(const Renaming& renaming, std::uint32_t rank) const {
-    return graph.node_ranks[renaming(graph.rank_nodes[rank])];
+  [[nodiscard]] std::uint32_t rank_image(const Automorphism& automorphism, std::uint32_t rank) const {
+    return graph.node_ranks[automorphism(graph.rank_nodes[rank])];
   }
 };
 
 /// Which group a program works with.
 enum class Symmetry : std::uint8_t {
-  none,  ///< Only the renaming that changes nothing.
-  free,  ///< Renamings that fix no rank: every root gets one image of a tree.
-  any,   ///< The group with the fewest orbits of ranks: a root gets several images where renamings fix it.
+  none,  ///< Only the automorphism that changes nothing.
+  free,  ///< Automorphisms that fix no rank: every root gets one image of a tree.
+  any,   ///< The group with the fewest orbits of ranks: a root gets several images where automorphisms fix it.
 };
 
 /// `fold` as for make_resource_graph; the group is searched (find_rank_symmetry). Where `marks` has a number per rank,

@@ -9,8 +9,8 @@
 
 namespace espalier {
 
-/// A group of commuting renamings, given by a chain of generators: every element is one product of powers of them, each
-/// power below the generator's step count.
+/// A group of commuting automorphisms, given by a chain of generators: every element is one product of powers of them,
+/// each power below the generator's step count.
 ///
 /// Invariants: (1) some number, the base, is moved by every element but the first; so the images of the base, as many
 /// as there are elements, tell the elements apart.
@@ -31,7 +31,8 @@ class AbelianGroup {
   [[nodiscard]] std::vector<std::uint32_t> images_of(std::uint32_t number) const;
 
   /// This group and one more generator; nothing when that adds no element, makes more than `most` of them, or when
-  /// `base` would not be moved by all elements but the first. Requires: a renaming that commutes with all generators.
+  /// `base` would not be moved by all elements but the first. Requires: an automorphism that commutes with all
+  /// generators.
   [[nodiscard]] std::optional<AbelianGroup> with(const Permutation& generator, std::uint32_t base,
                                                  std::uint64_t most) const;
 

@@ -10,7 +10,7 @@ namespace espalier {
 
 namespace {
 
-/// What kind of arc joins two nodes: the capacity of the edge, and which of the commuting renamings lead there.
+/// What kind of arc joins two nodes: the capacity of the edge, and which of the commuting automorphisms lead there.
 using ArcKey = std::pair<BigInteger, std::uint64_t>;
 using ArcKeys = std::map<std::pair<std::uint32_t, std::uint32_t>, ArcKey>;
 
@@ -67,8 +67,8 @@ std::vector<Permutation> find_automorphisms(const Topology& topology, const Reso
     }
   }
   std::vector<Permutation> generators;
-  visit_automorphisms(copies, [&](std::span<const std::uint32_t> renaming) {
-    generators.emplace_back(renaming.begin(), renaming.begin() + static_cast<std::ptrdiff_t>(nodes));
+  visit_automorphisms(copies, [&](std::span<const std::uint32_t> automorphism) {
+    generators.emplace_back(automorphism.begin(), automorphism.begin() + static_cast<std::ptrdiff_t>(nodes));
   });
   return generators;
 }

@@ -10,10 +10,10 @@
 
 namespace espalier {
 
-/// Generators of the group of renamings of the nodes that the planners' programs cannot tell apart: ranks stay ranks,
-/// backplanes and the capacities of edges stay what they are. Only renamings that commute with all of `commuting` are
-/// taken (their centraliser), and, where `marks` has a number per rank, those that keep it. Names, latencies and
-/// overheads are not looked at. Requires: `graph` made of `topology`. Cost: visit_automorphisms.
+/// Generators of the group of automorphisms of the nodes that the planners' programs cannot tell apart: ranks stay
+/// ranks, backplanes and the capacities of edges stay what they are. Only automorphisms that commute with all of
+/// `commuting` are taken (their centraliser), and, where `marks` has a number per rank, those that keep it. Names,
+/// latencies and overheads are not looked at. Requires: `graph` made of `topology`. Cost: visit_automorphisms.
 std::vector<Permutation> find_automorphisms(const Topology& topology, const ResourceGraph& graph,
                                             std::span<const Permutation> commuting = {},
                                             std::span<const std::int64_t> marks = {});

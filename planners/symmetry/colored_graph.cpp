@@ -8,8 +8,8 @@ namespace {
 
 using Visit = std::function<void(std::span<const std::uint32_t>)>;
 
-void call_visit(void* visit, unsigned int size, const unsigned int* renaming) {
-  (*static_cast<const Visit*>(visit))({renaming, size});
+void call_visit(void* visit, unsigned int size, const unsigned int* automorphism) {
+  (*static_cast<const Visit*>(visit))({automorphism, size});
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ std::map<Key, std::uint32_t> number_keys(const std::vector<Key>& keys, std::uint
   return numbers;
 }
 
-/// Calls `visit` with generators of the group of renamings that keep all colors and arcs; vertex i becomes entry i.
+/// Calls `visit` with generators of the group of automorphisms that keep all colors and arcs; vertex i becomes entry i.
 /// Deterministic. Cost: nearly linear on networks in practice.
 /// Source: T. Junttila and P. Kaski, "Engineering an efficient canonical labeling tool for large and sparse graphs",
 /// ALENEX 2007; the work is done by their library, bliss.

@@ -6,7 +6,7 @@
 
 namespace espalier {
 
-/// A renaming of the numbers below its size: i becomes entry i.
+/// An automorphism of the numbers below its size: i becomes entry i.
 using Permutation = std::vector<std::uint32_t>;
 
 Permutation identity_permutation(std::size_t size);

@@ -141,12 +141,12 @@ class Search {
   }
 
   void consider_powers(const AbelianGroup& group, const Permutation& element, std::size_t orbits) {
-    for (const Permutation& renaming : powers_of(element)) {
+    for (const Permutation& automorphism : powers_of(element)) {
       std::vector<Permutation> generators(group.generators().begin(), group.generators().end());
-      generators.push_back(renaming);
+      generators.push_back(automorphism);
       const auto [count, base] = rank_orbits(generators);
       if (count >= orbits) continue;
-      auto larger = group.with(renaming, base, most_waste_ * graph_.rank_count() / count);
+      auto larger = group.with(automorphism, base, most_waste_ * graph_.rank_count() / count);
       if (!larger) continue;
       const std::uint64_t size = larger->order() * count;
       if (!any_free_ && size == graph_.rank_count()) {

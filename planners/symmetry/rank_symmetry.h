@@ -10,7 +10,7 @@
 
 namespace espalier {
 
-/// A group of renamings of a network under which few ranks are really different.
+/// A group of automorphisms of a network under which few ranks are really different.
 struct RankSymmetry {
   AbelianGroup group;
   Orbits ranks;
@@ -20,20 +20,20 @@ struct RankSymmetry {
 /// many.
 inline constexpr std::size_t most_searched_ranks = 4096;
 
-/// The largest group that a seeded search finds among those that are easy to plan with: commuting renamings, so that
-/// the images of one tree under them load alike links alike, and mostly without fixed ranks, so that a rank gets few
-/// images of one tree (order x orbits of ranks <= `most_waste` x ranks; with 1, no rank is ever fixed). Past
-/// `most_searched_ranks`, only the renaming that changes nothing. Deterministic.
+/// The largest group that a seeded search finds among those that are easy to plan with: commuting automorphisms, so
+/// that the images of one tree under them load alike links alike, and mostly without fixed ranks, so that a rank gets
+/// few images of one tree (order x orbits of ranks <= `most_waste` x ranks; with 1, no rank is ever fixed). Past
+/// `most_searched_ranks`, only the automorphism that changes nothing. Deterministic.
 ///
-/// The search: renamings at random from the automorphism group, and their powers; of the best ones, the one whose
+/// The search: automorphisms at random from the automorphism group, and their powers; of the best ones, the one whose
 /// centraliser keeps most ranks alike; then the same in that centraliser, until it has nothing more to give.
-/// Where `marks` has a number per rank, renamings keep it. Requires: `graph` made of `topology`. Source: the random
+/// Where `marks` has a number per rank, automorphisms keep it. Requires: `graph` made of `topology`. Source: the random
 /// elements are product replacement (F. Celler et al., "Generating random elements of a finite group", Comm. Algebra
 /// 23, 1995).
 RankSymmetry find_rank_symmetry(const Topology& topology, const ResourceGraph& graph, std::uint64_t most_waste = 4,
                                 std::span<const std::int64_t> marks = {});
 
-/// Only the renaming that changes nothing.
+/// Only the automorphism that changes nothing.
 RankSymmetry no_symmetry(const ResourceGraph& graph);
 
 }  // namespace espalier

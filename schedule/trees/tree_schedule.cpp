@@ -70,7 +70,7 @@ class TreeScheduleBuilder {
   std::vector<Draft> drafts_;
   std::vector<std::uint32_t> reduced_at_;  ///< Per root: the step from which its in-trees are done.
   std::uint32_t channel_ = 0;
-  std::uint32_t channels_per_run_ = 0;  ///< Where parts travel on paths: a tree's k-th run has channel tree + k times this.
+  std::uint32_t channels_per_run_ = 0;  ///< The k-th run on an edge of a tree has the channel: tree + k times this.
 };
 
 /// The reached end of a part that travels along one path of its root's tree.

@@ -32,18 +32,18 @@ void merge_equal(const ResourceGraph& graph, std::vector<ProgramTree>& trees) {
   trees = std::move(merged);
 }
 
-/// Appends the images of a tree under every renaming, its share being that of all images of one root together.
+/// Appends the images of a tree under every automorphism, its share being that of all images of one root together.
 void append_images(const OrbitGraph& orbits, const ProgramTree& tree, std::vector<ProgramTree>& images) {
-  const std::uint64_t count = orbits.renamings.count();
+  const std::uint64_t count = orbits.automorphisms.count();
   const std::uint32_t orbit_size = orbits.ranks.size[orbits.ranks.of[tree.root]];
   std::vector<ProgramTree> found;
   for (std::uint64_t i = 0; i < count; ++i) {
-    const Renaming renaming = orbits.renamings.at(i);
+    const Automorphism automorphism = orbits.automorphisms.at(i);
     ProgramTree& image = found.emplace_back(tree);
     image.share = tree.share * orbit_size / count;
-    image.root = orbits.rank_image(renaming, tree.root);
-    for (std::uint32_t& e : image.edges) e = orbits.edge_image(renaming, e);
-    for (std::uint32_t& target : image.targets) target = orbits.rank_image(renaming, target);
+    image.root = orbits.rank_image(automorphism, tree.root);
+    for (std::uint32_t& e : image.edges) e = orbits.edge_image(automorphism, e);
+    for (std::uint32_t& target : image.targets) target = orbits.rank_image(automorphism, target);
   }
   if (count > orbit_size) merge_equal(orbits.graph, found);
   std::move(found.begin(), found.end(), std::back_inserter(images));
@@ -73,7 +73,7 @@ class RootPicker {
       if (key(rank) < key(best)) best = rank;
     }
     const std::uint32_t orbit = orbits_.ranks.of[best];
-    count_[orbit] += orbits_.renamings.count() / orbits_.ranks.size[orbit];
+    count_[orbit] += orbits_.automorphisms.count() / orbits_.ranks.size[orbit];
     return best;
   }
 

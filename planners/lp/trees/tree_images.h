@@ -10,7 +10,7 @@
 
 namespace espalier {
 
-/// The trees of all roots that a solution stands for: the images of its columns under every renaming, each with its
+/// The trees of all roots that a solution stands for: the images of its columns under every automorphism, each with its
 /// part of the column's amount; like images of one tree once. Shares are parts of what a root of share 1 carries
 /// (equal sharing), or of all that is carried (free sharing). Trees of a mirrored graph get the rank in their middle as
 /// root, and an image of their own inward. Requires: a solution of TreeOracle(orbits, groups), attained. Cost: ranks x

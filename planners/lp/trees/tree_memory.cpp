@@ -98,11 +98,11 @@ class TreeTransplant {
       const TreeGroup& old_group = from_.groups.groups[column.group];
       if (old_group.inward != group.inward) continue;
       if (!any_root && old.ranks.of[old_group.root] != old.ranks.of[wanted]) continue;
-      for (std::uint64_t i = 0; i < old.renamings.count() && left > 0; ++i) {
-        const Renaming renaming = old.renamings.at(i);
-        const std::uint32_t root = old.rank_image(renaming, old_group.root);
+      for (std::uint64_t i = 0; i < old.automorphisms.count() && left > 0; ++i) {
+        const Automorphism automorphism = old.automorphisms.at(i);
+        const std::uint32_t root = old.rank_image(automorphism, old_group.root);
         if (!any_root && root != wanted) continue;
-        if (auto edges = image(column, renaming, root, group)) {
+        if (auto edges = image(column, automorphism, root, group)) {
           found.push_back(oracle_.column(number, *std::move(edges)));
           --left;
         }
@@ -110,11 +110,11 @@ class TreeTransplant {
     }
   }
 
-  std::optional<std::vector<std::uint32_t>> image(const Column& column, const Renaming& renaming,
+  std::optional<std::vector<std::uint32_t>> image(const Column& column, const Automorphism& automorphism,
                                                   std::uint32_t old_root, const TreeGroup& group) {
     const OrbitGraph& old = *from_.orbits;
     std::vector<std::uint32_t> edges;
-    for (const std::uint32_t e : column.edges) edges.push_back(old.edge_image(renaming, e));
+    for (const std::uint32_t e : column.edges) edges.push_back(old.edge_image(automorphism, e));
     std::vector<RankPath> paths = split_paths(old.graph, edges);
     for (RankPath& path : paths) {
       path.from = new_rank(old.graph.rank_nodes[path.from]);

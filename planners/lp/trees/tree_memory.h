@@ -69,7 +69,7 @@ class TreeMemory {
 std::vector<Column> columns_of(const ResourceGraph& graph, const TreeGroups& groups,
                                std::span<const Arborescence> trees);
 
-/// Whether renamings and trees of the one network are those of the other: nodes and rates are the same.
+/// Whether automorphisms and trees of the one network are those of the other: nodes and rates are the same.
 bool is_same_network(const Topology& a, const Topology& b);
 
 /// TreeMemory::orbit_graph of the context's memory, or make_orbit_graph where there is none.

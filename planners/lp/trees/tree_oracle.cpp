@@ -33,12 +33,12 @@ RankDistances<Price> rank_distances(const OrbitGraph& orbits, std::span<const Pr
   for (std::uint32_t u = 0; u < n; ++u) {
     const ShortestPaths<Price>& from = distances.from[orbits.ranks.of[u]];
     const std::uint32_t first = orbits.ranks.first[orbits.ranks.of[u]];
-    const Renaming renaming = orbits.renamings.at(orbits.renaming_to[u]);
+    const Automorphism automorphism = orbits.automorphisms.at(orbits.automorphism_to[u]);
     Price* row = &distances.forward[std::size_t{u} * n];
     for (std::uint32_t v = 0; v < n; ++v) {
       const std::uint32_t node = graph.rank_nodes[v];
       if (v == first || from.entering_edge[node] == ShortestPaths<Price>::no_edge) continue;
-      row[orbits.rank_image(renaming, v)] = from.distance[node];
+      row[orbits.rank_image(automorphism, v)] = from.distance[node];
     }
   }
   return distances;
@@ -83,7 +83,7 @@ class PathFinder {
     const auto begin = static_cast<std::ptrdiff_t>(edges.size());
     for (std::uint32_t node = graph.rank_nodes[original_[to]]; node != source;) {
       const std::uint32_t e = distances_.from[orbit].entering_edge[node];
-      edges.push_back(orbits_.edge_image(renaming_, e));
+      edges.push_back(orbits_.edge_image(automorphism_, e));
       node = graph.edges[e].tail;
     }
     std::reverse(edges.begin() + begin, edges.end());
@@ -92,15 +92,15 @@ class PathFinder {
  private:
   void turn_to(std::uint32_t from) {
     from_ = from;
-    renaming_ = orbits_.renamings.at(orbits_.renaming_to[from]);
-    for (std::uint32_t v = 0; v < original_.size(); ++v) original_[orbits_.rank_image(renaming_, v)] = v;
+    automorphism_ = orbits_.automorphisms.at(orbits_.automorphism_to[from]);
+    for (std::uint32_t v = 0; v < original_.size(); ++v) original_[orbits_.rank_image(automorphism_, v)] = v;
   }
 
   const OrbitGraph& orbits_;
   const RankDistances<Price>& distances_;
   std::uint32_t from_;
-  Renaming renaming_;
-  std::vector<std::uint32_t> original_;  ///< By rank: which one the renaming takes there.
+  Automorphism automorphism_;
+  std::vector<std::uint32_t> original_;  ///< By rank: which one the automorphism takes there.
 };
 
 /// The most edges between the root and a rank.

@@ -68,7 +68,7 @@ TEST(ProgramTrees, SymmetryChangesNoOptimum) {
   Random random(32);
   for (int round = 0; round < 60; ++round) {
     SCOPED_TRACE(round);
-    // Two copies of a random graph, joined rank by rank: at least one renaming swaps them.
+    // Two copies of a random graph, joined rank by rank: at least one automorphism swaps them.
     const test::PlainGraph half = test::random_graph(random, {4, 2, 5, true});
     test::PlainGraph both;
     both.ranks = 2 * half.ranks;

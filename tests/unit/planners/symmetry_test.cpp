@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "planners/symmetry/automorphism_list.h"
 #include "planners/symmetry/automorphisms.h"
 #include "planners/symmetry/rank_symmetry.h"
-#include "planners/symmetry/renamings.h"
 #include "topology/generate/generate.h"
 
 namespace espalier {
@@ -19,8 +19,8 @@ TEST(Permutations, PowersAndOrders) {
 }
 
 TEST(Permutations, OrbitsAreNumberedByTheirSmallestMembers) {
-  const std::vector<Permutation> renamings = {{1, 0, 2, 3, 4}, {0, 1, 2, 4, 3}};
-  const Orbits orbits = find_orbits(renamings, 5);
+  const std::vector<Permutation> automorphisms = {{1, 0, 2, 3, 4}, {0, 1, 2, 4, 3}};
+  const Orbits orbits = find_orbits(automorphisms, 5);
   EXPECT_EQ(orbits.of, (std::vector<std::uint32_t>{0, 0, 1, 2, 2}));
   EXPECT_EQ(orbits.first, (std::vector<std::uint32_t>{0, 2, 3}));
   EXPECT_EQ(orbits.size, (std::vector<std::uint32_t>{2, 1, 2}));
@@ -33,10 +33,10 @@ TEST(AbelianGroup, NumbersItsElements) {
   EXPECT_EQ(cyclic.images_of(0), (std::vector<std::uint32_t>{0, 1, 2, 3}));
   EXPECT_FALSE(cyclic.with({2, 3, 0, 1, 4, 5}, 0, 100)) << "already an element";
   EXPECT_FALSE(cyclic.with({0, 1, 2, 3, 5, 4}, 0, 100)) << "does not move the base";
-  const Renamings renamings(cyclic);
+  const Automorphisms automorphisms(cyclic);
   for (std::uint64_t i = 0; i < cyclic.order(); ++i) {
     const Permutation element = cyclic.element(i);
-    for (std::uint32_t number = 0; number < 6; ++number) EXPECT_EQ(renamings.at(i)(number), element[number]);
+    for (std::uint32_t number = 0; number < 6; ++number) EXPECT_EQ(automorphisms.at(i)(number), element[number]);
   }
 }
 

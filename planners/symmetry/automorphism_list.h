@@ -7,8 +7,8 @@
 
 namespace espalier {
 
-/// One element of a group, ready to be applied. Valid as long as the Renamings that made it.
-class Renaming {
+/// One element of a group, ready to be applied. Valid as long as the Automorphisms that made it.
+class Automorphism {
  public:
   [[nodiscard]] std::uint32_t operator()(std::uint32_t number) const {
     for (const Permutation* step : steps_) number = (*step)[number];
@@ -16,18 +16,18 @@ class Renaming {
   }
 
  private:
-  friend class Renamings;
+  friend class Automorphisms;
   std::vector<const Permutation*> steps_;
 };
 
 /// All elements of a group, a few table look-ups away, in memory that grows with the square root of its order.
-class Renamings {
+class Automorphisms {
  public:
-  explicit Renamings(const AbelianGroup& group);
+  explicit Automorphisms(const AbelianGroup& group);
 
   [[nodiscard]] std::uint64_t count() const { return count_; }
   /// Requires: index < count(). The numbering is the group's.
-  [[nodiscard]] Renaming at(std::uint64_t index) const;
+  [[nodiscard]] Automorphism at(std::uint64_t index) const;
 
  private:
   /// The powers of one generator: the power a x small.size() + b is large[a] after small[b].

@@ -1,8 +1,8 @@
-#include "planners/symmetry/renamings.h"
+#include "planners/symmetry/automorphism_list.h"
 
 namespace espalier {
 
-Renamings::Renamings(const AbelianGroup& group) : count_(group.order()) {
+Automorphisms::Automorphisms(const AbelianGroup& group) : count_(group.order()) {
   for (std::size_t g = 0; g < group.generators().size(); ++g) {
     const Permutation& generator = group.generators()[g];
     Powers powers{group.steps()[g], {}, {}};
@@ -14,16 +14,16 @@ Renamings::Renamings(const AbelianGroup& group) : count_(group.order()) {
   }
 }
 
-Renaming Renamings::at(std::uint64_t index) const {
-  Renaming renaming;
+Automorphism Automorphisms::at(std::uint64_t index) const {
+  Automorphism automorphism;
   for (const Powers& powers : powers_) {
     const std::uint64_t times = index % powers.steps;
     index /= powers.steps;
     const std::uint64_t width = powers.small.size();
-    if (times % width != 0) renaming.steps_.push_back(&powers.small[times % width]);
-    if (times / width != 0) renaming.steps_.push_back(&powers.large[times / width]);
+    if (times % width != 0) automorphism.steps_.push_back(&powers.small[times % width]);
+    if (times / width != 0) automorphism.steps_.push_back(&powers.large[times / width]);
   }
-  return renaming;
+  return automorphism;
 }
 
 }  // namespace espalier
