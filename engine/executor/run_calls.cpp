@@ -85,14 +85,14 @@ class CallRunner {
     const Waiting::Action action = context_.waiting->next();
     if (action == Waiting::Action::spin) return std::nullopt;
     if (action == Waiting::Action::sleep) sleep();
-    if (waited_ns() > nanoseconds(context_.timeout).count()) return give_up_waiting();
+    const std::int64_t now = action == Waiting::Action::yield ? context_.waiting->looked_ns() : now_ns();
+    if (waited_ns(now) > nanoseconds(context_.timeout).count()) return give_up_waiting();
     return std::nullopt;
   }
 
   /// How long this process has waited, without the time in which it did not run itself: stopped, or suspended with its
   /// machine, it cannot have seen what its peers did meanwhile, and they may have been stopped with it.
-  std::int64_t waited_ns() {
-    const std::int64_t now = now_ns();
+  std::int64_t waited_ns(std::int64_t now) {
     if (begun_ns_ != context_.waiting->begun_ns()) {
       begun_ns_ = context_.waiting->begun_ns();
       looked_ns_ = begun_ns_;

@@ -38,12 +38,14 @@ Waiting::Action Waiting::next() {
     if (passes_ >= first_spins) pause();  // It may last longer than the flag takes from core to core.
     return Action::spin;
   }
-  const std::int64_t before = now_ns();
+  if (yields_ == 0) looked_ns_ = now_ns();
+  const std::int64_t before = looked_ns_;
   if (begun_ns_ == 0) begun_ns_ = before;
   if (backoff_ == 0 && yields_ < most_yields) {
     ++yields_;
     sched_yield();
-    if (now_ns() - before > slow_yield_ns) backoff_ = backoff_waits;
+    looked_ns_ = now_ns();
+    if (looked_ns_ - before > slow_yield_ns) backoff_ = backoff_waits;
     return Action::yield;
   }
   if (backoff_ > 0 && yields_ == 0) {

@@ -27,6 +27,8 @@ class Waiting {
   /// is when waiting began, or 0 while that is not worth a look at the clock.
   Action next();
   [[nodiscard]] std::int64_t begun_ns() const { return begun_ns_; }
+  /// The moment after the latest yield: where ranks share cores, each reading of the clock is in everybody's way.
+  [[nodiscard]] std::int64_t looked_ns() const { return looked_ns_; }
 
  private:
   static constexpr std::uint32_t first_spins = 16;
@@ -37,6 +39,7 @@ class Waiting {
   std::uint32_t yields_ = 0;
   std::uint32_t backoff_ = 0;  ///< Waits that go without yields, because one took long.
   std::int64_t begun_ns_ = 0;
+  std::int64_t looked_ns_ = 0;
 };
 
 }  // namespace espalier::engine

@@ -169,6 +169,25 @@ def check_walk(repository):
             yield f"docs/architecture.md:1: {path} has no {function}"
 
 
+def check_installed_headers(repository, table):
+    """What an installed header includes is installed, too: both stand in HEADERS of their folders' CMakeLists.txt."""
+    installed = set()
+    for lists in (path for folder in table for path in (repository / folder).rglob("CMakeLists.txt")):
+        place = lists.parent.relative_to(repository)
+        for section in re.findall(r"\bHEADERS\b([^()]*?)(?=\b[A-Z]{3,}\b|\))", lists.read_text(encoding="utf-8")):
+            installed.update(str(place / name) for name in section.split() if name.endswith(".h"))
+    for header in sorted(installed):
+        if not (repository / header).exists():
+            yield f"{header}:1: is in HEADERS and does not exist"
+            continue
+        for number, line in enumerate((repository / header).read_text(encoding="utf-8").splitlines(), 1):
+            included = re.match(r'#include "([^"]+)"', line)
+            if included and included.group(1) not in installed:
+                yield f"{header}:{number}: {included.group(1)} is not in HEADERS, so an installation lacks it"
+    if len(installed) < 100:
+        yield "tests/style/check_style.py:1: found no lists of HEADERS"
+
+
 def check_readmes(repository, table):
     for folder in [*table, "configs", "tests", "bench"]:
         if not (repository / folder / "README.md").exists():
@@ -190,6 +209,7 @@ def main():
     findings.extend(check_lists(repository))
     findings.extend(check_links(repository))
     findings.extend(check_walk(repository))
+    findings.extend(check_installed_headers(repository, table))
     findings.extend(check_readmes(repository, table))
     print("\n".join(findings) or "style: clean")
     return 1 if findings else 0
