@@ -193,13 +193,15 @@ class StrandDealer {
     std::size_t transfers = 0;
     std::size_t slices = 0;
     for (const Transfer& transfer : planned_.transfers) {
+      std::size_t pieces_of_all = 0;
       for (const CutRun& run : runs_of(transfer)) {
         const std::size_t count = sets_.pieces(set_of(run, transfer.route));
-        std::size_t& most = by_channel[transfer.channel().index()];
-        most = std::max(most, count);
-        transfers += count;
+        pieces_of_all += count;
         if (!is_grouped(run)) slices += count - 1;
       }
+      std::size_t& most = by_channel[transfer.channel().index()];
+      most = std::max(most, pieces_of_all);
+      transfers += pieces_of_all;
     }
     for (const std::size_t group : group_of_) slices += sets_.pieces(groups_[group].cuts);
     first_channel_.assign(by_channel.size() + 1, 0);
@@ -271,21 +273,22 @@ class StrandDealer {
   void add(const Transfer& transfer) {
     const Route route = planned_.route(transfer.route);
     const std::int64_t whole = strands_.whole();
+    // What was one transfer moved at once: none of its pieces waits for another on its channel.
+    std::size_t channel = first_channel_[transfer.channel().index()];
     for (const CutRun& run : runs_of(transfer)) {
       const CutSets::Id set = set_of(run, transfer.route);
       // Even pieces take strands in turn: those of one channel begin elsewhere than those of the next.
       constexpr std::uint64_t golden = 40503;  // of 2^16
       const std::uint64_t turn = sets_.is_even(set) ? transfer.channel_value * golden % (1U << 16U) : 0;
       const auto shift = static_cast<std::int64_t>(static_cast<__int128>(whole) * turn >> 16U);
-      for_each_piece(set, [&](std::size_t piece, std::int64_t from, std::int64_t to) {
+      for_each_piece(set, [&](std::size_t, std::int64_t from, std::int64_t to) {
         const std::int64_t begin = is_grouped(run) ? place_of(run.first, from, to)
                                                    : planned_.slices[run.first].offset * whole + length_of(run) * from;
         const std::size_t first = slice_at(begin);
         const std::size_t end = slice_at(begin + length_of(run) * (to - from));
         const std::vector<LinkId> links = strands_.at(route.links, ((from + to) / 2 + shift) % whole);
         dealt_.add_transfer(dealt_.add_route(route.src, route.dst, links), SliceId(first),
-                            static_cast<std::uint32_t>(end - first), transfer.action(),
-                            ChannelId(first_channel_[transfer.channel().index()] + piece));
+                            static_cast<std::uint32_t>(end - first), transfer.action(), ChannelId(channel++));
       });
     }
   }
