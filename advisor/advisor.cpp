@@ -11,7 +11,7 @@ namespace {
 /// Message sizes are whole numbers of the largest element; the choice hardly depends on it.
 constexpr std::int64_t element_size = 1;
 
-Evaluate simulate_on(const Topology& topology) {
+planners::Evaluate simulate_on(const Topology& topology) {
   return [&topology](const Schedule& schedule, Bytes size, Bytes chunk) -> Result<RunReport> {
     sim::Options options;
     options.size = size;
@@ -25,22 +25,22 @@ Evaluate simulate_on(const Topology& topology) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Candidates>> Advisor::plan_once(const Collective& collective) {
+Result<std::shared_ptr<const planners::Candidates>> Advisor::plan_once(const Collective& collective) {
   const auto known =
       std::ranges::find_if(planned_, [&](const Planned& planned) { return planned.collective == collective; });
   if (known != planned_.end()) return known->candidates;
-  std::vector<Planner> planners;
+  std::vector<planners::Planner> planners;
   if (options_.algorithm == "auto") {
-    planners.assign(all_planners().begin(), all_planners().end());
+    planners.assign(planners::all_planners().begin(), planners::all_planners().end());
   } else {
-    const auto planner = find_planner(options_.algorithm);
+    const auto planner = planners::find_planner(options_.algorithm);
     if (!planner) return tl::unexpected(planner.error());
     planners.push_back(*planner);
   }
-  auto made = make_candidates(topology_, collective, planners, {}, options_.algorithm == "auto");
+  auto made = planners::make_candidates(topology_, collective, planners, {}, options_.algorithm == "auto");
   if (!made) return tl::unexpected(made.error());
   // Switches that take part are no ranks that could run their part of a schedule.
-  std::erase_if(made->made, [](const Candidate& candidate) { return !candidate.schedule.relays.empty(); });
+  std::erase_if(made->made, [](const planners::Candidate& candidate) { return !candidate.schedule.relays.empty(); });
   if (made->made.empty()) {
     if (made->refused.empty()) {
       return fail(ErrorCode::unsupported, "only switches that reduce or copy could run this schedule",
@@ -48,7 +48,7 @@ Result<std::shared_ptr<const Candidates>> Advisor::plan_once(const Collective& c
     }
     return tl::unexpected(made->refused.front().error);
   }
-  auto candidates = std::make_shared<const Candidates>(std::move(*made));
+  auto candidates = std::make_shared<const planners::Candidates>(std::move(*made));
   planned_.push_back({collective, candidates});
   return candidates;
 }
@@ -57,10 +57,10 @@ Result<SourcedSchedule> Advisor::advise(const Collective& collective, Bytes size
   const std::lock_guard lock(mutex_);
   const auto candidates = plan_once(collective);
   if (!candidates) return tl::unexpected(candidates.error());
-  const Candidate* best = &(*candidates)->made.front();
+  const planners::Candidate* best = &(*candidates)->made.front();
   Bytes chunk = best->chunks.choose(size);
   if ((*candidates)->made.size() > 1) {
-    const auto choice = choose(**candidates, size, simulate_on(topology_));
+    const auto choice = planners::choose(**candidates, size, simulate_on(topology_));
     if (!choice) return tl::unexpected(choice.error());
     best = choice->candidate;
     chunk = choice->run.chunk;

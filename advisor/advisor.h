@@ -35,9 +35,9 @@ class Advisor {
   /// What was planned for a collective; schedules stay where they are.
   struct Planned {
     Collective collective;
-    std::shared_ptr<const Candidates> candidates;
+    std::shared_ptr<const planners::Candidates> candidates;
   };
-  Result<std::shared_ptr<const Candidates>> plan_once(const Collective& collective);
+  Result<std::shared_ptr<const planners::Candidates>> plan_once(const Collective& collective);
 
   Topology topology_;
   AdvisorOptions options_;

@@ -41,7 +41,7 @@ class Experiments {
                    [&](sim::Options& changed) { changed.chunk = chunk; });
   }
 
-  void change_algorithm(const Candidate& candidate) {
+  void change_algorithm(const planners::Candidate& candidate) {
     sim::Options changed = options_;
     changed.chunk = candidate.chunks.choose(options_.size);
     add("algorithm", fmt::format("the schedule of {}", candidate.planner),
@@ -87,7 +87,7 @@ void try_circumstances(Experiments& experiments, const sim::Options& options, co
 }  // namespace
 
 Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topology, sim::Options options,
-                                  std::span<const Candidate> others, const sim::CopyEngines& engines) {
+                                  std::span<const planners::Candidate> others, const sim::CopyEngines& engines) {
   options.record_timeline = false;
   options.record_critical_path = options.record_sharing = true;
   auto report = sim::simulate(schedule, topology, options, engines);
@@ -113,7 +113,7 @@ Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topo
                              options.chunk);
     experiments.change_chunk({options.chunk.count * factor}, options.chunk);
   }
-  for (const Candidate& other : others) {
+  for (const planners::Candidate& other : others) {
     // What needs longer at the least cannot help.
     if (&other.schedule == &schedule || other.chunks.least_time(options.size) > limits.report.elapsed.seconds())
       continue;

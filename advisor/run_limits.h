@@ -38,6 +38,7 @@ struct RunLimits {
 /// changed network. Requires: as sim::simulate. Errors: those of the run itself; a change that cannot be simulated is
 /// left out. Cost: at most 20 simulations and one per other candidate.
 Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topology, sim::Options options,
-                                  std::span<const Candidate> others = {}, const sim::CopyEngines& engines = {});
+                                  std::span<const planners::Candidate> others = {},
+                                  const sim::CopyEngines& engines = {});
 
 }  // namespace espalier

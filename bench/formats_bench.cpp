@@ -22,10 +22,10 @@ const std::string& plan_text() {
   static const std::string text = [] {
     auto reading = read_topology_file(ESPALIER_SOURCE_DIR "/configs/dgx-h100-x4.yaml");
     if (!reading.topology) std::abort();
-    const auto made = plan(
+    const auto made = planners::plan(
         *reading.topology,
         {.kind = CollectiveKind::all_reduce, .rank_count = static_cast<std::uint32_t>(reading.topology->rank_count())},
-        *find_planner("ring"));
+        *planners::find_planner("ring"));
     std::ostringstream out;
     if (!made || !write_schedule(out, *made, *reading.topology)) std::abort();
     return out.str();

@@ -21,10 +21,10 @@ constexpr int most_rounds = 60;
 
 /// The network away from the root, capacities in the unit of the rates, backplanes left out (which makes no floor
 /// wrong).
-RootNetwork network_of(const Topology& topology, Direction direction, Rank root) {
-  const ResourceGraph graph = make_resource_graph(topology, false);
-  RootNetwork network{graph.node_ranks.size(), {}, graph.rank_nodes, root.value(), 0, {}};
-  for (const ResourceGraph::Edge& edge : graph.edges) {
+planners::RootNetwork network_of(const Topology& topology, Direction direction, Rank root) {
+  const planners::ResourceGraph graph = planners::make_resource_graph(topology, false);
+  planners::RootNetwork network{graph.node_ranks.size(), {}, graph.rank_nodes, root.value(), 0, {}};
+  for (const planners::ResourceGraph::Edge& edge : graph.edges) {
     std::int64_t room = 0;
     for (const LinkId link : edge.links) room += topology.link(link).bandwidth().bytes_per_second;
     const bool inward = direction == Direction::reversed;
@@ -32,7 +32,7 @@ RootNetwork network_of(const Topology& topology, Direction direction, Rank root)
     if (network.arcs.back().head == graph.rank_nodes[root.index()]) network.arcs.back().room = 0;
   }
   MaxFlow<std::int64_t> flow(network.vertex_count);
-  for (const GrowingTrees::Arc& arc : network.arcs) flow.add_arc(arc.tail, arc.head, arc.room);
+  for (const planners::GrowingTrees::Arc& arc : network.arcs) flow.add_arc(arc.tail, arc.head, arc.room);
   network.rate = std::numeric_limits<std::int64_t>::max();
   for (const std::uint32_t vertex : network.rank_vertices) {
     if (vertex == graph.rank_nodes[root.index()]) continue;
@@ -42,7 +42,7 @@ RootNetwork network_of(const Topology& topology, Direction direction, Rank root)
 }
 
 /// By vertex: its rank, or UINT32_MAX.
-std::vector<std::uint32_t> vertex_ranks(const RootNetwork& network) {
+std::vector<std::uint32_t> vertex_ranks(const planners::RootNetwork& network) {
   std::vector<std::uint32_t> ranks(network.vertex_count, UINT32_MAX);
   for (std::uint32_t r = 0; r < network.rank_vertices.size(); ++r) ranks[network.rank_vertices[r]] = r;
   return ranks;
@@ -50,12 +50,12 @@ std::vector<std::uint32_t> vertex_ranks(const RootNetwork& network) {
 
 /// Two hops: behind a full cut with two ranks or more every tree's only crossing has to end one hop from the root, so
 /// that the root itself sends all of it across.
-bool is_cut_too_late(const RootNetwork& network) {
+bool is_cut_too_late(const planners::RootNetwork& network) {
   const std::vector<std::uint32_t> ranks = vertex_ranks(network);
   MaxFlow<std::int64_t> flow(network.vertex_count);
   MaxFlow<std::int64_t> straight(network.vertex_count);  // no other rank passes anything on
   const std::uint32_t root = network.rank_vertices[network.root];
-  for (const GrowingTrees::Arc& arc : network.arcs) {
+  for (const planners::GrowingTrees::Arc& arc : network.arcs) {
     flow.add_arc(arc.tail, arc.head, arc.room);
     straight.add_arc(arc.tail, arc.head, arc.tail == root || ranks[arc.tail] == UINT32_MAX ? arc.room : 0);
   }
@@ -79,7 +79,7 @@ bool is_cut_too_late(const RootNetwork& network) {
 /// ranks at their number of hops, of all that is carried. Cuts are added as they are missed.
 class HopProgram {
  public:
-  HopProgram(const RootNetwork& network, std::uint32_t hops) : network_(network), hops_(hops) {
+  HopProgram(const planners::RootNetwork& network, std::uint32_t hops) : network_(network), hops_(hops) {
     ranks_ = static_cast<std::uint32_t>(network.rank_vertices.size());
     add_columns();
     add_rows();
@@ -144,7 +144,7 @@ class HopProgram {
     for (std::uint32_t u = 0; u < ranks_; ++u) {
       std::vector<std::vector<std::pair<int, double>>> at(network_.vertex_count);
       for (std::size_t a = 0; a < network_.arcs.size(); ++a) {
-        const GrowingTrees::Arc& arc = network_.arcs[a];
+        const planners::GrowingTrees::Arc& arc = network_.arcs[a];
         const bool passes = ranks[arc.tail] != UINT32_MAX && ranks[arc.tail] != u;
         if (passes || arc.room == 0 || ranks[arc.head] == u) continue;
         at[arc.tail].emplace_back(columns_, -1);
@@ -225,7 +225,7 @@ class HopProgram {
     return added;
   }
 
-  const RootNetwork& network_;
+  const planners::RootNetwork& network_;
   std::uint32_t hops_;
   std::uint32_t ranks_ = 0;
   int columns_ = 0;
@@ -244,10 +244,10 @@ std::string_view to_string(HeightFloor floor) {
 
 HeightFloor find_height_floor(const Topology& topology, Direction direction, Rank root, std::uint32_t most_height,
                               std::size_t most_trees) {
-  RootNetwork network = network_of(topology, direction, root);
-  RootNetwork slower = network;
+  planners::RootNetwork network = network_of(topology, direction, root);
+  planners::RootNetwork slower = network;
   slower.rate = static_cast<std::int64_t>(static_cast<double>(network.rate) / (1 + gap));
-  if (least_tree_depth(slower, most_trees) > most_height) return HeightFloor::count;
+  if (planners::least_tree_depth(slower, most_trees) > most_height) return HeightFloor::count;
   if (most_height == 2 && is_cut_too_late(network)) return HeightFloor::cut;
   if (topology.rank_count() > most_program_ranks || topology.rank_count() < 3) return HeightFloor::none;
   return HopProgram(network, most_height).is_short() ? HeightFloor::program : HeightFloor::none;

@@ -164,7 +164,7 @@ std::vector<std::int64_t> random_prices(std::uint32_t vertices) {
 void arborescence_own(benchmark::State& state) {
   const auto vertices = static_cast<std::uint32_t>(state.range(0));
   const std::vector<std::int64_t> prices = random_prices(vertices);
-  for (auto _ : state) benchmark::DoNotOptimize(cheapest_arborescence(prices, vertices, 0));
+  for (auto _ : state) benchmark::DoNotOptimize(planners::cheapest_arborescence(prices, vertices, 0));
 }
 
 void arborescence_lemon(benchmark::State& state) {

@@ -90,13 +90,13 @@ Collective all_gather_on(const Topology& topology) {
 
 void bound(benchmark::State& state, Family family) {
   const Topology topology = family(state.range(0));
-  for (auto _ : state) benchmark::DoNotOptimize(cut_bound(topology, all_gather_on(topology)));
+  for (auto _ : state) benchmark::DoNotOptimize(planners::cut_bound(topology, all_gather_on(topology)));
   state.counters["ranks"] = static_cast<double>(topology.rank_count());
 }
 
 void pack(benchmark::State& state, Family family) {
   const Topology topology = family(state.range(0));
-  for (auto _ : state) benchmark::DoNotOptimize(plan_packing(topology, all_gather_on(topology)));
+  for (auto _ : state) benchmark::DoNotOptimize(planners::plan_packing(topology, all_gather_on(topology)));
   state.counters["ranks"] = static_cast<double>(topology.rank_count());
 }
 

@@ -200,12 +200,12 @@ void print_row(const Input& input, const Flags& flags, Summary& summary) {
     return;
   }
   const auto collective = make_collective(*parse_collective(flags.collective), topology->rank_count(), std::nullopt);
-  const Planner planner = *find_planner(flags.planner);
+  const planners::Planner planner = *planners::find_planner(flags.planner);
   std::vector<double> times;
   std::optional<Schedule> schedule;
   for (int i = 0; i < flags.repeats; ++i) {
     const double begin = cpu_ms();
-    auto made = plan(*topology, *collective, planner);
+    auto made = planners::plan(*topology, *collective, planner);
     times.push_back(cpu_ms() - begin);
     if (!made) {
       fmt::print("{:28} {:5} {:>9} {:10.1f} ms  {}\n", input.name, topology->rank_count(), "-", times.back(),

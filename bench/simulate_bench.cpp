@@ -100,7 +100,7 @@ BENCHMARK(bm_walked_ring)
 void bm_all_to_all(benchmark::State& state) {
   const auto topology = generate_leaf_spine({state.range(0) / 16, 16, 4, 4, {}, {1'000'000}});
   const auto collective = make_collective(CollectiveKind::all_to_all, topology->rank_count(), std::nullopt);
-  const auto schedule = plan_unbounded(*topology, *collective, *find_planner("pairwise"));
+  const auto schedule = planners::plan_unbounded(*topology, *collective, *planners::find_planner("pairwise"));
   const auto simulator = sim::Simulator::make(*schedule, *topology);
   const sim::Options options{size, Bytes{size.count / state.range(0) / state.range(1)}, 4};
   measure(state, [&] { return *simulator->run(options); });

@@ -74,7 +74,7 @@ double simulate_routes(const Chain& chain, std::size_t ranks, const std::vector<
 double simulate_planned(const Result<Topology>& topology, CollectiveKind kind, std::string_view planner) {
   ESPALIER_CHECK(topology.has_value(), "the generators make what is asked");
   const auto collective = make_collective(kind, topology->rank_count(), std::nullopt);
-  const auto schedule = plan_unbounded(*topology, *collective, *find_planner(planner));
+  const auto schedule = planners::plan_unbounded(*topology, *collective, *planners::find_planner(planner));
   ESPALIER_CHECK(schedule.has_value(), "the planner makes this");
   const auto report = sim::simulate(*schedule, *topology, {size, size, 4});
   ESPALIER_CHECK(report.has_value(), "a plan simulates");

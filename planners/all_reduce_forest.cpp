@@ -10,7 +10,7 @@
 #include "planners/packing/improve/few_trees.h"
 #include "topology/reachable.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 Result<Forest> all_reduce_forest(const Topology& topology, const PlanContext& context) {
   if (const auto cut_off = find_unreachable(topology)) {
@@ -38,4 +38,4 @@ Result<Forest> all_reduce_forest(const Topology& topology, const PlanContext& co
   return whole_forest(topology, program->orbits->graph, trees, program->time_per_byte);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

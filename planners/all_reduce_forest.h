@@ -5,7 +5,7 @@
 #include "schedule/trees/tree_schedule.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// The trees that reach all_reduce's optimum (all_reduce_bound.h): per root, in-trees and out-trees with whole weights
 /// of equal sum; parallel links share the load. Where every cable is duplex, in-trees and out-trees mirror each other
@@ -15,4 +15,4 @@ namespace espalier {
 /// reached exactly.
 Result<Forest> all_reduce_forest(const Topology& topology, const PlanContext& context = {});
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -11,7 +11,7 @@
 #include "planners/packing/pruned_packing.h"
 #include "schedule/verify/verify.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 // Shares of units are rounded to whole elements, so the least time of a small message can be off by a little.
@@ -142,4 +142,4 @@ Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& 
   return choice;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

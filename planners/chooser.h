@@ -10,7 +10,7 @@
 #include "planners/planner.h"
 #include "schedule/timeline/run_report.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// One way to do the collective, planned once and kept for all message sizes.
 struct Candidate {
@@ -72,4 +72,4 @@ struct Choice {
 /// Requires: at least one candidate. Errors: those of `evaluate`.
 Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -8,7 +8,7 @@
 #include "schedule/loads.h"
 #include "schedule/relays.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// What one route adds to a chain that goes over it.
@@ -158,4 +158,4 @@ double ChunkModel::least_time(Bytes size) const {
   return std::max(chain_latency_, load_time_ * static_cast<double>(size.count));
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -8,7 +8,7 @@
 #include "schedule/trees/ring_walk.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// What the choice of a chunk size needs to know of a schedule, worked out once for all message sizes.
 ///
@@ -48,4 +48,4 @@ class ChunkModel {
   double largest_transfer_ = 0;  ///< Bytes of the largest transfer, per byte of S.
 };
 
-}  // namespace espalier
+}  // namespace espalier::planners

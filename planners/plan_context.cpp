@@ -1,6 +1,6 @@
 #include "planners/plan_context.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 std::function<void(const ColumnRound&)> teller(const PlanContext& context, std::string_view program,
                                                double bytes_per_unit) {
@@ -11,4 +11,4 @@ std::function<void(const ColumnRound&)> teller(const PlanContext& context, std::
   };
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

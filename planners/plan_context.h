@@ -7,7 +7,7 @@
 
 #include "planners/lp/column_generation.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 class TreeMemory;
 struct BoundSolution;
@@ -40,4 +40,4 @@ struct PlanContext {
 std::function<void(const ColumnRound&)> teller(const PlanContext& context, std::string_view program,
                                                double bytes_per_unit);
 
-}  // namespace espalier
+}  // namespace espalier::planners

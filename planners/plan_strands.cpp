@@ -3,7 +3,7 @@
 #include "schedule/trees/strands.h"
 #include "topology/bundles.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 Result<Schedule> plan_with_strands(const Topology& topology,
                                    const std::function<Result<Schedule>(const Topology&)>& plan) {
@@ -14,4 +14,4 @@ Result<Schedule> plan_with_strands(const Topology& topology,
   return deal_strands(*schedule, topology, bundles);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

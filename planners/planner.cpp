@@ -18,7 +18,7 @@
 #include "schedule/verify/verify.h"
 #include "topology/reachable.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -88,4 +88,4 @@ Result<Schedule> plan(const Topology& topology, const Collective& collective, co
   return schedule;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -9,7 +9,7 @@
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Makes a schedule for a collective on a topology. Pure: the same input, the context's memory included, gives the same
 /// schedule, byte for byte.
@@ -46,4 +46,4 @@ Result<Schedule> plan_unbounded(const Topology& topology, const Collective& coll
 Result<Schedule> plan(const Topology& topology, const Collective& collective, const Planner& planner,
                       const PlanContext& context = {});
 
-}  // namespace espalier
+}  // namespace espalier::planners

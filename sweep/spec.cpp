@@ -83,7 +83,7 @@ class FailureLister {
     const FailureKinds& kinds = spec_.failures;
     if (kinds.hosts) std::ranges::copy(host_failures(topology_), std::back_inserter(cases));
     if (!kinds.links && !kinds.nodes && !kinds.ranks) return cases;
-    for (Failure& failure : single_failures(topology_, {kinds.ranks, root})) {
+    for (planners::Failure& failure : planners::single_failures(topology_, {kinds.ranks, root})) {
       const bool is_link = failure.parts.nodes.empty();
       const bool is_rank = !is_link && topology_.node(failure.parts.nodes.front()).is_rank;
       if (is_link ? !kinds.links : is_rank ? !kinds.ranks : !kinds.nodes) continue;

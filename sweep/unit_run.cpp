@@ -28,9 +28,9 @@ sim::ModelKind model_of(const Spec& spec, const Key& key) {
   return *found;
 }
 
-std::vector<Planner> planners_of(const Unit& unit, bool wants_auto) {
-  std::vector<Planner> planners;
-  for (const Planner& planner : all_planners()) {
+std::vector<planners::Planner> planners_of(const Unit& unit, bool wants_auto) {
+  std::vector<planners::Planner> planners;
+  for (const planners::Planner& planner : planners::all_planners()) {
     const auto is_asked = [&](const Key& key) { return key.algorithm == planner.name; };
     if (wants_auto || std::ranges::any_of(unit.keys, is_asked)) planners.push_back(planner);
   }
@@ -65,7 +65,7 @@ Result<void> UnitRun::try_open() {
   auto collective = make_collective(unit_.collective, topology_->rank_count(), root);
   if (!collective) return tl::unexpected(collective.error());
   collective_ = std::move(*collective);
-  auto bound = compute_bound(*topology_, collective_);
+  auto bound = planners::compute_bound(*topology_, collective_);
   if (!bound) return tl::unexpected(bound.error());
   bound_ = std::move(*bound);
   return {};
@@ -76,7 +76,8 @@ void UnitRun::open() {
     trouble_ = opened.error();
     return;
   }
-  for (Planner& planner : planners_of(unit_, wants_auto_)) planned_.push_back({.planner = std::move(planner)});
+  for (planners::Planner& planner : planners_of(unit_, wants_auto_))
+    planned_.push_back({.planner = std::move(planner)});
 }
 
 void UnitRun::plan(std::size_t planner) {
@@ -87,7 +88,7 @@ void UnitRun::plan(std::size_t planner) {
     planned.seconds = watch.seconds();
     return;
   }
-  auto made = make_candidates_by(planned.planner, *topology_, collective_, bound_, wants_auto_);
+  auto made = planners::make_candidates_by(planned.planner, *topology_, collective_, bound_, wants_auto_);
   planned.seconds = watch.seconds();
   if (made) {
     planned.candidates = std::move(*made);
@@ -97,21 +98,21 @@ void UnitRun::plan(std::size_t planner) {
 }
 
 /// The rings, where they give for every key just what their stored schedule would.
-std::optional<WalkedRings> UnitRun::plan_walks() const {
+std::optional<planners::WalkedRings> UnitRun::plan_walks() const {
   const std::size_t ranks = topology_->rank_count();
-  if (wants_auto_ || ranks < least_walked_ranks) return std::nullopt;
-  auto rings = plan_ring_walks(*topology_, collective_);
+  if (wants_auto_ || ranks < planners::least_walked_ranks) return std::nullopt;
+  auto rings = planners::plan_ring_walks(*topology_, collective_);
   if (!rings) return std::nullopt;
   for (const Key& key : unit_.keys) {
     if (key.algorithm != "ring") continue;
     if (model_of(spec_, key) != sim::ModelKind::link) return std::nullopt;
     const auto walked = walk(*rings, key);
-    if (!walked || (!walked->is_stored_form && ranks < most_stored_ranks)) return std::nullopt;
+    if (!walked || (!walked->is_stored_form && ranks < planners::most_stored_ranks)) return std::nullopt;
   }
   return *std::move(rings);
 }
 
-Result<sim::RingReport> UnitRun::walk(const WalkedRings& rings, const Key& key) const {
+Result<sim::RingReport> UnitRun::walk(const planners::WalkedRings& rings, const Key& key) const {
   const sim::Circumstances circumstances = circumstances_of(key, true);
   sim::Options options = options_of(key, rings.chunks);
   options.set(circumstances);
@@ -130,7 +131,7 @@ sim::Circumstances UnitRun::circumstances_of(const Key& key, bool with_jitter) c
   return circumstances;
 }
 
-sim::Options UnitRun::options_of(const Key& key, const ChunkModel& chunks) const {
+sim::Options UnitRun::options_of(const Key& key, const planners::ChunkModel& chunks) const {
   sim::Options options;
   options.size = key.size;
   options.chunk = key.chunk.value_or(chunks.choose(key.size));
@@ -150,7 +151,7 @@ void UnitRun::seal() {
   }
 }
 
-Result<sim::Report> UnitRun::simulate(const Candidate& candidate, const Key& key, sim::ModelKind model,
+Result<sim::Report> UnitRun::simulate(const planners::Candidate& candidate, const Key& key, sim::ModelKind model,
                                       bool with_jitter) {
   const sim::Circumstances circumstances = circumstances_of(key, with_jitter);
   const auto index = static_cast<std::size_t>(&candidate - candidates_.made.data());
@@ -166,24 +167,25 @@ Result<sim::Report> UnitRun::simulate(const Candidate& candidate, const Key& key
 }
 
 /// The choice knows nothing of the jitter that is to come.
-Result<const Candidate*> UnitRun::decide(const Key& key, sim::ModelKind model) {
+Result<const planners::Candidate*> UnitRun::decide(const Key& key, sim::ModelKind model) {
   if (candidates_.made.empty()) return tl::unexpected(candidates_.refused.front().error);
-  const auto choice = choose(candidates_, key.size, [&](const Schedule& schedule, Bytes, Bytes) -> Result<RunReport> {
-    const auto of =
-        std::ranges::find_if(candidates_.made, [&](const Candidate& made) { return &made.schedule == &schedule; });
-    auto report = simulate(*of, key, model, false);
-    if (!report) return tl::unexpected(report.error());
-    return static_cast<RunReport&>(*report);
-  });
+  const auto choice =
+      planners::choose(candidates_, key.size, [&](const Schedule& schedule, Bytes, Bytes) -> Result<RunReport> {
+        const auto of = std::ranges::find_if(
+            candidates_.made, [&](const planners::Candidate& made) { return &made.schedule == &schedule; });
+        auto report = simulate(*of, key, model, false);
+        if (!report) return tl::unexpected(report.error());
+        return static_cast<RunReport&>(*report);
+      });
   if (!choice) return tl::unexpected(choice.error());
   return choice->candidate;
 }
 
-Result<const Candidate*> UnitRun::find_candidate(const Key& key, sim::ModelKind model) {
+Result<const planners::Candidate*> UnitRun::find_candidate(const Key& key, sim::ModelKind model) {
   if (key.algorithm != "auto") {
-    const Candidate* candidate = candidates_.find(key.algorithm);
+    const planners::Candidate* candidate = candidates_.find(key.algorithm);
     if (candidate != nullptr) return candidate;
-    for (const Refusal& refusal : candidates_.refused) {
+    for (const planners::Refusal& refusal : candidates_.refused) {
       if (refusal.planner != key.algorithm) continue;
       const bool is_no_failure = refusal.error.code == ErrorCode::unsupported;
       return espalier::fail(refusal.error.code,

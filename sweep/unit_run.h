@@ -32,9 +32,9 @@ class UnitRun {
 
  private:
   struct Planned {
-    Planner planner;
-    std::vector<Candidate> candidates;
-    std::optional<WalkedRings> rings;  ///< Instead of a candidate, where no key needs the stored schedule.
+    planners::Planner planner;
+    std::vector<planners::Candidate> candidates;
+    std::optional<planners::WalkedRings> rings;  ///< Instead of a candidate, where no key needs the stored schedule.
     std::optional<Error> refusal;
     double seconds = 0;
   };
@@ -46,20 +46,21 @@ class UnitRun {
   /// What "auto" takes, decided once.
   struct Decision {
     std::once_flag once;
-    std::optional<Result<const Candidate*>> candidate;
+    std::optional<Result<const planners::Candidate*>> candidate;
   };
   /// Size, chunk or -1, model, protocol, copy engines.
   using DecisionKey = std::tuple<std::int64_t, std::int64_t, sim::ModelKind, std::string, std::uint32_t>;
 
   Result<void> try_open();
   Result<Figures> try_run(const Key& key);
-  Result<const Candidate*> find_candidate(const Key& key, sim::ModelKind model);
-  Result<const Candidate*> decide(const Key& key, sim::ModelKind model);
-  [[nodiscard]] std::optional<WalkedRings> plan_walks() const;
-  Result<sim::RingReport> walk(const WalkedRings& rings, const Key& key) const;
+  Result<const planners::Candidate*> find_candidate(const Key& key, sim::ModelKind model);
+  Result<const planners::Candidate*> decide(const Key& key, sim::ModelKind model);
+  [[nodiscard]] std::optional<planners::WalkedRings> plan_walks() const;
+  Result<sim::RingReport> walk(const planners::WalkedRings& rings, const Key& key) const;
   [[nodiscard]] sim::Circumstances circumstances_of(const Key& key, bool with_jitter) const;
-  [[nodiscard]] sim::Options options_of(const Key& key, const ChunkModel& chunks) const;
-  Result<sim::Report> simulate(const Candidate& candidate, const Key& key, sim::ModelKind model, bool with_jitter);
+  [[nodiscard]] sim::Options options_of(const Key& key, const planners::ChunkModel& chunks) const;
+  Result<sim::Report> simulate(const planners::Candidate& candidate, const Key& key, sim::ModelKind model,
+                               bool with_jitter);
   [[nodiscard]] double planning_seconds(const std::string& algorithm) const;
 
   const Spec& spec_;
@@ -70,8 +71,8 @@ class UnitRun {
   Collective collective_;
   Bound bound_;
   std::vector<Planned> planned_;
-  Candidates candidates_;
-  const WalkedRings* rings_ = nullptr;  // what "ring" stands for, where it is walked
+  planners::Candidates candidates_;
+  const planners::WalkedRings* rings_ = nullptr;  // what "ring" stands for, where it is walked
   std::map<std::pair<std::size_t, std::uint32_t>, std::unique_ptr<Ready>> ready_;  // by candidate and copy engines
   std::mutex mutex_;                                                               // of decisions_
   std::map<DecisionKey, std::unique_ptr<Decision>> decisions_;

@@ -60,10 +60,11 @@ ScheduleSource make_source(const Setting& setting, int ranks) {
                                                             Bytes size) -> Result<SourcedSchedule> {
     const std::string planner = setting.planner_for(collective, size);
     if (!topology) return tl::unexpected(topology.error());
-    Result<Planner> chosen = find_planner(planner);
+    Result<planners::Planner> chosen = planners::find_planner(planner);
     if (!chosen) return tl::unexpected(chosen.error());
-    Result<Schedule> schedule = plan_unbounded(*topology, collective, *chosen);
-    if (!schedule && planner != "flat") schedule = plan_unbounded(*topology, collective, *find_planner("flat"));
+    Result<Schedule> schedule = planners::plan_unbounded(*topology, collective, *chosen);
+    if (!schedule && planner != "flat")
+      schedule = planners::plan_unbounded(*topology, collective, *planners::find_planner("flat"));
     if (!schedule) return tl::unexpected(schedule.error());
     // As the advisor's own choice, which leaves small messages to the engine.
     return SourcedSchedule{std::make_shared<const Schedule>(std::move(*schedule)), Bytes{0}, setting.planner.empty()};

@@ -14,7 +14,7 @@ namespace espalier::cli {
 namespace {
 
 /// "all_gather round 12: 24 columns, algbw 131.95 of at most 132.00 GB/s, gap 0.038 %".
-std::string round_text(const ProgramRound& round) {
+std::string round_text(const planners::ProgramRound& round) {
   return fmt::format("{} round {}: {} columns, algbw {} of at most {} GB/s, gap {:.3f} %", round.program, round.round,
                      round.columns, gigabytes_per_second(round.reached), gigabytes_per_second(round.limit),
                      100 * std::max(0.0, round.gap()));
@@ -24,9 +24,9 @@ std::string round_text(const ProgramRound& round) {
 bool is_packing_variant(const std::string& name) { return name.starts_with("packing/"); }
 
 /// Leaves the candidates that were asked for, and refuses variants of the packing that are not among them.
-void keep_named(Candidates& candidates, const std::vector<std::string>& algorithms) {
+void keep_named(planners::Candidates& candidates, const std::vector<std::string>& algorithms) {
   std::vector<std::string> there;
-  for (const Candidate& candidate : candidates.made) {
+  for (const planners::Candidate& candidate : candidates.made) {
     if (is_packing_variant(candidate.planner)) there.push_back(candidate.planner);
   }
   for (const std::string& name : algorithms) {
@@ -36,7 +36,7 @@ void keep_named(Candidates& candidates, const std::vector<std::string>& algorith
     candidates.refused.push_back(
         {name, {ErrorCode::unsupported, "no packing called " + name + " is worth having here", help}});
   }
-  std::erase_if(candidates.made, [&](const Candidate& candidate) {
+  std::erase_if(candidates.made, [&](const planners::Candidate& candidate) {
     return std::ranges::find(algorithms, candidate.planner) == algorithms.end();
   });
 }
@@ -51,7 +51,7 @@ Result<std::vector<std::string>> parse_algorithms(const std::string& text, bool 
   std::istringstream names(text);
   for (std::string name; std::getline(names, name, ',');) {
     if (name == "all") {
-      for (const Planner& planner : all_planners()) add(std::string(planner.name));
+      for (const planners::Planner& planner : planners::all_planners()) add(std::string(planner.name));
       continue;
     }
     if (is_packing_variant(name)) {
@@ -59,7 +59,7 @@ Result<std::vector<std::string>> parse_algorithms(const std::string& text, bool 
         return fail(ErrorCode::invalid_input, "-a: " + name + " is a variant of packing, which is not planned here",
                     "write packing, or plan it with: espalier plan ... -a " + name);
       }
-    } else if (const auto planner = find_planner(name); !planner && name != "auto") {
+    } else if (const auto planner = planners::find_planner(name); !planner && name != "auto") {
       return fail(planner.error().code, "-a: " + planner.error().message, planner.error().help + "; also auto and all");
     }
     add(name);
@@ -68,10 +68,10 @@ Result<std::vector<std::string>> parse_algorithms(const std::string& text, bool 
   return algorithms;
 }
 
-std::vector<Planner> planners_for(const std::vector<std::string>& algorithms) {
-  std::vector<Planner> planners;
+std::vector<planners::Planner> planners_for(const std::vector<std::string>& algorithms) {
+  std::vector<planners::Planner> planners;
   const bool needs_all = std::ranges::find(algorithms, "auto") != algorithms.end();
-  for (const Planner& planner : all_planners()) {
+  for (const planners::Planner& planner : planners::all_planners()) {
     const auto needs = [&](const std::string& name) {
       return name == planner.name || (planner.name == "packing" && is_packing_variant(name));
     };
@@ -80,30 +80,30 @@ std::vector<Planner> planners_for(const std::vector<std::string>& algorithms) {
   return planners;
 }
 
-Result<Candidates> plan_candidates(const Console& console, const Topology& topology, const Collective& collective,
-                                   const std::vector<std::string>& algorithms, const PackingLimits& limits,
-                                   bool verbose, TreeMemory* memory) {
-  std::vector<Planner> planners = planners_for(algorithms);
-  if (limits.any() && std::ranges::find(planners, "packing", &Planner::name) == planners.end()) {
+Result<planners::Candidates> plan_candidates(const Console& console, const Topology& topology,
+                                             const Collective& collective, const std::vector<std::string>& algorithms,
+                                             const planners::PackingLimits& limits, bool verbose, TreeMemory* memory) {
+  std::vector<planners::Planner> planners = planners_for(algorithms);
+  if (limits.any() && std::ranges::find(planners, "packing", &planners::Planner::name) == planners.end()) {
     return fail(ErrorCode::unsupported,
                 "--max-trees, --max-depth, --k and --gap shape the trees of packing, which -a does not name",
                 "add packing to -a, or leave them out");
   }
-  for (Planner& planner : planners) {
+  for (planners::Planner& planner : planners) {
     if (planner.name != "packing" || !limits.any()) continue;
-    planner.plan = [&limits](const Topology& network, const Collective& asked, const PlanContext& told) {
-      return plan_pruned_packing(network, asked, limits, told);
+    planner.plan = [&limits](const Topology& network, const Collective& asked, const planners::PlanContext& told) {
+      return planners::plan_pruned_packing(network, asked, limits, told);
     };
   }
   const bool is_auto = std::ranges::find(algorithms, "auto") != algorithms.end();
   const bool variants = !limits.any() && (is_auto || std::ranges::any_of(algorithms, is_packing_variant));
-  PlanContext context{{}, memory};
+  planners::PlanContext context{{}, memory};
   Progress progress(console, "planning", planners.size());
-  context.on_round = [&](const ProgramRound& round) {
+  context.on_round = [&](const planners::ProgramRound& round) {
     progress.describe("packing, " + round_text(round));
     if (verbose) console.note(round_text(round));
   };
-  auto candidates = make_candidates(
+  auto candidates = planners::make_candidates(
       topology, collective, planners,
       [&](std::string_view name) {
         if (verbose) console.note(fmt::format("planner {}", name));
@@ -112,7 +112,7 @@ Result<Candidates> plan_candidates(const Console& console, const Topology& topol
       variants, context);
   if (candidates && !is_auto && variants) keep_named(*candidates, algorithms);
   if (!candidates || !limits.any() || candidates->find("packing") != nullptr) return candidates;
-  const auto refusal = std::ranges::find(candidates->refused, "packing", &Refusal::planner);
+  const auto refusal = std::ranges::find(candidates->refused, "packing", &planners::Refusal::planner);
   if (refusal == candidates->refused.end()) return candidates;
   return fail(refusal->error.code,
               "no packing within --max-trees, --max-depth, --k and --gap: " + refusal->error.message,
@@ -121,7 +121,8 @@ Result<Candidates> plan_candidates(const Console& console, const Topology& topol
 
 std::string planner_names() {
   std::string names;
-  for (const Planner& planner : all_planners()) names += (names.empty() ? "" : ", ") + std::string(planner.name);
+  for (const planners::Planner& planner : planners::all_planners())
+    names += (names.empty() ? "" : ", ") + std::string(planner.name);
   return names;
 }
 

@@ -15,14 +15,15 @@ namespace espalier::cli {
 Result<std::vector<std::string>> parse_algorithms(const std::string& text, bool variants = false);
 
 /// The planners that these algorithms need: those named, or all when "auto" is among them.
-std::vector<Planner> planners_for(const std::vector<std::string>& algorithms);
+std::vector<planners::Planner> planners_for(const std::vector<std::string>& algorithms);
 
 /// Plans with a progress bar; packing within `limits`. With "auto" variants of the packing take part, unless it is
 /// limited, and those that are named; one that is not found is refused with those that are there. `memory` as in
 /// PlanContext. With `verbose` every round of every linear program is told on standard error.
-Result<Candidates> plan_candidates(const Console& console, const Topology& topology, const Collective& collective,
-                                   const std::vector<std::string>& algorithms, const PackingLimits& limits = {},
-                                   bool verbose = false, TreeMemory* memory = nullptr);
+Result<planners::Candidates> plan_candidates(const Console& console, const Topology& topology,
+                                             const Collective& collective, const std::vector<std::string>& algorithms,
+                                             const planners::PackingLimits& limits = {}, bool verbose = false,
+                                             TreeMemory* memory = nullptr);
 
 /// For -a's help: "ring, tree, ...".
 std::string planner_names();

@@ -65,10 +65,11 @@ void GroupFlags::add_to(CLI::App& command) {
       ->check(CLI::PositiveNumber);
 }
 
-Result<std::vector<GroupWork>> GroupFlags::resolve(const Topology& topology, const CollectiveFlags& collective) const {
+Result<std::vector<planners::GroupWork>> GroupFlags::resolve(const Topology& topology,
+                                                             const CollectiveFlags& collective) const {
   const auto groups = find_groups(*this, topology);
   if (!groups) return tl::unexpected(groups.error());
-  std::vector<GroupWork> works;
+  std::vector<planners::GroupWork> works;
   for (const std::vector<NodeId>& nodes : *groups) {
     auto restricted = with_ranks(topology, nodes);
     if (!restricted) return tl::unexpected(restricted.error());

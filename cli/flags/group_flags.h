@@ -22,8 +22,8 @@ struct GroupFlags {
 
   /// The groups with their collective; a root counts within its group.
   /// Errors: invalid_input, naming the flag.
-  [[nodiscard]] Result<std::vector<GroupWork>> resolve(const Topology& topology,
-                                                       const CollectiveFlags& collective) const;
+  [[nodiscard]] Result<std::vector<planners::GroupWork>> resolve(const Topology& topology,
+                                                                 const CollectiveFlags& collective) const;
 };
 
 /// Its options for a Mode (modes.h).

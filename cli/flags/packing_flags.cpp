@@ -33,8 +33,8 @@ void PackingFlags::add_to(CLI::App& command) {
       ->group(group);
 }
 
-Result<PackingLimits> PackingFlags::resolve() const {
-  PackingLimits limits{most_trees, most_height, equal_trees, false, 0};
+Result<planners::PackingLimits> PackingFlags::resolve() const {
+  planners::PackingLimits limits{most_trees, most_height, equal_trees, false, 0};
   if (!gap.empty()) {
     const auto part = parse_part("--gap", gap);
     if (!part) return tl::unexpected(part.error());

@@ -20,7 +20,7 @@ struct PackingFlags {
   void add_to(CLI::App& command);
 
   /// Errors: invalid_input, naming the flag.
-  [[nodiscard]] Result<PackingLimits> resolve() const;
+  [[nodiscard]] Result<planners::PackingLimits> resolve() const;
 };
 
 /// Its options for a Mode (modes.h).

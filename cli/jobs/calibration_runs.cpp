@@ -24,7 +24,7 @@ constexpr std::int64_t default_element_size = 4;
 /// What was planned for one collective, with the chunk sizes that `simulate` would choose.
 struct Planned {
   std::shared_ptr<const Schedule> schedule;
-  std::shared_ptr<const ChunkModel> chunks;
+  std::shared_ptr<const planners::ChunkModel> chunks;
 };
 
 /// nccl-tests has names of its own for a few types; all that matters here is their size.
@@ -130,14 +130,14 @@ class RunPlanner {
     if (!collective) return within(collective.error());
     // A file may name what `auto` took: a variant of the packing, say "packing/h2t3".
     if (algorithm != "auto" && !algorithm.starts_with("packing/")) {
-      if (const auto known = find_planner(algorithm); !known) return within(known.error());
+      if (const auto known = planners::find_planner(algorithm); !known) return within(known.error());
     }
     auto candidates = plan_candidates(console_, topology_, *collective, {algorithm});
     if (!candidates) return within(candidates.error());
-    for (Candidate& candidate : candidates->made) {
+    for (planners::Candidate& candidate : candidates->made) {
       if (candidate.planner != algorithm) continue;
       return Planned{std::make_shared<const Schedule>(std::move(candidate.schedule)),
-                     std::make_shared<const ChunkModel>(candidate.chunks)};
+                     std::make_shared<const planners::ChunkModel>(candidate.chunks)};
     }
     if (!candidates->refused.empty() && algorithm != "auto") return within(candidates->refused.front().error);
     return fail(ErrorCode::invalid_input,
@@ -155,7 +155,7 @@ class RunPlanner {
     }
     if (!given_.schedule) {
       given_.schedule = std::make_shared<const Schedule>(plan);
-      given_.chunks = std::make_shared<const ChunkModel>(plan, topology_);
+      given_.chunks = std::make_shared<const planners::ChunkModel>(plan, topology_);
     }
     return given_;
   }

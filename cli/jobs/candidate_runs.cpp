@@ -37,7 +37,7 @@ Result<const sim::Report*> CandidateRuns::simulate(const Schedule& schedule, Byt
   return &reports_.emplace(key, std::move(*report)).first->second;
 }
 
-Evaluate CandidateRuns::evaluator() {
+planners::Evaluate CandidateRuns::evaluator() {
   return [this](const Schedule& schedule, Bytes size, Bytes chunk) -> Result<RunReport> {
     auto report = simulate(schedule, size, options_.chunk.value_or(chunk), false);
     if (!report) return tl::unexpected(report.error());
@@ -47,13 +47,13 @@ Evaluate CandidateRuns::evaluator() {
 
 Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size) {
   if (algorithm == "auto") {
-    const auto choice = choose(*candidates_, size, evaluator());
+    const auto choice = planners::choose(*candidates_, size, evaluator());
     if (!choice) return tl::unexpected(choice.error());
     const auto report = simulate(choice->candidate->schedule, size, choice->run.chunk, true);
     if (!report) return tl::unexpected(report.error());
     return CandidateRun{size, algorithm, choice->candidate, **report, choice->why};
   }
-  const Candidate* candidate = candidates_->find(algorithm);
+  const planners::Candidate* candidate = candidates_->find(algorithm);
   ESPALIER_CHECK(candidate != nullptr, "what runs was made");
   const auto report = simulate(candidate->schedule, size, options_.chunk_of(*candidate, size), true);
   if (!report) return tl::unexpected(report.error());

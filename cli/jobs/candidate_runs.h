@@ -15,8 +15,8 @@ namespace espalier::cli {
 /// What one algorithm gave at one size.
 struct CandidateRun {
   Bytes size;
-  std::string algorithm;                 ///< As asked for: a planner, or "auto".
-  const Candidate* candidate = nullptr;  ///< What ran; for "auto", what it chose.
+  std::string algorithm;                           ///< As asked for: a planner, or "auto".
+  const planners::Candidate* candidate = nullptr;  ///< What ran; for "auto", what it chose.
   sim::Report report;
   std::string why;             ///< For "auto": why it chose.
   std::uint64_t unstored = 0;  ///< Transfers of a schedule that was walked instead of stored.
@@ -45,12 +45,12 @@ class CandidateRuns {
     /// Of one run; nothing is recorded.
     [[nodiscard]] sim::Options at(Bytes size, Bytes chunk_of_run) const;
     /// The largest chunk of a candidate's run.
-    [[nodiscard]] Bytes chunk_of(const Candidate& candidate, Bytes size) const {
+    [[nodiscard]] Bytes chunk_of(const planners::Candidate& candidate, Bytes size) const {
       return chunk.value_or(candidate.chunks.choose(size));
     }
   };
 
-  CandidateRuns(const Topology& topology, const Candidates& candidates, Options options)
+  CandidateRuns(const Topology& topology, const planners::Candidates& candidates, Options options)
       : topology_(&topology), candidates_(&candidates), options_(std::move(options)) {}
 
   /// One algorithm at one size; "auto" chooses among all candidates, without knowing the jitter that is to come.
@@ -59,7 +59,7 @@ class CandidateRuns {
 
   /// One candidate at one size with one chunk, for functions that take an Evaluate; both must live as long. Without
   /// jitter.
-  Evaluate evaluator();
+  planners::Evaluate evaluator();
 
   /// The size from which on `to` is faster than `from`, to about five per cent, between two sizes where that changes.
   Result<Crossover> find_crossover(const std::string& from, const std::string& to, Bytes below, Bytes above);
@@ -69,7 +69,7 @@ class CandidateRuns {
   Result<const sim::Report*> simulate(const Schedule& schedule, Bytes size, Bytes chunk, bool with_jitter);
 
   const Topology* topology_;
-  const Candidates* candidates_;
+  const planners::Candidates* candidates_;
   Options options_;
   std::map<const Schedule*, sim::Simulator> simulators_;
   std::map<std::tuple<const Schedule*, std::int64_t, std::int64_t, bool>, sim::Report> reports_;

@@ -87,7 +87,7 @@ std::optional<LabMeasurement> read_measurement(const std::string& text) {
 
 }  // namespace
 
-Result<LabJob> LabJob::make(lab::LabNetwork& network, const Candidate& candidate, const Topology& scaled) {
+Result<LabJob> LabJob::make(lab::LabNetwork& network, const planners::Candidate& candidate, const Topology& scaled) {
   std::ostringstream plan;
   if (const auto written = write_schedule(plan, candidate.schedule, scaled); !written) {
     return tl::unexpected(written.error());

@@ -32,7 +32,7 @@ struct LabMeasurement {
 class LabJob {
  public:
   /// Errors: those of LabNetwork::add_routes.
-  [[nodiscard]] static Result<LabJob> make(lab::LabNetwork& network, const Candidate& candidate,
+  [[nodiscard]] static Result<LabJob> make(lab::LabNetwork& network, const planners::Candidate& candidate,
                                            const Topology& scaled);
 
   /// Starts all ranks, each in its namespace, waits for them and reads what rank 0 prints.

@@ -162,7 +162,7 @@ class RankRun {
     output_.collective = task.collective;
     output_.type = task.type;
     output_.operation = task.operation;
-    if (const auto bound = compute_bound(topology, task.collective)) output_.bound = bound->time_per_byte;
+    if (const auto bound = planners::compute_bound(topology, task.collective)) output_.bound = bound->time_per_byte;
     for (std::size_t rank = 0; rank < topology.rank_count(); ++rank) {
       output_.rank_names.push_back(topology.rank_name(Rank(rank)));
     }

@@ -16,8 +16,8 @@ constexpr double no_loss = 0.0005;  ///< What prints as 0.0 %.
 
 std::string loss_text(double share) { return percent(std::max(0.0, share)); }
 
-std::string header_text(const Degradation& degradation, const Topology& topology, Bytes size) {
-  const Outlook& healthy = degradation.healthy;
+std::string header_text(const planners::Degradation& degradation, const Topology& topology, Bytes size) {
+  const planners::Outlook& healthy = degradation.healthy;
   std::string text = fmt::format("# {}  {}  {}", topology.name(), to_string(healthy.collective.kind),
                                  counted(healthy.collective.rank_count, "rank"));
   if (!healthy.collective.root.is_none()) text += "  root " + topology.rank_name(healthy.collective.root);
@@ -30,7 +30,7 @@ std::string header_text(const Degradation& degradation, const Topology& topology
   return text + "\n#\n";
 }
 
-std::string table_text(const Degradation& degradation) {
+std::string table_text(const planners::Degradation& degradation) {
   const bool has_schedules = degradation.healthy.fastest.has_value();
   Table table;
   table.add_column("failure", "", Table::Align::left);
@@ -43,7 +43,7 @@ std::string table_text(const Degradation& degradation) {
     table.add_column("loss", "(%)");
     table.add_column("by", "", Table::Align::left);
   }
-  for (const Damage& damage : degradation.damages) {
+  for (const planners::Damage& damage : degradation.damages) {
     std::vector<std::string> cells = {damage.failure.name, damage.failure.what,
                                       std::to_string(damage.failure.alike.size())};
     if (!damage.outlook) {
@@ -69,9 +69,9 @@ std::string count_text(std::size_t count, const char* noun) {
 }
 
 /// How many failures there are in all, and what becomes of them.
-std::string summary_text(const Degradation& degradation) {
+std::string summary_text(const planners::Degradation& degradation) {
   std::size_t all = 0, harmless = 0, broken = 0;
-  for (const Damage& damage : degradation.damages) {
+  for (const planners::Damage& damage : degradation.damages) {
     const std::size_t alike = damage.failure.alike.size();
     all += alike;
     if (!damage.outlook) broken += alike;
@@ -81,13 +81,13 @@ std::string summary_text(const Degradation& degradation) {
   std::string text = fmt::format("# {}, {} different: {} cost nothing, {} cost something, {} cut ranks off\n",
                                  count_text(all, "single failure"), degradation.damages.size(), harmless,
                                  all - harmless - broken, broken);
-  for (const Damage& damage : degradation.damages) {
+  for (const planners::Damage& damage : degradation.damages) {
     if (!damage.outlook) text += "# " + damage.broken.message + "\n";
   }
   return text;
 }
 
-nlohmann::ordered_json outlook_json(const Outlook& outlook) {
+nlohmann::ordered_json outlook_json(const planners::Outlook& outlook) {
   const auto bound_rate = outlook.bound_busbw();
   nlohmann::ordered_json document = {{"ranks", outlook.collective.rank_count},
                                      {"bound", {{"time_per_byte", to_string(outlook.bound.time_per_byte)}}}};
@@ -106,11 +106,12 @@ nlohmann::ordered_json outlook_json(const Outlook& outlook) {
 
 }  // namespace
 
-std::string degradation_text(const Degradation& degradation, const Topology& topology, Bytes size) {
+std::string degradation_text(const planners::Degradation& degradation, const Topology& topology, Bytes size) {
   return header_text(degradation, topology, size) + table_text(degradation) + "#\n" + summary_text(degradation);
 }
 
-nlohmann::ordered_json degradation_json(const Degradation& degradation, const Topology& topology, Bytes size) {
+nlohmann::ordered_json degradation_json(const planners::Degradation& degradation, const Topology& topology,
+                                        Bytes size) {
   const Collective& collective = degradation.healthy.collective;
   nlohmann::ordered_json document = {{"schema", "espalier/degrade/1"},
                                      {"topology", topology.name()},
@@ -120,7 +121,7 @@ nlohmann::ordered_json degradation_json(const Degradation& degradation, const To
   if (degradation.healthy.fastest) document["size"] = size.count;
   document["whole"] = outlook_json(degradation.healthy);
   document["failures"] = nlohmann::ordered_json::array();
-  for (const Damage& damage : degradation.damages) {
+  for (const planners::Damage& damage : degradation.damages) {
     nlohmann::ordered_json entry = {{"failure", damage.failure.name},
                                     {"of", damage.failure.what},
                                     {"alike", damage.failure.alike},

@@ -9,9 +9,9 @@
 namespace espalier::cli {
 
 /// The table of `topo degrade`, worst failure first, and what breaks the machine.
-std::string degradation_text(const Degradation& degradation, const Topology& topology, Bytes size);
+std::string degradation_text(const planners::Degradation& degradation, const Topology& topology, Bytes size);
 
 /// Schema espalier/degrade/1.
-nlohmann::ordered_json degradation_json(const Degradation& degradation, const Topology& topology, Bytes size);
+nlohmann::ordered_json degradation_json(const planners::Degradation& degradation, const Topology& topology, Bytes size);
 
 }  // namespace espalier::cli

@@ -38,10 +38,11 @@ nlohmann::ordered_json bound_json(const Bound& bound, const Collective& collecti
   return document;
 }
 
-nlohmann::ordered_json bound_json(const PricedBound& priced, const Collective& collective, const Topology& topology) {
+nlohmann::ordered_json bound_json(const planners::PricedBound& priced, const Collective& collective,
+                                  const Topology& topology) {
   nlohmann::ordered_json document = bound_json(priced.bound, collective, topology);
   document["binding"] = nlohmann::ordered_json::array();
-  for (const BindingClass& each : binding_classes(priced.prices, topology)) {
+  for (const planners::BindingClass& each : planners::binding_classes(priced.prices, topology)) {
     nlohmann::ordered_json entry = {{"class", each.name}, {"share", each.share}};
     entry["links"] = nlohmann::ordered_json::array();
     for (const LinkId link : each.links) entry["links"].push_back(topology.link_name(link));

@@ -29,7 +29,8 @@ inline constexpr std::size_t shown_links = 4;
 nlohmann::ordered_json bound_json(const Bound& bound, const Collective& collective, const Topology& topology);
 
 /// `bound_json` with "binding": what prices that prove the bound say, by class and most first.
-nlohmann::ordered_json bound_json(const PricedBound& priced, const Collective& collective, const Topology& topology);
+nlohmann::ordered_json bound_json(const planners::PricedBound& priced, const Collective& collective,
+                                  const Topology& topology);
 
 /// The first few, and how many more there are: "a, b and 3 more".
 std::string first_names(const std::vector<std::string>& names, std::size_t most, std::string_view separator = ", ");

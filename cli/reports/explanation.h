@@ -24,16 +24,16 @@ struct Explanation {
   std::string type;  ///< Of an element.
   sim::Circumstances circumstances;
   Bound bound;
-  std::vector<BoundPrice> prices;  ///< What proves the bound where no cut does.
-  std::optional<CutProof> proof;
+  std::vector<planners::BoundPrice> prices;  ///< What proves the bound where no cut does.
+  std::optional<planners::CutProof> proof;
   Loads loads;
-  std::vector<ClassLoad> classes;
-  TravelShape shape;
+  std::vector<planners::ClassLoad> classes;
+  planners::TravelShape shape;
   RunLimits limits;
   std::vector<sim::CriticalShare> critical;
-  std::string label;          ///< What the schedule is called among the trials.
-  std::vector<Trial> trials;  ///< What it was compared with, fastest first.
-  std::vector<MoreCables> more;
+  std::string label;                    ///< What the schedule is called among the trials.
+  std::vector<planners::Trial> trials;  ///< What it was compared with, fastest first.
+  std::vector<planners::MoreCables> more;
 };
 
 std::string explanation_text(const Explanation& explanation);

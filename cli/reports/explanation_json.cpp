@@ -9,7 +9,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json limit_json(const Explanation& of) {
-  Json limit = bound_json(PricedBound{of.bound, of.prices}, of.schedule->collective, *of.topology);
+  Json limit = bound_json(planners::PricedBound{of.bound, of.prices}, of.schedule->collective, *of.topology);
   limit["proof"] = nullptr;
   if (!of.proof) return limit;
   Json proof = {{"direction", of.proof->direction == Direction::forward ? "leave" : "enter"},
@@ -37,7 +37,7 @@ Json plan_json(const Explanation& of) {
                {"classes", Json::array()}};
   for (const LinkId link : of.loads.bottleneck_links) plan["fullest"].push_back(of.topology->link_name(link));
   for (const NodeId node : of.loads.bottleneck_nodes) plan["fullest"].push_back(of.topology->node(node).id);
-  for (const ClassLoad& load : of.classes) {
+  for (const planners::ClassLoad& load : of.classes) {
     plan["classes"].push_back({{"class", load.link_class},
                                {"links", load.links},
                                {"used", load.used},
@@ -103,7 +103,7 @@ Json improvements_json(const Explanation& of) {
 
 Json trials_json(const Explanation& of) {
   Json trials = Json::array();
-  for (const Trial& trial : of.trials) {
+  for (const planners::Trial& trial : of.trials) {
     Json entry = {{"algorithm", trial.candidate->planner}, {"least_time", trial.least_time}};
     if (trial.run) entry["time"] = trial.run->elapsed.seconds();
     trials.push_back(std::move(entry));
@@ -128,7 +128,7 @@ nlohmann::ordered_json explanation_json(const Explanation& of) {
   document["explained"] = of.label;
   document["candidates"] = trials_json(of);
   document["more_cables"] = Json::array();
-  for (const MoreCables& more : of.more) {
+  for (const planners::MoreCables& more : of.more) {
     document["more_cables"].push_back({{"beside", more.beside},
                                        {"of", more.what},
                                        {"cables", more.cables},

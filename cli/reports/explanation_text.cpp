@@ -66,7 +66,7 @@ std::string links_text(const std::string& name, const std::vector<LinkId>& links
 }
 
 /// What crosses the cut: links by class, and backplanes.
-std::string crossing_text(const CutProof& proof, const Topology& topology) {
+std::string crossing_text(const planners::CutProof& proof, const Topology& topology) {
   std::map<std::string, std::vector<LinkId>> by_class;
   for (const LinkId id : proof.links) {
     const Link& link = topology.link(id);
@@ -125,7 +125,7 @@ std::string fullest_text(const Explanation& of) {
                      busy < 1 / full ? ", so the loads alone would reach the limit" : "");
 }
 
-std::string shape_text(const TravelShape& shape) {
+std::string shape_text(const planners::TravelShape& shape) {
   const std::string hops = fmt::format("{} hop{}", shape.hops, shape.hops == 1 ? "" : "s");
   if (shape.branches <= 1) return "Slices pass from rank to rank in chains of up to " + hops;
   const std::string branches = fmt::format("Slices branch up to {} ways and take up to {}", shape.branches, hops);
@@ -148,7 +148,7 @@ std::string plan_text(const Explanation& of) {
   table.add_column("used");
   table.add_column("fullest", "(%)");
   table.add_column("mean", "(%)");
-  for (const ClassLoad& load : of.classes) {
+  for (const planners::ClassLoad& load : of.classes) {
     table.add_row({load.link_class, std::to_string(load.links), std::to_string(load.used), percent(load.most),
                    percent(load.mean)});
   }
@@ -261,12 +261,13 @@ std::string improvements_text(const Explanation& of) {
 }
 
 std::string choice_text(const Explanation& of) {
-  const auto own = std::ranges::find_if(
-      of.trials, [&](const Trial& trial) { return trial.candidate->planner == of.label && trial.run.has_value(); });
+  const auto own = std::ranges::find_if(of.trials, [&](const planners::Trial& trial) {
+    return trial.candidate->planner == of.label && trial.run.has_value();
+  });
   if (own == of.trials.end() || of.trials.size() == 1 || own->run->elapsed.count == 0) return {};
   const double seconds = own->run->elapsed.seconds();
   std::vector<std::string> others;
-  for (const Trial& trial : of.trials) {
+  for (const planners::Trial& trial : of.trials) {
     if (&trial == &*own) continue;
     others.push_back(trial.run
                          ? fmt::format("{} {:.2f}x", trial.candidate->planner, trial.run->elapsed.seconds() / seconds)
@@ -289,7 +290,7 @@ std::string more_text(const Explanation& of) {
   table.add_column("gain", "(%)");
   std::size_t useful = 0;
   std::map<std::string, std::size_t> useless;  // the most cables by kind
-  for (const MoreCables& more : of.more) {
+  for (const planners::MoreCables& more : of.more) {
     if (more.bound.time_per_byte >= of.bound.time_per_byte) {
       useless[more.beside] = std::max(useless[more.beside], more.cables);
       continue;

@@ -165,7 +165,7 @@ double median_error(const LabReport& report, const std::string& algorithm) {
 std::string lab_text(const LabReport& report) {
   std::string text =
       header_text(report) + table_text(report) + "#\n" + orders_text(report) + gain_text(report) + errors_text(report);
-  for (const Refusal& refusal : report.refused) {
+  for (const planners::Refusal& refusal : report.refused) {
     text += fmt::format("# no {}: {}\n", refusal.planner, refusal.error.message);
   }
   return text;
@@ -217,7 +217,7 @@ nlohmann::ordered_json lab_json(const LabReport& report) {
   }
   document["median_error"] = median_error(report);
   document["refused"] = nlohmann::ordered_json::array();
-  for (const Refusal& refusal : report.refused) {
+  for (const planners::Refusal& refusal : report.refused) {
     document["refused"].push_back(
         {{"algorithm", refusal.planner}, {"reason", refusal.error.message}, {"help", refusal.error.help}});
   }

@@ -34,7 +34,7 @@ struct LabReport {
   std::vector<std::string> algorithms;
   std::vector<Bytes> sizes;
   std::vector<LabResult> results;  ///< Size by size, algorithm by algorithm.
-  std::vector<Refusal> refused;
+  std::vector<planners::Refusal> refused;
   std::optional<LabCalibration> calibration;
 
   [[nodiscard]] std::int64_t wrong() const;

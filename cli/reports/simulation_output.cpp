@@ -153,7 +153,7 @@ std::string simulation_text(const Simulation& simulation) {
         fmt::format("# crossover: {} -> {} at {}\n", crossover.from, crossover.to, format_rounded_size(crossover.size));
   }
   text += limits_text(simulation);
-  for (const Refusal& refusal : simulation.refused) {
+  for (const planners::Refusal& refusal : simulation.refused) {
     text += fmt::format("# no {}: {}\n", refusal.planner, refusal.error.message);
   }
   return text;
@@ -189,7 +189,7 @@ nlohmann::ordered_json simulation_json(const Simulation& simulation) {
     document["limits"].push_back(limits_json(simulation.results[i], *simulation.topology));
   }
   document["refused"] = nlohmann::ordered_json::array();
-  for (const Refusal& refusal : simulation.refused) {
+  for (const planners::Refusal& refusal : simulation.refused) {
     document["refused"].push_back(
         {{"algorithm", refusal.planner}, {"reason", refusal.error.message}, {"help", refusal.error.help}});
   }

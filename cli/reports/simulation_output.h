@@ -22,7 +22,7 @@ struct Simulation {
   std::vector<CandidateRun> results;  ///< Size by size, algorithm by algorithm.
   std::vector<std::size_t> winners;  ///< For each size the index into `results`, "auto" only where no other is as fast.
   std::vector<Crossover> crossovers;
-  std::vector<Refusal> refused;  ///< Asked for, but not made.
+  std::vector<planners::Refusal> refused;  ///< Asked for, but not made.
 };
 
 std::string simulation_text(const Simulation& simulation);

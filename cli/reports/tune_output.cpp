@@ -31,36 +31,36 @@ std::string exact_or_rounded(Bytes size) {
 
 std::string span(const std::string& from, const std::string& to) { return from == to ? from : from + " - " + to; }
 
-std::string microseconds(const TunedSize& point) {
+std::string microseconds(const planners::TunedSize& point) {
   return fmt::format("{:.2f}", static_cast<double>(point.run().elapsed.count) / 1e6);
 }
 
 /// The smallest and the largest margin of a region.
 struct Margins {
-  Margin least;
-  Margin most;
+  planners::Margin least;
+  planners::Margin most;
 };
 
-Margins margins_of(const Region& region) {
-  Margins margins{margin_of(region.sizes.front()), margin_of(region.sizes.front())};
-  for (const TunedSize& point : region.sizes) {
-    const Margin margin = margin_of(point);
+Margins margins_of(const planners::Region& region) {
+  Margins margins{planners::margin_of(region.sizes.front()), planners::margin_of(region.sizes.front())};
+  for (const planners::TunedSize& point : region.sizes) {
+    const planners::Margin margin = planners::margin_of(point);
     if (margin.factor < margins.least.factor) margins.least = margin;
     if (margin.factor > margins.most.factor) margins.most = margin;
   }
   return margins;
 }
 
-std::string margin_text(const Margin& margin) {
+std::string margin_text(const planners::Margin& margin) {
   if (margin.second == nullptr) return "-";
   return fmt::format("{}{:.2f}", margin.at_least ? ">" : "", margin.factor);
 }
 
 /// The other planners that come second somewhere in a region, in order of size.
-std::string seconds_text(const Region& region) {
+std::string seconds_text(const planners::Region& region) {
   std::vector<std::string> names;
-  for (const TunedSize& point : region.sizes) {
-    const Margin margin = margin_of(point);
+  for (const planners::TunedSize& point : region.sizes) {
+    const planners::Margin margin = planners::margin_of(point);
     if (margin.second == nullptr || std::ranges::find(names, margin.second->planner) != names.end()) continue;
     names.push_back(margin.second->planner);
   }
@@ -78,18 +78,18 @@ std::string table_text(const Tuning& tuning) {
   table.add_column("ahead", "(x)");
   table.add_column("of", "", Table::Align::left);
   table.add_column("NCCL", "", Table::Align::left);
-  for (const Region& region : tuning.regions) {
-    const TunedSize& first = region.sizes.front();
-    const TunedSize& last = region.sizes.back();
+  for (const planners::Region& region : tuning.regions) {
+    const planners::TunedSize& first = region.sizes.front();
+    const planners::TunedSize& last = region.sizes.back();
     const Margins margins = margins_of(region);
-    const auto busbw = [&](const TunedSize& point) {
+    const auto busbw = [&](const planners::TunedSize& point) {
       return fmt::format("{:.2f}", point.run().busbw(tuning.collective) / 1e9);
     };
     table.add_row({exact_or_rounded(first.size), exact_or_rounded(last.size), region.taken->planner,
                    span(microseconds(first), microseconds(last)), span(busbw(first), busbw(last)),
                    span(format_size(first.run().chunk), format_size(last.run().chunk)),
                    span(margin_text(margins.least), margin_text(margins.most)), seconds_text(region),
-                   nearest_nccl(region.taken->schedule, *tuning.topology).algorithm});
+                   planners::nearest_nccl(region.taken->schedule, *tuning.topology).algorithm});
   }
   return table.text();
 }
@@ -97,20 +97,20 @@ std::string table_text(const Tuning& tuning) {
 /// Why each planner that is taken somewhere is like the algorithm of NCCL that the table names.
 std::string likeness_text(const Tuning& tuning) {
   std::string text;
-  std::vector<const Candidate*> told;
-  for (const Region& region : tuning.regions) {
+  std::vector<const planners::Candidate*> told;
+  for (const planners::Region& region : tuning.regions) {
     if (std::ranges::find(told, region.taken) != told.end()) continue;
     told.push_back(region.taken);
-    const NcclLikeness likeness = nearest_nccl(region.taken->schedule, *tuning.topology);
+    const planners::NcclLikeness likeness = planners::nearest_nccl(region.taken->schedule, *tuning.topology);
     if (likeness.algorithm == "-") return "# " + likeness.why + "\n";
     text += fmt::format("# {} is like NCCL's {}: {}\n", region.taken->planner, likeness.algorithm, likeness.why);
   }
   return text;
 }
 
-nlohmann::ordered_json point_json(const TunedSize& point, const Tuning& tuning) {
+nlohmann::ordered_json point_json(const planners::TunedSize& point, const Tuning& tuning) {
   const RunReport& run = point.run();
-  const Margin margin = margin_of(point);
+  const planners::Margin margin = planners::margin_of(point);
   nlohmann::ordered_json document = {{"size", point.size.count},
                                      {"time", run.elapsed.seconds()},
                                      {"algbw", run.algbw()},
@@ -129,7 +129,7 @@ nlohmann::ordered_json point_json(const TunedSize& point, const Tuning& tuning) 
 
 std::string tuning_text(const Tuning& tuning) {
   std::string text = header_text(tuning) + table_text(tuning) + "#\n" + likeness_text(tuning);
-  for (const Refusal& refusal : tuning.refused) {
+  for (const planners::Refusal& refusal : tuning.refused) {
     text += fmt::format("# no {}: {}\n", refusal.planner, refusal.error.message);
   }
   return text;
@@ -143,9 +143,9 @@ nlohmann::ordered_json tuning_json(const Tuning& tuning) {
   if (!tuning.collective.root.is_none()) document["root"] = tuning.topology->rank_name(tuning.collective.root);
   document["bound"] = bound_json(tuning.bound, tuning.collective, *tuning.topology);
   document["regions"] = nlohmann::ordered_json::array();
-  for (const Region& region : tuning.regions) {
+  for (const planners::Region& region : tuning.regions) {
     const Margins margins = margins_of(region);
-    const NcclLikeness likeness = nearest_nccl(region.taken->schedule, *tuning.topology);
+    const planners::NcclLikeness likeness = planners::nearest_nccl(region.taken->schedule, *tuning.topology);
     document["regions"].push_back({{"algorithm", region.taken->planner},
                                    {"from", point_json(region.sizes.front(), tuning)},
                                    {"to", point_json(region.sizes.back(), tuning)},
@@ -155,7 +155,7 @@ nlohmann::ordered_json tuning_json(const Tuning& tuning) {
                                    {"nccl", {{"algorithm", likeness.algorithm}, {"why", likeness.why}}}});
   }
   document["refused"] = nlohmann::ordered_json::array();
-  for (const Refusal& refusal : tuning.refused) {
+  for (const planners::Refusal& refusal : tuning.refused) {
     document["refused"].push_back({{"algorithm", refusal.planner}, {"reason", refusal.error.message}});
   }
   return document;

@@ -14,8 +14,8 @@ struct Tuning {
   Collective collective;
   Bound bound;
   std::string type;  ///< Element type.
-  std::vector<Region> regions;
-  std::vector<Refusal> refused;
+  std::vector<planners::Region> regions;
+  std::vector<planners::Refusal> refused;
 };
 
 std::string tuning_text(const Tuning& tuning);

@@ -38,7 +38,7 @@ void print_one(const Console& console, const Bound& bound, const Collective& col
 ExitCode run_one(const Console& console, const Topology& topology, const CollectiveFlags& flags) {
   const auto collective = flags.resolve(topology);
   if (!collective) return console.refuse_usage(collective.error());
-  const auto priced = compute_priced_bound(topology, *collective);
+  const auto priced = planners::compute_priced_bound(topology, *collective);
   if (!priced) return console.refuse(priced.error());
   if (!console.json) {
     print_one(console, priced->bound, *collective, topology);
@@ -66,7 +66,7 @@ ExitCode run_all(const Console& console, const Topology& topology) {
   for (const CollectiveKind kind : all_collective_kinds) {
     const auto collective = make_collective(kind, topology.rank_count(), std::nullopt);
     if (!collective) return console.refuse(collective.error());
-    const auto priced = compute_priced_bound(topology, *collective);
+    const auto priced = planners::compute_priced_bound(topology, *collective);
     if (!priced) return console.refuse(priced.error());
     const auto algbw = algbw_of(priced->bound.time_per_byte);
     const double factor = to_double(collective->busbw_factor());

@@ -31,7 +31,7 @@ std::vector<std::string> collective_names() {
 
 std::vector<std::string> algorithm_words() {
   std::vector<std::string> names = {"auto", "all"};
-  for (const Planner& planner : all_planners()) names.emplace_back(planner.name);
+  for (const planners::Planner& planner : planners::all_planners()) names.emplace_back(planner.name);
   return names;
 }
 

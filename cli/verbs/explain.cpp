@@ -17,7 +17,7 @@ namespace espalier::cli {
 namespace {
 
 /// The candidates, the plan as one more in front of them where one was given.
-OrStop<Candidates> collect_candidates(const Console& console, const PredictionFlags& flags, Input& input) {
+OrStop<planners::Candidates> collect_candidates(const Console& console, const PredictionFlags& flags, Input& input) {
   if (input.schedule) {
     if (const auto checked = flags.check_plan(input); !checked) return tl::unexpected(checked.error());
   }
@@ -30,15 +30,15 @@ OrStop<Candidates> collect_candidates(const Console& console, const PredictionFl
   auto candidates = plan_candidates(console, input.topology, *collective, *algorithms, *limits);
   if (!candidates) return stop(candidates.error());
   if (input.schedule) {
-    const ChunkModel chunks(*input.schedule, input.topology);
+    const planners::ChunkModel chunks(*input.schedule, input.topology);
     candidates->made.insert(candidates->made.begin(), {flags.input.argument, std::move(*input.schedule), chunks});
   }
   if (candidates->made.empty()) return stop(candidates->refused.front().error);
   return *std::move(candidates);
 }
 
-Result<Explanation> explain(const Topology& topology, const Candidate& candidate, const Prediction& prediction,
-                            std::span<const Candidate> others) {
+Result<Explanation> explain(const Topology& topology, const planners::Candidate& candidate,
+                            const Prediction& prediction, std::span<const planners::Candidate> others) {
   const Schedule& schedule = candidate.schedule;
   const CandidateRuns::Options& options = prediction.options;
   Explanation explanation;
@@ -48,13 +48,13 @@ Result<Explanation> explain(const Topology& topology, const Candidate& candidate
   explanation.type = prediction.type;
   explanation.circumstances = options.circumstances;
   explanation.label = candidate.planner;
-  auto priced = compute_priced_bound(topology, schedule.collective);
+  auto priced = planners::compute_priced_bound(topology, schedule.collective);
   if (!priced) return tl::unexpected(priced.error());
   explanation.bound = std::move(priced->bound);
   explanation.prices = std::move(priced->prices);
-  explanation.proof = prove_cut(topology, schedule.collective, explanation.bound);
+  explanation.proof = planners::prove_cut(topology, schedule.collective, explanation.bound);
   explanation.loads = compute_loads(schedule, topology);
-  explanation.shape = measure_travel(schedule);
+  explanation.shape = planners::measure_travel(schedule);
   auto limits =
       find_run_limits(schedule, topology, options.at(explanation.size, options.chunk_of(candidate, explanation.size)),
                       others, options.circumstances.endpoints.engines());
@@ -62,18 +62,18 @@ Result<Explanation> explain(const Topology& topology, const Candidate& candidate
   explanation.limits = std::move(*limits);
   explanation.critical = sim::summarize_critical_path(explanation.limits.report, topology);
   if (explanation.bound.time_per_byte == 0) return explanation;
-  explanation.classes = group_loads(schedule, topology, explanation.loads, explanation.bound);
-  auto more = value_more_cables(topology, schedule.collective, explanation.bound);
+  explanation.classes = planners::group_loads(schedule, topology, explanation.loads, explanation.bound);
+  auto more = planners::value_more_cables(topology, schedule.collective, explanation.bound);
   if (!more) return tl::unexpected(more.error());
   explanation.more = std::move(*more);
   return explanation;
 }
 
-ExitCode compare_and_explain(const Console& console, const Topology& topology, const Candidates& candidates,
+ExitCode compare_and_explain(const Console& console, const Topology& topology, const planners::Candidates& candidates,
                              const Prediction& prediction, bool is_plan) {
   CandidateRuns runs(topology, candidates, prediction.options);
   std::optional<Progress> progress(std::in_place, console, "simulating what was planned", 0);
-  auto choice = choose(candidates, prediction.sizes.front(), runs.evaluator());
+  auto choice = planners::choose(candidates, prediction.sizes.front(), runs.evaluator());
   if (!choice) return console.refuse(choice.error());
   progress.emplace(console, "simulating single changes", 0);
   auto explanation =
@@ -94,7 +94,7 @@ ExitCode run(const Console& console, const PredictionFlags& flags) {
   const auto prediction = flags.resolve();
   if (!prediction) return console.refuse_usage(prediction.error());
   const bool is_plan = input->schedule.has_value();
-  if (!is_plan && flags.algorithms == "ring" && input->topology.rank_count() >= most_stored_ranks) {
+  if (!is_plan && flags.algorithms == "ring" && input->topology.rank_count() >= planners::most_stored_ranks) {
     console.warn("simulate walks rings of this many ranks; what is explained is the schedule that can be stored");
   }
   const auto candidates = collect_candidates(console, flags, *input);

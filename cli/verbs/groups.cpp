@@ -31,12 +31,12 @@ nlohmann::ordered_json number_json(std::optional<double> number) {
   return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json(nullptr);
 }
 
-std::string head_text(const std::vector<GroupWork>& works) {
+std::string head_text(const std::vector<planners::GroupWork>& works) {
   return fmt::format("# {}  {}  {} at once\n", works.front().topology.name(), to_string(works.front().collective.kind),
                      counted(works.size(), "group"));
 }
 
-nlohmann::ordered_json head_json(std::string_view schema, const std::vector<GroupWork>& works,
+nlohmann::ordered_json head_json(std::string_view schema, const std::vector<planners::GroupWork>& works,
                                  const Rational& time_per_byte) {
   return {{"schema", schema},
           {"topology", works.front().topology.name()},
@@ -44,7 +44,7 @@ nlohmann::ordered_json head_json(std::string_view schema, const std::vector<Grou
           {"bound", {{"time_per_byte", to_string(time_per_byte)}, {"algbw", number_json(algbw_of(time_per_byte))}}}};
 }
 
-nlohmann::ordered_json group_json(const GroupWork& work, const Rational& time_per_byte) {
+nlohmann::ordered_json group_json(const planners::GroupWork& work, const Rational& time_per_byte) {
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
   for (std::size_t r = 0; r < work.topology.rank_count(); ++r) ranks.push_back(work.topology.rank_name(Rank(r)));
   return {{"ranks", ranks}, {"busbw", number_json(busbw_of(time_per_byte, work.collective))}};
@@ -60,8 +60,8 @@ std::string file_of(std::string pattern, std::size_t group) {
   return pattern;
 }
 
-Result<void> write_plans(const Console& console, const std::vector<GroupWork>& works, const JointPlan& plan,
-                         const std::string& pattern) {
+Result<void> write_plans(const Console& console, const std::vector<planners::GroupWork>& works,
+                         const planners::JointPlan& plan, const std::string& pattern) {
   for (std::size_t i = 0; i < works.size(); ++i) {
     const std::string name = file_of(pattern, i);
     auto written = write_file(name, [&](std::ostream& stream) {
@@ -73,7 +73,7 @@ Result<void> write_plans(const Console& console, const std::vector<GroupWork>& w
   return {};
 }
 
-std::string plan_text(const std::vector<GroupWork>& works, const JointPlan& plan) {
+std::string plan_text(const std::vector<planners::GroupWork>& works, const planners::JointPlan& plan) {
   Table table;
   table.add_column("group");
   table.add_column("ranks", "", Table::Align::left);
@@ -92,7 +92,7 @@ std::string plan_text(const std::vector<GroupWork>& works, const JointPlan& plan
              to_string(plan.time_per_byte), 100 * of_bound);
 }
 
-nlohmann::ordered_json plan_json(const std::vector<GroupWork>& works, const JointPlan& plan) {
+nlohmann::ordered_json plan_json(const std::vector<planners::GroupWork>& works, const planners::JointPlan& plan) {
   auto document = head_json("espalier/group-plans/1", works, plan.bound.time_per_byte);
   document["time_per_byte"] = to_string(plan.time_per_byte);
   document["groups"] = nlohmann::ordered_json::array();
@@ -114,7 +114,7 @@ ExitCode bound_of_groups(const Console& console, const Topology& topology, const
   const auto works = flags.resolve(topology, collective);
   if (!works) return console.refuse_usage(works.error());
   warn_of_switches(console, topology);
-  const auto bound = bound_groups(*works);
+  const auto bound = planners::bound_groups(*works);
   if (!bound) return console.refuse(bound.error());
   Table table;
   table.add_column("group");
@@ -124,8 +124,8 @@ ExitCode bound_of_groups(const Console& console, const Topology& topology, const
   auto document = head_json("espalier/group-bounds/1", *works, bound->time_per_byte);
   document["groups"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < works->size(); ++i) {
-    const GroupWork& work = (*works)[i];
-    const auto alone = compute_bound(work.topology, work.collective);
+    const planners::GroupWork& work = (*works)[i];
+    const auto alone = planners::compute_bound(work.topology, work.collective);
     if (!alone) return console.refuse(alone.error());
     const auto alone_busbw = busbw_of(alone->time_per_byte, work.collective);
     table.add_row({std::to_string(i), ranks_text(work.topology),
@@ -153,7 +153,7 @@ ExitCode plan_of_groups(const Console& console, const Topology& topology, const 
   warn_of_switches(console, topology);
   const auto plan = [&] {
     const Progress progress(console, "planning the groups", 0);
-    return plan_groups(*works);
+    return planners::plan_groups(*works);
   }();
   if (!plan) return console.refuse(plan.error());
   console.print(console.json ? json_text(plan_json(*works, *plan)) : plan_text(*works, *plan));

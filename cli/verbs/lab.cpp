@@ -101,13 +101,13 @@ struct Bench {
   const LabFlags* flags;
   const Order* order;
   const Topology* network;  ///< What is simulated: the scaled topology, calibrated or not.
-  const Candidates* candidates;
+  const planners::Candidates* candidates;
   std::map<std::string, LabJob> jobs;
 };
 
 /// The planner's choice is for links alone, and without latency it is the smallest there is. Messages cost a process
 /// some tens of microseconds each, so they are not smaller than 64 KiB, and for large sizes up to 256 KiB.
-Bytes choose_chunk(const Candidate& candidate, Bytes size) {
+Bytes choose_chunk(const planners::Candidate& candidate, Bytes size) {
   constexpr std::int64_t messages = 128;
   const std::int64_t least = std::clamp(size.count / messages, std::int64_t{64} << 10U, std::int64_t{256} << 10U);
   return std::max(candidate.chunks.choose(size), Bytes{least});
@@ -115,7 +115,7 @@ Bytes choose_chunk(const Candidate& candidate, Bytes size) {
 
 Result<sim::Report> simulate_one(const Bench& bench, const Topology& network, const std::string& algorithm, Bytes size,
                                  bool with_timeline = false) {
-  const Candidate& candidate = *bench.candidates->find(algorithm);
+  const planners::Candidate& candidate = *bench.candidates->find(algorithm);
   sim::Options options;
   options.size = size;
   options.chunk = bench.order->chunk.value_or(choose_chunk(candidate, size));
@@ -203,14 +203,14 @@ OrStop<ExitCode> run_lab(const Console& console, const LabFlags& flags, const Or
   LabReport report{&topology,           &*scaled, collective,  std::string(to_string(order.type)),
                    size_of(order.type), {},       order.sizes, {},
                    candidates->refused, {}};
-  std::erase_if(report.refused, [&](const Refusal& refusal) {
+  std::erase_if(report.refused, [&](const planners::Refusal& refusal) {
     return std::ranges::find(order.algorithms, refusal.planner) == order.algorithms.end();
   });
   auto network = lab::LabNetwork::make(scaled->topology);
   if (!network) return stop(network.error());
   Bench bench{&flags, &order, &scaled->topology, &*candidates, {}};
   for (const std::string& name : order.algorithms) {
-    const Candidate* candidate = candidates->find(name);
+    const planners::Candidate* candidate = candidates->find(name);
     if (candidate == nullptr) continue;
     auto job = LabJob::make(*network, *candidate, scaled->topology);
     if (!job) {

@@ -40,7 +40,8 @@ std::string share(const RunReport& run, const Rational& bound) {
   return fmt::format("{:.1f}", 100 * run.of_bound(bound));
 }
 
-std::string choice_text(const Choice& choice, const Candidates& candidates, const Topology& topology, Bytes size) {
+std::string choice_text(const planners::Choice& choice, const planners::Candidates& candidates,
+                        const Topology& topology, Bytes size) {
   const Collective& collective = choice.candidate->schedule.collective;
   const Bound& bound = *choice.candidate->schedule.bound;
   std::string text = fmt::format("# {}  {}  {}  {}{}\n", topology.name(), to_string(collective.kind),
@@ -54,7 +55,7 @@ std::string choice_text(const Choice& choice, const Candidates& candidates, cons
   table.add_column("transfers");
   table.add_column("chunk", "(B)");
   table.add_column("", "", Table::Align::left);
-  for (const Trial& trial : choice.trials) {
+  for (const planners::Trial& trial : choice.trials) {
     const std::string transfers = std::to_string(trial.candidate->schedule.transfers.size());
     if (!trial.run) {
       table.add_row({trial.candidate->planner, fmt::format("> {:.2f}", trial.least_time * 1e6), "", "", "", transfers,
@@ -67,7 +68,7 @@ std::string choice_text(const Choice& choice, const Candidates& candidates, cons
                    trial.candidate == choice.candidate ? "<- chosen" : ""});
   }
   text += table.text();
-  for (const Refusal& refusal : candidates.refused)
+  for (const planners::Refusal& refusal : candidates.refused)
     text += fmt::format("# no {}: {}\n", refusal.planner, refusal.error.message);
   const auto algbw = algbw_of(bound.time_per_byte);
   if (algbw) {
@@ -78,8 +79,8 @@ std::string choice_text(const Choice& choice, const Candidates& candidates, cons
   return text + "# " + choice.why + "\n";
 }
 
-nlohmann::ordered_json choice_json(const Choice& choice, const Candidates& candidates, const Topology& topology,
-                                   Bytes size) {
+nlohmann::ordered_json choice_json(const planners::Choice& choice, const planners::Candidates& candidates,
+                                   const Topology& topology, Bytes size) {
   const Collective& collective = choice.candidate->schedule.collective;
   const Bound& bound = *choice.candidate->schedule.bound;
   nlohmann::ordered_json document = {{"schema", "espalier/plan/1"},
@@ -91,7 +92,7 @@ nlohmann::ordered_json choice_json(const Choice& choice, const Candidates& candi
                                      {"why", choice.why}};
   if (!collective.shares.empty()) document["shares"] = collective.shares;
   document["candidates"] = nlohmann::ordered_json::array();
-  for (const Trial& trial : choice.trials) {
+  for (const planners::Trial& trial : choice.trials) {
     nlohmann::ordered_json entry = {{"algorithm", trial.candidate->planner},
                                     {"transfers", trial.candidate->schedule.transfers.size()},
                                     {"least_time", trial.least_time}};
@@ -105,7 +106,7 @@ nlohmann::ordered_json choice_json(const Choice& choice, const Candidates& candi
     document["candidates"].push_back(entry);
   }
   document["refused"] = nlohmann::ordered_json::array();
-  for (const Refusal& refusal : candidates.refused) {
+  for (const planners::Refusal& refusal : candidates.refused) {
     document["refused"].push_back({{"algorithm", refusal.planner}, {"reason", refusal.error.message}});
   }
   document["bound"] = bound_json(bound, collective, topology);
@@ -123,8 +124,8 @@ ExitCode write_plan(const Console& console, const PlanFlags& flags, const Schedu
 }
 
 /// The trees of a plan that was made before; none where none is named.
-tl::expected<TreeMemory, InputFailure> known_trees(const Console& console, const std::string& plan) {
-  TreeMemory memory;
+tl::expected<planners::TreeMemory, InputFailure> known_trees(const Console& console, const std::string& plan) {
+  planners::TreeMemory memory;
   if (plan.empty()) return memory;
   TopologyFlags file;
   file.argument = plan;
@@ -167,14 +168,14 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   if (!size) return console.refuse_usage(size.error());
   const auto memory = known_trees(console, flags.from);
   if (!memory) return refuse(console, memory.error());
-  TreeMemory known = *memory;
+  planners::TreeMemory known = *memory;
   const auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *limits, flags.verbose, &known);
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
   CandidateRuns runs(*topology, *candidates, {size_of(usual_type), std::nullopt, sim::ModelKind::link, {}});
   const auto choice = [&] {
     const Progress progress(console, "simulating what was planned", 0);
-    return choose(*candidates, *size, runs.evaluator());
+    return planners::choose(*candidates, *size, runs.evaluator());
   }();
   if (!choice) return console.refuse(choice.error());
   if (flags.output == "-") return write_plan(console, flags, choice->candidate->schedule, *topology);

@@ -29,7 +29,7 @@ struct SimulateFlags : PredictionFlags {
 struct Work {
   Collective collective;
   Bound bound;
-  Candidates candidates;
+  planners::Candidates candidates;
   std::vector<std::string> algorithms;
 };
 
@@ -37,10 +37,10 @@ OrStop<Work> work_of_plan(const SimulateFlags& flags, Input& input) {
   Schedule& schedule = *input.schedule;
   const std::string name = schedule.algorithm.empty() ? "plan" : schedule.algorithm;
   if (const auto checked = flags.check_plan(input); !checked) return tl::unexpected(checked.error());
-  auto bound = compute_bound(input.topology, schedule.collective);
+  auto bound = planners::compute_bound(input.topology, schedule.collective);
   if (!bound) return stop(bound.error());
   Work work{schedule.collective, std::move(*bound), {}, {name}};
-  const ChunkModel chunks(schedule, input.topology);
+  const planners::ChunkModel chunks(schedule, input.topology);
   work.candidates.made.push_back({name, std::move(schedule), chunks});
   return work;
 }
@@ -52,7 +52,7 @@ OrStop<Work> work_of_topology(const Console& console, const SimulateFlags& flags
   if (!asked) return usage(asked.error());
   const auto limits = flags.packing.resolve();
   if (!limits) return usage(limits.error());
-  auto bound = compute_bound(topology, *collective);
+  auto bound = planners::compute_bound(topology, *collective);
   if (!bound) return stop(bound.error());
   auto candidates = plan_candidates(console, topology, *collective, *asked, *limits);
   if (!candidates) return stop(candidates.error());
@@ -142,9 +142,9 @@ bool walks_rings(const SimulateFlags& flags, const Input& input) {
   const auto limits = flags.packing.resolve();
   const bool walks = kind && (*kind == CollectiveKind::all_reduce || *kind == CollectiveKind::reduce_scatter ||
                               *kind == CollectiveKind::all_gather);
-  return walks && !input.schedule && flags.algorithms == "ring" && input.topology.rank_count() >= least_walked_ranks &&
-         flags.collective.shares.empty() && flags.trace.file.empty() && !flags.critical_path && limits &&
-         !limits->any();
+  return walks && !input.schedule && flags.algorithms == "ring" &&
+         input.topology.rank_count() >= planners::least_walked_ranks && flags.collective.shares.empty() &&
+         flags.trace.file.empty() && !flags.critical_path && limits && !limits->any();
 }
 
 /// Rings over all sizes, walked; false where they cannot be, or where the stored schedule would give something else and
@@ -154,11 +154,11 @@ OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, 
   const CandidateRuns::Options& options = prediction.options;
   const auto collective = flags.collective.resolve(topology);
   if (!collective) return usage(collective.error());
-  auto bound = compute_bound(topology, *collective);
+  auto bound = planners::compute_bound(topology, *collective);
   if (!bound) return stop(bound.error());
-  const auto rings = plan_ring_walks(topology, *collective);
+  const auto rings = planners::plan_ring_walks(topology, *collective);
   if (!rings) return stop(rings.error());
-  const Candidate candidate{"ring", Schedule(*collective, topology.name(), "ring"), rings->chunks};
+  const planners::Candidate candidate{"ring", Schedule(*collective, topology.name(), "ring"), rings->chunks};
   Simulation simulation;
   simulation.topology = &topology;
   simulation.collective = *collective;
@@ -175,7 +175,7 @@ OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, 
                                       options.circumstances.endpoints.engines());
     if (!walked && walked.error().code == ErrorCode::unsupported) return false;
     if (!walked) return stop(walked.error());
-    if (!walked->is_stored_form && topology.rank_count() < most_stored_ranks) return false;
+    if (!walked->is_stored_form && topology.rank_count() < planners::most_stored_ranks) return false;
     simulation.winners.push_back(simulation.results.size());
     const std::uint64_t transfers = rings->walks.size() * rings->walks.front().steps() * topology.rank_count();
     simulation.results.push_back({size, "ring", &candidate, std::move(walked->report), {}, transfers});
@@ -210,7 +210,7 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   simulation.algorithms = work->algorithms;
   simulation.sizes = prediction->sizes;
   simulation.refused = work->candidates.refused;
-  std::erase_if(simulation.refused, [&](const Refusal& refusal) {
+  std::erase_if(simulation.refused, [&](const planners::Refusal& refusal) {
     return flags.algorithms.find(refusal.planner) == std::string::npos && !flags.algorithms.empty();
   });
   CandidateRuns runs(input.topology, work->candidates, options);

@@ -53,13 +53,14 @@ ExitCode run(const Console& console, const CLI::App& command, const DegradeFlags
   if (!algorithms) return console.refuse_usage(algorithms.error());
   const auto size = parse_message_size(flags.size);
   if (!size) return console.refuse_usage(size.error());
-  const std::vector<Planner> planners = flags.bound_only ? std::vector<Planner>() : planners_for(*algorithms);
+  const std::vector<planners::Planner> planners =
+      flags.bound_only ? std::vector<planners::Planner>() : planners_for(*algorithms);
   std::optional<Progress> progress(std::in_place, console, "failing", 0);
-  const auto degradation = degrade(*topology, *collective, {*size, planners, flags.ranks}, simulate_once,
-                                   [&](const std::string& what, std::size_t, std::size_t total) {
-                                     progress->expect(total);
-                                     progress->step(what);
-                                   });
+  const auto degradation = planners::degrade(*topology, *collective, {*size, planners, flags.ranks}, simulate_once,
+                                             [&](const std::string& what, std::size_t, std::size_t total) {
+                                               progress->expect(total);
+                                               progress->step(what);
+                                             });
   progress.reset();
   if (!degradation) return console.refuse(degradation.error());
   console.print(console.json ? json_text(degradation_json(*degradation, *topology, *size))

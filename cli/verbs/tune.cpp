@@ -24,15 +24,16 @@ struct TuneFlags {
   SizeFlags sizes;
 };
 
-ExitCode tune(const Console& console, const Topology& topology, const Collective& collective, Candidates candidates,
-              const std::vector<Bytes>& sizes, const RegionOptions& options, ElementType type) {
-  auto bound = compute_bound(topology, collective);
+ExitCode tune(const Console& console, const Topology& topology, const Collective& collective,
+              planners::Candidates candidates, const std::vector<Bytes>& sizes, const planners::RegionOptions& options,
+              ElementType type) {
+  auto bound = planners::compute_bound(topology, collective);
   if (!bound) return console.refuse(bound.error());
   CandidateRuns runs(topology, candidates, {size_of(type), std::nullopt, sim::ModelKind::link, {}});
   auto regions = [&] {
     Progress progress(console, "tuning", 2 * sizes.size());
-    return find_regions(candidates, sizes, options, runs.evaluator(),
-                        [&](Bytes size) { progress.step(format_rounded_size(size)); });
+    return planners::find_regions(candidates, sizes, options, runs.evaluator(),
+                                  [&](Bytes size) { progress.step(format_rounded_size(size)); });
   }();
   if (!regions) return console.refuse(regions.error());
   const Tuning tuning{&topology,           collective,        std::move(*bound), std::string(to_string(type)),
@@ -54,15 +55,16 @@ ExitCode run(const Console& console, const TuneFlags& flags) {
   if (!sizes) return console.refuse_usage(sizes.error());
   const auto tolerance = parse_part("--tolerance", flags.tolerance);
   if (!tolerance) return console.refuse_usage(tolerance.error());
-  RegionOptions options;
+  planners::RegionOptions options;
   options.tolerance = to_double(*tolerance);
   options.element_size = size_of(*type);
   auto candidates = plan_candidates(console, *topology, *collective, *algorithms);
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
   // With auto, planners that do not make the collective are no news.
-  std::erase_if(candidates->refused,
-                [&](const Refusal& refusal) { return flags.algorithms.find(refusal.planner) == std::string::npos; });
+  std::erase_if(candidates->refused, [&](const planners::Refusal& refusal) {
+    return flags.algorithms.find(refusal.planner) == std::string::npos;
+  });
   return tune(console, *topology, *collective, std::move(*candidates), *sizes, options, *type);
 }
 

@@ -56,7 +56,7 @@ BoundCheck check_bound(const Input& input) {
   if (!schedule.bound) return {"none", ""};
   if (input.network_is_implied) return {"not checked", "the plan carries no network"};
   if (schedule.algorithm == "groups") return {"not checked", "it is of several groups that share the links"};
-  const auto bound = compute_bound(input.topology, schedule.collective);
+  const auto bound = planners::compute_bound(input.topology, schedule.collective);
   if (!bound) return {"not checked", bound.error().message};
   const Rational& claimed = schedule.bound->time_per_byte;
   const auto rate = [](const Rational& time) { return gigabytes_per_second(algbw_of(time)); };

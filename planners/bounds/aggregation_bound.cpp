@@ -8,7 +8,7 @@
 #include "topology/analysis/flow_network.h"
 #include "topology/analysis/max_flow.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 constexpr std::uint32_t no_domain = UINT32_MAX;
@@ -91,4 +91,4 @@ std::optional<Bound> domain_message_bound(const Topology& topology) {
                            messages, by_entering ? "enter" : "leave", domains.count)};
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -5,7 +5,7 @@
 #include "schedule/bound.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Whether any switch copies or adds.
 bool computes_in_network(const Topology& topology);
@@ -17,4 +17,4 @@ bool computes_in_network(const Topology& topology);
 /// maximum flows per domain.
 std::optional<Bound> domain_message_bound(const Topology& topology);
 
-}  // namespace espalier
+}  // namespace espalier::planners

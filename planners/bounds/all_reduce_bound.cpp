@@ -8,7 +8,7 @@
 #include "planners/bounds/aggregation_bound.h"
 #include "planners/lp/all_reduce_program.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -67,4 +67,4 @@ Result<AllReduceBounds> all_reduce_bounds(const Topology& topology, const PlanCo
   return bounds;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -7,7 +7,7 @@
 #include "schedule/bound.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// What limits an all_reduce, and how far the limit is known to be reachable.
 struct AllReduceBounds {
@@ -27,4 +27,4 @@ struct AllReduceBounds {
 /// flow per rank.
 Result<AllReduceBounds> all_reduce_bounds(const Topology& topology, const PlanContext& context = {});
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -11,7 +11,7 @@
 #include "planners/packing/find/program_trees.h"
 #include "topology/bundles.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -101,4 +101,4 @@ Result<Bound> compute_bound(const Topology& topology, const Collective& collecti
   });
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,10 +6,10 @@
 #include "schedule/collective.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// The proven limit of a collective on a topology (docs/bounds.md has each formula and its proof).
 /// Errors: infeasible when a rank that must be reached cannot be, naming both.
 Result<Bound> compute_bound(const Topology& topology, const Collective& collective, const PlanContext& context = {});
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 
 #include "base/format_units.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 std::vector<BoundPrice> price_shares(const Topology& topology, const OrbitGraph& orbits,
                                      const std::vector<BigInteger>& prices) {
@@ -74,4 +74,4 @@ std::string binding_text(std::span<const BoundPrice> prices, const Topology& top
   return fmt::format("{}", fmt::join(terms, ", "));
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -13,7 +13,7 @@
 #include "schedule/collective.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// What a link or backplane has to do with a limit that a linear program proves: where it had 1 % more bandwidth, the
 /// limit would be `share` times 1 % higher. All together are 1.
@@ -53,4 +53,4 @@ std::vector<BindingClass> binding_classes(std::span<const BoundPrice> prices, co
 /// "nic (8 links) 62 %, nvlink (48 links) 38 %", with the first few of many.
 std::string binding_text(std::span<const BoundPrice> prices, const Topology& topology);
 
-}  // namespace espalier
+}  // namespace espalier::planners

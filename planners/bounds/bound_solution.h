@@ -6,7 +6,7 @@
 #include "planners/bounds/cut_bound.h"
 #include "planners/lp/all_reduce_program.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// What a bound was found by, for a plan of the same collective on the same network (with parallel links bundled) to go
 /// on from. What the bound did not need is left out.
@@ -16,4 +16,4 @@ struct BoundSolution {
   std::shared_ptr<const AllReduceProgram> all_reduce;  ///< The best pairs of trees.
 };
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -9,7 +9,7 @@
 #include "planners/bounds/cut_rate.h"
 #include "topology/reachable.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 BigInteger to_integer(__int128 value) { return BigInteger(value); }
@@ -209,4 +209,4 @@ Result<AllReduceFloors> all_reduce_floors(const Topology& topology) {
   return floors;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -10,7 +10,7 @@
 #include "schedule/collective.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 // Bounds that a cut of the network proves; docs/bounds.md has each formula and why it holds. A bound's cut is a set of
 // nodes whose leaving (or entering, `what` says which) bandwidth is the limit; a node with a backplane lets at most
@@ -64,4 +64,4 @@ Result<void> check_somebody_adds(const Topology& topology);
 /// Errors: infeasible when a rank cannot reach another, naming both, or as check_somebody_adds.
 Result<AllReduceFloors> all_reduce_floors(const Topology& topology);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "topology/analysis/max_flow.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 __int128 capacity_leaving(const FlowNetwork& network, const std::vector<bool>& inside) {
@@ -207,4 +207,4 @@ CutRate broadcast_cut(const FlowNetwork& network, Rank root) {
                                           : smallest_cut<__int128>(network, root);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 
 #include "topology/analysis/flow_network.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// What a cut demands: `parts` parts have to cross it on arcs of capacity `capacity` in all, so a part's size over the
 /// time is at most capacity / parts. `inside` says which vertices are on the side that the parts leave.
@@ -40,4 +40,4 @@ CutRate gather_cut(const FlowNetwork& network, Rank root, std::span<const std::i
 /// Cost: as `all_gather_cut`.
 CutRate broadcast_cut(const FlowNetwork& network, Rank root);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -11,7 +11,7 @@
 #include "planners/bounds/cut_bound.h"
 #include "planners/lp/flow_program.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -164,4 +164,4 @@ Result<PricedBound> send_recv_bound(const Topology& topology, const PlanContext&
   return bound_of(topology, CollectiveKind::send_recv, context);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 #include "schedule/bound.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 // Bounds of the collectives whose blocks are all different, so that nothing is gained by copying: the optimum of a
 // concurrent flow, routes free, relaying through ranks allowed. Exact (a linear program solved in fractions) on
@@ -22,4 +22,4 @@ Result<PricedBound> all_to_all_bound(const Topology& topology, const PlanContext
 /// Every rank sends S bytes to the next one, the last to the first. Errors and cost as for all_to_all_bound.
 Result<PricedBound> send_recv_bound(const Topology& topology, const PlanContext& context = {});
 
-}  // namespace espalier
+}  // namespace espalier::planners

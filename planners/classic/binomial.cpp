@@ -4,7 +4,7 @@
 #include "planners/classic/partners.h"
 #include "schedule/trees/tree_schedule.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -51,4 +51,4 @@ Result<Schedule> plan_binomial(const Topology& topology, const Collective& colle
   return schedule_from_trees(collective, topology, "binomial", forest);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

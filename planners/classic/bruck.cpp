@@ -4,7 +4,7 @@
 #include "planners/classic/classic.h"
 #include "planners/classic/partners.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -59,4 +59,4 @@ Result<Schedule> plan_bruck(const Topology& topology, const Collective& collecti
   return writer.take();
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

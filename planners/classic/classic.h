@@ -4,7 +4,7 @@
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Shortest-path trees from and to every rank: one hop where the network has a route between each pair, relays where it
 /// has none. All nine collectives on every connected graph; all_reduce as a direct reduce-scatter and all-gather.
@@ -38,4 +38,4 @@ Result<Schedule> plan_bruck(const Topology& topology, const Collective& collecti
 /// transfers.
 Result<Schedule> plan_pairwise(const Topology& topology, const Collective& collective);
 
-}  // namespace espalier
+}  // namespace espalier::planners

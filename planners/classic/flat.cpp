@@ -5,7 +5,7 @@
 #include "planners/graph/logical_graph.h"
 #include "schedule/trees/tree_schedule.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -50,4 +50,4 @@ Result<Schedule> plan_flat(const Topology& topology, const Collective& collectiv
   return schedule_from_trees(collective, topology, "flat", *dealt);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 #include "planners/classic/classic.h"
 #include "planners/graph/logical_graph.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -289,4 +289,4 @@ Result<Schedule> plan_pairwise(const Topology& topology, const Collective& colle
   return SliceWriter(topology, collective, graph, pieces_of_a_block).write(blocks);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {}  // namespace
 
@@ -57,4 +57,4 @@ Result<void> ExchangeWriter::send(Rank from, Rank to, PlaceRun places, Action ac
   return {};
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

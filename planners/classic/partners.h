@@ -8,7 +8,7 @@
 #include "planners/graph/rank_groups.h"
 #include "schedule/schedule.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Routes and trees are chosen for messages whose latency counts.
 inline constexpr Bytes small_message{4096};
@@ -55,4 +55,4 @@ class ExchangeWriter {
   Schedule schedule_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::planners

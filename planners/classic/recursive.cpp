@@ -4,7 +4,7 @@
 #include "planners/classic/classic.h"
 #include "planners/classic/partners.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -142,4 +142,4 @@ Result<Schedule> plan_recursive(const Topology& topology, const Collective& coll
   return Recursion(topology, collective, partners).run();
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

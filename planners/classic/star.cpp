@@ -7,7 +7,7 @@
 #include "schedule/trees/tree_schedule.h"
 #include "schedule/trees/tree_shape.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -43,4 +43,4 @@ Result<Schedule> plan_star(const Topology& topology, const Collective& collectiv
   return schedule_from_trees(collective, topology, "star", *best);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -7,7 +7,7 @@
 #include "base/disjoint_sets.h"
 #include "planners/symmetry/colored_graph.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using Color = std::tuple<int, std::string, std::int64_t, std::int64_t, std::int64_t>;
@@ -106,4 +106,4 @@ Alike find_alike(const Topology& topology, std::span<const Cable> cables, Rank f
   return alike;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

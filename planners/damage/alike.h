@@ -8,7 +8,7 @@
 #include "topology/cables.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Which nodes and which cables some symmetry of the network turns into each other: those with one number are alike in
 /// everything but their names. What is true of a network without one of them is true without another.
@@ -22,4 +22,4 @@ struct Alike {
 /// Cost: visit_automorphisms.
 Alike find_alike(const Topology& topology, std::span<const Cable> cables, Rank fixed = {});
 
-}  // namespace espalier
+}  // namespace espalier::planners

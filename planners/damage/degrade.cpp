@@ -7,7 +7,7 @@
 #include "planners/chooser.h"
 #include "planners/lp/trees/tree_memory.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// What planning a machine gave: all candidates, and what `choose` made of them.
@@ -186,4 +186,4 @@ Result<Degradation> degrade(const Topology& topology, const Collective& collecti
   return degradation;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

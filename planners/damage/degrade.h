@@ -11,7 +11,7 @@
 #include "planners/planner.h"
 #include "schedule/timeline/run_report.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// The fastest schedule that was found, at the size asked for.
 struct Fastest {
@@ -67,4 +67,4 @@ using OnFailure = std::function<void(const std::string& what, std::size_t done, 
 Result<Degradation> degrade(const Topology& topology, const Collective& collective, const DegradeOptions& options,
                             const EvaluateOn& evaluate, const OnFailure& on_failure = {});
 
-}  // namespace espalier
+}  // namespace espalier::planners

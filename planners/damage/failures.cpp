@@ -7,7 +7,7 @@
 #include "base/format_units.h"
 #include "planners/damage/alike.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 std::string node_text(const Node& node) {
@@ -58,4 +58,4 @@ std::vector<Failure> single_failures(const Topology& topology, const FailureOpti
   return std::move(groups).take();
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

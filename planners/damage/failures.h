@@ -7,7 +7,7 @@
 #include "topology/topology.h"
 #include "topology/without.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// "nvlink2 cable", "25 GB/s link": the class or rate, and whether there is a way back.
 std::string cable_kind_text(const Topology& topology, const Cable& cable);
@@ -29,4 +29,4 @@ struct FailureOptions {
 /// the order of the topology, cables first. Cost: find_alike.
 std::vector<Failure> single_failures(const Topology& topology, const FailureOptions& options = {});
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -5,7 +5,7 @@
 
 #include "base/format_units.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 double part_of_bound(const Schedule& schedule, const Topology& topology, const Loads& loads, const Bound& bound,
                      LinkId link) {
@@ -33,4 +33,4 @@ std::vector<ClassLoad> group_loads(const Schedule& schedule, const Topology& top
   return groups;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -5,7 +5,7 @@
 
 #include "schedule/loads.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// How full a schedule makes the links of one class, as parts of the time that the bound allows.
 struct ClassLoad {
@@ -25,4 +25,4 @@ std::vector<ClassLoad> group_loads(const Schedule& schedule, const Topology& top
 double part_of_bound(const Schedule& schedule, const Topology& topology, const Loads& loads, const Bound& bound,
                      LinkId link);
 
-}  // namespace espalier
+}  // namespace espalier::planners

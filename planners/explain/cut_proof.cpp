@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 std::size_t count_inside(const Topology& topology, const std::vector<bool>& is_inside) {
@@ -155,4 +155,4 @@ std::optional<CutProof> prove_cut(const Topology& topology, const Collective& co
   return prove_by_backplane(topology, collective, bound);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -9,7 +9,7 @@
 #include "topology/analysis/flow_network.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// A bound's cut taken apart: what has to cross it, and over what. `demand` / `capacity` is the bound, once more.
 struct CutProof {
@@ -31,4 +31,4 @@ Rational crossing_demand(const Topology& topology, const Collective& collective,
 /// another proof (a program, or messages counted one by one).
 std::optional<CutProof> prove_cut(const Topology& topology, const Collective& collective, const Bound& bound);
 
-}  // namespace espalier
+}  // namespace espalier::planners

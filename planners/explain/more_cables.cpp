@@ -10,7 +10,7 @@
 #include "planners/damage/failures.h"
 #include "planners/explain/cut_proof.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// The bound of the topology with these links twice.
@@ -115,4 +115,4 @@ Result<std::vector<MoreCables>> value_more_cables(const Topology& topology, cons
   return std::move(valuer).take();
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -8,7 +8,7 @@
 #include "schedule/collective.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// What it would buy to lay one more cable beside each of some existing ones.
 struct MoreCables {
@@ -25,4 +25,4 @@ struct MoreCables {
 Result<std::vector<MoreCables>> value_more_cables(const Topology& topology, const Collective& collective,
                                                   const Bound& bound, std::size_t most = 16);
 
-}  // namespace espalier
+}  // namespace espalier::planners

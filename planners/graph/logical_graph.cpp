@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -189,4 +189,4 @@ Arborescence cheapest_tree(const LogicalGraph& graph, Rank root, bool reverse, s
   return TreeSearch(graph, root, loads).run(reverse, weight);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

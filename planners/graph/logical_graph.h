@@ -8,7 +8,7 @@
 #include "topology/routes.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// One message from rank to rank through nodes that only forward.
 struct Hop {
@@ -58,4 +58,4 @@ using LinkLoads = std::vector<std::int64_t>;
 /// Requires: every rank can be reached. Cost: O(ranks x hops) at worst, O(hops of the root) where no relay is as cheap.
 Arborescence cheapest_tree(const LogicalGraph& graph, Rank root, bool reverse, std::int64_t weight, LinkLoads& loads);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -8,7 +8,7 @@
 
 #include "base/disjoint_sets.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -136,4 +136,4 @@ std::vector<Rank> order_ranks(const RankGroups& groups) {
   return order;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -5,7 +5,7 @@
 
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// The ranks by the machine they sit in, near machines next to each other.
 struct RankGroups {
@@ -25,4 +25,4 @@ RankGroups group_ranks(const Topology& topology);
 /// All ranks, group by group: the order in which recursive schemes number them, so that close ranks have close numbers.
 std::vector<Rank> order_ranks(const RankGroups& groups);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -108,4 +108,4 @@ std::vector<Residual::Reached> Residual::reach(Rank from, std::int64_t rate, std
   return reached;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -7,7 +7,7 @@
 
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// The links of a route, in the order a message takes them.
 using Path = std::vector<LinkId>;
@@ -64,4 +64,4 @@ class Residual {
   mutable std::uint32_t epoch_ = 0;
 };
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// Appends an oracle's offer to that of all.
@@ -94,4 +94,4 @@ PricedColumns<double> TreePairOracle::shallow(std::span<const double> prices, do
   return cheapest_pair(trees_.shallow(prices, weight));
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

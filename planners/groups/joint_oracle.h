@@ -6,7 +6,7 @@
 
 #include "planners/lp/trees/tree_oracle.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// The columns of several oracles over the same resources as those of one: the groups of the first oracle, then those
 /// of the second, and so on. What each throughput unit takes is multiplied by the oracle's factor.
@@ -46,4 +46,4 @@ class TreePairOracle final : public PricingOracle {
   TreeOracle trees_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -21,7 +21,7 @@
 #include "topology/bundles.h"
 #include "topology/reachable.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 constexpr std::size_t most_ranks = 256;
@@ -326,4 +326,4 @@ Rational joint_time_per_byte(std::span<const GroupWork> groups, std::span<const 
   return most;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -8,7 +8,7 @@
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// A process group at work: the network with the group's ranks alone (topology/names/group.h), and what they do.
 struct GroupWork {
@@ -43,4 +43,4 @@ Result<JointPlan> plan_groups(std::span<const GroupWork> groups);
 /// Requires: schedules whose structure is right on their group's topology.
 Rational joint_time_per_byte(std::span<const GroupWork> groups, std::span<const Schedule> schedules);
 
-}  // namespace espalier
+}  // namespace espalier::planners

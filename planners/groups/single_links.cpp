@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 SingleLinks with_single_links(const Topology& topology) {
   std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
@@ -43,4 +43,4 @@ std::vector<LinkId> original_route(const SingleLinks& single, const std::vector<
   return links;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -4,7 +4,7 @@
 
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// A network without parallel links, all but the first of them passing a switch of their own, whose switches only
 /// forward.
@@ -18,4 +18,4 @@ SingleLinks with_single_links(const Topology& topology);
 /// A route over the original's links.
 std::vector<LinkId> original_route(const SingleLinks& single, const std::vector<LinkId>& route);
 
-}  // namespace espalier
+}  // namespace espalier::planners

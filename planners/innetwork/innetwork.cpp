@@ -10,7 +10,7 @@
 #include "schedule/trees/tree_schedule.h"
 #include "topology/reachable.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 constexpr std::size_t most_ranks = 4096;
@@ -114,4 +114,4 @@ Result<Schedule> plan_innetwork(const Topology& topology, const Collective& coll
   return schedule_from_trees(collective, topology, "innetwork", *dealt);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -4,7 +4,7 @@
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Plans with switches that copy (`multicast`) and add (`reduction`) as relays: broadcast and all_gather copy on the
 /// way down, reduce and reduce_scatter add on the way up, all_reduce does both (docs/planners.md). Errors: unsupported
@@ -12,4 +12,4 @@ namespace espalier {
 /// cannot reach another; too_large past 4,096 ranks, or 1,024 where every rank is a root.
 Result<Schedule> plan_innetwork(const Topology& topology, const Collective& collective);
 
-}  // namespace espalier
+}  // namespace espalier::planners

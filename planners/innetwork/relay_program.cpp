@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "planners/lp/restricted_master.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// Trees that carry one unit together, and what they fill.
@@ -304,4 +304,4 @@ std::vector<WeightedRelayTrees> find_relay_trees(const Topology& topology, const
   return RelayProgram(topology, collective).run();
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -7,7 +7,7 @@
 #include "planners/innetwork/tree_grower.h"
 #include "schedule/collective.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Trees that carry the same part of the data, and how much of it: an out-tree, an in-tree, or for all_reduce one of
 /// each with the same root.
@@ -28,4 +28,4 @@ struct WeightedRelayTrees {
 /// all_reduce; two ranks or more.
 std::vector<WeightedRelayTrees> find_relay_trees(const Topology& topology, const Collective& collective);
 
-}  // namespace espalier
+}  // namespace espalier::planners

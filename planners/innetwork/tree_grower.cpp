@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-namespace espalier {
+namespace espalier::planners {
 
 RelayResources::RelayResources(const Topology& topology) : backplanes(topology.node_count(), none) {
   for (const Link& link : topology.links()) rates.push_back(link.bandwidth().bytes_per_second);
@@ -164,4 +164,4 @@ RelayTree TreeGrower::without_mere_passages(RelayTree tree) const {
   return shorter;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

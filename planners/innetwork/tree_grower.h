@@ -8,7 +8,7 @@
 #include "topology/analysis/flow_network.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// One edge of a tree over ranks and switches that compute: a route whose inner nodes only forward.
 struct RelayHop {
@@ -62,4 +62,4 @@ class TreeGrower {
   std::vector<bool> branches_;  ///< By node.
 };
 
-}  // namespace espalier
+}  // namespace espalier::planners

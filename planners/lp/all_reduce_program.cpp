@@ -4,7 +4,7 @@
 
 #include "planners/lp/trees/tree_memory.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 std::shared_ptr<const AllReduceProgram> solve_all_reduce(const Topology& topology, const PlanContext& context) {
   constexpr std::size_t most_ranks = 1024;
@@ -38,4 +38,4 @@ std::shared_ptr<const AllReduceProgram> solve_all_reduce(const Topology& topolog
   return std::make_shared<const AllReduceProgram>(std::move(program));
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

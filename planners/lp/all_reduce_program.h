@@ -9,7 +9,7 @@
 #include "planners/plan_context.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// The program behind all_reduce's bound, and its solution.
 struct AllReduceProgram {
@@ -23,4 +23,4 @@ struct AllReduceProgram {
 /// orbits of ranks; and where no rank may relay. Requires: every rank reaches every other; two ranks or more.
 std::shared_ptr<const AllReduceProgram> solve_all_reduce(const Topology& topology, const PlanContext& context = {});
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -13,7 +13,7 @@
 #include "planners/lp/few_columns.h"
 #include "planners/lp/restricted_master.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -336,4 +336,4 @@ PricedColumns<double> PricingOracle::shallow(std::span<const double> prices, dou
   return cheapest(prices);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

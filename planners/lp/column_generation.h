@@ -11,7 +11,7 @@
 #include "base/rational.h"
 #include "planners/lp/exact_solve.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// One way to carry one unit: what it takes of each resource.
 struct Column {
@@ -113,4 +113,4 @@ struct ColumnSolution {
 /// techniques in column generation", INFORMS J. Computing 30 (2018).
 ColumnSolution generate_columns(const MasterProgram& program, const PricingOracle& oracle, const ColumnLimits& limits);
 
-}  // namespace espalier
+}  // namespace espalier::planners

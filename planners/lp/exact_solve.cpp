@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -168,4 +168,4 @@ std::vector<Rational> ExactSystem::solve_transposed(std::span<const BigInteger> 
   return lift(right, true);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -8,7 +8,7 @@
 
 #include "base/rational.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// One entry of a sparse integer matrix or vector.
 struct Entry {
@@ -51,4 +51,4 @@ class ExactSystem {
 /// none. Source: P. S. Wang, "A p-adic algorithm for univariate partial fractions", SYMSAC 1981.
 std::optional<Rational> reconstruct_fraction(const BigInteger& residue, const BigInteger& modulus);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 
 #include "planners/lp/restricted_master.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 std::optional<ColumnSolution> pack_few_columns(const MasterProgram& program, const std::vector<Column>& columns,
                                                std::uint32_t most_per_group) {
@@ -87,4 +87,4 @@ std::optional<RoundedPacking> round_packing(const MasterProgram& program, std::s
   return packing;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

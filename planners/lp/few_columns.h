@@ -8,7 +8,7 @@
 #include "base/rational.h"
 #include "planners/lp/column_generation.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// A good packing of these columns alone that uses at most `most_per_group` of each group: from the best packing of
 /// all of them, the least used column of the group that has too many is struck out, again and again. Exact amounts, no
@@ -27,4 +27,4 @@ struct RoundedPacking {
 std::optional<RoundedPacking> round_packing(const MasterProgram& program, std::span<const Column> columns,
                                             std::vector<double> amounts, double least_share);
 
-}  // namespace espalier
+}  // namespace espalier::planners

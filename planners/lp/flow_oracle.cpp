@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -72,4 +72,4 @@ PricedColumns<BigInteger> FlowOracle::cheapest(std::span<const BigInteger> price
   return cheapest_flows(orbits_, demands_, prices);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 #include "planners/lp/column_generation.h"
 #include "planners/lp/orbit_graph.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// What a group of a concurrent flow carries: one unit from its source to each of its targets.
 struct FlowDemand {
@@ -35,4 +35,4 @@ class FlowOracle final : public PricingOracle {
   std::vector<FlowDemand> demands_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 FlowDemands flow_demands(CollectiveKind kind, std::uint32_t rank_count) {
   const bool to_all = kind == CollectiveKind::all_to_all;
@@ -37,4 +37,4 @@ FlowProgram solve_flow(OrbitGraph orbits, const FlowDemands& demands, const Colu
   return program;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -9,7 +9,7 @@
 #include "planners/plan_context.h"
 #include "schedule/collective.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Which blocks all_to_all or send_recv sends: a block has S / blocks_per_buffer bytes.
 struct FlowDemands {
@@ -47,4 +47,4 @@ inline bool is_near_flow_size(const OrbitGraph& orbits) {
 FlowProgram solve_flow(OrbitGraph orbits, const FlowDemands& demands, const ColumnLimits& limits,
                        const PlanContext& context = {});
 
-}  // namespace espalier
+}  // namespace espalier::planners

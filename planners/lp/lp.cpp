@@ -10,7 +10,7 @@
 #include "planners/lp/trees/tree_images.h"
 #include "schedule/trees/tree_schedule.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -53,4 +53,4 @@ Result<Schedule> plan_lp(const Topology& topology, const Collective& collective,
   return schedule_from_trees(collective, topology, "lp", *forest);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -5,7 +5,7 @@
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Plans with the solution of the linear program behind the bound, so that no link is loaded past it: all_reduce over
 /// in-trees and out-trees with free roots, all_to_all and send_recv over the best routes of all blocks at once.
@@ -14,4 +14,4 @@ namespace espalier {
 /// another; too_large past 64 orbits of ranks for all_reduce, past is_near_flow_size (flow_program.h) for the others.
 Result<Schedule> plan_lp(const Topology& topology, const Collective& collective, const PlanContext& context = {});
 
-}  // namespace espalier
+}  // namespace espalier::planners

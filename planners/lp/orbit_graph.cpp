@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -83,4 +83,4 @@ std::vector<Entry> orbit_loads(const OrbitGraph& orbits, std::span<const std::in
   return entries;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

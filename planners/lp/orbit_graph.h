@@ -11,7 +11,7 @@
 #include "planners/symmetry/rank_symmetry.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// A network with a group of automorphisms, and what is alike under them. Programs have one resource per orbit of
 /// resources and one root per orbit of ranks: the mean over the group of any solution is a solution that treats alike
@@ -68,4 +68,4 @@ std::vector<Price> edge_lengths(const OrbitGraph& orbits, std::span<const Price>
 /// What `copies` like ones of a tree that uses edges as often as `uses` says take of each orbit of resources.
 std::vector<Entry> orbit_loads(const OrbitGraph& orbits, std::span<const std::int64_t> uses, std::int64_t copies);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -138,4 +138,4 @@ template ShortestPaths<std::int64_t> shortest_paths(const ResourceGraph&, const 
 template ShortestPaths<BigInteger> shortest_paths(const ResourceGraph&, const std::vector<BigInteger>&, std::uint32_t,
                                                   bool);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -7,7 +7,7 @@
 #include "base/rational.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// The network as the linear programs see it: edges that each use up one or more resources.
 ///
@@ -71,4 +71,4 @@ template <class Length>
 ShortestPaths<Length> shortest_paths(const ResourceGraph& graph, const std::vector<Length>& lengths,
                                      std::uint32_t source, bool through_ranks);
 
-}  // namespace espalier
+}  // namespace espalier::planners

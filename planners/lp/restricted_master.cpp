@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -195,4 +195,4 @@ bool RestrictedMaster::fits(const std::vector<Rational>& amounts) const {
   return true;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

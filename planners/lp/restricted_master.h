@@ -8,7 +8,7 @@
 
 class ClpSimplex;
 
-namespace espalier {
+namespace espalier::planners {
 
 /// The restricted master program of `generate_columns`: the columns found so far, solved by Clp in floating point, and
 /// its final basis solved in exact fractions.
@@ -71,4 +71,4 @@ class RestrictedMaster {
   std::unique_ptr<ClpSimplex> clp_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::planners

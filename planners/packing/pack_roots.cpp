@@ -6,7 +6,7 @@
 #include "planners/packing/find/finders.h"
 #include "planners/packing/select.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 Result<std::vector<Arborescence>> pack_roots(const PackingProblem& problem) {
   std::optional<std::vector<Arborescence>> best;
@@ -24,4 +24,4 @@ Result<std::vector<Arborescence>> pack_roots(const PackingProblem& problem) {
   return *std::move(best);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 #include "planners/packing/problem.h"
 #include "schedule/trees/tree_schedule.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Trees that span all ranks and together load no arc past its capacity at the best rate that this way of packing
 /// reaches: on networks whose switches are balanced that is the bound (cut_rate.h), on others it may be less.
@@ -17,4 +17,4 @@ namespace espalier {
 /// cut ranks apart; both name what works instead.
 Result<std::vector<Arborescence>> pack_roots(const PackingProblem& problem);
 
-}  // namespace espalier
+}  // namespace espalier::planners

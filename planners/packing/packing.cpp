@@ -15,7 +15,7 @@
 #include "topology/analysis/flow_network.h"
 #include "topology/reachable.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using Trees = Result<std::vector<Arborescence>>;
@@ -160,4 +160,4 @@ Result<Schedule> plan_packing(const Topology& topology, const Collective& collec
   return schedule_of(topology, collective, forest_of(topology, collective, context));
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -5,7 +5,7 @@
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Plans with a packing of spanning trees of the best possible throughput (docs/packing.md).
 ///
@@ -16,4 +16,4 @@ namespace espalier {
 /// send_recv; infeasible when a rank cannot reach another; too_large past the limits of find/finders.cpp.
 Result<Schedule> plan_packing(const Topology& topology, const Collective& collective, const PlanContext& context = {});
 
-}  // namespace espalier
+}  // namespace espalier::planners

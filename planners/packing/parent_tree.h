@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace espalier {
+namespace espalier::planners {
 
 /// A tree over ranks by what enters each of them.
 struct ParentTree {
@@ -67,4 +67,4 @@ class ReparentedTree {
   std::vector<std::vector<std::uint32_t>> children_;  ///< By rank.
 };
 
-}  // namespace espalier
+}  // namespace espalier::planners

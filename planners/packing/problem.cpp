@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "planners/packing/split/balance_switches.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -106,4 +106,4 @@ Result<ScaledNetwork> balanced(const PackingProblem& problem, WorkBudget& budget
   return scale_to_rate(shrunk, cut, problem.root, problem.shares);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

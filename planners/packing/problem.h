@@ -13,7 +13,7 @@
 #include "topology/analysis/flow_network.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Whole capacities and demands that stand in the ratio of the best rate.
 struct ScaledNetwork {
@@ -54,4 +54,4 @@ PackingProblem make_problem(const Topology& topology, Direction direction, Rank 
 /// Requires: scaled numbers. Errors: unsupported where balance cuts ranks apart, too_large as for make_problem.
 Result<ScaledNetwork> balanced(const PackingProblem& problem, WorkBudget& budget);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -14,7 +14,7 @@
 #include "topology/bundles.h"
 #include "topology/reachable.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -182,4 +182,4 @@ std::vector<PackingPoint> pareto_packings(const Topology& network, const Schedul
   return points;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

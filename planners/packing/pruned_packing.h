@@ -10,7 +10,7 @@
 #include "schedule/schedule_shape.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// What a packing's trees may be, where throughput is not everything. Zeros are no limit.
 struct PackingLimits {
@@ -44,4 +44,4 @@ struct PackingPoint {
 /// Requires: a packing of this collective on this topology.
 std::vector<PackingPoint> pareto_packings(const Topology& topology, const Schedule& best);
 
-}  // namespace espalier
+}  // namespace espalier::planners

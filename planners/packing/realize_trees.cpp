@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// One tree cut at every place where one of its edges changes its path.
@@ -63,4 +63,4 @@ std::vector<Arborescence> realize_trees(const FlowNetwork& network, CapacityGrap
   return realized;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

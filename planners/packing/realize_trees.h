@@ -8,7 +8,7 @@
 #include "schedule/trees/tree_schedule.h"
 #include "topology/analysis/flow_network.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// The capacity that a graph without switches has between ranks.
 std::vector<RankEdge> rank_edges(const FlowNetwork& network, const CapacityGraph& graph);
@@ -26,4 +26,4 @@ void reduce_weights(std::vector<Arborescence>& trees);
 /// The links of a path of arcs, without loops, in the direction of the data.
 std::vector<LinkId> links_along(const FlowNetwork& network, std::span<const std::uint32_t> path);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -10,7 +10,7 @@
 #include "base/rational.h"
 #include "schedule/trees/tree_shape.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -78,4 +78,4 @@ void select_better(const Topology& topology, std::optional<std::vector<Arboresce
   if (!best || merit_of(topology, found) < merit_of(topology, *best)) best = std::move(found);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

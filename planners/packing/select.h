@@ -7,7 +7,7 @@
 #include "schedule/trees/tree_schedule.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Ways of one root, each with links of its own, that are few enough.
 inline constexpr std::size_t enough_ways = 16;
@@ -21,4 +21,4 @@ std::size_t most_ways(const std::vector<Arborescence>& trees);
 void select_better(const Topology& topology, std::optional<std::vector<Arborescence>>& best,
                    std::vector<Arborescence> found);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -5,7 +5,7 @@
 
 #include "base/random.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -160,4 +160,4 @@ std::vector<std::vector<std::uint32_t>> find_disjoint_cycles(const ArcCounts& co
   return CycleSearch(counts, count, work).run();
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

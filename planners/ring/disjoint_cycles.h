@@ -5,7 +5,7 @@
 
 #include "planners/ring/ring_search.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// How many parallel arcs lead from vertex to vertex: counts[from][to]; the diagonal is not read.
 using ArcCounts = std::vector<std::vector<std::uint32_t>>;
@@ -17,4 +17,4 @@ using ArcCounts = std::vector<std::vector<std::uint32_t>>;
 std::vector<std::vector<std::uint32_t>> find_disjoint_cycles(const ArcCounts& counts, std::size_t count,
                                                              WorkLimit& work);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -5,7 +5,7 @@
 
 #include "planners/ring/disjoint_cycles.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -58,4 +58,4 @@ std::optional<RingSet> find_equal_rings(const Topology& topology, const Rational
   return set;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

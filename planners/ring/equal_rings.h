@@ -5,7 +5,7 @@
 #include "planners/ring/ring.h"
 #include "planners/ring/ring_search.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Whether ranks are joined by direct links only, and nothing but these limits them.
 bool is_direct(const Topology& topology);
@@ -16,4 +16,4 @@ bool is_direct(const Topology& topology);
 std::optional<RingSet> find_equal_rings(const Topology& topology, const Rational& rate, std::size_t count,
                                         WorkLimit& work);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -189,4 +189,4 @@ std::vector<std::vector<std::uint32_t>> cheap_cycles(std::span<const double> cos
   return cycles;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

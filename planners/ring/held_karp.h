@@ -6,7 +6,7 @@
 
 #include "base/rational.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Up to here a cheapest cycle is found exactly.
 inline constexpr std::uint32_t most_held_karp_vertices = 16;
@@ -26,4 +26,4 @@ std::vector<std::uint32_t> improve_cycle(std::span<const double> cost, std::vect
 /// Cheap cycles, the cheapest first: from each of four starts to the nearest next vertex, then improved.
 std::vector<std::vector<std::uint32_t>> cheap_cycles(std::span<const double> cost, std::uint32_t n);
 
-}  // namespace espalier
+}  // namespace espalier::planners

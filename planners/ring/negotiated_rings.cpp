@@ -10,7 +10,7 @@
 #include "planners/ring/ring_placement.h"
 #include "topology/analysis/flow_network.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -136,4 +136,4 @@ std::optional<RingSet> negotiate_rings(const Topology& topology, const Rational&
   return place_rings(topology, graph, parts);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -5,7 +5,7 @@
 #include "planners/ring/ring.h"
 #include "planners/ring/ring_search.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// `count` rings of the same rate (bytes per second), each link carrying whole multiples of it, on any network; nothing
 /// when no cut allows so many or the search finds none.
@@ -18,4 +18,4 @@ namespace espalier {
 std::optional<RingSet> negotiate_rings(const Topology& topology, const Rational& rate, std::size_t count,
                                        WorkLimit& work);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -15,7 +15,7 @@
 #include "schedule/trees/tree_schedule.h"
 #include "topology/reachable.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -166,4 +166,4 @@ Result<Schedule> plan_ring(const Topology& topology, const Collective& collectiv
   return schedule_from_trees(collective, topology, "ring", *forest);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

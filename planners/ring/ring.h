@@ -9,7 +9,7 @@
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// A directed cycle through all ranks and the share of the links it takes.
 struct Ring {
@@ -48,4 +48,4 @@ RingSet find_rings(const Topology& topology);
 /// 2009.
 Result<Schedule> plan_ring(const Topology& topology, const Collective& collective);
 
-}  // namespace espalier
+}  // namespace espalier::planners

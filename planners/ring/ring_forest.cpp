@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -75,4 +75,4 @@ Forest forest_of_rings(const RingSet& set, const Collective& collective) {
   return RingForest(set.rings, collective).make();
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -3,10 +3,10 @@
 #include "planners/ring/ring.h"
 #include "schedule/trees/tree_schedule.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// The rings as trees that are paths: for all_reduce and the sharded collectives one from (or to) every rank per ring,
 /// for rooted ones those of the root; weights in proportion to the rings' rates.
 Forest forest_of_rings(const RingSet& set, const Collective& collective);
 
-}  // namespace espalier
+}  // namespace espalier::planners

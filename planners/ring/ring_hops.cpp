@@ -1,6 +1,6 @@
 #include "planners/ring/ring_hops.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 std::vector<Entry> resource_loads(const ResourceGraph& graph, std::span<const std::int64_t> uses) {
   std::vector<std::int64_t> loads(graph.capacity.size(), 0);
@@ -14,4 +14,4 @@ std::vector<Entry> resource_loads(const ResourceGraph& graph, std::span<const st
   return entries;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -8,7 +8,7 @@
 #include "planners/lp/column_generation.h"
 #include "planners/lp/resource_graph.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// The length of each edge when each resource has a price.
 template <class Price>
@@ -80,4 +80,4 @@ Column cycle_column(const ResourceGraph& graph, const RingHops<Price>& hops, con
   return column;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

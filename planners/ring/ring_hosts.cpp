@@ -2,7 +2,7 @@
 
 #include "planners/ring/ring_search.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -166,4 +166,4 @@ std::vector<Ring> cross_hosts(Residual& residual, const RankGroups& groups, std:
   return HostRings(residual, groups, rate, work).run();
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

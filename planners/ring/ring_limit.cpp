@@ -5,7 +5,7 @@
 #include "planners/bounds/cut_rate.h"
 #include "topology/analysis/flow_network.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 Rational ring_limit(const Topology& topology) {
   const auto smallest_cut = [&](Direction direction) {
@@ -21,4 +21,4 @@ Rational ring_limit(const Topology& topology) {
   return limit;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

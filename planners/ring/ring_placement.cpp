@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -111,4 +111,4 @@ RingSet place_rings(const Topology& topology, const ResourceGraph& graph,
   return set;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

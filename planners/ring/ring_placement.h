@@ -6,7 +6,7 @@
 #include "planners/lp/resource_graph.h"
 #include "planners/ring/ring.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// The cycles of a program's solution (RingOracle's columns, amounts in the graph's unit) as rings over links.
 /// Parallel links get no more than their rate; a cycle that does not fit on one of them is split. Cycles with the
@@ -14,4 +14,4 @@ namespace espalier {
 RingSet place_rings(const Topology& topology, const ResourceGraph& graph,
                     const std::vector<ColumnSolution::Part>& parts);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -11,7 +11,7 @@
 #include "planners/ring/ring_hops.h"
 #include "planners/ring/ring_placement.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -140,4 +140,4 @@ RingSet good_fractional_rings(const Topology& topology) {
   return place_rings(topology, graph, CheapGeneration(graph).run());
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

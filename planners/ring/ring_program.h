@@ -6,7 +6,7 @@
 #include "planners/lp/resource_graph.h"
 #include "planners/ring/ring.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Columns of one group: directed cycles through all ranks, each hop a shortest path through nodes that are not ranks.
 /// A column's edges are the cycle's, from rank 0 round to it.
@@ -37,4 +37,4 @@ std::optional<RingSet> best_fractional_rings(const Topology& topology);
 /// up to 64 ranks, a few seconds for 128.
 RingSet good_fractional_rings(const Topology& topology);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -3,7 +3,7 @@
 #include "base/random.h"
 #include "planners/ring/ring_search.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -152,4 +152,4 @@ std::vector<Ring> rotate_rings(Residual& residual, std::int64_t rate, WorkLimit&
   return Rotation(residual, rate, work).run();
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

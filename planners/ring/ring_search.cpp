@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -221,4 +221,4 @@ std::vector<Ring> search_rings(Residual& residual, std::int64_t rate, bool both_
   return Search(residual, rate, both_ways, work).run();
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

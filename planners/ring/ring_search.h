@@ -7,7 +7,7 @@
 #include "planners/graph/residual.h"
 #include "planners/ring/ring.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// How many steps a search may still take. Counting steps and not seconds keeps plans the same on every machine.
 struct WorkLimit {
@@ -38,4 +38,4 @@ std::vector<Ring> rotate_rings(Residual& residual, std::int64_t rate, WorkLimit&
 /// Requires: groups.two_levels().
 std::vector<Ring> cross_hosts(Residual& residual, const RankGroups& groups, std::int64_t rate, WorkLimit& work);
 
-}  // namespace espalier
+}  // namespace espalier::planners

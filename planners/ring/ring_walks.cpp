@@ -6,7 +6,7 @@
 #include "schedule/trees/strands.h"
 #include "topology/bundles.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -68,4 +68,4 @@ Result<WalkedRings> plan_ring_walks(const Topology& topology, const Collective& 
   return WalkedRings{std::move(walks), chunks};
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

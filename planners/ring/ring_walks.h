@@ -8,7 +8,7 @@
 #include "planners/ring/ring.h"
 #include "schedule/trees/ring_walk.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Rings without their schedule, and what the choice of their chunk needs to know.
 struct WalkedRings {
@@ -28,4 +28,4 @@ inline constexpr std::size_t most_stored_ranks = 2048;
 /// shards. Cost: find_rings.
 Result<WalkedRings> plan_ring_walks(const Topology& topology, const Collective& collective);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -95,4 +95,4 @@ std::vector<Ring> tile_rings(const Topology& topology, const RankGroups& groups,
   return rings;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -5,7 +5,7 @@
 #include "planners/graph/rank_groups.h"
 #include "planners/ring/ring.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// What is left of a network when all machines but the first two are taken out of it.
 struct MachinePair {
@@ -22,4 +22,4 @@ MachinePair first_pair(const Topology& topology, const RankGroups& groups);
 std::vector<Ring> tile_rings(const Topology& topology, const RankGroups& groups, const MachinePair& pair,
                              const RingSet& pair_rings);
 
-}  // namespace espalier
+}  // namespace espalier::planners

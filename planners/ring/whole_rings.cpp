@@ -8,7 +8,7 @@
 
 #include "planners/ring/ring_search.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -164,4 +164,4 @@ std::vector<Ring> search_whole_rings(const Topology& topology, const RankGroups&
   return WholeRings(topology, groups, most.convert_to<std::int64_t>()).run();
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

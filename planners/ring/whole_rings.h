@@ -6,7 +6,7 @@
 #include "planners/graph/rank_groups.h"
 #include "planners/ring/ring.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Sum of the rings' rates.
 std::int64_t total_rate(const std::vector<Ring>& rings);
@@ -20,4 +20,4 @@ std::vector<Ring> search_whole_rings(const Topology& topology, const RankGroups&
 /// The distinct rates of links, the largest first, a dozen at most.
 std::vector<std::int64_t> whole_rates(const Topology& topology);
 
-}  // namespace espalier
+}  // namespace espalier::planners

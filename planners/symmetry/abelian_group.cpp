@@ -1,6 +1,6 @@
 #include "planners/symmetry/abelian_group.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 Permutation AbelianGroup::element(std::uint64_t index) const {
   Permutation product = identity_permutation(size_);
@@ -45,4 +45,4 @@ std::optional<AbelianGroup> AbelianGroup::with(const Permutation& generator, std
   return larger;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

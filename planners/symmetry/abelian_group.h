@@ -7,7 +7,7 @@
 
 #include "planners/symmetry/permutation.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// A group of commuting automorphisms, given by a chain of generators: every element is one product of powers of them,
 /// each power below the generator's step count.
@@ -52,4 +52,4 @@ class AbelianGroup {
   std::vector<std::uint64_t> steps_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -1,6 +1,6 @@
 #include "planners/symmetry/automorphism_list.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 Automorphisms::Automorphisms(const AbelianGroup& group) : count_(group.order()) {
   for (std::size_t g = 0; g < group.generators().size(); ++g) {
@@ -26,4 +26,4 @@ Automorphism Automorphisms::at(std::uint64_t index) const {
   return automorphism;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

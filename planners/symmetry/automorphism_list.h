@@ -5,7 +5,7 @@
 
 #include "planners/symmetry/abelian_group.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// One element of a group, ready to be applied. Valid as long as the Automorphisms that made it.
 class Automorphism {
@@ -40,4 +40,4 @@ class Automorphisms {
   std::vector<Powers> powers_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 
 #include "planners/symmetry/colored_graph.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -73,4 +73,4 @@ std::vector<Permutation> find_automorphisms(const Topology& topology, const Reso
   return generators;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

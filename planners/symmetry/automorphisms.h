@@ -8,7 +8,7 @@
 #include "planners/symmetry/permutation.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Generators of the group of automorphisms of the nodes that the planners' programs cannot tell apart: ranks stay
 /// ranks, backplanes and the capacities of edges stay what they are. Only automorphisms that commute with all of
@@ -18,4 +18,4 @@ std::vector<Permutation> find_automorphisms(const Topology& topology, const Reso
                                             std::span<const Permutation> commuting = {},
                                             std::span<const std::int64_t> marks = {});
 
-}  // namespace espalier
+}  // namespace espalier::planners

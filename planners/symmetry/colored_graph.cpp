@@ -2,7 +2,7 @@
 
 #include <bliss/graph.hh>
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -24,4 +24,4 @@ void visit_automorphisms(const ColoredGraph& graph, const Visit& visit) {
   searched.find_automorphisms(stats, call_visit, &called);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace espalier {
+namespace espalier::planners {
 
 /// A directed graph whose vertices have colors.
 struct ColoredGraph {
@@ -30,4 +30,4 @@ std::map<Key, std::uint32_t> number_keys(const std::vector<Key>& keys, std::uint
 /// ALENEX 2007; the work is done by their library, bliss.
 void visit_automorphisms(const ColoredGraph& graph, const std::function<void(std::span<const std::uint32_t>)>& visit);
 
-}  // namespace espalier
+}  // namespace espalier::planners

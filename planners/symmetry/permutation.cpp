@@ -4,7 +4,7 @@
 
 #include "base/disjoint_sets.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -82,4 +82,4 @@ Orbits find_orbits(std::span<const Permutation> permutations, std::size_t size) 
   return orbits;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-namespace espalier {
+namespace espalier::planners {
 
 /// An automorphism of the numbers below its size: i becomes entry i.
 using Permutation = std::vector<std::uint32_t>;
@@ -31,4 +31,4 @@ struct Orbits {
 };
 Orbits find_orbits(std::span<const Permutation> permutations, std::size_t size);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "planners/symmetry/automorphisms.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -197,4 +197,4 @@ RankSymmetry no_symmetry(const ResourceGraph& graph) {
   return {AbelianGroup(graph.node_ranks.size()), find_orbits({}, graph.rank_count())};
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

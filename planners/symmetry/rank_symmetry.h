@@ -8,7 +8,7 @@
 #include "planners/symmetry/permutation.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// A group of automorphisms of a network under which few ranks are really different.
 struct RankSymmetry {
@@ -36,4 +36,4 @@ RankSymmetry find_rank_symmetry(const Topology& topology, const ResourceGraph& g
 /// Only the automorphism that changes nothing.
 RankSymmetry no_symmetry(const ResourceGraph& graph);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace espalier {
+namespace espalier::planners {
 
 BranchMaker::BranchMaker(const TreeDemand& demand) : graph_(demand.graph), loads_(demand.topology.link_count(), 0.0) {
   for (const Link& link : demand.topology.links()) {
@@ -92,4 +92,4 @@ Trees grown_trees(const TreeDemand& demand, std::size_t count) {
   return trees;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -5,7 +5,7 @@
 
 #include "planners/tree/spanning_tree.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Adds branches to trees along the least loaded of the routes between two ranks, and remembers the loads.
 class BranchMaker {
@@ -42,4 +42,4 @@ class BranchMaker {
   std::vector<double> loads_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 #include "planners/tree/edge_forests.h"
 #include "planners/tree/spanning_tree.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -113,4 +113,4 @@ Trees disjoint_trees(const TreeDemand& demand) {
   return best;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -4,7 +4,7 @@
 #include "planners/tree/branch_maker.h"
 #include "planners/tree/two_tree.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -129,4 +129,4 @@ Trees double_trees(const TreeDemand& demand, Inside inside) {
   return trees;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -156,4 +156,4 @@ std::vector<std::vector<std::uint32_t>> split_into_trees(std::size_t vertices, s
   return Forests(vertices, edges, roots).run();
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-namespace espalier {
+namespace espalier::planners {
 
 /// An edge of an undirected multigraph, by vertex numbers.
 struct PlainEdge {
@@ -20,4 +20,4 @@ struct PlainEdge {
 std::vector<std::vector<std::uint32_t>> split_into_trees(std::size_t vertices, std::span<const PlainEdge> edges,
                                                          std::span<const std::uint32_t> roots);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -103,4 +103,4 @@ double fullest_link(const Topology& topology, const Trees& trees, Rank root) {
   return fullest;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -10,7 +10,7 @@
 #include "planners/graph/residual.h"
 #include "schedule/trees/tree_schedule.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Two ranks that are neighbours in a tree, with a route each way.
 struct Branch {
@@ -68,4 +68,4 @@ Trees grown_trees(const TreeDemand& demand, std::size_t count);
 /// with a root, when the trees are oriented from it and carry data outwards only.
 double fullest_link(const Topology& topology, const Trees& trees, Rank root);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 #include "planners/tree/spanning_tree.h"
 #include "schedule/trees/tree_schedule.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -133,4 +133,4 @@ Result<Schedule> plan_tree(const Topology& topology, const Collective& collectiv
   return schedule_from_trees(collective, topology, "tree", *dealt);
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -4,7 +4,7 @@
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Topology-aware spanning trees, several at once: double binary trees over machines, one pair per rail, with a star,
 /// chain or binary tree inside each machine; edge-disjoint shallow trees along direct links; and trees that spread
@@ -15,4 +15,4 @@ namespace espalier {
 /// broadcast, reduction and scan", Parallel Computing 35(12), 2009.
 Result<Schedule> plan_tree(const Topology& topology, const Collective& collective);
 
-}  // namespace espalier
+}  // namespace espalier::planners

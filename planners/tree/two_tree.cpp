@@ -1,6 +1,6 @@
 #include "planners/tree/two_tree.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -31,4 +31,4 @@ TwoTree make_two_tree(std::size_t n) {
   return trees;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

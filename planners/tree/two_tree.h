@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Two binary trees over the places 1, 2, ..., n-1 under a source at place 0, by parent: places with children in one
 /// tree are leaves of the other, so that with half of the data in each every place sends and receives all of it once.
@@ -16,4 +16,4 @@ struct TwoTree {
 };
 TwoTree make_two_tree(std::size_t n);
 
-}  // namespace espalier
+}  // namespace espalier::planners

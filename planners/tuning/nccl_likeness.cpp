@@ -8,7 +8,7 @@
 
 #include "schedule/relays.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// What is known of a slice at a rank, for the additions and for the copies.
@@ -136,4 +136,4 @@ NcclLikeness nearest_nccl(const Schedule& schedule, const Topology& topology) {
   return {"Ring", found + fmt::format("; nothing else that NCCL has for {} fits this machine", to_string(kind))};
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

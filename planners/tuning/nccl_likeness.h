@@ -6,7 +6,7 @@
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// How the pieces of the buffer travel in a schedule.
 struct TravelShape {
@@ -30,4 +30,4 @@ struct NcclLikeness {
 /// src/graph/tuning.cc, which algorithm runs which collective; NCCL_ALGO in its guide.
 NcclLikeness nearest_nccl(const Schedule& schedule, const Topology& topology);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 const Trial* find_trial(const Choice& choice, const Candidate* candidate) {
@@ -132,4 +132,4 @@ Result<std::vector<Region>> find_regions(const Candidates& candidates, std::span
   return regions;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 
 #include "planners/chooser.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// What was found at one size: the candidate that is taken there, and all others.
 struct TunedSize {
@@ -46,4 +46,4 @@ Result<std::vector<Region>> find_regions(const Candidates& candidates, std::span
                                          const RegionOptions& options, const Evaluate& evaluate,
                                          const std::function<void(Bytes)>& on_size = {});
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -113,7 +113,7 @@ std::optional<std::string> read_algorithm(ScenarioContext& context, const Fields
   auto written = fields.text(key);
   if (!written) return std::nullopt;
   std::vector<std::string_view> names{"auto"};
-  for (const Planner& planner : all_planners()) names.push_back(planner.name);
+  for (const planners::Planner& planner : planners::all_planners()) names.push_back(planner.name);
   if (std::ranges::find(names, *written) != names.end()) return written;
   context.error(fields.mark_of(key), scenario_codes::unknown_name,
                 fmt::format("there is no algorithm '{}'", written->substr(0, 60)), suggest(*written, names));

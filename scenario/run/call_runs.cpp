@@ -25,7 +25,7 @@ Result<void> Runner::prepare_calls() {
     if (job_.calls()[i].chunk.count == 0) ++kinds[{*plan, job_.calls()[i].size}];
   }
   if (chunk_.count > 0 || kinds.empty()) return {};
-  chunk_ = ChunkModel::smallest_chunk;
+  chunk_ = planners::ChunkModel::smallest_chunk;
   for (const auto& [kind, count] : kinds) chunk_ = std::max(chunk_, kind.plan->planned->chunks.choose(kind.size));
   for (; chunk_ < max_message_size; chunk_.count *= 2) {
     double hops = 0;

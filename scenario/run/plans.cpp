@@ -34,9 +34,10 @@ Result<Schedule> plan_direct(const Topology& topology, const Collective& collect
 
 Result<Schedule> plan_auto(const Topology& topology, const Collective& collective, Bytes size,
                            std::int64_t element_size, std::string& winner) {
-  std::vector<Planner> planners;
-  for (const std::string_view name : {"ring", "tree", "packing", "pairwise"}) planners.push_back(*find_planner(name));
-  auto candidates = make_candidates(topology, collective, planners);
+  std::vector<planners::Planner> planners;
+  for (const std::string_view name : {"ring", "tree", "packing", "pairwise"})
+    planners.push_back(*planners::find_planner(name));
+  auto candidates = planners::make_candidates(topology, collective, planners);
   if (!candidates) return tl::unexpected(candidates.error());
   if (candidates->made.empty()) return tl::unexpected(candidates->refused.front().error);
   const auto evaluate = [&](const Schedule& schedule, Bytes at, Bytes chunk) -> Result<RunReport> {
@@ -48,10 +49,10 @@ Result<Schedule> plan_auto(const Topology& topology, const Collective& collectiv
     if (!report) return tl::unexpected(report.error());
     return static_cast<RunReport>(*report);
   };
-  const auto choice = choose(*candidates, size, evaluate);
+  const auto choice = planners::choose(*candidates, size, evaluate);
   if (!choice) return tl::unexpected(choice.error());
   winner = choice->candidate->planner;
-  for (Candidate& candidate : candidates->made) {
+  for (planners::Candidate& candidate : candidates->made) {
     if (&candidate == choice->candidate) return std::move(candidate.schedule);
   }
   ESPALIER_CHECK(false, "the choice is one of the candidates");
@@ -61,7 +62,7 @@ Result<Schedule> plan_auto(const Topology& topology, const Collective& collectiv
 Result<Schedule> plan_usual(const Topology& topology, const Collective& collective, std::string& winner) {
   Result<Schedule> first = fail(ErrorCode::unsupported, "no planner");
   for (const std::string_view name : {"ring", "tree", "pairwise", "flat"}) {
-    auto schedule = plan_unbounded(topology, collective, *find_planner(name));
+    auto schedule = planners::plan_unbounded(topology, collective, *planners::find_planner(name));
     winner = name;
     if (schedule) return schedule;
     if (name == "ring" || first.error().message == "no planner") first = std::move(schedule);
@@ -70,7 +71,7 @@ Result<Schedule> plan_usual(const Topology& topology, const Collective& collecti
 }
 
 std::unique_ptr<const PlannedSchedule> finish(Schedule schedule, const Topology& topology, std::string planner) {
-  ChunkModel chunks(schedule, topology);
+  planners::ChunkModel chunks(schedule, topology);
   std::int64_t hops = 0;
   std::int64_t longest = 0;
   for (const Transfer& transfer : schedule.transfers) {
@@ -144,16 +145,16 @@ Result<const Plan*> Plans::make(const Key& key, const std::vector<bool>& dead) {
     Result<Schedule> schedule = fail(ErrorCode::unsupported, "");
     if (is_direct(key)) {
       name = direct_planner;
-      schedule = plan_with_strands(
+      schedule = planners::plan_with_strands(
           shape.topology, [&](const Topology& network) { return plan_direct(network, collective, key.variant); });
     } else if (key.planner.empty()) {
       schedule = plan_usual(shape.topology, collective, name);
     } else if (key.planner == "auto") {
       schedule = plan_auto(shape.topology, collective, {key.size}, key.element_size, name);
     } else {
-      const auto planner = find_planner(key.planner);
+      const auto planner = planners::find_planner(key.planner);
       if (!planner) return tl::unexpected(planner.error());
-      schedule = plan_unbounded(shape.topology, collective, *planner);
+      schedule = planners::plan_unbounded(shape.topology, collective, *planner);
     }
     if (!schedule) return tl::unexpected(schedule.error());
     planned = finish(*std::move(schedule), shape.topology, std::move(name));

@@ -17,7 +17,7 @@ namespace espalier::scenario {
 /// A schedule as it was planned on a footprint; all groups of one shape share it.
 struct PlannedSchedule {
   Schedule schedule;
-  ChunkModel chunks;
+  planners::ChunkModel chunks;
   std::string planner;
   std::int64_t hops = 0;        ///< Links that its transfers cross: its chunk-hops with one chunk each.
   double longest_transfer = 0;  ///< Bytes of the longest transfer, per byte of S.

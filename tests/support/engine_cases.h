@@ -31,8 +31,8 @@ class PlannedSource {
       if (!known) {
         const auto topology = generate_fully_connected({.ranks = collective.rank_count});
         if (!topology) return tl::unexpected(topology.error());
-        auto schedule = plan(*topology, collective, *find_planner(planner_));
-        if (!schedule) schedule = plan(*topology, collective, *find_planner("flat"));
+        auto schedule = planners::plan(*topology, collective, *planners::find_planner(planner_));
+        if (!schedule) schedule = planners::plan(*topology, collective, *planners::find_planner("flat"));
         if (!schedule) return tl::unexpected(schedule.error());
         known = std::make_shared<Schedule>(std::move(*schedule));
       }

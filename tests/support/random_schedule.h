@@ -21,10 +21,10 @@ inline std::shared_ptr<const Schedule> random_schedule(Random& random, Collectiv
     shares[random.below(shares.size())] = 1;  // Not all nothing.
   }
   const auto collective = make_collective(kind, topology.rank_count(), root, std::move(shares));
-  const auto planners = all_planners();
+  const auto planners = planners::all_planners();
   for (int attempt = 0; attempt < 8; ++attempt) {
-    const Planner& planner = planners[random.below(planners.size())];
-    auto made = plan_unbounded(topology, *collective, planner);
+    const planners::Planner& planner = planners[random.below(planners.size())];
+    auto made = planners::plan_unbounded(topology, *collective, planner);
     if (made && made->relays.empty()) return std::make_shared<Schedule>(std::move(*made));
   }
   return nullptr;

@@ -13,11 +13,11 @@ namespace espalier::testing {
 
 /// Every ring passes all ranks once, along routes through nodes that only forward, and together the rings fit links and
 /// backplanes and do not beat their limit.
-inline void expect_sound(const Topology& topology, const RingSet& set) {
+inline void expect_sound(const Topology& topology, const planners::RingSet& set) {
   std::vector<std::int64_t> used(topology.link_count(), 0);
   std::vector<std::int64_t> passed(topology.node_count(), 0);
   ASSERT_GT(set.period, 0);
-  for (const Ring& ring : set.rings) {
+  for (const planners::Ring& ring : set.rings) {
     EXPECT_GT(ring.rate, 0);
     ASSERT_EQ(ring.order.size(), topology.rank_count());
     EXPECT_EQ(ring.order.front(), Rank(0));

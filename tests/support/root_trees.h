@@ -37,7 +37,7 @@ inline ScheduleShape shape_at_bound(const Topology& topology, const Collective& 
   if (!schedule) return {};
   const VerifyReport report = verify(*schedule, topology, 1);
   EXPECT_TRUE(report.ok()) << report.breaches.front().message;
-  EXPECT_EQ(compute_loads(*schedule, topology).time_per_byte, cut_bound(topology, collective)->time_per_byte);
+  EXPECT_EQ(compute_loads(*schedule, topology).time_per_byte, planners::cut_bound(topology, collective)->time_per_byte);
   return measure_shape(*schedule);
 }
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -193,4 +193,4 @@ template std::vector<std::uint32_t> cheapest_arborescence(const std::vector<std:
                                                           std::uint32_t);
 template std::vector<std::uint32_t> cheapest_arborescence(const std::vector<BigInteger>&, std::uint32_t, std::uint32_t);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -5,7 +5,7 @@
 
 #include "base/rational.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// The parent of each vertex in a cheapest spanning tree that leads away from `root`; the root's parent is itself.
 /// `cost` has n x n entries, row by row: cost[u * n + v] is that of the edge from u to v; the diagonal is not read.
@@ -16,4 +16,4 @@ namespace espalier {
 template <class Cost>
 std::vector<std::uint32_t> cheapest_arborescence(const std::vector<Cost>& cost, std::uint32_t n, std::uint32_t root);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -240,4 +240,4 @@ std::vector<std::uint32_t> mirror_image(const ResourceGraph& graph, const std::v
   return mirrored;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

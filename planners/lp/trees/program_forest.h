@@ -8,7 +8,7 @@
 #include "schedule/trees/tree_schedule.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// A tree as a program's solution has it.
 struct ProgramTree {
@@ -41,4 +41,4 @@ std::vector<std::uint32_t> directed_from(const ResourceGraph& graph, const std::
 /// The same tree, every path the other way.
 std::vector<std::uint32_t> mirror_image(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges);
 
-}  // namespace espalier
+}  // namespace espalier::planners

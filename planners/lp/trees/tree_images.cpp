@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -121,4 +121,4 @@ std::vector<ProgramTree> flow_images(const OrbitGraph& orbits, const std::vector
   return trees;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -8,7 +8,7 @@
 #include "planners/lp/trees/program_forest.h"
 #include "planners/lp/trees/tree_oracle.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// The trees of all roots that a solution stands for: the images of its columns under every automorphism, each with its
 /// part of the column's amount; like images of one tree once. Shares are parts of what a root of share 1 carries
@@ -22,4 +22,4 @@ std::vector<ProgramTree> tree_images(const OrbitGraph& orbits, const TreeGroups&
 std::vector<ProgramTree> flow_images(const OrbitGraph& orbits, const std::vector<FlowDemand>& demands,
                                      const ColumnSolution& solution);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -8,7 +8,7 @@
 #include "planners/lp/trees/program_forest.h"
 #include "planners/lp/trees/tree_repair.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -228,4 +228,4 @@ std::vector<Column> TreeMemory::seeds(const Topology& topology, const OrbitGraph
   return {};
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -12,7 +12,7 @@
 #include "schedule/trees/tree_schedule.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Trees that planning met, and the symmetries of networks, for planning the same network again, or what is left of it
 /// when a part has failed: a program that begins with them has less to find.
@@ -76,4 +76,4 @@ bool is_same_network(const Topology& a, const Topology& b);
 std::shared_ptr<const OrbitGraph> orbit_graph_of(const PlanContext& context, const Topology& topology, bool fold,
                                                  Symmetry symmetry, std::span<const std::int64_t> marks = {});
 
-}  // namespace espalier
+}  // namespace espalier::planners

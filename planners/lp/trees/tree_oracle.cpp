@@ -8,7 +8,7 @@
 
 #include "planners/lp/trees/arborescence.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -350,4 +350,4 @@ PricedColumns<double> TreeOracle::shallow(std::span<const double> prices, double
   return offer;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -5,7 +5,7 @@
 #include "planners/lp/column_generation.h"
 #include "planners/lp/orbit_graph.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// One kind of spanning tree of a program.
 struct TreeGroup {
@@ -65,4 +65,4 @@ class TreeOracle final : public PricingOracle {
   std::vector<std::vector<std::uint32_t>> hops_;  ///< By group: edges from rank to rank between the root and each rank.
 };
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -123,4 +123,4 @@ std::optional<std::vector<std::uint32_t>> repair_tree(const ResourceGraph& graph
   return repair.edges();
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

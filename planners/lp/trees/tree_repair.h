@@ -6,7 +6,7 @@
 
 #include "planners/lp/resource_graph.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Stands for a rank or an edge that is gone.
 inline constexpr std::uint32_t gone = UINT32_MAX;
@@ -20,4 +20,4 @@ std::optional<std::vector<std::uint32_t>> repair_tree(const ResourceGraph& graph
                                                       const std::vector<std::vector<std::uint32_t>>& in_edges,
                                                       std::vector<RankPath> paths, std::uint32_t root, bool inward);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -21,7 +21,7 @@
 #include "planners/ring/ring.h"
 #include "planners/ring/ring_forest.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -174,4 +174,4 @@ constexpr Finder table[] = {
 
 std::span<const Finder> finders() { return table; }
 
-}  // namespace espalier
+}  // namespace espalier::planners

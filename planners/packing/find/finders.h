@@ -9,7 +9,7 @@
 #include "planners/packing/problem.h"
 #include "schedule/trees/tree_schedule.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 using BestTrees = std::optional<std::vector<Arborescence>>;
 
@@ -25,4 +25,4 @@ struct Finder {
 /// All of them in the order in which they are asked.
 std::span<const Finder> finders();
 
-}  // namespace espalier
+}  // namespace espalier::planners

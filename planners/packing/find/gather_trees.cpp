@@ -12,7 +12,7 @@
 #include "planners/packing/split/capacity_graph.h"
 #include "topology/analysis/max_flow.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// A way that flow takes from a rank to a rank nearer the root.
@@ -219,4 +219,4 @@ Result<std::vector<Arborescence>> gather_trees(const FlowCut& cut, const Collect
   return trees;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

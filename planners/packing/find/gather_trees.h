@@ -7,7 +7,7 @@
 #include "schedule/trees/tree_schedule.h"
 #include "topology/analysis/flow_network.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Trees along which every rank's shard reaches the root of a gather or scatter, no arc carrying more than at the bound
 /// (gather_cut): in-trees on a network as it is, out-trees that scatter on a reversed one.
@@ -22,4 +22,4 @@ Result<std::vector<Arborescence>> gather_trees(const FlowNetwork& network, const
 /// The same where the cut is known.
 Result<std::vector<Arborescence>> gather_trees(const FlowCut& cut, const Collective& collective);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -235,4 +235,4 @@ void GrowingTrees::enter(std::size_t tree, TightSet& tight) {
   for (const std::uint32_t a : tight.entries) is_blocked_[tree][a] = true;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -7,7 +7,7 @@
 #include "planners/packing/parent_tree.h"
 #include "planners/packing/split/work_budget.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// A network in which trees of one root grow side by side, with a proof at every step that all can be completed.
 ///
@@ -111,4 +111,4 @@ class GrowingTrees {
   bool is_possible_ = true;
 };
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -11,7 +11,7 @@
 #include "planners/packing/find/shallow_trees.h"
 #include "planners/packing/realize_trees.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -248,4 +248,4 @@ std::optional<std::vector<Arborescence>> machine_trees(const PackingProblem& pro
   return trees;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -10,7 +10,7 @@
 #include "planners/lp/trees/tree_memory.h"
 #include "planners/packing/improve/few_trees.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -159,4 +159,4 @@ std::optional<ProgramRate> program_rate(const Topology& topology, Direction dire
   return ProgramRate{solution.limit * program->unit(), solution.attained, program->price_shares_of(solution)};
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -12,7 +12,7 @@
 #include "topology/analysis/flow_network.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// The linear program over spanning trees of equal total weight from every rank, or weights in the ratio of the ranks'
 /// shares, or from one root, on the orbits of the network's symmetry. Throughputs are those of a root of share 1, in
@@ -83,4 +83,4 @@ struct ProgramRate {
 std::optional<ProgramRate> program_rate(const Topology& topology, Direction direction, Rank root,
                                         std::span<const std::int64_t> shares, const PlanContext& context = {});
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 #include "planners/graph/rank_groups.h"
 #include "topology/routes.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 constexpr std::size_t most_ranks = 4096;
@@ -171,4 +171,4 @@ std::optional<std::vector<Arborescence>> route_trees(const Topology& topology, D
   return std::nullopt;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

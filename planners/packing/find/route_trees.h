@@ -9,7 +9,7 @@
 #include "topology/analysis/flow_network.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Trees of one or two hops along the routes of topology/routes.h: from every root straight to all ranks; or to one
 /// rank of each group, the one in its own place, which serves its group. Groups are the machines (Node::host), and the
@@ -22,4 +22,4 @@ std::optional<std::vector<Arborescence>> route_trees(const Topology& topology, D
                                                      std::span<const std::int64_t> capacities,
                                                      std::span<const std::int64_t> demands);
 
-}  // namespace espalier
+}  // namespace espalier::planners

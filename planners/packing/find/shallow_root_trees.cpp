@@ -12,7 +12,7 @@
 #include "planners/packing/reduce/deal_lanes.h"
 #include "planners/packing/reduce/parallel_switches.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -93,4 +93,4 @@ std::optional<std::vector<Arborescence>> shallow_root_trees(const PackingProblem
   return best ? std::optional(std::move(best->trees)) : std::nullopt;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

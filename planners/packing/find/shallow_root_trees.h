@@ -6,7 +6,7 @@
 #include "planners/packing/problem.h"
 #include "schedule/trees/tree_schedule.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// A small number of shallow trees of one root that reach the rate of its smallest cut: at most 16 that join different
 /// ranks, and of the packings found the least deep one, then the one of fewest trees.
@@ -20,4 +20,4 @@ namespace espalier {
 /// searches per rank; counted work is limited. Requires: a problem of one root.
 std::optional<std::vector<Arborescence>> shallow_root_trees(const PackingProblem& problem);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -11,7 +11,7 @@
 #include "planners/packing/find/shallow_trees.h"
 #include "planners/packing/improve/tree_exchange.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -249,4 +249,4 @@ std::optional<ShallowTrees> find_shallow_trees(const RootNetwork& network, std::
   return ShallowTreeSearch(network, searches).run();
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

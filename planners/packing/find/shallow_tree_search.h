@@ -7,7 +7,7 @@
 #include "planners/packing/find/growing_trees.h"
 #include "planners/packing/parent_tree.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// A network with one root, in capacities of any unit. Requires: capacities that sum to less than 2^56.
 struct RootNetwork {
@@ -37,4 +37,4 @@ struct ShallowTrees {
 /// shallowest that were found, and of those the fewest. Counted work is limited to that of one of `searches`.
 std::optional<ShallowTrees> find_shallow_trees(const RootNetwork& network, std::int64_t searches = 1);
 
-}  // namespace espalier
+}  // namespace espalier::planners

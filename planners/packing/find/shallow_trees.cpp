@@ -6,7 +6,7 @@
 
 #include "planners/packing/realize_trees.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -238,4 +238,4 @@ Arborescence over_links(const FlowNetwork& network, const ParentTree& tree) {
   return result;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 #include "schedule/trees/tree_schedule.h"
 #include "topology/analysis/flow_network.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// How trees take turns as they grow.
 struct GrowthOrder {
@@ -27,4 +27,4 @@ std::uint32_t depth_of(const GrowingTrees& trees);
 /// ranks of the tree that are those of the network.
 Arborescence over_links(const FlowNetwork& network, const ParentTree& tree);
 
-}  // namespace espalier
+}  // namespace espalier::planners

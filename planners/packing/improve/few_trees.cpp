@@ -8,7 +8,7 @@
 
 #include "planners/packing/improve/tree_balance.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -302,4 +302,4 @@ ColumnSolution with_fewer_trees(const OrbitGraph& orbits, const TreeOracle& orac
   return Thinning(orbits, oracle, solution, wanted).run();
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 #include "planners/lp/orbit_graph.h"
 #include "planners/lp/trees/tree_oracle.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// When a packing has few enough trees, and what it may not become for it.
 struct FewTrees {
@@ -27,4 +27,4 @@ std::uint32_t most_columns(const ColumnSolution& solution);
 ColumnSolution with_fewer_trees(const OrbitGraph& orbits, const TreeOracle& oracle, const ColumnSolution& solution,
                                 const FewTrees& wanted);
 
-}  // namespace espalier
+}  // namespace espalier::planners

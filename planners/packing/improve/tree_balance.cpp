@@ -9,7 +9,7 @@
 
 #include "planners/packing/parent_tree.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -225,4 +225,4 @@ std::vector<Column> balanced_trees(const OrbitGraph& orbits, const TreeOracle& o
   return columns;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -8,7 +8,7 @@
 #include "planners/lp/orbit_graph.h"
 #include "planners/lp/trees/tree_oracle.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Trees in the place of these, one of a group each, that together use what there is room for most evenly, so that one
 /// tree can carry much of what a root has to carry.
@@ -22,4 +22,4 @@ std::vector<Column> balanced_trees(const OrbitGraph& orbits, const TreeOracle& o
                                    std::span<const BigInteger> prices, std::vector<Column> columns,
                                    std::span<const double> room, std::uint32_t most_depth);
 
-}  // namespace espalier
+}  // namespace espalier::planners

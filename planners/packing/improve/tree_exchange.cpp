@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -132,4 +132,4 @@ void TreeExchange::try_attach(std::uint32_t t, std::uint32_t rank) {
   for (const std::uint32_t a : tree.path[rank]) room_[a] -= weight;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -7,7 +7,7 @@
 #include "planners/packing/find/growing_trees.h"
 #include "planners/packing/split/work_budget.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Complete trees of one root whose ranks change places until all are within a depth.
 ///
@@ -52,4 +52,4 @@ class TreeExchange {
   Random random_{1};
 };
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -9,7 +9,7 @@
 #include "planners/packing/reduce/edge_coloring.h"
 #include "planners/packing/reduce/even_layers.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -217,4 +217,4 @@ std::optional<std::vector<Arborescence>> deal_lanes(const Topology& topology, co
   return merge_like(*std::move(dealt));
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

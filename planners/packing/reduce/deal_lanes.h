@@ -9,7 +9,7 @@
 #include "schedule/trees/tree_schedule.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Trees that are wider than links, dealt out to lanes: each edge that passes sibling switches takes one lane, so that
 /// every link carries no more than its capacity. Trees are cut into like ones of `unit` weight each, or, where so
@@ -24,4 +24,4 @@ std::optional<std::vector<Arborescence>> deal_lanes(const Topology& topology, co
                                                     std::span<const std::int64_t> capacities,
                                                     std::span<const Arborescence> trees, std::int64_t unit);
 
-}  // namespace espalier
+}  // namespace espalier::planners

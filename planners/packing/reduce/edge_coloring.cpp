@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -84,4 +84,4 @@ std::vector<std::uint32_t> color_edges(std::span<const std::pair<std::uint32_t, 
   return painted.take();
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

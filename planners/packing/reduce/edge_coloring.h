@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Colours the edges of a bipartite multigraph so that no two edges at a vertex have the same colour: by edge, a number
 /// below `colors`.
@@ -17,4 +17,4 @@ namespace espalier {
 std::vector<std::uint32_t> color_edges(std::span<const std::pair<std::uint32_t, std::uint32_t>> edges,
                                        std::uint32_t colors);
 
-}  // namespace espalier
+}  // namespace espalier::planners

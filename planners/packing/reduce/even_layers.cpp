@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -37,4 +37,4 @@ std::vector<LaneLayer> even_layers(std::int64_t things, std::size_t lanes) {
   return layers;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -5,7 +5,7 @@
 
 #include "base/rational.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// One of several ways that together use lanes evenly.
 struct LaneLayer {
@@ -19,4 +19,4 @@ struct LaneLayer {
 /// get 4 and one gets 3, which takes 71/72 of the data; the rest goes all over the last lane. Requires: lanes > 0.
 std::vector<LaneLayer> even_layers(std::int64_t things, std::size_t lanes);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -8,7 +8,7 @@
 
 #include "base/disjoint_sets.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 namespace {
 
@@ -117,4 +117,4 @@ void ParallelSwitches::join(const Topology& topology, const std::vector<Plane>& 
   }
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

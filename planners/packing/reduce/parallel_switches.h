@@ -6,7 +6,7 @@
 
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Parallel switches: switches that join the same nodes at the same rates and latencies, as those of one machine often
 /// do, or planes of several switches that join the same ranks alike. What goes over one may go over any other: these
@@ -47,4 +47,4 @@ class ParallelSwitches {
   std::vector<std::vector<LinkId>> lanes_;  ///< Links that stand for each other, by lane.
 };
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -4,7 +4,7 @@
 
 #include "planners/packing/split/demand_oracle.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// Arcs by the switch that they enter or leave, and the surplus of what enters.
@@ -111,4 +111,4 @@ std::vector<std::int64_t> shrink_to_balance(const FlowNetwork& network, std::spa
   return shrunk;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

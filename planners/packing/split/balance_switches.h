@@ -8,7 +8,7 @@
 #include "planners/packing/split/work_budget.h"
 #include "topology/analysis/flow_network.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Whether as much capacity enters every vertex that is no rank as leaves it.
 bool switches_are_balanced(const FlowNetwork& network, std::span<const std::int64_t> capacities);
@@ -24,4 +24,4 @@ std::optional<std::vector<std::int64_t>> trim_to_balance(const FlowNetwork& netw
 /// Balances every switch by shrinking its larger side in proportion, whatever the ranks then lose.
 std::vector<std::int64_t> shrink_to_balance(const FlowNetwork& network, std::span<const std::int64_t> capacities);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace espalier {
+namespace espalier::planners {
 
 CapacityGraph::CapacityGraph(const FlowNetwork& network, std::span<const std::int64_t> capacities)
     : out_(network.vertex_count()), in_(network.vertex_count()) {
@@ -100,4 +100,4 @@ std::vector<std::uint32_t> without_loops(const FlowNetwork& network, std::span<c
   return kept;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "topology/analysis/flow_network.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Capacity of an edge that runs along these arcs of the flow network, in travelling order.
 struct PathShare {
@@ -70,4 +70,4 @@ void join_through(CapacityGraph& graph, const SwitchEdges& edges);
 /// The same path without the loops it takes.
 std::vector<std::uint32_t> without_loops(const FlowNetwork& network, std::span<const std::uint32_t> arcs);
 
-}  // namespace espalier
+}  // namespace espalier::planners

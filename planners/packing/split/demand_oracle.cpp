@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 DemandOracle::DemandOracle(std::size_t vertex_count, std::span<const std::uint32_t> rank_vertices,
                            std::span<const std::int64_t> demands, WorkBudget& budget)
@@ -76,4 +76,4 @@ std::int64_t DemandOracle::apply_most(std::span<const Change> changes, std::int6
   return amount;
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

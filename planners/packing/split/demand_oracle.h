@@ -7,7 +7,7 @@
 #include "planners/packing/split/work_budget.h"
 #include "topology/analysis/max_flow.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Keeps a graph that changes together with the condition under which trees can be packed into it: when a super source
 /// brings every root its demand, the sum of all demands reaches every rank.
@@ -56,4 +56,4 @@ class DemandOracle {
   std::size_t likeliest_ = 0;  ///< The rank that was short last, tried first.
 };
 
-}  // namespace espalier
+}  // namespace espalier::planners

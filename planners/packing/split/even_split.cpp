@@ -4,7 +4,7 @@
 
 #include "topology/analysis/max_flow.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 bool are_partners(const SwitchSide& in, std::size_t i, const SwitchSide& out, std::size_t j) {
@@ -94,4 +94,4 @@ std::vector<std::vector<std::int64_t>> even_split(const SwitchSide& in, const Sw
   return {};
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

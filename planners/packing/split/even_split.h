@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace espalier {
+namespace espalier::planners {
 
 /// One side of a switch: the edges into it, or out of it.
 struct SwitchSide {
@@ -16,4 +16,4 @@ struct SwitchSide {
 /// is impossible. Requires: equal sums. Cost: a few maximum flows on a graph of the edges.
 std::vector<std::vector<std::int64_t>> even_split(const SwitchSide& in, const SwitchSide& out);
 
-}  // namespace espalier
+}  // namespace espalier::planners

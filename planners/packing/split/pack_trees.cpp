@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "planners/packing/split/demand_oracle.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// A tree that grows: the ranks reached so far, in the order in which they were, and the edges that reached them.
@@ -110,4 +110,4 @@ std::optional<std::vector<Arborescence>> pack_trees(std::span<const RankEdge> ed
   return Packer(edges, demands, budget).run();
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

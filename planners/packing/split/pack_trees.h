@@ -8,7 +8,7 @@
 #include "planners/packing/split/work_budget.h"
 #include "schedule/trees/tree_schedule.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Capacity between ranks, by rank number; ranks that are no neighbours have none.
 struct RankEdge {
@@ -29,4 +29,4 @@ struct RankEdge {
 std::optional<std::vector<Arborescence>> pack_trees(std::span<const RankEdge> edges,
                                                     std::span<const std::int64_t> demands, WorkBudget& budget);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -8,7 +8,7 @@
 #include "planners/packing/split/demand_oracle.h"
 #include "planners/packing/split/even_split.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// What is dealt from each edge into a switch to each edge out of it.
@@ -189,4 +189,4 @@ bool split_switches(CapacityGraph& graph, std::span<const std::uint32_t> rank_ve
   return Splitter(graph, rank_vertices, demands, budget).run();
 }
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 #include "planners/packing/split/capacity_graph.h"
 #include "planners/packing/split/work_budget.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// Takes every vertex that is no rank out of the graph by splitting off pairs of its edges, so that trees with the
 /// demands still pack into what is left; false, and the graph in pieces, when the budget is spent.
@@ -23,4 +23,4 @@ namespace espalier {
 bool split_switches(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices,
                     std::span<const std::int64_t> demands, WorkBudget& budget);
 
-}  // namespace espalier
+}  // namespace espalier::planners

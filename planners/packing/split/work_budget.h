@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace espalier {
+namespace espalier::planners {
 
 /// What one packing may cost: some ten seconds.
 inline constexpr std::int64_t most_arcs_passed = std::int64_t{1} << 31U;
@@ -21,4 +21,4 @@ class WorkBudget {
   std::int64_t left_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::planners

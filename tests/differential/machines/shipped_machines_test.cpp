@@ -36,12 +36,12 @@ TEST_P(ShippedMachine, EveryCollectiveByEveryPlanner) {
   for (const CollectiveKind kind : all_collective_kinds) {
     const auto collective = make_collective(kind, topology.rank_count(), std::nullopt);
     ASSERT_TRUE(collective);
-    const auto bound = compute_bound(topology, *collective);
+    const auto bound = planners::compute_bound(topology, *collective);
     ASSERT_TRUE(bound) << bound.error().message;
     int planned = 0;
-    for (const Planner& planner : all_planners()) {
+    for (const planners::Planner& planner : planners::all_planners()) {
       SCOPED_TRACE(std::string(to_string(kind)) + " by " + std::string(planner.name));
-      const auto schedule = plan(topology, *collective, planner);
+      const auto schedule = planners::plan(topology, *collective, planner);
       if (!schedule) continue;
       ++planned;
       testing::expect_schedule_right(*schedule, topology, bound->time_per_byte);
@@ -59,7 +59,8 @@ INSTANTIATE_TEST_SUITE_P(Machines, ShippedMachine, ::testing::ValuesIn(machine_n
 /// The figures that the field knows of these machines, derived by hand.
 Rational all_gather_bound(const std::string& name) {
   const Topology topology = read_machine(name);
-  const auto bound = compute_bound(topology, *make_collective(CollectiveKind::all_gather, topology.rank_count(), {}));
+  const auto bound =
+      planners::compute_bound(topology, *make_collective(CollectiveKind::all_gather, topology.rank_count(), {}));
   ESPALIER_CHECK(bound.has_value(), "a shipped machine has a bound");
   return bound->time_per_byte;
 }

@@ -43,8 +43,8 @@ struct Counts {
   int refused = 0;  ///< Not walkable, or not what the stored schedule gives.
 };
 
-void compare(const Topology& topology, const WalkedRings& rings, const Schedule& schedule, Counts& counts) {
-  const ChunkModel chunks(schedule, topology);
+void compare(const Topology& topology, const planners::WalkedRings& rings, const Schedule& schedule, Counts& counts) {
+  const planners::ChunkModel chunks(schedule, topology);
   const auto simulator = sim::Simulator::make(schedule, topology);
   ASSERT_TRUE(simulator);
   for (const std::int64_t size : {std::int64_t{4096}, std::int64_t{1'000'000}, std::int64_t{1} << 26U}) {
@@ -82,8 +82,8 @@ TEST(WalkedRings, AreWhatThePlannerStores) {
       SCOPED_TRACE(topology.name() + " " + std::string(to_string(kind)));
       const auto collective = make_collective(kind, topology.rank_count(), std::nullopt);
       ASSERT_TRUE(collective);
-      const auto schedule = plan_unbounded(topology, *collective, *find_planner("ring"));
-      const auto rings = plan_ring_walks(topology, *collective);
+      const auto schedule = planners::plan_unbounded(topology, *collective, *planners::find_planner("ring"));
+      const auto rings = planners::plan_ring_walks(topology, *collective);
       ASSERT_EQ(schedule.has_value(), rings.has_value());
       if (schedule) compare(topology, *rings, *schedule, counts);
     }

@@ -7,7 +7,7 @@
 #include "planners/bounds/cut_bound.h"
 #include "tests/support/networks/random_graph.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// Bounds by trying every node set, in the definition's words.
@@ -150,4 +150,4 @@ TEST(CutBoundBruteForce, HugePrimes) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -3,7 +3,7 @@
 #include "planners/bounds/cut_bound.h"
 #include "tests/support/planner_cases.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using test::unit;
@@ -64,4 +64,4 @@ TEST(CutBoundCases, AllReduceFloorsStayBelowTheOptimum) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 #include "tests/support/networks/computing.h"
 #include "tests/support/planner_cases.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using test::unit;
@@ -36,4 +36,4 @@ TEST(InNetworkCases, AllReduceStaysAboveTheOptimumAndMostlyReachesIt) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -6,7 +6,7 @@
 #include "schedule/verify/verify.h"
 #include "tests/support/planner_cases.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using test::unit;
@@ -76,4 +76,4 @@ TEST(PackingCases, AllReduceStaysWithinItsHalves) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

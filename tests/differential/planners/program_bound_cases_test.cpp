@@ -6,7 +6,7 @@
 #include "schedule/loads.h"
 #include "tests/support/planner_cases.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using test::unit;
@@ -60,4 +60,4 @@ TEST(ProgramBoundCases, AllToAllEqualsTheOptimum) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -11,7 +11,7 @@
 #include "topology/routes.h"
 #include "topology/yaml/read_topology.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// On every network of the collection the set is as fast as a cut or the linear program over all cycles allows.
@@ -125,4 +125,4 @@ TEST(KnownRings, OfShippedMachines) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

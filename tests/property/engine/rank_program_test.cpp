@@ -161,8 +161,8 @@ class Programs : public ::testing::TestWithParam<std::uint64_t> {
   void for_each_schedule(const std::function<void(const Schedule&)>& body) {
     const Topology topology = test::make_topology(test::random_graph(random, {6, 2, 9, true}), 1);
     const auto collective = make_collective(CollectiveKind::all_reduce, topology.rank_count(), std::nullopt);
-    for (const Planner& planner : all_planners()) {
-      const auto schedule = plan_unbounded(topology, *collective, planner);
+    for (const planners::Planner& planner : planners::all_planners()) {
+      const auto schedule = planners::plan_unbounded(topology, *collective, planner);
       if (!schedule || !schedule->relays.empty()) continue;
       SCOPED_TRACE(std::string(planner.name));
       body(*schedule);

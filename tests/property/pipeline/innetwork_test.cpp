@@ -48,9 +48,9 @@ TEST(InNetworkPipeline, RandomMachinesWithSwitchesThatCompute) {
     SCOPED_TRACE(to_string(kind));
     const auto root = has_root(kind) ? std::optional(Rank(random.below(topology.rank_count()))) : std::nullopt;
     const auto collective = make_collective(kind, topology.rank_count(), root);
-    const auto bound = compute_bound(topology, *collective);
+    const auto bound = planners::compute_bound(topology, *collective);
     ASSERT_TRUE(bound);
-    const auto schedule = plan_innetwork(topology, *collective);
+    const auto schedule = planners::plan_innetwork(topology, *collective);
     if (!schedule) {
       EXPECT_EQ(schedule.error().code, ErrorCode::unsupported) << schedule.error().message;
       continue;

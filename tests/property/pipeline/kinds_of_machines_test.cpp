@@ -119,7 +119,8 @@ std::vector<Kind> make_kinds() {
 
 /// Whether the planner plans the collective; what it plans is held against everything that must be true of it. The
 /// planner is called itself: `plan` would end the program over a schedule that breaks a rule.
-bool try_planner(const Planner& planner, const Topology& machine, const Collective& collective, const Rational& bound) {
+bool try_planner(const planners::Planner& planner, const Topology& machine, const Collective& collective,
+                 const Rational& bound) {
   const auto schedule = planner.plan(machine, collective, {});
   if (!schedule) {
     EXPECT_FALSE(schedule.error().help.empty()) << schedule.error().message;
@@ -135,9 +136,9 @@ std::set<std::string_view> planners_of(const Topology& machine) {
   for (const CollectiveKind kind : all_collective_kinds) {
     const auto root = has_root(kind) ? std::optional(Rank(machine.rank_count() - 1)) : std::nullopt;
     const auto collective = make_collective(kind, machine.rank_count(), root);
-    const auto bound = compute_bound(machine, *collective);
+    const auto bound = planners::compute_bound(machine, *collective);
     EXPECT_TRUE(bound) << bound.error().message;
-    for (const Planner& planner : all_planners()) {
+    for (const planners::Planner& planner : planners::all_planners()) {
       SCOPED_TRACE(std::string(to_string(kind)) + " by " + std::string(planner.name));
       if (bound && try_planner(planner, machine, *collective, bound->time_per_byte)) planned.insert(planner.name);
     }
@@ -149,7 +150,7 @@ TEST(KindsOfMachines, EveryPlannerPlansOnEachButWhereItSaysWhyNot) {
   for (const Kind& kind : make_kinds()) {
     SCOPED_TRACE(kind.name);
     const auto planned = planners_of(kind.machine);
-    for (const Planner& planner : all_planners()) {
+    for (const planners::Planner& planner : planners::all_planners()) {
       const bool computes = kind.name == "computing switch";
       const bool is_refused = kind.refused.contains(planner.name) || (planner.name == "innetwork" && !computes);
       EXPECT_EQ(planned.contains(planner.name), !is_refused) << planner.name;

@@ -35,12 +35,12 @@ void try_graph(std::uint64_t seed) {
       has_root(kind) ? std::optional(Rank(random.below(topology.rank_count()))) : std::nullopt;
   const auto collective = make_collective(kind, topology.rank_count(), root);
   ASSERT_TRUE(collective);
-  const auto bound = compute_bound(topology, *collective);
+  const auto bound = planners::compute_bound(topology, *collective);
   ASSERT_TRUE(bound) << bound.error().message;
   int planned = 0;
-  for (const Planner& planner : all_planners()) {
+  for (const planners::Planner& planner : planners::all_planners()) {
     SCOPED_TRACE(std::string(to_string(kind)) + " by " + std::string(planner.name));
-    const auto schedule = plan(topology, *collective, planner);
+    const auto schedule = planners::plan(topology, *collective, planner);
     if (!schedule) {
       EXPECT_FALSE(schedule.error().help.empty()) << schedule.error().message;
       continue;

@@ -29,7 +29,7 @@ Topology irregular() {
 double part_of_bound(const Topology& topology, CollectiveKind kind, const std::string& planner) {
   Collective collective{kind, static_cast<std::uint32_t>(topology.rank_count()), {}};
   if (has_root(kind)) collective.root = Rank(0);
-  const auto schedule = plan(topology, collective, *find_planner(planner));
+  const auto schedule = planners::plan(topology, collective, *planners::find_planner(planner));
   EXPECT_TRUE(schedule) << schedule.error().message;
   sim::Options options;
   options.size = {std::int64_t{256} << 20};

@@ -13,7 +13,7 @@
 // Whatever ranks may not relay and whatever switches compute: a planner makes a plan that keeps its promise, or says
 // why it makes none.
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// A random network some, or all, of whose ranks must not relay, and some of whose switches copy or add.
@@ -113,4 +113,4 @@ TEST(AnyNetwork, WithoutARankThatRelaysPackingRefusesAnAllReduce) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

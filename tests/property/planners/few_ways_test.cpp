@@ -9,7 +9,7 @@
 #include "schedule/schedule_shape.h"
 #include "tests/support/planner_cases.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// The most cables that a rank has: that many ways at least lead to it where all of them are needed.
@@ -41,4 +41,4 @@ TEST(FewWaysProperty, AtMostSixteenUnlessARankHasMoreCables) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -9,7 +9,7 @@
 #include "tests/support/networks/random_graph.h"
 #include "topology/names/group.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 GroupWork work_of(const Topology& topology, const std::vector<NodeId>& nodes, CollectiveKind kind) {
@@ -137,4 +137,4 @@ TEST(Groups, WhatIsNotPlannedTogetherIsRefused) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -9,7 +9,7 @@
 #include "tests/support/networks/random_graph.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// Plans what each single failure leaves, from nothing and from the trees of the whole: the bounds are equal, and both
@@ -69,4 +69,4 @@ TEST(KnownTrees, ChangeNoOptimumOnRandomGraphs) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

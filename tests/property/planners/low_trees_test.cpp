@@ -8,7 +8,7 @@
 #include "tests/support/networks/random_graph.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// A plan of a collective with one root: verified, at the bound, and of at most 16 trees.
@@ -56,4 +56,4 @@ TEST(LowTreesProperty, FewAtTheBoundOnRandomFabrics) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -11,7 +11,7 @@
 #include "tests/support/networks/random_graph.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 constexpr CollectiveKind kinds[] = {CollectiveKind::all_reduce, CollectiveKind::all_to_all, CollectiveKind::send_recv};
@@ -138,4 +138,4 @@ TEST(Lp, OneRankNeedsNothing) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -5,7 +5,7 @@
 #include "schedule/loads.h"
 #include "tests/support/networks/random_graph.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// What every planner makes of every collective loads some link for at least as long as the bound says.
@@ -45,4 +45,4 @@ TEST(Bound, NoScheduleBeatsIt) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

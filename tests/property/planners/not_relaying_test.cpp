@@ -12,7 +12,7 @@
 
 // Ranks that must not relay, on random networks: bounds against all cuts, and plans against the bounds.
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// A random network, some of whose ranks must not relay.
@@ -170,4 +170,4 @@ TEST(NotRelaying, CostsTime) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

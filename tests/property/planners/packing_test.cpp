@@ -7,7 +7,7 @@
 #include "schedule/verify/verify.h"
 #include "tests/support/networks/random_graph.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 constexpr std::array reach_the_bound = {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
@@ -73,4 +73,4 @@ TEST(PackingProperty, SameInputSameSchedule) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -15,7 +15,7 @@
 // One cable of a rate, or several side by side whose rates add up to it, are the same hardware: the same bounds, and
 // plans that take as long.
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// The same network with links parted at random into up to `most` parallel ones: equal ones, or of random rates.
@@ -128,4 +128,4 @@ TEST(ParallelLinks, EqualOnesAreAsGoodAsOne) { expect_nearly_the_same(1818, 16, 
 TEST(ParallelLinks, UnequalOnesAreAsGoodAsOne) { expect_nearly_the_same(1819, 8, false); }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

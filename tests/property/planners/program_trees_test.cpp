@@ -9,7 +9,7 @@
 #include "tests/support/networks/random_graph.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 Rational best_rate(const Topology& topology, bool symmetric, bool inward) {
@@ -92,4 +92,4 @@ TEST(ProgramTrees, SymmetryChangesNoOptimum) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

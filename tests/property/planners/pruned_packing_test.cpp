@@ -11,7 +11,7 @@
 #include "schedule/verify/verify.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 struct Measured {
@@ -136,4 +136,4 @@ TEST(PrunedPacking, RefusesWhatHasNoSpanningTrees) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -15,7 +15,7 @@
 #include "tests/support/networks/random_graph.h"
 #include "tests/support/ring_checks.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using testing::expect_sound;
@@ -158,4 +158,4 @@ TEST(Rings, LoadWhatTheirRateSays) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

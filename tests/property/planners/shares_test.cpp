@@ -10,7 +10,7 @@
 #include "tests/support/pipeline.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 constexpr std::array sharded = {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::gather,
@@ -146,4 +146,4 @@ TEST(Shares, EveryTransferIsNeeded) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -162,8 +162,8 @@ TEST(RunLimits, ASmallRingSaysLatency) {
   // All-gather of 8 ranks by rings: 7 hops in a row, each mostly latency at 64 bytes.
   const Topology torus = *generate_torus({{8}, {}});
   const Collective collective = *make_collective(CollectiveKind::all_gather, 8, std::nullopt);
-  const std::vector<Planner> planners = {*find_planner("ring"), *find_planner("flat")};
-  const auto candidates = make_candidates(torus, collective, planners);
+  const std::vector<planners::Planner> planners = {*planners::find_planner("ring"), *planners::find_planner("flat")};
+  const auto candidates = planners::make_candidates(torus, collective, planners);
   ASSERT_TRUE(candidates && candidates->made.size() == 2);
   sim::Options options;
   options.size = {512};

@@ -123,7 +123,7 @@ TEST_P(Config, OnlyTheDamagedMachineIsWarnedAbout) {
 TEST_P(Config, HasItsKnownAllGatherBound) {
   const Topology topology = read();
   const auto ranks = static_cast<std::uint32_t>(topology.rank_count());
-  const auto bound = cut_bound(topology, {CollectiveKind::all_gather, ranks, Rank()});
+  const auto bound = planners::cut_bound(topology, {CollectiveKind::all_gather, ranks, Rank()});
   ASSERT_TRUE(bound) << bound.error().message;
   const Rational shard_time = bound->time_per_byte * ranks * Rational(1'000'000'000);
   EXPECT_EQ(shard_time, make_rational(GetParam().numerator, GetParam().denominator)) << to_string(shard_time);

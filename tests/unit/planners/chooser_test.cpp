@@ -6,7 +6,7 @@
 #include "schedule/verify/verify.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 Candidates packings_of(const Topology& topology, bool variants) {
@@ -67,4 +67,4 @@ TEST(Chooser, TakesTheLeastLatencyOfEquals) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

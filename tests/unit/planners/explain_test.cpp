@@ -7,7 +7,7 @@
 #include "planners/planner.h"
 #include "tests/support/networks/real_machines.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using testing::dgx1v_nvlinks;
@@ -173,4 +173,4 @@ TEST(ClassLoads, PartsOfTheBoundsTime) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

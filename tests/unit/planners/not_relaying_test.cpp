@@ -8,7 +8,7 @@
 
 // A rank that must not relay, on networks small enough to see.
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 constexpr std::int64_t giga = 1'000'000'000;
@@ -124,4 +124,4 @@ TEST(NotRelaying, PlannersThatWouldRelaySaySo) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -7,7 +7,7 @@
 #include "planners/symmetry/rank_symmetry.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 TEST(Permutations, PowersAndOrders) {
@@ -144,4 +144,4 @@ TEST(RankSymmetry, TellsNodesWithBackplanesApart) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

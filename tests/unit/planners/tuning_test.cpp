@@ -7,7 +7,7 @@
 #include "planners/tuning/regions.h"
 #include "tests/support/networks/real_machines.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using testing::line_of;
@@ -170,4 +170,4 @@ TEST(NcclLikeness, SwitchesThatComputeAndHostsWithOneRank) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

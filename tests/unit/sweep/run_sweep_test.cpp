@@ -120,7 +120,8 @@ TEST(RunSweep, ProtocolsAndEnginesAreThoseOfSimulate) {
   ASSERT_EQ(rows.size(), 2U * 2 * 2 * 2 * 2);
   EXPECT_EQ(text_of(run_all(spec, units, 4)), text_of(rows));
   const Topology& topology = spec.machines.front().topology;
-  const auto schedule = plan_unbounded(topology, {CollectiveKind::all_gather, 4, {}}, *find_planner("ring"));
+  const auto schedule =
+      planners::plan_unbounded(topology, {CollectiveKind::all_gather, 4, {}}, *planners::find_planner("ring"));
   ASSERT_TRUE(schedule);
   for (const Row& row : rows) {
     ASSERT_TRUE(row.figures) << row.reason;

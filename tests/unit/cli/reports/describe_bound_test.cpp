@@ -43,7 +43,7 @@ TEST(CutText, NamesTheSmallerSide) {
 TEST(BindingText, NamesTheClassesWithTheirPrices) {
   const Topology pairs = three_pairs();
   const Collective all_reduce = *make_collective(CollectiveKind::all_reduce, 6, std::nullopt);
-  const auto priced = compute_priced_bound(pairs, all_reduce);
+  const auto priced = planners::compute_priced_bound(pairs, all_reduce);
   ASSERT_TRUE(priced);
   const Bound* bound = &priced->bound;
   EXPECT_EQ(bound->time_per_byte, make_rational(2, 7 * test::unit));

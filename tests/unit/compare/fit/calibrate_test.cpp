@@ -57,7 +57,8 @@ std::vector<Case> make_runs(const Topology& given, CollectiveKind kind, std::ini
   const Collective collective = make_collective(kind, given.rank_count(), std::nullopt).value();
   std::vector<Case> runs;
   for (const char* name : planners) {
-    auto schedule = std::make_shared<Schedule>(plan_unbounded(given, collective, find_planner(name).value()).value());
+    auto schedule = std::make_shared<Schedule>(
+        planners::plan_unbounded(given, collective, planners::find_planner(name).value()).value());
     for (const std::int64_t size : sizes) {
       for (const std::int64_t chunk : chunks) runs.push_back({schedule, {size}, {chunk}});
     }

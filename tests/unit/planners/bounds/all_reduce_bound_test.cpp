@@ -4,7 +4,7 @@
 
 #include "tests/support/planner_cases.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using test::PlainGraph;
@@ -110,4 +110,4 @@ TEST(AllReduceBound, SwitchesThatComputeLeaveOnlyTheSmallestCut) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

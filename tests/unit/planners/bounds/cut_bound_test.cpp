@@ -4,7 +4,7 @@
 
 #include "tests/support/planner_cases.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using test::make_topology;
@@ -180,4 +180,4 @@ TEST(AllReduceFloors, ThreeBoxesNeedFourMessages) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

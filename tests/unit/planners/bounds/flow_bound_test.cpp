@@ -6,7 +6,7 @@
 #include "tests/support/planner_cases.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 Bound without_prices(const PricedBound& priced) { return priced.bound; }
@@ -152,4 +152,4 @@ TEST(ComputeBound, EveryCollectiveNamesUnreachableRanks) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

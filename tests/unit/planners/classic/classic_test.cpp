@@ -13,7 +13,7 @@
 #include "tests/support/networks/real_machines.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using testing::dgx1v_nvlinks;
@@ -179,4 +179,4 @@ TEST(Classic, RefusalsSayWhatWouldWork) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

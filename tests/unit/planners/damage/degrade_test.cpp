@@ -10,7 +10,7 @@
 #include "tests/support/networks/real_machines.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using testing::dgx1v_nvlinks;
@@ -211,4 +211,4 @@ TEST(Degrade, NoFailureRaisesABound) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

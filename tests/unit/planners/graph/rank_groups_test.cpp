@@ -5,7 +5,7 @@
 #include "tests/support/networks/fabrics.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using testing::star_of;
@@ -45,4 +45,4 @@ TEST(RankGroups, MakesNothingOfUnclearRates) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

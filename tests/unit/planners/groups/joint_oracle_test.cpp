@@ -4,7 +4,7 @@
 
 #include "tests/support/networks/fabrics.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 // On a line of three every tree is forced. Whatever the prices, the pair of an end rank is two hops out and two back,
@@ -23,4 +23,4 @@ TEST(TreePairOracle, PairsAreAsHighAsBothTrees) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -14,7 +14,7 @@
 #include "tests/support/networks/computing.h"
 #include "tests/support/networks/relay_star.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 Collective collective_of(CollectiveKind kind, const Topology& topology) {
@@ -180,4 +180,4 @@ TEST(TreeGrower, SaysWhenARankIsOutOfReach) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using Columns = std::vector<std::vector<Entry>>;
@@ -77,4 +77,4 @@ TEST(ReconstructFraction, FindsSmallFractions) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -7,7 +7,7 @@
 #include "schedule/verify/verify.h"
 #include "tests/support/planner_cases.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using test::make_topology;
@@ -139,4 +139,4 @@ TEST(Packing, RefusesNumbersPast64Bits) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -14,7 +14,7 @@
 #include "tests/support/ring_checks.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using testing::giga;
@@ -133,4 +133,4 @@ TEST(RingLimit, CountsCutsAndBackplanes) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

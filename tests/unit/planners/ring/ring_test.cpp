@@ -8,7 +8,7 @@
 #include "tests/support/ring_checks.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using testing::dgx1v_nvlinks;
@@ -142,4 +142,4 @@ TEST(Residual, FindsTheShortestRouteWithRoom) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

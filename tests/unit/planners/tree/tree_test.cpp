@@ -14,7 +14,7 @@
 #include "tests/support/networks/real_machines.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using testing::dgx1v_nvlinks;
@@ -181,4 +181,4 @@ TEST(Tree, RefusesLinksInOneDirection) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -150,7 +150,8 @@ TEST(RunJob, OneCallTakesWhatSimulateSays) {
       Disturbances disturbances;
       if (i >= 3) disturbances.conditions = {.changes = {}, .jitter_ppm = 20'000, .seed = i};
       const JobReport report = run_checked(job, topology, disturbances, settings);
-      const auto schedule = plan_unbounded(topology, {CollectiveKind::all_reduce, 6, {}}, *find_planner("ring"));
+      const auto schedule =
+          planners::plan_unbounded(topology, {CollectiveKind::all_reduce, 6, {}}, *planners::find_planner("ring"));
       ASSERT_TRUE(schedule);
       sim::Options options;
       options.size = {30'000};

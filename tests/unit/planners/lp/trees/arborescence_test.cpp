@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// Follows parents to the root; false when a cycle stands in the way.
@@ -78,4 +78,4 @@ TEST(Arborescence, BreaksACycle) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

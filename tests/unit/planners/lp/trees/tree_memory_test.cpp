@@ -16,7 +16,7 @@
 #include "topology/reachable.h"
 #include "topology/without.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using testing::ring_of;
@@ -232,4 +232,4 @@ TEST(PlanContext, BoundAndPlanShareAProgram) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

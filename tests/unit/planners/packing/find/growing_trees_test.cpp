@@ -6,7 +6,7 @@
 #include "planners/packing/find/shallow_trees.h"
 #include "planners/packing/improve/tree_exchange.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 constexpr std::array<std::uint32_t, 3> three_ranks = {0, 1, 2};
@@ -98,4 +98,4 @@ TEST(LeastTreeHeight, CountsWhatTreesReach) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

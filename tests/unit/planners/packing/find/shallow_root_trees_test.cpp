@@ -6,7 +6,7 @@
 #include "tests/support/root_trees.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using testing::gigabytes;
@@ -112,4 +112,4 @@ TEST(MachineTrees, NothingWithoutMachines) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -10,7 +10,7 @@
 #include "tests/support/root_trees.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 struct Solved {
@@ -128,4 +128,4 @@ TEST(TreeBalance, SpreadsAStarOverPlanes) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

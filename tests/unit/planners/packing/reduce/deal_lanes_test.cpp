@@ -16,7 +16,7 @@
 #include "planners/packing/reduce/parallel_switches.h"
 #include "tests/support/root_trees.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 using testing::gigabytes;
@@ -191,4 +191,4 @@ TEST(DealLanes, NothingWhereTreesDoNotFit) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 SwitchSide side(std::vector<std::int64_t> amounts) {
@@ -59,4 +59,4 @@ TEST(EvenSplit, SumsAreKeptOnRandomSwitches) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners

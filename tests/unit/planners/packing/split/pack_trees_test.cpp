@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "planners/packing/split/demand_oracle.h"
 
-namespace espalier {
+namespace espalier::planners {
 namespace {
 
 /// Trees that span, weigh what each root demands and fit the edges.
@@ -107,4 +107,4 @@ TEST(PackTrees, PacksWhateverFlowsAllow) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::planners
