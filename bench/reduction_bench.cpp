@@ -34,13 +34,14 @@ void bm_copy(benchmark::State& state, Copy copy) {
 
 void memcpy_bytes(void* to, const void* from, std::size_t bytes) { __builtin_memcpy(to, from, bytes); }
 
-void bm_reduce(benchmark::State& state, ElementType type, ReduceOperation operation, InstructionSet set) {
+void bm_reduce(benchmark::State& state, ElementType type, ReduceOperation operation,
+               engine::reduction::InstructionSet set) {
   const auto bytes = static_cast<std::size_t>(state.range(0));
   const auto source_count = static_cast<std::size_t>(state.range(1));
   auto buffers = make_buffers(1 + source_count, bytes);
   std::vector<const void*> sources;
   for (std::size_t i = 1; i <= source_count; ++i) sources.push_back(buffers[i].data());
-  const ReduceFunction reduce = find_reduce(type, operation, set);
+  const engine::reduction::ReduceFunction reduce = engine::reduction::find_reduce(type, operation, set);
   const std::size_t elements = bytes / static_cast<std::size_t>(size_of(type));
   for (auto _ : state) {
     reduce(buffers[0].data(), buffers[0].data(), sources.data(), source_count, elements);
@@ -54,7 +55,7 @@ void bm_divide(benchmark::State& state, ElementType type) {
   auto buffers = make_buffers(1, bytes);
   const std::size_t elements = bytes / static_cast<std::size_t>(size_of(type));
   for (auto _ : state) {
-    divide_by(type, buffers[0].data(), elements, 8);
+    engine::reduction::divide_by(type, buffers[0].data(), elements, 8);
     benchmark::ClobberMemory();
   }
   report(state, 2 * bytes);
@@ -66,12 +67,12 @@ void register_copies() {
   constexpr std::int64_t copy_sizes[] = {1 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
   for (std::int64_t bytes : copy_sizes) {
     benchmark::RegisterBenchmark("memcpy", bm_copy, memcpy_bytes)->Arg(bytes);
-    benchmark::RegisterBenchmark("copy_bytes", bm_copy, copy_bytes)->Arg(bytes);
-    benchmark::RegisterBenchmark("copy_bytes_uncached", bm_copy, copy_bytes_uncached)->Arg(bytes);
+    benchmark::RegisterBenchmark("copy_bytes", bm_copy, engine::reduction::copy_bytes)->Arg(bytes);
+    benchmark::RegisterBenchmark("copy_bytes_uncached", bm_copy, engine::reduction::copy_bytes_uncached)->Arg(bytes);
   }
 }
 
-void register_reductions(ElementType type, ReduceOperation operation, InstructionSet set) {
+void register_reductions(ElementType type, ReduceOperation operation, engine::reduction::InstructionSet set) {
   const std::string name =
       std::string(to_string(operation)) + "/" + std::string(to_string(type)) + "/" + std::string(to_string(set));
   for (std::int64_t bytes : sizes) {
@@ -86,8 +87,8 @@ void register_all() {
   for (ElementType type : all_element_types) {
     for (ReduceOperation operation : all_reduce_operations) {
       if (operation == ReduceOperation::avg) continue;
-      for (InstructionSet set : all_instruction_sets) {
-        if (is_supported(set)) register_reductions(type, operation, set);
+      for (engine::reduction::InstructionSet set : engine::reduction::all_instruction_sets) {
+        if (engine::reduction::is_supported(set)) register_reductions(type, operation, set);
       }
     }
     const std::string name = "divide_by/" + std::string(to_string(type));

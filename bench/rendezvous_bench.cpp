@@ -17,7 +17,7 @@ namespace {
 
 using namespace espalier;
 using Clock = std::chrono::steady_clock;
-using Planes = std::vector<std::unique_ptr<ControlPlane>>;
+using Planes = std::vector<std::unique_ptr<engine::rendezvous::ControlPlane>>;
 
 template <class Body>
 void on_each_rank(std::uint32_t world, Body body) {
@@ -27,17 +27,17 @@ void on_each_rank(std::uint32_t world, Body body) {
 }
 
 Planes join_all(std::uint32_t world) {
-  auto listener = listen_on("127.0.0.1", 0);
+  auto listener = engine::rendezvous::listen_on("127.0.0.1", 0);
   Planes planes(world);
   on_each_rank(world, [&, port = listener->port](std::uint32_t rank) {
-    RendezvousOptions options;
+    engine::rendezvous::Options options;
     options.host = "127.0.0.1";
     options.port = port;
     options.rank = rank;
     options.world = world;
     options.secret = "a secret of the benchmark";
     if (rank == 0) options.listener = std::move(*listener);
-    auto plane = ControlPlane::join(std::move(options));
+    auto plane = engine::rendezvous::ControlPlane::join(std::move(options));
     if (plane) planes[rank] = std::move(*plane);
   });
   return planes;

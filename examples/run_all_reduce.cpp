@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   options.rendezvous.world = number(2);
   options.rendezvous.host = argv[3];
   options.rendezvous.port = static_cast<std::uint16_t>(number(4));
-  const auto secret = espalier::find_secret(espalier::process_environment());
+  const auto secret = espalier::engine::rendezvous::find_secret(espalier::engine::rendezvous::process_environment());
   const auto network = espalier::generate_fully_connected({.ranks = number(2)});
   if (!secret || !network) return 1;
   options.rendezvous.secret = *secret;

@@ -121,7 +121,7 @@ void run_cell(Board& board, Communicator& communicator, int rank, const Options&
   }
 }
 
-void run_rank(Board& board, int rank, const Options& options, RendezvousOptions rendezvous) {
+void run_rank(Board& board, int rank, const Options& options, engine::rendezvous::Options rendezvous) {
   const Setting setting = parse_variant(options.variant);
   rendezvous.rank = static_cast<std::uint32_t>(rank);
   JobOptions job;
@@ -144,11 +144,11 @@ int main(int argc, char** argv) {
   using namespace espalier;
   const bench::Options options = bench::parse_options(argc, argv);
   bench::Board* board = bench::make_board();
-  Result<Listener> listener = listen_on("127.0.0.1", 0);
-  Result<std::string> secret = random_secret();
+  Result<engine::rendezvous::Listener> listener = engine::rendezvous::listen_on("127.0.0.1", 0);
+  Result<std::string> secret = engine::rendezvous::random_secret();
   if (board == nullptr || !listener || !secret) return 1;
   const bool good = bench::run_ranks(options.ranks, [&](int rank) {
-    RendezvousOptions rendezvous;
+    engine::rendezvous::Options rendezvous;
     rendezvous.host = "127.0.0.1";
     rendezvous.port = listener->port;
     rendezvous.world = static_cast<std::uint32_t>(options.ranks);

@@ -19,7 +19,8 @@ using Pointers = std::vector<float*>;
 
 /// The sum of the sources, or a copy of the one, to all targets.
 void combine(const Pointers& targets, const Pointers& sources, std::size_t begin, std::size_t count) {
-  static const ReduceToManyFunction add = find_reduce_to_many(ElementType::float32, ReduceOperation::sum);
+  static const engine::reduction::ReduceToManyFunction add =
+      engine::reduction::find_reduce_to_many(ElementType::float32, ReduceOperation::sum);
   std::array<void*, most_ranks> to{};
   std::array<const void*, most_ranks> from{};
   for (std::size_t i = 0; i < targets.size(); ++i) to[i] = targets[i] + begin;

@@ -20,10 +20,10 @@ std::optional<std::string> address_in(const nlohmann::json& entry, const char* k
 
 }  // namespace
 
-Result<std::vector<RouteAddress>> read_addresses(std::string_view text, const std::string& name) {
+Result<std::vector<engine::RouteAddress>> read_addresses(std::string_view text, const std::string& name) {
   const auto document = nlohmann::json::parse(text, nullptr, false);
   if (!document.is_array()) return fail(ErrorCode::invalid_input, name + ": not a JSON list of addresses");
-  std::vector<RouteAddress> routes;
+  std::vector<engine::RouteAddress> routes;
   std::set<std::uint32_t> seen;
   for (const auto& entry : document) {
     const auto bad = [&](std::string_view why) {

@@ -11,6 +11,6 @@ namespace espalier::cli {
 
 /// Reads a JSON list of {"route": 0, "bind": "10.0.0.1", "connect": "10.0.0.2"}, each route once; "bind" may be left
 /// out. `name` stands for the file. Errors: invalid_input, naming the file and the entry.
-Result<std::vector<RouteAddress>> read_addresses(std::string_view text, const std::string& name);
+Result<std::vector<engine::RouteAddress>> read_addresses(std::string_view text, const std::string& name);
 
 }  // namespace espalier::cli

@@ -69,15 +69,15 @@ Result<RunTask> resolve(const RunFlags& flags, const Input& input) {
   return task;
 }
 
-Result<std::vector<RouteAddress>> load_addresses(const Console& console, const std::string& path) {
-  if (path.empty()) return std::vector<RouteAddress>();
+Result<std::vector<engine::RouteAddress>> load_addresses(const Console& console, const std::string& path) {
+  if (path.empty()) return std::vector<engine::RouteAddress>();
   const auto text = read_whole(console, path);
   if (!text) return tl::unexpected(text.error());
   return read_addresses(*text, path);
 }
 
 /// What ranks that were started one by one may have been told differently: calls would not fit together.
-std::vector<Setting> settings_of(const RunFlags& flags, const RunTask& task) {
+std::vector<engine::Setting> settings_of(const RunFlags& flags, const RunTask& task) {
   const std::vector<Bytes>& sizes = task.sizes;
   return {{"COLLECTIVE", std::string(to_string(task.collective.kind))},
           {"-r", has_root(task.collective.kind) ? std::to_string(task.collective.root.value()) : "none"},
@@ -99,17 +99,18 @@ std::vector<Setting> settings_of(const RunFlags& flags, const RunTask& task) {
 }
 
 /// The secret that was given; else, where a launcher has all ranks on this machine, one that they share.
-Result<SharedSecret> secret_of(const RunFlags& flags, const LaunchInfo& launch) {
-  const Environment environment = process_environment();
+Result<engine::launch::SharedSecret> secret_of(const RunFlags& flags, const engine::launch::LaunchInfo& launch) {
+  const engine::rendezvous::Environment environment = engine::rendezvous::process_environment();
   const bool is_given = !flags.secret_file.empty() || environment.contains("ESPALIER_SECRET") ||
                         environment.contains("ESPALIER_SECRET_FILE");
-  if (!is_given && launch.is_one_machine) return share_secret(launch, environment);
-  auto given = flags.secret_file.empty() ? find_secret(environment) : read_secret_file(flags.secret_file);
+  if (!is_given && launch.is_one_machine) return engine::launch::share_secret(launch, environment);
+  auto given = flags.secret_file.empty() ? engine::rendezvous::find_secret(environment)
+                                         : engine::rendezvous::read_secret_file(flags.secret_file);
   if (!given) return tl::unexpected(given.error());
-  return SharedSecret{std::move(*given), ""};
+  return engine::launch::SharedSecret{std::move(*given), ""};
 }
 
-Result<JobOptions> job_options(const Console& console, const RunFlags& flags, const LaunchInfo& launch,
+Result<JobOptions> job_options(const Console& console, const RunFlags& flags, const engine::launch::LaunchInfo& launch,
                                const RunTask& task, const std::string& secret) {
   JobOptions options;
   options.rendezvous.host = launch.host;
@@ -121,7 +122,7 @@ Result<JobOptions> job_options(const Console& console, const RunFlags& flags, co
   options.rendezvous.timeout = options.timeout;
   options.rendezvous.secret = secret;
   if (launch.listener_fd) {
-    auto listener = adopt_listener(*launch.listener_fd);
+    auto listener = engine::rendezvous::adopt_listener(*launch.listener_fd);
     if (!listener) return tl::unexpected(listener.error());
     options.rendezvous.listener = std::move(*listener);
   }
@@ -191,8 +192,8 @@ class RankRun {
     if (is_first() && !console_.json) console_.print(text);
   }
 
-  [[nodiscard]] DataCase data_of(Bytes size) const {
-    DataCase data;
+  [[nodiscard]] engine::DataCase data_of(Bytes size) const {
+    engine::DataCase data;
     data.kind = task_.collective.kind;
     data.type = task_.type;
     data.operation = task_.operation;
@@ -204,14 +205,14 @@ class RankRun {
   }
 
   Result<void> run_size(Bytes size) {
-    const DataCase data = data_of(size);
+    const engine::DataCase data = data_of(size);
     RunResult result{data, size, "", {}, {}};
     const auto scheduled = communicator_.schedule_of(
         {data.kind, nullptr, nullptr, data.count, data.type, data.operation, data.root, data.shares});
     if (!scheduled) return tl::unexpected(scheduled.error());
     result.algorithm = scheduled->schedule->algorithm;
     result.chunk = scheduled->chunk;
-    const auto measured = measure(communicator_, data, output_.options);
+    const auto measured = engine::measure(communicator_, data, output_.options);
     if (!measured) return tl::unexpected(measured.error());
     result.measurement = *measured;
     print(run_row(output_, result));
@@ -226,8 +227,8 @@ class RankRun {
   }
 
   Result<void> write_trace() {
-    auto recorded =
-        record_run(communicator_, data_of(task_.sizes.back()), output_.options, trace_title(), output_.rank_names);
+    auto recorded = engine::record_run(communicator_, data_of(task_.sizes.back()), output_.options, trace_title(),
+                                       output_.rank_names);
     if (!recorded) return tl::unexpected(recorded.error());
     if (!is_first()) return {};
     const auto written = write_trace_file(console_, flags_.trace, recorded->timeline);
@@ -259,7 +260,8 @@ Result<void> check_run(const RunFlags& flags, const Input& input) {
   return {};
 }
 
-ExitCode run_rank(const Console& console, const RunFlags& flags, const LaunchInfo& launch, Input& input) {
+ExitCode run_rank(const Console& console, const RunFlags& flags, const engine::launch::LaunchInfo& launch,
+                  Input& input) {
   const auto task = resolve(flags, input);
   if (!task) return console.refuse_usage(task.error());
   if (launch.world != task->collective.rank_count) {

@@ -44,6 +44,7 @@ struct RunFlags {
 Result<void> check_run(const RunFlags& flags, const Input& input);
 
 /// What a process does as one rank of the job: joins, measures all sizes; rank 0 prints. Requires: check_run passed.
-ExitCode run_rank(const Console& console, const RunFlags& flags, const LaunchInfo& launch, Input& input);
+ExitCode run_rank(const Console& console, const RunFlags& flags, const engine::launch::LaunchInfo& launch,
+                  Input& input);
 
 }  // namespace espalier::cli

@@ -8,34 +8,38 @@
 
 namespace espalier::cli {
 
-std::string doctor_text(const std::vector<Check>& checks) {
+std::string doctor_text(const std::vector<engine::doctor::Check>& checks) {
   Table table;
   table.add_column("check", "", Table::Align::left);
   table.add_column("state", "", Table::Align::left);
   table.add_column("found", "", Table::Align::left);
-  for (const Check& check : checks) {
-    const std::string_view needed = check.is_needed && check.state == CheckState::missing ? ", needed" : "";
+  for (const engine::doctor::Check& check : checks) {
+    const std::string_view needed =
+        check.is_needed && check.state == engine::doctor::CheckState::missing ? ", needed" : "";
     table.add_row({check.name, fmt::format("{}{}", to_string(check.state), needed), check.found});
     if (!check.hint.empty()) table.add_row({"", "", "-> " + check.hint});
   }
-  const auto count = [&](CheckState state) {
-    return std::ranges::count_if(checks, [state](const Check& check) { return check.state == state; });
+  const auto count = [&](engine::doctor::CheckState state) {
+    return std::ranges::count_if(checks, [state](const engine::doctor::Check& check) { return check.state == state; });
   };
-  return table.text() + fmt::format("{}: {} ok, {} warn, {} missing\n",
-                                    can_run_engine(checks) ? "the engine runs here" : "the engine does not run here",
-                                    count(CheckState::ok), count(CheckState::warn), count(CheckState::missing));
+  return table.text() +
+         fmt::format("{}: {} ok, {} warn, {} missing\n",
+                     engine::doctor::can_run_engine(checks) ? "the engine runs here" : "the engine does not run here",
+                     count(engine::doctor::CheckState::ok), count(engine::doctor::CheckState::warn),
+                     count(engine::doctor::CheckState::missing));
 }
 
-nlohmann::ordered_json doctor_json(const std::vector<Check>& checks) {
+nlohmann::ordered_json doctor_json(const std::vector<engine::doctor::Check>& checks) {
   nlohmann::ordered_json entries = nlohmann::ordered_json::array();
-  for (const Check& check : checks) {
+  for (const engine::doctor::Check& check : checks) {
     entries.push_back({{"check", check.name},
                        {"state", to_string(check.state)},
                        {"needed", check.is_needed},
                        {"found", check.found},
                        {"hint", check.hint}});
   }
-  return {{"schema", "espalier/doctor/1"}, {"engine_runs", can_run_engine(checks)}, {"checks", entries}};
+  return {
+      {"schema", "espalier/doctor/1"}, {"engine_runs", engine::doctor::can_run_engine(checks)}, {"checks", entries}};
 }
 
 }  // namespace espalier::cli

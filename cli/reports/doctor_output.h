@@ -9,9 +9,9 @@
 namespace espalier::cli {
 
 /// The checks as a table, the fix below each that has one, and a closing line.
-std::string doctor_text(const std::vector<Check>& checks);
+std::string doctor_text(const std::vector<engine::doctor::Check>& checks);
 
 /// The document of `doctor --json`.
-nlohmann::ordered_json doctor_json(const std::vector<Check>& checks);
+nlohmann::ordered_json doctor_json(const std::vector<engine::doctor::Check>& checks);
 
 }  // namespace espalier::cli

@@ -11,11 +11,11 @@
 namespace espalier::cli {
 namespace {
 
-double algbw(const RunResult& result, const Times& times) {
+double algbw(const RunResult& result, const engine::Times& times) {
   return times.median > 0 ? static_cast<double>(result.size.count) / times.median : 0;
 }
 
-double busbw(const RunOutput& run, const RunResult& result, const Times& times) {
+double busbw(const RunOutput& run, const RunResult& result, const engine::Times& times) {
   return algbw(result, times) * to_double(run.collective.busbw_factor());
 }
 
@@ -32,14 +32,15 @@ std::string microseconds_text(double seconds) {
 
 std::string wrong_text(const std::optional<std::uint64_t>& wrong) { return wrong ? std::to_string(*wrong) : "N/A"; }
 
-std::string placed_text(const RunOutput& run, const RunResult& result, const PlacedMeasurement& placed) {
+std::string placed_text(const RunOutput& run, const RunResult& result, const engine::PlacedMeasurement& placed) {
   return fmt::format("{:>9} {:>9} {:>9} {:>7.2f} {:>7.2f} {:>6}", microseconds_text(placed.times.median),
                      microseconds_text(placed.times.least), microseconds_text(placed.times.p99),
                      algbw(result, placed.times) / 1e9, busbw(run, result, placed.times) / 1e9,
                      wrong_text(placed.wrong));
 }
 
-nlohmann::ordered_json placed_json(const RunOutput& run, const RunResult& result, const PlacedMeasurement& placed) {
+nlohmann::ordered_json placed_json(const RunOutput& run, const RunResult& result,
+                                   const engine::PlacedMeasurement& placed) {
   nlohmann::ordered_json entry = {{"time", placed.times.median},
                                   {"min", placed.times.least},
                                   {"p99", placed.times.p99},

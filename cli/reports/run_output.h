@@ -13,11 +13,11 @@ namespace espalier::cli {
 
 /// One measured size.
 struct RunResult {
-  DataCase data;
+  engine::DataCase data;
   Bytes size;
   std::string algorithm;  ///< The planner that made the schedule.
   Bytes chunk;
-  RunMeasurement measurement;
+  engine::RunMeasurement measurement;
 };
 
 /// What `run` measures, as it is shown.
@@ -29,7 +29,7 @@ struct RunOutput {
   std::optional<Rational> bound;  ///< Time per byte; nothing where it is not known.
   std::vector<std::string> rank_names;
   std::vector<PeerTransport> transports;  ///< From rank 0.
-  MeasureOptions options;
+  engine::MeasureOptions options;
   std::vector<RunResult> results;
 
   [[nodiscard]] std::uint64_t wrong() const;

@@ -12,9 +12,10 @@ void add_doctor_command(CLI::App& app, Session& session) {
       "possible, is no error.");
   command->callback([&session] {
     session.run = [&session] {
-      const std::vector<Check> checks = check_machine(read_machine_facts(""), probe_machine());
+      const std::vector<engine::doctor::Check> checks =
+          engine::doctor::check_machine(engine::doctor::read_machine_facts(""), engine::doctor::probe_machine());
       session.console.print(session.console.json ? json_text(doctor_json(checks)) : doctor_text(checks));
-      return can_run_engine(checks) ? ExitCode::ok : ExitCode::missing_capability;
+      return engine::doctor::can_run_engine(checks) ? ExitCode::ok : ExitCode::missing_capability;
     };
   });
 }

@@ -28,8 +28,8 @@ std::vector<std::string> own_arguments() {
 
 /// A rank that exits says why, and rank 0's words are shown as they come. Everything else is told here: nobody else
 /// can.
-ExitCode tell_failure(const LocalJobResult& job) {
-  const RankExit& first = job.ranks[*job.first_failed];
+ExitCode tell_failure(const engine::launch::LocalJobResult& job) {
+  const engine::launch::RankExit& first = job.ranks[*job.first_failed];
   const bool has_spoken = *job.first_failed == 0 && !first.signal && !first.last_lines.empty();
   if (!has_spoken) Console::write_error(job.summary());
   constexpr std::array crashes = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
@@ -39,7 +39,7 @@ ExitCode tell_failure(const LocalJobResult& job) {
 }
 
 ExitCode start_ranks(const Console& console, const RunFlags& flags, std::uint32_t world) {
-  LocalJobOptions options;
+  engine::launch::LocalJobOptions options;
   options.world = world;
   options.most_ranks = flags.most_local_ranks;
   options.arguments = own_arguments();
@@ -48,7 +48,7 @@ ExitCode start_ranks(const Console& console, const RunFlags& flags, std::uint32_
   options.on_error_line = [](std::uint32_t rank, const std::string& line) {
     if (rank == 0) Console::write_error(line + "\n");
   };
-  const auto job = run_local_job(options);
+  const auto job = engine::launch::run_local_job(options);
   if (!job) return console.refuse(job.error());
   if (job->first_failed) return tell_failure(*job);
   return job->was_interrupted ? ExitCode::interrupted : ExitCode::ok;
@@ -93,8 +93,8 @@ std::optional<Error> find_idle_value(const RunFlags& flags, const CLI::App& comm
 }
 
 ExitCode run(const Console& console, const CLI::App& command, const RunFlags& flags) {
-  LaunchFlags launch_flags{flags.rank, flags.world, flags.rendezvous};
-  const auto launch = detect_launch(process_environment(), launch_flags);
+  engine::launch::LaunchFlags launch_flags{flags.rank, flags.world, flags.rendezvous};
+  const auto launch = engine::launch::detect_launch(engine::rendezvous::process_environment(), launch_flags);
   if (!launch) return console.refuse_usage(launch.error());
   if (flags.buffers != "registered" && flags.buffers != "private") {
     return console.refuse_usage({ErrorCode::invalid_input, "--buffers: neither registered nor private", ""});

@@ -7,7 +7,7 @@
 
 #include "schedule/parts.h"
 
-namespace espalier {
+namespace espalier::engine {
 namespace {
 
 /// The shards of a message: by their shares, or equal ones, of which the first ones have one element more.
@@ -218,4 +218,4 @@ CheckResult check_receive_buffer(const DataCase& data, std::uint32_t rank, const
   return result;
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine

@@ -9,7 +9,7 @@
 #include "base/element.h"
 #include "schedule/collective.h"
 
-namespace espalier {
+namespace espalier::engine {
 
 /// Known data for a collective: what each rank sends, and what it has to receive. Values are small whole numbers, so
 /// that sums, products, minima and maxima are exact in every type and in any order, and so is the check.
@@ -50,4 +50,4 @@ struct CheckResult {
 /// Compares what the rank received; averages to a rounding of the type, all else exactly.
 CheckResult check_receive_buffer(const DataCase& data, std::uint32_t rank, const void* receive);
 
-}  // namespace espalier
+}  // namespace espalier::engine

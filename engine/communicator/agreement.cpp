@@ -10,7 +10,7 @@
 
 #include "base/fnv.h"
 
-namespace espalier {
+namespace espalier::engine {
 namespace {
 
 /// Names and values, each ended by a zero byte, which no argument of a program contains.
@@ -60,7 +60,8 @@ std::optional<std::string> first_difference(const std::string& zero, const std::
 
 }  // namespace
 
-Result<void> agree_on(ControlPlane& plane, std::span<const Setting> settings, std::chrono::milliseconds timeout) {
+Result<void> agree_on(rendezvous::ControlPlane& plane, std::span<const Setting> settings,
+                      std::chrono::milliseconds timeout) {
   std::vector<std::uint32_t> all(plane.world());
   std::iota(all.begin(), all.end(), 0U);
   const std::string own = encode_settings(settings);
@@ -82,4 +83,4 @@ Result<void> agree_on(ControlPlane& plane, std::span<const Setting> settings, st
   return {};
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine

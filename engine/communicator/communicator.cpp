@@ -130,7 +130,7 @@ std::uint32_t Communicator::rank() const { return impl_->group->self(); }
 std::uint32_t Communicator::size() const { return impl_->group->size(); }
 const std::string& Communicator::name() const { return impl_->group->name(); }
 const std::vector<PeerTransport>& Communicator::transports() const { return impl_->job->peer_transports(); }
-ControlPlane& Communicator::control() { return impl_->job->control(); }
+engine::rendezvous::ControlPlane& Communicator::control() { return impl_->job->control(); }
 
 Result<void*> Communicator::allocate(std::size_t bytes, engine::MemorySpace space) {
   if (bytes > static_cast<std::size_t>(max_message_size.count)) {
@@ -178,7 +178,8 @@ Result<CallHandle> Communicator::start(const CallArguments& arguments) {
   const std::uint64_t after = before.queue == nullptr ? 0 : before.queue->hold();
   impl_->job->enqueue([state, job = impl_->job.get(), group = impl_->group.get(), arguments, before, after] {
     Result<void> result;
-    const bool has_run = has_memory_for([&] { result = engine::run_call(*job, *group, arguments, before); });
+    const bool has_run =
+        engine::rendezvous::has_memory_for([&] { result = engine::run_call(*job, *group, arguments, before); });
     if (!has_run) result = fail_for_memory(*job);
     {
       const std::lock_guard lock(state->mutex);

@@ -134,7 +134,7 @@ class Communicator {
   Result<SourcedSchedule> schedule_of(const CallArguments& arguments);
 
   /// For what belongs to the job and not to data: exchanging results, clocks.
-  [[nodiscard]] ControlPlane& control();
+  [[nodiscard]] engine::rendezvous::ControlPlane& control();
 
  private:
   class Impl;

@@ -27,13 +27,13 @@ Job::Job() = default;
 
 Result<std::shared_ptr<Job>> Job::join(JobOptions options) {
   std::shared_ptr<Job> job(new Job);
-  RendezvousOptions rendezvous = std::move(options.rendezvous);
+  rendezvous::Options rendezvous = std::move(options.rendezvous);
   options.rendezvous = {};
   options.rendezvous.secret = rendezvous.secret;
   job->options_ = std::move(options);
   if (job->options_.make_device) job->device_ = job->options_.make_device();
   if (job->device_ == nullptr) job->device_ = std::make_unique<HostDevice>();
-  auto control = ControlPlane::join(std::move(rendezvous));
+  auto control = rendezvous::ControlPlane::join(std::move(rendezvous));
   if (!control) return tl::unexpected(control.error());
   job->control_ = std::move(*control);
   if (auto ready = job->set_up(); !ready) {
@@ -64,9 +64,9 @@ Result<void> Job::check_settings() {
 }
 
 Result<void> Job::find_transports() {
-  const auto peers = exchange_peers(*control_, options_.timeout);
+  const auto peers = rendezvous::exchange_peers(*control_, options_.timeout);
   if (!peers) return tl::unexpected(peers.error());
-  const auto local_ranks = std::ranges::count(*peers, (*peers)[rank()].boot_id, &PeerInfo::boot_id);
+  const auto local_ranks = std::ranges::count(*peers, (*peers)[rank()].boot_id, &rendezvous::PeerInfo::boot_id);
   const bool is_oversubscribed = local_ranks > usable_cores();
   waiting_.emplace(is_oversubscribed);
   peer_transports_.resize(world());
@@ -162,7 +162,7 @@ Job::~Job() {
 
 void Job::abort(std::string_view reason) {
   // However little memory there is: if the others cannot be told, their timeout ends their calls.
-  [[maybe_unused]] const bool is_told = has_memory_for([&] { control_->abort(reason); });
+  [[maybe_unused]] const bool is_told = rendezvous::has_memory_for([&] { control_->abort(reason); });
   is_aborted_.store(true, std::memory_order_relaxed);
   for (const auto& transport : transports_) transport->wake();
 }
@@ -177,7 +177,7 @@ std::vector<NotedCall> Job::end_noting() {
 void Job::enqueue(std::function<void()> task) {
   const std::lock_guard lock(mutex_);
   if (!worker_.joinable()) {
-    auto thread = start_background_thread([this] { work(); });
+    auto thread = rendezvous::start_background_thread([this] { work(); });
     if (!thread) {
       task();
       return;

@@ -30,16 +30,17 @@
 namespace espalier {
 
 struct JobOptions {
-  RendezvousOptions rendezvous;
+  engine::rendezvous::Options rendezvous;
   TransportChoice transport = TransportChoice::automatic;
   std::chrono::milliseconds timeout{30000};  ///< The longest that nothing may move in a call.
   bool checksum = false;                     ///< A CRC32C over every chunk on TCP.
   std::uint32_t sockets_per_peer = 1;        ///< TCP connections that a pair's transfers are dealt to.
-  std::vector<RouteAddress> routes;          ///< Where given, every route has a TCP connection of its own.
-  std::vector<Setting> agreed;  ///< What all ranks must have alike besides; joining fails where they do not.
+  std::vector<engine::RouteAddress> routes;  ///< Where given, every route has a TCP connection of its own.
+  std::vector<engine::Setting> agreed;  ///< What all ranks must have alike besides; joining fails where they do not.
   std::function<std::unique_ptr<engine::Device>()> make_device;  ///< What works on this rank's memories; else the host.
   /// The transports that the job may use, the preferred ones first; else those that `transport` allows.
-  std::function<std::vector<std::unique_ptr<engine::Transport>>(ControlPlane&, const std::vector<PeerInfo>&)>
+  std::function<std::vector<std::unique_ptr<engine::Transport>>(engine::rendezvous::ControlPlane&,
+                                                                const std::vector<engine::rendezvous::PeerInfo>&)>
       make_transports;
 };
 
@@ -60,7 +61,7 @@ class Job {
   [[nodiscard]] const JobOptions& options() const { return options_; }
   [[nodiscard]] std::uint32_t rank() const { return control_->rank(); }
   [[nodiscard]] std::uint32_t world() const { return control_->world(); }
-  [[nodiscard]] ControlPlane& control() { return *control_; }
+  [[nodiscard]] rendezvous::ControlPlane& control() { return *control_; }
   [[nodiscard]] MemoryRegistry& memory() { return *memory_; }
   [[nodiscard]] Device& device() { return *device_; }
   /// Of the device, for the calls of all communicators.
@@ -107,7 +108,7 @@ class Job {
   std::unique_ptr<Device> device_;
   std::unique_ptr<DeviceQueue> queue_;
   ForkGuard fork_guard_;
-  std::unique_ptr<ControlPlane> control_;
+  std::unique_ptr<rendezvous::ControlPlane> control_;
   std::vector<std::unique_ptr<Transport>> transports_;
   std::vector<Transport*> progressing_;
   std::unique_ptr<MemoryRegistry> memory_;

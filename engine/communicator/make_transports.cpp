@@ -5,7 +5,8 @@
 
 namespace espalier::engine {
 
-std::vector<std::unique_ptr<Transport>> make_transports(ControlPlane& control, const std::vector<PeerInfo>& peers,
+std::vector<std::unique_ptr<Transport>> make_transports(rendezvous::ControlPlane& control,
+                                                        const std::vector<rendezvous::PeerInfo>& peers,
                                                         const JobOptions& options, bool is_oversubscribed) {
   std::vector<std::unique_ptr<Transport>> transports;
   if (options.transport != TransportChoice::tcp) {

@@ -10,7 +10,8 @@
 namespace espalier::engine {
 
 /// The transports that a job may use, the preferred ones first. A new transport is a line here.
-std::vector<std::unique_ptr<Transport>> make_transports(ControlPlane& control, const std::vector<PeerInfo>& peers,
+std::vector<std::unique_ptr<Transport>> make_transports(rendezvous::ControlPlane& control,
+                                                        const std::vector<rendezvous::PeerInfo>& peers,
                                                         const JobOptions& options, bool is_oversubscribed);
 
 }  // namespace espalier::engine

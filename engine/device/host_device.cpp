@@ -18,21 +18,21 @@ class HostQueue final : public DeviceQueue {
 
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
     await_release();
-    copy_bytes(to, from, bytes);
+    reduction::copy_bytes(to, from, bytes);
   }
   void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) override {
     await_release();
-    copy_bytes_uncached(to, from, bytes);
+    reduction::copy_bytes_uncached(to, from, bytes);
   }
   void reduce(ElementType type, ReduceOperation operation, std::span<void* const> targets, const void* first,
               std::span<const void* const> sources, std::size_t element_count) override {
     await_release();
-    find_reduce_to_many(type, operation)(targets.data(), targets.size(), first, sources.data(), sources.size(),
-                                         element_count);
+    reduction::find_reduce_to_many(type, operation)(targets.data(), targets.size(), first, sources.data(),
+                                                    sources.size(), element_count);
   }
   void divide(ElementType type, void* data, std::size_t element_count, std::uint32_t ranks) override {
     await_release();
-    divide_by(type, data, element_count, ranks);
+    reduction::divide_by(type, data, element_count, ranks);
   }
 
   // Work is done by who gives it: that thread waits.

@@ -7,7 +7,7 @@
 
 #include "base/format_units.h"
 
-namespace espalier {
+namespace espalier::engine::doctor {
 namespace {
 
 constexpr std::int64_t gibibyte = std::int64_t{1} << 30;
@@ -287,4 +287,4 @@ bool can_run_engine(const std::vector<Check>& checks) {
                               [](const Check& check) { return check.is_needed && check.state == CheckState::missing; });
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::doctor

@@ -7,7 +7,7 @@
 #include "engine/doctor/machine_facts.h"
 #include "engine/doctor/probes.h"
 
-namespace espalier {
+namespace espalier::engine::doctor {
 
 /// How a thing stands.
 enum class CheckState {
@@ -33,4 +33,4 @@ std::vector<Check> check_machine(const MachineFacts& facts, const Probes& probes
 /// Whether everything that the engine needs is there.
 bool can_run_engine(const std::vector<Check>& checks);
 
-}  // namespace espalier
+}  // namespace espalier::engine::doctor

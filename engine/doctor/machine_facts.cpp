@@ -7,7 +7,7 @@
 
 #include "engine/doctor/pseudo_files.h"
 
-namespace espalier {
+namespace espalier::engine::doctor {
 namespace {
 
 /// "always [madvise] never" has chosen "madvise".
@@ -152,4 +152,4 @@ MachineFacts read_machine_facts(const std::string& root) {
   return facts;
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::doctor

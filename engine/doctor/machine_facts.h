@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 
-namespace espalier {
+namespace espalier::engine::doctor {
 
 /// A network interface.
 struct NetworkInterface {
@@ -55,4 +55,4 @@ struct MachineFacts {
 /// Reads the facts below a root folder: "" for this machine, another one for a copy of its /proc, /sys and /dev.
 MachineFacts read_machine_facts(const std::string& root);
 
-}  // namespace espalier
+}  // namespace espalier::engine::doctor

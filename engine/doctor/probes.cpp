@@ -22,7 +22,7 @@
 #include <memory>
 #include <sstream>
 
-namespace espalier {
+namespace espalier::engine::doctor {
 namespace {
 
 constexpr int probe_seconds = 10;
@@ -177,4 +177,4 @@ Probes probe_machine() {
   return probes;
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::doctor

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace espalier {
+namespace espalier::engine::doctor {
 
 /// A resource limit of this process; nothing means unlimited.
 struct Limit {
@@ -38,4 +38,4 @@ struct Probes {
 /// Cost: some tens of milliseconds, most of it for starting `ip` and `tc`.
 Probes probe_machine();
 
-}  // namespace espalier
+}  // namespace espalier::engine::doctor

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace espalier {
+namespace espalier::engine::doctor {
 
 std::string read_pseudo_file(const std::string& path) {
   constexpr std::size_t longest = std::size_t{4} << 20U;
@@ -56,4 +56,4 @@ std::string value_after(const std::string& text, const std::string& key) {
   return {};
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::doctor

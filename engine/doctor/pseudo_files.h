@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace espalier {
+namespace espalier::engine::doctor {
 
 /// Small files of /proc and /sys, at most a few megabytes; what cannot be read is empty.
 std::string read_pseudo_file(const std::string& path);
@@ -18,4 +18,4 @@ std::vector<std::string> entries_of(const std::string& folder, const std::string
 /// What stands after "KEY:" (and blanks) in the first line that begins with KEY.
 std::string value_after(const std::string& text, const std::string& key);
 
-}  // namespace espalier
+}  // namespace espalier::engine::doctor

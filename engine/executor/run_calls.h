@@ -24,7 +24,7 @@ struct RunningCall {
 
 /// What calls run in.
 struct RunContext {
-  ControlPlane* control = nullptr;
+  rendezvous::ControlPlane* control = nullptr;
   std::span<const std::unique_ptr<Transport>> transports;  ///< Of the job.
   std::span<Transport* const> progressing;                 ///< Those of them that need `progress`.
   Waiting* waiting = nullptr;

@@ -7,7 +7,7 @@
 
 #include "engine/launch/endpoint.h"
 
-namespace espalier {
+namespace espalier::engine::launch {
 namespace {
 
 constexpr std::size_t longest_job_id = 128;
@@ -39,13 +39,13 @@ tl::unexpected<Error> invalid(std::string message, std::string help = {}) {
   return fail(ErrorCode::invalid_input, std::move(message), std::move(help));
 }
 
-std::optional<std::string> value_of(const Environment& environment, const std::string& name) {
+std::optional<std::string> value_of(const rendezvous::Environment& environment, const std::string& name) {
   const auto found = environment.find(name);
   if (found == environment.end() || found->second.empty()) return std::nullopt;
   return found->second;
 }
 
-Result<std::optional<std::uint32_t>> number_of(const Environment& environment, const std::string& name) {
+Result<std::optional<std::uint32_t>> number_of(const rendezvous::Environment& environment, const std::string& name) {
   const auto text = value_of(environment, name);
   if (!text) return std::nullopt;
   std::uint32_t number = 0;
@@ -56,7 +56,7 @@ Result<std::optional<std::uint32_t>> number_of(const Environment& environment, c
 }
 
 /// Rank and world of one launcher; nothing when neither is set.
-Result<std::optional<Found>> find_set(const Environment& environment, const Names& names) {
+Result<std::optional<Found>> find_set(const rendezvous::Environment& environment, const Names& names) {
   const auto rank = number_of(environment, names.rank);
   if (!rank) return tl::unexpected(rank.error());
   const auto world = number_of(environment, names.world);
@@ -88,7 +88,7 @@ Result<std::optional<Found>> find_set(const Environment& environment, const Name
 }
 
 /// Tasks of srun. A batch script's shell has a SLURM_PROCID too, but no step.
-Result<std::optional<Found>> find_slurm(const Environment& environment) {
+Result<std::optional<Found>> find_slurm(const rendezvous::Environment& environment) {
   const bool is_batch_shell = value_of(environment, "SLURM_JOB_ID") && !value_of(environment, "SLURM_STEP_ID");
   if (is_batch_shell || !value_of(environment, "SLURM_PROCID")) return std::nullopt;
   const char* world = value_of(environment, "SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
@@ -103,7 +103,7 @@ Result<std::optional<Found>> find_slurm(const Environment& environment) {
 }
 
 /// The one of mpirun's, PMI's and torchrun's that decides, if any; all that are set must agree.
-Result<std::optional<Found>> find_agreed(const Environment& environment) {
+Result<std::optional<Found>> find_agreed(const rendezvous::Environment& environment) {
   std::optional<Found> first;
   for (const Names& names : {open_mpi_names, pmi_names, torchrun_names}) {
     auto found = find_set(environment, names);
@@ -124,7 +124,7 @@ Result<std::optional<Found>> find_agreed(const Environment& environment) {
   return first;
 }
 
-Result<Found> find_launcher(const Environment& environment, const LaunchFlags& flags) {
+Result<Found> find_launcher(const rendezvous::Environment& environment, const LaunchFlags& flags) {
   if (flags.rank.has_value() != flags.world.has_value()) {
     return invalid(flags.rank ? "--rank is given, but --world is not" : "--world is given, but --rank is not");
   }
@@ -154,7 +154,7 @@ Result<Found> find_launcher(const Environment& environment, const LaunchFlags& f
 }
 
 /// The launcher's own id of the job, if it has one.
-std::string job_of(const Environment& environment, Launcher launcher) {
+std::string job_of(const rendezvous::Environment& environment, Launcher launcher) {
   const auto get = [&](const char* name) { return value_of(environment, name).value_or(""); };
   std::string job = get("ESPALIER_JOB");
   if (!job.empty()) return job.substr(0, longest_job_id);
@@ -189,7 +189,7 @@ std::uint16_t port_of_job(const std::string& job) {
   return static_cast<std::uint16_t>(first_port + hash % port_count);
 }
 
-Result<std::uint16_t> default_port(const Environment& environment, const std::string& job) {
+Result<std::uint16_t> default_port(const rendezvous::Environment& environment, const std::string& job) {
   const auto master = number_of(environment, "MASTER_PORT");
   if (!master) return tl::unexpected(master.error());
   if (!*master) return job.empty() ? default_rendezvous_port : port_of_job(job);
@@ -202,7 +202,7 @@ Result<std::uint16_t> default_port(const Environment& environment, const std::st
 }
 
 /// The host that the environment names, or why there is none.
-Result<std::string> default_host(const Environment& environment, const Found& found) {
+Result<std::string> default_host(const rendezvous::Environment& environment, const Found& found) {
   if (const auto master = value_of(environment, "MASTER_ADDR")) return *master;
   if (found.info.launcher == Launcher::torchrun) {
     return invalid("RANK and WORLD_SIZE are set, but MASTER_ADDR is not",
@@ -220,7 +220,7 @@ Result<std::string> default_host(const Environment& environment, const Found& fo
                  "say --rendezvous HOST:PORT with rank 0's machine, or set ESPALIER_RENDEZVOUS on all ranks");
 }
 
-Result<void> find_meeting_place(const Environment& environment, const LaunchFlags& flags, Found& found) {
+Result<void> find_meeting_place(const rendezvous::Environment& environment, const LaunchFlags& flags, Found& found) {
   const auto port = default_port(environment, found.info.job);
   const auto said = flags.rendezvous ? flags.rendezvous : value_of(environment, "ESPALIER_RENDEZVOUS");
   if (said) {
@@ -259,7 +259,7 @@ std::string_view to_string(Launcher launcher) {
   return "";
 }
 
-Result<LaunchInfo> detect_launch(const Environment& environment, const LaunchFlags& flags) {
+Result<LaunchInfo> detect_launch(const rendezvous::Environment& environment, const LaunchFlags& flags) {
   auto found = find_launcher(environment, flags);
   if (!found) return tl::unexpected(found.error());
   found->info.job = job_of(environment, found->info.launcher);
@@ -273,4 +273,4 @@ Result<LaunchInfo> detect_launch(const Environment& environment, const LaunchFla
   return found->info;
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::launch

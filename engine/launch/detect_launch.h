@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "engine/rendezvous/environment.h"
 
-namespace espalier {
+namespace espalier::engine::launch {
 
 /// Port of the rendezvous when neither a flag nor a launcher names one.
 inline constexpr std::uint16_t default_rendezvous_port = 29510;
@@ -59,6 +59,6 @@ struct LaunchInfo {
 /// 1 (torch's own store listens on MASTER_PORT); 20000 to 29999 by a hash of the job's id; 29510. Errors: invalid_input
 /// when half a set is given, a number cannot be read, a rank is not below its world, sets contradict each other, or
 /// nothing says where to meet; each names the variables.
-Result<LaunchInfo> detect_launch(const Environment& environment, const LaunchFlags& flags = {});
+Result<LaunchInfo> detect_launch(const rendezvous::Environment& environment, const LaunchFlags& flags = {});
 
-}  // namespace espalier
+}  // namespace espalier::engine::launch

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace espalier {
+namespace espalier::engine::launch {
 
 Result<Endpoint> parse_endpoint(std::string_view text) {
   const auto wrong = [text] {
@@ -52,4 +52,4 @@ std::string first_host(std::string_view node_list) {
   return host;
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::launch

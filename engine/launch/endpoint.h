@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 
-namespace espalier {
+namespace espalier::engine::launch {
 
 /// A host and, where it was named, a port.
 struct Endpoint {
@@ -22,4 +22,4 @@ Result<Endpoint> parse_endpoint(std::string_view text);
 /// The first host of a Slurm node list: "node[03-05,7],gpu1" gives "node03". Empty for an empty list.
 std::string first_host(std::string_view node_list);
 
-}  // namespace espalier
+}  // namespace espalier::engine::launch

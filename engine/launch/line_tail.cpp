@@ -1,6 +1,6 @@
 #include "engine/launch/line_tail.h"
 
-namespace espalier {
+namespace espalier::engine::launch {
 
 LineTail::LineTail(std::size_t kept, Sink sink, std::size_t longest)
     : kept_(kept), sink_(std::move(sink)), longest_(longest) {}
@@ -27,4 +27,4 @@ void LineTail::end_line() {
   if (lines_.size() > kept_) lines_.pop_front();
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::launch

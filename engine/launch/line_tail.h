@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace espalier {
+namespace espalier::engine::launch {
 
 /// Cuts a stream into lines, passes them on, and keeps the last ones.
 class LineTail {
@@ -30,4 +30,4 @@ class LineTail {
   std::deque<std::string> lines_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::engine::launch

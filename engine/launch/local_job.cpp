@@ -20,7 +20,7 @@
 #include "engine/rendezvous/secret.h"
 #include "engine/rendezvous/wire/listener.h"
 
-namespace espalier {
+namespace espalier::engine::launch {
 namespace {
 
 using std::chrono::steady_clock;
@@ -100,9 +100,9 @@ class LocalJob {
   std::optional<steady_clock::time_point> kill_at_;
 };
 
-Environment environment_of(const LocalJobOptions& options, std::uint32_t rank, const Listener& listener,
-                           const std::string& secret) {
-  Environment environment = process_environment();
+rendezvous::Environment environment_of(const LocalJobOptions& options, std::uint32_t rank,
+                                       const rendezvous::Listener& listener, const std::string& secret) {
+  rendezvous::Environment environment = rendezvous::process_environment();
   // Of another job, if any: a secret's file, a descriptor's number.
   std::erase_if(environment, [](const auto& variable) { return variable.first.starts_with("ESPALIER_"); });
   environment["ESPALIER_RANK"] = std::to_string(rank);
@@ -117,12 +117,12 @@ Environment environment_of(const LocalJobOptions& options, std::uint32_t rank, c
 
 Result<void> LocalJob::start() {
   if (signals_.fd() < 0) {
-    return fail(ErrorCode::unavailable, "cannot create a signalfd: " + errno_text(errno),
+    return fail(ErrorCode::unavailable, "cannot create a signalfd: " + rendezvous::errno_text(errno),
                 "raise the limit of open files (ulimit -n)");
   }
-  const auto listener = listen_on("127.0.0.1", 0);
+  const auto listener = rendezvous::listen_on("127.0.0.1", 0);
   if (!listener) return tl::unexpected(listener.error());
-  const auto secret = random_secret();
+  const auto secret = rendezvous::random_secret();
   if (!secret) return tl::unexpected(secret.error());
   for (std::uint32_t rank = 0; rank < options_.world; ++rank) {
     const bool is_first = rank == 0;
@@ -298,4 +298,4 @@ Result<LocalJobResult> run_local_job(const LocalJobOptions& options) {
   return job.wait();
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::launch

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-namespace espalier {
+namespace espalier::engine::launch {
 
 /// A job of several processes of this machine.
 struct LocalJobOptions {
@@ -60,4 +60,4 @@ struct LocalJobResult {
 /// cannot be had; no process is left then.
 Result<LocalJobResult> run_local_job(const LocalJobOptions& options);
 
-}  // namespace espalier
+}  // namespace espalier::engine::launch

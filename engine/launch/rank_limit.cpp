@@ -9,7 +9,7 @@
 #include <limits>
 #include <optional>
 
-namespace espalier {
+namespace espalier::engine::launch {
 namespace {
 
 constexpr std::int64_t mebibyte = std::int64_t{1} << 20U;
@@ -71,4 +71,4 @@ Result<void> check_local_ranks(std::uint32_t ranks, const MachineLimits& limits)
               fmt::format("take a topology of fewer ranks, or say --max-local-ranks {}", ranks));
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::launch

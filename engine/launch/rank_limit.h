@@ -5,7 +5,7 @@
 
 #include "base/result.h"
 
-namespace espalier {
+namespace espalier::engine::launch {
 
 /// What this machine lets one user have.
 struct MachineLimits {
@@ -21,4 +21,4 @@ Result<MachineLimits> read_machine_limits();
 /// launcher a descriptor. Errors: too_large, naming the limit that is exceeded and how many ranks it allows.
 Result<void> check_local_ranks(std::uint32_t ranks, const MachineLimits& limits);
 
-}  // namespace espalier
+}  // namespace espalier::engine::launch

@@ -12,7 +12,7 @@
 
 #include "engine/rendezvous/names.h"
 
-namespace espalier {
+namespace espalier::engine::launch {
 namespace {
 
 struct Pipe {
@@ -73,7 +73,7 @@ struct ChildPlan {
 }
 
 tl::unexpected<Error> cannot_start(const std::string& program, int number) {
-  return fail(ErrorCode::unavailable, fmt::format("cannot start {}: {}", program, errno_text(number)),
+  return fail(ErrorCode::unavailable, fmt::format("cannot start {}: {}", program, rendezvous::errno_text(number)),
               number == EMFILE   ? "raise the limit of open files (ulimit -n)"
               : number == EAGAIN ? "raise the limit of processes (ulimit -u)"
                                  : "");
@@ -113,4 +113,4 @@ Result<Spawned> spawn(const SpawnOptions& options) {
   return Spawned{process, std::move(errors->reading)};
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::launch

@@ -10,15 +10,15 @@
 #include "base/result.h"
 #include "engine/rendezvous/environment.h"
 
-namespace espalier {
+namespace espalier::engine::launch {
 
 /// How a process is started.
 struct SpawnOptions {
   std::string program;
-  std::vector<std::string> arguments;  ///< Without the program's name.
-  Environment environment;             ///< All of it.
-  bool keeps_output = false;           ///< Standard output stays; otherwise it joins standard error.
-  int inherited_fd = -1;               ///< Stays open in the process, under its number.
+  std::vector<std::string> arguments;   ///< Without the program's name.
+  rendezvous::Environment environment;  ///< All of it.
+  bool keeps_output = false;            ///< Standard output stays; otherwise it joins standard error.
+  int inherited_fd = -1;                ///< Stays open in the process, under its number.
 };
 
 /// A started process: it leads a process group of its own and dies with the thread that started it.
@@ -31,4 +31,4 @@ struct Spawned {
 /// Errors: unavailable when a pipe or process cannot be had, or the program cannot be run.
 Result<Spawned> spawn(const SpawnOptions& options);
 
-}  // namespace espalier
+}  // namespace espalier::engine::launch

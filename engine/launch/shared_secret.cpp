@@ -18,11 +18,11 @@
 #include "engine/rendezvous/names.h"
 #include "engine/rendezvous/secret.h"
 
-namespace espalier {
+namespace espalier::engine::launch {
 namespace {
 
 tl::unexpected<Error> cannot(const std::string& what, const std::string& path, int number) {
-  return fail(ErrorCode::unavailable, fmt::format("cannot {} {}: {}", what, path, errno_text(number)),
+  return fail(ErrorCode::unavailable, fmt::format("cannot {} {}: {}", what, path, rendezvous::errno_text(number)),
               "set ESPALIER_SECRET_FILE on all ranks");
 }
 
@@ -49,7 +49,7 @@ Result<pid_t> find_launcher_process(const std::string& rank_variable) {
 }
 
 /// A folder that only this user can look into, made where it is not there.
-Result<std::string> private_folder(const Environment& environment) {
+Result<std::string> private_folder(const rendezvous::Environment& environment) {
   struct stat status {};
   std::string path = fmt::format("/tmp/espalier-{}", geteuid());
   const auto runtime = environment.find("XDG_RUNTIME_DIR");
@@ -86,7 +86,7 @@ void remove_left_overs(const std::string& folder) {
 
 /// Writes a new secret under a name of its own and then gives it the common name, so that nobody reads half of it.
 Result<void> write_first(const std::string& path) {
-  const auto secret = random_secret();
+  const auto secret = rendezvous::random_secret();
   if (!secret) return tl::unexpected(secret.error());
   const std::string own = fmt::format("{}.{}", path, getpid());
   constexpr mode_t own_only = 0600;
@@ -104,7 +104,7 @@ Result<void> write_first(const std::string& path) {
 
 }  // namespace
 
-Result<SharedSecret> share_secret(const LaunchInfo& launch, const Environment& environment) {
+Result<SharedSecret> share_secret(const LaunchInfo& launch, const rendezvous::Environment& environment) {
   const auto launcher = find_launcher_process(launch.rank_variable);
   if (!launcher) return tl::unexpected(launcher.error());
   const auto stat = read_process_stat(*launcher);
@@ -118,9 +118,9 @@ Result<SharedSecret> share_secret(const LaunchInfo& launch, const Environment& e
     remove_left_overs(*folder);
     if (auto written = write_first(path); !written) return tl::unexpected(written.error());
   }
-  auto text = read_secret_file(path);
+  auto text = rendezvous::read_secret_file(path);
   if (!text) return tl::unexpected(text.error());
   return SharedSecret{std::move(*text), path};
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::launch

@@ -5,7 +5,7 @@
 #include "base/result.h"
 #include "engine/launch/detect_launch.h"
 
-namespace espalier {
+namespace espalier::engine::launch {
 
 /// A secret that the ranks of one launcher on one machine make for themselves.
 struct SharedSecret {
@@ -19,6 +19,6 @@ struct SharedSecret {
 /// and that process's start. What launchers that are gone have left is removed.
 /// Requires: launch.is_one_machine.
 /// Errors: unavailable when the file cannot be had; invalid_input when others could have written it.
-Result<SharedSecret> share_secret(const LaunchInfo& launch, const Environment& environment);
+Result<SharedSecret> share_secret(const LaunchInfo& launch, const rendezvous::Environment& environment);
 
-}  // namespace espalier
+}  // namespace espalier::engine::launch

@@ -9,7 +9,7 @@
 
 #include "engine/executor/clock.h"
 
-namespace espalier {
+namespace espalier::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -288,4 +288,4 @@ Result<RecordedRun> record_run(Communicator& communicator, const DataCase& data,
   return run;
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine

@@ -9,7 +9,7 @@
 #include "engine/communicator/communicator.h"
 #include "schedule/timeline/timeline.h"
 
-namespace espalier {
+namespace espalier::engine {
 
 struct MeasureOptions {
   std::uint32_t iterations = 20;
@@ -51,4 +51,4 @@ struct RecordedRun {
 Result<RecordedRun> record_run(Communicator& communicator, const DataCase& data, const MeasureOptions& options,
                                std::string title, std::vector<std::string> rank_names);
 
-}  // namespace espalier
+}  // namespace espalier::engine

@@ -7,7 +7,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace espalier {
+namespace espalier::engine::reduction {
 
 void copy_bytes(void* to, const void* from, std::size_t bytes) {
   if (bytes >= uncached_copy_bytes) {
@@ -41,4 +41,4 @@ void copy_bytes_uncached(void* to, const void* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::reduction

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace espalier {
+namespace espalier::engine::reduction {
 
 /// From how many bytes on a copy in one piece goes past the caches: where the target no longer fits them, fetching its
 /// lines before they are overwritten costs a third of the traffic.
@@ -18,4 +18,4 @@ void copy_bytes(void* to, const void* from, std::size_t bytes);
 /// release.
 void copy_bytes_uncached(void* to, const void* from, std::size_t bytes);
 
-}  // namespace espalier
+}  // namespace espalier::engine::reduction

@@ -6,7 +6,7 @@
 #include <cpuid.h>
 #endif
 
-namespace espalier {
+namespace espalier::engine::reduction {
 
 #ifdef ESPALIER_X86_KERNELS
 namespace {
@@ -48,4 +48,4 @@ std::string_view to_string(InstructionSet set) {
   return names[static_cast<std::size_t>(set)];
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::reduction

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace espalier {
+namespace espalier::engine::reduction {
 
 /// For which vector instructions a kernel was compiled. `plain` runs on every CPU that the program runs on.
 enum class InstructionSet : std::uint8_t { plain, avx2, avx512 };
@@ -21,4 +21,4 @@ InstructionSet best_instruction_set();
 /// "plain", "avx2", "avx512".
 std::string_view to_string(InstructionSet set);
 
-}  // namespace espalier
+}  // namespace espalier::engine::reduction

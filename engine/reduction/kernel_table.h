@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace espalier::reduction {
+namespace espalier::engine::reduction {
 
 // The table that each kernels_*.cpp fills, in the order of ElementType and ReduceOperation. This header stays free of
 // functions and of the standard library's templates: what is compiled here for AVX-512 must never be linked into
@@ -25,4 +25,4 @@ const KernelTable& plain_kernels();
 const KernelTable& avx2_kernels();
 const KernelTable& avx512_kernels();
 
-}  // namespace espalier::reduction
+}  // namespace espalier::engine::reduction

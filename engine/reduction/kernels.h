@@ -10,7 +10,7 @@
 
 #include "engine/reduction/kernel_table.h"
 
-namespace espalier::reduction {
+namespace espalier::engine::reduction {
 namespace {
 
 #define ESPALIER_INLINE [[gnu::always_inline]] static inline
@@ -344,4 +344,4 @@ constexpr KernelTable make_table() {
 #undef ESPALIER_INLINE
 
 }  // namespace
-}  // namespace espalier::reduction
+}  // namespace espalier::engine::reduction

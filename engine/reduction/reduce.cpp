@@ -3,20 +3,20 @@
 #include "base/check.h"
 #include "engine/reduction/kernel_table.h"
 
-namespace espalier {
+namespace espalier::engine::reduction {
 namespace {
 
-static_assert(all_element_types.size() == reduction::element_types);
-static_assert(all_reduce_operations.size() == reduction::operations + 1);
-static_assert(static_cast<std::size_t>(ReduceOperation::avg) == reduction::operations);
+static_assert(all_element_types.size() == element_types);
+static_assert(all_reduce_operations.size() == operations + 1);
+static_assert(static_cast<std::size_t>(ReduceOperation::avg) == operations);
 
-const reduction::KernelTable& kernels_for(InstructionSet set) {
+const KernelTable& kernels_for(InstructionSet set) {
   ESPALIER_CHECK(is_supported(set), "kernels for instructions that this CPU lacks");
 #ifdef ESPALIER_X86_KERNELS
-  if (set == InstructionSet::avx2) return reduction::avx2_kernels();
-  if (set == InstructionSet::avx512) return reduction::avx512_kernels();
+  if (set == InstructionSet::avx2) return avx2_kernels();
+  if (set == InstructionSet::avx512) return avx512_kernels();
 #endif
-  return reduction::plain_kernels();
+  return plain_kernels();
 }
 
 std::size_t column_of(ReduceOperation operation) {
@@ -38,4 +38,4 @@ void divide_by(ElementType type, void* data, std::size_t element_count, std::uin
   kernels_for(set).divide[static_cast<std::size_t>(type)](data, element_count, ranks);
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::reduction

@@ -6,7 +6,7 @@
 #include "base/element.h"
 #include "engine/reduction/instruction_set.h"
 
-namespace espalier {
+namespace espalier::engine::reduction {
 
 /// target[i] = first[i] op sources[0][i] op sources[1][i] ..., left to right, in one pass over memory.
 ///
@@ -41,4 +41,4 @@ ReduceToManyFunction find_reduce_to_many(ElementType type, ReduceOperation opera
 void divide_by(ElementType type, void* data, std::size_t element_count, std::uint32_t ranks,
                InstructionSet set = best_instruction_set());
 
-}  // namespace espalier
+}  // namespace espalier::engine::reduction

@@ -4,7 +4,7 @@
 
 #include "engine/rendezvous/names.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 Acceptor::Acceptor(Poller& poller, const Identity& identity, AdmissionCheck admission_check)
     : poller_(poller),
@@ -76,4 +76,4 @@ std::optional<Acceptor::Authenticated> Acceptor::receive(std::uint64_t token) {
   return Authenticated{*claim, proved.nonce, std::move(proved.link)};
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

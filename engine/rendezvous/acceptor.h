@@ -11,7 +11,7 @@
 #include "engine/rendezvous/wire/messages.h"
 #include "engine/rendezvous/wire/poller.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// Rank 0's side of the handshake: accepts connections, has them authenticate, and refuses those that may not join. A
 /// connection costs one descriptor and at most one frame of `largest_greeting` until it has authenticated; nothing is
@@ -69,4 +69,4 @@ class Acceptor {
   std::string last_refusal_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

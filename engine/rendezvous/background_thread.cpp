@@ -5,7 +5,7 @@
 #include <csignal>
 #include <system_error>
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 Result<std::thread> start_background_thread(std::function<void()> body) {
   sigset_t all;
@@ -24,4 +24,4 @@ Result<std::thread> start_background_thread(std::function<void()> body) {
   return started;
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// Starts a thread that takes no signals: handlers keep running in the program's own threads.
 /// Errors: unavailable when the system has no thread to give.
@@ -24,4 +24,4 @@ template <class Step>
   }
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

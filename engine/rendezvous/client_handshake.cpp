@@ -13,7 +13,7 @@
 #include "engine/rendezvous/wire/addresses.h"
 #include "engine/rendezvous/wire/messages.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -182,4 +182,4 @@ Result<HubConnection> connect_to_hub(const Identity& identity, const std::string
   }
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

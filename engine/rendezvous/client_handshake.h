@@ -8,7 +8,7 @@
 #include "engine/rendezvous/identity.h"
 #include "engine/rendezvous/wire/link.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// A connection to a hub that proved to know the secret, as this process did to it.
 struct HubConnection {
@@ -22,4 +22,4 @@ struct HubConnection {
 Result<HubConnection> connect_to_hub(const Identity& identity, const std::string& host, std::uint16_t port,
                                      std::chrono::steady_clock::time_point deadline);
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

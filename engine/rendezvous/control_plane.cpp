@@ -10,7 +10,7 @@
 #include "engine/rendezvous/names.h"
 #include "engine/rendezvous/secret.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -21,7 +21,7 @@ constexpr milliseconds longest_slack{1000};
 /// How long a port may still be that of a rank 0 which died.
 constexpr milliseconds port_patience{2000};
 
-Result<void> check_options(const RendezvousOptions& options) {
+Result<void> check_options(const Options& options) {
   const auto wrong = [](std::string message, std::string help = {}) -> Result<void> {
     return fail(ErrorCode::invalid_input, std::move(message), std::move(help));
   };
@@ -49,7 +49,7 @@ Result<void> check_options(const RendezvousOptions& options) {
   return {};
 }
 
-Identity identity_of(const RendezvousOptions& options) {
+Identity identity_of(const Options& options) {
   return {options.rank, options.world, options.secret, options.job, process_name(), options.timeout};
 }
 
@@ -58,12 +58,11 @@ Identity identity_of(const RendezvousOptions& options) {
 /// What is behind the plane: its state, and the hub's or a member's side.
 class ControlPlane::Impl {
  public:
-  explicit Impl(const RendezvousOptions& options)
-      : rank(options.rank), world(options.world), timeout(options.timeout) {}
+  explicit Impl(const Options& options) : rank(options.rank), world(options.world), timeout(options.timeout) {}
 
-  Result<void> join(RendezvousOptions options);
-  Result<void> join_as_hub(RendezvousOptions options, steady_clock::time_point deadline);
-  Result<void> join_as_member(const RendezvousOptions& options, steady_clock::time_point deadline);
+  Result<void> join(Options options);
+  Result<void> join_as_hub(Options options, steady_clock::time_point deadline);
+  Result<void> join_as_member(const Options& options, steady_clock::time_point deadline);
   void fail_and_tell(const RankFailure& failure);
   void leave();
 
@@ -75,13 +74,13 @@ class ControlPlane::Impl {
   std::unique_ptr<Member> member;
 };
 
-Result<void> ControlPlane::Impl::join(RendezvousOptions options) {
+Result<void> ControlPlane::Impl::join(Options options) {
   if (auto opened = state.open(); !opened) return opened;
   const auto deadline = steady_clock::now() + options.timeout;
   return rank == 0 ? join_as_hub(std::move(options), deadline) : join_as_member(options, deadline);
 }
 
-Result<void> ControlPlane::Impl::join_as_hub(RendezvousOptions options, steady_clock::time_point deadline) {
+Result<void> ControlPlane::Impl::join_as_hub(Options options, steady_clock::time_point deadline) {
   Listener listener = std::move(options.listener);
   if (world > 1 && !listener.fd.is_open()) {
     auto opened = listen_on(options.host, options.port, std::min(port_patience, options.timeout / 4));
@@ -103,7 +102,7 @@ Result<void> ControlPlane::Impl::join_as_hub(RendezvousOptions options, steady_c
                               : "the last newcomer that was turned away was " + refusal);
 }
 
-Result<void> ControlPlane::Impl::join_as_member(const RendezvousOptions& options, steady_clock::time_point deadline) {
+Result<void> ControlPlane::Impl::join_as_member(const Options& options, steady_clock::time_point deadline) {
   const Identity identity = identity_of(options);
   auto connection = connect_to_hub(identity, options.host, options.port, deadline);
   if (!connection) return tl::unexpected(std::move(connection.error()));
@@ -133,7 +132,7 @@ void ControlPlane::Impl::leave() {
 ControlPlane::ControlPlane(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ControlPlane::~ControlPlane() { leave(); }
 
-Result<std::unique_ptr<ControlPlane>> ControlPlane::join(RendezvousOptions options) {
+Result<std::unique_ptr<ControlPlane>> ControlPlane::join(Options options) {
   if (auto checked = check_options(options); !checked) return tl::unexpected(std::move(checked.error()));
   auto impl = std::make_unique<Impl>(options);
   if (auto joined = impl->join(std::move(options)); !joined) return tl::unexpected(std::move(joined.error()));
@@ -224,4 +223,4 @@ Result<ClockOffset> ControlPlane::estimate_clock(milliseconds timeout, int round
 
 void ControlPlane::leave() { impl_->leave(); }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

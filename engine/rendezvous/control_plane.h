@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "engine/rendezvous/wire/listener.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// Largest blob that one member gives to an exchange, in bytes.
 inline constexpr std::size_t largest_blob = std::size_t{16} << 20U;
@@ -22,7 +22,7 @@ inline constexpr std::size_t largest_exchange = std::size_t{64} << 20U;
 inline constexpr std::uint32_t most_ranks = 65536;
 
 /// Where and as whom a process joins its job.
-struct RendezvousOptions {
+struct Options {
   std::string host;        ///< Rank 0's machine: a name, an IPv4 or an IPv6 address.
   std::uint16_t port = 0;  ///< Ignored by a rank 0 that brings its `listener`.
   std::uint32_t rank = 0;
@@ -60,7 +60,7 @@ class ControlPlane {
   /// Both sides prove that they know the secret (HMAC-SHA256 over fresh nonces, version, job, rank and world).
   /// Errors: invalid_input for options out of range, another secret, a rank that is taken, or a world of another size;
   /// unavailable when the deadline passes, naming who is missing, or when host:port cannot be had.
-  static Result<std::unique_ptr<ControlPlane>> join(RendezvousOptions options);
+  static Result<std::unique_ptr<ControlPlane>> join(Options options);
 
   ControlPlane(const ControlPlane&) = delete;
   ControlPlane& operator=(const ControlPlane&) = delete;
@@ -112,4 +112,4 @@ class ControlPlane {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 Environment process_environment() {
   Environment environment;
@@ -18,4 +18,4 @@ Environment process_environment() {
   return environment;
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

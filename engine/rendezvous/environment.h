@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// Environment variables by name: a value, so that what reads them can be tried on any.
 using Environment = std::map<std::string, std::string, std::less<>>;
@@ -12,4 +12,4 @@ using Environment = std::map<std::string, std::string, std::less<>>;
 /// This process's environment, as it is now.
 Environment process_environment();
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

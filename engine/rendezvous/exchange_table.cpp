@@ -8,7 +8,7 @@
 #include "engine/rendezvous/control_plane.h"
 #include "engine/rendezvous/names.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 namespace {
 
 ExchangeTable::Answer answer_one(std::uint32_t rank, std::uint64_t id, Error error) {
@@ -129,4 +129,4 @@ std::optional<ExchangeTable::Time> ExchangeTable::next_deadline() const {
   return next;
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -12,7 +12,7 @@
 
 #include "engine/rendezvous/wire/messages.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// What the members of an exchange brought, in their order, or why it failed.
 using Blobs = Result<std::vector<std::string>>;
@@ -59,4 +59,4 @@ class ExchangeTable {
   std::set<std::uint32_t> left_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -7,7 +7,7 @@
 #include "engine/rendezvous/background_thread.h"
 #include "engine/rendezvous/names.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 using std::chrono::steady_clock;
 
@@ -353,4 +353,4 @@ void Hub::leave() {
   if (thread_.joinable()) thread_.join();
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

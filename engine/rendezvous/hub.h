@@ -11,7 +11,7 @@
 #include "engine/rendezvous/exchange_table.h"
 #include "engine/rendezvous/plane_state.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// Rank 0's side of the control plane: lets the ranks in, gathers exchanges, passes on failures, answers pings.
 /// Thread-safe: a background thread reads, callers put and send under the same lock.
@@ -84,4 +84,4 @@ class Hub {
   std::thread thread_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

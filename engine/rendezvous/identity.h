@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// Who a process is within its job, and by what it proves it.
 struct Identity {
@@ -29,4 +29,4 @@ struct Identity {
 /// How long goodbyes may take to get through.
 inline constexpr std::chrono::milliseconds farewell_time{500};
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -7,7 +7,7 @@
 #include "engine/rendezvous/background_thread.h"
 #include "engine/rendezvous/names.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 using std::chrono::steady_clock;
 
@@ -201,4 +201,4 @@ void Member::leave() {
   if (thread_.joinable()) thread_.join();
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

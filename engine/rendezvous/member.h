@@ -11,7 +11,7 @@
 #include "engine/rendezvous/wire/messages.h"
 #include "engine/rendezvous/wire/poller.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// The side of every rank but 0: one connection to the hub. Thread-safe: a background thread reads, callers send.
 class Member {
@@ -63,4 +63,4 @@ class Member {
   std::thread thread_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -8,7 +8,7 @@
 
 #include "engine/rendezvous/wire/messages.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
   constexpr std::size_t most_named = 8;
@@ -35,4 +35,4 @@ std::string process_name() { return fmt::format("host {}, process {}", host_name
 
 std::string errno_text(int number) { return std::error_code(number, std::generic_category()).message(); }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// "rank 3", "ranks 1, 2, 5", "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 56 more".
 std::string ranks_text(const std::vector<std::uint32_t>& ranks);
@@ -18,4 +18,4 @@ std::string process_name();
 /// What errno means, thread-safely.
 std::string errno_text(int number);
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

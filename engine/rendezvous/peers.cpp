@@ -17,7 +17,7 @@
 #include "engine/rendezvous/names.h"
 #include "engine/rendezvous/wire/bytes.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 namespace {
 
 constexpr std::size_t most_addresses = 64;
@@ -132,4 +132,4 @@ Result<std::vector<PeerInfo>> exchange_peers(ControlPlane& plane, std::chrono::m
   return peers;
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "engine/rendezvous/control_plane.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// What a rank tells the others of itself, to choose transports and to name it in errors.
 struct PeerInfo {
@@ -44,4 +44,4 @@ Result<std::vector<PeerInfo>> exchange_peers(ControlPlane& plane, std::chrono::m
 std::string encode_peer(const PeerInfo& peer);
 Result<PeerInfo> decode_peer(std::string_view bytes);
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -10,7 +10,7 @@
 #include "engine/rendezvous/wire/listener.h"
 #include "engine/rendezvous/wire/poller.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// A listening socket and the connections from it that have not authenticated yet, as PendingPlaces lets them stay.
 /// What is known of each is a `Connection`, whose fd() is its socket. Not thread-safe.
@@ -130,4 +130,4 @@ class PendingConnections {
   std::uint64_t next_token_ = first_token;
 };
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

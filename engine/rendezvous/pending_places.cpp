@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 PendingPlaces::BySource::const_iterator PendingPlaces::largest_source() const {
   return std::ranges::max_element(by_source_, [](const auto& one, const auto& other) {
@@ -70,4 +70,4 @@ std::size_t pending_places_for(std::size_t due) {
   return std::min(due + spare, std::max<std::size_t>(fewest, limit.rlim_cur / 4));
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// Who may stay among connections that have not authenticated yet. Pure bookkeeping: no sockets, time is an argument.
 /// Not thread-safe.
@@ -63,4 +63,4 @@ class PendingPlaces {
 /// more than a quarter of the descriptors that this process may have.
 std::size_t pending_places_for(std::size_t due);
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -8,7 +8,7 @@
 
 #include "engine/rendezvous/names.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 Error failure_error(const RankFailure& failure) {
   return {ErrorCode::unavailable, fmt::format("rank {}: {}", failure.rank, failure.reason),
@@ -98,4 +98,4 @@ Result<PlaneState::Answer> PlaneState::await(std::uint64_t id, Time deadline) {
   return std::monostate{};
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

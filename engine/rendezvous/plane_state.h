@@ -14,7 +14,7 @@
 #include "base/file_descriptor.h"
 #include "engine/rendezvous/control_plane.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// What callers wait for and the background thread tells them: answers, the world's completeness, failure, the end.
 /// Thread-safe; holds no lock while it calls anything, so that it may be called under any other lock.
@@ -71,4 +71,4 @@ Error failure_error(const RankFailure& failure);
 /// CLOCK_MONOTONIC in nanoseconds.
 std::int64_t monotonic_ns();
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -11,7 +11,7 @@
 #include "engine/rendezvous/names.h"
 #include "engine/rendezvous/wire/digest.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 namespace {
 
 Result<void> check_length(std::size_t length, const std::string& what) {
@@ -93,4 +93,4 @@ Result<std::string> find_secret(const Environment& environment) {
   return direct->second;
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

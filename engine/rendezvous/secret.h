@@ -5,7 +5,7 @@
 #include "base/result.h"
 #include "engine/rendezvous/environment.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// Shortest secret that a job may have, in bytes.
 inline constexpr std::size_t shortest_secret = 8;
@@ -24,4 +24,4 @@ Result<std::string> read_secret_file(const std::string& path);
 /// Errors: unavailable when neither is set; invalid_input when both are, or as `read_secret_file`.
 Result<std::string> find_secret(const Environment& environment);
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -42,7 +42,7 @@ Result<void> ShmGroup::share_control() {
   const auto local_members = 1 + static_cast<std::uint32_t>(std::ranges::count(info_.is_reached, true));
   const ControlPlace own_place{control_.id, local_members};
   const std::string_view own(reinterpret_cast<const char*>(&own_place), sizeof(own_place));
-  ControlPlane& plane = transport_.control();
+  rendezvous::ControlPlane& plane = transport_.control();
   const auto places = plane.exchange("espalier/group/" + info_.name, info_.members, own, info_.timeout);
   if (!places) return tl::unexpected(places.error());
   peers_.resize(size);

@@ -9,7 +9,8 @@
 
 namespace espalier::engine {
 
-ShmTransport::ShmTransport(ControlPlane& control, std::vector<PeerInfo> peers, bool is_oversubscribed)
+ShmTransport::ShmTransport(rendezvous::ControlPlane& control, std::vector<rendezvous::PeerInfo> peers,
+                           bool is_oversubscribed)
     : control_(control), peers_(std::move(peers)), is_oversubscribed_(is_oversubscribed) {}
 
 Result<std::string> ShmTransport::open() {
@@ -20,7 +21,7 @@ Result<std::string> ShmTransport::open() {
 }
 
 Result<std::string> ShmTransport::attach(std::uint32_t rank, std::string_view exported) {
-  if (!share_memory(peers_[control_.rank()], peers_[rank])) {
+  if (!rendezvous::share_memory(peers_[control_.rank()], peers_[rank])) {
     return fail(ErrorCode::unavailable, fmt::format("{} is another machine or container", peers_[rank].host_name));
   }
   if (auto attached = domain_->attach(rank, exported); !attached) return tl::unexpected(attached.error());

@@ -29,7 +29,7 @@ class ShmTransport final : public Transport {
  public:
   /// `control` outlives this; `peers` are the job's ranks. `is_oversubscribed`: more of them on this machine than
   /// cores.
-  ShmTransport(ControlPlane& control, std::vector<PeerInfo> peers, bool is_oversubscribed);
+  ShmTransport(rendezvous::ControlPlane& control, std::vector<rendezvous::PeerInfo> peers, bool is_oversubscribed);
 
   [[nodiscard]] std::string_view name() const override { return "shm"; }
   Result<std::string> open() override;
@@ -44,13 +44,13 @@ class ShmTransport final : public Transport {
   void wake() override;
   void reclaim() override { domain_->release_freed(); }
 
-  [[nodiscard]] ControlPlane& control() { return control_; }
+  [[nodiscard]] rendezvous::ControlPlane& control() { return control_; }
   [[nodiscard]] SharedDomain& domain() { return *domain_; }
   [[nodiscard]] bool is_oversubscribed() const { return is_oversubscribed_; }
 
  private:
-  ControlPlane& control_;
-  std::vector<PeerInfo> peers_;
+  rendezvous::ControlPlane& control_;
+  std::vector<rendezvous::PeerInfo> peers_;
   bool is_oversubscribed_;
   std::unique_ptr<SharedDomain> domain_;
   bool has_peers_ = false;

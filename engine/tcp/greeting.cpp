@@ -21,10 +21,12 @@ Number get(std::string_view bytes, std::size_t at) {
   return value;
 }
 
-std::string_view text_of(const Digest& digest) { return {reinterpret_cast<const char*>(digest.data()), digest.size()}; }
+std::string_view text_of(const rendezvous::Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
 
-Digest digest_at(std::string_view bytes, std::size_t at) {
-  Digest digest;
+rendezvous::Digest digest_at(std::string_view bytes, std::size_t at) {
+  rendezvous::Digest digest;
   std::memcpy(digest.data(), bytes.data() + at, digest.size());
   return digest;
 }
@@ -39,8 +41,9 @@ std::string fields_of(const StreamClaim& claim) {
 }
 
 /// Another role in each code, so that none can be sent back as the other.
-Digest code_of(std::string_view role, const StreamClaim& claim, const Digest& hello_nonce, std::string_view secret) {
-  return hmac_sha256(secret, std::string(role) + std::string(text_of(hello_nonce)) + fields_of(claim));
+rendezvous::Digest code_of(std::string_view role, const StreamClaim& claim, const rendezvous::Digest& hello_nonce,
+                           std::string_view secret) {
+  return rendezvous::hmac_sha256(secret, std::string(role) + std::string(text_of(hello_nonce)) + fields_of(claim));
 }
 
 Result<void> check_form(std::string_view bytes, std::size_t size) {
@@ -50,38 +53,40 @@ Result<void> check_form(std::string_view bytes, std::size_t size) {
 
 }  // namespace
 
-std::string encode_hello(const Digest& nonce) { return std::string(magic) + std::string(text_of(nonce)); }
+std::string encode_hello(const rendezvous::Digest& nonce) { return std::string(magic) + std::string(text_of(nonce)); }
 
-std::string encode_claim(const StreamClaim& claim, const Digest& hello_nonce, std::string_view secret) {
+std::string encode_claim(const StreamClaim& claim, const rendezvous::Digest& hello_nonce, std::string_view secret) {
   return fields_of(claim) + std::string(text_of(code_of("stream claim", claim, hello_nonce, secret)));
 }
 
-std::string encode_welcome(const StreamClaim& claim, const Digest& hello_nonce, std::string_view secret) {
+std::string encode_welcome(const StreamClaim& claim, const rendezvous::Digest& hello_nonce, std::string_view secret) {
   return std::string(magic) + std::string(text_of(code_of("stream welcome", claim, hello_nonce, secret)));
 }
 
-Result<Digest> decode_hello(std::string_view bytes) {
+Result<rendezvous::Digest> decode_hello(std::string_view bytes) {
   if (auto formed = check_form(bytes, hello_size); !formed) return tl::unexpected(formed.error());
   return digest_at(bytes, magic.size());
 }
 
-Result<StreamClaim> decode_claim(std::string_view bytes, const Digest& hello_nonce, std::string_view secret) {
+Result<StreamClaim> decode_claim(std::string_view bytes, const rendezvous::Digest& hello_nonce,
+                                 std::string_view secret) {
   if (auto formed = check_form(bytes, claim_size); !formed) return tl::unexpected(formed.error());
   StreamClaim claim;
   claim.key.communicator = get<std::uint64_t>(bytes, 4);
   claim.key.src = get<std::uint32_t>(bytes, 12);
   claim.key.stream = get<std::uint32_t>(bytes, 16);
   claim.nonce = digest_at(bytes, 20);
-  if (!equal_in_constant_time(digest_at(bytes, 52), code_of("stream claim", claim, hello_nonce, secret))) {
+  if (!rendezvous::equal_in_constant_time(digest_at(bytes, 52), code_of("stream claim", claim, hello_nonce, secret))) {
     return fail(ErrorCode::invalid_input, "the other end has another secret");
   }
   return claim;
 }
 
-Result<void> decode_welcome(std::string_view bytes, const StreamClaim& claim, const Digest& hello_nonce,
+Result<void> decode_welcome(std::string_view bytes, const StreamClaim& claim, const rendezvous::Digest& hello_nonce,
                             std::string_view secret) {
   if (auto formed = check_form(bytes, welcome_size); !formed) return tl::unexpected(formed.error());
-  if (!equal_in_constant_time(digest_at(bytes, magic.size()), code_of("stream welcome", claim, hello_nonce, secret))) {
+  if (!rendezvous::equal_in_constant_time(digest_at(bytes, magic.size()),
+                                          code_of("stream welcome", claim, hello_nonce, secret))) {
     return fail(ErrorCode::invalid_input, "the other end has another secret");
   }
   return {};

@@ -20,17 +20,18 @@ inline constexpr std::size_t welcome_size = 36;  ///< "espd", the code.
 
 struct StreamClaim {
   ConnectionKey key;
-  Digest nonce{};
+  rendezvous::Digest nonce{};
 };
 
-std::string encode_hello(const Digest& nonce);
-std::string encode_claim(const StreamClaim& claim, const Digest& hello_nonce, std::string_view secret);
-std::string encode_welcome(const StreamClaim& claim, const Digest& hello_nonce, std::string_view secret);
+std::string encode_hello(const rendezvous::Digest& nonce);
+std::string encode_claim(const StreamClaim& claim, const rendezvous::Digest& hello_nonce, std::string_view secret);
+std::string encode_welcome(const StreamClaim& claim, const rendezvous::Digest& hello_nonce, std::string_view secret);
 
 /// Errors: invalid_input when the bytes are no such message, or the code shows another secret.
-Result<Digest> decode_hello(std::string_view bytes);
-Result<StreamClaim> decode_claim(std::string_view bytes, const Digest& hello_nonce, std::string_view secret);
-Result<void> decode_welcome(std::string_view bytes, const StreamClaim& claim, const Digest& hello_nonce,
+Result<rendezvous::Digest> decode_hello(std::string_view bytes);
+Result<StreamClaim> decode_claim(std::string_view bytes, const rendezvous::Digest& hello_nonce,
+                                 std::string_view secret);
+Result<void> decode_welcome(std::string_view bytes, const StreamClaim& claim, const rendezvous::Digest& hello_nonce,
                             std::string_view secret);
 
 }  // namespace espalier::engine

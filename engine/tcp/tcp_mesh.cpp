@@ -65,7 +65,7 @@ Result<FileDescriptor> cannot_connect(int error, std::string_view what, ErrorCod
 /// A connected socket. Errors: unavailable when nobody answers there now, or the job failed; too_large for want of
 /// descriptors; invalid_input when trying again would not help.
 Result<FileDescriptor> try_connect(const addrinfo& address, const addrinfo* near, milliseconds longest,
-                                   const ControlPlane& control) {
+                                   const rendezvous::ControlPlane& control) {
   FileDescriptor fd(socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
   if (!fd.is_open()) return cannot_connect(errno, "cannot make a socket", ErrorCode::too_large);
   set_up(fd.get());
@@ -88,7 +88,8 @@ Result<FileDescriptor> try_connect(const addrinfo& address, const addrinfo* near
 }
 
 /// Waits until `size` bytes came. Errors: unavailable when the connection ended or the time is up.
-Result<std::string> await(int fd, std::size_t size, Clock::time_point deadline, const ControlPlane& control) {
+Result<std::string> await(int fd, std::size_t size, Clock::time_point deadline,
+                          const rendezvous::ControlPlane& control) {
   Result<std::string> received = std::string();
   while (true) {
     if (!receive(fd, *received, size)) return fail(ErrorCode::unavailable, "the other end closed the connection");
@@ -103,16 +104,16 @@ Result<std::string> await(int fd, std::size_t size, Clock::time_point deadline, 
 }  // namespace
 
 TcpMesh::TcpMesh(std::string secret)
-    : secret_(std::move(secret)), pending_(poller_, pending_places_for(0), greeting_time) {}
+    : secret_(std::move(secret)), pending_(poller_, rendezvous::pending_places_for(0), greeting_time) {}
 
 Result<std::unique_ptr<TcpMesh>> TcpMesh::create(const std::string& address, std::string secret) {
   std::unique_ptr<TcpMesh> mesh(new TcpMesh(std::move(secret)));
-  auto listener = listen_on(address.empty() ? "0.0.0.0" : address, 0);
+  auto listener = rendezvous::listen_on(address.empty() ? "0.0.0.0" : address, 0);
   if (!listener) return tl::unexpected(listener.error());
   mesh->port_ = listener->port;
   if (auto opened = mesh->poller_.open(); !opened) return tl::unexpected(opened.error());
   if (auto opened = mesh->pending_.open(std::move(*listener)); !opened) return tl::unexpected(opened.error());
-  auto thread = start_background_thread([self = mesh.get()] { self->serve(); });
+  auto thread = rendezvous::start_background_thread([self = mesh.get()] { self->serve(); });
   if (!thread) return tl::unexpected(thread.error());
   mesh->thread_ = std::move(*thread);
   return mesh;
@@ -130,8 +131,8 @@ void TcpMesh::serve() {
     const auto events = poller_.wait(pending_.next_deadline());
     if (is_ending_.load(std::memory_order_relaxed)) return;
     const auto now = Clock::now();
-    const bool is_served = has_memory_for([&] {
-      for (const Poller::Event& event : events) handle(event.token, now);
+    const bool is_served = rendezvous::has_memory_for([&] {
+      for (const rendezvous::Poller::Event& event : events) handle(event.token, now);
       pending_.expire(now);
     });
     // Who has not authenticated is the first to go when memory is short, and comes again by itself.
@@ -144,14 +145,14 @@ void TcpMesh::serve() {
 }
 
 void TcpMesh::handle(std::uint64_t token, Clock::time_point now) {
-  if (token == PendingConnections<Pending>::listener_token) return pending_.accept(now, welcome);
+  if (token == rendezvous::PendingConnections<Pending>::listener_token) return pending_.accept(now, welcome);
   Pending* pending = pending_.find(token);
   if (pending != nullptr && authenticate(token, *pending)) pending_.drop(token);
 }
 
 std::optional<TcpMesh::Pending> TcpMesh::welcome(FileDescriptor socket) {
   set_up(socket.get());
-  const auto nonce = random_digest();
+  const auto nonce = rendezvous::random_digest();
   if (!nonce || !send_all(socket.get(), encode_hello(*nonce))) return std::nullopt;
   return Pending{std::move(socket), *nonce, {}};
 }
@@ -175,12 +176,12 @@ bool TcpMesh::authenticate(std::uint64_t token, Pending& pending) {
 }
 
 Result<FileDescriptor> TcpMesh::connect(const ConnectionKey& key, const Target& target, Clock::time_point deadline,
-                                        const ControlPlane& control) {
-  const auto addresses = resolve(target.address, target.port);
+                                        const rendezvous::ControlPlane& control) {
+  const auto addresses = rendezvous::resolve(target.address, target.port);
   if (!addresses) return tl::unexpected(addresses.error());
-  std::optional<AddressList> near;
+  std::optional<rendezvous::AddressList> near;
   if (!target.bind.empty()) {
-    auto resolved = resolve(target.bind, 0);
+    auto resolved = rendezvous::resolve(target.bind, 0);
     if (!resolved) return tl::unexpected(resolved.error());
     near = std::move(*resolved);
   }
@@ -200,7 +201,7 @@ Result<FileDescriptor> TcpMesh::connect(const ConnectionKey& key, const Target& 
         lacks_files ? now - *lacks_files_since > patience_for_files : fd.error().code != ErrorCode::unavailable;
     if (now > deadline || is_final) {
       return fail(fd.error().code,
-                  fmt::format("{}: {}", endpoint_text(target.address, target.port), fd.error().message),
+                  fmt::format("{}: {}", rendezvous::endpoint_text(target.address, target.port), fd.error().message),
                   fd.error().help);
     }
     std::this_thread::sleep_for(look_interval);
@@ -208,12 +209,12 @@ Result<FileDescriptor> TcpMesh::connect(const ConnectionKey& key, const Target& 
 }
 
 Result<void> TcpMesh::greet(int fd, const ConnectionKey& key, Clock::time_point deadline,
-                            const ControlPlane& control) const {
+                            const rendezvous::ControlPlane& control) const {
   const auto hello = await(fd, hello_size, deadline, control);
   if (!hello) return tl::unexpected(hello.error());
   const auto hello_nonce = decode_hello(*hello);
   if (!hello_nonce) return tl::unexpected(hello_nonce.error());
-  const auto nonce = random_digest();
+  const auto nonce = rendezvous::random_digest();
   if (!nonce) return tl::unexpected(nonce.error());
   const StreamClaim claim{key, *nonce};
   if (!send_all(fd, encode_claim(claim, *hello_nonce, secret_))) {
@@ -225,7 +226,7 @@ Result<void> TcpMesh::greet(int fd, const ConnectionKey& key, Clock::time_point 
 }
 
 Result<FileDescriptor> TcpMesh::accept(const ConnectionKey& key, Clock::time_point deadline,
-                                       const ControlPlane& control) {
+                                       const rendezvous::ControlPlane& control) {
   std::unique_lock lock(mutex_);
   while (true) {
     if (const auto found = connections_.find(key); found != connections_.end()) {

@@ -51,16 +51,17 @@ class TcpMesh {
   /// Connects a stream to the rank that receives it. Both give up when the job fails.
   /// Errors: unavailable when the deadline passes or the other end is none of this job.
   Result<FileDescriptor> connect(const ConnectionKey& key, const Target& target,
-                                 std::chrono::steady_clock::time_point deadline, const ControlPlane& control);
+                                 std::chrono::steady_clock::time_point deadline,
+                                 const rendezvous::ControlPlane& control);
   /// The connection that the sender of a stream made to this rank.
   Result<FileDescriptor> accept(const ConnectionKey& key, std::chrono::steady_clock::time_point deadline,
-                                const ControlPlane& control);
+                                const rendezvous::ControlPlane& control);
 
  private:
   /// An accepted connection that has not authenticated.
   struct Pending {
     FileDescriptor socket;
-    Digest nonce{};
+    rendezvous::Digest nonce{};
     std::string received;  ///< Of its claim.
 
     [[nodiscard]] int fd() const { return socket.get(); }
@@ -75,12 +76,12 @@ class TcpMesh {
   bool authenticate(std::uint64_t token, Pending& pending);
   /// The connecting end's part of the greeting.
   Result<void> greet(int fd, const ConnectionKey& key, std::chrono::steady_clock::time_point deadline,
-                     const ControlPlane& control) const;
+                     const rendezvous::ControlPlane& control) const;
 
   std::uint16_t port_ = 0;
   std::string secret_;
-  Poller poller_;
-  PendingConnections<Pending> pending_;
+  rendezvous::Poller poller_;
+  rendezvous::PendingConnections<Pending> pending_;
   std::atomic<bool> is_ending_ = false;
   std::mutex mutex_;
   std::condition_variable arrived_;

@@ -61,7 +61,7 @@ class TcpGroup final : public GroupTransport {
 
 }  // namespace
 
-TcpTransport::TcpTransport(ControlPlane& control, std::vector<PeerInfo> peers, Options options)
+TcpTransport::TcpTransport(rendezvous::ControlPlane& control, std::vector<rendezvous::PeerInfo> peers, Options options)
     : control_(control), peers_(std::move(peers)), options_(std::move(options)), targets_(peers_.size()) {}
 
 Result<std::string> TcpTransport::open() {

@@ -26,7 +26,7 @@ class TcpTransport final : public Transport {
     std::vector<RouteAddress> routes;
   };
   /// `control` outlives this; `peers` are the job's ranks.
-  TcpTransport(ControlPlane& control, std::vector<PeerInfo> peers, Options options);
+  TcpTransport(rendezvous::ControlPlane& control, std::vector<rendezvous::PeerInfo> peers, Options options);
 
   [[nodiscard]] std::string_view name() const override { return "tcp"; }
   Result<std::string> open() override;
@@ -35,15 +35,15 @@ class TcpTransport final : public Transport {
   [[nodiscard]] bool can_wake() const override { return sockets_->watches_any(); }
   void sleep(std::chrono::nanoseconds longest) override { sockets_->sleep(longest); }
 
-  [[nodiscard]] ControlPlane& control() { return control_; }
+  [[nodiscard]] rendezvous::ControlPlane& control() { return control_; }
   [[nodiscard]] TcpMesh& mesh() { return *mesh_; }
   [[nodiscard]] SocketWaiter& sockets() { return *sockets_; }
   [[nodiscard]] const Options& options() const { return options_; }
   [[nodiscard]] const TcpMesh::Target& target_of(std::uint32_t rank) const { return targets_[rank]; }
 
  private:
-  ControlPlane& control_;
-  std::vector<PeerInfo> peers_;
+  rendezvous::ControlPlane& control_;
+  std::vector<rendezvous::PeerInfo> peers_;
   Options options_;
   std::unique_ptr<TcpMesh> mesh_;
   std::optional<SocketWaiter> sockets_;

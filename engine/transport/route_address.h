@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-namespace espalier {
+namespace espalier::engine {
 
 /// Near and far address of a stream that is to take a certain path through the network (a lab, a multi-homed host).
 struct RouteAddress {
@@ -12,4 +12,4 @@ struct RouteAddress {
   std::string connect;
 };
 
-}  // namespace espalier
+}  // namespace espalier::engine

@@ -73,8 +73,9 @@ std::size_t descriptors_of(pid_t process) {
 
 /// A well-formed claim with a wrong code, as a frame.
 std::string hostile_frame() {
-  const std::string payload = encode(Claim{protocol_version, 1, 2, "", "host x, process 1", {}, {}});
-  return frame_header(FrameType::claim, payload.size()) + payload;
+  const std::string payload = engine::rendezvous::encode(
+      engine::rendezvous::Claim{engine::rendezvous::protocol_version, 1, 2, "", "host x, process 1", {}, {}});
+  return engine::rendezvous::frame_header(engine::rendezvous::FrameType::claim, payload.size()) + payload;
 }
 
 /// Sends frames until so many are sent or the other end takes no more; how many went.
@@ -217,7 +218,7 @@ INSTANTIATE_TEST_SUITE_P(From, Pending, ::testing::Values(2U, 1U),
 class HostileDataPort : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto plane = ControlPlane::join({});
+    auto plane = engine::rendezvous::ControlPlane::join({});
     ASSERT_TRUE(plane);
     plane_ = std::move(*plane);
     auto mesh = engine::TcpMesh::create("127.0.0.1", secret);
@@ -235,7 +236,7 @@ class HostileDataPort : public ::testing::Test {
   }
 
   static constexpr const char* secret = "a secret of this test";
-  std::unique_ptr<ControlPlane> plane_;
+  std::unique_ptr<engine::rendezvous::ControlPlane> plane_;
   std::unique_ptr<engine::TcpMesh> mesh_;
 };
 

@@ -65,9 +65,11 @@ void fail_allocations(std::int64_t after, std::int64_t wanted) {
 
 /// A connection whose claim is refused, and one that sends garbage.
 void come_unauthenticated(std::uint16_t port) {
-  const std::string claim = encode(Claim{protocol_version, 1, 2, "", "host x, process 1", {}, {}});
+  const std::string claim = engine::rendezvous::encode(
+      engine::rendezvous::Claim{engine::rendezvous::protocol_version, 1, 2, "", "host x, process 1", {}, {}});
   for (const std::string& bytes :
-       {frame_header(FrameType::claim, claim.size()) + claim, std::string("GET / HTTP/1.1\r\n\r\n")}) {
+       {engine::rendezvous::frame_header(engine::rendezvous::FrameType::claim, claim.size()) + claim,
+        std::string("GET / HTTP/1.1\r\n\r\n")}) {
     const FileDescriptor fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -84,7 +86,7 @@ void come_unauthenticated(std::uint16_t port) {
 /// A job of two from its beginning to its end, with unauthenticated connections on its port; the error of the first
 /// rank that has one.
 std::optional<Error> run_job(TransportChoice transport, milliseconds timeout) {
-  auto listener = listen_on("127.0.0.1", 0);
+  auto listener = engine::rendezvous::listen_on("127.0.0.1", 0);
   EXPECT_TRUE(listener);
   const std::uint16_t port = listener->port;
   test::PlannedSource source("flat");

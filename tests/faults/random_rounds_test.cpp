@@ -56,8 +56,9 @@ int misbehave(RankProcesses::Rank&& own, const Round& round) {
   }
   std::vector<float> send(round.count * round.world + 1);
   std::vector<float> receive(send.size());
-  fill_send_buffer({round.kind, ElementType::float32, ReduceOperation::sum, round.world, 0, round.count, 3}, own.rank,
-                   send.data());  // As call_until_failure has it.
+  engine::fill_send_buffer({round.kind, ElementType::float32, ReduceOperation::sum, round.world, 0, round.count, 3},
+                           own.rank,
+                           send.data());  // As call_until_failure has it.
   for (std::uint64_t call = 0;; ++call) {
     const bool is_wrong = call >= round.calls;
     if (is_wrong) own.report->phase.store(1);

@@ -34,7 +34,7 @@ inline std::uint16_t quiet_port() {
   constexpr int count = 8'000;
   for (int i = 0; i < count; ++i) {
     const auto port = static_cast<std::uint16_t>(first + (getpid() * 13 + i) % count);
-    if (listen_on("127.0.0.1", port)) return port;
+    if (engine::rendezvous::listen_on("127.0.0.1", port)) return port;
   }
   return 0;
 }
@@ -78,7 +78,7 @@ class RankProcesses {
   RankProcesses(std::uint32_t world, const JobOptions& options, const Body& body) : children_(world) {
     void* memory = mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     reports_ = static_cast<RankReport*>(memory);
-    auto listener = listen_on("127.0.0.1", options.rendezvous.port);
+    auto listener = engine::rendezvous::listen_on("127.0.0.1", options.rendezvous.port);
     if (!listener) return;
     port_ = listener->port;
     for (std::uint32_t rank = 0; rank < world; ++rank) {
@@ -172,7 +172,7 @@ inline int call_until_failure(RankProcesses::Rank&& own, CollectiveKind kind, st
     return 6;
   }
   Communicator& communicator = **joined;
-  const DataCase data{kind, ElementType::float32, ReduceOperation::sum, communicator.size(), 0, count, 3};
+  const engine::DataCase data{kind, ElementType::float32, ReduceOperation::sum, communicator.size(), 0, count, 3};
   const std::size_t room = std::max(data.send_count(own.rank), data.receive_count(own.rank)) * sizeof(float) + 64;
   std::vector<float> plain(2 * room / sizeof(float));
   auto* base = reinterpret_cast<std::byte*>(plain.data());
@@ -184,14 +184,14 @@ inline int call_until_failure(RankProcesses::Rank&& own, CollectiveKind kind, st
     }
     base = static_cast<std::byte*>(*allocated);
   }
-  fill_send_buffer(data, own.rank, base);
+  engine::fill_send_buffer(data, own.rank, base);
   while (true) {
     const auto done = communicator.run({kind, base, base + room, count, data.type, data.operation, 0});
     if (!done) {
       own.report->fail_with(done.error());
       return 7;
     }
-    if (check_receive_buffer(data, own.rank, base + room).wrong != 0) return 8;
+    if (engine::check_receive_buffer(data, own.rank, base + room).wrong != 0) return 8;
     own.report->calls.fetch_add(1);
   }
 }

@@ -218,11 +218,11 @@ TEST_P(Shortages, Fault20MessagesPast2GiB) {
   run_ranks(2, source.source(), std::move(options), [&](Communicator& communicator) {
     const auto memory = communicator.allocate(count);
     ASSERT_TRUE(memory) << memory.error().message;
-    const DataCase data{CollectiveKind::all_reduce, ElementType::int8, ReduceOperation::sum, 2, 0, count, 1};
-    fill_send_buffer(data, communicator.rank(), *memory);
+    const engine::DataCase data{CollectiveKind::all_reduce, ElementType::int8, ReduceOperation::sum, 2, 0, count, 1};
+    engine::fill_send_buffer(data, communicator.rank(), *memory);
     const auto done = communicator.all_reduce(*memory, *memory, count, ElementType::int8, ReduceOperation::sum);
     ASSERT_TRUE(done) << done.error().message;
-    EXPECT_EQ(check_receive_buffer(data, communicator.rank(), *memory).wrong, 0U);
+    EXPECT_EQ(engine::check_receive_buffer(data, communicator.rank(), *memory).wrong, 0U);
   });
 }
 

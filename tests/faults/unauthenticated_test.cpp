@@ -57,8 +57,8 @@ std::string random_bytes(Random& random, std::size_t size) {
 class DataPort : public ::testing::Test {
  protected:
   void SetUp() override {
-    RendezvousOptions options;
-    auto plane = ControlPlane::join(std::move(options));
+    engine::rendezvous::Options options;
+    auto plane = engine::rendezvous::ControlPlane::join(std::move(options));
     ASSERT_TRUE(plane);
     plane_ = std::move(*plane);
     auto mesh = engine::TcpMesh::create("127.0.0.1", secret);
@@ -78,7 +78,7 @@ class DataPort : public ::testing::Test {
     EXPECT_EQ(receive(*in, 1), "x");
   }
 
-  std::unique_ptr<ControlPlane> plane_;
+  std::unique_ptr<engine::rendezvous::ControlPlane> plane_;
   std::unique_ptr<engine::TcpMesh> mesh_;
 };
 
@@ -123,7 +123,7 @@ TEST_F(DataPort, Fault10ARepeatedClaimIsTurnedAway) {
 }
 
 TEST_F(DataPort, AClaimHasNoOtherForm) {
-  const Digest nonce{};
+  const engine::rendezvous::Digest nonce{};
   const std::string claim = engine::encode_claim({{1, 2, 3}, {}}, nonce, secret);
   ASSERT_EQ(claim.size(), engine::claim_size);
   ASSERT_TRUE(engine::decode_claim(claim, nonce, secret));

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   std::set<std::uint32_t> routes;
-  for (const RouteAddress& address : *read) {
+  for (const engine::RouteAddress& address : *read) {
     ESPALIER_CHECK(routes.insert(address.route).second, "a route is there once");
     ESPALIER_CHECK(!address.connect.empty(), "and leads somewhere");
   }

@@ -10,8 +10,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace espalier;
-  Environment environment;
-  LaunchFlags flags;
+  engine::rendezvous::Environment environment;
+  engine::launch::LaunchFlags flags;
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       environment.insert_or_assign(std::string(name), std::string(line.substr(equals + 1)));
     }
   }
-  const auto launch = detect_launch(environment, flags);
+  const auto launch = engine::launch::detect_launch(environment, flags);
   if (!launch) {
     ESPALIER_CHECK(!launch.error().message.empty(), "an error says what is wrong");
     return 0;

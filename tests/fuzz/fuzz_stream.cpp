@@ -15,7 +15,7 @@ namespace {
 using namespace espalier;
 
 void read_greeting(std::string_view bytes) {
-  const Digest nonce{};
+  const engine::rendezvous::Digest nonce{};
   [[maybe_unused]] const auto hello = engine::decode_hello(bytes);
   const auto claim = engine::decode_claim(bytes, nonce, "a secret of this test");
   if (claim) {

@@ -40,11 +40,11 @@ class DeviceMemory {
 
 /// Runs one collective on memory of the rank's device. The caller's queue fills the buffer just before the call and
 /// empties it just after: nobody waits for it in between but the call.
-inline void run_device_case(Communicator& communicator, const DataCase& data) {
+inline void run_device_case(Communicator& communicator, const engine::DataCase& data) {
   const auto element = static_cast<std::size_t>(size_of(data.type));
   std::vector<std::byte> sent(data.send_count(communicator.rank()) * element);
   std::vector<std::byte> received(data.receive_count(communicator.rank()) * element);
-  fill_send_buffer(data, communicator.rank(), sent.data());
+  engine::fill_send_buffer(data, communicator.rank(), sent.data());
   auto queue = communicator.make_queue();
   ASSERT_TRUE(queue) << queue.error().message;
   const DeviceMemory send(communicator, sent.size());
@@ -56,7 +56,7 @@ inline void run_device_case(Communicator& communicator, const DataCase& data) {
   ASSERT_TRUE(done) << done.error().message;
   (*queue)->copy(received.data(), receive.data(), received.size());
   await_all(**queue);
-  const CheckResult checked = check_receive_buffer(data, communicator.rank(), received.data());
+  const engine::CheckResult checked = engine::check_receive_buffer(data, communicator.rank(), received.data());
   EXPECT_EQ(checked.wrong, 0U) << to_string(data.kind) << " count " << data.count << " rank " << communicator.rank()
                                << ": element " << checked.first.index << " is " << checked.first.actual << ", not "
                                << checked.first.expected;

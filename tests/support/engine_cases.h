@@ -64,7 +64,7 @@ struct Pages {
 };
 
 /// Runs one collective on known data and checks what comes.
-inline void run_case(Communicator& communicator, const DataCase& data, Memory memory, bool in_place) {
+inline void run_case(Communicator& communicator, const engine::DataCase& data, Memory memory, bool in_place) {
   const std::uint32_t rank = communicator.rank();
   const auto element = static_cast<std::size_t>(size_of(data.type));
   const std::size_t send_bytes = data.send_count(rank) * element;
@@ -91,7 +91,7 @@ inline void run_case(Communicator& communicator, const DataCase& data, Memory me
       send = base + *shift * static_cast<std::ptrdiff_t>(element);
     }
   }
-  fill_send_buffer(data, rank, send);
+  engine::fill_send_buffer(data, rank, send);
   if (memory == Memory::adopted) {
     const auto adopted = communicator.register_buffer(pages.data, pages.bytes);
     ASSERT_TRUE(adopted) << adopted.error().message;
@@ -102,14 +102,14 @@ inline void run_case(Communicator& communicator, const DataCase& data, Memory me
   if (memory == Memory::adopted) {
     ASSERT_TRUE(communicator.deregister_buffer(pages.data));
   }
-  const CheckResult checked = check_receive_buffer(data, rank, receive);
+  const engine::CheckResult checked = engine::check_receive_buffer(data, rank, receive);
   EXPECT_EQ(checked.wrong, 0U) << to_string(data.kind) << " " << to_string(data.type) << " "
                                << to_string(data.operation) << " count " << data.count << " rank " << rank
                                << " in place " << in_place << ": element " << checked.first.index << " is "
                                << checked.first.actual << ", not " << checked.first.expected;
   if (!in_place) {
     std::vector<std::byte> untouched(send_bytes);
-    fill_send_buffer(data, rank, untouched.data());
+    engine::fill_send_buffer(data, rank, untouched.data());
     EXPECT_TRUE(send_bytes == 0 || std::memcmp(untouched.data(), send, send_bytes) == 0) << "a send buffer changed";
   }
   communicator.free(registered);

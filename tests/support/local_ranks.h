@@ -16,7 +16,7 @@ namespace espalier {
 /// Runs a function as each rank of a job, in a thread each, and joins them. A rank that cannot join reports a failure.
 inline void run_ranks(std::uint32_t world, const ScheduleSource& schedules, JobOptions options,
                       const std::function<void(Communicator&)>& body) {
-  auto listener = listen_on("127.0.0.1", 0);
+  auto listener = engine::rendezvous::listen_on("127.0.0.1", 0);
   ASSERT_TRUE(listener) << listener.error().message;
   const std::uint16_t port = listener->port;
   std::vector<std::thread> threads;

@@ -8,7 +8,7 @@
 
 #include "engine/rendezvous/names.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 Result<AddressList> resolve(const std::string& host, std::uint16_t port) {
   addrinfo wanted{};
@@ -39,4 +39,4 @@ std::string endpoint_text(const std::string& host, std::uint16_t port) {
   return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// The addresses of a name, in the resolver's order.
 using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
@@ -23,4 +23,4 @@ bool is_loopback(const addrinfo& address);
 /// "host:port", with an IPv6 address in brackets.
 std::string endpoint_text(const std::string& host, std::uint16_t port);
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

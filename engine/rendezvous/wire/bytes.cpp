@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 ByteWriter& ByteWriter::number(std::uint64_t value, int size) {
   for (int i = 0; i < size; ++i) bytes_.push_back(static_cast<char>(static_cast<std::uint8_t>(value >> (8 * i))));
@@ -50,4 +50,4 @@ Digest ByteReader::digest() {
   return value;
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

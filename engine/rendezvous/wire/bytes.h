@@ -6,7 +6,7 @@
 
 #include "engine/rendezvous/wire/digest.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// Appends numbers (little-endian) and texts (length first) to a string.
 class ByteWriter {
@@ -51,4 +51,4 @@ class ByteReader {
   bool is_good_ = true;
 };
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

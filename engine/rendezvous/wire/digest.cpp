@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 Digest hmac_sha256(std::string_view key, std::string_view message) {
   Digest digest{};
@@ -33,4 +33,4 @@ Result<Digest> random_digest() {
   return digest;
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

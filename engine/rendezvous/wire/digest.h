@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// A SHA-256 digest, or as many bytes of anything else.
 using Digest = std::array<std::uint8_t, 32>;
@@ -20,4 +20,4 @@ bool equal_in_constant_time(const Digest& one, const Digest& other);
 /// Fresh bytes from the operating system's generator. Errors: unavailable when it has none to give.
 Result<Digest> random_digest();
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

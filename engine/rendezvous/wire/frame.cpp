@@ -4,7 +4,7 @@
 
 #include "engine/rendezvous/wire/bytes.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 std::string frame_header(FrameType type, std::size_t payload_size) {
   return ByteWriter().u32(static_cast<std::uint32_t>(payload_size)).u32(static_cast<std::uint32_t>(type)).take();
@@ -42,4 +42,4 @@ Result<std::optional<Frame>> FrameReader::next() {
   return frame;
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// What a frame of the rendezvous says; docs in messages.h.
 enum class FrameType : std::uint8_t {
@@ -57,4 +57,4 @@ class FrameReader {
   std::size_t begin_ = 0;  ///< Bytes before it are used up.
 };
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -12,7 +12,7 @@
 
 #include "engine/rendezvous/names.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 FrameLink::FrameLink(FileDescriptor fd, std::size_t largest_payload) : fd_(std::move(fd)), reader_(largest_payload) {
   const int on = 1;
@@ -99,4 +99,4 @@ std::string socket_address(int fd, SocketEnd end) {
   return name.starts_with(mapped) ? name.substr(mapped.size()) : name;
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

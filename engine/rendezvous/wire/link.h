@@ -9,7 +9,7 @@
 #include "base/file_descriptor.h"
 #include "engine/rendezvous/wire/frame.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// A non-blocking TCP connection that carries frames. Not thread-safe.
 class FrameLink {
@@ -55,4 +55,4 @@ class FrameLink {
 enum class SocketEnd { near, far };
 std::string socket_address(int fd, SocketEnd end);
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

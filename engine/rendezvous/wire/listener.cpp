@@ -12,7 +12,7 @@
 #include "engine/rendezvous/names.h"
 #include "engine/rendezvous/wire/addresses.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 namespace {
 
 /// A loopback address that the user did not ask for: "127.0.1.1 myhost" in /etc/hosts would shut all others out.
@@ -150,4 +150,4 @@ Result<Listener> adopt_listener(int fd) {
   return Listener{FileDescriptor(fd), port};
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -7,7 +7,7 @@
 #include "base/file_descriptor.h"
 #include "base/result.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// A listening TCP socket and the port it got.
 struct Listener {
@@ -39,4 +39,4 @@ struct Accepted {
 /// Accepts the next connection; those that broke before are skipped.
 Accepted accept_from(int listener);
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -5,7 +5,7 @@
 #include "engine/rendezvous/control_plane.h"
 #include "engine/rendezvous/wire/bytes.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 namespace {
 
 constexpr std::string_view magic = "ESPALIER";
@@ -192,4 +192,4 @@ Digest welcome_code(std::string_view secret, const Digest& hub_nonce, const Clai
   return hmac_sha256(secret, proof_text("hub", hub_nonce, claim, hub_name));
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

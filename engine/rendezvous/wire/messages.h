@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "engine/rendezvous/wire/digest.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 inline constexpr std::uint32_t protocol_version = 1;
 inline constexpr std::size_t longest_job = 128;      ///< Bytes of a job's id.
@@ -110,4 +110,4 @@ Digest claim_code(std::string_view secret, const Digest& hub_nonce, const Claim&
 /// The proof of the hub to that newcomer. Another role in it, so that neither proof can be sent back as the other.
 Digest welcome_code(std::string_view secret, const Digest& hub_nonce, const Claim& claim, std::string_view hub_name);
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -10,7 +10,7 @@
 
 #include "engine/rendezvous/names.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 namespace {
 
 constexpr std::uint64_t wake_token = std::numeric_limits<std::uint64_t>::max();
@@ -70,4 +70,4 @@ std::span<const Poller::Event> Poller::wait(std::optional<Time> until) {
   return std::span(events_).first(seen);
 }
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -11,7 +11,7 @@
 #include "base/file_descriptor.h"
 #include "base/result.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 
 /// An epoll instance with an eventfd to wake it. `wake` and `watch` may be called from any thread.
 class Poller {
@@ -46,4 +46,4 @@ class Poller {
   FileDescriptor wake_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

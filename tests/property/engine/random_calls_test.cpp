@@ -12,7 +12,7 @@ namespace {
 
 /// One collective as all ranks call it.
 struct RandomCall {
-  DataCase data;
+  engine::DataCase data;
   SourcedSchedule schedule;
   std::uint32_t plain_ranks = 0;     ///< By bit: whose memory is not registered.
   std::uint32_t in_place_ranks = 0;  ///< By bit.

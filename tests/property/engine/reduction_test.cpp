@@ -18,7 +18,8 @@ TEST(ReductionProperty, CuttingTheBufferChangesNothing) {
   Random random(11);
   for (int round = 0; round < 600; ++round) {
     const ElementType type = pick(all_element_types, random);
-    const ReduceFunction kernel = find_reduce(type, pick(all_reduce_operations, random));
+    const engine::reduction::ReduceFunction kernel =
+        engine::reduction::find_reduce(type, pick(all_reduce_operations, random));
     ReduceCase buffers(type, 1 + static_cast<std::size_t>(random.between(1, 8)),
                        static_cast<std::size_t>(random.between(1, 2000)), random);
     const std::size_t elements = buffers.elements();
@@ -48,7 +49,8 @@ TEST(ReductionProperty, MinimumAndMaximumTakeSourcesInAnyOrder) {
   for (int round = 0; round < 400; ++round) {
     const ElementType type = pick(all_element_types, random);
     const bool least = random.between(0, 1) == 0;
-    const ReduceFunction kernel = find_reduce(type, least ? ReduceOperation::min : ReduceOperation::max);
+    const engine::reduction::ReduceFunction kernel =
+        engine::reduction::find_reduce(type, least ? ReduceOperation::min : ReduceOperation::max);
     ReduceCase buffers(type, 5, static_cast<std::size_t>(random.between(1, 500)), random);
     std::vector<const void*> sources = buffers.sources();
     kernel(buffers.target(), buffers.first(), sources.data(), sources.size(), buffers.elements());
@@ -66,7 +68,7 @@ TEST(ReductionProperty, IntegersTakeSourcesInAnyOrder) {
   Random random(13);
   for (ElementType type : {ElementType::int8, ElementType::uint8, ElementType::int32, ElementType::uint64}) {
     for (ReduceOperation operation : {ReduceOperation::sum, ReduceOperation::prod}) {
-      const ReduceFunction kernel = find_reduce(type, operation);
+      const engine::reduction::ReduceFunction kernel = engine::reduction::find_reduce(type, operation);
       ReduceCase buffers(type, 9, 1000, random);
       std::vector<const void*> sources = buffers.sources();
       kernel(buffers.target(), buffers.first(), sources.data(), sources.size(), buffers.elements());

@@ -14,7 +14,7 @@
 
 namespace espalier::testing {
 
-using PlaneResult = Result<std::unique_ptr<ControlPlane>>;
+using PlaneResult = Result<std::unique_ptr<engine::rendezvous::ControlPlane>>;
 inline constexpr std::chrono::milliseconds long_enough{20000};
 inline constexpr const char* test_secret = "a secret of the tests";
 
@@ -24,9 +24,9 @@ inline std::vector<std::uint32_t> everyone(std::uint32_t world) {
   return ranks;
 }
 
-inline RendezvousOptions options_of(std::uint32_t rank, std::uint32_t world, std::uint16_t port,
-                                    std::chrono::milliseconds timeout = long_enough) {
-  RendezvousOptions options;
+inline engine::rendezvous::Options options_of(std::uint32_t rank, std::uint32_t world, std::uint16_t port,
+                                              std::chrono::milliseconds timeout = long_enough) {
+  engine::rendezvous::Options options;
   options.host = "127.0.0.1";
   options.port = port;
   options.rank = rank;
@@ -46,23 +46,23 @@ inline void on_each_rank(std::uint32_t world, const std::function<void(std::uint
 
 /// Every rank of a job joins, each in a thread; `change` may alter a rank's options before.
 inline std::vector<PlaneResult> join_all(std::uint32_t world,
-                                         const std::function<void(RendezvousOptions&)>& change = {}) {
-  auto listener = listen_on("127.0.0.1", 0);
+                                         const std::function<void(engine::rendezvous::Options&)>& change = {}) {
+  auto listener = engine::rendezvous::listen_on("127.0.0.1", 0);
   if (!listener) return {};
   std::vector<PlaneResult> planes(world);
   const std::uint16_t port = listener->port;
   on_each_rank(world, [&](std::uint32_t rank) {
-    RendezvousOptions options = options_of(rank, world, port);
+    engine::rendezvous::Options options = options_of(rank, world, port);
     if (rank == 0) options.listener = std::move(*listener);
     if (change) change(options);
-    planes[rank] = ControlPlane::join(std::move(options));
+    planes[rank] = engine::rendezvous::ControlPlane::join(std::move(options));
   });
   return planes;
 }
 
 /// The same where nothing may go wrong.
-inline std::vector<std::unique_ptr<ControlPlane>> planes_of(std::uint32_t world) {
-  std::vector<std::unique_ptr<ControlPlane>> planes;
+inline std::vector<std::unique_ptr<engine::rendezvous::ControlPlane>> planes_of(std::uint32_t world) {
+  std::vector<std::unique_ptr<engine::rendezvous::ControlPlane>> planes;
   for (PlaneResult& plane : join_all(world)) {
     EXPECT_TRUE(plane.has_value()) << plane.error().message;
     planes.push_back(plane ? std::move(*plane) : nullptr);

@@ -6,7 +6,7 @@
 #include "tests/support/engine_cases.h"
 #include "tests/support/networks/planes.h"
 
-namespace espalier {
+namespace espalier::engine {
 namespace {
 
 using testing::long_enough;
@@ -60,7 +60,7 @@ TEST(Agreement, RanksThatCannotTalkAreToldOnJoining) {
        }},
   };
   for (const auto& [expected, change] : options) {
-    auto listener = listen_on("127.0.0.1", 0);
+    auto listener = rendezvous::listen_on("127.0.0.1", 0);
     ASSERT_TRUE(listener);
     const std::uint16_t port = listener->port;
     testing::on_each_rank(2, [&](std::uint32_t rank) {
@@ -79,4 +79,4 @@ TEST(Agreement, RanksThatCannotTalkAreToldOnJoining) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine

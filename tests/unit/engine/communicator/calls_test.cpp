@@ -10,7 +10,7 @@
 #include "tests/support/engine_cases.h"
 #include "tests/support/local_ranks.h"
 
-namespace espalier {
+namespace espalier::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -445,4 +445,4 @@ INSTANTIATE_TEST_SUITE_P(Transports, Calls, ::testing::Values(TransportChoice::s
                          [](const auto& transport) { return std::string(to_string(transport.param)); });
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine

@@ -6,7 +6,7 @@
 #include "tests/support/late_device.h"
 #include "tests/support/local_ranks.h"
 
-namespace espalier {
+namespace espalier::engine {
 namespace {
 
 using test::Memory;
@@ -94,4 +94,4 @@ INSTANTIATE_TEST_SUITE_P(Settings, EveryCollective,
                          });
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine

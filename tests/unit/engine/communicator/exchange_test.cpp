@@ -15,7 +15,7 @@
 #include "tests/support/late_device.h"
 #include "tests/support/local_ranks.h"
 
-namespace espalier {
+namespace espalier::engine {
 namespace {
 
 using test::Memory;
@@ -220,4 +220,4 @@ TEST(Exchange, NamesWhoDoesNotCome) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine

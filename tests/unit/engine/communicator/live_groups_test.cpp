@@ -12,7 +12,7 @@
 #include "tests/support/late_device.h"
 #include "tests/support/local_ranks.h"
 
-namespace espalier {
+namespace espalier::engine {
 namespace {
 
 using test::PlannedSource;
@@ -185,4 +185,4 @@ TEST(SharedMemory, ThatCouldBeMadeShorterIsNotMapped) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine

@@ -4,7 +4,7 @@
 #include "tests/support/engine_cases.h"
 #include "tests/support/local_ranks.h"
 
-namespace espalier {
+namespace espalier::engine {
 namespace {
 
 using test::Memory;
@@ -124,4 +124,4 @@ INSTANTIATE_TEST_SUITE_P(DataPaths, EveryDataPath,
                          [](const auto& path) { return std::string(path.param.name); });
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine

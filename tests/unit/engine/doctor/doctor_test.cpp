@@ -7,7 +7,7 @@
 #include "cli/reports/doctor_output.h"
 #include "engine/doctor/checkup.h"
 
-namespace espalier {
+namespace espalier::engine::doctor {
 namespace {
 
 /// A folder that looks like a machine's root.
@@ -227,4 +227,4 @@ TEST(Probing, ThisMachineHasWhatTheTestsThemselvesUse) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine::doctor

@@ -4,10 +4,10 @@
 
 #include "engine/launch/endpoint.h"
 
-namespace espalier {
+namespace espalier::engine::launch {
 namespace {
 
-std::string message_of(const Environment& environment, const LaunchFlags& flags = {}) {
+std::string message_of(const rendezvous::Environment& environment, const LaunchFlags& flags = {}) {
   const auto info = detect_launch(environment, flags);
   return info ? std::string("detected ") + std::string(to_string(info->launcher)) : info.error().message;
 }
@@ -20,7 +20,7 @@ TEST(DetectLaunch, NobodyLaunchedAPlainProcess) {
 }
 
 TEST(DetectLaunch, FlagsWinOverEverything) {
-  const Environment mpi{{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"RANK", "nonsense"}};
+  const rendezvous::Environment mpi{{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"RANK", "nonsense"}};
   const auto info = detect_launch(mpi, {3, 4, "node7:1234"});
   ASSERT_TRUE(info.has_value()) << info.error().message;
   EXPECT_EQ(info->launcher, Launcher::flags);
@@ -56,10 +56,10 @@ TEST(DetectLaunch, OpenMpiOnOneMachine) {
 }
 
 TEST(DetectLaunch, OpenMpiOnSeveralMachinesNeedsAPlaceToMeet) {
-  Environment environment{{"OMPI_COMM_WORLD_RANK", "3"},
-                          {"OMPI_COMM_WORLD_SIZE", "8"},
-                          {"OMPI_COMM_WORLD_LOCAL_RANK", "3"},
-                          {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}};
+  rendezvous::Environment environment{{"OMPI_COMM_WORLD_RANK", "3"},
+                                      {"OMPI_COMM_WORLD_SIZE", "8"},
+                                      {"OMPI_COMM_WORLD_LOCAL_RANK", "3"},
+                                      {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}};
   EXPECT_EQ(message_of(environment), "mpirun started ranks on several machines, but nothing says where rank 0 is");
   EXPECT_EQ(detect_launch(environment, {{}, {}, "node0:99"})->host, "node0");
   environment["ESPALIER_RENDEZVOUS"] = "[fe80::1%eth0]:77";
@@ -104,13 +104,13 @@ TEST(DetectLaunch, TorchrunWithHalfOfItsSet) {
 }
 
 TEST(DetectLaunch, SlurmMeetsOnItsFirstHost) {
-  Environment environment{{"SLURM_PROCID", "5"},
-                          {"SLURM_NTASKS", "8"},
-                          {"SLURM_LOCALID", "1"},
-                          {"SLURM_JOB_ID", "42"},
-                          {"SLURM_STEP_ID", "0"},
-                          {"SLURM_STEP_NUM_NODES", "2"},
-                          {"SLURM_STEP_NODELIST", "node[07-09,12]"}};
+  rendezvous::Environment environment{{"SLURM_PROCID", "5"},
+                                      {"SLURM_NTASKS", "8"},
+                                      {"SLURM_LOCALID", "1"},
+                                      {"SLURM_JOB_ID", "42"},
+                                      {"SLURM_STEP_ID", "0"},
+                                      {"SLURM_STEP_NUM_NODES", "2"},
+                                      {"SLURM_STEP_NODELIST", "node[07-09,12]"}};
   const auto info = detect_launch(environment);
   ASSERT_TRUE(info.has_value()) << info.error().message;
   EXPECT_EQ(info->launcher, Launcher::slurm);
@@ -138,13 +138,13 @@ TEST(DetectLaunch, MpirunInsideASlurmStepIsMpirun) {
 }
 
 TEST(DetectLaunch, ContradictionsNameBothSets) {
-  const Environment both{{"OMPI_COMM_WORLD_RANK", "3"},
-                         {"OMPI_COMM_WORLD_SIZE", "4"},
-                         {"RANK", "0"},
-                         {"WORLD_SIZE", "4"},
-                         {"MASTER_ADDR", "a"}};
+  const rendezvous::Environment both{{"OMPI_COMM_WORLD_RANK", "3"},
+                                     {"OMPI_COMM_WORLD_SIZE", "4"},
+                                     {"RANK", "0"},
+                                     {"WORLD_SIZE", "4"},
+                                     {"MASTER_ADDR", "a"}};
   EXPECT_EQ(message_of(both), "OMPI_COMM_WORLD_RANK=3 and OMPI_COMM_WORLD_SIZE=4 contradict RANK=0 and WORLD_SIZE=4");
-  Environment agreeing = both;
+  rendezvous::Environment agreeing = both;
   agreeing["RANK"] = "3";
   EXPECT_EQ(message_of(agreeing), "detected mpirun");
 }
@@ -166,7 +166,8 @@ TEST(DetectLaunch, RanksOfALocalJobIgnoreWhatIsAroundThem) {
 }
 
 TEST(DetectLaunch, AllRanksOfAJobDeriveOnePort) {
-  Environment environment{{"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "0"}, {"PMIX_NAMESPACE", "77"}};
+  rendezvous::Environment environment{
+      {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "0"}, {"PMIX_NAMESPACE", "77"}};
   const std::uint16_t port = detect_launch(environment)->port;
   environment["OMPI_COMM_WORLD_RANK"] = "1";
   EXPECT_EQ(detect_launch(environment)->port, port);
@@ -198,4 +199,4 @@ TEST(FirstHost, OfSlurmsLists) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine::launch

@@ -15,7 +15,7 @@
 #include "engine/launch/line_tail.h"
 #include "engine/launch/rank_process.h"
 
-namespace espalier {
+namespace espalier::engine::launch {
 namespace {
 
 using std::chrono::milliseconds;
@@ -117,7 +117,7 @@ TEST(LocalJob, TheSecretIsNotOnACommandLine) {
 class LauncherProcess {
  public:
   explicit LauncherProcess(const std::string& behaviour) {
-    auto spawned = spawn({ESPALIER_RANK_PROGRAM, {"launch", behaviour}, process_environment(), false, -1});
+    auto spawned = spawn({ESPALIER_RANK_PROGRAM, {"launch", behaviour}, rendezvous::process_environment(), false, -1});
     EXPECT_TRUE(spawned.has_value());
     process_ = spawned->process;
     output_ = std::move(spawned->error_pipe);
@@ -209,4 +209,4 @@ TEST(LineTail, KeepsTheLastLinesAndPassesAllOn) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine::launch

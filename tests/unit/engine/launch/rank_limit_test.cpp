@@ -4,7 +4,7 @@
 
 #include "engine/launch/local_job.h"
 
-namespace espalier {
+namespace espalier::engine::launch {
 namespace {
 
 constexpr std::int64_t mebibyte = std::int64_t{1} << 20U;
@@ -50,4 +50,4 @@ TEST(RankLimit, AJobPastItIsRefusedBeforeAnythingStarts) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine::launch

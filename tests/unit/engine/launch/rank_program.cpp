@@ -25,25 +25,25 @@ void say(const std::string& line) { fmt::print(stderr, "{}\n", line); }
   while (true) pause();
 }
 
-std::unique_ptr<ControlPlane> join(const LaunchInfo& launch) {
-  RendezvousOptions options;
+std::unique_ptr<engine::rendezvous::ControlPlane> join(const LaunchInfo& launch) {
+  engine::rendezvous::Options options;
   options.host = launch.host;
   options.port = launch.port;
   options.rank = launch.rank;
   options.world = launch.world;
   options.job = launch.job;
-  options.secret = find_secret(process_environment()).value_or("");
+  options.secret = engine::rendezvous::find_secret(engine::rendezvous::process_environment()).value_or("");
   if (launch.listener_fd) {
-    auto listener = adopt_listener(*launch.listener_fd);
+    auto listener = engine::rendezvous::adopt_listener(*launch.listener_fd);
     if (listener) options.listener = std::move(*listener);
   }
-  auto plane = ControlPlane::join(std::move(options));
+  auto plane = engine::rendezvous::ControlPlane::join(std::move(options));
   if (plane) return std::move(*plane);
   say(plane.error().message);
   return nullptr;
 }
 
-bool meet_all(ControlPlane& plane) {
+bool meet_all(engine::rendezvous::ControlPlane& plane) {
   std::vector<std::uint32_t> all(plane.world());
   std::iota(all.begin(), all.end(), 0U);
   return plane.barrier("all", all, std::chrono::seconds(20)).has_value();
@@ -92,7 +92,7 @@ int launch_ranks(const std::string& behaviour) {
 int main(int argc, char** argv) {
   const std::string behaviour = argc > 1 ? argv[1] : "";
   if (behaviour == "launch") return launch_ranks(argc > 2 ? argv[2] : "");
-  const auto launch = detect_launch(process_environment());
+  const auto launch = detect_launch(engine::rendezvous::process_environment());
   if (!launch) return 1;
   if (behaviour == "meet") return meet(*launch);
   if (behaviour == "report") return report(*launch);

@@ -13,7 +13,7 @@
 
 #include "base/process_stat.h"
 
-namespace espalier {
+namespace espalier::engine::launch {
 namespace {
 
 /// A launcher's variable that nothing here is started with: this process is the launcher of its forks.
@@ -35,7 +35,7 @@ class SharedSecretTest : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(runtime_); }
 
-  [[nodiscard]] Environment environment() const { return {{"XDG_RUNTIME_DIR", runtime_}}; }
+  [[nodiscard]] rendezvous::Environment environment() const { return {{"XDG_RUNTIME_DIR", runtime_}}; }
   [[nodiscard]] std::string folder() const { return runtime_ + "/espalier"; }
   [[nodiscard]] std::size_t files() const {
     std::size_t count = 0;
@@ -116,4 +116,4 @@ TEST_F(SharedSecretTest, WhatDeadLaunchersLeftIsRemoved) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine::launch

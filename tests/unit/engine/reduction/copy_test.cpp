@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 
-namespace espalier {
+namespace espalier::engine::reduction {
 namespace {
 
 using Copy = void (*)(void*, const void*, std::size_t);
@@ -41,4 +41,4 @@ TEST(CopyBytes, NothingToCopy) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine::reduction

@@ -5,7 +5,7 @@
 #include "engine/reduction/reduce.h"
 #include "tests/support/scalar_reduce.h"
 
-namespace espalier {
+namespace espalier::engine::reduction {
 namespace {
 
 using test::ElementBits;
@@ -67,4 +67,4 @@ TEST(DivideBy, NothingAndOne) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine::reduction

@@ -7,7 +7,7 @@
 
 #include "tests/support/reduce_case.h"
 
-namespace espalier {
+namespace espalier::engine::reduction {
 namespace {
 
 using test::ElementBits;
@@ -138,4 +138,4 @@ TEST(Reduce, TheBestInstructionSetIsSupported) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine::reduction

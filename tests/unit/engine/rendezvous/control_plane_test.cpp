@@ -10,7 +10,7 @@
 #include "engine/rendezvous/peers.h"
 #include "tests/support/networks/planes.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -35,7 +35,7 @@ bool is_readable(int fd, int timeout_ms) {
 }
 
 TEST(ControlPlane, AWorldOfOneNeedsNoNetworkAndNoSecret) {
-  RendezvousOptions options;
+  Options options;
   auto plane = ControlPlane::join(std::move(options));
   ASSERT_TRUE(plane.has_value()) << plane.error().message;
   const std::vector<std::uint32_t> self{0};
@@ -242,7 +242,7 @@ TEST(ControlPlane, WorksOverIpv6AndByName) {
     if (!listener) GTEST_SKIP() << "no " << host << ": " << listener.error().message;
     const std::uint16_t port = listener->port;
     on_each_rank(2, [&](std::uint32_t rank) {
-      RendezvousOptions options = options_of(rank, 2, port);
+      Options options = options_of(rank, 2, port);
       options.host = host;
       if (rank == 0) options.listener = std::move(*listener);
       auto plane = ControlPlane::join(std::move(options));
@@ -253,7 +253,7 @@ TEST(ControlPlane, WorksOverIpv6AndByName) {
 }
 
 TEST(ControlPlane, WhoDoesNotJoinIsNamedOnAllOthers) {
-  const auto planes = join_all(4, [](RendezvousOptions& options) {
+  const auto planes = join_all(4, [](Options& options) {
     // Rank 3 waits for another hub, which never comes.
     options.timeout = milliseconds(300);
     if (options.rank == 3) options.port = 1;
@@ -271,8 +271,8 @@ TEST(ControlPlane, WhoDoesNotJoinIsNamedOnAllOthers) {
 }
 
 TEST(ControlPlane, OptionsOutOfRangeAreRefused) {
-  const auto message_of = [](const std::function<void(RendezvousOptions&)>& change) {
-    RendezvousOptions options = options_of(1, 2, 1);
+  const auto message_of = [](const std::function<void(Options&)>& change) {
+    Options options = options_of(1, 2, 1);
     change(options);
     const auto plane = ControlPlane::join(std::move(options));
     return plane ? std::string("joined") : plane.error().message;
@@ -315,4 +315,4 @@ TEST(Listener, AnAddressOfAnotherMachineListensOnAllOfThisOne) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -4,7 +4,7 @@
 
 #include "engine/rendezvous/control_plane.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -97,4 +97,4 @@ TEST(ExchangeTable, TooMuchInAllIsAnErrorForAll) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

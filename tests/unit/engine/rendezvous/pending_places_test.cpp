@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -116,4 +116,4 @@ TEST(PendingPlaces, KeepTheirPromises) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

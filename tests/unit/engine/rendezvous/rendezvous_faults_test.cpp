@@ -11,7 +11,7 @@
 #include "base/send_signal.h"
 #include "tests/support/networks/planes.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -37,7 +37,7 @@ class Faults : public ::testing::Test {
       ASSERT_GE(children_[rank], 0);
       if (children_[rank] != 0) continue;
       prctl(PR_SET_PDEATHSIG, SIGKILL);
-      RendezvousOptions options = options_of(rank, world, port, timeout);
+      Options options = options_of(rank, world, port, timeout);
       if (rank == 0) {
         options.listener = std::move(*listener);
       } else {
@@ -45,7 +45,7 @@ class Faults : public ::testing::Test {
       }
       ::_exit(run(std::move(options)));
     }
-    RendezvousOptions options = options_of(own, world, port, timeout);
+    Options options = options_of(own, world, port, timeout);
     if (own == 0) {
       options.listener = std::move(*listener);
     } else {
@@ -57,7 +57,7 @@ class Faults : public ::testing::Test {
     ASSERT_TRUE(plane_->barrier("all", everyone(world), long_enough).has_value());
   }
 
-  static int run(RendezvousOptions options) {
+  static int run(Options options) {
     auto plane = ControlPlane::join(std::move(options));
     if (!plane) return 1;
     // The barrier may fail already: the culprit may be gone before its answer has reached this rank.
@@ -143,4 +143,4 @@ TEST_F(Faults, AFailureReachesWhoWaitsInAnExchange) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 namespace {
 
 class SecretFile : public ::testing::Test {
@@ -73,4 +73,4 @@ TEST(RandomSecret, Has256BitsAndIsFresh) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

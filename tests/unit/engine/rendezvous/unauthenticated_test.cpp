@@ -11,7 +11,7 @@
 #include "engine/rendezvous/wire/messages.h"
 #include "tests/support/networks/planes.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
@@ -65,13 +65,13 @@ class Unauthenticated : public ::testing::Test {
     ASSERT_TRUE(listener.has_value());
     port_ = listener->port;
     hub_ = std::thread([this, timeout, listener = std::move(*listener)]() mutable {
-      RendezvousOptions options = options_of(0, 2, 0, timeout);
+      Options options = options_of(0, 2, 0, timeout);
       options.listener = std::move(listener);
       planes_[0] = ControlPlane::join(std::move(options));
     });
   }
-  PlaneResult try_join(const std::function<void(RendezvousOptions&)>& change) const {
-    RendezvousOptions options = options_of(1, 2, port_, timeout_);
+  PlaneResult try_join(const std::function<void(Options&)>& change) const {
+    Options options = options_of(1, 2, port_, timeout_);
     change(options);
     return ControlPlane::join(std::move(options));
   }
@@ -208,7 +208,7 @@ TEST_F(Unauthenticated, AnotherServiceOnThePortIsNamed) {
 
 TEST_F(Unauthenticated, NewcomersThatDoNotFitAreToldWhy) {
   start();
-  const auto message_of = [this](const std::function<void(RendezvousOptions&)>& change) {
+  const auto message_of = [this](const std::function<void(Options&)>& change) {
     const auto plane = try_join(change);
     return plane ? std::string("joined") : plane.error().message;
   };
@@ -239,4 +239,4 @@ TEST_F(Unauthenticated, TheHubSaysWhomItTurnedAway) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

@@ -13,7 +13,7 @@
 #include "tests/support/local_ranks.h"
 #include "tests/support/loopback_transport.h"
 
-namespace espalier {
+namespace espalier::engine {
 namespace {
 
 using std::chrono::milliseconds;
@@ -51,7 +51,7 @@ class TransportConformance : public ::testing::TestWithParam<Case> {
     options.timeout = milliseconds(20000);
     if (!GetParam().reaches) return options;
     options.make_transports = [wire = std::make_shared<LoopbackWire>(), &of = GetParam()](
-                                  ControlPlane& control, const std::vector<PeerInfo>& peers) {
+                                  rendezvous::ControlPlane& control, const std::vector<rendezvous::PeerInfo>& peers) {
       JobOptions rest;
       rest.transport = of.choice;
       rest.rendezvous.secret = "of the data connections";
@@ -299,4 +299,4 @@ INSTANTIATE_TEST_SUITE_P(All, TransportConformance, ::testing::ValuesIn(all_case
                          [](const auto& transports) { return std::string(transports.param.name); });
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 namespace {
 
 std::string hex(const Digest& digest) {
@@ -80,4 +80,4 @@ TEST(Digests, RandomOnesDiffer) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous

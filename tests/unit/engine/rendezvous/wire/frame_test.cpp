@@ -6,7 +6,7 @@
 #include "engine/rendezvous/wire/bytes.h"
 #include "engine/rendezvous/wire/messages.h"
 
-namespace espalier {
+namespace espalier::engine::rendezvous {
 namespace {
 
 std::string frame_bytes(FrameType type, const std::string& payload) {
@@ -144,4 +144,4 @@ TEST(Messages, ProofsDependOnEverything) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::engine::rendezvous
