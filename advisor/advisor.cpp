@@ -5,7 +5,7 @@
 
 #include "sim/simulate.h"
 
-namespace espalier {
+namespace espalier::advisor {
 namespace {
 
 /// Message sizes are whole numbers of the largest element; the choice hardly depends on it.
@@ -76,4 +76,4 @@ ScheduleSource Advisor::source(std::shared_ptr<Advisor> advisor) {
   };
 }
 
-}  // namespace espalier
+}  // namespace espalier::advisor

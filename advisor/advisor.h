@@ -10,7 +10,7 @@
 #include "schedule/schedule_source.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::advisor {
 
 struct AdvisorOptions {
   std::string algorithm = "auto";       ///< A planner's name, or "auto": what simulates fastest at each size.
@@ -45,4 +45,4 @@ class Advisor {
   std::vector<Planned> planned_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::advisor

@@ -7,7 +7,7 @@
 #include "base/format_units.h"
 #include "sim/critical_path/single_changes.h"
 
-namespace espalier {
+namespace espalier::advisor {
 namespace {
 
 /// A run under change: starts each time from the one that was simulated.
@@ -123,4 +123,4 @@ Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topo
   return limits;
 }
 
-}  // namespace espalier
+}  // namespace espalier::advisor

@@ -10,7 +10,7 @@
 #include "sim/critical_path/path_times.h"
 #include "sim/simulate.h"
 
-namespace espalier {
+namespace espalier::advisor {
 
 /// One change, and the run with it.
 struct Improvement {
@@ -41,4 +41,4 @@ Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topo
                                   std::span<const planners::Candidate> others = {},
                                   const sim::CopyEngines& engines = {});
 
-}  // namespace espalier
+}  // namespace espalier::advisor

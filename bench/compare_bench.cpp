@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "compare/compare_timelines.h"
 
-namespace espalier {
+namespace espalier::bench {
 namespace {
 
 enum class Shape : std::int64_t {
@@ -45,13 +45,13 @@ Timeline make_timeline(Shape shape, std::size_t spans) {
 
 void find_chain(benchmark::State& state, Shape shape) {
   const Timeline timeline = make_timeline(shape, static_cast<std::size_t>(state.range(0)));
-  for (auto _ : state) benchmark::DoNotOptimize(find_critical_chain(timeline).size());
+  for (auto _ : state) benchmark::DoNotOptimize(compare::find_critical_chain(timeline).size());
   state.SetComplexityN(state.range(0));
 }
 
 void compare(benchmark::State& state, Shape shape) {
   const Timeline timeline = make_timeline(shape, static_cast<std::size_t>(state.range(0)));
-  for (auto _ : state) benchmark::DoNotOptimize(compare_timelines(timeline, timeline).phases.size());
+  for (auto _ : state) benchmark::DoNotOptimize(compare::compare_timelines(timeline, timeline).phases.size());
   state.SetComplexityN(state.range(0));
 }
 
@@ -67,6 +67,6 @@ BENCHMARK_CAPTURE(compare, one_chunk, Shape::one_chunk)->Apply(at_sizes);
 BENCHMARK_CAPTURE(compare, one_moment, Shape::one_moment)->Apply(at_sizes);
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::bench
 
 BENCHMARK_MAIN();

@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "sim/core/event_queue.h"
 
-namespace espalier {
+namespace espalier::bench {
 namespace {
 
 using sim::Event;
@@ -133,6 +133,6 @@ BENCHMARK_TEMPLATE(bm_regular_times, FourAry)->RangeMultiplier(10)->Range(100, 1
 BENCHMARK_TEMPLATE(bm_regular_times, Standard)->RangeMultiplier(10)->Range(100, 1'000'000);
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::bench
 
 BENCHMARK_MAIN();

@@ -11,7 +11,7 @@
 #include "planners/packing/find/shallow_tree_search.h"
 #include "topology/analysis/max_flow.h"
 
-namespace espalier {
+namespace espalier::bench {
 
 namespace {
 
@@ -253,4 +253,4 @@ HeightFloor find_height_floor(const Topology& topology, Direction direction, Ran
   return HopProgram(network, most_height).is_short() ? HeightFloor::program : HeightFloor::none;
 }
 
-}  // namespace espalier
+}  // namespace espalier::bench

@@ -7,7 +7,7 @@
 #include "topology/analysis/flow_network.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::bench {
 
 /// Why no packing of one root at the bound is as low as asked; docs/packing.md has the arguments.
 enum class HeightFloor : std::uint8_t {
@@ -24,4 +24,4 @@ std::string_view to_string(HeightFloor floor);
 HeightFloor find_height_floor(const Topology& topology, Direction direction, Rank root, std::uint32_t most_height,
                               std::size_t most_trees);
 
-}  // namespace espalier
+}  // namespace espalier::bench

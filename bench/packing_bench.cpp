@@ -5,7 +5,7 @@
 #include "planners/packing/packing.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::bench {
 namespace {
 
 /// Collects nodes and links of a machine.
@@ -108,6 +108,6 @@ BENCHMARK_CAPTURE(bound, leaf_spine, leaf_spine)->RangeMultiplier(2)->Range(2, 1
 BENCHMARK_CAPTURE(pack, leaf_spine, leaf_spine)->RangeMultiplier(2)->Range(2, 8)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::bench
 
 BENCHMARK_MAIN();

@@ -23,7 +23,7 @@
 #include "topology/without.h"
 #include "topology/yaml/read_topology.h"
 
-namespace espalier {
+namespace espalier::bench {
 namespace {
 
 struct Input {
@@ -265,10 +265,10 @@ int run(const Flags& flags) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::bench
 
 int main(int count, char** words) {
-  const auto flags = espalier::read_flags(count, words);
+  const auto flags = espalier::bench::read_flags(count, words);
   if (!flags) {
     fmt::print(
         stderr,
@@ -276,5 +276,5 @@ int main(int count, char** words) {
         "[--most-ranks N] [-n REPEATS]\n");
     return 2;
   }
-  return espalier::run(*flags);
+  return espalier::bench::run(*flags);
 }

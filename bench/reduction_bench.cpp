@@ -8,7 +8,7 @@
 #include "engine/reduction/copy.h"
 #include "engine/reduction/reduce.h"
 
-namespace espalier {
+namespace espalier::bench {
 namespace {
 
 /// Touched buffers that start at different lines, as separate allocations do.
@@ -99,12 +99,12 @@ void register_all() {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::bench
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  espalier::register_all();
+  espalier::bench::register_all();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   return 0;

@@ -6,7 +6,7 @@
 #include "sim/simulate.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::bench {
 namespace {
 
 /// Runs a simulation again and again and counts its chunk steps.
@@ -115,6 +115,6 @@ BENCHMARK(bm_all_to_all)
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::bench
 
 BENCHMARK_MAIN();

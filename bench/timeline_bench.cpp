@@ -11,7 +11,7 @@
 #include "schedule/timeline/binary_timeline.h"
 #include "schedule/timeline/chrome_trace.h"
 
-namespace espalier {
+namespace espalier::bench {
 namespace {
 
 /// Takes everything, keeps only how much it was.
@@ -97,6 +97,6 @@ BENCHMARK_CAPTURE(bm_write_file, chrome, write_chrome_trace)->Arg(ten_million)->
 BENCHMARK_CAPTURE(bm_write_file, binary, write_binary_timeline)->Arg(ten_million)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::bench
 
 BENCHMARK_MAIN();

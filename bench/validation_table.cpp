@@ -12,7 +12,7 @@
 #include "sim/simulate.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::bench {
 namespace {
 
 constexpr Bandwidth rate{100'000'000'000};
@@ -172,11 +172,11 @@ void print_rings() {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::bench
 
 int main() {
   std::printf("| case | closed form | simulated (us) | closed form (us) | difference |\n|---|---|---|---|---|\n");
-  espalier::print_hand_made();
-  espalier::print_planned();
-  espalier::print_rings();
+  espalier::bench::print_hand_made();
+  espalier::bench::print_planned();
+  espalier::bench::print_rings();
 }

@@ -14,7 +14,7 @@
 #include "schedule/collective.h"
 #include "schedule/timeline/thin_timeline.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 struct Key {
@@ -318,4 +318,4 @@ Result<Measurements> measurements_of(const Timeline& timeline, const std::string
   return result;
 }
 
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -9,7 +9,7 @@
 #include "compare/statistics.h"
 #include "schedule/timeline/timeline.h"
 
-namespace espalier {
+namespace espalier::compare {
 
 /// The times of both files for one collective, size and algorithm; the median where a file has several runs.
 struct ComparedSize {
@@ -63,4 +63,4 @@ Result<ResultsComparison> compare_results(const Measurements& a, const Measureme
 /// Errors: invalid_input when the title says none of that.
 Result<Measurements> measurements_of(const Timeline& timeline, const std::string& file);
 
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -11,7 +11,7 @@
 #include "compare/timeline_lanes.h"
 #include "schedule/timeline/thin_timeline.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 constexpr std::array phases = {Phase::send, Phase::wire, Phase::recv, Phase::reduce};
@@ -230,4 +230,4 @@ TimelineComparison compare_timelines(Timeline a, Timeline b, const KnownSchedule
   return result;
 }
 
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -8,7 +8,7 @@
 #include "compare/pairing.h"
 #include "compare/statistics.h"
 
-namespace espalier {
+namespace espalier::compare {
 
 /// A duration in both timelines.
 struct Duration {
@@ -87,4 +87,4 @@ struct TimelineComparison {
 /// the number of spans.
 TimelineComparison compare_timelines(Timeline a, Timeline b, const KnownSchedule& known = {});
 
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -9,7 +9,7 @@
 
 #include "compare/span_lists.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 struct ByLane {
@@ -239,4 +239,4 @@ std::vector<ChainStep> find_critical_chain(const Timeline& timeline, const Known
   return ChainFinder(timeline.spans, known).find();
 }
 
-}  // namespace espalier
+}  // namespace espalier::compare

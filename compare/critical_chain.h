@@ -6,7 +6,7 @@
 #include "schedule/schedule.h"
 #include "schedule/timeline/timeline.h"
 
-namespace espalier {
+namespace espalier::compare {
 
 /// One span of a critical path with the part of the time that it accounts for.
 struct ChainStep {
@@ -29,4 +29,4 @@ struct KnownSchedule {
 /// 64 bytes for each span.
 std::vector<ChainStep> find_critical_chain(const Timeline& timeline, const KnownSchedule& known = {});
 
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -12,7 +12,7 @@
 #include "compare/critical_chain.h"
 #include "compare/pairing.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 constexpr double plot_width = 1200;
@@ -253,4 +253,4 @@ Result<void> write_overlay_svg(std::ostream& out, const Timeline& a, const Timel
   return {};
 }
 
-}  // namespace espalier
+}  // namespace espalier::compare

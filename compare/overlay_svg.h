@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "schedule/timeline/timeline.h"
 
-namespace espalier {
+namespace espalier::compare {
 
 struct OverlayOptions {
   std::string label_a = "A";    ///< What the upper row of each lane is.
@@ -22,4 +22,4 @@ struct OverlayOptions {
 Result<void> write_overlay_svg(std::ostream& out, const Timeline& a, const Timeline& b,
                                const OverlayOptions& options = {});
 
-}  // namespace espalier
+}  // namespace espalier::compare

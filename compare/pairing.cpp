@@ -10,7 +10,7 @@
 
 #include "schedule/timeline/thin_timeline.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 /// For each name of b its number among the names of a, to which those are appended that a lacks.
@@ -145,4 +145,4 @@ Extent extent_of(const Timeline& timeline) {
   return extent;
 }
 
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -6,7 +6,7 @@
 
 #include "schedule/timeline/timeline.h"
 
-namespace espalier {
+namespace espalier::compare {
 
 /// Two timelines made comparable: lanes have the same numbers in both, and chunks are merged where they differ.
 struct AlignedTimelines {
@@ -45,4 +45,4 @@ struct Extent {
 };
 Extent extent_of(const Timeline& timeline);
 
-}  // namespace espalier
+}  // namespace espalier::compare

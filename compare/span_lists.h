@@ -10,7 +10,7 @@
 
 #include "schedule/timeline/timeline.h"
 
-namespace espalier {
+namespace espalier::compare {
 
 /// Spans by their index in a timeline.
 using SpanIndex = std::uint32_t;
@@ -108,4 +108,4 @@ class SpanLists {
   BestLevels levels_;
 };
 
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <limits>
 
-namespace espalier {
+namespace espalier::compare {
 
 double relative_error(double value, double reference) {
   if (reference == 0) return value == 0 ? 0.0 : std::copysign(std::numeric_limits<double>::infinity(), value);
@@ -42,4 +42,4 @@ ErrorSummary summarize_errors(const std::vector<double>& errors) {
   return summary;
 }
 
-}  // namespace espalier
+}  // namespace espalier::compare

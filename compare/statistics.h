@@ -2,7 +2,7 @@
 
 #include <vector>
 
-namespace espalier {
+namespace espalier::compare {
 
 /// How far `value` is from `reference`, as a part of it: (value - reference) / reference. 0 when both are 0, infinite
 /// when only the reference is.
@@ -25,4 +25,4 @@ struct ErrorSummary {
 };
 ErrorSummary summarize_errors(const std::vector<double>& errors);
 
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 /// The links that each transfer crosses.
@@ -72,4 +72,4 @@ Picoseconds busy_time(Intervals intervals) {
   return busy;
 }
 
-}  // namespace espalier
+}  // namespace espalier::compare

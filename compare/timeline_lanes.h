@@ -4,7 +4,7 @@
 
 #include "schedule/timeline/timeline.h"
 
-namespace espalier {
+namespace espalier::compare {
 
 struct Interval {
   Picoseconds begin;
@@ -25,4 +25,4 @@ std::vector<Intervals> spans_on_ranks(const Timeline& timeline);
 /// The time that lies in at least one of the intervals. Cost: O(n log n).
 Picoseconds busy_time(Intervals intervals);
 
-}  // namespace espalier
+}  // namespace espalier::compare

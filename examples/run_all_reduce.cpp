@@ -21,9 +21,9 @@ int main(int argc, char** argv) {
   const auto network = espalier::generate_fully_connected({.ranks = number(2)});
   if (!secret || !network) return 1;
   options.rendezvous.secret = *secret;
-  auto advisor = std::make_shared<espalier::Advisor>(
-      *network, espalier::AdvisorOptions{.algorithm = "auto", .leaves_chunk_to_engine = true});
-  auto joined = espalier::Communicator::join(std::move(options), espalier::Advisor::source(advisor));
+  auto advisor = std::make_shared<espalier::advisor::Advisor>(
+      *network, espalier::advisor::AdvisorOptions{.algorithm = "auto", .leaves_chunk_to_engine = true});
+  auto joined = espalier::Communicator::join(std::move(options), espalier::advisor::Advisor::source(advisor));
   if (!joined) return fmt::print(stderr, "{}\n", joined.error().message), 1;
   espalier::Communicator& ranks = **joined;
 

@@ -39,8 +39,8 @@ class RunPlanner {
   RunPlanner(const Console& console, const Topology& topology, const CalibrationHints& hints)
       : console_(console), topology_(topology), hints_(hints) {}
 
-  Result<void> add(const Measurements& file, const Timeline* timeline) {
-    for (const Measurement& row : file.rows) {
+  Result<void> add(const compare::Measurements& file, const Timeline* timeline) {
+    for (const compare::Measurement& row : file.rows) {
       const std::string place = row.line > 0 ? fmt::format("{}:{}", file.file, row.line) : file.file;
       if (row.wrong.value_or(0) != 0) {
         runs_.notes.push_back(place + ": left out, its data was wrong");
@@ -64,7 +64,7 @@ class RunPlanner {
   }
 
  private:
-  Result<void> add_row(const Measurements& file, const Measurement& row, const std::string& place,
+  Result<void> add_row(const compare::Measurements& file, const compare::Measurement& row, const std::string& place,
                        const Timeline* timeline) {
     if (row.ranks != 0 && row.ranks != topology_.rank_count() && timeline == nullptr) {
       return fail(ErrorCode::invalid_input,
@@ -100,7 +100,8 @@ class RunPlanner {
     return {(bytes + run.element_size - 1) / run.element_size * run.element_size};
   }
 
-  Result<Planned> find_plan(const Measurements& file, const Measurement& row, const std::string& place) {
+  Result<Planned> find_plan(const compare::Measurements& file, const compare::Measurement& row,
+                            const std::string& place) {
     if (hints_.plan) return plan_of_all(row, place);
     std::string algorithm = row.algorithm == "auto" && !row.planner.empty() ? row.planner : row.algorithm;
     if (algorithm.empty()) algorithm = hints_.algorithm;
@@ -145,7 +146,7 @@ class RunPlanner {
                 "give the plan that ran with --plan");
   }
 
-  Result<Planned> plan_of_all(const Measurement& row, const std::string& place) {
+  Result<Planned> plan_of_all(const compare::Measurement& row, const std::string& place) {
     const Schedule& plan = *hints_.plan;
     if (!row.collective.empty() && row.collective != to_string(plan.collective.kind)) {
       return fail(ErrorCode::invalid_input,
@@ -183,13 +184,13 @@ bool CalibrationRuns::reduces() const {
 }
 
 Result<CalibrationRuns> plan_runs(const Console& console, const Topology& topology,
-                                  const std::vector<std::pair<std::string, RunFile>>& files,
+                                  const std::vector<std::pair<std::string, compare::RunFile>>& files,
                                   const CalibrationHints& hints) {
   RunPlanner planner(console, topology, hints);
   for (const auto& [path, file] : files) {
     const auto* timeline = std::get_if<Timeline>(&file);
-    const auto rows =
-        timeline == nullptr ? Result<Measurements>(std::get<Measurements>(file)) : measurements_of(*timeline, path);
+    const auto rows = timeline == nullptr ? Result<compare::Measurements>(std::get<compare::Measurements>(file))
+                                          : compare::measurements_of(*timeline, path);
     if (!rows) return tl::unexpected(rows.error());
     if (auto added = planner.add(*rows, timeline); !added) return tl::unexpected(added.error());
   }
@@ -198,7 +199,7 @@ Result<CalibrationRuns> plan_runs(const Console& console, const Topology& topolo
   return runs;
 }
 
-PredictTimes simulated_times(const CalibrationRuns& runs) {
+compare::PredictTimes simulated_times(const CalibrationRuns& runs) {
   return [&runs](const Topology& topology, std::span<const std::size_t> which) -> Result<std::vector<double>> {
     std::map<const Schedule*, sim::Simulator> simulators;
     std::map<std::tuple<const Schedule*, std::int64_t, std::int64_t, std::int64_t>, double> known;

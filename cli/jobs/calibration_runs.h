@@ -46,10 +46,10 @@ struct CalibrationRuns {
 /// Plans what ran, each schedule once.
 /// Errors: invalid_input when a file does not fit the topology or leaves open what ran; those of the planners.
 Result<CalibrationRuns> plan_runs(const Console& console, const Topology& topology,
-                                  const std::vector<std::pair<std::string, RunFile>>& files,
+                                  const std::vector<std::pair<std::string, compare::RunFile>>& files,
                                   const CalibrationHints& hints);
 
 /// The simulator as a calibration needs it. `runs` must outlive it.
-PredictTimes simulated_times(const CalibrationRuns& runs);
+compare::PredictTimes simulated_times(const CalibrationRuns& runs);
 
 }  // namespace espalier::cli

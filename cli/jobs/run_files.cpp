@@ -7,10 +7,10 @@
 namespace espalier::cli {
 namespace {
 
-bool lacks_collective(const RunFile& run) {
-  const auto* const measured = std::get_if<Measurements>(&run);
+bool lacks_collective(const compare::RunFile& run) {
+  const auto* const measured = std::get_if<compare::Measurements>(&run);
   return measured != nullptr &&
-         std::ranges::any_of(measured->rows, [](const Measurement& row) { return row.collective.empty(); });
+         std::ranges::any_of(measured->rows, [](const compare::Measurement& row) { return row.collective.empty(); });
 }
 
 }  // namespace
@@ -26,10 +26,10 @@ OrStop<NamedRuns> load_runs(const Console& console, const std::vector<std::strin
     const auto text = read_whole(console, path);
     if (!text) return stop(text.error());
     const std::string name = path == "-" ? "<stdin>" : path;
-    auto run = read_run(*text, name, NcclTestsHints{});
+    auto run = compare::read_run(*text, name, compare::NcclTestsHints{});
     if (run && !collective.empty() && lacks_collective(*run)) {
       is_needed = true;
-      run = read_run(*text, name, NcclTestsHints{collective});
+      run = compare::read_run(*text, name, compare::NcclTestsHints{collective});
     }
     if (!run) return stop(run.error());
     files.emplace_back(path, *std::move(run));

@@ -10,7 +10,7 @@
 
 namespace espalier::cli {
 
-using NamedRuns = std::vector<std::pair<std::string, RunFile>>;
+using NamedRuns = std::vector<std::pair<std::string, compare::RunFile>>;
 
 /// Reads runs, each with the name that was given for it. `collective`, the value of --collective, stands for what
 /// nccl-tests measured where a file does not say; empty when not given.

@@ -138,13 +138,13 @@ Result<JobOptions> job_options(const Console& console, const RunFlags& flags, co
 
 /// A plan's schedule for its collective; the advisor's for all else (barriers of a job that runs a plan).
 ScheduleSource source_for(const RunFlags& flags, const RunTask& task, Input& input) {
-  AdvisorOptions options;
+  advisor::AdvisorOptions options;
   options.algorithm = input.schedule ? "auto" : flags.algorithm;
   options.chunk = task.chunk;
   // Who names an algorithm or a plan wants to see it run, and so does who wants its timeline.
   options.may_be_replaced = options.algorithm == "auto" && flags.trace.file.empty();
   options.leaves_chunk_to_engine = true;  // The model's chunk is for links; memory and sockets have caches.
-  ScheduleSource advised = Advisor::source(std::make_shared<Advisor>(input.topology, options));
+  ScheduleSource advised = advisor::Advisor::source(std::make_shared<advisor::Advisor>(input.topology, options));
   if (!input.schedule) return advised;
   auto plan = std::make_shared<const Schedule>(std::move(*input.schedule));
   return [plan, advised, chunk = task.chunk.value_or(Bytes{})](const Collective& collective,

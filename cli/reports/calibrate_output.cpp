@@ -19,12 +19,12 @@ constexpr double confidence = 1.96;  // standard deviations around 95 % of a nor
 
 std::string percent(double share) { return std::isfinite(share) ? fmt::format("{:.1f}", 100 * share) : "inf"; }
 
-std::string spread(const FittedParameter& parameter) {
+std::string spread(const compare::FittedParameter& parameter) {
   if (parameter.standard_error <= 0) return "";
   return percent(std::expm1(confidence * parameter.standard_error));
 }
 
-std::string summary(const ErrorSummary& errors) {
+std::string summary(const compare::ErrorSummary& errors) {
   return fmt::format("median {} %, p90 {} %, worst {} %", percent(errors.median), percent(errors.p90),
                      percent(errors.worst));
 }
@@ -34,7 +34,7 @@ std::string header_text(const CalibrationReport& report) {
                      counted(report.runs->runs.size(), "run"));
 }
 
-std::string parameters_table(const Calibration& calibration) {
+std::string parameters_table(const compare::Calibration& calibration) {
   Table table;
   table.add_column("parameter", "", Table::Align::left);
   table.add_column("of", "", Table::Align::left);
@@ -42,16 +42,17 @@ std::string parameters_table(const Calibration& calibration) {
   table.add_column("fitted");
   table.add_column("95 % within", "(+-%)");
   table.add_column("state", "", Table::Align::left);
-  for (const FittedParameter& fitted : calibration.parameters) {
-    const Parameter& parameter = fitted.parameter;
+  for (const compare::FittedParameter& fitted : calibration.parameters) {
+    const compare::Parameter& parameter = fitted.parameter;
     table.add_row({std::string(to_string(parameter.kind)), parameter.group,
-                   format_parameter(parameter.kind, parameter.given), format_parameter(parameter.kind, fitted.value),
-                   spread(fitted), std::string(to_string(fitted.state))});
+                   compare::format_parameter(parameter.kind, parameter.given),
+                   compare::format_parameter(parameter.kind, fitted.value), spread(fitted),
+                   std::string(to_string(fitted.state))});
   }
   return table.text();
 }
 
-std::string names(const Ambiguity& ambiguity, const Calibration& calibration) {
+std::string names(const compare::Ambiguity& ambiguity, const compare::Calibration& calibration) {
   std::string text;
   for (const std::size_t i : ambiguity.parameters) {
     text += (text.empty() ? "" : " and ") + calibration.parameters[i].parameter.name();
@@ -59,9 +60,9 @@ std::string names(const Ambiguity& ambiguity, const Calibration& calibration) {
   return text;
 }
 
-std::string ambiguities_text(const Calibration& calibration) {
+std::string ambiguities_text(const compare::Calibration& calibration) {
   std::string text;
-  for (const Ambiguity& ambiguity : calibration.ambiguities) {
+  for (const compare::Ambiguity& ambiguity : calibration.ambiguities) {
     text += fmt::format("# {} {}: {}\n",
                         ambiguity.parameters.size() == 1 ? "the runs do not tell" : "the runs do not tell apart",
                         names(ambiguity, calibration), ambiguity.action);
@@ -69,7 +70,7 @@ std::string ambiguities_text(const Calibration& calibration) {
   return text.empty() ? text : "#\n" + text;
 }
 
-std::string hold_out_text(const HoldOut& hold_out) {
+std::string hold_out_text(const compare::HoldOut& hold_out) {
   if (!hold_out.is_asked_for) return "not asked for (--hold-out 0)";
   if (hold_out.parts == 0) return "too few runs to leave any out";
   if (hold_out.parts == hold_out.runs) return summary(hold_out.errors) + " (each run predicted by a fit without it)";
@@ -93,7 +94,7 @@ std::string outliers_text(const CalibrationReport& report) {
 }  // namespace
 
 std::string calibration_text(const CalibrationReport& report) {
-  const Calibration& calibration = *report.calibration;
+  const compare::Calibration& calibration = *report.calibration;
   std::string text = header_text(report) + parameters_table(calibration) + ambiguities_text(calibration) + "#\n";
   text += "# error before: " + summary(calibration.errors_before) + "\n";
   text += "# error after:  " + summary(calibration.errors_after) + "\n";
@@ -106,11 +107,11 @@ std::string calibration_text(const CalibrationReport& report) {
 }
 
 nlohmann::ordered_json calibration_json(const CalibrationReport& report) {
-  const Calibration& calibration = *report.calibration;
+  const compare::Calibration& calibration = *report.calibration;
   nlohmann::ordered_json document = {
       {"schema", "espalier/calibration/1"}, {"topology", report.topology->name()}, {"from", report.files}};
   document["parameters"] = nlohmann::ordered_json::array();
-  for (const FittedParameter& fitted : calibration.parameters) {
+  for (const compare::FittedParameter& fitted : calibration.parameters) {
     document["parameters"].push_back({{"kind", to_string(fitted.parameter.kind)},
                                       {"of", fitted.parameter.group},
                                       {"given", fitted.parameter.given},
@@ -119,7 +120,7 @@ nlohmann::ordered_json calibration_json(const CalibrationReport& report) {
                                       {"standard_error", fitted.standard_error}});
   }
   document["ambiguities"] = nlohmann::ordered_json::array();
-  for (const Ambiguity& ambiguity : calibration.ambiguities) {
+  for (const compare::Ambiguity& ambiguity : calibration.ambiguities) {
     nlohmann::ordered_json involved = nlohmann::ordered_json::array();
     for (const std::size_t i : ambiguity.parameters) involved.push_back(calibration.parameters[i].parameter.name());
     document["ambiguities"].push_back({{"parameters", involved}, {"action", ambiguity.action}});
@@ -141,7 +142,7 @@ nlohmann::ordered_json calibration_json(const CalibrationReport& report) {
                                 {"measured", run.seconds},
                                 {"before", calibration.before[i]},
                                 {"after", calibration.after[i]},
-                                {"error", relative_error(calibration.after[i], run.seconds)},
+                                {"error", compare::relative_error(calibration.after[i], run.seconds)},
                                 {"weight", calibration.weights[i]}});
   }
   document["notes"] = report.runs->notes;
@@ -149,7 +150,7 @@ nlohmann::ordered_json calibration_json(const CalibrationReport& report) {
 }
 
 std::string calibrated_yaml(const CalibrationReport& report) {
-  const Calibration& calibration = *report.calibration;
+  const compare::Calibration& calibration = *report.calibration;
   // A name cannot end a comment: control characters do not get in.
   const auto line = [](std::string text) {
     std::ranges::replace_if(
@@ -158,15 +159,16 @@ std::string calibrated_yaml(const CalibrationReport& report) {
   };
   std::string text = line(fmt::format("{}, calibrated by espalier calibrate from {} ({})", report.topology->name(),
                                       fmt::join(report.files, ", "), counted(report.runs->runs.size(), "run")));
-  for (const FittedParameter& fitted : calibration.parameters) {
-    const Parameter& parameter = fitted.parameter;
-    std::string words = fmt::format("{}: {}", parameter.name(), format_parameter(parameter.kind, fitted.value));
-    if (fitted.state == ParameterState::held) {
+  for (const compare::FittedParameter& fitted : calibration.parameters) {
+    const compare::Parameter& parameter = fitted.parameter;
+    std::string words =
+        fmt::format("{}: {}", parameter.name(), compare::format_parameter(parameter.kind, fitted.value));
+    if (fitted.state == compare::ParameterState::held) {
       words += ", not told by the runs";
     } else {
-      words += fmt::format(", was {}", format_parameter(parameter.kind, parameter.given));
+      words += fmt::format(", was {}", compare::format_parameter(parameter.kind, parameter.given));
       if (fitted.standard_error > 0) words += fmt::format(", 95 % within +-{} %", spread(fitted));
-      if (fitted.state == ParameterState::joint) words += ", jointly";
+      if (fitted.state == compare::ParameterState::joint) words += ", jointly";
     }
     text += line(words);
   }

@@ -14,7 +14,7 @@ struct CalibrationReport {
   const Topology* topology = nullptr;  ///< As given.
   std::vector<std::string> files;
   const CalibrationRuns* runs = nullptr;
-  const Calibration* calibration = nullptr;
+  const compare::Calibration* calibration = nullptr;
 };
 
 std::string calibration_text(const CalibrationReport& report);

@@ -21,7 +21,7 @@ std::string microseconds(double seconds) { return fmt::format("{:.2f}", seconds 
 
 std::string unsigned_percent(double share) { return std::isfinite(share) ? fmt::format("{:.1f}", 100 * share) : "inf"; }
 
-std::string summary_text(const ErrorSummary& errors) {
+std::string summary_text(const compare::ErrorSummary& errors) {
   return fmt::format("median {} %, p90 {} %, worst {} %", unsigned_percent(errors.median), unsigned_percent(errors.p90),
                      unsigned_percent(errors.worst));
 }
@@ -47,7 +47,7 @@ std::string notes_text(const std::vector<std::string>& notes) {
   return text;
 }
 
-std::string phases_table(const TimelineComparison& comparison) {
+std::string phases_table(const compare::TimelineComparison& comparison) {
   Table table;
   table.add_column("phase", "", Table::Align::left);
   table.add_column("spans");
@@ -59,7 +59,7 @@ std::string phases_table(const TimelineComparison& comparison) {
   table.add_column("B begins later", "(us)");
   table.add_column("only A");
   table.add_column("only B");
-  for (const PhaseComparison& phase : comparison.phases) {
+  for (const compare::PhaseComparison& phase : comparison.phases) {
     table.add_row({std::string(to_string(phase.phase)), std::to_string(phase.pairs), microseconds(phase.total.a),
                    microseconds(phase.total.b), error_percent(phase.total.error()),
                    unsigned_percent(phase.durations.median), unsigned_percent(phase.durations.p90),
@@ -68,7 +68,7 @@ std::string phases_table(const TimelineComparison& comparison) {
   return table.text();
 }
 
-std::string links_table(const TimelineComparison& comparison) {
+std::string links_table(const compare::TimelineComparison& comparison) {
   if (comparison.links.empty()) return {};
   Table table;
   table.add_column("link", "", Table::Align::left);
@@ -78,7 +78,7 @@ std::string links_table(const TimelineComparison& comparison) {
   table.add_column("error", "(%)");
   const std::size_t count = std::min(comparison.links.size(), shown_link_rows);
   for (std::size_t i = 0; i < count; ++i) {
-    const LinkComparison& link = comparison.links[i];
+    const compare::LinkComparison& link = comparison.links[i];
     table.add_row({link.name, std::to_string(link.chunks), microseconds(link.busy.a), microseconds(link.busy.b),
                    error_percent(link.busy.error())});
   }
@@ -89,7 +89,7 @@ std::string links_table(const TimelineComparison& comparison) {
   return text;
 }
 
-std::string ranks_table(const TimelineComparison& comparison) {
+std::string ranks_table(const compare::TimelineComparison& comparison) {
   if (comparison.ranks.empty()) return {};
   Table table;
   table.add_column("rank", "", Table::Align::left);
@@ -98,14 +98,14 @@ std::string ranks_table(const TimelineComparison& comparison) {
     table.add_column("B", "(us)");
   }
   table.add_column("finish later", "(us)");
-  std::vector<const RankComparison*> ranks;
-  for (const RankComparison& rank : comparison.ranks) ranks.push_back(&rank);
-  const auto lag = [](const RankComparison* rank) { return rank->finish.b - rank->finish.a; };
+  std::vector<const compare::RankComparison*> ranks;
+  for (const compare::RankComparison& rank : comparison.ranks) ranks.push_back(&rank);
+  const auto lag = [](const compare::RankComparison* rank) { return rank->finish.b - rank->finish.a; };
   if (ranks.size() > shown_ranks) {
     std::ranges::stable_sort(ranks, [&](const auto* x, const auto* y) { return lag(x) > lag(y); });
     ranks.resize(shown_ranks);
   }
-  for (const RankComparison* rank : ranks) {
+  for (const compare::RankComparison* rank : ranks) {
     table.add_row({rank->name, microseconds(rank->start.a), microseconds(rank->start.b), microseconds(rank->finish.a),
                    microseconds(rank->finish.b), microseconds(rank->busy.a), microseconds(rank->busy.b),
                    microseconds(rank->waiting.a), microseconds(rank->waiting.b), microseconds(lag(rank))});
@@ -115,26 +115,27 @@ std::string ranks_table(const TimelineComparison& comparison) {
     text += fmt::format("# the {} ranks latest in B against A, of {}\n", ranks.size(), comparison.ranks.size());
   }
   if (comparison.laggard) {
-    const RankComparison& rank = comparison.ranks[*comparison.laggard];
+    const compare::RankComparison& rank = comparison.ranks[*comparison.laggard];
     const Picoseconds late = lag(&rank);
     std::vector<double> lags;
-    for (const RankComparison& each : comparison.ranks) lags.push_back(static_cast<double>(lag(&each).count));
+    for (const compare::RankComparison& each : comparison.ranks) lags.push_back(static_cast<double>(lag(&each).count));
     if (late.count > 0) {
       text += fmt::format("# lags most: {}, done {} us later in B (the median rank {:.2f} us); it starts {} us later",
-                          rank.name, microseconds(late), median(lags) / 1e6, microseconds(rank.start.b - rank.start.a));
+                          rank.name, microseconds(late), compare::median(lags) / 1e6,
+                          microseconds(rank.start.b - rank.start.a));
       text += fmt::format(" and waits {} us longer\n", microseconds(rank.waiting.b - rank.waiting.a));
     }
   }
   return text;
 }
 
-std::string step_text(const std::vector<PathTransfer>& path, std::size_t index) {
+std::string step_text(const std::vector<compare::PathTransfer>& path, std::size_t index) {
   if (index >= path.size()) return "ends";
-  const PathTransfer& step = path[index];
+  const compare::PathTransfer& step = path[index];
   return fmt::format("goes on by transfer {} ({}) at {} us", step.transfer.index(), step.way, microseconds(step.begin));
 }
 
-std::string path_text(const PathComparison& path) {
+std::string path_text(const compare::PathComparison& path) {
   if (path.a.empty() && path.b.empty()) return {};
   std::string text = fmt::format("#\n# critical path: {} in A, {} in B; {} % of B's lies on transfers of A's\n",
                                  counted(path.a.size(), "transfer"), path.b.size(), unsigned_percent(path.shared));
@@ -147,7 +148,7 @@ nlohmann::ordered_json file_json(const ComparedFile& file) {
   return {{"file", file.file}, {"origin", file.origin}, {"what", file.what}};
 }
 
-nlohmann::ordered_json duration_json(const Duration& duration) {
+nlohmann::ordered_json duration_json(const compare::Duration& duration) {
   return {{"a", duration.a.seconds()}, {"b", duration.b.seconds()}, {"error", duration.error()}};
 }
 
@@ -163,9 +164,9 @@ nlohmann::ordered_json head_json(const CompareHeader& header, const char* kind) 
   return document;
 }
 
-nlohmann::ordered_json path_json(const std::vector<PathTransfer>& path) {
+nlohmann::ordered_json path_json(const std::vector<compare::PathTransfer>& path) {
   nlohmann::ordered_json steps = nlohmann::ordered_json::array();
-  for (const PathTransfer& step : path) {
+  for (const compare::PathTransfer& step : path) {
     steps.push_back({{"transfer", step.transfer.index()},
                      {"way", step.way},
                      {"begin", step.begin.seconds()},
@@ -177,7 +178,7 @@ nlohmann::ordered_json path_json(const std::vector<PathTransfer>& path) {
 
 }  // namespace
 
-nlohmann::ordered_json errors_json(const ErrorSummary& errors) {
+nlohmann::ordered_json errors_json(const compare::ErrorSummary& errors) {
   return {{"count", errors.count},
           {"median", errors.median},
           {"p90", errors.p90},
@@ -189,11 +190,11 @@ std::string error_percent(double error) {
   return std::isfinite(error) ? fmt::format("{:+.1f}", 100 * error) : error > 0 ? "+inf" : "-inf";
 }
 
-std::string timelines_text(const CompareHeader& header, const TimelineComparison& comparison) {
+std::string timelines_text(const CompareHeader& header, const compare::TimelineComparison& comparison) {
   std::string text = header_text(header);
   text += fmt::format("# total      A {} us, B {} us: error {} %\n", microseconds(comparison.total.a),
                       microseconds(comparison.total.b), error_percent(comparison.total.error()));
-  const TransferComparison& transfers = comparison.transfers;
+  const compare::TransferComparison& transfers = comparison.transfers;
   text += fmt::format("# transfers  {} in both: error {}\n", transfers.errors.count, summary_text(transfers.errors));
   if (!transfers.worst.is_none() && transfers.errors.worst > 0) {
     text += fmt::format("# worst      transfer {} ({}): {} us in A, {} us in B\n", transfers.worst.index(),
@@ -204,7 +205,7 @@ std::string timelines_text(const CompareHeader& header, const TimelineComparison
   return text + path_text(comparison.path) + notes_text(comparison.notes) + verdict_text(header);
 }
 
-nlohmann::ordered_json timelines_json(const CompareHeader& header, const TimelineComparison& comparison) {
+nlohmann::ordered_json timelines_json(const CompareHeader& header, const compare::TimelineComparison& comparison) {
   nlohmann::ordered_json document = head_json(header, "timelines");
   document["total"] = duration_json(comparison.total);
   document["transfers"] = errors_json(comparison.transfers.errors);
@@ -214,7 +215,7 @@ nlohmann::ordered_json timelines_json(const CompareHeader& header, const Timelin
                                                {"duration", duration_json(comparison.transfers.worst_duration)}};
   }
   document["phases"] = nlohmann::ordered_json::array();
-  for (const PhaseComparison& phase : comparison.phases) {
+  for (const compare::PhaseComparison& phase : comparison.phases) {
     document["phases"].push_back({{"phase", to_string(phase.phase)},
                                   {"spans", phase.pairs},
                                   {"only_a", phase.only_a},
@@ -225,11 +226,11 @@ nlohmann::ordered_json timelines_json(const CompareHeader& header, const Timelin
   }
   document["links_by"] = comparison.links_by_way ? "send to recv" : "wire";
   document["links"] = nlohmann::ordered_json::array();
-  for (const LinkComparison& link : comparison.links) {
+  for (const compare::LinkComparison& link : comparison.links) {
     document["links"].push_back({{"link", link.name}, {"chunks", link.chunks}, {"busy", duration_json(link.busy)}});
   }
   document["ranks"] = nlohmann::ordered_json::array();
-  for (const RankComparison& rank : comparison.ranks) {
+  for (const compare::RankComparison& rank : comparison.ranks) {
     document["ranks"].push_back({{"rank", rank.name},
                                  {"start", duration_json(rank.start)},
                                  {"finish", duration_json(rank.finish)},
@@ -246,7 +247,7 @@ nlohmann::ordered_json timelines_json(const CompareHeader& header, const Timelin
   return document;
 }
 
-std::string results_text(const CompareHeader& header, const ResultsComparison& comparison) {
+std::string results_text(const CompareHeader& header, const compare::ResultsComparison& comparison) {
   Table table;
   table.add_column("size", "(B)");
   table.add_column("collective", "", Table::Align::left);
@@ -254,16 +255,16 @@ std::string results_text(const CompareHeader& header, const ResultsComparison& c
   table.add_column("A", "(us)");
   table.add_column("B", "(us)");
   table.add_column("error", "(%)");
-  for (const ComparedSize& row : comparison.sizes) {
+  for (const compare::ComparedSize& row : comparison.sizes) {
     table.add_row({std::to_string(row.size.count), row.collective, row.algorithm.empty() ? "-" : row.algorithm,
                    microseconds(row.a), microseconds(row.b), error_percent(row.error)});
   }
   std::string text = header_text(header) + table.text() + "#\n";
-  const ComparedSize& worst = comparison.sizes[comparison.worst];
+  const compare::ComparedSize& worst = comparison.sizes[comparison.worst];
   text += fmt::format("# error: {} (at {}{}), bias {} %\n", summary_text(comparison.errors), format_size(worst.size),
                       by_algorithm(worst.algorithm), error_percent(comparison.errors.bias));
   if (comparison.algorithms.size() > 1) {
-    for (const AlgorithmErrors& each : comparison.algorithms) {
+    for (const compare::AlgorithmErrors& each : comparison.algorithms) {
       text += fmt::format("# {} {}: {}\n", each.collective, each.algorithm.empty() ? "-" : each.algorithm,
                           summary_text(each.errors));
     }
@@ -273,7 +274,7 @@ std::string results_text(const CompareHeader& header, const ResultsComparison& c
                         comparison.compared_winners - comparison.different.size(),
                         counted(comparison.compared_winners, "size"));
   }
-  for (const DifferentWinner& winner : comparison.different) {
+  for (const compare::DifferentWinner& winner : comparison.different) {
     text += fmt::format("# fastest at {}: {} in A, {} in B; choosing {} costs {} %\n", format_size(winner.size),
                         winner.a, winner.b, winner.a, unsigned_percent(winner.cost));
   }
@@ -284,16 +285,16 @@ std::string results_text(const CompareHeader& header, const ResultsComparison& c
   return text + notes_text(comparison.notes) + verdict_text(header);
 }
 
-nlohmann::ordered_json results_json(const CompareHeader& header, const ResultsComparison& comparison) {
+nlohmann::ordered_json results_json(const CompareHeader& header, const compare::ResultsComparison& comparison) {
   nlohmann::ordered_json document = head_json(header, "results");
   document["errors"] = errors_json(comparison.errors);
   document["algorithms"] = nlohmann::ordered_json::array();
-  for (const AlgorithmErrors& each : comparison.algorithms) {
+  for (const compare::AlgorithmErrors& each : comparison.algorithms) {
     document["algorithms"].push_back(
         {{"collective", each.collective}, {"algorithm", each.algorithm}, {"errors", errors_json(each.errors)}});
   }
   document["sizes"] = nlohmann::ordered_json::array();
-  for (const ComparedSize& row : comparison.sizes) {
+  for (const compare::ComparedSize& row : comparison.sizes) {
     document["sizes"].push_back({{"size", row.size.count},
                                  {"collective", row.collective},
                                  {"algorithm", row.algorithm},
@@ -302,7 +303,7 @@ nlohmann::ordered_json results_json(const CompareHeader& header, const ResultsCo
                                  {"error", row.error}});
   }
   document["winners"] = {{"compared", comparison.compared_winners}, {"different", nlohmann::ordered_json::array()}};
-  for (const DifferentWinner& winner : comparison.different) {
+  for (const compare::DifferentWinner& winner : comparison.different) {
     document["winners"]["different"].push_back({{"size", winner.size.count},
                                                 {"collective", winner.collective},
                                                 {"a", winner.a},

@@ -31,14 +31,14 @@ struct CompareHeader {
   std::optional<Verdict> verdict;
 };
 
-std::string timelines_text(const CompareHeader& header, const TimelineComparison& comparison);
-nlohmann::ordered_json timelines_json(const CompareHeader& header, const TimelineComparison& comparison);
+std::string timelines_text(const CompareHeader& header, const compare::TimelineComparison& comparison);
+nlohmann::ordered_json timelines_json(const CompareHeader& header, const compare::TimelineComparison& comparison);
 
-std::string results_text(const CompareHeader& header, const ResultsComparison& comparison);
-nlohmann::ordered_json results_json(const CompareHeader& header, const ResultsComparison& comparison);
+std::string results_text(const CompareHeader& header, const compare::ResultsComparison& comparison);
+nlohmann::ordered_json results_json(const CompareHeader& header, const compare::ResultsComparison& comparison);
 
 /// {"count", "median", "p90", "worst", "bias"}.
-nlohmann::ordered_json errors_json(const ErrorSummary& errors);
+nlohmann::ordered_json errors_json(const compare::ErrorSummary& errors);
 
 /// "+5.4": a relative error in per cent; "inf" where the reference is 0.
 std::string error_percent(double error);

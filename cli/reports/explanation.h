@@ -29,7 +29,7 @@ struct Explanation {
   Loads loads;
   std::vector<planners::ClassLoad> classes;
   planners::TravelShape shape;
-  RunLimits limits;
+  advisor::RunLimits limits;
   std::vector<sim::CriticalShare> critical;
   std::string label;                    ///< What the schedule is called among the trials.
   std::vector<planners::Trial> trials;  ///< What it was compared with, fastest first.

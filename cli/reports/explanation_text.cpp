@@ -155,7 +155,7 @@ std::string plan_text(const Explanation& of) {
   return of.classes.empty() ? text : text + table.text("    ");
 }
 
-std::string path_text(const RunLimits& limits) {
+std::string path_text(const advisor::RunLimits& limits) {
   const auto elapsed = static_cast<double>(limits.report.elapsed.count);
   const std::size_t steps = limits.report.critical_path.size();
   std::string text = fmt::format("  What the last byte waited for, in {} step{}:\n", steps, steps == 1 ? "" : "s");
@@ -243,7 +243,7 @@ std::string improvements_text(const Explanation& of) {
   table.add_column("with", "", Table::Align::left);
   std::size_t shown = 0;
   std::vector<std::string> useless;
-  for (const Improvement& improvement : of.limits.improvements) {
+  for (const advisor::Improvement& improvement : of.limits.improvements) {
     const double saved = 1 - static_cast<double>(improvement.elapsed.count) / static_cast<double>(elapsed.count);
     if (saved < least_shown) {
       useless.push_back(improvement.change);

@@ -91,11 +91,11 @@ Result<void> load_plan(const Console& console, const std::string& path, const To
 std::optional<Error> find_idle_hint(const CalibrateFlags& flags, const NamedRuns& files) {
   bool lacks_algorithm = false, lacks_chunk = false;
   for (const auto& [path, file] : files) {
-    const auto* const measured = std::get_if<Measurements>(&file);
-    const auto rows =
-        measured != nullptr ? Result<Measurements>(*measured) : measurements_of(std::get<Timeline>(file), path);
+    const auto* const measured = std::get_if<compare::Measurements>(&file);
+    const auto rows = measured != nullptr ? Result<compare::Measurements>(*measured)
+                                          : compare::measurements_of(std::get<Timeline>(file), path);
     if (!rows) continue;  // Told when they are planned.
-    for (const Measurement& row : rows->rows) {
+    for (const compare::Measurement& row : rows->rows) {
       lacks_algorithm = lacks_algorithm || row.algorithm.empty();
       lacks_chunk = lacks_chunk || (measured != nullptr && row.chunk.count == 0);
     }
@@ -109,14 +109,14 @@ std::optional<Error> find_idle_hint(const CalibrateFlags& flags, const NamedRuns
   return std::nullopt;
 }
 
-Result<Calibration> fit(const Console& console, const Topology& topology, const CalibrationRuns& runs,
-                        std::size_t hold_out) {
+Result<compare::Calibration> fit(const Console& console, const Topology& topology, const CalibrationRuns& runs,
+                                 std::size_t hold_out) {
   Progress progress(console, "calibrating", 0);  // How many simulations it takes is seen at the end.
-  CalibrateOptions options;
+  compare::CalibrateOptions options;
   options.hold_out_parts = hold_out;
   std::size_t done = 0;
   options.on_prediction = [&] { progress.step("simulation " + std::to_string(++done)); };
-  return calibrate(topology, runs.seconds(), runs.reduces(), simulated_times(runs), options);
+  return compare::calibrate(topology, runs.seconds(), runs.reduces(), simulated_times(runs), options);
 }
 
 ExitCode run(const Console& console, const CalibrateFlags& flags) {

@@ -28,11 +28,11 @@ struct CompareFlags {
   std::size_t lanes = 48;
 };
 
-ComparedFile describe(const std::string& file, const RunFile& run) {
+ComparedFile describe(const std::string& file, const compare::RunFile& run) {
   if (const auto* timeline = std::get_if<Timeline>(&run)) return {file, timeline->title, timeline->origin};
-  const Measurements& measurements = std::get<Measurements>(run);
+  const compare::Measurements& measurements = std::get<compare::Measurements>(run);
   std::set<std::string> collectives;
-  for (const Measurement& row : measurements.rows) collectives.insert(row.collective);
+  for (const compare::Measurement& row : measurements.rows) collectives.insert(row.collective);
   std::string what = fmt::format("{}, {}", fmt::join(collectives, ", "), counted(measurements.rows.size(), "row"));
   if (!measurements.topology.empty()) what += " on " + measurements.topology;
   return {file, what, measurements.origin};
@@ -62,33 +62,35 @@ ExitCode compare_two_timelines(const Console& console, const CompareFlags& flags
                                Timeline b, const std::optional<double>& limit) {
   const auto plan = load_plan(console, flags.plan);
   if (!plan) return console.refuse(plan.error());
-  const KnownSchedule known = *plan ? KnownSchedule{&(*plan)->file.schedule, &(*plan)->dependencies} : KnownSchedule{};
+  const compare::KnownSchedule known =
+      *plan ? compare::KnownSchedule{&(*plan)->file.schedule, &(*plan)->dependencies} : compare::KnownSchedule{};
   if (!flags.svg.empty()) {
-    OverlayOptions options{header.a.file, header.b.file, flags.lanes};
+    compare::OverlayOptions options{header.a.file, header.b.file, flags.lanes};
     const auto written =
-        write_file(flags.svg, [&](std::ostream& out) { return write_overlay_svg(out, a, b, options); });
+        write_file(flags.svg, [&](std::ostream& out) { return compare::write_overlay_svg(out, a, b, options); });
     if (!written) return console.refuse(written.error());
     if (flags.svg != "-") console.note("wrote " + flags.svg);
   }
-  const TimelineComparison comparison = compare_timelines(std::move(a), std::move(b), known);
+  const compare::TimelineComparison comparison = compare::compare_timelines(std::move(a), std::move(b), known);
   if (limit) header.verdict = Verdict{*limit, std::abs(comparison.total.error()), "error of total"};
   if (flags.svg == "-") return verdict_of(header.verdict);
   console.print(console.json ? json_text(timelines_json(header, comparison)) : timelines_text(header, comparison));
   return verdict_of(header.verdict);
 }
 
-ExitCode compare_two_tables(const Console& console, CompareHeader header, const Measurements& a, const Measurements& b,
-                            const std::string& algorithm, const std::optional<double>& limit) {
-  const auto comparison = compare_results(a, b, algorithm);
+ExitCode compare_two_tables(const Console& console, CompareHeader header, const compare::Measurements& a,
+                            const compare::Measurements& b, const std::string& algorithm,
+                            const std::optional<double>& limit) {
+  const auto comparison = compare::compare_results(a, b, algorithm);
   if (!comparison) return console.refuse(comparison.error());
   if (limit) header.verdict = Verdict{*limit, comparison->errors.median, "median error"};
   console.print(console.json ? json_text(results_json(header, *comparison)) : results_text(header, *comparison));
   return verdict_of(header.verdict);
 }
 
-Result<Measurements> as_table(const RunFile& run, const std::string& file) {
-  if (const auto* timeline = std::get_if<Timeline>(&run)) return measurements_of(*timeline, file);
-  return std::get<Measurements>(run);
+Result<compare::Measurements> as_table(const compare::RunFile& run, const std::string& file) {
+  if (const auto* timeline = std::get_if<Timeline>(&run)) return compare::measurements_of(*timeline, file);
+  return std::get<compare::Measurements>(run);
 }
 
 ExitCode run(const Console& console, const CompareFlags& flags) {
@@ -110,8 +112,8 @@ ExitCode run(const Console& console, const CompareFlags& flags) {
   auto runs = load_runs(console, {flags.a, flags.b}, flags.collective);
   if (!runs)
     return runs.error().is_usage ? console.refuse_usage(runs.error().error) : console.refuse(runs.error().error);
-  RunFile* const a = &runs->front().second;
-  RunFile* const b = &runs->back().second;
+  compare::RunFile* const a = &runs->front().second;
+  compare::RunFile* const b = &runs->back().second;
   const CompareHeader header{describe(flags.a, *a), describe(flags.b, *b), std::nullopt};
   auto* timeline_a = std::get_if<Timeline>(&*a);
   auto* timeline_b = std::get_if<Timeline>(&*b);

@@ -55,9 +55,9 @@ Result<Explanation> explain(const Topology& topology, const planners::Candidate&
   explanation.proof = planners::prove_cut(topology, schedule.collective, explanation.bound);
   explanation.loads = compute_loads(schedule, topology);
   explanation.shape = planners::measure_travel(schedule);
-  auto limits =
-      find_run_limits(schedule, topology, options.at(explanation.size, options.chunk_of(candidate, explanation.size)),
-                      others, options.circumstances.endpoints.engines());
+  auto limits = advisor::find_run_limits(schedule, topology,
+                                         options.at(explanation.size, options.chunk_of(candidate, explanation.size)),
+                                         others, options.circumstances.endpoints.engines());
   if (!limits) return tl::unexpected(limits.error());
   explanation.limits = std::move(*limits);
   explanation.critical = sim::summarize_critical_path(explanation.limits.report, topology);

@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "compare/fit/fit_variables.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 constexpr double least_prediction = 1e-12;  // seconds, so that a logarithm exists
@@ -208,4 +208,4 @@ Result<Calibration> calibrate(const Topology& topology, std::span<const double> 
   return Calibrator(topology, measured, reduces, predict, options).run();
 }
 
-}  // namespace espalier
+}  // namespace espalier::compare

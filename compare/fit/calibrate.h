@@ -12,7 +12,7 @@
 #include "compare/statistics.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::compare {
 
 /// The times, in seconds, that some of the runs would take on a topology with other parameters: a simulation of the
 /// very schedules that ran. `which` are indices of runs. Deterministic.
@@ -84,4 +84,4 @@ struct Calibration {
 Result<Calibration> calibrate(const Topology& topology, std::span<const double> measured, bool reduces,
                               const PredictTimes& predict, const CalibrateOptions& options = {});
 
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 constexpr double involved_share = 0.3;  // of a flat direction's largest component
@@ -169,4 +169,4 @@ Ambiguity FitVariables::settle(const FlatDirection& direction, std::vector<doubl
   return result;
 }
 
-}  // namespace espalier
+}  // namespace espalier::compare

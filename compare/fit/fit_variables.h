@@ -6,7 +6,7 @@
 
 #include "compare/fit/calibrate.h"
 
-namespace espalier {
+namespace espalier::compare {
 
 /// How the coordinates of a fit set the parameters: coordinate x multiplies the start values of its parameters by
 /// exp(x). At first each parameter has a coordinate of its own; settling a flat direction takes one away.
@@ -52,4 +52,4 @@ class FitVariables {
   std::vector<Members> members_;  ///< By coordinate: its parameters.
 };
 
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -8,7 +8,7 @@
 
 #include "compare/statistics.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 using Eigen::MatrixXd;
@@ -221,4 +221,4 @@ Identification identify(const Fit& fit, double least_noise, double most_error) {
   return result;
 }
 
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-namespace espalier {
+namespace espalier::compare {
 
 /// Residuals at a point; always as many.
 using Residuals = std::function<Result<std::vector<double>>(std::span<const double> point)>;
@@ -59,4 +59,4 @@ struct Identification {
 /// at least `least_noise` and in this at most 5 %) is more than `most_error`.
 Identification identify(const Fit& fit, double least_noise, double most_error);
 
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/format_units.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 // What a topology leaves out begins next to nothing: a cost of so many seconds, an overhead of such a part of the
@@ -156,4 +156,4 @@ std::string format_parameter(ParameterKind kind, double value) {
   return fmt::format("{:.4g} {}", value / unit, name);
 }
 
-}  // namespace espalier
+}  // namespace espalier::compare

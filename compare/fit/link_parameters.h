@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "topology/topology.h"
 
-namespace espalier {
+namespace espalier::compare {
 
 enum class ParameterKind : std::uint8_t { bandwidth, latency, overhead, reduce_bandwidth };
 
@@ -44,4 +44,4 @@ Result<Topology> with_parameters(const Topology& topology, std::span<const Param
 /// A value with its unit: "24.87 GB/s", "1.3 us"; "none" for 0.
 std::string format_parameter(ParameterKind kind, double value);
 
-}  // namespace espalier
+}  // namespace espalier::compare

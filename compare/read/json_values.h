@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "schedule/json/json_cursor.h"
 
-namespace espalier {
+namespace espalier::compare {
 
 /// A JSON value that is a finite number, or a string that holds one; nothing for null, "N/A" and everything else.
 inline std::optional<double> number_in(std::string_view raw) {
@@ -65,4 +65,4 @@ inline bool read_byte_count(JsonCursor& json, Bytes& size) {
   return true;
 }
 
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 
-namespace espalier {
+namespace espalier::compare {
 
 /// One time of one collective at one size, measured or predicted: a row of a results document or of nccl-tests.
 struct Measurement {
@@ -41,4 +41,4 @@ struct Measurements {
   std::vector<std::string> warnings;  ///< What a reader should know before trusting the rows, with file:line.
 };
 
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "compare/read/measurements.h"
 
-namespace espalier {
+namespace espalier::compare {
 
 /// What is known of a file from outside, for where the file itself does not say.
 struct NcclTestsHints {
@@ -35,4 +35,4 @@ std::optional<std::string> collective_of_program(std::string_view program);
 /// The collective that a file's name mentions: "allreduce-2n.log" is "all_reduce"; empty when there is none.
 std::string collective_of_file_name(std::string_view name);
 
-}  // namespace espalier
+}  // namespace espalier::compare

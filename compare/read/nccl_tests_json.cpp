@@ -3,7 +3,7 @@
 #include "compare/read/json_values.h"
 #include "compare/read/nccl_tests.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 constexpr double microsecond = 1e-6;
@@ -168,4 +168,4 @@ Result<Measurements> read_nccl_tests_json(std::string_view text, std::string_vie
   return JsonReader(text, name).read(hints);
 }
 
-}  // namespace espalier
+}  // namespace espalier::compare

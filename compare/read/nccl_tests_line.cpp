@@ -7,7 +7,7 @@
 
 #include "compare/read/nccl_tests.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace nccl_tests {
 namespace {
 
@@ -172,4 +172,4 @@ std::string collective_of_file_name(std::string_view name) {
   return {};
 }
 
-}  // namespace espalier
+}  // namespace espalier::compare

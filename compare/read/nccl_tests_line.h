@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace espalier::nccl_tests {
+namespace espalier::compare::nccl_tests {
 
 /// One line without what others put around it.
 struct CleanLine {
@@ -25,4 +25,4 @@ std::optional<double> parse_decimal(std::string_view word);
 /// Whether a word is a reduction as nccl-tests prints it: "sum", ..., or "none".
 bool is_operation(std::string_view word);
 
-}  // namespace espalier::nccl_tests
+}  // namespace espalier::compare::nccl_tests

@@ -6,7 +6,7 @@
 #include "compare/read/nccl_tests.h"
 #include "compare/read/nccl_tests_line.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 using nccl_tests::CleanLine;
@@ -219,4 +219,4 @@ Result<Measurements> read_nccl_tests_text(std::string_view text, std::string_vie
   return TextReader(name, hints).read(text);
 }
 
-}  // namespace espalier
+}  // namespace espalier::compare

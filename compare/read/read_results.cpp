@@ -5,7 +5,7 @@
 #include "compare/read/json_values.h"
 #include "compare/read/read_run.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 class ResultsReader {
@@ -177,4 +177,4 @@ Result<Measurements> read_results(std::string_view text, std::string_view name) 
   return ResultsReader(text, name).read();
 }
 
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -7,7 +7,7 @@
 #include "schedule/timeline/binary_timeline.h"
 #include "schedule/timeline/chrome_trace.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 enum class Kind { chrome_trace, binary_timeline, results, nccl_json, nccl_text, plan, topology, other };
@@ -81,4 +81,4 @@ Result<RunFile> read_run(std::string_view text, std::string_view name, const Ncc
                 "give what --trace or --json of simulate and run write, or what nccl-tests prints");
 }
 
-}  // namespace espalier
+}  // namespace espalier::compare

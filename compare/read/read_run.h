@@ -8,7 +8,7 @@
 #include "compare/read/nccl_tests.h"
 #include "schedule/timeline/timeline.h"
 
-namespace espalier {
+namespace espalier::compare {
 
 /// Reads an `espalier/results/1` document, of `simulate --json` or `run --json`. Keys that are not known are passed
 /// over. Errors: invalid_input with file:line:column; unsupported for another version.
@@ -23,4 +23,4 @@ using RunFile = std::variant<Timeline, Measurements>;
 /// when the durations of a timeline add up to 2^62 ps.
 Result<RunFile> read_run(std::string_view text, std::string_view name, const NcclTestsHints& hints);
 
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -35,7 +35,7 @@ std::vector<std::string> bad_files() {
 class RunErrors : public testing::TestWithParam<std::string> {};
 
 TEST_P(RunErrors, MessageIsAsRecorded) {
-  const auto run = read_run(contents(folder / GetParam()), GetParam(), {});
+  const auto run = compare::read_run(contents(folder / GetParam()), GetParam(), {});
   ASSERT_FALSE(run.has_value());
   EXPECT_TRUE(run.error().message.starts_with(GetParam() + ":")) << run.error().message;
   std::string message = run.error().message + "\n";

@@ -13,15 +13,15 @@
 
 namespace {
 
-void check_rows(const espalier::Measurements& runs) {
+void check_rows(const espalier::compare::Measurements& runs) {
   using namespace espalier;
   ESPALIER_CHECK(!runs.rows.empty(), "a file without rows is an error");
-  for (const Measurement& row : runs.rows) {
+  for (const compare::Measurement& row : runs.rows) {
     ESPALIER_CHECK(row.size.count >= 0 && row.size <= max_message_size, "sizes are in range");
     ESPALIER_CHECK(std::isfinite(row.seconds) && row.seconds >= 0, "times are times");
     ESPALIER_CHECK(row.line > 0, "rows say where they are");
   }
-  const auto compared = compare_results(runs, runs);
+  const auto compared = compare::compare_results(runs, runs);
   ESPALIER_CHECK(compared.has_value() && compared->errors.worst == 0, "a file has no error against itself");
 }
 
@@ -29,17 +29,17 @@ void check_rows(const espalier::Measurements& runs) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace espalier;
-  const auto run = read_run({reinterpret_cast<const char*>(data), size}, "fuzz", {});
+  const auto run = compare::read_run({reinterpret_cast<const char*>(data), size}, "fuzz", {});
   if (!run) {
     ESPALIER_CHECK(run.error().message.starts_with("fuzz:"), "an error says where");
     return 0;
   }
-  if (const auto* runs = std::get_if<Measurements>(&*run)) {
+  if (const auto* runs = std::get_if<compare::Measurements>(&*run)) {
     check_rows(*runs);
     return 0;
   }
   const Timeline& timeline = std::get<Timeline>(*run);
-  const TimelineComparison compared = compare_timelines(timeline, timeline);
+  const compare::TimelineComparison compared = compare::compare_timelines(timeline, timeline);
   ESPALIER_CHECK(compared.transfers.errors.worst == 0 && compared.total.a == compared.total.b,
                  "a timeline has no error against itself");
   return 0;

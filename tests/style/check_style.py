@@ -24,6 +24,10 @@ BANNED_ANYWHERE = {r"\b(?:TODO|FIXME|XXX)\b": "open work belongs in the tracker"
 BANNED_BUT_IN = {r"\bkill(?:pg)?\((?!\))": ("base/send_signal.h", "signals are sent by base/send_signal.h")}
 
 
+SHARED_FORMS = {"base", "topology", "schedule"}  # their namespace is `espalier`
+PUBLIC_API = "engine/communicator"  # of a rank: may be in `espalier` and in the namespace of its folder
+
+
 def read_include_table(repository):
     """Which folder may include which, by the table in docs/architecture.md: {folder: {folders}}."""
     table = {}
@@ -117,6 +121,38 @@ def check_names(repository, table):
                     places.setdefault(name, place)
 
 
+def namespace_of(repository, place):
+    """`espalier` and, but for the shared forms, the folder's name; a library within a folder adds its own."""
+    if place.parts[0] in SHARED_FORMS:
+        return "espalier"
+    parts = [place.parts[0]]
+    library = repository / place.parts[0]
+    for part in place.parts[1:]:
+        library /= part
+        if (library / "CMakeLists.txt").exists():
+            parts.append(part)
+    return "espalier::" + "::".join(parts)
+
+
+def check_namespaces(repository, table):
+    """What a library declares is in the namespace of its folder, or in one within that; so are the tests of it."""
+    for folder in table:
+        for path in [*sources(repository, folder), *sources(repository, f"tests/unit/{folder}")]:
+            relative = path.relative_to(repository)
+            place = pathlib.Path(*relative.parts[2 if relative.parts[0] == "tests" else 0:-1])
+            own = namespace_of(repository, place)
+            allowed = {own, "espalier"} if str(place) == PUBLIC_API else {own}
+            is_within = False
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                if opened := re.match(r"(?:inline )?namespace (espalier[\w:]*) \{", line):
+                    is_within = True
+                    inner = opened.group(1).removeprefix(own + "::").split("::")[0]
+                    if opened.group(1) not in allowed and (inner in ("espalier", *table) or not opened.group(1).startswith(own)):
+                        yield f"{relative}:{number}: {opened.group(1)} is not {own}"
+            if not is_within and path.suffix == ".h":
+                yield f"{relative}:1: declares nothing in {own}"
+
+
 def check_rules(repository):
     """Every rule of the verifier is in the enum, in docs/schedule.md and in the name of a negative test."""
     in_enum = re.findall(r"^\s+(S\d+),", (repository / "schedule/verify/verify.h").read_text(), re.M)
@@ -205,6 +241,7 @@ def main():
     findings.extend(check_folders(repository, folders))
     findings.extend(check_test_places(repository))
     findings.extend(check_names(repository, table))
+    findings.extend(check_namespaces(repository, table))
     findings.extend(check_rules(repository))
     findings.extend(check_lists(repository))
     findings.extend(check_links(repository))

@@ -8,7 +8,7 @@
 #include "tests/support/networks/random_machine.h"
 #include "tests/support/random_timeline.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 /// docs/compare.md's definition word by word: every step looks at all spans, and every begin at all of its chunk.
@@ -172,4 +172,4 @@ TEST(CriticalChainProperty, IsThatOfThePlainDefinitionWithASchedule) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::compare

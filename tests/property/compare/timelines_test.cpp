@@ -7,7 +7,7 @@
 #include "tests/support/networks/random_machine.h"
 #include "tests/support/random_timeline.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 constexpr int rounds = 150;
@@ -152,4 +152,4 @@ TEST(CriticalChainProperty, StepsFollowEachOther) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -8,7 +8,7 @@
 #include "tests/support/networks/machine.h"
 #include "topology/generate/generate.h"
 
-namespace espalier {
+namespace espalier::advisor {
 namespace {
 
 using test::Machine;
@@ -179,4 +179,4 @@ TEST(RunLimits, ASmallRingSaysLatency) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::advisor

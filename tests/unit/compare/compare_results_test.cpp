@@ -6,7 +6,7 @@
 
 #include "compare/read/read_run.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 TEST(ReadResults, TakesWhatSimulateAndRunWrite) {
@@ -164,4 +164,4 @@ TEST(Statistics, MediansAndQuantiles) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::compare

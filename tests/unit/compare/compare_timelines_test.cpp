@@ -8,7 +8,7 @@
 #include "compare/timeline_lanes.h"
 #include "tests/support/networks/machine.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 Span span(std::uint32_t lane, std::uint32_t transfer, Phase phase, std::int64_t begin, std::int64_t end,
@@ -187,4 +187,4 @@ TEST(OverlaySvg, DrawsLanesAndSaysWhenItLeavesSomeOut) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -9,7 +9,7 @@
 #include "tests/support/networks/machine.h"
 #include "tests/support/networks/random_machine.h"
 
-namespace espalier {
+namespace espalier::sim {
 namespace {
 
 using sim::CompiledSchedule;
@@ -253,4 +253,4 @@ TEST(Model, RunsAtOnceAreOneScheduleOfAll) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::sim

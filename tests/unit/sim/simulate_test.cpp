@@ -8,7 +8,7 @@
 #include "sim/core/workload.h"
 #include "tests/support/networks/machine.h"
 
-namespace espalier {
+namespace espalier::sim {
 namespace {
 
 using sim::Options;
@@ -222,4 +222,4 @@ TEST(Simulate, RefusesMoreCopyEnginesThanItsLimit) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::sim

@@ -9,7 +9,7 @@
 #include "planners/planner.h"
 #include "sim/simulate.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 struct Truth {
@@ -262,4 +262,4 @@ TEST(LinkParameters, ValuesScaleAndRound) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 /// y = p0 + p1 x against points of the line 2 + 3 x.
@@ -99,4 +99,4 @@ TEST(Identify, StandardErrorsAreThoseOfAMean) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::compare

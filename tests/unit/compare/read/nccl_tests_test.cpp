@@ -7,7 +7,7 @@
 #include "compare/read/nccl_tests_line.h"
 #include "compare/read/read_run.h"
 
-namespace espalier {
+namespace espalier::compare {
 namespace {
 
 Measurements read(std::string_view text, const std::string& name = "run.log", const NcclTestsHints& hints = {}) {
@@ -177,4 +177,4 @@ TEST(NcclTests, CleansLines) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::compare

@@ -6,7 +6,7 @@
 #include "sim/simulate.h"
 #include "tests/support/networks/machine.h"
 
-namespace espalier {
+namespace espalier::sim {
 namespace {
 
 using sim::CriticalStep;
@@ -199,4 +199,4 @@ TEST(CriticalPath, IsSummedUpByClass) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::sim

@@ -10,7 +10,7 @@
 #include "sim/simulate.h"
 #include "tests/support/networks/machine.h"
 
-namespace espalier {
+namespace espalier::sim {
 namespace {
 
 using sim::ModelKind;
@@ -300,4 +300,4 @@ TEST(FairModel, AnAbortedRunBeginsNothingMore) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::sim

@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 
-namespace espalier {
+namespace espalier::sim {
 namespace {
 
 using sim::FlowIndex;
@@ -36,4 +36,4 @@ TEST(FlowQueue, GivesTheEarliestWhateverMoves) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::sim

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace espalier {
+namespace espalier::sim {
 namespace {
 
 using sim::FlowIndex;
@@ -127,4 +127,4 @@ TEST(MaxMin, EqualLevelsAreFilledAtOnce) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::sim

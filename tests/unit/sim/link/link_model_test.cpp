@@ -6,7 +6,7 @@
 #include "sim/simulate.h"
 #include "tests/support/networks/machine.h"
 
-namespace espalier {
+namespace espalier::sim {
 namespace {
 
 using sim::Report;
@@ -350,4 +350,4 @@ TEST(LinkModel, BackPressureLeavesTheFirstLinkToOthers) {
 }
 
 }  // namespace
-}  // namespace espalier
+}  // namespace espalier::sim
