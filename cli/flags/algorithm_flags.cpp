@@ -82,7 +82,8 @@ std::vector<planners::Planner> planners_for(const std::vector<std::string>& algo
 
 Result<planners::Candidates> plan_candidates(const Console& console, const Topology& topology,
                                              const Collective& collective, const std::vector<std::string>& algorithms,
-                                             const planners::PackingLimits& limits, bool verbose, TreeMemory* memory) {
+                                             const planners::PackingLimits& limits, bool verbose,
+                                             planners::TreeMemory* memory) {
   std::vector<planners::Planner> planners = planners_for(algorithms);
   if (limits.any() && std::ranges::find(planners, "packing", &planners::Planner::name) == planners.end()) {
     return fail(ErrorCode::unsupported,

@@ -187,7 +187,7 @@ int ControlPlane::failure_fd() const noexcept { return impl_->state.failure_fd()
 Error ControlPlane::failure_error() const {
   const auto failure = impl_->state.failure();
   ESPALIER_CHECK(failure.has_value(), "only a failed job has a failure");
-  return espalier::failure_error(*failure);
+  return rendezvous::failure_error(*failure);
 }
 
 void ControlPlane::abort(std::string_view reason) {

@@ -25,7 +25,7 @@ void say(const std::string& line) { fmt::print(stderr, "{}\n", line); }
   while (true) pause();
 }
 
-std::unique_ptr<engine::rendezvous::ControlPlane> join(const LaunchInfo& launch) {
+std::unique_ptr<engine::rendezvous::ControlPlane> join(const engine::launch::LaunchInfo& launch) {
   engine::rendezvous::Options options;
   options.host = launch.host;
   options.port = launch.port;
@@ -50,7 +50,7 @@ bool meet_all(engine::rendezvous::ControlPlane& plane) {
 }
 
 /// Joins, meets all, and says on standard output and standard error who it is.
-int meet(const LaunchInfo& launch) {
+int meet(const engine::launch::LaunchInfo& launch) {
   const auto plane = join(launch);
   if (!plane || !meet_all(*plane)) return 1;
   fmt::print("output of {}\n", launch.rank);
@@ -59,7 +59,7 @@ int meet(const LaunchInfo& launch) {
 }
 
 /// Rank 1 is killed; the others see it, say so, and exit with 7.
-int report(const LaunchInfo& launch) {
+int report(const engine::launch::LaunchInfo& launch) {
   const auto plane = join(launch);
   if (!plane || !meet_all(*plane)) return 1;
   if (launch.rank == 1) {
@@ -73,7 +73,7 @@ int report(const LaunchInfo& launch) {
 }
 
 int launch_ranks(const std::string& behaviour) {
-  LocalJobOptions options;
+  engine::launch::LocalJobOptions options;
   options.world = 3;
   options.arguments = {behaviour};
   options.grace = std::chrono::milliseconds(500);
@@ -81,7 +81,7 @@ int launch_ranks(const std::string& behaviour) {
     fmt::print("rank {}: {}\n", rank, line);
     std::fflush(stdout);
   };
-  const auto result = run_local_job(options);
+  const auto result = engine::launch::run_local_job(options);
   if (!result) return 99;
   fmt::print("{}", result->summary());
   return result->exit_code();
@@ -92,7 +92,7 @@ int launch_ranks(const std::string& behaviour) {
 int main(int argc, char** argv) {
   const std::string behaviour = argc > 1 ? argv[1] : "";
   if (behaviour == "launch") return launch_ranks(argc > 2 ? argv[2] : "");
-  const auto launch = detect_launch(engine::rendezvous::process_environment());
+  const auto launch = engine::launch::detect_launch(engine::rendezvous::process_environment());
   if (!launch) return 1;
   if (behaviour == "meet") return meet(*launch);
   if (behaviour == "report") return report(*launch);
