@@ -77,7 +77,9 @@ Group::~Group() {
   for (const auto& transport : transports_) transport->leave();
   settle();
   prepared_.clear();
-  if (scratch_ != nullptr) job_->memory().release(scratch_);
+  for (const Scratch* scratch : {&host_scratch_, &device_scratch_}) {
+    if (scratch->data != nullptr) job_->memory().release(scratch->data);
+  }
 }
 
 void Group::settle() {
@@ -233,14 +235,14 @@ Result<void> Group::check(const CallArguments& arguments, const RankProgram& pro
                           *program.in_place_shift));
 }
 
-Result<void> Group::reserve_scratch(std::int64_t bytes) {
-  if (bytes <= scratch_bytes_) return {};
-  if (scratch_ != nullptr) job_->memory().release(std::exchange(scratch_, nullptr));
-  scratch_bytes_ = 0;
-  const auto memory = job_->memory().allocate(bytes);
+Result<void> Group::reserve(Scratch& scratch, std::int64_t bytes, MemorySpace space) {
+  if (bytes <= scratch.bytes) return {};
+  if (scratch.data != nullptr) job_->memory().release(scratch.data);
+  scratch = {};
+  const auto memory = job_->memory().allocate(bytes, space);
   if (!memory) return tl::unexpected(memory.error());
-  scratch_ = *memory;
-  scratch_bytes_ = bytes;
+  scratch.data = *memory;
+  scratch.bytes = bytes;
   return {};
 }
 
@@ -309,13 +311,22 @@ const MemoryPlace& Group::place_of(const void* data, std::int64_t bytes, FoundPl
   return last.place;
 }
 
-Buffers Group::find_buffers(const CallArguments& arguments, const RankProgram& program) {
+Result<Buffers> Group::find_buffers(const CallArguments& arguments, const RankProgram& program) {
   Buffers buffers;
   buffers.base = {const_cast<std::byte*>(static_cast<const std::byte*>(arguments.send)),
-                  static_cast<std::byte*>(arguments.receive), scratch_};
+                  static_cast<std::byte*>(arguments.receive), nullptr};
   buffers.registered = {place_of(arguments.send, program.send_bytes, found_send_),
-                        place_of(arguments.receive, program.receive_bytes, found_receive_),
-                        place_of(scratch_, program.scratch_bytes, found_scratch_)};
+                        place_of(arguments.receive, program.receive_bytes, found_receive_), MemoryPlace{}};
+  if (program.scratch_bytes == 0) return buffers;
+  const bool is_on_host = std::ranges::all_of(buffers.registered, &MemoryPlace::is_on_host);
+  Scratch& scratch = is_on_host ? host_scratch_ : device_scratch_;
+  const MemorySpace space = is_on_host ? MemorySpace::host : MemorySpace::device;
+  if (auto reserved = reserve(scratch, program.scratch_bytes, space); !reserved) {
+    return tl::unexpected(reserved.error());
+  }
+  const auto at = static_cast<std::size_t>(Place::scratch);
+  buffers.base[at] = scratch.data;
+  buffers.registered[at] = place_of(scratch.data, program.scratch_bytes, scratch.found);
   return buffers;
 }
 
@@ -347,7 +358,8 @@ Result<RunningCall> Group::begin(const CallArguments& arguments, QueuePoint call
   header.chunk = static_cast<std::uint64_t>(call.chunk.count);
   header.shares = call.shares_hash;
   if (auto checked = check(arguments, call.program); !checked) return tl::unexpected(checked.error());
-  if (auto reserved = reserve_scratch(call.program.scratch_bytes); !reserved) return tl::unexpected(reserved.error());
+  const auto buffers = find_buffers(arguments, call.program);
+  if (!buffers) return tl::unexpected(buffers.error());
   if (!call.execution) {
     if (auto agreed = agree(header); !agreed) return tl::unexpected(agreed.error());
     if (auto connected = connect(call); !connected) return tl::unexpected(connected.error());
@@ -356,15 +368,14 @@ Result<RunningCall> Group::begin(const CallArguments& arguments, QueuePoint call
   if (callers_work.queue != nullptr) {  // Peers may touch the buffers as soon as this rank is in the call.
     if (auto done = await_device(callers_work); !done) return tl::unexpected(done.error());
   }
-  const Buffers buffers = find_buffers(arguments, call.program);
   running_ = &call;
   running_header_ = header;
   // The transports come last: what is written after stores that wait for another core's cache waits with them.
   if (call.whole) {
-    auto begun = call.execution->begin_whole(header, buffers, recorder_, *call.whole);
+    auto begun = call.execution->begin_whole(header, *buffers, recorder_, *call.whole);
     if (!begun) return tl::unexpected(begun.error());
   } else {
-    call.execution->begin(header, buffers, recorder_);
+    call.execution->begin(header, *buffers, recorder_);
     for (const auto& transport : transports_) transport->enter(call.execution->call());
   }
   return RunningCall{call.execution.get(), name_, members_, transports_};

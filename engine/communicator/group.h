@@ -59,7 +59,6 @@ class Group {
   /// up.
   void settle();
   Result<void> check(const CallArguments& arguments, const RankProgram& program) const;
-  Result<void> reserve_scratch(std::int64_t bytes);
   Result<RunningCall> begin(const CallArguments& arguments, QueuePoint callers_work, CallHeader& header);
   /// All members compare their calls before the first call of a shape: ranks that call different things may have no
   /// stream in common on which they would notice.
@@ -80,7 +79,15 @@ class Group {
     MemoryPlace place;
   };
   const MemoryPlace& place_of(const void* data, std::int64_t bytes, FoundPlace& last) const;
-  [[nodiscard]] Buffers find_buffers(const CallArguments& arguments, const RankProgram& program);
+  /// Memory of the calls themselves, in one space; as much as the largest of them took.
+  struct Scratch {
+    std::byte* data = nullptr;
+    std::int64_t bytes = 0;
+    FoundPlace found;
+  };
+  Result<void> reserve(Scratch& scratch, std::int64_t bytes, MemorySpace space);
+  /// The caller's buffers, and scratch memory beside them: on the device where one of the buffers is.
+  Result<Buffers> find_buffers(const CallArguments& arguments, const RankProgram& program);
 
   /// The shape of a call, as far as the program depends on it.
   struct Shape {
@@ -109,8 +116,8 @@ class Group {
   std::string name_;
   std::uint64_t id_ = 0;
   ScheduleSource schedules_;
-  std::byte* scratch_ = nullptr;
-  std::int64_t scratch_bytes_ = 0;
+  Scratch host_scratch_;
+  Scratch device_scratch_;
   std::vector<std::unique_ptr<GroupTransport>> transports_;  ///< In the job's order.
   StreamTable streams_;
   /// The least recently used makes room for a new one: the same on every member, since all make the same calls.
@@ -124,7 +131,6 @@ class Group {
   std::uint64_t sequence_ = 0;
   FoundPlace found_send_;
   FoundPlace found_receive_;
-  FoundPlace found_scratch_;
   Recorder* recorder_ = nullptr;
 };
 

@@ -23,6 +23,7 @@ struct LateDeviceOptions {
   bool sticks = false;               ///< The next one never ends; else it fails.
   /// Keeps the most reductions that a queue had at a time.
   std::atomic<std::size_t>* most_reductions = nullptr;
+  std::atomic<std::size_t>* allocations = nullptr;  ///< Counts those of the device's own memory.
 };
 
 /// Does its work as a GPU would: in order, but not before it was asked about it a few times. Its own memory is out of
@@ -35,6 +36,7 @@ class LateDevice final : public engine::Device {
   Result<std::unique_ptr<engine::DeviceQueue>> make_queue() override;
   Result<std::byte*> allocate(std::int64_t bytes, engine::MemorySpace space) override {
     if (space != engine::MemorySpace::device) return host_.allocate(bytes, space);
+    if (options_.allocations != nullptr) ++*options_.allocations;
     const auto size = static_cast<std::size_t>(bytes);
     const int fd = memfd_create("late device", MFD_CLOEXEC);
     void* within = MAP_FAILED;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <numeric>
 #include <thread>
@@ -122,6 +123,26 @@ TEST_P(TransportConformance, CarriesWhatIsInDeviceMemory) {
         }
       },
       std::move(late));
+}
+
+/// Of the rings to rank 0, which begin at different ranks, each other rank adds up for others on one at least, in
+/// scratch memory: the device's where the buffers are, and made once. The two calls have two buffers on every rank.
+TEST_P(TransportConformance, KeepsScratchMemoryWithTheBuffers) {
+  std::atomic<std::size_t> allocations = 0;
+  JobOptions late = options();
+  late.make_device = [&] {
+    return std::make_unique<test::LateDevice>(test::LateDeviceOptions{.allocations = &allocations});
+  };
+  run(
+      4,
+      [](Communicator& world) {
+        const DataCase data{CollectiveKind::reduce, ElementType::int32, ReduceOperation::sum, 4, 0, 2000, 2};
+        run_case(world, data, Memory::registered, false);  // Needs none of the device's.
+        test::run_device_case(world, data);
+        test::run_device_case(world, data);
+      },
+      std::move(late));
+  EXPECT_EQ(allocations, 2U * 2 * 4 + 3);
 }
 
 /// What the caller's queue is given after a call has begun waits for its end.
