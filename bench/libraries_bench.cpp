@@ -4,22 +4,24 @@
 #include <lemon/preflow.h>
 #include <lemon/smart_graph.h>
 
+#include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/boykov_kolmogorov_max_flow.hpp>
+#include <boost/graph/breadth_first_search.hpp>
 #include <boost/graph/dijkstra_shortest_paths.hpp>
+#include <boost/graph/edge_coloring.hpp>
 #include <boost/graph/filtered_graph.hpp>
 #include <boost/graph/push_relabel_max_flow.hpp>
-#include <boost/pending/disjoint_sets.hpp>
 #include <cstdlib>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/disjoint_sets.h"
 #include "base/random.h"
 #include "bench/lemon_arborescence.h"
+#include "planners/graph/residual.h"
 #include "planners/lp/trees/arborescence.h"
+#include "planners/packing/reduce/edge_coloring.h"
 #include "topology/analysis/flow_network.h"
 #include "topology/analysis/max_flow.h"
 #include "topology/boost_graph.h"
@@ -38,6 +40,16 @@ Topology read_machine(benchmark::State& state) {
   state.SetLabel(name);
   return std::move(*reading.topology);
 }
+
+/// The links of routes from one rank: other ranks do not forward.
+struct NotThroughRanks {
+  const Topology* machine = nullptr;
+  NodeId start;
+  bool operator()(LinkId link) const {
+    const NodeId tail = machine->link(link).tail;
+    return tail == start || machine->rank_of(tail).is_none();
+  }
+};
 
 /// A bound's work: the largest flow from every rank to the last one, on one network.
 class Flows {
@@ -124,33 +136,38 @@ void max_flow_lemon(benchmark::State& state) {
   });
 }
 
-std::vector<std::pair<std::uint32_t, std::uint32_t>> random_pairs(std::uint32_t count) {
-  Random random(3);
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    pairs.emplace_back(static_cast<std::uint32_t>(random.below(count)),
-                       static_cast<std::uint32_t>(random.below(count)));
+/// Passes of trees through parallel switches: every link in carries `degree` trees to as many links out, no two of
+/// which are the same, so that the library may colour them, too.
+std::vector<std::pair<std::uint32_t, std::uint32_t>> crossing(std::uint32_t links, std::uint32_t degree) {
+  Random random(7);
+  std::vector<std::uint32_t> order(links);
+  for (std::uint32_t i = 0; i < links; ++i) order[i] = i;
+  for (std::uint32_t i = links; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
+  for (std::uint32_t in = 0; in < links; ++in) {
+    for (std::uint32_t i = 0; i < degree; ++i) edges.emplace_back(in, order[(in + i) % links]);
   }
-  return pairs;
+  return edges;
 }
 
-void disjoint_sets_own(benchmark::State& state) {
-  const auto pairs = random_pairs(static_cast<std::uint32_t>(state.range(0)));
-  for (auto _ : state) {
-    DisjointSets sets(pairs.size());
-    for (const auto& [a, b] : pairs) sets.join(a, b);
-    benchmark::DoNotOptimize(sets.find(0));
-  }
+void edge_coloring_own(benchmark::State& state) {
+  const auto degree = static_cast<std::uint32_t>(state.range(1));
+  const auto edges = crossing(static_cast<std::uint32_t>(state.range(0)), degree);
+  for (auto _ : state) benchmark::DoNotOptimize(planners::color_edges(edges, degree));
+  state.counters["colors"] = degree;
 }
 
-void disjoint_sets_boost(benchmark::State& state) {
-  const auto pairs = random_pairs(static_cast<std::uint32_t>(state.range(0)));
-  for (auto _ : state) {
-    boost::disjoint_sets_with_storage<> sets(pairs.size());
-    for (std::size_t i = 0; i < pairs.size(); ++i) sets.make_set(i);
-    for (const auto& [a, b] : pairs) sets.union_set(std::size_t{a}, std::size_t{b});
-    benchmark::DoNotOptimize(sets.find_set(std::size_t{0}));
+void edge_coloring_boost(benchmark::State& state) {
+  const auto links = static_cast<std::uint32_t>(state.range(0));
+  using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS, boost::no_property,
+                                      boost::property<boost::edge_color_t, std::size_t>>;
+  Graph graph(2 * std::size_t{links});
+  for (const auto& [in, out] : crossing(links, static_cast<std::uint32_t>(state.range(1)))) {
+    add_edge(in, links + out, graph);
   }
+  std::size_t colors = 0;
+  for (auto _ : state) colors = boost::edge_coloring(graph, get(boost::edge_color, graph));
+  state.counters["colors"] = static_cast<double>(colors);
 }
 
 /// Prices of a linear program: dense, of which many are alike.
@@ -192,12 +209,7 @@ void routes_boost_dijkstra(benchmark::State& state) {
   for (auto _ : state) {
     for (std::size_t i = 0; i < machine.rank_count(); ++i) {
       const NodeId start = machine.node_of(Rank(i));
-      const auto may_be_used = [&](LinkId link) {
-        const NodeId tail = machine.link(link).tail;
-        return tail == start || machine.rank_of(tail).is_none();
-      };
-      const std::function<bool(LinkId)> filter = may_be_used;
-      const boost::filtered_graph<Topology, std::function<bool(LinkId)>> usable(machine, filter);
+      const boost::filtered_graph<Topology, NotThroughRanks> usable(machine, {&machine, start});
       boost::dijkstra_shortest_paths(usable, start.value(),
                                      boost::distance_map(boost::make_iterator_property_map(distance.begin(), index))
                                          .predecessor_map(boost::make_iterator_property_map(before.begin(), index)));
@@ -207,14 +219,51 @@ void routes_boost_dijkstra(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(machine.rank_count()));
 }
 
+/// What rings and trees ask again and again: the route of fewest links to one rank over links with room, and of several
+/// the widest.
+void residual_route_own(benchmark::State& state) {
+  const Topology machine = read_machine(state);
+  const planners::Residual residual(machine);
+  const Rank last(machine.rank_count() - 1);
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < last.index(); ++i) benchmark::DoNotOptimize(residual.find_route(Rank(i), last, 1));
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(last.index()));
+}
+
+/// Less than that: some route of fewest links, to every node.
+void residual_route_boost(benchmark::State& state) {
+  const Topology machine = read_machine(state);
+  const Rank last(machine.rank_count() - 1);
+  std::vector<boost::default_color_type> colors(machine.node_count());
+  std::vector<std::uint32_t> before(machine.node_count());
+  const auto index = get(boost::vertex_index, machine);
+  const auto visitor = boost::make_bfs_visitor(
+      boost::record_predecessors(boost::make_iterator_property_map(before.begin(), index), boost::on_tree_edge()));
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < last.index(); ++i) {
+      const NodeId start = machine.node_of(Rank(i));
+      const boost::filtered_graph<Topology, NotThroughRanks> usable(machine, {&machine, start});
+      std::ranges::fill(colors, boost::white_color);
+      boost::queue<std::uint32_t> pending;
+      boost::breadth_first_visit(usable, start.value(), pending, visitor,
+                                 boost::make_iterator_property_map(colors.begin(), index));
+      benchmark::DoNotOptimize(before.data());
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(last.index()));
+}
+
+BENCHMARK(residual_route_own)->DenseRange(0, 2);
+BENCHMARK(residual_route_boost)->DenseRange(0, 2);
 BENCHMARK(routes_own)->DenseRange(0, 2);
 BENCHMARK(routes_boost_dijkstra)->DenseRange(0, 2);
 BENCHMARK(max_flow_own)->DenseRange(0, 2);
 BENCHMARK(max_flow_boost_push_relabel)->DenseRange(0, 2);
 BENCHMARK(max_flow_boost_boykov)->DenseRange(0, 2);
 BENCHMARK(max_flow_lemon)->DenseRange(0, 2);
-BENCHMARK(disjoint_sets_own)->Arg(100)->Arg(10'000);
-BENCHMARK(disjoint_sets_boost)->Arg(100)->Arg(10'000);
+BENCHMARK(edge_coloring_own)->Args({8, 4})->Args({64, 16})->Args({256, 32});
+BENCHMARK(edge_coloring_boost)->Args({8, 4})->Args({64, 16})->Args({256, 32});
 BENCHMARK(arborescence_own)->Arg(8)->Arg(64)->Arg(256);
 BENCHMARK(arborescence_lemon)->Arg(8)->Arg(64)->Arg(256);
 

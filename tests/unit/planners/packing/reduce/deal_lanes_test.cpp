@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <numeric>
 #include <set>
 #include <string>
@@ -11,7 +10,6 @@
 
 #include "base/random.h"
 #include "planners/packing/pack_roots.h"
-#include "planners/packing/reduce/edge_coloring.h"
 #include "planners/packing/reduce/even_layers.h"
 #include "planners/packing/reduce/parallel_switches.h"
 #include "tests/support/root_trees.h"
@@ -52,29 +50,6 @@ ScheduleShape shape_of_all_roots(const Topology& topology, Direction direction) 
   Forest forest;
   (inward ? forest.in_trees : forest.out_trees) = *std::move(trees);
   return shape_at_bound(topology, collective, forest);
-}
-
-TEST(EdgeColoring, AsManyColorsAsTheHighestDegree) {
-  Random random(5);
-  for (int round = 0; round < 200; ++round) {
-    const auto left = static_cast<std::uint32_t>(random.between(1, 12));
-    const auto right = static_cast<std::uint32_t>(random.between(1, 12));
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
-    std::vector<std::uint32_t> degree(left + right, 0);
-    for (std::int64_t i = random.between(0, 80); i > 0; --i) {
-      edges.emplace_back(random.below(left), random.below(right));
-      ++degree[edges.back().first];
-      ++degree[left + edges.back().second];
-    }
-    const std::uint32_t colors = *std::max_element(degree.begin(), degree.end());
-    const std::vector<std::uint32_t> color = color_edges(edges, colors);
-    std::set<std::pair<std::uint32_t, std::uint32_t>> used;
-    for (std::size_t i = 0; i < edges.size(); ++i) {
-      EXPECT_LT(color[i], colors);
-      EXPECT_TRUE(used.emplace(edges[i].first, color[i]).second);
-      EXPECT_TRUE(used.emplace(left + edges[i].second, color[i]).second);
-    }
-  }
 }
 
 TEST(EvenLayers, OneWhereTheLanesDivideTheThings) {
