@@ -55,7 +55,7 @@ class Communicator::Impl {
     return engine::run_call(*job, target, arguments, engine::callers_work_of(arguments));
   }
 
-  /// The pair of a sender and a receiver, as a group of their own that broadcasts. Made when they first meet.
+  /// The pair of a sender and a receiver, as a group of their own that broadcasts. Made at their first call.
   Result<Group*> pair(std::uint32_t from, std::uint32_t to) {
     std::unique_ptr<Group>& known = pairs[{from, to}];
     if (!known) {
@@ -265,7 +265,7 @@ void Communicator::group_begin() { impl_->job->begin_noting(); }
 Result<void> Communicator::group_end() {
   std::vector<engine::NotedCall> calls = impl_->job->end_noting();
   impl_->job->drain();
-  // A pair that meets for the first time waits for each other: all ranks go through them in one order.
+  // The two ranks of a new pair wait for each other: all ranks go through them in one order.
   std::vector<engine::NotedCall*> pairs;
   for (engine::NotedCall& call : calls) {
     if (call.group == nullptr) pairs.push_back(&call);

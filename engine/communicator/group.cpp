@@ -166,7 +166,7 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
   if (is_new) hash->second = hash_of(schedule);
   for (const auto& transport : transports_) {
     if (!prepared->source.may_be_replaced || prepared->whole) continue;
-    prepared->whole = transport->offer(prepared->program, arguments.kind, bytes, job_->queue());
+    prepared->whole = transport->make_whole_call(prepared->program, arguments.kind, bytes, job_->queue());
   }
   // Members that carry it out differently have to notice.
   prepared->schedule_hash = prepared->whole ? ~hash->second : hash->second;

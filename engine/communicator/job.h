@@ -51,7 +51,7 @@ struct NotedCall;
 /// What all communicators of a process share: the job's ranks and the transports that reach them.
 class Job {
  public:
-  /// Meets the other ranks and finds out how to reach each. Collective.
+  /// Joins the other ranks and finds out how to reach each. Collective.
   /// Errors: those of ControlPlane::join; unavailable when a forced transport cannot be had.
   static Result<std::shared_ptr<Job>> join(JobOptions options);
   ~Job();

@@ -154,7 +154,7 @@ class CallRunner {
     return std::nullopt;
   }
 
-  /// Whether the control plane tells soon who failed.
+  /// Whether the control plane reports soon which rank failed.
   [[nodiscard]] bool learns_of_failure(std::chrono::milliseconds longest) const {
     pollfd waiting{context_.control->failure_fd(), POLLIN, 0};
     poll(&waiting, 1, static_cast<int>(longest.count()));

@@ -15,7 +15,7 @@ namespace espalier::engine::rendezvous {
 
 /// Rank 0's side of the handshake: accepts connections, has them authenticate, and refuses those that may not join. A
 /// connection costs one descriptor and at most one frame of `largest_greeting` until it has authenticated; nothing is
-/// read after a refusal. How many there are at once and who goes when there are more: PendingPlaces. Not thread-safe.
+/// read after a refusal. PendingPlaces limits their number and chooses which one to drop. Not thread-safe.
 class Acceptor {
  public:
   using Time = Poller::Time;
@@ -25,7 +25,7 @@ class Acceptor {
   /// A connection that authenticated and may join; nothing has been sent to it since its claim.
   struct Authenticated {
     Claim claim;
-    Digest nonce{};  ///< The hub's, of this greeting.
+    Digest nonce{};  ///< The hub's, of this handshake.
     FrameLink link;
   };
 
@@ -38,21 +38,21 @@ class Acceptor {
   Result<void> open(Listener listener) { return pending_.open(std::move(listener)); }
   /// Serves an event: accepts and greets, or reads what a connection sent; the authenticated one that may join.
   std::optional<Authenticated> handle(std::uint64_t token, Time now);
-  /// Drops those whose time is up.
+  /// Drops connections past their deadline.
   void expire(Time now) { pending_.expire(now); }
   [[nodiscard]] std::optional<Time> next_deadline() const { return pending_.next_deadline(); }
-  /// Drops all pending connections, to have their memory back.
+  /// Drops all pending connections, to free their memory.
   void clear() { pending_.clear(); }
-  /// Accepts nobody any more, and drops all pending connections.
+  /// Accepts no more connections, and drops all pending ones.
   void close() { pending_.close(); }
-  /// The last reason why a newcomer was turned away, with its address; empty when none was.
+  /// Why the last connection was refused, with its address; empty when none was.
   [[nodiscard]] const std::string& last_refusal() const { return last_refusal_; }
 
  private:
   struct Pending {
     FrameLink link;
     Digest nonce{};
-    bool is_refused = false;  ///< Kept open only until it has read why.
+    bool is_refused = false;  ///< Kept open only until the peer has read the refusal.
 
     [[nodiscard]] int fd() const { return link.fd(); }
   };

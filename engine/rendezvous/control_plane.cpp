@@ -16,7 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// How much longer than its deadline a member waits for the hub to say who is missing.
+/// How much longer than its deadline a member waits for the hub to name the missing ranks.
 constexpr milliseconds longest_slack{1000};
 /// How long a port may still be that of a rank 0 which died.
 constexpr milliseconds port_patience{2000};
@@ -119,8 +119,8 @@ Result<void> ControlPlane::Impl::join_as_member(const Options& options, steady_c
 
 void ControlPlane::Impl::fail_and_tell(const RankFailure& failure) {
   if (!state.fail(failure)) return;
-  if (hub) hub->tell(failure);
-  if (member) member->tell(failure);
+  if (hub) hub->report(failure);
+  if (member) member->report(failure);
 }
 
 void ControlPlane::Impl::leave() {

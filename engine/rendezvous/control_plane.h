@@ -21,7 +21,7 @@ inline constexpr std::size_t largest_exchange = std::size_t{64} << 20U;
 /// Most ranks of one job.
 inline constexpr std::uint32_t most_ranks = 65536;
 
-/// Where and as whom a process joins its job.
+/// Where a process joins its job, and as which rank.
 struct Options {
   std::string host;        ///< Rank 0's machine: a name, an IPv4 or an IPv6 address.
   std::uint16_t port = 0;  ///< Ignored by a rank 0 that brings its `listener`.
@@ -46,20 +46,20 @@ struct ClockOffset {
   std::int64_t error_ns = 0;  ///< Half of the shortest round trip: a hard bound, not an estimate.
 };
 
-/// A job's control plane: every rank is connected to rank 0, which passes on what members exchange and who failed.
+/// A job's control plane: every rank is connected to rank 0, which forwards exchanges and failures.
 /// A background thread in each process keeps it going while the caller computes.
 ///
 /// Thread-safe. Invariants:
 /// 1. All ranks joined: `join` returns a plane only when the whole world is there.
 /// 2. The first failure stays: once `failure` has a value it never changes, and every later call fails with it.
-/// 3. A rank that closes without goodbye, or is silent for longer than the timeout, is a failure of all others.
-/// 4. A rank that left is no failure; an exchange that needs it is refused.
+/// 3. A rank that closes without goodbye, or is silent for longer than the timeout, fails the job on all others.
+/// 4. A rank that left with goodbye has not failed; an exchange that needs it is refused.
 class ControlPlane {
  public:
-  /// Meets the other ranks. Rank 0 listens; the others connect, and try again until the deadline.
+  /// Joins the other ranks. Rank 0 listens; the others connect, and try again until the deadline.
   /// Both sides prove that they know the secret (HMAC-SHA256 over fresh nonces, version, job, rank and world).
   /// Errors: invalid_input for options out of range, another secret, a rank that is taken, or a world of another size;
-  /// unavailable when the deadline passes, naming who is missing, or when host:port cannot be had.
+  /// unavailable when the deadline passes, naming the missing ranks, or when host:port cannot be had.
   static Result<std::unique_ptr<ControlPlane>> join(Options options);
 
   ControlPlane(const ControlPlane&) = delete;
@@ -76,8 +76,9 @@ class ControlPlane {
   /// Members must agree on `tag` and `members`; exchanges that differ in either may run at once, the same one again
   /// only after it returned. A member that comes too late starts a new exchange: after a timeout, agree anew or abort.
   /// Requires: this rank is one of `members`, which are distinct and below world().
-  /// Errors: unavailable when the deadline passes (naming who did not come), a member has left, or the job failed;
-  /// too_large past `largest_blob` or `largest_exchange`; invalid_input when the same exchange is already waiting.
+  /// Errors: unavailable when the deadline passes (naming the ranks that did not come), a member has left, or the job
+  /// failed; too_large past `largest_blob` or `largest_exchange`; invalid_input when the same exchange is already
+  /// waiting.
   Result<std::vector<std::string>> exchange(std::string_view tag, std::span<const std::uint32_t> members,
                                             std::string_view blob, std::chrono::milliseconds timeout);
   /// An exchange of nothing: returns when all members came.
@@ -101,7 +102,7 @@ class ControlPlane {
   /// Errors: unavailable when not one round trip was done in time, or the job failed.
   Result<ClockOffset> estimate_clock(std::chrono::milliseconds timeout, int rounds = 64);
 
-  /// Says goodbye: this rank's closing is no failure for others, and their failures are no longer told here.
+  /// Leaves with goodbye: the other ranks do not count this as a failure, and this rank no longer learns of theirs.
   /// Rank 0's leaving ends the plane for all without failing them; put a barrier before it where that matters.
   /// Waits at most half a second for goodbyes to get through. Does nothing the second time.
   void leave();

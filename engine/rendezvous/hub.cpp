@@ -65,7 +65,7 @@ void Hub::loop() {
 void Hub::handle(const Poller::Event& event, Time now) {
   std::optional<Acceptor::Authenticated> authenticated;
   if (event.token >= Acceptor::first_token) {
-    // Who has not authenticated is the first to go when memory is short, and comes again by itself.
+    // Pending connections go first when memory is short: their ranks connect again by themselves.
     if (!has_memory_for([&] { authenticated = acceptor_.handle(event.token, now); })) return acceptor_.clear();
     if (!authenticated) return;
   }
@@ -86,7 +86,7 @@ void Hub::fail_for_memory() {
     if (state_.fail(failure)) broadcast(failure);
   });
   if (is_told) return;
-  // Not even that fits: the end of their connections tells the members.
+  // No memory even for that: the members see their connections end.
   for (Member& member : members_) {
     if (!member.link.is_open()) continue;
     poller_.forget(member.link.fd());
@@ -111,7 +111,7 @@ void Hub::tick(Time now) {
     check_silence(now);
     for (std::uint32_t rank = 1; rank < identity_.world; ++rank) {
       Member& member = members_[rank];
-      // What is unsent says as much as a heartbeat, and a peer that reads nothing must not pile them up.
+      // Unsent bytes do as a heartbeat, and heartbeats must not pile up for a peer that reads nothing.
       if (member.link.is_open() && !member.is_finished && !member.link.has_unsent())
         member.link.send(FrameType::heartbeat);
       after_sending(rank);
@@ -309,7 +309,7 @@ void Hub::put(Put put) {
   if (table_.next_deadline() != before) poller_.wake();
 }
 
-void Hub::tell(const RankFailure& failure) {
+void Hub::report(const RankFailure& failure) {
   const std::lock_guard lock(mutex_);
   broadcast(failure);
 }

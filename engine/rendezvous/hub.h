@@ -13,7 +13,7 @@
 
 namespace espalier::engine::rendezvous {
 
-/// Rank 0's side of the control plane: lets the ranks in, gathers exchanges, passes on failures, answers pings.
+/// Rank 0's side of the control plane: authenticates ranks, gathers exchanges, broadcasts failures, answers pings.
 /// Thread-safe: a background thread reads, callers put and send under the same lock.
 class Hub {
  public:
@@ -27,15 +27,15 @@ class Hub {
 
   /// Rank 0's own part of an exchange.
   void put(Put put);
-  /// Passes a failure on to all members, and closes the acceptor.
-  void tell(const RankFailure& failure);
-  /// Who has not joined yet.
+  /// Sends a failure to all members and closes the acceptor.
+  void report(const RankFailure& failure);
+  /// The ranks that have not joined yet.
   [[nodiscard]] std::vector<std::uint32_t> missing() const;
   /// Acceptor::last_refusal.
   [[nodiscard]] std::string last_refusal() const;
-  /// The address that the first member came in by.
+  /// The address of this machine that the first member connected to.
   [[nodiscard]] std::string local_address() const;
-  /// Says goodbye and ends the thread; at most `farewell_time`.
+  /// Sends goodbye to all and ends the thread. Takes at most `farewell_time`.
   void leave();
 
  private:

@@ -7,7 +7,7 @@
 
 namespace espalier::engine::rendezvous {
 
-/// Who a process is within its job, and by what it proves it.
+/// A process' rank and job, and the secret that proves them.
 struct Identity {
   std::uint32_t rank = 0;
   std::uint32_t world = 1;
@@ -16,11 +16,11 @@ struct Identity {
   std::string name;  ///< "host NAME, process PID".
   std::chrono::milliseconds timeout{30000};
 
-  /// Both sides say something at least this often.
+  /// Both sides send at least this often.
   [[nodiscard]] std::chrono::milliseconds heartbeat_interval() const {
     return std::clamp(timeout / 4, std::chrono::milliseconds(5), std::chrono::milliseconds(1000));
   }
-  /// How long one connection may take to prove what it is.
+  /// How long a connection may take to authenticate.
   [[nodiscard]] std::chrono::milliseconds greeting_time() const {
     return std::clamp(timeout / 2, std::chrono::milliseconds(10), std::chrono::milliseconds(5000));
   }

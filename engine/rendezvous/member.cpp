@@ -76,7 +76,7 @@ void Member::fail_for_memory() {
     if (state_.fail(failure)) send(FrameType::failure, encode(FailureNotice{failure.rank, failure.reason}));
   });
   if (is_told) return;
-  // Not even that fits: the end of the connection tells the hub.
+  // No memory even for that: the hub sees the connection end.
   poller_.forget(link_.fd());
   link_.close();
   state_.fail(std::move(lack_of_memory_));
@@ -145,7 +145,7 @@ void Member::handle(const Frame& frame) {
 }
 
 void Member::finish() {
-  // There is nothing more to say: ending this direction lets rank 0 go without waiting.
+  // Nothing more is sent: ending this direction lets rank 0 go without waiting.
   if (!is_finished_) link_.finish_sending();
   is_finished_ = true;
 }
@@ -181,7 +181,7 @@ void Member::ping(std::uint64_t id) {
   send(FrameType::ping, encode(Ping{id, 0}));
 }
 
-void Member::tell(const RankFailure& failure) {
+void Member::report(const RankFailure& failure) {
   const std::lock_guard lock(mutex_);
   send(FrameType::failure, encode(FailureNotice{failure.rank, failure.reason}));
 }

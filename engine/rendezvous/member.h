@@ -26,10 +26,10 @@ class Member {
 
   void put(const Put& put);
   void ping(std::uint64_t id);
-  /// Tells the hub, which tells all others.
-  void tell(const RankFailure& failure);
+  /// Sends a failure to the hub, which sends it to all other ranks.
+  void report(const RankFailure& failure);
   [[nodiscard]] std::string local_address() const;
-  /// Says goodbye and ends the thread; at most `farewell_time`.
+  /// Sends goodbye and ends the thread. Takes at most `farewell_time`.
   void leave();
 
  private:

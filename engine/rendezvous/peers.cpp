@@ -124,8 +124,7 @@ Result<std::vector<PeerInfo>> exchange_peers(ControlPlane& plane, std::chrono::m
     auto peer = decode_peer(blob);
     if (!peer) return tl::unexpected(std::move(peer.error()));
     if (peer->rank != peers.size()) {
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("rank {} introduces itself as rank {}", peers.size(), peer->rank));
+      return fail(ErrorCode::invalid_input, fmt::format("rank {} claims to be rank {}", peers.size(), peer->rank));
     }
     peers.push_back(std::move(*peer));
   }

@@ -11,7 +11,7 @@
 
 namespace espalier::engine::rendezvous {
 
-/// What a rank tells the others of itself, to choose transports and to name it in errors.
+/// What a rank exports about itself, for the choice of transports and for error messages.
 struct PeerInfo {
   std::uint32_t rank = 0;
   std::string host_name;
@@ -27,7 +27,7 @@ struct PeerInfo {
   friend bool operator==(const PeerInfo&, const PeerInfo&) = default;
 };
 
-/// This process, as it would introduce itself.
+/// The PeerInfo of this process.
 PeerInfo describe_self(const ControlPlane& plane);
 
 /// Whether both run on one kernel, in one network and process namespace, as one user: memory can be shared.
@@ -36,7 +36,7 @@ bool share_memory(const PeerInfo& one, const PeerInfo& other);
 /// Whether both read one CLOCK_MONOTONIC: their offset is exactly zero, and need not be measured.
 bool share_clock(const PeerInfo& one, const PeerInfo& other);
 
-/// All ranks introduce themselves to all; element r is rank r. Collective over the whole world.
+/// Exchanges the PeerInfo of all ranks; element r is rank r's. Collective over the whole world.
 /// Errors: as ControlPlane::exchange; invalid_input when a rank's record cannot be read.
 Result<std::vector<PeerInfo>> exchange_peers(ControlPlane& plane, std::chrono::milliseconds timeout);
 

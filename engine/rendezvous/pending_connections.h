@@ -12,7 +12,7 @@
 
 namespace espalier::engine::rendezvous {
 
-/// A listening socket and the connections from it that have not authenticated yet, as PendingPlaces lets them stay.
+/// A listening socket and the connections from it that have not authenticated yet, kept by the rules of PendingPlaces.
 /// What is known of each is a `Connection`, whose fd() is its socket. Not thread-safe.
 template <class Connection>
 class PendingConnections {
@@ -32,7 +32,8 @@ class PendingConnections {
     return fail(ErrorCode::unavailable, "cannot watch the listening socket: " + errno_text(errno));
   }
 
-  /// Accepts those who wait, a limited number at a time. `greet` makes a Connection of a FileDescriptor, or nothing.
+  /// Accepts waiting connections, a limited number at a time. `greet` makes a Connection of a FileDescriptor, or
+  /// nothing.
   template <class Greet>
   void accept(Time now, const Greet& greet) {
     constexpr int most_at_once = 64;
@@ -80,29 +81,29 @@ class PendingConnections {
     places_.clear();
   }
 
-  /// Drops those whose time is up.
+  /// Drops connections past their deadline.
   void expire(Time now) {
     while (const auto token = places_.expired(now)) drop(*token);
-    if (deaf_until_ && *deaf_until_ <= now && listener_.fd.is_open()) {
-      deaf_until_.reset();
+    if (paused_until_ && *paused_until_ <= now && listener_.fd.is_open()) {
+      paused_until_.reset();
       poller_.watch(listener_.fd.get(), listener_token, false);
     }
   }
   /// When `expire` has something to do next.
   [[nodiscard]] std::optional<Time> next_deadline() const {
     const auto first = places_.next_deadline();
-    return first && deaf_until_ ? std::min(*first, *deaf_until_) : first ? first : deaf_until_;
+    return first && paused_until_ ? std::min(*first, *paused_until_) : first ? first : paused_until_;
   }
-  /// Since when nobody could be accepted for want of descriptors or memory; nothing while all who come are accepted.
+  /// Since when accepting has failed for want of descriptors or memory; none while it works.
   [[nodiscard]] std::optional<Time> lacks_files_since() const { return lacks_files_since_; }
 
-  /// Accepts nobody any more, and drops all.
+  /// Accepts no more connections, and drops all pending ones.
   void close() {
     clear();
     if (!listener_.fd.is_open()) return;
     poller_.forget(listener_.fd.get());
     listener_.fd.reset();
-    deaf_until_.reset();
+    paused_until_.reset();
   }
 
  private:
@@ -112,19 +113,19 @@ class PendingConnections {
     poller_.forget(at->second.fd());
     connections_.erase(at);
   }
-  /// Out of descriptors or memory: the socket would stay readable, so it is left alone for a while.
+  /// Out of descriptors or memory: the socket would stay readable, so accepting pauses for a while.
   void find_room(Time now) {
-    constexpr std::chrono::milliseconds deaf_time{50};
+    constexpr std::chrono::milliseconds pause{50};
     if (const auto evicted = places_.evict(now)) return close(*evicted);
     if (!lacks_files_since_) lacks_files_since_ = now;
     poller_.forget(listener_.fd.get());
-    deaf_until_ = now + deaf_time;
+    paused_until_ = now + pause;
   }
 
   Poller& poller_;
   PendingPlaces places_;
   Listener listener_;
-  std::optional<Time> deaf_until_;  ///< Not listening until then.
+  std::optional<Time> paused_until_;  ///< Accepting nothing until then.
   std::optional<Time> lacks_files_since_;
   std::map<std::uint64_t, Connection> connections_;  ///< By token.
   std::uint64_t next_token_ = first_token;

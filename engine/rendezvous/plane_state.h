@@ -16,7 +16,7 @@
 
 namespace espalier::engine::rendezvous {
 
-/// What callers wait for and the background thread tells them: answers, the world's completeness, failure, the end.
+/// What callers wait for, set by the background thread: answers, that all ranks have joined, a failure, the end.
 /// Thread-safe; holds no lock while it calls anything, so that it may be called under any other lock.
 class PlaneState {
  public:
@@ -35,11 +35,11 @@ class PlaneState {
   [[nodiscard]] bool has_failed() const noexcept { return has_failed_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::optional<RankFailure> failure() const;
   [[nodiscard]] int failure_fd() const noexcept { return failure_fd_.get(); }
-  /// Notes the failure and wakes all; false when there was one, or the end, before.
+  /// Records the failure and wakes all callers; false after an earlier failure or the end.
   bool fail(RankFailure failure);
-  /// Nothing more will come, without failure: `why` is said to whoever waits or asks later.
+  /// Ends the plane without a failure: callers that wait, or come later, get `why`.
   void end(std::string why);
-  /// The whole world is there.
+  /// All ranks have joined.
   void complete();
   /// Waits for `complete`: true; false when the time is up. Errors: the failure, the end.
   Result<bool> wait_complete(Time deadline);

@@ -34,8 +34,8 @@ inline bool shares_all(const SharedCall& call) {
   return std::ranges::none_of(call.memories, [](const SharedPlace& place) { return place.buffer.is_none(); });
 }
 
-/// What a rank tells another of a stream between them: how many ops, of all calls, it has done its part of. Where the
-/// bytes go directly from memory to memory, the passive end's part is to permit it, the active end's to do it.
+/// A rank's progress on a stream, published to the peer: of how many ops, counted over all calls, it has done its part.
+/// Where bytes go directly from memory to memory, the passive end permits an op and the active end copies it.
 struct SharedStream {
   std::atomic<std::uint64_t> sent;      ///< Of those that go to the other.
   std::atomic<std::uint64_t> received;  ///< Of those that come from it.
@@ -48,8 +48,8 @@ struct SharedStream {
 inline constexpr std::int64_t most_inline_bytes = sizeof(SharedCall::input);
 /// The largest input that a rank shows with its call, for all others to read.
 inline constexpr std::int64_t most_shown_bytes = std::int64_t{16} << 10;
-/// How much of that pays with so many members: what a rank reads grows with all of them, what it saves is waiting for
-/// them once more. Two wait little, and more than this together does not stay in a core's cache.
+/// The largest input that is worth showing with so many members. Each rank reads the inputs of all members and saves
+/// one more wait for them: between two members that wait is short, and more than this together leaves a core's cache.
 constexpr std::int64_t most_shown_bytes_of(std::uint32_t members) {
   constexpr std::int64_t together = std::int64_t{128} << 10;
   return members == 2 ? most_shown_bytes / 2 : std::min(most_shown_bytes, together / members);
@@ -60,11 +60,11 @@ constexpr std::int64_t exchanged_block_bytes(std::uint32_t members) {
   constexpr std::int64_t page = 4096;
   return std::max(16 * page, all_bytes / (4 * std::int64_t{members}) / page * page);
 }
-/// Shown inputs follow each other round this memory. It is larger than the caches of a core: who writes where another
-/// core has just read waits for that core's cache, line by line. And those of all calls of the window fit in it.
+/// A ring buffer of shown inputs. It is larger than the caches of a core, since a write to lines that another core has
+/// just read waits for that core's cache line by line; and the inputs of all calls of the window fit in it.
 inline constexpr std::int64_t shown_inputs_bytes = std::int64_t{1} << 20;
 
-/// All that a rank tells another of their streams, in one cache line: written here, read there.
+/// A rank's progress on all its streams to one peer, in one cache line: written by the rank, read by the peer.
 struct alignas(128) SharedStreams {
   std::array<SharedStream, shm_streams_per_pair> streams;
 };
@@ -73,7 +73,7 @@ static_assert(sizeof(SharedStreams) == 128 && sizeof(SharedStream) * shm_streams
 /// What a rank shows to the other members of a communicator. Zeroed memory is a valid one. Its streams follow, for each
 /// member.
 struct SharedControl {
-  /// A rank is never more than this many calls ahead of one that it meets.
+  /// A rank is never more than this many calls ahead of a member that it exchanges with.
   static constexpr std::uint64_t call_window = 8;
   std::array<SharedCall, call_window> calls;
   alignas(128) std::atomic<std::uint64_t> entered;  ///< The newest call.

@@ -13,7 +13,7 @@
 namespace espalier::engine {
 namespace {
 
-/// What a member tells the others when a group is made.
+/// What a member exports to the others when a group is made.
 struct ControlPlace {
   SharedBufferId id;
   std::uint32_t local_members = 0;  ///< That it shares memory with, itself among them.
@@ -84,8 +84,8 @@ Result<std::unique_ptr<Receiver>> ShmGroup::accept(std::uint32_t member, std::ui
   return make_shm_receiver(*peers_[member], stream);
 }
 
-std::unique_ptr<WholeCall> ShmGroup::offer(const RankProgram& program, CollectiveKind kind, Bytes size,
-                                           DeviceQueue& queue) {
+std::unique_ptr<WholeCall> ShmGroup::make_whole_call(const RankProgram& program, CollectiveKind kind, Bytes size,
+                                                     DeviceQueue& queue) {
   const auto members = static_cast<std::uint32_t>(peers_.size());
   if (kind != CollectiveKind::all_reduce || !all_share_memory_ || members < 2 || size.count == 0) return nullptr;
   if (size.count <= most_shown_bytes_of(members)) return std::make_unique<InputExchange>(*this, program, queue);

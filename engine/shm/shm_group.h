@@ -29,8 +29,8 @@ class ShmGroup final : public GroupTransport {
                                           std::chrono::steady_clock::time_point deadline) override;
   Result<std::unique_ptr<Receiver>> accept(std::uint32_t member, std::uint32_t stream,
                                            std::chrono::steady_clock::time_point deadline) override;
-  std::unique_ptr<WholeCall> offer(const RankProgram& program, CollectiveKind kind, Bytes size,
-                                   DeviceQueue& queue) override;
+  std::unique_ptr<WholeCall> make_whole_call(const RankProgram& program, CollectiveKind kind, Bytes size,
+                                             DeviceQueue& queue) override;
   [[nodiscard]] bool may_enter(std::uint64_t sequence) override;
   Result<std::uint32_t> find_straggler(std::uint64_t sequence) override;
   void enter(const StreamCall& call) override;

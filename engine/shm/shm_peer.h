@@ -62,7 +62,7 @@ class ShmPeer {
   /// The ring of inputs that the peer shows, mapped here, once it has entered a call that is an exchange.
   Result<const std::byte*> shown_inputs();
 
-  /// What this rank tells the peer of a stream, and what the peer tells this rank.
+  /// This rank's progress on a stream as published to the peer, and the peer's.
   [[nodiscard]] SharedStream& own_stream(std::uint32_t number) { return own_->stream(peer_.member, number); }
   [[nodiscard]] const SharedStream& their_stream(std::uint32_t number) { return theirs_->stream(self_.member, number); }
   [[nodiscard]] SharedDomain& domain() { return *domain_; }

@@ -163,7 +163,7 @@ class ShmSender final : public Sender {
     }
   }
 
-  /// Tells the peer of the copies that are done.
+  /// Publishes the copies that are done to the peer.
   void publish_copied() {
     const std::uint32_t before = copied_;
     while (copied_ < given_ && queue_->is_done(marks_[copied_ % most_copies])) ++copied_;
@@ -217,8 +217,8 @@ class ShmSender final : public Sender {
   Buffers theirs_;
   std::uint64_t base_ = 0;  ///< Ops of earlier calls.
   DeviceQueue* queue_ = nullptr;
-  std::uint32_t given_ = 0;   ///< Ops whose copies the queue has been given.
-  std::uint32_t copied_ = 0;  ///< Of those, ops that it has copied, and that the peer was told of.
+  std::uint32_t given_ = 0;                         ///< Ops whose copies the queue has been given.
+  std::uint32_t copied_ = 0;                        ///< Of those, ops that it has copied and published to the peer.
   std::array<std::uint64_t, most_copies> marks_{};  ///< Of ops between the two, by index modulo their number.
 };
 

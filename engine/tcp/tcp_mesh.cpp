@@ -25,7 +25,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds greeting_time{5000};
 constexpr milliseconds look_interval{20};  ///< How often who waits looks whether the job still lives.
-/// A shortage of descriptors may pass; one that lasts so long is told to who waits.
+/// A shortage of descriptors may pass; one that lasts so long is reported to callers that wait.
 constexpr milliseconds patience_for_files{1000};
 
 std::string reason(int error) { return std::generic_category().message(error); }

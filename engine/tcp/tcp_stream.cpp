@@ -24,7 +24,7 @@ constexpr std::uint32_t data_magic = 0x74616465;          // "edat"
 constexpr std::uint32_t checked_data_magic = 0x63616465;  // "edac"
 constexpr std::size_t most_parts = 64;                    ///< Of one system call.
 constexpr std::size_t ahead_bytes = 2048;                 ///< Read beyond what is due: small messages whole.
-/// So often a sender that has nothing to send yet is asked before it tells the peer that it is in the call.
+/// How often a sender without an op to send is polled before it announces to the peer that it has entered the call.
 constexpr std::uint32_t patient_looks = 16;
 
 struct FrameHeader {

@@ -12,7 +12,7 @@
 
 namespace espalier::engine {
 
-/// Why a call cannot go on, told by whoever noticed first.
+/// Why a call cannot go on: the first error that was set.
 class CallError {
  public:
   void set(Error error) {

@@ -26,7 +26,7 @@ struct GroupInfo {
   std::chrono::milliseconds timeout{30000};
 };
 
-/// What a transport keeps for one communicator: connections, and what its members tell each other of their calls.
+/// What a transport keeps for one communicator: connections, and what its members publish about their calls.
 /// Used by one thread at a time. The streams that it makes end before it does.
 class GroupTransport {
  public:
@@ -47,7 +47,9 @@ class GroupTransport {
                                                    std::chrono::steady_clock::time_point deadline) = 0;
 
   /// How this transport carries out such a call as a whole. Null: it does not. The same on all members.
-  virtual std::unique_ptr<WholeCall> offer(const RankProgram&, CollectiveKind, Bytes, DeviceQueue&) { return nullptr; }
+  virtual std::unique_ptr<WholeCall> make_whole_call(const RankProgram&, CollectiveKind, Bytes, DeviceQueue&) {
+    return nullptr;
+  }
 
   /// Whether no member is so many calls behind that this rank has to wait before it enters the call of this number.
   [[nodiscard]] virtual bool may_enter(std::uint64_t) { return true; }
@@ -55,20 +57,21 @@ class GroupTransport {
   virtual Result<std::uint32_t> find_straggler(std::uint64_t) {
     return fail(ErrorCode::unsupported, "this transport waits for nobody");
   }
-  /// Tells the members that this rank is in the call: before its streams are opened. Whole calls enter by themselves.
+  /// Announces to the members that this rank has entered the call, before its streams are opened. Whole calls do so
+  /// themselves.
   virtual void enter(const StreamCall&) {}
   /// What was posted goes out, and members who sleep for it are woken.
   virtual void flush() {}
 
-  /// Tells the members that no more calls will come.
+  /// Announces to the members that this rank makes no more calls.
   virtual void leave() {}
   /// Whether the members get all that was sent to them without this rank.
   [[nodiscard]] virtual bool is_settled() { return true; }
 };
 
-/// A way to move bytes between ranks: which ranks it reaches, its streams, how to sleep until something comes, and how
+/// Moves bytes between ranks: which ranks it reaches, its streams, how to sleep until something comes, and how
 /// peers reach memory directly. A job has a list of them, the preferred ones first; each pair of ranks uses the first
-/// one that reaches both ways. All ranks of a job have the same list.
+/// one that reaches in both directions. All ranks of a job have the same list.
 ///
 /// Made before the other ranks are known; the destructor closes what is open. `wake` may come from any thread, memory
 /// may be allocated and registered by any; all else is called by one thread at a time.

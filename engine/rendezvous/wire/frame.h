@@ -9,7 +9,7 @@
 
 namespace espalier::engine::rendezvous {
 
-/// What a frame of the rendezvous says; docs in messages.h.
+/// The message that a frame carries; messages.h describes each.
 enum class FrameType : std::uint8_t {
   hello = 1,
   claim,

@@ -15,16 +15,16 @@ inline constexpr std::size_t longest_job = 128;      ///< Bytes of a job's id.
 inline constexpr std::size_t longest_name = 512;     ///< Bytes of "host NAME, process PID".
 inline constexpr std::size_t longest_tag = 256;      ///< Bytes of an exchange's tag.
 inline constexpr std::size_t longest_reason = 4096;  ///< Bytes of a failure's reason; longer ones are cut.
-/// Largest payload of a frame before its sender has proved to know the secret.
+/// Largest payload of a frame before its sender has authenticated.
 inline constexpr std::size_t largest_greeting = 1024;
 
-/// Greets who connects: frame hello, from the hub.
+/// The hub's first frame on a connection: hello.
 struct Hello {
   std::uint32_t version = protocol_version;
   Digest nonce{};
 };
 
-/// What a newcomer says it is: frame claim. The code is over all of it and the hub's nonce.
+/// Which rank a connecting process claims to be: frame claim. The code covers all of it and the hub's nonce.
 struct Claim {
   std::uint32_t version = protocol_version;
   std::uint32_t rank = 0;
@@ -52,7 +52,7 @@ enum class RefusalKind : std::uint32_t {
   closing,  ///< The job is full and ending; try again.
 };
 
-/// Frame refusal, from the hub. It carries no proof: who can send it can as well cut the line.
+/// Frame refusal, from the hub. It carries no proof: whoever can forge it can cut the connection as well.
 struct EntryRefusal {
   RefusalKind kind = RefusalKind::wrong_secret;
   std::string text;
@@ -73,7 +73,7 @@ struct Gathered {
   Result<std::vector<std::string>> blobs;
 };
 
-/// Frame failure, either way.
+/// Frame failure, from the hub or from a member.
 struct FailureNotice {
   std::uint32_t rank = 0;
   std::string reason;

@@ -18,7 +18,7 @@ class Poller {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// What `wait` saw: the token given to `watch`.
+  /// What `wait` saw at the descriptor with this token of `watch`.
   struct Event {
     std::uint64_t token = 0;
     bool can_read = false;  ///< Data, an end or an error.
