@@ -12,10 +12,10 @@ namespace {
 constexpr std::int64_t element_size = 1;
 
 planners::Evaluate simulate_on(const Topology& topology) {
-  return [&topology](const Schedule& schedule, Bytes size, Bytes chunk) -> Result<RunReport> {
+  return [&topology](const Schedule& schedule, Bytes size, const Cut& cut) -> Result<RunReport> {
     sim::Options options;
     options.size = size;
-    options.chunk = chunk;
+    options.set(cut);
     options.element_size = element_size;
     auto report = sim::simulate(schedule, topology, options);
     if (!report) return tl::unexpected(report.error());

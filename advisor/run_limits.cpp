@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/format_units.h"
 #include "sim/critical_path/single_changes.h"
@@ -42,10 +43,19 @@ class Experiments {
   }
 
   void change_algorithm(const planners::Candidate& candidate) {
-    sim::Options changed = options_;
-    changed.chunk = candidate.chunks.choose(options_.size);
-    add("algorithm", fmt::format("the schedule of {}", candidate.planner),
-        sim::simulate(candidate.schedule, topology_, changed, engines_));
+    const auto simulator = sim::Simulator::make(candidate.schedule, topology_, engines_);
+    if (!simulator) return;
+    std::optional<sim::Report> best;
+    const auto run = [&](const Cut& cut) -> Result<RunReport> {
+      sim::Options changed = options_;
+      changed.set(cut);
+      auto report = simulator->run(changed);
+      if (!report) return tl::unexpected(report.error());
+      if (!best || report->elapsed < best->elapsed) best = *report;
+      return static_cast<const RunReport&>(*report);
+    };
+    if (!planners::find_best_cut(candidate.chunks, options_.size, {}, run) || !best) return;
+    add("algorithm", fmt::format("the schedule of {}", candidate.planner), std::move(*best));
   }
 
   std::vector<Improvement> take() && {

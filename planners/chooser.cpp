@@ -18,14 +18,16 @@ namespace {
 constexpr double certain_loss = 1.25;
 
 /// Runs the candidates that may still win, those with the smallest least time first.
-Result<void> run_trials(std::vector<Trial>& trials, Bytes size, const Evaluate& evaluate) {
+Result<void> run_trials(std::vector<Trial>& trials, Bytes size, const Evaluate& evaluate, const FixedCut& fixed) {
   std::vector<Trial*> order;
   for (Trial& trial : trials) order.push_back(&trial);
   std::ranges::stable_sort(order, {}, [](const Trial* trial) { return trial->least_time; });
   double best = 0;
   for (Trial* trial : order) {
     if (best > 0 && trial->least_time > certain_loss * best) continue;
-    auto run = evaluate(trial->candidate->schedule, size, trial->candidate->chunks.choose(size));
+    const Candidate& candidate = *trial->candidate;
+    auto run = find_best_cut(candidate.chunks, size, fixed,
+                             [&](const Cut& cut) { return evaluate(candidate.schedule, size, cut); });
     if (!run) return tl::unexpected(run.error());
     trial->run = std::move(*run);
     const double seconds = trial->run->elapsed.seconds();
@@ -121,13 +123,13 @@ Result<Candidates> make_candidates(const Topology& topology, const Collective& c
   return candidates;
 }
 
-Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate) {
+Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate, const FixedCut& fixed) {
   ESPALIER_CHECK(!candidates.made.empty(), "choosing needs a candidate");
   std::vector<Trial> trials;
   for (const Candidate& candidate : candidates.made) {
     trials.push_back({&candidate, std::nullopt, candidate.chunks.least_time(size)});
   }
-  if (auto ran = run_trials(trials, size, evaluate); !ran) return tl::unexpected(ran.error());
+  if (auto ran = run_trials(trials, size, evaluate, fixed); !ran) return tl::unexpected(ran.error());
   std::ranges::stable_sort(trials, [](const Trial& a, const Trial& b) {
     if (a.run.has_value() != b.run.has_value()) return a.run.has_value();
     if (a.run) return a.run->elapsed < b.run->elapsed;

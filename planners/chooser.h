@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "planners/chunking.h"
+#include "planners/cut_search.h"
 #include "planners/planner.h"
 #include "schedule/timeline/run_report.h"
 
@@ -50,8 +51,8 @@ Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const 
                                                   const Collective& collective, const Bound& bound,
                                                   bool variants = false, const PlanContext& context = {});
 
-/// How long a schedule takes at a size with a chunk: the simulator, or a real run.
-using Evaluate = std::function<Result<RunReport>(const Schedule&, Bytes size, Bytes chunk)>;
+/// How long a schedule takes at a size when it is cut so: the simulator, or a real run.
+using Evaluate = std::function<Result<RunReport>(const Schedule&, Bytes size, const Cut& cut)>;
 
 /// What was found for one candidate: a run, or nothing when its least possible time was already beaten.
 struct Trial {
@@ -69,7 +70,8 @@ struct Choice {
 
 /// The candidate that is fastest at this size; of equals the one with the least latency, and of these the one
 /// whose planner comes first.
+/// Each is cut as runs fastest (find_best_cut), within what is `fixed`.
 /// Requires: at least one candidate. Errors: those of `evaluate`.
-Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate);
+Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate, const FixedCut& fixed = {});
 
 }  // namespace espalier::planners

@@ -98,7 +98,9 @@ ChunkModel::ChunkModel(const Schedule& schedule, const Topology& topology)
     const Rank dst = schedule.dst(transfer);
     const auto units = static_cast<double>(run_length(schedule, transfer));
     chain_fill_ = std::max(chain_fill_, fill.extend(src, dst, transfer, cost.seconds_per_byte));
-    chain_latency_ = std::max(chain_latency_, latency.extend(src, dst, transfer, cost.latency));
+    const double latest = latency.extend(src, dst, transfer, cost.latency);
+    has_chains_ = has_chains_ || latest > static_cast<float>(cost.latency);
+    chain_latency_ = std::max(chain_latency_, latest);
     overhead_bytes_ = std::max(overhead_bytes_, cost.overhead_bytes);
     largest_transfer_ = std::max(largest_transfer_, units * bytes_per_unit);
     hop_units += units * cost.hops;
@@ -152,6 +154,16 @@ Bytes ChunkModel::choose(Bytes size) const {
   std::int64_t power = smallest_chunk.count;
   while (static_cast<double>(power) * 2 <= chunk && static_cast<double>(power) < largest) power *= 2;
   return {power};
+}
+
+std::uint32_t ChunkModel::rounds_ahead(Bytes size, Bytes chunk) const {
+  constexpr double few = 4;
+  const double load = load_time_ * static_cast<double>(size.count);
+  const double rounds =
+      std::ceil(largest_transfer_ * static_cast<double>(size.count) / static_cast<double>(chunk.count));
+  if (!has_chains_ || load <= 0) return 0;
+  const double ahead = few + std::ceil(chain_latency_ * rounds / load);
+  return ahead < std::min(rounds, most_rounds_ahead) ? static_cast<std::uint32_t>(ahead) : 0;
 }
 
 double ChunkModel::least_time(Bytes size) const {

@@ -30,11 +30,28 @@ class ChunkModel {
   /// times links; never more than the largest transfer needs.
   [[nodiscard]] Bytes choose(Bytes size) const;
 
+  /// How many rounds ahead (Cut::ahead) keep lanes in step at this chunk size and no one waiting for latencies: a few,
+  /// and as many as the longest chain of latencies takes. 0 where nothing can get out of step: no transfer waits for
+  /// another, or there are fewer chunks than that.
+  [[nodiscard]] std::uint32_t rounds_ahead(Bytes size, Bytes chunk) const;
+
+  /// About what the best schedule of these loads and latencies takes, in seconds: the fullest link's load and then the
+  /// longest chain of latencies.
+  [[nodiscard]] double pipelined_time(Bytes size) const {
+    return load_time_ * static_cast<double>(size.count) + chain_latency_;
+  }
+
+  /// Chunks times links of a call that is cut so.
+  [[nodiscard]] double chunk_hops(Bytes size, Bytes chunk) const {
+    return fixed_hops_ + hop_bytes_ * static_cast<double>(size.count) / static_cast<double>(chunk.count);
+  }
+
   /// A time that no chunk size beats: the longest chain of latencies, or the fullest link's load, in seconds.
   [[nodiscard]] double least_time(Bytes size) const;
 
   static constexpr Bytes smallest_chunk{4096};
   static constexpr std::int64_t most_chunk_hops = 4'000'000;
+  static constexpr double most_rounds_ahead = 1000;
 
  private:
   ChunkModel() = default;
@@ -46,6 +63,7 @@ class ChunkModel {
   double hop_bytes_ = 0;         ///< Bytes times links that the whole schedule moves, per byte of S.
   double fixed_hops_ = 0;        ///< Links that the schedule's transfers cross: the chunk-hops with one chunk each.
   double largest_transfer_ = 0;  ///< Bytes of the largest transfer, per byte of S.
+  bool has_chains_ = false;      ///< Some transfer sends what another one brought.
 };
 
 }  // namespace espalier::planners

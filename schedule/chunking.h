@@ -8,6 +8,13 @@
 
 namespace espalier {
 
+/// How a call is cut into chunks, and how far its lanes may run apart (docs/simulator.md, "Rounds").
+struct Cut {
+  Bytes chunk;              ///< The largest chunk.
+  std::uint32_t ahead = 0;  ///< Rounds that a source may be ahead of the lowest it still has to send; 0: any number.
+  friend bool operator==(const Cut&, const Cut&) = default;
+};
+
 /// One chunk of one transfer.
 struct ChunkId {
   TransferId transfer;

@@ -4,7 +4,8 @@
 
 namespace espalier::sim {
 
-void Run::begin(RunId id, const CompiledSchedule& compiled, Chunking chunking, std::uint32_t first_order) {
+void Run::begin(RunId id, const CompiledSchedule& compiled, Chunking chunking, std::uint32_t ahead,
+                std::uint32_t first_order) {
   id_ = id;
   compiled_ = &compiled;
   chunking_ = std::move(chunking);
@@ -30,6 +31,13 @@ void Run::begin(RunId id, const CompiledSchedule& compiled, Chunking chunking, s
     lanes_[i].transfer = compiled.lanes().first[i];
     turn_to_transfer(lanes_[i]);
   }
+  windows_.begin(compiled, Rounds(compiled, chunking_, ahead));
+}
+
+void Run::wait_for_window(Lane& lane, const SendWindows::Departure& departure) {
+  if (departure.time <= lane.ready) return;
+  lane.ready = departure.time;
+  if (history != nullptr) history->origin({lane.transfer, lane.chunk}, {departure.chunk, Cause::window});
 }
 
 void Run::turn_to_transfer(Lane& lane) {
@@ -39,6 +47,7 @@ void Run::turn_to_transfer(Lane& lane) {
 
 bool Run::find_ready_time(LaneIndex index) {
   Lane& lane = lanes_[index];
+  if (windows_.holds(index)) return false;
   const std::span<const Dependency> dependencies = compiled_->dependencies().of(lane.transfer);
   for (; lane.dependency < dependencies.size(); ++lane.dependency) {
     const Dependency dependency = dependencies[lane.dependency];

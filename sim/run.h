@@ -9,13 +9,14 @@
 #include "sim/core/compiled_schedule.h"
 #include "sim/core/history.h"
 #include "sim/core/progress.h"
+#include "sim/core/send_windows.h"
 #include "sim/model.h"
 
 namespace espalier::sim {
 
 /// Where a lane is.
 /// Invariant: a lane either has one chunk on its way to the first link, or waits for one chunk of one other transfer,
-/// or for a rank to enter, or has nothing left.
+/// for its source's window or for a rank to enter, or has nothing left.
 struct Lane {
   std::int64_t ready = 0;       ///< The latest of all that its current chunk is known to wait for.
   std::int64_t held_until = 0;  ///< Its next chunk would only stand in a queue if it asked earlier than this.
@@ -32,9 +33,10 @@ struct Lane {
 /// when, and which rank is through. What a model does with a chunk it reports by `depart` and `arrive`.
 class Run {
  public:
-  /// Starts anew; memory of an earlier execution is used again. `first_order` is what its first transfer has as its
-  /// place among the transfers of all runs.
-  void begin(RunId id, const CompiledSchedule& compiled, Chunking chunking, std::uint32_t first_order);
+  /// Starts anew; memory of an earlier execution is used again. `ahead`: RunOptions::ahead. `first_order` is what its
+  /// first transfer has as its place among the transfers of all runs.
+  void begin(RunId id, const CompiledSchedule& compiled, Chunking chunking, std::uint32_t ahead,
+             std::uint32_t first_order);
 
   [[nodiscard]] RunId id() const { return id_; }
   [[nodiscard]] const CompiledSchedule& compiled() const { return *compiled_; }
@@ -66,7 +68,7 @@ class Run {
     for (const LaneIndex index : compiled_->lanes_of(rank)) {
       Lane& lane = lanes_[index];
       lane.ready = std::max(lane.ready, time);
-      if (has_entered(src(lane)) && has_entered(dst(lane))) go(index);
+      if (may_begin(lane)) go(index);
     }
   }
 
@@ -105,11 +107,17 @@ class Run {
     if (++lane.chunk == lane.pieces.count) {
       end_at(src(lane), time, ended);
       lane.transfer = compiled_->lanes().next[chunk.transfer.index()];
-      if (lane.transfer.is_none()) return;
-      turn_to_transfer(lane);
+      if (!lane.transfer.is_none()) turn_to_transfer(lane);
     }
-    if (history != nullptr) history->origin({lane.transfer, lane.chunk}, {chunk, Cause::lane});
-    go(index);
+    const ChunkId next{lane.transfer, lane.chunk};
+    if (!next.transfer.is_none() && history != nullptr) history->origin(next, {chunk, Cause::lane});
+    if (windows_.are_on()) {
+      windows_.depart(index, chunk, time, next, [&](LaneIndex held, const SendWindows::Departure& departure) {
+        wait_for_window(lanes_[held], departure);
+        if (held != index && may_begin(lanes_[held])) go(held);
+      });
+    }
+    if (!next.transfer.is_none()) go(index);
   }
 
   /// The chunk is at its destination (or will be, at `time`). `is_last`: of its transfer.
@@ -141,6 +149,9 @@ class Run {
   [[nodiscard]] bool has_entered(Rank end) const {
     return end.index() >= ranks_.size() || ranks_[end.index()].entered != never;
   }
+  [[nodiscard]] bool may_begin(const Lane& lane) const { return has_entered(src(lane)) && has_entered(dst(lane)); }
+  /// A lane is held no longer: its chunk waits for that departure too.
+  void wait_for_window(Lane& lane, const SendWindows::Departure& departure);
   void turn_to_transfer(Lane& lane);
   void end_at(Rank end, std::int64_t time, std::vector<RankEnd>& ended);
 
@@ -170,6 +181,7 @@ class Run {
   std::vector<Lane> lanes_;
   std::vector<RankState> ranks_;
   Progress progress_{0};
+  SendWindows windows_;
   std::vector<LaneIndex> first_waiting_;  // by transfer
 };
 

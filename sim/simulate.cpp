@@ -53,7 +53,7 @@ class AloneRun {
  public:
   AloneRun(const CompiledSchedule& compiled, const Network& network, const Options& options, Chunking chunking)
       : model_(network, options.conditions),
-        run_(model_.add_checked(compiled, std::move(chunking), options.payload_ppm)) {}
+        run_(model_.add_checked(compiled, std::move(chunking), options.payload_ppm, options.ahead)) {}
 
   [[nodiscard]] AnyModel& model() { return model_; }
   [[nodiscard]] Result<void> record() { return model_.record(run_); }
@@ -167,7 +167,8 @@ Result<Simulator> Simulator::make(const Schedule& schedule, const Topology& topo
 Result<Report> Simulator::run(const Options& options) const {
   const auto& [schedule, topology, network, compiled] = *prepared_;
   if (auto checked = check_options(options, topology); !checked) return tl::unexpected(checked.error());
-  auto chunking = cut_into_chunks(schedule, {options.size, options.chunk, options.element_size, options.payload_ppm});
+  auto chunking = cut_into_chunks(
+      schedule, {options.size, options.chunk, options.element_size, options.payload_ppm, options.ahead});
   if (!chunking) return tl::unexpected(chunking.error());
   const bool records = options.record_timeline || options.record_critical_path;
   const auto work =
@@ -178,6 +179,7 @@ Result<Report> Simulator::run(const Options& options) const {
   Report report;
   report.size = options.size;
   report.chunk = options.chunk;
+  report.ahead = options.ahead;
   if (!records && !compiled.shares_resources()) {
     const auto run = options.model == ModelKind::link ? run_contention_free : run_fair_contention_free;
     auto totals = run(compiled, *chunking, network, options.conditions, options.payload_ppm, options.launch.count);

@@ -25,6 +25,12 @@ struct Options {
   Picoseconds launch;                    ///< When the ranks begin; counted in the time elapsed.
   Conditions conditions;                 ///< What is not as the topology says.
   std::int32_t payload_ppm = 1'000'000;  ///< As RunOptions.
+  std::uint32_t ahead = 0;               ///< As RunOptions.
+
+  void set(const Cut& cut) {
+    chunk = cut.chunk;
+    ahead = cut.ahead;
+  }
 
   /// Takes over launch, payload and conditions; copy engines are the Simulator's.
   void set(const Circumstances& circumstances) {

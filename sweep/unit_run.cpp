@@ -114,7 +114,7 @@ std::optional<planners::WalkedRings> UnitRun::plan_walks() const {
 
 Result<sim::RingReport> UnitRun::walk(const planners::WalkedRings& rings, const Key& key) const {
   const sim::Circumstances circumstances = circumstances_of(key, true);
-  sim::Options options = options_of(key, rings.chunks);
+  sim::Options options = options_of(key, {key.chunk.value_or(rings.chunks.choose(key.size)), 0});
   options.set(circumstances);
   return sim::simulate_rings(rings.walks, *topology_, options, circumstances.endpoints.engines());
 }
@@ -131,10 +131,10 @@ sim::Circumstances UnitRun::circumstances_of(const Key& key, bool with_jitter) c
   return circumstances;
 }
 
-sim::Options UnitRun::options_of(const Key& key, const planners::ChunkModel& chunks) const {
+sim::Options UnitRun::options_of(const Key& key, const Cut& cut) const {
   sim::Options options;
   options.size = key.size;
-  options.chunk = key.chunk.value_or(chunks.choose(key.size));
+  options.set(cut);
   options.element_size = size_of(spec_.type);
   return options;
 }
@@ -151,58 +151,69 @@ void UnitRun::seal() {
   }
 }
 
-Result<sim::Report> UnitRun::simulate(const planners::Candidate& candidate, const Key& key, sim::ModelKind model,
-                                      bool with_jitter) {
+Result<sim::Report> UnitRun::simulate(const Taken& taken, const Key& key, sim::ModelKind model, bool with_jitter) {
   const sim::Circumstances circumstances = circumstances_of(key, with_jitter);
-  const auto index = static_cast<std::size_t>(&candidate - candidates_.made.data());
+  const auto index = static_cast<std::size_t>(taken.candidate - candidates_.made.data());
   Ready& ready = *ready_.at({index, key.copy_engines});
   std::call_once(ready.once, [&] {
-    ready.simulator = sim::Simulator::make(candidate.schedule, *topology_, circumstances.endpoints.engines());
+    ready.simulator = sim::Simulator::make(taken.candidate->schedule, *topology_, circumstances.endpoints.engines());
   });
   if (!*ready.simulator) return tl::unexpected(ready.simulator->error());
-  sim::Options options = options_of(key, candidate.chunks);
+  sim::Options options = options_of(key, taken.cut);
   options.model = model;
   options.set(circumstances);
   return (*ready.simulator)->run(options);
 }
 
 /// The choice knows nothing of the jitter that is to come.
-Result<const planners::Candidate*> UnitRun::decide(const Key& key, sim::ModelKind model) {
+Result<UnitRun::Taken> UnitRun::decide(const Key& key, sim::ModelKind model) {
+  const planners::FixedCut fixed{key.chunk, std::nullopt};
+  const auto run = [&](const planners::Candidate& candidate, const Cut& cut) -> Result<RunReport> {
+    auto report = simulate({&candidate, cut}, key, model, false);
+    if (!report) return tl::unexpected(report.error());
+    return static_cast<RunReport&>(*report);
+  };
+  if (key.algorithm != "auto") {
+    const auto named = find_named(key.algorithm);
+    if (!named) return tl::unexpected(named.error());
+    const auto best =
+        planners::find_best_cut((*named)->chunks, key.size, fixed, [&](const Cut& cut) { return run(**named, cut); });
+    if (!best) return tl::unexpected(best.error());
+    return Taken{*named, {best->chunk, best->ahead}};
+  }
   if (candidates_.made.empty()) return tl::unexpected(candidates_.refused.front().error);
-  const auto choice =
-      planners::choose(candidates_, key.size, [&](const Schedule& schedule, Bytes, Bytes) -> Result<RunReport> {
-        const auto of = std::ranges::find_if(
-            candidates_.made, [&](const planners::Candidate& made) { return &made.schedule == &schedule; });
-        auto report = simulate(*of, key, model, false);
-        if (!report) return tl::unexpected(report.error());
-        return static_cast<RunReport&>(*report);
-      });
+  const auto evaluate = [&](const Schedule& schedule, Bytes, const Cut& cut) {
+    const auto of =
+        std::ranges::find_if(candidates_.made, [&](const planners::Candidate& made) { return &made.schedule == &schedule; });
+    return run(*of, cut);
+  };
+  const auto choice = planners::choose(candidates_, key.size, evaluate, fixed);
   if (!choice) return tl::unexpected(choice.error());
-  return choice->candidate;
+  return Taken{choice->candidate, {choice->run.chunk, choice->run.ahead}};
 }
 
-Result<const planners::Candidate*> UnitRun::find_candidate(const Key& key, sim::ModelKind model) {
-  if (key.algorithm != "auto") {
-    const planners::Candidate* candidate = candidates_.find(key.algorithm);
-    if (candidate != nullptr) return candidate;
-    for (const planners::Refusal& refusal : candidates_.refused) {
-      if (refusal.planner != key.algorithm) continue;
-      const bool is_no_failure = refusal.error.code == ErrorCode::unsupported;
-      return espalier::fail(refusal.error.code,
-                            (is_no_failure ? std::string(not_planned) : "") + refusal.error.message);
-    }
-    return espalier::fail(ErrorCode::invalid_input, "there is no planner '" + key.algorithm + "'");
+Result<const planners::Candidate*> UnitRun::find_named(const std::string& algorithm) const {
+  const planners::Candidate* candidate = candidates_.find(algorithm);
+  if (candidate != nullptr) return candidate;
+  for (const planners::Refusal& refusal : candidates_.refused) {
+    if (refusal.planner != algorithm) continue;
+    const bool is_no_failure = refusal.error.code == ErrorCode::unsupported;
+    return espalier::fail(refusal.error.code, (is_no_failure ? std::string(not_planned) : "") + refusal.error.message);
   }
+  return espalier::fail(ErrorCode::invalid_input, "there is no planner '" + algorithm + "'");
+}
+
+Result<UnitRun::Taken> UnitRun::find_taken(const Key& key, sim::ModelKind model) {
   Decision* decision = nullptr;
   {
     const std::scoped_lock lock(mutex_);
-    auto& place =
-        decisions_[{key.size.count, key.chunk ? key.chunk->count : -1, model, key.protocol, key.copy_engines}];
+    auto& place = decisions_[{key.algorithm, key.size.count, key.chunk ? key.chunk->count : -1, model, key.protocol,
+                              key.copy_engines}];
     if (place == nullptr) place = std::make_unique<Decision>();
     decision = place.get();
   }
-  std::call_once(decision->once, [&] { decision->candidate = decide(key, model); });
-  return *decision->candidate;
+  std::call_once(decision->once, [&] { decision->taken = decide(key, model); });
+  return *decision->taken;
 }
 
 Result<Figures> UnitRun::try_run(const Key& key) {
@@ -215,10 +226,10 @@ Result<Figures> UnitRun::try_run(const Key& key) {
     auto walked = walk(*rings_, key);
     ran = walked ? Result<sim::Report>(std::move(walked->report)) : tl::unexpected(walked.error());
   } else {
-    const auto candidate = find_candidate(key, model);
-    if (!candidate) return tl::unexpected(candidate.error());
-    figures.planner = (*candidate)->planner;
-    ran = simulate(**candidate, key, model, true);
+    const auto taken = find_taken(key, model);
+    if (!taken) return tl::unexpected(taken.error());
+    figures.planner = taken->candidate->planner;
+    ran = simulate(*taken, key, model, true);
   }
   const Result<sim::Report>& report = *ran;
   if (!report) return tl::unexpected(report.error());

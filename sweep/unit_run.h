@@ -43,24 +43,29 @@ class UnitRun {
     std::once_flag once;
     std::optional<Result<sim::Simulator>> simulator;
   };
-  /// What "auto" takes, decided once.
+  /// What an algorithm runs at a size: "auto" chooses, and the cut is chosen for all.
+  struct Taken {
+    const planners::Candidate* candidate = nullptr;
+    Cut cut;
+  };
+  /// It is decided once.
   struct Decision {
     std::once_flag once;
-    std::optional<Result<const planners::Candidate*>> candidate;
+    std::optional<Result<Taken>> taken;
   };
-  /// Size, chunk or -1, model, protocol, copy engines.
-  using DecisionKey = std::tuple<std::int64_t, std::int64_t, sim::ModelKind, std::string, std::uint32_t>;
+  /// Algorithm, size, chunk or -1, model, protocol, copy engines.
+  using DecisionKey = std::tuple<std::string, std::int64_t, std::int64_t, sim::ModelKind, std::string, std::uint32_t>;
 
   Result<void> try_open();
   Result<Figures> try_run(const Key& key);
-  Result<const planners::Candidate*> find_candidate(const Key& key, sim::ModelKind model);
-  Result<const planners::Candidate*> decide(const Key& key, sim::ModelKind model);
+  Result<Taken> find_taken(const Key& key, sim::ModelKind model);
+  Result<Taken> decide(const Key& key, sim::ModelKind model);
+  [[nodiscard]] Result<const planners::Candidate*> find_named(const std::string& algorithm) const;
   [[nodiscard]] std::optional<planners::WalkedRings> plan_walks() const;
   Result<sim::RingReport> walk(const planners::WalkedRings& rings, const Key& key) const;
   [[nodiscard]] sim::Circumstances circumstances_of(const Key& key, bool with_jitter) const;
-  [[nodiscard]] sim::Options options_of(const Key& key, const planners::ChunkModel& chunks) const;
-  Result<sim::Report> simulate(const planners::Candidate& candidate, const Key& key, sim::ModelKind model,
-                               bool with_jitter);
+  [[nodiscard]] sim::Options options_of(const Key& key, const Cut& cut) const;
+  Result<sim::Report> simulate(const Taken& taken, const Key& key, sim::ModelKind model, bool with_jitter);
   [[nodiscard]] double planning_seconds(const std::string& algorithm) const;
 
   const Spec& spec_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "base/parse_units.h"
 #include "cli/flags/algorithm_flags.h"
 #include "schedule/verify/verify.h"
@@ -17,7 +19,18 @@ Result<std::optional<Bytes>> parse_chunk(const std::string& text, ElementType ty
   return fail(ErrorCode::invalid_input, "--chunk: a chunk holds at least one element", "");
 }
 
-constexpr std::array<std::string_view, 2> how_options = {"--chunk", "--model"};
+Result<std::optional<std::uint32_t>> parse_ahead(const std::string& text) {
+  if (text.empty()) return std::optional<std::uint32_t>();
+  std::uint32_t rounds = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), rounds);
+  if (status == std::errc() && end == text.data() + text.size() && rounds <= sim::max_ahead)
+    return std::optional(rounds);
+  return fail(ErrorCode::invalid_input,
+              fmt::format("--ahead: '{}' is not a number of rounds up to {}", text, sim::max_ahead),
+              "write such as 8, or 0 for any number");
+}
+
+constexpr std::array<std::string_view, 3> how_options = {"--chunk", "--ahead", "--model"};
 
 }  // namespace
 
@@ -37,6 +50,11 @@ void PredictionFlags::add_to(CLI::App& command) {
     sizes.add_one_to(command);
   }
   command.add_option("--chunk", chunk, "Largest chunk; chosen per schedule and size when absent")->option_text("SIZE");
+  command
+      .add_option(
+          "--ahead", ahead,
+          "Rounds that a sender may be ahead of itself, 0 for any number; chosen per schedule and size when absent")
+      ->option_text("N");
   command.add_option("--model", model, "How a link is shared: link (chunks take turns) or fair (max-min)")
       ->option_text("link|fair (link)");
   command.add_option("-t,--topology", plan_topology, verb.does + " a plan on this topology instead of its own")
@@ -51,7 +69,7 @@ void PredictionFlags::add_to(CLI::App& command) {
 Mode PredictionFlags::mode_of_scenario() const {
   constexpr std::array<std::string_view, 3> own = {"--scenario", "--model", "--seed"};
   return {"a scenario",
-          "the file names its collectives, sizes, algorithms, chunk, endpoints and jitter itself",
+          "the file names its collectives, sizes, algorithms, chunk, rounds ahead, endpoints and jitter itself",
           join_options({topology_options, own, verb.of_scenarios}),
           {}};
 }
@@ -104,7 +122,10 @@ Result<Prediction> PredictionFlags::resolve() const {
   prediction.sizes = *std::move(several);
   const auto largest = parse_chunk(chunk, *element);
   if (!largest) return tl::unexpected(largest.error());
-  prediction.options.chunk = *largest;
+  prediction.options.cut.chunk = *largest;
+  const auto rounds = parse_ahead(ahead);
+  if (!rounds) return tl::unexpected(rounds.error());
+  prediction.options.cut.ahead = *rounds;
   const auto kind = sim::parse_model(model.empty() ? "link" : model);
   if (!kind) return fail(kind.error().code, "--model: " + kind.error().message, kind.error().help);
   prediction.options.model = *kind;

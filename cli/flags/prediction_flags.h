@@ -48,6 +48,7 @@ struct PredictionFlags {
   PackingFlags packing;
   SizeFlags sizes;
   std::string chunk;  ///< Empty: chosen per schedule and size.
+  std::string ahead;  ///< As `chunk`.
   std::string model;  ///< Empty: link, or what the scenario says.
   ConditionFlags conditions;
   ScenarioFlags scenario;

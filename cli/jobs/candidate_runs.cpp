@@ -6,10 +6,10 @@
 
 namespace espalier::cli {
 
-sim::Options CandidateRuns::Options::at(Bytes size, Bytes chunk_of_run) const {
+sim::Options CandidateRuns::Options::at(Bytes size, const Cut& cut_of_run) const {
   sim::Options options;
   options.size = size;
-  options.chunk = chunk_of_run;
+  options.set(cut_of_run);
   options.element_size = element_size;
   options.model = model;
   options.set(circumstances);
@@ -23,12 +23,12 @@ Result<const sim::Simulator*> CandidateRuns::find_simulator(const Schedule& sche
   return &simulators_.emplace(&schedule, std::move(*made)).first->second;
 }
 
-Result<const sim::Report*> CandidateRuns::simulate(const Schedule& schedule, Bytes size, Bytes chunk,
+Result<const sim::Report*> CandidateRuns::simulate(const Schedule& schedule, Bytes size, const Cut& cut,
                                                    bool with_jitter) {
   with_jitter = with_jitter && options_.circumstances.conditions.jitter_ppm > 0;
-  const auto key = std::tuple(&schedule, size.count, chunk.count, with_jitter);
+  const auto key = std::tuple(&schedule, size.count, cut.chunk.count, cut.ahead, with_jitter);
   if (const auto known = reports_.find(key); known != reports_.end()) return &known->second;
-  sim::Options options = options_.at(size, chunk);
+  sim::Options options = options_.at(size, cut);
   if (!with_jitter) options.conditions.jitter_ppm = 0;
   const auto simulator = find_simulator(schedule);
   if (!simulator) return tl::unexpected(simulator.error());
@@ -38,24 +38,33 @@ Result<const sim::Report*> CandidateRuns::simulate(const Schedule& schedule, Byt
 }
 
 planners::Evaluate CandidateRuns::evaluator() {
-  return [this](const Schedule& schedule, Bytes size, Bytes chunk) -> Result<RunReport> {
-    auto report = simulate(schedule, size, options_.chunk.value_or(chunk), false);
+  return [this](const Schedule& schedule, Bytes size, const Cut& cut) -> Result<RunReport> {
+    auto report = simulate(schedule, size, cut, false);
     if (!report) return tl::unexpected(report.error());
     return static_cast<const RunReport&>(**report);
   };
 }
 
+Result<Cut> CandidateRuns::find_cut(const planners::Candidate& candidate, Bytes size) {
+  const auto best = planners::find_best_cut(candidate.chunks, size, options_.cut,
+                                  [&](const Cut& cut) { return evaluator()(candidate.schedule, size, cut); });
+  if (!best) return tl::unexpected(best.error());
+  return Cut{best->chunk, best->ahead};
+}
+
 Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size) {
   if (algorithm == "auto") {
-    const auto choice = planners::choose(*candidates_, size, evaluator());
+    const auto choice = planners::choose(*candidates_, size, evaluator(), options_.cut);
     if (!choice) return tl::unexpected(choice.error());
-    const auto report = simulate(choice->candidate->schedule, size, choice->run.chunk, true);
+    const auto report = simulate(choice->candidate->schedule, size, {choice->run.chunk, choice->run.ahead}, true);
     if (!report) return tl::unexpected(report.error());
     return CandidateRun{size, algorithm, choice->candidate, **report, choice->why};
   }
   const planners::Candidate* candidate = candidates_->find(algorithm);
   ESPALIER_CHECK(candidate != nullptr, "what runs was made");
-  const auto report = simulate(candidate->schedule, size, options_.chunk_of(*candidate, size), true);
+  const auto cut = find_cut(*candidate, size);
+  if (!cut) return tl::unexpected(cut.error());
+  const auto report = simulate(candidate->schedule, size, *cut, true);
   if (!report) return tl::unexpected(report.error());
   return CandidateRun{size, algorithm, candidate, **report, {}};
 }

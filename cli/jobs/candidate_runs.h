@@ -33,21 +33,17 @@ struct Crossover {
   Bytes size;
 };
 
-/// Simulates candidates over message sizes, each (schedule, size, chunk) once.
+/// Simulates candidates over message sizes, each (schedule, size, cut) once.
 class CandidateRuns {
  public:
   struct Options {
     std::int64_t element_size = 4;
-    std::optional<Bytes> chunk;  ///< Fixed for all; chosen per schedule and size when absent.
+    planners::FixedCut cut;  ///< Fixed for all; the rest is chosen per schedule and size.
     sim::ModelKind model = sim::ModelKind::link;
     sim::Circumstances circumstances;
 
     /// Of one run; nothing is recorded.
-    [[nodiscard]] sim::Options at(Bytes size, Bytes chunk_of_run) const;
-    /// The largest chunk of a candidate's run.
-    [[nodiscard]] Bytes chunk_of(const planners::Candidate& candidate, Bytes size) const {
-      return chunk.value_or(candidate.chunks.choose(size));
-    }
+    [[nodiscard]] sim::Options at(Bytes size, const Cut& cut) const;
   };
 
   CandidateRuns(const Topology& topology, const planners::Candidates& candidates, Options options)
@@ -57,22 +53,24 @@ class CandidateRuns {
   /// Requires: a candidate of that name, or at least one candidate for "auto".
   Result<CandidateRun> run(const std::string& algorithm, Bytes size);
 
-  /// One candidate at one size with one chunk, for functions that take an Evaluate; both must live as long. Without
-  /// jitter.
+  /// One candidate at one size and cut, for functions that take an Evaluate; both must live as long. Without jitter.
   planners::Evaluate evaluator();
+
+  /// How a candidate runs fastest at a size, without knowing the jitter that is to come.
+  Result<Cut> find_cut(const planners::Candidate& candidate, Bytes size);
 
   /// The size from which on `to` is faster than `from`, to about five per cent, between two sizes where that changes.
   Result<Crossover> find_crossover(const std::string& from, const std::string& to, Bytes below, Bytes above);
 
  private:
   Result<const sim::Simulator*> find_simulator(const Schedule& schedule);
-  Result<const sim::Report*> simulate(const Schedule& schedule, Bytes size, Bytes chunk, bool with_jitter);
+  Result<const sim::Report*> simulate(const Schedule& schedule, Bytes size, const Cut& cut, bool with_jitter);
 
   const Topology* topology_;
   const planners::Candidates* candidates_;
   Options options_;
   std::map<const Schedule*, sim::Simulator> simulators_;
-  std::map<std::tuple<const Schedule*, std::int64_t, std::int64_t, bool>, sim::Report> reports_;
+  std::map<std::tuple<const Schedule*, std::int64_t, std::int64_t, std::uint32_t, bool>, sim::Report> reports_;
 };
 
 }  // namespace espalier::cli

@@ -100,6 +100,7 @@ nlohmann::ordered_json outlook_json(const planners::Outlook& outlook) {
                       {"busbw", run.busbw(outlook.collective)},
                       {"of_bound", run.of_bound(outlook.bound.time_per_byte)},
                       {"chunk", run.chunk.count},
+                      {"ahead", run.ahead},
                       {"kept", outlook.fastest->kept}};
   return document;
 }

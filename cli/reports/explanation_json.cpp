@@ -56,6 +56,7 @@ Json simulation_json(const Explanation& of) {
                      {"busbw", of.limits.report.busbw(collective)},
                      {"of_bound", of.limits.report.of_bound(of.bound.time_per_byte)},
                      {"chunk", of.limits.report.chunk.count},
+                     {"ahead", of.limits.report.ahead},
                      {"critical_steps", of.limits.report.critical_path.size()},
                      {"critical", Json::array()}};
   for (const sim::CriticalShare& share : of.critical) {

@@ -128,6 +128,7 @@ nlohmann::ordered_json result_json(const CandidateRun& result, const Simulation&
                                   {"of_bound", result.report.of_bound(simulation.bound.time_per_byte)},
                                   {"planner", result.candidate->planner},
                                   {"chunk", result.report.chunk.count},
+                                  {"ahead", result.report.ahead},
                                   {"transfers", result.transfers()},
                                   {"events", result.report.events}};
   if (!result.why.empty()) entry["why"] = result.why;

@@ -116,7 +116,8 @@ nlohmann::ordered_json point_json(const planners::TunedSize& point, const Tuning
                                      {"algbw", run.algbw()},
                                      {"busbw", run.busbw(tuning.collective)},
                                      {"of_bound", run.of_bound(tuning.bound.time_per_byte)},
-                                     {"chunk", run.chunk.count}};
+                                     {"chunk", run.chunk.count},
+                                     {"ahead", run.ahead}};
   if (margin.second != nullptr) {
     document["second"] = margin.second->planner;
     document["ahead"] = margin.factor;

@@ -37,7 +37,7 @@ OrStop<planners::Candidates> collect_candidates(const Console& console, const Pr
   return *std::move(candidates);
 }
 
-Result<Explanation> explain(const Topology& topology, const planners::Candidate& candidate,
+Result<Explanation> explain(const Topology& topology, const planners::Candidate& candidate, const Cut& cut,
                             const Prediction& prediction, std::span<const planners::Candidate> others) {
   const Schedule& schedule = candidate.schedule;
   const CandidateRuns::Options& options = prediction.options;
@@ -55,9 +55,8 @@ Result<Explanation> explain(const Topology& topology, const planners::Candidate&
   explanation.proof = planners::prove_cut(topology, schedule.collective, explanation.bound);
   explanation.loads = compute_loads(schedule, topology);
   explanation.shape = planners::measure_travel(schedule);
-  auto limits = advisor::find_run_limits(schedule, topology,
-                                         options.at(explanation.size, options.chunk_of(candidate, explanation.size)),
-                                         others, options.circumstances.endpoints.engines());
+  auto limits = advisor::find_run_limits(schedule, topology, options.at(explanation.size, cut), others,
+                                options.circumstances.endpoints.engines());
   if (!limits) return tl::unexpected(limits.error());
   explanation.limits = std::move(*limits);
   explanation.critical = sim::summarize_critical_path(explanation.limits.report, topology);
@@ -73,11 +72,13 @@ ExitCode compare_and_explain(const Console& console, const Topology& topology, c
                              const Prediction& prediction, bool is_plan) {
   CandidateRuns runs(topology, candidates, prediction.options);
   std::optional<Progress> progress(std::in_place, console, "simulating what was planned", 0);
-  auto choice = planners::choose(candidates, prediction.sizes.front(), runs.evaluator());
+  auto choice = planners::choose(candidates, prediction.sizes.front(), runs.evaluator(), prediction.options.cut);
   if (!choice) return console.refuse(choice.error());
+  const planners::Candidate& explained = is_plan ? candidates.made.front() : *choice->candidate;
+  const auto cut = runs.find_cut(explained, prediction.sizes.front());
+  if (!cut) return console.refuse(cut.error());
   progress.emplace(console, "simulating single changes", 0);
-  auto explanation =
-      explain(topology, is_plan ? candidates.made.front() : *choice->candidate, prediction, candidates.made);
+  auto explanation = explain(topology, explained, *cut, prediction, candidates.made);
   progress.reset();
   if (!explanation) return console.refuse(explanation.error());
   explanation->trials = std::move(choice->trials);

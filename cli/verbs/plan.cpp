@@ -102,6 +102,7 @@ nlohmann::ordered_json choice_json(const planners::Choice& choice, const planner
       entry["busbw"] = trial.run->busbw(collective);
       entry["of_bound"] = trial.run->of_bound(bound.time_per_byte);
       entry["chunk"] = trial.run->chunk.count;
+      entry["ahead"] = trial.run->ahead;
     }
     document["candidates"].push_back(entry);
   }
@@ -172,7 +173,7 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   const auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *limits, flags.verbose, &known);
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
-  CandidateRuns runs(*topology, *candidates, {size_of(usual_type), std::nullopt, sim::ModelKind::link, {}});
+  CandidateRuns runs(*topology, *candidates, {size_of(usual_type), {}, sim::ModelKind::link, {}});
   const auto choice = [&] {
     const Progress progress(console, "simulating what was planned", 0);
     return planners::choose(*candidates, *size, runs.evaluator());

@@ -106,7 +106,7 @@ Result<void> run_sizes(const Console& console, CandidateRuns& runs, Simulation& 
 /// Runs the one result again with its timeline and critical path, which large sweeps do without.
 Result<sim::Report> run_in_detail(const CandidateRun& result, const Topology& topology,
                                   const CandidateRuns::Options& how) {
-  sim::Options options = how.at(result.size, result.report.chunk);
+  sim::Options options = how.at(result.size, {result.report.chunk, result.report.ahead});
   options.record_timeline = true;
   options.record_critical_path = true;
   return sim::simulate(result.candidate->schedule, topology, options, how.circumstances.endpoints.engines());
@@ -171,8 +171,9 @@ OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, 
   Progress progress(console, "simulating", prediction.sizes.size());
   for (const Bytes size : prediction.sizes) {
     progress.step(fmt::format("ring {} B", size.count));
-    auto walked = sim::simulate_rings(rings->walks, topology, options.at(size, options.chunk_of(candidate, size)),
-                                      options.circumstances.endpoints.engines());
+    const Cut cut{options.cut.chunk.value_or(candidate.chunks.choose(size)), 0};
+    auto walked =
+        sim::simulate_rings(rings->walks, topology, options.at(size, cut), options.circumstances.endpoints.engines());
     if (!walked && walked.error().code == ErrorCode::unsupported) return false;
     if (!walked) return stop(walked.error());
     if (!walked->is_stored_form && topology.rank_count() < planners::most_stored_ranks) return false;

@@ -23,10 +23,10 @@ struct DegradeFlags {
   bool bound_only = false;
 };
 
-Result<RunReport> simulate_once(const Topology& topology, const Schedule& schedule, Bytes size, Bytes chunk) {
+Result<RunReport> simulate_once(const Topology& topology, const Schedule& schedule, Bytes size, const Cut& cut) {
   sim::Options options;
   options.size = size;
-  options.chunk = chunk;
+  options.set(cut);
   options.element_size = size_of(usual_type);
   auto report = sim::simulate(schedule, topology, options);
   if (!report) return tl::unexpected(report.error());

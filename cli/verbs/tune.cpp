@@ -29,7 +29,7 @@ ExitCode tune(const Console& console, const Topology& topology, const Collective
               ElementType type) {
   auto bound = planners::compute_bound(topology, collective);
   if (!bound) return console.refuse(bound.error());
-  CandidateRuns runs(topology, candidates, {size_of(type), std::nullopt, sim::ModelKind::link, {}});
+  CandidateRuns runs(topology, candidates, {size_of(type), {}, sim::ModelKind::link, {}});
   auto regions = [&] {
     Progress progress(console, "tuning", 2 * sizes.size());
     return planners::find_regions(candidates, sizes, options, runs.evaluator(),

@@ -24,8 +24,8 @@ Result<Planned> plan_all(const Topology& topology, const Collective& collective,
   if (!candidates) return tl::unexpected(candidates.error());
   if (candidates->made.empty()) return tl::unexpected(candidates->refused.front().error);
   planned.candidates = std::move(*candidates);
-  auto choice = choose(planned.candidates, options.size, [&](const Schedule& schedule, Bytes size, Bytes chunk) {
-    return evaluate(topology, schedule, size, chunk);
+  auto choice = choose(planned.candidates, options.size, [&](const Schedule& schedule, Bytes size, const Cut& cut) {
+    return evaluate(topology, schedule, size, cut);
   });
   if (!choice) return tl::unexpected(choice.error());
   planned.choice = std::move(*choice);

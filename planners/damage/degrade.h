@@ -9,6 +9,7 @@
 
 #include "planners/damage/failures.h"
 #include "planners/planner.h"
+#include "schedule/chunking.h"
 #include "schedule/timeline/run_report.h"
 
 namespace espalier::planners {
@@ -46,8 +47,8 @@ struct Degradation {
   std::vector<Damage> damages;  ///< Largest loss first, then largest loss of the bound, then in order of the topology.
 };
 
-/// How long a schedule takes on a topology at a size with a chunk: the simulator.
-using EvaluateOn = std::function<Result<RunReport>(const Topology&, const Schedule&, Bytes size, Bytes chunk)>;
+/// How long a schedule takes on a topology at a size when it is cut so: the simulator.
+using EvaluateOn = std::function<Result<RunReport>(const Topology&, const Schedule&, Bytes size, const Cut& cut)>;
 
 struct DegradeOptions {
   Bytes size;

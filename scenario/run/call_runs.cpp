@@ -40,11 +40,13 @@ Result<void> Runner::prepare_calls() {
   return {};
 }
 
-sim::RunOptions Runner::options_of(const Call& call) const {
+sim::RunOptions Runner::options_of(const Call& call, const PlannedSchedule& planned) const {
+  const Bytes chunk = std::max(call.chunk.count > 0 ? call.chunk : chunk_, Bytes{call.element_size});
   return {.size = call.size,
-          .chunk = std::max(call.chunk.count > 0 ? call.chunk : chunk_, Bytes{call.element_size}),
+          .chunk = chunk,
           .element_size = call.element_size,
-          .payload_ppm = settings_.endpoints.payload_ppm};
+          .payload_ppm = settings_.endpoints.payload_ppm,
+          .ahead = planned.keeps_step ? planned.chunks.rounds_ahead(call.size, chunk) : 0};
 }
 
 void Runner::own(sim::RunId run, CallId call) {
@@ -59,7 +61,7 @@ Result<void> Runner::begin_run(CallId id) {
     if (!around) return tl::unexpected(around.error());
     state.plan = *around;
   }
-  const auto run = model_->add(*state.plan->compiled, options_of(job_.call(id)));
+  const auto run = model_->add(*state.plan->compiled, options_of(job_.call(id), *state.plan->planned));
   if (!run) {
     Error error = run.error();
     error.message = call_text(id) + ": " + error.message;

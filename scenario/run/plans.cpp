@@ -33,17 +33,17 @@ Result<Schedule> plan_direct(const Topology& topology, const Collective& collect
 }
 
 Result<Schedule> plan_auto(const Topology& topology, const Collective& collective, Bytes size,
-                           std::int64_t element_size, std::string& winner) {
+                           std::int64_t element_size, std::string& winner, bool& keeps_step) {
   std::vector<planners::Planner> planners;
-  for (const std::string_view name : {"ring", "tree", "packing", "pairwise"})
-    planners.push_back(*planners::find_planner(name));
+  for (const std::string_view name : {"ring", "tree", "packing", "pairwise"}) planners.push_back(*planners::find_planner(name));
   auto candidates = planners::make_candidates(topology, collective, planners);
   if (!candidates) return tl::unexpected(candidates.error());
   if (candidates->made.empty()) return tl::unexpected(candidates->refused.front().error);
-  const auto evaluate = [&](const Schedule& schedule, Bytes at, Bytes chunk) -> Result<RunReport> {
+  const auto evaluate = [&](const Schedule& schedule, Bytes at, const Cut& cut) -> Result<RunReport> {
     sim::Options options;
     options.size = at;
-    options.chunk = std::max(chunk, Bytes{element_size});
+    options.set(cut);
+    options.chunk = std::max(cut.chunk, Bytes{element_size});
     options.element_size = element_size;
     auto report = sim::simulate(schedule, topology, options);
     if (!report) return tl::unexpected(report.error());
@@ -52,6 +52,7 @@ Result<Schedule> plan_auto(const Topology& topology, const Collective& collectiv
   const auto choice = planners::choose(*candidates, size, evaluate);
   if (!choice) return tl::unexpected(choice.error());
   winner = choice->candidate->planner;
+  keeps_step = choice->run.ahead > 0;
   for (planners::Candidate& candidate : candidates->made) {
     if (&candidate == choice->candidate) return std::move(candidate.schedule);
   }
@@ -70,7 +71,8 @@ Result<Schedule> plan_usual(const Topology& topology, const Collective& collecti
   return first;
 }
 
-std::unique_ptr<const PlannedSchedule> finish(Schedule schedule, const Topology& topology, std::string planner) {
+std::unique_ptr<const PlannedSchedule> finish(Schedule schedule, const Topology& topology, std::string planner,
+                                              bool keeps_step) {
   planners::ChunkModel chunks(schedule, topology);
   std::int64_t hops = 0;
   std::int64_t longest = 0;
@@ -83,7 +85,7 @@ std::unique_ptr<const PlannedSchedule> finish(Schedule schedule, const Topology&
   const double part = static_cast<double>(longest) / static_cast<double>(std::max<std::int64_t>(schedule.units, 1)) *
                       static_cast<double>(schedule.collective.extent_factor());
   return std::make_unique<const PlannedSchedule>(
-      PlannedSchedule{std::move(schedule), chunks, std::move(planner), hops, part});
+      PlannedSchedule{std::move(schedule), chunks, std::move(planner), keeps_step, hops, part});
 }
 
 /// The links of the network that a schedule on a part of it uses, ascending.
@@ -142,6 +144,7 @@ Result<const Plan*> Plans::make(const Key& key, const std::vector<bool>& dead) {
     const auto count = static_cast<std::uint32_t>(key.ranks.size());
     const Collective collective{key.kind, count, key.root};
     std::string name = key.planner;
+    bool keeps_step = false;
     Result<Schedule> schedule = fail(ErrorCode::unsupported, "");
     if (is_direct(key)) {
       name = direct_planner;
@@ -150,14 +153,14 @@ Result<const Plan*> Plans::make(const Key& key, const std::vector<bool>& dead) {
     } else if (key.planner.empty()) {
       schedule = plan_usual(shape.topology, collective, name);
     } else if (key.planner == "auto") {
-      schedule = plan_auto(shape.topology, collective, {key.size}, key.element_size, name);
+      schedule = plan_auto(shape.topology, collective, {key.size}, key.element_size, name, keeps_step);
     } else {
       const auto planner = planners::find_planner(key.planner);
       if (!planner) return tl::unexpected(planner.error());
       schedule = planners::plan_unbounded(shape.topology, collective, *planner);
     }
     if (!schedule) return tl::unexpected(schedule.error());
-    planned = finish(*std::move(schedule), shape.topology, std::move(name));
+    planned = finish(*std::move(schedule), shape.topology, std::move(name), keeps_step);
   }
   auto plan = std::make_unique<Plan>();
   plan->planned = planned.get();

@@ -261,7 +261,7 @@ Result<JobReport> Runner::finish() {
   report_.shapes = plans_.shape_count();
   for (std::size_t i = 0; settings_.compare_with_alone && i < calls_.size(); ++i) {
     if (calls_[i].plan == nullptr) continue;
-    const auto alone = alone_.find(*calls_[i].plan, options_of(job_.calls()[i]));
+    const auto alone = alone_.find(*calls_[i].plan, options_of(job_.calls()[i], *calls_[i].plan->planned));
     if (!alone) return tl::unexpected(alone.error());
     report_.calls[i].alone = *alone;
   }

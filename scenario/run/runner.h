@@ -69,7 +69,7 @@ class Runner {
 
   // What happens to calls: call_runs.cpp.
   Result<void> prepare_calls();
-  [[nodiscard]] sim::RunOptions options_of(const Call& call) const;
+  [[nodiscard]] sim::RunOptions options_of(const Call& call, const PlannedSchedule& planned) const;
   Result<void> enter(TaskId task, std::int64_t time);
   Result<void> enter_message(TaskId task, std::int64_t time);
   Result<void> begin_run(CallId call);

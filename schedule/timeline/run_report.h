@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -11,9 +12,10 @@ namespace espalier {
 
 /// What one execution of a schedule gave, simulated or real.
 struct RunReport {
-  Bytes size;           ///< Message size S.
-  Bytes chunk;          ///< The largest chunk that was allowed.
-  Picoseconds elapsed;  ///< From the start until the last byte arrived.
+  Bytes size;               ///< Message size S.
+  Bytes chunk;              ///< The largest chunk that was allowed.
+  std::uint32_t ahead = 0;  ///< Cut::ahead.
+  Picoseconds elapsed;      ///< From the start until the last byte arrived.
   std::optional<Timeline> timeline;
 
   /// S / elapsed, in bytes per second; 0 for an empty run.

@@ -132,24 +132,28 @@ Result<CompiledSchedule> CompiledSchedule::make(const Schedule& schedule, const 
 }
 
 void CompiledSchedule::find_sharing(std::size_t resource_count) {
-  std::vector<LaneIndex> user(resource_count, no_lane);
+  std::vector<LaneIndex> first_user(resource_count, no_lane);
   std::vector<LaneIndex> lane_of_route(paths_.size(), no_lane);
+  std::vector<char> shares(lanes_.first.size(), 0);
   for (LaneIndex lane = 0; lane < lanes_.first.size(); ++lane) {
     for (TransferId id = lanes_.first[lane]; !id.is_none(); id = lanes_.next[id.index()]) {
       const Transfer& transfer = schedule_->transfers[id.index()];
-      LaneIndex& known = lane_of_route[transfer.route.index()];
-      if (known == lane) continue;
-      if (known != no_lane) return;
-      known = lane;
       const Path& path = paths_[transfer.route.index()];
-      for (std::uint32_t step = path.begin; step < path.reduce_end; ++step) {
-        LaneIndex& owner = user[steps_[step]];
-        if (owner != no_lane && owner != lane) return;
-        owner = lane;
+      LaneIndex& latest = lane_of_route[transfer.route.index()];
+      const std::uint32_t begin = latest == lane ? path.end : path.begin;
+      latest = lane;
+      for (std::uint32_t step = begin; step < path.end_of(transfer); ++step) {
+        LaneIndex& first = first_user[steps_[step]];
+        if (first == no_lane) first = lane;
+        if (first != lane) shares[lane] = shares[first] = 1;
       }
     }
   }
-  lane_of_route_ = std::move(lane_of_route);
+  if (std::ranges::count(shares, 1) > 0) {
+    shares_ = std::move(shares);
+  } else {
+    lane_of_route_ = std::move(lane_of_route);
+  }
 }
 
 void CompiledSchedule::sort_lanes_by_rank() {

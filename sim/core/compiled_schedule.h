@@ -51,7 +51,9 @@ class CompiledSchedule {
   /// The lanes between two relays.
   [[nodiscard]] std::span<const LaneIndex> lanes_of_relays() const { return listed_lanes(rank_lanes_.size() - 2); }
   /// Whether some resource serves more than one lane: only then does the order matter in which chunks ask.
-  [[nodiscard]] bool shares_resources() const { return lane_of_route_.empty(); }
+  [[nodiscard]] bool shares_resources() const { return !shares_.empty(); }
+  /// Whether a lane passes a resource that another lane passes too.
+  [[nodiscard]] bool shares(LaneIndex lane) const { return shares_resources() && shares_[lane] != 0; }
   /// The lane that a route belongs to. Requires: a compiled schedule that does not share resources, a route in use.
   [[nodiscard]] LaneIndex lane_of(RouteId route) const { return lane_of_route_[route.index()]; }
   [[nodiscard]] const Path& path(const Transfer& transfer) const { return paths_[transfer.route.index()]; }
@@ -76,6 +78,7 @@ class CompiledSchedule {
   std::vector<Path> paths_;
   std::vector<std::uint32_t> steps_;
   std::vector<LaneIndex> lane_of_route_;  // empty when resources are shared
+  std::vector<char> shares_;              // by lane: whether it passes a resource of another's; empty when none does
 };
 
 }  // namespace espalier::sim

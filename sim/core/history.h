@@ -17,6 +17,7 @@ enum class Cause : std::uint8_t {
   lane,       ///< The chunk before it on its lane had to leave the sender.
   arrival,    ///< Bytes that it reads or replaces had to arrive.
   departure,  ///< Bytes that it replaces had to leave.
+  window,     ///< A chunk of a lower round had to leave the sender.
 };
 
 struct Origin {

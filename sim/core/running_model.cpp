@@ -19,10 +19,11 @@ Result<RunId> RunningModel::add(const CompiledSchedule& compiled, const RunOptio
   if (next_order_ + compiled.schedule().transfers.size() > max_run_transfers) {
     return fail(ErrorCode::too_large, "all runs together have more than 2^32 transfers", "simulate fewer runs");
   }
-  return add_checked(compiled, std::move(*chunking), options.payload_ppm);
+  return add_checked(compiled, std::move(*chunking), options.payload_ppm, options.ahead);
 }
 
-RunId RunningModel::add_checked(const CompiledSchedule& compiled, Chunking chunking, std::int32_t payload_ppm) {
+RunId RunningModel::add_checked(const CompiledSchedule& compiled, Chunking chunking, std::int32_t payload_ppm,
+                                std::uint32_t ahead) {
   const RunId id(runs_.size());
   if (spare_.empty()) {
     runs_.push_back(std::make_unique<Run>());
@@ -31,7 +32,7 @@ RunId RunningModel::add_checked(const CompiledSchedule& compiled, Chunking chunk
     spare_.pop_back();
   }
   Run& run = *runs_.back();
-  run.begin(id, compiled, std::move(chunking), static_cast<std::uint32_t>(next_order_));
+  run.begin(id, compiled, std::move(chunking), ahead, static_cast<std::uint32_t>(next_order_));
   run.payload_ppm = static_cast<std::uint32_t>(payload_ppm);
   next_order_ += compiled.schedule().transfers.size();
   note_added(run);

@@ -25,7 +25,8 @@ class RunningModel : public Model {
   [[nodiscard]] std::unique_ptr<History> take_history(RunId run) final;
 
   /// As `add`, for what was checked before.
-  [[nodiscard]] RunId add_checked(const CompiledSchedule& compiled, Chunking chunking, std::int32_t payload_ppm);
+  [[nodiscard]] RunId add_checked(const CompiledSchedule& compiled, Chunking chunking, std::int32_t payload_ppm,
+                                  std::uint32_t ahead);
 
   /// When the last byte of all runs so far arrived.
   [[nodiscard]] std::int64_t elapsed() const { return elapsed_; }

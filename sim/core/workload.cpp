@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/core/compiled_schedule.h"
+#include "sim/limits.h"
 #include "sim/model.h"
 
 namespace espalier::sim {
@@ -77,6 +78,11 @@ Result<Chunking> cut_into_chunks(const Schedule& schedule, const RunOptions& opt
                 "a chunk of " + std::to_string(options.chunk.count) + " bytes is smaller than an element of " +
                     std::to_string(options.element_size),
                 "use chunks of at least one element");
+  }
+  if (options.ahead > max_ahead) {
+    return fail(ErrorCode::invalid_input,
+                std::to_string(options.ahead) + " rounds ahead are more than " + std::to_string(max_ahead),
+                "use less, or 0 for no limit");
   }
   if (options.payload_ppm < min_payload_ppm || options.payload_ppm > 1'000'000) {
     return fail(ErrorCode::invalid_input,

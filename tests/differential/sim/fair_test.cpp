@@ -36,6 +36,7 @@ TEST(FairAgainstDefinition, AgreesOnEveryTimeOfRandomSchedules) {
     options.element_size = maker.random().below(2) == 0 ? 1 : 4;
     options.size = {maker.random().between(0, 40) * options.element_size};
     options.chunk = {maker.random().between(1, 20) * options.element_size};
+    if (round % 3 > 0) options.ahead = static_cast<std::uint32_t>(maker.random().between(1, 6));
     options.record_timeline = true;
     if (round % 2 == 1) options.conditions = pick_conditions(machine, maker.random());
     const ReferenceRun expected = test::simulate_fair_by_definition(schedule, topology, options);

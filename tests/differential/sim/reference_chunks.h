@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "base/check.h"
@@ -56,6 +58,59 @@ void cut_by_definition(const Schedule& schedule, const sim::Options& options, Vi
       visit(t, static_cast<std::uint32_t>(c), bytes);
     }
   }
+}
+
+/// docs/simulator.md, "Rounds": by transfer, the round of its first chunk. `counts`: how many chunks each has.
+inline std::vector<std::uint32_t> rounds_by_definition(const Schedule& schedule,
+                                                       const std::vector<std::uint32_t>& counts) {
+  const auto shares_slices = [](const Transfer& a, const Transfer& b) {
+    return a.first_slice.index() < b.first_slice.index() + b.slice_count &&
+           b.first_slice.index() < a.first_slice.index() + a.slice_count;
+  };
+  std::vector<std::uint32_t> first(counts.size(), 0);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const Transfer& mine = schedule.transfers[i];
+    for (std::size_t j = 0; j < i; ++j) {
+      const Transfer& theirs = schedule.transfers[j];
+      const bool share_lane = mine.channel() == theirs.channel() && schedule.src(mine) == schedule.src(theirs) &&
+                              schedule.dst(mine) == schedule.dst(theirs);
+      if (share_lane) first[i] = std::max(first[i], first[j] + counts[j]);
+      if (!shares_slices(mine, theirs)) continue;
+      const bool both_add = mine.action() == Action::reduce && theirs.action() == Action::reduce;
+      const bool waits = schedule.dst(theirs) == schedule.src(mine) || schedule.src(theirs) == schedule.dst(mine) ||
+                         (schedule.dst(theirs) == schedule.dst(mine) && !both_add);
+      if (waits) first[i] = std::max(first[i], first[j] + 1);
+    }
+  }
+  return first;
+}
+
+/// Which transfers are on a lane that passes something that another lane passes too: `shared(i)` are the names of what
+/// transfer i passes.
+template <class Shared>
+std::vector<char> sharing_by_definition(const Schedule& schedule, const Shared& shared) {
+  using Lane = std::tuple<ChannelId, Rank, Rank>;
+  const auto lane_of = [&](std::size_t i) {
+    const Transfer& transfer = schedule.transfers[i];
+    return Lane{transfer.channel(), schedule.src(transfer), schedule.dst(transfer)};
+  };
+  std::set<Lane> sharing;
+  for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (lane_of(i) == lane_of(j)) continue;
+      const auto mine = shared(i);
+      const auto theirs = shared(j);
+      const bool meet =
+          std::ranges::any_of(mine, [&](const auto& name) { return std::ranges::find(theirs, name) != theirs.end(); });
+      if (!meet) continue;
+      sharing.insert(lane_of(i));
+      sharing.insert(lane_of(j));
+    }
+  }
+  std::vector<char> is_sharing;
+  for (std::size_t i = 0; i < schedule.transfers.size(); ++i)
+    is_sharing.push_back(sharing.contains(lane_of(i)) ? 1 : 0);
+  return is_sharing;
 }
 
 }  // namespace espalier::test

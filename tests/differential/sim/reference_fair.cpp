@@ -22,6 +22,8 @@ struct FlowChunk {
   ChunkBytes bytes;
   std::vector<std::size_t> shared;   ///< Links by id, then backplanes by node after them.
   std::optional<NodeId> reduced_at;  ///< Where it is added, if that takes time.
+  std::uint32_t round = 0;
+  bool keeps_step = false;  ///< Its lane shares something with another.
   std::int64_t latency = 0;
   std::int64_t overhead = 0;
   std::int64_t ready = 0;
@@ -90,6 +92,21 @@ class FairReference {
       chunk.left += (chunk.left >> 32U) * jitter_.extra(one, static_cast<std::uint32_t>(t), chunk.index, 0);
       chunks_.push_back(chunk);
     });
+    std::vector<std::uint32_t> counts(schedule_.transfers.size(), 0);
+    for (const FlowChunk& chunk : chunks_) ++counts[chunk.transfer];
+    const auto rounds = rounds_by_definition(schedule_, counts);
+    const auto sharing = sharing_by_definition(schedule_, [this](std::size_t t) {
+      FlowChunk way;
+      add_way(way, schedule_.transfers[t]);
+      std::vector<std::size_t> passed = way.shared;
+      const std::size_t sums = topology_.link_count() + topology_.node_count();
+      if (way.reduced_at) passed.push_back(sums + way.reduced_at->index());
+      return passed;
+    });
+    for (FlowChunk& chunk : chunks_) {
+      chunk.round = rounds[chunk.transfer] + chunk.index;
+      chunk.keeps_step = sharing[chunk.transfer] != 0;
+    }
   }
 
   void add_way(FlowChunk& chunk, const Transfer& transfer) const {
@@ -109,12 +126,24 @@ class FairReference {
     if (transfer.action() == Action::reduce && takes_time) chunk.reduced_at = end;
   }
 
+  /// docs/simulator.md, "Rounds".
+  bool must_leave_before(const FlowChunk& other, const FlowChunk& chunk) const {
+    return options_.ahead > 0 && chunk.keeps_step && other.keeps_step && other.round + options_.ahead < chunk.round &&
+           schedule_.src(schedule_.transfers[other.transfer]) == schedule_.src(schedule_.transfers[chunk.transfer]);
+  }
+
   /// When the chunk's bytes begin to flow; nothing while that is not known. Sets `ready`.
   std::optional<std::int64_t> find_begin(std::size_t position) {
     FlowChunk& chunk = chunks_[position];
     const Transfer& mine = schedule_.transfers[chunk.transfer];
     std::int64_t ready = 0;
     std::int64_t known = 0;
+    for (const FlowChunk& other : chunks_) {
+      if (!must_leave_before(other, chunk)) continue;
+      if (!other.end) return std::nullopt;
+      known = std::max(known, *other.end);
+      ready = std::max(ready, *other.departed);
+    }
     for (std::size_t i = 0; i < position; ++i) {
       const FlowChunk& other = chunks_[i];
       const Transfer& theirs = schedule_.transfers[other.transfer];

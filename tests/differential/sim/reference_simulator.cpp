@@ -27,6 +27,8 @@ struct Chunk {
   std::vector<std::string> servers;  ///< Names: "link 3", "backplane 2", "reduce 2".
   std::size_t served = 0;            ///< How many of them have taken it.
   std::optional<std::int64_t> next_ask;
+  std::uint32_t round = 0;
+  bool keeps_step = false;  ///< Its lane shares something with another.
   std::int64_t ready = 0;
   std::int64_t last_byte = 0;
   std::int64_t travel = 0;  ///< Latencies of the servers that have taken it.
@@ -96,6 +98,15 @@ class Reference {
       chunk.servers = servers_on(schedule_.transfers[t]);
       chunks_.push_back(chunk);
     });
+    std::vector<std::uint32_t> counts(schedule_.transfers.size(), 0);
+    for (const Chunk& chunk : chunks_) ++counts[chunk.transfer];
+    const auto rounds = rounds_by_definition(schedule_, counts);
+    const auto sharing =
+        sharing_by_definition(schedule_, [this](std::size_t t) { return servers_on(schedule_.transfers[t]); });
+    for (Chunk& chunk : chunks_) {
+      chunk.round = rounds[chunk.transfer] + chunk.index;
+      chunk.keeps_step = sharing[chunk.transfer] != 0;
+    }
   }
 
   using Lane = std::tuple<ChannelId, Rank, Rank>;
@@ -107,12 +118,23 @@ class Reference {
 
   bool share_lane(const Chunk& a, const Chunk& b) const { return lane_of(a) == lane_of(b); }
 
+  /// docs/simulator.md, "Rounds".
+  bool must_leave_before(const Chunk& other, const Chunk& chunk) const {
+    return options_.ahead > 0 && chunk.keeps_step && other.keeps_step && other.round + options_.ahead < chunk.round &&
+           schedule_.src(schedule_.transfers[other.transfer]) == schedule_.src(schedule_.transfers[chunk.transfer]);
+  }
+
   /// When the sender may hand over a chunk; nothing while that is not known. `position` is the chunk's in program
   /// order.
   std::optional<std::int64_t> find_ready_time(std::size_t position) const {
     const Chunk& chunk = chunks_[position];
     const Transfer& mine = schedule_.transfers[chunk.transfer];
     std::int64_t ready = 0;
+    for (const Chunk& other : chunks_) {
+      if (!must_leave_before(other, chunk)) continue;
+      if (!other.departed) return std::nullopt;
+      ready = std::max(ready, *other.departed);
+    }
     for (std::size_t i = 0; i < position; ++i) {
       const Chunk& other = chunks_[i];
       const Transfer& theirs = schedule_.transfers[other.transfer];

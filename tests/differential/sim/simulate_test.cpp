@@ -22,6 +22,7 @@ TEST(SimulateAgainstDefinition, AgreesOnEveryTimeOfRandomSchedules) {
     options.element_size = maker.random().below(2) == 0 ? 1 : 4;
     options.size = {maker.random().between(0, 40) * options.element_size};
     options.chunk = {maker.random().between(1, 20) * options.element_size};
+    if (round % 3 > 0) options.ahead = static_cast<std::uint32_t>(maker.random().between(1, 6));
     options.record_timeline = true;
     const ReferenceRun expected = test::simulate_by_definition(schedule, topology, options);
     const auto report = sim::simulate(schedule, topology, options);

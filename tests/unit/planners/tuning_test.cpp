@@ -29,11 +29,12 @@ struct MadeUp {
 };
 
 Evaluate made_up_times(const std::map<std::string, MadeUp>& times) {
-  return [times](const Schedule& schedule, Bytes size, Bytes chunk) -> Result<RunReport> {
+  return [times](const Schedule& schedule, Bytes size, const Cut& cut) -> Result<RunReport> {
     const MadeUp& made_up = times.at(schedule.algorithm);
     RunReport report;
     report.size = size;
-    report.chunk = chunk;
+    report.chunk = cut.chunk;
+    report.ahead = cut.ahead;
     const double us = made_up.fixed_us + made_up.us_per_mib * static_cast<double>(size.count) / (1 << 20);
     report.elapsed = {std::llround(us * 1e6)};
     return report;

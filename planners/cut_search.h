@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "base/result.h"
+#include "planners/chunking.h"
+#include "schedule/chunking.h"
+#include "schedule/timeline/run_report.h"
+
+namespace espalier {
+
+/// What of a cut is given; the rest is chosen.
+struct FixedCut {
+  std::optional<Bytes> chunk;
+  std::optional<std::uint32_t> ahead;
+};
+
+/// How long a schedule takes at one size when it is cut so.
+using EvaluateCut = std::function<Result<RunReport>(const Cut&)>;
+
+/// Runs with the model's chunk and no limit on who is ahead; where that takes longer than loads and latencies explain,
+/// also in step and with larger and smaller chunks, uphill while it gains. The fastest of these.
+/// Errors: those of `evaluate`. Cost: one run, or about ten.
+Result<RunReport> find_best_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed,
+                                const EvaluateCut& evaluate);
+
+}  // namespace espalier
