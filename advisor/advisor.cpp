@@ -58,16 +58,16 @@ Result<SourcedSchedule> Advisor::advise(const Collective& collective, Bytes size
   const auto candidates = plan_once(collective);
   if (!candidates) return tl::unexpected(candidates.error());
   const planners::Candidate* best = &(*candidates)->made.front();
-  Bytes chunk = best->chunks.choose(size);
+  Cut cut{best->chunks.choose(size), 0};
   if ((*candidates)->made.size() > 1) {
     const auto choice = planners::choose(**candidates, size, simulate_on(topology_));
     if (!choice) return tl::unexpected(choice.error());
     best = choice->candidate;
-    chunk = choice->run.chunk;
+    cut = {choice->run.chunk, choice->run.ahead};
   }
-  if (options_.leaves_chunk_to_engine) chunk = Bytes{};
-  return SourcedSchedule{std::shared_ptr<const Schedule>(*candidates, &best->schedule), options_.chunk.value_or(chunk),
-                         options_.may_be_replaced};
+  if (options_.leaves_chunk_to_engine) cut.chunk = Bytes{};
+  return SourcedSchedule{std::shared_ptr<const Schedule>(*candidates, &best->schedule),
+                         options_.chunk.value_or(cut.chunk), options_.may_be_replaced, cut.ahead};
 }
 
 ScheduleSource Advisor::source(std::shared_ptr<Advisor> advisor) {

@@ -158,7 +158,7 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
     }
     prepared->chunk.count = std::max(usual.count, bytes.count / most_default_chunks);
   }
-  auto program = compile(schedule, *layout, prepared->chunk, Rank(self_),
+  auto program = compile(schedule, *layout, {prepared->chunk, prepared->source.ahead}, Rank(self_),
                          [&](const Transfer& transfer) { return streams_.choose_stream(schedule, transfer); });
   if (!program) return tl::unexpected(program.error());
   prepared->program = std::move(*program);

@@ -105,8 +105,19 @@ bool Execution::may_begin(const Op& op) const {
   return true;
 }
 
+void Execution::move_window() {
+  std::uint32_t lowest = UINT32_MAX - program_.ahead;
+  for (std::uint32_t i = 0; i < sender_count_; ++i) {
+    const End& end = ends_[order_[i]];
+    if (!end.call.stream->keeps_step || end.done == end.call.stream->op_count) continue;
+    lowest = std::min(lowest, end.call.op(end.done).level);
+  }
+  last_level_ = lowest + program_.ahead;
+}
+
 bool Execution::advance() {
   if (whole_ != nullptr) return advance_whole();
+  if (program_.ahead > 0) move_window();
   const std::uint64_t passed = bytes_passed_;
   bool moved = finish_device_work();
   for (std::uint32_t i = 0; i < sender_count_; ++i) moved |= advance_end(ends_[order_[i]]);
@@ -158,7 +169,7 @@ bool Execution::advance_sender(End& end) {
   bool moved = false;
   while (end.next < end.call.stream->op_count) {
     const Op& op = end.call.op(end.next);
-    if (!may_begin(op)) break;
+    if (!may_begin(op) || (end.call.stream->keeps_step && op.level > last_level_)) break;
     if (recorder_ != nullptr) note_begun(end, end.next, recorder_->now());
     if (!end.sender->post(end.next)) break;
     ++end.next;
@@ -269,6 +280,7 @@ void Execution::choose_forwards(const FusedReduction& fused, DeviceWork& work) {
     End& end = ends_[forward.stream];
     if (!end.is_open || end.next != forward.index) continue;
     const Op& op = end.call.op(forward.index);
+    if (end.call.stream->keeps_step && op.level > last_level_) continue;
     bool waits_for_fused_only = true;
     for (std::uint32_t w = 0; w < op.wait_count && waits_for_fused_only; ++w) {
       const LocalWait& wait = program_.waits[op.first_wait + w];

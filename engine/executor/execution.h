@@ -69,6 +69,8 @@ class Execution {
   };
 
   [[nodiscard]] bool may_begin(const Op& op) const;
+  /// Finds the last level that streams which keep step may begin now (RankProgram::ahead).
+  void move_window();
   void begin_program();
   bool advance_whole();
   /// What the schedule would have moved one by one has moved at once.
@@ -125,6 +127,7 @@ class Execution {
   std::vector<End> ends_;             ///< In the program's order of streams.
   std::vector<std::uint32_t> order_;  ///< Senders first.
   std::uint32_t sender_count_ = 0;
+  std::uint32_t last_level_ = UINT32_MAX;
   std::uint32_t next_receiver_ = 0;                   ///< Whose turn it is.
   std::array<DeviceWork, most_in_flight> in_flight_;  ///< In the queue's order, round from `first_in_flight_`.
   std::size_t first_in_flight_ = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <span>
 #include <tuple>
 
 #include "base/check.h"
@@ -82,7 +84,7 @@ class Compiler {
       const auto& [is_outgoing, peer, number] = key;
       std::ranges::sort(drafts, runs_before);
       const auto stream = static_cast<std::uint32_t>(program_.streams.size());
-      program_.streams.push_back({peer, number, is_outgoing, 0, static_cast<std::uint32_t>(drafts.size()), 0});
+      program_.streams.push_back({peer, number, is_outgoing, 0, static_cast<std::uint32_t>(drafts.size()), 0, false});
       for (const Draft& draft : drafts) {
         if (draft.chunk != 0) continue;
         stream_of_[draft.transfer.index()] = stream;
@@ -107,6 +109,7 @@ class Compiler {
       op.chunk = draft.chunk;
       op.reduces = transfer(draft.transfer).action() == Action::reduce;
       op.first_piece = static_cast<std::uint32_t>(program_.pieces.size());
+      op.level = draft.level;
       op.bytes = chunking_.bytes(chunking_.pieces(transfer(draft.transfer)), draft.chunk);
       add_pieces(draft.transfer, draft.chunk, op.first_piece);
       op.piece_count = static_cast<std::uint32_t>(program_.pieces.size()) - op.first_piece;
@@ -311,19 +314,47 @@ class Compiler {
   std::vector<std::uint32_t> position_;        ///< Of each chunk in its stream.
 };
 
+/// Finds the outgoing streams that share a link with transfers between other ranks or on other channels.
+void keep_step(RankProgram& program, const Schedule& schedule, std::uint32_t ahead) {
+  using Lane = std::tuple<Rank, Rank, ChannelId>;
+  const auto lane_of = [&](const Transfer& transfer) {
+    return Lane{schedule.src(transfer), schedule.dst(transfer), transfer.channel()};
+  };
+  std::map<LinkId, Lane> first_user;
+  std::set<LinkId> shared;
+  for (const Transfer& transfer : schedule.transfers) {
+    for (const LinkId link : schedule.route(transfer.route).links) {
+      if (first_user.try_emplace(link, lane_of(transfer)).first->second != lane_of(transfer)) shared.insert(link);
+    }
+  }
+  std::uint32_t kept = 0;
+  for (Stream& stream : program.streams) {
+    if (!stream.is_outgoing) continue;
+    stream.keeps_step =
+        std::ranges::any_of(std::span(program.ops).subspan(stream.first_op, stream.op_count), [&](const Op& op) {
+          const Route route = schedule.route(schedule.transfers[op.transfer.index()].route);
+          return std::ranges::any_of(route.links, [&](LinkId link) { return shared.contains(link); });
+        });
+    if (stream.keeps_step) ++kept;
+  }
+  program.ahead = kept > 1 ? ahead : 0;
+}
+
 }  // namespace
 
-Result<RankProgram> compile(const Schedule& schedule, const Layout& layout, Bytes chunk, Rank rank,
+Result<RankProgram> compile(const Schedule& schedule, const Layout& layout, const Cut& cut, Rank rank,
                             const StreamChoice& choose_stream) {
   if (!schedule.relays.empty()) {
     return fail(ErrorCode::unsupported, "the schedule lets switches take part; ranks can only run what ranks do",
                 "plan with -a ring, tree or packing");
   }
-  const std::int64_t count = chunk_count(schedule, layout, Bytes{std::max(chunk.count, layout.element_size())});
+  const std::int64_t count = chunk_count(schedule, layout, Bytes{std::max(cut.chunk.count, layout.element_size())});
   const Chunking chunking(layout, count);
   const auto order = ChunkOrder::make(schedule, chunking);
   if (!order) return tl::unexpected(order.error());
-  return Compiler(schedule, layout, chunking, *order, rank).run(choose_stream);
+  Result<RankProgram> program = Compiler(schedule, layout, chunking, *order, rank).run(choose_stream);
+  if (program && cut.ahead > 0) keep_step(*program, schedule, cut.ahead);
+  return program;
 }
 
 }  // namespace espalier::engine

@@ -39,6 +39,7 @@ struct Op {
   std::uint32_t wait_count = 0;
   std::uint32_t fused = not_fused;  ///< Of a reduction at its destination: the fused one that it is part of.
   bool reduces = false;
+  std::uint32_t level = 0;  ///< ChunkOrder::level; its round (docs/engine.md, "Rounds").
   std::int64_t bytes = 0;
 };
 
@@ -51,6 +52,7 @@ struct Stream {
   std::uint32_t op_count = 0;
   /// Ops that may be done before the other end acknowledges any: by entering the call it allows them.
   std::uint32_t initial_credits = 0;
+  bool keeps_step = false;  ///< Outgoing, over a link that other transfers than its own use too.
 };
 
 /// An op by its place.
@@ -95,13 +97,14 @@ struct RankProgram {
   std::int64_t scratch_bytes = 0;
   std::optional<std::int64_t> in_place_shift;  ///< Of the send buffer to the receive buffer; nothing: not in place.
   std::int64_t max_op_bytes = 0;               ///< Over all ranks.
+  std::uint32_t ahead = 0;                     ///< Cut::ahead, over the streams that keep step.
   std::int64_t element_size = 1;
 };
 
 /// Takes a rank's part out of a schedule.
 /// Requires: a schedule that verifies. Errors: unsupported where switches take part (relays); too_large.
 /// Cost: O(chunks of all ranks).
-Result<RankProgram> compile(const Schedule& schedule, const Layout& layout, Bytes chunk, Rank rank,
+Result<RankProgram> compile(const Schedule& schedule, const Layout& layout, const Cut& cut, Rank rank,
                             const StreamChoice& choose_stream);
 
 }  // namespace espalier::engine

@@ -147,7 +147,8 @@ class DifferentialCalls : public ::testing::TestWithParam<TransportChoice> {
       const auto kind = all_collective_kinds[random.below(all_collective_kinds.size())];
       auto schedule = test::random_schedule(random, kind, topology);
       const Bytes chunk{random.below(3) == 0 ? 0 : random.between(64, 20000)};
-      if (schedule) plans.push_back({std::move(schedule), chunk});
+      const auto ahead = static_cast<std::uint32_t>(random.below(2) == 0 ? 0 : random.between(1, 8));
+      if (schedule) plans.push_back({std::move(schedule), chunk, false, ahead});
     }
     JobOptions options;
     options.transport = GetParam();

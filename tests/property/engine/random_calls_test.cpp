@@ -35,6 +35,7 @@ RandomCall random_call(Random& random, const Topology& topology) {
   // From one element to a chunk for all; the engine's own choice now and then.
   const std::int64_t bytes = static_cast<std::int64_t>(call.data.count) * size_of(call.data.type);
   if (random.below(4) != 0) call.schedule.chunk.count = random.between(1 + bytes / 60, 1 + bytes);
+  if (random.below(2) == 0) call.schedule.ahead = static_cast<std::uint32_t>(random.between(1, 8));
   call.plain_ranks = static_cast<std::uint32_t>(random.below(3) == 0 ? 0 : random.next());
   call.in_place_ranks = static_cast<std::uint32_t>(random.next());
   call.schedule.may_be_replaced = random.below(2) == 0;

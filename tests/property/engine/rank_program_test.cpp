@@ -49,7 +49,7 @@ class Stage {
   Stage(const Schedule& schedule, const Layout& layout, Bytes chunk, std::uint32_t streams, std::size_t slots)
       : slots_(slots) {
     for (std::uint32_t rank = 0; rank < schedule.collective.rank_count; ++rank) {
-      auto program = compile(schedule, layout, chunk, Rank(rank),
+      auto program = compile(schedule, layout, {chunk}, Rank(rank),
                              [&](const Transfer& transfer) { return transfer.first_slice.value() % streams; });
       ESPALIER_CHECK(program.has_value(), "schedules of ranks alone compile");
       Actor actor;

@@ -33,7 +33,7 @@ class BroadcastEnd {
     schedule.add_transfer(schedule.add_route(Rank(0), Rank(1), {}), SliceId(0), 1, Action::copy, ChannelId(0));
     const auto layout = Layout::make(schedule, Bytes{static_cast<std::int64_t>(bytes)}, 1);
     ESPALIER_CHECK(layout.has_value(), "a broadcast has a layout");
-    auto program = engine::compile(schedule, *layout, Bytes{static_cast<std::int64_t>(chunk)}, Rank(rank),
+    auto program = engine::compile(schedule, *layout, {Bytes{static_cast<std::int64_t>(chunk)}}, Rank(rank),
                                    [](const Transfer&) { return 0U; });
     ESPALIER_CHECK(program.has_value(), "a broadcast compiles");
     program_ = std::move(*program);
