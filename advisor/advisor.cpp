@@ -67,7 +67,8 @@ Result<SourcedSchedule> Advisor::advise(const Collective& collective, Bytes size
   }
   if (options_.leaves_chunk_to_engine) cut.chunk = Bytes{};
   return SourcedSchedule{std::shared_ptr<const Schedule>(*candidates, &best->schedule),
-                         options_.chunk.value_or(cut.chunk), options_.may_be_replaced, cut.ahead};
+                         options_.chunk.value_or(cut.chunk), options_.may_be_replaced,
+                         options_.ahead.value_or(cut.ahead)};
 }
 
 ScheduleSource Advisor::source(std::shared_ptr<Advisor> advisor) {

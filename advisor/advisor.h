@@ -15,6 +15,7 @@ namespace espalier::advisor {
 struct AdvisorOptions {
   std::string algorithm = "auto";       ///< A planner's name, or "auto": what simulates fastest at each size.
   std::optional<Bytes> chunk;           ///< Instead of the chunk that suits the schedule and size.
+  std::optional<std::uint32_t> ahead;   ///< Instead of the rounds ahead that suit them.
   bool leaves_chunk_to_engine = false;  ///< Answers without a chunk, as memory has other limits than links.
   bool may_be_replaced = false;         ///< Of every answer (SourcedSchedule).
 };

@@ -8,7 +8,7 @@
 #include "schedule/chunking.h"
 #include "schedule/timeline/run_report.h"
 
-namespace espalier {
+namespace espalier::planners {
 
 /// What of a cut is given; the rest is chosen.
 struct FixedCut {
@@ -20,9 +20,9 @@ struct FixedCut {
 using EvaluateCut = std::function<Result<RunReport>(const Cut&)>;
 
 /// Runs with the model's chunk and no limit on who is ahead; where that takes longer than loads and latencies explain,
-/// also in step and with larger and smaller chunks, uphill while it gains. The fastest of these.
-/// Errors: those of `evaluate`. Cost: one run, or about ten.
+/// also in step (in two measures of it) and with larger and smaller chunks, uphill while it gains. The fastest of
+/// these. Errors: those of `evaluate`. Cost: one run, or about ten.
 Result<RunReport> find_best_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed,
                                 const EvaluateCut& evaluate);
 
-}  // namespace espalier
+}  // namespace espalier::planners

@@ -183,8 +183,8 @@ Result<UnitRun::Taken> UnitRun::decide(const Key& key, sim::ModelKind model) {
   }
   if (candidates_.made.empty()) return tl::unexpected(candidates_.refused.front().error);
   const auto evaluate = [&](const Schedule& schedule, Bytes, const Cut& cut) {
-    const auto of =
-        std::ranges::find_if(candidates_.made, [&](const planners::Candidate& made) { return &made.schedule == &schedule; });
+    const auto of = std::ranges::find_if(candidates_.made,
+                                         [&](const planners::Candidate& made) { return &made.schedule == &schedule; });
     return run(*of, cut);
   };
   const auto choice = planners::choose(candidates_, key.size, evaluate, fixed);

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "base/parse_units.h"
 #include "cli/flags/algorithm_flags.h"
 #include "schedule/verify/verify.h"
@@ -17,17 +15,6 @@ Result<std::optional<Bytes>> parse_chunk(const std::string& text, ElementType ty
   if (!chunk) return fail(chunk.error().code, "--chunk: " + chunk.error().message, chunk.error().help);
   if (chunk->count >= size_of(type)) return std::optional(*chunk);
   return fail(ErrorCode::invalid_input, "--chunk: a chunk holds at least one element", "");
-}
-
-Result<std::optional<std::uint32_t>> parse_ahead(const std::string& text) {
-  if (text.empty()) return std::optional<std::uint32_t>();
-  std::uint32_t rounds = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), rounds);
-  if (status == std::errc() && end == text.data() + text.size() && rounds <= sim::max_ahead)
-    return std::optional(rounds);
-  return fail(ErrorCode::invalid_input,
-              fmt::format("--ahead: '{}' is not a number of rounds up to {}", text, sim::max_ahead),
-              "write such as 8, or 0 for any number");
 }
 
 constexpr std::array<std::string_view, 3> how_options = {"--chunk", "--ahead", "--model"};

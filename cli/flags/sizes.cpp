@@ -4,7 +4,10 @@
 #include <charconv>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "base/parse_units.h"
+#include "sim/limits.h"
 
 namespace espalier::cli {
 namespace {
@@ -94,6 +97,17 @@ Result<std::vector<Bytes>> parse_sizes(const SizeFlags& flags, ElementType type)
     size = std::max(next, size + 1);
   }
   return sizes;
+}
+
+Result<std::optional<std::uint32_t>> parse_ahead(const std::string& text) {
+  if (text.empty()) return std::optional<std::uint32_t>();
+  std::uint32_t rounds = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), rounds);
+  if (status == std::errc() && end == text.data() + text.size() && rounds <= sim::max_ahead)
+    return std::optional(rounds);
+  return fail(ErrorCode::invalid_input,
+              fmt::format("--ahead: '{}' is not a number of rounds up to {}", text, sim::max_ahead),
+              "write such as 8, or 0 for any number");
 }
 
 }  // namespace espalier::cli

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,5 +36,8 @@ inline constexpr std::array<std::string_view, 6> size_options = {"--minbytes",  
 /// The sizes, each rounded down to whole elements as nccl-tests does; at most 1,000 of them.
 /// Errors: invalid_input, naming the flag.
 Result<std::vector<Bytes>> parse_sizes(const SizeFlags& flags, ElementType type);
+
+/// The rounds of --ahead; nothing when the text is empty. Errors: invalid_input, naming the flag.
+Result<std::optional<std::uint32_t>> parse_ahead(const std::string& text);
 
 }  // namespace espalier::cli

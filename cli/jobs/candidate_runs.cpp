@@ -47,7 +47,7 @@ planners::Evaluate CandidateRuns::evaluator() {
 
 Result<Cut> CandidateRuns::find_cut(const planners::Candidate& candidate, Bytes size) {
   const auto best = planners::find_best_cut(candidate.chunks, size, options_.cut,
-                                  [&](const Cut& cut) { return evaluator()(candidate.schedule, size, cut); });
+                                            [&](const Cut& cut) { return evaluator()(candidate.schedule, size, cut); });
   if (!best) return tl::unexpected(best.error());
   return Cut{best->chunk, best->ahead};
 }

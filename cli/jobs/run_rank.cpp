@@ -28,6 +28,7 @@ struct RunTask {
   ReduceOperation operation = ReduceOperation::sum;
   std::vector<Bytes> sizes;
   std::optional<Bytes> chunk;
+  std::optional<std::uint32_t> ahead;
   TransportChoice transport = TransportChoice::automatic;
 };
 
@@ -62,6 +63,9 @@ Result<RunTask> resolve(const RunFlags& flags, const Input& input) {
     if (!chunk) return fail(chunk.error().code, "--chunk: " + chunk.error().message, chunk.error().help);
     task.chunk = Bytes{std::max(chunk->count, size_of(*type))};
   }
+  const auto ahead = parse_ahead(flags.ahead);
+  if (!ahead) return tl::unexpected(ahead.error());
+  task.ahead = *ahead;
   task.type = *type;
   task.operation = *operation;
   task.transport = *transport;
@@ -92,6 +96,7 @@ std::vector<engine::Setting> settings_of(const RunFlags& flags, const RunTask& t
           {"-n", std::to_string(flags.iterations)},
           {"-w", std::to_string(flags.warmups)},
           {"-c", std::to_string(flags.check)},
+          {"--ahead", task.ahead ? std::to_string(*task.ahead) : "auto"},
           {"--chunk", task.chunk ? std::to_string(task.chunk->count) : "auto"},
           {"--buffers", flags.buffers},
           {"--transport", std::string(to_string(task.transport))},
@@ -141,15 +146,16 @@ ScheduleSource source_for(const RunFlags& flags, const RunTask& task, Input& inp
   advisor::AdvisorOptions options;
   options.algorithm = input.schedule ? "auto" : flags.algorithm;
   options.chunk = task.chunk;
+  options.ahead = task.ahead;
   // Who names an algorithm or a plan wants to see it run, and so does who wants its timeline.
   options.may_be_replaced = options.algorithm == "auto" && flags.trace.file.empty();
   options.leaves_chunk_to_engine = true;  // The model's chunk is for links; memory and sockets have caches.
   ScheduleSource advised = advisor::Advisor::source(std::make_shared<advisor::Advisor>(input.topology, options));
   if (!input.schedule) return advised;
   auto plan = std::make_shared<const Schedule>(std::move(*input.schedule));
-  return [plan, advised, chunk = task.chunk.value_or(Bytes{})](const Collective& collective,
-                                                               Bytes size) -> Result<SourcedSchedule> {
-    if (collective == plan->collective) return SourcedSchedule{plan, chunk};
+  return [plan, advised, chunk = task.chunk.value_or(Bytes{}), ahead = task.ahead.value_or(0)](
+             const Collective& collective, Bytes size) -> Result<SourcedSchedule> {
+    if (collective == plan->collective) return SourcedSchedule{plan, chunk, false, ahead};
     return advised(collective, size);
   };
 }

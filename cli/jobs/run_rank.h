@@ -22,6 +22,7 @@ struct RunFlags {
   std::string algorithm = "auto";
   std::string operation = "sum";
   std::string chunk;
+  std::string ahead;
   std::uint32_t iterations = 20;
   std::uint32_t warmups = 5;
   int check = 1;

@@ -16,7 +16,7 @@ namespace espalier::cli {
 struct LabResult {
   Bytes size;
   std::string algorithm;
-  Bytes chunk;
+  Cut cut;
   double simulated = 0;  ///< Seconds.
   LabMeasurement measured;
 

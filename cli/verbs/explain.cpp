@@ -56,7 +56,7 @@ Result<Explanation> explain(const Topology& topology, const planners::Candidate&
   explanation.loads = compute_loads(schedule, topology);
   explanation.shape = planners::measure_travel(schedule);
   auto limits = advisor::find_run_limits(schedule, topology, options.at(explanation.size, cut), others,
-                                options.circumstances.endpoints.engines());
+                                         options.circumstances.endpoints.engines());
   if (!limits) return tl::unexpected(limits.error());
   explanation.limits = std::move(*limits);
   explanation.critical = sim::summarize_critical_path(explanation.limits.report, topology);

@@ -34,6 +34,7 @@ struct LabFlags {
   std::string algorithms = "ring,tree,packing";
   SizeFlags sizes{.begin = "1M", .end = "16M", .factor = "4", .step = {}, .single = {}, .type = "float"};
   std::string chunk;
+  std::string ahead;
   std::string scale = "auto";
   std::string calibrate_from;
   std::string trace;
@@ -49,6 +50,7 @@ struct Order {
   std::vector<Bytes> sizes;
   std::vector<Bytes> calibration_sizes;
   std::optional<Bytes> chunk;
+  std::optional<std::uint32_t> ahead;
   std::vector<std::string> algorithms;
   std::optional<Rational> scale;
 };
@@ -80,6 +82,9 @@ OrStop<Order> read_order(const LabFlags& flags) {
     }
     order.chunk = *chunk;
   }
+  const auto ahead = parse_ahead(flags.ahead);
+  if (!ahead) return usage(ahead.error());
+  order.ahead = *ahead;
   const auto algorithms = parse_algorithms(flags.algorithms, true);
   if (!algorithms) return usage(algorithms.error());
   order.algorithms = *algorithms;
@@ -116,20 +121,30 @@ Bytes choose_chunk(const planners::Candidate& candidate, Bytes size) {
 Result<sim::Report> simulate_one(const Bench& bench, const Topology& network, const std::string& algorithm, Bytes size,
                                  bool with_timeline = false) {
   const planners::Candidate& candidate = *bench.candidates->find(algorithm);
+  const auto simulator = sim::Simulator::make(candidate.schedule, network);
+  if (!simulator) return tl::unexpected(simulator.error());
   sim::Options options;
   options.size = size;
-  options.chunk = bench.order->chunk.value_or(choose_chunk(candidate, size));
   options.element_size = size_of(bench.order->type);
+  const planners::FixedCut fixed{bench.order->chunk.value_or(choose_chunk(candidate, size)), bench.order->ahead};
+  const auto best = planners::find_best_cut(candidate.chunks, size, fixed, [&](const Cut& cut) -> Result<RunReport> {
+    options.set(cut);
+    auto report = simulator->run(options);
+    if (!report) return tl::unexpected(report.error());
+    return static_cast<RunReport>(*std::move(report));
+  });
+  if (!best) return tl::unexpected(best.error());
+  options.set({best->chunk, best->ahead});
   options.record_timeline = with_timeline;
-  return sim::simulate(candidate.schedule, network, options);
+  return simulator->run(options);
 }
 
 /// Simulates and measures one algorithm at one size.
 Result<LabResult> run_one(const Bench& bench, const std::string& algorithm, Bytes size, const std::string& trace = {}) {
   const auto simulated = simulate_one(bench, *bench.network, algorithm, size);
   if (!simulated) return tl::unexpected(simulated.error());
-  LabResult result{size, algorithm, simulated->chunk, simulated->elapsed.seconds(), {}};
-  const auto measured = bench.jobs.at(algorithm).run(size, result.chunk, bench.flags->run, trace);
+  LabResult result{size, algorithm, {simulated->chunk, simulated->ahead}, simulated->elapsed.seconds(), {}};
+  const auto measured = bench.jobs.at(algorithm).run(size, result.cut, bench.flags->run, trace);
   if (!measured) {
     return fail(measured.error().code,
                 fmt::format("{} at {} bytes: {}", algorithm, size.count, measured.error().message),
@@ -306,6 +321,11 @@ void add_run_flags(CLI::App& command, LabFlags& flags) {
       ->option_text("SECONDS (60)");
   command.add_option("--chunk", flags.chunk, "Largest chunk; chosen per schedule and size when absent")
       ->option_text("SIZE");
+  command
+      .add_option(
+          "--ahead", flags.ahead,
+          "Rounds that a sender may be ahead of itself, 0 for any number; chosen per schedule and size when absent")
+      ->option_text("N");
   command
       .add_option("--scale", flags.scale, "Factor on all rates, such as 0.01 or 1/128; auto: what this machine carries")
       ->option_text("FACTOR (auto)");

@@ -55,10 +55,10 @@ ExitCode start_ranks(const Console& console, const RunFlags& flags, std::uint32_
 }
 
 Mode mode_of(const Input& input) {
-  constexpr std::array<std::string_view, 18> how = {
-      "--op",        "--iters",   "--warmup_iters", "--check",       "--chunk",           "--buffers",
-      "--transport", "--sockets", "--checksum",     "--timeout",     "--trace",           "--trace-every",
-      "--rank",      "--world",   "--rendezvous",   "--secret-file", "--max-local-ranks", "--addresses"};
+  constexpr std::array<std::string_view, 19> how = {
+      "--ahead",     "--op",         "--iters",       "--warmup_iters",    "--check",    "--chunk",       "--buffers",
+      "--transport", "--sockets",    "--checksum",    "--timeout",         "--trace",    "--trace-every", "--rank",
+      "--world",     "--rendezvous", "--secret-file", "--max-local-ranks", "--addresses"};
   constexpr std::array<std::string_view, 1> planned = {"--algorithm"};
   if (!input.schedule) {
     return {"a topology",
@@ -141,6 +141,8 @@ void add_run_command(CLI::App& app, Session& session) {
   command->add_option("-c,--check", flags->check, "Check every element: 1 or 0")->option_text("0|1 (1)");
   command->add_option("--chunk", flags->chunk, "Largest chunk; chosen per transport and size when absent")
       ->option_text("SIZE");
+  command->add_option("--ahead", flags->ahead, "Rounds that a sender may be ahead of itself, 0 for any number")
+      ->option_text("N");
   command->add_option("--buffers", flags->buffers, "registered: ranks of a machine reach them directly; or private")
       ->option_text("KIND (registered)");
   command->add_option("--transport", flags->transport, "auto, shm or tcp")->option_text("NAME (auto)");

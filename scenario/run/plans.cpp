@@ -35,7 +35,8 @@ Result<Schedule> plan_direct(const Topology& topology, const Collective& collect
 Result<Schedule> plan_auto(const Topology& topology, const Collective& collective, Bytes size,
                            std::int64_t element_size, std::string& winner, bool& keeps_step) {
   std::vector<planners::Planner> planners;
-  for (const std::string_view name : {"ring", "tree", "packing", "pairwise"}) planners.push_back(*planners::find_planner(name));
+  for (const std::string_view name : {"ring", "tree", "packing", "pairwise"})
+    planners.push_back(*planners::find_planner(name));
   auto candidates = planners::make_candidates(topology, collective, planners);
   if (!candidates) return tl::unexpected(candidates.error());
   if (candidates->made.empty()) return tl::unexpected(candidates->refused.front().error);
