@@ -3,8 +3,8 @@ set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$repository"
 
-# Sources are compiled a folder at a time where no ccache remembers them one by one.
-command -v ccache >/dev/null || export ESPALIER_UNITY=${ESPALIER_UNITY:-ON}
+# Sources are compiled a folder at a time: a cold build takes less than half the time. ESPALIER_UNITY=OFF: one by one.
+export ESPALIER_UNITY=${ESPALIER_UNITY:-ON}
 
 # Says how far a build is that writes to standard input: in place on a terminal, else a line every tenth of the way.
 show_steps() {

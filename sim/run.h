@@ -9,7 +9,7 @@
 #include "sim/core/compiled_schedule.h"
 #include "sim/core/history.h"
 #include "sim/core/progress.h"
-#include "sim/core/send_windows.h"
+#include "sim/rounds/send_windows.h"
 #include "sim/model.h"
 
 namespace espalier::sim {

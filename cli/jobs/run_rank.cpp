@@ -217,7 +217,7 @@ class RankRun {
         {data.kind, nullptr, nullptr, data.count, data.type, data.operation, data.root, data.shares});
     if (!scheduled) return tl::unexpected(scheduled.error());
     result.algorithm = scheduled->schedule->algorithm;
-    result.chunk = scheduled->chunk;
+    result.cut = {scheduled->chunk, scheduled->ahead};
     const auto measured = engine::measure(communicator_, data, output_.options);
     if (!measured) return tl::unexpected(measured.error());
     result.measurement = *measured;

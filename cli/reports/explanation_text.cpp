@@ -225,10 +225,11 @@ std::string simulation_text(const Explanation& of) {
       of.limits.model == sim::ModelKind::link ? "" : fmt::format(" (model {})", to_string(of.limits.model));
   const std::string circumstances = circumstances_text(of.circumstances, ", ");
   std::string text =
-      fmt::format("Simulated at {}{}{}{}: {}, busbw {} GB/s, {} % of the limit, chunks of {}\n", format_size(of.size),
+      fmt::format("Simulated at {}{}{}{}: {}, busbw {} GB/s, {} % of the limit, chunks of {}{}\n", format_size(of.size),
                   of.type == to_string(usual_type) ? "" : " of " + of.type, model, circumstances,
                   format_duration(report.elapsed), gigabytes_per_second(report.busbw(collective)),
-                  percent(report.of_bound(of.bound.time_per_byte)), format_size(report.chunk));
+                  percent(report.of_bound(of.bound.time_per_byte)), format_size(report.chunk),
+                  report.ahead == 0 ? "" : fmt::format(", senders at most {} rounds ahead", report.ahead));
   if (of.limits.path.empty() || report.elapsed.count == 0) return text;
   return text + path_text(of.limits) + sharing_text(of) + full_links_text(of);
 }

@@ -156,7 +156,8 @@ nlohmann::ordered_json run_json(const RunOutput& run) {
     entry["of_bound"] = nullptr;
     if (const auto share = of_bound(run, result)) entry["of_bound"] = *share;
     entry["planner"] = result.algorithm;
-    entry["chunk"] = result.chunk.count;
+    entry["chunk"] = result.cut.chunk.count;
+    entry["ahead"] = result.cut.ahead;
     entry["in_place"] = nullptr;
     if (result.measurement.in_place) entry["in_place"] = placed_json(run, result, *result.measurement.in_place);
     document["results"].push_back(entry);

@@ -16,7 +16,7 @@ struct RunResult {
   engine::DataCase data;
   Bytes size;
   std::string algorithm;  ///< The planner that made the schedule.
-  Bytes chunk;
+  Cut cut;
   engine::RunMeasurement measurement;
 };
 

@@ -290,7 +290,7 @@ Result<SourcedSchedule> Communicator::schedule_of(const CallArguments& arguments
   impl_->job->drain();  // As above.
   const auto prepared = impl_->group->prepare(arguments);
   if (!prepared) return tl::unexpected(prepared.error());
-  return SourcedSchedule{(*prepared)->source.schedule, (*prepared)->chunk};
+  return SourcedSchedule{(*prepared)->source.schedule, (*prepared)->chunk, false, (*prepared)->source.ahead};
 }
 
 }  // namespace espalier

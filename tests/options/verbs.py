@@ -75,7 +75,8 @@ VERBS = {
     "simulate": (SIMULATE, {
         "topology": (["cluster.yaml", "all_gather", "-a", "packing", "-e", "1M", "-b", "1K"],
                      {**SHOWN, "--minbytes": ["-b", "4K"], "--seed": NEEDS_JITTER["--seed"]}),
-        "rooted": (["cluster.yaml", "broadcast", "-a", "ring", "-s", "1M"], {}),
+        "rooted": (["cluster.yaml", "broadcast", "-a", "ring", "-s", "1M"],
+                   {"--ahead": "one ring: nothing to keep in step; shown by 'topology'"}),
         "traced": (["cluster.yaml", "all_gather", "-a", "ring", "-s", "1M", "--chunk", "64K", "--trace", "out.json"],
                    {"--trace": "already there", "--chunk": "shown by 'rooted'", **NEEDS_JITTER}),
         "document": (["--json", "cluster.yaml", "all_gather", "-a", "packing", "-s", "1M"], SHOWN),

@@ -1,4 +1,4 @@
-#include "sim/core/send_windows.h"
+#include "sim/rounds/send_windows.h"
 
 #include "schedule/relays.h"
 

@@ -1,4 +1,4 @@
-#include "sim/core/rounds.h"
+#include "sim/rounds/rounds.h"
 
 #include <algorithm>
 #include <utility>

@@ -9,7 +9,7 @@
 
 #include "schedule/chunking.h"
 #include "sim/core/compiled_schedule.h"
-#include "sim/core/rounds.h"
+#include "sim/rounds/rounds.h"
 
 namespace espalier::sim {
 

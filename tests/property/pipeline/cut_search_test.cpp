@@ -1,0 +1,75 @@
+#include "planners/cut_search.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/random.h"
+#include "planners/chunking.h"
+#include "planners/planner.h"
+#include "sim/simulate.h"
+#include "tests/support/networks/random_graph.h"
+#include "tests/support/planner_cases.h"
+
+// The cut that is chosen loses next to nothing to the best of many, and with it plans run at their bound.
+
+namespace espalier {
+namespace {
+
+class Runs {
+ public:
+  Runs(const Topology& topology, const Schedule& schedule, Bytes size)
+      : simulator_(*sim::Simulator::make(schedule, topology)), size_(size) {}
+
+  Result<RunReport> operator()(const Cut& cut) const {
+    sim::Options options;
+    options.size = size_;
+    options.set(cut);
+    auto report = simulator_.run(options);
+    if (!report) return tl::unexpected(report.error());
+    return static_cast<RunReport>(*std::move(report));
+  }
+
+ private:
+  sim::Simulator simulator_;
+  Bytes size_;
+};
+
+class CutSearch : public ::testing::TestWithParam<CollectiveKind> {};
+
+TEST_P(CutSearch, FindsWhatIsAsFastAsTheBestOfMany) {
+  const char* planner = GetParam() == CollectiveKind::all_to_all ? "lp" : "packing";
+  constexpr Bytes size{std::int64_t{128} << 20U};
+  Random random(20'261'123);
+  for (int round = 0; round < 15; ++round) {
+    const Topology topology = test::make_topology(test::random_graph(random, {8, 3, 12, true}));
+    Collective collective{GetParam(), static_cast<std::uint32_t>(topology.rank_count()), {}};
+    if (has_root(GetParam())) collective.root = Rank(0);
+    const auto schedule = planners::plan(topology, collective, *planners::find_planner(planner));
+    ASSERT_TRUE(schedule) << schedule.error().message;
+    const planners::ChunkModel chunks(*schedule, topology);
+    const Runs run(topology, *schedule, size);
+    const auto chosen = planners::find_best_cut(chunks, size, {}, std::cref(run));
+    ASSERT_TRUE(chosen) << chosen.error().message;
+    for (std::int64_t chunk = 8 << 10U; chunk <= 32 << 20U; chunk *= 4) {
+      for (const std::uint32_t ahead : {0U, 8U}) {
+        const auto fixed = run({{chunk}, ahead});
+        ASSERT_TRUE(fixed);
+        EXPECT_LE(chosen->elapsed.seconds(), 1.02 * fixed->elapsed.seconds())
+            << "round " << round << ": chunks of " << chosen->chunk.count << ", " << chosen->ahead
+            << " rounds ahead, against " << chunk << ", " << ahead;
+      }
+    }
+    EXPECT_GT(chunks.pipelined_time(size) / chosen->elapsed.seconds(),
+              GetParam() == CollectiveKind::all_to_all ? 0.98 : 0.985)
+        << "round " << round;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, CutSearch,
+                         ::testing::Values(CollectiveKind::all_reduce, CollectiveKind::all_gather,
+                                           CollectiveKind::broadcast, CollectiveKind::all_to_all),
+                         [](const auto& param) { return std::string(to_string(param.param)); });
+
+}  // namespace
+}  // namespace espalier
