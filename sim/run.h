@@ -9,8 +9,8 @@
 #include "sim/core/compiled_schedule.h"
 #include "sim/core/history.h"
 #include "sim/core/progress.h"
-#include "sim/rounds/send_windows.h"
 #include "sim/model.h"
+#include "sim/rounds/send_windows.h"
 
 namespace espalier::sim {
 

@@ -1,10 +1,10 @@
 #include "cli/flags/sizes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "base/parse_units.h"
 #include "sim/limits.h"
