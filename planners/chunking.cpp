@@ -91,7 +91,6 @@ ChunkModel::ChunkModel(const Schedule& schedule, const Topology& topology)
   Chains latency(end_count(schedule), schedule.slices.size());
   const double bytes_per_unit =
       static_cast<double>(schedule.collective.extent_factor()) / static_cast<double>(schedule.units);
-  double hop_units = 0;  // whole numbers, which a sum in any order gives alike up to 2^53
   for (const Transfer& transfer : schedule.transfers) {
     const RouteCost& cost = costs[transfer.route.index()];
     const Rank src = schedule.src(transfer);
@@ -103,10 +102,8 @@ ChunkModel::ChunkModel(const Schedule& schedule, const Topology& topology)
     chain_latency_ = std::max(chain_latency_, latest);
     overhead_bytes_ = std::max(overhead_bytes_, cost.overhead_bytes);
     largest_transfer_ = std::max(largest_transfer_, units * bytes_per_unit);
-    hop_units += units * cost.hops;
-    fixed_hops_ += cost.hops;
+    hops_ += cost.hops;
   }
-  hop_bytes_ = hop_units * bytes_per_unit;
 }
 
 ChunkModel ChunkModel::of_rings(std::span<const RingWalk> walks, const Topology& topology) {
@@ -116,7 +113,6 @@ ChunkModel ChunkModel::of_rings(std::span<const RingWalk> walks, const Topology&
   model.load_time_ = to_double(compute_loads(outline, topology).time_per_byte * steps);
   const double bytes_per_unit =
       static_cast<double>(outline.collective.extent_factor()) / static_cast<double>(outline.units);
-  double hop_units = 0;
   std::size_t first = 0;
   for (const RingWalk& walk : walks) {
     std::vector<double> fill, latency;
@@ -128,15 +124,13 @@ ChunkModel ChunkModel::of_rings(std::span<const RingWalk> walks, const Topology&
       latency.push_back(cost.latency);
       model.overhead_bytes_ = std::max(model.overhead_bytes_, cost.overhead_bytes);
       model.largest_transfer_ = std::max(model.largest_transfer_, units * bytes_per_unit);
-      hop_units += units * cost.hops;
-      model.fixed_hops_ += cost.hops;
+      model.hops_ += cost.hops;
     }
     model.chain_fill_ = std::max(model.chain_fill_, longest_round(fill, steps));
     model.chain_latency_ = std::max(model.chain_latency_, longest_round(latency, steps));
     first += walk.order.size();
   }
-  model.hop_bytes_ = hop_units * static_cast<double>(steps) * bytes_per_unit;
-  model.fixed_hops_ *= static_cast<double>(steps);
+  model.hops_ *= static_cast<double>(steps);
   return model;
 }
 
@@ -148,12 +142,17 @@ Bytes ChunkModel::choose(Bytes size) const {
     // Least of load x (1 + overhead bytes / c) + c x fill.
     chunk = std::max(chunk, std::sqrt(load_time_ * bytes * overhead_bytes_ / chain_fill_));
   }
-  const double spare_hops = std::max(1.0, static_cast<double>(most_chunk_hops) - fixed_hops_);
-  chunk = std::max(chunk, hop_bytes_ * bytes / spare_hops);
   const double largest = std::max(largest_transfer_ * bytes, 1.0);
   std::int64_t power = smallest_chunk.count;
   while (static_cast<double>(power) * 2 <= chunk && static_cast<double>(power) < largest) power *= 2;
-  return {power};
+  return std::max(Bytes{power}, smallest_within(size, most_chunk_hops));
+}
+
+Bytes ChunkModel::smallest_within(Bytes size, double most) const {
+  const double largest = largest_transfer_ * static_cast<double>(size.count);
+  Bytes chunk = smallest_chunk;
+  while (static_cast<double>(chunk.count) < largest && chunk_hops(size, chunk) > most) chunk.count *= 2;
+  return chunk;
 }
 
 std::uint32_t ChunkModel::rounds_ahead(Bytes size, Bytes chunk) const {

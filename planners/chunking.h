@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 
@@ -26,8 +28,8 @@ class ChunkModel {
   static ChunkModel of_rings(std::span<const RingWalk> walks, const Topology& topology);
 
   /// The largest power of two, from `smallest_chunk` on, whose fill stays under half a percent of the time that the
-  /// fullest link needs, larger where overhead asks for it or where there would be more than `most_chunk_hops` chunks
-  /// times links; never more than the largest transfer needs.
+  /// fullest link needs, larger where overhead asks for it or where there would be more than `most_chunk_hops`; never
+  /// more than the largest transfer needs.
   [[nodiscard]] Bytes choose(Bytes size) const;
 
   /// How many rounds ahead (Cut::ahead) keep lanes in step at this chunk size and no one waiting for latencies: a few,
@@ -41,10 +43,20 @@ class ChunkModel {
     return load_time_ * static_cast<double>(size.count) + chain_latency_;
   }
 
-  /// Chunks times links of a call that is cut so.
-  [[nodiscard]] double chunk_hops(Bytes size, Bytes chunk) const {
-    return fixed_hops_ + hop_bytes_ * static_cast<double>(size.count) / static_cast<double>(chunk.count);
+  /// As pipelined_time, and then what the first chunk of this size takes along the longest chain.
+  [[nodiscard]] double filled_time(Bytes size, Bytes chunk) const {
+    return pipelined_time(size) + chain_fill_ * static_cast<double>(chunk.count);
   }
+
+  /// Chunks times links of a call that is cut so: every transfer has as many chunks as the largest (Chunking).
+  [[nodiscard]] double chunk_hops(Bytes size, Bytes chunk) const {
+    const double bytes = largest_transfer_ * static_cast<double>(size.count);
+    return hops_ * std::max(1.0, std::ceil(bytes / static_cast<double>(chunk.count)));
+  }
+
+  /// The smallest chunk, a power of two, with which a call makes no more than so many chunk_hops; the largest transfer
+  /// where no chunk does.
+  [[nodiscard]] Bytes smallest_within(Bytes size, double chunk_hops) const;
 
   /// A time that no chunk size beats: the longest chain of latencies, or the fullest link's load, in seconds.
   [[nodiscard]] double least_time(Bytes size) const;
@@ -60,8 +72,7 @@ class ChunkModel {
   double chain_fill_ = 0;        ///< Seconds per byte of a chunk along the longest chain.
   double chain_latency_ = 0;     ///< Seconds along the chain of the largest latency.
   double overhead_bytes_ = 0;    ///< Largest overhead times rate: the bytes that a message costs.
-  double hop_bytes_ = 0;         ///< Bytes times links that the whole schedule moves, per byte of S.
-  double fixed_hops_ = 0;        ///< Links that the schedule's transfers cross: the chunk-hops with one chunk each.
+  double hops_ = 0;              ///< Links that the schedule's transfers cross.
   double largest_transfer_ = 0;  ///< Bytes of the largest transfer, per byte of S.
   bool has_chains_ = false;      ///< Some transfer sends what another one brought.
 };

@@ -6,9 +6,10 @@
 namespace espalier::planners {
 namespace {
 
-/// Smaller chunks are tried up to here, which takes some tenths of a second to simulate; and up to there where there is
-/// more than a hundredth to gain.
-constexpr double usual_hops = 4'000'000;
+/// Chunks times links: of the first run, which take a tenth of a second or two to simulate; of all runs together; and
+/// of all where there is more than a hundredth to gain.
+constexpr double first_hops = 500'000;
+constexpr double usual_hops = 3'000'000;
 constexpr double most_hops = 16'000'000;
 
 /// Parts of the least time: nothing better is looked for, and nothing that costs much.
@@ -18,25 +19,24 @@ constexpr double far = 1.01;
 /// Faster by more than this is a gain.
 constexpr double gain = 0.998;
 
+/// What the first chunk's way explains of a time is lost to the chunk's size, not to chunks out of step.
+constexpr double explained = 1.003;
+
 class Search {
  public:
   Search(const ChunkModel& chunks, Bytes size, const FixedCut& fixed, const EvaluateCut& evaluate)
       : chunks_(chunks), size_(size), fixed_(fixed), evaluate_(evaluate) {}
 
   Result<RunReport> run() {
-    const Bytes chunk = fixed_.chunk.value_or(chunks_.choose(size_));
-    auto first = evaluate_({chunk, fixed_.ahead.value_or(0)});
+    const Bytes usual = chunks_.choose(size_);
+    const Bytes cheap = chunks_.smallest_within(size_, first_hops);
+    const Bytes chunk = fixed_.chunk.value_or(std::max(usual, cheap));
+    auto first = evaluate({chunk, fixed_.ahead.value_or(0)});
     if (!first) return first;
     best_ = std::move(*first);
-    if (!fixed_.ahead) {
-      for (const std::uint32_t factor : {1U, 4U}) {
-        const std::uint32_t ahead = factor * chunks_.rounds_ahead(size_, chunk);
-        if (ahead > 0 && !is_within(close) && try_cut({chunk, ahead})) ahead_factor_ = factor;
-      }
-    }
-    if (!fixed_.chunk) {
-      if (!climb(2) && !climb(-2) && !climb(1)) climb(-1);
-    }
+    if (!is_explained()) try_in_step();
+    if (fixed_.chunk) return std::move(best_);
+    if (chunk > usual || !climb(2)) refine();
     return std::move(best_);
   }
 
@@ -46,26 +46,90 @@ class Search {
     return best_.elapsed.seconds() <= std::max(factor * chunks_.least_time(size_), chunks_.pipelined_time(size_));
   }
 
-  /// Whether it is faster than all before; what cannot be run is not.
+  /// Whether only smaller chunks would make it faster.
+  [[nodiscard]] bool is_explained() const {
+    return best_.elapsed.seconds() <= explained * chunks_.filled_time(size_, best_.chunk);
+  }
+
+  [[nodiscard]] bool is_affordable(Bytes chunk) const {
+    return hops_ + chunks_.chunk_hops(size_, chunk) <= (is_within(far) ? usual_hops : most_hops);
+  }
+
+  Result<RunReport> evaluate(const Cut& cut) {
+    hops_ += chunks_.chunk_hops(size_, cut.chunk);
+    return evaluate_(cut);
+  }
+
+  /// Whether it is faster than all before; what cannot be run or would take too long is not.
   bool try_cut(const Cut& cut) {
-    auto report = evaluate_(cut);
+    if (!is_affordable(cut.chunk)) return false;
+    auto report = evaluate(cut);
     if (!report || report->elapsed.seconds() >= gain * best_.elapsed.seconds()) return false;
     best_ = std::move(*report);
     return true;
   }
 
+  void try_in_step() {
+    const Bytes chunk = best_.chunk;
+    for (const std::uint32_t factor : {1U, 4U}) {
+      const std::uint32_t ahead = factor * chunks_.rounds_ahead(size_, chunk);
+      if (fixed_.ahead || ahead == 0 || is_within(close)) return;
+      has_tried_steps_ = true;
+      if (try_cut({chunk, ahead})) ahead_factor_ = factor;
+    }
+  }
+
+  /// Whether a chunk of this size is faster than all before, in step or not.
+  bool try_chunk(Bytes chunk) {
+    if (chunk < ChunkModel::smallest_chunk || chunk > size_ || is_within(close)) return false;
+    if (fixed_.ahead) return try_cut({chunk, *fixed_.ahead});
+    const bool is_free = best_.ahead == 0;
+    const std::uint32_t ahead = ahead_factor_ * chunks_.rounds_ahead(size_, chunk);
+    const bool gains = try_cut({chunk, is_free ? 0 : ahead});
+    if (ahead == 0 || is_within(far) || (gains && (is_explained() || has_tried_steps_))) return gains;
+    has_tried_steps_ = true;
+    return try_cut({chunk, is_free ? ahead : 0}) || gains;
+  }
+
   /// Doubles the chunk `step` times, or halves it, as long as that gains. Whether it gained at all.
   bool climb(int step) {
     const Bytes before = best_.chunk;
-    while (!is_within(close)) {
-      const Bytes chunk{step > 0 ? best_.chunk.count << step : best_.chunk.count >> -step};
-      if (chunk < ChunkModel::smallest_chunk || chunk > size_) break;
-      const double hops = is_within(far) ? usual_hops : most_hops;
-      if (step < 0 && chunks_.chunk_hops(size_, chunk) > hops) break;
-      const std::uint32_t usual = best_.ahead > 0 ? ahead_factor_ * chunks_.rounds_ahead(size_, chunk) : 0;
-      if (!try_cut({chunk, fixed_.ahead.value_or(usual)})) break;
+    while (try_chunk(scaled(best_.chunk, step))) {
     }
     return best_.chunk != before;
+  }
+
+  /// To smaller chunks, over one size that does not gain: pipelines get shorter and may drift further apart.
+  void refine() {
+    Bytes chunk = scaled(best_.chunk, -2);
+    for (int misses = 0; misses < 2 && is_affordable(chunk); chunk = scaled(chunk, -2)) {
+      const Picoseconds before = best_.elapsed;
+      const Bytes chunk_before = best_.chunk;
+      misses = try_chunk(chunk) ? 0 : misses + 1;
+      if (misses > 0) continue;
+      const double slope =
+          (before - best_.elapsed).seconds() / static_cast<double>(chunk_before.count - best_.chunk.count);
+      chunk = scaled(expect_enough(slope), 2);
+    }
+    if (is_affordable(scaled(best_.chunk, -1)) && !climb(1)) climb(-1);
+  }
+
+  /// The chunk with which the time is expected to be short enough, if every byte less saves `slope` seconds; the
+  /// smallest that is affordable where none is, and at least half as large as the best so far.
+  [[nodiscard]] Bytes expect_enough(double slope) const {
+    Bytes chunk = scaled(best_.chunk, -1);
+    for (int step = 2; step <= 4; ++step) {
+      const double saved = slope * static_cast<double>(best_.chunk.count - chunk.count);
+      const double factor = chunks_.chunk_hops(size_, chunk) + hops_ > usual_hops ? far : close;
+      const double wanted = std::max(factor * chunks_.least_time(size_), chunks_.pipelined_time(size_));
+      if (best_.elapsed.seconds() - saved <= wanted || !is_affordable(scaled(best_.chunk, -step))) break;
+      chunk = scaled(best_.chunk, -step);
+    }
+    return chunk;
+  }
+
+  [[nodiscard]] static Bytes scaled(Bytes chunk, int step) {
+    return {step > 0 ? chunk.count << step : chunk.count >> -step};
   }
 
   const ChunkModel& chunks_;
@@ -73,7 +137,9 @@ class Search {
   const FixedCut& fixed_;
   const EvaluateCut& evaluate_;
   RunReport best_;
+  double hops_ = 0;  // of all runs so far
   std::uint32_t ahead_factor_ = 1;
+  bool has_tried_steps_ = false;
 };
 
 }  // namespace

@@ -17,15 +17,18 @@ void Run::begin(RunId id, const CompiledSchedule& compiled, Chunking chunking, s
 
   const Schedule& schedule = compiled.schedule();
   open_transfers_ = schedule.transfers.size();
-  progress_.reset(schedule.transfers.size());
   first_waiting_.assign(schedule.transfers.size(), no_lane);
   ranks_.assign(schedule.collective.rank_count, {});
   ranks_to_enter_ = schedule.collective.rank_count;
+  std::vector<std::uint32_t> chunk_counts;
+  chunk_counts.reserve(schedule.transfers.size());
   for (const Transfer& transfer : schedule.transfers) {
+    chunk_counts.push_back(chunking_.pieces(transfer).count);
     for (const Rank end : {schedule.src(transfer), schedule.dst(transfer)}) {
       if (end.index() < ranks_.size()) ++ranks_[end.index()].open;
     }
   }
+  progress_.reset(std::move(chunk_counts));
   lanes_.assign(compiled.lanes().first.size(), {});
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     lanes_[i].transfer = compiled.lanes().first[i];

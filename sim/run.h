@@ -92,14 +92,14 @@ class Run {
   /// a later `depart` or `arrive` will name the lane again. Requires: a lane with a transfer left.
   bool find_ready_time(LaneIndex index);
 
-  /// The lane hands over the first chunk of its transfer at a moment that is not before `now`.
-  void start_transfer(const Lane& lane, std::int64_t now) { progress_.start(lane.transfer, lane.pieces.count, now); }
+  /// What arrived before this time is not asked for again.
+  void set_past(std::int64_t time) { progress_.set_past(time); }
 
   /// The lane's chunk has left its source (or will, at `time`); the lane turns to its next one. Calls `go(lane)` for
   /// every lane that may hand over now, its own among them.
   template <class Go>
   void depart(ChunkId chunk, LaneIndex index, std::int64_t time, std::vector<RankEnd>& ended, Go&& go) {
-    progress_.times(chunk.transfer, chunk.chunk).departed = time;
+    progress_.depart(chunk.transfer, chunk.chunk, time);
     wake(chunk, Wait::departure, go);
     Lane& lane = lanes_[index];
     lane.ready = time;
@@ -123,10 +123,9 @@ class Run {
   /// The chunk is at its destination (or will be, at `time`). `is_last`: of its transfer.
   template <class Go>
   void arrive(ChunkId chunk, bool is_last, std::int64_t time, std::vector<RankEnd>& ended, Go&& go) {
-    progress_.times(chunk.transfer, chunk.chunk).arrived = time;
+    progress_.arrive(chunk.transfer, chunk.chunk, time);
     wake(chunk, Wait::arrival, go);
     if (!is_last) return;
-    progress_.finish(chunk.transfer, chunk.chunk + 1, time);
     --open_transfers_;
     end_at(compiled_->schedule().dst(compiled_->schedule().transfers[chunk.transfer.index()]), time, ended);
   }
@@ -180,7 +179,7 @@ class Run {
   bool has_begun_ = false;
   std::vector<Lane> lanes_;
   std::vector<RankState> ranks_;
-  Progress progress_{0};
+  Progress progress_;
   SendWindows windows_;
   std::vector<LaneIndex> first_waiting_;  // by transfer
 };

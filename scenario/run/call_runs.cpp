@@ -29,12 +29,12 @@ Result<void> Runner::prepare_calls() {
   for (const auto& [kind, count] : kinds) chunk_ = std::max(chunk_, kind.plan->planned->chunks.choose(kind.size));
   for (; chunk_ < max_message_size; chunk_.count *= 2) {
     double hops = 0;
-    for (const auto& [kind, count] : kinds) {
-      hops += static_cast<double>(count) * kind.plan->planned->chunk_hops(kind.size, chunk_);
-    }
     double least = 0;
-    for (const auto& [kind, count] : kinds)
-      least += static_cast<double>(count) * static_cast<double>(kind.plan->planned->hops);
+    for (const auto& [kind, count] : kinds) {
+      const planners::ChunkModel& chunks = kind.plan->planned->chunks;
+      hops += static_cast<double>(count) * chunks.chunk_hops(kind.size, chunk_);
+      least += static_cast<double>(count) * chunks.chunk_hops(kind.size, max_message_size);
+    }
     if (hops <= std::max(static_cast<double>(settings_.most_chunk_hops), 1.2 * least)) break;
   }
   return {};

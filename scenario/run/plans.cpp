@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -75,18 +74,8 @@ Result<Schedule> plan_usual(const Topology& topology, const Collective& collecti
 std::unique_ptr<const PlannedSchedule> finish(Schedule schedule, const Topology& topology, std::string planner,
                                               bool keeps_step) {
   planners::ChunkModel chunks(schedule, topology);
-  std::int64_t hops = 0;
-  std::int64_t longest = 0;
-  for (const Transfer& transfer : schedule.transfers) {
-    hops += static_cast<std::int64_t>(schedule.route(transfer.route).links.size());
-    const Slice& first = schedule.slices[transfer.first_slice.index()];
-    const Slice& last = schedule.slices[transfer.first_slice.index() + transfer.slice_count - 1];
-    longest = std::max(longest, last.offset + last.length - first.offset);
-  }
-  const double part = static_cast<double>(longest) / static_cast<double>(std::max<std::int64_t>(schedule.units, 1)) *
-                      static_cast<double>(schedule.collective.extent_factor());
   return std::make_unique<const PlannedSchedule>(
-      PlannedSchedule{std::move(schedule), chunks, std::move(planner), keeps_step, hops, part});
+      PlannedSchedule{std::move(schedule), chunks, std::move(planner), keeps_step});
 }
 
 /// The links of the network that a schedule on a part of it uses, ascending.
@@ -104,12 +93,6 @@ std::vector<LinkId> links_of(const Schedule& schedule, const std::vector<LinkId>
 }  // namespace
 
 bool Plan::uses(LinkId link) const { return std::ranges::binary_search(links, link); }
-
-double PlannedSchedule::chunk_hops(Bytes size, Bytes chunk) const {
-  const double pieces =
-      std::ceil(longest_transfer * static_cast<double>(size.count) / static_cast<double>(chunk.count));
-  return static_cast<double>(hops) * std::max(pieces, 1.0);
-}
 
 Plans::Plans(const Topology& topology, const sim::Network& network) : topology_(topology), network_(network) {
   std::unordered_map<std::string, std::pair<std::uint32_t, std::uint32_t>> hosts;  // its number, its ranks so far

@@ -19,12 +19,7 @@ struct PlannedSchedule {
   Schedule schedule;
   planners::ChunkModel chunks;
   std::string planner;
-  bool keeps_step = false;      ///< It was fastest with senders in step (Cut::ahead).
-  std::int64_t hops = 0;        ///< Links that its transfers cross: its chunk-hops with one chunk each.
-  double longest_transfer = 0;  ///< Bytes of the longest transfer, per byte of S.
-
-  /// Chunks times the links they pass.
-  [[nodiscard]] double chunk_hops(Bytes size, Bytes chunk) const;
+  bool keeps_step = false;  ///< It was fastest with senders in step (Cut::ahead).
 };
 
 /// How a group does a collective: a schedule of its shape, made ready on its own links.

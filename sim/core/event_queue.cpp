@@ -10,6 +10,9 @@ namespace {
 /// Buckets larger than this give their memory back when they are emptied, so that a burst does not stay in all of them.
 constexpr std::size_t kept_capacity = 4096;
 
+/// What so many events need stays in a cache until it is their turn.
+constexpr std::size_t most_upcoming = 256;
+
 bool by_order(const Event& a, const Event& b) { return a.order < b.order; }
 
 }  // namespace
@@ -41,11 +44,13 @@ std::int64_t EventQueue::earliest() const {
 
 void EventQueue::pop_earliest(std::vector<Event>& batch) {
   ESPALIER_CHECK(size_ > 0, "nothing to take out of an empty queue");
+  upcoming_.clear();
   while ((occupied_levels_ & 1U) == 0) {
     std::vector<Event>& bucket = take_first_bucket(static_cast<std::size_t>(std::countr_zero(occupied_levels_)));
     moving_.swap(bucket);
     last_ = static_cast<std::uint64_t>(std::ranges::min_element(moving_, {}, &Event::time)->time);
     for (const Event& event : moving_) place(event);
+    if (moving_.size() > upcoming_.size() && moving_.size() <= most_upcoming) upcoming_ = moving_;
     moving_.clear();
     if (moving_.capacity() > kept_capacity) std::vector<Event>().swap(moving_);
   }

@@ -42,6 +42,10 @@ class EventQueue {
   /// Requires: not empty.
   void pop_earliest(std::vector<Event>& batch);
 
+  /// Events that the last pop found to be among the next ones, if it found out about some; not all and in no order: for
+  /// fetching what they need from memory.
+  [[nodiscard]] const std::vector<Event>& upcoming() const { return upcoming_; }
+
  private:
   static constexpr std::size_t level_count = 8;
   static constexpr std::int64_t not_known = std::numeric_limits<std::int64_t>::max();
@@ -70,6 +74,7 @@ class EventQueue {
       not_known;  // of the events pushed since the last pop, or of all when it was asked for
   mutable bool earliest_is_of_all_ = true;
   std::vector<Event> moving_;
+  std::vector<Event> upcoming_;
 };
 
 /// Sorts events of one time by their order. Takes advantage of ascending runs, which is how the symmetry of a schedule

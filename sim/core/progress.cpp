@@ -1,49 +1,52 @@
 #include "sim/core/progress.h"
 
-#include <bit>
+#include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
 namespace espalier::sim {
-namespace {
 
-std::size_t size_class(std::uint32_t chunks) { return static_cast<std::size_t>(std::bit_width(chunks - 1)); }
-
-}  // namespace
-
-void Progress::reset(std::size_t transfer_count) {
-  blocks_.assign(transfer_count, not_started);
+void Progress::reset(std::vector<std::uint32_t> chunk_counts) {
+  chunk_counts_ = std::move(chunk_counts);
+  first_page_.clear();
+  std::size_t names = 0;
+  for (std::size_t begin = 0; begin < chunk_counts_.size(); begin += page_size) {
+    first_page_.push_back(names);
+    const auto end = std::min(begin + page_size, chunk_counts_.size());
+    names += *std::max_element(chunk_counts_.begin() + static_cast<std::ptrdiff_t>(begin),
+                               chunk_counts_.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+  page_by_chunk_.assign(names, not_started);
+  pages_.clear();
   arena_.clear();
-  free_blocks_ = no_blocks();
+  free_pages_.clear();
   finished_.clear();
+  past_ = 0;
 }
 
-void Progress::start(TransferId transfer, std::uint32_t chunks, std::int64_t now) {
-  forget_before(now);
-  const std::size_t k = size_class(chunks);
-  std::uint32_t block = free_blocks_[k];
-  if (block == no_block) {
-    const std::size_t length = std::size_t{1} << k;
-    ESPALIER_CHECK(arena_.size() + length < forgotten, "the chunks under way fit 32 bits");
-    block = static_cast<std::uint32_t>(arena_.size());
-    arena_.resize(arena_.size() + length);
-  } else {
-    free_blocks_[k] = static_cast<std::uint32_t>(arena_[block].departed);
-    for (std::uint32_t i = 0; i < chunks; ++i) arena_[block + i] = {};
-  }
-  blocks_[transfer.index()] = block;
-}
-
-void Progress::forget_before(std::int64_t now) {
-  while (!finished_.empty() && finished_.front().time < now) {
-    const auto [time, transfer, chunks] = finished_.front();
+std::uint32_t Progress::take_page(TransferId transfer, std::uint32_t chunk) {
+  while (!finished_.empty() && finished_.front().time < past_) {
+    free_pages_.push_back(std::exchange(*finished_.front().page, forgotten));
     finished_.pop_front();
-    const std::uint32_t block = blocks_[transfer.index()];
-    blocks_[transfer.index()] = forgotten;
-    std::uint32_t& first_free = free_blocks_[size_class(chunks)];
-    arena_[block].departed = first_free;
-    first_free = block;
   }
+  auto page = static_cast<std::uint32_t>(pages_.size());
+  if (free_pages_.empty()) {
+    ESPALIER_CHECK(page < forgotten, "the pages under way fit 32 bits");
+    pages_.emplace_back();
+    arena_.resize(arena_.size() + page_size);
+  } else {
+    page = free_pages_.back();
+    free_pages_.pop_back();
+    std::fill_n(arena_.begin() + static_cast<std::ptrdiff_t>(page * page_size), page_size, ChunkTimes{});
+  }
+  const std::size_t begin = transfer.index() / page_size * page_size;
+  const std::size_t end = std::min(begin + page_size, chunk_counts_.size());
+  const auto has_chunk = [chunk](std::uint32_t count) { return chunk < count; };
+  const auto open = std::count_if(chunk_counts_.begin() + static_cast<std::ptrdiff_t>(begin),
+                                  chunk_counts_.begin() + static_cast<std::ptrdiff_t>(end), has_chunk);
+  pages_[page] = {0, static_cast<std::uint32_t>(open)};
+  return page;
 }
 
 }  // namespace espalier::sim

@@ -76,7 +76,7 @@ void FairModel::hand_over(Run& run, LaneIndex index) {
   const Lane& lane = run.lane(index);
   if (!run.find_ready_time(index)) return;
   // What a chunk waits for may have departed one latency ago: nothing later may be forgotten.
-  if (lane.chunk == 0) run.start_transfer(lane, std::max<std::int64_t>(now_ - longest_latency_, 0));
+  run.set_past(std::max<std::int64_t>(now_ - longest_latency_, 0));
   if (run.history != nullptr) run.history->ready({lane.transfer, lane.chunk}, lane.ready);
   ++run.chunks_moving;
   const std::uint32_t slot = take_slot();

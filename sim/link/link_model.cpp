@@ -31,6 +31,7 @@ void LinkModel::advance(std::vector<RankEnd>& ended) {
   if (!queue_.empty() && (ended_.empty() || queue_.earliest() == now_)) {
     std::vector<Event>& batch = moment_.clear();
     queue_.pop_earliest(batch);
+    fetch_upcoming();
     ESPALIER_CHECK(batch.front().time >= now_, "time goes forward");
     now_ = batch.front().time;
     moment_.begin(chunk_of());
@@ -47,6 +48,15 @@ void LinkModel::advance(std::vector<RankEnd>& ended) {
   ended_.clear();
 }
 
+/// Packets and lanes lie anywhere in memory: all of them are asked for before the first one is needed.
+void LinkModel::fetch_upcoming() const {
+  for (const Event& event : queue_.upcoming()) __builtin_prefetch(&packets_[event.packet]);
+  for (const Event& event : queue_.upcoming()) {
+    const Packet& packet = packets_[event.packet];
+    __builtin_prefetch(&packet.run->lane(packet.lane));
+  }
+}
+
 /// With no chunk under way and no run half done, what was carried is what the schedules say.
 void LinkModel::check_balance() const {
   if (has_runs() || !balances_) return;
@@ -57,7 +67,7 @@ void LinkModel::hand_over(Run& run, LaneIndex index) {
   if (run.is_aborted) return;
   const Lane& lane = run.lane(index);
   if (!run.find_ready_time(index)) return;
-  if (lane.chunk == 0) run.start_transfer(lane, std::max<std::int64_t>(now_, 0));
+  run.set_past(std::max<std::int64_t>(now_, 0));
   send(run, index, run.chunking().bytes(lane.pieces, lane.chunk));
 }
 

@@ -52,6 +52,7 @@ class LinkModel final : public RunningModel {
   void ask(std::int64_t time, std::uint32_t packet);
   bool hold_back(std::uint32_t packet);
   void serve(std::uint32_t packet);
+  void fetch_upcoming() const;
   void check_balance() const;
   /// For a Timestep: which chunk of its transfer a packet is.
   [[nodiscard]] auto chunk_of() const {
