@@ -2,17 +2,17 @@
 
 #include <vector>
 
-#include "planners/bounds/bound_solution.h"
 #include "planners/bounds/cut_bound.h"
+#include "planners/lp/all_reduce_program.h"
 #include "planners/lp/trees/program_forest.h"
 #include "planners/lp/trees/tree_images.h"
-#include "planners/lp/trees/tree_memory.h"
 #include "planners/packing/improve/few_trees.h"
 #include "topology/reachable.h"
 
 namespace espalier::planners {
 
-Result<Forest> all_reduce_forest(const Topology& topology, const PlanContext& context) {
+Result<Forest> all_reduce_forest(const PlanningProblem& problem, const PlanContext& context) {
+  const Topology& topology = problem.topology();
   if (const auto cut_off = find_unreachable(topology)) {
     return fail(ErrorCode::infeasible, describe_unreachable(topology, *cut_off),
                 "add a link, or leave one of them out of the ranks");
@@ -21,8 +21,7 @@ Result<Forest> all_reduce_forest(const Topology& topology, const PlanContext& co
     return fail(ErrorCode::unsupported, "one rank: no trees are needed", "take a schedule without transfers");
   }
   if (auto possible = check_somebody_adds(topology); !possible) return tl::unexpected(possible.error());
-  const bool is_solved = context.solved != nullptr && context.solved->all_reduce != nullptr;
-  const auto program = is_solved ? context.solved->all_reduce : solve_all_reduce(topology, context);
+  const auto program = context.solution != nullptr ? context.solution : solve_all_reduce(problem, context);
   if (!program) {
     return fail(ErrorCode::too_large, "the network is past the size up to which the best trees are computed",
                 "use reduce-scatter followed by all-gather");
@@ -33,7 +32,6 @@ Result<Forest> all_reduce_forest(const Topology& topology, const PlanContext& co
   }
   const ColumnSolution solution = with_fewer_trees(*program->orbits, TreeOracle(*program->orbits, program->groups),
                                                    program->solution, {.enough = 2, .most_height = 0});
-  if (context.memory != nullptr) context.memory->keep(topology, program->orbits, program->groups, solution);
   const std::vector<ProgramTree> trees = tree_images(*program->orbits, program->groups, solution);
   return whole_forest(topology, program->orbits->graph, trees, program->time_per_byte);
 }

@@ -2,8 +2,8 @@
 
 #include "base/result.h"
 #include "planners/plan_context.h"
+#include "planners/planning_problem.h"
 #include "schedule/trees/tree_schedule.h"
-#include "topology/topology.h"
 
 namespace espalier::planners {
 
@@ -13,6 +13,6 @@ namespace espalier::planners {
 /// rounded and the schedule takes about 2^-30 longer. Errors: infeasible when a rank cannot reach another, naming both;
 /// too_large past the size up to which the optimum is computed; unsupported with one rank, or where the optimum was not
 /// reached exactly.
-Result<Forest> all_reduce_forest(const Topology& topology, const PlanContext& context = {});
+Result<Forest> all_reduce_forest(const PlanningProblem& problem, const PlanContext& context = {});
 
 }  // namespace espalier::planners

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "base/format_units.h"
-#include "planners/bounds/bound_prices.h"
+#include "planners/bounds/bound.h"
 #include "planners/packing/pruned_packing.h"
 #include "schedule/verify/verify.h"
 
@@ -70,8 +70,9 @@ std::string explain(const std::vector<Trial>& trials) {
   return fmt::format("{}: {:.2f}x faster than {}", best.candidate->planner, factor, second.candidate->planner);
 }
 
-void add_variants(std::vector<Candidate>& made, const Topology& topology, const Schedule& packing) {
-  for (PackingPoint& point : pareto_packings(topology, packing)) {
+void add_variants(std::vector<Candidate>& made, const ParallelLinks& network, const Schedule& packing) {
+  const Topology& topology = network.topology();
+  for (PackingPoint& point : pareto_packings(network, packing)) {
     const VerifyReport report = verify(point.schedule, topology, 1);
     ESPALIER_CHECK(report.ok(), "a pruned packing keeps its promise");
     point.schedule.bound = packing.bound;
@@ -89,31 +90,31 @@ const Candidate* Candidates::find(std::string_view planner) const {
   return found == made.end() ? nullptr : &*found;
 }
 
-Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const Topology& topology,
+Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const ParallelLinks& network,
                                                   const Collective& collective, const Bound& bound, bool variants,
                                                   const PlanContext& context) {
-  auto schedule = plan_unbounded(topology, collective, planner, context);
+  auto schedule = plan_unbounded(network, collective, planner, context);
   if (!schedule) return tl::unexpected(schedule.error());
   schedule->bound = bound;
   std::vector<Candidate> made;
-  if (variants && planner.name == "packing") add_variants(made, topology, *schedule);
-  ChunkModel chunks(*schedule, topology);
+  if (variants && planner.name == "packing") add_variants(made, network, *schedule);
+  ChunkModel chunks(*schedule, network.topology());
   made.push_back({std::string(planner.name), std::move(*schedule), chunks});
   return made;
 }
 
-Result<Candidates> make_candidates(const Topology& topology, const Collective& collective,
+Result<Candidates> make_candidates(const ParallelLinks& network, const Collective& collective,
                                    std::span<const Planner> planners,
                                    const std::function<void(std::string_view)>& on_start, bool variants,
                                    const PlanContext& context) {
-  const auto priced = compute_priced_bound(topology, collective, context);
+  auto priced = compute_priced_bound(network, collective, context);
   if (!priced) return tl::unexpected(priced.error());
   PlanContext with_solution = context;
-  with_solution.solved = &priced->solution;
-  Candidates candidates;
+  with_solution.solution = priced->solution;
+  Candidates candidates{{}, {}, std::move(priced->bound), std::move(priced->solution)};
   for (const Planner& planner : planners) {
     if (on_start) on_start(planner.name);
-    auto made = make_candidates_by(planner, topology, collective, priced->bound, variants, with_solution);
+    auto made = make_candidates_by(planner, network, collective, candidates.bound, variants, with_solution);
     if (!made) {
       candidates.refused.push_back({std::string(planner.name), made.error()});
       continue;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,6 +32,8 @@ struct Refusal {
 struct Candidates {
   std::vector<Candidate> made;  ///< In the order of the planners.
   std::vector<Refusal> refused;
+  Bound bound;
+  std::shared_ptr<const AllReduceProgram> solution;  ///< Of the bound, as in PlanContext.
 
   /// The candidate of this planner, or nullptr.
   [[nodiscard]] const Candidate* find(std::string_view planner) const;
@@ -40,14 +43,14 @@ struct Candidates {
 /// `variants` packings of lower and of fewer trees are candidates of their own (pareto_packings), for sizes where they
 /// win. `context` is handed to the bound and to every planner. Errors: infeasible or invalid_input when the bound
 /// itself has no answer; a planner's refusal is not an error.
-Result<Candidates> make_candidates(const Topology& topology, const Collective& collective,
+Result<Candidates> make_candidates(const ParallelLinks& network, const Collective& collective,
                                    std::span<const Planner> planners,
                                    const std::function<void(std::string_view)>& on_start = {}, bool variants = false,
                                    const PlanContext& context = {});
 
 /// What one planner makes, verified and with this bound set: its schedule, after its variants where asked for.
 /// Errors: those of the planner.
-Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const Topology& topology,
+Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const ParallelLinks& network,
                                                   const Collective& collective, const Bound& bound,
                                                   bool variants = false, const PlanContext& context = {});
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string_view>
 
 #include "planners/lp/column_generation.h"
@@ -10,7 +11,7 @@
 namespace espalier::planners {
 
 class TreeMemory;
-struct BoundSolution;
+struct AllReduceProgram;
 
 /// How far a linear program of a planner or a bound is.
 struct ProgramRound {
@@ -30,9 +31,11 @@ using OnRound = std::function<void(const ProgramRound&)>;
 
 /// What planning may use and whom it tells, besides the network and the collective. Neither changes what is proven.
 struct PlanContext {
-  OnRound on_round;              ///< May be empty. Costs two pricings per round.
-  TreeMemory* memory = nullptr;  ///< Trees of earlier plans, to begin with; those of this one are added. May be null.
-  const BoundSolution* solved = nullptr;  ///< Of this collective's bound on this network. May be null.
+  OnRound on_round;                   ///< May be empty. Costs two pricings per round.
+  const TreeMemory* known = nullptr;  ///< Trees of earlier plans, to begin with. May be null.
+  /// The program that proves this collective's bound on this network, solved; null where it is not known, or another
+  /// proof was found.
+  std::shared_ptr<const AllReduceProgram> solution = nullptr;
 };
 
 /// For ColumnLimits::on_round: tells the context's listener in bytes per second, of which one unit of throughput is

@@ -6,13 +6,12 @@
 
 #include "base/check.h"
 #include "base/suggest.h"
-#include "planners/bounds/bound_prices.h"
+#include "planners/bounds/bound.h"
 #include "planners/bounds/cut_bound.h"
 #include "planners/classic/classic.h"
 #include "planners/innetwork/innetwork.h"
 #include "planners/lp/lp.h"
 #include "planners/packing/packing.h"
-#include "planners/plan_strands.h"
 #include "planners/ring/ring.h"
 #include "planners/tree/tree.h"
 #include "schedule/verify/verify.h"
@@ -52,8 +51,9 @@ Result<Planner> find_planner(std::string_view name) {
   return fail(ErrorCode::invalid_input, "there is no planner '" + std::string(name) + "'", suggest(name, names));
 }
 
-Result<Schedule> plan_unbounded(const Topology& topology, const Collective& collective, const Planner& planner,
+Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& collective, const Planner& planner,
                                 const PlanContext& context) {
+  const Topology& topology = network.topology();
   if (const auto cut_off = find_unreachable(topology)) {
     return fail(ErrorCode::infeasible, describe_unreachable(topology, *cut_off),
                 "add the missing links, or mark nodes that take no part with rank: false");
@@ -61,9 +61,9 @@ Result<Schedule> plan_unbounded(const Topology& topology, const Collective& coll
   if (collective.kind == CollectiveKind::all_reduce) {
     if (auto possible = check_somebody_adds(topology); !possible) return tl::unexpected(possible.error());
   }
-  auto schedule =
-      plan_with_strands(topology, [&](const Topology& network) { return planner.plan(network, collective, context); });
+  auto schedule = planner.plan(network.problem(), collective, context);
   if (!schedule) return schedule;
+  schedule = network.lift(*std::move(schedule));
   const VerifyReport report = verify(*schedule, topology, 1);
   // Breaches come in the order of the rules: all others hold then.
   if (!report.ok() && report.breaches.front().rule == Rule::S9) {
@@ -77,13 +77,13 @@ Result<Schedule> plan_unbounded(const Topology& topology, const Collective& coll
   return schedule;
 }
 
-Result<Schedule> plan(const Topology& topology, const Collective& collective, const Planner& planner,
+Result<Schedule> plan(const ParallelLinks& network, const Collective& collective, const Planner& planner,
                       const PlanContext& context) {
-  auto priced = compute_priced_bound(topology, collective, context);
+  auto priced = compute_priced_bound(network, collective, context);
   if (!priced) return tl::unexpected(priced.error());
   PlanContext with_solution = context;
-  with_solution.solved = &priced->solution;
-  auto schedule = plan_unbounded(topology, collective, planner, with_solution);
+  with_solution.solution = std::move(priced->solution);
+  auto schedule = plan_unbounded(network, collective, planner, with_solution);
   if (schedule) schedule->bound = std::move(priced->bound);
   return schedule;
 }

@@ -5,24 +5,25 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "planners/parallel_links.h"
 #include "planners/plan_context.h"
+#include "planners/planning_problem.h"
 #include "schedule/schedule.h"
-#include "topology/topology.h"
 
 namespace espalier::planners {
 
-/// Makes a schedule for a collective on a topology. Pure: the same input, the context's memory included, gives the same
+/// Makes a schedule for a collective on a topology. Pure: the same input, the context's trees included, gives the same
 /// schedule, byte for byte.
 /// Errors: unsupported, when this planner does not make this collective or not on this graph, naming what would work;
 /// infeasible, when no schedule exists; too_large past a written limit.
 /// A planner that solves no program needs no context (`without_context`).
-using PlanFunction = std::function<Result<Schedule>(const Topology&, const Collective&, const PlanContext&)>;
+using PlanFunction = std::function<Result<Schedule>(const PlanningProblem&, const Collective&, const PlanContext&)>;
 
 /// A planner's function that has no use for a context.
 template <class Plan>
 PlanFunction without_context(Plan plan) {
-  return [plan](const Topology& topology, const Collective& collective, const PlanContext&) -> Result<Schedule> {
-    return plan(topology, collective);
+  return [plan](const PlanningProblem& problem, const Collective& collective, const PlanContext&) -> Result<Schedule> {
+    return plan(problem.topology(), collective);
   };
 }
 
@@ -39,11 +40,11 @@ std::span<const Planner> all_planners();
 Result<Planner> find_planner(std::string_view name);
 
 /// Plans with one planner and verifies the result; a breach is a bug of ours.
-Result<Schedule> plan_unbounded(const Topology& topology, const Collective& collective, const Planner& planner,
+Result<Schedule> plan_unbounded(const ParallelLinks& network, const Collective& collective, const Planner& planner,
                                 const PlanContext& context = {});
 
 /// As `plan_unbounded`, with the bound of the collective set.
-Result<Schedule> plan(const Topology& topology, const Collective& collective, const Planner& planner,
+Result<Schedule> plan(const ParallelLinks& network, const Collective& collective, const Planner& planner,
                       const PlanContext& context = {});
 
 }  // namespace espalier::planners

@@ -83,7 +83,7 @@ std::vector<planners::Planner> planners_for(const std::vector<std::string>& algo
 Result<planners::Candidates> plan_candidates(const Console& console, const Topology& topology,
                                              const Collective& collective, const std::vector<std::string>& algorithms,
                                              const planners::PackingLimits& limits, bool verbose,
-                                             planners::TreeMemory* memory) {
+                                             const planners::TreeMemory* known) {
   std::vector<planners::Planner> planners = planners_for(algorithms);
   if (limits.any() && std::ranges::find(planners, "packing", &planners::Planner::name) == planners.end()) {
     return fail(ErrorCode::unsupported,
@@ -92,13 +92,14 @@ Result<planners::Candidates> plan_candidates(const Console& console, const Topol
   }
   for (planners::Planner& planner : planners) {
     if (planner.name != "packing" || !limits.any()) continue;
-    planner.plan = [&limits](const Topology& network, const Collective& asked, const planners::PlanContext& told) {
-      return planners::plan_pruned_packing(network, asked, limits, told);
+    planner.plan = [&limits](const planners::PlanningProblem& problem, const Collective& asked,
+                             const planners::PlanContext& told) {
+      return planners::plan_pruned_packing(problem, asked, limits, told);
     };
   }
   const bool is_auto = std::ranges::find(algorithms, "auto") != algorithms.end();
   const bool variants = !limits.any() && (is_auto || std::ranges::any_of(algorithms, is_packing_variant));
-  planners::PlanContext context{{}, memory};
+  planners::PlanContext context{{}, known};
   Progress progress(console, "planning", planners.size());
   context.on_round = [&](const planners::ProgramRound& round) {
     progress.describe("packing, " + round_text(round));

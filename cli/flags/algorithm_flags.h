@@ -23,7 +23,7 @@ std::vector<planners::Planner> planners_for(const std::vector<std::string>& algo
 Result<planners::Candidates> plan_candidates(const Console& console, const Topology& topology,
                                              const Collective& collective, const std::vector<std::string>& algorithms,
                                              const planners::PackingLimits& limits = {}, bool verbose = false,
-                                             planners::TreeMemory* memory = nullptr);
+                                             const planners::TreeMemory* known = nullptr);
 
 /// For -a's help: "ring, tree, ...".
 std::string planner_names();

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "planners/bounds/bound_prices.h"
+#include "planners/bounds/bound.h"
 
 namespace espalier::cli {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "planners/bounds/bound_prices.h"
+#include "planners/bounds/bound.h"
 #include "schedule/bound.h"
 #include "schedule/collective.h"
 #include "topology/topology.h"

@@ -1,3 +1,5 @@
+#include "planners/bounds/bound.h"
+
 #include <fmt/format.h>
 
 #include "base/counted.h"
@@ -9,7 +11,6 @@
 #include "cli/reports/describe_bound.h"
 #include "cli/verbs/commands.h"
 #include "cli/verbs/groups.h"
-#include "planners/bounds/bound_prices.h"
 
 namespace espalier::cli {
 namespace {

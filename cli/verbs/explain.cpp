@@ -10,7 +10,7 @@
 #include "cli/reports/explanation.h"
 #include "cli/verbs/commands.h"
 #include "cli/verbs/simulate_scenario.h"
-#include "planners/bounds/bound_prices.h"
+#include "planners/bounds/bound.h"
 #include "planners/ring/ring_walks.h"
 
 namespace espalier::cli {

@@ -167,10 +167,10 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   if (!limits) return console.refuse_usage(limits.error());
   const auto size = parse_message_size(flags.size);
   if (!size) return console.refuse_usage(size.error());
-  const auto memory = known_trees(console, flags.from);
-  if (!memory) return refuse(console, memory.error());
-  planners::TreeMemory known = *memory;
-  const auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *limits, flags.verbose, &known);
+  const auto known = known_trees(console, flags.from);
+  if (!known) return refuse(console, known.error());
+  const auto candidates =
+      plan_candidates(console, *topology, *collective, *algorithms, *limits, flags.verbose, &*known);
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
   CandidateRuns runs(*topology, *candidates, {size_of(usual_type), {}, sim::ModelKind::link, {}});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "planners/planning_problem.h"
 #include "topology/analysis/flow_network.h"
 #include "topology/analysis/max_flow.h"
 
@@ -52,8 +53,7 @@ Domains find_domains(const Topology& topology) {
 }
 
 /// The sum over domains of the least capacity between the domain and all others, in bytes per second.
-BigInteger capacity_leaving_domains(const Topology& topology, const Domains& domains, Direction direction) {
-  const FlowNetwork network(topology, direction);
+BigInteger capacity_leaving_domains(const Topology& topology, const Domains& domains, const FlowNetwork& network) {
   MaxFlow<__int128> flow(network.vertex_count());
   for (const FlowArc& arc : network.arcs()) flow.add_arc(arc.tail, arc.head, arc.capacity);
   BigInteger sum = 0;
@@ -75,11 +75,12 @@ BigInteger capacity_leaving_domains(const Topology& topology, const Domains& dom
 
 bool computes_in_network(const Topology& topology) { return std::ranges::any_of(topology.nodes(), computes); }
 
-std::optional<Bound> domain_message_bound(const Topology& topology) {
+std::optional<Bound> domain_message_bound(const PlanningProblem& problem) {
+  const Topology& topology = problem.topology();
   const Domains domains = find_domains(topology);
   if (domains.count < 2 || !domains.all_have_ranks) return std::nullopt;
-  const BigInteger leaving = capacity_leaving_domains(topology, domains, Direction::forward);
-  const BigInteger entering = capacity_leaving_domains(topology, domains, Direction::reversed);
+  const BigInteger leaving = capacity_leaving_domains(topology, domains, problem.flow_network(Direction::forward));
+  const BigInteger entering = capacity_leaving_domains(topology, domains, problem.flow_network(Direction::reversed));
   std::vector<NodeId> nodes;
   for (std::size_t v = 0; v < domains.of_node.size(); ++v) {
     if (domains.of_node[v] != no_domain) nodes.emplace_back(v);

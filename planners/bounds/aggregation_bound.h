@@ -7,6 +7,8 @@
 
 namespace espalier::planners {
 
+class PlanningProblem;
+
 /// Whether any switch copies or adds.
 bool computes_in_network(const Topology& topology);
 
@@ -15,6 +17,6 @@ bool computes_in_network(const Topology& topology);
 /// rank, at least 2(C-1) messages of S bytes leave one domain for another (docs/bounds.md). Nothing where there is one
 /// domain, or where such a switch is in a domain without ranks. Requires: ranks that reach each other. Cost: two
 /// maximum flows per domain.
-std::optional<Bound> domain_message_bound(const Topology& topology);
+std::optional<Bound> domain_message_bound(const PlanningProblem& problem);
 
 }  // namespace espalier::planners

@@ -29,10 +29,11 @@ bool packings_reach_cuts(const Topology& topology) {
 
 }  // namespace
 
-Result<AllReduceBounds> all_reduce_bounds(const Topology& topology, const PlanContext& context) {
-  auto floors = all_reduce_floors(topology);
-  if (!floors) return tl::unexpected(std::move(floors.error()));
-  AllReduceBounds bounds{floors->best(), std::move(*floors), false, {}, nullptr};
+Result<AllReduceBounds> all_reduce_bounds(const PlanningProblem& problem, const PlanContext& context) {
+  const Topology& topology = problem.topology();
+  const auto& floors = problem.floors();
+  if (!floors) return tl::unexpected(floors.error());
+  AllReduceBounds bounds{floors->best(), *floors, false, {}, nullptr};
   if (topology.rank_count() == 1) {
     bounds.optimal_in_class = true;
     return bounds;
@@ -47,7 +48,7 @@ Result<AllReduceBounds> all_reduce_bounds(const Topology& topology, const PlanCo
     bounds.optimal_in_class = true;
     return bounds;
   }
-  bounds.program = solve_all_reduce(topology, context);
+  bounds.program = solve_all_reduce(problem, context);
   const auto& optimum = bounds.program;
   if (!optimum) {
     bounds.best.what += " (a floor: the network is past the size up to which the optimum is computed)";

@@ -4,8 +4,8 @@
 #include "planners/bounds/bound_prices.h"
 #include "planners/bounds/cut_bound.h"
 #include "planners/plan_context.h"
+#include "planners/planning_problem.h"
 #include "schedule/bound.h"
-#include "topology/topology.h"
 
 namespace espalier::planners {
 
@@ -25,6 +25,6 @@ struct AllReduceBounds {
 /// Errors: infeasible when a rank cannot reach another, naming both.
 /// Cost: up to 16 ranks well under a second, up to 64 orbits of ranks a second or two; beyond that about one maximum
 /// flow per rank.
-Result<AllReduceBounds> all_reduce_bounds(const Topology& topology, const PlanContext& context = {});
+Result<AllReduceBounds> all_reduce_bounds(const PlanningProblem& problem, const PlanContext& context = {});
 
 }  // namespace espalier::planners

@@ -5,12 +5,7 @@
 #include <vector>
 
 #include "base/rational.h"
-#include "base/result.h"
-#include "planners/bounds/bound_solution.h"
 #include "planners/lp/orbit_graph.h"
-#include "planners/plan_context.h"
-#include "schedule/bound.h"
-#include "schedule/collective.h"
 #include "topology/topology.h"
 
 namespace espalier::planners {
@@ -22,17 +17,6 @@ struct BoundPrice {
   NodeId node;  ///< Whose backplane.
   double share = 0;
 };
-
-/// A bound, with the prices that prove it where no cut and no count does, and what it was found by.
-struct PricedBound {
-  Bound bound;
-  std::vector<BoundPrice> prices;
-  BoundSolution solution;
-};
-
-/// compute_bound (bound.h) with its prices and its solution.
-Result<PricedBound> compute_priced_bound(const Topology& topology, const Collective& collective,
-                                         const PlanContext& context = {});
 
 /// A program's exact prices by link and backplane, those of price zero left out: each with its part of what all
 /// capacity is worth. `prices` by orbit of resources.

@@ -7,6 +7,7 @@
 
 #include "planners/bounds/aggregation_bound.h"
 #include "planners/bounds/cut_rate.h"
+#include "planners/planning_problem.h"
 #include "topology/reachable.h"
 
 namespace espalier::planners {
@@ -31,12 +32,6 @@ std::vector<NodeId> nodes_inside(const Topology& topology, const FlowNetwork& ne
 
 std::string_view side_word(Direction direction) { return direction == Direction::forward ? "leave" : "enter"; }
 
-Bound cut_bound_of(const Topology& topology, const FlowNetwork& network, const CutRate& rate, std::int64_t parts,
-                   std::string what) {
-  if (!topology.first_not_relaying().is_none()) what += "; ranks that must not relay pass nothing on";
-  return {seconds_per_byte(network, rate, parts), nodes_inside(topology, network, rate), std::move(what)};
-}
-
 std::string count_of(__int128 count, std::string_view noun) {
   return fmt::format("{} {}{}", static_cast<std::int64_t>(count), noun, count == 1 ? "" : "s");
 }
@@ -53,32 +48,18 @@ std::string what_crosses(const Collective& collective, const CutRate& rate, Dire
   return fmt::format("{} of {} S have to {} it in all", noun, to_string(part), side_word(direction));
 }
 
-CutBound all_gather_bound(const Topology& topology, const Collective& collective, Direction direction) {
-  const FlowNetwork network(topology, direction);
-  const auto cut = std::make_shared<const FlowCut>(FlowCut{network, all_gather_cut(network, collective.shares)});
-  return {cut_bound_of(topology, cut->network, cut->rate, collective.share_sum(),
-                       what_crosses(collective, cut->rate, direction)),
-          cut};
-}
-
-CutBound broadcast_bound(const Topology& topology, Rank root, FlowNetwork network) {
-  CutRate rate = broadcast_cut(network, root);
-  const auto cut = std::make_shared<const FlowCut>(FlowCut{std::move(network), std::move(rate)});
-  return {cut_bound_of(topology, cut->network, cut->rate, 1,
-                       fmt::format("all S bytes have to {} it", side_word(cut->network.direction()))),
-          cut};
-}
-
-CutBound gather_bound(const Topology& topology, const Collective& collective, Direction direction) {
-  if (collective.share_of(collective.root) == collective.share_sum()) {
-    return {{Rational(0), {}, "the root has all of it: nothing has to move"}, nullptr};
-  }
-  const FlowNetwork network(topology, direction);
-  const auto cut =
-      std::make_shared<const FlowCut>(FlowCut{network, gather_cut(network, collective.root, collective.shares)});
-  return {cut_bound_of(topology, cut->network, cut->rate, collective.share_sum(),
-                       what_crosses(collective, cut->rate, direction)),
-          cut};
+/// What the tightest cut proves; the parts that cross it are of S / parts bytes each.
+Bound bound_by_cut(const PlanningProblem& problem, const Collective& collective) {
+  const Topology& topology = problem.topology();
+  const Direction direction = cut_direction(collective.kind);
+  const CutRate& rate = problem.tightest_cut(collective);
+  const bool has_parts = has_shards(collective.kind);
+  std::string what = has_parts ? what_crosses(collective, rate, direction)
+                               : fmt::format("all S bytes have to {} it", side_word(direction));
+  if (!topology.first_not_relaying().is_none()) what += "; ranks that must not relay pass nothing on";
+  const FlowNetwork& network = problem.flow_network(direction);
+  return {seconds_per_byte(network, rate, has_parts ? collective.share_sum() : 1),
+          nodes_inside(topology, network, rate), std::move(what)};
 }
 
 /// A rank's backplane carries what enters and what leaves it. `factor` x S bytes do in every schedule.
@@ -103,20 +84,22 @@ Result<void> check_reachable(const Topology& topology) {
 }
 
 /// The smallest cut between any two ranks, either way.
-Bound smallest_separating_cut(const Topology& topology, const AllReduceFloors& floors) {
-  const Rank center = topology.first_relaying();
-  std::vector<Rank> roots;  // Cuts around one that relays, both ways, are all there are.
-  for (std::size_t i = 0; i < topology.rank_count() && center.is_none(); ++i) roots.emplace_back(i);
-  if (!center.is_none()) roots.push_back(center);
-  std::optional<Bound> smallest;
-  for (const Rank root : roots) {
-    for (const auto& half : {floors.all_gather, floors.reduce_scatter}) {
-      if (center.is_none() && half == floors.reduce_scatter) continue;
-      Bound bound = broadcast_bound(topology, root, half->network).bound;
-      if (!smallest || bound.time_per_byte > smallest->time_per_byte) smallest = std::move(bound);
-    }
+Bound smallest_separating_cut(const PlanningProblem& problem) {
+  const auto count = static_cast<std::uint32_t>(problem.topology().rank_count());
+  const Rank center = problem.topology().first_relaying();
+  std::vector<Collective> sides;  // Cuts around one that relays, both ways, are all there are.
+  for (std::size_t i = 0; i < count && center.is_none(); ++i) {
+    sides.push_back({CollectiveKind::broadcast, count, Rank(i)});
   }
-  return *std::move(smallest);
+  if (!center.is_none()) {
+    sides = {{CollectiveKind::broadcast, count, center}, {CollectiveKind::reduce, count, center}};
+  }
+  Bound smallest;
+  for (const Collective& side : sides) {
+    Bound bound = bound_by_cut(problem, side);
+    if (bound.time_per_byte > smallest.time_per_byte) smallest = std::move(bound);
+  }
+  return smallest;
 }
 
 /// The bandwidth that leaves (or enters) a rank by its links and backplane.
@@ -146,37 +129,25 @@ Bound message_bound(const Topology& topology) {
 
 }  // namespace
 
-Result<CutBound> solve_cut(const Topology& topology, const Collective& collective) {
-  if (auto reachable = check_reachable(topology); !reachable) return tl::unexpected(reachable.error());
-  const bool alone = topology.rank_count() == 1;
-  const bool inward = reduces(collective.kind) || collective.kind == CollectiveKind::scatter;
-  const Direction direction = inward ? Direction::reversed : Direction::forward;
-  switch (collective.kind) {
-    case CollectiveKind::all_gather:
-    case CollectiveKind::reduce_scatter: {
-      if (alone) return CutBound{nothing_moves(), nullptr};
-      CutBound found = all_gather_bound(topology, collective, direction);
-      // The other shards enter a rank and its own one leaves it.
-      raise_to_backplanes(topology, 1, found.bound);
-      return found;
-    }
-    case CollectiveKind::broadcast:
-    case CollectiveKind::reduce:
-      if (alone) return CutBound{nothing_moves(), nullptr};
-      return broadcast_bound(topology, collective.root, FlowNetwork(topology, direction));
-    case CollectiveKind::gather:
-    case CollectiveKind::scatter:
-      if (alone) return CutBound{nothing_moves(), nullptr};
-      return gather_bound(topology, collective, direction);
-    case CollectiveKind::all_reduce:
-    case CollectiveKind::all_to_all:
-    case CollectiveKind::send_recv: break;
-  }
-  return fail(ErrorCode::unsupported, fmt::format("no single cut proves the bound of {}", to_string(collective.kind)));
+Direction cut_direction(CollectiveKind kind) {
+  return reduces(kind) || kind == CollectiveKind::scatter ? Direction::reversed : Direction::forward;
 }
 
-Result<Bound> cut_bound(const Topology& topology, const Collective& collective) {
-  return solve_cut(topology, collective).map([](const CutBound& found) { return found.bound; });
+Result<Bound> cut_bound(const PlanningProblem& problem, const Collective& collective) {
+  const Topology& topology = problem.topology();
+  if (auto reachable = check_reachable(topology); !reachable) return tl::unexpected(reachable.error());
+  const CollectiveKind kind = collective.kind;
+  if (kind == CollectiveKind::all_reduce || slices_have_destination(kind)) {
+    return fail(ErrorCode::unsupported, fmt::format("no single cut proves the bound of {}", to_string(kind)));
+  }
+  if (topology.rank_count() == 1) return nothing_moves();
+  if (has_shards(kind) && has_root(kind) && collective.share_of(collective.root) == collective.share_sum()) {
+    return Bound{Rational(0), {}, "the root has all of it: nothing has to move"};
+  }
+  Bound bound = bound_by_cut(problem, collective);
+  // The other shards enter a rank and its own one leaves it.
+  if (!has_root(kind)) raise_to_backplanes(topology, 1, bound);
+  return bound;
 }
 
 Result<void> check_somebody_adds(const Topology& topology) {
@@ -192,20 +163,19 @@ const Bound& AllReduceFloors::best() const {
   return messages && messages->time_per_byte > smallest_cut.time_per_byte ? *messages : smallest_cut;
 }
 
-Result<AllReduceFloors> all_reduce_floors(const Topology& topology) {
+Result<AllReduceFloors> all_reduce_floors(const PlanningProblem& problem) {
+  const Topology& topology = problem.topology();
   if (auto reachable = check_reachable(topology); !reachable) return tl::unexpected(reachable.error());
-  if (topology.rank_count() == 1) return AllReduceFloors{nothing_moves(), std::nullopt, Rational(0), nullptr, nullptr};
+  if (topology.rank_count() == 1) return AllReduceFloors{nothing_moves(), std::nullopt, Rational(0)};
   if (auto possible = check_somebody_adds(topology); !possible) return tl::unexpected(possible.error());
   const auto half = [&](CollectiveKind kind) {
-    return *solve_cut(topology, {kind, static_cast<std::uint32_t>(topology.rank_count()), Rank()});
+    return cut_bound(problem, {kind, static_cast<std::uint32_t>(topology.rank_count()), Rank()})->time_per_byte;
   };
-  const CutBound in = half(CollectiveKind::reduce_scatter);
-  const CutBound out = half(CollectiveKind::all_gather);
-  AllReduceFloors floors{{}, std::nullopt, in.bound.time_per_byte + out.bound.time_per_byte, in.cut, out.cut};
-  floors.smallest_cut = smallest_separating_cut(topology, floors);
+  AllReduceFloors floors{smallest_separating_cut(problem), std::nullopt,
+                         half(CollectiveKind::reduce_scatter) + half(CollectiveKind::all_gather)};
   // Every rank's contribution leaves it and the sum of the others enters it.
   raise_to_backplanes(topology, 2, floors.smallest_cut);
-  floors.messages = computes_in_network(topology) ? domain_message_bound(topology) : message_bound(topology);
+  floors.messages = computes_in_network(topology) ? domain_message_bound(problem) : message_bound(topology);
   return floors;
 }
 

@@ -1,16 +1,17 @@
 #pragma once
 
-#include <memory>
 #include <optional>
 
 #include "base/rational.h"
 #include "base/result.h"
-#include "planners/bounds/cut_rate.h"
 #include "schedule/bound.h"
 #include "schedule/collective.h"
+#include "topology/analysis/flow_network.h"
 #include "topology/topology.h"
 
 namespace espalier::planners {
+
+class PlanningProblem;
 
 // Bounds that a cut of the network proves; docs/bounds.md has each formula and why it holds. A bound's cut is a set of
 // nodes whose leaving (or entering, `what` says which) bandwidth is the limit; a node with a backplane lets at most
@@ -22,22 +23,10 @@ namespace espalier::planners {
 /// stands in the way.
 /// Errors: infeasible when a rank cannot reach another, naming both; unsupported for other collectives.
 /// Cost: about one maximum flow per rank; 1,024 ranks take about a second.
-Result<Bound> cut_bound(const Topology& topology, const Collective& collective);
+Result<Bound> cut_bound(const PlanningProblem& problem, const Collective& collective);
 
-/// A flow network with its tightest cut.
-struct FlowCut {
-  FlowNetwork network;
-  CutRate rate;
-};
-
-/// A bound that a cut proves, with the network that it was found in; no network where nothing moves.
-struct CutBound {
-  Bound bound;
-  std::shared_ptr<const FlowCut> cut;
-};
-
-/// cut_bound with its network.
-Result<CutBound> solve_cut(const Topology& topology, const Collective& collective);
+/// How the network of a collective's cut is read: forward where the cut is left, reversed where it is entered.
+Direction cut_direction(CollectiveKind kind);
 
 /// What every all_reduce takes at least, whatever its schedule; not always reachable.
 struct AllReduceFloors {
@@ -50,8 +39,6 @@ struct AllReduceFloors {
   std::optional<Bound> messages;
   /// What a reduce-scatter followed by an all-gather takes at least; no limit of other schedules.
   Rational reduce_scatter_all_gather;
-  /// The networks and cuts of these two; null with one rank.
-  std::shared_ptr<const FlowCut> reduce_scatter, all_gather;
 
   /// The larger floor.
   [[nodiscard]] const Bound& best() const;
@@ -62,6 +49,6 @@ struct AllReduceFloors {
 Result<void> check_somebody_adds(const Topology& topology);
 
 /// Errors: infeasible when a rank cannot reach another, naming both, or as check_somebody_adds.
-Result<AllReduceFloors> all_reduce_floors(const Topology& topology);
+Result<AllReduceFloors> all_reduce_floors(const PlanningProblem& problem);
 
 }  // namespace espalier::planners

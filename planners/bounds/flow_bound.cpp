@@ -118,8 +118,9 @@ std::string describe(const FlowDemands& flows, const CutTime& cut, bool exact) {
                      exact ? "" : " (a floor: the network is past the size up to which the optimum is computed)");
 }
 
-PricedBound flow_bound(const Topology& topology, const FlowDemands& flows, const std::vector<NodeId>& gather_cut,
+PricedBound flow_bound(const PlanningProblem& problem, const FlowDemands& flows, const std::vector<NodeId>& gather_cut,
                        const PlanContext& context) {
+  const Topology& topology = problem.topology();
   CutTime cut;
   const auto consider = [&](const std::vector<std::vector<bool>>& cuts) {
     for (const std::vector<bool>& inside : cuts) {
@@ -128,40 +129,38 @@ PricedBound flow_bound(const Topology& topology, const FlowDemands& flows, const
     }
   };
   consider(likely_cuts(topology, gather_cut));
-  OrbitGraph orbits =
-      make_orbit_graph(topology, flows.mirrors_itself, flows.keeps_symmetry ? Symmetry::any : Symmetry::none);
-  const ColumnLimits limits = limits_for(orbits);
-  if (limits.warm_rounds == 0) return {{cut.time_per_byte, cut.nodes, describe(flows, cut, false)}, {}, {}};
-  const FlowProgram program = solve_flow(std::move(orbits), flows, limits, context);
-  consider(priced_cuts(program.orbits, program.solution.prices));
+  const auto orbits = problem.orbit_graph(flows.mirrors_itself, flows.keeps_symmetry ? Symmetry::any : Symmetry::none);
+  const ColumnLimits limits = limits_for(*orbits);
+  if (limits.warm_rounds == 0) return {{cut.time_per_byte, cut.nodes, describe(flows, cut, false)}, {}};
+  const FlowProgram program = solve_flow(orbits, flows, limits, context);
+  consider(priced_cuts(*program.orbits, program.solution.prices));
   const bool exact = program.solution.attained;
   if (cut.time_per_byte >= program.time_per_byte) {
-    return {{cut.time_per_byte, cut.nodes, describe(flows, cut, exact)}, {}, {}};
+    return {{cut.time_per_byte, cut.nodes, describe(flows, cut, exact)}, {}};
   }
   return {{program.time_per_byte,
            {},
            exact ? "the best routing of all blocks at once, by exact prices"
                  : "any routing of all blocks, by prices (a floor: the optimum was not found)"},
-          price_shares(topology, program.orbits, program.solution.prices),
-          {}};
+          price_shares(topology, *program.orbits, program.solution.prices)};
 }
 
-Result<PricedBound> bound_of(const Topology& topology, CollectiveKind kind, const PlanContext& context) {
-  const auto n = static_cast<std::uint32_t>(topology.rank_count());
-  auto gather = cut_bound(topology, {CollectiveKind::all_gather, n, Rank()});
+Result<PricedBound> bound_of(const PlanningProblem& problem, CollectiveKind kind, const PlanContext& context) {
+  const auto n = static_cast<std::uint32_t>(problem.topology().rank_count());
+  auto gather = cut_bound(problem, {CollectiveKind::all_gather, n, Rank()});
   if (!gather) return tl::unexpected(gather.error());
-  if (n == 1) return PricedBound{*std::move(gather), {}, {}};
-  return flow_bound(topology, flow_demands(kind, n), gather->cut, context);
+  if (n == 1) return PricedBound{*std::move(gather), {}};
+  return flow_bound(problem, flow_demands(kind, n), gather->cut, context);
 }
 
 }  // namespace
 
-Result<PricedBound> all_to_all_bound(const Topology& topology, const PlanContext& context) {
-  return bound_of(topology, CollectiveKind::all_to_all, context);
+Result<PricedBound> all_to_all_bound(const PlanningProblem& problem, const PlanContext& context) {
+  return bound_of(problem, CollectiveKind::all_to_all, context);
 }
 
-Result<PricedBound> send_recv_bound(const Topology& topology, const PlanContext& context) {
-  return bound_of(topology, CollectiveKind::send_recv, context);
+Result<PricedBound> send_recv_bound(const PlanningProblem& problem, const PlanContext& context) {
+  return bound_of(problem, CollectiveKind::send_recv, context);
 }
 
 }  // namespace espalier::planners

@@ -1,10 +1,10 @@
 #pragma once
 
 #include "base/result.h"
-#include "planners/bounds/bound_prices.h"
+#include "planners/bounds/bound.h"
 #include "planners/plan_context.h"
+#include "planners/planning_problem.h"
 #include "schedule/bound.h"
-#include "topology/topology.h"
 
 namespace espalier::planners {
 
@@ -17,9 +17,9 @@ namespace espalier::planners {
 /// Every rank sends a block of S/N bytes to every other rank.
 /// Errors: infeasible when a rank cannot reach another, naming both.
 /// Cost: up to 16 ranks well under a second; 128 ranks some tenths; beyond that a few shortest paths from every rank.
-Result<PricedBound> all_to_all_bound(const Topology& topology, const PlanContext& context = {});
+Result<PricedBound> all_to_all_bound(const PlanningProblem& problem, const PlanContext& context = {});
 
 /// Every rank sends S bytes to the next one, the last to the first. Errors and cost as for all_to_all_bound.
-Result<PricedBound> send_recv_bound(const Topology& topology, const PlanContext& context = {});
+Result<PricedBound> send_recv_bound(const PlanningProblem& problem, const PlanContext& context = {});
 
 }  // namespace espalier::planners

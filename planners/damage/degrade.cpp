@@ -5,30 +5,31 @@
 
 #include "planners/bounds/bound.h"
 #include "planners/chooser.h"
+#include "planners/lp/all_reduce_program.h"
 #include "planners/lp/trees/tree_memory.h"
 
 namespace espalier::planners {
 namespace {
 
-/// What planning a machine gave: all candidates, and what `choose` made of them.
+/// What planning a machine gave: all candidates, and what `choose` made of them; nothing where only bounds are wanted.
 struct Planned {
   Candidates candidates;
-  Choice choice;
+  std::optional<Choice> choice;
 };
 
 Result<Planned> plan_all(const Topology& topology, const Collective& collective, const DegradeOptions& options,
-                         const EvaluateOn& evaluate, TreeMemory& memory) {
-  Planned planned;
-  const PlanContext context{{}, options.from_scratch ? nullptr : &memory};
+                         const EvaluateOn& evaluate, const TreeMemory& known) {
+  const PlanContext context{{}, options.from_scratch ? nullptr : &known};
   auto candidates = make_candidates(topology, collective, options.planners, {}, false, context);
   if (!candidates) return tl::unexpected(candidates.error());
-  if (candidates->made.empty()) return tl::unexpected(candidates->refused.front().error);
-  planned.candidates = std::move(*candidates);
+  Planned planned{*std::move(candidates), std::nullopt};
+  if (options.planners.empty()) return planned;
+  if (planned.candidates.made.empty()) return tl::unexpected(planned.candidates.refused.front().error);
   auto choice = choose(planned.candidates, options.size, [&](const Schedule& schedule, Bytes size, const Cut& cut) {
     return evaluate(topology, schedule, size, cut);
   });
   if (!choice) return tl::unexpected(choice.error());
-  planned.choice = std::move(*choice);
+  planned.choice = *std::move(choice);
   return planned;
 }
 
@@ -59,15 +60,14 @@ class Sweep {
       : topology_(topology), options_(options), evaluate_(evaluate) {}
 
   Result<Outlook> look_at_healthy(const Collective& collective) {
-    auto bound = compute_bound(topology_, collective, {{}, options_.from_scratch ? nullptr : &memory_});
-    if (!bound) return tl::unexpected(bound.error());
-    healthy_ = {collective, std::move(*bound), std::nullopt};
-    if (options_.planners.empty()) return healthy_;
-    auto planned = plan_all(topology_, collective, options_, evaluate_, memory_);
+    auto planned = plan_all(topology_, collective, options_, evaluate_, known_);
     if (!planned) return tl::unexpected(planned.error());
     planned_ = std::move(*planned);
-    healthy_.fastest = fastest_of(planned_.choice);
-    for (const Trial& trial : planned_.choice.trials) {
+    healthy_ = {collective, planned_.candidates.bound, std::nullopt};
+    keep_trees();
+    if (!planned_.choice) return healthy_;
+    healthy_.fastest = fastest_of(*planned_.choice);
+    for (const Trial& trial : planned_.choice->trials) {
       if (trial.run) usage_.push_back({&trial, used_links(trial.candidate->schedule, topology_)});
     }
     return healthy_;
@@ -80,15 +80,9 @@ class Sweep {
       damage.broken = rest.error();
       return damage;
     }
-    TreeMemory memory = memory_;  // what one failure finds is not for the next: the order of failures means nothing
-    auto bound = compute_bound(*rest, collective_on(*rest), {{}, options_.from_scratch ? nullptr : &memory});
-    if (!bound) return tl::unexpected(bound.error());
-    Outlook outlook{collective_on(*rest), std::move(*bound), std::nullopt};
-    if (!options_.planners.empty()) {
-      auto fastest = find_fastest(failure, *rest, outlook.collective, memory);
-      if (!fastest) return tl::unexpected(fastest.error());
-      outlook.fastest = std::move(*fastest);
-    }
+    auto found = look_at_rest(failure, *rest, collective_on(*rest));
+    if (!found) return tl::unexpected(found.error());
+    Outlook outlook = *std::move(found);
     // Where one rank is left nothing has to move, and nothing is lost.
     const bool moves = outlook.bound.time_per_byte != 0;
     damage.bound_loss = moves ? loss(healthy_.bound_busbw().value_or(0), *outlook.bound_busbw()) : 0;
@@ -127,18 +121,32 @@ class Sweep {
     return nullptr;
   }
 
-  Result<Fastest> find_fastest(const Failure& failure, const Topology& rest, const Collective& collective,
-                               TreeMemory& memory) const {
+  Result<Outlook> look_at_rest(const Failure& failure, const Topology& rest, const Collective& collective) const {
     const Trial* untouched = find_untouched(failure);
-    if (untouched != nullptr && untouched->candidate == planned_.choice.candidate) {
-      return Fastest{untouched->candidate->planner, *untouched->run, true};
+    if (untouched != nullptr && untouched->candidate == planned_.choice->candidate) {
+      auto bound = compute_bound(rest, collective, {{}, options_.from_scratch ? nullptr : &known_});
+      if (!bound) return tl::unexpected(bound.error());
+      return Outlook{collective, *std::move(bound), Fastest{untouched->candidate->planner, *untouched->run, true}};
     }
-    const auto planned = plan_all(rest, collective, options_, evaluate_, memory);
+    auto planned = plan_all(rest, collective, options_, evaluate_, known_);
     if (!planned) return tl::unexpected(planned.error());
-    if (untouched != nullptr && untouched->run->elapsed <= planned->choice.run.elapsed) {
-      return Fastest{untouched->candidate->planner, *untouched->run, true};
+    Outlook outlook{collective, std::move(planned->candidates.bound), std::nullopt};
+    if (!planned->choice) return outlook;
+    outlook.fastest = fastest_of(*planned->choice);
+    if (untouched != nullptr && untouched->run->elapsed <= planned->choice->run.elapsed) {
+      outlook.fastest = Fastest{untouched->candidate->planner, *untouched->run, true};
     }
-    return fastest_of(planned->choice);
+    return outlook;
+  }
+
+  /// The healthy machine's trees are what plans of the rest begin with.
+  void keep_trees() {
+    for (const Candidate& candidate : planned_.candidates.made) {
+      if (candidate.planner == "packing" || candidate.planner == "lp") known_.keep(topology_, candidate.schedule);
+    }
+    const auto& program = planned_.candidates.solution;
+    if (program == nullptr || !program->solution.attained) return;
+    known_.keep(topology_, program->orbits, program->groups, program->solution);
   }
 
   const Topology& topology_;
@@ -147,7 +155,7 @@ class Sweep {
   Outlook healthy_;
   Planned planned_;
   std::vector<Usage> usage_;  ///< By trial, fastest first.
-  TreeMemory memory_;         ///< The trees of the healthy machine.
+  TreeMemory known_;          ///< The trees of the healthy machine.
 };
 
 }  // namespace

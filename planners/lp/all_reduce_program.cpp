@@ -6,7 +6,8 @@
 
 namespace espalier::planners {
 
-std::shared_ptr<const AllReduceProgram> solve_all_reduce(const Topology& topology, const PlanContext& context) {
+std::shared_ptr<const AllReduceProgram> solve_all_reduce(const PlanningProblem& problem, const PlanContext& context) {
+  const Topology& topology = problem.topology();
   constexpr std::size_t most_ranks = 1024;
   constexpr std::size_t most_rank_orbits = 64;
   constexpr std::size_t most_resource_orbits = 640;
@@ -14,7 +15,7 @@ std::shared_ptr<const AllReduceProgram> solve_all_reduce(const Topology& topolog
   constexpr std::uint32_t most_warm_trees = 288;
   constexpr std::uint32_t least_warm_rounds = 10;
   if (topology.rank_count() > most_ranks || topology.first_relaying().is_none()) return nullptr;
-  AllReduceProgram program{orbit_graph_of(context, topology, true, Symmetry::any), {}, {}, 0};
+  AllReduceProgram program{problem.orbit_graph(true, Symmetry::any), {}, {}, 0};
   const OrbitGraph& orbits = *program.orbits;
   if (orbits.ranks.count() > most_rank_orbits || orbits.resources.count() > most_resource_orbits) return nullptr;
   program.groups = all_reduce_groups(orbits);
@@ -27,13 +28,10 @@ std::shared_ptr<const AllReduceProgram> solve_all_reduce(const Topology& topolog
   limits.warm_rounds = std::clamp(most_warm_trees / groups, least_warm_rounds, limits.warm_rounds);
   limits.on_round = teller(context, "all_reduce", orbits.graph.unit.convert_to<double>());
   std::vector<Column> seeds;
-  if (context.memory != nullptr) seeds = context.memory->seeds(topology, orbits, oracle);
+  if (context.known != nullptr) seeds = context.known->seeds(topology, orbits, oracle);
   limits.seeds = seeds;
   if (!seeds.empty()) limits.warm_rounds = std::min(limits.warm_rounds, seeded_warm_rounds);
   program.solution = generate_columns(oracle.program(), oracle, limits);
-  if (context.memory != nullptr && program.solution.attained) {
-    context.memory->keep(topology, program.orbits, program.groups, program.solution);
-  }
   program.time_per_byte = 1 / (program.solution.limit * orbits.graph.unit);
   return std::make_shared<const AllReduceProgram>(std::move(program));
 }

@@ -7,7 +7,7 @@
 #include "planners/lp/orbit_graph.h"
 #include "planners/lp/trees/tree_oracle.h"
 #include "planners/plan_context.h"
-#include "topology/topology.h"
+#include "planners/planning_problem.h"
 
 namespace espalier::planners {
 
@@ -21,6 +21,7 @@ struct AllReduceProgram {
 
 /// Nothing past the written limits: 1,024 ranks; 640 orbits of links (a duplex cable counting once) and backplanes; 64
 /// orbits of ranks; and where no rank may relay. Requires: every rank reaches every other; two ranks or more.
-std::shared_ptr<const AllReduceProgram> solve_all_reduce(const Topology& topology, const PlanContext& context = {});
+std::shared_ptr<const AllReduceProgram> solve_all_reduce(const PlanningProblem& problem,
+                                                         const PlanContext& context = {});
 
 }  // namespace espalier::planners

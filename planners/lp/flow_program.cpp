@@ -19,21 +19,21 @@ FlowDemands flow_demands(CollectiveKind kind, std::uint32_t rank_count) {
   return flows;
 }
 
-FlowProgram solve_flow(OrbitGraph orbits, const FlowDemands& demands, const ColumnLimits& limits,
+FlowProgram solve_flow(std::shared_ptr<const OrbitGraph> orbits, const FlowDemands& demands, const ColumnLimits& limits,
                        const PlanContext& context) {
   FlowProgram program{std::move(orbits), {}, {}, 0};
-  const Orbits& ranks = program.orbits.ranks;
+  const Orbits& ranks = program.orbits->ranks;
   for (std::size_t orbit = 0; orbit < ranks.count(); ++orbit) {
     program.demands.push_back(demands.demands[ranks.first[orbit]]);
     program.demands.back().copies = ranks.size[orbit];
   }
-  const FlowOracle oracle(program.orbits, program.demands);
+  const FlowOracle oracle(*program.orbits, program.demands);
   ColumnLimits told = limits;
-  const double unit = program.orbits.graph.unit.convert_to<double>();
+  const double unit = program.orbits->graph.unit.convert_to<double>();
   told.on_round = teller(context, demands.keeps_symmetry ? "all_to_all" : "send_recv",
                          unit * static_cast<double>(demands.blocks_per_buffer));
   program.solution = generate_columns(oracle.program(), oracle, told);
-  program.time_per_byte = 1 / (program.solution.limit * program.orbits.graph.unit * demands.blocks_per_buffer);
+  program.time_per_byte = 1 / (program.solution.limit * program.orbits->graph.unit * demands.blocks_per_buffer);
   return program;
 }
 

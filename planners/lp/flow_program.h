@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "base/rational.h"
@@ -24,7 +25,7 @@ FlowDemands flow_demands(CollectiveKind kind, std::uint32_t rank_count);
 
 /// The program behind the bounds of all_to_all and send_recv, and its solution.
 struct FlowProgram {
-  OrbitGraph orbits;
+  std::shared_ptr<const OrbitGraph> orbits;
   std::vector<FlowDemand> demands;  ///< Of the first source of every orbit.
   ColumnSolution solution;
   Rational time_per_byte;  ///< Seconds per byte of S that no routing of all blocks can undercut.
@@ -44,7 +45,7 @@ inline bool is_near_flow_size(const OrbitGraph& orbits) {
 
 /// Requires: every rank reaches every other; a graph without automorphisms unless the demands keep symmetry, and not
 /// mirrored unless they mirror themselves.
-FlowProgram solve_flow(OrbitGraph orbits, const FlowDemands& demands, const ColumnLimits& limits,
+FlowProgram solve_flow(std::shared_ptr<const OrbitGraph> orbits, const FlowDemands& demands, const ColumnLimits& limits,
                        const PlanContext& context = {});
 
 }  // namespace espalier::planners

@@ -14,41 +14,43 @@ namespace espalier::planners {
 
 namespace {
 
-Result<Forest> flow_forest(const Topology& topology, CollectiveKind kind, const PlanContext& context) {
+Result<Forest> flow_forest(const PlanningProblem& problem, CollectiveKind kind, const PlanContext& context) {
   constexpr std::size_t most_ranks = 1024;
   constexpr std::size_t most_exact_rank_orbits = 64;
   constexpr std::size_t most_exact_resource_orbits = 1024;
   const Error too_large = {ErrorCode::too_large,
                            "the network is past the size up to which the best routes are computed",
                            "use the planner pairwise"};
+  const Topology& topology = problem.topology();
   if (topology.rank_count() > most_ranks) return tl::unexpected(too_large);
   const FlowDemands flows = flow_demands(kind, static_cast<std::uint32_t>(topology.rank_count()));
-  OrbitGraph orbits = make_orbit_graph(topology, false, flows.keeps_symmetry ? Symmetry::any : Symmetry::none);
+  const auto orbits = problem.orbit_graph(false, flows.keeps_symmetry ? Symmetry::any : Symmetry::none);
   const bool is_small =
-      orbits.ranks.count() <= most_exact_rank_orbits && orbits.resources.count() <= most_exact_resource_orbits;
-  if (!is_small && !is_near_flow_size(orbits)) return tl::unexpected(too_large);
+      orbits->ranks.count() <= most_exact_rank_orbits && orbits->resources.count() <= most_exact_resource_orbits;
+  if (!is_small && !is_near_flow_size(*orbits)) return tl::unexpected(too_large);
   ColumnLimits limits;
   if (!is_small) limits.gap = near_flow_gap;
-  const FlowProgram program = solve_flow(std::move(orbits), flows, limits, context);
+  const FlowProgram program = solve_flow(orbits, flows, limits, context);
   if (program.solution.parts.empty()) {
     return fail(ErrorCode::unsupported, "the best routes were not found within the limits", "use the planner pairwise");
   }
-  const std::vector<ProgramTree> trees = flow_images(program.orbits, program.demands, program.solution);
-  return whole_forest(topology, program.orbits.graph, trees,
-                      1 / (program.solution.reached * program.orbits.graph.unit));
+  const std::vector<ProgramTree> trees = flow_images(*program.orbits, program.demands, program.solution);
+  return whole_forest(topology, program.orbits->graph, trees,
+                      1 / (program.solution.reached * program.orbits->graph.unit));
 }
 
 }  // namespace
 
-Result<Schedule> plan_lp(const Topology& topology, const Collective& collective, const PlanContext& context) {
+Result<Schedule> plan_lp(const PlanningProblem& problem, const Collective& collective, const PlanContext& context) {
   const bool is_flow = collective.kind == CollectiveKind::all_to_all || collective.kind == CollectiveKind::send_recv;
   if (!is_flow && collective.kind != CollectiveKind::all_reduce) {
     return fail(ErrorCode::unsupported, "lp plans no " + std::string(to_string(collective.kind)),
                 "use the planner packing, which reaches its bound");
   }
+  const Topology& topology = problem.topology();
   if (topology.rank_count() == 1) return schedule_from_trees(collective, topology, "lp", {});
   const Result<Forest> forest =
-      is_flow ? flow_forest(topology, collective.kind, context) : all_reduce_forest(topology, context);
+      is_flow ? flow_forest(problem, collective.kind, context) : all_reduce_forest(problem, context);
   if (!forest) return tl::unexpected(forest.error());
   return schedule_from_trees(collective, topology, "lp", *forest);
 }

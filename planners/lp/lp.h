@@ -2,8 +2,8 @@
 
 #include "base/result.h"
 #include "planners/plan_context.h"
+#include "planners/planning_problem.h"
 #include "schedule/schedule.h"
-#include "topology/topology.h"
 
 namespace espalier::planners {
 
@@ -12,6 +12,6 @@ namespace espalier::planners {
 /// all_to_all and send_recv past 64 orbits of ranks or 1,024 of links end within two hundredths of the limit.
 /// Errors: unsupported for other collectives and where the optimum was not reached; infeasible when a rank cannot reach
 /// another; too_large past 64 orbits of ranks for all_reduce, past is_near_flow_size (flow_program.h) for the others.
-Result<Schedule> plan_lp(const Topology& topology, const Collective& collective, const PlanContext& context = {});
+Result<Schedule> plan_lp(const PlanningProblem& problem, const Collective& collective, const PlanContext& context = {});
 
 }  // namespace espalier::planners

@@ -39,11 +39,16 @@ AbelianGroup lift(const ResourceGraph& graph, const RankSymmetry& symmetry) {
 
 }  // namespace
 
+RankSymmetry find_symmetry(const Topology& topology, const ResourceGraph& graph, Symmetry kind,
+                           std::span<const std::int64_t> marks) {
+  if (kind == Symmetry::none) return no_symmetry(graph);
+  return find_rank_symmetry(topology, graph, kind == Symmetry::free ? 1 : 4, marks);
+}
+
 OrbitGraph make_orbit_graph(const Topology& topology, bool fold, Symmetry symmetry,
                             std::span<const std::int64_t> marks) {
   ResourceGraph graph = make_resource_graph(topology, fold);
-  RankSymmetry found = symmetry == Symmetry::none ? no_symmetry(graph)
-                                                  : find_rank_symmetry(topology, graph, most_waste_of(symmetry), marks);
+  RankSymmetry found = find_symmetry(topology, graph, symmetry, marks);
   return make_orbit_graph(std::move(graph), std::move(found));
 }
 

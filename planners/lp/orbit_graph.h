@@ -50,8 +50,9 @@ OrbitGraph make_orbit_graph(const Topology& topology, bool fold, Symmetry symmet
 /// The same with a symmetry that is known. Requires: one of this graph.
 OrbitGraph make_orbit_graph(ResourceGraph graph, RankSymmetry found);
 
-/// As for find_rank_symmetry.
-inline std::uint64_t most_waste_of(Symmetry symmetry) { return symmetry == Symmetry::free ? 1 : 4; }
+/// The symmetry of a graph that is made of the topology, of the kind that is asked for (find_rank_symmetry).
+RankSymmetry find_symmetry(const Topology& topology, const ResourceGraph& graph, Symmetry kind,
+                           std::span<const std::int64_t> marks);
 
 /// The length of each edge when each orbit of resources has a price.
 template <class Price>

@@ -15,7 +15,7 @@ Result<std::vector<Arborescence>> pack_roots(const PackingProblem& problem) {
     if (!finder.applies(problem, best)) continue;
     Result<std::vector<Arborescence>> found = finder.propose(problem, best);
     if (found) {
-      select_better(*problem.topology, best, *std::move(found));
+      select_better(problem.topology(), best, *std::move(found));
     } else {
       refusal = found.error();
     }

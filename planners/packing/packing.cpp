@@ -6,13 +6,12 @@
 #include <optional>
 
 #include "planners/all_reduce_forest.h"
-#include "planners/bounds/bound_solution.h"
+#include "planners/lp/all_reduce_program.h"
 #include "planners/packing/find/gather_trees.h"
 #include "planners/packing/pack_roots.h"
 #include "planners/packing/problem.h"
 #include "schedule/loads.h"
 #include "schedule/trees/tree_schedule.h"
-#include "topology/analysis/flow_network.h"
 #include "topology/reachable.h"
 
 namespace espalier::planners {
@@ -30,27 +29,15 @@ std::vector<std::int64_t> shares_of(const Topology& topology, const Collective& 
   return shares;
 }
 
-/// The bound's network and cut in a direction, where they are known.
-const FlowCut* known_cut(const Collective& collective, Direction direction, const PlanContext& context) {
-  if (context.solved == nullptr) return nullptr;
-  if (collective.kind != CollectiveKind::all_reduce) return context.solved->cut.get();
-  const auto& floors = context.solved->floors;
-  if (!floors) return nullptr;
-  return direction == Direction::forward ? floors->all_gather.get() : floors->reduce_scatter.get();
-}
-
 /// Trees for a collective: out-trees when data flows along the links away from the roots, in-trees otherwise.
-Trees trees_of(const Topology& topology, const Collective& collective, Direction direction,
+Trees trees_of(const PlanningProblem& problem, const Collective& collective, Direction direction,
                const PlanContext& context) {
-  const FlowCut* known = known_cut(collective, direction, context);
   if (collective.kind == CollectiveKind::gather || collective.kind == CollectiveKind::scatter) {
-    return known != nullptr ? gather_trees(*known, collective)
-                            : gather_trees(FlowNetwork(topology, direction), collective);
+    return gather_trees(problem, collective);
   }
-  if (!topology.first_not_relaying().is_none()) known = nullptr;  // a packing's network is another then
   const Rank root = has_root(collective.kind) ? collective.root : Rank();
-  const std::vector<std::int64_t> shares = shares_of(topology, collective);
-  return pack_roots(make_problem(topology, direction, root, shares, context, known));
+  const std::vector<std::int64_t> shares = shares_of(problem.topology(), collective);
+  return pack_roots(make_problem(problem, direction, root, shares, context));
 }
 
 /// The link back of every link, where all cables carry the same both ways.
@@ -82,29 +69,22 @@ std::vector<Arborescence> turned_round(std::vector<Arborescence> trees, const st
 /// Which way the network is read for the collective's in-trees or out-trees. A packing of out-trees becomes one of
 /// in-trees on the reversed network; a flow to the root is one of in-trees already. On duplex cables all_reduce needs
 /// one packing only, turned round for the other half.
-Result<Forest> forest_of(const Topology& topology, const Collective& collective, const PlanContext& context) {
-  const bool is_flow = collective.kind == CollectiveKind::gather || collective.kind == CollectiveKind::scatter;
+Result<Forest> forest_of(const PlanningProblem& problem, const Collective& collective, const PlanContext& context) {
+  const bool is_all_reduce = collective.kind == CollectiveKind::all_reduce;
   const bool needs_in = reduces(collective.kind) || collective.kind == CollectiveKind::gather;
-  const bool needs_out = !needs_in || collective.kind == CollectiveKind::all_reduce;
+  const auto back = is_all_reduce ? links_back(problem.topology()) : std::nullopt;
   Forest forest;
-  if (collective.kind == CollectiveKind::all_reduce) {
-    if (const auto back = links_back(topology)) {
-      Trees trees = trees_of(topology, collective, Direction::forward, context);
-      if (!trees) return tl::unexpected(trees.error());
-      forest.out_trees = *std::move(trees);
-      forest.in_trees = turned_round(forest.out_trees, *back);
-      return forest;
-    }
-  }
-  if (needs_in) {
-    Trees trees = trees_of(topology, collective, is_flow ? Direction::forward : Direction::reversed, context);
-    if (!trees) return tl::unexpected(trees.error());
-    forest.in_trees = *std::move(trees);
-  }
-  if (needs_out) {
-    Trees trees = trees_of(topology, collective, is_flow ? Direction::reversed : Direction::forward, context);
+  if (!needs_in || is_all_reduce) {
+    Trees trees = trees_of(problem, collective, Direction::forward, context);
     if (!trees) return tl::unexpected(trees.error());
     forest.out_trees = *std::move(trees);
+  }
+  if (back) {
+    forest.in_trees = turned_round(forest.out_trees, *back);
+  } else if (needs_in) {
+    Trees trees = trees_of(problem, collective, Direction::reversed, context);
+    if (!trees) return tl::unexpected(trees.error());
+    forest.in_trees = *std::move(trees);
   }
   return forest;
 }
@@ -116,36 +96,39 @@ Result<Schedule> schedule_of(const Topology& topology, const Collective& collect
 
 /// A reduce-scatter and an all-gather where these are as fast as any, which they are on machines without a weak rank;
 /// else the trees of the linear program, where they load the network less.
-Result<Schedule> plan_all_reduce(const Topology& topology, const Collective& collective, const PlanContext& context) {
+Result<Schedule> plan_all_reduce(const PlanningProblem& problem, const Collective& collective,
+                                 const PlanContext& context) {
+  const Topology& topology = problem.topology();
   if (auto possible = check_somebody_adds(topology); !possible) return tl::unexpected(possible.error());
   if (topology.first_relaying().is_none()) {
     return fail(ErrorCode::unsupported,
                 "the trees of an all_reduce meet at a rank that may relay, and none of " + topology.name() + "'s may",
                 "use the planner innetwork, whose trees meet at switches");
   }
-  const BoundSolution solved = context.solved != nullptr ? *context.solved : BoundSolution();
-  const auto floors = solved.floors ? Result<AllReduceFloors>(*solved.floors) : all_reduce_floors(topology);
-  const auto& program = solved.all_reduce;
+  const auto& floors = problem.floors();
+  const auto& program = context.solution;
   const bool halves_lose = floors && program && program->time_per_byte < floors->reduce_scatter_all_gather;
   if (halves_lose && program->solution.attained) {
-    Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(topology, context));
+    Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(problem, context));
     if (trees && compute_loads(*trees, topology).time_per_byte < floors->reduce_scatter_all_gather) return trees;
   }
-  Result<Schedule> halves = schedule_of(topology, collective, forest_of(topology, collective, context));
+  Result<Schedule> halves = schedule_of(topology, collective, forest_of(problem, collective, context));
   if (!halves) {
-    Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(topology, context));
+    Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(problem, context));
     return trees ? std::move(trees) : std::move(halves);
   }
   const Rational time = compute_loads(*halves, topology).time_per_byte;
   if (floors && floors->best().time_per_byte == time) return halves;
-  Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(topology, context));
+  Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(problem, context));
   if (!trees || compute_loads(*trees, topology).time_per_byte >= time) return halves;
   return trees;
 }
 
 }  // namespace
 
-Result<Schedule> plan_packing(const Topology& topology, const Collective& collective, const PlanContext& context) {
+Result<Schedule> plan_packing(const PlanningProblem& problem, const Collective& collective,
+                              const PlanContext& context) {
+  const Topology& topology = problem.topology();
   if (collective.kind == CollectiveKind::all_to_all || collective.kind == CollectiveKind::send_recv) {
     return fail(ErrorCode::unsupported,
                 fmt::format("packing plans no {}: its parts travel between pairs", to_string(collective.kind)),
@@ -156,8 +139,8 @@ Result<Schedule> plan_packing(const Topology& topology, const Collective& collec
                 "add a link, or leave one of them out of the ranks");
   }
   if (topology.rank_count() == 1) return schedule_of(topology, collective, Forest{});
-  if (collective.kind == CollectiveKind::all_reduce) return plan_all_reduce(topology, collective, context);
-  return schedule_of(topology, collective, forest_of(topology, collective, context));
+  if (collective.kind == CollectiveKind::all_reduce) return plan_all_reduce(problem, collective, context);
+  return schedule_of(topology, collective, forest_of(problem, collective, context));
 }
 
 }  // namespace espalier::planners

@@ -2,8 +2,8 @@
 
 #include "base/result.h"
 #include "planners/plan_context.h"
+#include "planners/planning_problem.h"
 #include "schedule/schedule.h"
-#include "topology/topology.h"
 
 namespace espalier::planners {
 
@@ -14,6 +14,7 @@ namespace espalier::planners {
 /// or the trees of all_reduce_forest.h where those load the network less. Where switches are unbalanced or a rank has a
 /// backplane, the load may exceed the bound, exactly as compute_loads says. Errors: unsupported for all_to_all and
 /// send_recv; infeasible when a rank cannot reach another; too_large past the limits of find/finders.cpp.
-Result<Schedule> plan_packing(const Topology& topology, const Collective& collective, const PlanContext& context = {});
+Result<Schedule> plan_packing(const PlanningProblem& problem, const Collective& collective,
+                              const PlanContext& context = {});
 
 }  // namespace espalier::planners

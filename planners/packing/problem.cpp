@@ -16,9 +16,9 @@ constexpr __int128 most_flow = std::int64_t{1} << 60U;
 /// Capacities are refined up to this much below, which leaves room for scaling them to their rate.
 constexpr __int128 most_refined_rate = std::int64_t{1} << 24U;
 
-/// The network for trees of one root: nothing leaves ranks that must not relay, and the root is like any other.
-FlowNetwork network_of(const Topology& topology, Direction direction, Rank root) {
-  if (root.is_none() || topology.first_not_relaying().is_none()) return {topology, direction};
+/// The network for trees of one root where some ranks must not relay: nothing leaves these, and the root is like any
+/// other.
+FlowNetwork without_relays(const Topology& topology, Direction direction, Rank root) {
   std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
   nodes[topology.node_of(root).index()].relay = true;
   auto made = Topology::make(topology.name(), std::move(nodes), {topology.links().begin(), topology.links().end()});
@@ -80,12 +80,24 @@ void refine(std::vector<std::int64_t>& capacities) {
 
 }  // namespace
 
-PackingProblem make_problem(const Topology& topology, Direction direction, Rank root,
-                            std::span<const std::int64_t> shares, const PlanContext& context, const FlowCut* known) {
-  FlowNetwork network = known != nullptr ? known->network : network_of(topology, direction, root);
-  CutRate cut = known != nullptr ? known->rate : tightest_cut(network, root, shares);
-  auto scaled = scale_to_rate(network, cut, root, shares);
-  return {&topology, direction, root, shares, &context, std::move(network), std::move(cut), std::move(scaled)};
+PackingProblem make_problem(const PlanningProblem& planning, Direction direction, Rank root,
+                            std::span<const std::int64_t> shares, const PlanContext& context) {
+  const Topology& topology = planning.topology();
+  const bool is_inward = direction == Direction::reversed;
+  PackingProblem problem{&planning, direction, root, shares, &context, planning.flow_network(direction), {}, {}};
+  if (root.is_none()) {
+    const auto kind = is_inward ? CollectiveKind::reduce_scatter : CollectiveKind::all_gather;
+    const auto ranks = static_cast<std::uint32_t>(topology.rank_count());
+    problem.cut = planning.tightest_cut({kind, ranks, root, {shares.begin(), shares.end()}});
+  } else if (problem.all_relay()) {
+    const auto kind = is_inward ? CollectiveKind::reduce : CollectiveKind::broadcast;
+    problem.cut = planning.tightest_cut({kind, static_cast<std::uint32_t>(topology.rank_count()), root});
+  } else {
+    problem.network = without_relays(topology, direction, root);
+    problem.cut = broadcast_cut(problem.network, root);
+  }
+  problem.scaled = scale_to_rate(problem.network, problem.cut, root, shares);
+  return problem;
 }
 
 Result<ScaledNetwork> balanced(const PackingProblem& problem, WorkBudget& budget) {

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "planners/bounds/cut_bound.h"
+#include "planners/bounds/cut_rate.h"
 #include "planners/packing/split/work_budget.h"
 #include "planners/plan_context.h"
+#include "planners/planning_problem.h"
 #include "schedule/trees/tree_schedule.h"
 #include "topology/analysis/flow_network.h"
 #include "topology/topology.h"
@@ -23,7 +24,7 @@ struct ScaledNetwork {
 
 /// Spanning trees that are to be packed: what every finder is handed. Built once, by make_problem.
 struct PackingProblem {
-  const Topology* topology = nullptr;
+  const PlanningProblem* planning = nullptr;
   Direction direction = Direction::forward;  ///< Forward: out-trees; reversed: in-trees.
   Rank root;                                 ///< None: all ranks are roots.
   std::span<const std::int64_t> shares;      ///< By rank, what all roots carry; empty: all the same.
@@ -32,22 +33,21 @@ struct PackingProblem {
   CutRate cut;                   ///< The tightest cut.
   Result<ScaledNetwork> scaled;  ///< too_large where the link rates have too fine a common divisor.
 
+  [[nodiscard]] const Topology& topology() const { return planning->topology(); }
   [[nodiscard]] bool all_roots() const { return root.is_none(); }
-  [[nodiscard]] bool all_relay() const { return topology->first_not_relaying().is_none(); }
+  [[nodiscard]] bool all_relay() const { return topology().first_not_relaying().is_none(); }
   [[nodiscard]] bool inward() const { return direction == Direction::reversed; }
   [[nodiscard]] bool has_backplanes() const {
-    return std::ranges::any_of(topology->nodes(),
+    return std::ranges::any_of(topology().nodes(),
                                [](const Node& node) { return node.bandwidth.bytes_per_second != 0; });
   }
-  [[nodiscard]] std::size_t rank_count() const { return topology->rank_count(); }
+  [[nodiscard]] std::size_t rank_count() const { return topology().rank_count(); }
 };
 
-/// `known`: the topology's network in this direction with its tightest cut, where a bound found it and all ranks relay.
-/// Requires: arguments that outlive the problem; every rank reaches every other; two ranks or more.
+/// Requires: arguments that outlive the packing problem; every rank reaches every other; two ranks or more.
 /// Cost: about a maximum flow per rank, unless the cut is known.
-PackingProblem make_problem(const Topology& topology, Direction direction, Rank root,
-                            std::span<const std::int64_t> shares, const PlanContext& context,
-                            const FlowCut* known = nullptr);
+PackingProblem make_problem(const PlanningProblem& planning, Direction direction, Rank root,
+                            std::span<const std::int64_t> shares, const PlanContext& context);
 
 /// The problem's numbers with as much capacity into every switch as out of it: at the full rate where it is enough to
 /// trim what no rank needs, else at the best rate of the network with its switches shrunk to balance.

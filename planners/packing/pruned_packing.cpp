@@ -10,8 +10,6 @@
 #include "planners/packing/find/program_trees.h"
 #include "planners/packing/packing.h"
 #include "schedule/loads.h"
-#include "schedule/trees/strands.h"
-#include "topology/bundles.h"
 #include "topology/reachable.h"
 
 namespace espalier::planners {
@@ -31,7 +29,8 @@ struct Shape {
   std::uint32_t equal_trees = 0;
 };
 
-Result<Halves> make_halves(const Topology& topology, const Collective& collective, const PlanContext& context) {
+Result<Halves> make_halves(const PlanningProblem& problem, const Collective& collective, const PlanContext& context) {
+  const Topology& topology = problem.topology();
   const bool packed = collective.kind == CollectiveKind::all_gather ||
                       collective.kind == CollectiveKind::reduce_scatter ||
                       collective.kind == CollectiveKind::all_reduce || collective.kind == CollectiveKind::broadcast ||
@@ -58,9 +57,9 @@ Result<Halves> make_halves(const Topology& topology, const Collective& collectiv
   const bool needs_in = reduces(collective.kind);
   const bool needs_out = !needs_in || collective.kind == CollectiveKind::all_reduce;
   if (needs_in)
-    halves.in = TreeProgram::make(topology, Direction::reversed, collective.root, Symmetry::free, {}, context);
+    halves.in = TreeProgram::make(problem, Direction::reversed, collective.root, Symmetry::free, {}, context);
   if (needs_out)
-    halves.out = TreeProgram::make(topology, Direction::forward, collective.root, Symmetry::free, {}, context);
+    halves.out = TreeProgram::make(problem, Direction::forward, collective.root, Symmetry::free, {}, context);
   if ((needs_in && !halves.in) || (needs_out && !halves.out)) {
     return fail(ErrorCode::too_large,
                 fmt::format("{} ranks and {} links with so little symmetry are more than trees are limited on",
@@ -127,13 +126,14 @@ bool is_beaten_by(const PackingPoint& point, const PackingPoint& other) {
 
 }  // namespace
 
-Result<Schedule> plan_pruned_packing(const Topology& topology, const Collective& collective,
+Result<Schedule> plan_pruned_packing(const PlanningProblem& problem, const Collective& collective,
                                      const PackingLimits& limits, const PlanContext& context) {
+  const Topology& topology = problem.topology();
   if (topology.rank_count() == 1) return schedule_from_trees(collective, topology, "packing", Forest{});
   if (limits.exact && limits.most_trees == 0 && limits.most_height == 0 && limits.equal_trees == 0) {
-    return plan_packing(topology, collective, context);
+    return plan_packing(problem, collective, context);
   }
-  const auto halves = make_halves(topology, collective, context);
+  const auto halves = make_halves(problem, collective, context);
   if (!halves) return tl::unexpected(halves.error());
   const std::uint32_t least = least_height(*halves);
   if (limits.most_height != 0 && limits.most_height < least) {
@@ -145,17 +145,16 @@ Result<Schedule> plan_pruned_packing(const Topology& topology, const Collective&
   return plan_shape(topology, collective, *halves, {limits.most_height, limits.most_trees, limits.equal_trees});
 }
 
-std::vector<PackingPoint> pareto_packings(const Topology& network, const Schedule& best) {
-  const Bundles bundles(network);
-  const Topology topology = bundled(network, bundles);
+std::vector<PackingPoint> pareto_packings(const ParallelLinks& network, const Schedule& best) {
+  const Topology& topology = network.problem().topology();
   constexpr std::size_t most_ranks = 128;
   constexpr std::uint32_t most_heights = 4;
   std::vector<PackingPoint> points;
   if (topology.rank_count() == 1 || topology.rank_count() > most_ranks) return points;
   const PlanContext context;
-  const auto halves = make_halves(topology, best.collective, context);
+  const auto halves = make_halves(network.problem(), best.collective, context);
   if (!halves) return points;
-  std::vector<PackingPoint> all = {{best, compute_loads(best, network).time_per_byte, measure_shape(best)}};
+  std::vector<PackingPoint> all = {{best, compute_loads(best, network.topology()).time_per_byte, measure_shape(best)}};
   const auto add = [&](const Shape& shape) {
     Result<Schedule> made = plan_shape(topology, best.collective, *halves, shape);
     if (!made) return;
@@ -176,7 +175,7 @@ std::vector<PackingPoint> pareto_packings(const Topology& network, const Schedul
     });
     if (!beaten) points.push_back(std::move(all[i]));
   }
-  for (PackingPoint& point : points) point.schedule = deal_strands(point.schedule, network, bundles);
+  for (PackingPoint& point : points) point.schedule = network.lift(std::move(point.schedule));
   std::stable_sort(points.begin(), points.end(),
                    [](const auto& a, const auto& b) { return a.time_per_byte < b.time_per_byte; });
   return points;

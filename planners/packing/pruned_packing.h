@@ -5,6 +5,7 @@
 
 #include "base/rational.h"
 #include "base/result.h"
+#include "planners/parallel_links.h"
 #include "planners/plan_context.h"
 #include "schedule/schedule.h"
 #include "schedule/schedule_shape.h"
@@ -29,7 +30,7 @@ struct PackingLimits {
 /// best; all_reduce is a reduce_scatter and an all_gather.
 /// Errors: unsupported for collectives that are not packed and for unequal shards, or below the least height; too_large
 /// where the network has too little symmetry for its size; infeasible when a rank cannot reach another.
-Result<Schedule> plan_pruned_packing(const Topology& topology, const Collective& collective,
+Result<Schedule> plan_pruned_packing(const PlanningProblem& problem, const Collective& collective,
                                      const PackingLimits& limits, const PlanContext& context = {});
 
 /// A packing that no other one of a set beats in throughput, height and number of trees at once.
@@ -42,6 +43,6 @@ struct PackingPoint {
 /// Such packings besides `best`, which is the packing with the best throughput: lower ones and fewer trees, the fastest
 /// first; none where there is too little symmetry for the network's size.
 /// Requires: a packing of this collective on this topology.
-std::vector<PackingPoint> pareto_packings(const Topology& topology, const Schedule& best);
+std::vector<PackingPoint> pareto_packings(const ParallelLinks& network, const Schedule& best);
 
 }  // namespace espalier::planners

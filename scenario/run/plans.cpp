@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "planners/chooser.h"
-#include "planners/plan_strands.h"
+#include "planners/parallel_links.h"
 #include "planners/planner.h"
 #include "sim/simulate.h"
 #include "topology/routes.h"
@@ -132,8 +132,9 @@ Result<const Plan*> Plans::make(const Key& key, const std::vector<bool>& dead) {
     Result<Schedule> schedule = fail(ErrorCode::unsupported, "");
     if (is_direct(key)) {
       name = direct_planner;
-      schedule = planners::plan_with_strands(
-          shape.topology, [&](const Topology& network) { return plan_direct(network, collective, key.variant); });
+      const planners::ParallelLinks network(shape.topology);
+      schedule = plan_direct(network.problem().topology(), collective, key.variant);
+      if (schedule) schedule = network.lift(*std::move(schedule));
     } else if (key.planner.empty()) {
       schedule = plan_usual(shape.topology, collective, name);
     } else if (key.planner == "auto") {

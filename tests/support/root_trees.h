@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "planners/bounds/cut_bound.h"
+#include "planners/planning_problem.h"
 #include "schedule/loads.h"
 #include "schedule/schedule_shape.h"
 #include "schedule/trees/tree_schedule.h"

@@ -32,16 +32,6 @@ bool are_alike(const OrbitGraph& old_orbits, const TreeGroups& old_groups, const
 
 }  // namespace
 
-bool is_same_network(const Topology& a, const Topology& b) {
-  const auto same_node = [](const Node& x, const Node& y) {
-    return x.is_rank == y.is_rank && x.relay == y.relay && x.bandwidth == y.bandwidth && x.id == y.id;
-  };
-  const auto same_link = [](const Link& x, const Link& y) {
-    return x.tail == y.tail && x.head == y.head && x.bandwidth() == y.bandwidth();
-  };
-  return std::ranges::equal(a.nodes(), b.nodes(), same_node) && std::ranges::equal(a.links(), b.links(), same_link);
-}
-
 /// One network's trees on another network.
 class TreeTransplant {
  public:
@@ -164,34 +154,6 @@ void TreeMemory::keep(const Topology& topology, const Schedule& schedule) {
   const Forest forest = spanning_trees(schedule);
   if (!forest.in_trees.empty()) keep(topology, true, forest.in_trees);
   if (!forest.out_trees.empty()) keep(topology, false, forest.out_trees);
-}
-
-std::shared_ptr<const OrbitGraph> TreeMemory::orbit_graph(const Topology& topology, bool fold, Symmetry symmetry,
-                                                          std::span<const std::int64_t> marks) {
-  ResourceGraph graph = make_resource_graph(topology, fold);
-  if (symmetry == Symmetry::none) {
-    RankSymmetry none = no_symmetry(graph);
-    return std::make_shared<const OrbitGraph>(make_orbit_graph(std::move(graph), std::move(none)));
-  }
-  auto known = std::ranges::find_if(symmetries_, [&](const auto& each) {
-    return each->kind == symmetry && std::ranges::equal(each->marks, marks) &&
-           is_same_network(each->topology, topology);
-  });
-  if (known == symmetries_.end()) {
-    symmetries_.push_back(std::make_shared<const KnownSymmetry>(
-        KnownSymmetry{topology,
-                      symmetry,
-                      {marks.begin(), marks.end()},
-                      find_rank_symmetry(topology, graph, most_waste_of(symmetry), marks)}));
-    known = symmetries_.end() - 1;
-  }
-  return std::make_shared<const OrbitGraph>(make_orbit_graph(std::move(graph), (*known)->found));
-}
-
-std::shared_ptr<const OrbitGraph> orbit_graph_of(const PlanContext& context, const Topology& topology, bool fold,
-                                                 Symmetry symmetry, std::span<const std::int64_t> marks) {
-  if (context.memory != nullptr) return context.memory->orbit_graph(topology, fold, symmetry, marks);
-  return std::make_shared<const OrbitGraph>(make_orbit_graph(topology, fold, symmetry, marks));
 }
 
 std::vector<Column> columns_of(const ResourceGraph& graph, const TreeGroups& groups,

@@ -8,30 +8,27 @@
 #include "planners/lp/column_generation.h"
 #include "planners/lp/orbit_graph.h"
 #include "planners/lp/trees/tree_oracle.h"
-#include "planners/plan_context.h"
 #include "schedule/trees/tree_schedule.h"
 #include "topology/topology.h"
 
 namespace espalier::planners {
 
-/// Trees that planning met, and the symmetries of networks, for planning the same network again, or what is left of it
-/// when a part has failed: a program that begins with them has less to find.
+/// Warm rounds of a program that begins with trees of a memory: what they lack is what the failure left.
+inline constexpr std::uint32_t seeded_warm_rounds = 10;
+
+/// Trees of earlier plans, for planning the same network again, or what is left of it when a part has failed: a program
+/// that begins with them has less to find.
 ///
 /// Nodes are known by their names. A tree that a failure does not touch is taken as it is; where it does, the ranks
 /// that are cut off are joined again along the fewest links, and a tree that cannot be repaired is left out. What is
 /// found with a memory depends on it, not what is proven.
-/// Warm rounds of a program that begins with trees of a memory: what they lack is what the failure left.
-inline constexpr std::uint32_t seeded_warm_rounds = 10;
-
 class TreeMemory {
  public:
   /// Keeps the trees of a solution. Requires: a solution of the groups' program.
   void keep(const Topology& topology, std::shared_ptr<const OrbitGraph> orbits, const TreeGroups& groups,
             const ColumnSolution& solution);
-  /// Keeps trees of all roots, in-trees if `inward`; nothing past 512 ranks.
-  void keep(const Topology& topology, bool inward, std::span<const Arborescence> trees);
-
-  /// Keeps the trees that a schedule runs over (spanning_trees). Requires: a schedule for this topology.
+  /// Keeps the trees that a schedule runs over (spanning_trees); nothing past 512 ranks. Requires: a schedule for this
+  /// topology.
   void keep(const Topology& topology, const Schedule& schedule);
 
   /// Columns of the oracle's program, made of the trees that were kept last of those that fit: with the same roots and
@@ -40,17 +37,9 @@ class TreeMemory {
   [[nodiscard]] std::vector<Column> seeds(const Topology& topology, const OrbitGraph& orbits,
                                           const TreeOracle& oracle) const;
 
-  /// make_orbit_graph, which searches the symmetries of a network once.
-  std::shared_ptr<const OrbitGraph> orbit_graph(const Topology& topology, bool fold, Symmetry symmetry,
-                                                std::span<const std::int64_t> marks);
-
  private:
-  struct KnownSymmetry {
-    Topology topology;
-    Symmetry kind;
-    std::vector<std::int64_t> marks;
-    RankSymmetry found;
-  };
+  void keep(const Topology& topology, bool inward, std::span<const Arborescence> trees);
+
   struct Entry {
     std::vector<std::string> node_names;  ///< By node.
     std::shared_ptr<const OrbitGraph> orbits;
@@ -60,7 +49,6 @@ class TreeMemory {
   friend class TreeTransplant;
 
   std::vector<std::shared_ptr<const Entry>> entries_;  ///< Copies of a memory share them.
-  std::vector<std::shared_ptr<const KnownSymmetry>> symmetries_;
 };
 
 /// Groups and edges of trees that are known already, for columns of a program: of those whose root is the root of a
@@ -68,12 +56,5 @@ class TreeMemory {
 /// where groups are inward; a graph that is not mirrored.
 std::vector<Column> columns_of(const ResourceGraph& graph, const TreeGroups& groups,
                                std::span<const Arborescence> trees);
-
-/// Whether automorphisms and trees of the one network are those of the other: nodes and rates are the same.
-bool is_same_network(const Topology& a, const Topology& b);
-
-/// TreeMemory::orbit_graph of the context's memory, or make_orbit_graph where there is none.
-std::shared_ptr<const OrbitGraph> orbit_graph_of(const PlanContext& context, const Topology& topology, bool fold,
-                                                 Symmetry symmetry, std::span<const std::int64_t> marks = {});
 
 }  // namespace espalier::planners

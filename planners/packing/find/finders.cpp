@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "planners/lp/trees/tree_memory.h"
 #include "planners/packing/find/machine_trees.h"
 #include "planners/packing/find/program_trees.h"
 #include "planners/packing/find/route_trees.h"
@@ -44,10 +43,9 @@ bool keeps_relays(const Topology& topology, const Trees& trees) {
 }
 
 Result<Trees> along_routes(const PackingProblem& problem, std::optional<Trees> trees) {
-  if (!trees || !keeps_relays(*problem.topology, *trees)) {
+  if (!trees || !keeps_relays(problem.topology(), *trees)) {
     return fail(ErrorCode::unsupported, "no trees along the shortest routes fit", "");
   }
-  if (problem.context->memory != nullptr) problem.context->memory->keep(*problem.topology, problem.inward(), *trees);
   return *std::move(trees);
 }
 
@@ -57,13 +55,13 @@ bool wants_routes(const PackingProblem& problem, const BestTrees& best) {
 
 Result<Trees> propose_routes(const PackingProblem& problem, const BestTrees& /*best*/) {
   const ScaledNetwork& scaled = *problem.scaled;
-  return along_routes(problem, route_trees(*problem.topology, problem.direction, scaled.capacities, scaled.demands));
+  return along_routes(problem, route_trees(problem.topology(), problem.direction, scaled.capacities, scaled.demands));
 }
 
 /// Trees along routes that are wider than a link, where switches have parallel ones to share them with.
 Result<Trees> propose_lanes(const PackingProblem& problem, const BestTrees& /*best*/) {
   constexpr std::size_t most_dealt_ways = 4;
-  const Topology& topology = *problem.topology;
+  const Topology& topology = problem.topology();
   const std::vector<std::int64_t>& capacities = problem.scaled->capacities;
   const ParallelSwitches parallel(topology);
   if (parallel.empty() || capacities.size() != topology.link_count())
@@ -98,13 +96,13 @@ bool wants_program(const PackingProblem& problem, const BestTrees& best) {
 }
 
 Result<Trees> propose_program(const PackingProblem& problem, const BestTrees& /*best*/) {
-  auto trees = program_trees(*problem.topology, problem.direction, problem.root, Symmetry::any, problem.shares,
+  auto trees = program_trees(*problem.planning, problem.direction, problem.root, Symmetry::any, problem.shares,
                              *problem.context);
   if (trees) return *std::move(trees);
   return fail(ErrorCode::too_large,
               fmt::format("trees over {} ranks and {} links with so little symmetry, some of whose ranks must not "
                           "relay, are more than this planner packs",
-                          problem.rank_count(), problem.topology->link_count()),
+                          problem.rank_count(), problem.topology().link_count()),
               "use the planner flat");
 }
 
@@ -117,7 +115,7 @@ bool wants_free_program(const PackingProblem& problem, const BestTrees& best) {
 
 /// No images of a tree for one root; the trees that are known begin it.
 Result<Trees> propose_free_program(const PackingProblem& problem, const BestTrees& best) {
-  return proposed(program_trees(*problem.topology, problem.direction, Rank(), Symmetry::free, problem.shares,
+  return proposed(program_trees(*problem.planning, problem.direction, Rank(), Symmetry::free, problem.shares,
                                 *problem.context, *best),
                   "the program is too large");
 }
@@ -130,7 +128,7 @@ bool wants_rings(const PackingProblem& problem, const BestTrees& best) {
 
 /// Rings cut open at the root: few trees at the bound, if the deepest there are.
 Result<Trees> propose_rings(const PackingProblem& problem, const BestTrees& /*best*/) {
-  const RingSet rings = find_rings(*problem.topology);
+  const RingSet rings = find_rings(problem.topology());
   const Rational rate(BigInteger(problem.cut.capacity) * problem.network.capacity_unit());
   if (rings.rings.empty() || rings.rate() < rate) return proposed({}, "rings do not reach the bound");
   const CollectiveKind kind = problem.inward() ? CollectiveKind::reduce : CollectiveKind::broadcast;
@@ -155,7 +153,7 @@ Result<Trees> propose_splitting(const PackingProblem& problem, const BestTrees& 
   ESPALIER_CHECK(budget.is_spent(), "a packing within the budget is found");
   return fail(ErrorCode::too_large,
               fmt::format("an exact packing for {} ranks and {} links is more work than this planner does",
-                          problem.rank_count(), problem.topology->link_count()),
+                          problem.rank_count(), problem.topology().link_count()),
               "use the planner ring or tree");
 }
 

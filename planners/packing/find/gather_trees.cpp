@@ -193,14 +193,11 @@ std::vector<std::int64_t> whole_weights(const std::vector<TreeDecomposition::Par
 
 }  // namespace
 
-Result<std::vector<Arborescence>> gather_trees(const FlowNetwork& network, const Collective& collective) {
+Result<std::vector<Arborescence>> gather_trees(const PlanningProblem& problem, const Collective& collective) {
   const Rank root = collective.root;
   if (collective.share_of(root) == collective.share_sum()) return std::vector{Arborescence{root, 1, {}}};
-  return gather_trees(FlowCut{network, gather_cut(network, root, collective.shares)}, collective);
-}
-
-Result<std::vector<Arborescence>> gather_trees(const FlowCut& cut, const Collective& collective) {
-  const auto& [network, rate] = cut;
+  const FlowNetwork& network = problem.flow_network(cut_direction(collective.kind));
+  const CutRate& rate = problem.tightest_cut(collective);
   __int128 sum = rate.capacity * static_cast<__int128>(collective.share_sum());
   for (const FlowArc& arc : network.arcs()) sum += arc.capacity * rate.parts;
   if (sum >= std::int64_t{1} << 60U) {

@@ -3,14 +3,13 @@
 #include <vector>
 
 #include "base/result.h"
-#include "planners/bounds/cut_bound.h"
+#include "planners/planning_problem.h"
 #include "schedule/trees/tree_schedule.h"
-#include "topology/analysis/flow_network.h"
 
 namespace espalier::planners {
 
 /// Trees along which every rank's shard reaches the root of a gather or scatter, no arc carrying more than at the bound
-/// (gather_cut): in-trees on a network as it is, out-trees that scatter on a reversed one.
+/// (gather_cut): in-trees of a gather, out-trees of a scatter.
 ///
 /// A maximum flow to the root, without its cycles, is a sum of trees: again and again every rank takes one way on, and
 /// the tree of these ways gets as much weight as its fullest edge has left. Weights are exact unless their common
@@ -18,8 +17,6 @@ namespace espalier::planners {
 /// Trees reach the ranks that have a share, over others where that is the way.
 /// Requires: every rank reaches every other; two ranks or more. Errors: too_large when the scaled rates pass 2^60.
 /// Cost: a maximum flow or two; at most one tree per path in use.
-Result<std::vector<Arborescence>> gather_trees(const FlowNetwork& network, const Collective& collective);
-/// The same where the cut is known.
-Result<std::vector<Arborescence>> gather_trees(const FlowCut& cut, const Collective& collective);
+Result<std::vector<Arborescence>> gather_trees(const PlanningProblem& problem, const Collective& collective);
 
 }  // namespace espalier::planners

@@ -226,7 +226,7 @@ class MachineNetwork {
 
 std::optional<std::vector<Arborescence>> machine_trees(const PackingProblem& problem) {
   if (problem.has_backplanes() || !problem.all_relay()) return std::nullopt;
-  MachineNetwork machines(*problem.topology, problem.network, problem.root);
+  MachineNetwork machines(problem.topology(), problem.network, problem.root);
   const std::size_t count = machines.machine_count();
   if (count < 2 || count > most_machines || count == problem.rank_count()) return std::nullopt;
   const auto network = machines.between(problem.cut.capacity);

@@ -40,12 +40,13 @@ std::vector<std::int64_t> apportion(const ColumnSolution& solution, std::uint32_
 
 }  // namespace
 
-std::optional<TreeProgram> TreeProgram::make(const Topology& topology, Direction direction, Rank root,
+std::optional<TreeProgram> TreeProgram::make(const PlanningProblem& problem, Direction direction, Rank root,
                                              Symmetry symmetry, std::span<const std::int64_t> shares,
                                              const PlanContext& context) {
+  const Topology& topology = problem.topology();
   if (topology.rank_count() > most_program_ranks) return std::nullopt;
   if (std::accumulate(shares.begin(), shares.end(), std::int64_t{0}) > most_share_sum) return std::nullopt;
-  auto orbits = orbit_graph_of(context, topology, false, root.is_none() ? symmetry : Symmetry::none, shares);
+  auto orbits = problem.orbit_graph(false, root.is_none() ? symmetry : Symmetry::none, shares);
   // Where ranks must not relay there is no other way.
   const std::size_t more = topology.first_not_relaying().is_none() ? 1 : 2;
   if (orbits->resources.count() > most_resource_orbits * more) return std::nullopt;
@@ -72,8 +73,7 @@ ColumnSolution TreeProgram::solve(std::uint32_t most_height, std::span<const Arb
   limits.most_height = most_height;
   limits.on_round = teller(*context_, collective_name(), bytes_per_unit());
   std::vector<Column> seeds;
-  TreeMemory* memory = most_height == 0 ? context_->memory : nullptr;
-  if (memory != nullptr) seeds = memory->seeds(*topology_, *orbits_, trees);
+  if (most_height == 0 && context_->known != nullptr) seeds = context_->known->seeds(*topology_, *orbits_, trees);
   if (seeds.empty()) {
     for (Column& column : columns_of(orbits_->graph, groups_, known)) {
       seeds.push_back(trees.column(column.group, std::move(column.edges)));
@@ -85,9 +85,7 @@ ColumnSolution TreeProgram::solve(std::uint32_t most_height, std::span<const Arb
   if (!solution.attained || most_height != 0) return solution;
   // Where the program is small, fewer trees cost little to find and save the time to write them out.
   const bool is_small = groups_.groups.size() == 1 && orbits_->resources.count() <= most_small_resource_orbits;
-  solution = with_fewer_trees(*orbits_, trees, solution, {.enough = is_small ? 2U : 4U, .most_height = 0});
-  if (memory != nullptr) memory->keep(*topology_, orbits_, groups_, solution);
-  return solution;
+  return with_fewer_trees(*orbits_, trees, solution, {.enough = is_small ? 2U : 4U, .most_height = 0});
 }
 
 std::string_view TreeProgram::collective_name() const {
@@ -137,11 +135,11 @@ std::vector<Arborescence> TreeProgram::trees(const ColumnSolution& solution) con
   return groups_.groups.front().inward ? std::move(forest.in_trees) : std::move(forest.out_trees);
 }
 
-std::optional<std::vector<Arborescence>> program_trees(const Topology& topology, Direction direction, Rank root,
+std::optional<std::vector<Arborescence>> program_trees(const PlanningProblem& problem, Direction direction, Rank root,
                                                        Symmetry symmetry, std::span<const std::int64_t> shares,
                                                        const PlanContext& context,
                                                        std::span<const Arborescence> known) {
-  const auto program = TreeProgram::make(topology, direction, root, symmetry, shares, context);
+  const auto program = TreeProgram::make(problem, direction, root, symmetry, shares, context);
   if (!program) return std::nullopt;
   const ColumnSolution solution = program->solve(0, known);
   return solution.attained ? std::optional(program->trees(solution)) : std::nullopt;
@@ -151,9 +149,9 @@ std::vector<BoundPrice> TreeProgram::price_shares_of(const ColumnSolution& solut
   return price_shares(*topology_, *orbits_, solution.prices);
 }
 
-std::optional<ProgramRate> program_rate(const Topology& topology, Direction direction, Rank root,
+std::optional<ProgramRate> program_rate(const PlanningProblem& problem, Direction direction, Rank root,
                                         std::span<const std::int64_t> shares, const PlanContext& context) {
-  const auto program = TreeProgram::make(topology, direction, root, Symmetry::any, shares, context);
+  const auto program = TreeProgram::make(problem, direction, root, Symmetry::any, shares, context);
   if (!program) return std::nullopt;
   const ColumnSolution solution = program->optimum();
   return ProgramRate{solution.limit * program->unit(), solution.attained, program->price_shares_of(solution)};

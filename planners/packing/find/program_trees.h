@@ -8,6 +8,7 @@
 #include "planners/bounds/bound_prices.h"
 #include "planners/lp/trees/tree_oracle.h"
 #include "planners/plan_context.h"
+#include "planners/planning_problem.h"
 #include "schedule/trees/tree_schedule.h"
 #include "topology/analysis/flow_network.h"
 #include "topology/topology.h"
@@ -22,8 +23,9 @@ class TreeProgram {
   /// Nothing where there is too little symmetry for the network's size; with one root none is used. `direction` and
   /// `shares` as for a packing; the topology and the context must outlive the program. Requires: every rank reaches
   /// every other; two ranks or more.
-  static std::optional<TreeProgram> make(const Topology& topology, Direction direction, Rank root, Symmetry symmetry,
-                                         std::span<const std::int64_t> shares, const PlanContext& context);
+  static std::optional<TreeProgram> make(const PlanningProblem& problem, Direction direction, Rank root,
+                                         Symmetry symmetry, std::span<const std::int64_t> shares,
+                                         const PlanContext& context);
 
   /// How far the farthest rank is from any root: no trees are all lower.
   [[nodiscard]] std::uint32_t least_height() const { return oracle(0).least_height(); }
@@ -68,7 +70,7 @@ class TreeProgram {
 
 /// The trees of the best packing from one root, or, where it is none, from every rank, where the program is solved
 /// exactly; weights are in the ratio of the shares, where there are some. `known`: trees of all roots to begin with.
-std::optional<std::vector<Arborescence>> program_trees(const Topology& topology, Direction direction, Rank root,
+std::optional<std::vector<Arborescence>> program_trees(const PlanningProblem& problem, Direction direction, Rank root,
                                                        Symmetry symmetry, std::span<const std::int64_t> shares = {},
                                                        const PlanContext& context = {},
                                                        std::span<const Arborescence> known = {});
@@ -80,7 +82,7 @@ struct ProgramRate {
   bool attained = false;
   std::vector<BoundPrice> prices;
 };
-std::optional<ProgramRate> program_rate(const Topology& topology, Direction direction, Rank root,
+std::optional<ProgramRate> program_rate(const PlanningProblem& problem, Direction direction, Rank root,
                                         std::span<const std::int64_t> shares, const PlanContext& context = {});
 
 }  // namespace espalier::planners

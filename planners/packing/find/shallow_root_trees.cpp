@@ -74,7 +74,7 @@ std::optional<FoundTrees> find_trees(const PackingProblem& problem, const Parall
   for (Arborescence& tree : result.trees) tree.weight *= network->rate;
   std::vector<std::int64_t> capacities;
   for (const FlowArc& arc : problem.network.arcs()) capacities.push_back(arc.capacity * sum);
-  auto dealt = deal_lanes(*problem.topology, *parallel, capacities, result.trees, network->rate);
+  auto dealt = deal_lanes(problem.topology(), *parallel, capacities, result.trees, network->rate);
   if (!dealt) return std::nullopt;
   result.trees = *std::move(dealt);
   return result;
@@ -84,7 +84,7 @@ std::optional<FoundTrees> find_trees(const PackingProblem& problem, const Parall
 
 std::optional<std::vector<Arborescence>> shallow_root_trees(const PackingProblem& problem) {
   if (problem.rank_count() > most_grown_ranks || problem.has_backplanes()) return std::nullopt;
-  const ParallelSwitches parallel(*problem.topology);
+  const ParallelSwitches parallel(problem.topology());
   auto best = find_trees(problem, nullptr, parallel.empty() ? 1 : 2);
   if (!parallel.empty()) {
     auto wide = find_trees(problem, &parallel, 2);

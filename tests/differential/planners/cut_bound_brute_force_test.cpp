@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "planners/bounds/cut_bound.h"
+#include "planners/planning_problem.h"
 #include "tests/support/networks/random_graph.h"
 
 namespace espalier::planners {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "planners/bounds/cut_bound.h"
+#include "planners/planning_problem.h"
 #include "tests/support/planner_cases.h"
 
 namespace espalier::planners {

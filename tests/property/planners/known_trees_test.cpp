@@ -20,16 +20,15 @@ void expect_no_difference(const Topology& topology, CollectiveKind kind, const s
     return *make_collective(kind, network.rank_count(), has_root(kind) ? std::optional(Rank(0)) : std::nullopt);
   };
   TreeMemory whole;
-  PlanContext remembering;
-  remembering.memory = &whole;
-  ASSERT_TRUE(plan(topology, collective_on(topology), planner, remembering));
+  const auto healthy = plan(topology, collective_on(topology), planner);
+  ASSERT_TRUE(healthy);
+  whole.keep(topology, *healthy);
   for (const Failure& failure : single_failures(topology, {true, has_root(kind) ? Rank(0) : Rank()})) {
     const auto rest = without(topology, failure.parts, failure.name);
     if (!rest) continue;
     SCOPED_TRACE(topology.name() + " without " + failure.name + ", " + std::string(to_string(kind)));
-    TreeMemory memory = whole;
     PlanContext context;
-    context.memory = &memory;
+    context.known = &whole;
     const auto cold = plan(*rest, collective_on(*rest), planner);
     const auto warm = plan(*rest, collective_on(*rest), planner, context);
     ASSERT_EQ(cold.has_value(), warm.has_value());

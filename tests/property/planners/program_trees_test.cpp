@@ -4,6 +4,7 @@
 
 #include "planners/bounds/cut_bound.h"
 #include "planners/lp/trees/tree_images.h"
+#include "planners/planning_problem.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
 #include "tests/support/networks/random_graph.h"

@@ -5,6 +5,7 @@
 
 #include "planners/bounds/cut_bound.h"
 #include "planners/lp/orbit_graph.h"
+#include "planners/planning_problem.h"
 #include "schedule/json/schedule_json.h"
 #include "tests/support/networks/random_graph.h"
 #include "tests/support/pipeline.h"

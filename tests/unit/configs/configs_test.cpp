@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "planners/bounds/cut_bound.h"
+#include "planners/planning_problem.h"
 #include "topology/analysis/symmetry.h"
 #include "topology/generate/generate.h"
 #include "topology/yaml/read_topology.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "planners/bounds/bound_prices.h"
+#include "planners/bounds/bound.h"
 #include "tests/support/planner_cases.h"
 
 namespace espalier::cli {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "planners/planning_problem.h"
 #include "tests/support/planner_cases.h"
 
 namespace espalier::planners {

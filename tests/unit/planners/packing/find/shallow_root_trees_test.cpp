@@ -94,7 +94,8 @@ TEST(MachineTrees, BoxesOnRails) {
   const Topology topology = *generate_rail_boxes({.boxes = 16, .spines = 4});
   for (const Direction direction : {Direction::forward, Direction::reversed}) {
     const PlanContext context;
-    PackingProblem problem = make_problem(topology, direction, Rank(9), {}, context);
+    const PlanningProblem planning(topology);
+    PackingProblem problem = make_problem(planning, direction, Rank(9), {}, context);
     const auto trees = machine_trees(problem);
     ASSERT_TRUE(trees);
     const ScheduleShape shape = shape_at_bound(topology, direction, Rank(9), *trees);

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "planners/bounds/bound_prices.h"
+#include "planners/planning_problem.h"
+#include "schedule/schedule.h"
+#include "topology/bundles.h"
+#include "topology/topology.h"
+
+namespace espalier::planners {
+
+/// A network with one link for each bundle of parallel ones (topology/bundles.h): what all planners plan on, and what
+/// bounds are computed on.
+class ParallelLinks {
+ public:
+  /// Not explicit, so that plans and bounds of a topology can be asked for. It must outlive this.
+  ParallelLinks(const Topology& topology);
+  ParallelLinks(const ParallelLinks&) = delete;
+  ParallelLinks& operator=(const ParallelLinks&) = delete;
+
+  [[nodiscard]] const Topology& topology() const { return topology_; }
+  /// On the network with one link for each bundle.
+  [[nodiscard]] const PlanningProblem& problem() const { return problem_; }
+  /// What is planned for the problem, spread over the strands of its bundles.
+  [[nodiscard]] Schedule lift(Schedule planned) const;
+  /// Of its bundle's price each strand has the part that it has of the bundle's rate.
+  [[nodiscard]] std::vector<BoundPrice> lift(std::vector<BoundPrice> prices) const;
+
+ private:
+  const Topology& topology_;
+  Bundles bundles_;
+  std::optional<Topology> bundled_;  ///< Where some links are parallel.
+  PlanningProblem problem_;
+};
+
+}  // namespace espalier::planners
