@@ -1,10 +1,7 @@
 #include "planners/all_reduce_forest.h"
 
-#include <vector>
-
 #include "planners/bounds/cut_bound.h"
 #include "planners/lp/all_reduce_program.h"
-#include "planners/lp/trees/program_forest.h"
 #include "planners/lp/trees/tree_images.h"
 #include "planners/packing/improve/few_trees.h"
 #include "topology/reachable.h"
@@ -32,8 +29,7 @@ Result<Forest> all_reduce_forest(const PlanningProblem& problem, const PlanConte
   }
   const ColumnSolution solution = with_fewer_trees(*program->orbits, TreeOracle(*program->orbits, program->groups),
                                                    program->solution, {.enough = 2, .most_height = 0});
-  const std::vector<ProgramTree> trees = tree_images(*program->orbits, program->groups, solution);
-  return whole_forest(topology, program->orbits->graph, trees, program->time_per_byte);
+  return lift(topology, *program->orbits, program->groups, solution);
 }
 
 }  // namespace espalier::planners

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "planners/lp/restricted_master.h"
 
@@ -42,6 +41,27 @@ std::optional<ColumnSolution> pack_few_columns(const MasterProgram& program, con
   return solution;
 }
 
+std::optional<RoundedPacking> pack_shares(const MasterProgram& program, std::span<const Column> columns,
+                                          std::span<const std::int64_t> shares, std::int64_t whole) {
+  std::vector<BigInteger> loads(program.capacity.size(), 0);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (shares[i] == 0) continue;
+    for (const Entry entry : columns[i].loads) loads[entry.index] += BigInteger(entry.value) * shares[i];
+  }
+  std::optional<Rational> reached;
+  for (std::size_t r = 0; r < loads.size(); ++r) {
+    if (loads[r] == 0) continue;
+    const Rational fits(program.capacity[r] * whole, loads[r]);
+    if (!reached || fits < *reached) reached = fits;
+  }
+  if (!reached) return std::nullopt;
+  RoundedPacking packing{*reached, {}};
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (shares[i] != 0) packing.parts.push_back({columns[i], make_rational(shares[i], whole) * *reached});
+  }
+  return packing;
+}
+
 std::optional<RoundedPacking> round_packing(const MasterProgram& program, std::span<const Column> columns,
                                             std::vector<double> amounts, double least_share) {
   constexpr std::int64_t steps = std::int64_t{1} << 24U;
@@ -68,23 +88,7 @@ std::optional<RoundedPacking> round_packing(const MasterProgram& program, std::s
     if (largest[group] == amounts.size() || shares[i] > shares[largest[group]]) largest[group] = i;
   }
   for (std::size_t group = 0; group < left.size(); ++group) shares[largest[group]] += left[group];
-  std::vector<BigInteger> loads(program.capacity.size(), 0);
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    if (shares[i] == 0) continue;
-    for (const Entry entry : columns[i].loads) loads[entry.index] += BigInteger(entry.value) * shares[i];
-  }
-  std::optional<Rational> reached;
-  for (std::size_t r = 0; r < loads.size(); ++r) {
-    if (loads[r] == 0) continue;
-    const Rational fits(program.capacity[r] * steps, loads[r]);
-    if (!reached || fits < *reached) reached = fits;
-  }
-  if (!reached) return std::nullopt;
-  RoundedPacking packing{*reached, {}};
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    if (shares[i] != 0) packing.parts.push_back({columns[i], make_rational(shares[i], steps) * *reached});
-  }
-  return packing;
+  return pack_shares(program, columns, shares, steps);
 }
 
 }  // namespace espalier::planners

@@ -22,8 +22,12 @@ struct RoundedPacking {
   std::vector<ColumnSolution::Part> parts;
 };
 
-/// Amounts, by column, in small fractions of what each group carries, without those below a share of it; as much of
-/// all as fits. Nothing where no column takes any resource. Requires: equal sharing.
+/// Columns that get whole shares, out of `whole` for each group; as much of all as fits. Nothing where no column takes
+/// any resource. Requires: equal sharing.
+std::optional<RoundedPacking> pack_shares(const MasterProgram& program, std::span<const Column> columns,
+                                          std::span<const std::int64_t> shares, std::int64_t whole);
+
+/// The same for amounts, by column, in small fractions of what each group carries, without those below a share of it.
 std::optional<RoundedPacking> round_packing(const MasterProgram& program, std::span<const Column> columns,
                                             std::vector<double> amounts, double least_share);
 

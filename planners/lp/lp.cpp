@@ -1,12 +1,9 @@
 #include "planners/lp/lp.h"
 
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "planners/all_reduce_forest.h"
 #include "planners/lp/flow_program.h"
-#include "planners/lp/trees/program_forest.h"
 #include "planners/lp/trees/tree_images.h"
 #include "schedule/trees/tree_schedule.h"
 
@@ -34,9 +31,7 @@ Result<Forest> flow_forest(const PlanningProblem& problem, CollectiveKind kind, 
   if (program.solution.parts.empty()) {
     return fail(ErrorCode::unsupported, "the best routes were not found within the limits", "use the planner pairwise");
   }
-  const std::vector<ProgramTree> trees = flow_images(*program.orbits, program.demands, program.solution);
-  return whole_forest(topology, program.orbits->graph, trees,
-                      1 / (program.solution.reached * program.orbits->graph.unit));
+  return lift(topology, *program.orbits, program.demands, program.solution);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "planners/lp/orbit_graph.h"
 
 #include <map>
-#include <optional>
 #include <utility>
 
 namespace espalier::planners {

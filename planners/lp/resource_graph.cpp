@@ -1,6 +1,5 @@
 #include "planners/lp/resource_graph.h"
 
-#include <algorithm>
 #include <map>
 #include <queue>
 #include <tuple>
@@ -19,6 +18,7 @@ void add_edges(const Topology& topology, ResourceGraph& graph, std::vector<BigIn
     if (is_new) {
       graph.edges.push_back({link.tail.value(), link.head.value(), 0, {}, {}});
       graph.out_edges[link.tail.index()].push_back(at->second);
+      graph.in_edges[link.head.index()].push_back(at->second);
       edge_capacity.emplace_back(0);
     }
     edge_capacity[at->second] += link.bandwidth().bytes_per_second;
@@ -55,6 +55,7 @@ void add_backplanes(const Topology& topology, ResourceGraph& graph) {
 ResourceGraph make_resource_graph(const Topology& topology, bool fold) {
   ResourceGraph graph;
   graph.out_edges.resize(topology.node_count());
+  graph.in_edges.resize(topology.node_count());
   std::vector<BigInteger> edge_capacity;
   add_edges(topology, graph, edge_capacity);
   graph.mirrored = graph.mirrored && fold;

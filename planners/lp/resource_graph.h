@@ -24,8 +24,8 @@ struct ResourceGraph {
   };
 
   std::vector<Edge> edges;
-  std::vector<std::vector<std::uint32_t>> out_edges;  ///< By node.
-  std::vector<BigInteger> capacity;                   ///< By resource, in `unit` bytes per second.
+  std::vector<std::vector<std::uint32_t>> out_edges, in_edges;  ///< By node.
+  std::vector<BigInteger> capacity;                             ///< By resource, in `unit` bytes per second.
   BigInteger unit = 1;
   std::vector<std::uint32_t> rank_nodes;      ///< By rank.
   std::vector<std::uint32_t> node_ranks;      ///< By node; `no_rank` for nodes that only forward.

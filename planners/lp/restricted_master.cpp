@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/check.h"
-
 namespace espalier::planners {
 
 namespace {
@@ -49,7 +47,7 @@ RestrictedMaster::RestrictedMaster(const MasterProgram& program)
   if (equal) {
     Variable throughput{{}, 1, 0};
     for (std::uint32_t g = 0; g < groups; ++g) throughput.entries.push_back({resources + g, -1});
-    add_variable(std::move(throughput));
+    variables_.push_back(std::move(throughput));
   }
 }
 
@@ -68,9 +66,7 @@ RestrictedMaster::Variable RestrictedMaster::variable_of(const Column& column) c
   return variable;
 }
 
-void RestrictedMaster::add(const Column& column) { add_variable(variable_of(column)); }
-
-void RestrictedMaster::add_variable(Variable variable) { variables_.push_back(std::move(variable)); }
+void RestrictedMaster::add(const Column& column) { variables_.push_back(variable_of(column)); }
 
 /// All at once, since Clp copies its matrix each time.
 void RestrictedMaster::hand_over() {

@@ -55,7 +55,6 @@ class RestrictedMaster {
     double penalty;  ///< The square of the column's excess.
   };
   [[nodiscard]] Variable variable_of(const Column& column) const;
-  void add_variable(Variable variable);
   void hand_over();
   [[nodiscard]] std::size_t first_column() const { return program_.sharing == Sharing::equal ? 1 : 0; }
   [[nodiscard]] double clp_cost(const Variable& variable) const;

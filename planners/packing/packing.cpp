@@ -105,23 +105,20 @@ Result<Schedule> plan_all_reduce(const PlanningProblem& problem, const Collectiv
                 "the trees of an all_reduce meet at a rank that may relay, and none of " + topology.name() + "'s may",
                 "use the planner innetwork, whose trees meet at switches");
   }
+  const auto best_pairs = [&] { return schedule_of(topology, collective, all_reduce_forest(problem, context)); };
+  const auto time_of = [&](const Schedule& schedule) { return compute_loads(schedule, topology).time_per_byte; };
   const auto& floors = problem.floors();
   const auto& program = context.solution;
   const bool halves_lose = floors && program && program->time_per_byte < floors->reduce_scatter_all_gather;
   if (halves_lose && program->solution.attained) {
-    Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(problem, context));
-    if (trees && compute_loads(*trees, topology).time_per_byte < floors->reduce_scatter_all_gather) return trees;
+    Result<Schedule> trees = best_pairs();
+    if (trees && time_of(*trees) < floors->reduce_scatter_all_gather) return trees;
   }
   Result<Schedule> halves = schedule_of(topology, collective, forest_of(problem, collective, context));
-  if (!halves) {
-    Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(problem, context));
-    return trees ? std::move(trees) : std::move(halves);
-  }
-  const Rational time = compute_loads(*halves, topology).time_per_byte;
-  if (floors && floors->best().time_per_byte == time) return halves;
-  Result<Schedule> trees = schedule_of(topology, collective, all_reduce_forest(problem, context));
-  if (!trees || compute_loads(*trees, topology).time_per_byte >= time) return halves;
-  return trees;
+  if (halves && floors && floors->best().time_per_byte == time_of(*halves)) return halves;
+  Result<Schedule> trees = best_pairs();
+  const bool is_better = trees && (!halves || time_of(*trees) < time_of(*halves));
+  return is_better ? std::move(trees) : std::move(halves);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,6 +16,12 @@ struct ParentTree {
   std::vector<std::vector<std::uint32_t>> path;  ///< By rank: arcs or edges between it and its parent.
 
   [[nodiscard]] std::uint32_t root() const { return members.front(); }
+};
+
+/// How a tree enters a rank.
+struct TreeEntry {
+  std::uint32_t parent = 0;
+  std::vector<std::uint32_t> path;
 };
 
 /// A spanning tree whose ranks get other parents.
@@ -48,11 +54,11 @@ class ReparentedTree {
     }
   }
   /// Requires: a parent that is not below the rank.
-  void attach(std::uint32_t rank, std::uint32_t parent, std::vector<std::uint32_t> path) {
+  void attach(std::uint32_t rank, TreeEntry entry) {
     std::erase(children_[tree_.parent[rank]], rank);
-    children_[parent].push_back(rank);
-    tree_.parent[rank] = parent;
-    tree_.path[rank] = std::move(path);
+    children_[entry.parent].push_back(rank);
+    tree_.parent[rank] = entry.parent;
+    tree_.path[rank] = std::move(entry.path);
     set_depths_below(rank);
   }
 
@@ -66,5 +72,18 @@ class ReparentedTree {
   ParentTree tree_;
   std::vector<std::vector<std::uint32_t>> children_;  ///< By rank.
 };
+
+/// A step of a search for better trees: what enters a rank is taken off the network, `cost.choose(tree, rank)` names a
+/// better entry or none, and what enters the rank then is put on again (`cost.use(tree, path, sign)`). Whether the tree
+/// has changed.
+template <class Cost>
+bool reparent(ReparentedTree& tree, std::uint32_t rank, Cost& cost) {
+  cost.use(tree.tree(), tree.tree().path[rank], -1);
+  std::optional<TreeEntry> entry = cost.choose(tree, rank);
+  const bool changes = entry.has_value();
+  if (changes) tree.attach(rank, *std::move(entry));
+  cost.use(tree.tree(), tree.tree().path[rank], 1);
+  return changes;
+}
 
 }  // namespace espalier::planners

@@ -1,6 +1,5 @@
 #include "planners/packing/problem.h"
 
-#include <algorithm>
 #include <numeric>
 #include <utility>
 

@@ -10,7 +10,6 @@
 #include "planners/packing/split/work_budget.h"
 #include "planners/plan_context.h"
 #include "planners/planning_problem.h"
-#include "schedule/trees/tree_schedule.h"
 #include "topology/analysis/flow_network.h"
 #include "topology/topology.h"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "planners/packing/find/program_trees.h"
@@ -20,13 +19,6 @@ namespace {
 struct Halves {
   std::optional<TreeProgram> in;
   std::optional<TreeProgram> out;
-};
-
-/// What is asked of both halves alike.
-struct Shape {
-  std::uint32_t most_height = 0;
-  std::uint32_t most_trees = 0;
-  std::uint32_t equal_trees = 0;
 };
 
 Result<Halves> make_halves(const PlanningProblem& problem, const Collective& collective, const PlanContext& context) {
@@ -69,7 +61,7 @@ Result<Halves> make_halves(const PlanningProblem& problem, const Collective& col
   return halves;
 }
 
-std::optional<ColumnSolution> solve(const TreeProgram& program, const Shape& shape) {
+std::optional<ColumnSolution> solve(const TreeProgram& program, const PackingLimits& shape) {
   ColumnSolution solution = program.solve(shape.most_height);
   if (!solution.attained) return std::nullopt;
   if (shape.equal_trees != 0) return program.with_equal_trees(solution, shape.equal_trees);
@@ -78,7 +70,7 @@ std::optional<ColumnSolution> solve(const TreeProgram& program, const Shape& sha
 }
 
 Result<Schedule> plan_shape(const Topology& topology, const Collective& collective, const Halves& halves,
-                            const Shape& shape) {
+                            const PackingLimits& shape) {
   Forest forest;
   for (const bool inward : {true, false}) {
     const std::optional<TreeProgram>& program = inward ? halves.in : halves.out;
@@ -99,22 +91,22 @@ std::uint32_t least_height(const Halves& halves) {
 /// The lowest trees, then the fewest of that height, that lose no more than the gap.
 Result<Schedule> plan_within_gap(const Topology& topology, const Collective& collective, const Halves& halves,
                                  const PackingLimits& limits) {
-  Result<Schedule> best = plan_shape(topology, collective, halves, {limits.most_height, limits.most_trees, 0});
+  Result<Schedule> best = plan_shape(topology, collective, halves, limits);
   if (!best) return best;
   const Rational allowed = compute_loads(*best, topology).time_per_byte * (1 + limits.gap);
   const ScheduleShape shape = measure_shape(*best);
-  const auto improve = [&](const Shape& asked) {
+  const auto improve = [&](const PackingLimits& asked) {
     Result<Schedule> next = plan_shape(topology, collective, halves, asked);
     if (!next || compute_loads(*next, topology).time_per_byte > allowed) return false;
     best = std::move(next);
     return true;
   };
   for (std::uint32_t low = least_height(halves); low < shape.height; ++low) {
-    if (improve({low, limits.most_trees, 0})) break;
+    if (improve({.most_trees = limits.most_trees, .most_height = low})) break;
   }
   const std::uint32_t height = measure_shape(*best).height;
   for (std::uint32_t few = 1; few < measure_shape(*best).trees_per_root; ++few) {
-    if (improve({height, few, 0})) break;
+    if (improve({.most_trees = few, .most_height = height})) break;
   }
   return best;
 }
@@ -142,7 +134,7 @@ Result<Schedule> plan_pruned_packing(const PlanningProblem& problem, const Colle
                 fmt::format("allow a height of {} or more", least));
   }
   if (limits.gap != 0 && limits.equal_trees == 0) return plan_within_gap(topology, collective, *halves, limits);
-  return plan_shape(topology, collective, *halves, {limits.most_height, limits.most_trees, limits.equal_trees});
+  return plan_shape(topology, collective, *halves, limits);
 }
 
 std::vector<PackingPoint> pareto_packings(const ParallelLinks& network, const Schedule& best) {
@@ -155,7 +147,7 @@ std::vector<PackingPoint> pareto_packings(const ParallelLinks& network, const Sc
   const auto halves = make_halves(network.problem(), best.collective, context);
   if (!halves) return points;
   std::vector<PackingPoint> all = {{best, compute_loads(best, network.topology()).time_per_byte, measure_shape(best)}};
-  const auto add = [&](const Shape& shape) {
+  const auto add = [&](const PackingLimits& shape) {
     Result<Schedule> made = plan_shape(topology, best.collective, *halves, shape);
     if (!made) return;
     PackingPoint point{*std::move(made), 0, {}};
@@ -167,8 +159,8 @@ std::vector<PackingPoint> pareto_packings(const ParallelLinks& network, const Sc
   };
   const ScheduleShape shape = all.front().shape;
   const std::uint32_t least = least_height(*halves);
-  for (std::uint32_t low = least; low < shape.height && low < least + most_heights; ++low) add({low, 0, 0});
-  for (std::uint32_t few = 1; few < shape.trees_per_root && few <= 4; few *= 2) add({0, few, 0});
+  for (std::uint32_t low = least; low < shape.height && low < least + most_heights; ++low) add({.most_height = low});
+  for (std::uint32_t few = 1; few < shape.trees_per_root && few <= 4; few *= 2) add({.most_trees = few});
   for (std::size_t i = 1; i < all.size(); ++i) {
     const bool beaten = std::any_of(all.begin(), all.end(), [&](const PackingPoint& other) {
       return &other != &all[i] && is_beaten_by(all[i], other) && !is_beaten_by(other, all[i]);

@@ -9,7 +9,6 @@
 #include "planners/plan_context.h"
 #include "schedule/schedule.h"
 #include "schedule/schedule_shape.h"
-#include "topology/topology.h"
 
 namespace espalier::planners {
 

@@ -1,7 +1,6 @@
 #include "planners/packing/select.h"
 
 #include <algorithm>
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <set>

@@ -70,32 +70,6 @@ std::int64_t unit_count(const PiecesByRoot& by_root) {
   return units.convert_to<std::int64_t>();
 }
 
-/// Whole numbers near the shares x units whose sum is that of the shares, rounded: largest remainders round up.
-std::vector<std::int64_t> apportion(const std::vector<Piece>& pieces, std::int64_t units) {
-  const auto floor_of = [](const Rational& value) {
-    return BigInteger(numerator(value) / denominator(value)).convert_to<std::int64_t>();
-  };
-  Rational sum = 0;
-  std::vector<std::int64_t> weights;
-  std::vector<Rational> remainders;
-  std::int64_t given = 0;
-  for (const Piece& piece : pieces) {
-    const Rational value = piece.share * units;
-    sum += value;
-    weights.push_back(floor_of(value));
-    remainders.push_back(value - weights.back());
-    given += weights.back();
-  }
-  std::vector<std::size_t> order(pieces.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return remainders[a] > remainders[b]; });
-  std::int64_t missing = floor_of(sum + make_rational(1, 2)) - given;
-  for (const std::size_t i : order) {
-    if (missing-- > 0) ++weights[i];
-  }
-  return weights;
-}
-
 /// Gives trees the links that they run over.
 class LinkFiller {
  public:
@@ -156,6 +130,31 @@ class LinkFiller {
 
 }  // namespace
 
+std::vector<std::int64_t> apportion(std::span<const Rational> shares, std::int64_t units) {
+  const auto floor_of = [](const Rational& value) {
+    return BigInteger(numerator(value) / denominator(value)).convert_to<std::int64_t>();
+  };
+  Rational sum = 0;
+  std::vector<std::int64_t> weights;
+  std::vector<Rational> remainders;
+  std::int64_t given = 0;
+  for (const Rational& share : shares) {
+    const Rational value = share * units;
+    sum += value;
+    weights.push_back(floor_of(value));
+    remainders.push_back(value - weights.back());
+    given += weights.back();
+  }
+  std::vector<std::size_t> order(shares.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return remainders[a] > remainders[b]; });
+  std::int64_t missing = floor_of(sum + make_rational(1, 2)) - given;
+  for (const std::size_t i : order) {
+    if (missing-- > 0) ++weights[i];
+  }
+  return weights;
+}
+
 Forest whole_forest(const Topology& topology, const ResourceGraph& graph, const std::vector<ProgramTree>& trees,
                     const Rational& time_per_share) {
   LinkFiller filler(topology, graph, time_per_share);
@@ -169,7 +168,9 @@ Forest whole_forest(const Topology& topology, const ResourceGraph& graph, const 
   Forest forest;
   for (auto& [key, pieces] : by_root) {
     const auto [root, inward] = key;
-    const std::vector<std::int64_t> weights = apportion(pieces, units);
+    std::vector<Rational> shares;
+    for (const Piece& piece : pieces) shares.push_back(piece.share);
+    const std::vector<std::int64_t> weights = apportion(shares, units);
     std::vector<Arborescence>& side = inward ? forest.in_trees : forest.out_trees;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       if (weights[i] > 0) side.push_back({Rank(root), weights[i], std::move(pieces[i].edges)});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/rational.h"
@@ -18,6 +19,9 @@ struct ProgramTree {
   std::vector<std::uint32_t> edges;    ///< Paths from rank to rank in the direction of the data, one after the other.
   std::vector<std::uint32_t> targets;  ///< Ranks with a block of their own; empty where all edges carry the same.
 };
+
+/// Whole numbers near the shares x units whose sum is that of the shares, rounded: largest remainders round up.
+std::vector<std::int64_t> apportion(std::span<const Rational> shares, std::int64_t units);
 
 /// The same trees with whole weights over links: parallel links get no more than their rate allows in the time that the
 /// solution takes, a tree that does not fit on one of them being split. Weights are exact while shares and links have a

@@ -86,8 +86,8 @@ class RootPicker {
 
 }  // namespace
 
-std::vector<ProgramTree> tree_images(const OrbitGraph& orbits, const TreeGroups& groups,
-                                     const ColumnSolution& solution) {
+Forest lift(const Topology& topology, const OrbitGraph& orbits, const TreeGroups& groups,
+            const ColumnSolution& solution) {
   const ResourceGraph& graph = orbits.graph;
   std::vector<ProgramTree> trees;
   std::optional<RootPicker> roots;
@@ -107,18 +107,18 @@ std::vector<ProgramTree> tree_images(const OrbitGraph& orbits, const TreeGroups&
     append_images(orbits, {root, true, share, mirror_image(graph, outward), {}}, trees);
     append_images(orbits, {root, false, share, std::move(outward), {}}, trees);
   }
-  return trees;
+  return whole_forest(topology, graph, trees, 1 / (solution.limit * graph.unit));
 }
 
-std::vector<ProgramTree> flow_images(const OrbitGraph& orbits, const std::vector<FlowDemand>& demands,
-                                     const ColumnSolution& solution) {
+Forest lift(const Topology& topology, const OrbitGraph& orbits, const std::vector<FlowDemand>& demands,
+            const ColumnSolution& solution) {
   std::vector<ProgramTree> trees;
   for (const ColumnSolution::Part& part : solution.parts) {
     const FlowDemand& demand = demands[part.column.group];
     append_images(orbits, {demand.source, false, part.amount / solution.reached, part.column.edges, demand.targets},
                   trees);
   }
-  return trees;
+  return whole_forest(topology, orbits.graph, trees, 1 / (solution.reached * orbits.graph.unit));
 }
 
 }  // namespace espalier::planners

@@ -37,13 +37,12 @@ class TreeTransplant {
  public:
   TreeTransplant(const TreeMemory::Entry& from, const Topology& topology, const OrbitGraph& orbits,
                  const TreeOracle& oracle)
-      : from_(from), orbits_(orbits), oracle_(oracle), in_edges_(orbits.graph.node_ranks.size()) {
+      : from_(from), orbits_(orbits), oracle_(oracle) {
     const ResourceGraph& graph = orbits.graph;
     std::unordered_map<std::uint64_t, std::uint32_t> edge_between;
     const auto key = [](std::uint32_t tail, std::uint32_t head) { return std::uint64_t{tail} << 32U | head; };
     for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
       edge_between.emplace(key(graph.edges[e].tail, graph.edges[e].head), e);
-      in_edges_[graph.edges[e].head].push_back(e);
     }
     for (const std::string& name : from.node_names) {
       const NodeId node = topology.find_node(name);
@@ -113,7 +112,7 @@ class TreeTransplant {
     }
     const std::uint32_t root = new_rank(old.graph.rank_nodes[old_root]);
     if (root == ResourceGraph::no_rank) return std::nullopt;
-    auto repaired = repair_tree(orbits_.graph, in_edges_, std::move(paths), root, group.inward);
+    auto repaired = repair_tree(orbits_.graph, std::move(paths), root, group.inward);
     if (!repaired || root == group.root) return repaired;
     return directed_from(orbits_.graph, *repaired, group.root);
   }
@@ -126,10 +125,9 @@ class TreeTransplant {
   const TreeMemory::Entry& from_;
   const OrbitGraph& orbits_;
   const TreeOracle& oracle_;
-  std::vector<std::vector<std::uint32_t>> in_edges_;  ///< By node.
-  std::vector<std::uint32_t> nodes_;                  ///< By old node; none where it is gone.
-  std::vector<std::uint32_t> old_nodes_;              ///< By node.
-  std::vector<std::uint32_t> edges_;                  ///< By old edge.
+  std::vector<std::uint32_t> nodes_;      ///< By old node; none where it is gone.
+  std::vector<std::uint32_t> old_nodes_;  ///< By node.
+  std::vector<std::uint32_t> edges_;      ///< By old edge.
 };
 
 void TreeMemory::keep(const Topology& topology, std::shared_ptr<const OrbitGraph> orbits, const TreeGroups& groups,

@@ -10,14 +10,12 @@ namespace {
 /// A tree of one root while it is repaired. Ranks are reached when they are connected with the root.
 class TreeRepair {
  public:
-  TreeRepair(const ResourceGraph& graph, const std::vector<std::vector<std::uint32_t>>& in_edges,
-             std::vector<RankPath> paths, std::uint32_t root, bool inward)
+  TreeRepair(const ResourceGraph& graph, std::vector<RankPath> paths, std::uint32_t root, bool inward)
       : graph_(graph),
-        in_edges_(in_edges),
         root_(root),
         inward_(inward),
         parent_(graph_.rank_count(), gone),
-        way_(graph_.rank_count()),
+        path_(graph_.rank_count()),
         children_(graph_.rank_count()) {
     for (RankPath& path : paths) {
       const bool whole =
@@ -36,14 +34,14 @@ class TreeRepair {
 
   [[nodiscard]] std::vector<std::uint32_t> edges() const {
     std::vector<std::uint32_t> edges;
-    for (const std::uint32_t rank : reached_) edges.insert(edges.end(), way_[rank].begin(), way_[rank].end());
+    for (const std::uint32_t rank : reached_) edges.insert(edges.end(), path_[rank].begin(), path_[rank].end());
     return edges;
   }
 
  private:
-  void attach(std::uint32_t child, std::uint32_t parent, std::vector<std::uint32_t> way) {
+  void attach(std::uint32_t child, std::uint32_t parent, std::vector<std::uint32_t> path) {
     parent_[child] = parent;
-    way_[child] = std::move(way);
+    path_[child] = std::move(path);
     children_[parent].push_back(child);
   }
 
@@ -69,7 +67,7 @@ class TreeRepair {
     std::uint32_t inner = gone;  // a rank that is not the top of what it hangs together with
     for (std::size_t at = 0; at < open.size(); ++at) {
       const std::uint32_t node = open[at];
-      for (const std::uint32_t e : inward_ ? in_edges_[node] : graph_.out_edges[node]) {
+      for (const std::uint32_t e : inward_ ? graph_.in_edges[node] : graph_.out_edges[node]) {
         const std::uint32_t far = inward_ ? graph_.edges[e].tail : graph_.edges[e].head;
         if (is_seen[far]) continue;
         is_seen[far] = true;
@@ -92,33 +90,31 @@ class TreeRepair {
   }
 
   void join(std::uint32_t rank, const std::vector<std::uint32_t>& entering) {
-    std::vector<std::uint32_t> way;
+    std::vector<std::uint32_t> path;
     std::uint32_t node = graph_.rank_nodes[rank];
     do {
-      way.push_back(entering[node]);
+      path.push_back(entering[node]);
       node = inward_ ? graph_.edges[entering[node]].head : graph_.edges[entering[node]].tail;
     } while (graph_.node_ranks[node] == ResourceGraph::no_rank);
-    if (!inward_) std::reverse(way.begin(), way.end());
-    attach(rank, graph_.node_ranks[node], std::move(way));
+    if (!inward_) std::reverse(path.begin(), path.end());
+    attach(rank, graph_.node_ranks[node], std::move(path));
     reach(rank);
   }
 
   const ResourceGraph& graph_;
-  const std::vector<std::vector<std::uint32_t>>& in_edges_;
   std::uint32_t root_;
   bool inward_;
-  std::vector<std::uint32_t> parent_;            ///< By rank; `gone` at a top.
-  std::vector<std::vector<std::uint32_t>> way_;  ///< By rank: between it and its parent, in the data's direction.
+  std::vector<std::uint32_t> parent_;             ///< By rank; `gone` at a top.
+  std::vector<std::vector<std::uint32_t>> path_;  ///< By rank: between it and its parent, in the data's direction.
   std::vector<std::vector<std::uint32_t>> children_;
   std::vector<std::uint32_t> reached_;  ///< Nearly in the order of their depth.
 };
 
 }  // namespace
 
-std::optional<std::vector<std::uint32_t>> repair_tree(const ResourceGraph& graph,
-                                                      const std::vector<std::vector<std::uint32_t>>& in_edges,
-                                                      std::vector<RankPath> paths, std::uint32_t root, bool inward) {
-  TreeRepair repair(graph, in_edges, std::move(paths), root, inward);
+std::optional<std::vector<std::uint32_t>> repair_tree(const ResourceGraph& graph, std::vector<RankPath> paths,
+                                                      std::uint32_t root, bool inward) {
+  TreeRepair repair(graph, std::move(paths), root, inward);
   if (!repair.run()) return std::nullopt;
   return repair.edges();
 }

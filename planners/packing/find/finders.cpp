@@ -12,7 +12,6 @@
 #include "planners/packing/find/route_trees.h"
 #include "planners/packing/find/shallow_root_trees.h"
 #include "planners/packing/realize_trees.h"
-#include "planners/packing/reduce/deal_lanes.h"
 #include "planners/packing/reduce/parallel_switches.h"
 #include "planners/packing/select.h"
 #include "planners/packing/split/pack_trees.h"
@@ -59,7 +58,7 @@ Result<Trees> propose_routes(const PackingProblem& problem, const BestTrees& /*b
 }
 
 /// Trees along routes that are wider than a link, where switches have parallel ones to share them with.
-Result<Trees> propose_lanes(const PackingProblem& problem, const BestTrees& /*best*/) {
+Result<Trees> propose_planes(const PackingProblem& problem, const BestTrees& /*best*/) {
   constexpr std::size_t most_dealt_ways = 4;
   const Topology& topology = problem.topology();
   const std::vector<std::int64_t>& capacities = problem.scaled->capacities;
@@ -68,13 +67,13 @@ Result<Trees> propose_lanes(const PackingProblem& problem, const BestTrees& /*be
     return proposed({}, "no switches have parallel ones");
   std::vector<std::int64_t> wide = capacities;
   for (std::size_t link = 0; link < wide.size(); ++link) {
-    wide[link] *= static_cast<std::int64_t>(parallel.lanes(LinkId(link)));
+    wide[link] *= static_cast<std::int64_t>(parallel.planes(LinkId(link)));
   }
   const auto trees = route_trees(topology, problem.direction, wide, problem.scaled->demands);
   if (!trees) return proposed({}, "no trees along the shortest routes fit");
   std::int64_t unit = 0;
   for (const Arborescence& tree : *trees) unit = std::gcd(unit, tree.weight);
-  auto dealt = deal_lanes(topology, parallel, capacities, *trees, unit);
+  auto dealt = parallel.lift(capacities, *trees, unit);
   if (dealt && most_ways(*dealt) > most_dealt_ways) dealt.reset();
   return along_routes(problem, std::move(dealt));
 }
@@ -159,7 +158,7 @@ Result<Trees> propose_splitting(const PackingProblem& problem, const BestTrees& 
 
 constexpr Finder table[] = {
     {"routes", wants_routes, propose_routes},                    // all roots, one or two hops
-    {"lanes", wants_routes, propose_lanes},                      // the same, wider than a link
+    {"planes", wants_routes, propose_planes},                    // the same, wider than a link
     {"grown", wants_one_root, propose_grown},                    // one root, over ranks
     {"machines", wants_one_root, propose_machines},              // one root, over whole machines
     {"program", wants_program, propose_program},                 // symmetric and small networks

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <optional>
 
 #include "base/check.h"
 #include "base/rational.h"
 #include "planners/bounds/cut_rate.h"
+#include "planners/lp/trees/program_forest.h"
 #include "planners/packing/realize_trees.h"
 #include "planners/packing/split/capacity_graph.h"
 #include "topology/analysis/max_flow.h"
@@ -15,8 +15,8 @@
 namespace espalier::planners {
 namespace {
 
-/// A way that flow takes from a rank to a rank nearer the root.
-struct Way {
+/// A path that flow takes from a rank to a rank nearer the root.
+struct FlowPath {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
   Rational flow;  ///< In shares.
@@ -97,9 +97,9 @@ void cancel_cycles(CapacityGraph& graph) {
 /// The decomposition of an acyclic flow into trees towards the root.
 class TreeDecomposition {
  public:
-  TreeDecomposition(const Collective& collective, std::vector<Way> ways)
-      : collective_(collective), ways_(std::move(ways)), in_(collective.rank_count) {
-    for (std::uint32_t i = 0; i < ways_.size(); ++i) in_[ways_[i].to].push_back(i);
+  TreeDecomposition(const Collective& collective, std::vector<FlowPath> paths)
+      : collective_(collective), paths_(std::move(paths)), in_(collective.rank_count) {
+    for (std::uint32_t i = 0; i < paths_.size(); ++i) in_[paths_[i].to].push_back(i);
   }
 
   /// A tree with its share of the whole.
@@ -111,15 +111,15 @@ class TreeDecomposition {
   std::vector<Part> run() {
     std::vector<Part> parts;
     for (Rational left = 1; left > 0;) {
-      const std::vector<std::uint32_t> ways = shortest_tree();
-      const std::vector<std::int64_t> below = count_below(ways);
+      const std::vector<std::uint32_t> paths = shortest_tree();
+      const std::vector<std::int64_t> below = count_below(paths);
       Part part{left, {collective_.root, 0, {}}};
-      for (const std::uint32_t id : ways) {
-        const Way& way = ways_[id];
-        part.share = std::min(part.share, Rational(way.flow / below[way.from]));
-        part.tree.edges.push_back({Rank(way.to), Rank(way.from), way.links});
+      for (const std::uint32_t id : paths) {
+        const FlowPath& path = paths_[id];
+        part.share = std::min(part.share, Rational(path.flow / below[path.from]));
+        part.tree.edges.push_back({Rank(path.to), Rank(path.from), path.links});
       }
-      for (const std::uint32_t id : ways) ways_[id].flow -= part.share * below[ways_[id].from];
+      for (const std::uint32_t id : paths) paths_[id].flow -= part.share * below[paths_[id].from];
       left -= part.share;
       parts.push_back(std::move(part));
     }
@@ -127,26 +127,26 @@ class TreeDecomposition {
   }
 
  private:
-  /// For every rank with a share one way with flow left, by fewest ways to the root, those nearest to it first.
+  /// For every rank with a share one path with flow left, by the fewest paths to the root, those nearest to it first.
   [[nodiscard]] std::vector<std::uint32_t> shortest_tree() const {
     std::vector<std::uint32_t> tree, order{collective_.root.value()};
     std::vector<bool> reached(in_.size(), false);
     reached[order.front()] = true;
     for (std::size_t done = 0; done < order.size(); ++done) {
-      for (const std::uint32_t way : in_[order[done]]) {
-        const std::uint32_t from = ways_[way].from;
-        if (reached[from] || ways_[way].flow == 0) continue;
+      for (const std::uint32_t path : in_[order[done]]) {
+        const std::uint32_t from = paths_[path].from;
+        if (reached[from] || paths_[path].flow == 0) continue;
         reached[from] = true;
         order.push_back(from);
-        tree.push_back(way);
+        tree.push_back(path);
       }
     }
     for (std::size_t rank = 0; rank < in_.size(); ++rank) {
       ESPALIER_CHECK(reached[rank] || collective_.share_of(Rank(rank)) == 0,
-                     "what a rank still has to send has a way to the root");
+                     "what a rank still has to send has a path to the root");
     }
     const std::vector<std::int64_t> below = count_below(tree);
-    std::erase_if(tree, [&](std::uint32_t way) { return below[ways_[way].from] == 0; });
+    std::erase_if(tree, [&](std::uint32_t path) { return below[paths_[path].from] == 0; });
     return tree;
   }
 
@@ -154,41 +154,25 @@ class TreeDecomposition {
   [[nodiscard]] std::vector<std::int64_t> count_below(const std::vector<std::uint32_t>& tree) const {
     std::vector<std::int64_t> below;
     for (std::size_t rank = 0; rank < in_.size(); ++rank) below.push_back(collective_.share_of(Rank(rank)));
-    for (auto way = tree.rbegin(); way != tree.rend(); ++way) below[ways_[*way].to] += below[ways_[*way].from];
+    for (auto path = tree.rbegin(); path != tree.rend(); ++path) below[paths_[*path].to] += below[paths_[*path].from];
     return below;
   }
 
   const Collective& collective_;
-  std::vector<Way> ways_;
+  std::vector<FlowPath> paths_;
   std::vector<std::vector<std::uint32_t>> in_;
 };
 
-std::vector<Way> ways_of(const FlowNetwork& network, const RankFlow& flow) {
-  std::vector<Way> ways;
+std::vector<FlowPath> paths_of(const FlowNetwork& network, const RankFlow& flow) {
+  std::vector<FlowPath> paths;
   for (std::uint32_t id = 0; id < flow.graph.edge_count(); ++id) {
     const CapacityGraph::Edge& edge = flow.graph.edge(id);
     for (const PathShare& share : edge.shares) {
-      ways.push_back({network.rank_at(edge.tail).value(), network.rank_at(edge.head).value(),
-                      make_rational(share.amount, flow.demand), links_along(network, share.arcs)});
+      paths.push_back({network.rank_at(edge.tail).value(), network.rank_at(edge.head).value(),
+                       make_rational(share.amount, flow.demand), links_along(network, share.arcs)});
     }
   }
-  return ways;
-}
-
-/// Whole weights in the ratio of the shares, which sum to 1.
-std::vector<std::int64_t> whole_weights(const std::vector<TreeDecomposition::Part>& parts) {
-  BigInteger common = 1;
-  for (const auto& part : parts) common = boost::multiprecision::lcm(common, denominator(part.share));
-  if (common > BigInteger(std::int64_t{1} << 60U)) common = std::int64_t{1} << 30U;
-  std::vector<std::int64_t> weights;
-  for (const auto& part : parts) {
-    const BigInteger weight = numerator(part.share) * common / denominator(part.share);
-    weights.push_back(weight.convert_to<std::int64_t>());
-  }
-  // What rounding left over goes to the largest.
-  const std::int64_t sum = std::accumulate(weights.begin(), weights.end(), std::int64_t{0});
-  *std::max_element(weights.begin(), weights.end()) += common.convert_to<std::int64_t>() - sum;
-  return weights;
+  return paths;
 }
 
 }  // namespace
@@ -206,8 +190,15 @@ Result<std::vector<Arborescence>> gather_trees(const PlanningProblem& problem, c
   }
   RankFlow flow = flow_to(network, collective, rate);
   cancel_cycles(flow.graph);
-  auto parts = TreeDecomposition(collective, ways_of(network, flow)).run();
-  const std::vector<std::int64_t> weights = whole_weights(parts);
+  auto parts = TreeDecomposition(collective, paths_of(network, flow)).run();
+  BigInteger units = 1;
+  std::vector<Rational> shares;
+  for (const auto& part : parts) {
+    units = boost::multiprecision::lcm(units, denominator(part.share));
+    shares.push_back(part.share);
+  }
+  if (units > BigInteger(std::int64_t{1} << 60U)) units = std::int64_t{1} << 30U;
+  const std::vector<std::int64_t> weights = apportion(shares, units.convert_to<std::int64_t>());
   std::vector<Arborescence> trees;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     parts[i].tree.weight = weights[i];

@@ -44,6 +44,7 @@ class GrowingTrees {
   [[nodiscard]] bool is_blocked(std::uint32_t tree, std::uint32_t arc) const { return is_blocked_[tree][arc]; }
   [[nodiscard]] const std::vector<Arc>& arcs() const { return arcs_; }
   [[nodiscard]] std::span<const std::uint32_t> arcs_from(std::uint32_t vertex) const { return out_[vertex]; }
+  [[nodiscard]] std::span<const std::uint32_t> arcs_to(std::uint32_t vertex) const { return in_[vertex]; }
   [[nodiscard]] std::uint32_t vertex_of(std::uint32_t rank) const { return rank_vertices_[rank]; }
   /// `outside` for vertices that only forward.
   [[nodiscard]] std::uint32_t rank_at(std::uint32_t vertex) const { return vertex_ranks_[vertex]; }

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
-#include <utility>
 
 #include "planners/packing/find/shallow_tree_search.h"
 #include "planners/packing/find/shallow_trees.h"

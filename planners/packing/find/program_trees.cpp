@@ -1,6 +1,7 @@
 #include "planners/packing/find/program_trees.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -21,23 +22,6 @@ constexpr std::size_t most_resource_orbits = 320;
 constexpr std::size_t most_small_resource_orbits = 16;
 constexpr std::int64_t most_share_sum = 1'000'000;  // weights stay within max_units
 
-/// How often each column is taken when a group's are taken `count` times in all, in proportion to their amounts.
-std::vector<std::int64_t> apportion(const ColumnSolution& solution, std::uint32_t group, std::int64_t count) {
-  std::vector<std::int64_t> times(solution.parts.size(), 0);
-  std::vector<Rational> wanted(solution.parts.size(), 0);
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    if (solution.parts[i].column.group == group) wanted[i] = solution.parts[i].amount / solution.limit * count;
-  }
-  for (std::int64_t given = 0; given < count; ++given) {
-    std::size_t most_missing = 0;
-    for (std::size_t i = 1; i < times.size(); ++i) {
-      if (wanted[i] - times[i] > wanted[most_missing] - times[most_missing]) most_missing = i;
-    }
-    ++times[most_missing];
-  }
-  return times;
-}
-
 }  // namespace
 
 std::optional<TreeProgram> TreeProgram::make(const PlanningProblem& problem, Direction direction, Rank root,
@@ -57,21 +41,24 @@ std::optional<TreeProgram> TreeProgram::make(const PlanningProblem& problem, Dir
   return TreeProgram(topology, std::move(orbits), std::move(groups), !root.is_none(), context);
 }
 
-ColumnSolution TreeProgram::optimum() const {
-  const TreeOracle trees = oracle(0);
+ColumnLimits TreeProgram::limits() const {
   ColumnLimits limits;
   limits.warm_rounds = static_cast<std::uint32_t>(std::clamp<std::size_t>(orbits_->resources.count(), 4, 40));
   limits.on_round = teller(*context_, collective_name(), bytes_per_unit());
-  return generate_columns(trees.program(), trees, limits);
+  return limits;
+}
+
+ProgramRate TreeProgram::optimum() const {
+  const TreeOracle trees = oracle(0);
+  const ColumnSolution solution = generate_columns(trees.program(), trees, limits());
+  return {solution.limit * orbits_->graph.unit, solution.attained, price_shares(*topology_, *orbits_, solution.prices)};
 }
 
 ColumnSolution TreeProgram::solve(std::uint32_t most_height, std::span<const Arborescence> known) const {
   const TreeOracle trees = oracle(most_height);
-  ColumnLimits limits;
-  limits.warm_rounds = static_cast<std::uint32_t>(std::clamp<std::size_t>(orbits_->resources.count(), 4, 40));
+  ColumnLimits limits = this->limits();
   limits.shallow = true;
   limits.most_height = most_height;
-  limits.on_round = teller(*context_, collective_name(), bytes_per_unit());
   std::vector<Column> seeds;
   if (most_height == 0 && context_->known != nullptr) seeds = context_->known->seeds(*topology_, *orbits_, trees);
   if (seeds.empty()) {
@@ -97,7 +84,7 @@ std::string_view TreeProgram::collective_name() const {
 double TreeProgram::bytes_per_unit() const {
   std::int64_t shares = 0;
   for (const TreeGroup& group : groups_.groups) shares += group.copies;
-  return unit().convert_to<double>() * static_cast<double>(shares);
+  return orbits_->graph.unit.convert_to<double>() * static_cast<double>(shares);
 }
 
 std::optional<ColumnSolution> TreeProgram::with_few_trees(const ColumnSolution& solution, std::uint32_t most) const {
@@ -107,31 +94,23 @@ std::optional<ColumnSolution> TreeProgram::with_few_trees(const ColumnSolution& 
 std::optional<ColumnSolution> TreeProgram::with_equal_trees(const ColumnSolution& solution, std::uint32_t count) const {
   const auto few = with_few_trees(solution, count);
   if (!few) return std::nullopt;
-  ColumnSolution equal;
-  std::vector<BigInteger> load(orbits_->capacity.size(), 0);
-  for (std::uint32_t group = 0; group < groups_.groups.size(); ++group) {
-    const std::vector<std::int64_t> times = apportion(*few, group, count);
-    for (std::size_t i = 0; i < times.size(); ++i) {
-      if (times[i] == 0) continue;
-      equal.parts.push_back({few->parts[i].column, make_rational(times[i], count)});
-      for (const Entry entry : few->parts[i].column.loads) load[entry.index] += entry.value * times[i];
-    }
+  std::vector<Column> columns;
+  std::vector<std::vector<Rational>> shares(groups_.groups.size(), std::vector<Rational>(few->parts.size(), 0));
+  for (const ColumnSolution::Part& part : few->parts) {
+    shares[part.column.group][columns.size()] = part.amount / few->limit;
+    columns.push_back(part.column);
   }
-  std::optional<Rational> rate;
-  for (std::size_t r = 0; r < load.size(); ++r) {
-    if (load[r] == 0) continue;
-    const Rational fits(orbits_->capacity[r] * count, load[r]);
-    if (!rate || fits < *rate) rate = fits;
+  std::vector<std::int64_t> times(columns.size(), 0);
+  for (const std::vector<Rational>& of_group : shares) {
+    std::ranges::transform(times, apportion(of_group, count), times.begin(), std::plus<>());
   }
-  equal.limit = *rate;
-  equal.attained = true;
-  for (ColumnSolution::Part& part : equal.parts) part.amount *= *rate;
-  return equal;
+  auto packing = pack_shares(oracle(0).program(), columns, times, count);
+  if (!packing) return std::nullopt;
+  return ColumnSolution{.limit = std::move(packing->reached), .attained = true, .parts = std::move(packing->parts)};
 }
 
 std::vector<Arborescence> TreeProgram::trees(const ColumnSolution& solution) const {
-  const std::vector<ProgramTree> images = tree_images(*orbits_, groups_, solution);
-  Forest forest = whole_forest(*topology_, orbits_->graph, images, 1 / (solution.limit * orbits_->graph.unit));
+  Forest forest = lift(*topology_, *orbits_, groups_, solution);
   return groups_.groups.front().inward ? std::move(forest.in_trees) : std::move(forest.out_trees);
 }
 
@@ -145,16 +124,10 @@ std::optional<std::vector<Arborescence>> program_trees(const PlanningProblem& pr
   return solution.attained ? std::optional(program->trees(solution)) : std::nullopt;
 }
 
-std::vector<BoundPrice> TreeProgram::price_shares_of(const ColumnSolution& solution) const {
-  return price_shares(*topology_, *orbits_, solution.prices);
-}
-
 std::optional<ProgramRate> program_rate(const PlanningProblem& problem, Direction direction, Rank root,
                                         std::span<const std::int64_t> shares, const PlanContext& context) {
   const auto program = TreeProgram::make(problem, direction, root, Symmetry::any, shares, context);
-  if (!program) return std::nullopt;
-  const ColumnSolution solution = program->optimum();
-  return ProgramRate{solution.limit * program->unit(), solution.attained, program->price_shares_of(solution)};
+  return program ? std::optional(program->optimum()) : std::nullopt;
 }
 
 }  // namespace espalier::planners

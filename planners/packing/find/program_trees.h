@@ -15,6 +15,14 @@
 
 namespace espalier::planners {
 
+/// The throughput of the best packing in bytes per second, of S from one root or of a shard from every rank of share 1,
+/// and whether it was found; the limit of all packings where it was not, and what proves it.
+struct ProgramRate {
+  Rational rate;
+  bool attained = false;
+  std::vector<BoundPrice> prices;
+};
+
 /// The linear program over spanning trees of equal total weight from every rank, or weights in the ratio of the ranks'
 /// shares, or from one root, on the orbits of the network's symmetry. Throughputs are those of a root of share 1, in
 /// bytes per second / `unit()`.
@@ -29,14 +37,13 @@ class TreeProgram {
 
   /// How far the farthest rank is from any root: no trees are all lower.
   [[nodiscard]] std::uint32_t least_height() const { return oracle(0).least_height(); }
-  [[nodiscard]] const BigInteger& unit() const { return orbits_->graph.unit; }
 
   /// The best packing, low trees preferred; with `most_height` a good one of no higher trees (0: any).
   /// Requires: most_height is 0 or at least least_height().
   /// `known`: trees of the network to begin with.
   [[nodiscard]] ColumnSolution solve(std::uint32_t most_height = 0, std::span<const Arborescence> known = {}) const;
   /// The best packing's throughput, whatever its trees.
-  [[nodiscard]] ColumnSolution optimum() const;
+  [[nodiscard]] ProgramRate optimum() const;
   /// A good packing with at most so many of a solution's columns per root.
   [[nodiscard]] std::optional<ColumnSolution> with_few_trees(const ColumnSolution& solution, std::uint32_t most) const;
   /// A good packing of `count` trees of equal weight per root, of a solution's columns. Requires: count > 0.
@@ -45,8 +52,6 @@ class TreeProgram {
 
   /// The trees of all roots. Requires: an attained solution of this program.
   [[nodiscard]] std::vector<Arborescence> trees(const ColumnSolution& solution) const;
-  /// Which links and backplanes prove a solution's limit.
-  [[nodiscard]] std::vector<BoundPrice> price_shares_of(const ColumnSolution& solution) const;
 
  private:
   TreeProgram(const Topology& topology, std::shared_ptr<const OrbitGraph> orbits, TreeGroups groups, bool is_one_root,
@@ -56,6 +61,7 @@ class TreeProgram {
         groups_(std::move(groups)),
         is_one_root_(is_one_root),
         context_(&context) {}
+  [[nodiscard]] ColumnLimits limits() const;
   [[nodiscard]] std::string_view collective_name() const;
   /// Bytes of S per second that one unit of throughput is.
   [[nodiscard]] double bytes_per_unit() const;
@@ -75,13 +81,7 @@ std::optional<std::vector<Arborescence>> program_trees(const PlanningProblem& pr
                                                        const PlanContext& context = {},
                                                        std::span<const Arborescence> known = {});
 
-/// The throughput of the best packing in bytes per second, of S from one root or of a shard from every rank of share 1,
-/// and whether it was found; the limit of all packings where it was not. Nothing past the program's size.
-struct ProgramRate {
-  Rational rate;
-  bool attained = false;
-  std::vector<BoundPrice> prices;
-};
+/// The rate of the best packing; nothing past the program's size.
 std::optional<ProgramRate> program_rate(const PlanningProblem& problem, Direction direction, Rank root,
                                         std::span<const std::int64_t> shares, const PlanContext& context = {});
 

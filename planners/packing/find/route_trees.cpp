@@ -1,7 +1,6 @@
 #include "planners/packing/find/route_trees.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "planners/graph/rank_groups.h"
 #include "topology/routes.h"

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
 #include "planners/packing/find/shallow_tree_search.h"
 #include "planners/packing/find/shallow_trees.h"
 #include "planners/packing/realize_trees.h"
-#include "planners/packing/reduce/deal_lanes.h"
 #include "planners/packing/reduce/parallel_switches.h"
 
 namespace espalier::planners {
@@ -27,14 +25,14 @@ std::optional<RootNetwork> root_network(const PackingProblem& problem, const Par
   RootNetwork found{network.vertex_count(), {}, {vertices.begin(), vertices.end()}, problem.root.value(), 0, {}};
   __int128 sum = 0;
   for (const FlowArc& arc : network.arcs()) {
-    const std::int64_t lanes = parallel == nullptr ? 1 : static_cast<std::int64_t>(parallel->lanes(arc.link));
-    const bool stands = parallel == nullptr || parallel->in_lane(arc.link, 0) == arc.link;
-    const __int128 room = stands ? static_cast<__int128>(arc.capacity) * lanes : 0;
+    const std::int64_t planes = parallel == nullptr ? 1 : static_cast<std::int64_t>(parallel->planes(arc.link));
+    const bool stands = parallel == nullptr || parallel->in_plane(arc.link, 0) == arc.link;
+    const __int128 room = stands ? static_cast<__int128>(arc.capacity) * planes : 0;
     sum += room;
     if (sum >= most_grown_capacity) return std::nullopt;
     const bool enters_root = arc.head == network.vertex_of(problem.root);
     found.arcs.push_back({arc.tail, arc.head, enters_root ? 0 : static_cast<std::int64_t>(room)});
-    if (parallel != nullptr) found.lanes.push_back(lanes);
+    if (parallel != nullptr) found.parallel.push_back(planes);
   }
   found.rate = static_cast<std::int64_t>(problem.cut.capacity);
   return found;
@@ -53,7 +51,7 @@ struct FoundTrees {
   }
 };
 
-/// One of `searches` searches: every plane for itself, or, with parallel switches, trees as wide as all lanes, dealt
+/// One of `searches` searches: every plane for itself, or, with parallel switches, trees as wide as all planes, dealt
 /// out to them.
 std::optional<FoundTrees> find_trees(const PackingProblem& problem, const ParallelSwitches* parallel,
                                      std::int64_t searches) {
@@ -74,7 +72,7 @@ std::optional<FoundTrees> find_trees(const PackingProblem& problem, const Parall
   for (Arborescence& tree : result.trees) tree.weight *= network->rate;
   std::vector<std::int64_t> capacities;
   for (const FlowArc& arc : problem.network.arcs()) capacities.push_back(arc.capacity * sum);
-  auto dealt = deal_lanes(problem.topology(), *parallel, capacities, result.trees, network->rate);
+  auto dealt = parallel->lift(capacities, result.trees, network->rate);
   if (!dealt) return std::nullopt;
   result.trees = *std::move(dealt);
   return result;

@@ -16,7 +16,7 @@ namespace espalier::planners {
 namespace {
 
 constexpr std::size_t most_tried_again = 64;  // ranks
-/// With lanes, trees may be wider than links, but together they are no more than so many times the narrowest.
+/// With parallel links, trees may be wider than links, but together they are no more than so many times the narrowest.
 constexpr std::int64_t most_units = 48;
 constexpr std::array<std::size_t, most_shallow_trees> tree_counts = {16, 8, 15, 14, 12, 10, 6, 4,
                                                                      9,  7, 13, 11, 5,  3,  2, 1};
@@ -39,16 +39,10 @@ std::int64_t growth_work_of(const RootNetwork& network) {
   return std::clamp(work, least_growth_work, most_growth_work);
 }
 
-/// By vertex, whether it is a rank.
-std::vector<bool> ranks_of(const RootNetwork& network) {
-  std::vector<bool> is_rank(network.vertex_count, false);
-  for (const std::uint32_t vertex : network.rank_vertices) is_rank[vertex] = true;
-  return is_rank;
-}
-
 /// How many hops from rank to rank the farthest rank is from the root.
 std::uint32_t farthest_rank(const RootNetwork& network) {
-  const std::vector<bool> is_rank = ranks_of(network);
+  std::vector<bool> is_rank(network.vertex_count, false);
+  for (const std::uint32_t vertex : network.rank_vertices) is_rank[vertex] = true;
   std::vector<std::uint32_t> hops(network.vertex_count, UINT32_MAX);
   hops[network.rank_vertices[network.root]] = 0;
   for (bool changed = true; changed;) {
@@ -100,7 +94,7 @@ class ShallowTreeSearch {
         }
       }
     }
-    if (!network_.lanes.empty() && found_.empty()) try_units();
+    if (!network_.parallel.empty() && found_.empty()) try_units();
     exchange();
     if (found_.empty()) return std::nullopt;
     return ShallowTrees{std::move(found_.front().trees), found_.front().depth};
@@ -129,7 +123,7 @@ class ShallowTreeSearch {
     const auto parts = static_cast<std::int64_t>(count);
     if (grow_in(whole_arcs(parts), std::vector<std::int64_t>(count, 1), order)) return;
     const std::int64_t units = network_.rate / common_;
-    if (units < parts || !network_.lanes.empty()) return;
+    if (units < parts || !network_.parallel.empty()) return;
     std::vector<GrowingTrees::Arc> arcs = network_.arcs;
     for (GrowingTrees::Arc& arc : arcs) arc.room /= common_;
     const std::vector<std::int64_t> weights = nearly_equal(units, count);
@@ -140,14 +134,14 @@ class ShallowTreeSearch {
     grow_in(std::move(arcs), weights, early);
   }
 
-  /// What every arc has room for in whole trees, or, where arcs are of lanes, their lanes in whole trees, when `units`
-  /// such trees carry the rate.
+  /// What every arc has room for in whole trees, or, where arcs stand for parallel links, these in whole trees, when
+  /// `units` such trees carry the rate.
   [[nodiscard]] std::vector<GrowingTrees::Arc> whole_arcs(std::int64_t units) const {
     std::vector<GrowingTrees::Arc> arcs = network_.arcs;
     for (std::size_t a = 0; a < arcs.size(); ++a) {
-      const std::int64_t lanes = network_.lanes.empty() ? 1 : network_.lanes[a];
+      const std::int64_t links = network_.parallel.empty() ? 1 : network_.parallel[a];
       arcs[a].room =
-          lanes * static_cast<std::int64_t>(static_cast<__int128>(arcs[a].room / lanes) * units / network_.rate);
+          links * static_cast<std::int64_t>(static_cast<__int128>(arcs[a].room / links) * units / network_.rate);
     }
     return arcs;
   }

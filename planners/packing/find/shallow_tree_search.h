@@ -16,7 +16,7 @@ struct RootNetwork {
   std::vector<std::uint32_t> rank_vertices;  ///< By rank.
   std::uint32_t root = 0;                    ///< A rank.
   std::int64_t rate = 0;                     ///< What the trees carry in all.
-  std::vector<std::int64_t> lanes;           ///< By arc: of how many equal links it is; empty where all are of one.
+  std::vector<std::int64_t> parallel;        ///< By arc: how many equal links it stands for; empty where all are one.
 };
 
 /// No packing of at most `most_trees` trees that together carry the rate has all of them less deep: a tree of weight w

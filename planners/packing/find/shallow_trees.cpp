@@ -1,7 +1,6 @@
 #include "planners/packing/find/shallow_trees.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "planners/packing/realize_trees.h"

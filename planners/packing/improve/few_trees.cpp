@@ -38,10 +38,15 @@ std::vector<std::int64_t> joint_loads(const std::vector<Column>& columns, std::s
   return loads;
 }
 
+/// What trees with these loads and this amount leave.
+Rest left_of(const Rest& rest, const std::vector<std::int64_t>& loads, const Rational& amount) {
+  Rest left{rest.room, rest.throughput - amount, {}, 1};
+  for (std::size_t r = 0; r < loads.size(); ++r) left.room[r] -= amount * loads[r];
+  return left;
+}
+
 BigInteger sum_of(const std::vector<BigInteger>& values) {
-  BigInteger sum = 0;
-  for (const BigInteger& value : values) sum += value;
-  return sum;
+  return std::accumulate(values.begin(), values.end(), BigInteger(0));
 }
 
 class Thinning {
@@ -168,8 +173,7 @@ class Thinning {
       if (loads[r] > 0) amount = std::min(amount, Rational(rest.room[r] / loads[r]));
     }
     for (int step = 0; step < most_steps && amount > 0; ++step) {
-      Rest next{rest.room, rest.throughput - amount, {}, 1};
-      for (std::size_t r = 0; r < loads.size(); ++r) next.room[r] -= amount * loads[r];
+      Rest next = left_of(rest, loads, amount);
       if (next.throughput == 0) return next;
       complete(next);
       const ColumnSolution& found = next.solution;
@@ -204,8 +208,7 @@ class Thinning {
       }
     }
     if (!best || *best == amount) return std::nullopt;
-    Rest next{rest.room, rest.throughput - *best, {}, 1};
-    for (std::size_t r = 0; r < loads.size(); ++r) next.room[r] -= *best * loads[r];
+    Rest next = left_of(rest, loads, *best);
     complete(next);
     if (!next.solution.attained || next.solution.limit != next.throughput * next.scale) return std::nullopt;
     amount = *best;

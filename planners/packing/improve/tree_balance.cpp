@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <compare>
 #include <functional>
-#include <limits>
+#include <optional>
 #include <queue>
 #include <utility>
 
@@ -24,7 +24,7 @@ struct PathCost {
 
 constexpr PathCost unreached = {static_cast<__int128>(1) << 126, 0};
 
-/// A column as a tree; its paths go the way the data does.
+/// A column as a tree; its paths go in the direction of the data.
 ReparentedTree take_apart(const ResourceGraph& graph, const TreeGroup& group, const Column& column) {
   ParentTree tree;
   tree.members = {group.root};
@@ -89,12 +89,7 @@ class Evenness {
 class PathSearch {
  public:
   explicit PathSearch(const ResourceGraph& graph)
-      : graph_(graph),
-        in_edges_(graph.out_edges.size()),
-        distance_(graph.out_edges.size(), unreached),
-        next_edge_(graph.out_edges.size(), 0) {
-    for (std::uint32_t e = 0; e < graph.edges.size(); ++e) in_edges_[graph.edges[e].head].push_back(e);
-  }
+      : graph_(graph), distance_(graph.out_edges.size(), unreached), next_edge_(graph.out_edges.size(), 0) {}
 
   /// `towards`: paths end at `rank`; else they begin there.
   template <class Cost>
@@ -112,7 +107,7 @@ class PathSearch {
       open.pop();
       if (distance > distance_[node]) continue;
       if (node != start && graph_.node_ranks[node] != ResourceGraph::no_rank) continue;
-      for (const std::uint32_t e : towards ? in_edges_[node] : graph_.out_edges[node]) {
+      for (const std::uint32_t e : towards ? graph_.in_edges[node] : graph_.out_edges[node]) {
         const std::uint32_t other = towards ? graph_.edges[e].tail : graph_.edges[e].head;
         const PathCost reached = distance + cost(e);
         if (reached >= distance_[other]) continue;
@@ -138,7 +133,6 @@ class PathSearch {
 
  private:
   const ResourceGraph& graph_;
-  std::vector<std::vector<std::uint32_t>> in_edges_;
   std::vector<PathCost> distance_;
   std::vector<std::uint32_t> next_edge_;
   std::vector<std::uint32_t> reached_;
@@ -161,61 +155,81 @@ std::vector<__int128> edge_prices(const OrbitGraph& orbits, std::span<const BigI
   return by_edge;
 }
 
+/// What a tree's edges cost: the cheapest path to a rank from any that is not below it, no deeper than allowed.
+class BalanceCost {
+ public:
+  BalanceCost(const OrbitGraph& orbits, std::span<const BigInteger> prices, std::span<const double> room)
+      : graph_(orbits.graph), prices_(edge_prices(orbits, prices)), evenness_(orbits, room), search_(orbits.graph) {}
+
+  /// Which tree is changed next, and how deep it may get.
+  void turn_to(const TreeGroup& group, std::uint32_t most_depth) {
+    group_ = &group;
+    most_depth_ = most_depth;
+  }
+  void use(const ParentTree& /*tree*/, const std::vector<std::uint32_t>& path, int sign) {
+    evenness_.add(path, sign * group_->copies);
+  }
+  std::optional<TreeEntry> choose(const ReparentedTree& reparented, std::uint32_t rank) {
+    constexpr double least_gain = 1e-9;  // of evenness: below it is rounding
+    const ParentTree& tree = reparented.tree();
+    evenness_.set_step(graph_.mirrored ? 2 * group_->copies : group_->copies);
+    const auto cost = [&](std::uint32_t e) { return PathCost{prices_[e], evenness_.edge_cost(e)}; };
+    search_.run(rank, !group_->inward, cost);
+    PathCost least;
+    for (const std::uint32_t e : tree.path[rank]) least = least + cost(e);
+    least.evenness *= 1 - least_gain;
+    std::vector<bool> is_below(graph_.rank_count(), false);
+    std::uint32_t deepest = tree.depth[rank];
+    reparented.for_each_below(rank, [&](std::uint32_t below) {
+      is_below[below] = true;
+      deepest = std::max(deepest, tree.depth[below]);
+    });
+    std::uint32_t best = rank;
+    for (std::uint32_t u = 0; u < graph_.rank_count(); ++u) {
+      if (u != group_->root && graph_.is_dead_end[graph_.rank_nodes[u]]) continue;
+      if (is_below[u] || tree.depth[u] + 1 + deepest - tree.depth[rank] > most_depth_) continue;
+      if (search_.distance(u) >= least) continue;
+      best = u;
+      least = search_.distance(u);
+    }
+    if (best == rank) return std::nullopt;
+    return TreeEntry{best, search_.path(best, rank, !group_->inward)};
+  }
+
+ private:
+  const ResourceGraph& graph_;
+  std::vector<__int128> prices_;  ///< By edge.
+  Evenness evenness_;
+  PathSearch search_;
+  const TreeGroup* group_ = nullptr;
+  std::uint32_t most_depth_ = 0;
+};
+
 }  // namespace
 
 std::vector<Column> balanced_trees(const OrbitGraph& orbits, const TreeOracle& oracle,
                                    std::span<const BigInteger> prices, std::vector<Column> columns,
                                    std::span<const double> room, std::uint32_t most_depth) {
   constexpr int most_passes = 6;
-  constexpr double least_gain = 1e-9;  // of evenness: below it is rounding
-  const ResourceGraph& graph = orbits.graph;
-  const std::vector<__int128> price = edge_prices(orbits, prices);
-  Evenness evenness(orbits, room);
+  BalanceCost cost(orbits, prices, room);
   std::vector<ReparentedTree> trees;
-  std::vector<std::uint32_t> depths;
-  for (const Column& column : columns) {
-    const TreeGroup& group = oracle.groups().groups[column.group];
-    trees.push_back(take_apart(graph, group, column));
-    depths.push_back(std::max(most_depth, column.height));
-    for (const auto& path : trees.back().tree().path) evenness.add(path, group.copies);
+  const auto turn_to = [&](std::size_t t) {
+    cost.turn_to(oracle.groups().groups[columns[t].group], std::max(most_depth, columns[t].height));
+  };
+  for (std::size_t t = 0; t < columns.size(); ++t) {
+    turn_to(t);
+    trees.push_back(take_apart(orbits.graph, oracle.groups().groups[columns[t].group], columns[t]));
+    for (const auto& path : trees[t].tree().path) cost.use(trees[t].tree(), path, 1);
   }
-  PathSearch search(graph);
-  const auto cost = [&](std::uint32_t e) { return PathCost{price[e], evenness.edge_cost(e)}; };
-  for (int pass = 0; pass < most_passes; ++pass) {
-    bool changed = false;
+  bool changed = true;
+  for (int pass = 0; pass < most_passes && changed; ++pass) {
+    changed = false;
     for (std::size_t t = 0; t < trees.size(); ++t) {
-      const TreeGroup& group = oracle.groups().groups[columns[t].group];
-      const ParentTree& tree = trees[t].tree();
-      for (std::uint32_t v = 0; v < graph.rank_count(); ++v) {
-        if (v == group.root) continue;
-        evenness.add(tree.path[v], -group.copies);
-        evenness.set_step(graph.mirrored ? 2 * group.copies : group.copies);
-        search.run(v, !group.inward, cost);
-        PathCost least;
-        for (const std::uint32_t e : tree.path[v]) least = least + cost(e);
-        least.evenness *= 1 - least_gain;
-        std::vector<bool> is_below(graph.rank_count(), false);
-        std::uint32_t deepest = tree.depth[v];
-        trees[t].for_each_below(v, [&](std::uint32_t rank) {
-          is_below[rank] = true;
-          deepest = std::max(deepest, tree.depth[rank]);
-        });
-        std::uint32_t best = v;
-        for (std::uint32_t u = 0; u < graph.rank_count(); ++u) {
-          if (u != group.root && graph.is_dead_end[graph.rank_nodes[u]]) continue;
-          if (is_below[u] || tree.depth[u] + 1 + deepest - tree.depth[v] > depths[t]) continue;
-          if (search.distance(u) >= least) continue;
-          best = u;
-          least = search.distance(u);
-        }
-        if (best != v) {
-          trees[t].attach(v, best, search.path(best, v, !group.inward));
-          changed = true;
-        }
-        evenness.add(tree.path[v], group.copies);
+      turn_to(t);
+      for (std::uint32_t rank = 0; rank < orbits.graph.rank_count(); ++rank) {
+        if (rank != trees[t].tree().root()) changed = reparent(trees[t], rank, cost) || changed;
       }
     }
-    if (!changed) break;
   }
   for (std::size_t t = 0; t < trees.size(); ++t) {
     std::vector<std::uint32_t> edges;

@@ -11,12 +11,8 @@ constexpr std::uint64_t most_tries_of_a_place = 20;
 
 }  // namespace
 
-TreeExchange::TreeExchange(const GrowingTrees& grown)
-    : grown_(grown), in_(grown.vertex_count()), seen_(grown.vertex_count(), 0) {
-  for (std::uint32_t a = 0; a < grown.arcs().size(); ++a) {
-    room_.push_back(grown.arcs()[a].room);
-    in_[grown.arcs()[a].head].push_back(a);
-  }
+TreeExchange::TreeExchange(const GrowingTrees& grown) : grown_(grown), seen_(grown.vertex_count(), 0) {
+  for (const GrowingTrees::Arc& arc : grown.arcs()) room_.push_back(arc.room);
   for (const ParentTree& tree : grown.trees()) trees_.emplace_back(tree);
 }
 
@@ -43,7 +39,7 @@ bool TreeExchange::reach(std::uint32_t most_depth, WorkBudget& budget) {
     if (random_.below(2) == 0) {
       try_swap(t, rank);
     } else {
-      try_attach(t, rank);
+      reparent(trees_[t], rank, *this);
     }
     budget.spend(moved_);
   }
@@ -56,12 +52,12 @@ std::int64_t TreeExchange::excess_of(const ParentTree& tree) const {
   return excess;
 }
 
-std::int64_t TreeExchange::gain(std::uint32_t t, std::uint32_t rank, std::uint32_t parent) {
-  const ParentTree& tree = trees_[t].tree();
+std::int64_t TreeExchange::gain(const ReparentedTree& reparented, std::uint32_t rank, std::uint32_t parent) {
+  const ParentTree& tree = reparented.tree();
   const std::int64_t shift = std::int64_t{tree.depth[parent]} + 1 - std::int64_t{tree.depth[rank]};
   if (shift == 0) return 0;
   std::int64_t change = 0;
-  trees_[t].for_each_below(rank, [&](std::uint32_t moved) {
+  reparented.for_each_below(rank, [&](std::uint32_t moved) {
     ++moved_;
     const std::int64_t depth = tree.depth[moved];
     change += std::max<std::int64_t>(0, depth + shift - most_depth_) - std::max<std::int64_t>(0, depth - most_depth_);
@@ -71,13 +67,10 @@ std::int64_t TreeExchange::gain(std::uint32_t t, std::uint32_t rank, std::uint32
 
 bool TreeExchange::accepts(std::int64_t worse) {
   constexpr std::uint64_t rarely = 24;
-  if (worse <= 0) return true;
-  return worse <= 2 && random_.below(rarely) == 0;
-}
-
-void TreeExchange::attach(std::uint32_t t, std::uint32_t rank, Entry entry) {
+  if (worse > 2 || (worse > 0 && random_.below(rarely) != 0)) return false;
   ++moves_;
-  trees_[t].attach(rank, entry.parent, std::move(entry.path));
+  excess_ += worse;
+  return true;
 }
 
 void TreeExchange::try_swap(std::uint32_t t, std::uint32_t rank) {
@@ -88,48 +81,39 @@ void TreeExchange::try_swap(std::uint32_t t, std::uint32_t rank) {
   const std::uint32_t here = first_tree.parent[rank];
   const std::uint32_t there = second_tree.parent[rank];
   if (trees_[t].is_below(there, rank) || trees_[other].is_below(here, rank)) return;
-  const std::int64_t worse = gain(t, rank, there) + gain(other, rank, here);
-  if (!accepts(worse)) return;
-  Entry first{there, second_tree.path[rank]};
-  Entry second{here, first_tree.path[rank]};
-  attach(t, rank, std::move(first));
-  attach(other, rank, std::move(second));
-  excess_ += worse;
+  if (!accepts(gain(trees_[t], rank, there) + gain(trees_[other], rank, here))) return;
+  TreeEntry first{there, second_tree.path[rank]};
+  trees_[other].attach(rank, {here, first_tree.path[rank]});
+  trees_[t].attach(rank, std::move(first));
 }
 
-void TreeExchange::try_attach(std::uint32_t t, std::uint32_t rank) {
-  const ParentTree& tree = trees_[t].tree();
-  const std::int64_t weight = tree.weight;
-  for (const std::uint32_t a : tree.path[rank]) room_[a] += weight;
-  // A walk against arcs with room, at random, to another rank.
-  Entry entry;
+void TreeExchange::use(const ParentTree& tree, const std::vector<std::uint32_t>& path, int sign) {
+  for (const std::uint32_t a : path) room_[a] -= sign * tree.weight;
+}
+
+/// A walk against arcs with room, at random, to another rank.
+std::optional<TreeEntry> TreeExchange::choose(const ReparentedTree& tree, std::uint32_t rank) {
+  const std::int64_t weight = tree.tree().weight;
+  TreeEntry entry;
   std::uint32_t vertex = grown_.vertex_of(rank);
   ++stamp_;
   seen_[vertex] = stamp_;
-  while (true) {
+  do {
     std::uint32_t chosen = GrowingTrees::outside;
     std::uint64_t choices = 0;
-    for (const std::uint32_t a : in_[vertex]) {
+    for (const std::uint32_t a : grown_.arcs_to(vertex)) {
       if (room_[a] < weight || seen_[grown_.arcs()[a].tail] == stamp_) continue;
       if (random_.below(++choices) == 0) chosen = a;
     }
-    if (chosen == GrowingTrees::outside) break;
+    if (chosen == GrowingTrees::outside) return std::nullopt;
     entry.path.push_back(chosen);
     vertex = grown_.arcs()[chosen].tail;
     seen_[vertex] = stamp_;
-    if (grown_.rank_at(vertex) != GrowingTrees::outside) break;
-  }
+  } while (grown_.rank_at(vertex) == GrowingTrees::outside);
   std::reverse(entry.path.begin(), entry.path.end());
   entry.parent = grown_.rank_at(vertex);
-  const bool arrived = entry.parent != GrowingTrees::outside && !entry.path.empty();
-  if (arrived && !trees_[t].is_below(entry.parent, rank)) {
-    const std::int64_t worse = gain(t, rank, entry.parent);
-    if (accepts(worse)) {
-      attach(t, rank, std::move(entry));
-      excess_ += worse;
-    }
-  }
-  for (const std::uint32_t a : tree.path[rank]) room_[a] -= weight;
+  if (tree.is_below(entry.parent, rank) || !accepts(gain(tree, rank, entry.parent))) return std::nullopt;
+  return entry;
 }
 
 }  // namespace espalier::planners

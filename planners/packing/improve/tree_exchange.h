@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/random.h"
@@ -24,25 +25,21 @@ class TreeExchange {
   bool reach(std::uint32_t most_depth, WorkBudget& budget);
   [[nodiscard]] std::vector<ParentTree> trees() const;
 
- private:
-  /// A way to a rank from another parent.
-  struct Entry {
-    std::uint32_t parent = 0;
-    std::vector<std::uint32_t> path;
-  };
+  // For reparent.
+  void use(const ParentTree& tree, const std::vector<std::uint32_t>& path, int sign);
+  std::optional<TreeEntry> choose(const ReparentedTree& tree, std::uint32_t rank);
 
+ private:
   [[nodiscard]] std::int64_t excess_of(const ParentTree& tree) const;
   /// What the excess changes by when a rank enters elsewhere; nothing is changed.
-  [[nodiscard]] std::int64_t gain(std::uint32_t t, std::uint32_t rank, std::uint32_t parent);
+  [[nodiscard]] std::int64_t gain(const ReparentedTree& tree, std::uint32_t rank, std::uint32_t parent);
+  /// Whether a move that changes the excess by so much is made; counts it then.
   [[nodiscard]] bool accepts(std::int64_t worse);
-  void attach(std::uint32_t t, std::uint32_t rank, Entry entry);
   void try_swap(std::uint32_t t, std::uint32_t rank);
-  void try_attach(std::uint32_t t, std::uint32_t rank);
 
   const GrowingTrees& grown_;
   std::vector<ReparentedTree> trees_;
-  std::vector<std::int64_t> room_;  ///< By arc.
-  std::vector<std::vector<std::uint32_t>> in_;
+  std::vector<std::int64_t> room_;   ///< By arc.
   std::vector<std::uint32_t> seen_;  ///< By vertex: the last walk that came there.
   std::uint32_t stamp_ = 0;
   std::uint32_t most_depth_ = 0;

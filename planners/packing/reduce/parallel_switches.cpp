@@ -78,22 +78,23 @@ std::vector<std::vector<NodeId>> wide_planes(const Topology& topology) {
 }  // namespace
 
 ParallelSwitches::ParallelSwitches(const Topology& topology)
-    : group_of_(topology.node_count(), no_group),
+    : topology_(topology),
+      group_of_(topology.node_count(), no_group),
       is_taken_(topology.node_count(), false),
-      lanes_of_(topology.link_count(), no_group) {
+      set_of_(topology.link_count(), no_group) {
   std::vector<Plane> single;
   for (std::size_t v = 0; v < topology.node_count(); ++v) {
     if (!topology.node(NodeId(v)).is_rank) single.push_back({NodeId(v)});
   }
-  join(topology, single);
-  join(topology, wide_planes(topology));
+  join(single);
+  join(wide_planes(topology));
 }
 
-void ParallelSwitches::join(const Topology& topology, const std::vector<Plane>& planes) {
+void ParallelSwitches::join(const std::vector<Plane>& planes) {
   std::map<PlaneMark, std::vector<std::pair<const Plane*, PlaneLinks>>> alike;
   for (const Plane& plane : planes) {
-    if (auto links = links_of(topology, plane))
-      alike[mark_of(topology, *links)].emplace_back(&plane, *std::move(links));
+    if (auto links = links_of(topology_, plane))
+      alike[mark_of(topology_, *links)].emplace_back(&plane, *std::move(links));
   }
   const auto is_taken = [&](NodeId node) { return is_taken_[node.index()]; };
   for (const auto& [mark, members] : alike) {
@@ -102,15 +103,15 @@ void ParallelSwitches::join(const Topology& topology, const std::vector<Plane>& 
                             [&](const auto& member) { return std::ranges::any_of(*member.first, is_taken); })) {
       continue;
     }
-    std::size_t first = lanes_.size();
-    lanes_.resize(first + mark.size());
+    std::size_t first = parallel_.size();
+    parallel_.resize(first + mark.size());
     for (const auto& [plane, links] : members) {
       for (const NodeId node : *plane) group_of_[node.index()] = group_count_;
       std::size_t at = first;
       for (const auto& [ends, link] : links) {
-        is_taken_[topology.link(link).tail.index()] = is_taken_[topology.link(link).head.index()] = true;
-        lanes_of_[link.index()] = static_cast<std::uint32_t>(at);
-        lanes_[at++].push_back(link);
+        is_taken_[topology_.link(link).tail.index()] = is_taken_[topology_.link(link).head.index()] = true;
+        set_of_[link.index()] = static_cast<std::uint32_t>(at);
+        parallel_[at++].push_back(link);
       }
     }
     ++group_count_;

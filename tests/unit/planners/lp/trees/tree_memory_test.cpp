@@ -21,13 +21,6 @@ namespace {
 
 using testing::ring_of;
 
-std::optional<std::vector<std::uint32_t>> repaired_from(const ResourceGraph& graph, std::vector<RankPath> paths,
-                                                        std::uint32_t root, bool inward) {
-  std::vector<std::vector<std::uint32_t>> in_edges(graph.out_edges.size());
-  for (std::uint32_t e = 0; e < graph.edges.size(); ++e) in_edges[graph.edges[e].head].push_back(e);
-  return repair_tree(graph, in_edges, std::move(paths), root, inward);
-}
-
 /// Ranks that a tree's paths reach from its root, each once.
 std::size_t reached_from(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges, std::uint32_t root,
                          bool inward) {
@@ -67,7 +60,7 @@ TEST(TreeRepair, JoinsWhatHangsInTheAirAtItsTop) {
       return RankPath{inward ? child : parent, inward ? parent : child, {e}};
     };
     const auto repaired =
-        repaired_from(graph, {path(0, 1, edge(0, 1)), path(1, 2, gone), path(2, 3, edge(2, 3))}, 0, inward);
+        repair_tree(graph, {path(0, 1, edge(0, 1)), path(1, 2, gone), path(2, 3, edge(2, 3))}, 0, inward);
     ASSERT_TRUE(repaired);
     EXPECT_EQ(reached_from(graph, *repaired, 0, inward), 4U);
     EXPECT_EQ(repaired->front(), edge(0, 1));  // kept
@@ -77,7 +70,7 @@ TEST(TreeRepair, JoinsWhatHangsInTheAirAtItsTop) {
 TEST(TreeRepair, TurnsRoundWhatIsOnlyReachedBelowItsTop) {
   // A line 0-1-2: when 2 stood above 1, and 2 is cut off, 1 is joined first and 2 below it.
   const ResourceGraph graph = make_resource_graph(testing::line_of(3), false);
-  const auto repaired = repaired_from(graph, {{0, 2, {gone}}, {2, 1, {edge_between(graph, 2, 1)}}}, 0, false);
+  const auto repaired = repair_tree(graph, {{0, 2, {gone}}, {2, 1, {edge_between(graph, 2, 1)}}}, 0, false);
   ASSERT_TRUE(repaired);
   EXPECT_EQ(*repaired, (std::vector<std::uint32_t>{edge_between(graph, 0, 1), edge_between(graph, 1, 2)}));
 }
@@ -87,7 +80,7 @@ TEST(TreeRepair, GivesUpWhereThereIsNoPath) {
   const ResourceGraph graph = make_resource_graph(one_way, false);
   ResourceGraph cut = graph;
   for (auto& edges : cut.out_edges) edges.clear();
-  EXPECT_FALSE(repaired_from(cut, {}, 0, false));
+  EXPECT_FALSE(repair_tree(cut, {}, 0, false));
 }
 
 struct SolvedTrees {

@@ -40,7 +40,7 @@ TEST(ShallowRootTrees, WideSwitch) {
 }
 
 /// A path is no wider than its links, and every rank is behind 18 of them: 18 ways, of fewer trees.
-TEST(ShallowRootTrees, EqualPlanesAreLanes) {
+TEST(ShallowRootTrees, EqualPlanesAreParallel) {
   const Topology topology = switch_planes(12, 18);
   for (const Direction direction : {Direction::forward, Direction::reversed}) {
     const ScheduleShape shape = shape_of(topology, direction, Rank(0));

@@ -1,13 +1,11 @@
-#include "planners/packing/reduce/deal_lanes.h"
-
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "planners/packing/realize_trees.h"
 #include "planners/packing/reduce/edge_coloring.h"
 #include "planners/packing/reduce/even_layers.h"
+#include "planners/packing/reduce/parallel_switches.h"
 
 namespace espalier::planners {
 
@@ -17,28 +15,28 @@ constexpr std::size_t most_passes = std::size_t{1} << 18U;
 constexpr std::int64_t most_copies = 64;  // of one tree
 constexpr std::size_t most_layers = 4;
 
-/// Where a tree passes a sibling switch.
-struct LanePass {
+/// Where a tree passes a parallel switch.
+struct PlanePass {
   std::size_t tree = 0;  ///< Of unit weight.
   std::size_t edge = 0;
   std::size_t place = 0;  ///< Of the link that comes in, among those of the edge.
   std::size_t end = 0;    ///< Of the one after that which leaves.
-  std::uint32_t lane = 0;
+  std::uint32_t plane = 0;
 };
 
-/// What passes one group of parallel ones.
-struct LaneCrossing {
-  std::size_t lanes = 0;
-  std::vector<LanePass> passes;
+/// What passes one group of parallel switches.
+struct PlaneCrossing {
+  std::size_t planes = 0;
+  std::vector<PlanePass> passes;
   std::vector<std::pair<std::uint32_t, std::uint32_t>>
-      edges;                ///< By pass: from which link to which, in the first lane.
-  bool is_layered = false;  ///< Passes then have a colour and not a lane.
+      edges;                ///< By pass: from which link to which, in the first plane.
+  bool is_layered = false;  ///< Passes then have a colour and not a plane.
 };
 
-class LaneDealer {
+class PlaneDealer {
  public:
-  LaneDealer(const Topology& topology, const ParallelSwitches& parallel, std::span<const std::int64_t> capacities,
-             std::span<const Arborescence> trees, std::int64_t unit)
+  PlaneDealer(const Topology& topology, const ParallelSwitches& parallel, std::span<const std::int64_t> capacities,
+              std::span<const Arborescence> trees, std::int64_t unit)
       : topology_(topology),
         parallel_(parallel),
         capacities_(capacities),
@@ -53,8 +51,8 @@ class LaneDealer {
 
   std::optional<std::vector<Arborescence>> run() {
     if (!is_small_) return std::nullopt;
-    for (LaneCrossing& crossing : crossings_) {
-      if (!crossing.passes.empty() && !paint_lanes(crossing) && !paint_layers(crossing)) return std::nullopt;
+    for (PlaneCrossing& crossing : crossings_) {
+      if (!crossing.passes.empty() && !paint_planes(crossing) && !paint_layers(crossing)) return std::nullopt;
     }
     if (layers_.empty()) layers_.push_back({1, {}});
     return dealt();
@@ -69,11 +67,11 @@ class LaneDealer {
         if (group == ParallelSwitches::no_group) continue;
         std::size_t end = i + 1;
         while (end < links.size() && parallel_.group_of(topology_.link(links[end - 1]).head) == group) ++end;
-        LaneCrossing& crossing = crossings_[group];
-        crossing.lanes = parallel_.lanes(links[i]);
+        PlaneCrossing& crossing = crossings_[group];
+        crossing.planes = parallel_.planes(links[i]);
         crossing.passes.push_back({trees_.size(), e, i, end, 0});
-        crossing.edges.emplace_back(parallel_.in_lane(links[i], 0).value(),
-                                    parallel_.in_lane(links[end - 1], 0).value());
+        crossing.edges.emplace_back(parallel_.in_plane(links[i], 0).value(),
+                                    parallel_.in_plane(links[end - 1], 0).value());
         i = end - 1;
         is_small_ = is_small_ && ++pass_count_ <= most_passes;
       }
@@ -82,7 +80,7 @@ class LaneDealer {
   }
 
   /// How many edges every link has, by link.
-  static std::map<std::uint32_t, std::int64_t> degrees(const LaneCrossing& crossing) {
+  static std::map<std::uint32_t, std::int64_t> degrees(const PlaneCrossing& crossing) {
     std::map<std::uint32_t, std::int64_t> degree;
     for (const auto& [in, out] : crossing.edges) {
       ++degree[in];
@@ -92,7 +90,7 @@ class LaneDealer {
   }
 
   /// Gives every pass a colour. A link is as many vertices as it needs to have an edge per colour at most.
-  static void paint(LaneCrossing& crossing, std::uint32_t colors) {
+  static void paint(PlaneCrossing& crossing, std::uint32_t colors) {
     std::map<std::uint32_t, std::uint32_t> met;  // by link
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> vertex;
     const auto vertex_of = [&](std::uint32_t link) {
@@ -105,25 +103,25 @@ class LaneDealer {
       edges.emplace_back(tail, vertex_of(out));
     }
     const std::vector<std::uint32_t> color = color_edges(edges, colors);
-    for (std::size_t i = 0; i < color.size(); ++i) crossing.passes[i].lane = color[i];
+    for (std::size_t i = 0; i < color.size(); ++i) crossing.passes[i].plane = color[i];
   }
 
-  /// A lane for every pass, so that no link gets more whole trees than it holds: a link is as many vertices as it holds
-  /// trees, each with one edge per lane at most. False where some link has too many edges for that.
-  bool paint_lanes(LaneCrossing& crossing) const {
+  /// A plane for every pass, so that no link gets more whole trees than it holds: a link is as many vertices as it
+  /// holds trees, each with one edge per plane at most. False where some link has too many edges for that.
+  bool paint_planes(PlaneCrossing& crossing) const {
     for (const auto& [link, degree] : degrees(crossing)) {
-      if (degree > static_cast<std::int64_t>(crossing.lanes) * (capacities_[link] / unit_)) return false;
+      if (degree > static_cast<std::int64_t>(crossing.planes) * (capacities_[link] / unit_)) return false;
     }
-    paint(crossing, static_cast<std::uint32_t>(crossing.lanes));
+    paint(crossing, static_cast<std::uint32_t>(crossing.planes));
     return true;
   }
 
-  /// A colour for every pass and layers that give colours lanes. False where other passes need other layers.
-  bool paint_layers(LaneCrossing& crossing) {
+  /// A colour for every pass and layers that give colours planes. False where other passes need other layers.
+  bool paint_layers(PlaneCrossing& crossing) {
     std::int64_t most = 0;
     for (const auto& [link, degree] : degrees(crossing)) most = std::max(most, degree);
-    if (!layers_.empty() && (most != colors_ || crossing.lanes != layers_.front().counts.size())) return false;
-    if (layers_.empty()) layers_ = even_layers(most, crossing.lanes);
+    if (!layers_.empty() && (most != colors_ || crossing.planes != layers_.front().counts.size())) return false;
+    if (layers_.empty()) layers_ = even_layers(most, crossing.planes);
     colors_ = most;
     if (layers_.size() > most_layers) return false;
     paint(crossing, static_cast<std::uint32_t>(most));
@@ -134,22 +132,22 @@ class LaneDealer {
   /// Every layer of every tree; nothing where a link would carry too much.
   [[nodiscard]] std::optional<std::vector<Arborescence>> dealt() const {
     BigInteger common = 1;
-    for (const LaneLayer& layer : layers_) common = lcm(common, BigInteger(denominator(layer.part)));
+    for (const PlaneLayer& layer : layers_) common = lcm(common, BigInteger(denominator(layer.part)));
     if (common > most_weight) return std::nullopt;
     std::vector<Arborescence> result;
     std::vector<BigInteger> load(capacities_.size(), 0);
-    for (const LaneLayer& layer : layers_) {
+    for (const PlaneLayer& layer : layers_) {
       const BigInteger weight = numerator(layer.part) * (common / denominator(layer.part));
       const std::size_t first = result.size();
       for (const Arborescence* tree : trees_) {
         result.push_back({tree->root, weight.convert_to<std::int64_t>(), tree->edges});
       }
-      const std::vector<std::uint32_t> lane_of = lanes_by_color(layer);
-      for (const LaneCrossing& crossing : crossings_) {
-        for (const LanePass& pass : crossing.passes) {
-          const std::uint32_t lane = crossing.is_layered ? lane_of[pass.lane] : pass.lane;
+      const std::vector<std::uint32_t> plane_of = planes_by_color(layer);
+      for (const PlaneCrossing& crossing : crossings_) {
+        for (const PlanePass& pass : crossing.passes) {
+          const std::uint32_t plane = crossing.is_layered ? plane_of[pass.plane] : pass.plane;
           std::vector<LinkId>& links = result[first + pass.tree].edges[pass.edge].links;
-          for (std::size_t i = pass.place; i < pass.end; ++i) links[i] = parallel_.in_lane(links[i], lane);
+          for (std::size_t i = pass.place; i < pass.end; ++i) links[i] = parallel_.in_plane(links[i], plane);
         }
       }
       for (std::size_t i = first; i < result.size(); ++i) {
@@ -164,12 +162,12 @@ class LaneDealer {
     return result;
   }
 
-  [[nodiscard]] static std::vector<std::uint32_t> lanes_by_color(const LaneLayer& layer) {
-    std::vector<std::uint32_t> lanes;
-    for (std::uint32_t lane = 0; lane < layer.counts.size(); ++lane) {
-      lanes.insert(lanes.end(), static_cast<std::size_t>(layer.counts[lane]), lane);
+  [[nodiscard]] static std::vector<std::uint32_t> planes_by_color(const PlaneLayer& layer) {
+    std::vector<std::uint32_t> planes;
+    for (std::uint32_t plane = 0; plane < layer.counts.size(); ++plane) {
+      planes.insert(planes.end(), static_cast<std::size_t>(layer.counts[plane]), plane);
     }
-    return lanes;
+    return planes;
   }
 
   static constexpr std::int64_t most_weight = std::int64_t{1} << 50U;
@@ -178,9 +176,9 @@ class LaneDealer {
   const ParallelSwitches& parallel_;
   std::span<const std::int64_t> capacities_;
   std::int64_t unit_;
-  std::vector<LaneCrossing> crossings_;     ///< By group of parallel ones.
+  std::vector<PlaneCrossing> crossings_;    ///< By group of parallel ones.
   std::vector<const Arborescence*> trees_;  ///< Of unit weight each.
-  std::vector<LaneLayer> layers_;           ///< Of those groups that need some.
+  std::vector<PlaneLayer> layers_;          ///< Of those groups that need some.
   std::int64_t colors_ = 0;
   std::size_t pass_count_ = 0;
   bool is_small_ = true;
@@ -208,10 +206,10 @@ std::vector<Arborescence> merge_like(std::vector<Arborescence> trees) {
 
 }  // namespace
 
-std::optional<std::vector<Arborescence>> deal_lanes(const Topology& topology, const ParallelSwitches& parallel,
-                                                    std::span<const std::int64_t> capacities,
-                                                    std::span<const Arborescence> trees, std::int64_t unit) {
-  auto dealt = LaneDealer(topology, parallel, capacities, trees, unit).run();
+std::optional<std::vector<Arborescence>> ParallelSwitches::lift(std::span<const std::int64_t> capacities,
+                                                                std::span<const Arborescence> trees,
+                                                                std::int64_t unit) const {
+  auto dealt = PlaneDealer(topology_, *this, capacities, trees, unit).run();
   if (!dealt) return std::nullopt;
   reduce_weights(*dealt);
   return merge_like(*std::move(dealt));

@@ -1,5 +1,3 @@
-#include "planners/packing/reduce/deal_lanes.h"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -59,7 +57,7 @@ TEST(EvenLayers, OneWhereTheLanesDivideTheThings) {
   EXPECT_EQ(layers.front().counts, (std::vector<std::int64_t>{3, 3, 3, 3}));
 }
 
-TEST(EvenLayers, TwoFor71ThingsIn18Lanes) {
+TEST(EvenLayers, TwoFor71ThingsIn18Planes) {
   const auto layers = even_layers(71, 18);
   ASSERT_EQ(layers.size(), 2U);
   EXPECT_EQ(layers.front().part, make_rational(71, 72));
@@ -68,35 +66,35 @@ TEST(EvenLayers, TwoFor71ThingsIn18Lanes) {
 
 TEST(EvenLayers, AllLanesGetEquallyMuch) {
   for (std::int64_t things = 1; things <= 40; ++things) {
-    for (std::size_t lanes = 1; lanes <= 20; ++lanes) {
-      std::vector<Rational> load(lanes, 0);
+    for (std::size_t planes = 1; planes <= 20; ++planes) {
+      std::vector<Rational> load(planes, 0);
       Rational parts = 0;
-      for (const LaneLayer& layer : even_layers(things, lanes)) {
+      for (const PlaneLayer& layer : even_layers(things, planes)) {
         EXPECT_GT(layer.part, 0);
         EXPECT_EQ(std::accumulate(layer.counts.begin(), layer.counts.end(), std::int64_t{0}), things);
-        for (std::size_t lane = 0; lane < lanes; ++lane) load[lane] += layer.part * layer.counts[lane];
+        for (std::size_t plane = 0; plane < planes; ++plane) load[plane] += layer.part * layer.counts[plane];
         parts += layer.part;
       }
       EXPECT_EQ(parts, 1);
-      for (const Rational& each : load) EXPECT_EQ(each, make_rational(things, static_cast<std::int64_t>(lanes)));
+      for (const Rational& each : load) EXPECT_EQ(each, make_rational(things, static_cast<std::int64_t>(planes)));
     }
   }
 }
 
-TEST(ParallelSwitches, PlanesAreLanes) {
+TEST(ParallelSwitches, PlanesAreParallel) {
   const Topology topology = switch_planes(4, 3);
   const ParallelSwitches parallel(topology);
   EXPECT_EQ(parallel.group_count(), 1U);
   for (std::size_t l = 0; l < topology.link_count(); ++l) {
-    ASSERT_EQ(parallel.lanes(LinkId(l)), 3U);
-    std::set<std::uint32_t> lanes;
-    for (std::size_t lane = 0; lane < 3; ++lane) {
-      const LinkId other = parallel.in_lane(LinkId(l), lane);
-      lanes.insert(other.value());
+    ASSERT_EQ(parallel.planes(LinkId(l)), 3U);
+    std::set<std::uint32_t> planes;
+    for (std::size_t plane = 0; plane < 3; ++plane) {
+      const LinkId other = parallel.in_plane(LinkId(l), plane);
+      planes.insert(other.value());
       const NodeId tail = topology.link(LinkId(l)).tail;
       EXPECT_TRUE(!topology.node(tail).is_rank || topology.link(other).tail == tail);
     }
-    EXPECT_EQ(lanes.size(), 3U);
+    EXPECT_EQ(planes.size(), 3U);
   }
 }
 
@@ -116,11 +114,11 @@ TEST(ParallelSwitches, PlanesOfSeveralSwitches) {
   const Topology topology = two_boards(3, 4);
   const ParallelSwitches parallel(topology);
   EXPECT_EQ(parallel.group_count(), 1U);
-  for (std::size_t l = 0; l < topology.link_count(); ++l) EXPECT_EQ(parallel.lanes(LinkId(l)), 4U);
+  for (std::size_t l = 0; l < topology.link_count(); ++l) EXPECT_EQ(parallel.planes(LinkId(l)), 4U);
 }
 
 /// One star a rank, dealt out: two ways where the planes do not divide the star's edges.
-TEST(DealLanes, StarsOverPlanes) {
+TEST(DealPlanes, StarsOverPlanes) {
   for (const Direction direction : {Direction::forward, Direction::reversed}) {
     const ScheduleShape wide = shape_of_all_roots(switch_planes(72, 18), direction);
     EXPECT_EQ(wide.trees_per_root, 1U);
@@ -130,13 +128,13 @@ TEST(DealLanes, StarsOverPlanes) {
   }
 }
 
-TEST(DealLanes, StarsOverPlanesOfTwoSwitches) {
+TEST(DealPlanes, StarsOverPlanesOfTwoSwitches) {
   const ScheduleShape shape = shape_of_all_roots(two_boards(4, 3), Direction::forward);
   EXPECT_EQ(shape.height, 1U);
   EXPECT_EQ(shape.ways_per_root, 2U);
 }
 
-TEST(DealLanes, AtTheBoundForAllSizes) {
+TEST(DealPlanes, AtTheBoundForAllSizes) {
   Random random(9);
   for (int round = 0; round < 30; ++round) {
     SCOPED_TRACE(round);
@@ -149,8 +147,8 @@ TEST(DealLanes, AtTheBoundForAllSizes) {
   }
 }
 
-/// A star of two edges fits on two lanes, two such stars do not.
-TEST(DealLanes, NothingWhereTreesDoNotFit) {
+/// A star of two edges fits on two planes, two such stars do not.
+TEST(DealPlanes, NothingWhereTreesDoNotFit) {
   const Topology topology = switch_planes(3, 2);
   const ParallelSwitches parallel(topology);
   const std::vector<std::int64_t> capacities(topology.link_count(), 1);
@@ -161,8 +159,8 @@ TEST(DealLanes, NothingWhereTreesDoNotFit) {
                           {topology.links_between(NodeId(0), NodeId(3)).front(),
                            topology.links_between(NodeId(3), NodeId(to)).front()}});
   }
-  EXPECT_TRUE(deal_lanes(topology, parallel, capacities, std::vector{star}, 1));
-  EXPECT_FALSE(deal_lanes(topology, parallel, capacities, std::vector{star, star}, 1));
+  EXPECT_TRUE(parallel.lift(capacities, std::vector{star}, 1));
+  EXPECT_FALSE(parallel.lift(capacities, std::vector{star, star}, 1));
 }
 
 }  // namespace
