@@ -19,6 +19,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(CLP REQUIRED IMPORTED_TARGET clp)
 pkg_check_modules(BLISS REQUIRED libbliss-cxx)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
+pkg_check_modules(IBVERBS IMPORTED_TARGET libibverbs)  # without it there is no transport verbs
 if(ESPALIER_TESTS OR ESPALIER_BENCH)
   pkg_check_modules(SIMGRID IMPORTED_TARGET simgrid)  # a peer: what needs it is left out where it is missing
 endif()

@@ -45,7 +45,7 @@ std::vector<std::string> values_of(const std::string& option) {
   if (option == "protocol" || option == "protocols") return {"none", "simple", "ll", "ll128"};
   if (option == "datatype") return {"int8", "int32", "int64", "half", "bfloat16", "float", "double"};
   if (option == "op") return {"sum", "prod", "min", "max", "avg"};
-  if (option == "transport") return {"auto", "shm", "tcp"};
+  if (option == "transport") return {"auto", "shm", "tcp", "verbs"};
   if (option == "buffers") return {"registered", "private"};
   if (option == "failures") return {"links", "nodes", "hosts", "ranks"};
   if (option == "color") return {"auto", "always", "never"};

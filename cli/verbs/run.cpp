@@ -145,7 +145,7 @@ void add_run_command(CLI::App& app, Session& session) {
       ->option_text("N");
   command->add_option("--buffers", flags->buffers, "registered: ranks of a machine reach them directly; or private")
       ->option_text("KIND (registered)");
-  command->add_option("--transport", flags->transport, "auto, shm or tcp")->option_text("NAME (auto)");
+  command->add_option("--transport", flags->transport, "auto, shm, tcp or verbs")->option_text("NAME (auto)");
   command->add_option("--sockets", flags->sockets, "TCP connections per pair of ranks")->option_text("COUNT (1)");
   command->add_flag("--checksum", flags->checksum, "Check a CRC32C of every chunk on TCP");
   command->add_option("--timeout", flags->timeout, "Seconds without progress after which a run fails")

@@ -26,6 +26,7 @@
 #include "engine/rendezvous/peers.h"
 #include "engine/transport/route_address.h"
 #include "engine/transport/transport.h"
+#include "engine/verbs/verbs_options.h"
 
 namespace espalier {
 
@@ -34,7 +35,8 @@ struct JobOptions {
   TransportChoice transport = TransportChoice::automatic;
   std::chrono::milliseconds timeout{30000};  ///< The longest that nothing may move in a call.
   bool checksum = false;                     ///< A CRC32C over every chunk on TCP.
-  std::uint32_t sockets_per_peer = 1;        ///< TCP connections that a pair's transfers are dealt to.
+  std::uint32_t sockets_per_peer = 1;        ///< TCP connections, or queue pairs, that a pair's transfers are dealt to.
+  engine::VerbsOptions verbs;
   std::vector<engine::RouteAddress> routes;  ///< Where given, every route has a TCP connection of its own.
   std::vector<engine::Setting> agreed;  ///< What all ranks must have alike besides; joining fails where they do not.
   std::function<std::unique_ptr<engine::Device>()> make_device;  ///< What works on this rank's memories; else the host.

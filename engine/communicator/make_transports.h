@@ -14,4 +14,7 @@ std::vector<std::unique_ptr<Transport>> make_transports(rendezvous::ControlPlane
                                                         const std::vector<rendezvous::PeerInfo>& peers,
                                                         const JobOptions& options, bool is_oversubscribed);
 
+/// Whether this build has verbs, and this machine a device with an active port.
+bool has_verbs();
+
 }  // namespace espalier::engine

@@ -9,11 +9,12 @@
 
 namespace espalier {
 
-/// How the ranks may reach each other. `automatic` takes shared memory within a machine and TCP between machines.
-enum class TransportChoice : std::uint8_t { automatic, shm, tcp };
+/// How the ranks may reach each other. `automatic` takes shared memory within a machine and TCP between machines;
+/// `verbs`, RDMA, is only for who asks for it.
+enum class TransportChoice : std::uint8_t { automatic, shm, tcp, verbs };
 
 std::string_view to_string(TransportChoice choice);
-/// Errors: invalid_input, with the nearest name.
+/// Errors: invalid_input, with the nearest name; unsupported for verbs in a build without libibverbs.
 Result<TransportChoice> parse_transport(std::string_view name);
 
 /// What a pair of ranks uses, and why.

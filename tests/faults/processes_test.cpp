@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "base/send_signal.h"
 #include "tests/faults/rank_processes.h"
+#include "tests/support/transports_here.h"
 
 namespace espalier {
 namespace {
@@ -208,7 +209,7 @@ TEST_P(Processes, Fault25ManyRanksAndBusyNeighboursFinish) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, Processes, ::testing::Values(TransportChoice::shm, TransportChoice::tcp),
+INSTANTIATE_TEST_SUITE_P(Transports, Processes, ::testing::ValuesIn(test::transports_here()),
                          [](const auto& transport) { return std::string(to_string(transport.param)); });
 
 }  // namespace

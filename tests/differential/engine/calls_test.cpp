@@ -12,6 +12,7 @@
 #include "tests/support/local_ranks.h"
 #include "tests/support/networks/random_graph.h"
 #include "tests/support/random_schedule.h"
+#include "tests/support/transports_here.h"
 
 namespace espalier {
 namespace {
@@ -210,7 +211,7 @@ TEST_P(DifferentialCalls, GiveWhatTheCollectivePromises) {
   RecordProperty("calls", std::to_string(made));
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, DifferentialCalls, ::testing::Values(TransportChoice::shm, TransportChoice::tcp),
+INSTANTIATE_TEST_SUITE_P(Transports, DifferentialCalls, ::testing::ValuesIn(test::transports_here()),
                          [](const auto& transport) { return std::string(to_string(transport.param)); });
 
 }  // namespace

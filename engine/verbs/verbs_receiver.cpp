@@ -1,0 +1,197 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "engine/transport/pinned_buffer.h"
+#include "engine/verbs/frame.h"
+#include "engine/verbs/verbs_stream.h"
+
+namespace espalier::engine {
+namespace {
+
+/// How long the last credits may take; without them a sender asks again and again before it is content.
+constexpr std::chrono::milliseconds farewell_time{20};
+
+class VerbsReceiver final : public Receiver {
+ public:
+  VerbsReceiver(VerbsDevice& device, std::unique_ptr<QueuePair> pair, std::uint32_t rank, std::uint32_t peer)
+      : device_(device), pair_(std::move(pair)), rank_(rank), peer_(peer) {}
+
+  ~VerbsReceiver() override {
+    const auto deadline = std::chrono::steady_clock::now() + farewell_time;
+    return_slots(1);
+    while (!pair_->is_idle() && !pair_->failure() && std::chrono::steady_clock::now() < deadline) {
+      if (!device_.poll()) std::this_thread::yield();
+    }
+  }
+
+  bool open(const StreamCall& call) override {
+    call_ = &call;
+    const FrameHeader* header = next_frame();
+    if (header == nullptr) return false;
+    if (header->magic != frame_of_call && header->magic != frame_of_op) {
+      return refuse("what came is no beginning of a call");
+    }
+    if (!(header->call == *call.header)) {
+      call.error->set({ErrorCode::invalid_input, describe_mismatch(rank_, *call.header, peer_, header->call),
+                       "call the same collectives with the same arguments in the same order on every rank"});
+      return false;
+    }
+    if (const auto reserved = staging_.reserve(call.queue->device(), call.program->max_op_bytes); !reserved) {
+      call.error->set(reserved.error());
+      return false;
+    }
+    if (header->magic == frame_of_call) take_slot();
+    begun_ = 0;
+    arrived_ = 0;
+    return true;
+  }
+
+  [[nodiscard]] bool places(std::uint32_t index) const override {
+    const Op& op = call_->op(index);
+    return !op.reduces && call_->is_on_host(op, &Piece::target);
+  }
+
+  bool allow(std::uint32_t index) override {
+    if (begun_ != arrived_) return false;
+    begin(index);
+    return true;
+  }
+
+  std::uint32_t arrived() override {
+    if (begun_ > arrived_ && places(arrived_) && fill()) ++arrived_;
+    return arrived_;
+  }
+
+  bool is_ready(std::uint32_t index) override {
+    if (begun_ <= index) {
+      if (begun_ != arrived_) return false;  // The op before is still being placed, or taken.
+      begin(index);
+    }
+    return is_shown_ ? check_next(call_->op(index)) : fill();
+  }
+
+  [[nodiscard]] const std::byte* source(const Piece&, std::int64_t skipped) const override {
+    return (is_shown_ ? pair_->slot(taken_) + slot_header : staging_.data()) + skipped;
+  }
+
+  void release(std::uint32_t) override {
+    if (is_shown_) take_slot();
+    ++arrived_;
+  }
+
+  void close() override {}
+
+ private:
+  void begin(std::uint32_t index) {
+    const Op& op = call_->op(index);
+    begun_ = index + 1;
+    offset_ = 0;
+    is_filled_ = false;
+    cursor_.begin();
+    // What a device takes must be pinned, and what has several frames must be put together.
+    is_shown_ =
+        !places(index) && op.bytes <= static_cast<std::int64_t>(slot_payload) && call_->is_on_host(op, &Piece::target);
+  }
+
+  /// The header of the frame that is due; null when it is not here, with the error set when it will not come.
+  const FrameHeader* next_frame() {
+    device_.poll();
+    if (pair_->received() == taken_) {
+      if (device_.failure())
+        set_broken("broke: " + *device_.failure());
+      else if (pair_->failure())
+        set_broken(*pair_->failure());
+      return nullptr;
+    }
+    return_slots(slot_count / 2);
+    return reinterpret_cast<const FrameHeader*>(pair_->slot(taken_));
+  }
+
+  bool check_next(const Op& op) {
+    const FrameHeader* header = next_frame();
+    if (header == nullptr) return false;
+    if (header->magic != frame_of_op || header->call.sequence != call_->header->sequence ||
+        header->transfer != op.transfer.value() || header->chunk != op.chunk || header->bytes != op.bytes ||
+        header->offset != offset_) {
+      return refuse(
+          fmt::format("transfer {} chunk {} of {} bytes was due, transfer {} chunk {} of {} bytes of call {} came",
+                      op.transfer.value(), op.chunk, op.bytes, header->transfer, header->chunk, header->bytes,
+                      header->call.sequence));
+    }
+    return true;
+  }
+
+  /// Takes the frames of the op that was begun to where they belong; true when it has all.
+  bool fill() {
+    const Op& op = call_->op(begun_ - 1);
+    while (!is_filled_) {
+      if (!check_next(op)) return false;
+      const std::int64_t bytes = frame_payload(op.bytes, offset_);
+      const std::byte* from = pair_->slot(taken_) + slot_header;
+      if (places(begun_ - 1)) {
+        cursor_.advance(*call_, op, &Piece::target, bytes, [&](std::byte* to, std::size_t length) {
+          std::memcpy(to, from, length);
+          from += length;
+        });
+      } else {
+        std::memcpy(staging_.data() + offset_, from, static_cast<std::size_t>(bytes));
+      }
+      offset_ += bytes;
+      is_filled_ = offset_ == op.bytes;
+      *call_->bytes_passed += static_cast<std::uint64_t>(bytes) + 1;
+      take_slot();
+    }
+    return true;
+  }
+
+  void take_slot() {
+    ++taken_;
+    return_slots(slot_count / 2);
+  }
+
+  /// Gives credits, if there are that many to give.
+  void return_slots(std::uint64_t least) {
+    if (taken_ - returned_ < least || !pair_->has_room() || pair_->failure()) return;
+    returned_ = taken_;
+    pair_->send(static_cast<std::uint32_t>(returned_));
+  }
+
+  void set_broken(const std::string& what) {
+    call_->error->set_broken({ErrorCode::unavailable, fmt::format("the connection to rank {} {}", peer_, what),
+                              "see what that rank reports"});
+  }
+
+  bool refuse(std::string_view why) {
+    call_->error->set({ErrorCode::invalid_input, fmt::format("from rank {}: {}", peer_, why),
+                       "look at whether both ranks run the same version"});
+    return false;
+  }
+
+  VerbsDevice& device_;
+  std::unique_ptr<QueuePair> pair_;
+  std::uint32_t rank_;
+  std::uint32_t peer_;
+  const StreamCall* call_ = nullptr;
+  std::uint64_t taken_ = 0;     ///< Frames.
+  std::uint64_t returned_ = 0;  ///< Of them, as credits.
+  std::uint32_t begun_ = 0;
+  std::uint32_t arrived_ = 0;
+  std::int64_t offset_ = 0;
+  PieceCursor cursor_;
+  PinnedBuffer staging_;  ///< Of an op that the executor takes and that is not shown in its slot.
+  bool is_shown_ = false;
+  bool is_filled_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Receiver> make_verbs_receiver(VerbsDevice& device, std::unique_ptr<QueuePair> pair, std::uint32_t rank,
+                                              std::uint32_t peer) {
+  return std::make_unique<VerbsReceiver>(device, std::move(pair), rank, peer);
+}
+
+}  // namespace espalier::engine

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/rendezvous/control_plane.h"
+#include "engine/rendezvous/peers.h"
+#include "engine/tcp/socket_waiter.h"
+#include "engine/tcp/tcp_mesh.h"
+#include "engine/transport/transport.h"
+#include "engine/verbs/verbs_device.h"
+
+namespace espalier::engine {
+
+/// Streams over the queue pairs of an RDMA device, one each. Their addresses go over connections of the job's mesh,
+/// which authenticates both ends and is closed when the queue pair is connected.
+class VerbsTransport final : public Transport {
+ public:
+  /// `control` outlives this; `peers` are the job's ranks.
+  VerbsTransport(rendezvous::ControlPlane& control, std::vector<rendezvous::PeerInfo> peers, std::string secret,
+                 VerbsOptions options);
+
+  [[nodiscard]] std::string_view name() const override { return "verbs"; }
+  Result<std::string> open() override;
+  Result<std::string> attach(std::uint32_t rank, std::string_view exported) override;
+  Result<std::unique_ptr<GroupTransport>> join(const GroupInfo& group) override;
+  [[nodiscard]] bool can_wake() const override { return sockets_->watches_any(); }
+  bool arm() override;
+  void sleep(std::chrono::nanoseconds longest) override { sockets_->sleep(longest); }
+  void disarm() override { device_->disarm(); }
+
+  [[nodiscard]] rendezvous::ControlPlane& control() { return control_; }
+  [[nodiscard]] TcpMesh& mesh() { return *mesh_; }
+  [[nodiscard]] SocketWaiter& sockets() { return *sockets_; }
+  [[nodiscard]] VerbsDevice& device() { return *device_; }
+  [[nodiscard]] const VerbsOptions& options() const { return options_; }
+  [[nodiscard]] const TcpMesh::Target& target_of(std::uint32_t rank) const { return targets_[rank]; }
+
+ private:
+  rendezvous::ControlPlane& control_;
+  std::vector<rendezvous::PeerInfo> peers_;
+  std::string secret_;
+  VerbsOptions options_;
+  std::unique_ptr<VerbsDevice> device_;
+  std::unique_ptr<TcpMesh> mesh_;
+  std::optional<SocketWaiter> sockets_;
+  std::vector<TcpMesh::Target> targets_;  ///< By rank.
+};
+
+}  // namespace espalier::engine
