@@ -37,7 +37,9 @@ Result<std::shared_ptr<const planners::Candidates>> Advisor::plan_once(const Col
     if (!planner) return tl::unexpected(planner.error());
     planners.push_back(*planner);
   }
-  auto made = planners::make_candidates(topology_, collective, planners, {}, options_.algorithm == "auto");
+  planners::CandidateOptions options;
+  options.for_choice = options_.algorithm == "auto";
+  auto made = planners::make_candidates(topology_, collective, planners, options);
   if (!made) return tl::unexpected(made.error());
   // Switches that take part are no ranks that could run their part of a schedule.
   std::erase_if(made->made, [](const planners::Candidate& candidate) { return !candidate.schedule.relays.empty(); });

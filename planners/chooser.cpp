@@ -14,20 +14,54 @@
 namespace espalier::planners {
 namespace {
 
-// Shares of units are rounded to whole elements, so the least time of a small message can be off by a little.
-constexpr double certain_loss = 1.25;
+/// Who is so close to the bound is not beaten by more than half a percent.
+constexpr double good_enough = 1.005;
+
+/// Where latency is a smaller part of the time, no packing is lower for a gain.
+constexpr double least_latency = 0.01;
+
+bool is_variant(const Candidate& candidate) { return candidate.planner.starts_with("packing/"); }
+
+bool needs_variants(const ChunkModel& packing, Bytes size) {
+  return packing.latency() > least_latency * packing.load_time(size);
+}
+
+double bound_time(const Candidates& candidates, Bytes size) {
+  return to_double(candidates.bound.time_per_byte) * static_cast<double>(size.count);
+}
+
+/// Whether the loads of packing, which is planned before, leave a planner nothing to gain.
+bool is_needless(const Candidates& candidates, std::string_view planner) {
+  const Candidate* packing = candidates.find("packing");
+  constexpr Bytes any{1};
+  return planner == "lp" && packing != nullptr &&
+         packing->chunks.load_time(any) <= good_enough * bound_time(candidates, any);
+}
+
+/// The least time of a candidate may be off by this factor: shares of units are rounded to whole elements.
+double rounding(const Candidate& candidate, Bytes size) {
+  constexpr double largest_element = 16;
+  const double rounded = largest_element * static_cast<double>(candidate.schedule.slices.size());
+  return 1 + std::min(0.25, rounded / std::max(1.0, static_cast<double>(size.count)));
+}
 
 /// Runs the candidates that may still win, those with the smallest least time first.
-Result<void> run_trials(std::vector<Trial>& trials, Bytes size, const Evaluate& evaluate, const FixedCut& fixed) {
+Result<void> run_trials(const Candidates& candidates, std::vector<Trial>& trials, Bytes size, const Evaluate& evaluate,
+                        const FixedCut& fixed) {
   std::vector<Trial*> order;
   for (Trial& trial : trials) order.push_back(&trial);
   std::ranges::stable_sort(order, {}, [](const Trial* trial) { return trial->least_time; });
   double best = 0;
   for (Trial* trial : order) {
-    if (best > 0 && trial->least_time > certain_loss * best) continue;
     const Candidate& candidate = *trial->candidate;
-    auto run = find_best_cut(candidate.chunks, size, fixed,
-                             [&](const Cut& cut) { return evaluate(candidate.schedule, size, cut); });
+    if (best > 0 && best <= good_enough * bound_time(candidates, size)) break;
+    if (best > 0 && trial->least_time > rounding(candidate, size) * best) continue;
+    if (!may_win(candidates, candidate, size)) continue;
+    const auto evaluate_cut = [&](const Cut& cut) { return evaluate(candidate.schedule, size, cut); };
+    // No cut makes up for loads and latencies that take longer than the best so far.
+    const bool is_hopeful = best == 0 || candidate.chunks.pipelined_time(size) < best;
+    auto run = is_hopeful ? find_best_cut(candidate.chunks, size, fixed, evaluate_cut)
+                          : evaluate_cut(first_cut(candidate.chunks, size, fixed));
     if (!run) return tl::unexpected(run.error());
     trial->run = std::move(*run);
     const double seconds = trial->run->elapsed.seconds();
@@ -51,11 +85,15 @@ void settle_tie(std::vector<Trial>& trials) {
   });
 }
 
-std::string explain(const std::vector<Trial>& trials) {
+std::string explain(const std::vector<Trial>& trials, double bound) {
   const Trial& best = trials.front();
   if (trials.size() == 1) return best.candidate->planner + " is the only candidate";
   const Trial& second = trials[1];
   const double seconds = best.run->elapsed.seconds();
+  if (!second.run && bound > 0 && seconds <= good_enough * bound) {
+    const double percent = 100 * std::max(0.0, 1 - bound / seconds);
+    return fmt::format("{}: within {:.1f} % of the bound", best.candidate->planner, std::max(0.1, percent));
+  }
   if (!second.run) {
     const double factor = seconds > 0 ? second.least_time / seconds : 1.0;
     return fmt::format("{}: {} needs at least {:.2f}x its time", best.candidate->planner, second.candidate->planner,
@@ -90,31 +128,41 @@ const Candidate* Candidates::find(std::string_view planner) const {
   return found == made.end() ? nullptr : &*found;
 }
 
+bool may_win(const Candidates& candidates, const Candidate& candidate, Bytes size) {
+  if (!is_variant(candidate)) return !is_needless(candidates, candidate.planner);
+  const Candidate* packing = candidates.find("packing");
+  return packing == nullptr || needs_variants(packing->chunks, size);
+}
+
 Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const ParallelLinks& network,
-                                                  const Collective& collective, const Bound& bound, bool variants,
-                                                  const PlanContext& context) {
-  auto schedule = plan_unbounded(network, collective, planner, context);
+                                                  const Collective& collective, const Bound& bound,
+                                                  const CandidateOptions& options) {
+  auto schedule = plan_unbounded(network, collective, planner, options.context);
   if (!schedule) return tl::unexpected(schedule.error());
   schedule->bound = bound;
   std::vector<Candidate> made;
-  if (variants && planner.name == "packing") add_variants(made, network, *schedule);
-  ChunkModel chunks(*schedule, network.topology());
+  const ChunkModel chunks(*schedule, network.topology());
+  const bool has_variants = options.for_choice && planner.name == "packing";
+  if (has_variants && needs_variants(chunks, options.least_size)) add_variants(made, network, *schedule);
   made.push_back({std::string(planner.name), std::move(*schedule), chunks});
   return made;
 }
 
 Result<Candidates> make_candidates(const ParallelLinks& network, const Collective& collective,
-                                   std::span<const Planner> planners,
-                                   const std::function<void(std::string_view)>& on_start, bool variants,
-                                   const PlanContext& context) {
-  auto priced = compute_priced_bound(network, collective, context);
+                                   std::span<const Planner> planners, const CandidateOptions& options,
+                                   const std::function<void(std::string_view)>& on_start) {
+  auto priced = compute_priced_bound(network, collective, options.context);
   if (!priced) return tl::unexpected(priced.error());
-  PlanContext with_solution = context;
-  with_solution.solution = priced->solution;
+  CandidateOptions with_solution = options;
+  with_solution.context.solution = priced->solution;
   Candidates candidates{{}, {}, std::move(priced->bound), std::move(priced->solution)};
   for (const Planner& planner : planners) {
+    if (options.for_choice && std::ranges::find(options.named, planner.name) == options.named.end() &&
+        is_needless(candidates, planner.name)) {
+      continue;
+    }
     if (on_start) on_start(planner.name);
-    auto made = make_candidates_by(planner, network, collective, candidates.bound, variants, with_solution);
+    auto made = make_candidates_by(planner, network, collective, candidates.bound, with_solution);
     if (!made) {
       candidates.refused.push_back({std::string(planner.name), made.error()});
       continue;
@@ -130,7 +178,7 @@ Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& 
   for (const Candidate& candidate : candidates.made) {
     trials.push_back({&candidate, std::nullopt, candidate.chunks.least_time(size)});
   }
-  if (auto ran = run_trials(trials, size, evaluate, fixed); !ran) return tl::unexpected(ran.error());
+  if (auto ran = run_trials(candidates, trials, size, evaluate, fixed); !ran) return tl::unexpected(ran.error());
   std::ranges::stable_sort(trials, [](const Trial& a, const Trial& b) {
     if (a.run.has_value() != b.run.has_value()) return a.run.has_value();
     if (a.run) return a.run->elapsed < b.run->elapsed;
@@ -140,7 +188,7 @@ Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& 
   Choice choice;
   choice.candidate = trials.front().candidate;
   choice.run = *trials.front().run;
-  choice.why = explain(trials);
+  choice.why = explain(trials, bound_time(candidates, size));
   choice.trials = std::move(trials);
   return choice;
 }

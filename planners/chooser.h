@@ -39,25 +39,36 @@ struct Candidates {
   [[nodiscard]] const Candidate* find(std::string_view planner) const;
 };
 
-/// Plans, verifies and bounds with each planner. `on_start` is told the planner's name before it starts. With
-/// `variants` packings of lower and of fewer trees are candidates of their own (pareto_packings), for sizes where they
-/// win. `context` is handed to the bound and to every planner. Errors: infeasible or invalid_input when the bound
-/// itself has no answer; a planner's refusal is not an error.
+/// What candidates are for, and what planning may use.
+struct CandidateOptions {
+  /// They are there to be chosen from: packings of lower and of fewer trees are candidates of their own
+  /// (pareto_packings), and who cannot win at any size (may_win) is left out.
+  bool for_choice = false;
+  Bytes least_size{0};             ///< Nothing is chosen for smaller messages.
+  std::vector<std::string> named;  ///< Planners that are not left out.
+  PlanContext context;             ///< Handed to the bound and to every planner.
+};
+
+/// Plans, verifies and bounds with each planner. `on_start` is told the planner's name before it starts.
+/// Errors: infeasible or invalid_input when the bound itself has no answer; a planner's refusal is not an error.
 Result<Candidates> make_candidates(const ParallelLinks& network, const Collective& collective,
-                                   std::span<const Planner> planners,
-                                   const std::function<void(std::string_view)>& on_start = {}, bool variants = false,
-                                   const PlanContext& context = {});
+                                   std::span<const Planner> planners, const CandidateOptions& options = {},
+                                   const std::function<void(std::string_view)>& on_start = {});
 
 /// What one planner makes, verified and with this bound set: its schedule, after its variants where asked for.
 /// Errors: those of the planner.
 Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const ParallelLinks& network,
                                                   const Collective& collective, const Bound& bound,
-                                                  bool variants = false, const PlanContext& context = {});
+                                                  const CandidateOptions& options = {});
+
+/// Whether a candidate may gain more than half a percent at this size over what needs less work to plan: not lp where
+/// packing's loads are at the bound, nor a low packing where latency is next to nothing.
+bool may_win(const Candidates& candidates, const Candidate& candidate, Bytes size);
 
 /// How long a schedule takes at a size when it is cut so: the simulator, or a real run.
 using Evaluate = std::function<Result<RunReport>(const Schedule&, Bytes size, const Cut& cut)>;
 
-/// What was found for one candidate: a run, or nothing when its least possible time was already beaten.
+/// What was found for one candidate: a run, or nothing when it could not win any more.
 struct Trial {
   const Candidate* candidate = nullptr;
   std::optional<RunReport> run;
@@ -73,7 +84,8 @@ struct Choice {
 
 /// The candidate that is fastest at this size; of equals the one with the least latency, and of these the one
 /// whose planner comes first.
-/// Each is cut as runs fastest (find_best_cut), within what is `fixed`.
+/// Each is cut as runs fastest (find_best_cut), within what is `fixed`. Once one is within half a percent of the bound,
+/// no other is run.
 /// Requires: at least one candidate. Errors: those of `evaluate`.
 Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate, const FixedCut& fixed = {});
 

@@ -157,7 +157,7 @@ Bytes ChunkModel::smallest_within(Bytes size, double most) const {
 
 std::uint32_t ChunkModel::rounds_ahead(Bytes size, Bytes chunk) const {
   constexpr double few = 4;
-  const double load = load_time_ * static_cast<double>(size.count);
+  const double load = load_time(size);
   const double rounds =
       std::ceil(largest_transfer_ * static_cast<double>(size.count) / static_cast<double>(chunk.count));
   if (!has_chains_ || load <= 0) return 0;
@@ -165,8 +165,6 @@ std::uint32_t ChunkModel::rounds_ahead(Bytes size, Bytes chunk) const {
   return ahead < std::min(rounds, most_rounds_ahead) ? static_cast<std::uint32_t>(ahead) : 0;
 }
 
-double ChunkModel::least_time(Bytes size) const {
-  return std::max(chain_latency_, load_time_ * static_cast<double>(size.count));
-}
+double ChunkModel::least_time(Bytes size) const { return std::max(chain_latency_, load_time(size)); }
 
 }  // namespace espalier::planners

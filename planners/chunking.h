@@ -37,11 +37,15 @@ class ChunkModel {
   /// another, or there are fewer chunks than that.
   [[nodiscard]] std::uint32_t rounds_ahead(Bytes size, Bytes chunk) const;
 
+  /// What the fullest link's load takes, in seconds.
+  [[nodiscard]] double load_time(Bytes size) const { return load_time_ * static_cast<double>(size.count); }
+
+  /// The longest chain of latencies, in seconds.
+  [[nodiscard]] double latency() const { return chain_latency_; }
+
   /// About what the best schedule of these loads and latencies takes, in seconds: the fullest link's load and then the
   /// longest chain of latencies.
-  [[nodiscard]] double pipelined_time(Bytes size) const {
-    return load_time_ * static_cast<double>(size.count) + chain_latency_;
-  }
+  [[nodiscard]] double pipelined_time(Bytes size) const { return load_time(size) + chain_latency_; }
 
   /// As pipelined_time, and then what the first chunk of this size takes along the longest chain.
   [[nodiscard]] double filled_time(Bytes size, Bytes chunk) const {

@@ -25,30 +25,32 @@ constexpr double explained = 1.003;
 class Search {
  public:
   Search(const ChunkModel& chunks, Bytes size, const FixedCut& fixed, const EvaluateCut& evaluate)
-      : chunks_(chunks), size_(size), fixed_(fixed), evaluate_(evaluate) {}
+      : chunks_(chunks),
+        size_(size),
+        wire_{static_cast<std::int64_t>(static_cast<double>(size.count) / fixed.payload)},
+        fixed_(fixed),
+        evaluate_(evaluate) {}
 
   Result<RunReport> run() {
-    const Bytes usual = chunks_.choose(size_);
-    const Bytes cheap = chunks_.smallest_within(size_, first_hops);
-    const Bytes chunk = fixed_.chunk.value_or(std::max(usual, cheap));
-    auto first = evaluate({chunk, fixed_.ahead.value_or(0)});
+    const Cut cut = first_cut(chunks_, size_, fixed_);
+    auto first = evaluate(cut);
     if (!first) return first;
     best_ = std::move(*first);
     if (!is_explained()) try_in_step();
     if (fixed_.chunk) return std::move(best_);
-    if (chunk > usual || !climb(2)) refine();
+    if (cut.chunk > chunks_.choose(size_) || !climb(2)) refine();
     return std::move(best_);
   }
 
  private:
   /// Whether the best is within a factor of the least time, or takes no more than loads and latencies explain.
   [[nodiscard]] bool is_within(double factor) const {
-    return best_.elapsed.seconds() <= std::max(factor * chunks_.least_time(size_), chunks_.pipelined_time(size_));
+    return best_.elapsed.seconds() <= std::max(factor * chunks_.least_time(wire_), chunks_.pipelined_time(wire_));
   }
 
   /// Whether only smaller chunks would make it faster.
   [[nodiscard]] bool is_explained() const {
-    return best_.elapsed.seconds() <= explained * chunks_.filled_time(size_, best_.chunk);
+    return best_.elapsed.seconds() <= explained * chunks_.filled_time(wire_, best_.chunk);
   }
 
   [[nodiscard]] bool is_affordable(Bytes chunk) const {
@@ -121,7 +123,7 @@ class Search {
     for (int step = 2; step <= 4; ++step) {
       const double saved = slope * static_cast<double>(best_.chunk.count - chunk.count);
       const double factor = chunks_.chunk_hops(size_, chunk) + hops_ > usual_hops ? far : close;
-      const double wanted = std::max(factor * chunks_.least_time(size_), chunks_.pipelined_time(size_));
+      const double wanted = std::max(factor * chunks_.least_time(wire_), chunks_.pipelined_time(wire_));
       if (best_.elapsed.seconds() - saved <= wanted || !is_affordable(scaled(best_.chunk, -step))) break;
       chunk = scaled(best_.chunk, -step);
     }
@@ -134,6 +136,7 @@ class Search {
 
   const ChunkModel& chunks_;
   Bytes size_;
+  Bytes wire_;  // what goes over links for it
   const FixedCut& fixed_;
   const EvaluateCut& evaluate_;
   RunReport best_;
@@ -143,6 +146,11 @@ class Search {
 };
 
 }  // namespace
+
+Cut first_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed) {
+  const Bytes cheap = chunks.smallest_within(size, first_hops);
+  return {fixed.chunk.value_or(std::max(chunks.choose(size), cheap)), fixed.ahead.value_or(0)};
+}
 
 Result<RunReport> find_best_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed,
                                 const EvaluateCut& evaluate) {

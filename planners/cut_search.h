@@ -10,14 +10,18 @@
 
 namespace espalier::planners {
 
-/// What of a cut is given; the rest is chosen.
+/// What of a cut is given, the rest is chosen; and what is known of runs besides loads and latencies.
 struct FixedCut {
   std::optional<Bytes> chunk;
   std::optional<std::uint32_t> ahead;
+  double payload = 1;  ///< The part of what goes over links that is payload; the rest is a protocol's flags.
 };
 
 /// How long a schedule takes at one size when it is cut so.
 using EvaluateCut = std::function<Result<RunReport>(const Cut&)>;
+
+/// What find_best_cut begins with.
+Cut first_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed);
 
 /// Runs with the model's chunk, or a larger one that is quick to simulate, and no limit on who is ahead. Where that
 /// takes longer than loads and latencies explain, smaller chunks are tried while they gain; where the first chunk's way

@@ -44,7 +44,7 @@ bool Chunking::shares_bytes(const Transfer& earlier, const Transfer& transfer, s
   const std::size_t end =
       std::min(earlier.first_slice.index() + earlier.slice_count, transfer.first_slice.index() + transfer.slice_count);
   for (std::size_t slice = begin; slice < end; ++slice) {
-    if (part(SliceId(slice), index).length() > 0) return true;
+    if (elements(SliceId(slice)) > index) return true;  // else the parts before have them all
   }
   return false;
 }

@@ -88,7 +88,10 @@ void UnitRun::plan(std::size_t planner) {
     planned.seconds = watch.seconds();
     return;
   }
-  auto made = planners::make_candidates_by(planned.planner, *topology_, collective_, bound_, wants_auto_);
+  planners::CandidateOptions options;
+  options.for_choice = wants_auto_;
+  options.least_size = std::ranges::min(unit_.keys, {}, [](const Key& key) { return key.size; }).size;
+  auto made = planners::make_candidates_by(planned.planner, *topology_, collective_, bound_, options);
   planned.seconds = watch.seconds();
   if (made) {
     planned.candidates = std::move(*made);
@@ -140,6 +143,7 @@ sim::Options UnitRun::options_of(const Key& key, const Cut& cut) const {
 }
 
 void UnitRun::seal() {
+  candidates_.bound = bound_;
   for (Planned& planned : planned_) {
     if (planned.rings) rings_ = &*planned.rings;
     if (planned.refusal) candidates_.refused.push_back({std::string(planned.planner.name), *planned.refusal});
@@ -167,7 +171,8 @@ Result<sim::Report> UnitRun::simulate(const Taken& taken, const Key& key, sim::M
 
 /// The choice knows nothing of the jitter that is to come.
 Result<UnitRun::Taken> UnitRun::decide(const Key& key, sim::ModelKind model) {
-  const planners::FixedCut fixed{key.chunk, std::nullopt};
+  const double payload = circumstances_of(key, false).endpoints.payload_ppm / 1e6;
+  const planners::FixedCut fixed{key.chunk, std::nullopt, payload};
   const auto run = [&](const planners::Candidate& candidate, const Cut& cut) -> Result<RunReport> {
     auto report = simulate({&candidate, cut}, key, model, false);
     if (!report) return tl::unexpected(report.error());

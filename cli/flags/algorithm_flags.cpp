@@ -82,7 +82,7 @@ std::vector<planners::Planner> planners_for(const std::vector<std::string>& algo
 
 Result<planners::Candidates> plan_candidates(const Console& console, const Topology& topology,
                                              const Collective& collective, const std::vector<std::string>& algorithms,
-                                             const planners::PackingLimits& limits, bool verbose,
+                                             Bytes least_size, const planners::PackingLimits& limits, bool verbose,
                                              const planners::TreeMemory* known) {
   std::vector<planners::Planner> planners = planners_for(algorithms);
   if (limits.any() && std::ranges::find(planners, "packing", &planners::Planner::name) == planners.end()) {
@@ -98,21 +98,22 @@ Result<planners::Candidates> plan_candidates(const Console& console, const Topol
     };
   }
   const bool is_auto = std::ranges::find(algorithms, "auto") != algorithms.end();
-  const bool variants = !limits.any() && (is_auto || std::ranges::any_of(algorithms, is_packing_variant));
-  planners::PlanContext context{{}, known};
+  const bool names_variants = std::ranges::any_of(algorithms, is_packing_variant);
+  planners::CandidateOptions options;
+  options.for_choice = !limits.any() && (is_auto || names_variants);
+  options.least_size = names_variants ? Bytes{} : least_size;
+  options.named = algorithms;
+  options.context.known = known;
   Progress progress(console, "planning", planners.size());
-  context.on_round = [&](const planners::ProgramRound& round) {
+  options.context.on_round = [&](const planners::ProgramRound& round) {
     progress.describe("packing, " + round_text(round));
     if (verbose) console.note(round_text(round));
   };
-  auto candidates = planners::make_candidates(
-      topology, collective, planners,
-      [&](std::string_view name) {
-        if (verbose) console.note(fmt::format("planner {}", name));
-        progress.step(std::string(name));
-      },
-      variants, context);
-  if (candidates && !is_auto && variants) keep_named(*candidates, algorithms);
+  auto candidates = planners::make_candidates(topology, collective, planners, options, [&](std::string_view name) {
+    if (verbose) console.note(fmt::format("planner {}", name));
+    progress.step(std::string(name));
+  });
+  if (candidates && !is_auto && options.for_choice) keep_named(*candidates, algorithms);
   if (!candidates || !limits.any() || candidates->find("packing") != nullptr) return candidates;
   const auto refusal = std::ranges::find(candidates->refused, "packing", &planners::Refusal::planner);
   if (refusal == candidates->refused.end()) return candidates;

@@ -17,13 +17,14 @@ Result<std::vector<std::string>> parse_algorithms(const std::string& text, bool 
 /// The planners that these algorithms need: those named, or all when "auto" is among them.
 std::vector<planners::Planner> planners_for(const std::vector<std::string>& algorithms);
 
-/// Plans with a progress bar; packing within `limits`. With "auto" variants of the packing take part, unless it is
-/// limited, and those that are named; one that is not found is refused with those that are there. `memory` as in
-/// PlanContext. With `verbose` every round of every linear program is told on standard error.
+/// Plans with a progress bar, for messages of `least_size` and more; packing within `limits`. With "auto" variants of
+/// the packing take part, unless it is limited, and those that are named; one that is not found is refused with those
+/// that are there. `known` as in PlanContext. With `verbose` every round of every linear program is told on standard
+/// error.
 Result<planners::Candidates> plan_candidates(const Console& console, const Topology& topology,
                                              const Collective& collective, const std::vector<std::string>& algorithms,
-                                             const planners::PackingLimits& limits = {}, bool verbose = false,
-                                             const planners::TreeMemory* known = nullptr);
+                                             Bytes least_size, const planners::PackingLimits& limits = {},
+                                             bool verbose = false, const planners::TreeMemory* known = nullptr);
 
 /// For -a's help: "ring, tree, ...".
 std::string planner_names();

@@ -119,6 +119,7 @@ Result<Prediction> PredictionFlags::resolve() const {
   const auto circumstances = conditions.resolve();
   if (!circumstances) return tl::unexpected(circumstances.error());
   prediction.options.circumstances = *circumstances;
+  prediction.options.cut.payload = circumstances->endpoints.payload_ppm / 1e6;
   return prediction;
 }
 

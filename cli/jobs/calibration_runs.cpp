@@ -133,7 +133,7 @@ class RunPlanner {
     if (algorithm != "auto" && !algorithm.starts_with("packing/")) {
       if (const auto known = planners::find_planner(algorithm); !known) return within(known.error());
     }
-    auto candidates = plan_candidates(console_, topology_, *collective, {algorithm});
+    auto candidates = plan_candidates(console_, topology_, *collective, {algorithm}, {});
     if (!candidates) return within(candidates.error());
     for (planners::Candidate& candidate : candidates->made) {
       if (candidate.planner != algorithm) continue;

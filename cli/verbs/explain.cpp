@@ -17,7 +17,8 @@ namespace espalier::cli {
 namespace {
 
 /// The candidates, the plan as one more in front of them where one was given.
-OrStop<planners::Candidates> collect_candidates(const Console& console, const PredictionFlags& flags, Input& input) {
+OrStop<planners::Candidates> collect_candidates(const Console& console, const PredictionFlags& flags, Input& input,
+                                                Bytes size) {
   if (input.schedule) {
     if (const auto checked = flags.check_plan(input); !checked) return tl::unexpected(checked.error());
   }
@@ -27,7 +28,7 @@ OrStop<planners::Candidates> collect_candidates(const Console& console, const Pr
   if (!algorithms) return usage(algorithms.error());
   const auto limits = flags.packing.resolve();
   if (!limits) return usage(limits.error());
-  auto candidates = plan_candidates(console, input.topology, *collective, *algorithms, *limits);
+  auto candidates = plan_candidates(console, input.topology, *collective, *algorithms, size, *limits);
   if (!candidates) return stop(candidates.error());
   if (input.schedule) {
     const planners::ChunkModel chunks(*input.schedule, input.topology);
@@ -98,7 +99,7 @@ ExitCode run(const Console& console, const PredictionFlags& flags) {
   if (!is_plan && flags.algorithms == "ring" && input->topology.rank_count() >= planners::most_stored_ranks) {
     console.warn("simulate walks rings of this many ranks; what is explained is the schedule that can be stored");
   }
-  const auto candidates = collect_candidates(console, flags, *input);
+  const auto candidates = collect_candidates(console, flags, *input, prediction->sizes.front());
   if (!candidates) {
     const Stop& why = candidates.error();
     return why.is_usage ? console.refuse_usage(why.error) : console.refuse(why.error);

@@ -213,7 +213,8 @@ OrStop<ExitCode> run_lab(const Console& console, const LabFlags& flags, const Or
   const Rational factor = order.scale.value_or(lab::choose_scale(topology, std::thread::hardware_concurrency()));
   const auto scaled = lab::scale_topology(topology, factor, delays_packets);
   if (!scaled) return stop(scaled.error());
-  auto candidates = plan_candidates(console, scaled->topology, collective, order.algorithms);
+  auto candidates =
+      plan_candidates(console, scaled->topology, collective, order.algorithms, std::ranges::min(order.sizes));
   if (!candidates) return stop(candidates.error());
   LabReport report{&topology,           &*scaled, collective,  std::string(to_string(order.type)),
                    size_of(order.type), {},       order.sizes, {},

@@ -170,7 +170,7 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   const auto known = known_trees(console, flags.from);
   if (!known) return refuse(console, known.error());
   const auto candidates =
-      plan_candidates(console, *topology, *collective, *algorithms, *limits, flags.verbose, &*known);
+      plan_candidates(console, *topology, *collective, *algorithms, *size, *limits, flags.verbose, &*known);
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
   CandidateRuns runs(*topology, *candidates, {size_of(usual_type), {}, sim::ModelKind::link, {}});

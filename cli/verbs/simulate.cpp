@@ -28,7 +28,6 @@ struct SimulateFlags : PredictionFlags {
 /// What is to be simulated: candidates with their bound, and the names of the table's columns.
 struct Work {
   Collective collective;
-  Bound bound;
   planners::Candidates candidates;
   std::vector<std::string> algorithms;
 };
@@ -39,24 +38,24 @@ OrStop<Work> work_of_plan(const SimulateFlags& flags, Input& input) {
   if (const auto checked = flags.check_plan(input); !checked) return tl::unexpected(checked.error());
   auto bound = planners::compute_bound(input.topology, schedule.collective);
   if (!bound) return stop(bound.error());
-  Work work{schedule.collective, std::move(*bound), {}, {name}};
+  Work work{schedule.collective, {}, {name}};
+  work.candidates.bound = std::move(*bound);
   const planners::ChunkModel chunks(schedule, input.topology);
   work.candidates.made.push_back({name, std::move(schedule), chunks});
   return work;
 }
 
-OrStop<Work> work_of_topology(const Console& console, const SimulateFlags& flags, const Topology& topology) {
+OrStop<Work> work_of_topology(const Console& console, const SimulateFlags& flags, const Topology& topology,
+                              Bytes least_size) {
   const auto collective = flags.resolve_collective(topology);
   if (!collective) return usage(collective.error());
   const auto asked = flags.resolve_algorithms();
   if (!asked) return usage(asked.error());
   const auto limits = flags.packing.resolve();
   if (!limits) return usage(limits.error());
-  auto bound = planners::compute_bound(topology, *collective);
-  if (!bound) return stop(bound.error());
-  auto candidates = plan_candidates(console, topology, *collective, *asked, *limits);
+  auto candidates = plan_candidates(console, topology, *collective, *asked, least_size, *limits);
   if (!candidates) return stop(candidates.error());
-  Work work{*collective, std::move(*bound), std::move(*candidates), {}};
+  Work work{*collective, std::move(*candidates), {}};
   for (const std::string& name : *asked) {
     const bool made = name == "auto" ? !work.candidates.made.empty() : work.candidates.find(name) != nullptr;
     if (made) work.algorithms.push_back(name);
@@ -194,7 +193,8 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
     if (!walked) return tl::unexpected(walked.error());
     if (*walked) return {};
   }
-  auto work = input.schedule ? work_of_plan(flags, input) : work_of_topology(console, flags, input.topology);
+  auto work = input.schedule ? work_of_plan(flags, input)
+                             : work_of_topology(console, flags, input.topology, std::ranges::min(prediction->sizes));
   if (!work) return tl::unexpected(work.error());
   if ((!flags.trace.file.empty() || flags.critical_path) && prediction->sizes.size() * work->algorithms.size() != 1) {
     return usage({ErrorCode::invalid_input, "--trace and --critical-path are of one run",
@@ -203,7 +203,7 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   Simulation simulation;
   simulation.topology = &input.topology;
   simulation.collective = work->collective;
-  simulation.bound = work->bound;
+  simulation.bound = work->candidates.bound;
   simulation.model = options.model;
   simulation.circumstances = options.circumstances;
   simulation.type = prediction->type;

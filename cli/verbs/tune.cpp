@@ -58,7 +58,7 @@ ExitCode run(const Console& console, const TuneFlags& flags) {
   planners::RegionOptions options;
   options.tolerance = to_double(*tolerance);
   options.element_size = size_of(*type);
-  auto candidates = plan_candidates(console, *topology, *collective, *algorithms);
+  auto candidates = plan_candidates(console, *topology, *collective, *algorithms, sizes->front());
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
   // With auto, planners that do not make the collective are no news.

@@ -19,8 +19,9 @@ struct Planned {
 
 Result<Planned> plan_all(const Topology& topology, const Collective& collective, const DegradeOptions& options,
                          const EvaluateOn& evaluate, const TreeMemory& known) {
-  const PlanContext context{{}, options.from_scratch ? nullptr : &known};
-  auto candidates = make_candidates(topology, collective, options.planners, {}, false, context);
+  CandidateOptions how;
+  how.context.known = options.from_scratch ? nullptr : &known;
+  auto candidates = make_candidates(topology, collective, options.planners, how);
   if (!candidates) return tl::unexpected(candidates.error());
   Planned planned{*std::move(candidates), std::nullopt};
   if (options.planners.empty()) return planned;

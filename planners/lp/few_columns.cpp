@@ -7,38 +7,74 @@
 
 namespace espalier::planners {
 
-std::optional<ColumnSolution> pack_few_columns(const MasterProgram& program, const std::vector<Column>& columns,
-                                               std::uint32_t most_per_group) {
-  RestrictedMaster master(program);
-  for (const Column& column : columns) master.add(column);
-  std::vector<bool> struck_out(columns.size(), false);
-  while (true) {
-    if (!master.solve()) return std::nullopt;
-    std::vector<double> amounts = master.amounts();
-    for (std::size_t i = 0; i < amounts.size(); ++i) {
-      if (struck_out[i]) amounts[i] = 0;
-    }
-    std::vector<std::uint32_t> used(program.family.size(), 0);
-    for (std::size_t i = 0; i < columns.size(); ++i) used[columns[i].group] += amounts[i] > 0 ? 1U : 0U;
-    const auto fullest = std::max_element(used.begin(), used.end());
-    if (*fullest <= most_per_group) break;
-    std::size_t least = columns.size();
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (amounts[i] <= 0 || columns[i].group != static_cast<std::uint32_t>(fullest - used.begin())) continue;
-      if (least == columns.size() || amounts[i] < amounts[least]) least = i;
-    }
-    master.forbid(least);
-    struck_out[least] = true;
+namespace {
+
+/// Columns of which more and more are struck out.
+class Thinned {
+ public:
+  Thinned(const MasterProgram& program, const std::vector<Column>& columns)
+      : program_(program), columns_(columns), master_(program), struck_out_(columns.size(), false) {
+    for (const Column& column : columns) master_.add(column);
   }
-  const auto exact = master.exact();
-  if (!exact || exact->throughput == 0) return std::nullopt;
-  ColumnSolution solution;
-  solution.limit = exact->throughput;
-  solution.attained = true;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (exact->amounts[i] > 0) solution.parts.push_back({columns[i], exact->amounts[i]});
+
+  /// Strikes out until no group uses more than so many; false when Clp fails.
+  bool thin(std::uint32_t most_per_group) {
+    while (master_.solve()) {
+      std::vector<double> amounts = master_.amounts();
+      std::vector<std::uint32_t> used(program_.family.size(), 0);
+      for (std::size_t i = 0; i < columns_.size(); ++i) {
+        if (struck_out_[i]) amounts[i] = 0;
+        used[columns_[i].group] += amounts[i] > 0 ? 1U : 0U;
+      }
+      const auto fullest = std::max_element(used.begin(), used.end());
+      if (*fullest <= most_per_group) return true;
+      strike_out(amounts, static_cast<std::uint32_t>(fullest - used.begin()));
+    }
+    return false;
   }
-  return solution;
+
+  [[nodiscard]] std::optional<ColumnSolution> solution() const {
+    const auto exact = master_.exact();
+    if (!exact || exact->throughput == 0) return std::nullopt;
+    ColumnSolution solution;
+    solution.limit = exact->throughput;
+    solution.attained = true;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (exact->amounts[i] > 0) solution.parts.push_back({columns_[i], exact->amounts[i]});
+    }
+    return solution;
+  }
+
+ private:
+  /// The least used column of the group.
+  void strike_out(const std::vector<double>& amounts, std::uint32_t group) {
+    std::size_t least = columns_.size();
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (amounts[i] <= 0 || columns_[i].group != group) continue;
+      if (least == columns_.size() || amounts[i] < amounts[least]) least = i;
+    }
+    master_.forbid(least);
+    struck_out_[least] = true;
+  }
+
+  const MasterProgram& program_;
+  const std::vector<Column>& columns_;
+  RestrictedMaster master_;
+  std::vector<bool> struck_out_;
+};
+
+}  // namespace
+
+std::vector<ColumnSolution> pack_few_columns(const MasterProgram& program, const std::vector<Column>& columns,
+                                             std::span<const std::uint32_t> most_per_group) {
+  std::vector<ColumnSolution> solutions;
+  Thinned thinned(program, columns);
+  for (const std::uint32_t most : most_per_group) {
+    auto solution = thinned.thin(most) ? thinned.solution() : std::nullopt;
+    if (!solution) break;
+    solutions.push_back(*std::move(solution));
+  }
+  return solutions;
 }
 
 std::optional<RoundedPacking> pack_shares(const MasterProgram& program, std::span<const Column> columns,

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
+#include <span>
 #include <utility>
 
 #include "planners/packing/find/program_trees.h"
@@ -65,23 +67,55 @@ std::optional<ColumnSolution> solve(const TreeProgram& program, const PackingLim
   ColumnSolution solution = program.solve(shape.most_height);
   if (!solution.attained) return std::nullopt;
   if (shape.equal_trees != 0) return program.with_equal_trees(solution, shape.equal_trees);
-  if (shape.most_trees != 0) return program.with_few_trees(solution, shape.most_trees);
-  return solution;
+  if (shape.most_trees == 0) return solution;
+  std::vector<ColumnSolution> few = program.with_few_trees(solution, std::span(&shape.most_trees, 1));
+  return few.empty() ? std::nullopt : std::optional(std::move(few.front()));
 }
 
-Result<Schedule> plan_shape(const Topology& topology, const Collective& collective, const Halves& halves,
-                            const PackingLimits& shape) {
+/// Over the trees of both halves' solutions. Errors: unsupported where one of them has none.
+template <class Solve>
+Result<Schedule> schedule_of(const Topology& topology, const Collective& collective, const Halves& halves,
+                             Solve&& solution_of) {
   Forest forest;
   for (const bool inward : {true, false}) {
     const std::optional<TreeProgram>& program = inward ? halves.in : halves.out;
     if (!program) continue;
-    const auto solution = solve(*program, shape);
+    const std::optional<ColumnSolution> solution = solution_of(*program, inward);
     if (!solution) {
       return fail(ErrorCode::unsupported, "no trees within these limits were found", "allow more or higher trees");
     }
     (inward ? forest.in_trees : forest.out_trees) = program->trees(*solution);
   }
   return schedule_from_trees(collective, topology, "packing", forest);
+}
+
+Result<Schedule> plan_shape(const Topology& topology, const Collective& collective, const Halves& halves,
+                            const PackingLimits& shape) {
+  return schedule_of(topology, collective, halves,
+                     [&](const TreeProgram& program, bool) { return solve(program, shape); });
+}
+
+/// Packings of any height with at most so many trees per root, one for each number that falls; fewer of them where no
+/// trees are found.
+std::vector<Schedule> plan_few(const Topology& topology, const Collective& collective, const Halves& halves,
+                               std::span<const std::uint32_t> most_trees) {
+  std::vector<ColumnSolution> in, out;
+  for (const bool inward : {true, false}) {
+    const std::optional<TreeProgram>& program = inward ? halves.in : halves.out;
+    if (!program || most_trees.empty()) continue;
+    const ColumnSolution solution = program->solve(0);
+    if (solution.attained) (inward ? in : out) = program->with_few_trees(solution, most_trees);
+  }
+  std::vector<Schedule> schedules;
+  for (std::size_t i = 0; i < most_trees.size(); ++i) {
+    auto schedule = schedule_of(topology, collective, halves, [&](const TreeProgram&, bool inward) {
+      const std::vector<ColumnSolution>& few = inward ? in : out;
+      return i < few.size() ? std::optional(few[i]) : std::nullopt;
+    });
+    if (!schedule) break;
+    schedules.push_back(*std::move(schedule));
+  }
+  return schedules;
 }
 
 std::uint32_t least_height(const Halves& halves) {
@@ -147,10 +181,8 @@ std::vector<PackingPoint> pareto_packings(const ParallelLinks& network, const Sc
   const auto halves = make_halves(network.problem(), best.collective, context);
   if (!halves) return points;
   std::vector<PackingPoint> all = {{best, compute_loads(best, network.topology()).time_per_byte, measure_shape(best)}};
-  const auto add = [&](const PackingLimits& shape) {
-    Result<Schedule> made = plan_shape(topology, best.collective, *halves, shape);
-    if (!made) return;
-    PackingPoint point{*std::move(made), 0, {}};
+  const auto add = [&](Schedule made) {
+    PackingPoint point{std::move(made), 0, {}};
     point.time_per_byte = compute_loads(point.schedule, topology).time_per_byte;
     point.shape = measure_shape(point.schedule);
     const bool beaten =
@@ -159,8 +191,15 @@ std::vector<PackingPoint> pareto_packings(const ParallelLinks& network, const Sc
   };
   const ScheduleShape shape = all.front().shape;
   const std::uint32_t least = least_height(*halves);
-  for (std::uint32_t low = least; low < shape.height && low < least + most_heights; ++low) add({.most_height = low});
-  for (std::uint32_t few = 1; few < shape.trees_per_root && few <= 4; few *= 2) add({.most_trees = few});
+  for (std::uint32_t low = least; low < shape.height && low < least + most_heights; ++low) {
+    auto made = plan_shape(topology, best.collective, *halves, {.most_height = low});
+    if (made) add(*std::move(made));
+  }
+  std::vector<std::uint32_t> most_trees;
+  for (std::uint32_t few = 1; few < shape.trees_per_root && few <= 4; few *= 2) most_trees.push_back(few);
+  std::ranges::reverse(most_trees);
+  std::vector<Schedule> several = plan_few(topology, best.collective, *halves, most_trees);
+  for (Schedule& few : std::views::reverse(several)) add(std::move(few));
   for (std::size_t i = 1; i < all.size(); ++i) {
     const bool beaten = std::any_of(all.begin(), all.end(), [&](const PackingPoint& other) {
       return &other != &all[i] && is_beaten_by(all[i], other) && !is_beaten_by(other, all[i]);

@@ -87,17 +87,18 @@ double TreeProgram::bytes_per_unit() const {
   return orbits_->graph.unit.convert_to<double>() * static_cast<double>(shares);
 }
 
-std::optional<ColumnSolution> TreeProgram::with_few_trees(const ColumnSolution& solution, std::uint32_t most) const {
+std::vector<ColumnSolution> TreeProgram::with_few_trees(const ColumnSolution& solution,
+                                                        std::span<const std::uint32_t> most) const {
   return pack_few_columns(oracle(0).program(), solution.found, most);
 }
 
 std::optional<ColumnSolution> TreeProgram::with_equal_trees(const ColumnSolution& solution, std::uint32_t count) const {
-  const auto few = with_few_trees(solution, count);
-  if (!few) return std::nullopt;
+  const std::vector<ColumnSolution> few = with_few_trees(solution, std::span(&count, 1));
+  if (few.empty()) return std::nullopt;
   std::vector<Column> columns;
-  std::vector<std::vector<Rational>> shares(groups_.groups.size(), std::vector<Rational>(few->parts.size(), 0));
-  for (const ColumnSolution::Part& part : few->parts) {
-    shares[part.column.group][columns.size()] = part.amount / few->limit;
+  std::vector<std::vector<Rational>> shares(groups_.groups.size(), std::vector<Rational>(few.front().parts.size(), 0));
+  for (const ColumnSolution::Part& part : few.front().parts) {
+    shares[part.column.group][columns.size()] = part.amount / few.front().limit;
     columns.push_back(part.column);
   }
   std::vector<std::int64_t> times(columns.size(), 0);

@@ -44,8 +44,9 @@ class TreeProgram {
   [[nodiscard]] ColumnSolution solve(std::uint32_t most_height = 0, std::span<const Arborescence> known = {}) const;
   /// The best packing's throughput, whatever its trees.
   [[nodiscard]] ProgramRate optimum() const;
-  /// A good packing with at most so many of a solution's columns per root.
-  [[nodiscard]] std::optional<ColumnSolution> with_few_trees(const ColumnSolution& solution, std::uint32_t most) const;
+  /// Good packings with at most so many of a solution's columns per root, as pack_few_columns.
+  [[nodiscard]] std::vector<ColumnSolution> with_few_trees(const ColumnSolution& solution,
+                                                           std::span<const std::uint32_t> most) const;
   /// A good packing of `count` trees of equal weight per root, of a solution's columns. Requires: count > 0.
   [[nodiscard]] std::optional<ColumnSolution> with_equal_trees(const ColumnSolution& solution,
                                                                std::uint32_t count) const;

@@ -61,7 +61,7 @@ Collective any_collective_on(const Topology& topology, CollectiveKind kind, Rand
 
 /// Plans with every planner and, of packing, all variants; counts what was made and what was refused.
 void expect_plan_or_reason(const Topology& topology, const Collective& collective, int& made, int& refused) {
-  const auto candidates = make_candidates(topology, collective, all_planners(), {}, true);
+  const auto candidates = make_candidates(topology, collective, all_planners(), {.for_choice = true, .named = {"lp"}});
   if (!candidates) {
     EXPECT_FALSE(candidates.error().message.empty());
     ++refused;

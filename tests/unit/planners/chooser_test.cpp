@@ -12,7 +12,7 @@ namespace {
 Candidates packings_of(const Topology& topology, bool variants) {
   const Collective collective = *make_collective(CollectiveKind::all_gather, topology.rank_count(), std::nullopt);
   const std::vector<Planner> planners = {*find_planner("packing")};
-  auto candidates = make_candidates(topology, collective, planners, {}, variants);
+  auto candidates = make_candidates(topology, collective, planners, {.for_choice = variants});
   EXPECT_TRUE(candidates && candidates->refused.empty());
   return std::move(*candidates);
 }

@@ -24,9 +24,9 @@ std::string shown(const Console& console, std::size_t total) {
 
 TEST(Progress, IsALineNowAndThenWhereStandardErrorIsAFile) {
   const std::string text = shown({}, 3);
-  EXPECT_TRUE(text.starts_with("simulating 1/3 ring 4096 B (0 s so far)\n")) << text;
+  EXPECT_TRUE(text.starts_with("simulating 1/3 ring 4096 B (")) << text;
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
-  EXPECT_TRUE(shown({}, 0).starts_with("simulating ring 4096 B (0 s so far)\n"));
+  EXPECT_TRUE(shown({}, 0).starts_with("simulating ring 4096 B ("));
 }
 
 TEST(Progress, IsNothingWhenQuietOrWhereLogsAreToBeTheSame) {
