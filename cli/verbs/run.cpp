@@ -6,6 +6,9 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/modes.h"
@@ -83,10 +86,12 @@ std::optional<Error> find_idle_value(const RunFlags& flags, const CLI::App& comm
   if (kind && !reduces(*kind) && was_given(command, "--op")) {
     return Error{ErrorCode::invalid_input, fmt::format("--op: {} reduces nothing", to_string(*kind)), "leave --op out"};
   }
-  if (flags.transport != "shm") return std::nullopt;
-  for (const char* const option : {"--sockets", "--checksum", "--addresses"}) {
-    if (!was_given(command, option)) continue;
-    return Error{ErrorCode::invalid_input, fmt::format("{} is of TCP, and --transport is shm", option),
+  std::vector<std::string_view> idle;  // of what shapes connections
+  if (flags.transport == "shm") idle = {"--sockets", "--checksum", "--addresses"};
+  if (flags.transport == "verbs") idle = {"--checksum", "--addresses"};  // every packet of RDMA has a CRC
+  for (const std::string_view option : idle) {
+    if (!was_given(command, std::string(option))) continue;
+    return Error{ErrorCode::invalid_input, fmt::format("{} is of TCP, and --transport is {}", option, flags.transport),
                  fmt::format("leave {} out, or write --transport tcp", option)};
   }
   return std::nullopt;
@@ -146,7 +151,8 @@ void add_run_command(CLI::App& app, Session& session) {
   command->add_option("--buffers", flags->buffers, "registered: ranks of a machine reach them directly; or private")
       ->option_text("KIND (registered)");
   command->add_option("--transport", flags->transport, "auto, shm, tcp or verbs")->option_text("NAME (auto)");
-  command->add_option("--sockets", flags->sockets, "TCP connections per pair of ranks")->option_text("COUNT (1)");
+  command->add_option("--sockets", flags->sockets, "TCP connections, or queue pairs of verbs, per pair of ranks")
+      ->option_text("COUNT (1)");
   command->add_flag("--checksum", flags->checksum, "Check a CRC32C of every chunk on TCP");
   command->add_option("--timeout", flags->timeout, "Seconds without progress after which a run fails")
       ->option_text("SECONDS (30)");

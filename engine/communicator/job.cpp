@@ -64,6 +64,7 @@ Result<void> Job::check_settings() {
 }
 
 Result<void> Job::find_transports() {
+  if (auto built = parse_transport(to_string(options_.transport)); !built) return tl::unexpected(built.error());
   const auto peers = rendezvous::exchange_peers(*control_, options_.timeout);
   if (!peers) return tl::unexpected(peers.error());
   const auto local_ranks = std::ranges::count(*peers, (*peers)[rank()].boot_id, &rendezvous::PeerInfo::boot_id);
