@@ -141,9 +141,7 @@ std::optional<TreePair> RelayProgram::grow(NodeId root, std::uint32_t group, con
 }
 
 double RelayProgram::cost(const TreePair& pair, const Prices& prices) const {
-  double sum = 0;
-  for (const Entry entry : pair.column.loads) sum += prices[entry.index] * static_cast<double>(entry.value);
-  return sum;
+  return cost_of<double>(pair.column, prices);
 }
 
 /// The cheapest trees of a group; nothing when none of its roots reaches all ranks.

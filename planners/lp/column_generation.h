@@ -18,7 +18,7 @@ struct Column {
   std::uint32_t group = 0;
   std::vector<Entry> loads;          ///< By resource.
   std::vector<std::uint32_t> edges;  ///< The edges it uses, path after path; for whoever builds trees from it.
-  std::uint32_t height = 1;          ///< Edges from rank to rank on its longest way.
+  std::uint32_t height = 1;          ///< Edges from rank to rank on its longest path.
   std::uint32_t least_height = 1;    ///< No column of its group is less high.
 
   /// How much higher it is than it has to be, in parts of that height.
@@ -31,6 +31,14 @@ struct PricedColumns {
   std::vector<Column> columns;
   std::vector<Price> costs;
 };
+
+/// What one unit of a column costs.
+template <class Price>
+Price cost_of(const Column& column, std::span<const Price> prices) {
+  Price cost(0);
+  for (const Entry entry : column.loads) cost += prices[entry.index] * static_cast<Price>(entry.value);
+  return cost;
+}
 
 /// Where a program's columns come from.
 class PricingOracle {

@@ -36,9 +36,7 @@ class Thinned {
   [[nodiscard]] std::optional<ColumnSolution> solution() const {
     const auto exact = master_.exact();
     if (!exact || exact->throughput == 0) return std::nullopt;
-    ColumnSolution solution;
-    solution.limit = exact->throughput;
-    solution.attained = true;
+    ColumnSolution solution{.limit = exact->throughput, .attained = true};
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       if (exact->amounts[i] > 0) solution.parts.push_back({columns_[i], exact->amounts[i]});
     }

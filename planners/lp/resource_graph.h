@@ -43,7 +43,7 @@ struct ResourceGraph {
 /// `fold` lets mirrored edges share a resource; without it the graph is never `mirrored`.
 ResourceGraph make_resource_graph(const Topology& topology, bool fold);
 
-/// One edge of a tree of ranks: a path over a graph's edges from one rank to another, by way of nodes that are not
+/// One edge of a tree of ranks: a path over a graph's edges from one rank to another, through nodes that are not
 /// ranks.
 struct RankPath {
   std::uint32_t from = 0;

@@ -55,7 +55,7 @@ std::optional<std::vector<LinkId>> links_back(const Topology& topology) {
   return back;
 }
 
-/// The same trees with the data going the other way.
+/// The same trees with the data going against them.
 std::vector<Arborescence> turned_round(std::vector<Arborescence> trees, const std::vector<LinkId>& back) {
   for (Arborescence& tree : trees) {
     for (TreeEdge& edge : tree.edges) {
@@ -66,9 +66,9 @@ std::vector<Arborescence> turned_round(std::vector<Arborescence> trees, const st
   return trees;
 }
 
-/// Which way the network is read for the collective's in-trees or out-trees. A packing of out-trees becomes one of
-/// in-trees on the reversed network; a flow to the root is one of in-trees already. On duplex cables all_reduce needs
-/// one packing only, turned round for the other half.
+/// In which direction the network is read for the collective's in-trees or out-trees. A packing of out-trees becomes
+/// one of in-trees on the reversed network; a flow to the root is one of in-trees already. On duplex cables all_reduce
+/// needs one packing only, turned round for the other half.
 Result<Forest> forest_of(const PlanningProblem& problem, const Collective& collective, const PlanContext& context) {
   const bool is_all_reduce = collective.kind == CollectiveKind::all_reduce;
   const bool needs_in = reduces(collective.kind) || collective.kind == CollectiveKind::gather;

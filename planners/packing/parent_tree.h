@@ -15,7 +15,21 @@ struct ParentTree {
   std::vector<std::uint32_t> parent;             ///< By rank.
   std::vector<std::vector<std::uint32_t>> path;  ///< By rank: arcs or edges between it and its parent.
 
+  /// Of the root alone.
+  static ParentTree of_root(std::uint32_t root, std::size_t ranks, std::int64_t weight) {
+    constexpr std::uint32_t outside = UINT32_MAX;
+    ParentTree tree{weight, {root}, std::vector(ranks, outside), std::vector(ranks, root), {}};
+    tree.path.resize(ranks);
+    tree.depth[root] = 0;
+    return tree;
+  }
   [[nodiscard]] std::uint32_t root() const { return members.front(); }
+  /// Depths are left as they are.
+  void add(std::uint32_t rank, std::uint32_t above, std::vector<std::uint32_t> entry) {
+    members.push_back(rank);
+    parent[rank] = above;
+    path[rank] = std::move(entry);
+  }
 };
 
 /// How a tree enters a rank.

@@ -82,15 +82,12 @@ void refine(std::vector<std::int64_t>& capacities) {
 PackingProblem make_problem(const PlanningProblem& planning, Direction direction, Rank root,
                             std::span<const std::int64_t> shares, const PlanContext& context) {
   const Topology& topology = planning.topology();
-  const bool is_inward = direction == Direction::reversed;
   PackingProblem problem{&planning, direction, root, shares, &context, planning.flow_network(direction), {}, {}};
-  if (root.is_none()) {
-    const auto kind = is_inward ? CollectiveKind::reduce_scatter : CollectiveKind::all_gather;
+  CollectiveKind kind = problem.inward() ? CollectiveKind::reduce : CollectiveKind::broadcast;
+  if (root.is_none()) kind = problem.inward() ? CollectiveKind::reduce_scatter : CollectiveKind::all_gather;
+  if (root.is_none() || problem.all_relay()) {
     const auto ranks = static_cast<std::uint32_t>(topology.rank_count());
     problem.cut = planning.tightest_cut({kind, ranks, root, {shares.begin(), shares.end()}});
-  } else if (problem.all_relay()) {
-    const auto kind = is_inward ? CollectiveKind::reduce : CollectiveKind::broadcast;
-    problem.cut = planning.tightest_cut({kind, static_cast<std::uint32_t>(topology.rank_count()), root});
   } else {
     problem.network = without_relays(topology, direction, root);
     problem.cut = broadcast_cut(problem.network, root);

@@ -15,14 +15,14 @@ namespace {
 
 /// What packings are compared by, the most important first; less is better.
 struct Merit {
-  Rational load;         ///< Of the busiest link, in seconds per unit of weight.
-  std::size_t ways = 0;  ///< Of the root with most, past enough_ways.
+  Rational load;                 ///< Of the busiest link, in seconds per unit of weight.
+  std::size_t routed_trees = 0;  ///< Of the root with most, past enough_routed_trees.
   std::uint32_t depth = 0;
-  std::size_t trees = 0;  ///< Of the root with most: those that join the same ranks in the same way are one.
+  std::size_t trees = 0;  ///< Between ranks, of the root with most.
 
   friend bool operator<(const Merit& a, const Merit& b) {
     if (a.load != b.load) return a.load < b.load;
-    return std::tie(a.ways, a.depth, a.trees) < std::tie(b.ways, b.depth, b.trees);
+    return std::tie(a.routed_trees, a.depth, a.trees) < std::tie(b.routed_trees, b.depth, b.trees);
   }
 };
 
@@ -58,14 +58,15 @@ std::size_t most_trees(const std::vector<Arborescence>& trees) {
 }
 
 Merit merit_of(const Topology& topology, const std::vector<Arborescence>& trees) {
-  Merit merit{busiest_link(topology, trees), std::max(most_ways(trees), enough_ways), 0, most_trees(trees)};
+  Merit merit{busiest_link(topology, trees), std::max(most_routed_trees(trees), enough_routed_trees), 0,
+              most_trees(trees)};
   for (const Arborescence& tree : trees) merit.depth = std::max(merit.depth, height_of(tree, topology.rank_count()));
   return merit;
 }
 
 }  // namespace
 
-std::size_t most_ways(const std::vector<Arborescence>& trees) {
+std::size_t most_routed_trees(const std::vector<Arborescence>& trees) {
   std::map<Rank, std::size_t> count;
   std::size_t most = 0;
   for (const Arborescence& tree : trees) most = std::max(most, ++count[tree.root]);

@@ -19,9 +19,9 @@ std::int64_t whole_part(const Rational& value) {
 }
 
 /// Whether every cut between ranks lets `count` rings of this rate through, in whole multiples per link.
-bool cuts_allow(const Topology& topology, const Rational& rate, std::size_t count) {
+bool cuts_allow(const PlanningProblem& problem, const Rational& rate, std::size_t count) {
   for (const Direction direction : {Direction::forward, Direction::reversed}) {
-    const FlowNetwork network(topology, direction);
+    const FlowNetwork& network = problem.flow_network(direction);
     // One more on every arc, against so many per ring, keeps cuts that let no ring through from being empty.
     const auto per_ring = static_cast<std::int64_t>(network.arcs().size() + 1);
     std::vector<std::int64_t> places;
@@ -124,9 +124,10 @@ class Negotiation {
 
 }  // namespace
 
-std::optional<RingSet> negotiate_rings(const Topology& topology, const Rational& rate, std::size_t count,
+std::optional<RingSet> negotiate_rings(const PlanningProblem& problem, const Rational& rate, std::size_t count,
                                        WorkLimit& work) {
-  if (!cuts_allow(topology, rate, count)) return std::nullopt;
+  if (!cuts_allow(problem, rate, count)) return std::nullopt;
+  const Topology& topology = problem.topology();
   const ResourceGraph graph = make_resource_graph(topology, false);
   std::vector<ColumnSolution::Part> parts;
   for (Column& column : Negotiation(topology, graph, rate, count, work).run()) {

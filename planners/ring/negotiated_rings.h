@@ -15,7 +15,7 @@ namespace espalier::planners {
 /// laid out, about 4 ranks^3 operations.
 /// Requires: rate > 0; every rank reaches every other.
 /// Source: L. McMurchie, C. Ebeling, "PathFinder: a negotiation-based performance-driven router for FPGAs", FPGA 1995.
-std::optional<RingSet> negotiate_rings(const Topology& topology, const Rational& rate, std::size_t count,
+std::optional<RingSet> negotiate_rings(const PlanningProblem& problem, const Rational& rate, std::size_t count,
                                        WorkLimit& work);
 
 }  // namespace espalier::planners

@@ -22,10 +22,10 @@ namespace {
 /// Goes from what is quickly found to what is slowly proven, and stops where a limit is reached.
 class RingFinder {
  public:
-  explicit RingFinder(const Topology& topology) : topology_(topology) {}
+  explicit RingFinder(const PlanningProblem& problem) : problem_(problem), topology_(problem.topology()) {}
 
   RingSet run() {
-    Rational limit = ring_limit(topology_);
+    Rational limit = ring_limit(problem_);
     const RankGroups groups = group_ranks(topology_);
     best_.rings = search_whole_rings(topology_, groups, limit);
     if (reaches(limit) || find_one_way(limit) || find_tiled(groups, limit)) return finish(limit);
@@ -111,13 +111,14 @@ class RingFinder {
       WorkLimit direct_work{steps_per_set / 8};
       std::optional<RingSet> set;
       if (direct) set = find_equal_rings(topology_, rate / count, count, direct_work);
-      if (!set) set = negotiate_rings(topology_, rate / count, count, work);
+      if (!set) set = negotiate_rings(problem_, rate / count, count, work);
       if (!set) continue;
       best_ = *std::move(set);
       return;
     }
   }
 
+  const PlanningProblem& problem_;
   const Topology& topology_;
   RingSet best_;
 };
@@ -130,13 +131,14 @@ Rational RingSet::rate() const {
   return Rational(bytes, period);
 }
 
-RingSet find_rings(const Topology& topology) {
+RingSet find_rings(const PlanningProblem& problem) {
   RingSet set;
-  set.is_best = topology.rank_count() < 2;
-  return set.is_best ? set : RingFinder(topology).run();
+  set.is_best = problem.topology().rank_count() < 2;
+  return set.is_best ? set : RingFinder(problem).run();
 }
 
-Result<Schedule> plan_ring(const Topology& topology, const Collective& collective) {
+Result<Schedule> plan_ring(const PlanningProblem& problem, const Collective& collective) {
+  const Topology& topology = problem.topology();
   switch (collective.kind) {
     case CollectiveKind::all_reduce:
     case CollectiveKind::reduce_scatter:
@@ -154,7 +156,7 @@ Result<Schedule> plan_ring(const Topology& topology, const Collective& collectiv
                 "every ring passes through " + topology.rank_name(rank) + ", which must not relay",
                 "use packing, lp or flat");
   }
-  const RingSet set = find_rings(topology);
+  const RingSet set = find_rings(problem);
   if (set.rings.empty() && collective.rank_count > 1) {
     return fail(ErrorCode::unsupported,
                 "ring finds no cycle through all " + std::to_string(collective.rank_count) + " ranks of " +

@@ -6,6 +6,7 @@
 #include "base/rational.h"
 #include "base/result.h"
 #include "planners/graph/residual.h"
+#include "planners/planning_problem.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
@@ -39,13 +40,13 @@ struct RingSet {
 /// Requires: every rank reaches every other.
 /// Cost: milliseconds where a cut is reached, up to a second where the program has to be solved; beyond 16 ranks about
 /// ranks x rails x links of a box.
-RingSet find_rings(const Topology& topology);
+RingSet find_rings(const PlanningProblem& problem);
 
 /// all_reduce, reduce_scatter, all_gather, broadcast and reduce over `find_rings`: each ring carries a part of the data
 /// in proportion to its rate. Between N ranks in one ring all_reduce takes 2(N-1) steps of S/N bytes.
 /// Errors: unsupported for other collectives, or without a cycle through all ranks.
 /// Source: P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 69(2),
 /// 2009.
-Result<Schedule> plan_ring(const Topology& topology, const Collective& collective);
+Result<Schedule> plan_ring(const PlanningProblem& problem, const Collective& collective);
 
 }  // namespace espalier::planners

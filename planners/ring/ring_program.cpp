@@ -21,9 +21,7 @@ PricedColumns<Price> cheapest_ring(const ResourceGraph& graph, std::span<const P
   const std::vector<std::uint32_t> order = cheapest_cycle(std::span<const Price>(hops.cost), graph.rank_count());
   PricedColumns<Price> offer;
   offer.columns.push_back(cycle_column(graph, hops, order));
-  Price cost(0);
-  for (const Entry entry : offer.columns.front().loads) cost += prices[entry.index] * static_cast<Price>(entry.value);
-  offer.costs.push_back(std::move(cost));
+  offer.costs.push_back(cost_of(offer.columns.front(), prices));
   return offer;
 }
 

@@ -13,20 +13,35 @@ namespace espalier::planners {
 
 namespace {
 
-/// Orders a tree's paths so that each comes after the one that joins its parent to the root, level by level.
-std::vector<RankPath> order_from_root(std::vector<RankPath> paths, const ProgramTree& tree, std::uint32_t rank_count) {
-  std::vector<std::vector<std::size_t>> children(rank_count);  // paths by parent
-  for (std::size_t i = 0; i < paths.size(); ++i) children[tree.inward ? paths[i].to : paths[i].from].push_back(i);
-  std::vector<RankPath> ordered;
-  std::vector<std::uint32_t> level = {tree.root};
-  for (std::size_t at = 0; at < level.size(); ++at) {
-    for (const std::size_t child : children[level[at]]) {
-      level.push_back(tree.inward ? paths[child].from : paths[child].to);
-      ordered.push_back(std::move(paths[child]));
+/// A path of a tree as it is met on the way out from a root.
+struct Step {
+  std::size_t path;
+  bool along;           ///< Met at its beginning.
+  std::uint32_t depth;  ///< Paths from the root to its far end.
+};
+
+/// A tree's paths, each after the one that joins it to the root, level by level.
+std::vector<Step> walk_from(const std::vector<RankPath>& paths, std::uint32_t root, std::uint32_t rank_count) {
+  std::vector<std::vector<std::size_t>> at_rank(rank_count);
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    at_rank[paths[i].from].push_back(i);
+    at_rank[paths[i].to].push_back(i);
+  }
+  std::vector<bool> met(paths.size(), false);
+  std::vector<Step> walk;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> open = {{root, 0}};  // rank and its depth
+  for (std::size_t at = 0; at < open.size(); ++at) {
+    const auto [rank, depth] = open[at];
+    for (const std::size_t i : at_rank[rank]) {
+      if (met[i]) continue;
+      met[i] = true;
+      const bool along = paths[i].from == rank;
+      walk.push_back({i, along, depth + 1});
+      open.emplace_back(along ? paths[i].to : paths[i].from, depth + 1);
     }
   }
-  ESPALIER_CHECK(ordered.size() == paths.size(), "a program's tree is not joined to its root");
-  return ordered;
+  ESPALIER_CHECK(walk.size() == paths.size(), "a program's tree is not joined to its root");
+  return walk;
 }
 
 /// How many blocks go over each of a tree's ordered paths.
@@ -84,7 +99,11 @@ class LinkFiller {
 
   /// The tree in as many pieces as its links need.
   std::vector<Piece> place(const ProgramTree& tree) {
-    const std::vector<RankPath> paths = order_from_root(split_paths(graph_, tree.edges), tree, graph_.rank_count());
+    std::vector<RankPath> found = split_paths(graph_, tree.edges);
+    std::vector<RankPath> paths;
+    for (const Step& step : walk_from(found, tree.root, graph_.rank_count())) {
+      paths.push_back(std::move(found[step.path]));
+    }
     const std::vector<std::int64_t> blocks = blocks_over(paths, tree.targets);
     std::vector<Piece> pieces = {{tree.share, {}}};
     for (std::size_t p = 0; p < paths.size(); ++p) {
@@ -179,46 +198,12 @@ Forest whole_forest(const Topology& topology, const ResourceGraph& graph, const 
   return forest;
 }
 
-namespace {
-
-/// A path of a tree as it is met on the way out from a root.
-struct Step {
-  std::size_t path;
-  bool along;           ///< Met at its beginning.
-  std::uint32_t depth;  ///< Paths from the root to its far end.
-};
-
-std::vector<Step> walk_from(const std::vector<RankPath>& paths, std::uint32_t root) {
-  std::multimap<std::uint32_t, std::size_t> at_rank;
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    at_rank.emplace(paths[i].from, i);
-    at_rank.emplace(paths[i].to, i);
-  }
-  std::vector<bool> met(paths.size(), false);
-  std::vector<Step> walk;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> open = {{root, 0}};  // rank and its depth
-  for (std::size_t at = 0; at < open.size(); ++at) {
-    const auto [rank, depth] = open[at];
-    const auto [begin, end] = at_rank.equal_range(rank);
-    for (auto entry = begin; entry != end; ++entry) {
-      const std::size_t i = entry->second;
-      if (met[i]) continue;
-      met[i] = true;
-      const bool along = paths[i].from == rank;
-      walk.push_back({i, along, depth + 1});
-      open.emplace_back(along ? paths[i].to : paths[i].from, depth + 1);
-    }
-  }
-  return walk;
-}
-
-}  // namespace
-
 std::vector<std::uint32_t> tree_heights(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges) {
   const std::vector<RankPath> paths = split_paths(graph, edges);
   std::vector<std::uint32_t> heights(graph.rank_count(), no_root);
   for (std::uint32_t root = 0; root < graph.rank_count(); ++root) {
-    if (!graph.is_dead_end[graph.rank_nodes[root]]) heights[root] = walk_from(paths, root).back().depth;
+    if (!graph.is_dead_end[graph.rank_nodes[root]])
+      heights[root] = walk_from(paths, root, graph.rank_count()).back().depth;
   }
   return heights;
 }
@@ -227,10 +212,10 @@ std::vector<std::uint32_t> directed_from(const ResourceGraph& graph, const std::
                                          std::uint32_t root) {
   const std::vector<RankPath> paths = split_paths(graph, edges);
   std::vector<std::uint32_t> directed;
-  for (const Step& step : walk_from(paths, root)) {
+  for (const Step& step : walk_from(paths, root, graph.rank_count())) {
     const std::vector<std::uint32_t>& path = paths[step.path].edges;
-    const std::vector<std::uint32_t> way = step.along ? path : mirror_image(graph, path);
-    directed.insert(directed.end(), way.begin(), way.end());
+    const std::vector<std::uint32_t> along = step.along ? path : mirror_image(graph, path);
+    directed.insert(directed.end(), along.begin(), along.end());
   }
   return directed;
 }

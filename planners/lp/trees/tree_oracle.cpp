@@ -108,11 +108,11 @@ std::uint32_t height_of(const std::vector<std::uint32_t>& parent, std::uint32_t 
   std::vector<std::uint32_t> depth(parent.size(), UINT32_MAX);
   depth[root] = 0;
   std::uint32_t deepest = 0;
-  std::vector<std::uint32_t> way;
+  std::vector<std::uint32_t> climbed;
   for (std::uint32_t start = 0; start < parent.size(); ++start) {
     std::uint32_t v = start;
-    for (; depth[v] == UINT32_MAX; v = parent[v]) way.push_back(v);
-    for (std::uint32_t reached = depth[v]; !way.empty(); way.pop_back()) depth[way.back()] = ++reached;
+    for (; depth[v] == UINT32_MAX; v = parent[v]) climbed.push_back(v);
+    for (std::uint32_t reached = depth[v]; !climbed.empty(); climbed.pop_back()) depth[climbed.back()] = ++reached;
     deepest = std::max(deepest, depth[start]);
   }
   return deepest;
@@ -150,13 +150,6 @@ Column tree_column(const OrbitGraph& orbits, const RankDistances<Price>& distanc
   PathFinder<Price> paths(orbits, distances);
   for (const auto& [source, target] : ends) paths.append(source, target, edges);
   return column_over(orbits, number, group, hops, parent, std::move(edges));
-}
-
-template <class Price>
-Price cost_of(const Column& column, std::span<const Price> prices) {
-  Price cost(0);
-  for (const Entry entry : column.loads) cost += prices[entry.index] * static_cast<Price>(entry.value);
-  return cost;
 }
 
 template <class Price>

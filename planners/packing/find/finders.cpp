@@ -25,27 +25,23 @@ namespace {
 
 using Trees = std::vector<Arborescence>;
 
-/// With so many trees of a root no others are looked for.
-constexpr std::size_t few_ways = 8;
+/// With so many routed trees of a root no others are looked for.
+constexpr std::size_t few_routed_trees = 8;
 
 Result<Trees> proposed(std::optional<Trees> trees, const char* what) {
   if (!trees) return fail(ErrorCode::unsupported, what, "");
   return *std::move(trees);
 }
 
-/// Whether ranks that must not relay have no children in trees of other ranks.
-bool keeps_relays(const Topology& topology, const Trees& trees) {
-  return std::ranges::all_of(trees, [&](const Arborescence& tree) {
-    return std::ranges::all_of(
-        tree.edges, [&](const TreeEdge& edge) { return edge.parent == tree.root || topology.may_relay(edge.parent); });
-  });
-}
-
+/// Routes may lead on from ranks that must not relay, where these have children only in trees of their own.
 Result<Trees> along_routes(const PackingProblem& problem, std::optional<Trees> trees) {
-  if (!trees || !keeps_relays(problem.topology(), *trees)) {
-    return fail(ErrorCode::unsupported, "no trees along the shortest routes fit", "");
-  }
-  return *std::move(trees);
+  const auto relays = [&](const Arborescence& tree) {
+    return std::ranges::any_of(tree.edges, [&](const TreeEdge& edge) {
+      return edge.parent != tree.root && !problem.topology().may_relay(edge.parent);
+    });
+  };
+  if (trees && !problem.all_relay() && std::ranges::any_of(*trees, relays)) trees.reset();
+  return proposed(std::move(trees), "no trees along the shortest routes fit");
 }
 
 bool wants_routes(const PackingProblem& problem, const BestTrees& best) {
@@ -59,7 +55,7 @@ Result<Trees> propose_routes(const PackingProblem& problem, const BestTrees& /*b
 
 /// Trees along routes that are wider than a link, where switches have parallel ones to share them with.
 Result<Trees> propose_planes(const PackingProblem& problem, const BestTrees& /*best*/) {
-  constexpr std::size_t most_dealt_ways = 4;
+  constexpr std::size_t most_dealt = 4;
   const Topology& topology = problem.topology();
   const std::vector<std::int64_t>& capacities = problem.scaled->capacities;
   const ParallelSwitches parallel(topology);
@@ -74,7 +70,7 @@ Result<Trees> propose_planes(const PackingProblem& problem, const BestTrees& /*b
   std::int64_t unit = 0;
   for (const Arborescence& tree : *trees) unit = std::gcd(unit, tree.weight);
   auto dealt = parallel.lift(capacities, *trees, unit);
-  if (dealt && most_ways(*dealt) > most_dealt_ways) dealt.reset();
+  if (dealt && most_routed_trees(*dealt) > most_dealt) dealt.reset();
   return along_routes(problem, std::move(dealt));
 }
 
@@ -108,7 +104,7 @@ Result<Trees> propose_program(const PackingProblem& problem, const BestTrees& /*
 /// The program on orbits may need many trees where automorphisms fix ranks.
 bool wants_free_program(const PackingProblem& problem, const BestTrees& best) {
   constexpr std::size_t most_ranks_twice = 64;
-  return problem.all_roots() && problem.all_relay() && best && most_ways(*best) > few_ways &&
+  return problem.all_roots() && problem.all_relay() && best && most_routed_trees(*best) > few_routed_trees &&
          problem.rank_count() <= most_ranks_twice;
 }
 
@@ -127,7 +123,7 @@ bool wants_rings(const PackingProblem& problem, const BestTrees& best) {
 
 /// Rings cut open at the root: few trees at the bound, if the deepest there are.
 Result<Trees> propose_rings(const PackingProblem& problem, const BestTrees& /*best*/) {
-  const RingSet rings = find_rings(problem.topology());
+  const RingSet rings = find_rings(*problem.planning);
   const Rational rate(BigInteger(problem.cut.capacity) * problem.network.capacity_unit());
   if (rings.rings.empty() || rings.rate() < rate) return proposed({}, "rings do not reach the bound");
   const CollectiveKind kind = problem.inward() ? CollectiveKind::reduce : CollectiveKind::broadcast;

@@ -23,13 +23,8 @@ struct FlowPath {
   std::vector<LinkId> links;
 };
 
-/// The arcs' flow at the bound, as a graph between ranks that remembers paths, and what a rank sends per share.
-struct RankFlow {
-  CapacityGraph graph;
-  std::int64_t demand = 0;
-};
-
-RankFlow flow_to(const FlowNetwork& network, const Collective& collective, const CutRate& rate) {
+/// The arcs' flow at the bound, as a graph between ranks that remembers paths.
+CapacityGraph flow_to(const FlowNetwork& network, const Collective& collective, const CutRate& rate) {
   const Rank root = collective.root;
   const auto source = static_cast<std::uint32_t>(network.vertex_count());
   MaxFlow<std::int64_t> flow(network.vertex_count() + 1);
@@ -52,7 +47,7 @@ RankFlow flow_to(const FlowNetwork& network, const Collective& collective, const
   for (std::uint32_t vertex = 0; vertex < graph.vertex_count(); ++vertex) {
     if (network.rank_at(vertex).is_none()) join_through(graph, SwitchEdges(graph, vertex));
   }
-  return {std::move(graph), demand};
+  return graph;
 }
 
 /// Takes flow off cycles until there are none, found by walking on until a vertex comes again.
@@ -163,13 +158,14 @@ class TreeDecomposition {
   std::vector<std::vector<std::uint32_t>> in_;
 };
 
-std::vector<FlowPath> paths_of(const FlowNetwork& network, const RankFlow& flow) {
+/// `demand`: what a rank sends per share.
+std::vector<FlowPath> paths_of(const FlowNetwork& network, const CapacityGraph& graph, std::int64_t demand) {
   std::vector<FlowPath> paths;
-  for (std::uint32_t id = 0; id < flow.graph.edge_count(); ++id) {
-    const CapacityGraph::Edge& edge = flow.graph.edge(id);
+  for (std::uint32_t id = 0; id < graph.edge_count(); ++id) {
+    const CapacityGraph::Edge& edge = graph.edge(id);
     for (const PathShare& share : edge.shares) {
       paths.push_back({network.rank_at(edge.tail).value(), network.rank_at(edge.head).value(),
-                       make_rational(share.amount, flow.demand), links_along(network, share.arcs)});
+                       make_rational(share.amount, demand), links_along(network, share.arcs)});
     }
   }
   return paths;
@@ -188,9 +184,9 @@ Result<std::vector<Arborescence>> gather_trees(const PlanningProblem& problem, c
     return fail(ErrorCode::too_large, "the link rates have so fine a common divisor that the flow passes 2^60",
                 "round the rates, or use the planner flat");
   }
-  RankFlow flow = flow_to(network, collective, rate);
-  cancel_cycles(flow.graph);
-  auto parts = TreeDecomposition(collective, paths_of(network, flow)).run();
+  CapacityGraph flow = flow_to(network, collective, rate);
+  cancel_cycles(flow);
+  auto parts = TreeDecomposition(collective, paths_of(network, flow, static_cast<std::int64_t>(rate.capacity))).run();
   BigInteger units = 1;
   std::vector<Rational> shares;
   for (const auto& part : parts) {

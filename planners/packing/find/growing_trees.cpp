@@ -38,14 +38,8 @@ GrowingTrees::GrowingTrees(std::size_t vertex_count, std::vector<Arc> arcs,
   tree_seen_.assign(weights.size(), 0);
   std::int64_t sum = 0;
   for (const std::int64_t weight : weights) {
-    ParentTree& tree = trees_.emplace_back();
-    tree.weight = weight;
+    trees_.push_back(ParentTree::of_root(root, ranks, weight));
     sum += weight;
-    tree.members = {root};
-    tree.depth.assign(ranks, outside);
-    tree.depth[root] = 0;
-    tree.parent.assign(ranks, root);
-    tree.path.resize(ranks);
   }
   for (std::size_t sink = 0; sink < ranks && is_possible_; ++sink) {
     if (sink == root) continue;
@@ -216,12 +210,10 @@ void GrowingTrees::note_tight_set() {
     tight.entries.push_back(a);
     spare += arcs_[a].room;
   }
-  tight.is_entered.assign(trees_.size(), false);
-  for (std::size_t t = 0; t < trees_.size(); ++t) {
-    const bool enters = std::ranges::any_of(trees_[t].members,
-                                            [&](std::uint32_t rank) { return tight.is_inside[rank_vertices_[rank]]; });
-    tight.is_entered[t] = enters;
-    if (!enters) spare -= trees_[t].weight;
+  for (const ParentTree& tree : trees_) {
+    tight.is_entered.push_back(
+        std::ranges::any_of(tree.members, [&](std::uint32_t rank) { return tight.is_inside[rank_vertices_[rank]]; }));
+    if (!tight.is_entered.back()) spare -= tree.weight;
   }
   if (spare != 0) return;
   for (std::size_t t = 0; t < trees_.size(); ++t) {

@@ -88,7 +88,7 @@ class GrowingTrees {
   bool search(std::size_t sink, std::uint32_t from, std::uint32_t to);
   std::int64_t apply_path(std::size_t sink, std::uint32_t from, std::uint32_t to, std::int64_t amount);
   void take_back();
-  /// Remembers that nothing can be spared on the way into what the last search did not reach.
+  /// Remembers that nothing can be spared on the arcs into what the last search did not reach.
   void note_tight_set();
   void enter(std::size_t tree, TightSet& tight);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 
 #include "planners/packing/find/shallow_tree_search.h"
@@ -19,10 +20,11 @@ constexpr std::uint32_t no_arc = UINT32_MAX;
 
 using ArcPath = std::vector<std::uint32_t>;
 
-/// The machines as one vertex each, and what happens inside them. A vertex of the network is a node.
-class MachineNetwork {
+/// The quotient of a network by its machines, for trees of one root. A vertex of the network is a node.
+class MachineQuotient {
  public:
-  MachineNetwork(const Topology& topology, const FlowNetwork& network, Rank root)
+  /// Requires: a network that outlives this.
+  MachineQuotient(const Topology& topology, const FlowNetwork& network, Rank root)
       : network_(network),
         root_(root.value()),
         machine_of_(network.vertex_count()),
@@ -71,14 +73,29 @@ class MachineNetwork {
     return found;
   }
 
-  /// Trees whose weights sum to `weights` carry `rate` in all: what each arc then has room for.
-  void set_room(std::int64_t rate, std::int64_t weights) {
-    room_.clear();
+  /// Trees over machines that together carry `rate`, as trees over ranks. Nothing where ranks of a machine do not reach
+  /// each other by its switches, or links have no room for that.
+  std::optional<std::vector<Arborescence>> lift(std::span<const ParentTree> trees, std::int64_t rate) {
+    std::int64_t weights = 0;
+    for (const ParentTree& tree : trees) weights += tree.weight;
     for (const FlowArc& arc : network_.arcs()) {
       const __int128 whole = static_cast<__int128>(arc.capacity) * weights / rate;
       room_.push_back(static_cast<std::int64_t>(std::min(whole, most_machine_capacity)));
     }
+    std::vector<Arborescence> lifted;
+    for (const ParentTree& machines : trees) {
+      auto tree = expand(machines);
+      if (!tree) return std::nullopt;
+      if (network_.direction() == Direction::reversed) std::reverse(tree->members.begin() + 1, tree->members.end());
+      lifted.push_back(over_links(network_, *tree));
+    }
+    if (std::ranges::any_of(room_, [](std::int64_t room) { return room < 0; })) return std::nullopt;
+    reduce_weights(lifted);
+    return lifted;
   }
+
+ private:
+  [[nodiscard]] std::uint32_t rank_at(std::uint32_t vertex) const { return network_.rank_at(vertex).value(); }
 
   /// A tree over machines as one over ranks. Nothing where ranks of a machine do not reach each other by its switches.
   std::optional<ParentTree> expand(const ParentTree& machines) {
@@ -86,12 +103,7 @@ class MachineNetwork {
     for (const std::uint32_t machine : machines.members) {
       if (machines.depth[machine] > 0) exits[machines.parent[machine]].push_back(machine);
     }
-    const std::size_t ranks = network_.rank_count();
-    ParentTree tree;
-    tree.weight = machines.weight;
-    tree.members = {root_};
-    tree.parent.assign(ranks, root_);
-    tree.path.resize(ranks);
+    ParentTree tree = ParentTree::of_root(root_, network_.rank_count(), machines.weight);
     std::vector<std::uint32_t> entry(machine_count(), root_);
     std::vector<std::uint32_t> downwards = machines.members;
     std::ranges::stable_sort(downwards, [&](auto a, auto b) { return machines.depth[a] < machines.depth[b]; });
@@ -108,21 +120,10 @@ class MachineNetwork {
     return tree;
   }
 
-  /// Whether no tree so far takes more than there is room for.
-  [[nodiscard]] bool fits() const {
-    return std::ranges::all_of(room_, [](std::int64_t room) { return room >= 0; });
-  }
-
- private:
-  [[nodiscard]] std::uint32_t rank_at(std::uint32_t vertex) const { return network_.rank_at(vertex).value(); }
-
   /// Adds the rank at the end of a path to a tree.
   void attach(ParentTree& tree, const ArcPath& path) {
     for (const std::uint32_t a : path) room_[a] -= tree.weight;
-    const std::uint32_t rank = rank_at(network_.arcs()[path.back()].head);
-    tree.members.push_back(rank);
-    tree.parent[rank] = rank_at(network_.arcs()[path.front()].tail);
-    tree.path[rank] = path;
+    tree.add(rank_at(network_.arcs()[path.back()].head), rank_at(network_.arcs()[path.front()].tail), path);
   }
 
   /// The path of arcs between two machines with its ends: from the nearest rank of the one to the nearest of the other.
@@ -178,10 +179,10 @@ class MachineNetwork {
     if (machine != machines.root() || members.size() == 1) return entry;
     std::uint32_t hub = entry;
     for (const std::uint32_t child : exits) {
-      const std::uint32_t way_out = network_.arcs()[arcs_between_[machines.path[child].front()]].tail;
-      const auto path = to_rank(way_out, false);
+      const std::uint32_t exit = network_.arcs()[arcs_between_[machines.path[child].front()]].tail;
+      const auto path = to_rank(exit, false);
       if (!path) continue;  // crossing to the child fails
-      const std::uint32_t sender = rank_at(path->empty() ? way_out : network_.arcs()[path->front()].tail);
+      const std::uint32_t sender = rank_at(path->empty() ? exit : network_.arcs()[path->front()].tail);
       if (sender != entry) hub = sender;
     }
     while (hub == entry) hub = members[hubs_++ % members.size()];
@@ -224,26 +225,12 @@ class MachineNetwork {
 
 std::optional<std::vector<Arborescence>> machine_trees(const PackingProblem& problem) {
   if (problem.has_backplanes() || !problem.all_relay()) return std::nullopt;
-  MachineNetwork machines(problem.topology(), problem.network, problem.root);
+  MachineQuotient machines(problem.topology(), problem.network, problem.root);
   const std::size_t count = machines.machine_count();
   if (count < 2 || count > most_machines || count == problem.rank_count()) return std::nullopt;
   const auto network = machines.between(problem.cut.capacity);
-  if (!network) return std::nullopt;
-  const auto found = find_shallow_trees(*network);
-  if (!found) return std::nullopt;
-  std::int64_t sum = 0;
-  for (const ParentTree& tree : found->trees) sum += tree.weight;
-  machines.set_room(network->rate, sum);
-  std::vector<Arborescence> trees;
-  for (const ParentTree& tree : found->trees) {
-    auto expanded = machines.expand(tree);
-    if (!expanded) return std::nullopt;
-    if (problem.inward()) std::reverse(expanded->members.begin() + 1, expanded->members.end());
-    trees.push_back(over_links(problem.network, *expanded));
-  }
-  if (!machines.fits()) return std::nullopt;
-  reduce_weights(trees);
-  return trees;
+  const auto found = network ? find_shallow_trees(*network) : std::nullopt;
+  return found ? machines.lift(found->trees, network->rate) : std::nullopt;
 }
 
 }  // namespace espalier::planners

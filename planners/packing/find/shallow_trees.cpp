@@ -114,21 +114,21 @@ class Grower {
     std::size_t given = 0;
     for (bool again = true; again && given < most && !is_full(t);) {
       again = false;
-      for (const Choice& way : ways_from(t, parent, tried)) {
+      for (const Choice& choice : choices_from(t, parent, tried)) {
         if (given == most || budget_.is_spent()) return;
-        const std::vector<std::uint32_t> path = path_to(way.rank);
+        const std::vector<std::uint32_t> path = path_to(choice.rank);
         if (std::ranges::any_of(path, [&](std::uint32_t a) { return !is_open(t, a); })) {
-          again = true;  // another way may be open
+          again = true;  // another path may be open
           continue;
         }
-        tried[way.rank] = true;
-        const std::int64_t fitting = trees_.add(t, parent, path, way.rank);
+        tried[choice.rank] = true;
+        const std::int64_t fitting = trees_.add(t, parent, path, choice.rank);
         if (fitting == tree(t).weight) {
           ++given;
-          if (order_.level_by_level) waiting_[way.rank] += promised(t);
+          if (order_.level_by_level) waiting_[choice.rank] += promised(t);
         } else if (fitting > 0 && may_split()) {
           trees_.split(t, fitting);
-          tried[way.rank] = false;
+          tried[choice.rank] = false;
           again = true;
           may_split_once_ = false;
         }
@@ -146,8 +146,8 @@ class Grower {
 
   /// The ranks outside a tree that a member reaches through vertices that only forward, by the fewest arcs and among
   /// those the widest, those first that could pass on most.
-  std::vector<Choice> ways_from(std::uint32_t t, std::uint32_t parent, const std::vector<bool>& tried) {
-    std::vector<Choice> ways;
+  std::vector<Choice> choices_from(std::uint32_t t, std::uint32_t parent, const std::vector<bool>& tried) {
+    std::vector<Choice> choices;
     for (const std::uint32_t vertex : queue_) level_[vertex] = unseen;
     start_ = trees_.vertex_of(parent);
     queue_.assign(1, start_);
@@ -158,7 +158,7 @@ class Grower {
       const std::uint32_t rank = trees_.rank_at(vertex);
       if (rank != GrowingTrees::outside && vertex != start_) {
         if (tree(t).depth[rank] != GrowingTrees::outside || tried[rank]) continue;
-        ways.push_back({rank, worth(rank), place_of(t, rank)});
+        choices.push_back({rank, worth(rank), place_of(t, rank)});
         continue;
       }
       for (const std::uint32_t a : trees_.arcs_from(vertex)) {
@@ -175,10 +175,10 @@ class Grower {
         came_[head] = a;
       }
     }
-    std::stable_sort(ways.begin(), ways.end(), [](const Choice& a, const Choice& b) {
+    std::stable_sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
       return a.worth != b.worth ? a.worth > b.worth : a.place < b.place;
     });
-    return ways;
+    return choices;
   }
 
   [[nodiscard]] std::uint64_t place_of(std::uint32_t t, std::uint32_t rank) const {

@@ -27,6 +27,8 @@ struct Rest {
   Rational throughput;
   ColumnSolution solution;  ///< Of the program with all rooms times `scale`.
   BigInteger scale = 1;
+
+  [[nodiscard]] bool is_complete() const { return solution.attained && solution.limit == throughput * scale; }
 };
 
 /// How much of each resource one unit of throughput takes, over whole trees of all groups.
@@ -43,10 +45,6 @@ Rest left_of(const Rest& rest, const std::vector<std::int64_t>& loads, const Rat
   Rest left{rest.room, rest.throughput - amount, {}, 1};
   for (std::size_t r = 0; r < loads.size(); ++r) left.room[r] -= amount * loads[r];
   return left;
-}
-
-BigInteger sum_of(const std::vector<BigInteger>& values) {
-  return std::accumulate(values.begin(), values.end(), BigInteger(0));
 }
 
 class Thinning {
@@ -135,11 +133,12 @@ class Thinning {
     std::vector<double> room;
     for (const Rational& value : rest.room) room.push_back(to_double(value / rest.throughput));
     // Trees that are cheapest at the prices of the whole and at those of the rest are so at the sum of both.
-    const BigInteger whole_sum = sum_of(whole_.prices);
-    const BigInteger rest_sum = sum_of(rest.solution.prices);
+    const BigInteger whole_sum = std::accumulate(whole_.prices.begin(), whole_.prices.end(), BigInteger(0));
+    const std::vector<BigInteger>& rest_prices = rest.solution.prices;
+    const BigInteger rest_sum = std::accumulate(rest_prices.begin(), rest_prices.end(), BigInteger(0));
     std::vector<BigInteger> prices;
     for (std::size_t r = 0; r < room.size(); ++r) {
-      prices.push_back(whole_.prices[r] * rest_sum + rest.solution.prices[r] * whole_sum);
+      prices.push_back(whole_.prices[r] * rest_sum + rest_prices[r] * whole_sum);
     }
     return balanced_trees(orbits_, oracle_, prices, std::move(columns), room, wanted_.most_height);
   }
@@ -176,9 +175,8 @@ class Thinning {
       Rest next = left_of(rest, loads, amount);
       if (next.throughput == 0) return next;
       complete(next);
-      const ColumnSolution& found = next.solution;
-      if (found.prices.empty()) return std::nullopt;
-      if (found.attained && found.limit == next.throughput * next.scale) {
+      if (next.solution.prices.empty()) return std::nullopt;
+      if (next.is_complete()) {
         if (auto whole = leave_whole_trees(rest, loads, amount)) return whole;
         return next;
       }
@@ -210,7 +208,7 @@ class Thinning {
     if (!best || *best == amount) return std::nullopt;
     Rest next = left_of(rest, loads, *best);
     complete(next);
-    if (!next.solution.attained || next.solution.limit != next.throughput * next.scale) return std::nullopt;
+    if (!next.is_complete()) return std::nullopt;
     amount = *best;
     return next;
   }
@@ -219,9 +217,7 @@ class Thinning {
   /// one, since at the prices that prove the whole best, every tree in it is cheapest.
   void keep_cheapest(const std::vector<Column>& columns) {
     for (const Column& column : columns) {
-      BigInteger cost = 0;
-      for (const Entry entry : column.loads) cost += whole_.prices[entry.index] * entry.value;
-      if (cost == cheapest_.costs[column.group]) known_.push_back(column);
+      if (cost_of<BigInteger>(column, whole_.prices) == cheapest_.costs[column.group]) known_.push_back(column);
     }
   }
 

@@ -26,15 +26,9 @@ constexpr PathCost unreached = {static_cast<__int128>(1) << 126, 0};
 
 /// A column as a tree; its paths go in the direction of the data.
 ReparentedTree take_apart(const ResourceGraph& graph, const TreeGroup& group, const Column& column) {
-  ParentTree tree;
-  tree.members = {group.root};
-  tree.parent.assign(graph.rank_count(), group.root);
-  tree.path.resize(graph.rank_count());
+  ParentTree tree = ParentTree::of_root(group.root, graph.rank_count(), 0);
   for (RankPath& path : split_paths(graph, column.edges)) {
-    const std::uint32_t child = group.inward ? path.from : path.to;
-    tree.members.push_back(child);
-    tree.parent[child] = group.inward ? path.to : path.from;
-    tree.path[child] = std::move(path.edges);
+    tree.add(group.inward ? path.from : path.to, group.inward ? path.to : path.from, std::move(path.edges));
   }
   return ReparentedTree(std::move(tree));
 }

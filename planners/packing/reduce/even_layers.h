@@ -7,7 +7,7 @@
 
 namespace espalier::planners {
 
-/// One of several ways that together use planes evenly.
+/// One of several layouts that together use planes evenly.
 struct PlaneLayer {
   Rational part;                     ///< Of the data.
   std::vector<std::int64_t> counts;  ///< By plane: how many of the things to place are in it.
