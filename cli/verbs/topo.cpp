@@ -9,6 +9,7 @@
 #include "cli/flags/modes.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
+#include "cli/reports/provenance_output.h"
 #include "topology/analysis/describe.h"
 #include "topology/analysis/symmetry.h"
 #include "topology/yaml/write_topology.h"
@@ -20,6 +21,7 @@ struct TopoFlags {
   TopologyFlags topology;
   std::string output = "-";
   bool list = false;
+  bool provenance = false;
 };
 
 nlohmann::ordered_json diagnostics_json(const std::vector<Diagnostic>& diagnostics) {
@@ -53,6 +55,18 @@ ExitCode list_machines(const Console& console) {
   return ExitCode::ok;
 }
 
+ExitCode show_provenance(const Console& console, const TopoFlags& flags) {
+  const auto reading = read_with_findings(console, flags.topology);
+  if (!reading) return console.refuse(reading.error());
+  if (!reading->topology || has_errors(reading->diagnostics)) {
+    console.show(reading->diagnostics);
+    return ExitCode::check_failed;
+  }
+  console.print(console.json ? json_text(provenance_json(*reading->topology, reading->provenance))
+                             : provenance_text(*reading->topology, reading->provenance));
+  return ExitCode::ok;
+}
+
 ExitCode show(const Console& console, const TopoFlags& flags) {
   if (flags.list) {
     if (flags.topology.argument.empty() && !flags.topology.first_given()) return list_machines(console);
@@ -64,6 +78,7 @@ ExitCode show(const Console& console, const TopoFlags& flags) {
   if (flags.topology.argument.empty()) {
     return console.refuse_usage({ErrorCode::invalid_input, "topo show needs a TOPOLOGY", "or use --list"});
   }
+  if (flags.provenance) return show_provenance(console, flags);
   const auto topology = load_topology(console, flags.topology);
   if (!topology) return refuse(console, topology.error());
   if (console.json) {
@@ -118,7 +133,7 @@ CLI::App* add_action(CLI::App& topo, Session& session, const std::shared_ptr<Top
 
 void add_topo_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<TopoFlags>();
-  CLI::App* topo = app.add_subcommand("topo", "Show, check, expand, damage and generate topologies");
+  CLI::App* topo = app.add_subcommand("topo", "Show, check, expand, damage, generate and import topologies");
   topo->require_subcommand(1);
   topo->footer(examples({"espalier topo show dgx1v", "espalier topo gen torus --dims 4x4 -o torus.yaml",
                          "espalier topo degrade dgx1v all_reduce"}));
@@ -127,7 +142,11 @@ void add_topo_command(CLI::App& app, Session& session) {
       add_action(*topo, session, flags, "show", "Nodes, link classes, GPU-to-GPU matrix, bisection, warnings", show);
   flags->topology.add_to(*show_command, "TOPOLOGY", false);
   flags->topology.add_damage_to(*show_command);
-  show_command->add_flag("--list", flags->list, "List the shipped machines");
+  CLI::Option* list = show_command->add_flag("--list", flags->list, "List the shipped machines");
+  CLI::Option* provenance = show_command->add_flag("--provenance", flags->provenance,
+                                                   "Where the values came from: measured, captured, preset or assumed");
+  provenance->excludes(list);
+  for (const char* damage : {"--ranks", "--without", "--slow"}) provenance->excludes(show_command->get_option(damage));
   show_command->footer(examples({"espalier topo show dgx1v", "espalier topo show dgx1v --without gpu0-gpu1",
                                  "espalier topo show dgx1v --slow gpu0-gpu1=0.25", "espalier topo show --list"}));
 
@@ -148,6 +167,7 @@ void add_topo_command(CLI::App& app, Session& session) {
 
   add_topo_degrade_command(*topo, session);
   add_topo_gen_command(*topo, session);
+  add_topo_import_command(*topo, session);
 }
 
 }  // namespace espalier::cli

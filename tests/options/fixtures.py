@@ -37,6 +37,8 @@ NCCL = """#       size         count      type   redop    root     time   algbw 
      4194304       1048576     float     sum      -1    500.0    8.39   12.58      0
     16777216       4194304     float     sum      -1   1900.0    8.83   13.25      0
 """
+# What nvidia-smi topo -m prints of two GPUs and a NIC.
+MATRIX = "\tGPU0\tGPU1\tNIC0\nGPU0\t X \tNV4\tPIX\nGPU1\tNV4\t X \tPIX\n"
 COMMANDS = [
     "plan cluster.yaml all_reduce -a ring -s 1M -o plan.json",
     "plan cluster.yaml all_reduce -a packing -s 1M -o packing.json",
@@ -58,7 +60,7 @@ def make(folder, espalier):
     """Writes all inputs into the folder."""
     folder = pathlib.Path(folder)
     files = {"cluster.yaml": CLUSTER, "other.yaml": CLUSTER.replace("rate: 20", "rate: 11"), "job.yaml": SCENARIO,
-             "sweep.yaml": SWEEP, "perf.log": NCCL, "addresses.json": '[{"route": 0, "connect": "127.0.0.1"}]'}
+             "sweep.yaml": SWEEP, "perf.log": NCCL, "matrix.txt": MATRIX, "addresses.json": '[{"route": 0, "connect": "127.0.0.1"}]'}
     for name, text in files.items():
         (folder / name).write_text(text)
     for command in COMMANDS:

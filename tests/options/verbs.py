@@ -156,8 +156,9 @@ VERBS = {
                        {"--maxbytes": ["-e", "8M"], "--minbytes": ["-b", "2M"], "--from": ["--from", "measured.json"]}),
         "timeline": (["cluster.yaml", "--from", "measured-trace.json", "--hold-out", "0"], {"--hold-out": "one run", "--minbytes": ["-b", "2M"], "--from": ["--from", "predicted-trace.json"]}),
     }),
-    "topo show": ({**TOPOLOGY, "--list": ["--list"]}, {
-        "one": (["cluster.yaml"], {}), "list": (["--list"], {"--list": "already there"})}),
+    "topo show": ({**TOPOLOGY, "--list": ["--list"], "--provenance": ["--provenance"]}, {
+        "one": (["cluster.yaml"], {}),
+        "provenance": (["cluster.yaml", "--provenance"], {"--provenance": "already there"}), "list": (["--list"], {"--list": "already there"})}),
     "topo validate": ({k: v for k, v in TOPOLOGY.items() if k not in ("--without", "--slow")}, {
         "one": (["cluster.yaml"], {"--parameter": ["-p", "gpus=5"]})}),
     "topo expand": ({**TOPOLOGY, "--output": ["-o", "out.yaml"]}, {"one": (["cluster.yaml"], {})}),
@@ -167,6 +168,9 @@ VERBS = {
         "rooted": (["cluster.yaml", "broadcast", "-a", "packing"], {}),
         "bounds": (["cluster.yaml", "--bound-only"], {"--bound-only": "already there"}),
     }),
+    "topo import": ({"--as": ["--as", "nvidia-topo"], "--preset": ["--preset", "b200-sxm"], "--replicate": ["--replicate", "2"],
+                     "--name": ["--name", "other"], "--output": ["-o", "out.yaml"]}, {
+        "matrix": (["matrix.txt"], {"--as": "recognised alike; a wrong one is refused (unit_topology_import)"})}),
     "topo gen ring": ({**GENERATED, "--ranks": ["--ranks", "5"], "--one-way": ["--one-way"]}, {"": ([], {})}),
     "topo gen torus": ({**GENERATED, "--dims": ["--dims", "3x3"]}, {"": ([], {})}),
     "topo gen mesh": ({**GENERATED, "--dims": ["--dims", "3x3"]}, {"": ([], {})}),

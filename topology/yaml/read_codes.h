@@ -33,6 +33,7 @@ constexpr Code bad_efficiency = "T022";
 constexpr Code bad_integer = "T023";
 constexpr Code bad_boolean = "T024";
 constexpr Code unknown_kind = "T025";
+constexpr Code bad_provenance = "T026";
 
 // Nodes.
 constexpr Code bad_id = "T030";

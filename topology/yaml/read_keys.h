@@ -8,8 +8,8 @@ namespace espalier {
 /// The keys that may stand in each kind of map of a topology file; docs/topology.md and the JSON Schema name the same.
 namespace read_keys {
 
-constexpr std::array<std::string_view, 8> file = {"espalier", "name",  "parameters", "include",
-                                                  "classes",  "nodes", "groups",     "links"};
+constexpr std::array<std::string_view, 9> file = {"espalier", "name",   "parameters", "include",   "classes",
+                                                  "nodes",    "groups", "links",      "provenance"};
 constexpr std::array<std::string_view, 8> group = {"id",      "count", "host",   "include",
                                                    "classes", "nodes", "groups", "links"};
 constexpr std::array<std::string_view, 2> include = {"file", "parameters"};
@@ -19,6 +19,7 @@ constexpr std::array<std::string_view, 11> node = {
 constexpr std::array<std::string_view, 12> link = {"between",   "from",    "to",       "zip",
                                                    "all",       "one_way", "count",    "class",
                                                    "bandwidth", "latency", "overhead", "efficiency"};
+constexpr std::array<std::string_view, 5> provenance = {"class", "key", "value", "origin", "source"};
 
 }  // namespace read_keys
 }  // namespace espalier

@@ -66,6 +66,7 @@ TopologyReading read(Reading& reading, const SourceFiles::File& file, const Topo
     for (const Body& body : reading.bodies_with_links) {
       if (!reading.is_over()) read_links(reading, body);
     }
+    result.provenance = read_provenance(reading, file);
     result.topology = finish(reading, file);
   }
   result.diagnostics = reading.findings.take();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "topology/provenance.h"
 #include "topology/topology.h"
 
 namespace espalier {
@@ -17,6 +18,7 @@ namespace espalier {
 struct TopologyReading {
   std::optional<Topology> topology;  ///< Absent when any diagnostic is an error.
   std::vector<Diagnostic> diagnostics;
+  std::vector<ProvenanceRow> provenance;  ///< What the file itself says of where its values came from.
 };
 
 /// Values for a file's `parameters`, by name, in place of the defaults written there.

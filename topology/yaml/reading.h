@@ -70,6 +70,9 @@ void read_nodes(Reading& reading, const Body& body);
 void read_groups(Reading& reading, const Body& body);
 void read_links(Reading& reading, const Body& body);
 
+/// The rows of the file's own `provenance`; those of included files do not count.
+std::vector<ProvenanceRow> read_provenance(Reading& reading, const SourceFiles::File& file);
+
 /// Includes, classes, nodes, groups; then notes the body for its links.
 void read_body(Reading& reading, const Body& body);
 

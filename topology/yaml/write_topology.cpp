@@ -111,6 +111,16 @@ std::string link_map(const Topology& topology, const Link& link, bool both, bool
   return map.take();
 }
 
+std::string provenance_map(const ProvenanceRow& row, bool json) {
+  MapWriter map(json);
+  map.text("class", row.link_class);
+  map.text("key", row.key);
+  map.text("value", row.value);
+  map.text("origin", to_string(row.origin));
+  map.text("source", row.source);
+  return map.take();
+}
+
 /// Calls `write` with the text of each entry under `links`. Only neighbours are paired: `between` expands to two links
 /// with consecutive ids, so any other pairing would renumber them.
 template <class Write>
@@ -125,16 +135,18 @@ void for_each_link(const Topology& topology, bool json, const Write& write) {
 
 }  // namespace
 
-std::string write_topology(const Topology& topology) {
+std::string write_topology(const Topology& topology, std::span<const ProvenanceRow> provenance) {
   const std::string& name = topology.name();
   std::string text = fmt::format("espalier: 1\nname: {}\nnodes:\n", is_plain(name) ? name : in_quotes(name));
   for (const Node& node : topology.nodes()) text += "  - " + node_map(node, false) + "\n";
   if (topology.link_count() > 0) text += "links:\n";
   for_each_link(topology, false, [&](const std::string& map) { text += "  - " + map + "\n"; });
+  if (!provenance.empty()) text += "provenance:\n";
+  for (const ProvenanceRow& row : provenance) text += "  - " + provenance_map(row, false) + "\n";
   return text;
 }
 
-std::string write_topology_json(const Topology& topology) {
+std::string write_topology_json(const Topology& topology, std::span<const ProvenanceRow> provenance) {
   std::string text = fmt::format(R"({{"espalier": 1, "name": {}, "nodes": [)", in_quotes(topology.name()));
   std::string_view separator;
   for (const Node& node : topology.nodes()) {
@@ -149,6 +161,14 @@ std::string write_topology_json(const Topology& topology) {
     text += map;
     separator = ", ";
   });
+  if (provenance.empty()) return text + "]}";
+  text += R"(], "provenance": [)";
+  separator = {};
+  for (const ProvenanceRow& row : provenance) {
+    text += separator;
+    text += provenance_map(row, true);
+    separator = ", ";
+  }
   return text + "]}";
 }
 

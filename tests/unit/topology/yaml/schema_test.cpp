@@ -39,6 +39,7 @@ TEST(TopologySchema, NamesTheKeysOfTheReader) {
   expect_keys(definitions.at("link_class"), read_keys::link_class);
   expect_keys(definitions.at("node"), read_keys::node);
   expect_keys(definitions.at("link"), read_keys::link);
+  expect_keys(definitions.at("provenance"), read_keys::provenance);
 }
 
 /// Calls `visit` with every value behind a "$ref".
@@ -76,6 +77,7 @@ TEST(TopologyDocument, NamesEveryKey) {
   expect_named(read_keys::include);
   expect_named(read_keys::node);
   expect_named(read_keys::link);
+  expect_named(read_keys::provenance);
 }
 
 }  // namespace

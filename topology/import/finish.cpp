@@ -1,0 +1,192 @@
+#include "topology/import/finish.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "base/format_units.h"
+#include "topology/import/lines.h"
+#include "topology/names/node_id.h"
+#include "topology/reachable.h"
+#include "topology/topology_builder.h"
+
+namespace espalier {
+namespace {
+
+/// Bandwidth and latency with where they came from.
+struct Resolved {
+  Known<Bandwidth> bandwidth;
+  Known<Picoseconds> latency;
+};
+
+bool is_switch(const DraftNode& node) { return node.kind == NodeKind::switch_node; }
+
+Resolved resolve(const Draft& draft, const DraftLink& link, const Preset* preset) {
+  const DraftNode& tail = draft.nodes[link.tail];
+  const DraftNode& head = draft.nodes[link.head];
+  std::optional<Known<Bandwidth>> bandwidth = link.bandwidth;
+  const bool is_between_gpus = link.medium == Medium::nvlink || link.medium == Medium::xgmi;
+  if (!bandwidth && is_between_gpus) {
+    bandwidth = tail.link_rate;
+    // Two GPUs of unlike generations speak at the rate of the slower one.
+    if (!bandwidth || (head.link_rate && head.link_rate->value < bandwidth->value)) bandwidth = head.link_rate;
+  }
+  if (preset != nullptr && preset_rate(*preset, link.medium).bytes_per_second > 0) {
+    const bool is_weaker = !bandwidth || bandwidth->origin < Origin::captured;
+    if (is_weaker) bandwidth = {preset_rate(*preset, link.medium), Origin::preset, std::string(preset->name)};
+  }
+  if (!bandwidth) bandwidth = {assumed_rate(link.medium), Origin::assumed, "no file has it"};
+  std::optional<Known<Picoseconds>> latency = link.latency;
+  if (!latency) {
+    latency = {assumed_latency(link.medium, is_switch(tail) || is_switch(head)), Origin::assumed, "no file has it"};
+  }
+  return {*bandwidth, *latency};
+}
+
+/// Digits count as numbers, so that gpu10 comes behind gpu9.
+bool comes_before(std::string_view a, std::string_view b) {
+  const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
+  std::size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (is_digit(a[i]) && is_digit(b[j])) {
+      const auto end_of = [&](std::string_view text, std::size_t at) {
+        while (at < text.size() && is_digit(text[at])) ++at;
+        return at;
+      };
+      while (i + 1 < end_of(a, i) && a[i] == '0') ++i;
+      while (j + 1 < end_of(b, j) && b[j] == '0') ++j;
+      const std::string_view left = a.substr(i, end_of(a, i) - i), right = b.substr(j, end_of(b, j) - j);
+      if (left.size() != right.size()) return left.size() < right.size();
+      if (left != right) return left < right;
+      i += left.size();
+      j += right.size();
+    } else {
+      if (a[i] != b[j]) return a[i] < b[j];
+      ++i;
+      ++j;
+    }
+  }
+  return a.size() - i < b.size() - j;
+}
+
+/// GPUs (or what else is a rank) by host and number, then all else in the order of the files.
+std::vector<std::size_t> order_nodes(const Draft& draft) {
+  std::map<std::string_view, std::size_t> hosts;
+  for (const DraftNode& node : draft.nodes) hosts.emplace(node.host, hosts.size());
+  std::vector<std::size_t> order(draft.nodes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    const DraftNode& left = draft.nodes[a];
+    const DraftNode& right = draft.nodes[b];
+    if (left.is_rank != right.is_rank) return left.is_rank;
+    if (!left.is_rank) return false;
+    if (left.host != right.host) return hosts.at(left.host) < hosts.at(right.host);
+    return comes_before(left.id, right.id);
+  });
+  return order;
+}
+
+/// An id that a topology may have, and that no node has yet.
+std::string free_id(const DraftNode& node, std::map<std::string, int>& taken) {
+  const bool is_host_itself = node.id == node.host;
+  std::string id = node.host.empty() || is_host_itself ? node.id : node.host + "." + node.id;
+  for (char& letter : id) {
+    const bool is_plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                          (letter >= '0' && letter <= '9') || letter == '.' || letter == '-' || letter == '_';
+    if (!is_plain) letter = '_';
+  }
+  constexpr std::size_t longest = 200;
+  id = id.empty() ? "node" : id.substr(0, longest);
+  std::string free = id;
+  while (!taken.emplace(free, 1).second) free = fmt::format("{}-{}", id, ++taken[id]);
+  return free;
+}
+
+class Finisher {
+ public:
+  Finisher(const Draft& draft, const Preset* preset) : draft_(draft), preset_(preset) {}
+
+  Result<ImportedTopology> finish(const std::string& name) {
+    const auto order = order_nodes(draft_);
+    if (draft_.nodes.empty() || !draft_.nodes[order.front()].is_rank) {
+      return fail(ErrorCode::infeasible, draft_.file + " has neither GPUs nor hosts", "import a file that lists them");
+    }
+    std::vector<NodeId> ids(draft_.nodes.size());
+    std::map<std::string, int> taken;
+    for (const std::size_t i : order) {
+      const DraftNode& node = draft_.nodes[i];
+      ids[i] =
+          builder_.node({.id = free_id(node, taken), .kind = node.kind, .is_rank = node.is_rank, .host = node.host});
+    }
+    for (const DraftLink& link : draft_.links) add_link(link, ids);
+    auto topology = std::move(builder_).build(name);
+    if (!topology) return tl::unexpected(topology.error());
+    if (const auto broken = find_unreachable(*topology)) {
+      return fail(ErrorCode::infeasible,
+                  fmt::format("{}: {} cannot reach {}", draft_.file, topology->rank_name(broken->from),
+                              topology->rank_name(broken->to)),
+                  "import a file with what joins them as well");
+    }
+    warn_of_assumptions();
+    return ImportedTopology{*std::move(topology), std::move(rows_), std::move(warnings_)};
+  }
+
+ private:
+  /// Links into a switch are bundled, as configs/ has them; those between two GPUs stay apart.
+  void add_link(const DraftLink& link, const std::vector<NodeId>& ids) {
+    Resolved known = resolve(draft_, link, preset_);
+    std::int64_t count = link.count;
+    const bool is_bundled = is_switch(draft_.nodes[link.tail]) || is_switch(draft_.nodes[link.head]);
+    if (is_bundled) {
+      known.bandwidth.value.bytes_per_second *= count;
+      if (count > 1) known.bandwidth.source += fmt::format(" x {} links", count);
+      count = 1;
+    }
+    const Wire wire{known.bandwidth.value, known.latency.value, std::string(to_string(link.medium))};
+    for (std::int64_t i = 0; i < count; ++i) {
+      builder_.link(ids[link.tail], ids[link.head], wire);
+      if (!link.one_way) builder_.link(ids[link.head], ids[link.tail], wire);
+    }
+    note(wire.link_class, "bandwidth", format_bandwidth(wire.bandwidth), known.bandwidth.origin,
+         known.bandwidth.source);
+    note(wire.link_class, "latency", format_latency(wire.latency), known.latency.origin, known.latency.source);
+    if (known.bandwidth.origin == Origin::assumed) assumed_.insert({wire.link_class, format_bandwidth(wire.bandwidth)});
+  }
+
+  void note(const std::string& link_class, std::string key, std::string value, Origin origin, std::string source) {
+    ProvenanceRow row{link_class, std::move(key), std::move(value), origin, std::move(source)};
+    if (seen_.insert(row).second) rows_.push_back(std::move(row));
+  }
+
+  void warn_of_assumptions() {
+    warnings_ = draft_.warnings;
+    for (const auto& [link_class, rate] : assumed_) {
+      Diagnostic warning;
+      warning.severity = Severity::warning;
+      warning.code = import_codes::assumed_rate;
+      warning.place.file = draft_.file;
+      warning.message = fmt::format("no file has a rate of links of class {}: {} are assumed", link_class, rate);
+      warning.help = "name the machine with --preset, or change the file that is written";
+      warnings_.push_back(std::move(warning));
+    }
+  }
+
+  const Draft& draft_;
+  const Preset* preset_;
+  TopologyBuilder builder_;
+  std::vector<ProvenanceRow> rows_;
+  std::vector<Diagnostic> warnings_;
+  std::set<ProvenanceRow> seen_;
+  std::set<std::pair<std::string, std::string>> assumed_;
+};
+
+}  // namespace
+
+Result<ImportedTopology> finish_import(const Draft& draft, const Preset* preset, const std::string& name) {
+  return Finisher(draft, preset).finish(name);
+}
+
+}  // namespace espalier

@@ -1,0 +1,71 @@
+#include "topology/import/lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace espalier {
+
+std::vector<Word> TextLine::words() const {
+  std::vector<Word> words;
+  constexpr std::string_view blanks = " \t";
+  for (std::size_t at = text.find_first_not_of(blanks); at != std::string_view::npos;) {
+    const std::size_t end = std::min(text.find_first_of(blanks, at), text.size());
+    words.push_back({text.substr(at, end - at), static_cast<int>(at) + 1});
+    at = text.find_first_not_of(blanks, end);
+  }
+  return words;
+}
+
+std::vector<TextLine> lines_of(std::string_view text) {
+  std::vector<TextLine> lines;
+  int number = 1;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.push_back({line, number++});
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+std::string without_escapes(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\x1b' || i + 1 >= text.size() || text[i + 1] != '[') {
+      plain += text[i];
+      continue;
+    }
+    i += 2;
+    while (i < text.size() && (text[i] < '@' || text[i] > '~')) ++i;
+  }
+  return plain;
+}
+
+tl::unexpected<Error> fail_at(const std::string& file, int line, int column, const std::string& message,
+                              const std::string& help) {
+  return fail(ErrorCode::invalid_input, fmt::format("{}:{}:{}: {}", file, line, column, message), help);
+}
+
+std::optional<std::int64_t> whole_number(std::string_view digits) {
+  constexpr std::size_t most_digits = 18;
+  if (digits.empty() || digits.size() > most_digits) return std::nullopt;
+  std::int64_t value = 0;
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+std::optional<std::int64_t> number_behind(std::string_view text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return std::nullopt;
+  return whole_number(text.substr(prefix.size()));
+}
+
+std::string quoted(std::string_view text) {
+  constexpr std::size_t longest = 60;
+  return fmt::format("'{}'", text.substr(0, longest));
+}
+
+}  // namespace espalier

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace espalier {
+
+/// A word of a line, and its column from 1.
+struct Word {
+  std::string_view text;
+  int column = 1;
+};
+
+/// One line of a text, without its newline, with its number from 1.
+struct TextLine {
+  std::string_view text;
+  int number = 1;
+
+  /// Its words between blanks and tabs.
+  [[nodiscard]] std::vector<Word> words() const;
+};
+
+/// The lines of a text; a carriage return before the newline is dropped.
+std::vector<TextLine> lines_of(std::string_view text);
+
+/// The text without the escape sequences that underline and colour it in terminals.
+std::string without_escapes(std::string_view text);
+
+/// An error at a place of a file: "file:line:column: ...".
+tl::unexpected<Error> fail_at(const std::string& file, int line, int column, const std::string& message,
+                              const std::string& help);
+
+/// A whole number of at most 18 digits; nothing for any other text.
+std::optional<std::int64_t> whole_number(std::string_view digits);
+
+/// "gpu12" behind "gpu" as 12; nothing when the text is anything else.
+std::optional<std::int64_t> number_behind(std::string_view text, std::string_view prefix);
+
+/// The text for a message: short, and printable as far as quotes go.
+std::string quoted(std::string_view text);
+
+}  // namespace espalier

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "topology/import/draft.h"
+
+namespace espalier {
+
+/// Several files about one machine as one draft. The first file that has links of a medium says where they lead; later
+/// ones only fill in values that it lacks or has from a lesser origin. Nodes are the same with the same bus address or,
+/// failing this, the same id.
+/// Errors: infeasible when no file describes a machine.
+Result<Draft> merge_drafts(std::vector<Draft> drafts);
+
+/// The hosts of a fabric become machines: each host's rank gives way to a copy of the machine, and the links that led
+/// to the host or its NICs lead to the NICs of the copy; NICs are matched by name, or else in their order. Errors:
+/// infeasible when the machine has no NIC; too_large for more nodes than `most_imported_nodes`.
+Result<Draft> place_machines(const Draft& machine, const Draft& fabric);
+
+/// A fabric of `count` hosts on one switch that does not limit them.
+Draft one_switch(std::int64_t count);
+
+constexpr std::size_t most_imported_nodes = 200'000;
+
+}  // namespace espalier

@@ -1,0 +1,108 @@
+#include "topology/import/presets.h"
+
+#include <array>
+
+#include "base/suggest.h"
+
+namespace espalier {
+namespace {
+
+constexpr Bandwidth mega(std::int64_t megabytes) { return {megabytes * 1'000'000}; }
+
+// NVLink, PCIe and NIC rates: data sheets of the machines, as cited in configs/. c2c: "NVIDIA Grace Hopper Superchip
+// Architecture" white paper, 900 GB/s both ways.
+constexpr Bandwidth none{};
+constexpr std::array preset_table = {
+    Preset{"v100-sxm", mega(25'000), none, none, mega(15'750), mega(12'500)},
+    Preset{"a100-sxm", mega(25'000), none, none, mega(31'500), mega(25'000)},
+    Preset{"h100-sxm", mega(25'000), none, none, mega(63'000), mega(50'000)},
+    Preset{"h200-sxm", mega(25'000), none, none, mega(63'000), mega(50'000)},
+    Preset{"b200-sxm", mega(50'000), none, none, mega(63'000), mega(50'000)},
+    Preset{"gb200", mega(50'000), none, mega(450'000), mega(63'000), mega(50'000)},
+    Preset{"mi250", none, mega(50'000), none, mega(31'500), mega(25'000)},
+    Preset{"mi300x", none, mega(64'000), none, mega(63'000), mega(50'000)},
+};
+
+struct RateOf {
+  std::string_view what;
+  Bandwidth rate;
+};
+
+// One link, per direction: white papers of P100 (20 GB/s), V100, A100, H100 (25 GB/s) and Blackwell (50 GB/s); "NVIDIA
+// RTX A6000" data sheet (112.5 GB/s both ways over four links).
+constexpr std::array nvlink_rates = {
+    RateOf{"60", mega(20'000)},     RateOf{"70", mega(25'000)}, RateOf{"80", mega(25'000)},
+    RateOf{"86", {14'062'500'000}}, RateOf{"90", mega(25'000)}, RateOf{"100", mega(50'000)},
+    RateOf{"103", mega(50'000)},
+};
+// Data sheets of MI50/MI100 (92 GB/s both ways), MI250 (100), MI300X (128).
+constexpr std::array xgmi_rates = {
+    RateOf{"gfx906", mega(46'000)},
+    RateOf{"gfx908", mega(46'000)},
+    RateOf{"gfx90a", mega(50'000)},
+    RateOf{"gfx942", mega(64'000)},
+};
+
+Bandwidth find_rate(std::span<const RateOf> rates, std::string_view what) {
+  for (const RateOf& rate : rates) {
+    if (rate.what == what) return rate.rate;
+  }
+  return none;
+}
+
+}  // namespace
+
+std::span<const Preset> presets() { return preset_table; }
+
+Result<const Preset*> find_preset(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Preset& preset : preset_table) {
+    if (preset.name == name) return &preset;
+    names.push_back(preset.name);
+  }
+  std::string all;
+  for (const std::string_view known : names) all += (all.empty() ? "" : ", ") + std::string(known);
+  return fail(ErrorCode::invalid_input, "there is no preset '" + std::string(name.substr(0, 60)) + "'",
+              "presets are " + all);
+}
+
+Bandwidth preset_rate(const Preset& preset, Medium medium) {
+  switch (medium) {
+    case Medium::nvlink: return preset.nvlink;
+    case Medium::xgmi: return preset.xgmi;
+    case Medium::c2c: return preset.c2c;
+    case Medium::pcie: return preset.pcie;
+    case Medium::net: return preset.net;
+    case Medium::smp: break;
+  }
+  return none;
+}
+
+Bandwidth nvlink_rate_of(std::string_view compute_capability) { return find_rate(nvlink_rates, compute_capability); }
+Bandwidth xgmi_rate_of(std::string_view architecture) { return find_rate(xgmi_rates, architecture); }
+
+Bandwidth assumed_rate(Medium medium) {
+  switch (medium) {
+    case Medium::nvlink: return mega(25'000);
+    case Medium::xgmi: return mega(50'000);
+    case Medium::c2c: return mega(450'000);
+    case Medium::pcie: return mega(15'750);
+    case Medium::smp: return mega(20'000);
+    case Medium::net: break;
+  }
+  return mega(12'500);
+}
+
+Picoseconds assumed_latency(Medium medium, bool through_switch) {
+  switch (medium) {
+    case Medium::nvlink: return {through_switch ? 350'000 : 700'000};
+    case Medium::xgmi: return {800'000};
+    case Medium::c2c: return {350'000};
+    case Medium::pcie: return {250'000};
+    case Medium::smp: return {300'000};
+    case Medium::net: break;
+  }
+  return {600'000};
+}
+
+}  // namespace espalier

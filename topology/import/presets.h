@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "topology/import/draft.h"
+
+namespace espalier {
+
+/// The rates of a kind of machine, per direction, as its data sheets have them (docs/formats.md says which). Zero:
+/// machines of the kind have no such link.
+struct Preset {
+  std::string_view name;
+  Bandwidth nvlink;  ///< One NVLink.
+  Bandwidth xgmi;    ///< One xGMI link.
+  Bandwidth c2c;     ///< The whole of a GPU's NVLink-C2C.
+  Bandwidth pcie;    ///< Sixteen lanes.
+  Bandwidth net;     ///< One NIC.
+};
+
+std::span<const Preset> presets();
+/// Errors: invalid_input with all names.
+Result<const Preset*> find_preset(std::string_view name);
+
+/// The rate that the preset gives links of the medium; zero when it gives none.
+Bandwidth preset_rate(const Preset& preset, Medium medium);
+
+/// Rate of one NVLink of a GPU of the compute capability ("80"), and of one xGMI link of one of that architecture
+/// ("gfx942"); zero when it is not known.
+Bandwidth nvlink_rate_of(std::string_view compute_capability);
+Bandwidth xgmi_rate_of(std::string_view architecture);
+
+/// What is assumed of a link that neither a file nor a preset says more of.
+Bandwidth assumed_rate(Medium medium);
+/// `through_switch`: one end of it is a switch.
+Picoseconds assumed_latency(Medium medium, bool through_switch);
+
+}  // namespace espalier
