@@ -50,6 +50,7 @@ struct DraftLink {
   Medium medium = Medium::pcie;
   std::int64_t count = 1;
   bool one_way = false;
+  std::string link_class;                     ///< Empty: that of the medium.
   std::optional<Known<Bandwidth>> bandwidth;  ///< Of each of them.
   std::optional<Known<Picoseconds>> latency;
 };

@@ -145,7 +145,8 @@ class Finisher {
       if (count > 1) known.bandwidth.source += fmt::format(" x {} links", count);
       count = 1;
     }
-    const Wire wire{known.bandwidth.value, known.latency.value, std::string(to_string(link.medium))};
+    const std::string link_class = link.link_class.empty() ? std::string(to_string(link.medium)) : link.link_class;
+    const Wire wire{known.bandwidth.value, known.latency.value, link_class};
     for (std::int64_t i = 0; i < count; ++i) {
       builder_.link(ids[link.tail], ids[link.head], wire);
       if (!link.one_way) builder_.link(ids[link.head], ids[link.tail], wire);
@@ -153,7 +154,7 @@ class Finisher {
     note(wire.link_class, "bandwidth", format_bandwidth(wire.bandwidth), known.bandwidth.origin,
          known.bandwidth.source);
     note(wire.link_class, "latency", format_latency(wire.latency), known.latency.origin, known.latency.source);
-    if (known.bandwidth.origin == Origin::assumed) assumed_.insert({wire.link_class, format_bandwidth(wire.bandwidth)});
+    if (known.bandwidth.origin == Origin::assumed) assumed_[wire.link_class].insert(format_bandwidth(wire.bandwidth));
   }
 
   void note(const std::string& link_class, std::string key, std::string value, Origin origin, std::string source) {
@@ -163,12 +164,14 @@ class Finisher {
 
   void warn_of_assumptions() {
     warnings_ = draft_.warnings;
-    for (const auto& [link_class, rate] : assumed_) {
+    for (const auto& [link_class, rates] : assumed_) {
+      std::string all;
+      for (const std::string& rate : rates) all += (all.empty() ? "" : ", ") + rate;
       Diagnostic warning;
       warning.severity = Severity::warning;
       warning.code = import_codes::assumed_rate;
       warning.place.file = draft_.file;
-      warning.message = fmt::format("no file has a rate of links of class {}: {} are assumed", link_class, rate);
+      warning.message = fmt::format("no file has a rate of links of class {}: {} are assumed", link_class, all);
       warning.help = "name the machine with --preset, or change the file that is written";
       warnings_.push_back(std::move(warning));
     }
@@ -180,7 +183,7 @@ class Finisher {
   std::vector<ProvenanceRow> rows_;
   std::vector<Diagnostic> warnings_;
   std::set<ProvenanceRow> seen_;
-  std::set<std::pair<std::string, std::string>> assumed_;
+  std::map<std::string, std::set<std::string>> assumed_;  // By class.
 };
 
 }  // namespace

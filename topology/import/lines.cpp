@@ -63,7 +63,7 @@ std::optional<std::int64_t> number_behind(std::string_view text, std::string_vie
   return whole_number(text.substr(prefix.size()));
 }
 
-std::string quoted(std::string_view text) {
+std::string cited(std::string_view text) {
   constexpr std::size_t longest = 60;
   return fmt::format("'{}'", text.substr(0, longest));
 }

@@ -42,6 +42,6 @@ std::optional<std::int64_t> whole_number(std::string_view digits);
 std::optional<std::int64_t> number_behind(std::string_view text, std::string_view prefix);
 
 /// The text for a message: short, and printable as far as quotes go.
-std::string quoted(std::string_view text);
+std::string cited(std::string_view text);
 
 }  // namespace espalier

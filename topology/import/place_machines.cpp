@@ -77,6 +77,10 @@ class MachinePlacer {
     for (const std::size_t tail : ends_[link.tail]) {
       for (const std::size_t head : ends_[link.head]) {
         DraftLink placed = link;
+        // A file that knows no rates says how many hosts a switch joins: each now has several NICs.
+        const bool is_trunk =
+            !nics_of_.contains(fabric_.nodes[link.tail].host) && !nics_of_.contains(fabric_.nodes[link.head].host);
+        if (is_trunk && !link.bandwidth) placed.count *= static_cast<std::int64_t>(nics_.size());
         placed.tail = tail;
         placed.head = head;
         learn(placed.bandwidth, result_.nodes[tail].port);

@@ -23,11 +23,45 @@ bool is_nvidia_matrix(std::string_view text) {
   return has(text, "GPU0") && (has(text, " X ") || has(text, "\tX") || has(text, "CPU Affinity"));
 }
 
+bool is_ibnetdiscover(std::string_view text) { return has(text, "switchguid=") || has(text, "caguid="); }
+bool is_hwloc(std::string_view text) { return has(text, "<topology") && has(text, "<object"); }
+bool is_rocm_topology(std::string_view text) {
+  return has(text, "Link Type between two GPUs") || has(text, "Hops between two GPUs");
+}
+bool is_astra_network(std::string_view text) { return has(text, "npus_count:"); }
+bool is_slurm_conf(std::string_view text) { return has(text, "SwitchName=") || has(text, "BlockName="); }
+bool is_slurm_yaml(std::string_view text) { return has(text, "- topology:"); }
+/// Its first line: five numbers and the name of a GPU.
+bool is_simai(std::string_view text) {
+  const auto words = TextLine{text.substr(0, text.find('\n')), 1}.words();
+  return words.size() == 6 &&
+         std::all_of(words.begin(), words.begin() + 5, [](const Word& word) { return whole_number(word.text); });
+}
+
 constexpr std::array readers = {
     FormatReader{"nccl-topo", "NCCL topology XML (NCCL_TOPO_DUMP_FILE), of RCCL too", is_nccl_topology,
                  read_nccl_topology},
     FormatReader{"nvidia-links", "nvidia-smi nvlink -s or -R, beside nvidia-topo", is_nvidia_links, read_nvidia_links},
     FormatReader{"nvidia-topo", "nvidia-smi topo -m", is_nvidia_matrix, read_nvidia_matrix},
+    FormatReader{"ibnetdiscover", "ibnetdiscover", is_ibnetdiscover, read_ibnetdiscover},
+    FormatReader{"hwloc", "hwloc XML (lstopo of.xml)", is_hwloc, read_hwloc},
+    FormatReader{"rocm-topo", "rocm-smi --showtopo", is_rocm_topology, read_rocm_topology},
+    FormatReader{"astra-sim", "ASTRA-sim network file (analytical)", is_astra_network, read_astra_network},
+    FormatReader{"simai", "SimAI topology", is_simai, read_simai},
+    FormatReader{"slurm-conf", "Slurm topology.conf, tree or block", is_slurm_conf, read_slurm_conf},
+    FormatReader{"slurm-yaml", "Slurm topology.yaml", is_slurm_yaml, read_slurm_yaml},
+};
+
+/// What is recognised and says nothing of a machine.
+struct NoTopology {
+  std::string_view part;
+  std::string_view why;
+};
+constexpr std::array no_topologies = {
+    NoTopology{"<graphs", "says which rings and trees NCCL chose, not what the machine is like"},
+    NoTopology{"<algo", "is a schedule, not a machine"},
+    NoTopology{"num_ranks", "is a schedule, not a machine"},
+    NoTopology{"Downlink_speed_Gbps", "is a topology of htsim, which is not read"},
 };
 
 }  // namespace
@@ -41,12 +75,16 @@ Result<const FormatReader*> find_format(std::string_view name, std::string_view 
     names.push_back(reader.name);
   }
   if (name.empty()) {
+    for (const NoTopology& other : no_topologies) {
+      if (has(text, other.part))
+        return fail(ErrorCode::unsupported, file + " " + std::string(other.why), "import a file of the machine");
+    }
     std::string all;
     for (const std::string_view known : names) all += (all.empty() ? "" : ", ") + std::string(known);
     return fail(ErrorCode::invalid_input, file + " looks like none of the formats that are read",
                 "name its format with --as: " + all);
   }
-  return fail(ErrorCode::invalid_input, "there is no format " + quoted(name), suggest(name, names));
+  return fail(ErrorCode::invalid_input, "there is no format " + cited(name), suggest(name, names));
 }
 
 }  // namespace espalier

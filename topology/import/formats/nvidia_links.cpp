@@ -70,7 +70,7 @@ class NvidiaLinksReader {
   /// "Link 0: 26.562 GB/s", "Link 0: <inactive>" or "Link 0: Remote Device 00000000:C5:00.0: Link 46"
   Result<void> read_link(const TextLine& line, const std::vector<Word>& words) {
     if (words.size() < 3 || words[0].text != "Link" || draft_.nodes.empty()) {
-      return fail_at(draft_.file, line.number, words[0].column, quoted(line.text) + " is no line of nvidia-smi nvlink",
+      return fail_at(draft_.file, line.number, words[0].column, cited(line.text) + " is no line of nvidia-smi nvlink",
                      "lines are 'GPU 0: NAME' and below it 'Link 0: 26.562 GB/s'");
     }
     DraftNode& gpu = draft_.nodes.back();
@@ -85,7 +85,7 @@ class NvidiaLinksReader {
     const auto parsed = std::from_chars(words[2].text.data(), words[2].text.data() + words[2].text.size(), rate);
     constexpr double most = 10'000;
     if (parsed.ec != std::errc() || words.size() < 4 || words[3].text != "GB/s" || !(rate > 0.001 && rate < most)) {
-      return fail_at(draft_.file, line.number, words[2].column, quoted(words[2].text) + " is no rate in GB/s",
+      return fail_at(draft_.file, line.number, words[2].column, cited(words[2].text) + " is no rate in GB/s",
                      "write it as 26.562 GB/s");
     }
     const Known<Bandwidth> known{{payload(rate)}, Origin::captured, draft_.file + ": less its line coding"};

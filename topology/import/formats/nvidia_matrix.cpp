@@ -100,7 +100,7 @@ class MatrixReader {
       if (std::ranges::any_of(devices_, [&](const MatrixDevice& known) { return known.label == word.text; }) ||
           devices_.size() == most_devices) {
         return fail_at(draft_.file, line.number, word.column,
-                       quoted(word.text) + " is there twice, or there are too many columns",
+                       cited(word.text) + " is there twice, or there are too many columns",
                        fmt::format("a machine has at most {} devices, each with a name of its own", most_devices));
       }
       devices_.push_back({.label = std::string(word.text), .is_gpu = number_behind(word.text, "GPU").has_value()});
@@ -113,7 +113,7 @@ class MatrixReader {
     const auto device =
         std::ranges::find_if(devices_, [&](const MatrixDevice& known) { return known.label == words[0].text; });
     if (device == devices_.end()) {
-      return fail_at(draft_.file, line.number, words[0].column, quoted(words[0].text) + " has a row and no column",
+      return fail_at(draft_.file, line.number, words[0].column, cited(words[0].text) + " has a row and no column",
                      "copy the whole of what was printed");
     }
     if (device->line > 0) {
@@ -138,7 +138,7 @@ class MatrixReader {
       if (!cell || cell->is_self != (row == column)) {
         return fail_at(
             draft_.file, line.number, word.column,
-            fmt::format("{} is not how {} reaches {}", quoted(word.text), device->label, devices_[column].label),
+            fmt::format("{} is not how {} reaches {}", cited(word.text), device->label, devices_[column].label),
             "cells are X (itself), NV#, PIX, PXB, PHB, NODE and SYS; some may have grown together when it was "
             "copied");
       }

@@ -1,0 +1,153 @@
+#include "tests/support/imported.h"
+
+namespace espalier {
+namespace {
+
+using test::import_good;
+using test::links;
+using test::refusal;
+
+TEST(AstraNetwork, BlocksPerDimension) {
+  // NPUs count the first dimension fastest: a ring of 4, two of them under switches, two of those joined.
+  const Topology topology = import_good({R"(# a comment
+topology: [ Ring, Switch, FullyConnected ]
+npus_count: [ 4, 2, 2 ]
+bandwidth: [ 200.0, 100, 12.5 ]  # GB/s
+latency: [ 50.0, 936.25, 2000 ]  # ns
+)"})
+                                .topology;
+  EXPECT_EQ(topology.rank_count(), 16U);
+  EXPECT_EQ(links(topology, "npu0", "npu1"), "1 x 200 GB/s dim1");
+  EXPECT_EQ(links(topology, "npu7", "npu4"), "1 x 200 GB/s dim1");
+  EXPECT_EQ(links(topology, "npu1", "switch1"), "1 x 100 GB/s dim2");
+  EXPECT_EQ(links(topology, "npu5", "switch1"), "1 x 100 GB/s dim2");
+  EXPECT_EQ(links(topology, "npu3", "npu11"), "1 x 12.5 GB/s dim3");
+  EXPECT_EQ(topology.node_count(), 24U);  // 8 pairs along the second dimension
+  EXPECT_EQ(
+      topology.link(topology.links_between(topology.find_node("npu1"), topology.find_node("switch1"))[0]).latency.count,
+      936'250);
+}
+
+TEST(AstraNetwork, RefusalsNameThePlace) {
+  const auto with = [](const std::string& block, const std::string& count, const std::string& rate) {
+    return "topology: [" + block + "]\nnpus_count: [" + count + "]\nbandwidth: [" + rate + "]\nlatency: [1]\n";
+  };
+  EXPECT_EQ(refusal(with("Torus", "4", "1")), "a:1:12: 'Torus' is no block of ASTRA-sim's");
+  EXPECT_EQ(refusal(with("Ring", "-4", "1")), "a:2:14: '-4' is no number of NPUs");
+  EXPECT_EQ(refusal(with("Ring", "4", "tbd")), "a:3:13: 'tbd' is no rate in GB/s");
+  EXPECT_EQ(refusal(with("Ring", "4, 2", "1")), "a:2:13: 'npus_count' has no entry for each dimension");
+  EXPECT_EQ(refusal(with("Ring, Ring", "60000, 60000", "1, 1")), "a:4:10: 'latency' has no entry for each dimension");
+  EXPECT_EQ(refusal(with("FullyConnected", "60000", "1")), "a: more than 1000000 links");
+  EXPECT_EQ(refusal("npus_count: [\n"), "a:2:1: this is not YAML: a comma or a ']' is missing before this");
+}
+
+TEST(Simai, ServersNvswitchesAndSwitches) {
+  const Topology topology = import_good({"6 2 1 1 5 H100\n4 5\n0 4 1440Gbps 0.000025ms 0\n1 4 1440Gbps 0.000025ms 0\n"
+                                         "0 5 400Gbps 0.0005ms 0\n2 5 400Gbps 0.0005ms 0\n3 5 400Gbps 0.0005ms 0\n"})
+                                .topology;
+  EXPECT_EQ(topology.rank_count(), 4U);
+  EXPECT_EQ(links(topology, "server0.gpu1", "nvswitch0"), "1 x 180 GB/s nvlink");
+  EXPECT_EQ(links(topology, "server1.gpu1", "switch0"), "1 x 50 GB/s net");
+  const NodeId from = topology.find_node("server1.gpu1"), to = topology.find_node("switch0");
+  EXPECT_EQ(topology.link(topology.links_between(from, to)[0]).latency.count, 500'000);
+}
+
+TEST(Simai, RefusalsNameThePlace) {
+  EXPECT_EQ(refusal("6 2 1 9 5 H100\n4 5\n"), "a:1:1: the first line is not that of a SimAI topology");
+  EXPECT_EQ(refusal("6 2 1 1 5 H100\n4 9\n"), "a:2:3: the second line does not name the switches");
+  EXPECT_EQ(refusal("6 2 1 1 5 H100\n4 5\n0 7 1Gbps 1ms 0\n"), "a:3:3: '7' is not another node");
+  EXPECT_EQ(refusal("6 2 1 1 5 H100\n4 5\n0 1 fast 1ms 0\n").substr(0, 6), "a:3:5:");
+  EXPECT_EQ(refusal("6 2 1 1 5 H100\n4 5\n0 1\n"), "a:3:1: this is no cable");
+}
+
+/// Two packages; below the first a bridge with a GPU and a card, below the second a GPU; one NVSwitch.
+const std::string lstopo = R"(<topology version="3.0"><object type="Machine" gp_index="1">
+<object type="Package" gp_index="2"><object type="Bridge" bridge_type="0-1">
+<object type="Bridge" pci_busid="0000:01:00.0" pci_link_speed="15.753846">
+  <object type="PCIDev" gp_index="10" pci_busid="0000:02:00.0" pci_type="0302 [10de:1db8]" pci_link_speed="15.753846">
+    <object type="OSDev" gp_index="20" name="nvml1"/></object>
+  <object type="PCIDev" gp_index="11" pci_busid="0000:03:00.0" pci_type="0207 [15b3:1017]" pci_link_speed="15.753846">
+    <object type="OSDev" gp_index="21" name="ib0"/><object type="OSDev" gp_index="22" name="mlx5_0"/></object>
+</object></object></object>
+<object type="Package" gp_index="3">
+  <object type="PCIDev" gp_index="12" pci_busid="0000:04:00.0" pci_type="0302 [10de:1db8]" pci_link_speed="7.876923">
+    <object type="OSDev" gp_index="23" name="nvml0"/></object>
+  <object type="PCIDev" gp_index="13" pci_busid="0000:05:00.0" pci_type="0680 [10de:1ac2]" subtype="NVSwitch"/>
+  <object type="PCIDev" gp_index="14" pci_busid="0000:06:00.0" pci_type="0300 [1a03:2000]"/></object>
+</object>
+<distances2hetero nbobjs="3" name="NVLinkBandwidth"><indexes>OSDev:20 PCIDev:13 </indexes>
+<indexes>OSDev:23 </indexes>
+<u64values>1000000 25000 0 25000 </u64values>
+<u64values>0 50000 0 50000 1000000 </u64values></distances2hetero></topology>)";
+
+TEST(Hwloc, HasTheTreeAndTheNvlinks) {
+  const Topology topology = import_good({lstopo}).topology;
+  EXPECT_EQ(topology.rank_count(), 2U);
+  EXPECT_EQ(links(topology, "gpu1", "pcie0"), "1 x 15.753 GB/s pcie");
+  EXPECT_EQ(links(topology, "mlx5_0", "pcie0"), "1 x 15.753 GB/s pcie");
+  EXPECT_EQ(links(topology, "gpu0", "cpu1"), "1 x 7.876 GB/s pcie");
+  EXPECT_EQ(links(topology, "gpu1", "nvswitch0"), "1 x 25 GB/s nvlink");
+  EXPECT_EQ(links(topology, "nvswitch0", "gpu0"), "1 x 50 GB/s nvlink");
+  EXPECT_EQ(links(topology, "cpu0", "cpu1"), "1 x 20 GB/s smp");
+}
+
+TEST(Hwloc, GroupsThatNvlinkDoesNotJoinAreSaid) {
+  std::string text = lstopo.substr(0, lstopo.find("<distances2hetero"));
+  text.insert(text.rfind("</object>\n</object>"), R"(<object type="PCIDev" gp_index="15" subtype="NVSwitch"/>)");
+  const std::string matrix =
+      R"(<distances2hetero name="NVLinkBandwidth"><indexes>OSDev:20 PCIDev:13 OSDev:23 PCIDev:15</indexes>)";
+  // Each GPU leads to a switch of its own.
+  const ImportedTopology imported = import_good(
+      {text + matrix + "<u64values>0 5 0 0 5 0 0 0 0 0 0 5 0 0 5 0</u64values></distances2hetero></topology>"});
+  EXPECT_EQ(test::codes(imported), "I102 I101");
+  EXPECT_EQ(refusal(text + matrix + "<u64values>0 5 0</u64values></distances2hetero></topology>").substr(0, 8),
+            "a:15:2: ");
+}
+
+TEST(Hwloc, NothingToRunOnIsRefused) {
+  EXPECT_EQ(refusal("<topology><object type=\"Machine\"/></topology>"), "a has neither GPUs nor hosts");
+}
+
+const std::string showtopo = R"(
+============================ ROCm System Management Interface ============================
+================================= Hops between two GPUs ==================================
+       GPU0         GPU1         GPU2
+GPU0   0            1            2
+GPU1   1            0            1
+GPU2   2            1            0
+=============================== Link Type between two GPUs ===============================
+       GPU0         GPU1         GPU2
+GPU0   0            XGMI         XGMI
+GPU1   XGMI         0            XGMI
+GPU2   XGMI         XGMI         0
+======================================= Numa Nodes =======================================
+GPU[0]		: (Topology) Numa Node: 0
+GPU[0]		: (Topology) Numa Affinity: 0
+GPU[1]		: (Topology) Numa Node: 0
+GPU[2]		: (Topology) Numa Node: 1
+================================== End of ROCm SMI Log ===================================
+)";
+
+TEST(RocmTopology, LinksAreThoseOfOneHop) {
+  const Topology topology = import_good({showtopo}, {.preset = "mi300x"}).topology;
+  EXPECT_EQ(links(topology, "gpu0", "gpu1"), "1 x 64 GB/s xgmi");
+  EXPECT_EQ(links(topology, "gpu0", "gpu2"), "");
+  EXPECT_EQ(links(topology, "gpu1", "cpu0"), "1 x 63 GB/s pcie");
+  EXPECT_EQ(links(topology, "gpu2", "cpu1"), "1 x 63 GB/s pcie");
+  EXPECT_EQ(links(topology, "cpu0", "cpu1"), "1 x 20 GB/s smp");
+}
+
+TEST(RocmTopology, RefusalsNameThePlace) {
+  EXPECT_EQ(refusal("== Hops between two GPUs\n GPU0 GPU1\nGPU0 0\n"), "a:3:1: the row has 1 cells of 2");
+  EXPECT_EQ(refusal("== Hops between two GPUs\n GPU0\nGPU0 0\n"),
+            "a:1:1: there are no tables of hops and link types, or of unlike sizes");
+}
+
+TEST(Formats, WhatIsNoMachineIsNamed) {
+  EXPECT_EQ(refusal("<graphs version=\"1\"/>"),
+            "a says which rings and trees NCCL chose, not what the machine is like");
+  EXPECT_EQ(refusal("<algo name=\"x\"/>"), "a is a schedule, not a machine");
+}
+
+}  // namespace
+}  // namespace espalier

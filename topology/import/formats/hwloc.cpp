@@ -1,0 +1,208 @@
+// hwloc XML (lstopo of.xml): packages, the PCI tree with link speeds, and the matrix of NVLink bandwidths.
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "base/disjoint_sets.h"
+#include "topology/import/formats/readers.h"
+#include "topology/import/lines.h"
+#include "topology/import/pci.h"
+#include "topology/import/xml_file.h"
+
+namespace espalier {
+namespace {
+
+using pugi::xml_node;
+
+constexpr std::int64_t fastest_nvlink = 10'000'000;  // MB/s of a matrix
+
+class HwlocReader {
+ public:
+  HwlocReader(const XmlFile& xml, const std::string& file) : xml_(xml) { draft_.file = file; }
+
+  Result<Draft> read() {
+    if (std::string_view(xml_.root().name()) != "topology") {
+      return xml_.fail_at(xml_.root(), "hwloc writes a <topology>", "name the format with --as");
+    }
+    for (const xml_node object : xml_.root().children("object")) {
+      if (auto read = read_object(object, std::nullopt); !read) return tl::unexpected(read.error());
+    }
+    for (std::size_t i = 0; i < cpus_.size(); ++i) {
+      for (std::size_t j = i + 1; j < cpus_.size(); ++j) {
+        draft_.links.push_back({.tail = cpus_[i], .head = cpus_[j], .medium = Medium::smp});
+      }
+    }
+    for (const xml_node matrix : xml_.root().children("distances2hetero")) {
+      if (std::string_view(matrix.attribute("name").value()) != "NVLinkBandwidth") continue;
+      if (auto read = read_matrix(matrix); !read) return tl::unexpected(read.error());
+      warn_of_groups(matrix);
+    }
+    return std::move(draft_);
+  }
+
+ private:
+  Result<void> read_object(xml_node object, std::optional<std::size_t> parent) {
+    const std::string_view type = object.attribute("type").value();
+    std::optional<std::size_t> own = parent;
+    if (type == "Package") {
+      own = draft_.add({.id = fmt::format("cpu{}", cpus_.size()), .kind = NodeKind::cpu});
+      cpus_.push_back(*own);
+      name_object(object, "Package", *own);
+    } else if (type == "Bridge" && *object.attribute("pci_busid").value() != '\0') {
+      own = add_device(object, parent, {.id = fmt::format("pcie{}", bridges_++), .kind = NodeKind::pcie});
+    } else if (type == "PCIDev") {
+      read_device(object, parent);
+      return {};
+    }
+    for (const xml_node child : object.children("object")) {
+      if (auto read = read_object(child, own); !read) return read;
+    }
+    return {};
+  }
+
+  /// GPUs, NICs and NVSwitches; all other devices carry no collectives.
+  void read_device(xml_node device, std::optional<std::size_t> parent) {
+    const std::string_view kind = device.attribute("pci_type").value();
+    if (std::string_view(device.attribute("subtype").value()) == "NVSwitch") {
+      name_object(device, "PCIDev",
+                  draft_.add({.id = fmt::format("nvswitch{}", switches_++), .kind = NodeKind::switch_node}));
+      return;
+    }
+    const bool is_gpu = kind.starts_with("03") || kind.starts_with("12");
+    if (!is_gpu && !kind.starts_with("02")) return;
+    DraftNode node{.id = is_gpu ? gpu_name(device) : nic_name(device),
+                   .kind = is_gpu ? NodeKind::gpu : NodeKind::nic,
+                   .is_rank = is_gpu};
+    if (is_gpu && node.id.empty()) return;  // A display adapter without a compute driver.
+    const std::size_t added = add_device(device, parent, std::move(node));
+    name_object(device, "PCIDev", added);
+    for (const xml_node child : device.children("object")) name_object(child, "OSDev", added);
+  }
+
+  /// The number that the driver gives it: nvml2, cuda2 and rsmi2 are gpu2.
+  static std::string gpu_name(xml_node device) {
+    for (const char* driver : {"nvml", "rsmi", "cuda", "hip", "ze"}) {
+      for (const xml_node child : device.children("object")) {
+        if (const auto number = number_behind(child.attribute("name").value(), driver))
+          return fmt::format("gpu{}", *number);
+      }
+    }
+    return {};
+  }
+
+  /// The name for RDMA (mlx5_0) where it has one, else that of its interface (eth0).
+  std::string nic_name(xml_node device) {
+    std::string name;
+    for (const xml_node child : device.children("object")) {
+      const std::string own = child.attribute("name").value();
+      const bool is_rdma =
+          own.find('_') != std::string::npos || std::string_view(child.attribute("subtype").value()) == "OpenFabrics";
+      if (name.empty() || is_rdma) name = own;
+    }
+    return name.empty() ? fmt::format("nic{}", nics_++) : name;
+  }
+
+  /// Below its parent, or below the first CPU when the file hangs it on the machine as a whole.
+  std::size_t add_device(xml_node device, std::optional<std::size_t> parent, DraftNode node) {
+    node.bus = normal_bus(device.attribute("pci_busid").value());
+    if (!parent) {
+      if (cpus_.empty()) cpus_.push_back(draft_.add({.id = "cpu0", .kind = NodeKind::cpu}));
+      parent = cpus_.front();
+    }
+    DraftLink link{.head = *parent, .medium = Medium::pcie};
+    link.tail = draft_.add(std::move(node));
+    const std::string_view speed = device.attribute("pci_link_speed").value();
+    double gigabytes = 0;
+    const auto parsed = std::from_chars(speed.data(), speed.data() + speed.size(), gigabytes);
+    constexpr double most = 1000;
+    if (parsed.ec == std::errc() && gigabytes > 0.001 && gigabytes < most) {
+      link.bandwidth = {{static_cast<std::int64_t>(gigabytes * 1000) * 1'000'000},
+                        Origin::captured,
+                        draft_.file + ": pci_link_speed"};
+    }
+    draft_.links.push_back(std::move(link));
+    return draft_.links.back().tail;
+  }
+
+  void name_object(xml_node object, std::string_view type, std::size_t node) {
+    objects_[fmt::format("{}:{}", type, object.attribute("gp_index").value())] = node;
+  }
+
+  /// Both ends list a pair; the larger of the two counts. The diagonal says nothing.
+  Result<void> read_matrix(xml_node matrix) {
+    std::string indexes, values;
+    for (const xml_node part : matrix.children("indexes")) indexes += std::string(part.child_value()) + " ";
+    for (const xml_node part : matrix.children("u64values")) values += std::string(part.child_value()) + " ";
+    std::vector<std::optional<std::size_t>> nodes;
+    for (const Word& word : TextLine{indexes, 0}.words()) {
+      const auto known = objects_.find(word.text);
+      nodes.push_back(known == objects_.end() ? std::nullopt : std::optional(known->second));
+    }
+    const std::string plain = one_line(values);
+    const auto words = TextLine{plain, 0}.words();
+    if (words.size() != nodes.size() * nodes.size()) {
+      return xml_.fail_at(matrix, fmt::format("{} values for {} objects", words.size(), nodes.size()),
+                          "check that the file is whole");
+    }
+    for (std::size_t a = 0; a < nodes.size(); ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        const auto one = whole_number(words[a * nodes.size() + b].text);
+        const auto other = whole_number(words[b * nodes.size() + a].text);
+        if (!one || !other || std::max(*one, *other) > fastest_nvlink) {
+          return xml_.fail_at(matrix, "a value is no bandwidth in MB/s", "check that the file is whole");
+        }
+        const std::int64_t rate = std::max(*one, *other);
+        if (rate == 0 || !nodes[a] || !nodes[b]) continue;
+        draft_.links.push_back(
+            {.tail = *nodes[b],
+             .head = *nodes[a],
+             .medium = Medium::nvlink,
+             .bandwidth = Known<Bandwidth>{{rate * 1'000'000}, Origin::captured, draft_.file + ": NVLinkBandwidth"}});
+      }
+    }
+    return {};
+  }
+
+  /// hwloc sees no NVLinks between NVSwitches, as those that join the two boards of a DGX-2.
+  void warn_of_groups(xml_node matrix) {
+    if (switches_ == 0) return;
+    DisjointSets sets(draft_.nodes.size());
+    std::set<std::size_t> linked;
+    for (const DraftLink& link : draft_.links) {
+      if (link.medium != Medium::nvlink) continue;
+      sets.join(static_cast<std::uint32_t>(link.tail), static_cast<std::uint32_t>(link.head));
+      linked.insert({link.tail, link.head});
+    }
+    std::set<std::uint32_t> groups;
+    for (const std::size_t node : linked) groups.insert(sets.find(static_cast<std::uint32_t>(node)));
+    if (groups.size() < 2) return;
+    draft_.warn(import_codes::contradiction, xml_.line(matrix),
+                fmt::format("NVLink joins the GPUs in {} groups only: links between NVSwitches are not in the file",
+                            groups.size()),
+                "add them to what is written, or import what `nvidia-smi topo -m` prints");
+  }
+
+  static std::string one_line(std::string text) {
+    for (char& letter : text) letter = letter == '\n' || letter == '\r' ? ' ' : letter;
+    return text;
+  }
+
+  const XmlFile& xml_;
+  Draft draft_;
+  std::vector<std::size_t> cpus_;
+  std::map<std::string, std::size_t, std::less<>> objects_;  // by type and gp_index
+  int bridges_ = 0, switches_ = 0, nics_ = 0;
+};
+
+}  // namespace
+
+Result<Draft> read_hwloc(std::string_view text, const std::string& file) {
+  const auto xml = XmlFile::parse(text, file);
+  if (!xml) return tl::unexpected(xml.error());
+  return HwlocReader(*xml, file).read();
+}
+
+}  // namespace espalier

@@ -1,0 +1,113 @@
+// What `rocm-smi --showtopo` prints: tables of hops and link types between GPUs, and the NUMA node of each.
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "topology/import/formats/readers.h"
+#include "topology/import/lines.h"
+
+namespace espalier {
+namespace {
+
+constexpr std::size_t most_rocm_gpus = 256;
+
+class RocmReader {
+ public:
+  explicit RocmReader(const std::string& file) { draft_.file = file; }
+
+  Result<Draft> read(std::string_view text) {
+    for (const TextLine& line : lines_of(text)) {
+      const auto words = line.words();
+      if (words.empty()) continue;
+      if (words[0].text.starts_with("==")) {
+        table_ = line.text.find("Hops between") != std::string_view::npos        ? &hops_
+                 : line.text.find("Link Type between") != std::string_view::npos ? &types_
+                                                                                 : nullptr;
+        width_ = 0;
+      } else if (words[0].text.starts_with("GPU[")) {
+        read_numa_node(words);
+      } else if (table_ != nullptr && words[0].text.starts_with("GPU")) {
+        if (auto read = read_row(line, words); !read) return tl::unexpected(read.error());
+      }
+    }
+    if (types_.empty() || hops_.size() != types_.size()) {
+      return fail_at(draft_.file, 1, 1, "there are no tables of hops and link types, or of unlike sizes",
+                     "copy all that `rocm-smi --showtopo` prints");
+    }
+    build();
+    return std::move(draft_);
+  }
+
+ private:
+  /// "GPU[0] : (Topology) Numa Node: 1"
+  void read_numa_node(const std::vector<Word>& words) {
+    if (words.size() < 4 || words[words.size() - 2].text != "Node:") return;
+    const std::string_view label = words[0].text;
+    const auto gpu = whole_number(label.substr(4, label.find(']') - 4));
+    const auto node = whole_number(words.back().text);
+    if (gpu && node) numa_nodes_[*gpu] = *node;
+  }
+
+  /// The line of columns, "GPU0 GPU1 ...", or a row: "GPU0 0 XGMI ...".
+  Result<void> read_row(const TextLine& line, const std::vector<Word>& words) {
+    const bool is_header = width_ == 0;
+    if (is_header) {
+      width_ = words.size();
+      if (width_ > most_rocm_gpus)
+        return fail_at(draft_.file, line.number, 1, "too many GPUs", "a machine has at most 256");
+      return {};
+    }
+    if (words.size() != width_ + 1) {
+      return fail_at(draft_.file, line.number, 1, fmt::format("the row has {} cells of {}", words.size() - 1, width_),
+                     "copy the whole of what was printed");
+    }
+    std::vector<std::string> row;
+    for (std::size_t i = 1; i < words.size(); ++i) row.emplace_back(words[i].text);
+    if (table_->size() == width_)
+      return fail_at(draft_.file, line.number, 1, "there are more rows than columns", "give one printout per file");
+    table_->push_back(std::move(row));
+    return {};
+  }
+
+  void build() {
+    std::map<std::int64_t, std::size_t> cpus;
+    for (std::size_t i = 0; i < types_.size(); ++i) {
+      draft_.add({.id = fmt::format("gpu{}", i), .is_rank = true});
+    }
+    for (std::size_t i = 0; i < types_.size(); ++i) {
+      const auto numa = numa_nodes_.find(static_cast<std::int64_t>(i));
+      const std::int64_t node = numa == numa_nodes_.end() ? 0 : numa->second;
+      auto cpu = cpus.find(node);
+      if (cpu == cpus.end()) {
+        cpu = cpus.emplace(node, draft_.add({.id = fmt::format("cpu{}", node), .kind = NodeKind::cpu})).first;
+        for (const auto& [other, place] : cpus) {
+          if (other != node) draft_.links.push_back({.tail = place, .head = cpu->second, .medium = Medium::smp});
+        }
+      }
+      draft_.links.push_back({.tail = i, .head = cpu->second, .medium = Medium::pcie});
+    }
+    for (std::size_t a = 0; a < types_.size(); ++a) {
+      for (std::size_t b = a + 1; b < types_.size(); ++b) {
+        // XGMI over several hops passes other GPUs, whose own links are there.
+        if (types_[a][b] == "XGMI" && hops_[a][b] == "1")
+          draft_.links.push_back({.tail = a, .head = b, .medium = Medium::xgmi});
+      }
+    }
+  }
+
+  using Cells = std::vector<std::vector<std::string>>;
+  Draft draft_;
+  Cells hops_, types_;
+  Cells* table_ = nullptr;
+  std::size_t width_ = 0;
+  std::map<std::int64_t, std::int64_t> numa_nodes_;
+};
+
+}  // namespace
+
+Result<Draft> read_rocm_topology(std::string_view text, const std::string& file) {
+  return RocmReader(file).read(without_escapes(text));
+}
+
+}  // namespace espalier
