@@ -76,6 +76,8 @@ int run(int argc, char** argv) {
   add_plan_command(app, session);
   add_bound_command(app, session);
   add_verify_command(app, session);
+  add_export_command(app, session);
+  add_import_command(app, session);
   add_simulate_command(app, session);
   add_sweep_command(app, session);
   add_merge_command(app, session);

@@ -18,6 +18,8 @@ void add_topo_command(CLI::App& app, Session& session);
 void add_plan_command(CLI::App& app, Session& session);
 void add_bound_command(CLI::App& app, Session& session);
 void add_verify_command(CLI::App& app, Session& session);
+void add_export_command(CLI::App& app, Session& session);
+void add_import_command(CLI::App& app, Session& session);
 void add_simulate_command(CLI::App& app, Session& session);
 void add_sweep_command(CLI::App& app, Session& session);
 void add_merge_command(CLI::App& app, Session& session);

@@ -41,6 +41,7 @@ NCCL = """#       size         count      type   redop    root     time   algbw 
 MATRIX = "\tGPU0\tGPU1\tNIC0\nGPU0\t X \tNV4\tPIX\nGPU1\tNV4\t X \tPIX\n"
 COMMANDS = [
     "plan cluster.yaml all_reduce -a ring -s 1M -o plan.json",
+    "export plan.json --as msccl > plan.xml",
     "plan cluster.yaml all_reduce -a packing -s 1M -o packing.json",
     "plan cluster.yaml all_reduce -a tree -s 1M -o tree.json",
     "--json simulate cluster.yaml all_reduce -a ring,tree -b 64K -e 16M -f 256 > predicted.json",

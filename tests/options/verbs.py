@@ -115,6 +115,15 @@ VERBS = {
         "rooted": (["cluster.yaml", "scatter", "-e", "1M"], {}),
     }),
     "verify": ({"--topology": OTHER_RATES}, {"plan": (["plan.json"], {"--topology": ["-t", "dgx-a100"]})}),
+    "export": ({"--topology": OTHER_RATES, "--as": ["--as", "dot"], "--dialect": ["--dialect", "rccl"], "--size": ["-s", "3M"],
+                "--datatype": ["-d", "double"], "--output": ["-o", "out.txt"]}, {
+        "csv": (["plan.json", "--as", "csv"], {"--as": "already there", "--topology": "what is written has no rates"}),
+        "msccl": (["plan.json", "--as", "msccl"], {"--as": "already there", "--topology": "what is written has no rates"}),
+        "goal": (["plan.json", "--as", "goal", "-s", "100"], {
+            "--as": "already there", "--topology": "what is written has no rates", "--size": "already there"}),
+    }),
+    "import": ({**TOPOLOGY, "--output": ["-o", "out.json"]}, {
+        "msccl": (["plan.xml", "cluster.yaml"], {})}),
     "sweep": ({"--parameter": ["-p", "rate=10,30"], "--collectives": ["-c", "broadcast"], "--root": ["-r", "2"],
                "--algorithms": ["-a", "tree"], "--sizes": ["-s", "1K"], "--minbytes": ["-b", "4K"], "--maxbytes": ["-e", "2M"],
                "--stepfactor": ["-f", "8"], "--stepbytes": ["-i", "16K"], "--datatype": ["-d", "double"],

@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include "base/counted.h"
+#include "cli/flags/inputs.h"
+#include "cli/output/output_file.h"
+#include "cli/verbs/commands.h"
+#include "planners/bounds/bound.h"
+#include "schedule/formats/formats.h"
+#include "schedule/json/schedule_json.h"
+#include "schedule/verify/verify.h"
+
+namespace espalier::cli {
+namespace {
+
+struct ScheduleImportFlags {
+  std::string file;
+  TopologyFlags topology;
+  std::string output = "-";
+};
+
+ExitCode run_import(const Console& console, const ScheduleImportFlags& flags) {
+  const auto topology = load_topology(console, flags.topology);
+  if (!topology) return refuse(console, topology.error());
+  const auto text = read_whole(console, flags.file);
+  if (!text) return console.refuse(text.error());
+  auto schedule = import_schedule(*text, flags.file == "-" ? "<stdin>" : flags.file, *topology);
+  if (!schedule) return console.refuse(schedule.error());
+  const VerifyReport report = verify(*schedule, *topology, 1);
+  if (!report.ok()) {
+    return console.refuse({ErrorCode::invalid_input,
+                           fmt::format("{} does not do what it says: {}", flags.file,
+                                       describe(report.breaches.front(), *schedule, *topology)),
+                           "the rules are in docs/schedule.md"});
+  }
+  if (auto bound = planners::compute_bound(*topology, schedule->collective)) schedule->bound = *std::move(bound);
+  const auto written = write_file(
+      flags.output, [&](std::ostream& stream) { return write_schedule(stream, *schedule, *topology, WriteOptions{}); });
+  if (!written) return console.refuse(written.error());
+  if (flags.output != "-") {
+    console.note(fmt::format("wrote {} ({} of {}, {}, verified)", flags.output, to_string(schedule->collective.kind),
+                             counted(schedule->collective.rank_count, "rank"),
+                             counted(schedule->transfers.size(), "transfer")));
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_import_command(CLI::App& app, Session& session) {
+  const auto flags = std::make_shared<ScheduleImportFlags>();
+  CLI::App* command = app.add_subcommand("import", "Make a plan of a schedule in MSCCL XML, and prove it");
+  command->add_option("FILE", flags->file, "MSCCL XML, or -")->required();
+  flags->topology.add_to(*command);
+  flags->topology.add_damage_to(*command);
+  command->add_option("-o,--output", flags->output, "Write to this file (- is standard output)")->option_text("PLAN");
+  command->footer(
+      examples({"espalier plan dgx1v all_gather -a ring -o - | espalier export - --as msccl | espalier import - dgx1v "
+                "-o plan.json",
+                "espalier import allreduce.xml cluster.yaml -o plan.json"}) +
+      "\nTransfers take the fastest routes of the topology. Machines are imported by espalier topo import.");
+  command->callback(
+      [flags, &session] { session.run = [flags, &session] { return run_import(session.console, *flags); }; });
+}
+
+}  // namespace espalier::cli

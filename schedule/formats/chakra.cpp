@@ -1,0 +1,62 @@
+// Chakra execution traces: messages of protocol buffers behind their lengths. Source: mlcommons/chakra,
+// schema/protobuf/et_def.proto.
+
+#include <fmt/format.h>
+
+#include "schedule/formats/rank_events.h"
+#include "schedule/formats/writers.h"
+
+namespace espalier {
+namespace {
+
+constexpr std::uint64_t send_node = 5, receive_node = 6;
+
+std::string varint(std::uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80U; value >>= 7U) bytes += static_cast<char>(value | 0x80U);
+  return bytes + static_cast<char>(value);
+}
+
+std::string number_field(std::uint64_t field, std::uint64_t value) { return varint(field << 3U) + varint(value); }
+
+std::string bytes_field(std::uint64_t field, std::string_view bytes) {
+  return varint(field << 3U | 2U) + varint(bytes.size()) + std::string(bytes);
+}
+
+/// AttributeProto with a name and an int64.
+std::string attribute(std::string_view name, std::uint64_t value) {
+  return bytes_field(10, bytes_field(1, name) + number_field(9, value));
+}
+
+std::string message(const std::string& bytes) { return varint(bytes.size()) + bytes; }
+
+std::string node(std::size_t id, const RankEvent& event, std::size_t rank) {
+  const std::size_t other = event.peer.index();
+  std::string bytes = number_field(1, id) +
+                      bytes_field(2, fmt::format("{} transfer {}", event.is_send ? "send" : "receive", event.tag)) +
+                      number_field(3, event.is_send ? send_node : receive_node);
+  std::string after;
+  for (const std::uint32_t earlier : event.after) after += varint(earlier);
+  if (!after.empty()) bytes += bytes_field(5, after);
+  bytes += attribute("comm_size", static_cast<std::uint64_t>(event.bytes));
+  bytes += attribute("comm_src", event.is_send ? rank : other) + attribute("comm_dst", event.is_send ? other : rank);
+  return bytes + attribute("comm_tag", event.tag);
+}
+
+}  // namespace
+
+Result<std::vector<ExportedFile>> write_chakra(const Schedule& schedule, const Topology& topology,
+                                               const ExportOptions& options) {
+  const auto ranks = rank_events(schedule, topology, "Chakra", options);
+  if (!ranks) return tl::unexpected(ranks.error());
+  std::vector<ExportedFile> files;
+  for (std::size_t rank = 0; rank < ranks->size(); ++rank) {
+    std::string bytes = message(bytes_field(1, "0.0.4"));
+    const std::vector<RankEvent>& events = (*ranks)[rank];
+    for (std::size_t i = 0; i < events.size(); ++i) bytes += message(node(i, events[i], rank));
+    files.push_back({fmt::format(".{}.et", rank), std::move(bytes)});
+  }
+  return files;
+}
+
+}  // namespace espalier

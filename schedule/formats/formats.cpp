@@ -1,0 +1,51 @@
+#include "schedule/formats/formats.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/suggest.h"
+#include "schedule/formats/writers.h"
+
+namespace espalier {
+namespace {
+
+constexpr std::array format_table = {
+    ScheduleFormat{"msccl", "MSCCL XML, of the dialects msccl, rccl and astra", false, true},
+    ScheduleFormat{"chakra", "Chakra traces of sends and receives, a file per rank", true},
+    ScheduleFormat{"goal", "GOAL, for LogGOPSim and ATLAHS", true},
+    ScheduleFormat{"csv", "a row per transfer"},
+    ScheduleFormat{"dot", "who sends how much to whom, for graphviz"},
+};
+
+Result<std::vector<ExportedFile>> one_file(Result<std::string> text) {
+  if (!text) return tl::unexpected(text.error());
+  return std::vector<ExportedFile>{{"", *std::move(text)}};
+}
+
+}  // namespace
+
+std::span<const ScheduleFormat> schedule_formats() { return format_table; }
+
+Result<void> refuse_relays(const Schedule& schedule, const Topology& topology, std::string_view format) {
+  if (schedule.relays.empty()) return {};
+  return fail(ErrorCode::unsupported,
+              fmt::format("{} has no switches that copy or add, and the plan uses {}", format,
+                          topology.node(schedule.relays.front()).id),
+              "plan with another algorithm than innetwork");
+}
+
+Result<std::vector<ExportedFile>> export_schedule(const Schedule& schedule, const Topology& topology,
+                                                  std::string_view format, const ExportOptions& options) {
+  std::vector<std::string_view> names;
+  for (const ScheduleFormat& known : format_table) names.push_back(known.name);
+  if (format == "csv") return one_file(write_schedule_csv(schedule, topology));
+  if (format == "dot") return one_file(write_schedule_dot(schedule, topology));
+  if (format == "msccl") return one_file(write_msccl(schedule, topology, options));
+  if (format == "goal") return one_file(write_goal(schedule, topology, options));
+  if (format == "chakra") return write_chakra(schedule, topology, options);
+  return fail(ErrorCode::invalid_input, fmt::format("there is no format '{}'", format.substr(0, 60)),
+              suggest(format, names));
+}
+
+}  // namespace espalier

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "schedule/schedule.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// A form in which other tools know schedules (docs/formats.md).
+struct ScheduleFormat {
+  std::string_view name;  ///< For --as.
+  std::string_view what;
+  bool needs_size = false;  ///< It has bytes where a schedule has shares.
+  bool is_read = false;     ///< import_schedule reads it, too.
+};
+std::span<const ScheduleFormat> schedule_formats();
+
+struct ExportOptions {
+  Bytes size;                     ///< Of the message, where the format has bytes.
+  std::int64_t element_size = 4;  ///< In bytes.
+  std::string dialect = "msccl";  ///< Of MSCCL XML: msccl, rccl or astra.
+};
+
+/// A file of an export: `suffix` goes behind the name that the user gave; it is empty where there is one file.
+struct ExportedFile {
+  std::string suffix;
+  std::string bytes;
+};
+
+/// The schedule in another form. Requires: a schedule that passes `verify` on the topology.
+/// Errors: invalid_input for an unknown format, dialect or size; unsupported for what the format cannot say, naming it.
+Result<std::vector<ExportedFile>> export_schedule(const Schedule& schedule, const Topology& topology,
+                                                  std::string_view format, const ExportOptions& options);
+
+/// A schedule of another tool's, MSCCL XML, on a topology with as many ranks; transfers take the fastest routes. What
+/// it means is for `verify` to say. `file` stands for the text in messages. Errors: invalid_input with
+/// file:line:column; unsupported for what a schedule cannot say, naming the step; infeasible where it gets stuck, or
+/// ranks do not reach each other.
+Result<Schedule> import_schedule(std::string_view text, const std::string& file, const Topology& topology);
+
+}  // namespace espalier

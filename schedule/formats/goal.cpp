@@ -1,0 +1,27 @@
+#include <fmt/format.h>
+
+#include "schedule/formats/rank_events.h"
+#include "schedule/formats/writers.h"
+
+namespace espalier {
+
+Result<std::string> write_goal(const Schedule& schedule, const Topology& topology, const ExportOptions& options) {
+  const auto ranks = rank_events(schedule, topology, "GOAL", options);
+  if (!ranks) return tl::unexpected(ranks.error());
+  std::string text = fmt::format("num_ranks {}\n", ranks->size());
+  for (std::size_t rank = 0; rank < ranks->size(); ++rank) {
+    text += fmt::format("\nrank {} {{\n", rank);
+    const std::vector<RankEvent>& events = (*ranks)[rank];
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      const RankEvent& event = events[i];
+      text += fmt::format("l{}: {} {}b {} {} tag {}\n", i + 1, event.is_send ? "send" : "recv", event.bytes,
+                          event.is_send ? "to" : "from", event.peer.index(), event.tag);
+      for (const std::uint32_t other : event.after) text += fmt::format("l{} requires l{}\n", i + 1, other + 1);
+      if (event.lane) text += fmt::format("l{} irequires l{}\n", i + 1, *event.lane + 1);
+    }
+    text += "}\n";
+  }
+  return text;
+}
+
+}  // namespace espalier

@@ -1,0 +1,209 @@
+#include "schedule/formats/formats.h"
+
+#include <gtest/gtest.h>
+
+#include "schedule/verify/verify.h"
+#include "topology/topology_builder.h"
+
+namespace espalier {
+namespace {
+
+/// Two ranks with a link each way.
+Topology two_ranks() {
+  TopologyBuilder builder;
+  const NodeId a = builder.rank("a"), b = builder.rank("b");
+  builder.cable(a, b, {});
+  return *std::move(builder).build("two");
+}
+
+/// all_reduce by both sending half to be added, and handing the sums back.
+Schedule two_halves() {
+  Schedule schedule({.kind = CollectiveKind::all_reduce, .rank_count = 2, .root = Rank()}, "two", "by hand");
+  schedule.units = 2;
+  schedule.slices = {{0, 1, Rank(), Rank()}, {1, 1, Rank(), Rank()}};
+  const LinkId forth(0), back(1);
+  const RouteId ab = schedule.add_route(Rank(0), Rank(1), std::span(&forth, 1));
+  const RouteId ba = schedule.add_route(Rank(1), Rank(0), std::span(&back, 1));
+  schedule.add_transfer(ab, SliceId(1), 1, Action::reduce, ChannelId(0));
+  schedule.add_transfer(ba, SliceId(0), 1, Action::reduce, ChannelId(0));
+  schedule.add_transfer(ab, SliceId(0), 1, Action::copy, ChannelId(0));
+  schedule.add_transfer(ba, SliceId(1), 1, Action::copy, ChannelId(0));
+  return schedule;
+}
+
+std::string exported(std::string_view format, const ExportOptions& options = {}) {
+  const auto files = export_schedule(two_halves(), two_ranks(), format, options);
+  return files ? files->front().bytes : files.error().message;
+}
+
+std::string import_refusal(std::string_view text) {
+  const auto schedule = import_schedule(text, "a.xml", two_ranks());
+  return schedule ? "" : schedule.error().message;
+}
+
+TEST(ScheduleFormats, MscclXml) {
+  EXPECT_EQ(exported("msccl", {.dialect = "astra"}),
+            R"(<algo name="all_reduce_by_hand" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" )"
+            R"(coll="allreduce" inplace="1">
+  <gpu id="0" i_chunks="2" o_chunks="2" s_chunks="0">
+    <tb id="0" send="1" recv="-1" chan="0">
+      <step s="0" type="s" srcbuf="i" srcoff="1" dstbuf="i" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="1"/>
+      <step s="1" type="s" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1" depid="1" deps="0" hasdep="0"/>
+    </tb>
+    <tb id="1" send="-1" recv="1" chan="0">
+      <step s="0" type="rrc" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="1"/>
+      <step s="1" type="r" srcbuf="i" srcoff="1" dstbuf="i" dstoff="1" cnt="1" depid="0" deps="0" hasdep="0"/>
+    </tb>
+  </gpu>
+  <gpu id="1" i_chunks="2" o_chunks="2" s_chunks="0">
+    <tb id="0" send="-1" recv="0" chan="0">
+      <step s="0" type="rrc" srcbuf="i" srcoff="1" dstbuf="i" dstoff="1" cnt="1" depid="-1" deps="-1" hasdep="1"/>
+      <step s="1" type="r" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1" depid="1" deps="0" hasdep="0"/>
+    </tb>
+    <tb id="1" send="0" recv="-1" chan="0">
+      <step s="0" type="s" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="1"/>
+      <step s="1" type="s" srcbuf="i" srcoff="1" dstbuf="i" dstoff="1" cnt="1" depid="0" deps="0" hasdep="0"/>
+    </tb>
+  </gpu>
+</algo>
+)");
+  EXPECT_NE(exported("msccl").find(" outofplace=\"0\" minBytes=\"0\""), std::string::npos);
+  EXPECT_NE(exported("msccl", {.dialect = "rccl"}).find(" nthreadblocks=\"2\""), std::string::npos);
+}
+
+TEST(ScheduleFormats, Goal) {
+  // 8 bytes of 4-byte elements: each half is one element. That l4 of rank 0 comes after l1 needs no word: what it
+  // receives was sent after that had arrived.
+  EXPECT_EQ(exported("goal", {.size = {8}}), R"(num_ranks 2
+
+rank 0 {
+l1: send 4b to 1 tag 0
+l2: recv 4b from 1 tag 1
+l3: send 4b to 1 tag 2
+l3 requires l2
+l3 irequires l1
+l4: recv 4b from 1 tag 3
+}
+
+rank 1 {
+l1: recv 4b from 0 tag 0
+l2: send 4b to 0 tag 1
+l3: recv 4b from 0 tag 2
+l4: send 4b to 0 tag 3
+l4 requires l1
+l4 irequires l2
+}
+)");
+}
+
+TEST(ScheduleFormats, CsvAndDot) {
+  EXPECT_EQ(exported("csv"), R"(transfer,src,dst,action,channel,offset,length,units,links
+0,"a","b",reduce,0,1,1,2,"a>b"
+1,"b","a",reduce,0,0,1,2,"b>a"
+2,"a","b",copy,0,0,1,2,"a>b"
+3,"b","a",copy,0,1,1,2,"b>a"
+)");
+  EXPECT_EQ(exported("dot"), R"(// all_reduce by by hand on two: a part of the buffer, and in how many transfers
+digraph plan {
+  "a";
+  "b";
+  "a" -> "b" [label="1 in 2"];
+  "b" -> "a" [label="1 in 2"];
+}
+)");
+}
+
+TEST(ScheduleFormats, WhatAFormatCannotSayIsNamed) {
+  EXPECT_EQ(exported("xml"), "there is no format 'xml'");
+  EXPECT_EQ(exported("msccl", {.dialect = "ours"}), "there is no dialect 'ours'");
+  Schedule other = two_halves();
+  other.collective.kind = CollectiveKind::broadcast;
+  EXPECT_EQ(export_schedule(other, two_ranks(), "msccl", {}).error().message,
+            "MSCCL has no broadcast with a root or peer of its own");
+  other = two_halves();
+  other.relays = {NodeId(0)};
+  for (const char* format : {"msccl", "goal", "chakra"}) {
+    EXPECT_EQ(export_schedule(other, two_ranks(), format, {.size = {8}}).error().code, ErrorCode::unsupported)
+        << format;
+  }
+  other = two_halves();
+  other.collective = {.kind = CollectiveKind::all_gather, .rank_count = 2, .root = Rank(), .shares = {1, 3}};
+  EXPECT_EQ(export_schedule(other, two_ranks(), "msccl", {}).error().message, "MSCCL has no unequal shards");
+  other = two_halves();
+  other.units = 10'000;
+  other.slices = {{0, 1, Rank(), Rank()}, {1, 9'999, Rank(), Rank()}};
+  EXPECT_EQ(export_schedule(other, two_ranks(), "msccl", {}).error().message,
+            "the plan cuts the buffer into 10000 equal chunks, more than 4096");
+}
+
+/// An all_gather of two ranks: each hands its chunk of the output to the other.
+std::string all_gather(const std::string& step0, const std::string& step1) {
+  return "<algo name=\"x\" coll=\"allgather\" ngpus=\"2\" nchunksperloop=\"2\">\n<gpu id=\"0\"><tb id=\"0\" send=\"1\" "
+         "recv=\"1\" chan=\"0\">\n" +
+         step0 + "</tb></gpu>\n<gpu id=\"1\"><tb id=\"0\" send=\"0\" recv=\"0\" chan=\"0\">\n" + step1 +
+         "</tb></gpu></algo>";
+}
+std::string step(const std::string& type, const std::string& src, int from, const std::string& dst, int to,
+                 const std::string& more = "") {
+  return "<step type=\"" + type + "\" srcbuf=\"" + src + "\" srcoff=\"" + std::to_string(from) + "\" dstbuf=\"" + dst +
+         "\" dstoff=\"" + std::to_string(to) + "\" cnt=\"1\"" + more + "/>\n";
+}
+
+TEST(MscclImport, BothSendFirst) {
+  // Each sends its input, then receives into its output, in one thread block: sends do not wait for their receives.
+  const std::string text =
+      all_gather(step("s", "i", 0, "o", 0) + step("r", "i", 0, "o", 1) + step("cpy", "i", 0, "o", 0),
+                 step("s", "i", 0, "o", 1) + step("r", "i", 0, "o", 0) + step("cpy", "i", 0, "o", 1));
+  const Topology topology = two_ranks();
+  const auto schedule = import_schedule(text, "a.xml", topology);
+  ASSERT_TRUE(schedule) << schedule.error().message;
+  EXPECT_TRUE(verify(*schedule, topology).ok());
+  EXPECT_EQ(schedule->transfers.size(), 2U);
+  EXPECT_EQ(schedule->algorithm, "x");
+}
+
+TEST(MscclImport, ScratchPassesChunksOn) {
+  const std::string text =
+      all_gather(step("s", "i", 0, "o", 0) + step("r", "i", 0, "s", 5) + step("cpy", "s", 5, "o", 1),
+                 step("s", "i", 0, "o", 1) + step("r", "i", 0, "o", 0));
+  EXPECT_EQ(import_refusal(text), "");
+}
+
+TEST(MscclImport, RefusalsNameThePlace) {
+  const std::string send0 = step("s", "i", 0, "o", 0), send1 = step("s", "i", 0, "o", 1);
+  EXPECT_EQ(import_refusal(all_gather(send0 + step("r", "i", 0, "o", 0), send1)),
+            "a.xml:4:1: it moves a chunk to another's place, o0");
+  EXPECT_EQ(import_refusal(all_gather(send0 + step("re", "i", 0, "o", 0), send1)),
+            "a.xml:4:2: <step>: type=\"re\" is not read");
+  EXPECT_EQ(import_refusal(all_gather(send0 + step("r", "i", 0, "o", 7), send1)),
+            "a.xml:4:1: the buffer o has no chunk 7");
+  EXPECT_EQ(import_refusal(all_gather(send0, "")), "a.xml:3:1: nobody receives what it sends");
+  EXPECT_EQ(import_refusal(all_gather(step("r", "i", 0, "o", 1), "")),
+            "a.xml:3:1: GPU 0 never gets past this step: nothing comes that it could receive");
+  EXPECT_EQ(import_refusal(all_gather(step("nop", "i", 0, "o", 0, " depid=\"0\" deps=\"0\""), "")),
+            "a.xml:3:1: GPU 0 never gets past this step: what it waits for is never over");
+  EXPECT_EQ(import_refusal(all_gather(step("nop", "i", 0, "o", 0, " depid=\"4\" deps=\"0\""), "")),
+            "a.xml:3:2: <step>: there is no thread block 4");
+  EXPECT_EQ(import_refusal(all_gather(step("cpy", "s", 3, "o", 0), "")), "a.xml:3:1: nothing has come to scratch 3");
+  EXPECT_EQ(import_refusal("<algo coll=\"broadcast\"/>"), "a.xml:1:2: <algo>: coll=\"broadcast\" is not read");
+  EXPECT_EQ(import_refusal("<algo coll=\"allgather\" ngpus=\"2\" nchunksperloop=\"3\"/>"),
+            "a.xml:1:2: <algo>: 3 chunks do not divide among 2 GPUs");
+  EXPECT_EQ(import_refusal("<algo coll=\"allgather\" ngpus=\"4\" nchunksperloop=\"4\"/>"),
+            "a.xml is for 4 GPUs, and two has 2 ranks");
+}
+
+TEST(MscclImport, WhatChangesOnTheWayIsRefused) {
+  // Two GPUs swap: what GPU 1 sends is overwritten by what it receives, before GPU 0 has taken it.
+  const std::string text = R"(<algo coll="allreduce" ngpus="2" nchunksperloop="1">
+<gpu id="0"><tb id="0" send="1" recv="1" chan="0">
+<step type="s" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1"/>
+<step type="r" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1"/></tb></gpu>
+<gpu id="1"><tb id="0" send="0" recv="-1" chan="0">
+<step type="s" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1"/></tb>
+<tb id="1" send="-1" recv="0" chan="0">
+<step type="rrc" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1" depid="0" deps="0"/></tb></gpu></algo>)";
+  EXPECT_EQ(import_refusal(text), "a.xml:6:1: what it sends changes at the sender before it is received");
+}
+
+}  // namespace
+}  // namespace espalier
