@@ -8,7 +8,9 @@
 #include "cli/flags/sizes.h"
 #include "cli/jobs/candidate_runs.h"
 #include "cli/output/json_text.h"
+#include "cli/output/output_file.h"
 #include "cli/output/progress.h"
+#include "cli/reports/nccl_tuner_output.h"
 #include "cli/reports/tune_output.h"
 #include "cli/verbs/commands.h"
 #include "planners/bounds/bound.h"
@@ -21,12 +23,13 @@ struct TuneFlags {
   CollectiveFlags collective;
   std::string algorithms = "auto";
   std::string tolerance = "1%";
+  std::string nccl_tuner;  ///< A file for NCCL's tuner.
   SizeFlags sizes;
 };
 
 ExitCode tune(const Console& console, const Topology& topology, const Collective& collective,
               planners::Candidates candidates, const std::vector<Bytes>& sizes, const planners::RegionOptions& options,
-              ElementType type) {
+              ElementType type, const std::string& nccl_tuner) {
   auto bound = planners::compute_bound(topology, collective);
   if (!bound) return console.refuse(bound.error());
   CandidateRuns runs(topology, candidates, {size_of(type), {}, sim::ModelKind::link, {}});
@@ -39,7 +42,12 @@ ExitCode tune(const Console& console, const Topology& topology, const Collective
   const Tuning tuning{&topology,           collective,        std::move(*bound), std::string(to_string(type)),
                       std::move(*regions), candidates.refused};
   console.print(console.json ? json_text(tuning_json(tuning)) : tuning_text(tuning));
-  return ExitCode::ok;
+  if (nccl_tuner.empty()) return ExitCode::ok;
+  const auto written = write_file(nccl_tuner, [&](std::ostream& stream) -> Result<void> {
+    stream << nccl_tuner_csv(tuning);
+    return {};
+  });
+  return written ? ExitCode::ok : console.refuse(written.error());
 }
 
 ExitCode run(const Console& console, const TuneFlags& flags) {
@@ -47,6 +55,9 @@ ExitCode run(const Console& console, const TuneFlags& flags) {
   if (!topology) return refuse(console, topology.error());
   const auto collective = flags.collective.resolve(*topology);
   if (!collective) return console.refuse_usage(collective.error());
+  if (!flags.nccl_tuner.empty()) {
+    if (auto known = check_nccl_tuner(collective->kind); !known) return console.refuse_usage(known.error());
+  }
   const auto algorithms = parse_algorithms(flags.algorithms, true);
   if (!algorithms) return console.refuse_usage(algorithms.error());
   const auto type = parse_element_type(flags.sizes.type);
@@ -65,7 +76,7 @@ ExitCode run(const Console& console, const TuneFlags& flags) {
   std::erase_if(candidates->refused, [&](const planners::Refusal& refusal) {
     return flags.algorithms.find(refusal.planner) == std::string::npos;
   });
-  return tune(console, *topology, *collective, std::move(*candidates), *sizes, options, *type);
+  return tune(console, *topology, *collective, std::move(*candidates), *sizes, options, *type, flags.nccl_tuner);
 }
 
 }  // namespace
@@ -92,8 +103,11 @@ void add_tune_command(CLI::App& app, Session& session) {
       ->add_option("--tolerance", flags->tolerance,
                    "A planner is as good as the fastest while it is at most this much slower")
       ->option_text("PERCENT (1%)");
+  command->add_option("--nccl-tuner", flags->nccl_tuner, "Write a configuration for NCCL's example tuner to this file")
+      ->option_text("FILE");
   command->footer(
-      examples({"espalier tune dgx1v all_reduce", "espalier tune cluster.yaml all_gather -b 1K -e 4G -f 4",
+      examples({"espalier tune dgx1v all_reduce", "espalier tune dgx1v all_reduce -e 64M --nccl-tuner nccl_tuner.conf",
+                "espalier tune cluster.yaml all_gather -b 1K -e 4G -f 4",
                 "espalier tune dgx1v all_reduce --without gpu0-gpu1 --tolerance 0%"}) +
       "\nSizes double, and are bisected where the winner changes. A region's winner is as good as the fastest at\n"
       "all of its sizes, and the best of those. ahead is the second's time over the winner's, the least and the\n"

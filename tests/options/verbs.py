@@ -110,7 +110,7 @@ VERBS = {
         "groups": (["cluster.yaml", "scatter", "--groups-of", "4"], {"--output": ["-o", "out-%g.json"], "--shares": "groups with unequal shards are refused"}),
     }),
     "tune": ({**TOPOLOGY, **COLLECTIVE, "--algorithm": ["-a", "tree"], "--minbytes": ["-b", "4K"], "--maxbytes": ["-e", "2M"],
-              "--stepfactor": ["-f", "8"], "--datatype": ["-d", "double"], "--tolerance": ["--tolerance", "60%"]}, {
+              "--stepfactor": ["-f", "8"], "--datatype": ["-d", "double"], "--tolerance": ["--tolerance", "60%"], "--nccl-tuner": ["--nccl-tuner", "out.conf"]}, {
         "one": (["cluster.yaml", "all_gather", "-e", "1M"], {}),
         "rooted": (["cluster.yaml", "scatter", "-e", "1M"], {}),
     }),

@@ -8,7 +8,7 @@ using test::links;
 using test::refusal;
 
 /// Two sockets; a PCIe switch with two GPUs and a card of two ports below the first, one GPU below the second.
-const std::string box = R"(<!-- made for this test -->
+const std::string two_sockets = R"(<!-- made for this test -->
 <system version="1">
   <cpu numaid="0" affinity="ffff" arch="x86_64" vendor="GenuineIntel">
     <pci busid="0000:10:00.0" class="0x060400" link_speed="16.0 GT/s PCIe" link_width="16">
@@ -36,7 +36,7 @@ const std::string box = R"(<!-- made for this test -->
 )";
 
 TEST(NcclTopology, HasGpusLinksAndCards) {
-  const ImportedTopology imported = import_good({box});
+  const ImportedTopology imported = import_good({two_sockets});
   const Topology& topology = imported.topology;
   EXPECT_EQ(topology.rank_count(), 3U);
   EXPECT_EQ(topology.rank_name(Rank(2)), "gpu2");
