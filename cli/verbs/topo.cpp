@@ -12,6 +12,7 @@
 #include "cli/reports/provenance_output.h"
 #include "topology/analysis/describe.h"
 #include "topology/analysis/symmetry.h"
+#include "topology/draw/topology_svg.h"
 #include "topology/yaml/write_topology.h"
 
 namespace espalier::cli {
@@ -22,6 +23,7 @@ struct TopoFlags {
   std::string output = "-";
   bool list = false;
   bool provenance = false;
+  std::string svg;
 };
 
 nlohmann::ordered_json diagnostics_json(const std::vector<Diagnostic>& diagnostics) {
@@ -67,6 +69,16 @@ ExitCode show_provenance(const Console& console, const TopoFlags& flags) {
   return ExitCode::ok;
 }
 
+ExitCode draw(const Console& console, const Topology& topology, const std::string& file) {
+  const auto svg = topology_svg(topology);
+  if (!svg) return console.refuse(svg.error());
+  const auto written = write_file(file, [&](std::ostream& stream) -> Result<void> {
+    stream << *svg;
+    return {};
+  });
+  return written ? ExitCode::ok : console.refuse(written.error());
+}
+
 ExitCode show(const Console& console, const TopoFlags& flags) {
   if (flags.list) {
     if (flags.topology.argument.empty() && !flags.topology.first_given()) return list_machines(console);
@@ -81,6 +93,7 @@ ExitCode show(const Console& console, const TopoFlags& flags) {
   if (flags.provenance) return show_provenance(console, flags);
   const auto topology = load_topology(console, flags.topology);
   if (!topology) return refuse(console, topology.error());
+  if (!flags.svg.empty()) return draw(console, *topology, flags.svg);
   if (console.json) {
     console.print(json_text(topology_json(*topology, find_asymmetry(*topology))));
   } else {
@@ -145,10 +158,15 @@ void add_topo_command(CLI::App& app, Session& session) {
   CLI::Option* list = show_command->add_flag("--list", flags->list, "List the shipped machines");
   CLI::Option* provenance = show_command->add_flag("--provenance", flags->provenance,
                                                    "Where the values came from: measured, captured, preset or assumed");
+  CLI::Option* svg =
+      show_command->add_option("--svg", flags->svg, "Draw it into this file (- is standard output) instead")
+          ->option_text("FILE");
+  svg->excludes(list, provenance);
   provenance->excludes(list);
   for (const char* damage : {"--ranks", "--without", "--slow"}) provenance->excludes(show_command->get_option(damage));
   show_command->footer(examples({"espalier topo show dgx1v", "espalier topo show dgx1v --without gpu0-gpu1",
-                                 "espalier topo show dgx1v --slow gpu0-gpu1=0.25", "espalier topo show --list"}));
+                                 "espalier topo show dgx1v --slow gpu0-gpu1=0.25", "espalier topo show --list",
+                                 "espalier topo show dgx1v --svg dgx1v.svg"}));
 
   CLI::App* validate_command = add_action(*topo, session, flags, "validate", "Check a topology file", validate);
   flags->topology.add_to(*validate_command);

@@ -165,7 +165,7 @@ VERBS = {
                        {"--maxbytes": ["-e", "8M"], "--minbytes": ["-b", "2M"], "--from": ["--from", "measured.json"]}),
         "timeline": (["cluster.yaml", "--from", "measured-trace.json", "--hold-out", "0"], {"--hold-out": "one run", "--minbytes": ["-b", "2M"], "--from": ["--from", "predicted-trace.json"]}),
     }),
-    "topo show": ({**TOPOLOGY, "--list": ["--list"], "--provenance": ["--provenance"]}, {
+    "topo show": ({**TOPOLOGY, "--list": ["--list"], "--provenance": ["--provenance"], "--svg": ["--svg", "out.svg"]}, {
         "one": (["cluster.yaml"], {}),
         "provenance": (["cluster.yaml", "--provenance"], {"--provenance": "already there"}), "list": (["--list"], {"--list": "already there"})}),
     "topo validate": ({k: v for k, v in TOPOLOGY.items() if k not in ("--without", "--slow")}, {

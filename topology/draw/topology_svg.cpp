@@ -1,0 +1,177 @@
+#include "topology/draw/topology_svg.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "base/counted.h"
+#include "base/format_units.h"
+#include "topology/draw/layout.h"
+
+namespace espalier {
+namespace {
+
+// Told apart also by people who see few colours. Source: P. Tol, "Colour Schemes", SRON, 2021, "bright".
+constexpr std::array<std::string_view, 7> palette = {"#4477AA", "#EE6677", "#228833", "#CCBB44",
+                                                     "#66CCEE", "#AA3377", "#999999"};
+
+std::string in_xml(std::string_view text) {
+  std::string safe;
+  for (const char letter : text) {
+    switch (letter) {
+      case '&': safe += "&amp;"; break;
+      case '<': safe += "&lt;"; break;
+      case '>': safe += "&gt;"; break;
+      case '"': safe += "&quot;"; break;
+      default: safe += letter;
+    }
+  }
+  return safe;
+}
+
+/// All links of a class between two nodes.
+struct Cord {
+  std::int64_t forth = 0, back = 0;  ///< Bytes per second, summed.
+  std::size_t forth_links = 0, back_links = 0;
+};
+
+using CordKey = std::tuple<std::size_t, std::size_t, std::string>;  // the lower node, the higher one, the class
+
+std::map<CordKey, Cord> gather_cords(const Topology& topology) {
+  std::map<CordKey, Cord> cords;
+  for (const Link& link : topology.links()) {
+    const std::size_t tail = link.tail.index(), head = link.head.index();
+    Cord& cord = cords[{std::min(tail, head), std::max(tail, head), link.link_class}];
+    (tail < head ? cord.forth : cord.back) += link.bandwidth().bytes_per_second;
+    ++(tail < head ? cord.forth_links : cord.back_links);
+  }
+  return cords;
+}
+
+class SvgWriter {
+ public:
+  explicit SvgWriter(const Topology& topology)
+      : topology_(topology), layout_(lay_out(topology)), cords_(gather_cords(topology)) {
+    for (const Link& link : topology.links())
+      colours_.emplace(link.link_class, palette[colours_.size() % palette.size()]);
+  }
+
+  std::string write() {
+    const double height = layout_.height + 24 * static_cast<double>(colours_.size()) + 20;
+    const std::string what =
+        fmt::format("{}: {}, {}, {}", topology_.name(), counted(topology_.rank_count(), "rank"),
+                    counted(topology_.node_count(), "node"), counted(topology_.link_count(), "link"));
+    text_ = fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\" width=\"{:.0f}\" height=\"{:.0f}\" "
+        "role=\"img\" aria-label=\"{}\">\n",
+        layout_.width, height, layout_.width, height, in_xml(what));
+    text_ +=
+        "<style>text{font:12px "
+        "sans-serif;fill:#222}.head{font-size:16px}.paper{fill:#fff}.frame{fill:#0000000a;stroke:#888}"
+        ".node{stroke:#444;fill:#eee}.rank{fill:#cfe3ff}path{fill:none}"
+        "@media(prefers-color-scheme:dark){text{fill:#eee}.paper{fill:#181818}.frame{fill:#ffffff10}"
+        ".node{stroke:#bbb;fill:#333}.rank{fill:#234}}</style>\n<rect class=\"paper\" width=\"100%\" "
+        "height=\"100%\"/>\n";
+    text_ += fmt::format("<text class=\"head\" x=\"16\" y=\"28\">{}</text>\n", in_xml(what));
+    for (const DrawnHost& host : layout_.hosts) add_host(host);
+    for (const auto& [key, cord] : cords_) add_cord(key, cord);
+    for (std::size_t i = 0; i < topology_.node_count(); ++i) add_node(i);
+    add_legend();
+    return text_ + "</svg>\n";
+  }
+
+ private:
+  void add_host(const DrawnHost& host) {
+    text_ +=
+        fmt::format("<rect class=\"frame\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"8\"/>\n",
+                    host.left, host.top, host.width, host.height);
+    text_ +=
+        fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", host.left + 8, host.top + 16, in_xml(host.name));
+  }
+
+  /// Straight, or an arc where both ends are in one row, so that it passes the nodes between them.
+  void add_cord(const CordKey& key, const Cord& cord) {
+    const auto& [low, high, link_class] = key;
+    const DrawnNode &a = layout_.nodes[low], &b = layout_.nodes[high];
+    const double dx = b.x - a.x;
+    const bool is_level = a.in_row && b.in_row && std::abs(a.y - b.y) < 1;
+    const double bow = is_level ? 14 + std::abs(dx) / 6 : 0;
+    const auto rate = static_cast<double>(std::max(cord.forth, cord.back)) / 1e9;
+    const double width = std::clamp(1 + std::log2(1 + rate) / 2, 1.0, 7.0);
+    const bool is_one_way = cord.forth == 0 || cord.back == 0;
+    text_ += fmt::format(
+        "<path d=\"M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}\" stroke=\"{}\" "
+        "stroke-width=\"{:.2f}\"{}><title>{}</title></path>\n",
+        a.x, a.y, (a.x + b.x) / 2, (a.y + b.y) / 2 + bow, b.x, b.y, colours_.at(link_class), width,
+        is_one_way ? " stroke-dasharray=\"6 4\"" : "", in_xml(describe(low, high, link_class, cord)));
+  }
+
+  /// "gpu0 - gpu1: nvlink, 2 links, 50 GB/s each way"
+  [[nodiscard]] std::string describe(std::size_t low, std::size_t high, const std::string& link_class,
+                                     const Cord& cord) const {
+    const std::string& a = topology_.node(NodeId(low)).id;
+    const std::string& b = topology_.node(NodeId(high)).id;
+    const std::string name = link_class.empty() ? "" : link_class + ", ";
+    const auto side = [&](const std::string& tail, const std::string& head, std::size_t links, std::int64_t rate) {
+      return fmt::format("{} > {}: {}{}, {}", tail, head, name, counted(links, "link"), format_bandwidth({rate}));
+    };
+    if (cord.forth == cord.back && cord.forth_links == cord.back_links) {
+      return fmt::format("{} - {}: {}{}, {} each way", a, b, name, counted(cord.forth_links, "link"),
+                         format_bandwidth({cord.forth}));
+    }
+    std::string text;
+    if (cord.forth > 0) text = side(a, b, cord.forth_links, cord.forth);
+    if (cord.back > 0) text += (text.empty() ? "" : "; ") + side(b, a, cord.back_links, cord.back);
+    return text;
+  }
+
+  void add_node(std::size_t i) {
+    const Node& node = topology_.node(NodeId(i));
+    const DrawnNode& at = layout_.nodes[i];
+    // Within its machine's frame a node goes by its own name.
+    const bool is_inside = !node.host.empty() && node.id.starts_with(node.host + ".");
+    std::string name = is_inside ? node.id.substr(node.host.size() + 1) : node.id;
+    constexpr std::size_t longest = 12;
+    if (name.size() > longest) name = name.substr(0, longest - 1) + ".";
+    text_ += fmt::format(
+        "<g><title>{} ({})</title><rect class=\"node{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"72\" height=\"24\" "
+        "rx=\"{}\"/>"
+        "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text></g>\n",
+        in_xml(node.id), to_string(node.kind), node.is_rank ? " rank" : "", at.x - 36, at.y - 12,
+        node.kind == NodeKind::switch_node ? 12 : 3, at.x, at.y + 4, in_xml(name));
+  }
+
+  void add_legend() {
+    double y = layout_.height + 10;
+    for (const auto& [link_class, colour] : colours_) {
+      text_ += fmt::format(
+          "<path d=\"M16 {:.1f}h36\" stroke=\"{}\" stroke-width=\"4\"/><text x=\"60\" y=\"{:.1f}\">{}</text>\n", y,
+          colour, y + 4, in_xml(link_class.empty() ? "links of no class" : link_class));
+      y += 24;
+    }
+  }
+
+  const Topology& topology_;
+  TopologyLayout layout_;
+  std::map<CordKey, Cord> cords_;
+  std::map<std::string, std::string_view> colours_;
+  std::string text_;
+};
+
+}  // namespace
+
+Result<std::string> topology_svg(const Topology& topology) {
+  if (topology.node_count() > most_drawn_nodes) {
+    return fail(ErrorCode::too_large,
+                fmt::format("{} has {} nodes, and a drawing shows at most {}", topology.name(), topology.node_count(),
+                            most_drawn_nodes),
+                "draw one machine of it");
+  }
+  return SvgWriter(topology).write();
+}
+
+}  // namespace espalier
