@@ -88,6 +88,7 @@ int run(int argc, char** argv) {
   add_compare_command(app, session);
   add_calibrate_command(app, session);
   add_lab_command(app, session);
+  add_schema_command(app, session);
   add_version_command(app, session);
   add_completion_command(app, session);
   try {

@@ -196,6 +196,8 @@ ShippedFile find_shipped(const std::string& argument, const std::string& folder)
   return {shipped.string(), "configs/" + folder + "/" + argument + ".yaml"};
 }
 
+std::string shipped_file(const std::string& name) { return (shipped_folder() / name).string(); }
+
 bool is_shipped_machine(const std::string& name) {
   return name != "-" && name.find('/') == std::string::npos && resolve_path(name) != name;
 }

@@ -80,6 +80,9 @@ struct ShippedFile {
 /// The file itself where there is one, or the one of that name in a folder of the shipped configurations.
 ShippedFile find_shipped(const std::string& argument, const std::string& folder);
 
+/// Where a file of the shipped configurations is.
+std::string shipped_file(const std::string& name);
+
 /// Whether the name is that of a machine that ships with the command, and of no file here.
 bool is_shipped_machine(const std::string& name);
 /// Names of the files in a folder of the shipped configurations, sorted.

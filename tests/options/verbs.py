@@ -227,4 +227,4 @@ VERBS = {
 }
 
 # Verbs without options of their own.
-PLAIN = {"version", "doctor", "completion", "topo", "topo gen"}
+PLAIN = {"version", "schema", "doctor", "completion", "topo", "topo gen"}
