@@ -58,6 +58,9 @@ class ChunkModel {
     return hops_ * std::max(1.0, std::ceil(bytes / static_cast<double>(chunk.count)));
   }
 
+  /// The part of the message that the largest transfer carries.
+  [[nodiscard]] double largest_part() const { return largest_transfer_; }
+
   /// The smallest chunk, a power of two, with which a call makes no more than so many chunk_hops; the largest transfer
   /// where no chunk does.
   [[nodiscard]] Bytes smallest_within(Bytes size, double chunk_hops) const;

@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "cli/output/progress.h"
 #include "cli/reports/describe_bound.h"
+#include "planners/nccl/nccl.h"
 
 namespace espalier::cli {
 
@@ -43,6 +44,8 @@ void keep_named(planners::Candidates& candidates, const std::vector<std::string>
 
 }  // namespace
 
+bool is_nccl_algorithm(const std::string& name) { return name == "nccl" || name.starts_with("nccl/"); }
+
 Result<std::vector<std::string>> parse_algorithms(const std::string& text, bool variants) {
   std::vector<std::string> algorithms;
   const auto add = [&](const std::string& name) {
@@ -54,7 +57,13 @@ Result<std::vector<std::string>> parse_algorithms(const std::string& text, bool 
       for (const planners::Planner& planner : planners::all_planners()) add(std::string(planner.name));
       continue;
     }
-    if (is_packing_variant(name)) {
+    if (is_nccl_algorithm(name)) {
+      const auto known = [&](const planners::Planner& planner) { return planner.name == name; };
+      if (!variants || (name != "nccl" && std::ranges::none_of(planners::nccl_planners(), known))) {
+        return fail(ErrorCode::invalid_input, "-a: " + name + " is not planned here",
+                    "simulate --profile takes nccl, nccl/ring, nccl/tree, nccl/nvls, nccl/nvls_tree, nccl/p2p");
+      }
+    } else if (is_packing_variant(name)) {
       if (!variants) {
         return fail(ErrorCode::invalid_input, "-a: " + name + " is a variant of packing, which is not planned here",
                     "write packing, or plan it with: espalier plan ... -a " + name);
@@ -76,6 +85,10 @@ std::vector<planners::Planner> planners_for(const std::vector<std::string>& algo
       return name == planner.name || (planner.name == "packing" && is_packing_variant(name));
     };
     if (needs_all || std::ranges::any_of(algorithms, needs)) planners.push_back(planner);
+  }
+  for (const planners::Planner& planner : planners::nccl_planners()) {
+    const auto needs = [&](const std::string& name) { return name == "nccl" || name == planner.name; };
+    if (std::ranges::any_of(algorithms, needs)) planners.push_back(planner);
   }
   return planners;
 }

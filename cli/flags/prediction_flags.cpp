@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/parse_units.h"
 #include "cli/flags/algorithm_flags.h"
 #include "schedule/verify/verify.h"
@@ -17,6 +19,8 @@ Result<std::optional<Bytes>> parse_chunk(const std::string& text, ElementType ty
   return fail(ErrorCode::invalid_input, "--chunk: a chunk holds at least one element", "");
 }
 
+const std::string profiled_algorithms = "nccl,auto";
+constexpr std::array<std::string_view, 1> profile_options = {"--profile"};
 constexpr std::array<std::string_view, 3> how_options = {"--chunk", "--ahead", "--model"};
 
 }  // namespace
@@ -50,6 +54,7 @@ void PredictionFlags::add_to(CLI::App& command) {
       .add_option("--scenario", scenario.file,
                   verb.does + " a scenario instead: a YAML file, - or shipped scenario (docs/scenarios.md)")
       ->option_text("FILE");
+  if (verb.has_profiles) profile.add_to(command);
   conditions.add_to(command, "Of the jitter; of all that a scenario draws, instead of its own");
 }
 
@@ -62,11 +67,12 @@ Mode PredictionFlags::mode_of_scenario() const {
 }
 
 Mode PredictionFlags::mode_of_topology() const {
-  return {"a topology",
-          "it is for a plan",
-          join_options({topology_options, collective_options, packing_options, size_options, how_options,
-                        condition_options, verb.of_runs, std::array<std::string_view, 1>{"--algorithm"}}),
-          {}};
+  return {
+      "a topology",
+      "it is for a plan",
+      join_options({topology_options, collective_options, packing_options, size_options, how_options, condition_options,
+                    profile_options, verb.of_runs, std::array<std::string_view, 1>{"--algorithm"}}),
+      {}};
 }
 
 Mode PredictionFlags::mode_of_plan() const {
@@ -74,7 +80,8 @@ Mode PredictionFlags::mode_of_plan() const {
   constexpr std::array<std::string_view, 1> others = {"--algorithm"};
   Mode mode{"a plan",
             "its collective, root, shares and trees are what they are",
-            join_options({topology_options, own, size_options, how_options, condition_options, verb.of_runs}),
+            join_options(
+                {topology_options, own, size_options, how_options, condition_options, profile_options, verb.of_runs}),
             {}};
   if (verb.compares_plans) mode.options = join_options({mode.options, others, packing_options});
   return mode;
@@ -116,7 +123,12 @@ Result<Prediction> PredictionFlags::resolve() const {
   const auto kind = sim::parse_model(model.empty() ? "link" : model);
   if (!kind) return fail(kind.error().code, "--model: " + kind.error().message, kind.error().help);
   prediction.options.model = *kind;
-  const auto circumstances = conditions.resolve();
+  const auto chosen = profile.resolve(conditions);
+  if (!chosen) return tl::unexpected(chosen.error());
+  prediction.options.profile = *chosen;
+  ConditionFlags beside = conditions;
+  if (*chosen) beside.protocol.clear();
+  const auto circumstances = beside.resolve();
   if (!circumstances) return tl::unexpected(circumstances.error());
   prediction.options.circumstances = *circumstances;
   prediction.options.cut.payload = circumstances->endpoints.payload_ppm / 1e6;
@@ -129,8 +141,14 @@ Result<Collective> PredictionFlags::resolve_collective(const Topology& topology)
               fmt::format("such as espalier {} {} all_reduce", verb.name, input.argument));
 }
 
-Result<std::vector<std::string>> PredictionFlags::resolve_algorithms() const {
-  return parse_algorithms(algorithms.empty() ? verb.algorithms : algorithms, true);
+Result<std::vector<std::string>> PredictionFlags::resolve_algorithms(bool has_profile) const {
+  const std::string& usual = has_profile ? profiled_algorithms : verb.algorithms;
+  auto parsed = parse_algorithms(algorithms.empty() ? usual : algorithms, true);
+  if (!parsed || has_profile) return parsed;
+  const auto nccl = std::ranges::find_if(*parsed, is_nccl_algorithm);
+  if (nccl == parsed->end()) return parsed;
+  return fail(ErrorCode::invalid_input, "-a: " + *nccl + " needs a profile, which says what NCCL would pick",
+              "such as --profile nccl-hopper; espalier simulate --help names those there are");
 }
 
 OrStop<void> PredictionFlags::check_plan(const Input& given) const {

@@ -10,6 +10,7 @@
 #include "cli/flags/inputs.h"
 #include "cli/flags/modes.h"
 #include "cli/flags/packing_flags.h"
+#include "cli/flags/profile_flags.h"
 #include "cli/flags/sizes.h"
 #include "cli/jobs/candidate_runs.h"
 #include "cli/jobs/stop.h"
@@ -27,6 +28,7 @@ struct PredictingVerb {
   std::vector<std::string_view> of_runs;       ///< Options of its own for what is simulated once.
   std::vector<std::string_view> of_scenarios;  ///< Options of its own that a scenario has, too.
   bool compares_plans = false;                 ///< A plan is compared with those of -a.
+  bool has_profiles = false;                   ///< --profile is an option of it.
 };
 
 /// How a prediction is made, apart from what is predicted.
@@ -51,6 +53,7 @@ struct PredictionFlags {
   std::string ahead;  ///< As `chunk`.
   std::string model;  ///< Empty: link, or what the scenario says.
   ConditionFlags conditions;
+  ProfileFlags profile;
   ScenarioFlags scenario;
 
   /// Adds all to a verb.
@@ -71,8 +74,8 @@ struct PredictionFlags {
   /// The collective on this topology. Errors: invalid_input when none is named, or what is wrong with it.
   [[nodiscard]] Result<Collective> resolve_collective(const Topology& topology) const;
 
-  /// -a, or what the verb takes without it. Errors: invalid_input.
-  [[nodiscard]] Result<std::vector<std::string>> resolve_algorithms() const;
+  /// -a, or what the verb takes without it: under a profile NCCL's and the best. Errors: invalid_input.
+  [[nodiscard]] Result<std::vector<std::string>> resolve_algorithms(bool has_profile = false) const;
 
   /// Whether the plan that was given can be simulated with these flags. Requires: an input with a schedule.
   [[nodiscard]] OrStop<void> check_plan(const Input& given) const;

@@ -52,13 +52,34 @@ Result<Cut> CandidateRuns::find_cut(const planners::Candidate& candidate, Bytes 
   return Cut{best->chunk, best->ahead};
 }
 
+Result<CandidateRun> CandidateRuns::run_profiled(const std::string& algorithm, Bytes size) {
+  if (!profiled_) {
+    const ChosenProfile& chosen = *options_.profile;
+    profile::ProfiledRuns::Options options{chosen.profile,
+                                           chosen.launch,
+                                           chosen.protocol,
+                                           options_.element_size,
+                                           options_.cut,
+                                           options_.model,
+                                           options_.circumstances.conditions};
+    profiled_ = std::make_unique<profile::ProfiledRuns>(*topology_, *candidates_, options);
+  }
+  auto ran = profiled_->run(algorithm, size);
+  if (!ran) return tl::unexpected(ran.error());
+  CandidateRun result{size, algorithm, ran->candidate, std::move(ran->report), std::move(ran->why), 0, nullptr, {}};
+  result.setting = ran->setting;
+  result.protocol = sim::to_string(ran->protocol);
+  return result;
+}
+
 Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size) {
+  if (options_.profile) return run_profiled(algorithm, size);
   if (algorithm == "auto") {
     const auto choice = planners::choose(*candidates_, size, evaluator(), options_.cut);
     if (!choice) return tl::unexpected(choice.error());
     const auto report = simulate(choice->candidate->schedule, size, {choice->run.chunk, choice->run.ahead}, true);
     if (!report) return tl::unexpected(report.error());
-    return CandidateRun{size, algorithm, choice->candidate, **report, choice->why};
+    return CandidateRun{size, algorithm, choice->candidate, **report, choice->why, 0, nullptr, {}};
   }
   const planners::Candidate* candidate = candidates_->find(algorithm);
   ESPALIER_CHECK(candidate != nullptr, "what runs was made");
@@ -66,7 +87,7 @@ Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size
   if (!cut) return tl::unexpected(cut.error());
   const auto report = simulate(candidate->schedule, size, *cut, true);
   if (!report) return tl::unexpected(report.error());
-  return CandidateRun{size, algorithm, candidate, **report, {}};
+  return CandidateRun{size, algorithm, candidate, **report, {}, 0, nullptr, {}};
 }
 
 Result<Crossover> CandidateRuns::find_crossover(const std::string& from, const std::string& to, Bytes below,

@@ -2,12 +2,15 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "cli/flags/profile_flags.h"
 #include "planners/chooser.h"
+#include "profile/profiled_runs.h"
 #include "sim/simulate.h"
 
 namespace espalier::cli {
@@ -18,11 +21,15 @@ struct CandidateRun {
   std::string algorithm;                           ///< As asked for: a planner, or "auto".
   const planners::Candidate* candidate = nullptr;  ///< What ran; for "auto", what it chose.
   sim::Report report;
-  std::string why;             ///< For "auto": why it chose.
-  std::uint64_t unstored = 0;  ///< Transfers of a schedule that was walked instead of stored.
+  std::string why;                            ///< For "auto": why it chose.
+  std::uint64_t unstored = 0;                 ///< Transfers of a schedule that was walked instead of stored.
+  const profile::Setting* setting = nullptr;  ///< Under a profile: what it ran in.
+  std::string protocol;                       ///< Under a profile: with which.
 
   /// Whose schedule ran.
   [[nodiscard]] const std::string& planner() const { return candidate->planner; }
+  /// Whose schedule ran, and with which protocol where a profile chose one: "packing", "nccl/ring/ll128".
+  [[nodiscard]] std::string by() const { return protocol.empty() ? planner() : planner() + "/" + protocol; }
   [[nodiscard]] std::uint64_t transfers() const { return unstored + candidate->schedule.transfers.size(); }
 };
 
@@ -41,6 +48,7 @@ class CandidateRuns {
     planners::FixedCut cut;  ///< Fixed for all; the rest is chosen per schedule and size.
     sim::ModelKind model = sim::ModelKind::link;
     sim::Circumstances circumstances;
+    std::shared_ptr<const ChosenProfile> profile;  ///< Null: links alone.
 
     /// Of one run; nothing is recorded.
     [[nodiscard]] sim::Options at(Bytes size, const Cut& cut) const;
@@ -63,12 +71,14 @@ class CandidateRuns {
   Result<Crossover> find_crossover(const std::string& from, const std::string& to, Bytes below, Bytes above);
 
  private:
+  Result<CandidateRun> run_profiled(const std::string& algorithm, Bytes size);
   Result<const sim::Simulator*> find_simulator(const Schedule& schedule);
   Result<const sim::Report*> simulate(const Schedule& schedule, Bytes size, const Cut& cut, bool with_jitter);
 
   const Topology* topology_;
   const planners::Candidates* candidates_;
   Options options_;
+  std::unique_ptr<profile::ProfiledRuns> profiled_;
   std::map<const Schedule*, sim::Simulator> simulators_;
   std::map<std::tuple<const Schedule*, std::int64_t, std::int64_t, std::uint32_t, bool>, sim::Report> reports_;
 };

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <optional>
+#include <vector>
 
 #include "base/counted.h"
 #include "base/format_units.h"
@@ -247,6 +250,56 @@ nlohmann::ordered_json timelines_json(const CompareHeader& header, const compare
   return document;
 }
 
+namespace {
+
+/// Sizes up to 64 KiB, up to 64 MiB and above: where latency, pipelines and bandwidth decide.
+struct Band {
+  const char* name;
+  Bytes above, up_to;
+};
+constexpr std::array bands = {Band{"up to 64 KiB", {-1}, {std::int64_t{1} << 16}},
+                              Band{"64 KiB to 64 MiB", {std::int64_t{1} << 16}, {std::int64_t{1} << 26}},
+                              Band{"above 64 MiB", {std::int64_t{1} << 26}, max_message_size}};
+
+/// The median of |log(A / B)| over a band, as a factor less one; nothing where there is no size.
+std::optional<double> band_error(const compare::ResultsComparison& comparison, const Band& band, std::size_t& count) {
+  std::vector<double> logs;
+  for (const compare::ComparedSize& row : comparison.sizes) {
+    if (row.size > band.above && row.size <= band.up_to && row.a > 0 && row.b > 0) {
+      logs.push_back(std::abs(std::log(row.a / row.b)));
+    }
+  }
+  count = logs.size();
+  if (logs.empty()) return std::nullopt;
+  std::ranges::sort(logs);
+  const std::size_t middle = logs.size() / 2;
+  const double median = logs.size() % 2 == 1 ? logs[middle] : (logs[middle - 1] + logs[middle]) / 2;
+  return std::exp(median) - 1;
+}
+
+std::string bands_text(const compare::ResultsComparison& comparison) {
+  std::string text;
+  for (const Band& band : bands) {
+    std::size_t count = 0;
+    const auto error = band_error(comparison, band, count);
+    if (!error) continue;
+    text += fmt::format("# {}: median factor {:.3f} over {}\n", band.name, 1 + *error, counted(count, "size"));
+  }
+  return text;
+}
+
+nlohmann::ordered_json bands_json(const compare::ResultsComparison& comparison) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Band& band : bands) {
+    std::size_t count = 0;
+    const auto error = band_error(comparison, band, count);
+    if (error) list.push_back({{"band", band.name}, {"count", count}, {"factor", 1 + *error}});
+  }
+  return list;
+}
+
+}  // namespace
+
 std::string results_text(const CompareHeader& header, const compare::ResultsComparison& comparison) {
   Table table;
   table.add_column("size", "(B)");
@@ -263,6 +316,7 @@ std::string results_text(const CompareHeader& header, const compare::ResultsComp
   const compare::ComparedSize& worst = comparison.sizes[comparison.worst];
   text += fmt::format("# error: {} (at {}{}), bias {} %\n", summary_text(comparison.errors), format_size(worst.size),
                       by_algorithm(worst.algorithm), error_percent(comparison.errors.bias));
+  if (header.shows_bands) text += bands_text(comparison);
   if (comparison.algorithms.size() > 1) {
     for (const compare::AlgorithmErrors& each : comparison.algorithms) {
       text += fmt::format("# {} {}: {}\n", each.collective, each.algorithm.empty() ? "-" : each.algorithm,
@@ -288,6 +342,7 @@ std::string results_text(const CompareHeader& header, const compare::ResultsComp
 nlohmann::ordered_json results_json(const CompareHeader& header, const compare::ResultsComparison& comparison) {
   nlohmann::ordered_json document = head_json(header, "results");
   document["errors"] = errors_json(comparison.errors);
+  if (header.shows_bands) document["bands"] = bands_json(comparison);
   document["algorithms"] = nlohmann::ordered_json::array();
   for (const compare::AlgorithmErrors& each : comparison.algorithms) {
     document["algorithms"].push_back(

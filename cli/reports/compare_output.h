@@ -29,6 +29,7 @@ struct CompareHeader {
   ComparedFile a;
   ComparedFile b;
   std::optional<Verdict> verdict;
+  bool shows_bands = false;  ///< Errors of small, middle and large sizes, too.
 };
 
 std::string timelines_text(const CompareHeader& header, const compare::TimelineComparison& comparison);

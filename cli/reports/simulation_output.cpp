@@ -28,6 +28,7 @@ std::string header_text(const Simulation& simulation) {
   if (!collective.root.is_none()) text += "  root " + simulation.topology->rank_name(collective.root);
   text += shares_text(collective);
   text += fmt::format("  model {}", sim::to_string(simulation.model));
+  if (!simulation.profile.empty()) text += "  profile " + simulation.profile;
   text += circumstances_text(simulation.circumstances);
   const auto algbw = algbw_of(simulation.bound.time_per_byte);
   if (algbw) {
@@ -39,11 +40,16 @@ std::string header_text(const Simulation& simulation) {
   return text + "\n#\n";
 }
 
+/// Whether what runs under this name differs by size: a planner's schedule, or with a profile its protocol.
+bool chooses(const std::string& algorithm, const Simulation& simulation) {
+  return algorithm == "auto" || !simulation.profile.empty();
+}
+
 void add_algorithm_columns(Table& table, const Simulation& simulation) {
   for (const std::string& algorithm : simulation.algorithms) {
     table.add_column(algorithm, "(us)");
     table.add_column("busbw", "(GB/s)");
-    if (algorithm == "auto") table.add_column("by", "", Table::Align::left);
+    if (chooses(algorithm, simulation)) table.add_column("by", "", Table::Align::left);
   }
   const bool compares = simulation.algorithms.size() > 1;
   if (compares) table.add_column("best", "", Table::Align::left);
@@ -65,7 +71,7 @@ std::string table_text(const Simulation& simulation) {
       const CandidateRun& result = simulation.results[row * columns + column];
       cells.push_back(time_text(result.report.elapsed));
       cells.push_back(bus_bandwidth(result, simulation.collective));
-      if (result.algorithm == "auto") cells.push_back(result.candidate->planner);
+      if (chooses(result.algorithm, simulation)) cells.push_back(result.by());
       best_of_bound = std::max(best_of_bound, result.report.of_bound(simulation.bound.time_per_byte));
     }
     const CandidateRun& winner = simulation.results[simulation.winners[row]];
@@ -131,6 +137,7 @@ nlohmann::ordered_json result_json(const CandidateRun& result, const Simulation&
                                   {"ahead", result.report.ahead},
                                   {"transfers", result.transfers()},
                                   {"events", result.report.events}};
+  if (!result.protocol.empty()) entry["protocol"] = result.protocol;
   if (!result.why.empty()) entry["why"] = result.why;
   return entry;
 }
@@ -171,6 +178,7 @@ nlohmann::ordered_json simulation_json(const Simulation& simulation) {
   }
   if (!simulation.collective.shares.empty()) document["shares"] = simulation.collective.shares;
   document["model"] = sim::to_string(simulation.model);
+  if (!simulation.profile.empty()) document["profile"] = simulation.profile;
   document["circumstances"] = circumstances_json(simulation.circumstances);
   document["bound"] = bound_json(simulation.bound, simulation.collective, *simulation.topology);
   document["results"] = nlohmann::ordered_json::array();

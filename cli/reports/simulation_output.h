@@ -15,7 +15,8 @@ struct Simulation {
   Bound bound;
   sim::ModelKind model = sim::ModelKind::link;
   sim::Circumstances circumstances;
-  std::string type;  ///< Element type.
+  std::string profile;  ///< As shown; empty without one.
+  std::string type;     ///< Element type.
   std::int64_t element_size = 4;
   std::vector<std::string> algorithms;  ///< In column order; those that refused are left out.
   std::vector<Bytes> sizes;

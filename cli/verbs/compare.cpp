@@ -6,6 +6,8 @@
 #include "base/counted.h"
 #include "cli/flags/flag_values.h"
 #include "cli/flags/inputs.h"
+#include "cli/flags/profile_flags.h"
+#include "cli/jobs/predict_rows.h"
 #include "cli/jobs/run_files.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
@@ -26,6 +28,9 @@ struct CompareFlags {
   std::string plan;
   std::string svg;
   std::size_t lanes = 48;
+  TopologyFlags machine;  ///< With a profile A is a machine.
+  ProfileFlags profile;
+  ConditionFlags conditions;  ///< Of which a profile takes --protocol.
 };
 
 ComparedFile describe(const std::string& file, const compare::RunFile& run) {
@@ -93,6 +98,38 @@ Result<compare::Measurements> as_table(const compare::RunFile& run, const std::s
   return std::get<compare::Measurements>(run);
 }
 
+/// A machine under a profile against what was measured there.
+ExitCode compare_with_machine(const Console& console, const CompareFlags& flags, const std::optional<double>& limit) {
+  if (!flags.svg.empty() || !flags.plan.empty()) {
+    return console.refuse_usage({ErrorCode::invalid_input, "--svg and --plan are of two timelines", "leave them out"});
+  }
+  const auto chosen = flags.profile.resolve(flags.conditions);
+  if (!chosen) return console.refuse_usage(chosen.error());
+  if (!*chosen) {
+    return console.refuse_usage({ErrorCode::invalid_input, "a machine is compared under a profile, and ideal is none",
+                                 "compare the --json of simulate with the measurement"});
+  }
+  TopologyFlags machine = flags.machine;
+  machine.argument = flags.a;
+  const auto topology = load_topology(console, machine);
+  if (!topology) return refuse(console, topology.error());
+  auto runs = load_runs(console, {flags.b}, flags.collective);
+  if (!runs)
+    return runs.error().is_usage ? console.refuse_usage(runs.error().error) : console.refuse(runs.error().error);
+  const auto measured = as_table(runs->front().second, flags.b);
+  if (!measured) return console.refuse(measured.error());
+  const auto predicted =
+      predict_rows(console, *topology, *measured, **chosen, flags.algorithm.empty() ? "nccl" : flags.algorithm);
+  if (!predicted) {
+    const Stop& why = predicted.error();
+    return why.is_usage ? console.refuse_usage(why.error) : console.refuse(why.error);
+  }
+  CompareHeader header{describe(flags.a, *predicted), describe(flags.b, *measured), std::nullopt};
+  header.a.what += ", profile " + (*chosen)->shown;
+  header.shows_bands = true;
+  return compare_two_tables(console, std::move(header), *predicted, *measured, {}, limit);
+}
+
 ExitCode run(const Console& console, const CompareFlags& flags) {
   if (flags.svg == "-" && console.json) {
     return console.refuse_usage({ErrorCode::invalid_input, "--json and --svg - would both write to standard output",
@@ -109,12 +146,21 @@ ExitCode run(const Console& console, const CompareFlags& flags) {
     if (!parsed) return console.refuse_usage(parsed.error());
     limit = to_double(*parsed);
   }
+  if (!flags.profile.name.empty()) return compare_with_machine(console, flags, limit);
+  if (const auto given = flags.machine.first_given()) {
+    return console.refuse_usage({ErrorCode::invalid_input, *given + " is of a machine, which goes with --profile",
+                                 "such as --profile nccl-hopper, with a machine as A"});
+  }
+  if (!flags.conditions.protocol.empty()) {
+    return console.refuse_usage(
+        {ErrorCode::invalid_input, "--protocol is of a profile", "such as --profile nccl-hopper, with a machine as A"});
+  }
   auto runs = load_runs(console, {flags.a, flags.b}, flags.collective);
   if (!runs)
     return runs.error().is_usage ? console.refuse_usage(runs.error().error) : console.refuse(runs.error().error);
   compare::RunFile* const a = &runs->front().second;
   compare::RunFile* const b = &runs->back().second;
-  const CompareHeader header{describe(flags.a, *a), describe(flags.b, *b), std::nullopt};
+  const CompareHeader header{describe(flags.a, *a), describe(flags.b, *b), std::nullopt, false};
   auto* timeline_a = std::get_if<Timeline>(&*a);
   auto* timeline_b = std::get_if<Timeline>(&*b);
   if (timeline_a != nullptr && timeline_b != nullptr) {
@@ -141,7 +187,10 @@ void add_compare_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<CompareFlags>();
   CLI::App* command =
       app.add_subcommand("compare", "Hold two runs against each other: a prediction A and what was measured, B");
-  command->add_option("A", flags->a, "Timeline or results: of simulate or run (--trace, --json), or of nccl-tests")
+  command
+      ->add_option(
+          "A", flags->a,
+          "Timeline or results: of simulate or run (--trace, --json), or of nccl-tests; with --profile a machine")
       ->required();
   command->add_option("B", flags->b, "The same; errors are parts of B's times")->required();
   command
@@ -164,12 +213,18 @@ void add_compare_command(CLI::App& app, Session& session) {
       ->add_option("--collective", flags->collective,
                    "What nccl-tests measured, where neither its output nor the file's name says so")
       ->option_text("NAME");
+  flags->profile.add_to(*command);
+  command->add_option("--protocol", flags->conditions.protocol, "With a profile: simple, ll or ll128 alone")
+      ->option_text("NAME");
+  command->add_option("--ranks", flags->machine.ranks, "With a profile: nodes and ranges that are the only ranks of A")
+      ->option_text("NAMES");
   command->footer(examples({"espalier --json simulate one-host all_reduce -a ring -s 1M > simulated.json",
                             "espalier --json run one-host all_reduce -a ring -s 1M > measured.json",
                             "espalier compare simulated.json measured.json",
                             "espalier compare predicted.json measured.json --fail-above 10%",
                             "espalier compare sim-trace.json run-trace.json --svg overlay.svg",
-                            "espalier compare predicted.json all_reduce_perf.log"}) +
+                            "espalier compare predicted.json all_reduce_perf.log",
+                            "espalier compare dgx-h100 all_reduce_perf.log --profile nccl-hopper"}) +
                   "\nThe files' kinds are seen from their content. The definitions are in docs/compare.md.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }

@@ -46,18 +46,23 @@ OrStop<Work> work_of_plan(const SimulateFlags& flags, Input& input) {
 }
 
 OrStop<Work> work_of_topology(const Console& console, const SimulateFlags& flags, const Topology& topology,
-                              Bytes least_size) {
+                              Bytes least_size, bool has_profile) {
   const auto collective = flags.resolve_collective(topology);
   if (!collective) return usage(collective.error());
-  const auto asked = flags.resolve_algorithms();
+  const auto asked = flags.resolve_algorithms(has_profile);
   if (!asked) return usage(asked.error());
   const auto limits = flags.packing.resolve();
   if (!limits) return usage(limits.error());
-  auto candidates = plan_candidates(console, topology, *collective, *asked, least_size, *limits);
+  // Software adds to every hop, so with a profile low trees may win at any size.
+  const Bytes least = has_profile ? Bytes{} : least_size;
+  auto candidates = plan_candidates(console, topology, *collective, *asked, least, *limits);
   if (!candidates) return stop(candidates.error());
   Work work{*collective, std::move(*candidates), {}};
   for (const std::string& name : *asked) {
-    const bool made = name == "auto" ? !work.candidates.made.empty() : work.candidates.find(name) != nullptr;
+    const auto is_of_nccl = [](const planners::Candidate& made) { return is_nccl_algorithm(made.planner); };
+    const bool made = name == "auto"   ? !std::ranges::all_of(work.candidates.made, is_of_nccl)
+                      : name == "nccl" ? std::ranges::any_of(work.candidates.made, is_of_nccl)
+                                       : work.candidates.find(name) != nullptr;
     if (made) work.algorithms.push_back(name);
   }
   if (work.algorithms.empty()) {
@@ -106,9 +111,14 @@ Result<void> run_sizes(const Console& console, CandidateRuns& runs, Simulation& 
 Result<sim::Report> run_in_detail(const CandidateRun& result, const Topology& topology,
                                   const CandidateRuns::Options& how) {
   sim::Options options = how.at(result.size, {result.report.chunk, result.report.ahead});
+  if (result.setting != nullptr) {
+    options.launch = result.setting->endpoints.launch;
+    options.payload_ppm = result.setting->endpoints.payload_ppm;
+  }
   options.record_timeline = true;
   options.record_critical_path = true;
-  return sim::simulate(result.candidate->schedule, topology, options, how.circumstances.endpoints.engines());
+  return sim::simulate(result.candidate->schedule, result.setting != nullptr ? result.setting->topology : topology,
+                       options, how.circumstances.endpoints.engines());
 }
 
 OrStop<void> show(const Console& console, const SimulateFlags& flags, const Simulation& simulation,
@@ -143,7 +153,7 @@ bool walks_rings(const SimulateFlags& flags, const Input& input) {
                               *kind == CollectiveKind::all_gather);
   return walks && !input.schedule && flags.algorithms == "ring" &&
          input.topology.rank_count() >= planners::least_walked_ranks && flags.collective.shares.empty() &&
-         flags.trace.file.empty() && !flags.critical_path && limits && !limits->any();
+         flags.trace.file.empty() && !flags.critical_path && flags.profile.name.empty() && limits && !limits->any();
 }
 
 /// Rings over all sizes, walked; false where they cannot be, or where the stored schedule would give something else and
@@ -194,7 +204,8 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
     if (*walked) return {};
   }
   auto work = input.schedule ? work_of_plan(flags, input)
-                             : work_of_topology(console, flags, input.topology, std::ranges::min(prediction->sizes));
+                             : work_of_topology(console, flags, input.topology, std::ranges::min(prediction->sizes),
+                                                options.profile != nullptr);
   if (!work) return tl::unexpected(work.error());
   if ((!flags.trace.file.empty() || flags.critical_path) && prediction->sizes.size() * work->algorithms.size() != 1) {
     return usage({ErrorCode::invalid_input, "--trace and --critical-path are of one run",
@@ -206,6 +217,7 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   simulation.bound = work->candidates.bound;
   simulation.model = options.model;
   simulation.circumstances = options.circumstances;
+  if (options.profile) simulation.profile = options.profile->shown;
   simulation.type = prediction->type;
   simulation.element_size = options.element_size;
   simulation.algorithms = work->algorithms;
@@ -243,7 +255,9 @@ void add_simulate_command(CLI::App& app, Session& session) {
                                                                     "Comma-separated",
                                                                     "",
                                                                     {"--trace", "--trace-every", "--critical-path"},
-                                                                    {"--trace", "--trace-every"}});
+                                                                    {"--trace", "--trace-every"},
+                                                                    false,
+                                                                    true});
   CLI::App* command =
       app.add_subcommand("simulate", "Predict times and bandwidths, the winner per size, and what limits it");
   flags->add_to(*command);
@@ -257,6 +271,7 @@ void add_simulate_command(CLI::App& app, Session& session) {
                             "espalier simulate leaf-spine-64 all_to_all -b 1M -e 64M --model fair",
                             "espalier simulate dgx-a100-x2 all_gather -a packing -s 64K --critical-path",
                             "espalier simulate dgx-h100 all_reduce --protocol ll128 --jitter 2% --seed 7",
+                            "espalier simulate dgx-h100 all_reduce --profile nccl-hopper -b 1K -e 1G",
                             "espalier simulate --scenario training-step --trace step.json",
                             "espalier simulate dgx-h100 --scenario job.yaml --seed 7 --json"}) +
                   "\nThe models are docs/simulator.md (link) and docs/fair.md (fair); of bound is the part of the "

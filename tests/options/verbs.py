@@ -61,7 +61,7 @@ PREDICTION = {
     "--scenario": ["--scenario", "job.yaml"],
 }
 TRACE = {"--trace": ["--trace", "out.json"], "--trace-every": ["--trace-every", "2"]}
-SIMULATE = {**PREDICTION, **SIZES, **TRACE, "--critical-path": ["--critical-path"]}
+SIMULATE = {**PREDICTION, **SIZES, **TRACE, "--critical-path": ["--critical-path"], "--profile": ["--profile", "nccl-ampere"]}
 OTHER_RATES = ["-t", "other.yaml"]
 
 # Packings of a small machine are what they are within any limits.
@@ -149,11 +149,13 @@ VERBS = {
     "merge": ({"--out": ["-o", "out.csv"]}, {"rows": (["one.csv", "two.csv"], {})}),
     "compare": ({"--fail-above": ["--fail-above", "1%"], "--svg": ["--svg", "out.svg"], "--lanes": ["--lanes", "3"],
                  "--plan": ["--plan", "plan.json"], "--collective": ["--collective", "all_reduce"],
-                 "--algorithm": ["-a", "tree"]}, {
-        "results": (["predicted.json", "measured.json"], {}),
+                 "--algorithm": ["-a", "tree"], "--profile": ["--profile", "nccl-hopper"], "--protocol": ["--protocol", "simple"],
+                 "--ranks": ["--ranks", "gpu[0-2]"]}, {
+        "results": (["predicted.json", "measured.json"], {"--profile": "then A is a machine: shown by 'machine'"}),
         "nccl-tests": (["perf.log", "perf.log"], {"--algorithm": "rows of no named algorithm match any"}),
         "timelines": (["predicted-trace.json", "measured-trace.json", "--svg", "out.svg"],
-                      {"--plan": "what the spans show is what the plan says", "--svg": ["--svg", "-"]}),
+                      {"--plan": "what the spans show is what the plan says", "--svg": ["--svg", "-"], "--profile": "then A is a machine: shown by 'machine'"}),
+        "machine": (["cluster.yaml", "perf.log", "--profile", "nccl-ampere"], {}),
         "drawing": (["predicted-trace.json", "measured-trace.json", "--svg", "-"], {}),
     }),
     "calibrate": ({**TOPOLOGY, "--from": ["--from", "predicted.json"], "--output": ["-o", "out.yaml"],

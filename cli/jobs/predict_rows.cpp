@@ -1,0 +1,80 @@
+#include "cli/jobs/predict_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "cli/flags/algorithm_flags.h"
+#include "cli/jobs/candidate_runs.h"
+#include "cli/output/progress.h"
+
+namespace espalier::cli {
+namespace {
+
+constexpr std::int64_t element_size = 4;
+
+Result<Collective> collective_of(const std::string& name, const Topology& topology) {
+  const auto kind = parse_collective(name);
+  if (!kind) return tl::unexpected(kind.error());
+  Collective collective{*kind, static_cast<std::uint32_t>(topology.rank_count()), Rank()};
+  if (has_root(*kind)) collective.root = Rank(0);
+  return collective;
+}
+
+/// The sizes of every collective, and a check that the rows are of this machine.
+OrStop<std::map<std::string, std::set<std::int64_t>>> sizes_of(const compare::Measurements& rows,
+                                                               const Topology& topology) {
+  std::map<std::string, std::set<std::int64_t>> sizes;
+  for (const compare::Measurement& row : rows.rows) {
+    if (row.ranks != 0 && row.ranks != topology.rank_count()) {
+      return stop({ErrorCode::invalid_input,
+                   fmt::format("{}:{}: measured on {} ranks, and {} has {}", rows.file, row.line, row.ranks,
+                               topology.name(), topology.rank_count()),
+                   "name the machine that was measured, or its part with --ranks"});
+    }
+    sizes[row.collective].insert(row.size.count);
+  }
+  return sizes;
+}
+
+}  // namespace
+
+OrStop<compare::Measurements> predict_rows(const Console& console, const Topology& topology,
+                                           const compare::Measurements& rows, const ChosenProfile& profile,
+                                           const std::string& algorithm) {
+  const auto sizes = sizes_of(rows, topology);
+  if (!sizes) return tl::unexpected(sizes.error());
+  const auto algorithms = parse_algorithms(algorithm, true);
+  if (!algorithms) return usage(algorithms.error());
+  compare::Measurements predicted{topology.name(), "simulation", topology.name(), {}, {}, {}};
+  CandidateRuns::Options options;
+  options.profile = std::make_shared<const ChosenProfile>(profile);
+  for (const auto& [name, of_collective] : *sizes) {
+    const auto collective = collective_of(name, topology);
+    if (!collective) return stop(collective.error());
+    const auto candidates = plan_candidates(console, topology, *collective, *algorithms, Bytes{});
+    if (!candidates) return stop(candidates.error());
+    CandidateRuns runs(topology, *candidates, options);
+    Progress progress(console, "simulating", of_collective.size());
+    for (const std::int64_t size : of_collective) {
+      progress.step(fmt::format("{} {} B", name, size));
+      const std::int64_t whole = element_size * (has_root(*parse_collective(name)) ? 1 : collective->rank_count);
+      const Bytes near{std::max(size / whole * whole, size < whole ? element_size : whole)};
+      const auto run = runs.run(algorithm, near);
+      if (!run) return stop(run.error());
+      compare::Measurement row;
+      row.collective = name;
+      row.ranks = collective->rank_count;
+      row.size = {size};
+      row.algorithm = run->by();
+      row.chunk = run->report.chunk;
+      row.seconds = run->report.elapsed.seconds();
+      predicted.rows.push_back(std::move(row));
+    }
+  }
+  return predicted;
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "cli/flags/profile_flags.h"
+#include "cli/jobs/stop.h"
+#include "cli/output/console.h"
+#include "compare/read/measurements.h"
+#include "topology/topology.h"
+
+namespace espalier::cli {
+
+/// What a machine would take under a profile for every collective and size of these rows: a row each, its algorithm
+/// what ran ("nccl/ring/ll128"). `algorithm`: a planner, "auto" or "nccl". A size that is no whole number of elements
+/// per rank is predicted by the nearest one below that is.
+/// Errors: invalid_input when the rows are of another number of ranks, or of no known collective.
+OrStop<compare::Measurements> predict_rows(const Console& console, const Topology& topology,
+                                           const compare::Measurements& rows, const ChosenProfile& profile,
+                                           const std::string& algorithm);
+
+}  // namespace espalier::cli

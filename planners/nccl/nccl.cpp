@@ -1,0 +1,40 @@
+#include "planners/nccl/nccl.h"
+
+#include <array>
+
+#include "planners/classic/classic.h"
+#include "planners/nccl/nccl_trees.h"
+#include "planners/ring/ring.h"
+
+namespace espalier::planners {
+namespace {
+
+bool is_point_to_point(CollectiveKind kind) {
+  return kind == CollectiveKind::gather || kind == CollectiveKind::scatter || kind == CollectiveKind::all_to_all ||
+         kind == CollectiveKind::send_recv;
+}
+
+Result<Schedule> plan_nccl_ring(const PlanningProblem& problem, const Collective& collective) {
+  return plan_ring(problem, collective);
+}
+
+Result<Schedule> plan_point_to_point(const Topology& topology, const Collective& collective) {
+  if (is_point_to_point(collective.kind)) return plan_flat(topology, collective);
+  return fail(ErrorCode::unsupported, "NCCL has algorithms of its own for " + std::string(to_string(collective.kind)),
+              "use nccl/ring");
+}
+
+const std::array planners = {
+    Planner{"nccl/ring", "NCCL's rings", without_context(plan_nccl_ring)},
+    Planner{"nccl/tree", "NCCL's double binary trees, chains inside machines", without_context(plan_nccl_tree)},
+    Planner{"nccl/nvls", "NCCL's NVLS: one switch copies and adds", without_context(plan_nvls)},
+    Planner{"nccl/nvls_tree", "NCCL's NVLSTree: NVLS inside machines, trees between them",
+            without_context(plan_nvls_tree)},
+    Planner{"nccl/p2p", "NCCL's sends and receives", without_context(plan_point_to_point)},
+};
+
+}  // namespace
+
+std::span<const Planner> nccl_planners() { return planners; }
+
+}  // namespace espalier::planners

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "sim/core/endpoints.h"
+
+namespace espalier::profile {
+
+/// What a link or a way between two ranks is: the fabric that joins GPUs inside a machine (NVLink, xGMI), PCIe and the
+/// sockets' links, or the network between machines.
+enum class LinkKind : std::uint8_t { fabric, pcie, network };
+inline constexpr std::array all_link_kinds = {LinkKind::fabric, LinkKind::pcie, LinkKind::network};
+/// "fabric", "pcie", "network".
+std::string_view to_string(LinkKind kind);
+
+/// Kinds of algorithm whose costs differ.
+enum class Shape : std::uint8_t { ring, tree, nvls, nvls_tree, p2p };
+inline constexpr std::array all_shapes = {Shape::ring, Shape::tree, Shape::nvls, Shape::nvls_tree, Shape::p2p};
+/// "ring", "tree", "nvls", "nvls_tree", "p2p".
+std::string_view to_string(Shape shape);
+
+inline constexpr std::int32_t whole_ppm = 1'000'000;
+
+/// What an algorithm costs with one protocol.
+struct Way {
+  Picoseconds base;                      ///< Once per call.
+  std::array<Picoseconds, 3> hop;        ///< From one rank to the next, by LinkKind of the way between them.
+  std::int32_t payload_ppm = whole_ppm;  ///< Payload per byte on links.
+  std::int32_t rate_ppm = whole_ppm;     ///< The part of what links reach that it reaches.
+  std::array<Bandwidth, 3> most;         ///< Payload that a rank moves at most, on one, two, more machines; 0: any.
+  Bytes chunk;                           ///< The most that a channel hands on at once; zero: any.
+  Bytes least_chunk;                     ///< Chunks are halved down to this ...
+  std::uint32_t in_flight = 1;           ///< ... until a channel has so many.
+};
+
+/// What software adds to what links alone would take: everything that `simulate` otherwise leaves out.
+/// docs/profiles.md says how each value counts.
+struct Profile {
+  std::string name;
+  std::string about;
+  std::uint32_t channels = 1;                                 ///< Of a rank: what chunks are counted by.
+  std::vector<std::pair<std::string, Picoseconds>> launches;  ///< Ways to start a call; the first is the default.
+  std::array<std::int32_t, 3> reached_ppm{whole_ppm, whole_ppm, whole_ppm};  ///< Of nominal rates, by LinkKind.
+  std::map<std::pair<Shape, sim::Protocol>, Way> ways;                       ///< At least one.
+
+  /// Errors: invalid_input, naming those there are.
+  [[nodiscard]] Result<Picoseconds> launch(std::string_view name) const;
+};
+
+}  // namespace espalier::profile

@@ -1,0 +1,173 @@
+#include "profile/read_profile.h"
+
+#include <fmt/format.h>
+
+#include "base/parse_units.h"
+#include "base/suggest.h"
+#include "profile/profile_codes.h"
+#include "profile/profile_keys.h"
+#include "topology/yaml/fields.h"
+#include "topology/yaml/findings.h"
+#include "topology/yaml/parameters.h"
+#include "topology/yaml/read_codes.h"
+#include "topology/yaml/source_files.h"
+
+namespace espalier::profile {
+namespace {
+
+/// What the parts of the reader share.
+class Reader {
+ public:
+  explicit Reader(Findings& findings) : findings_(findings) {}
+
+  std::optional<Profile> read(Value root, std::string_view file_name) {
+    const Fields fields(root, "a profile", profile_keys::file, none_, findings_);
+    if (!fields.is_map()) return std::nullopt;
+    check_version(fields);
+    Profile profile;
+    profile.name = fields.text("name").value_or(std::string(file_name));
+    profile.about = fields.text("about").value_or("");
+    constexpr std::int64_t most_channels = 1024;
+    profile.channels = static_cast<std::uint32_t>(fields.integer("channels", 1, most_channels).value_or(1));
+    read_launches(fields, profile);
+    read_links(fields.find("links"), profile);
+    read_ways(fields, profile);
+    if (!findings_.empty()) return std::nullopt;
+    return profile;
+  }
+
+ private:
+  void check_version(const Fields& fields) {
+    if (!fields.has("espalier_profile")) return fields.missing("espalier_profile", "begin with 'espalier_profile: 1'");
+    const auto version = fields.text("espalier_profile");
+    if (!version || *version == "1") return;
+    error(fields.mark_of("espalier_profile"), profile_codes::wrong_version,
+          fmt::format("version {} of the format is not known", version->substr(0, 60)), "this program reads version 1");
+  }
+
+  /// A map of names to times; the first one is the default.
+  void read_launches(const Fields& fields, Profile& profile) {
+    const Value launches = fields.find("launch");
+    if (!launches) return profile.launches.emplace_back("default", Picoseconds{}), void();
+    if (!launches.is_map() || launches.size() == 0) {
+      return error(launches.mark(), read_codes::wrong_type, "'launch' must be a map of names to times",
+                   "such as 'launch: {process-per-gpu: 0 us, one-process: 24 us}'");
+    }
+    for (std::size_t i = 0; i < launches.size(); ++i) {
+      const auto time = parse_latency(launches.value(i).text());
+      if (!time) {
+        error(launches.value(i).mark(), read_codes::bad_time, time.error().message, time.error().help);
+        continue;
+      }
+      profile.launches.emplace_back(launches.key(i).text(), *time);
+    }
+  }
+
+  void read_links(Value value, Profile& profile) {
+    if (!value) return;
+    const Fields fields(value, "'links'", profile_keys::links, none_, findings_);
+    if (!fields.is_map()) return;
+    for (const LinkKind kind : all_link_kinds) {
+      profile.reached_ppm[static_cast<std::size_t>(kind)] = fields.millionths(to_string(kind)).value_or(whole_ppm);
+    }
+  }
+
+  void read_ways(const Fields& fields, Profile& profile) {
+    const Value algorithms = fields.find("algorithms");
+    if (!algorithms) return fields.missing("algorithms", "such as 'algorithms: {ring: {simple: {base: 8 us}}}'");
+    const Fields by_shape(algorithms, "'algorithms'", profile_keys::algorithms, none_, findings_);
+    if (!by_shape.is_map()) return;
+    for (const Shape shape : all_shapes) {
+      const Value protocols = by_shape.find(to_string(shape));
+      if (!protocols) continue;
+      const Fields by_protocol(protocols, "an algorithm", profile_keys::protocols, none_, findings_);
+      if (!by_protocol.is_map()) continue;
+      for (const std::string_view name : profile_keys::protocols) {
+        if (const Value way = by_protocol.find(name)) {
+          profile.ways[{shape, *sim::parse_protocol(name)}] = read_way(way);
+        }
+      }
+    }
+    if (profile.ways.empty()) {
+      error(algorithms.mark(), profile_codes::no_algorithm, "the profile has no algorithm",
+            "write at least 'ring: {simple: {base: 8 us}}'");
+    }
+  }
+
+  Way read_way(Value value) {
+    Way way;
+    const Fields fields(value, "the costs of an algorithm", profile_keys::way, none_, findings_);
+    if (!fields.is_map()) return way;
+    way.base = fields.latency("base").value_or(Picoseconds{});
+    for (const LinkKind kind : all_link_kinds) {
+      way.hop[static_cast<std::size_t>(kind)] = fields.latency(to_string(kind)).value_or(Picoseconds{});
+    }
+    way.payload_ppm = fields.millionths("payload").value_or(whole_ppm);
+    way.rate_ppm = fields.millionths("rate").value_or(whole_ppm);
+    way.chunk = read_size(fields, "chunk");
+    way.least_chunk = read_size(fields, "least_chunk");
+    constexpr std::int64_t most_in_flight = 1024;
+    way.in_flight = static_cast<std::uint32_t>(fields.integer("in_flight", 1, most_in_flight).value_or(1));
+    read_most(fields.find("most"), way);
+    return way;
+  }
+
+  void read_most(Value list, Way& way) {
+    if (!list) return;
+    if (!list.is_list() || list.size() != way.most.size()) {
+      return error(list.mark(), read_codes::wrong_type, "'most' must be a list of three rates",
+                   "for one, two and more machines, such as 'most: [141 GB/s, 45 GB/s, 35 GB/s]'");
+    }
+    for (std::size_t i = 0; i < way.most.size(); ++i) {
+      const auto rate = parse_bandwidth(list.item(i).text());
+      if (rate) {
+        way.most[i] = *rate;
+      } else {
+        error(list.item(i).mark(), read_codes::bad_bandwidth, rate.error().message, rate.error().help);
+      }
+    }
+  }
+
+  Bytes read_size(const Fields& fields, std::string_view key) {
+    const auto written = fields.text(key);
+    if (!written) return {};
+    const auto size = parse_size(*written);
+    if (size && size->count > 0) return *size;
+    error(fields.mark_of(key), profile_codes::bad_size,
+          size ? fmt::format("'{}' is nothing", key) : size.error().message, "write a size such as 128 KiB");
+    return {};
+  }
+
+  void error(const Mark& mark, std::string_view code, std::string message, std::string help) {
+    findings_.error(mark, {code, std::move(message), std::move(help)});
+  }
+
+  Findings& findings_;
+  const Environment none_;
+};
+
+ProfileReading read(Findings& findings, const SourceFiles::File& file) {
+  ProfileReading result;
+  if (file.document) {
+    const std::string stem = std::filesystem::path(findings.source_name(file.source)).stem().string();
+    result.profile = Reader(findings).read(file.document->root(), stem);
+  }
+  result.diagnostics = findings.take();
+  return result;
+}
+
+}  // namespace
+
+ProfileReading read_profile_file(const std::filesystem::path& path) {
+  Findings findings;
+  SourceFiles files(std::nullopt, findings);
+  return read(findings, files.add_file(path));
+}
+
+ProfileReading read_profile_text(std::string_view text, const std::string& name_for_messages) {
+  Findings findings;
+  SourceFiles files(std::nullopt, findings);
+  return read(findings, files.add_text(std::string(text), name_for_messages, "text"));
+}
+
+}  // namespace espalier::profile

@@ -1,0 +1,82 @@
+#include "profile/setting.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace espalier::profile {
+namespace {
+
+std::int64_t part_of(std::int64_t whole, std::int64_t ppm) {
+  return static_cast<std::int64_t>(static_cast<__int128>(whole) * ppm / whole_ppm);
+}
+
+bool is_switch(const Node& node) { return node.kind == NodeKind::switch_node; }
+bool is_nic(const Node& node) { return node.kind == NodeKind::nic; }
+
+/// How much of a way's hop lies on this cable, in halves.
+std::int64_t halves_of_hop(const Node& tail, const Node& head, LinkKind kind) {
+  if (kind == LinkKind::pcie && (is_nic(tail) || is_nic(head))) return 0;
+  const auto ends = [&](const Node& node) { return kind == LinkKind::network ? !is_switch(node) : node.is_rank; };
+  return (ends(tail) ? 1 : 0) + (ends(head) ? 1 : 0);
+}
+
+}  // namespace
+
+LinkKind kind_of(const Topology& topology, LinkId id) {
+  const Link& link = topology.link(id);
+  const Node &tail = topology.node(link.tail), &head = topology.node(link.head);
+  if (is_nic(tail) && is_nic(head)) return LinkKind::network;
+  if (is_nic(tail) || is_nic(head)) {
+    return is_switch(is_nic(tail) ? head : tail) ? LinkKind::network : LinkKind::pcie;
+  }
+  const auto on_bus = [](const Node& node) { return node.kind == NodeKind::pcie || node.kind == NodeKind::cpu; };
+  const auto is_called = [&](const char* name) { return link.link_class.find(name) != std::string::npos; };
+  if (is_called("nvlink") || is_called("xgmi")) return LinkKind::fabric;
+  if (on_bus(tail) || on_bus(head) || is_called("pcie")) return LinkKind::pcie;
+  if (tail.host == head.host && (!tail.host.empty() || (!is_switch(tail) || !is_switch(head)))) return LinkKind::fabric;
+  return LinkKind::network;
+}
+
+Result<Setting> make_setting(const Profile& profile, const Way& way, sim::Protocol protocol, Picoseconds launch,
+                             const Topology& topology, std::size_t machines) {
+  std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
+  std::vector<Link> links(topology.links().begin(), topology.links().end());
+  const std::size_t size_class = std::min<std::size_t>(machines, way.most.size()) - 1;
+  const std::int64_t most = way.most[size_class].bytes_per_second;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    Link& link = links[i];
+    const Node &tail = nodes[link.tail.index()], &head = nodes[link.head.index()];
+    const LinkKind kind = kind_of(topology, LinkId(i));
+    const auto index = static_cast<std::size_t>(kind);
+    std::int64_t rate = part_of(part_of(link.bandwidth().bytes_per_second, profile.reached_ppm[index]), way.rate_ppm);
+    if (most > 0 && (tail.is_rank || head.is_rank)) {
+      const __int128 on_the_wire = static_cast<__int128>(most) * whole_ppm / way.payload_ppm;
+      rate = static_cast<std::int64_t>(std::min<__int128>(rate, on_the_wire));
+    }
+    link.nominal = {std::max<std::int64_t>(rate, 1)};
+    link.efficiency_ppm = whole_ppm;
+    const std::int64_t own = kind == LinkKind::network ? link.latency.count : 0;
+    const std::int64_t flushes = protocol == sim::Protocol::simple ? 2 : 1;
+    link.latency = {flushes * own + halves_of_hop(tail, head, kind) * way.hop[index].count / 2};
+  }
+  auto made = Topology::make(topology.name(), std::move(nodes), std::move(links));
+  if (!made) return tl::unexpected(made.error());
+  Setting setting{*std::move(made), {}};
+  setting.endpoints.payload_ppm = way.payload_ppm;
+  setting.endpoints.launch = launch + way.base;
+  return setting;
+}
+
+Bytes chunk_of(const Way& way, std::uint32_t channels, Bytes size, std::uint64_t shards, double largest_part) {
+  if (way.chunk.count == 0) return {};
+  const double of_channel = static_cast<double>(size.count) / channels / static_cast<double>(shards);
+  auto chunk = static_cast<double>(way.chunk.count);
+  const auto least = static_cast<double>(std::max<std::int64_t>(way.least_chunk.count, 1));
+  while (chunk / 2 >= least && of_channel < chunk * way.in_flight) chunk /= 2;
+  const double count = std::max(1.0, std::ceil(of_channel / chunk));
+  return {std::max<std::int64_t>(
+      16, static_cast<std::int64_t>(std::ceil(largest_part * static_cast<double>(size.count) / count)))};
+}
+
+}  // namespace espalier::profile

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "profile/profile.h"
+#include "sim/core/endpoints.h"
+#include "topology/topology.h"
+
+namespace espalier::profile {
+
+/// What a link is: a cable at a NIC's far side is network and the one to its host pcie; a class with nvlink or xgmi in
+/// its name is fabric; what has a PCIe switch or a processor at an end is pcie, and so is a class with that name. Of
+/// the rest, what joins two switches that say no host or two nodes of different hosts is network, all else fabric.
+LinkKind kind_of(const Topology& topology, LinkId link);
+
+/// A network as one algorithm with one protocol finds it: links reach what software makes of them, and every way from
+/// rank to rank takes its hop. Node and link ids are those of the topology, so schedules and their verification carry
+/// over.
+struct Setting {
+  Topology topology;
+  sim::Endpoints endpoints;  ///< Payload; the launch, with the base of the way.
+};
+
+/// Links get the part of their rate that the profile says; a rank's links at most `way.most`. A way's hop is laid on
+/// its cables: half at each end that is no switch, none on the cable between a NIC and its host. Network cables keep
+/// their own latency beside it, twice with the protocol Simple, which waits for a flush. Errors: those of
+/// Topology::make.
+Result<Setting> make_setting(const Profile& profile, const Way& way, sim::Protocol protocol, Picoseconds launch,
+                             const Topology& topology, std::size_t machines);
+
+/// Into how large chunks NCCL would cut a call of this size: `way.chunk` per channel, halved while a channel has fewer
+/// than `way.in_flight` of them. `shards`: into how many parts the algorithm divides a channel's data; `largest_part`:
+/// the part of the message that its largest transfer carries. Zero where the way has no chunk.
+Bytes chunk_of(const Way& way, std::uint32_t channels, Bytes size, std::uint64_t shards, double largest_part);
+
+}  // namespace espalier::profile

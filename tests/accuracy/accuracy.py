@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Holds predictions under profiles against published nccl-tests tables.
+
+    accuracy.py ESPALIER            exits 1 when a median error is worse than LIMITS
+    accuracy.py ESPALIER --record   writes docs/accuracy.md between its marks, and docs/accuracy.svg
+
+An error is a factor: of a prediction and a measurement the larger over the smaller. Outliers count as all others do.
+"""
+import json
+import math
+import pathlib
+import statistics
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+REPOSITORY = HERE.parent.parent
+
+# (table, machine, profile, further options). A machine is shipped, or a file in machines/.
+CASES = [
+    ("v100-hcm-x1-allreduce-2019", "dgx1v", "nccl-volta:one-process", []),
+    ("dgx2-12of16gpu-allreduce", "dgx2", "nccl-volta:one-process", ["--ranks", "gpu[0-11]"]),
+    ("dgx2-12of16gpu-broadcast", "dgx2", "nccl-volta:one-process", ["--ranks", "gpu[0-11]"]),
+    ("a100-ndv4-x1-allreduce-superbench", "dgx-a100", "nccl-ampere:one-process", []),
+    ("a100-ndv4-x1-allgather-superbench", "dgx-a100", "nccl-ampere:one-process", []),
+    ("a100-ndv4-x1-alltoall-superbench", "dgx-a100", "nccl-ampere:one-process", []),
+    ("p4de-a100-x2-allreduce-simple-nccl2.17.1", "p4de-x2", "nccl-ampere", ["--protocol", "simple"]),
+    ("rtx4090-x8-pcie-p2p-allreduce", "rtx4090-pcie", "nccl-ampere:one-process", []),
+    ("h100-x1-allreduce-nvls-nccl2.26.2", "dgx-h100-nvls", "nccl-hopper:one-process", []),
+    ("h100-x1-allreduce-ring-nccl2.26.2", "dgx-h100", "nccl-hopper:one-process", ["-a", "nccl/ring"]),
+    ("h100-ib-x1-8gpu-allreduce-nccl2.29.2", "dgx-h100-nvls", "nccl-hopper", []),
+    ("h100-ib-x1-8gpu-allgather-nccl2.29.2", "dgx-h100-nvls", "nccl-hopper", []),
+    ("h100-hgx-x2-allreduce-nccl2.26.2", "hgx-h100-x2", "nccl-hopper", []),
+    ("h100-ib-x10-8gpu-allreduce-nccl2.29.2", "hgx-h100-x10", "nccl-hopper", []),
+    ("h100-ib-x10-8gpu-allgather-nccl2.29.2", "hgx-h100-x10", "nccl-hopper", []),
+    ("h100-ib-x10-1gpu-allreduce-nccl2.29.2", "hgx-h100-x10-1gpu", "nccl-hopper", []),
+    ("h100-coreweave-96gpu-allreduce", "hgx-h100-x12", "nccl-hopper", []),
+    ("p5-h100-x2-allreduce-nccl2.22.3-runA", "p5-x2", "nccl-hopper", []),
+    ("gcp-a3mega-h100-x2-allreduce", "a3mega-x2", "nccl-hopper", []),
+    ("gb200-oci-2rack-128gpu-allreduce-nccl2.29.2", "gb200-two-racks", "nccl-blackwell", []),
+    ("gb200-nvl72-2rack-128gpu-allreduce-nccl2.26.2", "gb200-two-racks", "nccl-blackwell", []),
+    ("mi300x-x1-allreduce-rccl2.22.3", "mi300x", "rccl-mi300x", []),
+    ("mi300x-x1-allreduce-graph-rccl2.22.3", "mi300x", "rccl-mi300x:graph", []),
+]
+BANDS = [("up to 64 KiB", 0, 1 << 16), ("64 KiB to 64 MiB", 1 << 16, 1 << 26), ("above 64 MiB", 1 << 26, 1 << 50)]
+# The medians over all points that are not to get worse, by band.
+LIMITS = [1.10, 1.15, 1.08]
+BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
+COLORS = {"nccl-volta": "#1b9e77", "nccl-ampere": "#d95f02", "nccl-hopper": "#7570b3", "nccl-blackwell": "#e7298a",
+          "rccl-mi300x": "#66a61e"}
+
+
+def predict(espalier, table, machine, profile, options):
+    """[(size, algorithm, predicted, measured)] in seconds."""
+    own = HERE / "machines" / f"{machine}.yaml"
+    command = [espalier, "--json", "compare", str(own) if own.exists() else machine, str(HERE / "tables" / f"{table}.txt"),
+               "--profile", profile, *options]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{done.stderr}")
+    return [(row["size"], row["algorithm"], row["a"], row["b"]) for row in json.loads(done.stdout)["sizes"]]
+
+
+def factors(rows, band):
+    _, above, up_to = band
+    return [math.exp(abs(math.log(a / b))) for size, _, a, b in rows if above < size <= up_to]
+
+
+def cell(rows, band):
+    of_band = factors(rows, band)
+    return f"{statistics.median(of_band):.2f}, {max(of_band):.2f} ({len(of_band)})" if of_band else "-"
+
+
+def tables_text(results):
+    lines = ["| table | machine | profile | " + " | ".join(name for name, _, _ in BANDS) + " |", "|---|---|---" + "|---" * len(BANDS) + "|"]
+    for (table, machine, profile, options), rows in results:
+        shown = profile + (f" `{' '.join(options)}`" if options else "")
+        lines.append(f"| {table} | {machine} | {shown} | " + " | ".join(cell(rows, band) for band in BANDS) + " |")
+    everything = [row for _, rows in results for row in rows]
+    lines.append("| **all** | | | " + " | ".join(f"**{cell(everything, band)}**" for band in BANDS) + " |")
+    return "\n".join(lines)
+
+
+def picture(results):
+    """Predicted over measured against size, a color per profile."""
+    width, height, left, right, top, bottom = 760, 420, 60, 20, 36, 46
+    low, high, span = 2, 36, math.log2(4)
+
+    def x_of(size):
+        return left + (math.log2(size) - low) / (high - low) * (width - left - right)
+
+    def y_of(ratio):
+        bounded = min(max(math.log2(ratio), -span), span)
+        return top + (span - bounded) / (2 * span) * (height - top - bottom)
+
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+           f'<rect width="{width}" height="{height}" fill="white"/>',
+           f'<text x="{left}" y="20" font-size="14">Predicted over measured time, published nccl-tests tables</text>']
+    for power in range(5, high, 5):
+        name = f"{2 ** power} B" if power < 10 else f"{2 ** (power - 10)} KiB" if power < 20 else f"{2 ** (power - 20)} MiB" if power < 30 else f"{2 ** (power - 30)} GiB"
+        out.append(f'<line x1="{x_of(2**power):.1f}" y1="{top}" x2="{x_of(2**power):.1f}" y2="{height - bottom}" stroke="#eee"/>')
+        out.append(f'<text x="{x_of(2**power):.1f}" y="{height - bottom + 16}" text-anchor="middle">{name}</text>')
+    for ratio in (0.25, 0.5, 1, 2, 4):
+        stroke = "#888" if ratio == 1 else "#ddd"
+        out.append(f'<line x1="{left}" y1="{y_of(ratio):.1f}" x2="{width - right}" y2="{y_of(ratio):.1f}" stroke="{stroke}"/>')
+        out.append(f'<text x="{left - 6}" y="{y_of(ratio) + 4:.1f}" text-anchor="end">{ratio}</text>')
+    for (_, _, profile, _), rows in results:
+        color = COLORS[profile.split(":")[0]]
+        points = " ".join(f"{x_of(size):.1f},{y_of(a / b):.1f}" for size, _, a, b in sorted(rows))
+        out.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="1.2" opacity="0.8"/>')
+        out += [f'<circle cx="{x_of(size):.1f}" cy="{y_of(a / b):.1f}" r="2" fill="{color}"/>' for size, _, a, b in rows]
+    for index, (name, color) in enumerate(COLORS.items()):
+        out.append(f'<rect x="{left + 10 + 135 * index}" y="{height - 16}" width="12" height="4" fill="{color}"/>')
+        out.append(f'<text x="{left + 28 + 135 * index}" y="{height - 10}">{name}</text>')
+    return "\n".join(out + ["</svg>", ""])
+
+
+def main():
+    espalier = str(pathlib.Path(sys.argv[1]).resolve())
+    results = [(case, predict(espalier, *case)) for case in CASES]
+    if sys.argv[2:] == ["--record"]:
+        path = REPOSITORY / "docs" / "accuracy.md"
+        text = path.read_text(encoding="utf-8")
+        begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+        path.write_text(text[:begin] + "\n" + tables_text(results) + "\n" + text[end:], encoding="utf-8")
+        (REPOSITORY / "docs" / "accuracy.svg").write_text(picture(results), encoding="utf-8")
+    print(tables_text(results))
+    everything = [row for _, rows in results for row in rows]
+    worse = [f"{band[0]}: {statistics.median(factors(everything, band)):.3f}, at most {limit}"
+             for band, limit in zip(BANDS, LIMITS) if statistics.median(factors(everything, band)) > limit]
+    if worse:
+        sys.exit("the median factor got worse: " + "; ".join(worse))
+
+
+if __name__ == "__main__":
+    main()

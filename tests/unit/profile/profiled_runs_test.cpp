@@ -1,0 +1,148 @@
+#include "profile/profiled_runs.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "planners/nccl/nccl.h"
+#include "planners/planner.h"
+#include "profile/read_profile.h"
+#include "topology/yaml/read_topology.h"
+
+namespace espalier::profile {
+namespace {
+
+const std::string source = ESPALIER_SOURCE_DIR;
+
+Topology machine(const std::string& name) {
+  TopologyReading reading = read_topology_file(source + "/configs/" + name + ".yaml");
+  EXPECT_TRUE(reading.topology) << name;
+  return *std::move(reading.topology);
+}
+
+planners::Candidates candidates_of(const Topology& topology, const Collective& collective,
+                                   std::span<const planners::Planner> planners) {
+  auto candidates = planners::make_candidates(topology, collective, planners);
+  EXPECT_TRUE(candidates) << candidates.error().message;
+  return *std::move(candidates);
+}
+
+Collective on(const Topology& topology, CollectiveKind kind) {
+  return {kind, static_cast<std::uint32_t>(topology.rank_count()), has_root(kind) ? Rank(0) : Rank()};
+}
+
+/// Simple alone: 10 us once, 2 us a hop, half of the nominal rate, whole shards.
+Profile plain_profile() {
+  Profile profile;
+  profile.name = "plain";
+  profile.launches = {{"usual", Picoseconds{1'000'000}}};
+  profile.reached_ppm = {500'000, 500'000, 500'000};
+  Way way;
+  way.base = {10'000'000};
+  way.chunk = {std::int64_t{1} << 40};
+  way.hop = {Picoseconds{2'000'000}, Picoseconds{2'000'000}, Picoseconds{2'000'000}};
+  for (const Shape shape : all_shapes) profile.ways[{shape, sim::Protocol::simple}] = way;
+  return profile;
+}
+
+TEST(ProfiledRuns, RingIsItsClosedForm) {
+  const Topology topology = machine("dgx-h100-nvls");  // 450 GB/s into one switch
+  const auto candidates = candidates_of(topology, on(topology, CollectiveKind::all_reduce), planners::nccl_planners());
+  ProfiledRuns::Options options{plain_profile(), {1'000'000}, {}, 4, {}, sim::ModelKind::link, {}};
+  ProfiledRuns runs(topology, candidates, options);
+  for (const std::int64_t size : {std::int64_t{8} << 10, std::int64_t{8} << 20}) {
+    const auto run = runs.run("nccl/ring", {size});
+    ASSERT_TRUE(run) << run.error().message;
+    // The launch and the base, and 2 (N-1) steps of a hop and a shard each.
+    const double steps = 14, shard = static_cast<double>(size) / 8 / 225e9;
+    EXPECT_NEAR(run->report.elapsed.seconds(), 11e-6 + steps * (2e-6 + shard), 1e-10) << size;
+  }
+}
+
+TEST(ProfiledRuns, NcclTakesWhatItsTunerCountsLeast) {
+  const Topology topology = machine("dgx-h100-nvls");
+  const ProfileReading hopper = read_profile_file(source + "/configs/profiles/nccl-hopper.yaml");
+  ASSERT_TRUE(hopper.profile);
+  const auto candidates = candidates_of(topology, on(topology, CollectiveKind::all_reduce), planners::nccl_planners());
+  ProfiledRuns::Options options{*hopper.profile, {}, {}, 4, {}, sim::ModelKind::link, {}};
+  ProfiledRuns runs(topology, candidates, options);
+  const auto small = runs.run("nccl", {1024});
+  const auto large = runs.run("nccl", {std::int64_t{1} << 30});
+  ASSERT_TRUE(small && large);
+  EXPECT_EQ(small->protocol, sim::Protocol::ll);
+  EXPECT_EQ(large->candidate->planner, "nccl/nvls");
+  EXPECT_NE(large->why.find("its tuner counts"), std::string::npos);
+  options.protocol = sim::Protocol::ll128;
+  ProfiledRuns only(topology, candidates, options);
+  const auto forced = only.run("nccl", {1024});
+  ASSERT_TRUE(forced);
+  EXPECT_EQ(forced->protocol, sim::Protocol::ll128);
+  EXPECT_FALSE(only.run("auto", {1024}));  // no planner's candidates were made
+}
+
+/// Ring or NVLS where two published tables tell: 480 GB/s by NVLS and 368 by rings on eight H100.
+TEST(ProfiledRuns, NvlsBeatsRingsOnHopper) {
+  const Topology topology = machine("dgx-h100-nvls");
+  const ProfileReading hopper = read_profile_file(source + "/configs/profiles/nccl-hopper.yaml");
+  ASSERT_TRUE(hopper.profile);
+  const auto candidates = candidates_of(topology, on(topology, CollectiveKind::all_reduce), planners::nccl_planners());
+  ProfiledRuns runs(topology, candidates, {*hopper.profile, {}, {}, 4, {}, sim::ModelKind::link, {}});
+  const auto ring = runs.run("nccl/ring", {std::int64_t{1} << 33});
+  const auto nvls = runs.run("nccl/nvls", {std::int64_t{1} << 33});
+  ASSERT_TRUE(ring && nvls);
+  const Collective collective = on(topology, CollectiveKind::all_reduce);
+  EXPECT_NEAR(ring->report.busbw(collective) / 1e9, 368, 15);
+  EXPECT_NEAR(nvls->report.busbw(collective) / 1e9, 480, 20);
+}
+
+TEST(ProfiledRuns, AutoNeverPassesTheNominalBound) {
+  const ProfileReading hopper = read_profile_file(source + "/configs/profiles/nccl-hopper.yaml");
+  ASSERT_TRUE(hopper.profile);
+  for (const char* name : {"dgx-h100-nvls", "dgx-h100", "dgx1v", "mi250"}) {
+    const Topology topology = machine(name);
+    for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather}) {
+      std::vector<planners::Planner> some;
+      for (const planners::Planner& planner : planners::all_planners()) {
+        if (planner.name == "ring" || planner.name == "tree" || planner.name == "innetwork") some.push_back(planner);
+      }
+      const auto candidates = candidates_of(topology, on(topology, kind), some);
+      ProfiledRuns runs(topology, candidates, {*hopper.profile, {}, {}, 4, {}, sim::ModelKind::link, {}});
+      for (const std::int64_t size : {std::int64_t{1} << 16, std::int64_t{1} << 30}) {
+        const auto run = runs.run("auto", {size});
+        ASSERT_TRUE(run) << name;
+        EXPECT_LE(run->report.of_bound(candidates.bound.time_per_byte), 1) << name << " " << size;
+      }
+    }
+  }
+}
+
+TEST(NcclPlanners, MakeWhatNcclHas) {
+  struct Case {
+    const char* machine;
+    CollectiveKind kind;
+    std::set<std::string> made;
+  };
+  const std::vector<Case> cases = {
+      {"dgx-h100-nvls", CollectiveKind::all_reduce, {"nccl/ring", "nccl/tree", "nccl/nvls"}},
+      {"dgx-h100-nvls", CollectiveKind::all_gather, {"nccl/ring", "nccl/nvls"}},
+      {"dgx-h100-nvls", CollectiveKind::broadcast, {"nccl/ring"}},
+      {"dgx-h100-nvls", CollectiveKind::all_to_all, {"nccl/p2p"}},
+      {"dgx-h100", CollectiveKind::all_reduce, {"nccl/ring", "nccl/tree"}},
+      {"dgx1v", CollectiveKind::all_reduce, {"nccl/ring", "nccl/tree"}},
+      {"dgx-a100-x2", CollectiveKind::all_reduce, {"nccl/ring", "nccl/tree"}},
+      {"dgx-a100-x2", CollectiveKind::reduce, {"nccl/ring"}},
+      {"mi300x", CollectiveKind::all_reduce, {"nccl/ring", "nccl/tree"}},
+  };
+  for (const Case& each : cases) {
+    const Topology topology = machine(each.machine);
+    std::set<std::string> made;
+    for (const planners::Candidate& candidate :
+         candidates_of(topology, on(topology, each.kind), planners::nccl_planners()).made) {
+      made.insert(candidate.planner);
+    }
+    EXPECT_EQ(made, each.made) << each.machine << " " << to_string(each.kind);
+  }
+}
+
+}  // namespace
+}  // namespace espalier::profile

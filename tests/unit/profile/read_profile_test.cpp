@@ -1,0 +1,103 @@
+#include "profile/read_profile.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <span>
+
+#include "profile/profile_keys.h"
+#include "tests/support/recorded_messages.h"
+
+namespace espalier::profile {
+namespace {
+
+const std::string source = ESPALIER_SOURCE_DIR;
+
+TEST(ReadProfile, TakesEveryValue) {
+  const ProfileReading reading = read_profile_text(R"(
+espalier_profile: 1
+name: mine
+about: a test
+channels: 12
+launch: {usual: 1 us, graph: 0 us}
+links: {fabric: 0.8, network: 0.9}
+algorithms:
+  tree:
+    ll128: {base: 14 us, fabric: 1.25 us, pcie: 2 us, network: 8 us, payload: 0.9375, rate: 0.5, chunk: 64 KiB,
+            least_chunk: 4 KiB, in_flight: 8, most: [300 GB/s, 200 GB/s, 100 GB/s]}
+)",
+                                                   "mine.yaml");
+  ASSERT_TRUE(reading.profile) << (reading.diagnostics.empty() ? "" : render(reading.diagnostics.front(), false));
+  const Profile& profile = *reading.profile;
+  EXPECT_EQ(profile.name, "mine");
+  EXPECT_EQ(profile.channels, 12U);
+  EXPECT_EQ(profile.launch("")->count, 1'000'000);
+  EXPECT_EQ(profile.launch("graph")->count, 0);
+  EXPECT_FALSE(profile.launch("grap"));
+  EXPECT_EQ(profile.reached_ppm, (std::array<std::int32_t, 3>{800'000, 1'000'000, 900'000}));
+  ASSERT_EQ(profile.ways.size(), 1U);
+  const Way& way = profile.ways.at({Shape::tree, sim::Protocol::ll128});
+  EXPECT_EQ(way.base.count, 14'000'000);
+  EXPECT_EQ(way.hop[0].count, 1'250'000);
+  EXPECT_EQ(way.hop[1].count, 2'000'000);
+  EXPECT_EQ(way.hop[2].count, 8'000'000);
+  EXPECT_EQ(way.payload_ppm, 937'500);
+  EXPECT_EQ(way.rate_ppm, 500'000);
+  EXPECT_EQ(way.chunk.count, 65536);
+  EXPECT_EQ(way.least_chunk.count, 4096);
+  EXPECT_EQ(way.in_flight, 8U);
+  EXPECT_EQ(way.most[2].bytes_per_second, 100'000'000'000);
+}
+
+TEST(ShippedProfiles, AreRead) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(source + "/configs/profiles")) {
+    if (entry.path().extension() != ".yaml") continue;
+    ++files;
+    const ProfileReading reading = read_profile_file(entry.path());
+    for (const Diagnostic& diagnostic : reading.diagnostics) ADD_FAILURE() << render(diagnostic, false);
+    ASSERT_TRUE(reading.profile);
+    EXPECT_EQ(reading.profile->name, entry.path().stem().string());
+    EXPECT_FALSE(reading.profile->about.empty());
+  }
+  EXPECT_GE(files, 5);
+}
+
+void expect_keys(const nlohmann::json& schema, std::span<const std::string_view> keys) {
+  EXPECT_EQ(schema.at("additionalProperties"), false);
+  std::set<std::string> in_schema, in_reader(keys.begin(), keys.end());
+  for (const auto& [key, value] : schema.at("properties").items()) in_schema.insert(key);
+  EXPECT_EQ(in_schema, in_reader);
+}
+
+TEST(ProfileSchema, NamesTheKeysOfTheReader) {
+  std::ifstream stream(source + "/configs/profiles/profile.schema.json");
+  const nlohmann::json schema = nlohmann::json::parse(stream, nullptr, false);
+  ASSERT_FALSE(schema.is_discarded()) << "not JSON";
+  const nlohmann::json& definitions = schema.at("definitions");
+  expect_keys(schema, profile_keys::file);
+  expect_keys(definitions.at("links"), profile_keys::links);
+  expect_keys(definitions.at("algorithms"), profile_keys::algorithms);
+  expect_keys(definitions.at("protocols"), profile_keys::protocols);
+  expect_keys(definitions.at("way"), profile_keys::way);
+}
+
+TEST(ProfileDocument, NamesEveryKey) {
+  const std::string document = espalier::test::contents(source + "/docs/profiles.md");
+  const auto expect_named = [&](std::span<const std::string_view> keys) {
+    for (const std::string_view key : keys) {
+      EXPECT_NE(document.find("`" + std::string(key) + "`"), std::string::npos) << key;
+    }
+  };
+  expect_named(profile_keys::file);
+  expect_named(profile_keys::links);
+  expect_named(profile_keys::algorithms);
+  expect_named(profile_keys::protocols);
+  expect_named(profile_keys::way);
+}
+
+}  // namespace
+}  // namespace espalier::profile

@@ -1,0 +1,123 @@
+#include "profile/setting.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/read_good.h"
+
+namespace espalier::profile {
+namespace {
+
+/// Two boxes of two GPUs on NVLink, a NIC each on a PCIe switch, one leaf.
+constexpr const char* two_boxes = R"(
+espalier: 1
+name: two-boxes
+classes:
+  nvlink: {bandwidth: 100 GB/s, latency: 300 ns}
+  bus: {bandwidth: 50 GB/s, latency: 200 ns}
+  cable: {bandwidth: 25 GB/s, latency: 600 ns}
+nodes: [{id: leaf, kind: switch}]
+groups:
+  - id: "box[0-1]"
+    host: true
+    nodes: [{id: "gpu[0-1]", kind: gpu}, {id: nvswitch, kind: switch}, {id: root, kind: pcie}, {id: nic, kind: nic}]
+    links:
+      - {all: ["gpu[0-1]", nvswitch], class: nvlink}
+      - {all: ["gpu[0-1]", root], class: bus}
+      - {between: [root, nic], class: bus}
+      - {between: [nic, leaf], class: cable}
+)";
+
+Profile make_profile() {
+  Profile profile;
+  profile.reached_ppm = {800'000, 900'000, 970'000};
+  return profile;
+}
+
+Way make_way() {
+  Way way;
+  way.base = {5'000'000};
+  way.hop = {Picoseconds{2'000'000}, Picoseconds{3'000'000}, Picoseconds{10'000'000}};
+  way.payload_ppm = 500'000;
+  return way;
+}
+
+std::int64_t latency(const Setting& setting, const char* name) {
+  const LinkId link = setting.topology.find_link(name);
+  EXPECT_FALSE(link.is_none()) << name;
+  return setting.topology.link(link).latency.count;
+}
+
+std::int64_t rate(const Setting& setting, const char* name) {
+  return setting.topology.link(setting.topology.find_link(name)).bandwidth().bytes_per_second;
+}
+
+TEST(LinkKinds, FollowEndsAndNames) {
+  const Topology topology = test::read_good(two_boxes);
+  const auto kind = [&](const char* name) { return kind_of(topology, topology.find_link(name)); };
+  EXPECT_EQ(kind("box0.gpu0>box0.nvswitch"), LinkKind::fabric);
+  EXPECT_EQ(kind("box0.gpu1>box0.root"), LinkKind::pcie);
+  EXPECT_EQ(kind("box0.root>box0.nic"), LinkKind::pcie);
+  EXPECT_EQ(kind("box0.nic>leaf"), LinkKind::network);
+  EXPECT_EQ(kind("leaf>box1.nic"), LinkKind::network);
+}
+
+TEST(Setting, LaysAHopOnEveryWay) {
+  const Topology topology = test::read_good(two_boxes);
+  const auto setting = make_setting(make_profile(), make_way(), sim::Protocol::ll, {1'000'000}, topology, 2);
+  ASSERT_TRUE(setting);
+  EXPECT_EQ(setting->endpoints.launch.count, 6'000'000);
+  EXPECT_EQ(setting->endpoints.payload_ppm, 500'000);
+  // Through the NVSwitch: half of the hop on each cable.
+  EXPECT_EQ(latency(*setting, "box0.gpu0>box0.nvswitch") + latency(*setting, "box0.nvswitch>box0.gpu1"), 2'000'000);
+  // Over PCIe likewise.
+  EXPECT_EQ(latency(*setting, "box0.gpu0>box0.root") + latency(*setting, "box0.root>box0.gpu1"), 3'000'000);
+  // Between machines: the network's hop and its cables' own latency; nothing on the NIC's own bus.
+  EXPECT_EQ(latency(*setting, "box0.root>box0.nic"), 0);
+  EXPECT_EQ(latency(*setting, "box0.nic>leaf") + latency(*setting, "leaf>box1.nic"), 10'000'000 + 2 * 600'000);
+  EXPECT_EQ(rate(*setting, "box0.gpu0>box0.nvswitch"), 80'000'000'000);
+  EXPECT_EQ(rate(*setting, "box0.gpu0>box0.root"), 45'000'000'000);
+  EXPECT_EQ(rate(*setting, "box0.nic>leaf"), 24'250'000'000);
+}
+
+TEST(Setting, SimpleWaitsForTheFlushOfTheNetwork) {
+  const Topology topology = test::read_good(two_boxes);
+  const auto setting = make_setting(make_profile(), make_way(), sim::Protocol::simple, {}, topology, 2);
+  ASSERT_TRUE(setting);
+  EXPECT_EQ(latency(*setting, "box0.nic>leaf") + latency(*setting, "leaf>box1.nic"), 10'000'000 + 4 * 600'000);
+}
+
+TEST(Setting, LimitsWhatARankMoves) {
+  const Topology topology = test::read_good(two_boxes);
+  Way way = make_way();
+  way.most = {Bandwidth{30'000'000'000}, Bandwidth{20'000'000'000}, Bandwidth{1'000'000'000}};
+  const auto one = make_setting(make_profile(), way, sim::Protocol::ll, {}, topology, 1);
+  const auto two = make_setting(make_profile(), way, sim::Protocol::ll, {}, topology, 2);
+  const auto many = make_setting(make_profile(), way, sim::Protocol::ll, {}, topology, 9);
+  ASSERT_TRUE(one && two && many);
+  // Payload is half of what is on the wire.
+  EXPECT_EQ(rate(*one, "box0.gpu0>box0.nvswitch"), 60'000'000'000);
+  EXPECT_EQ(rate(*two, "box0.gpu0>box0.nvswitch"), 40'000'000'000);
+  EXPECT_EQ(rate(*many, "box0.gpu0>box0.nvswitch"), 2'000'000'000);
+  EXPECT_EQ(rate(*many, "box0.nic>leaf"), 24'250'000'000);  // no rank's
+}
+
+TEST(Chunks, AreHalvedUntilEnoughAreInFlight) {
+  Way way;
+  way.chunk = {512 << 10};
+  way.least_chunk = {32 << 10};
+  way.in_flight = 8;
+  // A tree (one shard), 16 channels, half of the message in its largest transfer.
+  const auto count = [&](std::int64_t size) {
+    const Bytes chunk = chunk_of(way, 16, {size}, 1, 0.5);
+    return (size / 2 + chunk.count - 1) / chunk.count;
+  };
+  EXPECT_EQ(count(1 << 10), 1);
+  EXPECT_EQ(count(std::int64_t{4} << 20), 8);   // 256 KiB per channel: 8 of 32 KiB
+  EXPECT_EQ(count(std::int64_t{64} << 20), 8);  // 4 MiB per channel: 8 of 512 KiB
+  EXPECT_EQ(count(std::int64_t{256} << 20), 32);
+  way.chunk = {};
+  EXPECT_EQ(chunk_of(way, 16, {1 << 20}, 1, 0.5).count, 0);
+}
+
+}  // namespace
+}  // namespace espalier::profile
