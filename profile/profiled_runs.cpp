@@ -14,15 +14,16 @@ constexpr std::string_view nccl_prefix = "nccl/";
 
 bool is_nccl(const planners::Candidate& candidate) { return candidate.planner.starts_with(nccl_prefix); }
 
-/// Which costs a schedule has: those of NCCL's algorithm of that name; of the planners, rings those of rings and all
-/// others those of trees.
-Shape shape_of(const planners::Candidate& candidate) {
+/// Which costs a schedule has: those of NCCL's algorithm of that name; of the planners, what switches add and copy has
+/// those of NVLS, rings those of rings and all others those of trees.
+Shape shape_of(const planners::Candidate& candidate, std::size_t machines) {
   if (is_nccl(candidate)) {
     const std::string_view name = std::string_view(candidate.planner).substr(nccl_prefix.size());
     for (const Shape shape : all_shapes) {
       if (to_string(shape) == name) return shape;
     }
   }
+  if (!candidate.schedule.relays.empty()) return machines > 1 ? Shape::nvls_tree : Shape::nvls;
   return candidate.planner == "ring" ? Shape::ring : Shape::tree;
 }
 
@@ -59,7 +60,7 @@ Result<const Setting*> ProfiledRuns::find_setting(Shape shape, sim::Protocol pro
 }
 
 Result<std::vector<ProfiledRuns::Option*>> ProfiledRuns::options_of(const planners::Candidate& candidate) {
-  const Shape shape = shape_of(candidate);
+  const Shape shape = shape_of(candidate, machines_);
   std::vector<Option*> found;
   for (const auto& [key, way] : options_.profile.ways) {
     const auto& [of, protocol] = key;
@@ -136,8 +137,10 @@ Result<ProfiledRun> ProfiledRuns::run_fastest(std::vector<Option*> options, Byte
     planners::FixedCut fixed = options_.cut;
     fixed.payload = static_cast<double>(option->way->payload_ppm) / whole_ppm;
     const Picoseconds launch = option->setting->endpoints.launch;
+    const Bytes least_chunk =
+        least_chunk_of(*option->way, options_.profile.channels, size, option->chunks->largest_part());
     const auto found = planners::find_best_cut(*option->chunks, size, fixed, [&](const Cut& cut) -> Result<RunReport> {
-      auto report = simulate(*option, size, cut);
+      auto report = simulate(*option, size, {std::max(cut.chunk, least_chunk), cut.ahead});
       if (!report) return tl::unexpected(report.error());
       report->elapsed = report->elapsed - launch;  // The cut has no part in it.
       return static_cast<const RunReport&>(*report);

@@ -79,4 +79,10 @@ Bytes chunk_of(const Way& way, std::uint32_t channels, Bytes size, std::uint64_t
       16, static_cast<std::int64_t>(std::ceil(largest_part * static_cast<double>(size.count) / count)))};
 }
 
+Bytes least_chunk_of(const Way& way, std::uint32_t channels, Bytes size, double largest_part) {
+  const Bytes least = way.least_chunk.count > 0 ? way.least_chunk : usual_least_chunk;
+  const double of_part = static_cast<double>(least.count) * channels * largest_part;
+  return {std::min(size.count, static_cast<std::int64_t>(of_part))};
+}
+
 }  // namespace espalier::profile

@@ -34,4 +34,9 @@ Result<Setting> make_setting(const Profile& profile, const Way& way, sim::Protoc
 /// the part of the message that its largest transfer carries. Zero where the way has no chunk.
 Bytes chunk_of(const Way& way, std::uint32_t channels, Bytes size, std::uint64_t shards, double largest_part);
 
+/// The smallest chunk that other schedules are cut into: of each of a rank's channels `way.least_chunk`, or
+/// usual_least_chunk, shared out as chunk_of does. Below it, what hops cost per chunk would have to be counted.
+inline constexpr Bytes usual_least_chunk{32 << 10};
+Bytes least_chunk_of(const Way& way, std::uint32_t channels, Bytes size, double largest_part);
+
 }  // namespace espalier::profile

@@ -14,7 +14,7 @@ namespace espalier::cli {
 /// name.
 Result<std::vector<std::string>> parse_algorithms(const std::string& text, bool variants = false);
 
-/// "nccl" or one of NCCL's algorithms, "nccl/ring": they need a profile (cli/flags/profile_flags.h).
+/// "nccl" or one of NCCL's algorithms, "nccl/ring": they need a profile (cli/jobs/chosen_profile.h).
 bool is_nccl_algorithm(const std::string& name);
 
 /// The planners that these algorithms need: those named, or all when "auto" is among them.

@@ -10,9 +10,9 @@
 #include "cli/flags/inputs.h"
 #include "cli/flags/modes.h"
 #include "cli/flags/packing_flags.h"
-#include "cli/flags/profile_flags.h"
 #include "cli/flags/sizes.h"
 #include "cli/jobs/candidate_runs.h"
+#include "cli/jobs/chosen_profile.h"
 #include "cli/jobs/stop.h"
 #include "cli/verbs/simulate_scenario.h"
 

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "cli/flags/profile_flags.h"
+#include "cli/jobs/chosen_profile.h"
 #include "planners/chooser.h"
 #include "profile/profiled_runs.h"
 #include "sim/simulate.h"

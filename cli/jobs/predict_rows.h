@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "cli/flags/profile_flags.h"
+#include "cli/jobs/chosen_profile.h"
 #include "cli/jobs/stop.h"
 #include "cli/output/console.h"
 #include "compare/read/measurements.h"

@@ -6,7 +6,7 @@
 #include "base/counted.h"
 #include "cli/flags/flag_values.h"
 #include "cli/flags/inputs.h"
-#include "cli/flags/profile_flags.h"
+#include "cli/jobs/chosen_profile.h"
 #include "cli/jobs/predict_rows.h"
 #include "cli/jobs/run_files.h"
 #include "cli/output/json_text.h"

@@ -1,4 +1,4 @@
-#include "cli/flags/profile_flags.h"
+#include "cli/jobs/chosen_profile.h"
 
 #include <fmt/format.h>
 
