@@ -15,15 +15,29 @@ namespace {
 struct ScheduleImportFlags {
   std::string file;
   TopologyFlags topology;
+  std::string collective;  ///< Of NCCL's rings; empty: the file is MSCCL XML.
   std::string output = "-";
 };
+
+Result<Schedule> read_schedule(const std::string& text, const ScheduleImportFlags& flags, const Topology& topology) {
+  const std::string name = flags.file == "-" ? "<stdin>" : flags.file;
+  if (!flags.collective.empty()) {
+    const auto kind = parse_collective(flags.collective);
+    return kind ? import_nccl_rings(text, name, topology, *kind) : tl::unexpected(kind.error());
+  }
+  if (text.find("<graphs") != std::string::npos) {
+    return fail(ErrorCode::invalid_input, name + " has NCCL's rings, which are of no one collective",
+                "add --collective all_gather, reduce_scatter or all_reduce");
+  }
+  return import_schedule(text, name, topology);
+}
 
 ExitCode run_import(const Console& console, const ScheduleImportFlags& flags) {
   const auto topology = load_topology(console, flags.topology);
   if (!topology) return refuse(console, topology.error());
   const auto text = read_whole(console, flags.file);
   if (!text) return console.refuse(text.error());
-  auto schedule = import_schedule(*text, flags.file == "-" ? "<stdin>" : flags.file, *topology);
+  auto schedule = read_schedule(*text, flags, *topology);
   if (!schedule) return console.refuse(schedule.error());
   const VerifyReport report = verify(*schedule, *topology, 1);
   if (!report.ok()) {
@@ -48,15 +62,21 @@ ExitCode run_import(const Console& console, const ScheduleImportFlags& flags) {
 
 void add_import_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<ScheduleImportFlags>();
-  CLI::App* command = app.add_subcommand("import", "Make a plan of a schedule in MSCCL XML, and prove it");
-  command->add_option("FILE", flags->file, "MSCCL XML, or -")->required();
+  CLI::App* command =
+      app.add_subcommand("import", "Make a plan of a schedule in MSCCL XML or of NCCL's rings, and prove it");
+  command->add_option("FILE", flags->file, "MSCCL XML or NCCL graph XML, or -")->required();
   flags->topology.add_to(*command);
   flags->topology.add_damage_to(*command);
+  command
+      ->add_option("--collective", flags->collective,
+                   "What NCCL's rings are to do: all_gather, reduce_scatter or all_reduce")
+      ->option_text("NAME");
   command->add_option("-o,--output", flags->output, "Write to this file (- is standard output)")->option_text("PLAN");
   command->footer(
       examples({"espalier plan dgx1v all_gather -a ring -o - | espalier export - --as msccl | espalier import - dgx1v "
                 "-o plan.json",
-                "espalier import allreduce.xml cluster.yaml -o plan.json"}) +
+                "espalier import allreduce.xml cluster.yaml -o plan.json",
+                "espalier import nccl-graph.xml box.yaml --collective all_reduce -o nccl.json"}) +
       "\nTransfers take the fastest routes of the topology. Machines are imported by espalier topo import.");
   command->callback(
       [flags, &session] { session.run = [flags, &session] { return run_import(session.console, *flags); }; });

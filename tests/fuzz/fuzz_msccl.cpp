@@ -1,5 +1,5 @@
-// Any bytes are read as MSCCL XML without harm; a schedule that comes of them can be verified, and written and read
-// again.
+// Any bytes are read as MSCCL XML, or as NCCL's rings, without harm; a schedule that comes of them can be verified, and
+// written and read again.
 
 #include <cstdint>
 #include <string_view>
@@ -16,7 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.ranks = 2 + data[0] % 4;
   const auto topology = generate_fully_connected(options);
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const auto schedule = import_schedule(text, "fuzz", *topology);
+  const auto schedule = (data[0] & 0x80U) != 0 ? import_nccl_rings(text, "fuzz", *topology, CollectiveKind::all_reduce)
+                                               : import_schedule(text, "fuzz", *topology);
   if (!schedule) {
     ESPALIER_CHECK(!schedule.error().message.empty(), "a refusal says why");
     return 0;

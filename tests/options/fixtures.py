@@ -39,6 +39,8 @@ NCCL = """#       size         count      type   redop    root     time   algbw 
 """
 # What nvidia-smi topo -m prints of two GPUs and a NIC.
 MATRIX = "\tGPU0\tGPU1\tNIC0\nGPU0\t X \tNV4\tPIX\nGPU1\tNV4\t X \tPIX\n"
+# A ring as NCCL writes it.
+RINGS = '<graphs version="1"><graph id="0" pattern="4"><channel>' + "".join(f'<gpu dev="{gpu}"/>' for gpu in (0, 2, 3, 1)) + "</channel></graph></graphs>"
 COMMANDS = [
     "plan cluster.yaml all_reduce -a ring -s 1M -o plan.json",
     "export plan.json --as msccl > plan.xml",
@@ -61,7 +63,7 @@ def make(folder, espalier):
     """Writes all inputs into the folder."""
     folder = pathlib.Path(folder)
     files = {"cluster.yaml": CLUSTER, "other.yaml": CLUSTER.replace("rate: 20", "rate: 11"), "job.yaml": SCENARIO,
-             "sweep.yaml": SWEEP, "perf.log": NCCL, "matrix.txt": MATRIX, "addresses.json": '[{"route": 0, "connect": "127.0.0.1"}]'}
+             "sweep.yaml": SWEEP, "perf.log": NCCL, "matrix.txt": MATRIX, "rings.xml": RINGS, "addresses.json": '[{"route": 0, "connect": "127.0.0.1"}]'}
     for name, text in files.items():
         (folder / name).write_text(text)
     for command in COMMANDS:

@@ -122,8 +122,9 @@ VERBS = {
         "goal": (["plan.json", "--as", "goal", "-s", "100"], {
             "--as": "already there", "--topology": "what is written has no rates", "--size": "already there"}),
     }),
-    "import": ({**TOPOLOGY, "--output": ["-o", "out.json"]}, {
-        "msccl": (["plan.xml", "cluster.yaml"], {})}),
+    "import": ({**TOPOLOGY, "--output": ["-o", "out.json"], "--collective": ["--collective", "all_reduce"]}, {
+        "msccl": (["plan.xml", "cluster.yaml"], {"--collective": "of NCCL's rings: shown by 'rings'"}),
+        "rings": (["rings.xml", "cluster.yaml", "--collective", "all_gather"], {"--collective": "already there"})}),
     "sweep": ({"--parameter": ["-p", "rate=10,30"], "--collectives": ["-c", "broadcast"], "--root": ["-r", "2"],
                "--algorithms": ["-a", "tree"], "--sizes": ["-s", "1K"], "--minbytes": ["-b", "4K"], "--maxbytes": ["-e", "2M"],
                "--stepfactor": ["-f", "8"], "--stepbytes": ["-i", "16K"], "--datatype": ["-d", "double"],

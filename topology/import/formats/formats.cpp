@@ -77,7 +77,8 @@ Result<const FormatReader*> find_format(std::string_view name, std::string_view 
   if (name.empty()) {
     for (const NoTopology& other : no_topologies) {
       if (has(text, other.part))
-        return fail(ErrorCode::unsupported, file + " " + std::string(other.why), "import a file of the machine");
+        return fail(ErrorCode::unsupported, file + " " + std::string(other.why),
+                    "import a file of the machine; espalier import reads schedules");
     }
     std::string all;
     for (const std::string_view known : names) all += (all.empty() ? "" : ", ") + std::string(known);

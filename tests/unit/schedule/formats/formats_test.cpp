@@ -205,5 +205,64 @@ TEST(MscclImport, WhatChangesOnTheWayIsRefused) {
   EXPECT_EQ(import_refusal(text), "a.xml:6:1: what it sends changes at the sender before it is received");
 }
 
+/// Four ranks, each two joined by two cables.
+Topology four_ranks() {
+  TopologyBuilder builder;
+  std::vector<NodeId> nodes;
+  for (const char* name : {"g0", "g1", "g2", "g3"}) nodes.push_back(builder.rank(name));
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (std::size_t j = i + 1; j < nodes.size(); ++j) {
+      builder.cable(nodes[i], nodes[j], {});
+      builder.cable(nodes[i], nodes[j], {});
+    }
+  }
+  return *std::move(builder).build("four");
+}
+
+std::string graphs(const std::string& channels) {
+  return "<graphs version=\"1\"><graph id=\"1\" pattern=\"1\"><channel><gpu dev=\"0\"/></channel></graph>\n"
+         "<graph id=\"0\" pattern=\"4\">\n" +
+         channels + "</graph></graphs>";
+}
+/// GPUs 8 to 11 of the machine: the second is 0x9.
+const std::string ring = "<channel><gpu dev=\"8\"/><gpu dev=\"0xa\"/><gpu dev=\"0x9\"/><gpu dev=\"b\"/></channel>\n";
+
+TEST(NcclRings, BecomePlans) {
+  const Topology topology = four_ranks();
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
+    const auto schedule = import_nccl_rings(graphs(ring + ring), "a.xml", topology, kind);
+    ASSERT_TRUE(schedule) << schedule.error().message;
+    EXPECT_TRUE(verify(*schedule, topology).ok());
+    // Two rings of four hops; each of the 4 x 2 trees of a direction has three edges.
+    EXPECT_EQ(schedule->transfers.size(), kind == CollectiveKind::all_reduce ? 48U : 24U);
+    EXPECT_EQ(schedule->route_count(), 8U);  // The second ring takes the second cable of each pair.
+    for (const Transfer& transfer : schedule->transfers) {
+      const std::vector<std::size_t> next = {2, 3, 1, 0};  // g0 g2 g1 g3
+      EXPECT_EQ(schedule->dst(transfer).index(), next[schedule->src(transfer).index()]);
+    }
+  }
+}
+
+TEST(NcclRings, RefusalsNameThePlace) {
+  const auto refused = [](const std::string& text, CollectiveKind kind = CollectiveKind::all_gather) {
+    const auto schedule = import_nccl_rings(text, "a.xml", four_ranks(), kind);
+    return schedule ? "" : schedule.error().message;
+  };
+  EXPECT_EQ(refused("<algo/>"), "a.xml:1:2: <algo>: a NCCL graph file is a <graphs>");
+  EXPECT_EQ(refused(graphs("")), "a.xml:1:2: <graphs>: there are no rings in it: no graph of pattern 4");
+  EXPECT_EQ(refused(graphs("<channel><gpu dev=\"0\"/></channel>")),
+            "a.xml:3:2: <channel>: the ring has 1 GPUs, and four has 4 ranks");
+  EXPECT_EQ(refused(graphs("<channel><gpu dev=\"0\"/><gpu dev=\"0x0\"/></channel>")),
+            "a.xml:3:25: <gpu>: the GPU is in the ring already");
+  EXPECT_EQ(refused(graphs("<channel><gpu dev=\"-1\"/></channel>")), "a.xml:3:11: <gpu>: its dev is no number");
+  EXPECT_EQ(refused(graphs("<channel><net dev=\"0\"/></channel>")),
+            "a.xml:3:2: <channel>: it leaves the machine by a NIC");
+  EXPECT_EQ(refused(graphs(ring), CollectiveKind::broadcast), "NCCL's rings are not read for broadcast");
+  std::string other = ring;
+  other.replace(other.find("0x9"), 3, "0xc");
+  EXPECT_EQ(refused(graphs(ring + other)), "a.xml: its rings are of unlike GPUs");
+}
+
 }  // namespace
 }  // namespace espalier
