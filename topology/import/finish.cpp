@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/format_units.h"
+#include "base/printable.h"
 #include "topology/import/lines.h"
 #include "topology/names/node_id.h"
 #include "topology/reachable.h"
@@ -89,17 +90,23 @@ std::vector<std::size_t> order_nodes(const Draft& draft) {
   return order;
 }
 
-/// An id that a topology may have, and that no node has yet.
-std::string free_id(const DraftNode& node, std::map<std::string, int>& taken) {
-  const bool is_host_itself = node.id == node.host;
-  std::string id = node.host.empty() || is_host_itself ? node.id : node.host + "." + node.id;
-  for (char& letter : id) {
+/// A name in letters that need no quotes anywhere.
+std::string plain_name(std::string_view name) {
+  constexpr std::size_t longest = 200;
+  std::string plain(name.substr(0, longest));
+  for (char& letter : plain) {
     const bool is_plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
                           (letter >= '0' && letter <= '9') || letter == '.' || letter == '-' || letter == '_';
     if (!is_plain) letter = '_';
   }
-  constexpr std::size_t longest = 200;
-  id = id.empty() ? "node" : id.substr(0, longest);
+  return plain;
+}
+
+/// An id that a topology may have, and that no node has yet.
+std::string free_id(const DraftNode& node, std::map<std::string, int>& taken) {
+  const bool is_host_itself = node.id == node.host;
+  std::string id = plain_name(node.host.empty() || is_host_itself ? node.id : node.host + "." + node.id);
+  if (id.empty()) id = "node";
   std::string free = id;
   while (!taken.emplace(free, 1).second) free = fmt::format("{}-{}", id, ++taken[id]);
   return free;
@@ -118,11 +125,11 @@ class Finisher {
     std::map<std::string, int> taken;
     for (const std::size_t i : order) {
       const DraftNode& node = draft_.nodes[i];
-      ids[i] =
-          builder_.node({.id = free_id(node, taken), .kind = node.kind, .is_rank = node.is_rank, .host = node.host});
+      ids[i] = builder_.node(
+          {.id = free_id(node, taken), .kind = node.kind, .is_rank = node.is_rank, .host = plain_name(node.host)});
     }
     for (const DraftLink& link : draft_.links) add_link(link, ids);
-    auto topology = std::move(builder_).build(name);
+    auto topology = std::move(builder_).build(printable_line(name));
     if (!topology) return tl::unexpected(topology.error());
     if (const auto broken = find_unreachable(*topology)) {
       return fail(ErrorCode::infeasible,
@@ -145,7 +152,8 @@ class Finisher {
       if (count > 1) known.bandwidth.source += fmt::format(" x {} links", count);
       count = 1;
     }
-    const std::string link_class = link.link_class.empty() ? std::string(to_string(link.medium)) : link.link_class;
+    const std::string link_class =
+        link.link_class.empty() ? std::string(to_string(link.medium)) : plain_name(link.link_class);
     const Wire wire{known.bandwidth.value, known.latency.value, link_class};
     for (std::int64_t i = 0; i < count; ++i) {
       builder_.link(ids[link.tail], ids[link.head], wire);
@@ -158,7 +166,7 @@ class Finisher {
   }
 
   void note(const std::string& link_class, std::string key, std::string value, Origin origin, std::string source) {
-    ProvenanceRow row{link_class, std::move(key), std::move(value), origin, std::move(source)};
+    ProvenanceRow row{link_class, std::move(key), std::move(value), origin, printable_line(source)};
     if (seen_.insert(row).second) rows_.push_back(std::move(row));
   }
 

@@ -38,6 +38,18 @@ bool is_simai(std::string_view text) {
          std::all_of(words.begin(), words.begin() + 5, [](const Word& word) { return whole_number(word.text); });
 }
 
+/// Its first word that is none of a comment's.
+bool is_dot(std::string_view text) {
+  for (const TextLine& line : lines_of(text.substr(0, sniffed_bytes))) {
+    const auto words = line.words();
+    if (words.empty() || words[0].text.starts_with("//") || words[0].text.starts_with("/*") ||
+        words[0].text.starts_with("*") || words[0].text.starts_with("#"))
+      continue;
+    return words[0].text == "graph" || words[0].text == "digraph" || words[0].text == "strict";
+  }
+  return false;
+}
+
 constexpr std::array readers = {
     FormatReader{"nccl-topo", "NCCL topology XML (NCCL_TOPO_DUMP_FILE), of RCCL too", is_nccl_topology,
                  read_nccl_topology},
@@ -50,6 +62,7 @@ constexpr std::array readers = {
     FormatReader{"simai", "SimAI topology", is_simai, read_simai},
     FormatReader{"slurm-conf", "Slurm topology.conf, tree or block", is_slurm_conf, read_slurm_conf},
     FormatReader{"slurm-yaml", "Slurm topology.yaml", is_slurm_yaml, read_slurm_yaml},
+    FormatReader{"dot", "DOT, with bandwidth= of edges", is_dot, read_dot},
 };
 
 /// What is recognised and says nothing of a machine.

@@ -83,6 +83,16 @@ TEST(Import, WhatIsWrittenIsReadBackWithItsProvenance) {
   EXPECT_EQ(json.provenance, imported.provenance);
 }
 
+TEST(Import, NamesAreWrittenSoThatTheyCanBeRead) {
+  // A host whose name is no UTF-8, a node with a blank, a class with a colon.
+  const ImportedTopology imported =
+      import_good({"graph { node [host=\"\xA8 x\"]; \"gpu 0\" -- \"gpu>1\" [class=\"a: b\", bandwidth=\"1 GB/s\"] }"},
+                  {.name = "n\x01"});
+  EXPECT_EQ(imported.topology.rank_name(Rank(0)), "__x.gpu_0");
+  EXPECT_EQ(links(imported.topology, "__x.gpu_0", "__x.gpu_1"), "1 x 1 GB/s a__b");
+  EXPECT_TRUE(read_topology_text(write_topology(imported.topology, imported.provenance), "again").topology.has_value());
+}
+
 TEST(Import, RefusesWhatMakesNoMachine) {
   EXPECT_EQ(refusal(rates), "a has values for a machine that no other file describes");
   EXPECT_EQ(refusal("hello"), "a looks like none of the formats that are read");

@@ -143,6 +143,41 @@ TEST(RocmTopology, RefusalsNameThePlace) {
             "a:1:1: there are no tables of hops and link types, or of unlike sizes");
 }
 
+TEST(Dot, NodesEdgesAndDefaults) {
+  const std::string text = R"(// made for this test
+strict graph "a machine" {
+  rankdir=LR; node [host="box0"]; edge [latency="1 us", class=nvlink]
+  subgraph cluster_0 { gpu0 -- gpu1 -- "gpu2" [bandwidth="25 GB/s"]; }
+  gpu0:p -- nvswitch [label="100 Gbit/s"];  /* a port */
+  hub [kind=switch]
+  gpu2 -- hub [label="slow", bandwidth="1 GB/s"]
+  gpu1 -- hub
+})";
+  const ImportedTopology imported = import_good({text});
+  const Topology& topology = imported.topology;
+  EXPECT_EQ(topology.rank_count(), 3U);
+  EXPECT_EQ(links(topology, "box0.gpu0", "box0.gpu1"), "1 x 25 GB/s nvlink");
+  EXPECT_EQ(links(topology, "box0.gpu2", "box0.gpu1"), "1 x 25 GB/s nvlink");
+  EXPECT_EQ(links(topology, "box0.gpu0", "box0.nvswitch"), "1 x 12.5 GB/s nvlink");
+  EXPECT_EQ(links(topology, "box0.gpu2", "box0.hub"), "1 x 1 GB/s nvlink");
+  EXPECT_EQ(test::codes(imported), "I101");  // gpu1 -- hub
+  EXPECT_EQ(links(import_good({"digraph { a -> b [bandwidth=\"2 GB/s\"]; b -> a [bandwidth=\"3 GB/s\"] }"}).topology,
+                  "b", "a"),
+            "1 x 3 GB/s link");
+}
+
+TEST(Dot, RefusalsNameThePlace) {
+  EXPECT_EQ(refusal("graph {\n a -> b }"), "a:2:4: a graph has --, a digraph ->");
+  EXPECT_EQ(refusal("graph { a -- b "), "a:1:16: a '}' is missing");
+  EXPECT_EQ(refusal("graph { a -- a }"), "a:1:14: an edge leads from a node to itself");
+  EXPECT_EQ(refusal("graph { a [kind=toaster] }"), "a:1:17: 'toaster' is no kind of node");
+  EXPECT_EQ(refusal("graph { a -- b [bandwidth=fast] }").substr(0, 7), "a:1:27:");
+  EXPECT_EQ(refusal("graph { a -- {b c} }"), "a:1:14: edges between subgraphs are not read");
+  EXPECT_EQ(refusal("graph { \"a }"), "a:1:9: this text has no end");
+  EXPECT_EQ(refusal("graph { a ! b }"), "a:1:11: this is not DOT: '!'");
+  EXPECT_EQ(refusal("graph { a [kind"), "a:1:12: a ']' is missing");
+}
+
 TEST(Formats, WhatIsNoMachineIsNamed) {
   EXPECT_EQ(refusal("<graphs version=\"1\"/>"),
             "a says which rings and trees NCCL chose, not what the machine is like");
