@@ -13,14 +13,24 @@ namespace espalier::engine {
 constexpr std::uint32_t frame_of_call = 0x6C616365;  ///< "ecal": only says that the sender is in the call.
 constexpr std::uint32_t frame_of_op = 0x70706F65;    ///< "eopp"
 
+constexpr std::uint32_t frame_of_direct = 0x72696465;  ///< "edir": its bytes are where they belong already.
+
+/// What is shorter goes through the slots, which takes no asking.
+constexpr std::int64_t least_direct = std::int64_t{16} << 10U;
+/// Of a direct frame: what moves without a sign of progress.
+constexpr std::int64_t most_direct = std::int64_t{1} << 20U;
+
+/// Whether the sender writes the op to where it belongs, if the memory at both ends is registered.
+inline bool may_be_direct(const Op& op) { return !op.reduces && op.piece_count == 1 && op.bytes >= least_direct; }
+
 /// At the front of each slot.
 struct FrameHeader {
   std::uint32_t magic = frame_of_op;
   std::uint32_t transfer = 0;
   std::uint32_t chunk = 0;
-  std::uint32_t padding = 0;
-  std::int64_t offset = 0;  ///< Of this frame's bytes in the op.
-  std::int64_t bytes = 0;   ///< Of the op.
+  std::uint32_t length = 0;  ///< Of this frame's bytes.
+  std::int64_t offset = 0;   ///< Of this frame's bytes in the op.
+  std::int64_t bytes = 0;    ///< Of the op.
   CallHeader call;
 };
 static_assert(sizeof(FrameHeader) <= slot_header);

@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::uint32_t address_magic = 0x31627665;  // "evb1"
 constexpr std::uint32_t wanted_inline = 256;
-constexpr std::uint32_t completions_needed = 2 * slot_count;
+/// Of the notes that may come before this end looks, all but what a slow one misses; the others are sent again.
+constexpr std::uint32_t most_receives = 2 * slot_count;
 
 /// As it goes over the wire; both ends are little-endian.
 struct Address {
@@ -52,9 +53,9 @@ Result<std::unique_ptr<QueuePair>> QueuePair::create(VerbsDevice& device, const 
 }
 
 Result<void> QueuePair::set_up() {
-  if (auto reserved = device_.reserve(completions_needed); !reserved) return reserved;
+  if (auto reserved = device_.reserve(most_work + most_receives); !reserved) return reserved;
   is_reserved_ = true;
-  constexpr std::size_t bytes = slot_count * slot_bytes;
+  constexpr std::size_t bytes = slot_count * slot_bytes + 2 * sizeof(CallMemory);
   ring_ = std::make_unique<std::byte[]>(bytes);
   registration_.reset(
       ibv_reg_mr(device_.domain(), ring_.get(), bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
@@ -63,7 +64,7 @@ Result<void> QueuePair::set_up() {
   wanted.send_cq = device_.completions();
   wanted.recv_cq = device_.completions();
   wanted.qp_type = IBV_QPT_RC;
-  wanted.cap = {slot_count, slot_count, 1, 1, wanted_inline};
+  wanted.cap = {most_work, most_receives, 2, 1, wanted_inline};
   pair_.reset(ibv_create_qp(device_.domain(), &wanted));
   if (!pair_) return refused("make a queue pair", errno);
   most_inline_ = std::min(wanted.cap.max_inline_data, wanted_inline);
@@ -80,7 +81,7 @@ Result<void> QueuePair::set_up() {
   const int error =
       ibv_modify_qp(pair_.get(), &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
   if (error != 0) return refused("set up a queue pair", error);
-  for (std::uint32_t i = 0; i < slot_count; ++i) post_receive();
+  for (std::uint32_t i = 0; i < most_receives; ++i) post_receive();
   return {};
 }
 
@@ -89,7 +90,7 @@ QueuePair::~QueuePair() {
     device_.remove(pair_->qp_num);
     pair_.reset();
   }
-  if (is_reserved_) device_.give_back(completions_needed);
+  if (is_reserved_) device_.give_back(most_work + most_receives);
 }
 
 std::string QueuePair::address() const {
@@ -148,26 +149,71 @@ Result<void> QueuePair::connect(std::string_view address) {
   return {};
 }
 
-void QueuePair::write_slot(std::uint64_t number, std::size_t bytes, std::uint32_t note, bool is_signalled) {
-  ibv_sge part{reinterpret_cast<std::uint64_t>(slot(number)), static_cast<std::uint32_t>(bytes), registration_->lkey};
+void QueuePair::write_slot(std::uint64_t number, std::size_t bytes, const std::optional<ibv_sge>& more,
+                           bool is_signalled) {
+  std::array<ibv_sge, 2> parts{};
+  parts[0] = {reinterpret_cast<std::uint64_t>(slot(number)), static_cast<std::uint32_t>(bytes), registration_->lkey};
+  if (more) parts[1] = *more;
   ibv_send_wr work{};
-  work.sg_list = &part;
-  work.num_sge = 1;
+  work.sg_list = parts.data();
+  work.num_sge = more ? 2 : 1;
   work.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-  work.imm_data = htonl(note);
+  work.imm_data = htonl(encode(Note::slots, number));
   if (is_signalled) work.send_flags |= IBV_SEND_SIGNALED;
-  if (bytes <= most_inline_) work.send_flags |= IBV_SEND_INLINE;
+  if (!more && bytes <= most_inline_) work.send_flags |= IBV_SEND_INLINE;
   work.wr.rdma.remote_addr = remote_ring_ + number % slot_count * slot_bytes;
   work.wr.rdma.rkey = remote_key_;
   post(work);
 }
 
-void QueuePair::send(std::uint32_t note) {
+void QueuePair::write(ibv_sge from, std::uint64_t to, std::uint32_t key) {
+  ibv_send_wr work{};
+  work.sg_list = &from;
+  work.num_sge = 1;
+  work.opcode = IBV_WR_RDMA_WRITE;
+  work.wr.rdma.remote_addr = to;
+  work.wr.rdma.rkey = key;
+  post(work);
+}
+
+void QueuePair::tell(const CallMemory& memory) {
+  const std::size_t offset = memory_offset(memory.sequence);
+  std::byte* const own = ring_.get() + offset;
+  std::memcpy(own, &memory, sizeof(memory));
+  ibv_sge part{reinterpret_cast<std::uint64_t>(own), sizeof(memory), registration_->lkey};
+  ibv_send_wr work{};
+  work.sg_list = &part;
+  work.num_sge = 1;
+  work.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+  work.imm_data = htonl(encode(Note::memory, memory.sequence));
+  work.send_flags = IBV_SEND_SIGNALED;
+  work.wr.rdma.remote_addr = remote_ring_ + offset;
+  work.wr.rdma.rkey = remote_key_;
+  post(work);
+}
+
+std::uint32_t QueuePair::encode(Note kind, std::uint64_t value) {
+  return static_cast<std::uint32_t>(kind) << 30U | (static_cast<std::uint32_t>(value) & note_mask);
+}
+
+void QueuePair::send(Note kind, std::uint64_t value) {
   ibv_send_wr work{};
   work.opcode = IBV_WR_SEND_WITH_IMM;
-  work.imm_data = htonl(note);
+  work.imm_data = htonl(encode(kind, value));
   work.send_flags = IBV_SEND_SIGNALED;
   post(work);
+}
+
+void QueuePair::hear(std::uint32_t note) {
+  const std::uint32_t value = note & note_mask;
+  switch (static_cast<Note>(note >> 30U)) {
+    case Note::slots: returned_ = value; break;
+    case Note::allowed: allowed_ = value; break;
+    case Note::memory:
+      std::memcpy(&memory_, ring_.get() + memory_offset(value), sizeof(memory_));
+      allowed_ = 0;
+      break;
+  }
 }
 
 void QueuePair::post(ibv_send_wr& work) {
@@ -189,7 +235,7 @@ void QueuePair::handle(const ibv_wc& completion) {
     if (!failure_) failure_ = describe_completion(completion.status);
   } else if ((static_cast<unsigned>(completion.opcode) & IBV_WC_RECV) != 0) {
     ++received_;
-    last_note_ = ntohl(completion.imm_data);
+    hear(ntohl(completion.imm_data));
     post_receive();
   } else {
     completed_ = completion.wr_id;

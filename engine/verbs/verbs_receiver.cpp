@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string_view>
 #include <thread>
@@ -7,6 +8,7 @@
 
 #include "engine/transport/pinned_buffer.h"
 #include "engine/verbs/frame.h"
+#include "engine/verbs/verbs_memory.h"
 #include "engine/verbs/verbs_stream.h"
 
 namespace espalier::engine {
@@ -17,8 +19,9 @@ constexpr std::chrono::milliseconds farewell_time{20};
 
 class VerbsReceiver final : public Receiver {
  public:
-  VerbsReceiver(VerbsDevice& device, std::unique_ptr<QueuePair> pair, std::uint32_t rank, std::uint32_t peer)
-      : device_(device), pair_(std::move(pair)), rank_(rank), peer_(peer) {}
+  VerbsReceiver(const Transport& transport, VerbsDevice& device, std::unique_ptr<QueuePair> pair, std::uint32_t rank,
+                std::uint32_t peer)
+      : transport_(transport), device_(device), pair_(std::move(pair)), rank_(rank), peer_(peer) {}
 
   ~VerbsReceiver() override {
     const auto deadline = std::chrono::steady_clock::now() + farewell_time;
@@ -31,8 +34,8 @@ class VerbsReceiver final : public Receiver {
   bool open(const StreamCall& call) override {
     call_ = &call;
     const FrameHeader* header = next_frame();
-    if (header == nullptr) return false;
-    if (header->magic != frame_of_call && header->magic != frame_of_op) {
+    if (!tell_memory() || header == nullptr) return false;
+    if (header->magic != frame_of_call && header->magic != frame_of_op && header->magic != frame_of_direct) {
       return refuse("what came is no beginning of a call");
     }
     if (!(header->call == *call.header)) {
@@ -47,6 +50,8 @@ class VerbsReceiver final : public Receiver {
     if (header->magic == frame_of_call) take_slot();
     begun_ = 0;
     arrived_ = 0;
+    allowed_ = 0;
+    told_allowed_ = 0;
     return true;
   }
 
@@ -56,21 +61,23 @@ class VerbsReceiver final : public Receiver {
   }
 
   bool allow(std::uint32_t index) override {
-    if (begun_ != arrived_) return false;
-    begin(index);
+    allowed_ = index + 1;
     return true;
   }
 
   std::uint32_t arrived() override {
-    if (begun_ > arrived_ && places(arrived_) && fill()) ++arrived_;
+    tell_allowed();
+    while (arrived_ < allowed_ && places(arrived_)) {
+      if (begun_ == arrived_) begin(arrived_);
+      if (!fill()) break;
+      ++arrived_;
+    }
     return arrived_;
   }
 
   bool is_ready(std::uint32_t index) override {
-    if (begun_ <= index) {
-      if (begun_ != arrived_) return false;  // The op before is still being placed, or taken.
-      begin(index);
-    }
+    if (arrived_ != index) return false;  // The op before is still being placed, or taken.
+    if (begun_ == index) begin(index);
     return is_shown_ ? check_next(call_->op(index)) : fill();
   }
 
@@ -86,6 +93,39 @@ class VerbsReceiver final : public Receiver {
   void close() override {}
 
  private:
+  [[nodiscard]] bool is_direct(const Op& op) const {
+    return may_be_direct(op) && verbs_registration(*call_, call_->pieces(op)->target.place, transport_) != nullptr;
+  }
+
+  /// Once in a call that may have direct ops: where this end's memories are. False: not yet.
+  bool tell_memory() {
+    const std::uint64_t sequence = call_->header->sequence;
+    if (told_ == sequence) return true;
+    const Op* ops = call_->program->ops.data() + call_->stream->first_op;
+    if (std::none_of(ops, ops + call_->stream->op_count, may_be_direct)) return true;
+    // Until the sender has sent something, it may not be connected.
+    if (pair_->received() == 0 || !pair_->has_room()) return false;
+    CallMemory memory{.sequence = sequence, .places = {}};
+    for (const Place place : {Place::receive, Place::scratch}) {
+      const VerbsRegistration* registered = verbs_registration(*call_, place, transport_);
+      if (registered == nullptr) continue;
+      const auto address = reinterpret_cast<std::uint64_t>(call_->buffers->at({place, 0}));
+      memory.places[static_cast<std::size_t>(place)] = {address, registered->remote_key(), 1};
+    }
+    pair_->tell(memory);
+    told_ = sequence;
+    return true;
+  }
+
+  /// By entering the call this end allows the ops that wait for nothing; the sender is told of the others.
+  void tell_allowed() {
+    if (told_allowed_ == allowed_ || !pair_->has_room() || pair_->failure()) return;
+    bool matters = false;
+    for (std::uint32_t i = told_allowed_; i < allowed_; ++i) matters |= is_direct(call_->op(i));
+    told_allowed_ = allowed_;
+    if (matters) pair_->allow(allowed_);
+  }
+
   void begin(std::uint32_t index) {
     const Op& op = call_->op(index);
     begun_ = index + 1;
@@ -114,9 +154,12 @@ class VerbsReceiver final : public Receiver {
   bool check_next(const Op& op) {
     const FrameHeader* header = next_frame();
     if (header == nullptr) return false;
-    if (header->magic != frame_of_op || header->call.sequence != call_->header->sequence ||
-        header->transfer != op.transfer.value() || header->chunk != op.chunk || header->bytes != op.bytes ||
-        header->offset != offset_) {
+    const bool is_direct_frame = header->magic == frame_of_direct;
+    const std::int64_t most = is_direct_frame ? most_direct : static_cast<std::int64_t>(slot_payload);
+    if ((header->magic != frame_of_op && !(is_direct_frame && is_direct(op))) || header->length > most ||
+        header->length > op.bytes - offset_ || (is_shown_ && header->length != op.bytes) ||
+        header->call.sequence != call_->header->sequence || header->transfer != op.transfer.value() ||
+        header->chunk != op.chunk || header->bytes != op.bytes || header->offset != offset_) {
       return refuse(
           fmt::format("transfer {} chunk {} of {} bytes was due, transfer {} chunk {} of {} bytes of call {} came",
                       op.transfer.value(), op.chunk, op.bytes, header->transfer, header->chunk, header->bytes,
@@ -130,9 +173,12 @@ class VerbsReceiver final : public Receiver {
     const Op& op = call_->op(begun_ - 1);
     while (!is_filled_) {
       if (!check_next(op)) return false;
-      const std::int64_t bytes = frame_payload(op.bytes, offset_);
+      const auto* header = reinterpret_cast<const FrameHeader*>(pair_->slot(taken_));
+      const std::int64_t bytes = header->length;
       const std::byte* from = pair_->slot(taken_) + slot_header;
-      if (places(begun_ - 1)) {
+      if (header->magic == frame_of_direct) {
+        // The bytes are there.
+      } else if (places(begun_ - 1)) {
         cursor_.advance(*call_, op, &Piece::target, bytes, [&](std::byte* to, std::size_t length) {
           std::memcpy(to, from, length);
           from += length;
@@ -157,7 +203,7 @@ class VerbsReceiver final : public Receiver {
   void return_slots(std::uint64_t least) {
     if (taken_ - returned_ < least || !pair_->has_room() || pair_->failure()) return;
     returned_ = taken_;
-    pair_->send(static_cast<std::uint32_t>(returned_));
+    pair_->send_credits(returned_);
   }
 
   void set_broken(const std::string& what) {
@@ -171,6 +217,7 @@ class VerbsReceiver final : public Receiver {
     return false;
   }
 
+  const Transport& transport_;
   VerbsDevice& device_;
   std::unique_ptr<QueuePair> pair_;
   std::uint32_t rank_;
@@ -178,8 +225,11 @@ class VerbsReceiver final : public Receiver {
   const StreamCall* call_ = nullptr;
   std::uint64_t taken_ = 0;     ///< Frames.
   std::uint64_t returned_ = 0;  ///< Of them, as credits.
+  std::uint64_t told_ = 0;      ///< The call in which the sender knows this end's memories.
   std::uint32_t begun_ = 0;
   std::uint32_t arrived_ = 0;
+  std::uint32_t allowed_ = 0;
+  std::uint32_t told_allowed_ = 0;
   std::int64_t offset_ = 0;
   PieceCursor cursor_;
   PinnedBuffer staging_;  ///< Of an op that the executor takes and that is not shown in its slot.
@@ -189,9 +239,9 @@ class VerbsReceiver final : public Receiver {
 
 }  // namespace
 
-std::unique_ptr<Receiver> make_verbs_receiver(VerbsDevice& device, std::unique_ptr<QueuePair> pair, std::uint32_t rank,
-                                              std::uint32_t peer) {
-  return std::make_unique<VerbsReceiver>(device, std::move(pair), rank, peer);
+std::unique_ptr<Receiver> make_verbs_receiver(const Transport& transport, VerbsDevice& device,
+                                              std::unique_ptr<QueuePair> pair, std::uint32_t rank, std::uint32_t peer) {
+  return std::make_unique<VerbsReceiver>(transport, device, std::move(pair), rank, peer);
 }
 
 }  // namespace espalier::engine

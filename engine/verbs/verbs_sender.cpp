@@ -3,12 +3,15 @@
 
 #include <array>
 #include <cerrno>
+#include <deque>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "engine/transport/pinned_buffer.h"
 #include "engine/verbs/frame.h"
+#include "engine/verbs/verbs_memory.h"
 #include "engine/verbs/verbs_stream.h"
 
 namespace espalier::engine {
@@ -19,8 +22,9 @@ constexpr std::uint32_t looks_before_announcing = 16;
 
 class VerbsSender final : public Sender {
  public:
-  VerbsSender(VerbsDevice& device, std::unique_ptr<QueuePair> pair, FileDescriptor socket, std::uint32_t peer)
-      : device_(device), pair_(std::move(pair)), socket_(std::move(socket)), peer_(peer) {}
+  VerbsSender(const Transport& transport, VerbsDevice& device, std::unique_ptr<QueuePair> pair, FileDescriptor socket,
+              std::uint32_t peer)
+      : transport_(transport), device_(device), pair_(std::move(pair)), socket_(std::move(socket)), peer_(peer) {}
 
   bool open(const StreamCall& call) override {
     call_ = &call;
@@ -30,6 +34,7 @@ class VerbsSender final : public Sender {
     posted_ = 0;
     op_ = nullptr;
     bouncing_ = false;
+    in_use_.clear();
     return true;
   }
 
@@ -40,6 +45,10 @@ class VerbsSender final : public Sender {
     if (bouncing_ && !copy_out(op)) return false;
     op_ = &op;
     offset_ = 0;
+    registered_ = nullptr;
+    if (!bouncing_ && op.piece_count == 1 && op.bytes >= least_direct) {
+      registered_ = verbs_registration(*call_, call_->pieces(op)->source.place, transport_);
+    }
     cursor_.begin();
     posted_ = index + 1;
     flush();
@@ -47,11 +56,12 @@ class VerbsSender final : public Sender {
   }
 
   std::uint32_t departed() override {
-    if (!is_announced_ && op_ == nullptr && ++looks_ > looks_before_announcing && can_write()) {
-      write({.magic = frame_of_call, .call = *call_->header}, 0, true);
-    }
-    if (flush()) return posted_;
-    return posted_ == 0 ? 0 : posted_ - 1;
+    if (!is_announced_ && op_ == nullptr && ++looks_ > looks_before_announcing && can_write()) announce();
+    const std::uint32_t sent = flush() ? posted_ : posted_ == 0 ? 0 : posted_ - 1;
+    if (in_use_.empty()) return sent;
+    look();
+    while (!in_use_.empty() && in_use_.front().work <= pair_->completed()) in_use_.pop_front();
+    return in_use_.empty() ? sent : in_use_.front().index;
   }
 
   void close() override {}
@@ -59,7 +69,7 @@ class VerbsSender final : public Sender {
   /// A peer that has all credits has all bytes, acknowledged or not.
   [[nodiscard]] bool is_settled() override {
     device_.poll();
-    return pair_->failure() || pair_->is_idle() || credits() == slot_count;
+    return pair_->failure() || pair_->is_idle() || pair_->outstanding(frames_) == 0;
   }
 
  private:
@@ -87,27 +97,26 @@ class VerbsSender final : public Sender {
                               "see what that rank reports"});
   }
 
-  /// Of the receiver: how many slots there are free. Its notes count those that it has returned.
-  [[nodiscard]] std::uint32_t credits() const {
-    return slot_count - (static_cast<std::uint32_t>(frames_) - pair_->last_note());
-  }
-
-  bool can_write() {
+  /// False: the connection is broken.
+  bool look() {
     device_.poll();
     const auto& failure = device_.failure() ? device_.failure() : pair_->failure();
     if (failure) set_broken(device_.failure() ? "broke: " + *failure : *failure);
-    return !failure && pair_->has_room() && credits() > 0;
+    return !failure;
   }
 
-  /// Sends the slot whose payload is filled.
-  void write(const FrameHeader& header, std::int64_t bytes, bool is_last) {
+  bool can_write() { return look() && pair_->has_room() && pair_->outstanding(frames_) < slot_count; }
+
+  void announce() { write({.magic = frame_of_call, .call = *call_->header}, 0, std::nullopt, true); }
+
+  /// Sends the slot, of whose payload so many bytes are filled; `more` are elsewhere.
+  void write(const FrameHeader& header, std::size_t filled, const std::optional<ibv_sge>& more, bool is_last) {
     std::memcpy(pair_->slot(frames_), &header, sizeof(header));
     const bool is_signalled = is_last || frames_ % (slot_count / 4) == 0;
-    pair_->write_slot(frames_, slot_header + static_cast<std::size_t>(bytes), static_cast<std::uint32_t>(frames_),
-                      is_signalled);
+    pair_->write_slot(frames_, slot_header + filled, more, is_signalled);
     ++frames_;
     is_announced_ = true;
-    *call_->bytes_passed += static_cast<std::uint64_t>(bytes) + 1;
+    *call_->bytes_passed += header.length + std::uint64_t{1};
   }
 
   bool copy_out(const Op& op) {
@@ -125,30 +134,85 @@ class VerbsSender final : public Sender {
     return true;
   }
 
-  /// True when all of the op is in slots that are on their way.
+  /// Where the receiver wants the op that is under way; null: in slots. Nothing: it has not said yet.
+  std::optional<const CallMemory::Place*> find_target() {
+    if (registered_ == nullptr || !may_be_direct(*op_)) return nullptr;
+    if (pair_->memory().sequence != call_->header->sequence) return std::nullopt;
+    const CallMemory::Place& place =
+        pair_->memory().places[static_cast<std::size_t>(call_->pieces(*op_)->target.place)];
+    if (place.is_open == 0) return nullptr;
+    if (posted_ > std::max(call_->stream->initial_credits, pair_->allowed())) return std::nullopt;
+    return &place;
+  }
+
+  /// True when all of the op is on its way.
   bool flush() {
     if (op_ == nullptr) return true;
     if (bouncing_ && !call_->queue->is_done(mark_)) return false;
     do {
       if (!can_write()) return false;
-      const std::int64_t bytes = frame_payload(op_->bytes, offset_);
-      std::byte* to = pair_->slot(frames_) + slot_header;
-      if (bouncing_) {
-        std::memcpy(to, bounce_.data() + offset_, static_cast<std::size_t>(bytes));
-      } else {
-        cursor_.advance(*call_, *op_, &Piece::source, bytes, [&](const std::byte* from, std::size_t length) {
-          std::memcpy(to, from, length);
-          to += length;
-        });
+      const auto target = find_target();
+      if (!target) {
+        if (!is_announced_) announce();  // The receiver says where its memory is to who is in the call.
+        return false;
       }
-      const FrameHeader header{frame_of_op, op_->transfer.value(), op_->chunk, 0, offset_, op_->bytes, *call_->header};
-      offset_ += bytes;
-      write(header, bytes, offset_ == op_->bytes);
+      if (*target != nullptr) {
+        write_direct(**target);
+      } else {
+        write_slot();
+      }
     } while (offset_ < op_->bytes);
+    if (registered_ != nullptr) in_use_.push_back({posted_ - 1, pair_->posted()});
     op_ = nullptr;
     return true;
   }
 
+  [[nodiscard]] FrameHeader header_of(std::uint32_t magic, std::int64_t bytes) const {
+    return {magic,      op_->transfer.value(), op_->chunk, static_cast<std::uint32_t>(bytes), offset_,
+            op_->bytes, *call_->header};
+  }
+
+  /// The next bytes of the op, where they lie in registered memory.
+  [[nodiscard]] ibv_sge registered_bytes(std::int64_t bytes) const {
+    const std::byte* from = call_->buffers->at(call_->pieces(*op_)->source) + offset_;
+    return {reinterpret_cast<std::uint64_t>(from), static_cast<std::uint32_t>(bytes), registered_->local_key()};
+  }
+
+  void write_direct(const CallMemory::Place& place) {
+    const std::int64_t bytes = std::min(op_->bytes - offset_, most_direct);
+    const auto into = static_cast<std::uint64_t>(call_->pieces(*op_)->target.offset + offset_);
+    pair_->write(registered_bytes(bytes), place.address + into, place.key);
+    const FrameHeader header = header_of(frame_of_direct, bytes);
+    offset_ += bytes;
+    write(header, 0, std::nullopt, offset_ == op_->bytes);
+  }
+
+  void write_slot() {
+    const std::int64_t bytes = frame_payload(op_->bytes, offset_);
+    std::byte* to = pair_->slot(frames_) + slot_header;
+    const FrameHeader header = header_of(frame_of_op, bytes);
+    std::optional<ibv_sge> more;
+    if (registered_ != nullptr) {
+      more = registered_bytes(bytes);
+    } else if (bouncing_) {
+      std::memcpy(to, bounce_.data() + offset_, static_cast<std::size_t>(bytes));
+    } else {
+      cursor_.advance(*call_, *op_, &Piece::source, bytes, [&](const std::byte* from, std::size_t length) {
+        std::memcpy(to, from, length);
+        to += length;
+      });
+    }
+    offset_ += bytes;
+    write(header, more ? 0 : static_cast<std::size_t>(bytes), more, offset_ == op_->bytes);
+  }
+
+  /// An op whose bytes the device reads where they are, until this piece of work is acknowledged.
+  struct InUse {
+    std::uint32_t index = 0;
+    std::uint64_t work = 0;
+  };
+
+  const Transport& transport_;
   VerbsDevice& device_;
   std::unique_ptr<QueuePair> pair_;
   FileDescriptor socket_;  ///< Until the queue pair is connected.
@@ -159,6 +223,8 @@ class VerbsSender final : public Sender {
   const Op* op_ = nullptr;  ///< That is not all in slots yet.
   std::int64_t offset_ = 0;
   PieceCursor cursor_;
+  const VerbsRegistration* registered_ = nullptr;  ///< Of its bytes; null: they are copied to slots.
+  std::deque<InUse> in_use_;
   PinnedBuffer bounce_;  ///< For what the processor cannot read.
   bool bouncing_ = false;
   std::uint64_t mark_ = 0;
@@ -170,9 +236,9 @@ class VerbsSender final : public Sender {
 
 }  // namespace
 
-std::unique_ptr<Sender> make_verbs_sender(VerbsDevice& device, std::unique_ptr<QueuePair> pair, FileDescriptor socket,
-                                          std::uint32_t peer) {
-  return std::make_unique<VerbsSender>(device, std::move(pair), std::move(socket), peer);
+std::unique_ptr<Sender> make_verbs_sender(const Transport& transport, VerbsDevice& device,
+                                          std::unique_ptr<QueuePair> pair, FileDescriptor socket, std::uint32_t peer) {
+  return std::make_unique<VerbsSender>(transport, device, std::move(pair), std::move(socket), peer);
 }
 
 }  // namespace espalier::engine

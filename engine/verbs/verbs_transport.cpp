@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/verbs/queue_pair.h"
+#include "engine/verbs/verbs_memory.h"
 #include "engine/verbs/verbs_stream.h"
 
 namespace espalier::engine {
@@ -65,7 +66,8 @@ class VerbsGroup final : public GroupTransport {
     if (!socket) return tl::unexpected(socket.error());
     if (auto watched = transport_.sockets().watch(socket->get()); !watched) return tl::unexpected(watched.error());
     if (auto sent = send_address(socket->get(), **pair); !sent) return tl::unexpected(sent.error());
-    return make_verbs_sender(transport_.device(), std::move(*pair), std::move(*socket), info_.members[member]);
+    return make_verbs_sender(transport_, transport_.device(), std::move(*pair), std::move(*socket),
+                             info_.members[member]);
   }
 
   Result<std::unique_ptr<Receiver>> accept(std::uint32_t member, std::uint32_t stream,
@@ -79,7 +81,8 @@ class VerbsGroup final : public GroupTransport {
     if (!address) return tl::unexpected(address.error());
     if (auto connected = (*pair)->connect(*address); !connected) return tl::unexpected(connected.error());
     if (auto sent = send_address(socket->get(), **pair); !sent) return tl::unexpected(sent.error());
-    return make_verbs_receiver(transport_.device(), std::move(*pair), info_.members[info_.self], info_.members[member]);
+    return make_verbs_receiver(transport_, transport_.device(), std::move(*pair), info_.members[info_.self],
+                               info_.members[member]);
   }
 
  private:
@@ -122,6 +125,12 @@ Result<std::string> VerbsTransport::attach(std::uint32_t rank, std::string_view 
 
 Result<std::unique_ptr<GroupTransport>> VerbsTransport::join(const GroupInfo& group) {
   return std::make_unique<VerbsGroup>(*this, group);
+}
+
+Result<std::unique_ptr<Registration>> VerbsTransport::register_memory(void* data, std::int64_t bytes,
+                                                                      MemorySpace space) {
+  if (space == MemorySpace::device || !device_) return nullptr;
+  return VerbsRegistration::create(*device_, data, bytes);
 }
 
 bool VerbsTransport::arm() {

@@ -28,6 +28,7 @@ class VerbsTransport final : public Transport {
   Result<std::string> open() override;
   Result<std::string> attach(std::uint32_t rank, std::string_view exported) override;
   Result<std::unique_ptr<GroupTransport>> join(const GroupInfo& group) override;
+  Result<std::unique_ptr<Registration>> register_memory(void* data, std::int64_t bytes, MemorySpace space) override;
   [[nodiscard]] bool can_wake() const override { return sockets_->watches_any(); }
   bool arm() override;
   void sleep(std::chrono::nanoseconds longest) override { sockets_->sleep(longest); }
