@@ -137,6 +137,9 @@ Result<JobOptions> job_options(const Console& console, const RunFlags& flags, co
   options.transport = options.routes.empty() ? task.transport : TransportChoice::tcp;
   options.checksum = flags.checksum;
   options.sockets_per_peer = std::max(1U, flags.sockets);
+  auto verbs = flags.verbs.resolve();
+  if (!verbs) return tl::unexpected(verbs.error());
+  options.verbs = std::move(*verbs);
   options.agreed = settings_of(flags, task);
   return options;
 }
@@ -263,6 +266,7 @@ class RankRun {
 Result<void> check_run(const RunFlags& flags, const Input& input) {
   const auto task = resolve(flags, input);
   if (!task) return tl::unexpected(task.error());
+  if (const auto verbs = flags.verbs.resolve(); !verbs) return tl::unexpected(verbs.error());
   return {};
 }
 

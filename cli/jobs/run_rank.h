@@ -7,6 +7,7 @@
 #include "cli/flags/collective_flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/sizes.h"
+#include "cli/jobs/verbs_flags.h"
 #include "cli/output/console.h"
 #include "cli/output/trace_file.h"
 #include "engine/launch/detect_launch.h"
@@ -31,6 +32,7 @@ struct RunFlags {
   double timeout = 30;
   bool checksum = false;
   std::uint32_t sockets = 1;
+  VerbsFlags verbs;
   std::string addresses;  ///< A file with an address pair per route.
   TraceFlags trace;
   std::string secret_file;

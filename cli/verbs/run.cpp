@@ -66,13 +66,13 @@ Mode mode_of(const Input& input) {
   if (!input.schedule) {
     return {"a topology",
             "it is for a plan",
-            join_options({topology_options, collective_options, size_options, how, planned}),
+            join_options({topology_options, collective_options, size_options, how, verbs_options, planned}),
             {}};
   }
   constexpr std::array<std::string_view, 2> of_plan = {"COLLECTIVE", "--topology"};
   return {"a plan",
           "its collective, root and shares are what they are",
-          join_options({topology_options, size_options, how, of_plan}),
+          join_options({topology_options, size_options, how, verbs_options, of_plan}),
           {}};
 }
 
@@ -93,6 +93,11 @@ std::optional<Error> find_idle_value(const RunFlags& flags, const CLI::App& comm
     if (!was_given(command, std::string(option))) continue;
     return Error{ErrorCode::invalid_input, fmt::format("{} is of TCP, and --transport is {}", option, flags.transport),
                  fmt::format("leave {} out, or write --transport tcp", option)};
+  }
+  for (const std::string_view option : verbs_options) {
+    if (flags.transport == "verbs" || !was_given(command, std::string(option))) continue;
+    return Error{ErrorCode::invalid_input, fmt::format("{} is of RDMA, and --transport is {}", option, flags.transport),
+                 fmt::format("leave {} out, or write --transport verbs", option)};
   }
   return std::nullopt;
 }
@@ -156,6 +161,7 @@ void add_run_command(CLI::App& app, Session& session) {
   command->add_flag("--checksum", flags->checksum, "Check a CRC32C of every chunk on TCP");
   command->add_option("--timeout", flags->timeout, "Seconds without progress after which a run fails")
       ->option_text("SECONDS (30)");
+  flags->verbs.add_to(*command);
   flags->trace.add_to(*command, "the largest size");
   command->add_option("-t,--topology", flags->plan_topology, "Take this topology instead of the plan's own")
       ->option_text("FILE");

@@ -15,7 +15,7 @@ struct VerbsOptions {
   std::uint8_t traffic_class = 0;
   std::uint8_t service_level = 0;
   std::uint8_t retries = 7;       ///< Of a packet that is not acknowledged.
-  std::uint8_t timeout = 14;      ///< Until it is sent again: 4.096 us times two to this.
+  std::uint8_t timeout = 18;      ///< Until it is sent again: 4.096 us times two to this, so a second.
   std::uint32_t connections = 1;  ///< Queue pairs that a pair's transfers are dealt to.
 };
 

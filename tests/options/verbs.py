@@ -60,6 +60,16 @@ PREDICTION = {
     "--topology": ["-t", "configs/dgx-a100.yaml"],
     "--scenario": ["--scenario", "job.yaml"],
 }
+RDMA = {
+    "--verbs-device": ["--verbs-device", "rxe0"],
+    "--verbs-port": ["--verbs-port", "1"],
+    "--verbs-gid": ["--verbs-gid", "1"],
+    "--verbs-mtu": ["--verbs-mtu", "1024"],
+    "--verbs-traffic-class": ["--verbs-traffic-class", "8"],
+    "--verbs-service-level": ["--verbs-service-level", "1"],
+    "--verbs-retries": ["--verbs-retries", "3"],
+    "--verbs-timeout": ["--verbs-timeout", "19"],
+}
 TRACE = {"--trace": ["--trace", "out.json"], "--trace-every": ["--trace-every", "2"]}
 SIMULATE = {**PREDICTION, **SIZES, **TRACE, "--critical-path": ["--critical-path"], "--profile": ["--profile", "nccl-ampere"]}
 OTHER_RATES = ["-t", "other.yaml"]
@@ -203,7 +213,7 @@ VERBS = {
     "run": ({**TOPOLOGY, "--parameter": ["-p", "gpus=3"], **COLLECTIVE, **SIZES, "--algorithm": ["-a", "tree"], "--op": ["-o", "max"], "--iters": ["-n", "3"],
              "--warmup_iters": ["-w", "1"], "--check": ["-c", "0"], "--chunk": ["--chunk", "8K"], "--ahead": ["--ahead", "2"],
              "--buffers": ["--buffers", "private"], "--transport": ["--transport", "tcp"], "--sockets": ["--sockets", "2"],
-             "--checksum": ["--checksum"], "--timeout": ["--timeout", "20"], **TRACE,
+             "--checksum": ["--checksum"], "--timeout": ["--timeout", "20"], **TRACE, **RDMA,
              "--topology": OTHER_RATES, "--rank": ["--rank", "0"], "--world": ["--world", "2"],
              "--rendezvous": ["--rendezvous", "127.0.0.1:1"], "--secret-file": ["--secret-file", "secret"],
              "--addresses": ["--addresses", "addresses.json"], "--max-local-ranks": ["--max-local-ranks", "2"]}, {

@@ -45,7 +45,7 @@ void gather(Communicator& communicator, std::uint32_t* data, std::uint32_t round
 
 /// A device keeps the pages of a registration: who wrote or read through one that is stale would miss the new pages.
 TEST_P(RegisteredMemory, AMappingAtTheSameAddressIsReachedAnew) {
-  const test::PlannedSource source{"ring", Bytes{std::int64_t{64} << 10U}};
+  test::PlannedSource source{"ring", Bytes{std::int64_t{64} << 10U}};
   JobOptions options;
   options.transport = GetParam();
   options.timeout = std::chrono::milliseconds(20000);

@@ -1,0 +1,65 @@
+#include "cli/jobs/verbs_flags.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <sstream>
+#include <string>
+
+namespace espalier::cli {
+namespace {
+
+/// Sets `value` to what was given, if that is within its range.
+template <typename Value>
+Result<void> take(std::string_view flag, const std::optional<std::uint32_t>& given, std::uint32_t least,
+                  std::uint32_t most, Value& value) {
+  if (!given) return {};
+  if (*given < least || *given > most) {
+    return fail(ErrorCode::invalid_input, fmt::format("{}: {} is not between {} and {}", flag, *given, least, most));
+  }
+  value = static_cast<Value>(*given);
+  return {};
+}
+
+}  // namespace
+
+void VerbsFlags::add_to(CLI::App& command) {
+  const auto add = [&](const char* flag, auto& value, const char* help, const char* shown) {
+    command.add_option(flag, value, help)->option_text(shown)->group("RDMA, for --transport verbs (docs/verbs.md)");
+  };
+  add("--verbs-device", devices, "Devices dealt to the ranks in turn; else the first with an active port", "NAME,...");
+  add("--verbs-port", port, "Port of the device; else the first that is active", "1..255");
+  add("--verbs-gid", gid, "Index of the GID; else RoCE v2 with an IPv4 address", "0..255");
+  add("--verbs-mtu", mtu, "Bytes of a packet; else as many as both ports carry", "256..4096");
+  add("--verbs-traffic-class", traffic_class, "DSCP and ECN bits of the packets", "0..255 (0)");
+  add("--verbs-service-level", service_level, "Priority in the fabric", "0..15 (0)");
+  add("--verbs-retries", retries, "How often a packet is sent again", "0..7 (7)");
+  add("--verbs-timeout", timeout, "Until it is sent again: 4.096 us times two to this", "1..31 (18)");
+}
+
+Result<engine::VerbsOptions> VerbsFlags::resolve() const {
+  engine::VerbsOptions options;
+  std::istringstream list(devices);
+  for (std::string name; std::getline(list, name, ',');) {
+    if (name.empty()) {
+      return fail(ErrorCode::invalid_input, fmt::format("--verbs-device: '{}' has an empty name", devices),
+                  "such as --verbs-device mlx5_0,mlx5_1");
+    }
+    options.devices.push_back(name);
+  }
+  if (mtu && (*mtu < 256 || *mtu > 4096 || !std::has_single_bit(*mtu))) {
+    return fail(ErrorCode::invalid_input, fmt::format("--verbs-mtu: {} is not 256, 512, 1024, 2048 or 4096", *mtu));
+  }
+  options.mtu = mtu.value_or(0);
+  for (const auto& taken :
+       {take("--verbs-port", port, 1, 255, options.port), take("--verbs-gid", gid, 0, 255, options.gid_index),
+        take("--verbs-traffic-class", traffic_class, 0, 255, options.traffic_class),
+        take("--verbs-service-level", service_level, 0, 15, options.service_level),
+        take("--verbs-retries", retries, 0, 7, options.retries),
+        take("--verbs-timeout", timeout, 1, 31, options.timeout)}) {
+    if (!taken) return tl::unexpected(taken.error());
+  }
+  return options;
+}
+
+}  // namespace espalier::cli
