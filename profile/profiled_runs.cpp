@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "planners/graph/rank_groups.h"
 #include "profile/nccl_belief.h"
 
@@ -37,8 +38,19 @@ std::uint64_t shards_of(Shape shape, const Collective& collective, std::size_t m
   }
 }
 
+/// What a run takes when the fullest link never waits, in seconds.
+double expected_seconds(const Setting& setting, const planners::ChunkModel& chunks, Bytes size) {
+  const double payload = static_cast<double>(setting.endpoints.payload_ppm) / whole_ppm;
+  return setting.endpoints.launch.seconds() + chunks.latency() + chunks.load_time(size) / payload;
+}
+
 std::string name_of(const std::string& planner, sim::Protocol protocol) {
   return fmt::format("{} with {}", planner, sim::to_string(protocol));
+}
+
+Error no_costs(const Profile& profile, const std::string& algorithm) {
+  return {ErrorCode::unsupported, fmt::format("the profile {} has no costs for {} here", profile.name, algorithm),
+          "name another algorithm, protocol or profile"};
 }
 
 }  // namespace
@@ -125,11 +137,7 @@ Result<ProfiledRun> ProfiledRuns::run_fastest(std::vector<Option*> options, Byte
     return option->setting->endpoints.launch.seconds() +
            std::max(option->chunks->latency(), option->chunks->load_time(size) / payload);
   };
-  const auto expected = [&](const Option* option) {
-    const double payload = static_cast<double>(option->way->payload_ppm) / whole_ppm;
-    return option->setting->endpoints.launch.seconds() + option->chunks->latency() +
-           option->chunks->load_time(size) / payload;
-  };
+  const auto expected = [&](const Option* option) { return expected_seconds(*option->setting, *option->chunks, size); };
   std::ranges::stable_sort(options, {}, expected);
   std::optional<ProfiledRun> best;
   for (Option* option : options) {
@@ -154,6 +162,21 @@ Result<ProfiledRun> ProfiledRuns::run_fastest(std::vector<Option*> options, Byte
   return *std::move(best);
 }
 
+Result<RunReport> ProfiledRuns::evaluate(const Schedule& schedule, Bytes size, const Cut& cut) {
+  const auto of_schedule = [&](const planners::Candidate& candidate) { return &candidate.schedule == &schedule; };
+  const auto candidate = std::ranges::find_if(candidates_.made, of_schedule);
+  ESPALIER_CHECK(candidate != candidates_.made.end(), "a schedule of the candidates");
+  const auto options = options_of(*candidate);
+  if (!options) return tl::unexpected(options.error());
+  if (options->empty()) return tl::unexpected(no_costs(options_.profile, candidate->planner));
+  const auto expected = [&](const Option* option) { return expected_seconds(*option->setting, *option->chunks, size); };
+  Option& best = **std::ranges::min_element(*options, {}, expected);
+  const Bytes least = least_chunk_of(*best.way, options_.profile.channels, size, best.chunks->largest_part());
+  auto report = simulate(best, size, {std::max(cut.chunk, least), cut.ahead});
+  if (!report) return tl::unexpected(report.error());
+  return static_cast<const RunReport&>(*report);
+}
+
 Result<ProfiledRun> ProfiledRuns::run(const std::string& algorithm, Bytes size) {
   std::vector<Option*> options;
   for (const planners::Candidate& candidate : candidates_.made) {
@@ -166,9 +189,7 @@ Result<ProfiledRun> ProfiledRuns::run(const std::string& algorithm, Bytes size) 
     options.insert(options.end(), of_candidate->begin(), of_candidate->end());
   }
   if (options.empty()) {
-    return fail(ErrorCode::unsupported,
-                fmt::format("the profile {} has no costs for {} here", options_.profile.name, algorithm),
-                "name another algorithm, protocol or profile");
+    return tl::unexpected(no_costs(options_.profile, algorithm));
   }
   return algorithm.starts_with("nccl") ? run_as_nccl(std::move(options), size) : run_fastest(std::move(options), size);
 }

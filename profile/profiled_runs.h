@@ -46,6 +46,10 @@ class ProfiledRuns {
   /// that name. Errors: unsupported when there is none, or none that the profile has costs for.
   Result<ProfiledRun> run(const std::string& algorithm, Bytes size);
 
+  /// One candidate's schedule at a size and cut, with the protocol that suits it. Requires: of the candidates.
+  /// Errors: as `run`.
+  Result<RunReport> evaluate(const Schedule& schedule, Bytes size, const Cut& cut);
+
  private:
   /// A candidate with a protocol, ready to run.
   struct Option {

@@ -39,6 +39,7 @@ Result<const sim::Report*> CandidateRuns::simulate(const Schedule& schedule, Byt
 
 planners::Evaluate CandidateRuns::evaluator() {
   return [this](const Schedule& schedule, Bytes size, const Cut& cut) -> Result<RunReport> {
+    if (options_.profile) return profiled().evaluate(schedule, size, cut);
     auto report = simulate(schedule, size, cut, false);
     if (!report) return tl::unexpected(report.error());
     return static_cast<const RunReport&>(**report);
@@ -52,7 +53,7 @@ Result<Cut> CandidateRuns::find_cut(const planners::Candidate& candidate, Bytes 
   return Cut{best->chunk, best->ahead};
 }
 
-Result<CandidateRun> CandidateRuns::run_profiled(const std::string& algorithm, Bytes size) {
+profile::ProfiledRuns& CandidateRuns::profiled() {
   if (!profiled_) {
     const ChosenProfile& chosen = *options_.profile;
     profile::ProfiledRuns::Options options{chosen.profile,
@@ -64,7 +65,11 @@ Result<CandidateRun> CandidateRuns::run_profiled(const std::string& algorithm, B
                                            options_.circumstances.conditions};
     profiled_ = std::make_unique<profile::ProfiledRuns>(*topology_, *candidates_, options);
   }
-  auto ran = profiled_->run(algorithm, size);
+  return *profiled_;
+}
+
+Result<CandidateRun> CandidateRuns::run_profiled(const std::string& algorithm, Bytes size) {
+  auto ran = profiled().run(algorithm, size);
   if (!ran) return tl::unexpected(ran.error());
   CandidateRun result{size, algorithm, ran->candidate, std::move(ran->report), std::move(ran->why), 0, nullptr, {}};
   result.setting = ran->setting;

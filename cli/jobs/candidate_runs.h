@@ -61,7 +61,8 @@ class CandidateRuns {
   /// Requires: a candidate of that name, or at least one candidate for "auto".
   Result<CandidateRun> run(const std::string& algorithm, Bytes size);
 
-  /// One candidate at one size and cut, for functions that take an Evaluate; both must live as long. Without jitter.
+  /// One candidate at one size and cut, for functions that take an Evaluate; both must live as long. Without jitter;
+  /// under a profile with the protocol that suits the size.
   planners::Evaluate evaluator();
 
   /// How a candidate runs fastest at a size, without knowing the jitter that is to come.
@@ -71,6 +72,7 @@ class CandidateRuns {
   Result<Crossover> find_crossover(const std::string& from, const std::string& to, Bytes below, Bytes above);
 
  private:
+  profile::ProfiledRuns& profiled();
   Result<CandidateRun> run_profiled(const std::string& algorithm, Bytes size);
   Result<const sim::Simulator*> find_simulator(const Schedule& schedule);
   Result<const sim::Report*> simulate(const Schedule& schedule, Bytes size, const Cut& cut, bool with_jitter);

@@ -31,6 +31,8 @@ struct Explanation {
   planners::TravelShape shape;
   advisor::RunLimits limits;
   std::vector<sim::CriticalShare> critical;
+  std::string profile;                  ///< As shown, with the protocol; empty without one.
+  std::string why;                      ///< Under a profile: what NCCL chose it by.
   std::string label;                    ///< What the schedule is called among the trials.
   std::vector<planners::Trial> trials;  ///< What it was compared with, fastest first.
   std::vector<planners::MoreCables> more;

@@ -74,6 +74,8 @@ Json simulation_json(const Explanation& of) {
                                   {"most_time", share.most_time.seconds()}});
   }
   simulation["model"] = sim::to_string(of.limits.model);
+  if (!of.profile.empty()) simulation["profile"] = of.profile;
+  if (!of.why.empty()) simulation["why"] = of.why;
   simulation["circumstances"] = circumstances_json(of.circumstances);
   simulation["shared"] = Json::array();
   for (const sim::SharedTime& shared : of.limits.report.shared) {

@@ -223,7 +223,8 @@ std::string simulation_text(const Explanation& of) {
   const sim::Report& report = of.limits.report;
   const std::string model =
       of.limits.model == sim::ModelKind::link ? "" : fmt::format(" (model {})", to_string(of.limits.model));
-  const std::string circumstances = circumstances_text(of.circumstances, ", ");
+  const std::string profile = of.profile.empty() ? "" : ", profile " + of.profile;
+  const std::string circumstances = profile + circumstances_text(of.circumstances, ", ");
   std::string text =
       fmt::format("Simulated at {}{}{}{}: {}, busbw {} GB/s, {} % of the limit, chunks of {}{}\n", format_size(of.size),
                   of.type == to_string(usual_type) ? "" : " of " + of.type, model, circumstances,
@@ -265,7 +266,8 @@ std::string choice_text(const Explanation& of) {
   const auto own = std::ranges::find_if(of.trials, [&](const planners::Trial& trial) {
     return trial.candidate->planner == of.label && trial.run.has_value();
   });
-  if (own == of.trials.end() || of.trials.size() == 1 || own->run->elapsed.count == 0) return {};
+  const std::string why = of.why.empty() ? "" : fmt::format("Why NCCL takes {}: {}.\n", of.label, of.why);
+  if (own == of.trials.end() || of.trials.size() == 1 || own->run->elapsed.count == 0) return why;
   const double seconds = own->run->elapsed.seconds();
   std::vector<std::string> others;
   for (const planners::Trial& trial : of.trials) {
@@ -275,9 +277,9 @@ std::string choice_text(const Explanation& of) {
                          : fmt::format("{} > {:.2f}x", trial.candidate->planner, trial.least_time / seconds));
   }
   const bool wins = own == of.trials.begin() || of.trials.front().run->elapsed == own->run->elapsed;
-  return fmt::format("Why {}: {} at {}. Times of others against its own:\n  {}\n", of.label,
-                     wins ? "nothing is faster" : of.trials.front().candidate->planner + " is faster",
-                     format_size(of.size), fmt::join(others, ", "));
+  return why + fmt::format("Why {}: {} at {}. Times of others against its own:\n  {}\n", of.label,
+                           wins ? "nothing is faster" : of.trials.front().candidate->planner + " is faster",
+                           format_size(of.size), fmt::join(others, ", "));
 }
 
 std::string more_text(const Explanation& of) {

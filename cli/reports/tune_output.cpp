@@ -17,6 +17,7 @@ std::string header_text(const Tuning& tuning) {
   std::string text = fmt::format("# {}  {}  {}  {}", tuning.topology->name(), to_string(tuning.collective.kind),
                                  counted(tuning.collective.rank_count, "rank"), tuning.type);
   if (!tuning.collective.root.is_none()) text += "  root " + tuning.topology->rank_name(tuning.collective.root);
+  if (!tuning.profile.empty()) text += "  profile " + tuning.profile;
   if (const auto algbw = algbw_of(tuning.bound.time_per_byte)) {
     text += fmt::format("\n# bound: busbw {} GB/s",
                         gigabytes_per_second(*algbw * to_double(tuning.collective.busbw_factor())));
@@ -142,6 +143,7 @@ nlohmann::ordered_json tuning_json(const Tuning& tuning) {
                                      {"collective", to_string(tuning.collective.kind)},
                                      {"ranks", tuning.collective.rank_count}};
   if (!tuning.collective.root.is_none()) document["root"] = tuning.topology->rank_name(tuning.collective.root);
+  if (!tuning.profile.empty()) document["profile"] = tuning.profile;
   document["bound"] = bound_json(tuning.bound, tuning.collective, *tuning.topology);
   document["regions"] = nlohmann::ordered_json::array();
   for (const planners::Region& region : tuning.regions) {

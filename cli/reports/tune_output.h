@@ -16,6 +16,7 @@ struct Tuning {
   std::string type;  ///< Element type.
   std::vector<planners::Region> regions;
   std::vector<planners::Refusal> refused;
+  std::string profile;  ///< As shown; empty without one.
 };
 
 std::string tuning_text(const Tuning& tuning);

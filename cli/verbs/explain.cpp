@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <span>
 
@@ -18,17 +19,18 @@ namespace {
 
 /// The candidates, the plan as one more in front of them where one was given.
 OrStop<planners::Candidates> collect_candidates(const Console& console, const PredictionFlags& flags, Input& input,
-                                                Bytes size) {
+                                                Bytes size, bool has_profile) {
   if (input.schedule) {
     if (const auto checked = flags.check_plan(input); !checked) return tl::unexpected(checked.error());
   }
   const auto collective = input.schedule ? input.schedule->collective : flags.resolve_collective(input.topology);
   if (!collective) return usage(collective.error());
-  const auto algorithms = flags.resolve_algorithms();
+  const auto algorithms = flags.resolve_algorithms(has_profile);
   if (!algorithms) return usage(algorithms.error());
   const auto limits = flags.packing.resolve();
   if (!limits) return usage(limits.error());
-  auto candidates = plan_candidates(console, input.topology, *collective, *algorithms, size, *limits);
+  auto candidates =
+      plan_candidates(console, input.topology, *collective, *algorithms, has_profile ? Bytes{} : size, *limits);
   if (!candidates) return stop(candidates.error());
   if (input.schedule) {
     const planners::ChunkModel chunks(*input.schedule, input.topology);
@@ -38,8 +40,19 @@ OrStop<planners::Candidates> collect_candidates(const Console& console, const Pr
   return *std::move(candidates);
 }
 
-Result<Explanation> explain(const Topology& topology, const planners::Candidate& candidate, const Cut& cut,
-                            const Prediction& prediction, std::span<const planners::Candidate> others) {
+/// What is explained, and how it runs.
+struct Explained {
+  const planners::Candidate* candidate = nullptr;
+  Cut cut;
+  const profile::Setting* setting = nullptr;  ///< Under a profile.
+  std::string protocol;                       ///< Under a profile.
+  std::string why;                            ///< What NCCL chose it by, if it did.
+  std::vector<planners::Trial> trials;
+};
+
+Result<Explanation> explain(const Topology& topology, const Explained& explained, const Prediction& prediction,
+                            std::span<const planners::Candidate> others) {
+  const planners::Candidate& candidate = *explained.candidate;
   const Schedule& schedule = candidate.schedule;
   const CandidateRuns::Options& options = prediction.options;
   Explanation explanation;
@@ -56,8 +69,17 @@ Result<Explanation> explain(const Topology& topology, const planners::Candidate&
   explanation.proof = planners::prove_cut(topology, schedule.collective, explanation.bound);
   explanation.loads = compute_loads(schedule, topology);
   explanation.shape = planners::measure_travel(schedule);
-  auto limits = advisor::find_run_limits(schedule, topology, options.at(explanation.size, cut), others,
-                                         options.circumstances.endpoints.engines());
+  sim::Options how = options.at(explanation.size, explained.cut);
+  if (explained.setting != nullptr) {
+    how.launch = explained.setting->endpoints.launch;
+    how.payload_ppm = explained.setting->endpoints.payload_ppm;
+    explanation.profile = options.profile->shown + " with " + explained.protocol;
+    explanation.why = explained.why;
+    others = {};  // they would have protocols of their own
+  }
+  auto limits =
+      advisor::find_run_limits(schedule, explained.setting != nullptr ? explained.setting->topology : topology, how,
+                               others, options.circumstances.endpoints.engines());
   if (!limits) return tl::unexpected(limits.error());
   explanation.limits = std::move(*limits);
   explanation.critical = sim::summarize_critical_path(explanation.limits.report, topology);
@@ -69,20 +91,57 @@ Result<Explanation> explain(const Topology& topology, const planners::Candidate&
   return explanation;
 }
 
+/// The plan where one was given, else the fastest.
+Result<Explained> pick(CandidateRuns& runs, const planners::Candidates& candidates, const Prediction& prediction,
+                       bool is_plan) {
+  const Bytes size = prediction.sizes.front();
+  auto choice = planners::choose(candidates, size, runs.evaluator(), prediction.options.cut);
+  if (!choice) return tl::unexpected(choice.error());
+  Explained explained;
+  explained.candidate = is_plan ? &candidates.made.front() : choice->candidate;
+  const auto cut = runs.find_cut(*explained.candidate, size);
+  if (!cut) return tl::unexpected(cut.error());
+  explained.cut = *cut;
+  explained.trials = std::move(choice->trials);
+  return explained;
+}
+
+/// Under a profile: the plan where one was given, what NCCL takes where only that competes, else the fastest.
+Result<Explained> pick_profiled(CandidateRuns& runs, const planners::Candidates& candidates, Bytes size, bool is_plan) {
+  Explained explained;
+  for (const planners::Candidate& candidate : candidates.made) {
+    auto run = runs.run(candidate.planner, size);
+    if (!run) return tl::unexpected(run.error());
+    explained.trials.push_back({&candidate, static_cast<const RunReport&>(run->report), 0});
+  }
+  std::ranges::stable_sort(explained.trials, {}, [](const planners::Trial& trial) { return trial.run->elapsed; });
+  const bool is_nccl = std::ranges::all_of(
+      candidates.made, [](const planners::Candidate& made) { return is_nccl_algorithm(made.planner); });
+  const std::string& name = is_plan   ? candidates.made.front().planner
+                            : is_nccl ? std::string("nccl")
+                                      : explained.trials.front().candidate->planner;
+  auto run = runs.run(name, size);
+  if (!run) return tl::unexpected(run.error());
+  explained.candidate = run->candidate;
+  explained.cut = {run->report.chunk, run->report.ahead};
+  explained.setting = run->setting;
+  explained.protocol = run->protocol;
+  explained.why = run->why;
+  return explained;
+}
+
 ExitCode compare_and_explain(const Console& console, const Topology& topology, const planners::Candidates& candidates,
                              const Prediction& prediction, bool is_plan) {
   CandidateRuns runs(topology, candidates, prediction.options);
   std::optional<Progress> progress(std::in_place, console, "simulating what was planned", 0);
-  auto choice = planners::choose(candidates, prediction.sizes.front(), runs.evaluator(), prediction.options.cut);
-  if (!choice) return console.refuse(choice.error());
-  const planners::Candidate& explained = is_plan ? candidates.made.front() : *choice->candidate;
-  const auto cut = runs.find_cut(explained, prediction.sizes.front());
-  if (!cut) return console.refuse(cut.error());
+  auto explained = prediction.options.profile ? pick_profiled(runs, candidates, prediction.sizes.front(), is_plan)
+                                              : pick(runs, candidates, prediction, is_plan);
+  if (!explained) return console.refuse(explained.error());
   progress.emplace(console, "simulating single changes", 0);
-  auto explanation = explain(topology, explained, *cut, prediction, candidates.made);
+  auto explanation = explain(topology, *explained, prediction, candidates.made);
   progress.reset();
   if (!explanation) return console.refuse(explanation.error());
-  explanation->trials = std::move(choice->trials);
+  explanation->trials = std::move(explained->trials);
   console.print(console.json ? json_text(explanation_json(*explanation)) : explanation_text(*explanation));
   return ExitCode::ok;
 }
@@ -99,7 +158,8 @@ ExitCode run(const Console& console, const PredictionFlags& flags) {
   if (!is_plan && flags.algorithms == "ring" && input->topology.rank_count() >= planners::most_stored_ranks) {
     console.warn("simulate walks rings of this many ranks; what is explained is the schedule that can be stored");
   }
-  const auto candidates = collect_candidates(console, flags, *input, prediction->sizes.front());
+  const auto candidates =
+      collect_candidates(console, flags, *input, prediction->sizes.front(), prediction->options.profile != nullptr);
   if (!candidates) {
     const Stop& why = candidates.error();
     return why.is_usage ? console.refuse_usage(why.error) : console.refuse(why.error);
@@ -118,6 +178,7 @@ void add_explain_command(CLI::App& app, Session& session) {
                      "64M",
                      {},
                      {},
+                     true,
                      true});
   CLI::App* command = app.add_subcommand(
       "explain", "The limit in words, what a plan does with the links, what limits its run, and what would help");
@@ -128,6 +189,7 @@ void add_explain_command(CLI::App& app, Session& session) {
                 "espalier explain leaf-spine-64 all_to_all -s 16M --model fair",
                 "espalier explain dgx1v all_gather -a packing --max-trees 2 -s 4M --chunk 64K -d bfloat16",
                 "espalier explain dgx-h100 all_reduce -a ring --protocol ll128 --jitter 2% --seed 7",
+                "espalier explain dgx-h100-nvls all_reduce -a nccl --profile nccl-hopper -s 8M",
                 "espalier explain --scenario training-step", "espalier explain --scenario link-dies --seed 3"}) +
       "\nThe limit is proven anew from its cut. What cables would buy is computed, and what a change would save\n"
       "simulated anew, not estimated.");

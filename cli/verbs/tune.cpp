@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/format_units.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/collective_flags.h"
@@ -7,6 +9,7 @@
 #include "cli/flags/inputs.h"
 #include "cli/flags/sizes.h"
 #include "cli/jobs/candidate_runs.h"
+#include "cli/jobs/chosen_profile.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
 #include "cli/output/progress.h"
@@ -25,22 +28,28 @@ struct TuneFlags {
   std::string tolerance = "1%";
   std::string nccl_tuner;  ///< A file for NCCL's tuner.
   SizeFlags sizes;
+  ProfileFlags profile;
 };
 
 ExitCode tune(const Console& console, const Topology& topology, const Collective& collective,
               planners::Candidates candidates, const std::vector<Bytes>& sizes, const planners::RegionOptions& options,
-              ElementType type, const std::string& nccl_tuner) {
+              ElementType type, const std::string& nccl_tuner, const std::shared_ptr<const ChosenProfile>& profile) {
   auto bound = planners::compute_bound(topology, collective);
   if (!bound) return console.refuse(bound.error());
-  CandidateRuns runs(topology, candidates, {size_of(type), {}, sim::ModelKind::link, {}});
+  CandidateRuns runs(topology, candidates, {size_of(type), {}, sim::ModelKind::link, {}, profile});
   auto regions = [&] {
     Progress progress(console, "tuning", 2 * sizes.size());
     return planners::find_regions(candidates, sizes, options, runs.evaluator(),
                                   [&](Bytes size) { progress.step(format_rounded_size(size)); });
   }();
   if (!regions) return console.refuse(regions.error());
-  const Tuning tuning{&topology,           collective,        std::move(*bound), std::string(to_string(type)),
-                      std::move(*regions), candidates.refused};
+  const Tuning tuning{&topology,
+                      collective,
+                      std::move(*bound),
+                      std::string(to_string(type)),
+                      std::move(*regions),
+                      candidates.refused,
+                      profile ? profile->shown : std::string()};
   console.print(console.json ? json_text(tuning_json(tuning)) : tuning_text(tuning));
   if (nccl_tuner.empty()) return ExitCode::ok;
   const auto written = write_file(nccl_tuner, [&](std::ostream& stream) -> Result<void> {
@@ -60,23 +69,30 @@ ExitCode run(const Console& console, const TuneFlags& flags) {
   }
   const auto algorithms = parse_algorithms(flags.algorithms, true);
   if (!algorithms) return console.refuse_usage(algorithms.error());
+  if (const auto nccl = std::ranges::find_if(*algorithms, is_nccl_algorithm); nccl != algorithms->end()) {
+    return console.refuse_usage({ErrorCode::invalid_input, "-a: " + *nccl + " does not compete here",
+                                 "espalier simulate --profile shows it beside auto"});
+  }
   const auto type = parse_element_type(flags.sizes.type);
   if (!type) return console.refuse_usage(type.error());
   const auto sizes = parse_sizes(flags.sizes, *type);
   if (!sizes) return console.refuse_usage(sizes.error());
   const auto tolerance = parse_part("--tolerance", flags.tolerance);
   if (!tolerance) return console.refuse_usage(tolerance.error());
+  const auto profile = flags.profile.resolve({});
+  if (!profile) return console.refuse_usage(profile.error());
   planners::RegionOptions options;
   options.tolerance = to_double(*tolerance);
   options.element_size = size_of(*type);
-  auto candidates = plan_candidates(console, *topology, *collective, *algorithms, sizes->front());
+  auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *profile ? Bytes{} : sizes->front());
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
   // With auto, planners that do not make the collective are no news.
   std::erase_if(candidates->refused, [&](const planners::Refusal& refusal) {
     return flags.algorithms.find(refusal.planner) == std::string::npos;
   });
-  return tune(console, *topology, *collective, std::move(*candidates), *sizes, options, *type, flags.nccl_tuner);
+  return tune(console, *topology, *collective, std::move(*candidates), *sizes, options, *type, flags.nccl_tuner,
+              *profile);
 }
 
 }  // namespace
@@ -103,11 +119,13 @@ void add_tune_command(CLI::App& app, Session& session) {
       ->add_option("--tolerance", flags->tolerance,
                    "A planner is as good as the fastest while it is at most this much slower")
       ->option_text("PERCENT (1%)");
+  flags->profile.add_to(*command);
   command->add_option("--nccl-tuner", flags->nccl_tuner, "Write a configuration for NCCL's example tuner to this file")
       ->option_text("FILE");
   command->footer(
       examples({"espalier tune dgx1v all_reduce", "espalier tune dgx1v all_reduce -e 64M --nccl-tuner nccl_tuner.conf",
                 "espalier tune cluster.yaml all_gather -b 1K -e 4G -f 4",
+                "espalier tune dgx-a100 all_reduce --profile nccl-ampere",
                 "espalier tune dgx1v all_reduce --without gpu0-gpu1 --tolerance 0%"}) +
       "\nSizes double, and are bisected where the winner changes. A region's winner is as good as the fastest at\n"
       "all of its sizes, and the best of those. ahead is the second's time over the winner's, the least and the\n"

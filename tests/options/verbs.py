@@ -96,7 +96,7 @@ VERBS = {
         "scenario": (["--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
         "scenario on": (["cluster.yaml", "--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
     }),
-    "explain": (PREDICTION, {
+    "explain": ({**PREDICTION, "--profile": ["--profile", "nccl-ampere"]}, {
         "topology": (["cluster.yaml", "all_gather", "-a", "packing", "-s", "1M"], SHOWN),
         "plan": (["plan.json"], {"--topology": OTHER_RATES}),
         "scenario": (["--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
@@ -120,7 +120,7 @@ VERBS = {
         "groups": (["cluster.yaml", "scatter", "--groups-of", "4"], {"--output": ["-o", "out-%g.json"], "--shares": "groups with unequal shards are refused"}),
     }),
     "tune": ({**TOPOLOGY, **COLLECTIVE, "--algorithm": ["-a", "tree"], "--minbytes": ["-b", "4K"], "--maxbytes": ["-e", "2M"],
-              "--stepfactor": ["-f", "8"], "--datatype": ["-d", "double"], "--tolerance": ["--tolerance", "60%"], "--nccl-tuner": ["--nccl-tuner", "out.conf"]}, {
+              "--stepfactor": ["-f", "8"], "--datatype": ["-d", "double"], "--tolerance": ["--tolerance", "60%"], "--profile": ["--profile", "nccl-ampere"], "--nccl-tuner": ["--nccl-tuner", "out.conf"]}, {
         "one": (["cluster.yaml", "all_gather", "-e", "1M"], {}),
         "rooted": (["cluster.yaml", "scatter", "-e", "1M"], {}),
     }),
