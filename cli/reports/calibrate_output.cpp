@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/counted.h"
+#include "base/format_units.h"
+#include "base/printable.h"
 #include "cli/output/table.h"
 #include "cli/reports/compare_output.h"
 #include "topology/yaml/write_topology.h"
@@ -91,6 +94,25 @@ std::string outliers_text(const CalibrationReport& report) {
   return text;
 }
 
+/// What the runs told of links is measured; of what was held, the runs say nothing.
+std::vector<ProvenanceRow> measured_values(const CalibrationReport& report) {
+  const std::string source =
+      fmt::format("{} ({})", fmt::join(report.files, ", "), counted(report.runs->runs.size(), "run"));
+  std::set<ProvenanceRow> rows;
+  for (const compare::FittedParameter& fitted : report.calibration->parameters) {
+    const bool is_bandwidth = fitted.parameter.kind == compare::ParameterKind::bandwidth;
+    const bool is_latency = fitted.parameter.kind == compare::ParameterKind::latency;
+    if (fitted.state == compare::ParameterState::held || (!is_bandwidth && !is_latency)) continue;
+    for (const LinkId id : fitted.parameter.links) {
+      const Link& link = report.calibration->topology.link(id);
+      rows.insert({link.link_class, is_bandwidth ? "bandwidth" : "latency",
+                   is_bandwidth ? format_bandwidth(link.nominal) : format_latency(link.latency), Origin::measured,
+                   printable_line(source)});
+    }
+  }
+  return {rows.begin(), rows.end()};
+}
+
 }  // namespace
 
 std::string calibration_text(const CalibrationReport& report) {
@@ -174,7 +196,7 @@ std::string calibrated_yaml(const CalibrationReport& report) {
   }
   text += line("error: " + summary(calibration.errors_after) + "; before: " + summary(calibration.errors_before));
   text += line("hold-out: " + hold_out_text(calibration.hold_out));
-  return text + write_topology(calibration.topology);
+  return text + write_topology(calibration.topology, measured_values(report));
 }
 
 }  // namespace espalier::cli
