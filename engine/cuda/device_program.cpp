@@ -1,0 +1,204 @@
+#include "engine/cuda/device_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "base/check.h"
+
+namespace espalier::engine::cuda {
+namespace {
+
+/// An op at its destination, with its place in the order that all ranks share.
+struct IncomingOp {
+  std::uint32_t stream = 0;
+  std::uint32_t index = 0;  ///< Within its stream.
+  std::uint32_t level = 0;
+  SliceId first_slice;
+  std::uint32_t slice_count = 0;
+  std::uint32_t chunk = 0;
+  TransferId transfer;
+};
+
+bool comes_before(const IncomingOp& a, const IncomingOp& b) {
+  return std::tie(a.level, a.first_slice, a.slice_count, a.chunk, a.transfer) <
+         std::tie(b.level, b.first_slice, b.slice_count, b.chunk, b.transfer);
+}
+
+class DeviceCompiler {
+ public:
+  DeviceCompiler(const Schedule& schedule, std::vector<RankProgram> ranks, std::uint32_t blocks_per_rank)
+      : schedule_(schedule), ranks_(std::move(ranks)), blocks_per_rank_(blocks_per_rank) {}
+
+  DeviceProgram run() {
+    number_counters();
+    program_.reduces = reduces(schedule_.collective.kind);
+    program_.element_size = ranks_.front().element_size;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      program_.memories.push_back({ranks_[rank].send_bytes, ranks_[rank].receive_bytes, ranks_[rank].scratch_bytes,
+                                   ranks_[rank].in_place_shift});
+      add_rank(Rank(rank));
+    }
+    return std::move(program_);
+  }
+
+ private:
+  using StreamKey = std::tuple<Rank, Rank, std::uint32_t>;  // Source, destination, number.
+
+  static StreamKey key_of(Rank rank, const Stream& stream) {
+    return stream.is_outgoing ? StreamKey{rank, stream.peer, stream.number}
+                              : StreamKey{stream.peer, rank, stream.number};
+  }
+
+  /// First a counter per rank, which says that it entered; then one per stream.
+  void number_counters() {
+    program_.counter_count = static_cast<std::uint32_t>(ranks_.size());
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      for (std::uint32_t i = 0; i < ranks_[rank].streams.size(); ++i) {
+        const Stream& stream = ranks_[rank].streams[i];
+        const StreamKey key = key_of(Rank(rank), stream);
+        if (counters_.try_emplace(key, program_.counter_count).second) ++program_.counter_count;
+        if (stream.is_outgoing) outgoing_.emplace(key, i);
+      }
+    }
+  }
+
+  void add_rank(Rank rank) {
+    const RankProgram& own = ranks_[rank.index()];
+    std::vector<std::vector<IncomingOp>> by_block(1);
+    std::uint32_t incoming = 0;
+    for (std::uint32_t stream = 0; stream < own.streams.size(); ++stream) {
+      if (own.streams[stream].is_outgoing) continue;
+      const std::uint32_t block = incoming++ % blocks_per_rank_;
+      if (block >= by_block.size()) by_block.emplace_back();
+      add_incoming(own, stream, by_block[block]);
+    }
+    for (std::size_t block = 0; block < by_block.size(); ++block) {
+      std::ranges::sort(by_block[block], comes_before);
+      const auto first_step = static_cast<std::uint32_t>(program_.steps.size());
+      if (block == 0) add_begin(rank);
+      for (const IncomingOp& op : by_block[block]) add_op(rank, op);
+      if (block == 0) add_finish(rank);
+      program_.blocks.push_back({rank, first_step, static_cast<std::uint32_t>(program_.steps.size()) - first_step});
+    }
+  }
+
+  void add_incoming(const RankProgram& own, std::uint32_t stream, std::vector<IncomingOp>& ops) const {
+    for (std::uint32_t i = 0; i < own.streams[stream].op_count; ++i) {
+      const Op& op = own.ops[own.streams[stream].first_op + i];
+      const Transfer& moved = schedule_.transfers[op.transfer.index()];
+      ops.push_back({stream, i, op.level, moved.first_slice, moved.slice_count, op.chunk, op.transfer});
+    }
+  }
+
+  Step& begin_step(StepKind kind, Rank peer) {
+    Step& step = program_.steps.emplace_back();
+    step.kind = kind;
+    step.peer = peer;
+    step.first_piece = static_cast<std::uint32_t>(program_.pieces.size());
+    step.first_wait = static_cast<std::uint32_t>(program_.waits.size());
+    return step;
+  }
+
+  void end_step(Step& step) {
+    step.piece_count = static_cast<std::uint32_t>(program_.pieces.size()) - step.first_piece;
+    step.wait_count = static_cast<std::uint32_t>(program_.waits.size()) - step.first_wait;
+  }
+
+  void add_begin(Rank rank) {
+    begin_step(StepKind::enter, rank).signal = rank.value();
+    const RankProgram& own = ranks_[rank.index()];
+    if (own.local_copies.empty()) return;
+    Step& step = begin_step(StepKind::copy, rank);
+    for (const LocalCopy& copy : own.local_copies)
+      program_.pieces.push_back({copy.length, copy.from, copy.to, copy.to});
+    end_step(step);
+  }
+
+  void add_op(Rank rank, const IncomingOp& place) {
+    const RankProgram& own = ranks_[rank.index()];
+    const Stream& stream = own.streams[place.stream];
+    const Op& op = own.ops[stream.first_op + place.index];
+    const StreamKey key = key_of(rank, stream);
+    Step& step = begin_step(op.reduces ? StepKind::reduce : StepKind::copy, stream.peer);
+    step.signal = counters_.at(key);
+    for (std::uint32_t i = 0; i < op.piece_count; ++i) program_.pieces.push_back(own.pieces[op.first_piece + i]);
+
+    if (place.index == 0) program_.waits.push_back({stream.peer.value(), 1});
+    add_waits(rank, op);
+    if (op.fused != not_fused) wait_for_member_before(rank, op.fused, place);
+    const RankProgram& source = ranks_[stream.peer.index()];
+    const Stream& outgoing = source.streams[outgoing_.at(key)];
+    const Op& sent = source.ops[outgoing.first_op + place.index];
+    ESPALIER_CHECK(sent.transfer == op.transfer && sent.chunk == op.chunk, "both ends order a stream alike");
+    add_waits(stream.peer, sent);
+    end_step(step);
+  }
+
+  void add_waits(Rank at, const Op& op) {
+    const RankProgram& program = ranks_[at.index()];
+    for (std::uint32_t i = 0; i < op.wait_count; ++i) {
+      const LocalWait& wait = program.waits[op.first_wait + i];
+      program_.waits.push_back({counters_.at(key_of(at, program.streams[wait.stream])), wait.count});
+    }
+  }
+
+  /// Reductions that the engine fuses are carried out one after the other here, in program order.
+  void wait_for_member_before(Rank rank, std::uint32_t fused, const IncomingOp& place) {
+    const RankProgram& own = ranks_[rank.index()];
+    const FusedReduction& reduction = own.fused_reductions[fused];
+    for (std::uint32_t i = 1; i < reduction.member_count; ++i) {
+      const OpPlace& member = own.members[reduction.first_member + i];
+      if (member.stream != place.stream || member.index != place.index) continue;
+      const OpPlace& before = own.members[reduction.first_member + i - 1];
+      program_.waits.push_back({counters_.at(key_of(rank, own.streams[before.stream])), before.index + 1});
+    }
+  }
+
+  void add_finish(Rank rank) {
+    Step& step = begin_step(StepKind::finish, rank);
+    for (const Stream& stream : ranks_[rank.index()].streams) {
+      program_.waits.push_back({counters_.at(key_of(rank, stream)), stream.op_count});
+    }
+    end_step(step);
+  }
+
+  const Schedule& schedule_;
+  std::vector<RankProgram> ranks_;
+  std::uint32_t blocks_per_rank_;
+  std::map<StreamKey, std::uint32_t> counters_;
+  std::map<StreamKey, std::uint32_t> outgoing_;  ///< The stream's index at its source.
+  DeviceProgram program_;
+};
+
+}  // namespace
+
+Result<DeviceProgram> compile_for_device(const Schedule& schedule, const Layout& layout, const Cut& cut,
+                                         const BlockOptions& options) {
+  const auto choose_stream = [&](const Transfer& transfer) {
+    return transfer.channel_value % options.streams_per_pair;
+  };
+  std::vector<RankProgram> ranks;
+  for (std::uint32_t rank = 0; rank < schedule.collective.rank_count; ++rank) {
+    auto program = compile(schedule, layout, cut, Rank(rank), choose_stream);
+    if (!program) return tl::unexpected(program.error());
+    ranks.push_back(std::move(*program));
+  }
+  return DeviceCompiler(schedule, std::move(ranks), options.blocks_per_rank).run();
+}
+
+Result<void> check_co_residency(const DeviceProgram& program, const ResidencyLimit& limit) {
+  const std::uint64_t room = std::uint64_t{limit.multiprocessors} * limit.blocks_per_multiprocessor;
+  if (program.blocks.size() <= room) return {};
+  return fail(
+      ErrorCode::too_large,
+      fmt::format("{} ranks need {} thread blocks at a time, and the GPU runs {} ({} multiprocessors, {} blocks each)",
+                  program.memories.size(), program.blocks.size(), room, limit.multiprocessors,
+                  limit.blocks_per_multiprocessor),
+      "give each rank fewer blocks, or the GPU fewer ranks");
+}
+
+}  // namespace espalier::engine::cuda

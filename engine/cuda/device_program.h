@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/program/rank_program.h"
+#include "schedule/chunking.h"
+#include "schedule/layout.h"
+#include "schedule/schedule.h"
+
+namespace espalier::engine::cuda {
+
+inline constexpr std::uint32_t no_counter = std::numeric_limits<std::uint32_t>::max();
+
+/// What a thread block does in one step, between its waits and its signal.
+enum class StepKind : std::uint8_t {
+  enter,   ///< Nothing: its signal says that the rank's buffers may be read.
+  copy,    ///< target = source.
+  reduce,  ///< target = first op source.
+  finish,  ///< The rank's result is complete and all peers have read its memory; `avg` divides the result here.
+};
+
+/// A counter that a step waits for: until it is `count` at least.
+struct CounterWait {
+  std::uint32_t counter = 0;
+  std::uint32_t count = 0;
+};
+
+/// One step of a thread block. Its waits come first, with acquire order; its signal adds one to a counter that no other
+/// block adds to, with release order.
+struct Step {
+  StepKind kind = StepKind::copy;
+  Rank peer;  ///< In whose memory the sources lie; targets lie in the own rank's.
+  std::uint32_t first_piece = 0;
+  std::uint32_t piece_count = 0;
+  std::uint32_t first_wait = 0;
+  std::uint32_t wait_count = 0;
+  std::uint32_t signal = no_counter;
+};
+
+/// A thread block of a rank's kernel and the steps that it carries out in order.
+struct Block {
+  Rank rank;
+  std::uint32_t first_step = 0;
+  std::uint32_t step_count = 0;
+};
+
+/// Bytes of a rank's memories.
+struct MemorySizes {
+  std::int64_t send = 0;
+  std::int64_t receive = 0;
+  std::int64_t scratch = 0;
+  std::optional<std::int64_t> in_place_shift;  ///< As in RankProgram.
+};
+
+/// What the thread blocks of ranks that read each other's memory do. A rank only writes its own memory: the destination
+/// of a transfer reads the source, then counts up the stream's counter, which is both arrival (for who waits for the
+/// bytes) and departure (for who overwrites the source). So no staging slots and no credits are needed.
+struct DeviceProgram {
+  std::vector<Block> blocks;  ///< By rank.
+  std::vector<Step> steps;
+  std::vector<Piece> pieces;
+  std::vector<CounterWait> waits;
+  std::vector<MemorySizes> memories;  ///< By rank.
+  std::uint32_t counter_count = 0;    ///< All start at 0.
+  std::int64_t element_size = 1;
+  bool reduces = false;  ///< Of a collective that adds contributions.
+};
+
+/// How ranks are laid over thread blocks.
+struct BlockOptions {
+  std::uint32_t streams_per_pair = 1;  ///< Streams between two ranks, dealt by channel.
+  std::uint32_t blocks_per_rank = 8;   ///< The most; a rank has no more than it has incoming streams, and one.
+};
+
+/// Compiles the programs of all ranks.
+/// Requires: a schedule that verifies; options of 1 at least.
+/// Errors: unsupported where switches take part (relays); too_large past `max_chunks`. Cost: O(ranks x chunks).
+Result<DeviceProgram> compile_for_device(const Schedule& schedule, const Layout& layout, const Cut& cut,
+                                         const BlockOptions& options);
+
+/// What a GPU can run at a time.
+struct ResidencyLimit {
+  std::uint32_t multiprocessors = 0;
+  std::uint32_t blocks_per_multiprocessor = 0;  ///< As registers, shared memory and threads of the kernel allow.
+};
+
+/// Blocks wait for each other, so all blocks of the ranks on one GPU have to run at the same time.
+/// Errors: too_large, with both numbers.
+Result<void> check_co_residency(const DeviceProgram& program, const ResidencyLimit& limit);
+
+}  // namespace espalier::engine::cuda

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <span>
+
+#include "base/element.h"
+#include "base/result.h"
+#include "engine/cuda/device_program.h"
+
+namespace espalier::engine::cuda {
+
+/// A rank's memories, of the sizes that the program says. In place, `send` is `receive` + in_place_shift.
+struct RankBuffers {
+  const std::byte* send = nullptr;
+  std::byte* receive = nullptr;
+  std::byte* scratch = nullptr;
+};
+
+/// What a run of a program leaves open.
+struct DeviceCall {
+  ElementType type = ElementType::float32;
+  ReduceOperation operation = ReduceOperation::sum;
+  std::chrono::milliseconds deadline{30'000};  ///< For the whole run.
+};
+
+/// Runs a device program on host memory, a thread per block, with the memory order that a GPU's blocks need: counters
+/// are read with acquire and written with release order, and nothing else is shared. It is how programs are tested
+/// where there is no GPU. A GPU's counters need system scope besides, because other GPUs read them.
+/// Requires: a program that verifies, of the type's element size; buffers of each rank, and no others' bytes in them.
+/// Errors: unavailable when the deadline passes, with the block and what it waited for; all threads have ended then.
+Result<void> run_on_threads(const DeviceProgram& program, std::span<const RankBuffers> buffers, const DeviceCall& call);
+
+}  // namespace espalier::engine::cuda

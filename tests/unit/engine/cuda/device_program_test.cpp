@@ -1,0 +1,86 @@
+// Device programs of every planner's schedules give every collective's result, for all types and operations.
+#include "engine/cuda/device_program.h"
+
+#include <gtest/gtest.h>
+
+#include "planners/planner.h"
+#include "tests/support/device_program_case.h"
+#include "topology/generate/generate.h"
+
+namespace espalier::engine::cuda {
+namespace {
+
+Schedule make_schedule(CollectiveKind kind, std::uint32_t ranks, std::string_view planner) {
+  const auto topology = generate_fully_connected({.ranks = ranks});
+  const auto collective = make_collective(kind, ranks, std::nullopt);
+  auto schedule = planners::plan_unbounded(*topology, *collective, *planners::find_planner(planner));
+  EXPECT_TRUE(schedule) << schedule.error().message;
+  return schedule ? *std::move(schedule) : Schedule();
+}
+
+TEST(DeviceProgram, CarriesOutEveryPlannersSchedules) {
+  std::size_t schedules = 0;
+  for (const std::uint32_t ranks : {2U, 3U, 5U, 8U}) {
+    const auto topology = generate_fully_connected({.ranks = ranks});
+    for (const CollectiveKind kind : all_collective_kinds) {
+      const auto root = has_root(kind) ? std::optional(Rank(ranks - 1)) : std::nullopt;
+      const auto collective = make_collective(kind, ranks, root);
+      for (const planners::Planner& planner : planners::all_planners()) {
+        const auto schedule = planners::plan_unbounded(*topology, *collective, planner);
+        if (!schedule || !schedule->relays.empty()) continue;
+        ++schedules;
+        for (const bool in_place : {false, true}) {
+          const DataCase data{kind, ElementType::float32, ReduceOperation::sum, ranks, root ? ranks - 1 : 0, 1003};
+          test::run_device_case(*schedule, data, Bytes{256}, {.streams_per_pair = 2, .blocks_per_rank = 3}, in_place);
+        }
+      }
+    }
+  }
+  EXPECT_GE(schedules, 4 * all_collective_kinds.size());  // At least one planner makes each.
+}
+
+TEST(DeviceProgram, CombinesEveryTypeWithEveryOperation) {
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::reduce}) {
+    for (const char* planner : {"ring", "tree", "flat"}) {
+      if (kind == CollectiveKind::reduce && std::string_view(planner) == "ring") continue;
+      const Schedule schedule = make_schedule(kind, 3, planner);
+      for (const ElementType type : all_element_types) {
+        for (const ReduceOperation operation : all_reduce_operations) {
+          for (const std::size_t count : {0U, 1U, 2U, 331U}) {
+            test::run_device_case(schedule, {kind, type, operation, 3, 0, count}, Bytes{64}, {}, count % 2 == 1);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(DeviceProgram, LetsOneRankKeepWhatItHas) {
+  const Schedule schedule = [] {
+    Schedule made(*make_collective(CollectiveKind::all_reduce, 1, std::nullopt), "one", "none");
+    made.units = 1;
+    made.slices.push_back({0, 1, Rank(), Rank()});
+    return made;
+  }();
+  test::run_device_case(schedule, {CollectiveKind::all_reduce, ElementType::int32, ReduceOperation::sum, 1, 0, 77},
+                        Bytes{64}, {}, false);
+}
+
+TEST(DeviceProgram, HasNoMoreBlocksThanAskedFor) {
+  const Schedule schedule = make_schedule(CollectiveKind::all_to_all, 4, "flat");
+  const auto layout = Layout::make(schedule, Bytes{1024}, 4);
+  // Every rank receives from 3 others: 3 streams, dealt to 2 blocks.
+  const auto program = compile_for_device(schedule, *layout, {Bytes{1024}}, {.blocks_per_rank = 2});
+  ASSERT_TRUE(program) << program.error().message;
+  EXPECT_EQ(program->blocks.size(), 8U);
+  EXPECT_TRUE(check_co_residency(*program, {4, 2}));
+  const auto refused = check_co_residency(*program, {7, 1});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::too_large);
+  EXPECT_EQ(refused.error().message,
+            "4 ranks need 8 thread blocks at a time, and the GPU runs 7 (7 multiprocessors, 1 blocks each)");
+}
+
+}  // namespace
+}  // namespace espalier::engine::cuda
