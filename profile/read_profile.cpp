@@ -6,6 +6,7 @@
 #include "base/suggest.h"
 #include "profile/profile_codes.h"
 #include "profile/profile_keys.h"
+#include "sim/limits.h"
 #include "topology/yaml/fields.h"
 #include "topology/yaml/findings.h"
 #include "topology/yaml/parameters.h"
@@ -103,6 +104,10 @@ class Reader {
       way.hop[static_cast<std::size_t>(kind)] = fields.latency(to_string(kind)).value_or(Picoseconds{});
     }
     way.payload_ppm = fields.millionths("payload").value_or(whole_ppm);
+    if (way.payload_ppm < sim::min_payload_ppm) {
+      error(fields.mark_of("payload"), read_codes::bad_efficiency, "'payload' is less than 1 % of what is on the wire",
+            "write the part of the bytes on links that is data, such as 0.5");
+    }
     way.rate_ppm = fields.millionths("rate").value_or(whole_ppm);
     way.chunk = read_size(fields, "chunk");
     way.least_chunk = read_size(fields, "least_chunk");

@@ -224,7 +224,10 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   simulation.sizes = prediction->sizes;
   simulation.refused = work->candidates.refused;
   std::erase_if(simulation.refused, [&](const planners::Refusal& refusal) {
-    return flags.algorithms.find(refusal.planner) == std::string::npos && !flags.algorithms.empty();
+    // That NCCL has no such algorithm here is no news where it has another.
+    const bool is_of_many =
+        is_nccl_algorithm(refusal.planner) && std::ranges::any_of(simulation.algorithms, is_nccl_algorithm);
+    return flags.algorithms.find(refusal.planner) == std::string::npos && (is_of_many || !flags.algorithms.empty());
   });
   CandidateRuns runs(input.topology, work->candidates, options);
   if (const auto ran = run_sizes(console, runs, simulation); !ran) return stop(ran.error());
