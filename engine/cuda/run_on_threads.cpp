@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "engine/cuda/element_loops.h"
 #include "engine/reduction/copy.h"
-#include "engine/reduction/reduce.h"
 
 namespace espalier::engine::cuda {
 namespace {
@@ -23,7 +23,6 @@ class ThreadRun {
       : program_(program),
         buffers_(buffers),
         call_(call),
-        reduce_(reduction::find_reduce(call.type, call.operation)),
         counters_(program.counter_count),
         ends_at_(SteadyClock::now() + call.deadline) {}
 
@@ -92,10 +91,11 @@ class ThreadRun {
     for (std::uint32_t i = 0; i < step.piece_count; ++i) {
       const Piece& piece = program_.pieces[step.first_piece + i];
       std::byte* target = written_base(buffers_[rank.index()], piece.target.place) + piece.target.offset;
-      const void* source = read_at(step.peer, piece.source);
+      const std::byte* source = read_at(step.peer, piece.source);
       const auto bytes = static_cast<std::size_t>(piece.length);
       if (step.kind == StepKind::reduce) {
-        reduce_(target, read_at(rank, piece.first), &source, 1, bytes / element_bytes());
+        combine_elements(call_.type, call_.operation, target, read_at(rank, piece.first), source,
+                         bytes / element_bytes());
       } else if (source != target) {  // In place a rank's own part is where it has to be.
         reduction::copy_bytes(target, source, bytes);
       }
@@ -103,8 +103,8 @@ class ThreadRun {
     if (step.kind != StepKind::finish || !program_.reduces || call_.operation != ReduceOperation::avg) return;
     const auto result_bytes = static_cast<std::size_t>(program_.memories[rank.index()].receive);
     if (result_bytes == 0) return;
-    reduction::divide_by(call_.type, buffers_[rank.index()].receive, result_bytes / element_bytes(),
-                         static_cast<std::uint32_t>(program_.memories.size()));
+    divide_elements(call_.type, buffers_[rank.index()].receive, result_bytes / element_bytes(),
+                    static_cast<std::uint32_t>(program_.memories.size()));
   }
 
   [[nodiscard]] std::size_t element_bytes() const { return static_cast<std::size_t>(program_.element_size); }
@@ -112,7 +112,6 @@ class ThreadRun {
   const DeviceProgram& program_;
   std::span<const RankBuffers> buffers_;
   const DeviceCall& call_;
-  reduction::ReduceFunction reduce_;
   std::vector<std::atomic<std::uint32_t>> counters_;
   std::atomic<bool> is_aborted_{false};
   SteadyClock::time_point ends_at_;
