@@ -19,28 +19,34 @@ std::vector<TransportChoice> verbs_if_here() {
 class RegisteredMemory : public ::testing::TestWithParam<TransportChoice> {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RegisteredMemory);
 
-constexpr std::size_t shard = std::size_t{40} << 10U;  // Numbers of 4 bytes; large enough to be written directly.
-constexpr std::size_t ranks = 3;
-constexpr std::size_t bytes = ranks * shard * sizeof(std::uint32_t);
+/// Numbers of 4 bytes; large enough to be written directly.
+constexpr std::size_t gathered_shard = std::size_t{40} << 10U;
+constexpr std::size_t gathering_ranks = 3;
+constexpr std::size_t gathered_bytes = gathering_ranks * gathered_shard * sizeof(std::uint32_t);
 
 /// Fresh pages at an address, or anywhere; what was there before is gone.
-std::uint32_t* map(void* at) {
-  void* const mapped =
-      mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (at == nullptr ? 0 : MAP_FIXED), -1, 0);
+std::uint32_t* map_pages(void* at) {
+  void* const mapped = mmap(at, gathered_bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | (at == nullptr ? 0 : MAP_FIXED), -1, 0);
   EXPECT_NE(mapped, MAP_FAILED);
   return static_cast<std::uint32_t*>(mapped);
 }
 
-std::uint32_t number(std::size_t at, std::uint32_t round) { return static_cast<std::uint32_t>(at * 7 + round); }
+std::uint32_t gathered_number(std::size_t at, std::uint32_t round) {
+  return static_cast<std::uint32_t>(at * 7 + round);
+}
 
 /// Every number from the rank that has it, and nothing else.
-void gather(Communicator& communicator, std::uint32_t* data, std::uint32_t round) {
-  std::uint32_t* const own = data + communicator.rank() * shard;
-  for (std::size_t i = 0; i < ranks * shard; ++i) data[i] = UINT32_MAX;
-  for (std::size_t i = 0; i < shard; ++i) own[i] = number(communicator.rank() * shard + i, round);
-  const auto done = communicator.all_gather(own, data, shard, ElementType::uint32);
+void gather_numbers(Communicator& communicator, std::uint32_t* data, std::uint32_t round) {
+  std::uint32_t* const own = data + communicator.rank() * gathered_shard;
+  for (std::size_t i = 0; i < gathering_ranks * gathered_shard; ++i) data[i] = UINT32_MAX;
+  const std::size_t first = communicator.rank() * gathered_shard;
+  for (std::size_t i = 0; i < gathered_shard; ++i) own[i] = gathered_number(first + i, round);
+  const auto done = communicator.all_gather(own, data, gathered_shard, ElementType::uint32);
   ASSERT_TRUE(done) << done.error().message;
-  for (std::size_t i = 0; i < ranks * shard; ++i) ASSERT_EQ(data[i], number(i, round)) << i << " in round " << round;
+  for (std::size_t i = 0; i < gathering_ranks * gathered_shard; ++i) {
+    ASSERT_EQ(data[i], gathered_number(i, round)) << i << " in round " << round;
+  }
 }
 
 /// A device keeps the pages of a registration: who wrote or read through one that is stale would miss the new pages.
@@ -49,20 +55,20 @@ TEST_P(RegisteredMemory, AMappingAtTheSameAddressIsReachedAnew) {
   JobOptions options;
   options.transport = GetParam();
   options.timeout = std::chrono::milliseconds(20000);
-  run_ranks(ranks, source.source(), std::move(options), [](Communicator& communicator) {
-    std::uint32_t* const data = map(nullptr);
+  run_ranks(gathering_ranks, source.source(), std::move(options), [](Communicator& communicator) {
+    std::uint32_t* const data = map_pages(nullptr);
     for (std::uint32_t round = 0; round < 9; round += 3) {
-      ASSERT_TRUE(communicator.register_buffer(data, bytes));
-      gather(communicator, data, round);
+      ASSERT_TRUE(communicator.register_buffer(data, gathered_bytes));
+      gather_numbers(communicator, data, round);
       ASSERT_TRUE(communicator.deregister_buffer(data));
-      map(data);
-      gather(communicator, data, round + 1);  // Not registered.
-      map(data);
-      ASSERT_TRUE(communicator.register_buffer(data, bytes));
-      gather(communicator, data, round + 2);
+      map_pages(data);
+      gather_numbers(communicator, data, round + 1);  // Not registered.
+      map_pages(data);
+      ASSERT_TRUE(communicator.register_buffer(data, gathered_bytes));
+      gather_numbers(communicator, data, round + 2);
       ASSERT_TRUE(communicator.deregister_buffer(data));
     }
-    munmap(data, bytes);
+    munmap(data, gathered_bytes);
   });
 }
 
