@@ -12,10 +12,10 @@
 namespace espalier::profile {
 namespace {
 
-const std::string source = ESPALIER_SOURCE_DIR;
+const std::string shipped = ESPALIER_SOURCE_DIR "/configs";
 
 Topology machine(const std::string& name) {
-  TopologyReading reading = read_topology_file(source + "/configs/" + name + ".yaml");
+  TopologyReading reading = read_topology_file(shipped + "/" + name + ".yaml");
   EXPECT_TRUE(reading.topology) << name;
   return *std::move(reading.topology);
 }
@@ -61,7 +61,7 @@ TEST(ProfiledRuns, RingIsItsClosedForm) {
 
 TEST(ProfiledRuns, NcclTakesWhatItsTunerCountsLeast) {
   const Topology topology = machine("dgx-h100-nvls");
-  const ProfileReading hopper = read_profile_file(source + "/configs/profiles/nccl-hopper.yaml");
+  const ProfileReading hopper = read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
   ASSERT_TRUE(hopper.profile);
   const auto candidates = candidates_of(topology, on(topology, CollectiveKind::all_reduce), planners::nccl_planners());
   ProfiledRuns::Options options{*hopper.profile, {}, {}, 4, {}, sim::ModelKind::link, {}};
@@ -83,7 +83,7 @@ TEST(ProfiledRuns, NcclTakesWhatItsTunerCountsLeast) {
 /// Ring or NVLS where two published tables tell: 480 GB/s by NVLS and 368 by rings on eight H100.
 TEST(ProfiledRuns, NvlsBeatsRingsOnHopper) {
   const Topology topology = machine("dgx-h100-nvls");
-  const ProfileReading hopper = read_profile_file(source + "/configs/profiles/nccl-hopper.yaml");
+  const ProfileReading hopper = read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
   ASSERT_TRUE(hopper.profile);
   const auto candidates = candidates_of(topology, on(topology, CollectiveKind::all_reduce), planners::nccl_planners());
   ProfiledRuns runs(topology, candidates, {*hopper.profile, {}, {}, 4, {}, sim::ModelKind::link, {}});
@@ -96,7 +96,7 @@ TEST(ProfiledRuns, NvlsBeatsRingsOnHopper) {
 }
 
 TEST(ProfiledRuns, AutoNeverPassesTheNominalBound) {
-  const ProfileReading hopper = read_profile_file(source + "/configs/profiles/nccl-hopper.yaml");
+  const ProfileReading hopper = read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
   ASSERT_TRUE(hopper.profile);
   for (const char* name : {"dgx-h100-nvls", "dgx-h100", "dgx1v", "mi250"}) {
     const Topology topology = machine(name);
