@@ -71,7 +71,7 @@ def check_source(repository, table, folder, path):
 
 
 def is_library(table, folder):
-    return folder in table and folder != "cli"
+    return folder in table and folder not in {"cli", "python"}  # Python's errors are exceptions
 
 
 def check_folders(repository, folders):

@@ -1,0 +1,66 @@
+// The extension module: errors, and one function per library that adds its part.
+
+#include "base/units.h"
+#include "python/bind/bindings.h"
+#include "schedule/collective.h"
+
+namespace espalier::python {
+namespace {
+
+const char* name_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_input: return "invalid_input";
+    case ErrorCode::infeasible: return "infeasible";
+    case ErrorCode::unsupported: return "unsupported";
+    case ErrorCode::too_large: return "too_large";
+    case ErrorCode::unavailable: return "unavailable";
+  }
+  return "";
+}
+
+/// espalier.Error with code, message and help.
+void raise(const Error& error) {
+  const py::object type = py::module_::import("espalier.errors").attr("Error");
+  const py::object instance = type(name_of(error.code), error.message, error.help);
+  PyErr_SetObject(type.ptr(), instance.ptr());
+}
+
+}  // namespace
+
+py::object fraction_of(const Rational& value) {
+  return py::module_::import("fractions").attr("Fraction")(to_string(value));
+}
+
+Collective collective_on(const Topology& topology, const std::string& name, std::int64_t root) {
+  Collective collective{value_of(parse_collective(name)), static_cast<std::uint32_t>(topology.rank_count()), Rank()};
+  const auto ranks = static_cast<std::int64_t>(topology.rank_count());
+  if (has_root(collective.kind)) {
+    if (root >= ranks) {
+      throw ErrorRaised({ErrorCode::invalid_input,
+                         "root " + std::to_string(root) + " of " + std::to_string(ranks) + " ranks",
+                         "ranks count from 0"});
+    }
+    collective.root = Rank(static_cast<std::size_t>(std::max<std::int64_t>(root, 0)));
+  } else if (root >= 0) {
+    throw ErrorRaised({ErrorCode::invalid_input, name + " has no root", "leave root out"});
+  }
+  return collective;
+}
+
+}  // namespace espalier::python
+
+PYBIND11_MODULE(_espalier, module) {
+  using namespace espalier::python;
+  module.doc() = "Espalier's libraries. Use the package espalier.";
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const ErrorRaised& raised) {
+      raise(raised.error);
+    }
+  });
+  bind_topology(module);
+  bind_schedule(module);
+  bind_planners(module);
+  bind_simulation(module);
+}

@@ -1,0 +1,26 @@
+"""Espalier in Python: topologies, exact bounds, schedules and simulations of collective communication.
+
+Sizes are bytes (or "64M", as on the command line), times seconds, rates bytes per second; exact figures are
+fractions.Fraction. What is wrong raises espalier.Error.
+
+>>> import espalier
+>>> machine = espalier.Topology.load("dgx1v-degraded")
+>>> limit = espalier.bound(machine, "all_gather")
+>>> limit.time_per_byte, round(limit.busbw / 1e9, 2)
+(Fraction(7, 880000000000), 110.0)
+>>> plan = espalier.plan(machine, "all_gather", algorithm="packing")
+>>> plan.verify()
+[]
+>>> result = espalier.simulate(plan, "256M")
+>>> 0.98 < result.of_bound <= 1
+True
+"""
+
+from ._topology import Topology
+from .errors import Error
+from ._plans import Bound, Breach, Schedule, bound, plan, planners
+from ._simulation import Simulation, Simulator, simulate
+from ._units import parse_size
+
+__all__ = ["Bound", "Breach", "Error", "Schedule", "Simulation", "Simulator", "Topology", "bound", "parse_size", "plan", "planners",
+           "simulate"]

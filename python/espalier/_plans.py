@@ -1,0 +1,98 @@
+"""Bounds and schedules."""
+import dataclasses
+import fractions
+import pathlib
+import typing
+
+import numpy
+
+from . import _espalier
+from ._units import parse_size
+
+Schedule = _espalier.Schedule
+planners = _espalier.planners
+
+
+@dataclasses.dataclass(frozen=True)
+class Bound:
+    """A proven limit: no schedule moves S bytes in less than S * time_per_byte seconds."""
+
+    time_per_byte: fractions.Fraction  #: Seconds per byte of the message size S.
+    cut: list  #: Ids of the nodes whose cut proves it; empty where a linear program does.
+    what: str  #: One sentence: what the cut has to let through.
+    busbw: typing.Optional[float]  #: Bytes per second, as nccl-tests count; None where nothing moves.
+
+
+class Breach(typing.NamedTuple):
+    """What keeps a schedule from its promise: the rule of docs/schedule.md, the transfer or None, and a sentence."""
+
+    rule: str
+    transfer: typing.Optional[int]
+    message: str
+
+
+def bound(topology, collective, root=None):
+    """The exact limit of a collective on a topology. Long ones release the GIL.
+
+    >>> from espalier import Topology
+    >>> bound(Topology.generate("ring", [4], bandwidth=25e9), "all_gather").time_per_byte
+    Fraction(3, 200000000000)
+    """
+    return Bound(*_espalier._bound(topology, collective, -1 if root is None else root))
+
+
+def plan(topology, collective, algorithm="auto", size="64M", root=None):
+    """A verified schedule by one of `planners()`, or by "auto" the one that is fastest at `size`.
+
+    >>> from espalier import Topology
+    >>> plan(Topology.load("dgx1v"), "all_reduce", algorithm="ring").transfers.dtype.names
+    ('first_slice', 'slice_count', 'route', 'channel_and_reduces')
+    """
+    return _espalier._plan(topology, collective, algorithm, parse_size(size), -1 if root is None else root)
+
+
+def verify(self, most=100):
+    """The breaches of the rules of docs/schedule.md, at most so many; none of them for a right schedule."""
+    return [Breach(*row) for row in self._breaches(most)]
+
+
+def save(self, path):
+    """Writes the JSON form, with its network."""
+    pathlib.Path(path).write_text(self.to_json(), encoding="utf-8")
+
+
+def load(path):
+    """Reads the JSON form."""
+    return Schedule.from_json(pathlib.Path(path).read_text(encoding="utf-8"))
+
+
+def from_arrays(topology, collective, units, slices, routes, transfers, root=None, algorithm="python"):
+    """A schedule of your own; `verify` says whether it is right.
+
+    Args:
+        units: the length of the buffer in units of any size.
+        slices: (n, 4) whole numbers: offset and length in units, rank, to; -1 for none. In offset order, tiling the buffer.
+        routes: [(source rank, destination rank, [link ids])].
+        transfers: (m, 5) whole numbers in program order: first slice, number of slices, route, channel, 1 where it adds.
+
+    >>> from espalier import Topology
+    >>> two = Topology.generate("ring", [2])
+    >>> Schedule.from_arrays(two, "broadcast", 1, [[0, 1, -1, -1]], [(0, 1, [0])], [[0, 1, 0, 0, 0]], root=0).verify()
+    []
+    """
+    slices = numpy.asarray(slices, dtype=numpy.int64).reshape(-1, 4)
+    transfers = numpy.asarray(transfers, dtype=numpy.int64).reshape(-1, 5)
+    return Schedule.build(topology, collective, -1 if root is None else root, units, slices, list(routes), transfers,
+                          algorithm)
+
+
+def _repr(self):
+    return (f"<espalier.Schedule {self.collective} by {self.algorithm} on {self.topology.name}: "
+            f"{len(self.transfers)} transfers>")
+
+
+Schedule.verify = verify
+Schedule.save = save
+Schedule.load = staticmethod(load)
+Schedule.from_arrays = staticmethod(from_arrays)
+Schedule.__repr__ = _repr

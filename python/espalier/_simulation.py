@@ -1,0 +1,48 @@
+"""Simulated runs."""
+from . import _espalier
+from ._plans import bound
+from ._units import parse_size
+
+Simulator = _espalier.Simulator
+
+
+class Simulation:
+    """One simulated run: what the report says, with busbw and the part of the bound that was reached."""
+
+    def __init__(self, report, busbw, limit):
+        self._report, self.busbw, self._limit = report, busbw, limit
+
+    def __getattr__(self, name):
+        return getattr(self._report, name)
+
+    @property
+    def of_bound(self):
+        """The part of the bound's throughput that was reached, at most 1."""
+        return float(self._limit.time_per_byte * self.size * 10**12 / self.picoseconds) if self.picoseconds else 0.0
+
+    def __repr__(self):
+        return (f"<espalier.Simulation {self.size} B: {self.time * 1e6:.2f} us, busbw {self.busbw / 1e9:.2f} GB/s, "
+                f"{self.of_bound:.1%} of the bound>")
+
+
+def simulate(schedule, size="64M", chunk=None, ahead=None, model="link", timeline=False):
+    """Simulates a schedule at one size, or at several: a list of sizes gives a list of simulations.
+
+    `chunk` (bytes) and `ahead` (rounds) are chosen where they are not given; `model` is "link" or "fair". With
+    `timeline`, `spans` is a structured numpy array. The GIL is released.
+
+    >>> from espalier import Topology, plan
+    >>> ring = plan(Topology.load("dgx1v"), "all_reduce", algorithm="ring")
+    >>> [run.size for run in simulate(ring, ["1M", "64M"])]
+    [1048576, 67108864]
+    """
+    simulator = _espalier.Simulator(schedule)
+    root = int(schedule.root) if schedule.root is not None else None
+    limit = bound(schedule.topology, schedule.collective, root)
+    sizes = size if isinstance(size, (list, tuple)) or hasattr(size, "shape") else [size]
+    chunk = None if chunk is None else parse_size(chunk)
+    runs = []
+    for each in sizes:
+        report = simulator.run(parse_size(int(each) if hasattr(each, "dtype") else each), chunk, ahead, model, timeline)
+        runs.append(Simulation(report, simulator.busbw(report), limit))
+    return runs if sizes is size else runs[0]

@@ -1,0 +1,70 @@
+"""Networks."""
+import os
+import pathlib
+
+from . import _espalier
+from .errors import Error
+
+Topology = _espalier.Topology
+
+
+def _shipped_folder():
+    here = pathlib.Path(__file__).resolve().parent
+    told = os.environ.get("ESPALIER_CONFIGS")
+    for folder in ([pathlib.Path(told)] if told else []) + [here / "configs", here.parent / "configs"]:
+        if folder.is_dir():
+            return folder
+    return None
+
+
+def load(name, **parameters):
+    """A topology from a YAML file, or a shipped machine by name; parameters of a compact file by name.
+
+    >>> Topology.load("dgx1v").rank_count
+    8
+    """
+    path = pathlib.Path(name)
+    folder = _shipped_folder()
+    if not path.exists() and path.name == str(name) and folder and (folder / f"{name}.yaml").exists():
+        path = folder / f"{name}.yaml"
+    if not path.exists():
+        raise Error("unavailable", f"there is no file or shipped machine {str(name)!r}",
+                    "espalier topo show --list names the machines")
+    return Topology._read_file(str(path), parameters)
+
+
+def nodes(self):
+    """[{"id", "kind", "is_rank", "host", "rail"}], by node id."""
+    return [dict(zip(("id", "kind", "is_rank", "host", "rail"), row)) for row in self._nodes()]
+
+
+def links(self):
+    """[{"tail", "head", "bandwidth", "latency", "overhead", "link_class"}], by link id; ends are node indices,
+    bandwidth in bytes per second, times in seconds. A duplex cable is two links."""
+    keys = ("tail", "head", "bandwidth", "latency", "overhead", "link_class")
+    return [dict(zip(keys, row)) for row in self._links()]
+
+
+def to_networkx(self):
+    """A networkx.MultiDiGraph: nodes by their ids with kind, is_rank, host and rail, links keyed by link id."""
+    import networkx
+
+    graph = networkx.MultiDiGraph(name=self.name)
+    names = []
+    for node in self.nodes():
+        names.append(node.pop("id"))
+        graph.add_node(names[-1], **node)
+    for index, link in enumerate(self.links()):
+        graph.add_edge(names[link.pop("tail")], names[link.pop("head")], key=index, **link)
+    return graph
+
+
+def _repr(self):
+    return f"<espalier.Topology {self.name}: {self.rank_count} ranks, {self.node_count} nodes, {self.link_count} links>"
+
+
+Topology.load = staticmethod(load)
+Topology.nodes = nodes
+Topology.links = links
+Topology.to_networkx = to_networkx
+Topology.__repr__ = _repr

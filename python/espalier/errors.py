@@ -1,0 +1,22 @@
+"""What went wrong, as the command line says it."""
+
+
+class Error(Exception):
+    """An error of the libraries.
+
+    Attributes:
+        code: "invalid_input", "infeasible", "unsupported", "too_large" or "unavailable".
+        message: what is wrong, with the place where there is one.
+        help: what to write instead; may be empty.
+
+    >>> import espalier
+    >>> try:
+    ...     espalier.bound(espalier.Topology.load("dgx1v"), "allgather")
+    ... except espalier.Error as error:
+    ...     print(error.code, error.help)
+    invalid_input did you mean 'all_gather'?
+    """
+
+    def __init__(self, code, message, help=""):
+        super().__init__(f"{message} ({help})" if help else message)
+        self.code, self.message, self.help = code, message, help

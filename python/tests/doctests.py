@@ -1,0 +1,16 @@
+#!/usr/bin/env python3
+"""Runs the examples in the package's docstrings."""
+import doctest
+import importlib
+import pathlib
+import sys
+
+import espalier
+
+failed = tried = 0
+for path in sorted(pathlib.Path(espalier.__file__).parent.glob("*.py")):
+    name = "espalier" if path.stem == "__init__" else f"espalier.{path.stem}"
+    result = doctest.testmod(importlib.import_module(name))
+    failed, tried = failed + result.failed, tried + result.attempted
+print(f"{tried} examples, {failed} failed")
+sys.exit(1 if failed or tried < 12 else 0)
