@@ -34,6 +34,10 @@ OrStop<std::map<std::string, std::set<std::int64_t>>> sizes_of(const compare::Me
                                topology.name(), topology.rank_count()),
                    "name the machine that was measured, or its part with --ranks"});
     }
+    if (row.collective.empty()) {
+      return usage({ErrorCode::invalid_input, fmt::format("{} does not say which collective it measured", rows.file),
+                    "name it with --collective, such as --collective all_reduce"});
+    }
     sizes[row.collective].insert(row.size.count);
   }
   return sizes;

@@ -26,6 +26,7 @@ VERBS = {
     "topo validate": (["topo", "validate", "dgx1v"], []),
     "topo expand": (["topo", "expand", "dgx1v"], [["topo", "expand", "dgx1v", "-o", "FILE"]]),
     "topo degrade": (["topo", "degrade", "rtx4090-pcie"], []),
+    "topo import": (["topo", "import", "box.txt", "--preset", "a100-sxm"], [["topo", "import", "box.txt", "--preset", "a100-sxm", "-o", "FILE"]]),
     **{f"topo gen {family}": (["topo", "gen", family], [["topo", "gen", family, "-o", "FILE"]]) for family in FAMILIES},
     "plan": (["plan", "rtx4090-pcie", "all_gather"],
              [["plan", "rtx4090-pcie", "all_gather", "-o", "FILE"], ["plan", "dgx1v", "all_gather", "-a", "ring", "-o", "FILE"]]),
@@ -46,6 +47,9 @@ VERBS = {
     "calibrate": (["calibrate", "rtx4090-pcie", "--from", "results.json"],
                   [["calibrate", "rtx4090-pcie", "--from", "results.json", "-o", "FILE"]]),
     "lab": (["lab", "--help"], []),  # Its traces and tables go the same ways; a network is not built here.
+    "export": (["export", "plan.json", "--as", "msccl"], [["export", "plan.json", "--as", "msccl", "-o", "FILE"]]),
+    "import": (["import", "ring.xml", "rtx4090-pcie"], [["import", "ring.xml", "rtx4090-pcie", "-o", "FILE"]]),
+    "schema": (["schema", "plan"], []),
     "version": (["version"], []),
     "completion": (["completion", "bash"], []),
 }
@@ -125,8 +129,10 @@ def check_files(arguments, folder):
 
 
 def make_inputs(folder):
+    pathlib.Path(folder, "box.txt").write_text("\tGPU0\tGPU1\nGPU0\tX\tNV4\nGPU1\tNV4\tX\n")
     run(["plan", "rtx4090-pcie", "all_gather", "-o", "plan.json"], folder)
     run(SWEEP + ["-o", "rows.csv"], folder)
+    run(["export", "plan.json", "--as", "msccl", "-o", "ring.xml"], folder)
     run(["simulate", "rtx4090-pcie", "all_gather", "-a", "ring", "-s", "1M", "--trace", "trace.json"], folder)
     with open(pathlib.Path(folder) / "results.json", "w") as results:
         run(["simulate", "rtx4090-pcie", "all_gather", "-a", "ring", "-b", "64K", "-e", "16M", "-f", "4"], folder, True,
