@@ -83,6 +83,7 @@ int run(int argc, char** argv) {
   add_merge_command(app, session);
   add_run_command(app, session);
   add_explain_command(app, session);
+  add_report_command(app, session);
   add_tune_command(app, session);
   add_doctor_command(app, session);
   add_compare_command(app, session);

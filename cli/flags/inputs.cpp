@@ -114,8 +114,8 @@ tl::unexpected<InputFailure> bad_damage(const char* flag, Error error) {
   return tl::unexpected(InputFailure{std::move(error), false, is_usage});
 }
 
-tl::expected<Topology, InputFailure> accept(const Console& console, const TopologyFlags& flags,
-                                            Result<TopologyReading> reading) {
+tl::expected<TopologyReading, InputFailure> accept(const Console& console, const TopologyFlags& flags,
+                                                   Result<TopologyReading> reading) {
   if (!reading) return failed(reading.error());
   console.show(reading->diagnostics);
   if (!reading->topology || has_errors(reading->diagnostics)) {
@@ -125,7 +125,8 @@ tl::expected<Topology, InputFailure> accept(const Console& console, const Topolo
   if (!rest) return bad_damage("--without", rest.error());
   auto slowed = slow_down(*rest, flags.slow);
   if (!slowed) return bad_damage("--slow", slowed.error());
-  return std::move(*slowed);
+  reading->topology = std::move(*slowed);
+  return std::move(*reading);
 }
 
 /// Which flag of a topology a plan has no use for, or nothing.
@@ -154,7 +155,7 @@ tl::expected<Input, InputFailure> read_plan_text(const Console& console, std::st
   if (!plan) return failed(plan.error());
   console.show(plan->warnings);
   const bool implied = !topology && !plan->network_was_given;
-  return Input{std::move(plan->topology), std::move(plan->schedule), implied};
+  return Input{std::move(plan->topology), std::move(plan->schedule), implied, std::move(plan->warnings)};
 }
 
 }  // namespace
@@ -257,7 +258,9 @@ Result<TopologyReading> read_with_findings(const Console& console, const Topolog
 }
 
 tl::expected<Topology, InputFailure> load_topology(const Console& console, const TopologyFlags& flags) {
-  return accept(console, flags, read_with_findings(console, flags));
+  auto reading = accept(console, flags, read_with_findings(console, flags));
+  if (!reading) return tl::unexpected(reading.error());
+  return std::move(*reading->topology);
 }
 
 tl::expected<Input, InputFailure> load_input(const Console& console, const TopologyFlags& flags,
@@ -279,9 +282,10 @@ tl::expected<Input, InputFailure> load_input(const Console& console, const Topol
         false,
         true});
   }
-  auto topology = accept(console, flags, read_text(*text, path, flags));
-  if (!topology) return tl::unexpected(topology.error());
-  return Input{std::move(*topology), std::nullopt, false};
+  auto reading = accept(console, flags, read_text(*text, path, flags));
+  if (!reading) return tl::unexpected(reading.error());
+  return Input{std::move(*reading->topology), std::nullopt, false, std::move(reading->diagnostics),
+               std::move(reading->provenance)};
 }
 
 ExitCode refuse(const Console& console, const InputFailure& failure) {

@@ -39,8 +39,10 @@ inline constexpr std::array<std::string_view, 7> topology_options = {
 /// What a TOPOLOGY|PLAN argument named.
 struct Input {
   Topology topology;
-  std::optional<Schedule> schedule;  ///< Present when the argument was a plan.
-  bool network_is_implied = false;   ///< The plan carried no network: rates are unknown.
+  std::optional<Schedule> schedule;            ///< Present when the argument was a plan.
+  bool network_is_implied = false;             ///< The plan carried no network: rates are unknown.
+  std::vector<Diagnostic> findings = {};       ///< What was found about the argument, shown already.
+  std::vector<ProvenanceRow> provenance = {};  ///< What a topology says of where its values came from.
 };
 
 /// Why an argument could not be used. The diagnostics have been shown already when `shown` is true.

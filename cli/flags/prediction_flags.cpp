@@ -50,12 +50,15 @@ void PredictionFlags::add_to(CLI::App& command) {
       ->option_text("link|fair (link)");
   command.add_option("-t,--topology", plan_topology, verb.does + " a plan on this topology instead of its own")
       ->option_text("FILE");
-  command
-      .add_option("--scenario", scenario.file,
-                  verb.does + " a scenario instead: a YAML file, - or shipped scenario (docs/scenarios.md)")
-      ->option_text("FILE");
+  if (verb.has_scenarios) {
+    command
+        .add_option("--scenario", scenario.file,
+                    verb.does + " a scenario instead: a YAML file, - or shipped scenario (docs/scenarios.md)")
+        ->option_text("FILE");
+  }
   if (verb.has_profiles) profile.add_to(command);
-  conditions.add_to(command, "Of the jitter; of all that a scenario draws, instead of its own");
+  conditions.add_to(command, verb.has_scenarios ? "Of the jitter; of all that a scenario draws, instead of its own"
+                                                : "Of the jitter");
 }
 
 Mode PredictionFlags::mode_of_scenario() const {
@@ -90,7 +93,8 @@ Mode PredictionFlags::mode_of_plan() const {
 std::optional<Error> PredictionFlags::find_conflict() const {
   if (!scenario.file.empty()) return find_idle_option(*command_, mode_of_scenario());
   if (!input.argument.empty()) return std::nullopt;
-  return Error{ErrorCode::invalid_input, verb.name + " needs a TOPOLOGY or PLAN, or --scenario",
+  return Error{ErrorCode::invalid_input,
+               verb.name + " needs a TOPOLOGY or PLAN" + (verb.has_scenarios ? ", or --scenario" : ""),
                fmt::format("such as espalier {} dgx-h100 all_reduce", verb.name)};
 }
 

@@ -29,6 +29,7 @@ struct PredictingVerb {
   std::vector<std::string_view> of_scenarios;  ///< Options of its own that a scenario has, too.
   bool compares_plans = false;                 ///< A plan is compared with those of -a.
   bool has_profiles = false;                   ///< --profile is an option of it.
+  bool has_scenarios = true;                   ///< --scenario is an option of it.
 };
 
 /// How a prediction is made, apart from what is predicted.

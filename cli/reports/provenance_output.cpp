@@ -50,14 +50,21 @@ std::vector<StatedValue> state_values(const Topology& topology, std::span<const 
 
 }  // namespace
 
+std::vector<std::vector<std::string>> provenance_rows(const Topology& topology, std::span<const ProvenanceRow> rows) {
+  std::vector<std::vector<std::string>> cells;
+  for (const StatedValue& value : state_values(topology, rows)) {
+    cells.push_back(
+        {value.link_class, value.key, value.value, std::to_string(value.links), value.origin, value.source});
+  }
+  return cells;
+}
+
 std::string provenance_text(const Topology& topology, std::span<const ProvenanceRow> rows) {
   Table table;
-  for (const char* title : {"class", "key", "value"}) table.add_column(title, {}, Table::Align::left);
-  table.add_column("links");
-  for (const char* title : {"origin", "source"}) table.add_column(title, {}, Table::Align::left);
-  for (const StatedValue& value : state_values(topology, rows)) {
-    table.add_row({value.link_class, value.key, value.value, std::to_string(value.links), value.origin, value.source});
+  for (const std::string title : provenance_columns) {
+    table.add_column(title, {}, title == "links" ? Table::Align::right : Table::Align::left);
   }
+  for (std::vector<std::string>& cells : provenance_rows(topology, rows)) table.add_row(std::move(cells));
   return fmt::format("# {}  {} values of links\n", topology.name(),
                      rows.empty() ? "no provenance is stated for" : "provenance of") +
          table.text();

@@ -25,6 +25,7 @@ void add_sweep_command(CLI::App& app, Session& session);
 void add_merge_command(CLI::App& app, Session& session);
 void add_run_command(CLI::App& app, Session& session);
 void add_explain_command(CLI::App& app, Session& session);
+void add_report_command(CLI::App& app, Session& session);
 void add_tune_command(CLI::App& app, Session& session);
 void add_doctor_command(CLI::App& app, Session& session);
 void add_compare_command(CLI::App& app, Session& session);

@@ -5,6 +5,7 @@
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/prediction_flags.h"
+#include "cli/jobs/simulate_sizes.h"
 #include "cli/output/json_text.h"
 #include "cli/output/progress.h"
 #include "cli/output/trace_file.h"
@@ -24,102 +25,6 @@ struct SimulateFlags : PredictionFlags {
   TraceFlags trace;
   bool critical_path = false;
 };
-
-/// What is to be simulated: candidates with their bound, and the names of the table's columns.
-struct Work {
-  Collective collective;
-  planners::Candidates candidates;
-  std::vector<std::string> algorithms;
-};
-
-OrStop<Work> work_of_plan(const SimulateFlags& flags, Input& input) {
-  Schedule& schedule = *input.schedule;
-  const std::string name = schedule.algorithm.empty() ? "plan" : schedule.algorithm;
-  if (const auto checked = flags.check_plan(input); !checked) return tl::unexpected(checked.error());
-  auto bound = planners::compute_bound(input.topology, schedule.collective);
-  if (!bound) return stop(bound.error());
-  Work work{schedule.collective, {}, {name}};
-  work.candidates.bound = std::move(*bound);
-  const planners::ChunkModel chunks(schedule, input.topology);
-  work.candidates.made.push_back({name, std::move(schedule), chunks});
-  return work;
-}
-
-OrStop<Work> work_of_topology(const Console& console, const SimulateFlags& flags, const Topology& topology,
-                              Bytes least_size, bool has_profile) {
-  const auto collective = flags.resolve_collective(topology);
-  if (!collective) return usage(collective.error());
-  const auto asked = flags.resolve_algorithms(has_profile);
-  if (!asked) return usage(asked.error());
-  const auto limits = flags.packing.resolve();
-  if (!limits) return usage(limits.error());
-  // Software adds to every hop, so with a profile low trees may win at any size.
-  const Bytes least = has_profile ? Bytes{} : least_size;
-  auto candidates = plan_candidates(console, topology, *collective, *asked, least, *limits);
-  if (!candidates) return stop(candidates.error());
-  Work work{*collective, std::move(*candidates), {}};
-  for (const std::string& name : *asked) {
-    const auto is_of_nccl = [](const planners::Candidate& made) { return is_nccl_algorithm(made.planner); };
-    const bool made = name == "auto"   ? !std::ranges::all_of(work.candidates.made, is_of_nccl)
-                      : name == "nccl" ? std::ranges::any_of(work.candidates.made, is_of_nccl)
-                                       : work.candidates.find(name) != nullptr;
-    if (made) work.algorithms.push_back(name);
-  }
-  if (work.algorithms.empty()) {
-    if (work.candidates.refused.empty()) {
-      return stop({ErrorCode::unsupported, "no planner makes this collective on this topology", ""});
-    }
-    return stop(work.candidates.refused.front().error);
-  }
-  return work;
-}
-
-/// The fastest of the results at one size. "auto" repeats one of its planners: that one, where it was named itself.
-std::size_t fastest_of(const std::vector<CandidateRun>& results, std::size_t first, std::size_t count) {
-  std::size_t best = first;
-  for (std::size_t i = first + 1; i < first + count; ++i) {
-    const auto time = results[i].report.elapsed, least = results[best].report.elapsed;
-    if (time < least || (time == least && results[best].algorithm == "auto")) best = i;
-  }
-  return best;
-}
-
-Result<void> run_sizes(const Console& console, CandidateRuns& runs, Simulation& simulation) {
-  Progress progress(console, "simulating", simulation.sizes.size() * simulation.algorithms.size());
-  for (const Bytes size : simulation.sizes) {
-    const std::size_t first = simulation.results.size();
-    for (const std::string& algorithm : simulation.algorithms) {
-      progress.step(fmt::format("{} {} B", algorithm, size.count));
-      auto result = runs.run(algorithm, size);
-      if (!result) return tl::unexpected(result.error());
-      simulation.results.push_back(std::move(*result));
-    }
-    simulation.winners.push_back(fastest_of(simulation.results, first, simulation.algorithms.size()));
-  }
-  for (std::size_t i = 1; i < simulation.winners.size(); ++i) {
-    const CandidateRun& before = simulation.results[simulation.winners[i - 1]];
-    const CandidateRun& after = simulation.results[simulation.winners[i]];
-    if (before.planner() == after.planner()) continue;
-    const auto crossover = runs.find_crossover(before.planner(), after.planner(), before.size, after.size);
-    if (!crossover) return tl::unexpected(crossover.error());
-    simulation.crossovers.push_back(*crossover);
-  }
-  return {};
-}
-
-/// Runs the one result again with its timeline and critical path, which large sweeps do without.
-Result<sim::Report> run_in_detail(const CandidateRun& result, const Topology& topology,
-                                  const CandidateRuns::Options& how) {
-  sim::Options options = how.at(result.size, {result.report.chunk, result.report.ahead});
-  if (result.setting != nullptr) {
-    options.launch = result.setting->endpoints.launch;
-    options.payload_ppm = result.setting->endpoints.payload_ppm;
-  }
-  options.record_timeline = true;
-  options.record_critical_path = true;
-  return sim::simulate(result.candidate->schedule, result.setting != nullptr ? result.setting->topology : topology,
-                       options, how.circumstances.endpoints.engines());
-}
 
 OrStop<void> show(const Console& console, const SimulateFlags& flags, const Simulation& simulation,
                   const CandidateRuns::Options& how) {
@@ -203,35 +108,16 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
     if (!walked) return tl::unexpected(walked.error());
     if (*walked) return {};
   }
-  auto work = input.schedule ? work_of_plan(flags, input)
-                             : work_of_topology(console, flags, input.topology, std::ranges::min(prediction->sizes),
-                                                options.profile != nullptr);
+  const auto work = find_work(console, flags, input, *prediction);
   if (!work) return tl::unexpected(work.error());
   if ((!flags.trace.file.empty() || flags.critical_path) && prediction->sizes.size() * work->algorithms.size() != 1) {
     return usage({ErrorCode::invalid_input, "--trace and --critical-path are of one run",
                   "name one size with -s and one algorithm with -a"});
   }
-  Simulation simulation;
-  simulation.topology = &input.topology;
-  simulation.collective = work->collective;
-  simulation.bound = work->candidates.bound;
-  simulation.model = options.model;
-  simulation.circumstances = options.circumstances;
-  if (options.profile) simulation.profile = options.profile->shown;
-  simulation.type = prediction->type;
-  simulation.element_size = options.element_size;
-  simulation.algorithms = work->algorithms;
-  simulation.sizes = prediction->sizes;
-  simulation.refused = work->candidates.refused;
-  std::erase_if(simulation.refused, [&](const planners::Refusal& refusal) {
-    // That NCCL has no such algorithm here is no news where it has another.
-    const bool is_of_many =
-        is_nccl_algorithm(refusal.planner) && std::ranges::any_of(simulation.algorithms, is_nccl_algorithm);
-    return flags.algorithms.find(refusal.planner) == std::string::npos && (is_of_many || !flags.algorithms.empty());
-  });
   CandidateRuns runs(input.topology, work->candidates, options);
-  if (const auto ran = run_sizes(console, runs, simulation); !ran) return stop(ran.error());
-  return show(console, flags, simulation, options);
+  const auto simulation = simulate_sizes(console, flags, input.topology, *work, *prediction, runs);
+  if (!simulation) return tl::unexpected(simulation.error());
+  return show(console, flags, *simulation, options);
 }
 
 ExitCode run(const Console& console, const SimulateFlags& flags) {

@@ -35,6 +35,29 @@ TEST(TopologySvg, HasALineForTheLinksOfAClassBetweenTwoNodes) {
   EXPECT_EQ(count(*svg, "aria-label=\"small: 2 ranks, 3 nodes, 5 links\""), 1U);
 }
 
+TEST(TopologySvg, ColoursLinksByLoadAndOutlinesASideOfACut) {
+  TopologyBuilder builder;
+  const NodeId a = builder.rank("a"), b = builder.rank("b");
+  builder.cable(a, b, {{25'000'000'000}, {0}, "nvlink"});
+  const std::vector<double> loads = {0.2, 0.96};
+  const std::vector<NodeId> side = {b};
+  const auto svg = topology_svg(*std::move(builder).build("pair"), {loads, side});
+  ASSERT_TRUE(svg);
+  EXPECT_EQ(count(*svg, "class=\"load5\" data-links=\"0 1\""), 1U);  // the busier of the two
+  EXPECT_EQ(count(*svg, "25 GB/s each way; busy 96 %</title>"), 1U);
+  EXPECT_EQ(count(*svg, "class=\"node rank side\""), 1U);
+  EXPECT_EQ(count(*svg, "up to 75 %</text>"), 1U);
+}
+
+TEST(TopologySvg, StepsOfLoadsEndWhereTheirNamesSay) {
+  EXPECT_EQ(load_step(0), 0U);
+  EXPECT_EQ(load_step(0.25), 1U);
+  EXPECT_EQ(load_step(0.26), 2U);
+  EXPECT_EQ(load_step(0.95), 4U);
+  EXPECT_EQ(load_step(1), 5U);
+  EXPECT_EQ(load_step_name(4), "up to 95 %");
+}
+
 TEST(TopologySvg, TooLargeOnesAreRefused) {
   const auto torus = generate_torus({.dims = {50, 50}});
   ASSERT_TRUE(torus);

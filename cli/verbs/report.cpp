@@ -1,0 +1,230 @@
+#include <fmt/format.h>
+
+#include "base/parse_units.h"
+#include "cli/flags/inputs.h"
+#include "cli/flags/prediction_flags.h"
+#include "cli/jobs/measured_beside.h"
+#include "cli/jobs/simulate_sizes.h"
+#include "cli/output/json_text.h"
+#include "cli/output/output_file.h"
+#include "cli/output/trace_file.h"
+#include "cli/reports/describe_bound.h"
+#include "cli/reports/provenance_output.h"
+#include "cli/reports/simulation_output.h"
+#include "cli/verbs/commands.h"
+#include "report/plan_report.h"
+#include "report/verdict.h"
+
+namespace espalier::cli {
+namespace {
+
+/// A run that serves chunks more often is no longer looked at closely where another size will do: in a page it would be
+/// less than one chunk in ten.
+constexpr std::uint64_t most_close_events = 4 * report::most_page_spans;
+
+struct ReportFlags : PredictionFlags {
+  using PredictionFlags::PredictionFlags;
+
+  std::string output = "report.html";
+  std::vector<std::string> measured;
+  std::string timeline_size;
+  TraceFlags trace;
+};
+
+/// What a report is made of, in the order in which it is found.
+struct Findings {
+  Simulation simulation;
+  std::vector<MeasuredFile> measured;
+};
+
+/// The run that is looked at closely: that of a measured timeline, of --timeline, or the fastest at the largest size
+/// whose timeline fits into the page.
+OrStop<const CandidateRun*> find_close_run(const ReportFlags& flags, const Findings& findings) {
+  const Simulation& simulation = findings.simulation;
+  const auto winner = [&](std::size_t row) { return &simulation.results[simulation.winners[row]]; };
+  if (flags.timeline_size.empty()) {
+    if (const CandidateRun* const run = find_measured_run(simulation, findings.measured)) return run;
+    std::size_t row = simulation.winners.size() - 1;
+    while (row > 0 && winner(row)->report.events > most_close_events) --row;
+    return winner(row);
+  }
+  const auto size = parse_size(flags.timeline_size);
+  if (!size) return usage({size.error().code, "--timeline: " + size.error().message, size.error().help});
+  for (std::size_t row = 0; row < simulation.winners.size(); ++row) {
+    if (winner(row)->size == *size) return winner(row);
+  }
+  return usage({ErrorCode::invalid_input, "--timeline: " + flags.timeline_size + " is not among the sizes",
+                "it is one of those that -b, -e and -f or -s give"});
+}
+
+report::ReportTable settings_table(const ReportFlags& flags, const Simulation& simulation) {
+  report::ReportTable table{"assumptions", "How it was predicted", {{"what"}, {"value"}}, {}};
+  const auto add = [&](std::string what, std::string value) {
+    if (!value.empty()) table.rows.push_back({std::move(what), std::move(value)});
+  };
+  add("machine", flags.input.argument);
+  add("parameters", fmt::format("{}", fmt::join(flags.input.parameters, ", ")));
+  add("ranks", flags.input.ranks);
+  add("taken away", fmt::format("{}", fmt::join(flags.input.without, ", ")));
+  add("slowed down", fmt::format("{}", fmt::join(flags.input.slow, ", ")));
+  add("model", std::string(sim::to_string(simulation.model)) + (simulation.model == sim::ModelKind::link
+                                                                    ? ": chunks take turns on a link"
+                                                                    : ": flows share a link max-min fairly"));
+  add("software", simulation.profile.empty() ? "none beside the links" : "profile " + simulation.profile);
+  const std::string circumstances = circumstances_text(simulation.circumstances, "; ");
+  add("circumstances", circumstances.empty() ? "as the topology says" : circumstances.substr(2));
+  add("element type", simulation.type);
+  for (const planners::Refusal& refusal : simulation.refused) add("no " + refusal.planner, refusal.error.message);
+  return table;
+}
+
+report::ReportTable provenance_table(const Input& input) {
+  report::ReportTable table{"provenance", "Where the values of links came from", {}, {}};
+  for (const std::string title : provenance_columns) table.columns.push_back({title, title == "links"});
+  table.rows = provenance_rows(input.topology, input.provenance);
+  return table;
+}
+
+std::vector<report::Curve> predicted_curves(const Simulation& simulation) {
+  std::vector<report::Curve> curves;
+  for (const std::string& algorithm : simulation.algorithms) {
+    report::Curve curve{algorithm, {}};
+    for (const CandidateRun& result : simulation.results) {
+      if (result.algorithm != algorithm) continue;
+      const std::string by = result.by() == algorithm ? "" : result.by();
+      curve.points.push_back({result.size, result.report.elapsed.seconds(), by});
+    }
+    curves.push_back(std::move(curve));
+  }
+  return curves;
+}
+
+report::PlanReport make_report(const ReportFlags& flags, const Input& input, const Simulation& simulation) {
+  report::PlanReport report;
+  report.topology = &input.topology;
+  report.collective = simulation.collective;
+  report.bound = simulation.bound;
+  if (!report.bound.cut.empty()) report.cut = cut_text(report.bound, input.topology);
+  report.predicted = predicted_curves(simulation);
+  for (const std::size_t index : simulation.winners) {
+    const CandidateRun& winner = simulation.results[index];
+    report.fastest.push_back({winner.size, winner.planner(), winner.report.elapsed.seconds()});
+  }
+  for (const Crossover& crossover : simulation.crossovers) {
+    report.crossovers.push_back({crossover.from, crossover.to, crossover.size});
+  }
+  report.assumptions.push_back(settings_table(flags, simulation));
+  report.assumptions.push_back(provenance_table(input));
+  for (const Diagnostic& finding : input.findings) {
+    report.warnings.push_back(fmt::format("{}: {}; {}.", finding.code, finding.message, finding.help));
+  }
+  report.maker = "Made by espalier " ESPALIER_VERSION ", in one file that needs no network.";
+  return report;
+}
+
+Result<void> write_page(const Console& console, const ReportFlags& flags, const report::PlanReport& report) {
+  const std::string page = report_page(report);
+  const auto written = write_file(flags.output, [&](std::ostream& out) -> Result<void> {
+    out << page;
+    return {};
+  });
+  if (!written || flags.output == "-") return written;
+  if (!console.json) {
+    for (const std::string& sentence : verdict_of(report)) console.print(sentence + "\n");
+  }
+  console.note("wrote " + flags.output + " (open it in a browser)");
+  return {};
+}
+
+OrStop<void> report_on(const Console& console, const CLI::App& command, const ReportFlags& flags, Input& input) {
+  auto prediction = flags.resolve();
+  if (!prediction) return usage(prediction.error());
+  Findings findings;
+  if (!flags.measured.empty()) {
+    const auto kind = input.schedule ? Result<CollectiveKind>(input.schedule->collective.kind)
+                                     : parse_collective(flags.collective.name);
+    if (!kind) return usage(kind.error());
+    auto measured = load_measured(console, flags.measured, *kind);
+    if (!measured) return tl::unexpected(measured.error());
+    findings.measured = std::move(*measured);
+    bool are_sizes_given = false;
+    for (const char* option : {"--minbytes", "--maxbytes", "--stepfactor", "--stepbytes", "--size"}) {
+      are_sizes_given |= was_given(command, option);
+    }
+    if (!are_sizes_given) prediction->sizes = measured_sizes(findings.measured, prediction->options.element_size);
+  }
+  const auto work = find_work(console, flags, input, *prediction);
+  if (!work) return tl::unexpected(work.error());
+  CandidateRuns runs(input.topology, work->candidates, prediction->options);
+  auto simulation = simulate_sizes(console, flags, input.topology, *work, *prediction, runs);
+  if (!simulation) return tl::unexpected(simulation.error());
+  findings.simulation = std::move(*simulation);
+  report::PlanReport report = make_report(flags, input, findings.simulation);
+  const auto close_run = find_close_run(flags, findings);
+  if (!close_run) return tl::unexpected(close_run.error());
+  auto detail = run_in_detail(**close_run, input.topology, prediction->options);
+  if (!detail) return stop(detail.error());
+  report.run = report::CloseRun{(*close_run)->by(), std::move(*detail)};
+  if (!findings.measured.empty()) {
+    auto measured = lay_beside(findings.simulation, prediction->options, findings.measured);
+    if (!measured) return stop(measured.error());
+    report.measured = std::move(*measured);
+  }
+  if (console.json) console.print(json_text(simulation_json(findings.simulation)));
+  if (const auto written = write_page(console, flags, report); !written) return stop(written.error());
+  if (flags.trace.file.empty()) return {};
+  const auto traced = write_trace_file(console, flags.trace, *report.run->report.timeline);
+  if (!traced) return stop(traced.error());
+  console.note("trace: " + flags.trace.file + " (open it at ui.perfetto.dev)");
+  return {};
+}
+
+ExitCode run(const Console& console, const CLI::App& command, const ReportFlags& flags) {
+  if (const auto conflict = flags.find_conflict()) return console.refuse_usage(*conflict);
+  if (console.json && flags.output == "-") {
+    return console.refuse_usage(
+        {ErrorCode::invalid_input, "--json and -o - would both write to standard output", "write the page to a file"});
+  }
+  auto input = load_input(console, flags.input, flags.plan_topology);
+  if (!input) return refuse(console, input.error());
+  if (const auto conflict = flags.find_conflict(*input)) return console.refuse_usage(*conflict);
+  const auto done = report_on(console, command, flags, *input);
+  if (done) return ExitCode::ok;
+  return done.error().is_usage ? console.refuse_usage(done.error().error) : console.refuse(done.error().error);
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& app, Session& session) {
+  PredictingVerb verb{"report", "Report on", "ring,tree,packing,auto", "Comma-separated", "", {}, {}, false,
+                      true,     false};
+  verb.of_runs = {"--output", "--measured", "--timeline", "--trace", "--trace-every"};
+  const auto flags = std::make_shared<ReportFlags>(std::move(verb));
+  CLI::App* command = app.add_subcommand(
+      "report", "One HTML page of a machine, its plans, their predictions, timeline and measurements");
+  flags->add_to(*command);
+  command->add_option("-o,--output", flags->output, "Write the page to this file (- is standard output)")
+      ->option_text("FILE (report.html)");
+  command
+      ->add_option(
+          "--measured", flags->measured,
+          "What was measured, laid beside: results or a timeline of run, or nccl-tests output; may be repeated")
+      ->option_text("FILE")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--timeline", flags->timeline_size,
+                   "Which of the sizes has its timeline in the page; the largest that fits when absent")
+      ->option_text("SIZE");
+  flags->trace.add_to(*command, "the run in the page, whole");
+  command->footer(
+      examples({"espalier report dgx1v-degraded all_gather -b 1K -e 1G -f 4 -o report.html",
+                "espalier report plan.json -s 256M -o plan.html",
+                "espalier report dgx-h100 all_reduce --profile nccl-hopper --measured all_reduce_perf.log"}) +
+      "\nThe page is one file that loads nothing. Without sizes it has those that were measured. docs/report.md says "
+      "what it shows.");
+  command->callback([flags, command, &session] {
+    session.run = [flags, command, &session] { return run(session.console, *command, *flags); };
+  });
+}
+
+}  // namespace espalier::cli

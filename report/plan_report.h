@@ -1,0 +1,94 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "schedule/bound.h"
+#include "schedule/collective.h"
+#include "sim/simulate.h"
+#include "topology/topology.h"
+
+namespace espalier::report {
+
+/// One time of a curve.
+struct CurvePoint {
+  Bytes size;
+  double seconds = 0;
+  std::string by;  ///< What ran, where that differs by size; may be empty.
+};
+
+/// The times of one algorithm over message sizes.
+struct Curve {
+  std::string name;
+  std::vector<CurvePoint> points;  ///< By size.
+};
+
+/// The algorithm that is fastest at one size.
+struct FastestAt {
+  Bytes size;
+  std::string name;
+  double seconds = 0;
+};
+
+/// From `size` on `to` is faster than `from`.
+struct CrossoverAt {
+  std::string from;
+  std::string to;
+  Bytes size;
+};
+
+/// A cell's text is what the page shows; rows are as wide as `columns`.
+struct ReportTable {
+  struct Column {
+    std::string title;  ///< With its unit: "time (us)".
+    bool is_number = false;
+  };
+  std::string name;  ///< Of the file that it is downloaded as.
+  std::string caption;
+  std::vector<Column> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+/// One simulated execution, looked at closely.
+struct CloseRun {
+  std::string algorithm;
+  sim::Report report;  ///< With timeline and critical path.
+};
+
+/// What was measured beside the predictions.
+struct Measured {
+  std::vector<Curve> curves;
+  std::vector<std::string> findings;  ///< Sentences.
+  std::vector<ReportTable> tables;    ///< Errors by size, by link.
+  std::string overlay;                ///< An SVG of simulated over measured spans; empty without a timeline.
+};
+
+/// Everything that a page shows of one collective on one machine.
+struct PlanReport {
+  const Topology* topology = nullptr;
+  Collective collective;
+  Bound bound;
+  std::string cut;  ///< The bound's cut in words: "all but {gpu0}"; empty without one.
+  std::vector<Curve> predicted;
+  std::vector<FastestAt> fastest;  ///< By size.
+  std::vector<CrossoverAt> crossovers;
+  std::optional<CloseRun> run;
+  std::optional<Measured> measured;
+  std::vector<ReportTable> assumptions;
+  std::vector<std::string> warnings;
+  std::string maker;  ///< What made the report: the command and its version.
+};
+
+/// The report as one HTML page that needs nothing else: no network, no other file. The same report gives the same
+/// bytes. Requires: a topology, and curves of the collective on it.
+/// Cost: O(what is in it); at most `most_page_spans` spans of the timeline are in the page, of the longer ones a part
+/// of the chunks.
+std::string report_page(const PlanReport& report);
+
+/// The most spans of a timeline that a page holds.
+inline constexpr std::size_t most_page_spans = 200'000;
+
+}  // namespace espalier::report

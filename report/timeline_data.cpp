@@ -1,0 +1,132 @@
+#include "report/timeline_data.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "report/html_text.h"
+#include "schedule/timeline/thin_timeline.h"
+
+namespace espalier::report {
+namespace {
+
+/// Moments are counted in so many parts of the run, which takes four bytes at most and is finer than any screen.
+constexpr std::int64_t time_steps = std::int64_t{1} << 27U;
+
+/// Longer critical paths than anybody looks at are cut off.
+constexpr std::size_t most_path_steps = 20'000;
+
+void append_leb128(std::string& bytes, std::uint64_t number) {
+  for (; number >= 0x80U; number >>= 7U) bytes += static_cast<char>((number & 0x7fU) | 0x80U);
+  bytes += static_cast<char>(number);
+}
+
+Picoseconds end_of(const Timeline& timeline) {
+  Picoseconds end;
+  for (const Span& span : timeline.spans) end = std::max(end, span.end);
+  return end;
+}
+
+/// Adds the time from begin to end to the slices that it lies in, in parts of a slice.
+void add_to_slices(std::vector<double>& loads, std::size_t links, std::size_t link, double begin, double end) {
+  for (auto slice = static_cast<std::size_t>(begin); slice < load_slices && static_cast<double>(slice) < end; ++slice) {
+    const auto first = static_cast<double>(slice);
+    loads[slice * links + link] += std::min(end, first + 1) - std::max(begin, first);
+  }
+}
+
+/// Spans in columns: each column's numbers are alike, so they are short.
+struct Columns {
+  std::string begins, lengths, lanes, phases, transfers, chunks;
+};
+
+Columns columns_of(const Timeline& timeline, std::int64_t unit) {
+  Columns columns;
+  std::int64_t before = 0;
+  for (const Span& span : timeline.spans) {
+    const std::int64_t begin = span.begin.count / unit;
+    append_leb128(columns.begins, static_cast<std::uint64_t>(begin - before));
+    append_leb128(columns.lengths, static_cast<std::uint64_t>(span.end.count / unit - begin));
+    append_leb128(columns.lanes, span.lane);
+    append_leb128(columns.phases, static_cast<std::uint64_t>(span.phase));
+    append_leb128(columns.transfers, span.transfer.index());
+    append_leb128(columns.chunks, span.chunk);
+    before = begin;
+  }
+  return columns;
+}
+
+std::string load_bytes(const Timeline& timeline, std::size_t link_count) {
+  std::string bytes;
+  for (const double load : loads_over_time(timeline, link_count)) {
+    bytes += static_cast<char>(static_cast<unsigned char>(100 * load + 0.5));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<double> loads_over_time(const Timeline& timeline, std::size_t link_count) {
+  std::vector<double> loads(load_slices * link_count, 0);
+  const Picoseconds end = end_of(timeline);
+  if (end.count == 0) return loads;
+  const double per_slice = static_cast<double>(end.count) / static_cast<double>(load_slices);
+  std::vector<double> until(link_count, 0);  // where flows share a link their spans overlap: each moment counts once
+  for (const Span& span : timeline.spans) {
+    if (span.phase != Phase::wire) continue;
+    const double begin = std::max(static_cast<double>(span.begin.count) / per_slice, until[span.lane]);
+    const double stop = static_cast<double>(span.end.count) / per_slice;
+    add_to_slices(loads, link_count, span.lane, begin, stop);
+    until[span.lane] = std::max(until[span.lane], stop);
+  }
+  for (double& load : loads) load = std::clamp(load, 0.0, 1.0);
+  return loads;
+}
+
+std::string timeline_data(const CloseRun& run, const Topology& topology) {
+  Timeline timeline = *run.report.timeline;
+  const Picoseconds end = end_of(timeline);
+  const std::int64_t unit = std::max<std::int64_t>(1, end.count / time_steps);
+  nlohmann::ordered_json data;
+  data["unit"] = unit;
+  data["end"] = end.count / unit;
+  data["ranks"] = timeline.rank_names;
+  data["links"] = timeline.link_names;
+  data["slices"] = load_slices;
+  data["loads"] = base64(load_bytes(timeline, topology.link_count()));
+  nlohmann::ordered_json busy = nlohmann::ordered_json::array();
+  for (const sim::LinkUse& use : run.report.links) {
+    const auto elapsed = static_cast<double>(std::max<std::int64_t>(1, run.report.elapsed.count));
+    busy.push_back(static_cast<int>(100 * std::min(1.0, static_cast<double>(use.busy.count) / elapsed) + 0.5));
+  }
+  data["busy"] = std::move(busy);
+  const std::size_t all = timeline.spans.size();
+  std::uint32_t every = 1;
+  while (timeline.spans.size() > most_page_spans) thin_timeline(timeline, every *= 2);
+  data["every"] = every;
+  data["all"] = all;
+  data["count"] = timeline.spans.size();
+  const Columns columns = columns_of(timeline, unit);
+  data["begins"] = base64(columns.begins);
+  data["lengths"] = base64(columns.lengths);
+  data["lanes"] = base64(columns.lanes);
+  data["phases"] = base64(columns.phases);
+  data["transfers"] = base64(columns.transfers);
+  data["chunks"] = base64(columns.chunks);
+  nlohmann::ordered_json path = nlohmann::ordered_json::array();
+  for (const sim::CriticalStep& step : run.report.critical_path) {
+    if (path.size() == most_path_steps) break;
+    const int link = step.link.is_none() ? -1 : static_cast<int>(step.link.index());
+    const int rank = step.link.is_none() && topology.node(step.node).is_rank
+                         ? static_cast<int>(topology.rank_of(step.node).index())
+                         : -1;
+    path.push_back({step.begin.count / unit, step.end.count / unit, link, rank, step.transfer.index(), step.chunk});
+  }
+  data["path"] = std::move(path);
+  std::string text = data.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  // A script element ends at "</script", wherever that stands.
+  for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at))
+    text.replace(at, 1, "\\u003c");
+  return text;
+}
+
+}  // namespace espalier::report

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "report/plan_report.h"
+
+namespace espalier::report {
+
+/// So many parts of the run have loads of their own.
+inline constexpr std::size_t load_slices = 60;
+
+/// By slice and link (slice-major), the part of the slice that the link carried something, from 0 to 1. Requires: a run
+/// with a timeline.
+std::vector<double> loads_over_time(const Timeline& timeline, std::size_t link_count);
+
+/// What the page's script draws the timeline and the loads from, as a JSON object that may stand in a script element:
+/// names of lanes; columns of spans as base64 of LEB128 numbers in begin order (begin less the one before, length, both
+/// in units of `unit` ps; lane; phase; transfer; chunk); loads in per cent, a byte each; the critical path.
+/// Past `most_page_spans` spans only some chunks are in it, and `every` says of how many one.
+std::string timeline_data(const CloseRun& run, const Topology& topology);
+
+}  // namespace espalier::report

@@ -1,0 +1,81 @@
+#include "report/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/bandwidth_chart.h"
+#include "report/html_text.h"
+#include "sim/core/utilisation.h"
+
+namespace espalier::report {
+namespace {
+
+constexpr std::size_t named_links = 4;
+
+double part_of_bound(const PlanReport& report, const FastestAt& fastest) {
+  return to_double(report.bound.time_per_byte) * static_cast<double>(fastest.size.count) / fastest.seconds;
+}
+
+std::string best_sentence(const PlanReport& report) {
+  const auto best = std::ranges::max_element(report.fastest, {}, [&](const FastestAt& fastest) {
+    return bus_bandwidth(report.collective, fastest.size, fastest.seconds);
+  });
+  const double busbw = bus_bandwidth(report.collective, best->size, best->seconds) / 1e9;
+  std::string text =
+      fmt::format("{} on {} is predicted to reach a bus bandwidth of {:.2f} GB/s, with {} at {}",
+                  to_string(report.collective.kind), report.topology->name(), busbw, best->name, size_text(best->size));
+  if (report.bound.time_per_byte == 0) return text + ".";
+  const double bound = to_double(report.collective.busbw_factor()) / to_double(report.bound.time_per_byte) / 1e9;
+  return text + fmt::format(": {:.1f} % of the {:.2f} GB/s that no schedule can exceed.",
+                            100 * part_of_bound(report, *best), bound);
+}
+
+/// "Fastest: tree from 1 KiB to 16 KiB, ring at 1 MiB."
+std::string fastest_sentence(const std::vector<FastestAt>& fastest) {
+  std::string text = "Fastest: ";
+  for (std::size_t first = 0; first < fastest.size();) {
+    std::size_t last = first;
+    while (last + 1 < fastest.size() && fastest[last + 1].name == fastest[first].name) ++last;
+    text += fmt::format("{}{} {} {}", first == 0 ? "" : ", ", fastest[first].name, last > first ? "from" : "at",
+                        size_text(fastest[first].size));
+    if (last > first) text += " to " + size_text(fastest[last].size);
+    first = last + 1;
+  }
+  return text + ".";
+}
+
+std::string limits_sentence(const CloseRun& run, const Topology& topology) {
+  const auto busiest = sim::busiest_links(run.report, topology, named_links);
+  if (busiest.empty()) return {};
+  std::string text = fmt::format("Busiest links of {} at {}: ", run.algorithm, size_text(run.report.size));
+  for (std::size_t i = 0; i < busiest.size(); ++i) {
+    text += fmt::format("{}{} {:.0f} %", i == 0 ? "" : ", ", busiest[i].name, 100 * busiest[i].share);
+  }
+  return text + ".";
+}
+
+}  // namespace
+
+std::vector<std::string> verdict_of(const PlanReport& report) {
+  std::vector<std::string> sentences;
+  if (!report.fastest.empty()) {
+    sentences.push_back(best_sentence(report));
+    if (report.predicted.size() > 1) sentences.push_back(fastest_sentence(report.fastest));
+  }
+  if (!report.cut.empty()) {
+    sentences.push_back(fmt::format("The bound is proven by the cut {}: {}.", report.cut, report.bound.what));
+  } else if (!report.bound.what.empty()) {
+    sentences.push_back(fmt::format("The bound: {}.", report.bound.what));
+  }
+  if (report.run) {
+    std::string limits = limits_sentence(*report.run, *report.topology);
+    if (!limits.empty()) sentences.push_back(std::move(limits));
+  }
+  if (report.measured) {
+    sentences.insert(sentences.end(), report.measured->findings.begin(), report.measured->findings.end());
+  }
+  return sentences;
+}
+
+}  // namespace espalier::report

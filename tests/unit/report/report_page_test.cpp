@@ -1,0 +1,186 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "planners/bounds/bound.h"
+#include "planners/planner.h"
+#include "report/bandwidth_chart.h"
+#include "report/html_text.h"
+#include "report/plan_report.h"
+#include "report/timeline_data.h"
+#include "report/verdict.h"
+#include "topology/generate/generate.h"
+#include "topology/topology_builder.h"
+
+namespace espalier::report {
+namespace {
+
+std::size_t count(const std::string& text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+/// Two ranks, a link each way of 1 GB/s and no latency; a broadcast of 1,000 bytes in chunks of 400 takes 1 us.
+class ReportPage : public testing::Test {
+ protected:
+  ReportPage() : topology_(make()) {
+    report_.topology = &topology_;
+    report_.collective = *make_collective(CollectiveKind::broadcast, 2, std::nullopt);
+    report_.bound = *planners::compute_bound(topology_, report_.collective);
+    report_.cut = "{a}";
+    const Schedule schedule = *planners::plan(topology_, report_.collective, *planners::find_planner("ring"));
+    sim::Options options;
+    options.size = {1000};
+    options.chunk = {400};
+    options.record_timeline = options.record_critical_path = true;
+    report_.run = CloseRun{"ring", *sim::simulate(schedule, topology_, options)};
+    report_.predicted = {{"ring", {{{1000}, 1e-6, ""}, {{4000}, 4e-6, "both"}}}};
+    report_.fastest = {{{1000}, "ring", 1e-6}, {{4000}, "ring", 4e-6}};
+  }
+
+  static Topology make() {
+    TopologyBuilder builder;
+    const NodeId a = builder.rank("a"), b = builder.rank("b");
+    builder.cable(a, b, {{1'000'000'000}, {0}, "wire"});
+    return *std::move(builder).build("pair");
+  }
+
+  Topology topology_;
+  PlanReport report_;
+};
+
+TEST_F(ReportPage, LoadsNothing) {
+  const std::string page = report_page(report_);
+  EXPECT_EQ(page.find("src="), std::string::npos);
+  EXPECT_EQ(page.find("@import"), std::string::npos);
+  EXPECT_EQ(page.find("url("), std::string::npos);
+  EXPECT_EQ(count(page, "http"), count(page, "http://www.w3.org/2000/svg") + count(page, "http-equiv"));
+  EXPECT_EQ(page, report_page(report_));
+}
+
+TEST_F(ReportPage, HasTheVerdictFirst) {
+  // 1,000 bytes in 1 us are 1 GB/s, all that the link gives.
+  const std::vector<std::string> verdict = verdict_of(report_);
+  ASSERT_FALSE(verdict.empty());
+  EXPECT_EQ(verdict.front(),
+            "broadcast on pair is predicted to reach a bus bandwidth of 1.00 GB/s, with ring at 1000 B: 100.0 % of the "
+            "1.00 GB/s that no schedule can exceed.");
+  const std::string page = report_page(report_);
+  EXPECT_LT(page.find(verdict.front()), page.find("id=\"machine\""));
+}
+
+TEST_F(ReportPage, EscapesWhatFilesSay) {
+  report_.warnings = {"<script>alert('1')</script>"};
+  report_.predicted.front().name = "a\"b<c";
+  const std::string page = report_page(report_);
+  EXPECT_EQ(page.find("<script>alert"), std::string::npos);
+  EXPECT_NE(page.find("&lt;script&gt;alert(&#39;1&#39;)"), std::string::npos);
+  EXPECT_EQ(page.find("b<c"), std::string::npos);
+  EXPECT_EQ(in_html(std::string_view("a\0b\x7f", 4)), "ab");
+}
+
+TEST_F(ReportPage, ANameInTheDataDoesNotEndItsElement) {
+  report_.run->report.timeline->rank_names[0] = "</script><b>";
+  const std::string data = timeline_data(*report_.run, topology_);
+  EXPECT_EQ(data.find('<'), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(data)["ranks"][0], "</script><b>");
+}
+
+TEST_F(ReportPage, TheChartHasAPointForEveryTime) {
+  const std::string chart = bandwidth_chart(report_);
+  EXPECT_EQ(count(chart, "<title>ring at 1000 B: 1.00 GB/s, 1.00 us</title>"), 1U);
+  EXPECT_EQ(count(chart, "<title>ring by both at 4000 B: 1.00 GB/s, 4.00 us</title>"), 1U);
+  EXPECT_EQ(count(chart, "bound 1.00 GB/s"), 1U);
+  report_.predicted.clear();
+  EXPECT_EQ(bandwidth_chart(report_), "");
+}
+
+/// Reads back base64 (RFC 4648).
+std::string decoded(const std::string& text) {
+  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  std::uint32_t group = 0;
+  int bits = 0;
+  for (const char letter : text) {
+    if (letter == '=') break;
+    group = (group << 6U) | static_cast<std::uint32_t>(letters.find(letter));
+    if ((bits += 6) >= 8) bytes += static_cast<char>((group >> static_cast<unsigned>(bits -= 8)) & 0xffU);
+  }
+  return bytes;
+}
+
+std::vector<std::uint64_t> numbers(const nlohmann::json& column) {
+  std::vector<std::uint64_t> found(1, 0);
+  unsigned shift = 0;
+  for (const char letter : decoded(column.get<std::string>())) {
+    const auto byte = static_cast<unsigned char>(letter);
+    found.back() |= static_cast<std::uint64_t>(byte & 0x7fU) << shift;
+    shift = byte >= 0x80U ? shift + 7 : 0;
+    if (shift == 0) found.push_back(0);
+  }
+  found.pop_back();
+  return found;
+}
+
+TEST_F(ReportPage, TheDataGivesTheSpansBack) {
+  const auto data = nlohmann::json::parse(timeline_data(*report_.run, topology_));
+  const std::vector<Span>& spans = report_.run->report.timeline->spans;
+  ASSERT_EQ(data["count"], spans.size());
+  ASSERT_EQ(data["unit"], 1);  // 1 us is 10^6 ps, below the steps that a run is cut into
+  const auto begins = numbers(data["begins"]), lengths = numbers(data["lengths"]), lanes = numbers(data["lanes"]);
+  const auto phases = numbers(data["phases"]), transfers = numbers(data["transfers"]), chunks = numbers(data["chunks"]);
+  ASSERT_EQ(begins.size(), spans.size());
+  std::uint64_t begin = 0;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    begin += begins[i];
+    EXPECT_EQ(begin, static_cast<std::uint64_t>(spans[i].begin.count));
+    EXPECT_EQ(begin + lengths[i], static_cast<std::uint64_t>(spans[i].end.count));
+    EXPECT_EQ(lanes[i], spans[i].lane);
+    EXPECT_EQ(phases[i], static_cast<std::uint64_t>(spans[i].phase));
+    EXPECT_EQ(transfers[i], spans[i].transfer.index());
+    EXPECT_EQ(chunks[i], spans[i].chunk);
+  }
+}
+
+TEST(Base64, IsThatOfItsStandard) {
+  // Source: RFC 4648, section 10.
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+}
+
+TEST(LoadsOverTime, CountEveryMomentOnce) {
+  Timeline timeline;
+  const auto slice = [](std::int64_t number) { return Picoseconds{number * 100}; };
+  // Of 60 slices of 100 ps, link 0 is busy in the first half of slice 0 twice over, and all through 58 and 59.
+  timeline.spans = {{0, TransferId(0), 0, Phase::wire, slice(0), {50}},
+                    {0, TransferId(1), 0, Phase::wire, slice(0), {50}},
+                    {0, TransferId(0), 1, Phase::send, slice(2), slice(4)},
+                    {0, TransferId(2), 0, Phase::wire, slice(58), slice(60)}};
+  const std::vector<double> loads = loads_over_time(timeline, 2);
+  ASSERT_EQ(loads.size(), 2 * load_slices);
+  EXPECT_DOUBLE_EQ(loads[0], 0.5);
+  EXPECT_DOUBLE_EQ(loads[2], 0);
+  EXPECT_DOUBLE_EQ(loads[2 * 58], 1);
+  EXPECT_DOUBLE_EQ(loads[2 * 59], 1);
+  EXPECT_DOUBLE_EQ(loads[1], 0);
+}
+
+TEST_F(ReportPage, LongTimelinesAreThinned) {
+  Timeline& timeline = *report_.run->report.timeline;
+  timeline.spans.clear();
+  for (std::int64_t i = 0; i < 300'000; ++i) {
+    timeline.spans.push_back({0, TransferId(0), static_cast<std::uint32_t>(i), Phase::wire, {10 * i}, {10 * i + 10}});
+  }
+  const auto data = nlohmann::json::parse(timeline_data(*report_.run, topology_));
+  EXPECT_EQ(data["all"], 300'000);
+  EXPECT_EQ(data["every"], 2);
+  EXPECT_EQ(data["count"], 150'000);
+  EXPECT_EQ(decoded(data["loads"].get<std::string>())[0], 100);  // loads are of the whole run
+}
+
+}  // namespace
+}  // namespace espalier::report
