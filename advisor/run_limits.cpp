@@ -3,17 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "base/format_units.h"
+#include "base/parallel.h"
 #include "sim/critical_path/single_changes.h"
 
 namespace espalier::advisor {
 namespace {
 
-/// A run under change: starts each time from the one that was simulated.
+/// A run under change: each experiment starts from the one that was simulated.
 class Experiments {
  public:
+  /// All but `options` and `engines` must outlive it.
   Experiments(const Schedule& schedule, const Topology& topology, const sim::Options& options,
               const sim::CopyEngines& engines)
       : schedule_(schedule), topology_(topology), options_(options), engines_(engines) {
@@ -21,19 +25,22 @@ class Experiments {
   }
 
   void change_topology(const sim::SingleChange& change) {
-    const auto changed = change.apply(topology_);
-    if (changed) add(to_string(change.kind), change.what, sim::simulate(schedule_, *changed, options_, engines_));
+    add(std::string(to_string(change.kind)), change.what, [this, change]() -> Result<RunReport> {
+      const auto changed = change.apply(topology_);
+      if (!changed) return tl::unexpected(changed.error());
+      return simulate(*changed, options_, engines_);
+    });
   }
 
   template <class Change>
-  void change_options(const char* kind, const std::string& what, const Change& change) {
+  void change_options(const char* kind, std::string what, const Change& change) {
     sim::Options changed = options_;
     change(changed);
-    add(kind, what, sim::simulate(schedule_, topology_, changed, engines_));
+    add(kind, std::move(what), [this, changed] { return simulate(topology_, changed, engines_); });
   }
 
-  void change_engines(const sim::CopyEngines& engines, const std::string& what) {
-    add("engines", what, sim::simulate(schedule_, topology_, options_, engines));
+  void change_engines(const sim::CopyEngines& engines, std::string what) {
+    add("engines", std::move(what), [this, engines] { return simulate(topology_, options_, engines); });
   }
 
   void change_chunk(Bytes chunk, Bytes before) {
@@ -43,37 +50,54 @@ class Experiments {
   }
 
   void change_algorithm(const planners::Candidate& candidate) {
-    const auto simulator = sim::Simulator::make(candidate.schedule, topology_, engines_);
-    if (!simulator) return;
-    std::optional<sim::Report> best;
-    const auto run = [&](const Cut& cut) -> Result<RunReport> {
-      sim::Options changed = options_;
-      changed.set(cut);
-      auto report = simulator->run(changed);
-      if (!report) return tl::unexpected(report.error());
-      if (!best || report->elapsed < best->elapsed) best = *report;
-      return static_cast<const RunReport&>(*report);
-    };
-    if (!planners::find_best_cut(candidate.chunks, options_.size, {}, run) || !best) return;
-    add("algorithm", fmt::format("the schedule of {}", candidate.planner), std::move(*best));
+    add("algorithm", fmt::format("the schedule of {}", candidate.planner), [this, &candidate]() -> Result<RunReport> {
+      const auto simulator = sim::Simulator::make(candidate.schedule, topology_, engines_);
+      if (!simulator) return tl::unexpected(simulator.error());
+      return planners::find_best_cut(candidate.chunks, options_.size, {}, [&](const Cut& cut) {
+        sim::Options changed = options_;
+        changed.set(cut);
+        return as_run_report(simulator->run(changed));
+      });
+    });
   }
 
-  std::vector<Improvement> take() && {
-    std::ranges::stable_sort(improvements_, {}, &Improvement::elapsed);
-    return std::move(improvements_);
+  /// Makes all experiments, so many at once. Those that cannot be made are left out; fastest first.
+  [[nodiscard]] std::vector<Improvement> run(unsigned threads) const {
+    std::vector<std::optional<Result<RunReport>>> reports(experiments_.size());
+    run_parallel(reports.size(), threads, [&](std::size_t i) { reports[i] = experiments_[i].run(); });
+    std::vector<Improvement> improvements;
+    for (std::size_t i = 0; i < reports.size(); ++i) {
+      const Result<RunReport>& report = *reports[i];
+      if (report) improvements.push_back({experiments_[i].what, experiments_[i].kind, report->elapsed, report->chunk});
+    }
+    std::ranges::stable_sort(improvements, {}, &Improvement::elapsed);
+    return improvements;
   }
 
  private:
-  void add(std::string_view kind, std::string change, const Result<sim::Report>& report) {
-    if (!report) return;
-    improvements_.push_back({std::move(change), std::string(kind), report->elapsed, report->chunk});
+  struct Experiment {
+    std::string kind;
+    std::string what;
+    std::function<Result<RunReport>()> run;
+  };
+
+  static Result<RunReport> as_run_report(const Result<sim::Report>& report) {
+    if (!report) return tl::unexpected(report.error());
+    return static_cast<const RunReport&>(*report);
+  }
+  [[nodiscard]] Result<RunReport> simulate(const Topology& topology, const sim::Options& options,
+                                           const sim::CopyEngines& engines) const {
+    return as_run_report(sim::simulate(schedule_, topology, options, engines));
+  }
+  void add(std::string kind, std::string what, std::function<Result<RunReport>()> run) {
+    experiments_.push_back({std::move(kind), std::move(what), std::move(run)});
   }
 
   const Schedule& schedule_;
   const Topology& topology_;
   sim::Options options_;
   sim::CopyEngines engines_;
-  std::vector<Improvement> improvements_;
+  std::vector<Experiment> experiments_;
 };
 
 void try_circumstances(Experiments& experiments, const sim::Options& options, const sim::CopyEngines& engines) {
@@ -97,7 +121,8 @@ void try_circumstances(Experiments& experiments, const sim::Options& options, co
 }  // namespace
 
 Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topology, sim::Options options,
-                                  std::span<const planners::Candidate> others, const sim::CopyEngines& engines) {
+                                  std::span<const planners::Candidate> others, const sim::CopyEngines& engines,
+                                  unsigned threads) {
   options.record_timeline = false;
   options.record_critical_path = options.record_sharing = true;
   auto report = sim::simulate(schedule, topology, options, engines);
@@ -129,7 +154,7 @@ Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topo
       continue;
     experiments.change_algorithm(other);
   }
-  limits.improvements = std::move(experiments).take();
+  limits.improvements = experiments.run(threads);
   return limits;
 }
 

@@ -36,9 +36,9 @@ struct RunLimits {
 /// `others` with the chunks that suit them; and without what disturbs it. Nothing is estimated, and all is simulated
 /// with the same endpoints, conditions and seed; the schedule stays what it was, so a planner might find more on the
 /// changed network. Requires: as sim::simulate. Errors: those of the run itself; a change that cannot be simulated is
-/// left out. Cost: at most 20 simulations and one per other candidate.
+/// left out. Cost: at most 20 simulations and about ten per other candidate, so many at once as there are threads.
 Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topology, sim::Options options,
                                   std::span<const planners::Candidate> others = {},
-                                  const sim::CopyEngines& engines = {});
+                                  const sim::CopyEngines& engines = {}, unsigned threads = 1);
 
 }  // namespace espalier::advisor

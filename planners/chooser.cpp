@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <mutex>
 
 #include "base/check.h"
 #include "base/format_units.h"
+#include "base/parallel.h"
 #include "planners/bounds/bound.h"
 #include "planners/packing/pruned_packing.h"
 #include "schedule/verify/verify.h"
@@ -30,12 +32,16 @@ double bound_time(const Candidates& candidates, Bytes size) {
   return to_double(candidates.bound.time_per_byte) * static_cast<double>(size.count);
 }
 
-/// Whether the loads of packing, which is planned before, leave a planner nothing to gain.
+/// Whether loads leave nothing to gain.
+bool is_at_bound(const ChunkModel& chunks, const Bound& bound) {
+  constexpr Bytes any{1};
+  return chunks.load_time(any) <= good_enough * to_double(bound.time_per_byte);
+}
+
+/// Whether the loads of packing leave a planner nothing to gain.
 bool is_needless(const Candidates& candidates, std::string_view planner) {
   const Candidate* packing = candidates.find("packing");
-  constexpr Bytes any{1};
-  return planner == "lp" && packing != nullptr &&
-         packing->chunks.load_time(any) <= good_enough * bound_time(candidates, any);
+  return planner == "lp" && packing != nullptr && is_at_bound(packing->chunks, candidates.bound);
 }
 
 /// The least time of a candidate may be off by this factor: shares of units are rounded to whole elements.
@@ -156,19 +162,39 @@ Result<Candidates> make_candidates(const ParallelLinks& network, const Collectiv
   CandidateOptions with_solution = options;
   with_solution.context.solution = priced->solution;
   Candidates candidates{{}, {}, std::move(priced->bound), std::move(priced->solution)};
-  for (const Planner& planner : planners) {
-    if (options.for_choice && std::ranges::find(options.named, planner.name) == options.named.end() &&
-        is_needless(candidates, planner.name)) {
-      continue;
+  std::vector<std::optional<Result<std::vector<Candidate>>>> made(planners.size());
+  std::mutex starting;
+  const auto make = [&](std::size_t i) {
+    if (on_start) {
+      const std::scoped_lock lock(starting);
+      on_start(planners[i].name);
     }
-    if (on_start) on_start(planner.name);
-    auto made = make_candidates_by(planner, network, collective, candidates.bound, with_solution);
-    if (!made) {
-      candidates.refused.push_back({std::string(planner.name), made.error()});
-      continue;
-    }
-    std::ranges::move(*made, std::back_inserter(candidates.made));
+    made[i] = make_candidates_by(planners[i], network, collective, candidates.bound, with_solution);
+  };
+  const auto take = [&](std::size_t i) {
+    if (!made[i]) return;
+    if (!*made[i]) return candidates.refused.push_back({std::string(planners[i].name), made[i]->error()});
+    std::ranges::move(**made[i], std::back_inserter(candidates.made));
+  };
+  // What may turn out to be needless comes when the others are there.
+  const auto may_wait = [&](std::size_t i) {
+    return options.for_choice && planners[i].name == "lp" &&
+           std::ranges::find(options.named, planners[i].name) == options.named.end();
+  };
+  std::vector<std::size_t> first, last;
+  for (std::size_t i = 0; i < planners.size(); ++i) (may_wait(i) ? last : first).push_back(i);
+  run_parallel(first.size(), options.threads, [&](std::size_t i) { make(first[i]); });
+  const auto made_by = [&](std::string_view name) -> const std::vector<Candidate>* {
+    const auto found = std::ranges::find(planners, name, &Planner::name);
+    if (found == planners.end()) return nullptr;
+    const auto& result = made[static_cast<std::size_t>(found - planners.begin())];
+    return result && *result ? &**result : nullptr;
+  };
+  for (const std::size_t i : last) {
+    const std::vector<Candidate>* packed = made_by("packing");
+    if (packed == nullptr || !is_at_bound(packed->back().chunks, candidates.bound)) make(i);
   }
+  for (std::size_t i = 0; i < planners.size(); ++i) take(i);
   return candidates;
 }
 

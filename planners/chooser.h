@@ -46,10 +46,11 @@ struct CandidateOptions {
   bool for_choice = false;
   Bytes least_size{0};             ///< Nothing is chosen for smaller messages.
   std::vector<std::string> named;  ///< Planners that are not left out.
-  PlanContext context;             ///< Handed to the bound and to every planner.
+  unsigned threads = 1;            ///< So many planners at once; what they make does not depend on it.
+  PlanContext context;  ///< Handed to the bound and to every planner; its listener is called from any thread.
 };
 
-/// Plans, verifies and bounds with each planner. `on_start` is told the planner's name before it starts.
+/// Plans, verifies and bounds with each planner. `on_start` is told the planner's name before it starts, one at a time.
 /// Errors: infeasible or invalid_input when the bound itself has no answer; a planner's refusal is not an error.
 Result<Candidates> make_candidates(const ParallelLinks& network, const Collective& collective,
                                    std::span<const Planner> planners, const CandidateOptions& options = {},

@@ -1,16 +1,19 @@
 #include "planners/cut_search.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
+#include <vector>
 
 namespace espalier::planners {
 namespace {
 
 /// Chunks times links: of the first run, which take a tenth of a second or two to simulate; of all runs together; and
-/// of all where there is more than a hundredth to gain.
+/// of all where there is more than a hundredth to gain, or so many times the run of whole transfers if that is more.
 constexpr double first_hops = 500'000;
 constexpr double usual_hops = 3'000'000;
 constexpr double most_hops = 16'000'000;
+constexpr double most_wholes = 8;
 
 /// Parts of the least time: nothing better is looked for, and nothing that costs much.
 constexpr double close = 1.005;
@@ -54,17 +57,27 @@ class Search {
   }
 
   [[nodiscard]] bool is_affordable(Bytes chunk) const {
-    return hops_ + chunks_.chunk_hops(size_, chunk) <= (is_within(far) ? usual_hops : most_hops);
+    constexpr Bytes whole{std::numeric_limits<std::int64_t>::max()};
+    const double most = std::max(most_hops, most_wholes * chunks_.chunk_hops(size_, whole));
+    return hops_ + chunks_.chunk_hops(size_, chunk) <= (is_within(far) ? usual_hops : most);
+  }
+
+  /// Chunks of two sizes that are as many are the same chunks.
+  [[nodiscard]] bool was_run(const Cut& cut) const {
+    return std::ranges::any_of(runs_, [&](const Cut& run) {
+      return run.ahead == cut.ahead && chunks_.chunk_hops(size_, run.chunk) == chunks_.chunk_hops(size_, cut.chunk);
+    });
   }
 
   Result<RunReport> evaluate(const Cut& cut) {
     hops_ += chunks_.chunk_hops(size_, cut.chunk);
+    runs_.push_back(cut);
     return evaluate_(cut);
   }
 
   /// Whether it is faster than all before; what cannot be run or would take too long is not.
   bool try_cut(const Cut& cut) {
-    if (!is_affordable(cut.chunk)) return false;
+    if (was_run(cut) || !is_affordable(cut.chunk)) return false;
     auto report = evaluate(cut);
     if (!report || report->elapsed.seconds() >= gain * best_.elapsed.seconds()) return false;
     best_ = std::move(*report);
@@ -140,6 +153,7 @@ class Search {
   const FixedCut& fixed_;
   const EvaluateCut& evaluate_;
   RunReport best_;
+  std::vector<Cut> runs_;
   double hops_ = 0;  // of all runs so far
   std::uint32_t ahead_factor_ = 1;
   bool has_tried_steps_ = false;

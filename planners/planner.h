@@ -3,6 +3,7 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 #include "base/result.h"
 #include "planners/parallel_links.h"
@@ -19,11 +20,15 @@ namespace espalier::planners {
 /// A planner that solves no program needs no context (`without_context`).
 using PlanFunction = std::function<Result<Schedule>(const PlanningProblem&, const Collective&, const PlanContext&)>;
 
-/// A planner's function that has no use for a context.
+/// A planner's function that has no use for a context, and may have none for a problem but its topology.
 template <class Plan>
 PlanFunction without_context(Plan plan) {
   return [plan](const PlanningProblem& problem, const Collective& collective, const PlanContext&) -> Result<Schedule> {
-    return plan(problem.topology(), collective);
+    if constexpr (std::is_invocable_v<Plan, const PlanningProblem&, const Collective&>) {
+      return plan(problem, collective);
+    } else {
+      return plan(problem.topology(), collective);
+    }
   };
 }
 

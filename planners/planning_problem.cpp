@@ -11,6 +11,21 @@ const FlowNetwork& PlanningProblem::flow_network(Direction direction) const {
   return *network;
 }
 
+const Topology& PlanningProblem::topology(Direction direction) const {
+  if (direction == Direction::forward) return topology_;
+  const std::scoped_lock lock(mutex_);
+  if (!turned_) turned_ = reversed(topology_);
+  return *turned_;
+}
+
+const LogicalGraph& PlanningProblem::logical_graph(Direction direction, Bytes size, std::uint32_t variants) const {
+  const std::scoped_lock lock(mutex_);
+  for (const KnownGraph& known : graphs_) {
+    if (known.direction == direction && known.size == size && known.variants == variants) return known.graph;
+  }
+  return graphs_.emplace_back(KnownGraph{direction, size, variants, {topology(direction), size, variants}}).graph;
+}
+
 const CutRate& PlanningProblem::tightest_cut(const Collective& collective) const {
   const std::scoped_lock lock(mutex_);
   for (const KnownCut& known : cuts_) {

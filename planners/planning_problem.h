@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "planners/bounds/cut_bound.h"
 #include "planners/bounds/cut_rate.h"
+#include "planners/graph/logical_graph.h"
 #include "planners/lp/orbit_graph.h"
 #include "schedule/collective.h"
 #include "topology/analysis/flow_network.h"
@@ -29,6 +30,10 @@ class PlanningProblem {
 
   [[nodiscard]] const Topology& topology() const { return topology_; }
   [[nodiscard]] const FlowNetwork& flow_network(Direction direction) const;
+  /// The same network, or the one with every link turned round.
+  [[nodiscard]] const Topology& topology(Direction direction) const;
+  /// Hops on `topology(direction)`.
+  [[nodiscard]] const LogicalGraph& logical_graph(Direction direction, Bytes size, std::uint32_t variants) const;
   /// The cut that limits an all_gather, reduce_scatter, broadcast, reduce, gather or scatter, in the flow network of
   /// its direction. Requires: as for cut_rate.h.
   [[nodiscard]] const CutRate& tightest_cut(const Collective& collective) const;
@@ -50,8 +55,17 @@ class PlanningProblem {
     std::array<std::shared_ptr<const OrbitGraph>, 2> graphs;  ///< Not folded, and folded.
   };
 
+  struct KnownGraph {
+    Direction direction;
+    Bytes size;
+    std::uint32_t variants;
+    LogicalGraph graph;
+  };
+
   const Topology& topology_;
   mutable std::recursive_mutex mutex_;
+  mutable std::optional<Topology> turned_;
+  mutable std::deque<KnownGraph> graphs_;
   mutable std::array<std::optional<FlowNetwork>, 2> networks_;  ///< Forward, and reversed.
   mutable std::deque<KnownCut> cuts_;
   mutable std::deque<KnownSymmetry> symmetries_;

@@ -74,6 +74,7 @@ Result<const Setting*> ProfiledRuns::find_setting(Shape shape, sim::Protocol pro
 Result<std::vector<ProfiledRuns::Option*>> ProfiledRuns::options_of(const planners::Candidate& candidate) {
   const Shape shape = shape_of(candidate, machines_);
   std::vector<Option*> found;
+  const std::scoped_lock lock(mutex_);
   for (const auto& [key, way] : options_.profile.ways) {
     const auto& [of, protocol] = key;
     if (of != shape || (options_.protocol && *options_.protocol != protocol)) continue;

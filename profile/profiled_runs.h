@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -24,7 +25,8 @@ struct ProfiledRun {
 };
 
 /// Runs candidates over message sizes as a profile's software would: with the protocol that suits the size, its costs
-/// laid on the network (Setting), and for "nccl" with the algorithm, protocol and chunk that NCCL would pick.
+/// laid on the network (Setting), and for "nccl" with the algorithm, protocol and chunk that NCCL would pick. Several
+/// threads may ask at once.
 class ProfiledRuns {
  public:
   struct Options {
@@ -72,6 +74,7 @@ class ProfiledRuns {
   const planners::Candidates& candidates_;
   Options options_;
   std::size_t machines_ = 1;
+  std::mutex mutex_;  ///< Of the two below; what they hold is not changed once it is made.
   std::map<std::pair<Shape, sim::Protocol>, std::unique_ptr<Setting>> settings_;
   std::map<std::pair<const planners::Candidate*, sim::Protocol>, Option> made_;
 };

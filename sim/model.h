@@ -9,8 +9,8 @@
 
 #include "base/id.h"
 #include "base/result.h"
+#include "sim/compiled/compiled_schedule.h"
 #include "sim/conditions.h"
-#include "sim/core/compiled_schedule.h"
 #include "sim/core/waits.h"
 #include "sim/limits.h"
 

@@ -18,6 +18,7 @@ void Run::begin(RunId id, const CompiledSchedule& compiled, Chunking chunking, s
   const Schedule& schedule = compiled.schedule();
   open_transfers_ = schedule.transfers.size();
   first_waiting_.assign(schedule.transfers.size(), no_lane);
+  shared_.assign(compiled.shared_waits().count(), {});
   ranks_.assign(schedule.collective.rank_count, {});
   ranks_to_enter_ = schedule.collective.rank_count;
   std::vector<std::uint32_t> chunk_counts;
@@ -48,9 +49,43 @@ void Run::turn_to_transfer(Lane& lane) {
   lane.chunk = 0;
 }
 
+void Run::raise_ready(Lane& lane, std::int64_t time, const Origin& origin) {
+  if (time <= lane.ready) return;
+  lane.ready = time;
+  if (history != nullptr) history->origin({lane.transfer, lane.chunk}, origin);
+}
+
 bool Run::find_ready_time(LaneIndex index) {
   Lane& lane = lanes_[index];
   if (windows_.holds(index)) return false;
+  if (const std::uint32_t list = compiled_->shared_waits().of(lane.transfer); list != SharedWaits::none) {
+    SharedWait& shared = shared_[list];
+    const bool turns = shared.is_over && (shared.chunk == no_chunk || shared.chunk < lane.chunk);
+    if (turns) shared = {lane.chunk, index, no_lane, false, 0, {}};
+    if (shared.chunk == lane.chunk) return find_shared(shared, index);
+    // A lane that is behind the others looks for itself.
+  }
+  std::int64_t time = lane.ready;
+  Origin origin;
+  const bool is_known = look_at_waits(index, time, origin);
+  raise_ready(lane, time, origin);
+  return is_known;
+}
+
+bool Run::find_shared(SharedWait& shared, LaneIndex index) {
+  Lane& lane = lanes_[index];
+  if (!shared.is_over && shared.leader != index) {
+    lane.next_waiting = shared.first_follower;
+    shared.first_follower = index;
+    return false;
+  }
+  if (!shared.is_over) shared.is_over = look_at_waits(index, shared.time, shared.origin);
+  if (shared.is_over) raise_ready(lane, shared.time, shared.origin);
+  return shared.is_over;
+}
+
+bool Run::look_at_waits(LaneIndex index, std::int64_t& time, Origin& origin) {
+  Lane& lane = lanes_[index];
   const std::span<const Dependency> dependencies = compiled_->dependencies().of(lane.transfer);
   for (; lane.dependency < dependencies.size(); ++lane.dependency) {
     const Dependency dependency = dependencies[lane.dependency];
@@ -60,19 +95,17 @@ bool Run::find_ready_time(LaneIndex index) {
     if (needed == no_chunk) continue;
     const bool departure = dependency.wait() == Wait::departure;
     const ChunkTimes times = progress_.look_up(earlier, needed);
-    const std::int64_t time = departure ? times.departed : times.arrived;
-    if (time == unknown_time) {
+    const std::int64_t known = departure ? times.departed : times.arrived;
+    if (known == unknown_time) {
       lane.awaited_chunk = needed;
       lane.awaited = dependency.wait();
       lane.next_waiting = first_waiting_[earlier.index()];
       first_waiting_[earlier.index()] = index;
       return false;
     }
-    if (time <= lane.ready) continue;
-    lane.ready = time;
-    if (history != nullptr) {
-      history->origin({lane.transfer, lane.chunk}, {{earlier, needed}, departure ? Cause::departure : Cause::arrival});
-    }
+    if (known <= time) continue;
+    time = known;
+    origin = {{earlier, needed}, departure ? Cause::departure : Cause::arrival};
   }
   return true;
 }

@@ -2,11 +2,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "schedule/chunking.h"
 #include "schedule/dependencies.h"
-#include "sim/core/compiled_schedule.h"
+#include "sim/compiled/compiled_schedule.h"
 #include "sim/core/history.h"
 #include "sim/core/progress.h"
 #include "sim/model.h"
@@ -154,6 +155,35 @@ class Run {
   void turn_to_transfer(Lane& lane);
   void end_at(Rank end, std::int64_t time, std::vector<RankEnd>& ended);
 
+  /// A list of dependencies that several transfers share, at one chunk: the lane that asks first looks at the list,
+  /// all others wait for it.
+  struct SharedWait {
+    std::uint32_t chunk = no_chunk;
+    LaneIndex leader = no_lane;
+    LaneIndex first_follower = no_lane;  ///< The others are next to each other by Lane::next_waiting.
+    bool is_over = true;
+    std::int64_t time = 0;  ///< The latest of what is known; of the leader's own departures nothing.
+    Origin origin;          ///< What was as late as that.
+  };
+
+  /// As find_ready_time for what the lane's transfer waits for; notes the latest in `time` and `origin`.
+  bool look_at_waits(LaneIndex index, std::int64_t& time, Origin& origin);
+  bool find_shared(SharedWait& shared, LaneIndex index);
+  /// The lane's chunk waited until `time`, for `origin`, if for nothing later.
+  void raise_ready(Lane& lane, std::int64_t time, const Origin& origin);
+
+  /// Lets those go that wait for the same as this lane, if it waits no more.
+  template <class Go>
+  void wake_followers(std::uint32_t list, Go&& go) {
+    if (list == SharedWaits::none || !shared_[list].is_over) return;
+    LaneIndex follower = std::exchange(shared_[list].first_follower, no_lane);
+    while (follower != no_lane) {
+      const LaneIndex next = lanes_[follower].next_waiting;
+      go(follower);
+      follower = next;
+    }
+  }
+
   /// Lets the lanes go on that waited for this chunk of the transfer or an earlier one.
   template <class Go>
   void wake(ChunkId chunk, Wait wait, Go&& go) {
@@ -163,7 +193,9 @@ class Run {
       Lane& lane = lanes_[waiting];
       if (lane.awaited == wait && lane.awaited_chunk <= chunk.chunk) {
         *link = lane.next_waiting;
+        const std::uint32_t list = compiled_->shared_waits().of(lane.transfer);
         go(waiting);
+        wake_followers(list, go);
       } else {
         link = &lane.next_waiting;
       }
@@ -182,6 +214,7 @@ class Run {
   Progress progress_;
   SendWindows windows_;
   std::vector<LaneIndex> first_waiting_;  // by transfer
+  std::vector<SharedWait> shared_;        // by list
 };
 
 }  // namespace espalier::sim

@@ -164,6 +164,7 @@ std::vector<std::optional<FoundRoute>> routes_from(const Topology& topology, Ran
     if (found == no_label) continue;
     const Cost& cost = search.labels()[found].cost;
     routes[i] = FoundRoute{{}, {cost.bottleneck}, {cost.latency}};
+    routes[i]->links.reserve(static_cast<std::size_t>(cost.hops));
     waiting[found].push_back(i);
   }
   // A step leads to a label that was found earlier: from the last label to the first, every destination moves on.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/parallel.h"
 #include "base/suggest.h"
 #include "cli/output/progress.h"
 #include "cli/reports/describe_bound.h"
@@ -117,6 +118,7 @@ Result<planners::Candidates> plan_candidates(const Console& console, const Topol
   options.least_size = names_variants ? Bytes{} : least_size;
   options.named = algorithms;
   options.context.known = known;
+  options.threads = usable_threads();
   Progress progress(console, "planning", planners.size());
   options.context.on_round = [&](const planners::ProgramRound& round) {
     progress.describe("packing, " + round_text(round));

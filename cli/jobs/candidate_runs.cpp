@@ -1,8 +1,11 @@
 #include "cli/jobs/candidate_runs.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/check.h"
+#include "base/parallel.h"
 
 namespace espalier::cli {
 
@@ -16,24 +19,33 @@ sim::Options CandidateRuns::Options::at(Bytes size, const Cut& cut_of_run) const
   return options;
 }
 
-Result<const sim::Simulator*> CandidateRuns::find_simulator(const Schedule& schedule) {
-  if (const auto known = simulators_.find(&schedule); known != simulators_.end()) return &known->second;
-  auto made = sim::Simulator::make(schedule, *topology_, options_.circumstances.endpoints.engines());
-  if (!made) return tl::unexpected(made.error());
-  return &simulators_.emplace(&schedule, std::move(*made)).first->second;
+const Result<sim::Simulator>& CandidateRuns::find_simulator(const Schedule& schedule) {
+  KnownSimulator* known = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    known = &simulators_[&schedule];
+  }
+  std::call_once(known->once, [&] {
+    known->made = sim::Simulator::make(schedule, *topology_, options_.circumstances.endpoints.engines());
+  });
+  return *known->made;
 }
 
 Result<const sim::Report*> CandidateRuns::simulate(const Schedule& schedule, Bytes size, const Cut& cut,
                                                    bool with_jitter) {
   with_jitter = with_jitter && options_.circumstances.conditions.jitter_ppm > 0;
   const auto key = std::tuple(&schedule, size.count, cut.chunk.count, cut.ahead, with_jitter);
-  if (const auto known = reports_.find(key); known != reports_.end()) return &known->second;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (const auto known = reports_.find(key); known != reports_.end()) return &known->second;
+  }
   sim::Options options = options_.at(size, cut);
   if (!with_jitter) options.conditions.jitter_ppm = 0;
-  const auto simulator = find_simulator(schedule);
+  const auto& simulator = find_simulator(schedule);
   if (!simulator) return tl::unexpected(simulator.error());
-  auto report = (*simulator)->run(options);
+  auto report = simulator->run(options);
   if (!report) return tl::unexpected(report.error());
+  const std::scoped_lock lock(mutex_);
   return &reports_.emplace(key, std::move(*report)).first->second;
 }
 
@@ -54,6 +66,7 @@ Result<Cut> CandidateRuns::find_cut(const planners::Candidate& candidate, Bytes 
 }
 
 profile::ProfiledRuns& CandidateRuns::profiled() {
+  const std::scoped_lock lock(mutex_);
   if (!profiled_) {
     const ChosenProfile& chosen = *options_.profile;
     profile::ProfiledRuns::Options options{chosen.profile,
@@ -95,18 +108,47 @@ Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size
   return CandidateRun{size, algorithm, candidate, **report, {}, 0, nullptr, {}};
 }
 
+namespace {
+
+/// The size between two at which two candidates are expected to take as long as each other, if the second's time over
+/// the first's is off by a factor that does not depend on the size.
+double expect_crossover(const planners::ChunkModel& from, const planners::ChunkModel& to, double factor, double below,
+                        double above) {
+  constexpr int steps = 20;
+  for (int step = 0; step < steps; ++step) {
+    const double middle = std::sqrt(below * above);
+    const Bytes size{static_cast<std::int64_t>(middle)};
+    (factor * to.pipelined_time(size) < from.pipelined_time(size) ? above : below) = middle;
+  }
+  return std::sqrt(below * above);
+}
+
+}  // namespace
+
 Result<Crossover> CandidateRuns::find_crossover(const std::string& from, const std::string& to, Bytes below,
                                                 Bytes above) {
   constexpr double close_enough = 1.05;
-  while (static_cast<double>(above.count) > close_enough * static_cast<double>(below.count)) {
-    const double middle = std::sqrt(static_cast<double>(below.count) * static_cast<double>(above.count));
-    const Bytes size{static_cast<std::int64_t>(middle) / options_.element_size * options_.element_size};
+  constexpr double beside = 1.02;
+  const planners::ChunkModel& chunks_from = candidates_->find(from)->chunks;
+  const planners::ChunkModel& chunks_to = candidates_->find(to)->chunks;
+  double factor = 1;
+  for (int look = 0; static_cast<double>(above.count) > close_enough * static_cast<double>(below.count); ++look) {
+    const auto low = static_cast<double>(below.count), high = static_cast<double>(above.count);
+    double next = std::sqrt(low * high);
+    if (look % 3 != 2) {  // else the middle, wherever it is expected
+      const double expected = expect_crossover(chunks_from, chunks_to, factor, low, high);
+      next = std::clamp(expected < next ? expected * beside : expected / beside, low * beside, high / beside);
+    }
+    const Bytes size{static_cast<std::int64_t>(next) / options_.element_size * options_.element_size};
     if (size <= below || size >= above) break;
-    const auto first = run(from, size);
-    if (!first) return tl::unexpected(first.error());
-    const auto second = run(to, size);
-    if (!second) return tl::unexpected(second.error());
-    (second->report.elapsed < first->report.elapsed ? above : below) = size;
+    std::array<std::optional<Result<CandidateRun>>, 2> runs;
+    run_parallel(2, usable_threads(), [&](std::size_t i) { runs[i] = run(i == 0 ? from : to, size); });
+    for (const auto& each : runs) {
+      if (!*each) return tl::unexpected(each->error());
+    }
+    const double first = (*runs[0])->report.elapsed.seconds(), second = (*runs[1])->report.elapsed.seconds();
+    factor = second / first * chunks_from.pipelined_time(size) / chunks_to.pipelined_time(size);
+    (second < first ? above : below) = size;
   }
   return Crossover{from, to, above};
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -40,7 +41,7 @@ struct Crossover {
   Bytes size;
 };
 
-/// Simulates candidates over message sizes, each (schedule, size, cut) once.
+/// Simulates candidates over message sizes, each (schedule, size, cut) once. Several threads may ask at once.
 class CandidateRuns {
  public:
   struct Options {
@@ -74,14 +75,20 @@ class CandidateRuns {
  private:
   profile::ProfiledRuns& profiled();
   Result<CandidateRun> run_profiled(const std::string& algorithm, Bytes size);
-  Result<const sim::Simulator*> find_simulator(const Schedule& schedule);
+  const Result<sim::Simulator>& find_simulator(const Schedule& schedule);
   Result<const sim::Report*> simulate(const Schedule& schedule, Bytes size, const Cut& cut, bool with_jitter);
 
   const Topology* topology_;
   const planners::Candidates* candidates_;
   Options options_;
+  /// Made by whoever needs it first.
+  struct KnownSimulator {
+    std::once_flag once;
+    std::optional<Result<sim::Simulator>> made;
+  };
+  std::mutex mutex_;  ///< Of the three below, not of what they hold.
   std::unique_ptr<profile::ProfiledRuns> profiled_;
-  std::map<const Schedule*, sim::Simulator> simulators_;
+  std::map<const Schedule*, KnownSimulator> simulators_;
   std::map<std::tuple<const Schedule*, std::int64_t, std::int64_t, std::uint32_t, bool>, sim::Report> reports_;
 };
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
+#include "base/parallel.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/output/progress.h"
 #include "planners/bounds/bound.h"
@@ -63,16 +65,37 @@ std::size_t fastest_of(const std::vector<CandidateRun>& results, std::size_t fir
   return best;
 }
 
-Result<void> run_sizes(const Console& console, CandidateRuns& runs, Simulation& simulation) {
+/// How many sizes to simulate at once: each holds what is under way.
+unsigned threads_for(const planners::Candidates& candidates) {
+  constexpr std::size_t most_transfers = 32'000'000;
+  std::size_t transfers = 1;
+  for (const planners::Candidate& candidate : candidates.made) {
+    transfers = std::max(transfers, candidate.schedule.transfers.size());
+  }
+  return static_cast<unsigned>(std::clamp<std::size_t>(most_transfers / transfers, 1, usable_threads()));
+}
+
+Result<void> run_sizes(const Console& console, CandidateRuns& runs, Simulation& simulation, unsigned threads) {
   Progress progress(console, "simulating", simulation.sizes.size() * simulation.algorithms.size());
-  for (const Bytes size : simulation.sizes) {
-    const std::size_t first = simulation.results.size();
+  std::vector<Result<std::vector<CandidateRun>>> by_size(simulation.sizes.size());
+  run_parallel(by_size.size(), threads, [&](std::size_t i) {
+    // The largest take longest and come first.
+    const std::size_t place = by_size.size() - 1 - i;
+    const Bytes size = simulation.sizes[place];
     for (const std::string& algorithm : simulation.algorithms) {
       progress.step(fmt::format("{} {} B", algorithm, size.count));
       auto result = runs.run(algorithm, size);
-      if (!result) return tl::unexpected(result.error());
-      simulation.results.push_back(std::move(*result));
+      if (!result) {
+        by_size[place] = tl::unexpected(result.error());
+        return;
+      }
+      by_size[place]->push_back(std::move(*result));
     }
+  });
+  for (auto& results : by_size) {
+    if (!results) return tl::unexpected(results.error());
+    const std::size_t first = simulation.results.size();
+    std::ranges::move(*results, std::back_inserter(simulation.results));
     simulation.winners.push_back(fastest_of(simulation.results, first, simulation.algorithms.size()));
   }
   for (std::size_t i = 1; i < simulation.winners.size(); ++i) {
@@ -116,7 +139,9 @@ OrStop<Simulation> simulate_sizes(const Console& console, const PredictionFlags&
         is_nccl_algorithm(refusal.planner) && std::ranges::any_of(simulation.algorithms, is_nccl_algorithm);
     return flags.algorithms.find(refusal.planner) == std::string::npos && (is_of_many || !flags.algorithms.empty());
   });
-  if (const auto ran = run_sizes(console, runs, simulation); !ran) return stop(ran.error());
+  if (const auto ran = run_sizes(console, runs, simulation, threads_for(work.candidates)); !ran) {
+    return stop(ran.error());
+  }
   return simulation;
 }
 

@@ -2,6 +2,7 @@
 #include <optional>
 #include <span>
 
+#include "base/parallel.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/prediction_flags.h"
@@ -79,7 +80,7 @@ Result<Explanation> explain(const Topology& topology, const Explained& explained
   }
   auto limits =
       advisor::find_run_limits(schedule, explained.setting != nullptr ? explained.setting->topology : topology, how,
-                               others, options.circumstances.endpoints.engines());
+                               others, options.circumstances.endpoints.engines(), usable_threads());
   if (!limits) return tl::unexpected(limits.error());
   explanation.limits = std::move(*limits);
   explanation.critical = sim::summarize_critical_path(explanation.limits.report, topology);

@@ -85,10 +85,16 @@ OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, 
   Progress progress(console, "simulating", prediction.sizes.size());
   for (const Bytes size : prediction.sizes) {
     progress.step(fmt::format("ring {} B", size.count));
-    const Cut cut{options.cut.chunk.value_or(candidate.chunks.choose(size)), 0};
-    auto walked =
-        sim::simulate_rings(rings->walks, topology, options.at(size, cut), options.circumstances.endpoints.engines());
-    if (!walked && walked.error().code == ErrorCode::unsupported) return false;
+    const auto walk = [&](const Cut& cut) {
+      return sim::simulate_rings(rings->walks, topology, options.at(size, cut),
+                                 options.circumstances.endpoints.engines());
+    };
+    const auto best = planners::find_best_cut(candidate.chunks, size, options.cut, [&](const Cut& cut) {
+      return walk(cut).map([](const auto& walked) { return static_cast<RunReport>(walked.report); });
+    });
+    if (!best && best.error().code == ErrorCode::unsupported) return false;
+    if (!best) return stop(best.error());
+    auto walked = walk({best->chunk, best->ahead});
     if (!walked) return stop(walked.error());
     if (!walked->is_stored_form && topology.rank_count() < planners::most_stored_ranks) return false;
     simulation.winners.push_back(simulation.results.size());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/format_units.h"
+#include "base/parallel.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/collective_flags.h"
 #include "cli/flags/flag_values.h"
@@ -84,6 +85,7 @@ ExitCode run(const Console& console, const TuneFlags& flags) {
   planners::RegionOptions options;
   options.tolerance = to_double(*tolerance);
   options.element_size = size_of(*type);
+  options.threads = usable_threads();
   auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *profile ? Bytes{} : sizes->front());
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);

@@ -27,13 +27,14 @@ Result<Arborescence> make_tree(const Partners& partners, Rank root, bool inwards
 
 }  // namespace
 
-Result<Schedule> plan_binomial(const Topology& topology, const Collective& collective) {
+Result<Schedule> plan_binomial(const PlanningProblem& problem, const Collective& collective) {
   const CollectiveKind kind = collective.kind;
   if (!has_root(kind) && kind != CollectiveKind::all_reduce) {
     return fail(ErrorCode::unsupported, "binomial does not plan " + std::string(to_string(kind)),
                 slices_have_destination(kind) ? "use pairwise" : "use recursive, bruck, flat, ring or packing");
   }
-  const Partners partners(topology, "binomial");
+  const Topology& topology = problem.topology();
+  const Partners partners(problem, "binomial");
   const Rank root = collective.root.is_none() ? Rank(0) : collective.root;
   const bool inwards = reduces(kind) || kind == CollectiveKind::gather;
   const bool outwards = !inwards || kind == CollectiveKind::all_reduce;

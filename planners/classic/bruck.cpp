@@ -29,7 +29,7 @@ std::vector<Message> gather_messages(const std::vector<Rank>& order) {
 
 }  // namespace
 
-Result<Schedule> plan_bruck(const Topology& topology, const Collective& collective) {
+Result<Schedule> plan_bruck(const PlanningProblem& problem, const Collective& collective) {
   const CollectiveKind kind = collective.kind;
   const bool scatters = kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter;
   const bool gathers = kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather;
@@ -38,7 +38,8 @@ Result<Schedule> plan_bruck(const Topology& topology, const Collective& collecti
                 slices_have_destination(kind) ? "use pairwise" : "use binomial, flat, tree or packing");
   }
   if (auto equal = check_equal_shards(collective, "bruck"); !equal) return tl::unexpected(equal.error());
-  const Partners partners(topology, "bruck");
+  const Topology& topology = problem.topology();
+  const Partners partners(problem, "bruck");
   ExchangeWriter writer(topology, collective, partners, "bruck", partners.order().size());
   const std::vector<Message> messages = gather_messages(partners.order());
   if (scatters) {

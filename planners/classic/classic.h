@@ -1,41 +1,41 @@
 #pragma once
 
 #include "base/result.h"
+#include "planners/planning_problem.h"
 #include "schedule/schedule.h"
-#include "topology/topology.h"
 
 namespace espalier::planners {
 
 /// Shortest-path trees from and to every rank: one hop where the network has a route between each pair, relays where it
 /// has none. All nine collectives on every connected graph; all_reduce as a direct reduce-scatter and all-gather.
 /// Errors: too_large past 1,024 ranks for collectives without a root.
-Result<Schedule> plan_flat(const Topology& topology, const Collective& collective);
+Result<Schedule> plan_flat(const PlanningProblem& problem, const Collective& collective);
 
 /// all_reduce over one rank: the whole message along a shortest-path tree to it and along another one back. The fewest
 /// messages, 2 (N-1), in as few steps as `flat` takes; the center is the rank from which the two trees are lowest, of
 /// the first 64 that may relay. Errors: unsupported for other collectives, and where no rank may relay.
-Result<Schedule> plan_star(const Topology& topology, const Collective& collective);
+Result<Schedule> plan_star(const PlanningProblem& problem, const Collective& collective);
 
 /// Binomial trees over the ranks in machine order: broadcast, reduce, gather, scatter, and all_reduce as reduce and
 /// broadcast. Errors: unsupported for other collectives, and where a pair that has to talk has no route.
-Result<Schedule> plan_binomial(const Topology& topology, const Collective& collective);
+Result<Schedule> plan_binomial(const PlanningProblem& problem, const Collective& collective);
 
 /// Recursive halving and doubling: reduce_scatter, all_gather, all_reduce in about log2 N steps each; ranks beyond a
 /// power of two are folded onto a neighbour first. Errors: as plan_binomial.
 /// Source: R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in MPICH", IJHPCA
 /// 19(1), 2005.
-Result<Schedule> plan_recursive(const Topology& topology, const Collective& collective);
+Result<Schedule> plan_recursive(const PlanningProblem& problem, const Collective& collective);
 
 /// Bruck's algorithm: all_gather in ceil(log2 N) steps for any N; reduce_scatter as its reverse, all_reduce as both.
 /// Errors: as plan_binomial.
 /// Source: J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, "Efficient algorithms for all-to-all communications
 /// in multiport message-passing systems", IEEE TPDS 8(11), 1997.
-Result<Schedule> plan_bruck(const Topology& topology, const Collective& collective);
+Result<Schedule> plan_bruck(const PlanningProblem& problem, const Collective& collective);
 
 /// Every block goes from its rank to its destination: all_to_all and send_recv on every connected graph. Blocks are cut
 /// into pieces that take different routes, relayed by other ranks where that helps, so that links share the load; past
 /// 64 ranks whole blocks go by the fewest relays. Errors: unsupported for other collectives; too_large past 2^27
 /// transfers.
-Result<Schedule> plan_pairwise(const Topology& topology, const Collective& collective);
+Result<Schedule> plan_pairwise(const PlanningProblem& problem, const Collective& collective);
 
 }  // namespace espalier::planners

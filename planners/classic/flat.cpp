@@ -1,5 +1,3 @@
-#include <optional>
-
 #include "planners/classic/classic.h"
 #include "planners/classic/partners.h"
 #include "planners/graph/logical_graph.h"
@@ -11,10 +9,11 @@ namespace {
 
 constexpr std::uint32_t most_ranks = 1024;  ///< N trees of N edges: a million transfers and their routes.
 
-std::vector<Arborescence> make_trees(const Topology& topology, const Collective& collective, bool inwards) {
-  const std::optional<Topology> turned = inwards ? std::optional(reversed(topology)) : std::nullopt;
+std::vector<Arborescence> make_trees(const PlanningProblem& problem, const Collective& collective, bool inwards) {
+  const Topology& topology = problem.topology();
   const std::uint32_t variants = collective.rank_count <= 64 ? 4 : 1;
-  const LogicalGraph graph(inwards ? *turned : topology, small_message, variants);
+  const Direction direction = inwards ? Direction::reversed : Direction::forward;
+  const LogicalGraph& graph = problem.logical_graph(direction, small_message, variants);
   LinkLoads loads(topology.link_count(), 0);
   std::vector<Arborescence> trees;
   for (std::uint32_t i = 0; i < collective.rank_count; ++i) {
@@ -28,7 +27,8 @@ std::vector<Arborescence> make_trees(const Topology& topology, const Collective&
 
 }  // namespace
 
-Result<Schedule> plan_flat(const Topology& topology, const Collective& collective) {
+Result<Schedule> plan_flat(const PlanningProblem& problem, const Collective& collective) {
+  const Topology& topology = problem.topology();
   const CollectiveKind kind = collective.kind;
   if (!has_root(kind) && collective.rank_count > most_ranks) {
     return fail(ErrorCode::too_large,
@@ -43,8 +43,8 @@ Result<Schedule> plan_flat(const Topology& topology, const Collective& collectiv
   const bool inwards = reduces(kind) || kind == CollectiveKind::gather;
   const bool outwards = !inwards || kind == CollectiveKind::all_reduce;
   Forest forest;
-  if (inwards) forest.in_trees = make_trees(topology, collective, true);
-  if (outwards) forest.out_trees = make_trees(topology, collective, false);
+  if (inwards) forest.in_trees = make_trees(problem, collective, true);
+  if (outwards) forest.out_trees = make_trees(problem, collective, false);
   const Result<Forest> dealt = in_proportion(std::move(forest), collective);
   if (!dealt) return tl::unexpected(dealt.error());
   return schedule_from_trees(collective, topology, "flat", *dealt);

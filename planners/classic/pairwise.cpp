@@ -153,9 +153,8 @@ void route_freely(const LogicalGraph& graph, std::vector<Block>& blocks) {
   }
 }
 
-void route_shortest(const LogicalGraph& graph, std::vector<Block>& blocks) {
-  const Topology turned = reversed(graph.topology());
-  const std::vector<std::vector<std::uint32_t>> counts = count_hops(LogicalGraph(turned, large_message, 1));
+void route_shortest(const PlanningProblem& problem, const LogicalGraph& graph, std::vector<Block>& blocks) {
+  const auto counts = count_hops(problem.logical_graph(Direction::reversed, large_message, 1));
   BlockRouter router(graph);
   for (Block& block : blocks) {
     for (Way& way : block.ways) {
@@ -264,18 +263,20 @@ class SliceWriter {
 
 }  // namespace
 
-Result<Schedule> plan_pairwise(const Topology& topology, const Collective& collective) {
+Result<Schedule> plan_pairwise(const PlanningProblem& problem, const Collective& collective) {
   if (!slices_have_destination(collective.kind)) {
     return fail(ErrorCode::unsupported, "pairwise does not plan " + std::string(to_string(collective.kind)),
                 "use flat, ring, tree or packing");
   }
-  const LogicalGraph graph(topology, large_message, collective.rank_count <= 64 ? most_variants : 1);
+  const Topology& topology = problem.topology();
+  const std::uint32_t variants = collective.rank_count <= 64 ? most_variants : 1;
+  const LogicalGraph& graph = problem.logical_graph(Direction::forward, large_message, variants);
   const std::size_t pieces = count_pieces(graph, moving_blocks(collective, 0).size());
   std::vector<Block> blocks = moving_blocks(collective, std::max<std::size_t>(pieces, 1));
   if (pieces > 0) {
     route_freely(graph, blocks);
   } else {
-    route_shortest(graph, blocks);
+    route_shortest(problem, graph, blocks);
   }
   std::size_t transfers = 0;
   for (const Block& block : blocks) {

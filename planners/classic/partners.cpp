@@ -4,17 +4,15 @@
 
 namespace espalier::planners {
 
-namespace {}  // namespace
-
 Result<void> check_equal_shards(const Collective& collective, std::string_view planner) {
   if (collective.shares.empty()) return {};
   return fail(ErrorCode::unsupported, std::string(planner) + " plans equal shards only",
               "use packing, ring, tree or flat");
 }
 
-Partners::Partners(const Topology& topology, std::string algorithm)
-    : graph_(topology, small_message, 1),
-      order_(order_ranks(group_ranks(topology))),
+Partners::Partners(const PlanningProblem& problem, std::string algorithm)
+    : graph_(problem.logical_graph(Direction::forward, small_message, 1)),
+      order_(order_ranks(group_ranks(problem.topology()))),
       algorithm_(std::move(algorithm)) {}
 
 Result<std::vector<LinkId>> Partners::route(Rank from, Rank to) const {

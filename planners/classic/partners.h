@@ -6,6 +6,7 @@
 #include "base/result.h"
 #include "planners/graph/logical_graph.h"
 #include "planners/graph/rank_groups.h"
+#include "planners/planning_problem.h"
 #include "schedule/schedule.h"
 
 namespace espalier::planners {
@@ -19,14 +20,14 @@ Result<void> check_equal_shards(const Collective& collective, std::string_view p
 /// The ranks in machine order, and the direct routes that an algorithm with fixed partners needs.
 class Partners {
  public:
-  Partners(const Topology& topology, std::string algorithm);
+  Partners(const PlanningProblem& problem, std::string algorithm);
 
   [[nodiscard]] const std::vector<Rank>& order() const { return order_; }
   /// Errors: unsupported when the ranks have no route through nodes that only forward, naming them.
   [[nodiscard]] Result<std::vector<LinkId>> route(Rank from, Rank to) const;
 
  private:
-  LogicalGraph graph_;
+  const LogicalGraph& graph_;
   std::vector<Rank> order_;
   std::string algorithm_;
 };

@@ -128,7 +128,7 @@ class Recursion {
 
 }  // namespace
 
-Result<Schedule> plan_recursive(const Topology& topology, const Collective& collective) {
+Result<Schedule> plan_recursive(const PlanningProblem& problem, const Collective& collective) {
   switch (collective.kind) {
     case CollectiveKind::all_reduce:
     case CollectiveKind::reduce_scatter:
@@ -138,7 +138,8 @@ Result<Schedule> plan_recursive(const Topology& topology, const Collective& coll
                   slices_have_destination(collective.kind) ? "use pairwise" : "use binomial, flat, tree or packing");
   }
   if (auto equal = check_equal_shards(collective, "recursive"); !equal) return tl::unexpected(equal.error());
-  const Partners partners(topology, "recursive");
+  const Topology& topology = problem.topology();
+  const Partners partners(problem, "recursive");
   return Recursion(topology, collective, partners).run();
 }
 

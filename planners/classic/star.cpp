@@ -15,14 +15,14 @@ constexpr std::uint32_t most_centers = 64;  ///< Ranks that are tried.
 
 }  // namespace
 
-Result<Schedule> plan_star(const Topology& topology, const Collective& collective) {
+Result<Schedule> plan_star(const PlanningProblem& problem, const Collective& collective) {
   if (collective.kind != CollectiveKind::all_reduce) {
     return fail(ErrorCode::unsupported, "star does not plan " + std::string(to_string(collective.kind)),
                 "flat makes the same of broadcast, reduce, gather and scatter");
   }
-  const Topology turned = reversed(topology);
-  const LogicalGraph inwards(turned, small_message, 1);
-  const LogicalGraph outwards(topology, small_message, 1);
+  const Topology& topology = problem.topology();
+  const LogicalGraph& inwards = problem.logical_graph(Direction::reversed, small_message, 1);
+  const LogicalGraph& outwards = problem.logical_graph(Direction::forward, small_message, 1);
   std::optional<Forest> best;
   std::uint32_t least = 0;
   std::uint32_t tried = 0;

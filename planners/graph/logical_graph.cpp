@@ -36,14 +36,10 @@ LogicalGraph::LogicalGraph(const Topology& topology, Bytes size, std::uint32_t v
       size_(size),
       variants_(variants),
       least_cost_(least_hop_cost(topology, size)),
-      hops_(topology.rank_count()),
-      cheapest_(topology.rank_count()),
-      known_(topology.rank_count(), false) {}
+      by_rank_(std::make_unique<RankHops[]>(topology.rank_count())) {}
 
-std::span<const Hop> LogicalGraph::hops(Rank from) const {
-  std::vector<Hop>& hops = hops_[from.index()];
-  if (known_[from.index()]) return hops;
-  known_[from.index()] = true;
+void LogicalGraph::search(Rank from, RankHops& found) const {
+  std::vector<Hop>& hops = found.hops;
   for (std::uint32_t variant = 0; variant < variants_; ++variant) {
     std::vector<std::optional<FoundRoute>> routes = routes_from(*topology_, from, {size_, variant});
     for (std::size_t to = 0; to < routes.size(); ++to) {
@@ -54,17 +50,20 @@ std::span<const Hop> LogicalGraph::hops(Rank from) const {
   std::sort(hops.begin(), hops.end(), by_destination);
   const auto same = [](const Hop& a, const Hop& b) { return a.to == b.to && a.links == b.links; };
   hops.erase(std::unique(hops.begin(), hops.end(), same), hops.end());
-  std::vector<std::uint32_t>& cheapest = cheapest_[from.index()];
-  cheapest.resize(hops.size());
-  std::iota(cheapest.begin(), cheapest.end(), 0U);
-  std::ranges::stable_sort(cheapest, {}, [&](std::uint32_t hop) { return hops[hop].cost; });
-  return hops;
+  found.cheapest.resize(hops.size());
+  std::iota(found.cheapest.begin(), found.cheapest.end(), 0U);
+  std::ranges::stable_sort(found.cheapest, {}, [&](std::uint32_t hop) { return hops[hop].cost; });
 }
 
-std::span<const std::uint32_t> LogicalGraph::cheapest_hops(Rank from) const {
-  static_cast<void>(hops(from));
-  return cheapest_[from.index()];
+const LogicalGraph::RankHops& LogicalGraph::hops_from(Rank from) const {
+  RankHops& found = by_rank_[from.index()];
+  std::call_once(found.search, [&] { search(from, found); });
+  return found;
 }
+
+std::span<const Hop> LogicalGraph::hops(Rank from) const { return hops_from(from).hops; }
+
+std::span<const std::uint32_t> LogicalGraph::cheapest_hops(Rank from) const { return hops_from(from).cheapest; }
 
 std::span<const Hop> LogicalGraph::hops(Rank from, Rank to) const {
   const std::span<const Hop> all = hops(from);

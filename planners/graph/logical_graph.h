@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -18,7 +20,7 @@ struct Hop {
 };
 
 /// The ranks and the direct routes between them. What has no direct route is relayed by ranks, hop after hop.
-/// Hops of a rank are found when they are first asked for. Not for use by two threads at once.
+/// Hops of a rank are found when they are first asked for. Several threads may ask at once.
 class LogicalGraph {
  public:
   /// Costs are those of messages of `size` bytes; up to `variants` different routes from rank to rank are kept, for
@@ -41,9 +43,16 @@ class LogicalGraph {
   Bytes size_;
   std::uint32_t variants_;
   std::int64_t least_cost_ = 0;
-  mutable std::vector<std::vector<Hop>> hops_;
-  mutable std::vector<std::vector<std::uint32_t>> cheapest_;
-  mutable std::vector<bool> known_;
+  struct RankHops {
+    std::once_flag search;
+    std::vector<Hop> hops;
+    std::vector<std::uint32_t> cheapest;
+  };
+  void search(Rank from, RankHops& found) const;
+  /// Searched at the first call.
+  [[nodiscard]] const RankHops& hops_from(Rank from) const;
+
+  std::unique_ptr<RankHops[]> by_rank_;
 };
 
 /// The same network with every link turned round; link ids stay.

@@ -9,6 +9,10 @@ namespace espalier::planners {
 
 namespace {
 
+/// Solutions times columns. Where one column after the other is struck out another takes its place as often as not;
+/// past this those of its group that are not used are struck out with it.
+constexpr std::size_t patience = 200'000;
+
 /// Columns of which more and more are struck out.
 class Thinned {
  public:
@@ -19,16 +23,21 @@ class Thinned {
 
   /// Strikes out until no group uses more than so many; false when Clp fails.
   bool thin(std::uint32_t most_per_group) {
-    while (master_.solve()) {
+    while (is_patient() ? master_.solve() : master_.solve_again()) {
+      ++solved_;
       std::vector<double> amounts = master_.amounts();
       std::vector<std::uint32_t> used(program_.family.size(), 0);
       for (std::size_t i = 0; i < columns_.size(); ++i) {
         if (struck_out_[i]) amounts[i] = 0;
         used[columns_[i].group] += amounts[i] > 0 ? 1U : 0U;
       }
-      const auto fullest = std::max_element(used.begin(), used.end());
+      const auto fullest = std::ranges::max_element(used);
       if (*fullest <= most_per_group) return true;
-      strike_out(amounts, static_cast<std::uint32_t>(fullest - used.begin()));
+      strike_least_used(amounts, static_cast<std::uint32_t>(fullest - used.begin()));
+      if (is_patient()) continue;
+      for (std::uint32_t group = 0; group < used.size(); ++group) {
+        if (used[group] == *fullest) strike_unused(amounts, group);
+      }
     }
     return false;
   }
@@ -44,21 +53,33 @@ class Thinned {
   }
 
  private:
-  /// The least used column of the group.
-  void strike_out(const std::vector<double>& amounts, std::uint32_t group) {
+  [[nodiscard]] bool is_patient() const { return solved_ * columns_.size() < patience; }
+
+  void strike_least_used(const std::vector<double>& amounts, std::uint32_t group) {
     std::size_t least = columns_.size();
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       if (amounts[i] <= 0 || columns_[i].group != group) continue;
       if (least == columns_.size() || amounts[i] < amounts[least]) least = i;
     }
-    master_.forbid(least);
-    struck_out_[least] = true;
+    forbid(least);
+  }
+
+  void strike_unused(const std::vector<double>& amounts, std::uint32_t group) {
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (amounts[i] <= 0 && columns_[i].group == group && !struck_out_[i]) forbid(i);
+    }
+  }
+
+  void forbid(std::size_t column) {
+    master_.forbid(column);
+    struck_out_[column] = true;
   }
 
   const MasterProgram& program_;
   const std::vector<Column>& columns_;
   RestrictedMaster master_;
   std::vector<bool> struck_out_;
+  std::size_t solved_ = 0;  // how often
 };
 
 }  // namespace

@@ -12,7 +12,8 @@ namespace espalier::planners {
 
 /// Good packings of these columns alone that use at most so many of each group, one packing for each of these numbers:
 /// from the best packing of all of them, the least used column of the group that has too many is struck out, again and
-/// again. Exact amounts, no prices; `limit` is what it reaches. Fewer of them when a group has no column, or Clp fails.
+/// again, and after a while those that the group does not use, too. Exact amounts, no prices; `limit` is what it
+/// reaches. Fewer of them when a group has no column, or Clp fails.
 /// Requires: numbers that fall, 1 at least.
 std::vector<ColumnSolution> pack_few_columns(const MasterProgram& program, const std::vector<Column>& columns,
                                              std::span<const std::uint32_t> most_per_group);

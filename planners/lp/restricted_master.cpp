@@ -107,6 +107,11 @@ bool RestrictedMaster::solve() {
   return clp_->status() == 0;
 }
 
+bool RestrictedMaster::solve_again() {
+  clp_->dual(1);
+  return clp_->status() == 0;
+}
+
 double RestrictedMaster::throughput() const { return -clp_->objectiveValue() / scale_; }
 
 std::vector<double> RestrictedMaster::amounts() const {

@@ -28,6 +28,8 @@ class RestrictedMaster {
   void set_excess_price(double price);
   /// Optimises from the last basis; false when Clp did not reach an optimum.
   bool solve();
+  /// As `solve` after columns were struck out, which leaves the basis dual feasible.
+  bool solve_again();
 
   [[nodiscard]] double throughput() const;
   /// By column, in the order of `add`.

@@ -111,13 +111,14 @@ Result<void> check_collective(const Collective& collective) {
 
 }  // namespace
 
-Result<Schedule> plan_tree(const Topology& topology, const Collective& collective) {
+Result<Schedule> plan_tree(const PlanningProblem& problem, const Collective& collective) {
+  const Topology& topology = problem.topology();
   if (auto checked = check_collective(collective); !checked) return tl::unexpected(checked.error());
   Forest forest;
   if (collective.rank_count > 1) {
     const RankGroups groups = group_ranks(topology);
     const std::uint32_t variants = collective.rank_count <= 256 ? route_variants(topology) : 1;
-    const LogicalGraph graph(topology, medium_message, variants);
+    const LogicalGraph& graph = problem.logical_graph(Direction::forward, medium_message, variants);
     const Trees trees = best_offer({topology, groups, graph, collective.root});
     if (trees.empty()) {
       return fail(ErrorCode::unsupported,

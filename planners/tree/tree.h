@@ -1,8 +1,8 @@
 #pragma once
 
 #include "base/result.h"
+#include "planners/planning_problem.h"
 #include "schedule/schedule.h"
-#include "topology/topology.h"
 
 namespace espalier::planners {
 
@@ -13,6 +13,6 @@ namespace espalier::planners {
 /// different data to every rank, and where two ranks have links in one direction only; too_large for all_gather and
 /// reduce_scatter past 2,048 ranks. Source: P. Sanders, J. Speck, J. L. Traeff, "Two-tree algorithms for full bandwidth
 /// broadcast, reduction and scan", Parallel Computing 35(12), 2009.
-Result<Schedule> plan_tree(const Topology& topology, const Collective& collective);
+Result<Schedule> plan_tree(const PlanningProblem& problem, const Collective& collective);
 
 }  // namespace espalier::planners

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/parallel.h"
 
 namespace espalier::planners {
 namespace {
@@ -75,13 +76,14 @@ std::optional<Bytes> middle(Bytes below, Bytes above, const RegionOptions& optio
   return size > below && size < above ? std::optional(size) : std::nullopt;
 }
 
-/// The first gap in which the winner changes and that can be narrowed: the size to look at there.
-std::optional<Bytes> next_size(const std::vector<TunedSize>& points, const RegionOptions& options) {
+/// Of each gap in which the winner changes and that can be narrowed, the size to look at there.
+std::vector<Bytes> next_sizes(const std::vector<TunedSize>& points, const RegionOptions& options) {
+  std::vector<Bytes> sizes;
   for (std::size_t i = 1; i < points.size(); ++i) {
     if (points[i].taken == points[i - 1].taken) continue;
-    if (const auto size = middle(points[i - 1].size, points[i].size, options)) return size;
+    if (const auto size = middle(points[i - 1].size, points[i].size, options)) sizes.push_back(*size);
   }
-  return std::nullopt;
+  return sizes;
 }
 
 }  // namespace
@@ -108,21 +110,25 @@ Result<std::vector<Region>> find_regions(const Candidates& candidates, std::span
                                          const RegionOptions& options, const Evaluate& evaluate,
                                          const std::function<void(Bytes)>& on_size) {
   std::vector<TunedSize> points;
-  const auto look_at = [&](Bytes size) -> Result<void> {
-    if (on_size) on_size(size);
-    auto choice = choose(candidates, size, evaluate);
-    if (!choice) return tl::unexpected(choice.error());
-    const auto place = std::ranges::lower_bound(points, size, {}, &TunedSize::size);
-    points.insert(place, {size, std::move(*choice), nullptr});
+  const auto look_at = [&](std::span<const Bytes> several) -> Result<void> {
+    std::vector<std::optional<Result<Choice>>> choices(several.size());
+    run_parallel(several.size(), options.threads, [&](std::size_t i) {
+      const std::size_t place = several.size() - 1 - i;  // The largest take longest and come first.
+      if (on_size) on_size(several[place]);
+      choices[place] = choose(candidates, several[place], evaluate);
+    });
+    for (std::size_t i = 0; i < several.size(); ++i) {
+      if (!*choices[i]) return tl::unexpected(choices[i]->error());
+      const auto place = std::ranges::lower_bound(points, several[i], {}, &TunedSize::size);
+      points.insert(place, {several[i], std::move(**choices[i]), nullptr});
+    }
+    take_candidates(points, options.tolerance);
     return {};
   };
-  for (const Bytes size : sizes) {
-    if (auto looked = look_at(size); !looked) return tl::unexpected(looked.error());
-  }
-  take_candidates(points, options.tolerance);
-  while (const auto size = next_size(points, options)) {
-    if (auto looked = look_at(*size); !looked) return tl::unexpected(looked.error());
-    take_candidates(points, options.tolerance);
+  std::vector<Bytes> next(sizes.begin(), sizes.end());
+  while (!next.empty()) {
+    if (auto looked = look_at(next); !looked) return tl::unexpected(looked.error());
+    next = next_sizes(points, options);
   }
   std::vector<Region> regions;
   for (TunedSize& point : points) {

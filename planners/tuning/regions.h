@@ -36,12 +36,14 @@ struct RegionOptions {
   double tolerance = 0.01;   ///< Whoever is at most this part slower than the fastest is as good.
   double resolution = 1.03;  ///< Borders are narrowed down to this ratio of sizes.
   std::int64_t element_size = 4;
+  unsigned threads = 1;  ///< So many sizes at once; what is found does not depend on it.
 };
 
 /// The regions of message sizes from the smallest to the largest of `sizes`. Where the winner changes between two
 /// sizes, the sizes between them are bisected, so that winners that hold for less than one step are found where they
-/// are met. Requires: at least one candidate; sizes that rise, each a multiple of an element. `on_size` is told each
-/// size before it is looked at. Errors: those of `evaluate`.
+/// are met. Requires: at least one candidate; sizes that rise, each a multiple of an element; with several threads an
+/// `evaluate` and an `on_size` that may be called by all of them. `on_size` is told each size before it is looked at.
+/// Errors: those of `evaluate`.
 Result<std::vector<Region>> find_regions(const Candidates& candidates, std::span<const Bytes> sizes,
                                          const RegionOptions& options, const Evaluate& evaluate,
                                          const std::function<void(Bytes)>& on_size = {});

@@ -10,7 +10,7 @@
 #include "planners/chunking.h"
 #include "scenario/workload/footprint.h"
 #include "scenario/workload/job.h"
-#include "sim/core/compiled_schedule.h"
+#include "sim/compiled/compiled_schedule.h"
 
 namespace espalier::scenario {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "schedule/chunking.h"
+#include "sim/compiled/compiled_schedule.h"
 #include "sim/conditions.h"
-#include "sim/core/compiled_schedule.h"
 #include "sim/model.h"
 
 namespace espalier::sim {

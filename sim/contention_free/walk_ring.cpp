@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "schedule/chunking.h"
-#include "sim/core/compiled_schedule.h"
+#include "sim/compiled/compiled_schedule.h"
 #include "sim/core/workload.h"
 #include "sim/link/link_service.h"
 

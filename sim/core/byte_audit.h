@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "schedule/chunking.h"
-#include "sim/core/compiled_schedule.h"
+#include "sim/compiled/compiled_schedule.h"
 #include "sim/link/server.h"
 
 namespace espalier::sim {

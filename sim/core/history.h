@@ -6,7 +6,7 @@
 
 #include "schedule/chunking.h"
 #include "schedule/timeline/timeline.h"
-#include "sim/core/compiled_schedule.h"
+#include "sim/compiled/compiled_schedule.h"
 #include "sim/model.h"
 
 namespace espalier::sim {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/core/compiled_schedule.h"
+#include "sim/compiled/compiled_schedule.h"
 #include "sim/limits.h"
 #include "sim/model.h"
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/units.h"
+#include "sim/compiled/compiled_schedule.h"
 #include "sim/conditions.h"
 #include "sim/core/chunk_in_service.h"
-#include "sim/core/compiled_schedule.h"
 #include "sim/core/jitter.h"
 #include "sim/core/network.h"
 #include "sim/fair/fair_rates.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "sim/core/compiled_schedule.h"
+#include "sim/compiled/compiled_schedule.h"
 #include "sim/core/history.h"
 #include "sim/core/network.h"
 

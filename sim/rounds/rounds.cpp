@@ -1,6 +1,7 @@
 #include "sim/rounds/rounds.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace espalier::sim {
@@ -10,9 +11,21 @@ namespace {
 std::vector<std::uint32_t> find_first_rounds(const CompiledSchedule& compiled, const Chunking& chunking) {
   const std::vector<Transfer>& transfers = compiled.schedule().transfers;
   std::vector<std::uint32_t> first(transfers.size(), 0);
+  const auto round_after = [&](TransferId transfer) {
+    std::uint32_t round = 0;
+    for (const Dependency dependency : compiled.dependencies().of(transfer)) {
+      round = std::max(round, first[dependency.transfer().index()] + 1);
+    }
+    return round;
+  };
+  const SharedWaits& shared = compiled.shared_waits();
+  std::vector<std::optional<std::uint32_t>> after_shared(shared.count());
   for (std::size_t i = 0; i < transfers.size(); ++i) {
-    for (const Dependency dependency : compiled.dependencies().of(TransferId(i))) {
-      first[i] = std::max(first[i], first[dependency.transfer().index()] + 1);
+    if (const std::uint32_t list = shared.of(TransferId(i)); list != SharedWaits::none) {
+      if (!after_shared[list]) after_shared[list] = round_after(TransferId(i));
+      first[i] = std::max(first[i], *after_shared[list]);
+    } else {
+      first[i] = std::max(first[i], round_after(TransferId(i)));
     }
     // What is handed over behind it on its lane comes later in the program.
     const TransferId next = compiled.lanes().next[i];

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "schedule/chunking.h"
-#include "sim/core/compiled_schedule.h"
+#include "sim/compiled/compiled_schedule.h"
 
 namespace espalier::sim {
 

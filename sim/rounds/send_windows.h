@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "schedule/chunking.h"
-#include "sim/core/compiled_schedule.h"
+#include "sim/compiled/compiled_schedule.h"
 #include "sim/rounds/rounds.h"
 
 namespace espalier::sim {

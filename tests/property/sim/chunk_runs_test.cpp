@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "sim/core/compiled_schedule.h"
+#include "sim/compiled/compiled_schedule.h"
 #include "sim/simulate.h"
 #include "tests/support/networks/machine.h"
 

@@ -20,7 +20,7 @@ using testing::dgx1v_nvlinks;
 using testing::ring_of;
 using testing::star_of;
 
-using ClassicPlan = Result<Schedule> (*)(const Topology&, const Collective&);
+using ClassicPlan = Result<Schedule> (*)(const PlanningProblem&, const Collective&);
 
 Schedule plan_checked(ClassicPlan plan, const Topology& topology, CollectiveKind kind) {
   const Result<Schedule> schedule = plan(topology, *make_collective(kind, topology.rank_count(), std::nullopt));

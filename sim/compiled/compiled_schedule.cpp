@@ -1,4 +1,4 @@
-#include "sim/core/compiled_schedule.h"
+#include "sim/compiled/compiled_schedule.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "sim/core/lanes.h"
+#include "sim/compiled/lanes.h"
 
 #include <algorithm>
 #include <utility>

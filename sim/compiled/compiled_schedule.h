@@ -7,7 +7,8 @@
 #include "base/result.h"
 #include "schedule/dependencies.h"
 #include "schedule/schedule.h"
-#include "sim/core/lanes.h"
+#include "sim/compiled/lanes.h"
+#include "sim/compiled/shared_waits.h"
 #include "sim/core/network.h"
 #include "topology/without.h"
 
@@ -45,6 +46,7 @@ class CompiledSchedule {
 
   [[nodiscard]] const Schedule& schedule() const { return *schedule_; }
   [[nodiscard]] const Dependencies& dependencies() const { return dependencies_; }
+  [[nodiscard]] const SharedWaits& shared_waits() const { return shared_waits_; }
   [[nodiscard]] const Lanes& lanes() const { return lanes_; }
   /// The lanes that begin or end at a rank, ascending. A lane between two ranks is in both lists.
   [[nodiscard]] std::span<const LaneIndex> lanes_of(Rank rank) const { return listed_lanes(rank.index()); }
@@ -63,7 +65,10 @@ class CompiledSchedule {
 
  private:
   explicit CompiledSchedule(const Schedule& schedule)
-      : schedule_(&schedule), dependencies_(schedule), lanes_(make_lanes(schedule)) {}
+      : schedule_(&schedule),
+        dependencies_(schedule),
+        shared_waits_(schedule, dependencies_),
+        lanes_(make_lanes(schedule)) {}
   [[nodiscard]] std::span<const LaneIndex> listed_lanes(std::size_t list) const {
     return std::span(lanes_by_rank_).subspan(rank_lanes_[list], rank_lanes_[list + 1] - rank_lanes_[list]);
   }
@@ -72,6 +77,7 @@ class CompiledSchedule {
 
   const Schedule* schedule_;
   Dependencies dependencies_;
+  SharedWaits shared_waits_;
   Lanes lanes_;
   std::vector<std::uint32_t> rank_lanes_;  // by rank, then for relays: where its lanes begin in the next
   std::vector<LaneIndex> lanes_by_rank_;
