@@ -5,8 +5,8 @@
 
 #include "base/random.h"
 #include "schedule/verify/verify.h"
-#include "sim/contention_free/walk_ring.h"
 #include "sim/compiled/compiled_schedule.h"
+#include "sim/contention_free/walk_ring.h"
 #include "tests/support/networks/machine.h"
 #include "tests/support/networks/random_machine.h"
 #include "tests/support/stored_ring.h"
