@@ -107,6 +107,10 @@ int run(int argc, char** argv) {
     }
     return static_cast<int>(session.console.refuse_usage(usage_error(app, error, words)));
   }
+  if (session.console.csv && session.console.json) {
+    return static_cast<int>(session.console.refuse_usage(
+        {ErrorCode::invalid_input, "--csv and --json would both be printed", "leave one of them out"}));
+  }
   return finish(session.console, session.run());
 }
 

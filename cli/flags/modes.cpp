@@ -15,6 +15,10 @@ std::string shown_name(const CLI::Option& option) {
 
 }  // namespace
 
+void add_csv_to(CLI::App& command, Console& console) {
+  command.add_flag("--csv", console.csv, "Print the table alone, as CSV (RFC 4180)");
+}
+
 std::vector<std::string_view> join_options(std::initializer_list<std::span<const std::string_view>> lists) {
   std::vector<std::string_view> all;
   for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/output/console.h"
 
 namespace espalier::cli {
 
@@ -20,6 +22,11 @@ struct Mode {
   std::vector<std::string_view> options;  ///< By any of their names; arguments by theirs, such as COLLECTIVE.
   std::string help;                       ///< Empty: leave the option out.
 };
+
+/// Adds --csv to a verb that prints a table.
+void add_csv_to(CLI::App& command, Console& console);
+/// --csv for a Mode.
+inline constexpr std::array<std::string_view, 1> csv_option = {"--csv"};
 
 /// Lists of option names, one behind the other.
 std::vector<std::string_view> join_options(std::initializer_list<std::span<const std::string_view>> lists);

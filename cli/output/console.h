@@ -24,6 +24,7 @@ class Console {
  public:
   ColourChoice colour_choice = ColourChoice::automatic;
   bool json = false;   ///< One versioned document on standard output instead of text.
+  bool csv = false;    ///< The table alone, as CSV, on standard output instead of text.
   bool quiet = false;  ///< Neither warnings nor progress.
   /// The most bytes of an input, and of what its compressed parts unpack to (--max-input).
   Bytes max_input{std::int64_t{512} << 20U};

@@ -7,9 +7,20 @@
 #include "base/check.h"
 
 namespace espalier::cli {
+namespace {
 
-void Table::add_column(std::string title, std::string unit, Align align) {
-  columns_.push_back({std::move(title), std::move(unit), align});
+/// Quoted where it has to be.
+std::string csv_field(const std::string& cell) {
+  if (cell.find_first_of("\",\r\n") == std::string::npos) return cell;
+  std::string quoted = "\"";
+  for (const char letter : cell) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
+  return quoted + "\"";
+}
+
+}  // namespace
+
+void Table::add_column(std::string title, std::string unit, Align align, std::string of) {
+  columns_.push_back({std::move(title), std::move(unit), align, std::move(of)});
 }
 
 void Table::add_row(std::vector<std::string> cells) {
@@ -41,6 +52,21 @@ std::string Table::text(const std::string& comment) const {
     add_line(comment, [&](std::size_t i) { return columns_[i].unit; });
   }
   for (const auto& row : rows_) add_line(std::string(comment.size(), ' '), [&](std::size_t i) { return row[i]; });
+  return text;
+}
+
+std::string Table::csv() const {
+  std::string text;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const Column& column = columns_[i];
+    const std::string title = column.of.empty() ? column.title : column.of + " " + column.title;
+    text += (i > 0 ? "," : "") + csv_field(column.unit.empty() ? title : title + " " + column.unit);
+  }
+  text += "\r\n";
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) text += (i > 0 ? "," : "") + csv_field(row[i]);
+    text += "\r\n";
+  }
   return text;
 }
 

@@ -300,7 +300,7 @@ nlohmann::ordered_json bands_json(const compare::ResultsComparison& comparison) 
 
 }  // namespace
 
-std::string results_text(const CompareHeader& header, const compare::ResultsComparison& comparison) {
+Table results_table(const compare::ResultsComparison& comparison) {
   Table table;
   table.add_column("size", "(B)");
   table.add_column("collective", "", Table::Align::left);
@@ -312,7 +312,11 @@ std::string results_text(const CompareHeader& header, const compare::ResultsComp
     table.add_row({std::to_string(row.size.count), row.collective, row.algorithm.empty() ? "-" : row.algorithm,
                    microseconds(row.a), microseconds(row.b), error_percent(row.error)});
   }
-  std::string text = header_text(header) + table.text() + "#\n";
+  return table;
+}
+
+std::string results_text(const CompareHeader& header, const compare::ResultsComparison& comparison) {
+  std::string text = header_text(header) + results_table(comparison).text() + "#\n";
   const compare::ComparedSize& worst = comparison.sizes[comparison.worst];
   text += fmt::format("# error: {} (at {}{}), bias {} %\n", summary_text(comparison.errors), format_size(worst.size),
                       by_algorithm(worst.algorithm), error_percent(comparison.errors.bias));

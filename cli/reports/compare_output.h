@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/output/table.h"
 #include "compare/compare_results.h"
 #include "compare/compare_timelines.h"
 
@@ -35,6 +36,7 @@ struct CompareHeader {
 std::string timelines_text(const CompareHeader& header, const compare::TimelineComparison& comparison);
 nlohmann::ordered_json timelines_json(const CompareHeader& header, const compare::TimelineComparison& comparison);
 
+Table results_table(const compare::ResultsComparison& comparison);
 std::string results_text(const CompareHeader& header, const compare::ResultsComparison& comparison);
 nlohmann::ordered_json results_json(const CompareHeader& header, const compare::ResultsComparison& comparison);
 

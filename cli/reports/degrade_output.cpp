@@ -30,40 +30,6 @@ std::string header_text(const planners::Degradation& degradation, const Topology
   return text + "\n#\n";
 }
 
-std::string table_text(const planners::Degradation& degradation) {
-  const bool has_schedules = degradation.healthy.fastest.has_value();
-  Table table;
-  table.add_column("failure", "", Table::Align::left);
-  table.add_column("of", "", Table::Align::left);
-  table.add_column("count");
-  table.add_column("bound", "(GB/s)");
-  table.add_column("loss", "(%)");
-  if (has_schedules) {
-    table.add_column("busbw", "(GB/s)");
-    table.add_column("loss", "(%)");
-    table.add_column("by", "", Table::Align::left);
-  }
-  for (const planners::Damage& damage : degradation.damages) {
-    std::vector<std::string> cells = {damage.failure.name, damage.failure.what,
-                                      std::to_string(damage.failure.alike.size())};
-    if (!damage.outlook) {
-      cells.insert(cells.end(), {"-", "100.0"});
-      if (has_schedules) cells.insert(cells.end(), {"-", "100.0", "cut off"});
-      table.add_row(std::move(cells));
-      continue;
-    }
-    cells.push_back(gigabytes_per_second(damage.outlook->bound_busbw()));
-    cells.push_back(loss_text(damage.bound_loss));
-    if (const auto& fastest = damage.outlook->fastest) {
-      cells.push_back(gigabytes_per_second(damage.outlook->busbw()));
-      cells.push_back(loss_text(damage.loss));
-      cells.push_back(fastest->planner + (fastest->kept ? ", as before" : ""));
-    }
-    table.add_row(std::move(cells));
-  }
-  return table.text();
-}
-
 std::string count_text(std::size_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
@@ -107,8 +73,43 @@ nlohmann::ordered_json outlook_json(const planners::Outlook& outlook) {
 
 }  // namespace
 
+Table degradation_table(const planners::Degradation& degradation) {
+  const bool has_schedules = degradation.healthy.fastest.has_value();
+  Table table;
+  table.add_column("failure", "", Table::Align::left);
+  table.add_column("of", "", Table::Align::left);
+  table.add_column("count");
+  table.add_column("bound", "(GB/s)");
+  table.add_column("loss", "(%)", Table::Align::right, "bound");
+  if (has_schedules) {
+    table.add_column("busbw", "(GB/s)");
+    table.add_column("loss", "(%)", Table::Align::right, "busbw");
+    table.add_column("by", "", Table::Align::left);
+  }
+  for (const planners::Damage& damage : degradation.damages) {
+    std::vector<std::string> cells = {damage.failure.name, damage.failure.what,
+                                      std::to_string(damage.failure.alike.size())};
+    if (!damage.outlook) {
+      cells.insert(cells.end(), {"-", "100.0"});
+      if (has_schedules) cells.insert(cells.end(), {"-", "100.0", "cut off"});
+      table.add_row(std::move(cells));
+      continue;
+    }
+    cells.push_back(gigabytes_per_second(damage.outlook->bound_busbw()));
+    cells.push_back(loss_text(damage.bound_loss));
+    if (const auto& fastest = damage.outlook->fastest) {
+      cells.push_back(gigabytes_per_second(damage.outlook->busbw()));
+      cells.push_back(loss_text(damage.loss));
+      cells.push_back(fastest->planner + (fastest->kept ? ", as before" : ""));
+    }
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
 std::string degradation_text(const planners::Degradation& degradation, const Topology& topology, Bytes size) {
-  return header_text(degradation, topology, size) + table_text(degradation) + "#\n" + summary_text(degradation);
+  return header_text(degradation, topology, size) + degradation_table(degradation).text() + "#\n" +
+         summary_text(degradation);
 }
 
 nlohmann::ordered_json degradation_json(const planners::Degradation& degradation, const Topology& topology,

@@ -59,15 +59,19 @@ std::vector<std::vector<std::string>> provenance_rows(const Topology& topology, 
   return cells;
 }
 
-std::string provenance_text(const Topology& topology, std::span<const ProvenanceRow> rows) {
+Table provenance_table(const Topology& topology, std::span<const ProvenanceRow> rows) {
   Table table;
   for (const std::string title : provenance_columns) {
     table.add_column(title, {}, title == "links" ? Table::Align::right : Table::Align::left);
   }
   for (std::vector<std::string>& cells : provenance_rows(topology, rows)) table.add_row(std::move(cells));
+  return table;
+}
+
+std::string provenance_text(const Topology& topology, std::span<const ProvenanceRow> rows) {
   return fmt::format("# {}  {} values of links\n", topology.name(),
                      rows.empty() ? "no provenance is stated for" : "provenance of") +
-         table.text();
+         provenance_table(topology, rows).text();
 }
 
 nlohmann::ordered_json provenance_json(const Topology& topology, std::span<const ProvenanceRow> rows) {

@@ -48,39 +48,13 @@ bool chooses(const std::string& algorithm, const Simulation& simulation) {
 void add_algorithm_columns(Table& table, const Simulation& simulation) {
   for (const std::string& algorithm : simulation.algorithms) {
     table.add_column(algorithm, "(us)");
-    table.add_column("busbw", "(GB/s)");
-    if (chooses(algorithm, simulation)) table.add_column("by", "", Table::Align::left);
+    table.add_column("busbw", "(GB/s)", Table::Align::right, algorithm);
+    if (chooses(algorithm, simulation)) table.add_column("by", "", Table::Align::left, algorithm);
   }
   const bool compares = simulation.algorithms.size() > 1;
   if (compares) table.add_column("best", "", Table::Align::left);
   table.add_column("of bound", "(%)");
   table.add_column("chunk", "(B)");  // Of the best.
-}
-
-std::string table_text(const Simulation& simulation) {
-  Table table;
-  table.add_column("size", "(B)");
-  table.add_column("count", "(elements)");
-  add_algorithm_columns(table, simulation);
-  const std::size_t columns = simulation.algorithms.size();
-  for (std::size_t row = 0; row < simulation.sizes.size(); ++row) {
-    const Bytes size = simulation.sizes[row];
-    std::vector<std::string> cells = {std::to_string(size.count), std::to_string(size.count / simulation.element_size)};
-    double best_of_bound = 0;
-    for (std::size_t column = 0; column < columns; ++column) {
-      const CandidateRun& result = simulation.results[row * columns + column];
-      cells.push_back(time_text(result.report.elapsed));
-      cells.push_back(bus_bandwidth(result, simulation.collective));
-      if (chooses(result.algorithm, simulation)) cells.push_back(result.by());
-      best_of_bound = std::max(best_of_bound, result.report.of_bound(simulation.bound.time_per_byte));
-    }
-    const CandidateRun& winner = simulation.results[simulation.winners[row]];
-    if (columns > 1) cells.push_back(winner.planner());
-    cells.push_back(percent(best_of_bound));
-    cells.push_back(std::to_string(winner.report.chunk.count));
-    table.add_row(std::move(cells));
-  }
-  return table.text();
 }
 
 /// "1 KiB to 64 KiB": the sizes over which one algorithm stays the fastest.
@@ -153,8 +127,34 @@ nlohmann::ordered_json limits_json(const CandidateRun& result, const Topology& t
 
 }  // namespace
 
+Table simulation_table(const Simulation& simulation) {
+  Table table;
+  table.add_column("size", "(B)");
+  table.add_column("count", "(elements)");
+  add_algorithm_columns(table, simulation);
+  const std::size_t columns = simulation.algorithms.size();
+  for (std::size_t row = 0; row < simulation.sizes.size(); ++row) {
+    const Bytes size = simulation.sizes[row];
+    std::vector<std::string> cells = {std::to_string(size.count), std::to_string(size.count / simulation.element_size)};
+    double best_of_bound = 0;
+    for (std::size_t column = 0; column < columns; ++column) {
+      const CandidateRun& result = simulation.results[row * columns + column];
+      cells.push_back(time_text(result.report.elapsed));
+      cells.push_back(bus_bandwidth(result, simulation.collective));
+      if (chooses(result.algorithm, simulation)) cells.push_back(result.by());
+      best_of_bound = std::max(best_of_bound, result.report.of_bound(simulation.bound.time_per_byte));
+    }
+    const CandidateRun& winner = simulation.results[simulation.winners[row]];
+    if (columns > 1) cells.push_back(winner.planner());
+    cells.push_back(percent(best_of_bound));
+    cells.push_back(std::to_string(winner.report.chunk.count));
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
 std::string simulation_text(const Simulation& simulation) {
-  std::string text = header_text(simulation) + table_text(simulation) + "#\n";
+  std::string text = header_text(simulation) + simulation_table(simulation).text() + "#\n";
   if (simulation.algorithms.size() > 1) text += winners_text(simulation);
   for (const Crossover& crossover : simulation.crossovers) {
     text +=
@@ -205,7 +205,7 @@ nlohmann::ordered_json simulation_json(const Simulation& simulation) {
   return document;
 }
 
-std::string critical_path_text(const CandidateRun& result, const Topology& topology) {
+Table critical_path_table(const CandidateRun& result, const Topology& topology) {
   Table table;
   table.add_column("begin", "(us)");
   table.add_column("end", "(us)");
@@ -217,7 +217,11 @@ std::string critical_path_text(const CandidateRun& result, const Topology& topol
     table.add_row({time_text(step.begin), time_text(step.end), time_text(step.queued),
                    std::to_string(step.transfer.index()), std::to_string(step.chunk), place_of(step, topology)});
   }
-  return "# critical path: what the last byte waited for\n" + table.text();
+  return table;
+}
+
+std::string critical_path_text(const CandidateRun& result, const Topology& topology) {
+  return "# critical path: what the last byte waited for\n" + critical_path_table(result, topology).text();
 }
 
 nlohmann::ordered_json critical_path_json(const CandidateRun& result, const Topology& topology) {

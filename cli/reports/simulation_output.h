@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/jobs/candidate_runs.h"
+#include "cli/output/table.h"
 
 namespace espalier::cli {
 
@@ -26,10 +27,12 @@ struct Simulation {
   std::vector<planners::Refusal> refused;  ///< Asked for, but not made.
 };
 
+Table simulation_table(const Simulation& simulation);
 std::string simulation_text(const Simulation& simulation);
 nlohmann::ordered_json simulation_json(const Simulation& simulation);
 
 /// The critical path in time order: as a table, and as [{begin, end, queued, transfer, chunk, where}].
+Table critical_path_table(const CandidateRun& result, const Topology& topology);
 std::string critical_path_text(const CandidateRun& result, const Topology& topology);
 nlohmann::ordered_json critical_path_json(const CandidateRun& result, const Topology& topology);
 

@@ -68,33 +68,6 @@ std::string seconds_text(const planners::Region& region) {
   return names.empty() ? "-" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string table_text(const Tuning& tuning) {
-  Table table;
-  table.add_column("from");
-  table.add_column("to");
-  table.add_column("by", "", Table::Align::left);
-  table.add_column("time", "(us)");
-  table.add_column("busbw", "(GB/s)");
-  table.add_column("chunk");
-  table.add_column("ahead", "(x)");
-  table.add_column("of", "", Table::Align::left);
-  table.add_column("NCCL", "", Table::Align::left);
-  for (const planners::Region& region : tuning.regions) {
-    const planners::TunedSize& first = region.sizes.front();
-    const planners::TunedSize& last = region.sizes.back();
-    const Margins margins = margins_of(region);
-    const auto busbw = [&](const planners::TunedSize& point) {
-      return fmt::format("{:.2f}", point.run().busbw(tuning.collective) / 1e9);
-    };
-    table.add_row({exact_or_rounded(first.size), exact_or_rounded(last.size), region.taken->planner,
-                   span(microseconds(first), microseconds(last)), span(busbw(first), busbw(last)),
-                   span(format_size(first.run().chunk), format_size(last.run().chunk)),
-                   span(margin_text(margins.least), margin_text(margins.most)), seconds_text(region),
-                   planners::nearest_nccl(region.taken->schedule, *tuning.topology).algorithm});
-  }
-  return table.text();
-}
-
 /// Why each planner that is taken somewhere is like the algorithm of NCCL that the table names.
 std::string likeness_text(const Tuning& tuning) {
   std::string text;
@@ -129,8 +102,35 @@ nlohmann::ordered_json point_json(const planners::TunedSize& point, const Tuning
 
 }  // namespace
 
+Table tuning_table(const Tuning& tuning) {
+  Table table;
+  table.add_column("from");
+  table.add_column("to");
+  table.add_column("by", "", Table::Align::left);
+  table.add_column("time", "(us)");
+  table.add_column("busbw", "(GB/s)");
+  table.add_column("chunk");
+  table.add_column("ahead", "(x)");
+  table.add_column("of", "", Table::Align::left);
+  table.add_column("NCCL", "", Table::Align::left);
+  for (const planners::Region& region : tuning.regions) {
+    const planners::TunedSize& first = region.sizes.front();
+    const planners::TunedSize& last = region.sizes.back();
+    const Margins margins = margins_of(region);
+    const auto busbw = [&](const planners::TunedSize& point) {
+      return fmt::format("{:.2f}", point.run().busbw(tuning.collective) / 1e9);
+    };
+    table.add_row({exact_or_rounded(first.size), exact_or_rounded(last.size), region.taken->planner,
+                   span(microseconds(first), microseconds(last)), span(busbw(first), busbw(last)),
+                   span(format_size(first.run().chunk), format_size(last.run().chunk)),
+                   span(margin_text(margins.least), margin_text(margins.most)), seconds_text(region),
+                   planners::nearest_nccl(region.taken->schedule, *tuning.topology).algorithm});
+  }
+  return table;
+}
+
 std::string tuning_text(const Tuning& tuning) {
-  std::string text = header_text(tuning) + table_text(tuning) + "#\n" + likeness_text(tuning);
+  std::string text = header_text(tuning) + tuning_table(tuning).text() + "#\n" + likeness_text(tuning);
   for (const planners::Refusal& refusal : tuning.refused) {
     text += fmt::format("# no {}: {}\n", refusal.planner, refusal.error.message);
   }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/output/table.h"
 #include "planners/tuning/regions.h"
 
 namespace espalier::cli {
@@ -19,6 +20,7 @@ struct Tuning {
   std::string profile;  ///< As shown; empty without one.
 };
 
+Table tuning_table(const Tuning& tuning);
 std::string tuning_text(const Tuning& tuning);
 /// Schema espalier/tune/1.
 nlohmann::ordered_json tuning_json(const Tuning& tuning);

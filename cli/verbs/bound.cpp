@@ -81,6 +81,8 @@ ExitCode run_all(const Console& console, const Topology& topology) {
                                              {"ranks", topology.rank_count()},
                                              {"bounds", bounds}};
     console.print(json_text(document));
+  } else if (console.csv) {
+    console.print_bytes(table.csv());
   } else {
     console.print(fmt::format("# {}  {}\n", topology.name(), counted(topology.rank_count(), "rank")) + table.text());
   }
@@ -97,7 +99,7 @@ Mode mode_of(const BoundFlags& flags) {
   if (!flags.collective.name.empty()) {
     return {"one collective", "it is for groups", join_options({topology_options, collective_options}), {}};
   }
-  return {"all collectives at once", "they do not have it in common", join_options({topology_options}),
+  return {"all collectives at once", "they do not have it in common", join_options({topology_options, csv_option}),
           "name a COLLECTIVE, such as all_gather"};
 }
 
@@ -119,6 +121,7 @@ void add_bound_command(CLI::App& app, Session& session) {
   flags->topology.add_damage_to(*command);
   flags->collective.add_to(*command, false);
   flags->groups.add_to(*command);
+  add_csv_to(*command, session.console);
   command->footer(examples({"espalier bound dgx1v all_gather", "espalier bound cluster.yaml broadcast -r 3 --json",
                             "espalier bound dgx1v all_gather --without gpu0-gpu3#1",
                             "espalier bound dgx-a100-x2          # all collectives"}));

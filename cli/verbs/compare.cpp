@@ -6,6 +6,7 @@
 #include "base/counted.h"
 #include "cli/flags/flag_values.h"
 #include "cli/flags/inputs.h"
+#include "cli/flags/modes.h"
 #include "cli/jobs/chosen_profile.h"
 #include "cli/jobs/predict_rows.h"
 #include "cli/jobs/run_files.h"
@@ -89,7 +90,11 @@ ExitCode compare_two_tables(const Console& console, CompareHeader header, const 
   const auto comparison = compare::compare_results(a, b, algorithm);
   if (!comparison) return console.refuse(comparison.error());
   if (limit) header.verdict = Verdict{*limit, comparison->errors.median, "median error"};
-  console.print(console.json ? json_text(results_json(header, *comparison)) : results_text(header, *comparison));
+  if (console.csv) {
+    console.print_bytes(results_table(*comparison).csv());
+  } else {
+    console.print(console.json ? json_text(results_json(header, *comparison)) : results_text(header, *comparison));
+  }
   return verdict_of(header.verdict);
 }
 
@@ -164,6 +169,10 @@ ExitCode run(const Console& console, const CompareFlags& flags) {
   auto* timeline_a = std::get_if<Timeline>(&*a);
   auto* timeline_b = std::get_if<Timeline>(&*b);
   if (timeline_a != nullptr && timeline_b != nullptr) {
+    if (console.csv) {
+      return console.refuse_usage({ErrorCode::invalid_input, "--csv is of tables of times, and these are two timelines",
+                                   "--json has all that is compared of them"});
+    }
     if (!flags.algorithm.empty() || !flags.collective.empty()) {
       return console.refuse_usage({ErrorCode::invalid_input,
                                    "-a and --collective are of tables, and these are two timelines", "leave them out"});
@@ -218,6 +227,7 @@ void add_compare_command(CLI::App& app, Session& session) {
       ->option_text("NAME");
   command->add_option("--ranks", flags->machine.ranks, "With a profile: nodes and ranges that are the only ranks of A")
       ->option_text("NAMES");
+  add_csv_to(*command, session.console);
   command->footer(examples({"espalier --json simulate one-host all_reduce -a ring -s 1M > simulated.json",
                             "espalier --json run one-host all_reduce -a ring -s 1M > measured.json",
                             "espalier compare simulated.json measured.json",

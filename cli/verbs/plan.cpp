@@ -40,12 +40,9 @@ std::string share(const RunReport& run, const Rational& bound) {
   return fmt::format("{:.1f}", 100 * run.of_bound(bound));
 }
 
-std::string choice_text(const planners::Choice& choice, const planners::Candidates& candidates,
-                        const Topology& topology, Bytes size) {
+Table choice_table(const planners::Choice& choice) {
   const Collective& collective = choice.candidate->schedule.collective;
   const Bound& bound = *choice.candidate->schedule.bound;
-  std::string text = fmt::format("# {}  {}  {}  {}{}\n", topology.name(), to_string(collective.kind),
-                                 counted(collective.rank_count, "rank"), format_size(size), shares_text(collective));
   Table table;
   table.add_column("algorithm", "", Table::Align::left);
   table.add_column("time", "(us)");
@@ -67,7 +64,16 @@ std::string choice_text(const planners::Choice& choice, const planners::Candidat
                    share(*trial.run, bound.time_per_byte), transfers, std::to_string(trial.run->chunk.count),
                    trial.candidate == choice.candidate ? "<- chosen" : ""});
   }
-  text += table.text();
+  return table;
+}
+
+std::string choice_text(const planners::Choice& choice, const planners::Candidates& candidates,
+                        const Topology& topology, Bytes size) {
+  const Collective& collective = choice.candidate->schedule.collective;
+  const Bound& bound = *choice.candidate->schedule.bound;
+  std::string text = fmt::format("# {}  {}  {}  {}{}\n", topology.name(), to_string(collective.kind),
+                                 counted(collective.rank_count, "rank"), format_size(size), shares_text(collective));
+  text += choice_table(choice).text();
   for (const planners::Refusal& refusal : candidates.refused)
     text += fmt::format("# no {}: {}\n", refusal.planner, refusal.error.message);
   const auto algbw = algbw_of(bound.time_per_byte);
@@ -150,7 +156,7 @@ Mode mode_of(const PlanFlags& flags) {
   }
   return {"one collective",
           "it is for groups",
-          join_options({topology_options, collective_options, packing_options, own}),
+          join_options({topology_options, collective_options, packing_options, own, csv_option}),
           {}};
 }
 
@@ -179,9 +185,17 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
     return planners::choose(*candidates, *size, runs.evaluator());
   }();
   if (!choice) return console.refuse(choice.error());
+  if (flags.output == "-" && console.csv) {
+    return console.refuse_usage(
+        {ErrorCode::invalid_input, "--csv and -o - would both write to standard output", "write the plan to a file"});
+  }
   if (flags.output == "-") return write_plan(console, flags, choice->candidate->schedule, *topology);
-  console.print(console.json ? json_text(choice_json(*choice, *candidates, *topology, *size))
-                             : choice_text(*choice, *candidates, *topology, *size));
+  if (console.csv) {
+    console.print_bytes(choice_table(*choice).csv());
+  } else {
+    console.print(console.json ? json_text(choice_json(*choice, *candidates, *topology, *size))
+                               : choice_text(*choice, *candidates, *topology, *size));
+  }
   return flags.output.empty() ? ExitCode::ok : write_plan(console, flags, choice->candidate->schedule, *topology);
 }
 
@@ -210,6 +224,7 @@ void add_plan_command(CLI::App& app, Session& session) {
       ->option_text("PLAN");
   command->add_flag("-v,--verbose", flags->verbose,
                     "Tell every round of every linear program: columns, what they reach, its limit, the gap");
+  add_csv_to(*command, session.console);
   command->footer(examples({"espalier plan dgx1v-degraded all_gather -s 256M -o plan.json",
                             "espalier plan dgx1v all_reduce --without gpu0-gpu1",
                             "espalier plan cluster.yaml broadcast -r 3 -a packing -o -",

@@ -39,6 +39,9 @@ OrStop<void> show(const Console& console, const SimulateFlags& flags, const Simu
     auto document = simulation_json(simulation);
     if (flags.critical_path) document["critical_path"] = critical_path_json(last, topology);
     console.print(json_text(document));
+  } else if (console.csv) {
+    console.print_bytes(
+        (flags.critical_path ? critical_path_table(last, topology) : simulation_table(simulation)).csv());
   } else {
     console.print(simulation_text(simulation));
     if (flags.critical_path) console.print("#\n" + critical_path_text(last, topology));
@@ -101,7 +104,11 @@ OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, 
     const std::uint64_t transfers = rings->walks.size() * rings->walks.front().steps() * topology.rank_count();
     simulation.results.push_back({size, "ring", &candidate, std::move(walked->report), {}, transfers});
   }
-  console.print(console.json ? json_text(simulation_json(simulation)) : simulation_text(simulation));
+  if (console.csv) {
+    console.print_bytes(simulation_table(simulation).csv());
+  } else {
+    console.print(console.json ? json_text(simulation_json(simulation)) : simulation_text(simulation));
+  }
   return true;
 }
 
@@ -144,20 +151,23 @@ ExitCode run(const Console& console, const SimulateFlags& flags) {
 }  // namespace
 
 void add_simulate_command(CLI::App& app, Session& session) {
-  const auto flags = std::make_shared<SimulateFlags>(PredictingVerb{"simulate",
-                                                                    "Run",
-                                                                    "ring,tree,packing,auto",
-                                                                    "Comma-separated",
-                                                                    "",
-                                                                    {"--trace", "--trace-every", "--critical-path"},
-                                                                    {"--trace", "--trace-every"},
-                                                                    false,
-                                                                    true});
+  const auto flags =
+      std::make_shared<SimulateFlags>(PredictingVerb{"simulate",
+                                                     "Run",
+                                                     "ring,tree,packing,auto",
+                                                     "Comma-separated",
+                                                     "",
+                                                     {"--trace", "--trace-every", "--critical-path", "--csv"},
+                                                     {"--trace", "--trace-every"},
+                                                     false,
+                                                     true});
   CLI::App* command =
       app.add_subcommand("simulate", "Predict times and bandwidths, the winner per size, and what limits it");
   flags->add_to(*command);
+  add_csv_to(*command, session.console);
   flags->trace.add_to(*command, "one run");
-  command->add_flag("--critical-path", flags->critical_path, "Print what the last byte waited for, of one run");
+  command->add_flag("--critical-path", flags->critical_path,
+                    "Print what the last byte waited for, of one run; with --csv it alone");
   command->footer(examples({"espalier simulate dgx1v-degraded all_gather -b 1K -e 1G -f 4",
                             "espalier simulate dgx1v all_reduce --without gpu0-gpu1 -s 64M",
                             "espalier simulate dgx1v all_reduce --slow gpu0-gpu3=0.25 -s 64M",

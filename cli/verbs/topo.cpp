@@ -64,6 +64,10 @@ ExitCode show_provenance(const Console& console, const TopoFlags& flags) {
     console.show(reading->diagnostics);
     return ExitCode::check_failed;
   }
+  if (console.csv) {
+    console.print_bytes(provenance_table(*reading->topology, reading->provenance).csv());
+    return ExitCode::ok;
+  }
   console.print(console.json ? json_text(provenance_json(*reading->topology, reading->provenance))
                              : provenance_text(*reading->topology, reading->provenance));
   return ExitCode::ok;
@@ -161,6 +165,8 @@ void add_topo_command(CLI::App& app, Session& session) {
   CLI::Option* svg =
       show_command->add_option("--svg", flags->svg, "Draw it into this file (- is standard output) instead")
           ->option_text("FILE");
+  add_csv_to(*show_command, session.console);
+  show_command->get_option("--csv")->needs(provenance);
   svg->excludes(list, provenance);
   provenance->excludes(list);
   for (const char* damage : {"--ranks", "--without", "--slow"}) provenance->excludes(show_command->get_option(damage));

@@ -36,10 +36,10 @@ Result<RunReport> simulate_once(const Topology& topology, const Schedule& schedu
 Mode mode_of(const DegradeFlags& flags) {
   constexpr std::array<std::string_view, 4> own = {"--fail-ranks", "--bound-only", "--size", "--algorithm"};
   if (!flags.bound_only)
-    return {"a plan per failure", "", join_options({topology_options, collective_options, own}), {}};
+    return {"a plan per failure", "", join_options({topology_options, collective_options, own, csv_option}), {}};
   return {"--bound-only",
           "nothing is planned or simulated",
-          join_options({topology_options, collective_options, std::span(own).first(2)}),
+          join_options({topology_options, collective_options, std::span(own).first(2), csv_option}),
           {}};
 }
 
@@ -63,8 +63,12 @@ ExitCode run(const Console& console, const CLI::App& command, const DegradeFlags
                                              });
   progress.reset();
   if (!degradation) return console.refuse(degradation.error());
-  console.print(console.json ? json_text(degradation_json(*degradation, *topology, *size))
-                             : degradation_text(*degradation, *topology, *size));
+  if (console.csv) {
+    console.print_bytes(degradation_table(*degradation).csv());
+  } else {
+    console.print(console.json ? json_text(degradation_json(*degradation, *topology, *size))
+                               : degradation_text(*degradation, *topology, *size));
+  }
   return ExitCode::ok;
 }
 
@@ -85,6 +89,7 @@ void add_topo_degrade_command(CLI::App& topo, Session& session) {
       ->option_text("NAMES (auto)");
   command->add_flag("--fail-ranks", flags->ranks, "Ranks fail too, each leaving the others to go on without it");
   command->add_flag("--bound-only", flags->bound_only, "Bounds, without planning: quick on large machines");
+  add_csv_to(*command, session.console);
   command->footer(
       examples({"espalier topo degrade dgx1v all_reduce", "espalier topo degrade cluster.yaml -s 1G --fail-ranks",
                 "espalier topo degrade dgx-h100-x4 all_gather --bound-only"}) +

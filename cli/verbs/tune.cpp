@@ -8,6 +8,7 @@
 #include "cli/flags/collective_flags.h"
 #include "cli/flags/flag_values.h"
 #include "cli/flags/inputs.h"
+#include "cli/flags/modes.h"
 #include "cli/flags/sizes.h"
 #include "cli/jobs/candidate_runs.h"
 #include "cli/jobs/chosen_profile.h"
@@ -51,7 +52,11 @@ ExitCode tune(const Console& console, const Topology& topology, const Collective
                       std::move(*regions),
                       candidates.refused,
                       profile ? profile->shown : std::string()};
-  console.print(console.json ? json_text(tuning_json(tuning)) : tuning_text(tuning));
+  if (console.csv) {
+    console.print_bytes(tuning_table(tuning).csv());
+  } else {
+    console.print(console.json ? json_text(tuning_json(tuning)) : tuning_text(tuning));
+  }
   if (nccl_tuner.empty()) return ExitCode::ok;
   const auto written = write_file(nccl_tuner, [&](std::ostream& stream) -> Result<void> {
     stream << nccl_tuner_csv(tuning);
@@ -124,6 +129,7 @@ void add_tune_command(CLI::App& app, Session& session) {
   flags->profile.add_to(*command);
   command->add_option("--nccl-tuner", flags->nccl_tuner, "Write a configuration for NCCL's example tuner to this file")
       ->option_text("FILE");
+  add_csv_to(*command, session.console);
   command->footer(
       examples({"espalier tune dgx1v all_reduce", "espalier tune dgx1v all_reduce -e 64M --nccl-tuner nccl_tuner.conf",
                 "espalier tune cluster.yaml all_gather -b 1K -e 4G -f 4",

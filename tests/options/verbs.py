@@ -71,7 +71,8 @@ RDMA = {
     "--verbs-timeout": ["--verbs-timeout", "19"],
 }
 TRACE = {"--trace": ["--trace", "out.json"], "--trace-every": ["--trace-every", "2"]}
-SIMULATE = {**PREDICTION, **SIZES, **TRACE, "--critical-path": ["--critical-path"], "--profile": ["--profile", "nccl-ampere"]}
+SIMULATE = {**PREDICTION, **SIZES, **TRACE, "--critical-path": ["--critical-path"], "--profile": ["--profile", "nccl-ampere"],
+            "--csv": ["--csv"]}
 OTHER_RATES = ["-t", "other.yaml"]
 
 # Packings of a small machine are what they are within any limits.
@@ -101,7 +102,7 @@ VERBS = {
         "plan": (["plan.json"], {"--topology": OTHER_RATES}),
         "scenario": (["--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
     }),
-    "report": ({**{option: words for option, words in SIMULATE.items() if option not in ("--scenario", "--critical-path")},
+    "report": ({**{option: words for option, words in SIMULATE.items() if option not in ("--scenario", "--critical-path", "--csv")},
                 "--output": ["-o", "out.html"], "--measured": ["--measured", "measured.json"], "--timeline": ["--timeline", "1M"]}, {
         "topology": (["cluster.yaml", "all_gather", "-a", "packing", "-e", "1M", "-b", "1K"],
                      {**SHOWN, "--minbytes": ["-b", "4K"], "--seed": NEEDS_JITTER["--seed"], "--measured": "shown by 'measured'",
@@ -115,7 +116,7 @@ VERBS = {
                                                         "--minbytes": ["-b", "4K"], "--maxbytes": ["-e", "2M"],
                                                         "--timeline": ["--timeline", "16K"]}),
     }),
-    "bound": ({**TOPOLOGY, **COLLECTIVE, **GROUPS}, {
+    "bound": ({**TOPOLOGY, **COLLECTIVE, **GROUPS, "--csv": ["--csv"]}, {
         "all": (["cluster.yaml"], {}),
         "one": (["cluster.yaml", "all_gather"], {}),
         "rooted": (["cluster.yaml", "scatter"], {}),
@@ -124,7 +125,7 @@ VERBS = {
     }),
     "plan": ({**TOPOLOGY, **COLLECTIVE, **GROUPS, **PACKING,
               "--algorithm": ["-a", "tree"], "--size": ["-s", "1K"], "--output": ["-o", "out.json"],
-              "--from": ["--from", "packing.json"], "--verbose": ["-v"]}, {
+              "--from": ["--from", "packing.json"], "--verbose": ["-v"], "--csv": ["--csv"]}, {
         "one": (["cluster.yaml", "all_gather", "-a", "packing", "-v"],
                 {**SHOWN, "--verbose": "already there", "--from": "quicker, and the same plan"}),
         "packing": (TREES, {"--from": "shown by 'one'", "--root": "shown by 'rooted'", "--strict": "nothing is odd",
@@ -134,7 +135,7 @@ VERBS = {
         "groups": (["cluster.yaml", "scatter", "--groups-of", "4"], {"--output": ["-o", "out-%g.json"], "--shares": "groups with unequal shards are refused"}),
     }),
     "tune": ({**TOPOLOGY, **COLLECTIVE, "--algorithm": ["-a", "tree"], "--minbytes": ["-b", "4K"], "--maxbytes": ["-e", "2M"],
-              "--stepfactor": ["-f", "8"], "--datatype": ["-d", "double"], "--tolerance": ["--tolerance", "60%"], "--profile": ["--profile", "nccl-ampere"], "--nccl-tuner": ["--nccl-tuner", "out.conf"]}, {
+              "--stepfactor": ["-f", "8"], "--datatype": ["-d", "double"], "--tolerance": ["--tolerance", "60%"], "--profile": ["--profile", "nccl-ampere"], "--nccl-tuner": ["--nccl-tuner", "out.conf"], "--csv": ["--csv"]}, {
         "one": (["cluster.yaml", "all_gather", "-e", "1M"], {}),
         "rooted": (["cluster.yaml", "scatter", "-e", "1M"], {}),
     }),
@@ -175,7 +176,7 @@ VERBS = {
     "compare": ({"--fail-above": ["--fail-above", "1%"], "--svg": ["--svg", "out.svg"], "--lanes": ["--lanes", "3"],
                  "--plan": ["--plan", "plan.json"], "--collective": ["--collective", "all_reduce"],
                  "--algorithm": ["-a", "tree"], "--profile": ["--profile", "nccl-hopper"], "--protocol": ["--protocol", "simple"],
-                 "--ranks": ["--ranks", "gpu[0-2]"]}, {
+                 "--ranks": ["--ranks", "gpu[0-2]"], "--csv": ["--csv"]}, {
         "results": (["predicted.json", "measured.json"], {"--profile": "then A is a machine: shown by 'machine'"}),
         "nccl-tests": (["perf.log", "perf.log"], {"--algorithm": "rows of no named algorithm match any"}),
         "timelines": (["predicted-trace.json", "measured-trace.json", "--svg", "out.svg"],
@@ -193,14 +194,15 @@ VERBS = {
                        {"--maxbytes": ["-e", "8M"], "--minbytes": ["-b", "2M"], "--from": ["--from", "measured.json"]}),
         "timeline": (["cluster.yaml", "--from", "measured-trace.json", "--hold-out", "0"], {"--hold-out": "one run", "--minbytes": ["-b", "2M"], "--from": ["--from", "predicted-trace.json"]}),
     }),
-    "topo show": ({**TOPOLOGY, "--list": ["--list"], "--provenance": ["--provenance"], "--svg": ["--svg", "out.svg"]}, {
+    "topo show": ({**TOPOLOGY, "--list": ["--list"], "--provenance": ["--provenance"], "--svg": ["--svg", "out.svg"], "--csv": ["--csv"]}, {
         "one": (["cluster.yaml"], {}),
         "provenance": (["cluster.yaml", "--provenance"], {"--provenance": "already there"}), "list": (["--list"], {"--list": "already there"})}),
     "topo validate": ({k: v for k, v in TOPOLOGY.items() if k not in ("--without", "--slow")}, {
         "one": (["cluster.yaml"], {"--parameter": ["-p", "gpus=5"]})}),
     "topo expand": ({**TOPOLOGY, "--output": ["-o", "out.yaml"]}, {"one": (["cluster.yaml"], {})}),
     "topo degrade": ({**TOPOLOGY, **COLLECTIVE, "--size": ["-s", "1K"], "--algorithm": ["-a", "tree"],
-                      "--fail-ranks": ["--fail-ranks"], "--bound-only": ["--bound-only"]}, {
+                      "--fail-ranks": ["--fail-ranks"], "--bound-only": ["--bound-only"],
+                      "--csv": ["--csv"]}, {
         "planned": (["cluster.yaml", "all_gather"], {}),
         "rooted": (["cluster.yaml", "broadcast", "-a", "packing"], {}),
         "bounds": (["cluster.yaml", "--bound-only"], {"--bound-only": "already there"}),
