@@ -20,16 +20,16 @@ constexpr double poor_weight = 0.4;
 constexpr std::size_t shown_outliers = 6;
 constexpr double confidence = 1.96;  // standard deviations around 95 % of a normal distribution
 
-std::string percent(double share) { return std::isfinite(share) ? fmt::format("{:.1f}", 100 * share) : "inf"; }
+std::string finite_percent(double share) { return std::isfinite(share) ? fmt::format("{:.1f}", 100 * share) : "inf"; }
 
 std::string spread(const compare::FittedParameter& parameter) {
   if (parameter.standard_error <= 0) return "";
-  return percent(std::expm1(confidence * parameter.standard_error));
+  return finite_percent(std::expm1(confidence * parameter.standard_error));
 }
 
 std::string summary(const compare::ErrorSummary& errors) {
-  return fmt::format("median {} %, p90 {} %, worst {} %", percent(errors.median), percent(errors.p90),
-                     percent(errors.worst));
+  return fmt::format("median {} %, p90 {} %, worst {} %", finite_percent(errors.median), finite_percent(errors.p90),
+                     finite_percent(errors.worst));
 }
 
 std::string header_text(const CalibrationReport& report) {

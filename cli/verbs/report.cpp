@@ -78,7 +78,7 @@ report::ReportTable settings_table(const ReportFlags& flags, const Simulation& s
   return table;
 }
 
-report::ReportTable provenance_table(const Input& input) {
+report::ReportTable origins_table(const Input& input) {
   report::ReportTable table{"provenance", "Where the values of links came from", {}, {}};
   for (const std::string title : provenance_columns) table.columns.push_back({title, title == "links"});
   table.rows = provenance_rows(input.topology, input.provenance);
@@ -114,7 +114,7 @@ report::PlanReport make_report(const ReportFlags& flags, const Input& input, con
     report.crossovers.push_back({crossover.from, crossover.to, crossover.size});
   }
   report.assumptions.push_back(settings_table(flags, simulation));
-  report.assumptions.push_back(provenance_table(input));
+  report.assumptions.push_back(origins_table(input));
   for (const Diagnostic& finding : input.findings) {
     report.warnings.push_back(fmt::format("{}: {}; {}.", finding.code, finding.message, finding.help));
   }
