@@ -41,6 +41,12 @@ NCCL = """#       size         count      type   redop    root     time   algbw 
 MATRIX = "\tGPU0\tGPU1\tNIC0\nGPU0\t X \tNV4\tPIX\nGPU1\tNV4\t X \tPIX\n"
 # A ring as NCCL writes it.
 RINGS = '<graphs version="1"><graph id="0" pattern="4"><channel>' + "".join(f'<gpu dev="{gpu}"/>' for gpu in (0, 2, 3, 1)) + "</channel></graph></graphs>"
+# A sysfs of two GPUs below the one NUMA node.
+SYSFS = {f"machine/sys/{name}": text for name, text in {
+    "devices/system/node/node0/cpulist": "0-7",
+    **{f"bus/pci/devices/0000:0{bus}:00.0/{key}": value for bus in (1, 2) for key, value in {
+        "class": "0x030200", "vendor": "0x10de", "numa_node": "0", "max_link_speed": "16.0 GT/s PCIe", "current_link_width": "16"}.items()},
+}.items()}
 COMMANDS = [
     "plan cluster.yaml all_reduce -a ring -s 1M -o plan.json",
     "export plan.json --as msccl > plan.xml",
@@ -64,7 +70,9 @@ def make(folder, espalier):
     folder = pathlib.Path(folder)
     files = {"cluster.yaml": CLUSTER, "other.yaml": CLUSTER.replace("rate: 20", "rate: 11"), "job.yaml": SCENARIO,
              "sweep.yaml": SWEEP, "perf.log": NCCL, "matrix.txt": MATRIX, "rings.xml": RINGS, "addresses.json": '[{"route": 0, "connect": "127.0.0.1"}]'}
-    for name, text in files.items():
+    for name in SYSFS:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    for name, text in {**files, **SYSFS}.items():
         (folder / name).write_text(text)
     for command in COMMANDS:
         subprocess.run(["bash", "-c", "espalier " + command], cwd=folder, env=environment(espalier), check=True,

@@ -210,6 +210,9 @@ VERBS = {
     "topo import": ({"--as": ["--as", "nvidia-topo"], "--preset": ["--preset", "b200-sxm"], "--replicate": ["--replicate", "2"],
                      "--name": ["--name", "other"], "--output": ["-o", "out.yaml"]}, {
         "matrix": (["matrix.txt"], {"--as": "recognised alike; a wrong one is refused (unit_topology_import)"})}),
+    "topo detect": ({"--root": ["--root", "other-machine"], "--record": ["--record", "out.sysfs"], "--preset": ["--preset", "b200-sxm"],
+                     "--name": ["--name", "other"], "--output": ["-o", "out.yaml"]}, {
+        "faked": (["matrix.txt", "--root", "machine"], {"--root": "already there; without it nothing is the same twice"})}),
     "topo gen ring": ({**GENERATED, "--ranks": ["--ranks", "5"], "--one-way": ["--one-way"]}, {"": ([], {})}),
     "topo gen torus": ({**GENERATED, "--dims": ["--dims", "3x3"]}, {"": ([], {})}),
     "topo gen mesh": ({**GENERATED, "--dims": ["--dims", "3x3"]}, {"": ([], {})}),

@@ -38,6 +38,8 @@ bool is_simai(std::string_view text) {
          std::all_of(words.begin(), words.begin() + 5, [](const Word& word) { return whole_number(word.text); });
 }
 
+bool is_sysfs(std::string_view text) { return text.starts_with("sysfs 1\n"); }
+
 /// Its first word that is none of a comment's.
 bool is_dot(std::string_view text) {
   for (const TextLine& line : lines_of(text.substr(0, sniffed_bytes))) {
@@ -63,6 +65,7 @@ constexpr std::array readers = {
     FormatReader{"slurm-conf", "Slurm topology.conf, tree or block", is_slurm_conf, read_slurm_conf},
     FormatReader{"slurm-yaml", "Slurm topology.yaml", is_slurm_yaml, read_slurm_yaml},
     FormatReader{"dot", "DOT, with bandwidth= of edges", is_dot, read_dot},
+    FormatReader{"sysfs", "espalier topo detect --record", is_sysfs, read_sysfs},
 };
 
 /// What is recognised and says nothing of a machine.

@@ -8,7 +8,7 @@
 #include "cli/output/json_text.h"
 #include "cli/output/progress.h"
 #include "cli/reports/degrade_output.h"
-#include "cli/verbs/topo.h"
+#include "cli/verbs/topo/topo.h"
 #include "sim/simulate.h"
 
 namespace espalier::cli {

@@ -1,12 +1,13 @@
+#include "topology/import/import.h"
+
 #include <fmt/format.h>
 
 #include <filesystem>
 
 #include "cli/flags/inputs.h"
 #include "cli/output/output_file.h"
-#include "cli/verbs/topo.h"
+#include "cli/verbs/topo/topo.h"
 #include "topology/analysis/symmetry.h"
-#include "topology/import/import.h"
 #include "topology/yaml/write_topology.h"
 
 namespace espalier::cli {

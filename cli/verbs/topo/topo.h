@@ -8,6 +8,8 @@ namespace espalier::cli {
 void add_topo_gen_command(CLI::App& topo, Session& session);
 /// `topo import`.
 void add_topo_import_command(CLI::App& topo, Session& session);
+/// `topo detect`.
+void add_topo_detect_command(CLI::App& topo, Session& session);
 /// `topo degrade`.
 void add_topo_degrade_command(CLI::App& topo, Session& session);
 

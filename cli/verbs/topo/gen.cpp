@@ -2,7 +2,7 @@
 
 #include "base/parse_units.h"
 #include "cli/output/output_file.h"
-#include "cli/verbs/topo.h"
+#include "cli/verbs/topo/topo.h"
 #include "topology/generate/generate.h"
 #include "topology/yaml/write_topology.h"
 

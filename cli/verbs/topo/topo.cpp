@@ -1,4 +1,4 @@
-#include "cli/verbs/topo.h"
+#include "cli/verbs/topo/topo.h"
 
 #include <fmt/format.h>
 
@@ -192,6 +192,7 @@ void add_topo_command(CLI::App& app, Session& session) {
   add_topo_degrade_command(*topo, session);
   add_topo_gen_command(*topo, session);
   add_topo_import_command(*topo, session);
+  add_topo_detect_command(*topo, session);
 }
 
 }  // namespace espalier::cli

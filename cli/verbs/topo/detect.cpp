@@ -1,0 +1,78 @@
+#include <fmt/format.h>
+
+#include "cli/flags/inputs.h"
+#include "cli/output/output_file.h"
+#include "cli/verbs/topo/topo.h"
+#include "topology/analysis/symmetry.h"
+#include "topology/import/import.h"
+#include "topology/import/record_sysfs.h"
+#include "topology/yaml/write_topology.h"
+
+namespace espalier::cli {
+namespace {
+
+struct DetectFlags {
+  std::vector<std::string> files;  ///< What other tools say of the machine.
+  std::string root = "/";
+  std::string record;
+  std::string preset;
+  std::string name = "detected";
+  std::string output = "-";
+};
+
+ExitCode detect(const Console& console, const DetectFlags& flags) {
+  const auto recorded = record_sysfs(flags.root);
+  if (!recorded) return console.refuse(recorded.error());
+  if (!flags.record.empty()) {
+    const auto kept = write_file(flags.record, [&](std::ostream& stream) -> Result<void> {
+      stream << *recorded;
+      return {};
+    });
+    if (!kept) return console.refuse(kept.error());
+    console.note("wrote " + flags.record + " (espalier topo import reads it)");
+  }
+  std::vector<std::string> texts;
+  for (const std::string& path : flags.files) {
+    auto text = read_whole(console, path);
+    if (!text) return console.refuse(text.error());
+    texts.push_back(*std::move(text));
+  }
+  std::vector<ImportFile> files = {{"sysfs", *recorded}};
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    files.push_back({flags.files[i] == "-" ? "<stdin>" : flags.files[i], texts[i]});
+  }
+  const auto imported = import_topology(files, {.preset = flags.preset, .name = flags.name});
+  if (!imported) return console.refuse(imported.error());
+  console.show(imported->warnings);
+  console.show(find_asymmetry(imported->topology));
+  const auto written = write_file(flags.output, [&](std::ostream& stream) -> Result<void> {
+    stream << (console.json ? write_topology_json(imported->topology, imported->provenance) + "\n"
+                            : write_topology(imported->topology, imported->provenance));
+    return {};
+  });
+  return written ? ExitCode::ok : console.refuse(written.error());
+}
+
+}  // namespace
+
+void add_topo_detect_command(CLI::App& topo, Session& session) {
+  const auto flags = std::make_shared<DetectFlags>();
+  CLI::App* command = topo.add_subcommand("detect", "Make a topology of this machine, as sysfs shows it");
+  command->add_option("FILE", flags->files, "What nvidia-smi and other tools printed here, as topo import reads it");
+  command->add_option("--root", flags->root, "Folder that holds the sys/ to read")->option_text("FOLDER (/)");
+  command->add_option("--record", flags->record, "Keep what was read in this file, for topo import elsewhere")
+      ->option_text("FILE");
+  command->add_option("--preset", flags->preset, "Kind of machine whose rates fill in what sysfs does not have")
+      ->option_text("NAME");
+  command->add_option("--name", flags->name, "Name of the topology")->option_text("NAME (detected)");
+  command->add_option("-o,--output", flags->output, "Write to this file (- is standard output)")->option_text("FILE");
+  command->footer(
+      "GPUs, adapters and the PCIe tree are in sysfs, NVLinks are not: what nvidia-smi topo -m prints has them\n"
+      "(docs/formats.md).\n" +
+      examples({"espalier topo detect -o box.yaml",
+                "nvidia-smi topo -m | espalier topo detect - --preset h100-sxm -o box.yaml",
+                "espalier topo detect --record box.sysfs -o box.yaml"}));
+  command->callback([flags, &session] { session.run = [flags, &session] { return detect(session.console, *flags); }; });
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,122 @@
+#include "topology/import/record_sysfs.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/support/imported.h"
+
+namespace espalier {
+namespace {
+
+using test::import_good;
+using test::links;
+using test::refusal;
+namespace fs = std::filesystem;
+
+/// A faked sysfs: two sockets, a GPU and a NIC below a PCIe switch at one, a GPU in a narrow slot at the other.
+class RecordSysfs : public testing::Test {
+ protected:
+  RecordSysfs() : root_(fs::path(testing::TempDir()) / "espalier_sysfs") {
+    fs::remove_all(root_);
+    write("devices/system/node/node0/cpulist", "0-15");
+    write("devices/system/node/node1/cpulist", "16-31");
+    write("devices/system/node/node2/cpulist", "");
+    const std::string port = "devices/pci0000:15/0000:15:01.0";
+    const std::string upstream = port + "/0000:16:00.0";
+    add(port, "0x060400", "0x8086", 0, 16);
+    add(upstream, "0x060400", "0x1000", 0, 16);
+    add(upstream + "/0000:17:00.0", "0x060400", "0x1000", 0, 16);
+    add(upstream + "/0000:17:00.0/0000:18:00.0", "0x030200", "0x10de", 0, 16);
+    add(upstream + "/0000:17:01.0", "0x060400", "0x1000", 0, 16);
+    const std::string nic = upstream + "/0000:17:01.0/0000:19:00.0";
+    add(nic, "0x020700", "0x15b3", 0, 16);
+    add(upstream + "/0000:17:01.0/0000:19:00.1", "0x020700", "0x15b3", 0, 16);
+    fs::create_symlink("../0000:19:00.0", sys() / (upstream + "/0000:17:01.0/0000:19:00.1/physfn"));
+    add("devices/pci0000:80/0000:80:01.0", "0x060400", "0x8086", 1, 16);
+    add("devices/pci0000:80/0000:80:01.0/0000:81:00.0", "0x030200", "0x10de", 1, 8);
+    add("devices/pci0000:00/0000:00:02.0", "0x030000", "0x1a03", 0, 1);  // a server's display
+    adapter("infiniband/mlx5_0", nic);
+    write("class/infiniband/mlx5_0/ports/1/rate", "400 Gb/sec (4X NDR)");
+    adapter("net/ib0", nic);
+    write("class/net/ib0/speed", "400000");
+    write("class/net/lo/speed", "");
+  }
+  ~RecordSysfs() override { fs::remove_all(root_); }
+
+  [[nodiscard]] fs::path sys() const { return root_ / "sys"; }
+
+  void write(const fs::path& path, const std::string& text) const {
+    fs::create_directories((sys() / path).parent_path());
+    std::ofstream(sys() / path) << text << '\n';
+  }
+
+  void add(const fs::path& device, const std::string& device_class, const std::string& vendor, int numa, int width) {
+    write(device / "class", device_class);
+    write(device / "vendor", vendor);
+    write(device / "numa_node", std::to_string(numa));
+    write(device / "max_link_speed", "32.0 GT/s PCIe");
+    write(device / "current_link_speed", "2.5 GT/s PCIe");  // at rest
+    write(device / "current_link_width", std::to_string(width));
+    fs::create_directories(sys() / "bus/pci/devices");
+    fs::create_directory_symlink(sys() / device, sys() / "bus/pci/devices" / device.filename());
+  }
+
+  void adapter(const std::string& name, const fs::path& device) const {
+    fs::create_directories(sys() / "class" / name);
+    fs::create_directory_symlink(sys() / device, sys() / "class" / name / "device");
+  }
+
+  fs::path root_;
+};
+
+TEST_F(RecordSysfs, BecomesTheMachine) {
+  const auto text = record_sysfs(root_);
+  ASSERT_TRUE(text) << text.error().message;
+  const ImportedTopology imported = import_good({*text});
+  const Topology& topology = imported.topology;
+  EXPECT_EQ(topology.rank_count(), 2U);
+  // Two GPUs, a NIC, a switch, two CPUs: ports that only hand on are gone.
+  EXPECT_EQ(topology.node_count(), 6U);
+  // Sixteen lanes of PCIe 5 carry 63 GB/s, eight of them half of that, whatever the speed at rest.
+  EXPECT_EQ(links(topology, "gpu0", "pcie2"), "1 x 63 GB/s pcie");
+  EXPECT_EQ(links(topology, "mlx5_0", "pcie2"), "1 x 63 GB/s pcie");
+  EXPECT_EQ(links(topology, "pcie2", "cpu0"), "1 x 63 GB/s pcie");
+  EXPECT_EQ(links(topology, "gpu1", "cpu1"), "1 x 31.5 GB/s pcie");
+  EXPECT_EQ(links(topology, "cpu0", "cpu1"), "1 x 20 GB/s smp");
+}
+
+TEST_F(RecordSysfs, TheAdapterHasTheRateOfItsPort) {
+  // 400 Gb/s are 50 GB/s.
+  const Topology topology = import_good({*record_sysfs(root_)}, {.boxes = 2}).topology;
+  EXPECT_EQ(links(topology, "box0.mlx5_0", "fabric"), "1 x 50 GB/s net");
+}
+
+TEST_F(RecordSysfs, NvlinksComeFromAnotherFile) {
+  const std::string matrix = "\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n";
+  const Topology topology = import_good({*record_sysfs(root_), matrix}, {.preset = "a100-sxm"}).topology;
+  EXPECT_EQ(links(topology, "gpu0", "gpu1"), "4 x 25 GB/s nvlink");
+  EXPECT_EQ(links(topology, "gpu1", "cpu1"), "1 x 31.5 GB/s pcie");
+}
+
+TEST(Sysfs, CpusAreTheRanksWithoutGpus) {
+  EXPECT_EQ(import_good({"sysfs 1\nnuma 0\nnuma 1\n"}).topology.rank_count(), 2U);
+  EXPECT_EQ(refusal("sysfs 1\nnuma 0\n"), "a: the machine has no GPU, and one NUMA node");
+}
+
+TEST(Sysfs, RefusalsNameThePlace) {
+  EXPECT_EQ(refusal("sysfs 1\nnuma x\n"), "a:2:6: 'x' is no NUMA node");
+  EXPECT_EQ(refusal("sysfs 1\npci 1:0.0 class\n"), "a:2:11: 'class' is not key=value");
+  EXPECT_EQ(refusal("sysfs 1\npci 1:0.0 parent=2:0.0 class=060400\n"), "a:2:11: '2:0.0' is on no line before");
+  EXPECT_EQ(refusal("sysfs 1\nusb 1\n"), "a:2:1: 'usb' is neither numa, pci, infiniband nor net");
+  EXPECT_EQ(refusal("sysfs 1\nnuma\n"), "a:2:1: a line has a kind and a name");
+}
+
+TEST(Sysfs, ThereHasToBeOne) {
+  const auto text = record_sysfs("/nowhere");
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().message, "there is no sysfs in /nowhere/sys");
+}
+
+}  // namespace
+}  // namespace espalier
