@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "planners/place_table.h"
 #include "schedule/loads.h"
 #include "schedule/relays.h"
 
@@ -35,26 +36,23 @@ RouteCost cost_of(const Route& route, const Topology& topology) {
 /// The longest chain that ends with each slice at each rank.
 class Chains {
  public:
-  Chains(std::size_t ranks, std::size_t slices) : slices_(slices), longest_(ranks * slices, 0.0F) {}
+  Chains(std::size_t ends, std::size_t slices) : longest_(ends, slices) {}
 
   /// Extends the chains of a run of slices from src to dst by `step`, and returns the longest of them.
   double extend(Rank src, Rank dst, const Transfer& transfer, double step) {
     const std::size_t first = transfer.first_slice.index();
     float longest = 0;
-    for (std::size_t i = 0; i < transfer.slice_count; ++i) longest = std::max(longest, at(src, first + i));
+    for (std::size_t i = 0; i < transfer.slice_count; ++i) longest = std::max(longest, longest_.at(src, first + i));
     const auto extended = static_cast<float>(longest + step);
     for (std::size_t i = 0; i < transfer.slice_count; ++i) {
-      float& there = at(dst, first + i);
+      float& there = longest_.at(dst, first + i);
       there = std::max(there, extended);
     }
     return extended;
   }
 
  private:
-  float& at(Rank rank, std::size_t slice) { return longest_[rank.index() * slices_ + slice]; }
-
-  std::size_t slices_;
-  std::vector<float> longest_;
+  PlaceTable<float> longest_;
 };
 
 std::int64_t run_length(const Schedule& schedule, const Transfer& transfer) {

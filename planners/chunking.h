@@ -20,7 +20,8 @@ namespace espalier::planners {
 /// other way.
 class ChunkModel {
  public:
-  /// Requires: a schedule that passes `verify` on this topology. Cost: O(slice moves) time, O(ranks x slices) memory.
+  /// Requires: a schedule that passes `verify` on this topology. Cost: O(slice moves) time; memory of
+  /// O(ranks x slices), and of O(slice moves) where that would be more than a quarter GiB.
   ChunkModel(const Schedule& schedule, const Topology& topology);
 
   /// Of the schedule that these rings stand for, without storing it: chooses as the model of the stored one does.

@@ -43,6 +43,12 @@ void keep_named(planners::Candidates& candidates, const std::vector<std::string>
   });
 }
 
+/// How many planners at once: where every pair of many ranks has a block of its own, each takes gigabytes.
+unsigned threads_for(const Collective& collective) {
+  constexpr std::uint32_t many_ranks = 256;
+  return slices_have_destination(collective.kind) && collective.rank_count > many_ranks ? 1 : usable_threads();
+}
+
 }  // namespace
 
 bool is_nccl_algorithm(const std::string& name) { return name == "nccl" || name.starts_with("nccl/"); }
@@ -118,7 +124,7 @@ Result<planners::Candidates> plan_candidates(const Console& console, const Topol
   options.least_size = names_variants ? Bytes{} : least_size;
   options.named = algorithms;
   options.context.known = known;
-  options.threads = usable_threads();
+  options.threads = threads_for(collective);
   Progress progress(console, "planning", planners.size());
   options.context.on_round = [&](const planners::ProgramRound& round) {
     progress.describe("packing, " + round_text(round));

@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "planners/place_table.h"
 #include "schedule/relays.h"
 
 namespace espalier::planners {
@@ -23,7 +24,7 @@ class Travel {
  public:
   explicit Travel(const Schedule& schedule)
       : schedule_(schedule),
-        visits_(end_count(schedule) * schedule.slices.size()),
+        visits_(end_count(schedule), schedule.slices.size()),
         branches_(schedule.slices.size(), 0),
         moved_(schedule.slices.size(), 0) {}
 
@@ -45,11 +46,9 @@ class Travel {
   }
 
  private:
-  Visit& at(Rank rank, std::size_t slice) { return visits_[rank.index() * branches_.size() + slice]; }
-
   std::uint32_t move(const Transfer& transfer, std::size_t slice) {
-    Visit& from = at(schedule_.src(transfer), slice);
-    Visit& to = at(schedule_.dst(transfer), slice);
+    Visit& from = visits_.at(schedule_.src(transfer), slice);
+    Visit& to = visits_.at(schedule_.dst(transfer), slice);
     moved_[slice] += static_cast<double>(schedule_.slices[slice].length);
     if (transfer.action() == Action::reduce) {
       branches_[slice] = std::max<std::uint32_t>(branches_[slice], ++to.added_from);
@@ -62,7 +61,7 @@ class Travel {
   }
 
   const Schedule& schedule_;
-  std::vector<Visit> visits_;
+  PlaceTable<Visit> visits_;
   std::vector<std::uint32_t> branches_;  ///< By slice.
   std::vector<double> moved_;            ///< By slice: units times transfers.
 };

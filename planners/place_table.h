@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <unordered_map>
+#include <vector>
+
+#include "base/id.h"
+#include "schedule/schedule.h"
+
+namespace espalier::planners {
+
+/// A value for every slice at every rank or relay, T() at first. Where there are many of both, as in an all_to_all,
+/// most slices never come to most ranks: then only the values that were asked for are kept. References stay valid.
+template <class T>
+class PlaceTable {
+ public:
+  PlaceTable(std::size_t ends, std::size_t slices) : slices_(slices), is_sparse_(ends * slices > most_dense) {
+    if (!is_sparse_) dense_.resize(ends * slices);
+  }
+
+  T& at(Rank end, std::size_t slice) {
+    const std::size_t place = end.index() * slices_ + slice;
+    return is_sparse_ ? sparse_[place] : dense_[place];
+  }
+
+ private:
+  static constexpr std::size_t most_dense = std::size_t{1} << 26U;
+
+  std::size_t slices_;
+  bool is_sparse_;
+  std::vector<T> dense_;
+  std::unordered_map<std::size_t, T> sparse_;
+};
+
+}  // namespace espalier::planners
