@@ -5,6 +5,7 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -21,6 +22,7 @@ namespace py = pybind11;
 struct ErrorRaised : std::runtime_error {
   explicit ErrorRaised(Error of) : std::runtime_error(of.message), error(std::move(of)) {}
   Error error;
+  std::optional<std::uint32_t> rank;  ///< To blame, where a job failed.
 };
 
 /// The value, or espalier.Error in Python.
@@ -55,5 +57,7 @@ void bind_topology(py::module_& module);
 void bind_schedule(py::module_& module);
 void bind_planners(py::module_& module);
 void bind_simulation(py::module_& module);
+void bind_communicator(py::module_& module);
+void bind_launch(py::module_& module);
 
 }  // namespace espalier::python

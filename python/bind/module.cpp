@@ -18,10 +18,11 @@ const char* name_of(ErrorCode code) {
   return "";
 }
 
-/// espalier.Error with code, message and help.
-void raise(const Error& error) {
+/// espalier.Error with code, message, help and the rank to blame.
+void raise(const ErrorRaised& raised) {
+  const Error& error = raised.error;
   const py::object type = py::module_::import("espalier.errors").attr("Error");
-  const py::object instance = type(name_of(error.code), error.message, error.help);
+  const py::object instance = type(name_of(error.code), error.message, error.help, raised.rank);
   PyErr_SetObject(type.ptr(), instance.ptr());
 }
 
@@ -56,11 +57,13 @@ PYBIND11_MODULE(_espalier, module) {
     try {
       if (thrown) std::rethrow_exception(thrown);
     } catch (const ErrorRaised& raised) {
-      raise(raised.error);
+      raise(raised);
     }
   });
   bind_topology(module);
   bind_schedule(module);
   bind_planners(module);
   bind_simulation(module);
+  bind_communicator(module);
+  bind_launch(module);
 }

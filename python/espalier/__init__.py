@@ -18,9 +18,11 @@ True
 
 from ._topology import Topology
 from .errors import Error
+from ._communicator import Communicator, Handle
+from ._launch import run
 from ._plans import Bound, Breach, Schedule, bound, plan, planners
 from ._simulation import Simulation, Simulator, simulate
 from ._units import parse_size
 
-__all__ = ["Bound", "Breach", "Error", "Schedule", "Simulation", "Simulator", "Topology", "bound", "parse_size", "plan", "planners",
-           "simulate"]
+__all__ = ["Bound", "Breach", "Communicator", "Error", "Handle", "Schedule", "Simulation", "Simulator", "Topology", "bound",
+           "parse_size", "plan", "planners", "run", "simulate"]

@@ -8,6 +8,7 @@ class Error(Exception):
         code: "invalid_input", "infeasible", "unsupported", "too_large" or "unavailable".
         message: what is wrong, with the place where there is one.
         help: what to write instead; may be empty.
+        rank: of a job that failed, the rank to blame; else None.
 
     >>> import espalier
     >>> try:
@@ -17,6 +18,6 @@ class Error(Exception):
     invalid_input did you mean 'all_gather'?
     """
 
-    def __init__(self, code, message, help=""):
+    def __init__(self, code, message, help="", rank=None):
         super().__init__(f"{message} ({help})" if help else message)
-        self.code, self.message, self.help = code, message, help
+        self.code, self.message, self.help, self.rank = code, message, help, rank

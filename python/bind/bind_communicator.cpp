@@ -1,0 +1,281 @@
+#include <mutex>
+
+#include "advisor/advisor.h"
+#include "base/element.h"
+#include "engine/communicator/communicator.h"
+#include "engine/launch/detect_launch.h"
+#include "engine/launch/shared_secret.h"
+#include "engine/rendezvous/secret.h"
+#include "python/bind/bindings.h"
+#include "python/bind/call_arrays.h"
+#include "topology/generate/generate.h"
+
+namespace espalier::python {
+namespace {
+
+/// What the communicators of one job share. `mutex` is taken without the GIL only; the rest belongs to the GIL.
+struct SharedJob {
+  std::mutex mutex;  ///< One thread calls at a time.
+  bool is_noting = false;
+  std::vector<py::object> noted;  ///< What the calls of an open group work on, with their communicators.
+};
+
+/// A call under way; what it works on stays until it has ended.
+struct StartedCall {
+  CallHandle handle;
+  py::object send, receive;
+};
+
+ScheduleSource advised(const Topology& topology, const std::string& algorithm) {
+  advisor::AdvisorOptions options{.algorithm = algorithm, .leaves_chunk_to_engine = true};
+  options.may_be_replaced = algorithm == "auto";
+  return advisor::Advisor::source(std::make_shared<advisor::Advisor>(topology, options));
+}
+
+ScheduleSource fully_connected(std::size_t ranks, const std::string& algorithm) {
+  return advised(value_of(generate_fully_connected({.ranks = static_cast<std::int64_t>(ranks), .wire = {}})),
+                 algorithm);
+}
+
+class PythonCommunicator {
+ public:
+  PythonCommunicator(std::shared_ptr<Communicator> ranks, std::shared_ptr<SharedJob> shared)
+      : ranks_(std::move(ranks)), shared_(std::move(shared)) {}
+  PythonCommunicator(const PythonCommunicator&) = delete;
+  PythonCommunicator& operator=(const PythonCommunicator&) = delete;
+  ~PythonCommunicator() { close(); }
+
+  static std::unique_ptr<PythonCommunicator> join(std::optional<std::uint32_t> rank, std::optional<std::uint32_t> world,
+                                                  std::optional<std::string> rendezvous, const std::string& transport,
+                                                  double timeout, const std::string& algorithm,
+                                                  const Topology* topology) {
+    const auto environment = engine::rendezvous::process_environment();
+    const auto launch = value_of(engine::launch::detect_launch(environment, {rank, world, std::move(rendezvous)}));
+    engine::launch::SharedSecret secret;
+    const bool is_given = environment.contains("ESPALIER_SECRET") || environment.contains("ESPALIER_SECRET_FILE");
+    if (!is_given && launch.is_one_machine) {
+      secret = value_of(engine::launch::share_secret(launch, environment));
+    } else {
+      secret.text = value_of(engine::rendezvous::find_secret(environment));
+    }
+    JobOptions options;
+    options.rendezvous.host = launch.host;
+    options.rendezvous.port = launch.port;
+    options.rendezvous.rank = launch.rank;
+    options.rendezvous.world = launch.world;
+    options.rendezvous.job = launch.job;
+    options.rendezvous.secret = secret.text;
+    options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000));
+    options.rendezvous.timeout = options.timeout;
+    options.transport = value_of(parse_transport(transport));
+    if (launch.listener_fd) {
+      options.rendezvous.listener = value_of(engine::rendezvous::adopt_listener(*launch.listener_fd));
+    }
+    if (topology != nullptr && topology->rank_count() != launch.world) {
+      throw ErrorRaised({ErrorCode::invalid_input,
+                         "the job has " + std::to_string(launch.world) + " ranks, the topology has " +
+                             std::to_string(topology->rank_count()),
+                         "start as many processes as the topology has ranks"});
+    }
+    options.agreed = {{"topology", topology == nullptr ? "fully connected" : topology->name()},
+                      {"algorithm", algorithm},
+                      {"transport", transport}};
+    ScheduleSource source =
+        topology == nullptr ? fully_connected(launch.world, algorithm) : advised(*topology, algorithm);
+    std::shared_ptr<Communicator> ranks;
+    {
+      const py::gil_scoped_release release;
+      auto joined = Communicator::join(std::move(options), std::move(source));
+      if (launch.rank == 0 && !secret.path.empty()) std::remove(secret.path.c_str());
+      ranks = value_of(std::move(joined));
+    }
+    return std::make_unique<PythonCommunicator>(std::move(ranks), std::make_shared<SharedJob>());
+  }
+
+  /// Leaves; calls that were started end before.
+  void close() {
+    {
+      const py::gil_scoped_release release;
+      ranks_.reset();
+    }
+    started_.clear();
+  }
+
+  Communicator& ranks() const {
+    if (ranks_ == nullptr) {
+      throw ErrorRaised({ErrorCode::invalid_input, "this communicator was closed", "make another"});
+    }
+    return *ranks_;
+  }
+
+  void run(const py::object& self, const CallArrays& call) {
+    CallArguments arguments = call.arguments(ranks());
+    keep_if_noting(self, call.send, call.receive);
+    finish([&](Communicator& ranks) { return ranks.run(arguments); });
+  }
+
+  std::shared_ptr<StartedCall> start(const CallArrays& call) {
+    std::erase_if(started_, [](const auto& earlier) { return earlier->handle.test(); });
+    CallArguments arguments = call.arguments(ranks());
+    auto started =
+        std::make_shared<StartedCall>(StartedCall{value_of(ranks().start(arguments)), call.send, call.receive});
+    started_.push_back(started);
+    return started;
+  }
+
+  void send(const py::object& self, const py::array& data, std::uint32_t peer) {
+    keep_if_noting(self, data, py::none());
+    const auto type = checked_type(data);
+    finish([&, count = static_cast<std::size_t>(data.size()), bytes = data.data()](Communicator& ranks) {
+      return ranks.send(bytes, count, type, peer);
+    });
+  }
+
+  void receive(const py::object& self, py::array data, std::uint32_t peer) {
+    keep_if_noting(self, data, py::none());
+    const auto type = checked_type(data);
+    finish([&, count = static_cast<std::size_t>(data.size()), bytes = data.mutable_data()](Communicator& ranks) {
+      return ranks.receive(bytes, count, type, peer);
+    });
+  }
+
+  void barrier() {
+    finish([](Communicator& ranks) { return ranks.barrier(); });
+  }
+
+  void group_begin() {
+    ranks().group_begin();
+    shared_->is_noting = true;
+  }
+
+  void group_end() {
+    shared_->is_noting = false;
+    const std::vector<py::object> kept = std::exchange(shared_->noted, {});
+    finish([](Communicator& ranks) { return ranks.group_end(); });
+  }
+
+  std::unique_ptr<PythonCommunicator> split(const std::vector<std::uint32_t>& members, const std::string& name,
+                                            const std::string& algorithm) {
+    ScheduleSource source = fully_connected(members.size(), algorithm);
+    std::shared_ptr<Communicator> part;
+    finish([&](Communicator& ranks) -> Result<void> {
+      auto made = ranks.split(members, name, std::move(source));
+      if (!made) return tl::unexpected(made.error());
+      part = std::move(*made);
+      return {};
+    });
+    return std::make_unique<PythonCommunicator>(std::move(part), shared_);
+  }
+
+  /// Bytes that the peers of this machine reach; they are given back when no array shows them any more.
+  py::array allocate(std::size_t bytes) {
+    struct Memory {
+      std::shared_ptr<Communicator> ranks;
+      std::shared_ptr<SharedJob> shared;
+      void* data;
+    };
+    auto memory = std::make_unique<Memory>(Memory{ranks_, shared_, nullptr});
+    finish([&](Communicator& ranks) -> Result<void> {
+      const auto data = ranks.allocate(bytes);
+      if (!data) return tl::unexpected(data.error());
+      memory->data = *data;
+      return {};
+    });
+    void* data = memory->data;
+    const py::capsule owner(memory.release(), [](void* held) {
+      const std::unique_ptr<Memory> last(static_cast<Memory*>(held));
+      const py::gil_scoped_release release;
+      {
+        const std::lock_guard lock(last->shared->mutex);
+        last->ranks->free(last->data);
+      }
+      last->ranks.reset();
+    });
+    return py::array(py::dtype::of<std::uint8_t>(), {static_cast<py::ssize_t>(bytes)}, {1}, data, owner);
+  }
+
+  void abort(const std::string& reason) { ranks().abort(reason); }
+
+  void wait(StartedCall& call) {
+    finish_with([&](Communicator&) { return call.handle.wait(); });
+  }
+
+ private:
+  void keep_if_noting(const py::object& self, const py::object& send, const py::object& receive) {
+    if (!shared_->is_noting) return;
+    for (const py::object& kept : {self, send, receive}) shared_->noted.push_back(kept);
+  }
+
+  template <class Call>
+  void finish(Call call) {
+    finish_with([&](Communicator& ranks) {
+      const std::lock_guard lock(shared_->mutex);
+      return call(ranks);
+    });
+  }
+
+  /// Without the GIL; what failed is raised, an interrupt before it.
+  template <class Call>
+  void finish_with(Call call) {
+    ranks();
+    const std::shared_ptr<Communicator> ranks = ranks_;  // Another thread may close it meanwhile.
+    Result<void> result;
+    {
+      const py::gil_scoped_release release;
+      result = call(*ranks);
+    }
+    if (result) return;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    ErrorRaised raised(result.error());
+    if (const auto failure = ranks->control().failure()) raised.rank = failure->rank;
+    throw raised;
+  }
+
+  std::shared_ptr<Communicator> ranks_;
+  std::shared_ptr<SharedJob> shared_;
+  std::vector<std::shared_ptr<StartedCall>> started_;
+};
+
+}  // namespace
+
+void bind_communicator(py::module_& module) {
+  py::class_<StartedCall, std::shared_ptr<StartedCall>>(module, "StartedCall").def("test", [](const StartedCall& call) {
+    return call.handle.test();
+  });
+  py::class_<PythonCommunicator>(module, "Communicator")
+      .def(py::init(&PythonCommunicator::join), py::arg("rank"), py::arg("world"), py::arg("rendezvous"),
+           py::arg("transport"), py::arg("timeout"), py::arg("algorithm"), py::arg("topology"))
+      .def_property_readonly("rank", [](const PythonCommunicator& self) { return self.ranks().rank(); })
+      .def_property_readonly("size", [](const PythonCommunicator& self) { return self.ranks().size(); })
+      .def_property_readonly("transports",
+                             [](const PythonCommunicator& self) {
+                               std::vector<std::string> names;
+                               for (const PeerTransport& peer : self.ranks().transports())
+                                 names.push_back(peer.transport);
+                               return names;
+                             })
+      .def("run",
+           [](const py::object& self, const std::string& kind, const py::object& send, const py::object& receive,
+              const std::string& operation, std::uint32_t root) {
+             self.cast<PythonCommunicator&>().run(self, {kind, send, receive, operation, root});
+           })
+      .def("start",
+           [](PythonCommunicator& self, const std::string& kind, const py::object& send, const py::object& receive,
+              const std::string& operation, std::uint32_t root) {
+             return self.start({kind, send, receive, operation, root});
+           })
+      .def("wait", &PythonCommunicator::wait)
+      .def("send", [](const py::object& self, const py::array& data,
+                      std::uint32_t peer) { self.cast<PythonCommunicator&>().send(self, data, peer); })
+      .def("receive", [](const py::object& self, const py::array& data,
+                         std::uint32_t peer) { self.cast<PythonCommunicator&>().receive(self, data, peer); })
+      .def("barrier", &PythonCommunicator::barrier)
+      .def("group_begin", &PythonCommunicator::group_begin)
+      .def("group_end", &PythonCommunicator::group_end)
+      .def("split", &PythonCommunicator::split)
+      .def("allocate", &PythonCommunicator::allocate)
+      .def("abort", &PythonCommunicator::abort)
+      .def("close", &PythonCommunicator::close);
+}
+
+}  // namespace espalier::python

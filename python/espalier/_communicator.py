@@ -1,0 +1,236 @@
+"""A rank in Python."""
+import atexit
+import contextlib
+import ctypes
+import sys
+import weakref
+
+import numpy
+
+from . import _espalier
+from ._interrupt import end_calls_on_interrupt
+from .errors import Error
+
+_open = weakref.WeakSet()
+
+
+def as_array(data):
+    """The numpy array that shows `data` where it lies: an array, what has the buffer protocol, or `__dlpack__` on the CPU.
+
+    >>> from espalier._communicator import as_array
+    >>> memory = bytearray(8)
+    >>> as_array(memory)[0] = 7
+    >>> memory[0]
+    7
+    """
+    if type(data) is numpy.ndarray or data is None:
+        return data
+    try:
+        return numpy.asarray(memoryview(data))
+    except TypeError:
+        pass
+    if not hasattr(data, "__dlpack__"):
+        raise _error(f"{type(data).__name__} is no array", "give a numpy array, a buffer, or what has __dlpack__")
+    shown = numpy.from_dlpack(data)
+    if shown.flags.writeable or shown.nbytes == 0 or not shown.flags.c_contiguous:
+        return shown
+    # DLPack's first version does not say whether memory may be written to, and numpy then says no.
+    memory = (ctypes.c_char * shown.nbytes).from_address(shown.ctypes.data)
+    memory.owner = shown
+    return numpy.frombuffer(memory, shown.dtype).reshape(shown.shape)
+
+
+def _error(message, help):
+    return Error("invalid_input", message, help)
+
+
+class Handle:
+    """A collective that was started. Its arrays are kept, here and by the communicator, until it has ended."""
+
+    def __init__(self, communicator, call, result):
+        self._communicator, self._call, self._result = communicator, call, result
+
+    def test(self):
+        """Whether it has ended, well or not."""
+        return self._call.test()
+
+    def wait(self):
+        """Waits for its end and gives the array with the result. Raises espalier.Error where it failed."""
+        self._communicator._call(lambda inner: inner.wait(self._call))
+        return self._result
+
+
+class Communicator:
+    """Ranks that run collectives together, from this rank's side. All ranks make the same calls in the same order.
+
+    `rank`, `world` and `rendezvous` ("host:port" of rank 0) are taken from the launcher where they are not given: `espalier.run`,
+    mpirun, srun, torchrun. `transport` is "auto", "shm", "tcp" or "verbs"; `timeout` is the seconds that nothing may move in a
+    call; `algorithm` and `topology` (one rank per process; default: all ranks connected alike) choose the schedules.
+    Ranks that are started one by one share ESPALIER_SECRET or ESPALIER_SECRET_FILE.
+
+    Arrays are numpy arrays, buffers, or what has `__dlpack__` (CPU), contiguous; calls work on them where they lie. Counts follow
+    NCCL: all_gather, gather receive, and reduce_scatter, scatter send, a part for every rank. Methods give the array received into.
+    With `asynchronous=True` they give a Handle at once. What fails raises espalier.Error, whose `rank` is the one to blame; the
+    job is then over. Ctrl-C ends a call, and the job, on every rank.
+
+        with espalier.Communicator() as ranks:
+            total = ranks.all_reduce(numpy.arange(3.0))
+
+    >>> import espalier
+    >>> try:
+    ...     espalier.Communicator(rank=2, world=2)
+    ... except espalier.Error as error:
+    ...     print(error.code)
+    invalid_input
+    """
+
+    def __init__(self, rank=None, world=None, rendezvous=None, transport="auto", timeout=30.0, algorithm="auto",
+                 topology=None):
+        self._take(_espalier.Communicator(rank, world, rendezvous, transport, timeout, algorithm, topology))
+
+    def _take(self, inner):
+        self._inner, self._calls = inner, 0
+        self.rank, self.size = inner.rank, inner.size
+        _open.add(self)
+        end_calls_on_interrupt(_open)
+
+    def _call(self, call):
+        self._calls += 1
+        try:
+            return call(self._inner)
+        finally:
+            self._calls -= 1
+
+    def _collective(self, kind, send, receive, op="sum", root=0, asynchronous=False):
+        if asynchronous:
+            return Handle(self, self._inner.start(kind, as_array(send), as_array(receive), op, root), receive)
+        self._calls += 1
+        try:
+            self._inner.run(kind, as_array(send), as_array(receive), op, root)
+        finally:
+            self._calls -= 1
+        return receive
+
+    @property
+    def transports(self):
+        """How each rank is reached, by rank: "shm", "tcp", ..."""
+        return self._inner.transports
+
+    def all_reduce(self, send, receive=None, op="sum", asynchronous=False):
+        """Adds up `send` of all ranks; in place where there is no `receive`. `op`: sum, prod, min, max, avg."""
+        return self._collective("all_reduce", send, send if receive is None else receive, op, 0, asynchronous)
+
+    def reduce(self, send, receive=None, op="sum", root=0, asynchronous=False):
+        """As all_reduce, with the result on `root` only: in place there where there is no `receive`."""
+        if receive is None and self.rank == root:
+            receive = send
+        return self._collective("reduce", send, receive, op, root, asynchronous)
+
+    def broadcast(self, array, root=0, asynchronous=False):
+        """Gives all ranks what `array` is on `root`."""
+        return self._collective("broadcast", array, array, "sum", root, asynchronous)
+
+    def _room(self, array, is_needed=True):
+        shown = as_array(array)
+        return numpy.empty((self.size, *shown.shape), shown.dtype) if is_needed else None
+
+    def all_gather(self, send, receive=None, asynchronous=False):
+        """Gives all ranks the parts of all: (size, *shape of `send`) where there is no `receive`."""
+        return self._collective("all_gather", send, self._room(send) if receive is None else receive, asynchronous=asynchronous)
+
+    def gather(self, send, receive=None, root=0, asynchronous=False):
+        """As all_gather, on `root` only; None elsewhere."""
+        if receive is None:
+            receive = self._room(send, self.rank == root)
+        return self._collective("gather", send, receive, "sum", root, asynchronous)
+
+    def reduce_scatter(self, send, receive=None, op="sum", asynchronous=False):
+        """Adds up `send`, a part for every rank along its first axis, and gives each rank its part."""
+        if receive is None:
+            shown = as_array(send)
+            if shown.ndim == 0 or len(shown) % self.size:
+                raise _error(f"{shown.shape} has no equal parts for {self.size} ranks", "give `receive`")
+            receive = numpy.empty((len(shown) // self.size, *shown.shape[1:]), shown.dtype)
+        return self._collective("reduce_scatter", send, receive, op, 0, asynchronous)
+
+    def scatter(self, send, receive, root=0, asynchronous=False):
+        """Gives each rank its part of `send` of `root`; others send None."""
+        return self._collective("scatter", send, receive, "sum", root, asynchronous)
+
+    def all_to_all(self, send, receive=None, asynchronous=False):
+        """Part r of `send` goes to rank r; part r of what is received is from rank r."""
+        if receive is None:
+            receive = numpy.empty_like(as_array(send))
+        return self._collective("all_to_all", send, receive, asynchronous=asynchronous)
+
+    def send(self, array, peer):
+        """To one rank, which receives it."""
+        self._call(lambda inner: inner.send(as_array(array), peer))
+
+    def receive(self, array, peer):
+        """From one rank, which sends it."""
+        self._call(lambda inner: inner.receive(as_array(array), peer))
+        return array
+
+    def barrier(self):
+        """Returns when all ranks came."""
+        self._call(lambda inner: inner.barrier())
+
+    @contextlib.contextmanager
+    def group(self):
+        """Calls within are launched together at its end; results are there after it."""
+        self._inner.group_begin()
+        try:
+            yield
+        except BaseException as error:
+            self._inner.abort(f"the group raised {type(error).__name__}")
+            with contextlib.suppress(Exception):
+                self._inner.group_end()
+            raise
+        self._call(lambda inner: inner.group_end())
+
+    def split(self, members, name="", algorithm="auto"):
+        """A communicator of some ranks, which all call this; ranks are numbered in this order."""
+        part = object.__new__(Communicator)
+        part._take(self._call(lambda inner: inner.split(list(members), name, algorithm)))
+        return part
+
+    def empty(self, shape, dtype="float32"):
+        """A zeroed array that the ranks of this machine reach directly: calls on it copy nothing in between.
+
+        It keeps the job; the memory is given back when nothing shows it any more.
+        """
+        dtype = numpy.dtype(dtype)
+        size = int(numpy.prod(shape, dtype=numpy.int64)) * dtype.itemsize
+        return self._call(lambda inner: inner.allocate(size)).view(dtype).reshape(shape)
+
+    def abort(self, reason):
+        """Fails the job on every rank, also while a call runs in another thread."""
+        self._inner.abort(reason)
+
+    def close(self):
+        """Leaves; calls that were started end before."""
+        _open.discard(self)
+        self._inner.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if kind is None:
+            self.barrier()  # Nobody leaves while another still works.
+        elif not issubclass(kind, KeyboardInterrupt):
+            self.abort(f"{kind.__name__}: {error}")
+        self.close()
+
+    def __repr__(self):
+        return f"<espalier.Communicator rank {self.rank} of {self.size}>"
+
+
+@atexit.register
+def _leave():
+    """Those still open leave with a goodbye; with a reason where an exception ends the process."""
+    for communicator in list(_open):
+        if getattr(sys, "last_type", None) is not None:
+            communicator.abort(f"{sys.last_type.__name__}: {sys.last_value}")
+        communicator.close()

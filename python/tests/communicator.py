@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Ranks in Python: what collectives give, that they copy nothing, how long arrays live, and how jobs end."""
+import array
+import gc
+import os
+import signal
+import threading
+import time
+import unittest
+import weakref
+
+import numpy
+
+import espalier
+from espalier import Communicator
+
+
+def call_all(transport):
+    with Communicator(transport=transport) as ranks:
+        n, me = ranks.size, ranks.rank
+        data = numpy.arange(n * 1000, dtype="f4").reshape(n, 1000) + me
+        base = numpy.arange(n * 1000, dtype="f4").reshape(n, 1000)
+        total = base * n + sum(range(n))
+        own = data.copy()
+        assert ranks.all_reduce(own) is own and (own == total).all()
+        assert (ranks.all_reduce(data, numpy.empty_like(data), "max") == base + n - 1).all()
+        assert (ranks.reduce_scatter(data) == total[me]).all()
+        assert (ranks.all_gather(data[me]) == base + numpy.arange(n)[:, None]).all()
+        assert (ranks.all_to_all(data) == base[me] + numpy.arange(n)[:, None]).all()
+        assert (ranks.broadcast(data.copy(), root=1) == base + 1).all()
+        gathered = ranks.gather(data[me], root=1)
+        assert gathered is None if me != 1 else (gathered == base + numpy.arange(n)[:, None]).all()
+        part = ranks.scatter(data if me == 1 else None, numpy.empty(1000, "f4"), root=1)
+        assert (part == base[me] + 1).all()
+        reduced = ranks.reduce(data.copy(), op="sum", root=1)
+        assert reduced is None if me != 1 else (reduced == total).all()
+        for kind in ("i1", "u1", "i4", "u4", "i8", "u8", "f2", "f8"):
+            assert (ranks.all_reduce(numpy.full(5, me + 1, kind)) == n * (n + 1) // 2).all()
+        return ranks.transports[(me + 1) % n]
+
+
+def go_beside():
+    with Communicator() as ranks:
+        me, n = ranks.rank, ranks.size
+        there, back = numpy.full(10, me), numpy.empty(10, int)
+        with ranks.group():
+            ranks.send(there, (me + 1) % n)
+            ranks.receive(back, (me - 1) % n)
+        assert (back == (me - 1) % n).all()
+        handles = [ranks.all_reduce(numpy.full(100_000, i + me, "f8"), asynchronous=True) for i in range(20)]
+        gc.collect()
+        for i, handle in enumerate(handles):
+            assert (handle.wait() == n * i + sum(range(n))).all() and handle.test()
+        half = ranks.split([rank for rank in range(n) if rank % 2 == me % 2])
+        assert half.size == n // 2 and half.all_reduce(numpy.ones(3)).tolist() == [n // 2] * 3
+        half.close()
+
+
+def keep_memory():
+    with Communicator() as ranks:
+        n = ranks.size
+        raw = bytearray(8 * 4)
+        ranks.all_reduce(numpy.frombuffer(raw, "i4"))
+        numbers = array.array("d", [1, 2, 3])
+        ranks.all_reduce(numbers)
+        assert numbers.tolist() == [n, 2 * n, 3 * n]
+
+        class Foreign:
+            """Another library's array, which shows its memory by DLPack alone."""
+            def __init__(self, data):
+                self.data = data
+
+            def __dlpack__(self, stream=None):
+                return self.data.__dlpack__()
+
+            def __dlpack_device__(self):
+                return self.data.__dlpack_device__()
+
+        foreign = Foreign(numpy.ones(7, "f4"))
+        assert espalier._communicator.as_array(foreign).ctypes.data == foreign.data.ctypes.data
+        ranks.all_reduce(foreign)
+        assert (foreign.data == n).all()
+
+        shared = ranks.empty((4, 1000), "f8")
+        address = shared.ctypes.data
+        shared += 1
+        assert ranks.all_reduce(shared).ctypes.data == address and (shared == n).all()
+
+        # What was started keeps its arrays when nobody else does, and lets them go.
+        data = numpy.ones(1_000_000)
+        gone = weakref.ref(data)
+        handle = ranks.all_reduce(data, asynchronous=True)
+        del data
+        gc.collect()
+        assert gone() is not None and (handle.wait() == n).all()
+        del handle
+        ranks.all_reduce(numpy.ones(1), asynchronous=True).wait()
+        gc.collect()
+        assert gone() is None
+
+
+def lose_a_peer():
+    ranks = Communicator(timeout=10)
+    ranks.barrier()
+    if ranks.rank == 1:
+        os._exit(0)
+    try:
+        ranks.all_reduce(numpy.ones(1000))
+    except espalier.Error as error:
+        assert error.rank == 1, error
+    else:
+        raise AssertionError("the call ended well")
+
+
+def be_interrupted():
+    ranks = Communicator()
+    ranks.barrier()
+    begin = time.monotonic()
+    try:
+        if ranks.rank == 0:
+            threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            ranks.all_reduce(numpy.ones(10))  # The other never comes.
+        else:
+            time.sleep(1)
+            ranks.all_reduce(numpy.ones(10))
+    except (KeyboardInterrupt, espalier.Error) as error:
+        return type(error).__name__, time.monotonic() - begin
+    return "nothing", 0
+
+
+def refuse():
+    with Communicator() as ranks:
+        fixed = numpy.ones(4)
+        fixed.flags.writeable = False
+        for wrong in (lambda: ranks.all_reduce(numpy.ones((4, 4))[:, 1]), lambda: ranks.all_reduce(numpy.ones(4, "i2")),
+                      lambda: ranks.all_reduce(numpy.ones(4, ">f4")), lambda: ranks.all_reduce(fixed),
+                      lambda: ranks.all_reduce(numpy.ones(4), numpy.ones(5)), lambda: ranks.broadcast(numpy.ones(4), root=9),
+                      lambda: ranks.all_gather(numpy.ones(4), numpy.ones(9)), lambda: ranks.all_reduce([1, 2]),
+                      lambda: ranks.all_reduce(numpy.ones(4), op="xor"), lambda: ranks.all_to_all(numpy.ones(3))):
+            try:
+                wrong()
+            except espalier.Error as error:
+                assert error.help
+            else:
+                raise AssertionError("not refused")
+        assert (ranks.all_reduce(numpy.ones(4)) == ranks.size).all()
+
+
+class Ranks(unittest.TestCase):
+    def test_every_collective(self):
+        for transport, world in (("shm", 2), ("shm", 4), ("tcp", 3)):
+            self.assertEqual(espalier.run(call_all, world, transport), [transport] * world)
+
+    def test_groups_handles_parts(self):
+        espalier.run(go_beside, 4)
+
+    def test_memory(self):
+        espalier.run(keep_memory, 2)
+
+    def test_refusals_leave_the_job_as_it_is(self):
+        espalier.run(refuse, 2)
+
+    def test_interrupt_ends_the_call_on_all(self):
+        results = espalier.run(be_interrupted, 2)
+        self.assertEqual([name for name, _ in results], ["KeyboardInterrupt", "Error"])
+        self.assertLess(results[0][1], 5)
+
+
+class Deaths(unittest.TestCase):
+    def test_dead_peer_is_named(self):
+        with self.assertRaisesRegex(espalier.Error, "rank 1 ended without a result"):  # The others ended well.
+            espalier.run(lose_a_peer, 3)
+
+    def test_failed_rank_is_named(self):
+        with self.assertRaises(espalier.Error) as raised:
+            espalier.run(divmod, 1, 1, 0)
+        self.assertEqual(raised.exception.rank, 0)
+        self.assertIn("ZeroDivisionError", raised.exception.message)
+
+
+if __name__ == "__main__":
+    unittest.main()
