@@ -16,6 +16,9 @@ import tempfile
 
 ESPALIER, REPOSITORY = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 
+sys.path.insert(0, str(REPOSITORY / "tests" / "options"))
+import fixtures  # noqa: E402
+
 SWEEP = ["sweep", "rtx4090-pcie", "-c", "all_gather", "-a", "ring", "-s", "1M"]
 FAMILIES = ["ring", "torus", "mesh", "hypercube", "fully-connected", "fat-tree", "leaf-spine", "dragonfly", "rail-boxes",
             "random"]
@@ -26,6 +29,9 @@ VERBS = {
     "topo validate": (["topo", "validate", "dgx1v"], []),
     "topo expand": (["topo", "expand", "dgx1v"], [["topo", "expand", "dgx1v", "-o", "FILE"]]),
     "topo degrade": (["topo", "degrade", "rtx4090-pcie"], []),
+    "topo detect": (["topo", "detect", "--root", "machine"],
+                    [["topo", "detect", "--root", "machine", "-o", "FILE"],
+                     ["topo", "detect", "--root", "machine", "-o", "-", "--record", "FILE"]]),
     "topo import": (["topo", "import", "box.txt", "--preset", "a100-sxm"], [["topo", "import", "box.txt", "--preset", "a100-sxm", "-o", "FILE"]]),
     **{f"topo gen {family}": (["topo", "gen", family], [["topo", "gen", family, "-o", "FILE"]]) for family in FAMILIES},
     "plan": (["plan", "rtx4090-pcie", "all_gather"],
@@ -35,6 +41,8 @@ VERBS = {
     "simulate": (["simulate", "rtx4090-pcie", "all_gather", "-a", "ring", "-s", "1M"],
                  [["simulate", "rtx4090-pcie", "all_gather", "-a", "ring", "-s", "1M", "--trace", "FILE"],
                   ["simulate", "--scenario", "training-step", "--trace", "FILE"]]),
+    "report": (["report", "rtx4090-pcie", "all_gather", "-a", "ring", "-s", "1M"],
+               [["report", "rtx4090-pcie", "all_gather", "-a", "ring", "-s", "1M", "-o", "FILE"]]),
     "sweep": (SWEEP, [SWEEP + ["-o", "FILE"]]),
     "merge": (["merge", "rows.csv"], [["merge", "rows.csv", "-o", "FILE"]]),
     "run": (["run", "one-host", "broadcast", "-p", "ranks=2", "-s", "1K", "-n", "1", "-w", "0"],
@@ -129,6 +137,10 @@ def check_files(arguments, folder):
 
 
 def make_inputs(folder):
+    for name, text in fixtures.SYSFS.items():
+        path = pathlib.Path(folder, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     pathlib.Path(folder, "box.txt").write_text("\tGPU0\tGPU1\nGPU0\tX\tNV4\nGPU1\tNV4\tX\n")
     run(["plan", "rtx4090-pcie", "all_gather", "-o", "plan.json"], folder)
     run(SWEEP + ["-o", "rows.csv"], folder)
