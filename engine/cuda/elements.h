@@ -13,7 +13,8 @@
 #endif
 
 /// Element operations that give the bits of engine/reduction/reduce.h with one source, but for those of a NaN.
-/// Nothing but integer and float32 or float64 arithmetic, so that every compiler and device agrees.
+/// Nothing but integer and float32 or float64 arithmetic, so that every compiler and device agrees; a GPU converts
+/// 16-bit floats by its own instructions, which round to nearest even and keep subnormal numbers as well.
 namespace espalier::engine::cuda {
 
 template <class To, class From>
@@ -29,6 +30,11 @@ struct Float16 {
   std::uint16_t bits;
 
   ESPALIER_HOST_DEVICE static float widen(Float16 value) {
+#ifdef __CUDA_ARCH__
+    float wide;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(value.bits));
+    return wide;
+#else
     const std::uint32_t sign = (value.bits & 0x8000U) << 16U;
     const std::uint32_t exponent = value.bits >> 10U & 0x1FU;
     const std::uint32_t mantissa = value.bits & 0x3FFU;
@@ -38,10 +44,16 @@ struct Float16 {
     }
     const std::uint32_t wide = exponent == 0x1F ? 0xFFU : exponent + 112;
     return copy_bits<float>(sign | wide << 23U | mantissa << 13U);
+#endif
   }
 
   /// To nearest even; beyond the largest finite value infinite.
   ESPALIER_HOST_DEVICE static Float16 narrow(float value) {
+#ifdef __CUDA_ARCH__
+    Float16 half;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half.bits) : "f"(value));
+    return half;
+#else
     const auto bits = copy_bits<std::uint32_t>(value);
     const std::uint32_t sign = bits >> 16U & 0x8000U;
     std::uint32_t magnitude = bits & 0x7FFFFFFFU;
@@ -60,6 +72,7 @@ struct Float16 {
     std::uint32_t units = mantissa >> shift;
     if (rest > half || (rest == half && (units & 1U) != 0)) ++units;
     return {static_cast<std::uint16_t>(sign | units)};
+#endif
   }
 };
 
@@ -72,10 +85,16 @@ struct Bfloat16 {
   }
   /// To nearest even.
   ESPALIER_HOST_DEVICE static Bfloat16 narrow(float value) {
+#ifdef __CUDA_ARCH__
+    Bfloat16 brain;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(brain.bits) : "f"(value));
+    return brain;
+#else
     auto bits = copy_bits<std::uint32_t>(value);
     if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return {static_cast<std::uint16_t>((bits >> 16U & 0x8000U) | 0x7FC0U)};
     bits += 0x7FFFU + (bits >> 16U & 1U);
     return {static_cast<std::uint16_t>(bits >> 16U)};
+#endif
   }
 };
 

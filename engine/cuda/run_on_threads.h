@@ -7,6 +7,7 @@
 #include "base/element.h"
 #include "base/result.h"
 #include "engine/cuda/device_program.h"
+#include "engine/cuda/kernels/kernel_call.h"
 
 namespace espalier::engine::cuda {
 
@@ -17,6 +18,9 @@ struct RankBuffers {
   std::byte* scratch = nullptr;
 };
 
+/// The same as the kernel takes them.
+KernelMemory kernel_memory(const RankBuffers& buffers, const MemorySizes& sizes);
+
 /// What a run of a program leaves open.
 struct DeviceCall {
   ElementType type = ElementType::float32;
@@ -24,11 +28,11 @@ struct DeviceCall {
   std::chrono::milliseconds deadline{30'000};  ///< For the whole run.
 };
 
-/// Runs a device program on host memory, a thread per block, with the memory order that a GPU's blocks need: counters
-/// are read with acquire and written with release order, and nothing else is shared. It is how programs are tested
-/// where there is no GPU. A GPU's counters need system scope besides, because other GPUs read them.
-/// Requires: a program that verifies, of the type's element size; buffers of each rank, and no others' bytes in them.
-/// Errors: unavailable when the deadline passes, with the block and what it waited for; all threads have ended then.
+/// Runs a device program on host memory with the kernel's own code (kernels/interpreter.h), a thread per block:
+/// counters are read with acquire and written with release order, and nothing else is shared. It is how programs and
+/// the interpreter are tested where there is no GPU. Requires: a program that verifies, of the type's element size;
+/// buffers of each rank, and no others' bytes in them. Errors: unavailable when the deadline passes, with the block and
+/// what it waited for; all threads have ended then.
 Result<void> run_on_threads(const DeviceProgram& program, std::span<const RankBuffers> buffers, const DeviceCall& call);
 
 }  // namespace espalier::engine::cuda

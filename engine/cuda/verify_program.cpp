@@ -17,7 +17,8 @@ using VectorClock = std::vector<std::uint32_t>;
 
 struct StepPlace {
   std::uint32_t block = 0;
-  std::uint32_t step = 0;  ///< Within the block.
+  std::uint32_t step = 0;   ///< Within the block.
+  std::uint32_t piece = 0;  ///< Of an access.
 };
 
 /// Bytes that all accesses treat alike, and who accessed them: the last write, and the reads since.
@@ -193,6 +194,7 @@ class ProgramVerifier {
     const Rank rank = program_.blocks[place.block].rank;
     for (std::uint32_t piece = step.first_piece; piece < step.first_piece + step.piece_count; ++piece) {
       const Piece& moved = program_.pieces[piece];
+      place.piece = piece;
       // In place a rank's own part is where it has to be.
       if (step.kind == StepKind::copy && resolve(step.peer, moved.source) == resolve(rank, moved.target)) continue;
       if (auto read = access(place, step.peer, moved.source, moved.length, false); !read) return read;
@@ -210,7 +212,9 @@ class ProgramVerifier {
   }
 
   [[nodiscard]] bool is_ordered(StepPlace earlier, StepPlace later) const {
-    return earlier.block == later.block || clocks_[later.block][earlier.block] > earlier.step;
+    if (earlier.block != later.block) return clocks_[later.block][earlier.block] > earlier.step;
+    // The pieces of a step are moved by many threads at once.
+    return earlier.step != later.step || earlier.piece == later.piece;
   }
 
   Result<void> access(StepPlace place, Rank rank, const Location& location, std::int64_t length, bool is_write) {
@@ -222,7 +226,9 @@ class ProgramVerifier {
       if (cell.write && !is_ordered(*cell.write, place)) return fail_race(place, *cell.write, "writes");
       if (!is_write) {
         if (!cell.write && location.place == Place::scratch) return fail_at(place, "it reads what nobody wrote");
-        std::erase_if(cell.reads, [&](StepPlace read) { return read.block == place.block; });
+        std::erase_if(cell.reads, [&](StepPlace read) {
+          return read.block == place.block && (read.step != place.step || read.piece == place.piece);
+        });
         cell.reads.push_back(place);
         continue;
       }

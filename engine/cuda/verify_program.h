@@ -10,6 +10,7 @@ namespace espalier::engine::cuda {
 /// 2. each counter is counted up by one block alone, and as often as any step waits for;
 /// 3. every block reaches its end when all run at the same time;
 /// 4. two accesses of a byte of which one writes are ordered by waits and signals (happens-before, by vector clocks);
+///    the pieces of one step are not;
 /// 5. no step reads scratch memory that nobody wrote.
 /// `in_place`: with send buffers that overlap receive buffers as `in_place_shift` says, where there is one.
 /// Errors: invalid_input, with the rank, the block and the step.

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/cuda/element_loops.h"
+#include "engine/cuda/kernels/host_kernels.h"
 #include "tests/support/scalar_reduce.h"
 
 namespace espalier::engine::cuda {
@@ -29,7 +29,7 @@ TEST(Elements, CombineAsTheReferenceDoes) {
       const auto a = random_elements(type, random);
       const auto b = random_elements(type, random);
       std::vector<std::byte> target(a.size());
-      combine_elements(type, operation, target.data(), a.data(), b.data(), count);
+      combine_on_host(type, operation, target.data(), a.data(), b.data(), count);
       for (std::size_t i = 0; i < count; ++i) {
         const auto left = test::read_element(type, a.data(), i);
         const auto right = test::read_element(type, b.data(), i);
@@ -49,7 +49,7 @@ TEST(Elements, DivideAsTheReferenceDoes) {
     for (const std::uint32_t ranks : {1U, 2U, 3U, 7U, 8U, 1000U}) {
       const auto before = random_elements(type, random);
       auto after = before;
-      divide_elements(type, after.data(), count, ranks);
+      divide_on_host(type, {reinterpret_cast<unsigned char*>(after.data()), count, ranks});
       for (std::size_t i = 0; i < count; ++i) {
         const auto value = test::read_element(type, before.data(), i);
         const auto expected = test::scalar_divide(type, value, ranks);

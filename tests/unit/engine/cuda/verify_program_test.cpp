@@ -89,6 +89,14 @@ TEST(VerifyProgram, RefusesAnAverageThatPeersStillRead) {
             "rank 1, block 1, step 0: nothing orders it with what writes the same bytes: rank 0, block 0, step 1");
 }
 
+TEST(VerifyProgram, RefusesPiecesOfAStepThatMeet) {
+  DeviceProgram program = copy_of_two();
+  program.pieces.push_back({4, {Place::send, 0}, {Place::receive, 4}, {Place::receive, 4}});  // As bytes 4 to 8 above.
+  program.steps[2].piece_count = 2;
+  EXPECT_EQ(error_of(program),
+            "rank 1, block 1, step 0: nothing orders it with what writes the same bytes: rank 1, block 1, step 0");
+}
+
 TEST(RunOnThreads, EndsAtItsDeadline) {
   DeviceProgram program = copy_of_two();
   program.steps[0].signal = no_counter;

@@ -1,0 +1,93 @@
+#include "engine/cuda/kernels/host_kernels.h"
+
+#include <chrono>
+#include <thread>
+
+#include "engine/cuda/elements.h"
+#include "engine/cuda/kernels/interpreter.h"
+
+namespace espalier::engine::cuda {
+namespace {
+
+/// One thread as a block, or as a grid.
+struct HostTeam {
+  static constexpr std::uint32_t polls_per_look = 1;
+
+  [[nodiscard]] static std::uint32_t index() { return 0; }
+  [[nodiscard]] static std::uint32_t size() { return 1; }
+  static void sync() {}
+  static bool any(bool value) { return value; }
+  static void pause() { std::this_thread::yield(); }
+  static std::uint32_t load_acquire(const std::uint32_t* from) { return __atomic_load_n(from, __ATOMIC_ACQUIRE); }
+  static std::uint32_t load_relaxed(const std::uint32_t* from) { return __atomic_load_n(from, __ATOMIC_RELAXED); }
+  static void store_release(std::uint32_t* to, std::uint32_t value) { __atomic_store_n(to, value, __ATOMIC_RELEASE); }
+  static std::uint64_t now() { return host_timer_ns(); }
+};
+
+template <class Use>
+void with_element(ElementType type, const Use& use) {
+  switch (type) {
+    case ElementType::int8: return use(std::int8_t());
+    case ElementType::uint8: return use(std::uint8_t());
+    case ElementType::int32: return use(std::int32_t());
+    case ElementType::uint32: return use(std::uint32_t());
+    case ElementType::int64: return use(std::int64_t());
+    case ElementType::uint64: return use(std::uint64_t());
+    case ElementType::float16: return use(Float16());
+    case ElementType::bfloat16: return use(Bfloat16());
+    case ElementType::float32: return use(float());
+    case ElementType::float64: return use(double());
+  }
+}
+
+template <class Use>
+void with_operation(ReduceOperation operation, const Use& use) {
+  switch (operation) {
+    case ReduceOperation::sum:
+    case ReduceOperation::avg: return use(Sum());
+    case ReduceOperation::prod: return use(Product());
+    case ReduceOperation::min: return use(Minimum());
+    case ReduceOperation::max: return use(Maximum());
+  }
+}
+
+template <class Use>
+void with_both(ElementType type, ReduceOperation operation, const Use& use) {
+  with_element(type, [&](auto element) { with_operation(operation, [&](auto combines) { use(element, combines); }); });
+}
+
+}  // namespace
+
+void run_block_on_host(ElementType type, ReduceOperation operation, const KernelCall& call, const KernelBlock& block) {
+  with_both(type, operation, [&](auto element, auto combines) {
+    HostTeam team;
+    run_block<decltype(element), decltype(combines)>(call, block, team);
+  });
+}
+
+void reduce_on_host(ElementType type, ReduceOperation operation, const ReduceCall& call) {
+  with_both(type, operation,
+            [&](auto element, auto combines) { reduce_many<decltype(element), decltype(combines)>(HostTeam(), call); });
+}
+
+void divide_on_host(ElementType type, const DivideCall& call) {
+  with_element(type, [&](auto element) {
+    divide_range<decltype(element)>(HostTeam(), call.data, call.element_count, call.ranks);
+  });
+}
+
+void combine_on_host(ElementType type, ReduceOperation operation, void* target, const void* first, const void* source,
+                     std::size_t element_count) {
+  with_both(type, operation, [&](auto element, auto combines) {
+    combine_range<decltype(element), decltype(combines)>(HostTeam(), static_cast<unsigned char*>(target),
+                                                         static_cast<const unsigned char*>(first),
+                                                         static_cast<const unsigned char*>(source), element_count);
+  });
+}
+
+std::uint64_t host_timer_ns() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
+}
+
+}  // namespace espalier::engine::cuda

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+
+/// What a kernel reads of the host: plain structures without constructors, alike for nvcc and for the host's compiler.
+namespace espalier::engine::cuda {
+
+/// A rank's memories as the kernel reaches them.
+struct KernelMemory {
+  const unsigned char* send = nullptr;
+  unsigned char* receive = nullptr;
+  unsigned char* scratch = nullptr;
+  std::int64_t receive_bytes = 0;
+};
+
+/// Which of a rank's memories: engine::Place.
+enum class KernelPlace : std::uint8_t { send, receive, scratch };
+
+/// StepKind.
+enum class KernelStepKind : std::uint32_t { enter, copy, reduce, finish };
+
+struct KernelPiece {
+  std::int64_t length = 0;
+  std::int64_t source = 0;  ///< Byte offsets in the memories below.
+  std::int64_t first = 0;
+  std::int64_t target = 0;
+  KernelPlace source_place = KernelPlace::send;
+  KernelPlace first_place = KernelPlace::send;
+  KernelPlace target_place = KernelPlace::receive;
+};
+
+/// Counters grow from call to call and are never set back: in call number `run` (from 0) a step waits for
+/// run x per_run + count, modulo 2^32.
+struct KernelWait {
+  const std::uint32_t* counter = nullptr;
+  std::uint32_t count = 0;
+  std::uint32_t per_run = 0;
+};
+
+struct KernelStep {
+  KernelStepKind kind = KernelStepKind::enter;
+  std::uint32_t peer = 0;
+  std::uint32_t first_piece = 0;
+  std::uint32_t piece_count = 0;
+  std::uint32_t first_wait = 0;
+  std::uint32_t wait_count = 0;
+  std::uint32_t* signal = nullptr;  ///< A counter of this block alone.
+};
+
+struct KernelBlock {
+  std::uint32_t rank = 0;
+  std::uint32_t first_step = 0;
+  std::uint32_t step_count = 0;
+  std::uint32_t number = 0;  ///< Its place in the reports.
+};
+
+/// When a step's waits were over and when its work was, by the GPU's global timer, in nanoseconds.
+struct KernelStamp {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+enum class BlockState : std::uint32_t {
+  running,
+  timed_out,  ///< It waited longer than the deadline.
+  stopped,    ///< It saw the abort flag.
+  ended,
+};
+
+/// How a block ended: in memory that the host reads.
+struct KernelReport {
+  BlockState state = BlockState::running;
+  std::uint32_t step = 0;  ///< Where it stopped, and for which of the program's waits.
+  std::uint32_t wait = 0;
+  std::uint32_t seen = 0;  ///< The counter's value.
+};
+
+/// The parameter of the interpreter's kernel: one call of the ranks of a GPU.
+struct KernelCall {
+  const KernelBlock* blocks = nullptr;  ///< One per thread block of the grid.
+  const KernelStep* steps = nullptr;
+  const KernelPiece* pieces = nullptr;
+  const KernelWait* waits = nullptr;
+  const KernelMemory* memories = nullptr;  ///< By rank.
+  KernelStamp* stamps = nullptr;           ///< By step, or null.
+  KernelReport* reports = nullptr;         ///< By block number.
+  std::uint32_t* abort_flag = nullptr;  ///< Not 0: every block stops where it waits. Shared by all GPUs and the host.
+  std::uint64_t deadline_ns = 0;        ///< The longest that a block runs.
+  std::uint32_t run = 0;
+  std::uint32_t rank_count = 0;
+  std::uint32_t divides = 0;  ///< Not 0: `finish` divides the rank's result by the number of ranks.
+};
+
+/// The most buffers that one launch reads, and writes.
+inline constexpr std::uint32_t most_reduce_buffers = 64;
+
+/// The parameter of the reduction kernel: every target = first op sources[0] op ...; all but 16-byte vectors alike.
+struct ReduceCall {
+  unsigned char* targets[most_reduce_buffers] = {};
+  const unsigned char* sources[most_reduce_buffers] = {};
+  const unsigned char* first = nullptr;
+  std::uint32_t target_count = 0;
+  std::uint32_t source_count = 0;
+  std::uint64_t element_count = 0;
+};
+
+/// The parameter of the division kernel.
+struct DivideCall {
+  unsigned char* data = nullptr;
+  std::uint64_t element_count = 0;
+  std::uint32_t ranks = 1;
+};
+
+/// Threads of a block, and how many registers each may have so that two blocks fit a multiprocessor of 65,536.
+inline constexpr std::uint32_t threads_per_block = 512;
+inline constexpr std::uint32_t blocks_per_multiprocessor = 2;
+inline constexpr std::uint32_t most_registers = 65'536 / (threads_per_block * blocks_per_multiprocessor);
+
+}  // namespace espalier::engine::cuda
