@@ -116,7 +116,7 @@ Result<engine::launch::SharedSecret> secret_of(const RunFlags& flags, const engi
 }
 
 Result<JobOptions> job_options(const Console& console, const RunFlags& flags, const engine::launch::LaunchInfo& launch,
-                               const RunTask& task, const std::string& secret) {
+                               const RunTask& task, const Topology& topology, const std::string& secret) {
   JobOptions options;
   options.rendezvous.host = launch.host;
   options.rendezvous.port = launch.port;
@@ -140,6 +140,7 @@ Result<JobOptions> job_options(const Console& console, const RunFlags& flags, co
   auto verbs = flags.verbs.resolve();
   if (!verbs) return tl::unexpected(verbs.error());
   options.verbs = std::move(*verbs);
+  options.verbs.choose_rails = engine::rails_by_routes(topology);
   options.agreed = settings_of(flags, task);
   return options;
 }
@@ -292,7 +293,7 @@ ExitCode run_rank(const Console& console, const RunFlags& flags, const engine::l
   }
   const auto secret = secret_of(flags, launch);
   if (!secret) return console.refuse(secret.error());
-  auto options = job_options(console, flags, launch, *task, secret->text);
+  auto options = job_options(console, flags, launch, *task, input.topology, secret->text);
   if (!options) return console.refuse(options.error());
   const Topology topology = input.topology;
   auto communicator = Communicator::join(std::move(*options), source_for(flags, *task, input));

@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
-#include <sstream>
 #include <string>
+#include <vector>
 
 namespace espalier::cli {
 namespace {
@@ -21,13 +22,28 @@ Result<void> take(std::string_view flag, const std::optional<std::uint32_t>& giv
   return {};
 }
 
+/// The parts between separators: one at least.
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  for (const char letter : text) {
+    if (letter == separator) {
+      parts.emplace_back();
+    } else {
+      parts.back() += letter;
+    }
+  }
+  return parts;
+}
+
 }  // namespace
 
 void VerbsFlags::add_to(CLI::App& command) {
   const auto add = [&](const char* flag, auto& value, const char* help, const char* shown) {
     command.add_option(flag, value, help)->option_text(shown)->group("RDMA, for --transport verbs (docs/verbs.md)");
   };
-  add("--verbs-device", devices, "Devices dealt to the ranks in turn; else the first with an active port", "NAME,...");
+  add("--verbs-device", devices,
+      "Devices dealt to the ranks in turn, + between those of one rank; else the first with an active port",
+      "NAME[+NAME...],...");
   add("--verbs-port", port, "Port of the device; else the first that is active", "1..255");
   add("--verbs-gid", gid, "Index of the GID; else RoCE v2 with an IPv4 address", "0..255");
   add("--verbs-mtu", mtu, "Bytes of a packet; else as many as both ports carry", "256..4096");
@@ -39,13 +55,15 @@ void VerbsFlags::add_to(CLI::App& command) {
 
 Result<engine::VerbsOptions> VerbsFlags::resolve() const {
   engine::VerbsOptions options;
-  std::istringstream list(devices);
-  for (std::string name; std::getline(list, name, ',');) {
-    if (name.empty()) {
-      return fail(ErrorCode::invalid_input, fmt::format("--verbs-device: '{}' has an empty name", devices),
-                  "such as --verbs-device mlx5_0,mlx5_1");
+  for (const std::string& of_rank : devices.empty() ? std::vector<std::string>() : split(devices, ',')) {
+    options.devices.push_back(split(of_rank, '+'));
+    for (const std::string& name : options.devices.back()) {
+      if (!name.empty() && std::ranges::count(options.devices.back(), name) == 1) continue;
+      return fail(ErrorCode::invalid_input,
+                  name.empty() ? fmt::format("--verbs-device: '{}' has an empty name", devices)
+                               : fmt::format("--verbs-device: '{}' has {} twice", of_rank, name),
+                  "such as --verbs-device mlx5_0,mlx5_1, or mlx5_0+mlx5_1 for both on every rank");
     }
-    options.devices.push_back(name);
   }
   if (mtu && (*mtu < 256 || *mtu > 4096 || !std::has_single_bit(*mtu))) {
     return fail(ErrorCode::invalid_input, fmt::format("--verbs-mtu: {} is not 256, 512, 1024, 2048 or 4096", *mtu));

@@ -13,7 +13,7 @@ namespace espalier::cli {
 
 /// --verbs-device and the others: which RDMA device a rank uses, and how its queue pairs are set.
 struct VerbsFlags {
-  std::string devices;  ///< A list with commas.
+  std::string devices;  ///< A list with commas, of lists with plus signs.
   std::optional<std::uint32_t> port;
   std::optional<std::uint32_t> gid;
   std::optional<std::uint32_t> mtu;

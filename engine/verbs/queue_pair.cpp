@@ -53,7 +53,7 @@ Result<std::unique_ptr<QueuePair>> QueuePair::create(VerbsDevice& device, const 
 }
 
 Result<void> QueuePair::set_up() {
-  if (auto reserved = device_.reserve(most_work + most_receives); !reserved) return reserved;
+  if (auto reserved = device_.reserve({most_work, most_receives}); !reserved) return reserved;
   is_reserved_ = true;
   constexpr std::size_t bytes = slot_count * slot_bytes + 2 * sizeof(CallMemory);
   ring_ = std::make_unique<std::byte[]>(bytes);
@@ -64,7 +64,8 @@ Result<void> QueuePair::set_up() {
   wanted.send_cq = device_.completions();
   wanted.recv_cq = device_.completions();
   wanted.qp_type = IBV_QPT_RC;
-  wanted.cap = {most_work, most_receives, 2, 1, wanted_inline};
+  wanted.srq = device_.shared_receives();
+  wanted.cap = {most_work, wanted.srq == nullptr ? most_receives : 0, 2, 1, wanted_inline};
   pair_.reset(ibv_create_qp(device_.domain(), &wanted));
   if (!pair_) return refused("make a queue pair", errno);
   most_inline_ = std::min(wanted.cap.max_inline_data, wanted_inline);
@@ -81,16 +82,23 @@ Result<void> QueuePair::set_up() {
   const int error =
       ibv_modify_qp(pair_.get(), &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
   if (error != 0) return refused("set up a queue pair", error);
-  for (std::uint32_t i = 0; i < most_receives; ++i) post_receive();
+  for (std::uint32_t i = 0; device_.shared_receives() == nullptr && i < most_receives; ++i) post_receive();
   return {};
 }
 
 QueuePair::~QueuePair() {
   if (pair_) {
+    // What came by it took shared receive work, which only its completion gives back; destroying it drops those.
+    ibv_qp_attr attributes{};
+    attributes.qp_state = IBV_QPS_ERR;
+    if (device_.shared_receives() != nullptr && ibv_modify_qp(pair_.get(), &attributes, IBV_QP_STATE) == 0) {
+      while (device_.poll()) {
+      }
+    }
     device_.remove(pair_->qp_num);
     pair_.reset();
   }
-  if (is_reserved_) device_.give_back(most_work + most_receives);
+  if (is_reserved_) device_.give_back({most_work, most_receives});
 }
 
 std::string QueuePair::address() const {
@@ -236,10 +244,14 @@ void QueuePair::handle(const ibv_wc& completion) {
   } else if ((static_cast<unsigned>(completion.opcode) & IBV_WC_RECV) != 0) {
     ++received_;
     hear(ntohl(completion.imm_data));
-    post_receive();
+    if (device_.shared_receives() == nullptr) post_receive();
   } else {
     completed_ = completion.wr_id;
   }
+}
+
+void QueuePair::handle(ibv_event_type failure) {
+  if (!failure_) failure_ = fmt::format("broke: {}", ibv_event_type_str(failure));
 }
 
 }  // namespace espalier::engine

@@ -78,6 +78,7 @@ class QueuePair final : public CompletionHandler {
   [[nodiscard]] const std::optional<std::string>& failure() const { return failure_; }
 
   void handle(const ibv_wc& completion) override;
+  void handle(ibv_event_type failure) override;
 
  private:
   /// What a note is about: its two highest bits.

@@ -60,8 +60,10 @@ bool VerbsDevice::is_any_active() {
   return is_found;
 }
 
-Result<std::unique_ptr<VerbsDevice>> VerbsDevice::open(const std::string& name, const VerbsOptions& options) {
+Result<std::unique_ptr<VerbsDevice>> VerbsDevice::open(const std::string& name, const VerbsOptions& options,
+                                                       std::uint32_t rail) {
   std::unique_ptr<VerbsDevice> opened(new VerbsDevice);
+  opened->rail_ = rail;
   const std::string names = find_device([&](ibv_device* device) {
     if (!name.empty() && name != ibv_get_device_name(device)) return false;
     opened->context_.reset(ibv_open_device(device));
@@ -96,6 +98,17 @@ Result<void> VerbsDevice::set_up(const VerbsOptions& options) {
   if (!completions_) return cannot("make a completion queue");
   make_nonblocking(channel_->fd);
   make_nonblocking(context_->async_fd);
+  const auto shared = std::min(options.shared_receives, static_cast<std::uint32_t>(device.max_srq_wr));
+  return shared > 0 && device.max_srq > 0 ? make_shared_receives(shared) : Result<void>();
+}
+
+Result<void> VerbsDevice::make_shared_receives(std::uint32_t most) {
+  ibv_srq_init_attr wanted{};
+  wanted.attr.max_wr = most;
+  wanted.attr.max_sge = 1;
+  receives_.reset(ibv_create_srq(domain_.get(), &wanted));
+  if (!receives_) return cannot("make a shared receive queue");
+  most_receives_ = most;
   return {};
 }
 
@@ -124,8 +137,12 @@ Result<void> VerbsDevice::choose_gid(int wanted) {
   return {};
 }
 
-Result<void> VerbsDevice::reserve(std::uint32_t completions) {
-  const std::uint32_t needed = reserved_ + completions;
+Result<void> VerbsDevice::reserve(const Demand& demand) {
+  const std::uint32_t receives = reserved_receives_ + demand.receives;
+  // Receive work that was once posted to the shared queue stays there.
+  const std::uint32_t receive_completions =
+      receives_ ? std::max(posted_receives_, std::min(receives, most_receives_)) : receives;
+  const std::uint32_t needed = reserved_ + demand.work + receive_completions;
   if (needed > capacity_) {
     const std::uint32_t larger = std::min(most_completions_, std::max(needed, 2 * capacity_));
     if (needed > larger || ibv_resize_cq(completions_.get(), static_cast<int>(larger)) != 0) {
@@ -134,8 +151,32 @@ Result<void> VerbsDevice::reserve(std::uint32_t completions) {
     }
     capacity_ = larger;
   }
-  reserved_ = needed;
+  reserved_ += demand.work;
+  reserved_receives_ = receives;
+  post_shared_receives();
   return {};
+}
+
+void VerbsDevice::give_back(const Demand& demand) {
+  reserved_ -= demand.work;
+  reserved_receives_ -= demand.receives;
+}
+
+void VerbsDevice::post_shared_receives() {
+  if (!receives_) return;
+  const std::uint32_t wanted = std::min(reserved_receives_, most_receives_);
+  constexpr std::uint32_t most_at_once = 32;
+  std::array<ibv_recv_wr, most_at_once> work{};
+  while (posted_receives_ < wanted) {
+    const std::uint32_t count = std::min(most_at_once, wanted - posted_receives_);
+    for (std::uint32_t i = 0; i < count; ++i) work[i].next = i + 1 < count ? &work[i + 1] : nullptr;
+    ibv_recv_wr* refused = nullptr;
+    if (const int error = ibv_post_srq_recv(receives_.get(), work.data(), &refused); error != 0) {
+      failure_ = fmt::format("RDMA device {}: {}", name(), std::generic_category().message(error));
+      return;
+    }
+    posted_receives_ += count;
+  }
 }
 
 bool VerbsDevice::poll() {
@@ -143,10 +184,20 @@ bool VerbsDevice::poll() {
   const int count = ibv_poll_cq(completions_.get(), static_cast<int>(found.size()), found.data());
   for (int i = 0; i < count; ++i) {
     const ibv_wc& completion = found[static_cast<std::size_t>(i)];
+    // The opcode means something only of what succeeded; shared receive work does not fail with a queue pair.
+    if (receives_ && completion.status == IBV_WC_SUCCESS &&
+        (static_cast<unsigned>(completion.opcode) & IBV_WC_RECV) != 0) {
+      --posted_receives_;
+    }
     const auto handler = handlers_.find(completion.qp_num);
     if (handler != handlers_.end()) handler->second->handle(completion);
   }
+  post_shared_receives();
   return count > 0;
+}
+
+void VerbsDevice::set_failed(ibv_event_type why) {
+  failure_ = fmt::format("RDMA device {}: {}", name(), ibv_event_type_str(why));
 }
 
 void VerbsDevice::arm() {
@@ -159,9 +210,21 @@ void VerbsDevice::disarm() {
   while (ibv_get_cq_event(channel_.get(), &queue, &context) == 0) ibv_ack_cq_events(queue, 1);
   ibv_async_event event{};
   while (ibv_get_async_event(context_.get(), &event) == 0) {
-    const bool is_port = event.event_type == IBV_EVENT_PORT_ERR && event.element.port_num == port_;
-    if (is_port || event.event_type == IBV_EVENT_DEVICE_FATAL || event.event_type == IBV_EVENT_CQ_ERR) {
-      failure_ = fmt::format("RDMA device {}: {}", name(), ibv_event_type_str(event.event_type));
+    switch (event.event_type) {
+      case IBV_EVENT_PORT_ERR:
+        if (event.element.port_num == port_) set_failed(event.event_type);
+        break;
+      case IBV_EVENT_DEVICE_FATAL:
+      case IBV_EVENT_CQ_ERR:
+      case IBV_EVENT_SRQ_ERR: set_failed(event.event_type); break;
+      case IBV_EVENT_QP_FATAL:
+      case IBV_EVENT_QP_REQ_ERR:
+      case IBV_EVENT_QP_ACCESS_ERR:
+        if (const auto handler = handlers_.find(event.element.qp->qp_num); handler != handlers_.end()) {
+          handler->second->handle(event.event_type);
+        }
+        break;
+      default: break;
     }
     ibv_ack_async_event(&event);
   }

@@ -1,23 +1,27 @@
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "engine/memory/memory.h"
 #include "engine/transport/stream_end.h"
 #include "engine/verbs/verbs_device.h"
 
 namespace espalier::engine {
 
-/// Memory that the device reads and that peers write. It ends with the caller's registration: nothing else keeps it,
-/// and nothing finds it by its address.
+/// Memory that the rank's devices read and that peers write. It ends with the caller's registration: nothing else keeps
+/// it, and nothing finds it by its address.
 class VerbsRegistration final : public Registration {
  public:
   /// Errors: unavailable, for want of locked memory.
-  static Result<std::unique_ptr<Registration>> create(const VerbsDevice& device, void* data, std::int64_t bytes);
+  static Result<std::unique_ptr<Registration>> create(std::span<const std::unique_ptr<VerbsDevice>> rails, void* data,
+                                                      std::int64_t bytes);
 
-  [[nodiscard]] std::uint32_t local_key() const { return region_->lkey; }
-  [[nodiscard]] std::uint32_t remote_key() const { return region_->rkey; }
+  [[nodiscard]] std::uint32_t local_key(std::uint32_t rail) const { return regions_[rail]->lkey; }
+  [[nodiscard]] std::uint32_t remote_key(std::uint32_t rail) const { return regions_[rail]->rkey; }
 
  private:
-  VerbsObject<ibv_mr, ibv_dereg_mr> region_;
+  std::vector<VerbsObject<ibv_mr, ibv_dereg_mr>> regions_;  ///< By rail.
 };
 
 /// Of a memory of this rank in a call; null where it is not registered.

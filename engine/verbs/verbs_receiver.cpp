@@ -110,7 +110,7 @@ class VerbsReceiver final : public Receiver {
       const VerbsRegistration* registered = verbs_registration(*call_, place, transport_);
       if (registered == nullptr) continue;
       const auto address = reinterpret_cast<std::uint64_t>(call_->buffers->at({place, 0}));
-      memory.places[static_cast<std::size_t>(place)] = {address, registered->remote_key(), 1};
+      memory.places[static_cast<std::size_t>(place)] = {address, registered->remote_key(device_.rail()), 1};
     }
     pair_->tell(memory);
     told_ = sequence;

@@ -175,7 +175,8 @@ class VerbsSender final : public Sender {
   /// The next bytes of the op, where they lie in registered memory.
   [[nodiscard]] ibv_sge registered_bytes(std::int64_t bytes) const {
     const std::byte* from = call_->buffers->at(call_->pieces(*op_)->source) + offset_;
-    return {reinterpret_cast<std::uint64_t>(from), static_cast<std::uint32_t>(bytes), registered_->local_key()};
+    return {reinterpret_cast<std::uint64_t>(from), static_cast<std::uint32_t>(bytes),
+            registered_->local_key(device_.rail())};
   }
 
   void write_direct(const CallMemory::Place& place) {

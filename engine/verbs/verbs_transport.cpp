@@ -49,8 +49,16 @@ class VerbsGroup final : public GroupTransport {
  public:
   VerbsGroup(VerbsTransport& transport, GroupInfo info) : transport_(transport), info_(std::move(info)) {}
 
-  [[nodiscard]] std::uint32_t choose_stream(const Schedule&, const Transfer& transfer) const override {
-    return transfer.first_slice.value() % std::max(1U, transport_.options().connections);
+  /// The rails at both ends, and the queue pair between them.
+  [[nodiscard]] std::uint32_t choose_stream(const Schedule& schedule, const Transfer& transfer) const override {
+    const std::uint32_t sources = rails_of(schedule.src(transfer).value());
+    const std::uint32_t destinations = rails_of(schedule.dst(transfer).value());
+    const std::uint32_t slice = transfer.first_slice.value();
+    const std::uint32_t dealt = slice % std::max(sources, destinations);
+    const auto& choose = transport_.options().choose_rails;
+    const RailPair rails = (choose ? choose(schedule, transfer.route) : std::nullopt).value_or(RailPair{dealt, dealt});
+    const std::uint32_t pair = rails.source % sources * destinations + rails.destination % destinations;
+    return pair * connections() + slice / std::max(sources, destinations) % connections();
   }
 
   /// One slot: what is added is taken from where it arrived.
@@ -58,7 +66,8 @@ class VerbsGroup final : public GroupTransport {
 
   Result<std::unique_ptr<Sender>> connect(std::uint32_t member, std::uint32_t stream,
                                           std::chrono::steady_clock::time_point deadline) override {
-    auto pair = QueuePair::create(transport_.device(), transport_.options());
+    VerbsDevice& rail = transport_.rail(stream / connections() / rails_of(member));
+    auto pair = QueuePair::create(rail, transport_.options());
     if (!pair) return tl::unexpected(pair.error());
     auto socket =
         transport_.mesh().connect({info_.id, info_.members[info_.self], stream},
@@ -66,13 +75,13 @@ class VerbsGroup final : public GroupTransport {
     if (!socket) return tl::unexpected(socket.error());
     if (auto watched = transport_.sockets().watch(socket->get()); !watched) return tl::unexpected(watched.error());
     if (auto sent = send_address(socket->get(), **pair); !sent) return tl::unexpected(sent.error());
-    return make_verbs_sender(transport_, transport_.device(), std::move(*pair), std::move(*socket),
-                             info_.members[member]);
+    return make_verbs_sender(transport_, rail, std::move(*pair), std::move(*socket), info_.members[member]);
   }
 
   Result<std::unique_ptr<Receiver>> accept(std::uint32_t member, std::uint32_t stream,
                                            std::chrono::steady_clock::time_point deadline) override {
-    auto pair = QueuePair::create(transport_.device(), transport_.options());
+    VerbsDevice& rail = transport_.rail(stream / connections() % rails_of(info_.self));
+    auto pair = QueuePair::create(rail, transport_.options());
     if (!pair) return tl::unexpected(pair.error());
     const auto socket =
         transport_.mesh().accept({info_.id, info_.members[member], stream}, deadline, transport_.control());
@@ -81,11 +90,15 @@ class VerbsGroup final : public GroupTransport {
     if (!address) return tl::unexpected(address.error());
     if (auto connected = (*pair)->connect(*address); !connected) return tl::unexpected(connected.error());
     if (auto sent = send_address(socket->get(), **pair); !sent) return tl::unexpected(sent.error());
-    return make_verbs_receiver(transport_, transport_.device(), std::move(*pair), info_.members[info_.self],
-                               info_.members[member]);
+    return make_verbs_receiver(transport_, rail, std::move(*pair), info_.members[info_.self], info_.members[member]);
   }
 
  private:
+  [[nodiscard]] std::uint32_t connections() const { return std::max(1U, transport_.options().connections); }
+  [[nodiscard]] std::uint32_t rails_of(std::uint32_t member) const {
+    return transport_.rails_of(info_.members[member]);
+  }
+
   VerbsTransport& transport_;
   GroupInfo info_;
 };
@@ -98,29 +111,44 @@ VerbsTransport::VerbsTransport(rendezvous::ControlPlane& control, std::vector<re
       peers_(std::move(peers)),
       secret_(std::move(secret)),
       options_(std::move(options)),
-      targets_(peers_.size()) {}
+      targets_(peers_.size()),
+      rail_counts_(peers_.size(), 1) {}
 
 Result<std::string> VerbsTransport::open() {
-  const std::vector<std::string>& names = options_.devices;
-  auto device = VerbsDevice::open(names.empty() ? "" : names[control_.rank() % names.size()], options_);
-  if (!device) return tl::unexpected(device.error());
-  device_ = std::move(*device);
+  std::vector<std::string> names = {""};
+  if (!options_.devices.empty()) names = options_.devices[control_.rank() % options_.devices.size()];
+  for (const std::string& name : names) {
+    auto device = VerbsDevice::open(name, options_, static_cast<std::uint32_t>(rails_.size()));
+    if (!device) return tl::unexpected(device.error());
+    rails_.push_back(std::move(*device));
+  }
+  rail_counts_[control_.rank()] = static_cast<std::uint32_t>(rails_.size());
   auto sockets = SocketWaiter::create(control_.failure_fd());
   if (!sockets) return tl::unexpected(sockets.error());
   sockets_.emplace(std::move(*sockets));
-  for (const int fd : {device_->completions_fd(), device_->events_fd()}) {
-    if (auto watched = sockets_->watch(fd); !watched) return tl::unexpected(watched.error());
+  for (const auto& rail : rails_) {
+    for (const int fd : {rail->completions_fd(), rail->events_fd()}) {
+      if (auto watched = sockets_->watch(fd); !watched) return tl::unexpected(watched.error());
+    }
   }
   auto mesh = TcpMesh::create(control_.local_address(), secret_);
   if (!mesh) return tl::unexpected(mesh.error());
   mesh_ = std::move(*mesh);
-  return std::to_string(mesh_->port());
+  return fmt::format("{} {}", mesh_->port(), rails_.size());
 }
 
 Result<std::string> VerbsTransport::attach(std::uint32_t rank, std::string_view exported) {
-  std::from_chars(exported.data(), exported.data() + exported.size(), targets_[rank].port);
+  const char* const end = exported.data() + exported.size();
+  const char* const port_end = std::from_chars(exported.data(), end, targets_[rank].port).ptr;
+  if (port_end != end) std::from_chars(port_end + 1, end, rail_counts_[rank]);
+  if (rail_counts_[rank] == 0) {
+    return fail(ErrorCode::unavailable, fmt::format("rank {} has no RDMA device", rank));
+  }
   if (!peers_[rank].addresses.empty()) targets_[rank].address = peers_[rank].addresses.front();
-  return fmt::format("verbs was asked for; this rank's device is {}", device_->name());
+  std::string names;
+  for (const auto& rail : rails_) names += (names.empty() ? "" : " and ") + rail->name();
+  return fmt::format("verbs was asked for; {} {}", rails_.size() == 1 ? "this rank's device is" : "this rank has",
+                     names);
 }
 
 Result<std::unique_ptr<GroupTransport>> VerbsTransport::join(const GroupInfo& group) {
@@ -129,13 +157,13 @@ Result<std::unique_ptr<GroupTransport>> VerbsTransport::join(const GroupInfo& gr
 
 Result<std::unique_ptr<Registration>> VerbsTransport::register_memory(void* data, std::int64_t bytes,
                                                                       MemorySpace space) {
-  if (space == MemorySpace::device || !device_) return nullptr;
-  return VerbsRegistration::create(*device_, data, bytes);
+  if (space == MemorySpace::device || rails_.empty()) return nullptr;
+  return VerbsRegistration::create(rails_, data, bytes);
 }
 
 bool VerbsTransport::arm() {
-  device_->disarm();  // A notice that nobody took would hide the next.
-  device_->arm();
+  disarm();  // A notice that nobody took would hide the next.
+  for (const auto& rail : rails_) rail->arm();
   return true;
 }
 

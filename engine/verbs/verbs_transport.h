@@ -16,8 +16,8 @@
 
 namespace espalier::engine {
 
-/// Streams over the queue pairs of an RDMA device, one each. Their addresses go over connections of the job's mesh,
-/// which authenticates both ends and is closed when the queue pair is connected.
+/// Streams over the queue pairs of this rank's RDMA devices, its rails, one each. Their addresses go over connections
+/// of the job's mesh, which authenticates both ends and is closed when the queue pair is connected.
 class VerbsTransport final : public Transport {
  public:
   /// `control` outlives this; `peers` are the job's ranks.
@@ -32,24 +32,29 @@ class VerbsTransport final : public Transport {
   [[nodiscard]] bool can_wake() const override { return sockets_->watches_any(); }
   bool arm() override;
   void sleep(std::chrono::nanoseconds longest) override { sockets_->sleep(longest); }
-  void disarm() override { device_->disarm(); }
+  void disarm() override {
+    for (const auto& rail : rails_) rail->disarm();
+  }
 
   [[nodiscard]] rendezvous::ControlPlane& control() { return control_; }
   [[nodiscard]] TcpMesh& mesh() { return *mesh_; }
   [[nodiscard]] SocketWaiter& sockets() { return *sockets_; }
-  [[nodiscard]] VerbsDevice& device() { return *device_; }
+  [[nodiscard]] VerbsDevice& rail(std::uint32_t number) { return *rails_[number]; }
   [[nodiscard]] const VerbsOptions& options() const { return options_; }
   [[nodiscard]] const TcpMesh::Target& target_of(std::uint32_t rank) const { return targets_[rank]; }
+  /// How many rails a rank has.
+  [[nodiscard]] std::uint32_t rails_of(std::uint32_t rank) const { return rail_counts_[rank]; }
 
  private:
   rendezvous::ControlPlane& control_;
   std::vector<rendezvous::PeerInfo> peers_;
   std::string secret_;
   VerbsOptions options_;
-  std::unique_ptr<VerbsDevice> device_;
+  std::vector<std::unique_ptr<VerbsDevice>> rails_;
   std::unique_ptr<TcpMesh> mesh_;
   std::optional<SocketWaiter> sockets_;
-  std::vector<TcpMesh::Target> targets_;  ///< By rank.
+  std::vector<TcpMesh::Target> targets_;    ///< By rank.
+  std::vector<std::uint32_t> rail_counts_;  ///< By rank.
 };
 
 }  // namespace espalier::engine

@@ -26,6 +26,7 @@ inline void run_ranks(std::uint32_t world, const ScheduleSource& schedules, JobO
     own.timeout = options.timeout;
     own.checksum = options.checksum;
     own.sockets_per_peer = options.sockets_per_peer;
+    own.verbs = options.verbs;
     own.make_device = options.make_device;
     own.make_transports = options.make_transports;
     own.rendezvous.host = "127.0.0.1";

@@ -29,7 +29,7 @@ TEST(VerbsFlags, EachSetsItsOption) {
                                       "2048", "--verbs-traffic-class", "104", "--verbs-service-level", "5",
                                       "--verbs-retries", "6", "--verbs-timeout", "20"});
   ASSERT_TRUE(options);
-  EXPECT_EQ(options->devices, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(options->devices, (std::vector<std::vector<std::string>>{{"a"}, {"b"}}));
   EXPECT_EQ(options->port, 2);
   EXPECT_EQ(options->gid_index, 3);
   EXPECT_EQ(options->mtu, 2048U);
@@ -39,9 +39,16 @@ TEST(VerbsFlags, EachSetsItsOption) {
   EXPECT_EQ(options->timeout, 20);
 }
 
+TEST(VerbsFlags, ARankMayHaveSeveralDevices) {
+  const auto options = resolve_words({"--verbs-device", "a+b,c"});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->devices, (std::vector<std::vector<std::string>>{{"a", "b"}, {"c"}}));
+}
+
 TEST(VerbsFlags, WhatCannotBeIsRefusedByName) {
   const std::vector<std::vector<std::string>> refused = {
-      {"--verbs-device", "a,,b"},       {"--verbs-port", "0"},
+      {"--verbs-device", "a,,b"},       {"--verbs-device", "a+,b"},
+      {"--verbs-device", "a,b+b"},      {"--verbs-port", "0"},
       {"--verbs-gid", "256"},           {"--verbs-mtu", "1000"},
       {"--verbs-traffic-class", "256"}, {"--verbs-service-level", "16"},
       {"--verbs-retries", "8"},         {"--verbs-timeout", "0"}};
