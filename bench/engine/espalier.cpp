@@ -1,5 +1,6 @@
 // Espalier's communicator on one machine. The variant says where the buffers lie and how ranks reach each other
-// (registered, private, tcp), and after a colon, where it is not the usual one, which planner makes the schedules.
+// (registered and private in shared memory; tcp, private; verbs, registered), and after a colon, where it is not the
+// usual one, which planner makes the schedules.
 #include <cstdio>
 #include <map>
 #include <tuple>
@@ -33,8 +34,9 @@ Setting parse_variant(const std::string& variant) {
   const std::size_t colon = variant.find(':');
   const std::string memory = variant.substr(0, colon);
   Setting setting;
-  setting.registered = memory == "registered";
+  setting.registered = memory == "registered" || memory == "verbs";
   if (memory == "tcp") setting.transport = TransportChoice::tcp;
+  if (memory == "verbs") setting.transport = TransportChoice::verbs;
   if (colon != std::string::npos) setting.planner = variant.substr(colon + 1);
   return setting;
 }

@@ -14,6 +14,8 @@ Build with the preset bench first.
   bench/engine/run.py build/bench --repeat 5 --effort 0.2 --seconds 0.5   short rounds, for a machine whose speed changes
   bench/engine/run.py build/bench --against-peers         all_reduce from 8 B to 64 MiB over Open MPI, as users run it and
                                                           under real-time priority, in short rounds: some ten minutes
+  scripts/verbs-vm -- bench/engine/run.py build/bench --rdma --ranks 2,4 --sizes 64K,1M --collectives all_reduce
+                                                          over RDMA, where there is a device
 """
 import argparse
 import json
@@ -44,12 +46,18 @@ MPI_VARIANTS = {
     "ucx": ["ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any"],
     "tcp": ["ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"],
 }
+# Over RDMA, with --rdma; "tcp" of both beside it.
+RDMA_MPI_VARIANTS = {
+    "verbs": ["ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any", "-x", "UCX_TLS=rc_verbs,self"],
+    "tcp": MPI_VARIANTS["tcp"],
+}
 GLOO_VARIANTS = ["ring", "halving_doubling", "bcube", "ring_chunked"]
 ESPALIER_VARIANTS = ["registered", "private", "tcp"]
+RDMA_ESPALIER_VARIANTS = ["verbs", "tcp"]
 
 
 def transport_of(engine, variant):
-    return "tcp" if engine == "gloo" or variant == "tcp" else "shm"
+    return "tcp" if engine == "gloo" or variant == "tcp" else "verbs" if variant == "verbs" else "shm"
 
 
 def parse_size(text):
@@ -93,7 +101,7 @@ class Runner:
             # Told of too many ranks, it yields while it waits.
             crowded = ["--oversubscribe"] if ranks > os.cpu_count() else []
             launcher = ["mpirun", *crowded, "--bind-to", "none", "-np", str(ranks), "--mca", "pml"]
-            return priority + launcher + MPI_VARIANTS[variant] + driver + options + ["--board", board]
+            return priority + launcher + {**RDMA_MPI_VARIANTS, **MPI_VARIANTS}[variant] + driver + options + ["--board", board]
         return priority + driver + options + ["--ranks", str(ranks)]
 
     def look_at_cores(self):
@@ -138,7 +146,9 @@ def cells_of(engine, variant, arguments):
     return cells
 
 
-def variants_of(engine):
+def variants_of(engine, is_rdma):
+    if is_rdma:
+        return {"openmpi": list(RDMA_MPI_VARIANTS), "espalier": RDMA_ESPALIER_VARIANTS}.get(engine, [])
     return {"oracle": ["fused", "blocked"], "openmpi": list(MPI_VARIANTS), "gloo": GLOO_VARIANTS,
             "espalier": ESPALIER_VARIANTS}[engine]
 
@@ -149,10 +159,10 @@ def run_everything(runner, arguments):
             runner.remarks.append(f"{engine} is missing: not built or not installed (scripts/setup --bench)")
     for ranks in arguments.ranks:
         runner.round += 1
-        if not arguments.against_peers:
+        if not arguments.against_peers and not arguments.rdma:
             runner.run("tcp_limit", "", 2, [("all_reduce", 128 * MIB)])
         for engine in arguments.engines:
-            for variant in variants_of(engine) if runner.has(engine) else []:
+            for variant in variants_of(engine, arguments.rdma) if runner.has(engine) else []:
                 if arguments.variants and variant not in arguments.variants and engine != "oracle":
                     continue
                 print(f"{ranks} ranks: {engine} {variant}", file=sys.stderr)
@@ -307,6 +317,7 @@ def parse_arguments():
     parser.add_argument("--neighbours", type=int, default=0, help="busy loops beside the engines")
     parser.add_argument("--realtime", action="store_true", help="run the engines under SCHED_RR (needs the right to)")
     parser.add_argument("--against-peers", action="store_true", help="the whole comparison with Open MPI, as a table")
+    parser.add_argument("--rdma", action="store_true", help="Open MPI over UCX and Espalier over verbs, and both over TCP")
     parser.add_argument("--quick", action="store_true", help="few cells and calls")
     parser.add_argument("--json", metavar="FILE", help="also write every result")
     arguments = parser.parse_args()
