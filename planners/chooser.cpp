@@ -114,9 +114,10 @@ std::string explain(const std::vector<Trial>& trials, double bound) {
   return fmt::format("{}: {:.2f}x faster than {}", best.candidate->planner, factor, second.candidate->planner);
 }
 
-void add_variants(std::vector<Candidate>& made, const ParallelLinks& network, const Schedule& packing) {
+void add_variants(std::vector<Candidate>& made, const ParallelLinks& network, const Schedule& packing,
+                  unsigned threads) {
   const Topology& topology = network.topology();
-  for (PackingPoint& point : pareto_packings(network, packing)) {
+  for (PackingPoint& point : pareto_packings(network, packing, threads)) {
     const VerifyReport report = verify(point.schedule, topology, 1);
     ESPALIER_CHECK(report.ok(), "a pruned packing keeps its promise");
     point.schedule.bound = packing.bound;
@@ -149,7 +150,8 @@ Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const 
   std::vector<Candidate> made;
   const ChunkModel chunks(*schedule, network.topology());
   const bool has_variants = options.for_choice && planner.name == "packing";
-  if (has_variants && needs_variants(chunks, options.least_size)) add_variants(made, network, *schedule);
+  if (has_variants && needs_variants(chunks, options.least_size))
+    add_variants(made, network, *schedule, options.threads);
   made.push_back({std::string(planner.name), std::move(*schedule), chunks});
   return made;
 }

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
-#include <ranges>
 #include <span>
 #include <utility>
 
+#include "base/parallel.h"
 #include "planners/packing/find/program_trees.h"
 #include "planners/packing/packing.h"
 #include "schedule/loads.h"
@@ -64,7 +65,8 @@ Result<Halves> make_halves(const PlanningProblem& problem, const Collective& col
 }
 
 std::optional<ColumnSolution> solve(const TreeProgram& program, const PackingLimits& shape) {
-  ColumnSolution solution = program.solve(shape.most_height);
+  const bool is_whole = shape.equal_trees == 0 && shape.most_trees == 0;
+  ColumnSolution solution = is_whole ? program.solve(shape.most_height) : program.meet_columns(shape.most_height);
   if (!solution.attained) return std::nullopt;
   if (shape.equal_trees != 0) return program.with_equal_trees(solution, shape.equal_trees);
   if (shape.most_trees == 0) return solution;
@@ -95,29 +97,6 @@ Result<Schedule> plan_shape(const Topology& topology, const Collective& collecti
                      [&](const TreeProgram& program, bool) { return solve(program, shape); });
 }
 
-/// Packings of any height with at most so many trees per root, one for each number that falls; fewer of them where no
-/// trees are found.
-std::vector<Schedule> plan_few(const Topology& topology, const Collective& collective, const Halves& halves,
-                               std::span<const std::uint32_t> most_trees) {
-  std::vector<ColumnSolution> in, out;
-  for (const bool inward : {true, false}) {
-    const std::optional<TreeProgram>& program = inward ? halves.in : halves.out;
-    if (!program || most_trees.empty()) continue;
-    const ColumnSolution solution = program->solve(0);
-    if (solution.attained) (inward ? in : out) = program->with_few_trees(solution, most_trees);
-  }
-  std::vector<Schedule> schedules;
-  for (std::size_t i = 0; i < most_trees.size(); ++i) {
-    auto schedule = schedule_of(topology, collective, halves, [&](const TreeProgram&, bool inward) {
-      const std::vector<ColumnSolution>& few = inward ? in : out;
-      return i < few.size() ? std::optional(few[i]) : std::nullopt;
-    });
-    if (!schedule) break;
-    schedules.push_back(*std::move(schedule));
-  }
-  return schedules;
-}
-
 std::uint32_t least_height(const Halves& halves) {
   return std::max(halves.in ? halves.in->least_height() : 0, halves.out ? halves.out->least_height() : 0);
 }
@@ -143,6 +122,33 @@ Result<Schedule> plan_within_gap(const Topology& topology, const Collective& col
     if (improve({.most_trees = few, .most_height = height})) break;
   }
   return best;
+}
+
+/// Solutions of one half: of any height with at most so many trees per root, one for each number that falls and fewer
+/// where no trees are found; and for heights from the least on.
+struct HalfSolutions {
+  std::vector<ColumnSolution> few;
+  std::vector<std::optional<ColumnSolution>> low;
+};
+
+/// One task for each half and each height, one for each half and all numbers: so many at once.
+std::array<HalfSolutions, 2> solve_halves(const Halves& halves, std::span<const std::uint32_t> most_trees,
+                                          std::uint32_t least, std::size_t heights, unsigned threads) {
+  std::array<HalfSolutions, 2> solved;
+  for (HalfSolutions& half : solved) half.low.resize(heights);
+  run_parallel(2 * (1 + heights), threads, [&](std::size_t task) {  // what takes longest comes first
+    const std::optional<TreeProgram>& program = task % 2 == 0 ? halves.in : halves.out;
+    HalfSolutions& half = solved[task % 2];
+    if (!program) return;
+    if (task >= 2) {
+      const std::size_t low = heights - task / 2;
+      half.low[low] = solve(*program, {.most_height = least + static_cast<std::uint32_t>(low)});
+    } else if (!most_trees.empty()) {
+      const ColumnSolution solution = program->meet_columns();
+      if (solution.attained) half.few = program->with_few_trees(solution, most_trees);
+    }
+  });
+  return solved;
 }
 
 bool is_beaten_by(const PackingPoint& point, const PackingPoint& other) {
@@ -171,7 +177,7 @@ Result<Schedule> plan_pruned_packing(const PlanningProblem& problem, const Colle
   return plan_shape(topology, collective, *halves, limits);
 }
 
-std::vector<PackingPoint> pareto_packings(const ParallelLinks& network, const Schedule& best) {
+std::vector<PackingPoint> pareto_packings(const ParallelLinks& network, const Schedule& best, unsigned threads) {
   const Topology& topology = network.problem().topology();
   constexpr std::size_t most_ranks = 128;
   constexpr std::uint32_t most_heights = 4;
@@ -181,25 +187,38 @@ std::vector<PackingPoint> pareto_packings(const ParallelLinks& network, const Sc
   const auto halves = make_halves(network.problem(), best.collective, context);
   if (!halves) return points;
   std::vector<PackingPoint> all = {{best, compute_loads(best, network.topology()).time_per_byte, measure_shape(best)}};
-  const auto add = [&](Schedule made) {
-    PackingPoint point{std::move(made), 0, {}};
-    point.time_per_byte = compute_loads(point.schedule, topology).time_per_byte;
-    point.shape = measure_shape(point.schedule);
-    const bool beaten =
-        std::any_of(all.begin(), all.end(), [&](const auto& other) { return is_beaten_by(point, other); });
-    if (!beaten) all.push_back(std::move(point));
-  };
   const ScheduleShape shape = all.front().shape;
   const std::uint32_t least = least_height(*halves);
-  for (std::uint32_t low = least; low < shape.height && low < least + most_heights; ++low) {
-    auto made = plan_shape(topology, best.collective, *halves, {.most_height = low});
-    if (made) add(*std::move(made));
-  }
+  const std::uint32_t heights = shape.height > least ? std::min(shape.height - least, most_heights) : 0;
   std::vector<std::uint32_t> most_trees;
   for (std::uint32_t few = 1; few < shape.trees_per_root && few <= 4; few *= 2) most_trees.push_back(few);
   std::ranges::reverse(most_trees);
-  std::vector<Schedule> several = plan_few(topology, best.collective, *halves, most_trees);
-  for (Schedule& few : std::views::reverse(several)) add(std::move(few));
+  const std::array<HalfSolutions, 2> solved = solve_halves(*halves, most_trees, least, heights, threads);
+  const auto low_ones = [&](std::size_t low) {
+    return schedule_of(topology, best.collective, *halves,
+                       [&](const TreeProgram&, bool inward) { return solved[inward ? 0 : 1].low[low]; });
+  };
+  const auto few_ones = [&](std::size_t place) {
+    return schedule_of(topology, best.collective, *halves, [&](const TreeProgram&, bool inward) {
+      const std::vector<ColumnSolution>& few = solved[inward ? 0 : 1].few;
+      return place < few.size() ? std::optional(few[place]) : std::nullopt;
+    });
+  };
+  // Low ones first, then those of fewest trees.
+  std::vector<std::optional<PackingPoint>> made(heights + most_trees.size());
+  run_parallel(made.size(), threads, [&](std::size_t i) {
+    auto schedule = i < heights ? low_ones(i) : few_ones(made.size() - 1 - i);
+    if (!schedule) return;
+    const Rational time_per_byte = compute_loads(*schedule, topology).time_per_byte;
+    const ScheduleShape measured = measure_shape(*schedule);
+    made[i] = PackingPoint{*std::move(schedule), time_per_byte, measured};
+  });
+  for (std::optional<PackingPoint>& point : made) {
+    if (!point) continue;
+    const bool beaten =
+        std::any_of(all.begin(), all.end(), [&](const auto& other) { return is_beaten_by(*point, other); });
+    if (!beaten) all.push_back(*std::move(point));
+  }
   for (std::size_t i = 1; i < all.size(); ++i) {
     const bool beaten = std::any_of(all.begin(), all.end(), [&](const PackingPoint& other) {
       return &other != &all[i] && is_beaten_by(all[i], other) && !is_beaten_by(other, all[i]);

@@ -40,8 +40,8 @@ struct PackingPoint {
 };
 
 /// Such packings besides `best`, which is the packing with the best throughput: lower ones and fewer trees, the fastest
-/// first; none where there is too little symmetry for the network's size.
+/// first; none where there is too little symmetry for the network's size. What is made does not depend on the threads.
 /// Requires: a packing of this collective on this topology.
-std::vector<PackingPoint> pareto_packings(const ParallelLinks& network, const Schedule& best);
+std::vector<PackingPoint> pareto_packings(const ParallelLinks& network, const Schedule& best, unsigned threads = 1);
 
 }  // namespace espalier::planners

@@ -55,6 +55,14 @@ ProgramRate TreeProgram::optimum() const {
 }
 
 ColumnSolution TreeProgram::solve(std::uint32_t most_height, std::span<const Arborescence> known) const {
+  ColumnSolution solution = meet_columns(most_height, known);
+  if (!solution.attained || most_height != 0) return solution;
+  // Where the program is small, fewer trees cost little to find and save the time to write them out.
+  const bool is_small = groups_.groups.size() == 1 && orbits_->resources.count() <= most_small_resource_orbits;
+  return with_fewer_trees(*orbits_, oracle(0), solution, {.enough = is_small ? 2U : 4U, .most_height = 0});
+}
+
+ColumnSolution TreeProgram::meet_columns(std::uint32_t most_height, std::span<const Arborescence> known) const {
   const TreeOracle trees = oracle(most_height);
   ColumnLimits limits = this->limits();
   limits.shallow = true;
@@ -68,11 +76,7 @@ ColumnSolution TreeProgram::solve(std::uint32_t most_height, std::span<const Arb
   }
   limits.seeds = seeds;
   if (!seeds.empty()) limits.warm_rounds = std::min(limits.warm_rounds, seeded_warm_rounds);
-  ColumnSolution solution = generate_columns(trees.program(), trees, limits);
-  if (!solution.attained || most_height != 0) return solution;
-  // Where the program is small, fewer trees cost little to find and save the time to write them out.
-  const bool is_small = groups_.groups.size() == 1 && orbits_->resources.count() <= most_small_resource_orbits;
-  return with_fewer_trees(*orbits_, trees, solution, {.enough = is_small ? 2U : 4U, .most_height = 0});
+  return generate_columns(trees.program(), trees, limits);
 }
 
 std::string_view TreeProgram::collective_name() const {

@@ -42,6 +42,9 @@ class TreeProgram {
   /// Requires: most_height is 0 or at least least_height().
   /// `known`: trees of the network to begin with.
   [[nodiscard]] ColumnSolution solve(std::uint32_t most_height = 0, std::span<const Arborescence> known = {}) const;
+  /// The same before its trees are made fewer: with the same columns met, for with_few_trees and with_equal_trees.
+  [[nodiscard]] ColumnSolution meet_columns(std::uint32_t most_height = 0,
+                                            std::span<const Arborescence> known = {}) const;
   /// The best packing's throughput, whatever its trees.
   [[nodiscard]] ProgramRate optimum() const;
   /// Good packings with at most so many of a solution's columns per root, as pack_few_columns.
