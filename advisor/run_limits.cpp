@@ -49,16 +49,22 @@ class Experiments {
                    [&](sim::Options& changed) { changed.chunk = chunk; });
   }
 
-  void change_algorithm(const planners::Candidate& candidate) {
-    add("algorithm", fmt::format("the schedule of {}", candidate.planner), [this, &candidate]() -> Result<RunReport> {
-      const auto simulator = sim::Simulator::make(candidate.schedule, topology_, engines_);
-      if (!simulator) return tl::unexpected(simulator.error());
-      return planners::find_best_cut(candidate.chunks, options_.size, {}, [&](const Cut& cut) {
-        sim::Options changed = options_;
-        changed.set(cut);
-        return as_run_report(simulator->run(changed));
-      });
-    });
+  /// `run` may be empty.
+  void change_algorithm(const planners::Candidate& candidate, const planners::Evaluate& run) {
+    add("algorithm", fmt::format("the schedule of {}", candidate.planner),
+        [this, &candidate, &run]() -> Result<RunReport> {
+          if (run) {
+            return planners::find_best_cut(candidate.chunks, options_.size, {},
+                                           [&](const Cut& cut) { return run(candidate.schedule, options_.size, cut); });
+          }
+          const auto simulator = sim::Simulator::make(candidate.schedule, topology_, engines_);
+          if (!simulator) return tl::unexpected(simulator.error());
+          return planners::find_best_cut(candidate.chunks, options_.size, {}, [&](const Cut& cut) {
+            sim::Options changed = options_;
+            changed.set(cut);
+            return as_run_report(simulator->run(changed));
+          });
+        });
   }
 
   /// Makes all experiments, so many at once. Those that cannot be made are left out; fastest first.
@@ -122,7 +128,7 @@ void try_circumstances(Experiments& experiments, const sim::Options& options, co
 
 Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topology, sim::Options options,
                                   std::span<const planners::Candidate> others, const sim::CopyEngines& engines,
-                                  unsigned threads) {
+                                  unsigned threads, const planners::Evaluate& run_other) {
   options.record_timeline = false;
   options.record_critical_path = options.record_sharing = true;
   auto report = sim::simulate(schedule, topology, options, engines);
@@ -152,7 +158,7 @@ Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topo
     // What needs longer at the least cannot help.
     if (&other.schedule == &schedule || other.chunks.least_time(options.size) > limits.report.elapsed.seconds())
       continue;
-    experiments.change_algorithm(other);
+    experiments.change_algorithm(other, run_other);
   }
   limits.improvements = experiments.run(threads);
   return limits;

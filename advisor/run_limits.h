@@ -36,9 +36,11 @@ struct RunLimits {
 /// `others` with the chunks that suit them; and without what disturbs it. Nothing is estimated, and all is simulated
 /// with the same endpoints, conditions and seed; the schedule stays what it was, so a planner might find more on the
 /// changed network. Requires: as sim::simulate. Errors: those of the run itself; a change that cannot be simulated is
-/// left out. Cost: at most 20 simulations and about ten per other candidate, so many at once as there are threads.
+/// left out. `run_other` may know runs of the others: with these options, any cut. Cost: at most 20 simulations and
+/// about ten per other candidate, so many at once as there are threads.
 Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topology, sim::Options options,
                                   std::span<const planners::Candidate> others = {},
-                                  const sim::CopyEngines& engines = {}, unsigned threads = 1);
+                                  const sim::CopyEngines& engines = {}, unsigned threads = 1,
+                                  const planners::Evaluate& run_other = {});
 
 }  // namespace espalier::advisor

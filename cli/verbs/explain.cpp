@@ -52,7 +52,8 @@ struct Explained {
 };
 
 Result<Explanation> explain(const Topology& topology, const Explained& explained, const Prediction& prediction,
-                            std::span<const planners::Candidate> others) {
+                            const planners::Candidates& candidates, CandidateRuns& runs) {
+  std::span<const planners::Candidate> others = candidates.made;
   const planners::Candidate& candidate = *explained.candidate;
   const Schedule& schedule = candidate.schedule;
   const CandidateRuns::Options& options = prediction.options;
@@ -63,7 +64,9 @@ Result<Explanation> explain(const Topology& topology, const Explained& explained
   explanation.type = prediction.type;
   explanation.circumstances = options.circumstances;
   explanation.label = candidate.planner;
-  auto priced = planners::compute_priced_bound(topology, schedule.collective);
+  planners::PlanContext known;
+  known.solution = candidates.solution;
+  auto priced = planners::compute_priced_bound(topology, schedule.collective, known);
   if (!priced) return tl::unexpected(priced.error());
   explanation.bound = std::move(priced->bound);
   explanation.prices = std::move(priced->prices);
@@ -78,15 +81,17 @@ Result<Explanation> explain(const Topology& topology, const Explained& explained
     explanation.why = explained.why;
     others = {};  // they would have protocols of their own
   }
-  auto limits =
-      advisor::find_run_limits(schedule, explained.setting != nullptr ? explained.setting->topology : topology, how,
-                               others, options.circumstances.endpoints.engines(), usable_threads());
+  // What ran for the choice is known, but for jitter.
+  const bool are_known = others.size() > 1 && how.conditions.jitter_ppm == 0;
+  auto limits = advisor::find_run_limits(
+      schedule, explained.setting != nullptr ? explained.setting->topology : topology, how, others,
+      options.circumstances.endpoints.engines(), usable_threads(), are_known ? runs.evaluator() : planners::Evaluate());
   if (!limits) return tl::unexpected(limits.error());
   explanation.limits = std::move(*limits);
   explanation.critical = sim::summarize_critical_path(explanation.limits.report, topology);
   if (explanation.bound.time_per_byte == 0) return explanation;
   explanation.classes = planners::group_loads(schedule, topology, explanation.loads, explanation.bound);
-  auto more = planners::value_more_cables(topology, schedule.collective, explanation.bound);
+  auto more = planners::value_more_cables(topology, schedule.collective, explanation.bound, usable_threads());
   if (!more) return tl::unexpected(more.error());
   explanation.more = std::move(*more);
   return explanation;
@@ -139,7 +144,7 @@ ExitCode compare_and_explain(const Console& console, const Topology& topology, c
                                               : pick(runs, candidates, prediction, is_plan);
   if (!explained) return console.refuse(explained.error());
   progress.emplace(console, "simulating single changes", 0);
-  auto explanation = explain(topology, *explained, prediction, candidates.made);
+  auto explanation = explain(topology, *explained, prediction, candidates, runs);
   progress.reset();
   if (!explanation) return console.refuse(explanation.error());
   explanation->trials = std::move(explained->trials);

@@ -18,7 +18,6 @@
 #include "cli/reports/nccl_tuner_output.h"
 #include "cli/reports/tune_output.h"
 #include "cli/verbs/commands.h"
-#include "planners/bounds/bound.h"
 
 namespace espalier::cli {
 namespace {
@@ -36,8 +35,6 @@ struct TuneFlags {
 ExitCode tune(const Console& console, const Topology& topology, const Collective& collective,
               planners::Candidates candidates, const std::vector<Bytes>& sizes, const planners::RegionOptions& options,
               ElementType type, const std::string& nccl_tuner, const std::shared_ptr<const ChosenProfile>& profile) {
-  auto bound = planners::compute_bound(topology, collective);
-  if (!bound) return console.refuse(bound.error());
   CandidateRuns runs(topology, candidates, {size_of(type), {}, sim::ModelKind::link, {}, profile});
   auto regions = [&] {
     Progress progress(console, "tuning", 2 * sizes.size());
@@ -47,7 +44,7 @@ ExitCode tune(const Console& console, const Topology& topology, const Collective
   if (!regions) return console.refuse(regions.error());
   const Tuning tuning{&topology,
                       collective,
-                      std::move(*bound),
+                      candidates.bound,
                       std::string(to_string(type)),
                       std::move(*regions),
                       candidates.refused,

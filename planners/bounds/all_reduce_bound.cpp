@@ -48,7 +48,7 @@ Result<AllReduceBounds> all_reduce_bounds(const PlanningProblem& problem, const 
     bounds.optimal_in_class = true;
     return bounds;
   }
-  bounds.program = solve_all_reduce(problem, context);
+  bounds.program = context.solution ? context.solution : solve_all_reduce(problem, context);
   const auto& optimum = bounds.program;
   if (!optimum) {
     bounds.best.what += " (a floor: the network is past the size up to which the optimum is computed)";

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <tuple>
+#include <utility>
 
+#include "base/parallel.h"
 #include "planners/bounds/bound.h"
 #include "planners/damage/alike.h"
 #include "planners/damage/failures.h"
@@ -44,49 +47,25 @@ ClassKey class_key(const Topology& topology, const Cable& cable) {
   return {cable_kind_text(topology, cable), std::min(tail, head), std::max(tail, head)};
 }
 
-class Valuer {
- public:
-  Valuer(const Topology& topology, const Collective& collective)
-      : topology_(topology), collective_(collective), cables_(find_cables(topology)) {}
-
-  [[nodiscard]] const std::vector<Cable>& cables() const { return cables_; }
-
-  /// One more beside each of these.
-  Result<void> add(const std::vector<std::size_t>& members) {
-    std::vector<LinkId> doubled;
-    for (const std::size_t member : members) {
-      doubled.push_back(cables_[member].there);
-      if (!cables_[member].back.is_none()) doubled.push_back(cables_[member].back);
-    }
-    auto bound = bound_with_doubled(topology_, collective_, doubled);
-    if (!bound) return tl::unexpected(bound.error());
-    const Cable& first = cables_[members.front()];
-    values_.push_back(
-        {cable_name(topology_, first), cable_kind_text(topology_, first), members.size(), std::move(*bound)});
-    return {};
+/// One more beside each of these.
+Result<MoreCables> value(const Topology& topology, const Collective& collective, const std::vector<Cable>& cables,
+                         const std::vector<std::size_t>& members) {
+  std::vector<LinkId> doubled;
+  for (const std::size_t member : members) {
+    doubled.push_back(cables[member].there);
+    if (!cables[member].back.is_none()) doubled.push_back(cables[member].back);
   }
-
-  std::vector<MoreCables> take() && {
-    std::ranges::stable_sort(values_, [](const MoreCables& a, const MoreCables& b) {
-      if (a.bound.time_per_byte != b.bound.time_per_byte) return a.bound.time_per_byte < b.bound.time_per_byte;
-      return a.cables < b.cables;
-    });
-    return std::move(values_);
-  }
-
- private:
-  const Topology& topology_;
-  const Collective& collective_;
-  std::vector<Cable> cables_;
-  std::vector<MoreCables> values_;
-};
+  auto bound = bound_with_doubled(topology, collective, doubled);
+  if (!bound) return tl::unexpected(bound.error());
+  const Cable& first = cables[members.front()];
+  return MoreCables{cable_name(topology, first), cable_kind_text(topology, first), members.size(), std::move(*bound)};
+}
 
 }  // namespace
 
 Result<std::vector<MoreCables>> value_more_cables(const Topology& topology, const Collective& collective,
-                                                  const Bound& bound, std::size_t most) {
-  Valuer valuer(topology, collective);
-  const std::vector<Cable>& cables = valuer.cables();
+                                                  const Bound& bound, unsigned threads, std::size_t most) {
+  const std::vector<Cable> cables = find_cables(topology);
   Alike alike = find_alike(topology, cables, collective.root);
   // Symmetries of the network need not keep shares.
   if (!collective.shares.empty()) std::iota(alike.of_cable.begin(), alike.of_cable.end(), 0U);
@@ -97,6 +76,7 @@ Result<std::vector<MoreCables>> value_more_cables(const Topology& topology, cons
     kinds[alike.of_cable[i]].push_back(i);
     classes[class_key(topology, cables[i])].push_back(i);
   }
+  std::vector<std::vector<std::size_t>> sets;
   std::size_t valued = 0;
   for (std::size_t i = 0; i < cables.size() && valued < most; ++i) {
     const bool crosses_back = !cables[i].back.is_none() && crosses[cables[i].back.index()];
@@ -104,15 +84,24 @@ Result<std::vector<MoreCables>> value_more_cables(const Topology& topology, cons
     const auto kind = kinds.extract(alike.of_cable[i]);
     if (kind.empty()) continue;  // one of this kind was valued already
     ++valued;
-    std::vector<std::vector<std::size_t>> sets = {{i}};
+    sets.push_back({i});
     if (kind.mapped().size() > 1) sets.push_back(kind.mapped());
     const auto whole = classes.extract(class_key(topology, cables[i]));
     if (!whole.empty() && whole.mapped().size() > kind.mapped().size()) sets.push_back(whole.mapped());
-    for (const std::vector<std::size_t>& set : sets) {
-      if (auto added = valuer.add(set); !added) return tl::unexpected(added.error());
-    }
   }
-  return std::move(valuer).take();
+  std::vector<std::optional<Result<MoreCables>>> valued_sets(sets.size());
+  run_parallel(sets.size(), threads,
+               [&](std::size_t i) { valued_sets[i] = value(topology, collective, cables, sets[i]); });
+  std::vector<MoreCables> values;
+  for (auto& of_set : valued_sets) {
+    if (!*of_set) return tl::unexpected(of_set->error());
+    values.push_back(std::move(**of_set));
+  }
+  std::ranges::stable_sort(values, [](const MoreCables& a, const MoreCables& b) {
+    if (a.bound.time_per_byte != b.bound.time_per_byte) return a.bound.time_per_byte < b.bound.time_per_byte;
+    return a.cables < b.cables;
+  });
+  return values;
 }
 
 }  // namespace espalier::planners

@@ -21,8 +21,8 @@ struct MoreCables {
 /// Recomputes the bound with cables of every kind that crosses the bound's cut doubled, and of every kind where the
 /// bound has no cut: one, all that are alike, all of the class between such ends. Those with the largest gain come
 /// first, of equals the fewest cables. Only the first `most` kinds in the order of the topology. Cost: at most three
-/// bounds per kind.
+/// bounds per kind, so many at once as there are threads.
 Result<std::vector<MoreCables>> value_more_cables(const Topology& topology, const Collective& collective,
-                                                  const Bound& bound, std::size_t most = 16);
+                                                  const Bound& bound, unsigned threads = 1, std::size_t most = 16);
 
 }  // namespace espalier::planners
