@@ -191,6 +191,7 @@ class RankRun {
     }
     print(run_footer(output_));
     if (is_first() && console_.json) console_.print(json_text(run_json(output_)));
+    if (is_first() && console_.csv) console_.print_bytes(run_table(output_).csv());
     return flags_.trace.file.empty() ? Result<void>() : write_trace();
   }
 
@@ -199,7 +200,7 @@ class RankRun {
  private:
   [[nodiscard]] bool is_first() const { return communicator_.rank() == 0; }
   void print(const std::string& text) const {
-    if (is_first() && !console_.json) console_.print(text);
+    if (is_first() && !console_.json && !console_.csv) console_.print(text);
   }
 
   [[nodiscard]] engine::DataCase data_of(Bytes size) const {

@@ -9,7 +9,6 @@
 #include "base/counted.h"
 #include "base/format_units.h"
 #include "base/printable.h"
-#include "cli/output/table.h"
 #include "cli/reports/compare_output.h"
 #include "topology/yaml/write_topology.h"
 
@@ -35,24 +34,6 @@ std::string summary(const compare::ErrorSummary& errors) {
 std::string header_text(const CalibrationReport& report) {
   return fmt::format("# {}  calibrated from {}: {}\n#\n", report.topology->name(), fmt::join(report.files, ", "),
                      counted(report.runs->runs.size(), "run"));
-}
-
-std::string parameters_table(const compare::Calibration& calibration) {
-  Table table;
-  table.add_column("parameter", "", Table::Align::left);
-  table.add_column("of", "", Table::Align::left);
-  table.add_column("given");
-  table.add_column("fitted");
-  table.add_column("95 % within", "(+-%)");
-  table.add_column("state", "", Table::Align::left);
-  for (const compare::FittedParameter& fitted : calibration.parameters) {
-    const compare::Parameter& parameter = fitted.parameter;
-    table.add_row({std::string(to_string(parameter.kind)), parameter.group,
-                   compare::format_parameter(parameter.kind, parameter.given),
-                   compare::format_parameter(parameter.kind, fitted.value), spread(fitted),
-                   std::string(to_string(fitted.state))});
-  }
-  return table.text();
 }
 
 std::string names(const compare::Ambiguity& ambiguity, const compare::Calibration& calibration) {
@@ -115,9 +96,27 @@ std::vector<ProvenanceRow> measured_values(const CalibrationReport& report) {
 
 }  // namespace
 
+Table parameters_table(const compare::Calibration& calibration) {
+  Table table;
+  table.add_column("parameter", "", Table::Align::left);
+  table.add_column("of", "", Table::Align::left);
+  table.add_column("given");
+  table.add_column("fitted");
+  table.add_column("95 % within", "(+-%)");
+  table.add_column("state", "", Table::Align::left);
+  for (const compare::FittedParameter& fitted : calibration.parameters) {
+    const compare::Parameter& parameter = fitted.parameter;
+    table.add_row({std::string(to_string(parameter.kind)), parameter.group,
+                   compare::format_parameter(parameter.kind, parameter.given),
+                   compare::format_parameter(parameter.kind, fitted.value), spread(fitted),
+                   std::string(to_string(fitted.state))});
+  }
+  return table;
+}
+
 std::string calibration_text(const CalibrationReport& report) {
   const compare::Calibration& calibration = *report.calibration;
-  std::string text = header_text(report) + parameters_table(calibration) + ambiguities_text(calibration) + "#\n";
+  std::string text = header_text(report) + parameters_table(calibration).text() + ambiguities_text(calibration) + "#\n";
   text += "# error before: " + summary(calibration.errors_before) + "\n";
   text += "# error after:  " + summary(calibration.errors_after) + "\n";
   text += "# hold-out:     " + hold_out_text(calibration.hold_out) + "\n";

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/jobs/calibration_runs.h"
+#include "cli/output/table.h"
 #include "compare/fit/calibrate.h"
 
 namespace espalier::cli {
@@ -17,6 +18,8 @@ struct CalibrationReport {
   const compare::Calibration* calibration = nullptr;
 };
 
+/// A row per parameter.
+Table parameters_table(const compare::Calibration& calibration);
 std::string calibration_text(const CalibrationReport& report);
 nlohmann::ordered_json calibration_json(const CalibrationReport& report);
 

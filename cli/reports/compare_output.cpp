@@ -71,23 +71,11 @@ std::string phases_table(const compare::TimelineComparison& comparison) {
   return table.text();
 }
 
-std::string links_table(const compare::TimelineComparison& comparison) {
+std::string links_text(const compare::TimelineComparison& comparison) {
   if (comparison.links.empty()) return {};
-  Table table;
-  table.add_column("link", "", Table::Align::left);
-  table.add_column("chunks");
-  table.add_column("busy A", "(us)");
-  table.add_column("busy B", "(us)");
-  table.add_column("error", "(%)");
-  const std::size_t count = std::min(comparison.links.size(), shown_link_rows);
-  for (std::size_t i = 0; i < count; ++i) {
-    const compare::LinkComparison& link = comparison.links[i];
-    table.add_row({link.name, std::to_string(link.chunks), microseconds(link.busy.a), microseconds(link.busy.b),
-                   error_percent(link.busy.error())});
-  }
-  std::string text = "#\n" + table.text();
-  if (count < comparison.links.size()) {
-    text += fmt::format("# the {} links furthest apart of {}\n", count, comparison.links.size());
+  std::string text = "#\n" + links_table(comparison, shown_link_rows).text();
+  if (shown_link_rows < comparison.links.size()) {
+    text += fmt::format("# the {} links furthest apart of {}\n", shown_link_rows, comparison.links.size());
   }
   return text;
 }
@@ -193,6 +181,22 @@ std::string error_percent(double error) {
   return std::isfinite(error) ? fmt::format("{:+.1f}", 100 * error) : error > 0 ? "+inf" : "-inf";
 }
 
+Table links_table(const compare::TimelineComparison& comparison, std::size_t most) {
+  Table table;
+  table.add_column("link", "", Table::Align::left);
+  table.add_column("chunks");
+  table.add_column("busy A", "(us)");
+  table.add_column("busy B", "(us)");
+  table.add_column("error", "(%)");
+  const std::size_t count = std::min(comparison.links.size(), most);
+  for (std::size_t i = 0; i < count; ++i) {
+    const compare::LinkComparison& link = comparison.links[i];
+    table.add_row({link.name, std::to_string(link.chunks), microseconds(link.busy.a), microseconds(link.busy.b),
+                   error_percent(link.busy.error())});
+  }
+  return table;
+}
+
 std::string timelines_text(const CompareHeader& header, const compare::TimelineComparison& comparison) {
   std::string text = header_text(header);
   text += fmt::format("# total      A {} us, B {} us: error {} %\n", microseconds(comparison.total.a),
@@ -204,7 +208,7 @@ std::string timelines_text(const CompareHeader& header, const compare::TimelineC
                         transfers.worst_way, microseconds(transfers.worst_duration.a),
                         microseconds(transfers.worst_duration.b));
   }
-  text += "#\n" + phases_table(comparison) + links_table(comparison) + ranks_table(comparison);
+  text += "#\n" + phases_table(comparison) + links_text(comparison) + ranks_table(comparison);
   return text + path_text(comparison.path) + notes_text(comparison.notes) + verdict_text(header);
 }
 

@@ -33,6 +33,8 @@ struct CompareHeader {
   bool shows_bands = false;  ///< Errors of small, middle and large sizes, too.
 };
 
+/// The links of two timelines, furthest apart first, at most so many.
+Table links_table(const compare::TimelineComparison& comparison, std::size_t most);
 std::string timelines_text(const CompareHeader& header, const compare::TimelineComparison& comparison);
 nlohmann::ordered_json timelines_json(const CompareHeader& header, const compare::TimelineComparison& comparison);
 

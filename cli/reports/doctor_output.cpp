@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "cli/output/table.h"
-
 namespace espalier::cli {
 
 std::string doctor_text(const std::vector<engine::doctor::Check>& checks) {
@@ -27,6 +25,18 @@ std::string doctor_text(const std::vector<engine::doctor::Check>& checks) {
                      engine::doctor::can_run_engine(checks) ? "the engine runs here" : "the engine does not run here",
                      count(engine::doctor::CheckState::ok), count(engine::doctor::CheckState::warn),
                      count(engine::doctor::CheckState::missing));
+}
+
+Table doctor_table(const std::vector<engine::doctor::Check>& checks) {
+  Table table;
+  for (const char* title : {"check", "state", "needed", "found", "fix"}) {
+    table.add_column(title, "", Table::Align::left);
+  }
+  for (const engine::doctor::Check& check : checks) {
+    table.add_row(
+        {check.name, std::string(to_string(check.state)), check.is_needed ? "yes" : "no", check.found, check.hint});
+  }
+  return table;
 }
 
 nlohmann::ordered_json doctor_json(const std::vector<engine::doctor::Check>& checks) {

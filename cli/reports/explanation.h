@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "advisor/run_limits.h"
+#include "cli/output/table.h"
 #include "planners/bounds/bound_prices.h"
 #include "planners/chooser.h"
 #include "planners/explain/class_loads.h"
@@ -38,6 +39,8 @@ struct Explanation {
   std::vector<planners::MoreCables> more;
 };
 
+/// What each single change would save, all of them, for --csv.
+Table improvements_table(const Explanation& explanation);
 std::string explanation_text(const Explanation& explanation);
 /// Schema espalier/explain/1.
 nlohmann::ordered_json explanation_json(const Explanation& explanation);

@@ -9,7 +9,6 @@
 #include "cli/flags/collective_flags.h"
 #include "cli/flags/condition_flags.h"
 #include "cli/flags/flag_values.h"
-#include "cli/output/table.h"
 #include "cli/reports/describe_bound.h"
 #include "cli/reports/explanation.h"
 #include "schedule/relays.h"
@@ -317,6 +316,19 @@ std::string more_text(const Explanation& of) {
 }
 
 }  // namespace
+
+Table improvements_table(const Explanation& of) {
+  Table table;
+  table.add_column("change", "", Table::Align::left);
+  table.add_column("time", "(us)");
+  table.add_column("saves", "(%)");
+  const auto elapsed = static_cast<double>(std::max<std::int64_t>(of.limits.report.elapsed.count, 1));
+  for (const advisor::Improvement& improvement : of.limits.improvements) {
+    table.add_row({improvement.change, fmt::format("{:.2f}", improvement.elapsed.seconds() * 1e6),
+                   percent(1 - static_cast<double>(improvement.elapsed.count) / elapsed)});
+  }
+  return table;
+}
 
 std::string explanation_text(const Explanation& of) {
   const Collective& collective = of.schedule->collective;

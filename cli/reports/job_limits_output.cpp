@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/format_units.h"
-#include "cli/output/table.h"
 #include "cli/reports/describe_bound.h"
 #include "sim/core/utilisation.h"
 
@@ -127,6 +126,18 @@ std::string job_limits_text(const Scenario& scenario, const JobLimits& limits) {
                      format_duration(limits.report.elapsed), sim::to_string(scenario.settings.model)) +
          path_text(limits) + waits_text(scenario, limits) + full_links_text(scenario, limits) + "\n" +
          improvements_text(limits);
+}
+
+Table job_improvements_table(const JobLimits& limits) {
+  Table table;
+  table.add_column("change", "", Table::Align::left);
+  table.add_column("time", "(us)");
+  table.add_column("saves", "(%)");
+  for (const JobImprovement& improvement : limits.improvements) {
+    table.add_row({improvement.change, fmt::format("{:.2f}", improvement.elapsed.seconds() * 1e6),
+                   percent(1 - part_of(improvement.elapsed, limits.report.elapsed))});
+  }
+  return table;
 }
 
 nlohmann::ordered_json job_limits_json(const Scenario& scenario, const JobLimits& limits) {

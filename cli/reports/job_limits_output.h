@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cli/output/table.h"
 #include "scenario/read/read_scenario.h"
 #include "scenario/report/job_path.h"
 
@@ -10,6 +11,8 @@ namespace espalier::cli {
 
 /// What a scenario's end waited for, and what single changes would save.
 std::string job_limits_text(const scenario::Scenario& scenario, const scenario::JobLimits& limits);
+/// What each single change would save, for --csv.
+Table job_improvements_table(const scenario::JobLimits& limits);
 /// Schema espalier/explain-scenario/1.
 nlohmann::ordered_json job_limits_json(const scenario::Scenario& scenario, const scenario::JobLimits& limits);
 

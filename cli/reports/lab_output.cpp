@@ -8,7 +8,6 @@
 #include "base/counted.h"
 #include "base/format_units.h"
 #include "cli/flags/collective_flags.h"
-#include "cli/output/table.h"
 
 namespace espalier::cli {
 namespace {
@@ -55,28 +54,6 @@ std::string header_text(const LabReport& report) {
         100 * report.calibration->residual);
   }
   return text + "#\n";
-}
-
-std::string table_text(const LabReport& report) {
-  Table table;
-  table.add_column("size", "(B)");
-  table.add_column("count", "(elements)");
-  table.add_column("algorithm", "", Table::Align::left);
-  table.add_column("simulated", "(us)");
-  table.add_column("measured", "(us)");
-  table.add_column("error", "(%)");
-  table.add_column("busbw", "sim (GB/s)");
-  table.add_column("busbw", "real (GB/s)");
-  table.add_column("#wrong");
-  for (const LabResult& result : report.results) {
-    table.add_row({std::to_string(result.size.count), std::to_string(result.size.count / report.element_size),
-                   result.algorithm, whole_microseconds(result.simulated), whole_microseconds(result.measured.time),
-                   fmt::format("{:+.1f}", 100 * result.error()),
-                   gigabytes(busbw_of(result.size, result.simulated, report.collective)),
-                   gigabytes(busbw_of(result.size, result.measured.time, report.collective)),
-                   result.measured.wrong ? std::to_string(*result.measured.wrong) : "N/A"});
-  }
-  return table.text();
 }
 
 std::string orders_text(const LabReport& report) {
@@ -162,9 +139,31 @@ double median_error(const LabReport& report, const std::string& algorithm) {
   return errors.size() % 2 == 1 ? errors[middle] : (errors[middle - 1] + errors[middle]) / 2;
 }
 
+Table lab_table(const LabReport& report) {
+  Table table;
+  table.add_column("size", "(B)");
+  table.add_column("count", "(elements)");
+  table.add_column("algorithm", "", Table::Align::left);
+  table.add_column("simulated", "(us)");
+  table.add_column("measured", "(us)");
+  table.add_column("error", "(%)");
+  table.add_column("busbw", "sim (GB/s)");
+  table.add_column("busbw", "real (GB/s)");
+  table.add_column("#wrong");
+  for (const LabResult& result : report.results) {
+    table.add_row({std::to_string(result.size.count), std::to_string(result.size.count / report.element_size),
+                   result.algorithm, whole_microseconds(result.simulated), whole_microseconds(result.measured.time),
+                   fmt::format("{:+.1f}", 100 * result.error()),
+                   gigabytes(busbw_of(result.size, result.simulated, report.collective)),
+                   gigabytes(busbw_of(result.size, result.measured.time, report.collective)),
+                   result.measured.wrong ? std::to_string(*result.measured.wrong) : "N/A"});
+  }
+  return table;
+}
+
 std::string lab_text(const LabReport& report) {
-  std::string text =
-      header_text(report) + table_text(report) + "#\n" + orders_text(report) + gain_text(report) + errors_text(report);
+  std::string text = header_text(report) + lab_table(report).text() + "#\n" + orders_text(report) + gain_text(report) +
+                     errors_text(report);
   for (const planners::Refusal& refusal : report.refused) {
     text += fmt::format("# no {}: {}\n", refusal.planner, refusal.error.message);
   }

@@ -7,6 +7,7 @@
 
 #include "cli/jobs/lab_calibration.h"
 #include "cli/jobs/lab_job.h"
+#include "cli/output/table.h"
 #include "lab/scale.h"
 #include "planners/chooser.h"
 
@@ -52,6 +53,7 @@ std::vector<LabOrder> orders_of(const LabReport& report);
 /// The median of the absolute errors of an algorithm; of all where the name is empty.
 double median_error(const LabReport& report, const std::string& algorithm = {});
 
+Table lab_table(const LabReport& report);
 std::string lab_text(const LabReport& report);
 nlohmann::ordered_json lab_json(const LabReport& report);
 

@@ -51,6 +51,22 @@ nlohmann::ordered_json placed_json(const RunOutput& run, const RunResult& result
   return entry;
 }
 
+/// Six cells, empty where there is no measurement.
+void add_placed_cells(std::vector<std::string>& cells, const RunOutput& run, const RunResult& result,
+                      const engine::PlacedMeasurement* placed) {
+  constexpr std::size_t count = 6;
+  if (placed == nullptr) {
+    cells.resize(cells.size() + count);
+    return;
+  }
+  for (const double time : {placed->times.median, placed->times.least, placed->times.p99}) {
+    cells.push_back(fmt::format("{:.3f}", time * 1e6));
+  }
+  cells.push_back(fmt::format("{:.4f}", algbw(result, placed->times) / 1e9));
+  cells.push_back(fmt::format("{:.4f}", busbw(run, result, placed->times) / 1e9));
+  cells.push_back(placed->wrong ? std::to_string(*placed->wrong) : "");
+}
+
 std::string transports_text(const RunOutput& run) {
   std::string text;
   for (const PeerTransport& peer : run.transports) {
@@ -128,6 +144,35 @@ std::string run_footer(const RunOutput& run) {
     text += fmt::format("# Out of bounds values : {} {}\n", run.wrong(), run.wrong() == 0 ? "OK" : "FAILED");
   }
   return text + fmt::format("# Avg bus bandwidth    : {:.4g} GB/s\n", count > 0 ? sum / count / 1e9 : 0);
+}
+
+Table run_table(const RunOutput& run) {
+  Table table;
+  table.add_column("size", "(B)");
+  table.add_column("count", "(elements)");
+  table.add_column("type", "", Table::Align::left);
+  if (reduces(run.collective.kind)) table.add_column("redop", "", Table::Align::left);
+  if (has_root(run.collective.kind)) table.add_column("root", "", Table::Align::left);
+  for (const char* placed : {"out-of-place", "in-place"}) {
+    for (const char* time : {"time", "min", "p99"}) table.add_column(time, "(us)", Table::Align::right, placed);
+    for (const char* rate : {"algbw", "busbw"}) table.add_column(rate, "(GB/s)", Table::Align::right, placed);
+    table.add_column("wrong", "", Table::Align::right, placed);
+  }
+  table.add_column("by", "", Table::Align::left);
+  table.add_column("of bound", "(%)");
+  for (const RunResult& result : run.results) {
+    std::vector<std::string> cells = {std::to_string(result.size.count), std::to_string(result.data.count),
+                                      std::string(to_string(run.type))};
+    if (reduces(run.collective.kind)) cells.emplace_back(to_string(run.operation));
+    if (has_root(run.collective.kind)) cells.push_back(run.rank_names[run.collective.root.index()]);
+    add_placed_cells(cells, run, result, &result.measurement.out_of_place);
+    add_placed_cells(cells, run, result, result.measurement.in_place ? &*result.measurement.in_place : nullptr);
+    cells.push_back(result.algorithm);
+    const auto share = of_bound(run, result);
+    cells.push_back(share ? fmt::format("{:.1f}", 100 * *share) : "");
+    table.add_row(std::move(cells));
+  }
+  return table;
 }
 
 nlohmann::ordered_json run_json(const RunOutput& run) {

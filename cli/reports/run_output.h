@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/output/table.h"
 #include "engine/communicator/transport_choice.h"
 #include "engine/measure/measure.h"
 #include "schedule/bound.h"
@@ -39,6 +40,9 @@ struct RunOutput {
 std::string run_header(const RunOutput& run);
 std::string run_row(const RunOutput& run, const RunResult& result);
 std::string run_footer(const RunOutput& run);
+
+/// The rows alone, for --csv; cells of what was not measured are empty.
+Table run_table(const RunOutput& run);
 
 /// A document espalier/results/1.
 nlohmann::ordered_json run_json(const RunOutput& run);

@@ -9,7 +9,6 @@
 #include "base/counted.h"
 #include "base/format_units.h"
 #include "cli/flags/condition_flags.h"
-#include "cli/output/table.h"
 #include "sim/core/utilisation.h"
 
 namespace espalier::cli {
@@ -42,25 +41,9 @@ std::string header(const Scenario& scenario, const JobReport& report) {
   return text;
 }
 
-std::string calls_table(const Scenario& scenario, const JobReport& report) {
-  const auto summaries = summarize_calls(scenario.job, report);
-  if (summaries.empty()) return {};
-  Table table;
-  table.add_column("call", "", Table::Align::left);
-  table.add_column("collective", "", Table::Align::left);
-  table.add_column("ranks");
-  table.add_column("calls");
-  table.add_column("bytes", "(B)");
-  table.add_column("mean", "(us)");
-  table.add_column("slow-down", "(x)");
-  table.add_column("worst", "(x)");
-  for (const CallSummary& call : summaries) {
-    table.add_row({call.label, std::string(to_string(call.kind)), std::to_string(call.group_size),
-                   std::to_string(call.calls), std::to_string(call.bytes.count),
-                   fmt::format("{:.2f}", call.mean_seconds * 1e6), fmt::format("{:.3f}", call.mean_slowdown),
-                   fmt::format("{:.3f}", call.worst_slowdown)});
-  }
-  return "#\n" + table.text();
+std::string calls_text(const Scenario& scenario, const JobReport& report) {
+  if (summarize_calls(scenario.job, report).empty()) return {};
+  return "#\n" + calls_table(scenario, report).text();
 }
 
 /// Neighbouring ranks whose times read the same.
@@ -157,8 +140,28 @@ nlohmann::ordered_json rank_json(const std::string& name, const RankTime& time) 
 
 }  // namespace
 
+Table calls_table(const Scenario& scenario, const JobReport& report) {
+  const auto summaries = summarize_calls(scenario.job, report);
+  Table table;
+  table.add_column("call", "", Table::Align::left);
+  table.add_column("collective", "", Table::Align::left);
+  table.add_column("ranks");
+  table.add_column("calls");
+  table.add_column("bytes", "(B)");
+  table.add_column("mean", "(us)");
+  table.add_column("slow-down", "(x)");
+  table.add_column("worst", "(x)");
+  for (const CallSummary& call : summaries) {
+    table.add_row({call.label, std::string(to_string(call.kind)), std::to_string(call.group_size),
+                   std::to_string(call.calls), std::to_string(call.bytes.count),
+                   fmt::format("{:.2f}", call.mean_seconds * 1e6), fmt::format("{:.3f}", call.mean_slowdown),
+                   fmt::format("{:.3f}", call.worst_slowdown)});
+  }
+  return table;
+}
+
 std::string scenario_text(const Scenario& scenario, const JobReport& report) {
-  return header(scenario, report) + calls_table(scenario, report) + ranks_table(scenario, report) +
+  return header(scenario, report) + calls_text(scenario, report) + ranks_table(scenario, report) +
          links_text(scenario, report) + events_text(scenario, report);
 }
 

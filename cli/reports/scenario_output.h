@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "cli/output/table.h"
 #include "scenario/read/read_scenario.h"
 #include "scenario/report/report.h"
 
@@ -10,6 +11,9 @@ namespace espalier::cli {
 
 /// The tables of `simulate --scenario`: the whole, calls, ranks, links.
 std::string scenario_text(const scenario::Scenario& scenario, const scenario::JobReport& report);
+
+/// A row per kind of call, for --csv; of a job without calls the titles alone.
+Table calls_table(const scenario::Scenario& scenario, const scenario::JobReport& report);
 
 /// The same and each rank's time as "espalier/scenario/1".
 nlohmann::ordered_json scenario_json(const scenario::Scenario& scenario, const scenario::JobReport& report);

@@ -6,6 +6,7 @@
 
 #include "base/parse_units.h"
 #include "cli/flags/inputs.h"
+#include "cli/flags/modes.h"
 #include "cli/jobs/calibration_runs.h"
 #include "cli/jobs/run_files.h"
 #include "cli/output/json_text.h"
@@ -120,9 +121,11 @@ Result<compare::Calibration> fit(const Console& console, const Topology& topolog
 }
 
 ExitCode run(const Console& console, const CalibrateFlags& flags) {
-  if (flags.output == "-" && console.json) {
-    return console.refuse_usage({ErrorCode::invalid_input, "--json and -o - would both write to standard output",
-                                 "write the topology to a file"});
+  if (flags.output == "-" && (console.json || console.csv)) {
+    return console.refuse_usage(
+        {ErrorCode::invalid_input,
+         fmt::format("--{} and -o - would both write to standard output", console.json ? "json" : "csv"),
+         "write the topology to a file"});
   }
   auto hints = parse_hints(flags);
   if (!hints) return console.refuse_usage(hints.error());
@@ -142,7 +145,9 @@ ExitCode run(const Console& console, const CalibrateFlags& flags) {
   const auto calibration = fit(console, *topology, *runs, *hold_out);
   if (!calibration) return console.refuse(calibration.error());
   const CalibrationReport report{&*topology, flags.from, &*runs, &*calibration};
-  if (flags.output != "-") {
+  if (flags.output != "-" && console.csv) {
+    console.print_bytes(parameters_table(*calibration).csv());
+  } else if (flags.output != "-") {
     console.print(console.json ? json_text(calibration_json(report)) : calibration_text(report));
   }
   if (flags.output.empty()) return ExitCode::ok;
@@ -186,6 +191,7 @@ void add_calibrate_command(CLI::App& app, Session& session) {
       ->add_option("--hold-out", flags->hold_out,
                    "Deal runs into N parts and predict each by a fit without it; all: a part for each run; 0: do not")
       ->option_text("N (5)");
+  add_csv_to(*command, session.console);
   command->footer(
       examples({"espalier --json run one-host all_reduce -a ring -b 64K -e 16M -f 4 > run.json",
                 "espalier calibrate one-host --from run.json -o calibrated.yaml",

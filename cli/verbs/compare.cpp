@@ -80,6 +80,10 @@ ExitCode compare_two_timelines(const Console& console, const CompareFlags& flags
   const compare::TimelineComparison comparison = compare::compare_timelines(std::move(a), std::move(b), known);
   if (limit) header.verdict = Verdict{*limit, std::abs(comparison.total.error()), "error of total"};
   if (flags.svg == "-") return verdict_of(header.verdict);
+  if (console.csv) {
+    console.print_bytes(links_table(comparison, comparison.links.size()).csv());
+    return verdict_of(header.verdict);
+  }
   console.print(console.json ? json_text(timelines_json(header, comparison)) : timelines_text(header, comparison));
   return verdict_of(header.verdict);
 }
@@ -136,9 +140,11 @@ ExitCode compare_with_machine(const Console& console, const CompareFlags& flags,
 }
 
 ExitCode run(const Console& console, const CompareFlags& flags) {
-  if (flags.svg == "-" && console.json) {
-    return console.refuse_usage({ErrorCode::invalid_input, "--json and --svg - would both write to standard output",
-                                 "write the drawing to a file"});
+  if (flags.svg == "-" && (console.json || console.csv)) {
+    return console.refuse_usage(
+        {ErrorCode::invalid_input,
+         fmt::format("--{} and --svg - would both write to standard output", console.json ? "json" : "csv"),
+         "write the drawing to a file"});
   }
   if (flags.svg == "-" && !flags.plan.empty()) {
     return console.refuse_usage({ErrorCode::invalid_input,
@@ -169,10 +175,6 @@ ExitCode run(const Console& console, const CompareFlags& flags) {
   auto* timeline_a = std::get_if<Timeline>(&*a);
   auto* timeline_b = std::get_if<Timeline>(&*b);
   if (timeline_a != nullptr && timeline_b != nullptr) {
-    if (console.csv) {
-      return console.refuse_usage({ErrorCode::invalid_input, "--csv is of tables of times, and these are two timelines",
-                                   "--json has all that is compared of them"});
-    }
     if (!flags.algorithm.empty() || !flags.collective.empty()) {
       return console.refuse_usage({ErrorCode::invalid_input,
                                    "-a and --collective are of tables, and these are two timelines", "leave them out"});

@@ -1,3 +1,4 @@
+#include "cli/flags/modes.h"
 #include "cli/output/json_text.h"
 #include "cli/reports/doctor_output.h"
 #include "cli/verbs/commands.h"
@@ -10,10 +11,15 @@ void add_doctor_command(CLI::App& app, Session& session) {
       examples({"espalier doctor", "espalier doctor --json"}) +
       "\nExit code 3 when something is missing that the engine needs; what only makes it faster, or the lab\n"
       "possible, is no error.");
+  add_csv_to(*command, session.console);
   command->callback([&session] {
     session.run = [&session] {
       const std::vector<engine::doctor::Check> checks =
           engine::doctor::check_machine(engine::doctor::read_machine_facts(""), engine::doctor::probe_machine());
+      if (session.console.csv) {
+        session.console.print_bytes(doctor_table(checks).csv());
+        return engine::doctor::can_run_engine(checks) ? ExitCode::ok : ExitCode::missing_capability;
+      }
       session.console.print(session.console.json ? json_text(doctor_json(checks)) : doctor_text(checks));
       return engine::doctor::can_run_engine(checks) ? ExitCode::ok : ExitCode::missing_capability;
     };

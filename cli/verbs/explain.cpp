@@ -148,6 +148,10 @@ ExitCode compare_and_explain(const Console& console, const Topology& topology, c
   progress.reset();
   if (!explanation) return console.refuse(explanation.error());
   explanation->trials = std::move(explained->trials);
+  if (console.csv) {
+    console.print_bytes(improvements_table(*explanation).csv());
+    return ExitCode::ok;
+  }
   console.print(console.json ? json_text(explanation_json(*explanation)) : explanation_text(*explanation));
   return ExitCode::ok;
 }
@@ -182,13 +186,14 @@ void add_explain_command(CLI::App& app, Session& session) {
                      "auto",
                      "Comma-separated, what a plan is compared with, or of which the fastest is explained",
                      "64M",
-                     {},
-                     {},
+                     {"--csv"},
+                     {"--csv"},
                      true,
                      true});
   CLI::App* command = app.add_subcommand(
       "explain", "The limit in words, what a plan does with the links, what limits its run, and what would help");
   flags->add_to(*command);
+  add_csv_to(*command, session.console);
   command->footer(
       examples({"espalier explain dgx1v-degraded all_gather", "espalier explain plan.json -s 1G",
                 "espalier explain dgx-a100-x2 all_reduce -a ring --without box0.nic3",
@@ -197,7 +202,8 @@ void add_explain_command(CLI::App& app, Session& session) {
                 "espalier explain dgx-h100 all_reduce -a ring --protocol ll128 --jitter 2% --seed 7",
                 "espalier explain dgx-h100-nvls all_reduce -a nccl --profile nccl-hopper -s 8M",
                 "espalier explain --scenario training-step", "espalier explain --scenario link-dies --seed 3"}) +
-      "\nThe limit is proven anew from its cut. What cables would buy is computed, and what a change would save\n"
+      "\n--csv prints what single changes would save. The limit is proven anew from its cut. What cables would buy is "
+      "computed, and what a change would save\n"
       "simulated anew, not estimated.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }

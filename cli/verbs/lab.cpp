@@ -248,7 +248,11 @@ OrStop<ExitCode> run_lab(const Console& console, const LabFlags& flags, const Or
     bench.network = &*fitted;
   }
   if (const auto measured = measure(console, bench, report); !measured) return stop(measured.error());
-  console.print(console.json ? json_text(lab_json(report)) : lab_text(report));
+  if (console.csv) {
+    console.print_bytes(lab_table(report).csv());
+  } else {
+    console.print(console.json ? json_text(lab_json(report)) : lab_text(report));
+  }
   if (flags.keep) {
     console.note(
         fmt::format("kept: {}-n0 and so on (ip netns exec); espalier lab --clean removes them", network->prefix()));
@@ -355,6 +359,7 @@ void add_lab_command(CLI::App& app, Session& session) {
       ->option_text("NAMES (ring,tree,packing)");
   flags->sizes.add_to(*command);
   add_run_flags(*command, *flags);
+  add_csv_to(*command, session.console);
   command->footer(
       examples({"espalier lab lab-mixed all_reduce", "espalier lab lab-mixed all_gather -b 4M -e 64M -f 2 -n 10",
                 "espalier lab cluster.yaml all_reduce -a ring,packing --scale 1/200 -s 16M",

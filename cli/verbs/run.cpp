@@ -66,13 +66,13 @@ Mode mode_of(const Input& input) {
   if (!input.schedule) {
     return {"a topology",
             "it is for a plan",
-            join_options({topology_options, collective_options, size_options, how, verbs_options, planned}),
+            join_options({topology_options, collective_options, size_options, how, verbs_options, planned, csv_option}),
             {}};
   }
   constexpr std::array<std::string_view, 2> of_plan = {"COLLECTIVE", "--topology"};
   return {"a plan",
           "its collective, root and shares are what they are",
-          join_options({topology_options, size_options, how, verbs_options, of_plan}),
+          join_options({topology_options, size_options, how, verbs_options, of_plan, csv_option}),
           {}};
 }
 
@@ -177,10 +177,12 @@ void add_run_command(CLI::App& app, Session& session) {
       ->option_text("FILE");
   command->add_option("--addresses", flags->addresses, "Addresses that each route binds and connects to (JSON)")
       ->option_text("FILE");
+  add_csv_to(*command, session.console);
   command->footer(
       examples({"espalier run one-host all_reduce -b 1K -e 64M -f 4",
                 "espalier run one-host all_gather -p ranks=8 --transport tcp",
-                "espalier run plan.json -s 16M --trace run.json", "mpirun -n 8 espalier run dgx1v all_reduce",
+                "espalier run plan.json -s 16M --trace run.json", "espalier run one-host all_reduce --csv > run.csv",
+                "mpirun -n 8 espalier run dgx1v all_reduce",
                 "espalier run cluster.yaml all_reduce --rank 3 --world 16 --rendezvous node0:29500"}) +
       "\nWithout a launcher, all ranks of the topology are started on this machine. Data is checked; exit 1 "
       "when any is wrong.");

@@ -158,7 +158,7 @@ void add_simulate_command(CLI::App& app, Session& session) {
                                                      "Comma-separated",
                                                      "",
                                                      {"--trace", "--trace-every", "--critical-path", "--csv"},
-                                                     {"--trace", "--trace-every"},
+                                                     {"--trace", "--trace-every", "--csv"},
                                                      false,
                                                      true});
   CLI::App* command =

@@ -41,7 +41,11 @@ ExitCode run(const Console& console, const scenario::Scenario& scenario, const S
   const auto report = scenario::run_job(scenario.job, scenario.topology, scenario.disturbances, settings);
   progress.reset();
   if (!report) return console.refuse(report.error());
-  console.print(console.json ? json_text(scenario_json(scenario, *report)) : scenario_text(scenario, *report));
+  if (console.csv) {
+    console.print_bytes(calls_table(scenario, *report).csv());
+  } else {
+    console.print(console.json ? json_text(scenario_json(scenario, *report)) : scenario_text(scenario, *report));
+  }
   if (flags.trace.file.empty()) return ExitCode::ok;
   constexpr std::uint64_t bytes_per_task = 160;
   warn_of_size(console, flags.trace, scenario.job.tasks().size() / flags.trace.every * bytes_per_task);
@@ -59,6 +63,10 @@ ExitCode explain(const Console& console, const scenario::Scenario& scenario) {
     return scenario::find_job_limits(scenario.job, scenario.topology, scenario.disturbances, scenario.settings);
   }();
   if (!limits) return console.refuse(limits.error());
+  if (console.csv) {
+    console.print_bytes(job_improvements_table(*limits).csv());
+    return ExitCode::ok;
+  }
   console.print(console.json ? json_text(job_limits_json(scenario, *limits)) : job_limits_text(scenario, *limits));
   return ExitCode::ok;
 }

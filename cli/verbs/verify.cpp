@@ -6,7 +6,9 @@
 
 #include "base/counted.h"
 #include "cli/flags/inputs.h"
+#include "cli/flags/modes.h"
 #include "cli/output/json_text.h"
+#include "cli/output/table.h"
 #include "cli/reports/describe_bound.h"
 #include "cli/verbs/commands.h"
 #include "planners/bounds/bound.h"
@@ -28,6 +30,16 @@ nlohmann::ordered_json breaches_json(const VerifyReport& report) {
     breaches.push_back(entry);
   }
   return breaches;
+}
+
+Table breaches_table(const VerifyReport& report) {
+  Table table;
+  for (const char* title : {"rule", "transfer", "message"}) table.add_column(title, "", Table::Align::left);
+  for (const Breach& breach : report.breaches) {
+    table.add_row({std::string(to_string(breach.rule)),
+                   breach.transfer.is_none() ? "" : std::to_string(breach.transfer.index()), breach.message});
+  }
+  return table;
 }
 
 std::string breaches_text(const VerifyReport& report) {
@@ -89,7 +101,9 @@ ExitCode run(const Console& console, const VerifyFlags& flags) {
   // What breaks the rules of structure may have no collective to bound.
   const BoundCheck bound = report.ok() ? check_bound(*input) : BoundCheck{"not checked", ""};
   const bool is_good = report.ok() && bound.status != "false";
-  if (console.json) {
+  if (console.csv) {
+    console.print_bytes(breaches_table(report).csv());
+  } else if (console.json) {
     const nlohmann::ordered_json document = {{"schema", "espalier/verify/1"},
                                              {"collective", to_string(schedule.collective.kind)},
                                              {"ranks", schedule.collective.rank_count},
@@ -123,6 +137,7 @@ void add_verify_command(CLI::App& app, Session& session) {
       app.add_subcommand("verify", "Prove that a plan keeps its collective's promise, or list every breach");
   command->add_option("PLAN", flags->plan, "Plan file (JSON), or -")->required();
   command->add_option("-t,--topology", flags->topology, "Check its routes on this topology instead of the plan's own");
+  add_csv_to(*command, session.console);
   command->footer(
       examples({"espalier plan dgx1v all_gather -o - | espalier verify -", "espalier verify plan.json",
                 "espalier verify plan.json --topology repaired.yaml"}) +

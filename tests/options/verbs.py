@@ -97,7 +97,7 @@ VERBS = {
         "scenario": (["--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
         "scenario on": (["cluster.yaml", "--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
     }),
-    "explain": ({**PREDICTION, "--profile": ["--profile", "nccl-ampere"]}, {
+    "explain": ({**PREDICTION, "--profile": ["--profile", "nccl-ampere"], "--csv": ["--csv"]}, {
         "topology": (["cluster.yaml", "all_gather", "-a", "packing", "-s", "1M"], SHOWN),
         "plan": (["plan.json"], {"--topology": OTHER_RATES}),
         "scenario": (["--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
@@ -139,7 +139,7 @@ VERBS = {
         "one": (["cluster.yaml", "all_gather", "-e", "1M"], {}),
         "rooted": (["cluster.yaml", "scatter", "-e", "1M"], {}),
     }),
-    "verify": ({"--topology": OTHER_RATES}, {"plan": (["plan.json"], {"--topology": ["-t", "dgx-a100"]})}),
+    "verify": ({"--topology": OTHER_RATES, "--csv": ["--csv"]}, {"plan": (["plan.json"], {"--topology": ["-t", "dgx-a100"]})}),
     "export": ({"--topology": OTHER_RATES, "--as": ["--as", "dot"], "--dialect": ["--dialect", "rccl"], "--size": ["-s", "3M"],
                 "--datatype": ["-d", "double"], "--output": ["-o", "out.txt"]}, {
         "csv": (["plan.json", "--as", "csv"], {"--as": "already there", "--topology": "what is written has no rates"}),
@@ -188,7 +188,7 @@ VERBS = {
     "calibrate": ({**TOPOLOGY, "--from": ["--from", "predicted.json"], "--output": ["-o", "out.yaml"],
                    "--algorithm": ["-a", "tree"], "--collective": ["--collective", "all_reduce"],
                    "--plan": ["--plan", "tree.json"], "--chunk": ["--chunk", "64K"], "--minbytes": ["-b", "1M"],
-                   "--maxbytes": ["-e", "100K"], "--hold-out": ["--hold-out", "0"]}, {
+                   "--maxbytes": ["-e", "100K"], "--hold-out": ["--hold-out", "0"], "--csv": ["--csv"]}, {
         "results": (["cluster.yaml", "--from", "measured.json", "--hold-out", "0"], {"--hold-out": "shown by 'nccl-tests'"}),
         "nccl-tests": (["cluster.yaml", "--from", "perf.log", "-a", "ring", "--collective", "all_reduce"],
                        {"--maxbytes": ["-e", "8M"], "--minbytes": ["-b", "2M"], "--from": ["--from", "measured.json"]}),
@@ -236,7 +236,7 @@ VERBS = {
              "--checksum": ["--checksum"], "--timeout": ["--timeout", "20"], **TRACE, **RDMA,
              "--topology": OTHER_RATES, "--rank": ["--rank", "0"], "--world": ["--world", "2"],
              "--rendezvous": ["--rendezvous", "127.0.0.1:1"], "--secret-file": ["--secret-file", "secret"],
-             "--addresses": ["--addresses", "addresses.json"], "--max-local-ranks": ["--max-local-ranks", "2"]}, {
+             "--addresses": ["--addresses", "addresses.json"], "--max-local-ranks": ["--max-local-ranks", "2"], "--csv": ["--csv"]}, {
         "topology": (["--json", "cluster.yaml", "all_gather", "-a", "ring", "-e", "64K", "-b", "32K", "-n", "2", "-w", "0"],
                      {"--stepfactor": ["-f", "1.2"], "--stepbytes": ["-i", "8K"], "--minbytes": ["-b", "48K"],
                       "--rank": ["--rank", "0", "--timeout", "1"], "--warmup_iters": ["-w", "1"]}),
@@ -249,6 +249,7 @@ VERBS = {
              "--iters": "how often is measured: seen in the time alone", "--warmup_iters": ["-w", "0"],
              "--check": ["-c", "0"], "--timeout": ["--timeout", "20"], "--scale": ["--scale", "1/400"],
              "--calibrate-from": ["--calibrate-from", "16K,64K"], "--trace": ["--trace", "timeline-"],
+             "--csv": ["--csv"],
              "--keep": "leaves a network behind (tests/lab)", "--clean": "tears down, and does nothing else (tests/lab)"}, {
         "topology": (["--json", "cluster.yaml", "all_gather", "-a", "ring", "-b", "32K", "-e", "64K", "-n", "1", "-w", "1",
                       "--scale", "1/200"],

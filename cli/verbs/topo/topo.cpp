@@ -9,6 +9,7 @@
 #include "cli/flags/modes.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
+#include "cli/output/table.h"
 #include "cli/reports/provenance_output.h"
 #include "topology/analysis/describe.h"
 #include "topology/analysis/symmetry.h"
@@ -73,6 +74,21 @@ ExitCode show_provenance(const Console& console, const TopoFlags& flags) {
   return ExitCode::ok;
 }
 
+/// A row per link.
+Table links_table(const Topology& topology) {
+  Table table;
+  for (const char* title : {"link", "from", "to", "class"}) table.add_column(title, "", Table::Align::left);
+  table.add_column("bandwidth", "(GB/s)");
+  table.add_column("latency", "(us)");
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    const Link& link = topology.link(LinkId(i));
+    table.add_row({topology.link_name(LinkId(i)), topology.node(link.from).id, topology.node(link.to).id,
+                   link.link_class, fmt::format("{}", static_cast<double>(link.bandwidth().bytes_per_second) / 1e9),
+                   fmt::format("{}", link.latency.seconds() * 1e6)});
+  }
+  return table;
+}
+
 ExitCode draw(const Console& console, const Topology& topology, const std::string& file) {
   const auto svg = topology_svg(topology);
   if (!svg) return console.refuse(svg.error());
@@ -98,7 +114,9 @@ ExitCode show(const Console& console, const TopoFlags& flags) {
   const auto topology = load_topology(console, flags.topology);
   if (!topology) return refuse(console, topology.error());
   if (!flags.svg.empty()) return draw(console, *topology, flags.svg);
-  if (console.json) {
+  if (console.csv) {
+    console.print_bytes(links_table(*topology).csv());
+  } else if (console.json) {
     console.print(json_text(topology_json(*topology, find_asymmetry(*topology))));
   } else {
     console.print(describe_topology(*topology));
@@ -166,13 +184,14 @@ void add_topo_command(CLI::App& app, Session& session) {
       show_command->add_option("--svg", flags->svg, "Draw it into this file (- is standard output) instead")
           ->option_text("FILE");
   add_csv_to(*show_command, session.console);
-  show_command->get_option("--csv")->needs(provenance);
-  svg->excludes(list, provenance);
+  svg->excludes(list, provenance, show_command->get_option("--csv"));
+  list->excludes(show_command->get_option("--csv"));
   provenance->excludes(list);
   for (const char* damage : {"--ranks", "--without", "--slow"}) provenance->excludes(show_command->get_option(damage));
-  show_command->footer(examples({"espalier topo show dgx1v", "espalier topo show dgx1v --without gpu0-gpu1",
-                                 "espalier topo show dgx1v --slow gpu0-gpu1=0.25", "espalier topo show --list",
-                                 "espalier topo show dgx1v --svg dgx1v.svg"}));
+  show_command->footer(
+      examples({"espalier topo show dgx1v", "espalier topo show dgx1v --without gpu0-gpu1",
+                "espalier topo show dgx1v --slow gpu0-gpu1=0.25", "espalier topo show --list",
+                "espalier topo show dgx1v --csv > links.csv", "espalier topo show dgx1v --svg dgx1v.svg"}));
 
   CLI::App* validate_command = add_action(*topo, session, flags, "validate", "Check a topology file", validate);
   flags->topology.add_to(*validate_command);
