@@ -11,6 +11,7 @@
 #include "scenario/run/disturbances.h"
 #include "scenario/run/run_job.h"
 #include "scenario/workload/job.h"
+#include "scenario/workload/training_figures.h"
 #include "topology/topology.h"
 
 namespace espalier::scenario {
@@ -22,6 +23,7 @@ struct Scenario {
   Job job;
   Disturbances disturbances;
   RunSettings settings;
+  std::optional<TrainingFigures> training;  ///< Of a training step that is given as a model.
 };
 
 /// What came of reading a scenario: all of it, or the errors that kept it from being one.

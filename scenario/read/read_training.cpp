@@ -8,6 +8,7 @@
 #include "scenario/read/scenario_codes.h"
 #include "scenario/read/scenario_keys.h"
 #include "scenario/read/scenario_reading.h"
+#include "scenario/workload/trace_forms.h"
 #include "scenario/workload/training.h"
 #include "scenario/workload/unpack_gzip.h"
 #include "topology/yaml/read_codes.h"
@@ -124,7 +125,9 @@ void read_model(ScenarioContext& context, const Fields& fields, const std::vecto
   const auto utilisation = fields.millionths("utilisation");
   const auto optimizer = fields.duration("optimizer");
   const auto bucket = read_size(context, fields, "bucket");
-  is_fine = is_fine && (utilisation || !fields.has("utilisation")) && (bucket || !fields.has("bucket"));
+  const auto memory = read_size(context, fields, "memory");
+  is_fine = is_fine && (memory || !fields.has("memory")) && (utilisation || !fields.has("utilisation")) &&
+            (bucket || !fields.has("bucket"));
   is_fine = read_sharding(context, fields, model) && is_fine;
   is_fine = read_algorithms(context, fields, model) && is_fine;
   is_fine = read_chunks(context, fields, model) && is_fine;
@@ -134,11 +137,14 @@ void read_model(ScenarioContext& context, const Fields& fields, const std::vecto
   model.gradients = gradients.value_or(model.type);
   model.utilisation_ppm = utilisation.value_or(model.utilisation_ppm);
   model.optimizer = optimizer.value_or(model.optimizer);
+  model.memory = memory.value_or(model.memory);
   model.bucket = bucket.value_or(model.bucket);
   const std::size_t room =
       context.options.most_tasks - std::min(context.options.most_tasks, context.scenario.job.tasks().size());
   const auto added = add_training(context.scenario.job, model, ranks, room);
-  if (!added) context.error(fields.mark(), scenario_codes::training_refused, added.error());
+  if (!added) return context.error(fields.mark(), scenario_codes::training_refused, added.error());
+  model.data = static_cast<std::int64_t>(ranks.size()) / (model.tensor * model.pipeline);
+  context.scenario.training = figures_of(model);
 }
 
 tl::unexpected<Error> too_large(const std::string& name, std::size_t most) {
@@ -159,32 +165,74 @@ Result<std::string> read_bytes(const std::filesystem::path& path, std::size_t mo
   return bytes;
 }
 
-/// The traces PREFIX.0.et, PREFIX.1.et, ... as far as they are there; each may be PREFIX.0.et.gz instead.
-Result<std::vector<std::vector<ChakraNode>>> read_traces(const std::filesystem::path& folder, const std::string& prefix,
-                                                         std::size_t most, std::size_t most_bytes) {
-  std::vector<std::vector<ChakraNode>> traces;
+/// What the traces of all ranks say, in whichever form they are.
+struct Traces {
+  std::vector<std::vector<ChakraNode>> nodes;              ///< By rank.
+  std::map<std::string, std::vector<std::size_t>> groups;  ///< That the traces define themselves.
+};
+
+/// A file of the folder as far as there is room, unpacked; takes its size off the room.
+Result<std::string> read_unpacked(const std::filesystem::path& folder, const std::string& name, std::size_t& room,
+                                  std::size_t most_bytes) {
+  auto bytes = read_bytes(folder / name, room);
+  if (!bytes) return bytes;
+  if (is_gzip(*bytes)) {
+    bytes = unpack_gzip(*bytes, room);
+    if (!bytes && bytes.error().code == ErrorCode::too_large) return too_large(name, most_bytes);
+    if (!bytes) return fail(bytes.error().code, name + ": " + bytes.error().message, bytes.error().help);
+  }
+  room -= bytes->size();
+  return bytes;
+}
+
+/// PREFIX.RANK.SUFFIX or the same with .gz, whichever is there; nothing when neither is.
+std::optional<std::string> find_trace(const std::filesystem::path& folder, const std::string& prefix, std::size_t rank,
+                                      std::string_view suffix) {
   std::error_code status;
+  const std::string name = fmt::format("{}.{}.{}", prefix, rank, suffix);
+  for (const std::string& written : {name, name + ".gz"}) {
+    if (std::filesystem::exists(folder / written, status)) return written;
+  }
+  return std::nullopt;
+}
+
+/// The traces PREFIX.0.et, PREFIX.1.et, ... or .json as far as they are there; or one file of all ranks, PREFIX itself,
+/// when it ends in .goal.
+Result<Traces> read_traces(const std::filesystem::path& folder, const std::string& prefix, std::size_t most,
+                           std::size_t most_bytes) {
   std::size_t room = most_bytes;
-  for (std::size_t rank = 0; rank <= most; ++rank) {
-    std::string name = fmt::format("{}.{}.et", prefix, rank);
-    if (!std::filesystem::exists(folder / name, status) && std::filesystem::exists(folder / (name + ".gz"), status)) {
-      name += ".gz";
-    }
-    if (rank > 0 && !std::filesystem::exists(folder / name, status)) break;
-    if (rank == most)
+  Traces traces;
+  if (prefix.ends_with(".goal") || prefix.ends_with(".goal.gz")) {
+    const auto text = read_unpacked(folder, prefix, room, most_bytes);
+    if (!text) return tl::unexpected(text.error());
+    auto nodes = read_goal(*text, prefix, most);
+    if (!nodes) return tl::unexpected(nodes.error());
+    traces.nodes = *std::move(nodes);
+    return traces;
+  }
+  const bool is_kineto = !find_trace(folder, prefix, 0, "et") && find_trace(folder, prefix, 0, "json");
+  const std::string_view suffix = is_kineto ? "json" : "et";
+  std::vector<std::string> names;
+  while (auto name = find_trace(folder, prefix, names.size(), suffix)) {
+    names.push_back(*std::move(name));
+    if (names.size() > most) {
       return fail(ErrorCode::invalid_input, fmt::format("there are traces of more than {} ranks", most));
-    auto bytes = read_bytes(folder / name, room);
-    if (!bytes) return tl::unexpected(bytes.error());
-    if (is_gzip(*bytes)) {
-      bytes = unpack_gzip(*bytes, room);
-      if (!bytes && bytes.error().code == ErrorCode::too_large) return too_large(name, most_bytes);
-      if (!bytes) return fail(bytes.error().code, name + ": " + bytes.error().message, bytes.error().help);
-      name += ", unpacked";
     }
-    room -= bytes->size();
+  }
+  if (names.empty()) names.push_back(fmt::format("{}.0.et", prefix));  // To say that it cannot be read.
+  for (const std::string& name : names) {
+    const auto bytes = read_unpacked(folder, name, room, most_bytes);
+    if (!bytes) return tl::unexpected(bytes.error());
+    if (is_kineto) {
+      auto read = read_kineto(*bytes, name, names.size());
+      if (!read) return tl::unexpected(read.error());
+      traces.nodes.push_back(std::move(read->nodes));
+      traces.groups.merge(read->groups);
+      continue;
+    }
     auto nodes = read_chakra(*bytes, name);
     if (!nodes) return tl::unexpected(nodes.error());
-    traces.push_back(*std::move(nodes));
+    traces.nodes.push_back(*std::move(nodes));
   }
   return traces;
 }
@@ -210,11 +258,14 @@ void read_trace(ScenarioContext& context, const Fields& fields, const std::vecto
   const auto traces = read_traces(*context.folder, *prefix, ranks.size(), context.options.most_trace_bytes);
   if (!traces) return context.error(mark, scenario_codes::bad_trace, traces.error());
   ChakraOptions options{ranks, {}, type.value_or(ElementType::float32), rate, *chunk};
+  for (const auto& [name, of_traces] : traces->groups) {
+    for (const std::size_t rank : of_traces) options.groups[name].push_back(ranks[rank]);
+  }
   const Job& job = context.scenario.job;
   for (const auto& [name, groups] : context.groups) {
     if (groups.size() == 1) options.groups[name].assign(job.ranks(groups[0]).begin(), job.ranks(groups[0]).end());
   }
-  const auto added = add_chakra(context.scenario.job, *traces, options);
+  const auto added = add_chakra(context.scenario.job, traces->nodes, options);
   if (!added) context.error(mark, scenario_codes::bad_trace, added.error());
 }
 

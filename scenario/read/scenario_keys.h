@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 2> jitter = {"hops", "compute"};
 constexpr std::array<std::string_view, 3> group = {"ranks", "of", "across"};
 constexpr std::array<std::string_view, 11> collective = {"name",      "collective", "group", "size",   "type", "chunk",
                                                          "algorithm", "root",       "start", "repeat", "gap"};
-constexpr std::array<std::string_view, 32> training = {"ranks",        "trace",
+constexpr std::array<std::string_view, 33> training = {"ranks",        "trace",
                                                        "layers",       "hidden",
                                                        "heads",        "kv_heads",
                                                        "feed_forward", "gated",
@@ -31,7 +31,8 @@ constexpr std::array<std::string_view, 32> training = {"ranks",        "trace",
                                                        "data",         "expert",
                                                        "sharding",     "bucket",
                                                        "steps",        "algorithms",
-                                                       "chunk",        "chunks"};
+                                                       "chunk",        "chunks",
+                                                       "memory"};
 constexpr std::array<std::string_view, 3> algorithms = {"tensor", "data", "expert"};
 constexpr std::array<std::string_view, 4> chunks = {"tensor", "data", "expert", "pipeline"};
 /// Those of `training` that may stand beside `trace`.

@@ -22,11 +22,14 @@ std::vector<CallSummary> summarize_calls(const Job& job, const JobReport& report
     const double slowdown = time.alone > 0 ? seconds / Picoseconds{time.alone}.seconds() : 1;
     summary.mean_seconds += seconds;
     summary.mean_slowdown += slowdown;
+    summary.exposed += Picoseconds{time.exposed}.seconds();
     if (slowdown <= summary.worst_slowdown) continue;
     summary.worst_slowdown = slowdown;
     summary.worst = CallId(i);
   }
+  const double whole = report.elapsed.seconds() * static_cast<double>(summarize_ranks(job, report).ranks);
   for (CallSummary& summary : summaries) {
+    summary.exposed = whole > 0 ? summary.exposed / whole : 0;
     summary.mean_seconds /= static_cast<double>(summary.calls);
     summary.mean_slowdown /= static_cast<double>(summary.calls);
   }

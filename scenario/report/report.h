@@ -30,6 +30,7 @@ struct CallTime {
   std::int64_t last_entry = -1;   ///< The last of its ranks took part; of an eager message, its sender.
   std::int64_t end = -1;          ///< The last of its ranks was through; an eager message had arrived.
   std::int64_t alone = 0;         ///< How long it takes on the idle network when all ranks take part at once.
+  std::int64_t exposed = 0;       ///< Exposed time of all ranks that is booked to it (RankClock).
   std::uint32_t restarts = 0;     ///< How often it was planned anew and begun again.
 
   /// From the last rank's entry to the end; the time that the network had for it with everybody there.
@@ -72,6 +73,7 @@ struct CallSummary {
   double mean_slowdown = 0;  ///< Duration over time alone; 1 where nothing is in the way.
   double worst_slowdown = 0;
   CallId worst;
+  double exposed = 0;  ///< The part of the time elapsed that is exposed and booked to them, in the mean over the ranks.
 };
 
 /// By label and kind, in the order of first calls.

@@ -116,12 +116,12 @@ Result<void> Runner::enter(TaskId id, std::int64_t time) {
   if (state.entered++ == 0) times.first_entry = entry;
   const bool moves_now = moves(task.call);
   if (!moved) times.last_entry = entry;
-  moves_now ? clock_.moving(task.rank, time, 1) : clock_.waiting(task.rank, time, 1);
+  moves_now ? clock_.begin_moving(task.rank, time, task.call) : clock_.waiting(task.rank, time, 1);
   for (std::size_t i = 0; moves_now && !moved && i < tasks.size(); ++i) {
     if (tasks[i] == id || !part_entered_[parts_.index(task.call, Rank(i))]) continue;
     if (report_.tasks[tasks[i].index()].end >= 0) continue;
     clock_.waiting(job_.task(tasks[i]).rank, time, -1);
-    clock_.moving(job_.task(tasks[i]).rank, time, 1);
+    clock_.begin_moving(job_.task(tasks[i]).rank, time, task.call);
   }
   if (tasks.size() == 1) {
     timers_.push({entry, TimerKind::task_end, id.value()});

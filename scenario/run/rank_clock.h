@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -7,27 +8,34 @@
 
 namespace espalier::scenario {
 
-/// Keeps the books of what each rank does at each moment. Times of one rank never go back.
+/// Keeps the books of what each rank does at each moment. Times of one rank never go back. Exposed time is also booked
+/// to the call that began to move first of those that move at the rank then.
 class RankClock {
  public:
-  explicit RankClock(std::size_t ranks) : states_(ranks), times_(ranks) {}
+  RankClock(std::size_t ranks, std::size_t calls) : states_(ranks), times_(ranks), exposed_(calls) {}
 
   void compute(Rank rank, std::int64_t time, int change) { states_[advance(rank, time)].computing += change; }
-  void moving(Rank rank, std::int64_t time, int change) { states_[advance(rank, time)].moving += change; }
   void waiting(Rank rank, std::int64_t time, int change) { states_[advance(rank, time)].waiting += change; }
+  void begin_moving(Rank rank, std::int64_t time, CallId call) { states_[advance(rank, time)].moving.push_back(call); }
+  void end_moving(Rank rank, std::int64_t time, CallId call) {
+    std::vector<CallId>& moving = states_[advance(rank, time)].moving;
+    moving.erase(std::ranges::find(moving, call));
+  }
 
   /// The books up to `end`.
   [[nodiscard]] std::vector<RankTime> finish(std::int64_t end) {
     for (std::size_t i = 0; i < states_.size(); ++i) advance(Rank(i), end);
     return times_;
   }
+  /// By call: the exposed time of all ranks that was booked to it. After `finish`.
+  [[nodiscard]] const std::vector<std::int64_t>& exposed_of_calls() const { return exposed_; }
 
  private:
   struct State {
     std::int64_t since = 0;
     std::int32_t computing = 0;  ///< Tasks of each sort that run.
-    std::int32_t moving = 0;
     std::int32_t waiting = 0;
+    std::vector<CallId> moving;  ///< In the order in which they began.
   };
 
   std::size_t advance(Rank rank, std::int64_t time) {
@@ -36,8 +44,9 @@ class RankClock {
     const std::int64_t passed = time - state.since;
     if (state.computing > 0) {
       times.compute += passed;
-    } else if (state.moving > 0) {
+    } else if (!state.moving.empty()) {
       times.exposed += passed;
+      exposed_[state.moving.front().index()] += passed;
     } else if (state.waiting > 0) {
       times.waiting += passed;
     } else {
@@ -49,6 +58,7 @@ class RankClock {
 
   std::vector<State> states_;
   std::vector<RankTime> times_;
+  std::vector<std::int64_t> exposed_;
 };
 
 }  // namespace espalier::scenario

@@ -34,7 +34,7 @@ Runner::Runner(const Job& job, const Topology& topology, const Disturbances& dis
       part_ended_(parts_.count(), false),
       compute_ppm_(topology.rank_count(), whole_ppm),
       starts_(topology.rank_count(), 0),
-      clock_(topology.rank_count()) {
+      clock_(topology.rank_count(), job.calls().size()) {
   if (disturbances.detection) notices_ = find_notices(disturbances.conditions, *disturbances.detection);
   for (const Straggler& straggler : disturbances.stragglers) {
     compute_ppm_[straggler.rank.index()] = straggler.compute_ppm;
@@ -233,7 +233,7 @@ void Runner::end_task(TaskId id, std::int64_t time) {
     clock_.compute(task.rank, time, -1);
   } else if (task.kind == TaskKind::call) {
     CallTime& call = report_.calls[task.call.index()];
-    moves(task.call) ? clock_.moving(task.rank, time, -1) : clock_.waiting(task.rank, time, -1);
+    moves(task.call) ? clock_.end_moving(task.rank, time, task.call) : clock_.waiting(task.rank, time, -1);
     call.end = std::max(call.end, job_.call(task.call).is_eager ? calls_[task.call.index()].arrival : time);
   }
   for (std::uint32_t i = follower_begins_[id.index()]; i < follower_begins_[id.index() + 1]; ++i) {
@@ -249,6 +249,7 @@ void Runner::end_task(TaskId id, std::int64_t time) {
 Result<JobReport> Runner::finish() {
   for (const TaskTime& task : report_.tasks) report_.elapsed.count = std::max(report_.elapsed.count, task.end);
   report_.ranks = clock_.finish(report_.elapsed.count);
+  for (std::size_t i = 0; i < report_.calls.size(); ++i) report_.calls[i].exposed = clock_.exposed_of_calls()[i];
   report_.links = model_->links();
   report_.events = model_->events();
   if (recording_ != nullptr) {

@@ -164,7 +164,10 @@ class Importer {
               .label = job_.add_label(node.name.empty() ? "node" : node.name),
               .stream = no_stream};
     switch (node.type) {
-      case ChakraType::metadata: task.kind = TaskKind::wait; return task;
+      case ChakraType::metadata:
+        task.kind = TaskKind::wait;
+        task.duration = nanoseconds_of(node);
+        return task;
       case ChakraType::memory_load:
       case ChakraType::memory_store:
       case ChakraType::compute: return compute(rank, node, task);
@@ -175,12 +178,16 @@ class Importer {
     return task;
   }
 
+  static std::int64_t nanoseconds_of(const ChakraNode& node) {
+    return static_cast<std::int64_t>(std::min<std::uint64_t>(node.duration_ns, longest_us * 1000)) * 1000;
+  }
+
   Result<Task> compute(std::size_t rank, const ChakraNode& node, Task task) const {
-    task.stream = node.on_cpu ? chakra_streams::cpu : chakra_streams::compute;
+    task.stream = node.stream.value_or(node.on_cpu ? chakra_streams::cpu : chakra_streams::compute);
     if (node.on_cpu || node.type != ChakraType::compute) task.kind = TaskKind::wait;
     if (node.duration_us > static_cast<std::uint64_t>(longest_us)) return bad(rank, node, "it takes more than an hour");
-    task.duration = static_cast<std::int64_t>(node.duration_us) * picoseconds_per_microsecond;
-    if (node.duration_us > 0 || node.operations == 0) return task;
+    task.duration = static_cast<std::int64_t>(node.duration_us) * picoseconds_per_microsecond + nanoseconds_of(node);
+    if (task.duration > 0 || node.operations == 0) return task;
     if (!options_.rate) {
       return bad(rank, node,
                  fmt::format("it has {} operations and no duration: say how fast a rank is", node.operations));

@@ -33,10 +33,12 @@ struct ChakraNode {
   ChakraType type = ChakraType::metadata;
   std::vector<std::uint64_t> after;  ///< Control and data dependencies.
   std::uint64_t duration_us = 0;
-  std::uint64_t operations = 0;  ///< Attribute num_ops.
-  bool on_cpu = false;           ///< Attribute is_cpu_op.
-  std::int64_t comm_type = -1;   ///< ChakraProtoMsg.CollectiveCommType.
-  std::int64_t comm_size = -1;   ///< In bytes.
+  std::uint64_t duration_ns = 0;        ///< Beside it, of forms that are finer (trace_forms.h).
+  std::optional<std::uint16_t> stream;  ///< Of computing nodes: another than that of the rank's computing.
+  std::uint64_t operations = 0;         ///< Attribute num_ops.
+  bool on_cpu = false;                  ///< Attribute is_cpu_op.
+  std::int64_t comm_type = -1;          ///< ChakraProtoMsg.CollectiveCommType.
+  std::int64_t comm_size = -1;          ///< In bytes.
   std::int64_t comm_src = -1;
   std::int64_t comm_dst = -1;
   std::int64_t comm_tag = 0;

@@ -38,6 +38,7 @@ struct TrainingModel {
 
   FlopRate rate;                             ///< Of one rank, at its peak.
   std::int32_t utilisation_ppm = 1'000'000;  ///< The part of the peak that its kernels reach.
+  Bytes memory;                              ///< Of one rank; zero: not said.
   bool recomputes = false;                   ///< Activations are computed again in the backward pass.
   Picoseconds optimizer;                     ///< How long the update of the parameters takes.
 

@@ -1,0 +1,276 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "scenario/workload/trace_forms.h"
+
+namespace espalier::scenario {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr double longest_kernel_us = 3600e6;
+
+/// By the names that c10d records; the number is ChakraProtoMsg.CollectiveCommType.
+struct TorchCollective {
+  std::string_view name;
+  std::int64_t comm_type;
+};
+constexpr std::array<TorchCollective, 19> torch_collectives = {{
+    {"allreduce", 0},
+    {"all_reduce", 0},
+    {"allreduce_coalesced", 0},
+    {"reduce", 1},
+    {"allgather", 2},
+    {"all_gather", 2},
+    {"_allgather_base", 2},
+    {"all_gather_into_tensor_coalesced", 2},
+    {"allgather_into_tensor_coalesced", 2},
+    {"gather", 3},
+    {"scatter", 4},
+    {"broadcast", 5},
+    {"_broadcast_oop", 5},
+    {"all_to_all", 6},
+    {"all_to_allv", 6},
+    {"reduce_scatter", 7},
+    {"_reduce_scatter_base", 7},
+    {"reduce_scatter_tensor_coalesced", 7},
+    {"barrier", 9},
+}};
+
+/// Bytes of an element by the names of c10::ScalarType.
+std::optional<std::int64_t> bytes_of_dtype(std::string_view name) {
+  for (const std::string_view one : {"Byte", "Char", "Bool", "Float8_e4m3fn", "Float8_e5m2"}) {
+    if (name == one) return 1;
+  }
+  for (const std::string_view two : {"Short", "Half", "BFloat16"}) {
+    if (name == two) return 2;
+  }
+  for (const std::string_view four : {"Int", "Float"}) {
+    if (name == four) return 4;
+  }
+  for (const std::string_view eight : {"Long", "Double", "ComplexFloat"}) {
+    if (name == eight) return 8;
+  }
+  return std::nullopt;
+}
+
+std::string text_of(const Json& map, const char* key) {
+  const auto at = map.find(key);
+  if (at == map.end()) return {};
+  if (at->is_string()) return at->get<std::string>();
+  return at->is_number_integer() ? std::to_string(at->get<std::int64_t>()) : std::string();
+}
+
+std::int64_t whole_of(const Json& map, const char* key, std::int64_t otherwise) {
+  const auto at = map.find(key);
+  return at != map.end() && at->is_number_integer() ? at->get<std::int64_t>() : otherwise;
+}
+
+/// A kernel, a copy or a fill of the GPU.
+struct Kernel {
+  double begin = 0;  ///< In microseconds, as the trace counts.
+  double end = 0;
+  std::int64_t stream = 0;
+  const Json* event = nullptr;
+  const Json* args = nullptr;
+};
+
+class KinetoReader {
+ public:
+  KinetoReader(const std::string& name, std::size_t ranks) : name_(name), ranks_(ranks) {}
+
+  Result<KinetoTrace> read(std::string_view text) {
+    const Json document = Json::parse(text, nullptr, false);
+    if (document.is_discarded() || !document.is_object()) return broken("no JSON object");
+    const auto events = document.find("traceEvents");
+    if (events == document.end() || !events->is_array()) return broken("there are no traceEvents");
+    read_groups(document);
+    for (const Json& event : *events) take(event);
+    if (kernels_.empty()) return broken("no kernel of a GPU ran");
+    std::ranges::stable_sort(kernels_, {}, &Kernel::begin);
+    if (kernels_.size() > max_tasks / 4) return fail(ErrorCode::too_large, name_ + " has too many kernels");
+    for (std::size_t i = 0; i < kernels_.size(); ++i) {
+      if (auto added = add(i); !added) return tl::unexpected(added.error());
+    }
+    return std::move(trace_);
+  }
+
+ private:
+  [[nodiscard]] tl::unexpected<Error> broken(std::string_view what) const {
+    return fail(ErrorCode::invalid_input, fmt::format("{}: not a trace of the PyTorch profiler: {}", name_, what),
+                "write one with torch.profiler, activities CPU and CUDA, and export_chrome_trace");
+  }
+  [[nodiscard]] std::string place(const Kernel& kernel) const {
+    return fmt::format("{}: kernel '{}'", name_, text_of(*kernel.event, "name").substr(0, 60));
+  }
+
+  /// The ranks of process groups that the head of the trace lists.
+  void read_groups(const Json& document) {
+    const auto info = document.find("distributedInfo");
+    if (info == document.end() || !info->is_object()) return;
+    const auto groups = info->find("pg_config");
+    if (groups == info->end() || !groups->is_array()) return;
+    for (const Json& group : *groups) {
+      if (!group.is_object() || !group.contains("ranks") || !group["ranks"].is_array()) continue;
+      std::vector<std::size_t> ranks;
+      for (const Json& rank : group["ranks"]) {
+        if (rank.is_number_unsigned()) ranks.push_back(rank.get<std::size_t>());
+      }
+      listed_[text_of(group, "pg_name")] = std::move(ranks);
+    }
+  }
+
+  void take(const Json& event) {
+    if (!event.is_object() || text_of(event, "ph") != "X") return;
+    const std::string category = text_of(event, "cat");
+    if (category != "kernel" && category != "gpu_memcpy" && category != "gpu_memset") return;
+    const auto begin = event.find("ts"), length = event.find("dur"), args = event.find("args");
+    if (begin == event.end() || length == event.end() || !begin->is_number() || !length->is_number()) return;
+    static const Json none = Json::object();
+    Kernel kernel;
+    kernel.begin = begin->get<double>();
+    kernel.end = kernel.begin + std::clamp(length->get<double>(), 0.0, longest_kernel_us);
+    kernel.args = args != event.end() && args->is_object() ? &*args : &none;
+    kernel.stream = whole_of(*kernel.args, "stream", whole_of(event, "tid", 0));
+    kernel.event = &event;
+    if (std::isfinite(kernel.begin)) kernels_.push_back(kernel);
+  }
+
+  /// Adds a kernel: a pause behind what it waits for, and what it does.
+  Result<void> add(std::size_t at) {
+    const Kernel& kernel = kernels_[at];
+    ChakraNode pause;
+    pause.id = trace_.nodes.size();
+    pause.name = "pause";
+    double ready = kernels_.front().begin;
+    for (auto& [stream, last] : last_of_) {
+      while (last.second < last.first.size() && ended_by(last.first, last.second, kernel.begin)) ++last.second;
+      const bool is_own = stream == kernel.stream;
+      const std::size_t count = is_own ? last.first.size() : last.second;
+      if (count == 0) continue;
+      const std::size_t before = last.first[count - 1];
+      pause.after.push_back(ids_[before]);
+      ready = std::max(ready, std::min(kernels_[before].end, kernel.begin));
+    }
+    pause.duration_ns = static_cast<std::uint64_t>(
+        std::llround(std::min(std::max(kernel.begin - ready, 0.0), longest_kernel_us) * 1000));
+    ChakraNode node;
+    node.id = pause.id + 1;
+    node.after = {pause.id};
+    node.stream = no_stream;
+    if (auto filled = fill(node, kernel); !filled) return filled;
+    ids_.push_back(node.id);
+    trace_.nodes.push_back(std::move(pause));
+    trace_.nodes.push_back(std::move(node));
+    last_of_[kernel.stream].first.push_back(at);
+    return {};
+  }
+
+  /// Kernels of a stream follow each other, so that all before one that has ended have ended.
+  bool ended_by(const std::vector<std::size_t>& of_stream, std::size_t index, double time) const {
+    return kernels_[of_stream[index]].end <= time;
+  }
+
+  Result<void> fill(ChakraNode& node, const Kernel& kernel) {
+    node.name = text_of(*kernel.event, "name").substr(0, 60);
+    const std::string collective = text_of(*kernel.args, "Collective name");
+    if (collective.empty()) {
+      node.type = ChakraType::compute;
+      node.duration_ns = static_cast<std::uint64_t>(std::llround((kernel.end - kernel.begin) * 1000));
+      return {};
+    }
+    const auto element = bytes_of_dtype(text_of(*kernel.args, "dtype"));
+    const std::int64_t in = whole_of(*kernel.args, "In msg nelems", -1);
+    const std::int64_t out = whole_of(*kernel.args, "Out msg nelems", -1);
+    const std::int64_t count = std::max(in, out);
+    const bool is_barrier = collective == "barrier";
+    if (!is_barrier && (!element || count < 0 || count > max_message_size.count / 8)) {
+      return fail(ErrorCode::unsupported, place(kernel) + " does not say how much it carries",
+                  "traces of PyTorch 2.3 and later have dtype and msg nelems beside each kernel of NCCL");
+    }
+    node.comm_size = is_barrier ? 0 : count * *element;
+    if (collective == "send" || collective == "recv") return fill_message(node, kernel, collective == "send");
+    const auto known = std::ranges::find(torch_collectives, collective, &TorchCollective::name);
+    if (known == torch_collectives.end()) {
+      return fail(ErrorCode::unsupported,
+                  fmt::format("{}: there is no collective for '{}'", place(kernel), collective.substr(0, 60)));
+    }
+    node.type = ChakraType::collective;
+    node.comm_type = known->comm_type;
+    return set_group(node, kernel);
+  }
+
+  Result<void> fill_message(ChakraNode& node, const Kernel& kernel, bool sends) const {
+    const std::int64_t peer = whole_of(*kernel.args, sends ? "Dst Rank" : "Src Rank", -1);
+    if (peer < 0) {
+      return fail(ErrorCode::unsupported,
+                  fmt::format("{} does not say which rank it is {}", place(kernel), sends ? "for" : "from"));
+    }
+    node.type = sends ? ChakraType::send : ChakraType::receive;
+    (sends ? node.comm_dst : node.comm_src) = peer;
+    return {};
+  }
+
+  Result<void> set_group(ChakraNode& node, const Kernel& kernel) {
+    const std::int64_t size = whole_of(*kernel.args, "Group size", -1);
+    const std::string name = text_of(*kernel.args, "Process Group Name");
+    std::optional<std::vector<std::size_t>> ranks = read_ranks(text_of(*kernel.args, "Process Group Ranks"));
+    const auto listed = listed_.find(name);
+    if (!ranks && listed != listed_.end()) ranks = listed->second;
+    if (!ranks && size == static_cast<std::int64_t>(ranks_)) return {};  // All of them.
+    if (!ranks || (size >= 0 && static_cast<std::int64_t>(ranks->size()) != size)) {
+      return fail(ErrorCode::unsupported, fmt::format("{} does not say which {} ranks its group '{}' has",
+                                                      place(kernel), size, name.substr(0, 60)));
+    }
+    std::ranges::sort(*ranks);
+    if (std::ranges::adjacent_find(*ranks) != ranks->end() || ranks->empty() || ranks->back() >= ranks_) {
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("{}: its group '{}' does not fit {} traces", place(kernel), name.substr(0, 60), ranks_),
+                  "give the trace of every rank");
+    }
+    node.group = fmt::format("{} [{}]", name, fmt::join(*ranks, ","));
+    trace_.groups[node.group] = *std::move(ranks);
+    return {};
+  }
+
+  /// "[0, 1]"; nothing where the list is not whole: it ends in ... behind 30 ranks.
+  static std::optional<std::vector<std::size_t>> read_ranks(std::string_view text) {
+    if (!text.starts_with('[') || !text.ends_with(']')) return std::nullopt;
+    text = text.substr(1, text.size() - 2);
+    std::vector<std::size_t> ranks;
+    while (!text.empty()) {
+      const std::size_t begin = text.find_first_not_of(" ,");
+      if (begin == std::string_view::npos) break;
+      text.remove_prefix(begin);
+      std::size_t rank = 0;
+      const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), rank);
+      if (status != std::errc()) return std::nullopt;
+      text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+      ranks.push_back(rank);
+    }
+    return ranks;
+  }
+
+  const std::string& name_;
+  std::size_t ranks_;
+  KinetoTrace trace_;
+  std::vector<Kernel> kernels_;
+  std::vector<std::uint64_t> ids_;  ///< By kernel: the node of what it does.
+  std::map<std::string, std::vector<std::size_t>> listed_;
+  /// By stream: its kernels so far, and how many of them had ended when last looked at.
+  std::map<std::int64_t, std::pair<std::vector<std::size_t>, std::size_t>> last_of_;
+};
+
+}  // namespace
+
+Result<KinetoTrace> read_kineto(std::string_view text, const std::string& name, std::size_t ranks) {
+  return KinetoReader(name, ranks).read(text);
+}
+
+}  // namespace espalier::scenario

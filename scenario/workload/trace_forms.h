@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "scenario/workload/chakra.h"
+
+namespace espalier::scenario {
+
+/// Reads a GOAL file, the schedules of all ranks: nodes by rank. `requires` waits for an operation's end. An operation
+/// that `irequires` another begins once that one may begin. Operations of a cpu follow each other; `nic` is not looked
+/// at. `name` stands for the file. Errors: invalid_input with file and line; too_large past `most_ranks` or 2^26
+/// operations.
+/// Source: T. Hoefler, C. Siebert, A. Lumsdaine, "Group Operation Assembly Language", ICPP 2009; the text form that
+/// LogGOPSim's schedgen writes.
+Result<std::vector<std::vector<ChakraNode>>> read_goal(std::string_view text, const std::string& name,
+                                                       std::size_t most_ranks);
+
+/// What a PyTorch profiler wrote about one rank.
+struct KinetoTrace {
+  std::vector<ChakraNode> nodes;
+  std::map<std::string, std::vector<std::size_t>> groups;  ///< Ranks of the traces, by the name that nodes give.
+};
+
+/// Reads the GPU kernels of a PyTorch profiler's trace (Kineto, JSON). Kernels of NCCL become collectives and messages
+/// of their process group; all others compute for as long as they took. A kernel waits for the one before on its stream
+/// and for all that had ended on other streams when it began; what then passed until it began, it pauses. `ranks`: how
+/// many traces there are. Errors: invalid_input where the file is no such trace; unsupported for collectives and groups
+/// that it does not say enough of, naming the kernel.
+Result<KinetoTrace> read_kineto(std::string_view text, const std::string& name, std::size_t ranks);
+
+}  // namespace espalier::scenario

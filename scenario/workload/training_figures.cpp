@@ -1,0 +1,118 @@
+#include "scenario/workload/training_figures.h"
+
+#include <algorithm>
+
+namespace espalier::scenario {
+namespace {
+
+/// Numbers of parameters that a rank holds before anything is sharded over replicas.
+struct Held {
+  std::int64_t dense = 0;
+  std::int64_t experts = 0;
+  std::int64_t largest_layer = 0;  ///< Of the dense ones.
+};
+
+Held held_at(const TrainingModel& model, std::int64_t place) {
+  const LayerCost cost = cost_of_layer(model);
+  const std::int64_t layers = model.layers / model.pipeline;
+  const bool is_dense = model.experts == 0;
+  Held held;
+  held.largest_layer = (cost.attention_parameters + (is_dense ? cost.feed_forward_parameters : 0)) / model.tensor;
+  held.dense = layers * held.largest_layer;
+  if (!is_dense) held.experts = layers * cost.feed_forward_parameters / model.tensor * (model.experts / model.expert);
+  const std::int64_t embedding = model.vocabulary * model.hidden / model.tensor;
+  if (place == 0) held.dense += embedding;
+  if (place == model.pipeline - 1) held.dense += embedding;
+  return held;
+}
+
+/// Layers whose activations a place keeps at once, each of one micro-batch: one more than the forwards that go ahead.
+std::int64_t layers_under_way(const TrainingModel& model, std::int64_t place) {
+  const std::int64_t micro_batches = model.batch / (model.data * model.micro_batch);
+  const std::int64_t all = micro_batches * model.virtual_stages;
+  const std::int64_t behind = model.pipeline - place - 1;
+  std::int64_t ahead = behind;
+  if (model.virtual_stages > 1) {
+    ahead = micro_batches == model.pipeline ? all : 2 * behind + (model.virtual_stages - 1) * model.pipeline;
+  }
+  return std::min(all, ahead + 1) * (model.layers / (model.pipeline * model.virtual_stages));
+}
+
+/// Of one layer and one micro-batch.
+__int128 activation_bytes(const TrainingModel& model) {
+  const __int128 tokens = static_cast<__int128>(model.micro_batch) * model.sequence;
+  const std::int64_t element = size_of(model.type);
+  const std::int64_t spread = model.sequence_parallel ? model.tensor : 1;
+  if (model.recomputes) return tokens * model.hidden * element / spread;
+  const std::int64_t kv_width = model.hidden / model.heads * (model.kv_heads == 0 ? model.heads : model.kv_heads);
+  const std::int64_t inner = model.feed_forward == 0 ? 4 * model.hidden : model.feed_forward;
+  const std::int64_t experts = std::max<std::int64_t>(model.experts > 0 ? model.experts_per_token : 1, 1);
+  // Inputs of both norms, of attention and feed-forward, and two dropout masks of a byte each; then queries, keys,
+  // values and the projection's input, and what stands between the matrices of the feed-forward part.
+  const std::int64_t whole = model.hidden * (4 * element + 2);
+  const __int128 shared =
+      static_cast<__int128>(element) * (2 * model.hidden + 2 * kv_width + (model.gated ? 3 : 2) * inner * experts);
+  return tokens * whole / spread + tokens * shared / model.tensor;
+}
+
+/// What no machine has is as good as too much.
+Bytes limited(__int128 bytes) { return {static_cast<std::int64_t>(std::min<__int128>(bytes, std::int64_t{1} << 60U))}; }
+
+std::int64_t share(std::int64_t whole, std::int64_t parts) { return (whole + parts - 1) / parts; }
+
+}  // namespace
+
+MemoryNeed memory_of_place(const TrainingModel& model, std::int64_t place) {
+  const Held held = held_at(model, place);
+  const std::int64_t element = size_of(model.type), gradient = size_of(model.gradients);
+  const std::int64_t expert_replicas = model.data / model.expert;
+  const bool shards_state = model.sharding != Sharding::none, shards_all = model.sharding == Sharding::full;
+  const auto kept = [&](bool is_shared) {
+    return is_shared ? share(held.dense, model.data) + share(held.experts, expert_replicas) : held.dense + held.experts;
+  };
+  const std::int64_t state = element >= 4 ? 8 : 12;
+  MemoryNeed need;
+  need.parameters.count = element * (kept(shards_all) + (shards_all ? held.largest_layer : 0));
+  need.gradients.count = gradient * kept(shards_all);
+  need.optimizer.count = state * kept(shards_state);
+  __int128 activations = layers_under_way(model, place) * activation_bytes(model);
+  if (place == model.pipeline - 1) {
+    activations += static_cast<__int128>(4) * model.micro_batch * model.sequence * model.vocabulary / model.tensor;
+  }
+  need.activations = limited(activations);
+  return need;
+}
+
+TrainingFigures figures_of(const TrainingModel& model) {
+  const LayerCost cost = cost_of_layer(model);
+  const std::int64_t micro_batches = model.batch / model.micro_batch;
+  TrainingFigures figures;
+  figures.ranks = model.tensor * model.pipeline * model.data;
+  figures.steps = model.steps;
+  figures.tokens = model.batch * model.sequence;
+  figures.operations =
+      3.0 * static_cast<double>(micro_batches) *
+      (static_cast<double>(model.layers) * static_cast<double>(cost.attention_flops + cost.feed_forward_flops) +
+       static_cast<double>(output_flops(model)));
+  figures.rate = model.rate;
+  figures.capacity = model.memory;
+  for (std::int64_t place = 0; place < model.pipeline; ++place) {
+    const MemoryNeed need = memory_of_place(model, place);
+    if (place > 0 && need.total() <= figures.memory.total()) continue;
+    figures.memory = need;
+    figures.place = place;
+    figures.first_rank = place * model.tensor * model.data;
+  }
+  return figures;
+}
+
+double TrainingFigures::tokens_per_second(Picoseconds elapsed) const {
+  return elapsed.count > 0 ? static_cast<double>(tokens * steps) / elapsed.seconds() : 0;
+}
+
+double TrainingFigures::model_flops_utilisation(Picoseconds elapsed) const {
+  const double possible = static_cast<double>(rate.per_second) * static_cast<double>(ranks) * elapsed.seconds();
+  return possible > 0 ? operations * static_cast<double>(steps) / possible : 0;
+}
+
+}  // namespace espalier::scenario
