@@ -108,11 +108,12 @@ void add_export_command(CLI::App& app, Session& session) {
   command->add_option("-o,--output", flags->output, "Write to this file (- is standard output)")->option_text("FILE");
   std::string formats = "Formats (docs/formats.md):\n";
   for (const ScheduleFormat& format : schedule_formats()) {
-    formats += fmt::format("  {:<8} {}{}\n", format.name, format.what, format.needs_size ? "; needs -s" : "");
+    formats += fmt::format("  {:<10} {}{}\n", format.name, format.what, format.needs_size ? "; needs -s" : "");
   }
   command->footer(formats + examples({"espalier plan dgx1v all_gather -a ring -o - | espalier export - --as msccl",
                                       "espalier export plan.json --as goal -s 64M -o plan.goal",
-                                      "espalier export plan.json --as chakra -s 64M -o step"}));
+                                      "espalier export plan.json --as chakra -s 64M -o step",
+                                      "espalier export plan.json --as nccl-graph -o rings.xml"}));
   command->callback(
       [flags, &session] { session.run = [flags, &session] { return run_export(session.console, *flags); }; });
 }

@@ -25,7 +25,7 @@ Result<Schedule> read_schedule(const std::string& text, const ScheduleImportFlag
     const auto kind = parse_collective(flags.collective);
     return kind ? import_nccl_rings(text, name, topology, *kind) : tl::unexpected(kind.error());
   }
-  if (text.find("<graphs") != std::string::npos) {
+  if (text.find("<graphs") != std::string::npos || text.find("NCCL INFO ") != std::string::npos) {
     return fail(ErrorCode::invalid_input, name + " has NCCL's rings, which are of no one collective",
                 "add --collective all_gather, reduce_scatter or all_reduce");
   }
@@ -64,7 +64,7 @@ void add_import_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<ScheduleImportFlags>();
   CLI::App* command =
       app.add_subcommand("import", "Make a plan of a schedule in MSCCL XML or of NCCL's rings, and prove it");
-  command->add_option("FILE", flags->file, "MSCCL XML or NCCL graph XML, or -")->required();
+  command->add_option("FILE", flags->file, "MSCCL XML, NCCL graph XML, or a log of NCCL_DEBUG=INFO; or -")->required();
   flags->topology.add_to(*command);
   flags->topology.add_damage_to(*command);
   command
@@ -76,7 +76,8 @@ void add_import_command(CLI::App& app, Session& session) {
       examples({"espalier plan dgx1v all_gather -a ring -o - | espalier export - --as msccl | espalier import - dgx1v "
                 "-o plan.json",
                 "espalier import allreduce.xml cluster.yaml -o plan.json",
-                "espalier import nccl-graph.xml box.yaml --collective all_reduce -o nccl.json"}) +
+                "espalier import nccl-graph.xml box.yaml --collective all_reduce -o nccl.json",
+                "espalier import nccl-debug.log box.yaml --collective all_reduce -o nccl.json"}) +
       "\nTransfers take the fastest routes of the topology. Machines are imported by espalier topo import.");
   command->callback(
       [flags, &session] { session.run = [flags, &session] { return run_import(session.console, *flags); }; });

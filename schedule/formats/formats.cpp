@@ -14,6 +14,7 @@ constexpr std::array format_table = {
     ScheduleFormat{"msccl", "MSCCL XML, of the dialects msccl, rccl and astra", false, true},
     ScheduleFormat{"chakra", "Chakra traces of sends and receives, a file per rank", true},
     ScheduleFormat{"goal", "GOAL, for LogGOPSim and ATLAHS", true},
+    ScheduleFormat{"nccl-graph", "NCCL graph XML: the orders of rings on one machine, for NCCL_GRAPH_FILE"},
     ScheduleFormat{"csv", "a row per transfer"},
     ScheduleFormat{"dot", "who sends how much to whom, for graphviz"},
 };
@@ -42,6 +43,7 @@ Result<std::vector<ExportedFile>> export_schedule(const Schedule& schedule, cons
   if (format == "csv") return one_file(write_schedule_csv(schedule, topology));
   if (format == "dot") return one_file(write_schedule_dot(schedule, topology));
   if (format == "msccl") return one_file(write_msccl(schedule, topology, options));
+  if (format == "nccl-graph") return one_file(write_nccl_graph(schedule, topology));
   if (format == "goal") return one_file(write_goal(schedule, topology, options));
   if (format == "chakra") return write_chakra(schedule, topology, options);
   return fail(ErrorCode::invalid_input, fmt::format("there is no format '{}'", format.substr(0, 60)),

@@ -44,9 +44,9 @@ Result<std::vector<ExportedFile>> export_schedule(const Schedule& schedule, cons
 /// ranks do not reach each other.
 Result<Schedule> import_schedule(std::string_view text, const std::string& file, const Topology& topology);
 
-/// The rings that NCCL found on a machine (NCCL graph XML) as a schedule of an all_gather, reduce_scatter or
-/// all_reduce: every ring carries the same share, and passes every rank. GPUs in the order of their numbers are the
-/// topology's ranks. Errors: as import_schedule.
+/// The rings that NCCL found on a machine (NCCL graph XML, or the log of NCCL_DEBUG=INFO) as a schedule of an
+/// all_gather, reduce_scatter or all_reduce: every ring carries the same share, and passes every rank. GPUs in the
+/// order of their numbers, and the ranks of a log, are the topology's ranks. Errors: as import_schedule.
 Result<Schedule> import_nccl_rings(std::string_view text, const std::string& file, const Topology& topology,
                                    CollectiveKind kind);
 

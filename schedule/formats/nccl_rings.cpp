@@ -8,6 +8,7 @@
 #include <map>
 
 #include "schedule/formats/formats.h"
+#include "schedule/formats/nccl_log.h"
 #include "schedule/trees/tree_schedule.h"
 #include "topology/import/xml_file.h"
 #include "topology/routes.h"
@@ -152,6 +153,23 @@ class RingForest {
   std::map<std::pair<Rank, Rank>, std::uint32_t> uses_;
 };
 
+Result<std::vector<std::vector<Rank>>> read_rings(std::string_view text, const std::string& file,
+                                                  const Topology& topology) {
+  if (is_nccl_log(text)) {
+    const auto numbers = read_nccl_log_rings(text, file, topology.rank_count());
+    if (!numbers) return tl::unexpected(numbers.error());
+    std::vector<std::vector<Rank>> rings;
+    for (const auto& ring : *numbers) {
+      std::vector<Rank>& order = rings.emplace_back();
+      for (const std::int64_t rank : ring) order.emplace_back(static_cast<std::size_t>(rank));
+    }
+    return rings;
+  }
+  const auto xml = XmlFile::parse(text, file);
+  if (!xml) return tl::unexpected(xml.error());
+  return NcclRingsReader(*xml, file, topology).read();
+}
+
 }  // namespace
 
 Result<Schedule> import_nccl_rings(std::string_view text, const std::string& file, const Topology& topology,
@@ -162,9 +180,7 @@ Result<Schedule> import_nccl_rings(std::string_view text, const std::string& fil
     return fail(ErrorCode::unsupported, fmt::format("NCCL's rings are not read for {}", to_string(kind)),
                 "all_gather, reduce_scatter and all_reduce are");
   }
-  const auto xml = XmlFile::parse(text, file);
-  if (!xml) return tl::unexpected(xml.error());
-  const auto rings = NcclRingsReader(*xml, file, topology).read();
+  const auto rings = read_rings(text, file, topology);
   if (!rings) return tl::unexpected(rings.error());
   const auto forest = RingForest(topology, file).make(*rings, adds, gathers);
   if (!forest) return tl::unexpected(forest.error());

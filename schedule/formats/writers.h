@@ -11,6 +11,8 @@ namespace espalier {
 Result<std::string> write_schedule_csv(const Schedule& schedule, const Topology& topology);
 Result<std::string> write_schedule_dot(const Schedule& schedule, const Topology& topology);
 Result<std::string> write_goal(const Schedule& schedule, const Topology& topology, const ExportOptions& options);
+/// Errors: unsupported where the plan is not made of rings over the ranks of one host.
+Result<std::string> write_nccl_graph(const Schedule& schedule, const Topology& topology);
 Result<std::string> write_msccl(const Schedule& schedule, const Topology& topology, const ExportOptions& options);
 /// A file per rank.
 Result<std::vector<ExportedFile>> write_chakra(const Schedule& schedule, const Topology& topology,

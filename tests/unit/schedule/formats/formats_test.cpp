@@ -264,5 +264,73 @@ TEST(NcclRings, RefusalsNameThePlace) {
   EXPECT_EQ(refused(graphs(ring + other)), "a.xml: its rings are of unlike GPUs");
 }
 
+// NCCL's own words around the rings of two communicators: that of four ranks counts, its channel 1 told by two ranks.
+const std::string ring_log =
+    "box:10:11 [0] NCCL INFO comm 0x5 rank 0 nRanks 4 nNodes 1\n"
+    "box:10:11 [0] NCCL INFO Channel 00/02 : 0 2 1 3\n"
+    "box:10:11 [0] NCCL INFO Channel 01/02 : 0 3 1 2\n"
+    "box:10:11 [0] NCCL INFO Channel 00/01 : 0 1\n"
+    "box:10:12 [1] NCCL INFO Channel 01/02 : 0 3 1 2\n"
+    "box:10:11 [0] NCCL INFO Channel 00/0 : 2[2] -> 3[3] via P2P/CUMEM\n";
+
+TEST(NcclLog, RingsBecomePlans) {
+  const Topology topology = four_ranks();
+  const auto schedule = import_nccl_rings(ring_log, "a.log", topology, CollectiveKind::all_gather);
+  ASSERT_TRUE(schedule) << schedule.error().message;
+  EXPECT_TRUE(verify(*schedule, topology).ok());
+  EXPECT_EQ(schedule->transfers.size(), 24U);  // 2 rings x 4 roots x 3 hops
+  for (const Transfer& transfer : schedule->transfers) {
+    const std::size_t from = schedule->src(transfer).index(), to = schedule->dst(transfer).index();
+    const std::vector<std::vector<std::size_t>> next = {{2, 3}, {3, 2}, {1, 0}, {0, 1}};  // 0 2 1 3 and 0 3 1 2
+    EXPECT_TRUE(to == next[from][0] || to == next[from][1]) << from << " to " << to;
+  }
+}
+
+TEST(NcclLog, RefusalsNameThePlace) {
+  const auto refused = [](const std::string& text) {
+    const auto schedule = import_nccl_rings(text, "a.log", four_ranks(), CollectiveKind::all_gather);
+    return schedule ? "" : schedule.error().message;
+  };
+  const std::string begin = "h:1:2 [0] NCCL INFO Channel 00/02 : ";
+  EXPECT_EQ(refused(begin + "0 1 2\n"), "a.log: there is no ring of 4 ranks in it; it has rings of 3");
+  EXPECT_EQ(refused("h NCCL INFO nothing\n"), "a.log: there is no ring of 4 ranks in it");
+  EXPECT_EQ(refused(begin + "0 1 1 3\n"), "a.log:1:29: the ring does not pass each rank once");
+  EXPECT_EQ(refused(begin + "0 1 2 3\n" + begin + "0 2 1 3\n"),
+            "a.log:2:29: channel 0 has another ring than above: of another communicator");
+}
+
+// What NCCL found is written as it was read; rings that differ in nothing but their number are written once.
+TEST(NcclGraph, RingsAreReadAgain) {
+  const Topology topology = four_ranks();
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
+    const auto schedule = import_nccl_rings(ring_log, "a.log", topology, kind);
+    ASSERT_TRUE(schedule);
+    const auto files = export_schedule(*schedule, topology, "nccl-graph", {});
+    ASSERT_TRUE(files) << files.error().message;
+    const std::string& text = files->front().bytes;
+    EXPECT_NE(text.find("nchannels=\"2\""), std::string::npos) << text;
+    EXPECT_NE(
+        text.find("<gpu dev=\"0x0\"/>\n      <gpu dev=\"0x2\"/>\n      <gpu dev=\"0x1\"/>\n      <gpu dev=\"0x3\"/>"),
+        std::string::npos)
+        << text;
+    const auto again = import_nccl_rings(text, "b.xml", topology, kind);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(again->transfers.size(), schedule->transfers.size());
+    EXPECT_TRUE(verify(*again, topology).ok());
+  }
+  const auto doubled = import_nccl_rings(graphs(ring + ring), "a.xml", topology, CollectiveKind::all_gather);
+  ASSERT_TRUE(doubled);
+  const auto once = export_schedule(*doubled, topology, "nccl-graph", {});
+  ASSERT_TRUE(once) << once.error().message;
+  EXPECT_NE(once->front().bytes.find("nchannels=\"1\""), std::string::npos);  // Both are the same share of all.
+}
+
+TEST(NcclGraph, RefusesWhatIsNoRing) {
+  const auto files = export_schedule(two_halves(), two_ranks(), "nccl-graph", {});
+  ASSERT_FALSE(files);
+  EXPECT_EQ(files.error().message, "NCCL graph XML has rings, and the plan has none");
+}
+
 }  // namespace
 }  // namespace espalier
