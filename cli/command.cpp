@@ -87,6 +87,7 @@ int run(int argc, char** argv) {
   add_tune_command(app, session);
   add_doctor_command(app, session);
   add_compare_command(app, session);
+  add_compare_designs_command(app, session);
   add_calibrate_command(app, session);
   add_lab_command(app, session);
   add_schema_command(app, session);

@@ -28,6 +28,42 @@ std::string part(std::int64_t time, const JobReport& report) {
   return fmt::format("{:.1f}", 100 * static_cast<double>(time) / whole);
 }
 
+std::string gigabytes(Bytes bytes) { return fmt::format("{:.1f}", static_cast<double>(bytes.count) / 1e9); }
+
+/// What the step achieves, and what its fullest ranks need.
+std::string training_text(const scenario::TrainingFigures& training, Picoseconds elapsed) {
+  const scenario::MemoryNeed& need = training.memory;
+  const double rate = training.tokens_per_second(elapsed);
+  std::string text =
+      fmt::format("# training: {:.0f} tokens/s, {:.1f} per rank; model FLOPs utilisation {:.1f} %\n", rate,
+                  rate / static_cast<double>(training.ranks), 100 * training.model_flops_utilisation(elapsed));
+  text += fmt::format(
+      "# memory of a rank at place {} of the pipeline: {} GB{}: parameters {}, gradients {}, optimizer {}, activations "
+      "{}\n",
+      training.place, gigabytes(need.total()),
+      training.capacity.count == 0
+          ? std::string()
+          : fmt::format(" of {}{}", gigabytes(training.capacity), training.capacity < need.total() ? ", TOO MUCH" : ""),
+      gigabytes(need.parameters), gigabytes(need.gradients), gigabytes(need.optimizer), gigabytes(need.activations));
+  return text;
+}
+
+nlohmann::ordered_json training_json(const scenario::TrainingFigures& training, Picoseconds elapsed) {
+  const scenario::MemoryNeed& need = training.memory;
+  nlohmann::ordered_json document = {{"tokens_per_second", training.tokens_per_second(elapsed)},
+                                     {"model_flops_utilisation", training.model_flops_utilisation(elapsed)},
+                                     {"memory",
+                                      {{"place", training.place},
+                                       {"total", need.total().count},
+                                       {"parameters", need.parameters.count},
+                                       {"gradients", need.gradients.count},
+                                       {"optimizer", need.optimizer.count},
+                                       {"activations", need.activations.count},
+                                       {"capacity", nullptr}}}};
+  if (training.capacity.count > 0) document["memory"]["capacity"] = training.capacity.count;
+  return document;
+}
+
 std::string header(const Scenario& scenario, const JobReport& report) {
   const auto& settings = scenario.settings;
   std::string text = fmt::format("# {} on {}  {}  model {}", scenario.name, scenario.topology.name(),
@@ -38,6 +74,7 @@ std::string header(const Scenario& scenario, const JobReport& report) {
   text += fmt::format(
       "\n# elapsed {}: compute {:.1f} %, exposed communication {:.1f} %, waiting for others {:.1f} %, idle {:.1f} %\n",
       format_duration(report.elapsed), 100 * time.compute, 100 * time.exposed, 100 * time.waiting, 100 * time.idle);
+  if (scenario.training) text += training_text(*scenario.training, report.elapsed);
   return text;
 }
 
@@ -151,11 +188,12 @@ Table calls_table(const Scenario& scenario, const JobReport& report) {
   table.add_column("mean", "(us)");
   table.add_column("slow-down", "(x)");
   table.add_column("worst", "(x)");
+  table.add_column("exposed", "(%)");
   for (const CallSummary& call : summaries) {
     table.add_row({call.label, std::string(to_string(call.kind)), std::to_string(call.group_size),
                    std::to_string(call.calls), std::to_string(call.bytes.count),
                    fmt::format("{:.2f}", call.mean_seconds * 1e6), fmt::format("{:.3f}", call.mean_slowdown),
-                   fmt::format("{:.3f}", call.worst_slowdown)});
+                   fmt::format("{:.3f}", call.worst_slowdown), fmt::format("{:.1f}", 100 * call.exposed)});
   }
   return table;
 }
@@ -181,6 +219,7 @@ nlohmann::ordered_json scenario_json(const Scenario& scenario, const JobReport& 
                                      {"tasks", scenario.job.tasks().size()},
                                      {"events", report.events},
                                      {"background_flows", report.flows}};
+  if (scenario.training) document["training"] = training_json(*scenario.training, report.elapsed);
   auto& calls = document["calls"] = nlohmann::ordered_json::array();
   for (const CallSummary& call : summarize_calls(scenario.job, report)) {
     calls.push_back({{"call", call.label},
@@ -190,7 +229,8 @@ nlohmann::ordered_json scenario_json(const Scenario& scenario, const JobReport& 
                      {"bytes", call.bytes.count},
                      {"mean_time", call.mean_seconds},
                      {"mean_slowdown", call.mean_slowdown},
-                     {"worst_slowdown", call.worst_slowdown}});
+                     {"worst_slowdown", call.worst_slowdown},
+                     {"exposed", call.exposed}});
   }
   auto& ranks = document["ranks"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < report.ranks.size(); ++i) {

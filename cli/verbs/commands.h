@@ -29,6 +29,7 @@ void add_report_command(CLI::App& app, Session& session);
 void add_tune_command(CLI::App& app, Session& session);
 void add_doctor_command(CLI::App& app, Session& session);
 void add_compare_command(CLI::App& app, Session& session);
+void add_compare_designs_command(CLI::App& app, Session& session);
 void add_calibrate_command(CLI::App& app, Session& session);
 void add_lab_command(CLI::App& app, Session& session);
 void add_schema_command(CLI::App& app, Session& session);

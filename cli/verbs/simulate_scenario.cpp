@@ -30,16 +30,19 @@ tl::expected<Topology, InputFailure> open_topology(const Console& console, Topol
   return load_topology(console, flags);
 }
 
-ExitCode run(const Console& console, const scenario::Scenario& scenario, const ScenarioFlags& flags) {
+Result<scenario::JobReport> run_with_progress(const Console& console, const scenario::Scenario& scenario) {
   scenario::RunSettings settings = scenario.settings;
   constexpr std::size_t per_step = std::size_t{1} << 14U;
-  std::optional<Progress> progress(std::in_place, console, "simulating", scenario.job.tasks().size() / per_step + 1);
+  Progress progress(console, "simulating", scenario.job.tasks().size() / per_step + 1);
   std::size_t done = 0;
   settings.on_progress = [&](std::size_t over) {
-    for (; done + per_step <= over; done += per_step) progress->step(std::to_string(over) + " tasks");
+    for (; done + per_step <= over; done += per_step) progress.step(std::to_string(over) + " tasks");
   };
-  const auto report = scenario::run_job(scenario.job, scenario.topology, scenario.disturbances, settings);
-  progress.reset();
+  return scenario::run_job(scenario.job, scenario.topology, scenario.disturbances, settings);
+}
+
+ExitCode run(const Console& console, const scenario::Scenario& scenario, const ScenarioFlags& flags) {
+  const auto report = run_with_progress(console, scenario);
   if (!report) return console.refuse(report.error());
   if (console.csv) {
     console.print_bytes(calls_table(scenario, *report).csv());
@@ -121,6 +124,16 @@ ExitCode with_scenario(const Console& console, const TopologyFlags& topology, co
 ExitCode simulate_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags) {
   return with_scenario(console, topology, flags,
                        [&](const scenario::Scenario& scenario) { return run(console, scenario, flags); });
+}
+
+ExitCode with_scenario_run(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags,
+                           const std::function<void(const scenario::Scenario&, const scenario::JobReport&)>& done) {
+  return with_scenario(console, topology, flags, [&](const scenario::Scenario& scenario) {
+    const auto report = run_with_progress(console, scenario);
+    if (!report) return console.refuse(report.error());
+    done(scenario, *report);
+    return ExitCode::ok;
+  });
 }
 
 ExitCode explain_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags) {

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "cli/flags/inputs.h"
 #include "cli/output/trace_file.h"
 #include "cli/verbs/commands.h"
+#include "scenario/read/read_scenario.h"
+#include "scenario/report/report.h"
 
 namespace espalier::cli {
 
@@ -19,6 +22,10 @@ struct ScenarioFlags {
 
 /// Reads a scenario and runs it on the topology that is given, or that it names; prints what came of it.
 ExitCode simulate_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags);
+
+/// Reads and runs it likewise, and hands over what came of it instead of printing. Errors are shown; gives their code.
+ExitCode with_scenario_run(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags,
+                           const std::function<void(const scenario::Scenario&, const scenario::JobReport&)>& done);
 
 /// The same, but says what its end waited for and what single changes would save.
 ExitCode explain_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags);

@@ -185,6 +185,9 @@ VERBS = {
                     {"--collective": ["--collective", "broadcast"]}),
         "drawing": (["predicted-trace.json", "measured-trace.json", "--svg", "-"], {"--profile": "then A is a machine: shown by 'machine'"}),
     }),
+    "compare-designs": ({"--collectives": ["-c", "broadcast"], "--sizes": ["-s", "1K"], "--algorithm": ["-a", "tree"],
+                         "--no-failures": ["--no-failures"], "--strict": ["--strict"], "--scenario": ["--scenario", "job.yaml"], "--csv": ["--csv"]}, {
+        "two": (["cluster.yaml", "other.yaml"], {})}),
     "calibrate": ({**TOPOLOGY, "--from": ["--from", "predicted.json"], "--output": ["-o", "out.yaml"],
                    "--algorithm": ["-a", "tree"], "--collective": ["--collective", "all_reduce"],
                    "--plan": ["--plan", "tree.json"], "--chunk": ["--chunk", "64K"], "--minbytes": ["-b", "1M"],

@@ -82,7 +82,7 @@ Table links_table(const Topology& topology) {
   table.add_column("latency", "(us)");
   for (std::size_t i = 0; i < topology.link_count(); ++i) {
     const Link& link = topology.link(LinkId(i));
-    table.add_row({topology.link_name(LinkId(i)), topology.node(link.from).id, topology.node(link.to).id,
+    table.add_row({topology.link_name(LinkId(i)), topology.node(link.tail).id, topology.node(link.head).id,
                    link.link_class, fmt::format("{}", static_cast<double>(link.bandwidth().bytes_per_second) / 1e9),
                    fmt::format("{}", link.latency.seconds() * 1e6)});
   }
