@@ -1,3 +1,4 @@
+#include <map>
 #include <mutex>
 
 #include "advisor/advisor.h"
@@ -8,6 +9,7 @@
 #include "engine/rendezvous/secret.h"
 #include "python/bind/bindings.h"
 #include "python/bind/call_arrays.h"
+#include "python/bind/lone_rank.h"
 #include "topology/generate/generate.h"
 
 namespace espalier::python {
@@ -33,6 +35,7 @@ ScheduleSource advised(const Topology& topology, const std::string& algorithm) {
 }
 
 ScheduleSource fully_connected(std::size_t ranks, const std::string& algorithm) {
+  if (ranks == 1) return schedule_of_lone_rank;
   return advised(value_of(generate_fully_connected({.ranks = static_cast<std::int64_t>(ranks), .wire = {}})),
                  algorithm);
 }
@@ -53,7 +56,9 @@ class PythonCommunicator {
     const auto launch = value_of(engine::launch::detect_launch(environment, {rank, world, std::move(rendezvous)}));
     engine::launch::SharedSecret secret;
     const bool is_given = environment.contains("ESPALIER_SECRET") || environment.contains("ESPALIER_SECRET_FILE");
-    if (!is_given && launch.is_one_machine) {
+    if (!is_given && launch.world == 1) {
+      secret.text = value_of(engine::rendezvous::random_secret());  // Nobody else is to know it.
+    } else if (!is_given && launch.is_one_machine) {
       secret = value_of(engine::launch::share_secret(launch, environment));
     } else {
       secret.text = value_of(engine::rendezvous::find_secret(environment));
@@ -96,9 +101,14 @@ class PythonCommunicator {
   void close() {
     {
       const py::gil_scoped_release release;
+      for (const auto& [memory, array] : registered_) {
+        const std::lock_guard lock(shared_->mutex);
+        if (ranks_ != nullptr) static_cast<void>(ranks_->deregister_buffer(memory));
+      }
       ranks_.reset();
     }
     started_.clear();
+    registered_.clear();
   }
 
   Communicator& ranks() const {
@@ -194,6 +204,20 @@ class PythonCommunicator {
     return py::array(py::dtype::of<std::uint8_t>(), {static_cast<py::ssize_t>(bytes)}, {1}, data, owner);
   }
 
+  void register_buffer(const py::array& data) {
+    void* const memory = const_cast<void*>(data.data());  // Read-only arrays may be sent from.
+    finish([&, bytes = static_cast<std::size_t>(data.nbytes())](Communicator& ranks) {
+      return ranks.register_buffer(memory, bytes);
+    });
+    registered_[memory] = data;
+  }
+
+  void deregister_buffer(const py::array& data) {
+    void* const memory = const_cast<void*>(data.data());
+    finish([&](Communicator& ranks) { return ranks.deregister_buffer(memory); });
+    registered_.erase(memory);
+  }
+
   void abort(const std::string& reason) { ranks().abort(reason); }
 
   void wait(StartedCall& call) {
@@ -234,6 +258,7 @@ class PythonCommunicator {
   std::shared_ptr<Communicator> ranks_;
   std::shared_ptr<SharedJob> shared_;
   std::vector<std::shared_ptr<StartedCall>> started_;
+  std::map<void*, py::array> registered_;  ///< Kept until they are deregistered.
 };
 
 }  // namespace
@@ -274,6 +299,8 @@ void bind_communicator(py::module_& module) {
       .def("group_end", &PythonCommunicator::group_end)
       .def("split", &PythonCommunicator::split)
       .def("allocate", &PythonCommunicator::allocate)
+      .def("register_buffer", &PythonCommunicator::register_buffer)
+      .def("deregister_buffer", &PythonCommunicator::deregister_buffer)
       .def("abort", &PythonCommunicator::abort)
       .def("close", &PythonCommunicator::close);
 }

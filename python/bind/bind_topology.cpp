@@ -1,5 +1,6 @@
 #include "python/bind/bindings.h"
 #include "topology/analysis/describe.h"
+#include "topology/draw/topology_svg.h"
 #include "topology/generate/generate.h"
 #include "topology/slow.h"
 #include "topology/without.h"
@@ -124,6 +125,9 @@ void bind_topology(py::module_& module) {
             return topology.link_name(LinkId(link));
           },
           "\"gpu0>gpu1\".")
+      .def(
+          "_repr_svg_", [](const Topology& topology) { return value_of(topology_svg(topology)); },
+          "A picture of the machine (SVG), as notebooks show it.")
       .def("_links", &links_of)
       .def("_nodes", &nodes_of);
 }

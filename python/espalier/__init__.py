@@ -22,7 +22,9 @@ from ._communicator import Communicator, Handle
 from ._launch import run
 from ._plans import Bound, Breach, Schedule, bound, plan, planners
 from ._simulation import Simulation, Simulator, simulate
+from ._sweep import sweep
+from ._tables import Table
 from ._units import parse_size
 
-__all__ = ["Bound", "Breach", "Communicator", "Error", "Handle", "Schedule", "Simulation", "Simulator", "Topology", "bound",
-           "parse_size", "plan", "planners", "run", "simulate"]
+__all__ = ["Bound", "Breach", "Communicator", "Error", "Handle", "Schedule", "Simulation", "Simulator", "Table", "Topology",
+           "bound", "parse_size", "plan", "planners", "run", "simulate", "sweep"]

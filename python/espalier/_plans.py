@@ -1,12 +1,14 @@
 """Bounds and schedules."""
 import dataclasses
 import fractions
+import html
 import pathlib
 import typing
 
 import numpy
 
 from . import _espalier
+from ._tables import Table
 from ._units import parse_size
 
 Schedule = _espalier.Schedule
@@ -21,6 +23,12 @@ class Bound:
     cut: list  #: Ids of the nodes whose cut proves it; empty where a linear program does.
     what: str  #: One sentence: what the cut has to let through.
     busbw: typing.Optional[float]  #: Bytes per second, as nccl-tests count; None where nothing moves.
+
+
+    def _repr_html_(self):
+        rate = "" if self.busbw is None else f", busbw at most {self.busbw / 1e9:.2f} GB/s"
+        cut = f"<br>cut: {html.escape(', '.join(self.cut))}" if self.cut else ""
+        return f"<b>{self.time_per_byte} s per byte</b>{rate}<br>{html.escape(self.what)}{cut}"
 
 
 class Breach(typing.NamedTuple):
@@ -91,6 +99,28 @@ def _repr(self):
             f"{len(self.transfers)} transfers>")
 
 
+def to_pandas(self):
+    """The transfers as a pandas.DataFrame: slices, ends as rank numbers, links on the way, channel, whether it adds."""
+    import pandas
+
+    rows, routes = [], self.routes
+    for transfer in self.transfers:
+        source, destination, links = routes[int(transfer["route"])]
+        flags = int(transfer["channel_and_reduces"])
+        rows.append({"first_slice": int(transfer["first_slice"]), "slice_count": int(transfer["slice_count"]), "source": source,
+                     "destination": destination, "links": len(links), "channel": flags & 0x7FFFFFFF,
+                     "reduces": bool(flags >> 31)})
+    return pandas.DataFrame(rows)
+
+
+def _repr_html_(self):
+    figures = {"collective": self.collective, "algorithm": self.algorithm, "topology": self.topology.name,
+               "slices": len(self.slices), "transfers": len(self.transfers)}
+    return Table([figures])._repr_html_()
+
+
+Schedule.to_pandas = to_pandas
+Schedule._repr_html_ = _repr_html_
 Schedule.verify = verify
 Schedule.save = save
 Schedule.load = staticmethod(load)

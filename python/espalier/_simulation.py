@@ -1,6 +1,7 @@
 """Simulated runs."""
 from . import _espalier
 from ._plans import bound
+from ._tables import Table
 from ._units import parse_size
 
 Simulator = _espalier.Simulator
@@ -20,6 +21,19 @@ class Simulation:
         """The part of the bound's throughput that was reached, at most 1."""
         return float(self._limit.time_per_byte * self.size * 10**12 / self.picoseconds) if self.picoseconds else 0.0
 
+    def to_dict(self):
+        """Its figures by name: size and chunk in bytes, time in seconds, busbw in bytes per second, of_bound."""
+        return {"size": self.size, "time": self.time, "busbw": self.busbw, "of_bound": self.of_bound, "chunk": self.chunk}
+
+    def to_pandas(self):
+        """Its spans as a pandas.DataFrame, where it was simulated with `timeline`; else its figures as one row."""
+        import pandas
+
+        return pandas.DataFrame([self.to_dict()]) if self.spans is None else pandas.DataFrame(self.spans)
+
+    def _repr_html_(self):
+        return Table([self])._repr_html_()
+
     def __repr__(self):
         return (f"<espalier.Simulation {self.size} B: {self.time * 1e6:.2f} us, busbw {self.busbw / 1e9:.2f} GB/s, "
                 f"{self.of_bound:.1%} of the bound>")
@@ -27,6 +41,8 @@ class Simulation:
 
 def simulate(schedule, size="64M", chunk=None, ahead=None, model="link", timeline=False):
     """Simulates a schedule at one size, or at several: a list of sizes gives a list of simulations.
+
+    The list is a Table, with to_pandas().
 
     `chunk` (bytes) and `ahead` (rounds) are chosen where they are not given; `model` is "link" or "fair". With
     `timeline`, `spans` is a structured numpy array. The GIL is released.
@@ -45,4 +61,4 @@ def simulate(schedule, size="64M", chunk=None, ahead=None, model="link", timelin
     for each in sizes:
         report = simulator.run(parse_size(int(each) if hasattr(each, "dtype") else each), chunk, ahead, model, timeline)
         runs.append(Simulation(report, simulator.busbw(report), limit))
-    return runs if sizes is size else runs[0]
+    return Table(runs) if sizes is size else runs[0]

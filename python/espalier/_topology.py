@@ -17,11 +17,11 @@ def _shipped_folder():
     return None
 
 
-def load(name, **parameters):
-    """A topology from a YAML file, or a shipped machine by name; parameters of a compact file by name.
+def find_topology_file(name):
+    """The path of a YAML file, or of a shipped machine by its name.
 
-    >>> Topology.load("dgx1v").rank_count
-    8
+    >>> find_topology_file("dgx1v").name
+    'dgx1v.yaml'
     """
     path = pathlib.Path(name)
     folder = _shipped_folder()
@@ -30,7 +30,16 @@ def load(name, **parameters):
     if not path.exists():
         raise Error("unavailable", f"there is no file or shipped machine {str(name)!r}",
                     "espalier topo show --list names the machines")
-    return Topology._read_file(str(path), parameters)
+    return path
+
+
+def load(name, **parameters):
+    """A topology from a YAML file, or a shipped machine by name; parameters of a compact file by name.
+
+    >>> Topology.load("dgx1v").rank_count
+    8
+    """
+    return Topology._read_file(str(find_topology_file(name)), parameters)
 
 
 def nodes(self):

@@ -151,6 +151,11 @@ class Ranks(unittest.TestCase):
         for transport, world in (("shm", 2), ("shm", 4), ("tcp", 3)):
             self.assertEqual(espalier.run(call_all, world, transport), [transport] * world)
 
+    def test_lone_rank_needs_no_secret(self):
+        for told in ({"rank": 0, "world": 1, "rendezvous": "127.0.0.1:0"}, {}):
+            with Communicator(**told) as ranks:
+                self.assertEqual(ranks.all_reduce(numpy.ones(3)).tolist(), [1, 1, 1])
+
     def test_groups_handles_parts(self):
         espalier.run(go_beside, 4)
 

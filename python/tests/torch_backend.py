@@ -1,0 +1,444 @@
+#!/usr/bin/env python3
+"""The torch.distributed backend: its collectives beside gloo's, its failures, and data-parallel training beside one process."""
+import copy
+import datetime
+import multiprocessing
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import traceback
+import unittest
+import warnings
+
+try:
+    import torch
+    import torch.distributed as dist
+
+    import espalier.torch
+except ImportError as error:
+    print(f"skipped: {error} (scripts/setup --torch installs PyTorch)")
+    sys.exit(77)
+
+TYPES = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32,
+         torch.float64]
+BESIDES = [torch.bool, torch.complex64, torch.complex128]
+SECONDS = datetime.timedelta(seconds=60)
+
+
+warnings.filterwarnings("ignore", category=UserWarning)  # 1.13 calls its later names.
+
+
+def _be_rank(function, rank, world, meeting, backend, arguments, failures):
+    torch.set_num_threads(1)
+    try:
+        dist.init_process_group(backend, init_method=f"file://{meeting}", rank=rank, world_size=world, timeout=SECONDS)
+        function(*arguments)
+        dist.destroy_process_group()
+    except BaseException:
+        failures.put(f"rank {rank}: {traceback.format_exc()}")
+        os._exit(1)
+
+
+def run_ranks(function, world, *arguments, backend="espalier"):
+    """The function in `world` forks, the ranks of a process group; what goes wrong in one is raised here."""
+    context = multiprocessing.get_context("fork")
+    with tempfile.TemporaryDirectory() as folder:
+        failures = context.SimpleQueue()
+        ranks = [context.Process(target=_be_rank, args=(function, rank, world, f"{folder}/store", backend, arguments, failures))
+                 for rank in range(world)]
+        for rank in ranks:
+            rank.start()
+        for rank in ranks:
+            rank.join(240)
+        stuck = [index for index, rank in enumerate(ranks) if rank.is_alive()]
+        for rank in ranks:
+            if rank.is_alive():
+                rank.kill()
+        text = "" if failures.empty() else failures.get()
+        if stuck or text or any(rank.exitcode for rank in ranks):
+            raise AssertionError(f"ranks {stuck} are stuck; exit codes {[rank.exitcode for rank in ranks]}; {text}")
+
+
+def data_of(rank, shape, dtype, seed=0):
+    """What a rank brings; every rank can make that of all. Small whole numbers, so that every type adds them exactly."""
+    made = torch.Generator().manual_seed(100 * seed + rank)
+    values = torch.randint(1, 4, shape, generator=made)
+    return (values > 2) if dtype == torch.bool else values.to(dtype)
+
+
+def views_of(tensor):
+    """The same values, contiguous and not."""
+    wide = torch.zeros(*tensor.shape[:-1], 2 * tensor.shape[-1], dtype=tensor.dtype)
+    wide[..., ::2] = tensor
+    return [tensor.clone(), wide[..., ::2], tensor.t().contiguous().t() if tensor.dim() == 2 else tensor.clone()]
+
+
+def all_data(shape, dtype, seed=0):
+    return [data_of(rank, shape, dtype, seed) for rank in range(dist.get_world_size())]
+
+
+def check_against_gloo():
+    gloo = dist.new_group(backend="gloo")
+    me, n = dist.get_rank(), dist.get_world_size()
+    assert dist.get_backend() == "espalier" and dist.get_backend(gloo) == "gloo"
+    operations = [dist.ReduceOp.SUM, dist.ReduceOp.PRODUCT, dist.ReduceOp.MIN, dist.ReduceOp.MAX]
+    for dtype in [torch.uint8, torch.int8, torch.int32, torch.int64, torch.float16, torch.float32, torch.float64]:
+        for operation in operations:
+            for ours in views_of(data_of(me, (6, 10), dtype)):
+                theirs = ours.contiguous().clone()
+                dist.all_reduce(ours, operation)
+                dist.all_reduce(theirs, operation, group=gloo)
+                assert torch.equal(ours, theirs), (dtype, operation)
+        for root in range(n):
+            ours = data_of(me, (6, 10), dtype)
+            theirs = ours.clone()
+            dist.reduce(ours, root)
+            dist.reduce(theirs, root, group=gloo)
+            assert me != root or torch.equal(ours, theirs)
+            for ours in views_of(data_of(me, (6, 10), dtype)):
+                theirs = ours.contiguous().clone()
+                dist.broadcast(ours, root)
+                dist.broadcast(theirs, root, group=gloo)
+                assert torch.equal(ours, theirs)
+            for ours in views_of(data_of(me, (6, 10), dtype)):
+                outputs = [[torch.empty_like(like) for _ in range(n)] if me == root else None
+                           for like in (ours, ours.contiguous())]  # Gloo takes contiguous ones only.
+                dist.gather(ours, outputs[0], root)
+                dist.gather(ours.contiguous(), outputs[1], root, group=gloo)
+                assert me != root or all(map(torch.equal, *outputs))
+                inputs = [data_of(rank, (6, 10), dtype, 5).t().contiguous().t() for rank in range(n)] if me == root else None
+                outputs = [torch.empty_like(ours), torch.empty(6, 10, dtype=dtype)]  # Gloo takes contiguous ones only.
+                dist.scatter(outputs[0], inputs, root)
+                dist.scatter(outputs[1], inputs and [part.contiguous() for part in inputs], root, group=gloo)
+                assert torch.equal(*outputs)
+        for ours in views_of(data_of(me, (6, 10), dtype)):
+            outputs = [[torch.empty_like(like) for _ in range(n)] for like in (ours, ours.contiguous())]
+            dist.all_gather(outputs[0], ours)
+            dist.all_gather(outputs[1], ours.contiguous(), group=gloo)
+            assert all(map(torch.equal, *outputs))
+            block = torch.empty(n, 6, 10, dtype=dtype)  # Outputs that lie side by side.
+            dist.all_gather(list(block), ours)
+            assert all(map(torch.equal, block, outputs[1]))
+        tensors = [[data_of(me, shape, dtype) for shape in ((3,), (4, 5), ())] for _ in range(2)]
+        dist.all_reduce_coalesced(tensors[0])
+        dist.all_reduce_coalesced(tensors[1], group=gloo)
+        assert all(map(torch.equal, *tensors))
+    objects = [None] * n
+    dist.all_gather_object(objects, {"rank": me})
+    assert objects == [{"rank": rank} for rank in range(n)]
+    sparse = torch.sparse_coo_tensor([[me, me + 1]], torch.tensor([1.0, 2.0]), (n + 1,))
+    beside = sparse.clone()
+    dist.all_reduce(sparse)
+    dist.all_reduce(beside, group=gloo)
+    assert torch.equal(sparse.to_dense(), beside.to_dense())
+
+
+def check_without_gloo():
+    """What gloo has not: expected values are made from the data of all ranks."""
+    me, n = dist.get_rank(), dist.get_world_size()
+    for dtype in TYPES + BESIDES:
+        inputs = [data_of(rank, (n, 12), dtype) for rank in range(n)]
+        total = sum(part.to(torch.int64) for part in inputs).to(dtype) if dtype == torch.bool else sum(inputs)
+        for ours in views_of(inputs[me]):
+            dist.all_reduce(ours)
+            assert torch.equal(ours, total), dtype
+        for ours in views_of(inputs[me]):
+            output = torch.empty(12, dtype=dtype)
+            dist._reduce_scatter_base(output, ours.contiguous())
+            assert torch.equal(output, total[me]), dtype
+            spread = torch.empty(24, dtype=dtype)[::2]
+            dist.reduce_scatter(spread, list(ours))
+            assert torch.equal(spread, total[me]), dtype
+        gathered = torch.empty(n, n, 12, dtype=dtype)
+        dist._all_gather_base(gathered, inputs[me])
+        assert torch.equal(gathered, torch.stack(inputs))
+        output = torch.empty(n, 12, dtype=dtype)
+        dist.all_to_all_single(output, inputs[me])
+        assert torch.equal(output, torch.stack([part[me] for part in inputs])), dtype
+        outputs = [torch.empty(12, dtype=dtype) for _ in range(n)]
+        dist.all_to_all(outputs, list(inputs[me]))
+        assert torch.equal(torch.stack(outputs), output), dtype
+        lists = [[torch.empty(3, dtype=dtype), torch.empty(2, 2, dtype=dtype)] for _ in range(n)]
+        dist.all_gather_coalesced(lists, [inputs[me][0, :3], torch.full((2, 2), me).to(dtype)])
+        assert all(torch.equal(part[0], inputs[rank][0, :3]) and torch.equal(part[1], torch.full((2, 2), rank).to(dtype))
+                   for rank, part in enumerate(lists))
+    # Unequal parts: rank r gives rank p r + 2p rows, some of them none.
+    def rows(source, to):
+        return (source + 2 * to) % 4
+    row = torch.arange(3.0)
+    sent = torch.cat([(row + 10 * me + to).repeat(rows(me, to), 1) for to in range(n)])
+    received = torch.empty(sum(rows(source, me) for source in range(n)), 3)
+    dist.all_to_all_single(received, sent, [rows(source, me) for source in range(n)], [rows(me, to) for to in range(n)])
+    assert torch.equal(received, torch.cat([(row + 10 * source + me).repeat(rows(source, me), 1) for source in range(n)]))
+    mean = torch.full((5,), float(me))
+    dist.all_reduce(mean, dist.ReduceOp.AVG)
+    assert torch.allclose(mean, torch.tensor((n - 1) / 2))
+    for operation, combine in ((dist.ReduceOp.BAND, torch.bitwise_and), (dist.ReduceOp.BOR, torch.bitwise_or),
+                               (dist.ReduceOp.BXOR, torch.bitwise_xor)):
+        for dtype in (torch.uint8, torch.int16, torch.int64, torch.bool):
+            inputs = all_data((n, 7), dtype, 3)
+            expected = inputs[0].clone()
+            for other in inputs[1:]:
+                expected = combine(expected, other)
+            ours = inputs[me].clone()
+            dist.all_reduce(ours, operation)
+            assert torch.equal(ours, expected), (operation, dtype)
+            output = torch.empty(7, dtype=dtype)
+            dist._reduce_scatter_base(output, inputs[me], operation)
+            assert torch.equal(output, expected[me])
+    empty = torch.empty(0)
+    dist.all_reduce(empty)
+    dist.all_gather([torch.empty(0) for _ in range(n)], empty)
+
+
+def check_messages():
+    me, n = dist.get_rank(), dist.get_world_size()
+    # Everyone sends to everyone at once, receives being posted after the sends and in another order.
+    sent = [dist.isend(torch.full((1000,), 10.0 * me + to), to) for to in range(n) if to != me]
+    received = {source: torch.empty(2000)[::2] for source in reversed(range(n)) if source != me}
+    works = [dist.irecv(tensor, source) for source, tensor in received.items()]
+    for work in works + sent:
+        work.wait()
+    assert all((tensor == 10.0 * source + me).all() for source, tensor in received.items())
+    # Tags: what comes first is kept until it is asked for.
+    if me == 0:
+        for tag in range(5):
+            dist.send(torch.tensor([tag]), 1, tag=tag)
+    if me == 1:
+        for tag in reversed(range(5)):
+            got = torch.empty(1, dtype=torch.int64)
+            dist.recv(got, 0, tag=tag)
+            assert got.item() == tag
+    # From whoever comes.
+    if me == 0:
+        sources = []
+        for _ in range(n - 1):
+            got = torch.empty(1, dtype=torch.int64)
+            source = dist.recv(got, tag=7)
+            assert got.item() == source
+            sources.append(source)
+        assert sorted(sources) == list(range(1, n))
+        for source in range(1, n):  # Once more by name, from directions that waited for any.
+            got = torch.empty(3)
+            dist.recv(got, source, tag=8)
+            assert (got == source).all()
+    else:
+        dist.send(torch.tensor([me]), 0, tag=7)
+        dist.send(torch.full((3,), float(me)), 0, tag=8)
+    # Beside collectives, which others wait in.
+    if me == 0:
+        work = dist.isend(torch.ones(3), 1)
+    total = torch.ones(4)
+    dist.all_reduce(total)
+    if me == 1:
+        got = torch.empty(3)
+        dist.recv(got, 0)
+        assert got.tolist() == [1, 1, 1] and total[0] == n
+    if me == 0:
+        work.wait()
+    operations = [dist.P2POp(dist.isend, torch.full((5,), float(me)), (me + 1) % n),
+                  dist.P2POp(dist.irecv, torch.empty(5), (me - 1) % n)]
+    for work in dist.batch_isend_irecv(operations):
+        work.wait()
+    assert (operations[1].tensor == (me - 1) % n).all()
+
+
+def check_works_and_groups():
+    me, n = dist.get_rank(), dist.get_world_size()
+    works = [dist.all_reduce(torch.full((1 << (3 * i),), float(me + i)), async_op=True) for i in range(6)]
+    for i, work in enumerate(works):
+        future = work.get_future()
+        assert torch.equal(future.wait()[0], torch.full((1 << (3 * i),), float(sum(range(n)) + n * i)))
+        assert work.wait() and work.is_completed() and torch.equal(work.result()[0], future.value()[0])
+    doubled = dist.all_reduce(torch.ones(3), async_op=True).get_future().then(lambda done: done.value()[0] * 2).wait()
+    assert doubled.tolist() == [2 * n] * 3
+    halves = [dist.new_group([rank for rank in range(n) if rank % 2 == part], backend="espalier") for part in range(2)]
+    pairs = [dist.new_group([rank, (rank + 1) % n]) for rank in range(0, n, 2)]
+    mine, pair = halves[me % 2], pairs[me // 2]
+    started = [dist.all_reduce(torch.ones(1000), group=group, async_op=True) for group in (mine, pair, None)]
+    assert [int(work.get_future().wait()[0][0]) for work in started] == [n // 2, 2, n]
+    assert dist.get_world_size(mine) == n // 2 and espalier.torch.transports(mine) == ["shm"] * (n // 2)
+    dist.barrier(mine)
+    dist.barrier()
+    world = dist.group.WORLD
+    world.monitored_barrier(SECONDS)
+    world.monitored_barrier(SECONDS)
+    dist.destroy_process_group(mine)
+    parameter = torch.nn.Parameter(torch.full((3,), float(me)))
+    dist.broadcast(parameter.data, 0)
+    assert parameter.tolist() == [0, 0, 0]
+
+
+def check_refusals():
+    me, n = dist.get_rank(), dist.get_world_size()
+    for wrong in (lambda: dist.all_reduce(torch.ones(3, dtype=torch.bool), dist.ReduceOp.AVG),
+                  lambda: dist.all_reduce(torch.ones(3, dtype=torch.complex64), dist.ReduceOp.MAX),
+                  lambda: dist.all_reduce(torch.ones(3), dist.ReduceOp.BAND),
+                  lambda: dist.all_gather([torch.ones(3)] * (n + 1), torch.ones(3)),
+                  lambda: dist.all_to_all_single(torch.ones(n + 1), torch.ones(n + 1)),
+                  lambda: dist._all_gather_base(torch.ones(n + 1), torch.ones(1)),
+                  lambda: dist.group.WORLD.send([torch.ones(1)], me, 0),
+                  lambda: dist.all_reduce(torch.ones(3, device="meta"))):
+        try:
+            wrong()
+        except (ValueError, RuntimeError) as error:
+            assert any(word in str(error) for word in ("Espalier", "Meta", "complex")), error
+        else:
+            raise AssertionError("not refused")
+    total = torch.ones(2)
+    dist.all_reduce(total)
+    assert total[0] == n
+
+
+def time_out():
+    me = dist.get_rank()
+    short = datetime.timedelta(seconds=1)
+    if me == 0:
+        try:
+            dist.group.WORLD.monitored_barrier(short, wait_all_ranks=True)
+        except RuntimeError as error:
+            assert "Ranks 1" in str(error), error
+        else:
+            raise AssertionError("rank 1 came")
+        try:
+            dist.irecv(torch.ones(1), 1).wait(short)
+        except RuntimeError as error:
+            assert "timed out" in str(error), error
+        else:
+            raise AssertionError("received")
+    dist.barrier()
+
+
+def lose_a_peer(folder):
+    dist.barrier()
+    if dist.get_rank() == 1:
+        os._exit(0)
+    try:
+        dist.all_reduce(torch.ones(1000))
+    except RuntimeError as error:
+        pathlib.Path(folder, str(dist.get_rank())).write_text(str(error))
+    else:
+        raise AssertionError("the call ended well")
+
+
+def make_model():
+    torch.manual_seed(7)
+    return torch.nn.Sequential(torch.nn.Linear(20, 64), torch.nn.Tanh(), torch.nn.Linear(64, 64), torch.nn.ReLU(),
+                               torch.nn.Linear(64, 5)).double()
+
+
+def batches(steps, size):
+    made = torch.Generator().manual_seed(11)
+    return [(torch.randn(size, 20, generator=made, dtype=torch.float64),
+             torch.randint(0, 5, (size,), generator=made)) for _ in range(steps)]
+
+
+def train(model, steps, part=slice(None)):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    losses = []
+    for inputs, wanted in batches(steps, 32):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(inputs[part]), wanted[part])
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def train_in_parallel(world):
+    single = make_model()
+    train(single, 10)
+    model = make_model()
+    if dist.get_rank() != 0:
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.zero_()  # DistributedDataParallel gives everyone rank 0's.
+    parallel = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.01)
+    share = 32 // world
+    train(parallel, 10, slice(dist.get_rank() * share, (dist.get_rank() + 1) * share))
+    for ours, theirs in zip(model.parameters(), single.parameters()):
+        assert torch.allclose(ours, theirs, rtol=1e-10, atol=1e-12), (ours - theirs).abs().max()
+    flat = torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
+    everyones = [torch.empty_like(flat) for _ in range(world)]
+    dist.all_gather(everyones, flat)
+    assert all(torch.equal(flat, other) for other in everyones)
+
+
+class Collectives(unittest.TestCase):
+    def test_against_gloo(self):
+        for world in (2, 3):
+            run_ranks(check_against_gloo, world)
+
+    def test_without_gloo(self):
+        for world in (2, 4):
+            run_ranks(check_without_gloo, world)
+
+    def test_lone_rank(self):
+        run_ranks(check_without_gloo, 1)
+
+    def test_over_tcp(self):
+        os.environ["ESPALIER_TRANSPORT"] = "tcp"
+        try:
+            run_ranks(check_without_gloo, 2)
+        finally:
+            del os.environ["ESPALIER_TRANSPORT"]
+
+    def test_messages(self):
+        for world in (2, 4):
+            run_ranks(check_messages, world)
+
+    def test_works_and_groups(self):
+        run_ranks(check_works_and_groups, 4)
+
+    def test_refusals_leave_the_group_as_it_is(self):
+        run_ranks(check_refusals, 2)
+
+    def test_topology_and_plan(self):
+        with tempfile.TemporaryDirectory() as folder:
+            machine = espalier.Topology.generate("ring", [4])
+            plan = f"{folder}/plan.json"
+            espalier.plan(machine, "all_reduce", algorithm="ring").save(plan)
+            os.environ["ESPALIER_PLAN"] = f"{plan}@64-1G"
+            try:
+                run_ranks(check_works_and_groups, 4)
+                with self.assertRaisesRegex(AssertionError, "the plan .* has 4"):
+                    run_ranks(check_refusals, 2)
+            finally:
+                del os.environ["ESPALIER_PLAN"]
+
+
+class Failures(unittest.TestCase):
+    def test_timeouts(self):
+        run_ranks(time_out, 2)
+
+    def test_dead_peer_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            run_ranks(lose_a_peer, 3, folder)
+            for rank in (0, 2):
+                self.assertIn("rank 1", pathlib.Path(folder, str(rank)).read_text())
+
+
+class Training(unittest.TestCase):
+    def test_equals_one_process(self):
+        for world in (2, 4):
+            run_ranks(train_in_parallel, world, world)
+
+    def test_torchrun(self):
+        program = ("import torch, torch.distributed as dist, espalier.torch\n"
+                   "dist.init_process_group('espalier')\n"
+                   "total = torch.ones(10)\n"
+                   "dist.all_reduce(total)\n"
+                   "assert (total == dist.get_world_size()).all() and dist.get_world_size() == 2\n")
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder) / "script.py"
+            script.write_text(program)
+            ended = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2",
+                                    "--redirects=3", "--tee=3",  # 1.13 under Python 3.11 cannot do without.
+                                    str(script)], capture_output=True, text=True, timeout=120, check=False)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,177 @@
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "python/torch/process_group.h"
+
+// How the group's thread carries calls out: which memory the engine works on.
+
+namespace espalier::python {
+
+void ProcessGroupEspalier::move_now(CollectiveKind kind, const at::Tensor& send, const at::Tensor& receive,
+                                    std::size_t part_bytes, std::uint32_t root) {
+  CallArguments arguments;
+  arguments.kind = kind;
+  arguments.send = send.defined() ? send.data_ptr() : nullptr;
+  arguments.receive = receive.defined() ? receive.data_ptr() : nullptr;
+  arguments.count = part_bytes * (kind == CollectiveKind::broadcast ? 1 : members());
+  arguments.type = ElementType::uint8;
+  arguments.root = root;
+  if (part_bytes > 0) run(arguments);
+}
+
+void ProcessGroupEspalier::gather_now(CollectiveKind kind, const Tensors& outputs, const Tensors& inputs,
+                                      std::uint32_t root) {
+  const std::size_t bytes = bytes_of(inputs);
+  if (bytes == 0) return;
+  at::Tensor send = inputs.front();
+  if (inputs.size() > 1 || !is_dense(send)) {
+    send = at::empty({static_cast<std::int64_t>(bytes)}, at::kByte);
+    pack(inputs, send.data_ptr());
+  }
+  if (outputs.empty()) {  // Of a gather, on others than its root.
+    move_now(kind, send, {}, bytes, root);
+  } else if (side_by_side(outputs) != nullptr) {
+    move_now(kind, send, outputs.front(), bytes, root);
+  } else {
+    const at::Tensor all = scratch(static_cast<std::int64_t>(bytes * members()));
+    move_now(kind, send, all, bytes, root);
+    unpack(all.data_ptr(), outputs);
+  }
+}
+
+void ProcessGroupEspalier::scatter_now(const at::Tensor& output, const Tensors& parts, std::uint32_t root) {
+  at::Tensor send;
+  if (!parts.empty()) {
+    send = parts.front();
+    if (side_by_side(parts) == nullptr) {
+      send = scratch(static_cast<std::int64_t>(bytes_of(parts)));
+      pack(parts, send.data_ptr());
+    }
+  }
+  const at::Tensor into = is_dense(output) ? output : at::empty(output.sizes(), output.options());
+  move_now(CollectiveKind::scatter, send, into, output.nbytes(), root);
+  if (!into.is_same(output)) output.copy_(into);
+}
+
+void ProcessGroupEspalier::all_reduce_now(const char* call, const at::Tensor& tensor, const c10d::ReduceOp& operation) {
+  if (tensor.numel() == 0) return;
+  if (is_bitwise(tensor, operation)) {
+    const at::Tensor own = dense(tensor);
+    const at::Tensor all = at::empty({getSize(), own.numel()}, own.options());
+    move_now(CollectiveKind::all_gather, own, all, own.nbytes());
+    tensor.copy_(combine_rows(all, operation).view(tensor.sizes()));
+    return;
+  }
+  const Numbers numbers = Numbers::of(call, tensor, operation);
+  void* const data = numbers.values.data_ptr();
+  run({CollectiveKind::all_reduce, data, data, static_cast<std::size_t>(numbers.values.numel()), numbers.type,
+       numbers.operation, 0});
+  numbers.write_back(tensor);
+}
+
+void ProcessGroupEspalier::reduce_now(const at::Tensor& tensor, const c10d::ReduceOp& operation, std::uint32_t root) {
+  if (tensor.numel() == 0) return;
+  const bool is_root = getRank() == static_cast<int>(root);
+  if (is_bitwise(tensor, operation)) {
+    const at::Tensor own = dense(tensor);
+    const at::Tensor all = is_root ? at::empty({getSize(), own.numel()}, own.options()) : at::Tensor();
+    move_now(CollectiveKind::gather, own, all, own.nbytes(), root);
+    if (is_root) tensor.copy_(combine_rows(all, operation).view(tensor.sizes()));
+    return;
+  }
+  const Numbers numbers = Numbers::of("reduce", tensor, operation);
+  void* const data = numbers.values.data_ptr();
+  run({CollectiveKind::reduce, data, is_root ? data : nullptr, static_cast<std::size_t>(numbers.values.numel()),
+       numbers.type, numbers.operation, root});
+  if (is_root) numbers.write_back(tensor);
+}
+
+void ProcessGroupEspalier::reduce_scatter_now(const char* call, const at::Tensor& output, const at::Tensor& flat,
+                                              const c10d::ReduceOp& operation) {
+  if (output.numel() == 0) return;
+  if (is_bitwise(output, operation)) {
+    const at::Tensor all = at::empty({getSize(), output.numel()}, output.options());
+    move_now(CollectiveKind::all_to_all, flat, all, output.nbytes());
+    output.copy_(combine_rows(all, operation).view(output.sizes()));
+    return;
+  }
+  const Numbers numbers = Numbers::of(call, flat, operation);
+  Numbers result = numbers;
+  if (is_dense(output) && numbers.values.scalar_type() == output.scalar_type()) {
+    result.values = output;
+  } else {
+    std::vector<std::int64_t> sizes = numbers.values.sizes().vec();
+    sizes.front() /= getSize();
+    result.values = at::empty(sizes, numbers.values.options());
+  }
+  run({CollectiveKind::reduce_scatter, numbers.values.data_ptr(), result.values.data_ptr(),
+       static_cast<std::size_t>(numbers.values.numel()), numbers.type, numbers.operation, 0});
+  result.write_back(output);
+}
+
+void ProcessGroupEspalier::exchange_now(const Tensors& outputs, const Tensors& inputs) {
+  const auto self = static_cast<std::size_t>(getRank());
+  if (outputs[self].numel() != inputs[self].numel()) {
+    throw std::runtime_error("all_to_all: what this rank sends to itself and what it receives differ in size");
+  }
+  if (outputs[self].numel() > 0) outputs[self].copy_(inputs[self].reshape(outputs[self].sizes()));
+  Tensors sent;
+  Tensors received;
+  bool is_grouped = false;
+  for (std::size_t peer = 0; peer < members(); ++peer) {
+    sent.push_back(dense(inputs[peer]));
+    received.push_back(is_dense(outputs[peer]) ? outputs[peer]
+                                               : at::empty(outputs[peer].sizes(), outputs[peer].options()));
+    is_grouped = is_grouped || (peer != self && sent.back().nbytes() + received.back().nbytes() > 0);
+  }
+  if (!is_grouped) return;
+  const auto expect = [](const Result<void>& result) {
+    if (!result) raise_runtime_error(result.error());
+  };
+  ranks_->group_begin();
+  for (std::size_t peer = 0; peer < members(); ++peer) {
+    if (peer == self) continue;
+    const auto number = static_cast<std::uint32_t>(peer);
+    if (sent[peer].nbytes() > 0) {
+      expect(ranks_->send(sent[peer].data_ptr(), sent[peer].nbytes(), ElementType::uint8, number));
+    }
+    if (received[peer].nbytes() > 0) {
+      expect(ranks_->receive(received[peer].data_ptr(), received[peer].nbytes(), ElementType::uint8, number));
+    }
+  }
+  expect(ranks_->group_end());
+  for (std::size_t peer = 0; peer < members(); ++peer) {
+    if (!received[peer].is_same(outputs[peer])) outputs[peer].copy_(received[peer]);
+  }
+}
+
+/// Every rank gets the entries of all, padded to the longest, and adds them up.
+void ProcessGroupEspalier::add_sparse_now(const at::Tensor& tensor) {
+  const at::Tensor own = tensor.coalesce();
+  const std::int64_t entries = own._nnz();
+  at::Tensor counts = at::empty({getSize()}, at::kLong);
+  move_now(CollectiveKind::all_gather, at::full({1}, entries, at::kLong), counts, sizeof(std::int64_t));
+  const std::int64_t most = counts.max().item<std::int64_t>();
+  const auto gathered = [&](const at::Tensor& part) {  // Entries are its first dimension.
+    std::vector<std::int64_t> sizes = part.sizes().vec();
+    sizes.front() = most;
+    const at::Tensor padded = at::zeros(sizes, part.options());
+    padded.narrow(0, 0, entries).copy_(part);
+    sizes.insert(sizes.begin(), getSize());
+    at::Tensor all = at::empty(sizes, part.options());
+    move_now(CollectiveKind::all_gather, padded, all, padded.nbytes());
+    Tensors kept;
+    for (std::int64_t rank = 0; rank < getSize(); ++rank) {
+      kept.push_back(all[rank].narrow(0, 0, counts[rank].item<std::int64_t>()));
+    }
+    return at::cat(kept);
+  };
+  const at::Tensor indices = gathered(own._indices().t().contiguous()).t();
+  const at::Tensor values = gathered(own._values().contiguous());
+  const at::Tensor sum = at::_sparse_coo_tensor_unsafe(indices, values, tensor.sizes(), tensor.options()).coalesce();
+  tensor.copy_(sum);
+}
+
+}  // namespace espalier::python

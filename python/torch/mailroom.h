@@ -1,0 +1,95 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "engine/communicator/communicator.h"
+#include "python/torch/group_work.h"
+
+namespace espalier::python {
+
+/// Messages between two members with tags, beside the group's collectives: sends and receives that were started go on
+/// side by side, in any order. Each direction between two members is a job of two ranks with a thread at either end,
+/// made at its first message; a message is a header and the tensor's bytes. Thread-safe.
+///
+/// Invariants: messages of one sender and tag arrive in the order that they were sent; a receive takes the first that
+/// fits it; what arrives before its receive is kept.
+class Mailroom {
+ public:
+  /// Joins the job of the direction from one member to another; gives up when `is_over`.
+  using Join = std::function<std::unique_ptr<Communicator>(std::uint32_t from, std::uint32_t to,
+                                                           const std::atomic<bool>& is_over)>;
+
+  Mailroom(std::uint32_t self, std::uint32_t size, Join join);
+  Mailroom(const Mailroom&) = delete;
+  Mailroom& operator=(const Mailroom&) = delete;
+  /// Messages whose end nobody waited for end with an error.
+  ~Mailroom();
+
+  void send(c10::intrusive_ptr<GroupWork> work, at::Tensor tensor, std::uint32_t to, int tag);
+  /// `from`: none for the first that comes.
+  void receive(c10::intrusive_ptr<GroupWork> work, at::Tensor tensor, std::optional<std::uint32_t> from, int tag);
+  /// Ends all messages with this peer, or all there are, on both ends.
+  void abort(std::optional<std::uint32_t> peer, const std::string& reason);
+
+ private:
+  struct Header {
+    std::int64_t tag = 0;
+    std::int64_t bytes = 0;
+  };
+  struct Outgoing {
+    c10::intrusive_ptr<GroupWork> work;
+    at::Tensor tensor;
+    int tag = 0;
+  };
+  struct Posted {
+    c10::intrusive_ptr<GroupWork> work;
+    at::Tensor tensor;
+    std::optional<std::uint32_t> from;
+    int tag = 0;
+  };
+  struct Arrived {
+    std::int64_t tag = 0;
+    at::Tensor bytes;
+  };
+  /// One direction, from or to one peer.
+  struct Direction {
+    std::shared_ptr<Communicator> ranks;  ///< None before the first message.
+    std::deque<Outgoing> outgoing;
+    std::deque<Arrived> arrived;
+    std::exception_ptr failure;
+    bool is_sending = false;
+    std::thread thread;
+  };
+
+  void send_all(std::uint32_t to, Direction& direction);
+  void receive_all(std::uint32_t from, Direction& direction);
+  /// One message from a peer, to the receive that it fits or to those that arrived.
+  void receive_one(std::uint32_t from, Direction& direction);
+  std::shared_ptr<Communicator> open(Direction& direction, std::uint32_t from, std::uint32_t to);
+  [[nodiscard]] bool has_posted(std::uint32_t from) const;
+  std::optional<Posted> take_posted(std::uint32_t from, std::int64_t tag);
+  void fail_direction(std::uint32_t from, Direction& direction, const std::exception_ptr& why);
+
+  std::uint32_t self_;
+  std::uint32_t size_;
+  Join join_;
+  std::atomic<bool> is_over_ = false;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::uint32_t, Direction> to_;    ///< By peer.
+  std::map<std::uint32_t, Direction> from_;  ///< By peer.
+  std::list<Posted> posted_;                 ///< In the order of the calls.
+};
+
+}  // namespace espalier::python

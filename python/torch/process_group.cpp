@@ -1,0 +1,251 @@
+#include <Python.h>
+
+// Python's header comes first.
+#include <chrono>
+#include <exception>
+#include <stdexcept>
+#include <utility>
+
+#include "python/torch/process_group.h"
+
+namespace espalier::python {
+namespace {
+
+/// The groups of this process, for its end.
+struct OpenGroups {
+  std::mutex mutex;
+  std::vector<ProcessGroupEspalier*> groups;
+};
+
+OpenGroups& open_groups() {
+  static OpenGroups open;
+  return open;
+}
+
+}  // namespace
+
+ProcessGroupEspalier::ProcessGroupEspalier(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+                                           std::chrono::milliseconds timeout, const BackendSettings& settings,
+                                           bool is_whole_job)
+    : BackendBase(rank, size), terms_{std::move(store), timeout, settings} {
+  init();
+  const auto self = static_cast<std::uint32_t>(rank);
+  const auto world = static_cast<std::uint32_t>(size);
+  auto schedules = schedules_for(settings, members(), is_whole_job);
+  if (!schedules) raise_runtime_error(schedules.error());
+  ranks_ = terms_.meet("group", self, world, *std::move(schedules), nullptr);
+  for (const PeerTransport& peer : ranks_->transports()) transports_.push_back(peer.transport);
+  mailroom_ = std::make_shared<Mailroom>(
+      self, world, [terms = terms_, self](std::uint32_t from, std::uint32_t to, const std::atomic<bool>& is_over) {
+        auto pair = schedules_for({}, 2, false);
+        if (!pair) raise_runtime_error(pair.error());
+        return terms.meet("pair/" + std::to_string(from) + ">" + std::to_string(to), self == from ? 0 : 1, 2,
+                          *std::move(pair), &is_over);
+      });
+  thread_ = std::thread([this] { work_off(); });
+  const std::lock_guard lock(open_groups().mutex);
+  open_groups().groups.push_back(this);
+}
+
+ProcessGroupEspalier::~ProcessGroupEspalier() {
+  const auto close = [this] {
+    {
+      const std::lock_guard lock(open_groups().mutex);
+      std::erase(open_groups().groups, this);
+    }
+    leave();
+  };
+  if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) {  // Calls under way may need it to end.
+    PyThreadState* const state = PyEval_SaveThread();
+    close();
+    PyEval_RestoreThread(state);
+  } else {
+    close();
+  }
+}
+
+void ProcessGroupEspalier::leave_all(const std::string& reason) {
+  const std::lock_guard lock(open_groups().mutex);
+  for (ProcessGroupEspalier* const group : open_groups().groups) {
+    if (!reason.empty()) group->abort_all(reason);
+    group->leave();
+  }
+}
+
+std::unique_ptr<Communicator> JobTerms::meet(const std::string& name, std::uint32_t rank, std::uint32_t world,
+                                             ScheduleSource schedules, const std::atomic<bool>* is_over) const {
+  const auto transport = parse_transport(settings.transport);
+  if (!transport) raise_runtime_error(transport.error());
+  JobOptions options;
+  options.transport = *transport;
+  options.timeout = timeout;
+  options.agreed = agreed_settings(settings);
+  const Meeting meeting{store, "espalier/" + name, rank, world, timeout, is_over};
+  return meeting.join(std::move(options), std::move(schedules));
+}
+
+void ProcessGroupEspalier::leave() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_ending_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+  std::shared_ptr<Mailroom> mailroom;
+  std::shared_ptr<Communicator> ranks;
+  const std::lock_guard lock(mutex_);
+  mailroom.swap(mailroom_);
+  ranks.swap(ranks_);
+}
+
+void ProcessGroupEspalier::abort_all(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  if (ranks_) ranks_->abort(reason);
+  if (mailroom_) mailroom_->abort(std::nullopt, reason);
+}
+
+std::vector<std::string> ProcessGroupEspalier::transports() const { return transports_; }
+
+c10::intrusive_ptr<GroupWork> ProcessGroupEspalier::make_work(const Kind& kind, const Tensors& inputs, Outputs outputs,
+                                                              std::function<void(const std::string&)> give_up) {
+  const auto limit = kind.timeout == c10d::kUnsetTimeout ? kNoTimeout : kind.timeout;
+  return c10::make_intrusive<GroupWork>(getRank(), kind.type, kind.title, inputs, std::move(outputs), limit,
+                                        std::move(give_up));
+}
+
+c10::intrusive_ptr<GroupWork> ProcessGroupEspalier::make_message(c10d::OpType type, const char* title,
+                                                                 const Tensors& tensors,
+                                                                 std::optional<std::uint32_t> peer) {
+  if (!mailroom_) throw std::runtime_error("this process group was destroyed");
+  Outputs outputs;
+  if (type != c10d::OpType::SEND) outputs.tensors = tensors;
+  return make_work({type, title, terms_.timeout}, tensors, std::move(outputs),
+                   [room = std::weak_ptr(mailroom_), peer](const std::string& reason) {
+                     if (const auto still = room.lock()) still->abort(peer, reason);
+                   });
+}
+
+ProcessGroupEspalier::Work ProcessGroupEspalier::start(const Kind& kind, const Tensors& inputs, Outputs outputs,
+                                                       std::function<void()> run) {
+  auto work = make_work(kind, inputs, std::move(outputs), [ranks = std::weak_ptr(ranks_)](const std::string& reason) {
+    if (const auto still = ranks.lock()) still->abort(reason);
+  });
+  const std::lock_guard lock(mutex_);
+  if (is_ending_) throw std::runtime_error("this process group was destroyed");
+  ++sequence_;
+  calls_.push_back({work, std::move(run)});
+  changed_.notify_all();
+  return work;
+}
+
+void ProcessGroupEspalier::work_off() {
+  const at::NoGradGuard no_gradients;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return is_ending_ || !calls_.empty(); });
+    if (calls_.empty()) return;
+    Call call = std::move(calls_.front());
+    calls_.pop_front();
+    lock.unlock();
+    call.work->run(call.run);
+    call = {};  // Before the lock: tensors may take Python's.
+    lock.lock();
+  }
+}
+
+void ProcessGroupEspalier::run(const CallArguments& arguments) {
+  if (const auto result = ranks_->run(arguments); !result) raise_runtime_error(result.error());
+}
+
+at::Tensor ProcessGroupEspalier::scratch(std::int64_t bytes) {
+  if (!scratch_.defined() || scratch_.numel() < bytes) scratch_ = at::empty({bytes}, at::kByte);
+  return scratch_;
+}
+
+std::uint64_t ProcessGroupEspalier::getSequenceNumberForGroup() {
+  const std::lock_guard lock(mutex_);
+  return sequence_;
+}
+
+std::uint32_t ProcessGroupEspalier::checked_root(const char* call, std::int64_t root) const {
+  if (root < 0 || root >= getSize()) refuse_call(call, "invalid root rank: " + std::to_string(root));
+  return static_cast<std::uint32_t>(root);
+}
+
+std::uint32_t ProcessGroupEspalier::checked_peer(const char* call, int peer) const {
+  if (peer < 0 || peer >= getSize()) refuse_call(call, "there is no rank " + std::to_string(peer));
+  if (peer == getRank()) refuse_call(call, "a rank does not send to itself");
+  return static_cast<std::uint32_t>(peer);
+}
+
+ProcessGroupEspalier::Work ProcessGroupEspalier::send(Tensors& tensors, int to, int tag) {
+  if (tensors.size() != 1) refuse_call("send", "requires a single-element tensor list");
+  check_tensors("send", tensors);
+  const std::uint32_t peer = checked_peer("send", to);
+  auto work = make_message(c10d::OpType::SEND, "espalier:send", tensors, peer);
+  mailroom_->send(work, tensors.front(), peer, tag);
+  return work;
+}
+
+ProcessGroupEspalier::Work ProcessGroupEspalier::recv(Tensors& tensors, int from, int tag) {
+  if (tensors.size() != 1) refuse_call("recv", "requires a single-element tensor list");
+  check_tensors("recv", tensors);
+  const std::uint32_t peer = checked_peer("recv", from);
+  auto work = make_message(c10d::OpType::RECV, "espalier:recv", tensors, peer);
+  mailroom_->receive(work, tensors.front(), peer, tag);
+  return work;
+}
+
+ProcessGroupEspalier::Work ProcessGroupEspalier::recvAnysource(Tensors& tensors, int tag) {
+  if (tensors.size() != 1) refuse_call("recvAnysource", "requires a single-element tensor list");
+  check_tensors("recvAnysource", tensors);
+  auto work = make_message(c10d::OpType::RECVANYSOURCE, "espalier:recvAnySource", tensors, std::nullopt);
+  mailroom_->receive(work, tensors.front(), std::nullopt, tag);
+  return work;
+}
+
+ProcessGroupEspalier::Work ProcessGroupEspalier::barrier(const c10d::BarrierOptions& options) {
+  return start({c10d::OpType::BARRIER, "espalier:barrier", options.timeout}, {}, {}, [this] {
+    if (const auto result = ranks_->barrier(); !result) raise_runtime_error(result.error());
+  });
+}
+
+void ProcessGroupEspalier::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {
+  const auto limit = options.timeout == c10d::kUnsetTimeout ? terms_.timeout : options.timeout;
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  const std::string place = "espalier/monitored/" + std::to_string(++monitored_barriers_);
+  const auto has_come = [&](const std::string& key) {
+    while (!terms_.store->check({key})) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+  };
+  const std::string in_time = " in " + std::to_string(limit.count()) + " ms";
+  if (getRank() != 0) {
+    terms_.store->set(place + "/" + std::to_string(getRank()), std::vector<std::uint8_t>{1});
+    if (has_come(place + "/out")) return;
+    throw std::runtime_error("Rank " + std::to_string(getRank()) + " was not let through monitoredBarrier by rank 0" +
+                             in_time + ": a rank did not come, and rank 0 says which");
+  }
+  std::string missing;
+  for (int rank = 1; rank < getSize(); ++rank) {
+    const std::string key = place + "/" + std::to_string(rank);
+    if (has_come(key)) {
+      terms_.store->deleteKey(key);
+      continue;
+    }
+    missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+    if (!wait_all_ranks) break;
+  }
+  if (!missing.empty()) {
+    throw std::runtime_error((wait_all_ranks ? "Ranks " : "Rank ") + missing + " failed to pass monitoredBarrier" +
+                             in_time);
+  }
+  terms_.store->set(place + "/out", std::vector<std::uint8_t>{1});
+  if (monitored_barriers_ > 1) {  // All have come to this one, so nobody waits at the last.
+    terms_.store->deleteKey("espalier/monitored/" + std::to_string(monitored_barriers_ - 1) + "/out");
+  }
+}
+
+}  // namespace espalier::python

@@ -1,0 +1,214 @@
+#include "python/torch/tensor_elements.h"
+
+#include <ATen/ATen.h>
+
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+
+namespace espalier::python {
+namespace {
+
+using RedOp = c10d::ReduceOp::RedOpType;
+
+const char* name_of(RedOp operation) {
+  switch (operation) {
+    case RedOp::SUM: return "SUM";
+    case RedOp::AVG: return "AVG";
+    case RedOp::PRODUCT: return "PRODUCT";
+    case RedOp::MIN: return "MIN";
+    case RedOp::MAX: return "MAX";
+    case RedOp::BAND: return "BAND";
+    case RedOp::BOR: return "BOR";
+    case RedOp::BXOR: return "BXOR";
+    default: return "this operation";
+  }
+}
+
+std::optional<ElementType> element_of(at::ScalarType type) {
+  switch (type) {
+    case at::kByte: return ElementType::uint8;
+    case at::kChar: return ElementType::int8;
+    case at::kInt: return ElementType::int32;
+    case at::kLong: return ElementType::int64;
+    case at::kHalf: return ElementType::float16;
+    case at::kBFloat16: return ElementType::bfloat16;
+    case at::kFloat: return ElementType::float32;
+    case at::kDouble: return ElementType::float64;
+    default: return element_of_later_type(type);
+  }
+}
+
+std::optional<ReduceOperation> operation_of(RedOp operation) {
+  switch (operation) {
+    case RedOp::SUM: return ReduceOperation::sum;
+    case RedOp::AVG: return ReduceOperation::avg;
+    case RedOp::PRODUCT: return ReduceOperation::prod;
+    case RedOp::MIN: return ReduceOperation::min;
+    case RedOp::MAX: return ReduceOperation::max;
+    default: return std::nullopt;
+  }
+}
+
+/// Of truth values: a sum is true where one of them is.
+std::optional<ReduceOperation> bool_operation_of(RedOp operation) {
+  switch (operation) {
+    case RedOp::SUM:
+    case RedOp::MAX:
+    case RedOp::BOR: return ReduceOperation::max;
+    case RedOp::PRODUCT:
+    case RedOp::MIN:
+    case RedOp::BAND: return ReduceOperation::min;
+    case RedOp::BXOR: return ReduceOperation::sum;
+    default: return std::nullopt;
+  }
+}
+
+[[noreturn]] void refuse_operation(const char* call, const at::Tensor& tensor, RedOp operation) {
+  refuse_call(call, std::string(name_of(operation)) + " of " + c10::toString(tensor.scalar_type()) +
+                        " tensors is not supported");
+}
+
+}  // namespace
+
+void refuse_call(const char* call, const std::string& what) {
+  throw std::invalid_argument(std::string("ProcessGroupEspalier::") + call + ": " + what);
+}
+
+bool is_dense(const at::Tensor& tensor) {
+  // Conjugated and negated views show other values than their memory holds.
+  return tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
+}
+
+at::Tensor dense(const at::Tensor& tensor) {
+  return is_dense(tensor) ? tensor : tensor.resolve_conj().resolve_neg().contiguous();
+}
+
+std::size_t bytes_of(const std::vector<at::Tensor>& tensors) {
+  std::size_t bytes = 0;
+  for (const at::Tensor& tensor : tensors) bytes += tensor.nbytes();
+  return bytes;
+}
+
+void pack(const std::vector<at::Tensor>& tensors, void* to) {
+  auto* place = static_cast<std::byte*>(to);
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.nbytes() == 0) continue;
+    const at::Tensor values = dense(tensor);
+    std::memcpy(place, values.data_ptr(), values.nbytes());
+    place += values.nbytes();
+  }
+}
+
+void unpack(const void* from, const std::vector<at::Tensor>& tensors) {
+  const auto* place = static_cast<const std::byte*>(from);
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.nbytes() == 0) continue;
+    if (is_dense(tensor)) {
+      std::memcpy(tensor.data_ptr(), place, tensor.nbytes());
+    } else {
+      const at::Tensor values = at::empty(tensor.sizes(), tensor.options());
+      std::memcpy(values.data_ptr(), place, values.nbytes());
+      tensor.copy_(values);
+    }
+    place += tensor.nbytes();
+  }
+}
+
+void* side_by_side(const std::vector<at::Tensor>& tensors) {
+  if (tensors.empty()) return nullptr;
+  auto* place = static_cast<std::byte*>(tensors.front().data_ptr());
+  for (const at::Tensor& tensor : tensors) {
+    if (!is_dense(tensor) || tensor.data_ptr() != place) return nullptr;
+    place += tensor.nbytes();
+  }
+  return tensors.front().data_ptr();
+}
+
+void check_tensors(const char* call, const std::vector<at::Tensor>& tensors) {
+  for (const at::Tensor& tensor : tensors) {
+    if (!tensor.device().is_cpu()) {
+      refuse_call(call, "requires tensors of the CPU, and this one is on " + tensor.device().str() +
+                            "; move it with .cpu(), or take another backend for it");
+    }
+    if (tensor.layout() != at::kStrided) refuse_call(call, "requires dense tensors");
+  }
+}
+
+void check_alike(const char* call, const std::vector<at::Tensor>& tensors, const at::Tensor& first) {
+  check_tensors(call, tensors);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].scalar_type() != first.scalar_type()) {
+      refuse_call(call, std::string("invalid tensor type at index ") + std::to_string(i) + " (expected " +
+                            c10::toString(first.scalar_type()) + ", got " + c10::toString(tensors[i].scalar_type()) +
+                            ")");
+    }
+    if (tensors[i].sizes() != first.sizes()) {
+      refuse_call(call, "invalid tensor size at index " + std::to_string(i) + " (expected " + c10::str(first.sizes()) +
+                            ", got " + c10::str(tensors[i].sizes()) + ")");
+    }
+  }
+}
+
+Numbers Numbers::of(const char* call, const at::Tensor& tensor, const c10d::ReduceOp& operation) {
+  const RedOp op = operation;
+  at::Tensor values = dense(tensor);
+  if (values.scalar_type() == at::kBool) {
+    const auto found = bool_operation_of(op);
+    if (!found) refuse_operation(call, tensor, op);
+    return {values.view(at::kByte), ElementType::uint8, *found, op == RedOp::BXOR};
+  }
+  const auto found = operation_of(op);
+  if (values.is_complex() && (op == RedOp::SUM || op == RedOp::AVG)) {
+    values = at::view_as_real(values);
+  } else if (values.scalar_type() == at::kShort) {
+    values = values.to(at::kInt);
+  }
+  const auto type = element_of(values.scalar_type());
+  if (!type || !found) refuse_operation(call, tensor, op);
+  return {values, *type, *found, false};
+}
+
+void Numbers::write_back(const at::Tensor& tensor) const {
+  at::Tensor result = values;
+  if (tensor.scalar_type() == at::kBool) {
+    if (takes_parity) result.bitwise_and_(1);
+    result = result.view(at::kBool);
+  } else if (tensor.is_complex()) {
+    result = at::view_as_complex(result);
+  }
+  if (result.data_ptr() == tensor.data_ptr()) return;
+  tensor.copy_(result.view(tensor.sizes()));
+}
+
+bool is_bitwise(const at::Tensor& tensor, const c10d::ReduceOp& operation) {
+  const RedOp op = operation;
+  const bool is_of_bits = op == RedOp::BAND || op == RedOp::BOR || op == RedOp::BXOR;
+  return is_of_bits && at::isIntegralType(tensor.scalar_type(), false);
+}
+
+void check_operation(const char* call, const at::Tensor& tensor, const c10d::ReduceOp& operation) {
+  if (!is_bitwise(tensor, operation)) Numbers::of(call, at::empty({0}, tensor.options()), operation);
+}
+
+at::Tensor combine_rows(const at::Tensor& rows, const c10d::ReduceOp& operation) {
+  at::Tensor first = rows[0];
+  for (std::int64_t row = 1; row < rows.size(0); ++row) combine(first, rows[row], operation);
+  return first;
+}
+
+void combine(at::Tensor& first, const at::Tensor& other, const c10d::ReduceOp& operation) {
+  switch (const RedOp op = operation; op) {
+    case RedOp::SUM:
+    case RedOp::AVG: first.add_(other); return;
+    case RedOp::PRODUCT: first.mul_(other); return;
+    case RedOp::MIN: at::minimum_out(first, first, other); return;
+    case RedOp::MAX: at::maximum_out(first, first, other); return;
+    case RedOp::BAND: first.bitwise_and_(other); return;
+    case RedOp::BOR: first.bitwise_or_(other); return;
+    default: first.bitwise_xor_(other); return;
+  }
+}
+
+}  // namespace espalier::python

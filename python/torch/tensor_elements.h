@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/element.h"
+#include "python/torch/c10d_versions.h"
+
+namespace espalier::python {
+
+/// Throws std::invalid_argument, Python's ValueError: "ProcessGroupEspalier::CALL: what".
+[[noreturn]] void refuse_call(const char* call, const std::string& what);
+
+/// Whether its bytes are its values in row-major order.
+bool is_dense(const at::Tensor& tensor);
+/// The tensor itself where it is so, else a copy.
+at::Tensor dense(const at::Tensor& tensor);
+
+/// The bytes of tensors, one tensor after the other, and back.
+std::size_t bytes_of(const std::vector<at::Tensor>& tensors);
+void pack(const std::vector<at::Tensor>& tensors, void* to);
+void unpack(const void* from, const std::vector<at::Tensor>& tensors);
+/// Where such bytes lie already; null where tensors are not side by side in memory.
+void* side_by_side(const std::vector<at::Tensor>& tensors);
+
+/// Throws std::invalid_argument for what is not a dense tensor of the CPU.
+void check_tensors(const char* call, const std::vector<at::Tensor>& tensors);
+/// Besides, that they have the first one's type and shape.
+void check_alike(const char* call, const std::vector<at::Tensor>& tensors, const at::Tensor& first);
+
+/// Numbers that the engine can combine, for a tensor that need not have such: int16 is added as int32, bool as uint8,
+/// complex as pairs. `write_back` puts the result where it belongs.
+struct Numbers {
+  at::Tensor values;  ///< Contiguous; shares the tensor's memory wherever it can.
+  ElementType type = ElementType::float32;
+  ReduceOperation operation = ReduceOperation::sum;
+  bool takes_parity = false;  ///< Exclusive or of bool is the parity of the sum.
+
+  /// Throws std::invalid_argument where `operation` has no meaning for the tensor's type.
+  static Numbers of(const char* call, const at::Tensor& tensor, const c10d::ReduceOp& operation);
+  /// The result, of which `values` has become the sum, in `tensor`: of its shape or of a part of it.
+  void write_back(const at::Tensor& tensor) const;
+};
+
+/// Whether the operation works on bits, which the engine has no kernels for.
+bool is_bitwise(const at::Tensor& tensor, const c10d::ReduceOp& operation);
+/// Throws std::invalid_argument where `operation` has no meaning for the tensor's type.
+void check_operation(const char* call, const at::Tensor& tensor, const c10d::ReduceOp& operation);
+/// All rows of a matrix combined.
+at::Tensor combine_rows(const at::Tensor& rows, const c10d::ReduceOp& operation);
+/// first = first OP other, of any type and operation; of AVG the sum.
+void combine(at::Tensor& first, const at::Tensor& other, const c10d::ReduceOp& operation);
+
+}  // namespace espalier::python

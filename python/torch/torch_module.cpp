@@ -1,0 +1,44 @@
+// The extension module _torch: makes process groups, and lets them leave when the process ends.
+
+#include <Python.h>
+#include <pybind11/chrono.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <tuple>
+#include <vector>
+
+#include "python/torch/process_group.h"
+
+namespace espalier::python {
+namespace {
+
+namespace py = pybind11;
+
+c10::intrusive_ptr<BackendBase> make_group(
+    const c10::intrusive_ptr<c10d::Store>& store, int rank, int size, const std::chrono::milliseconds& timeout,
+    const std::string& transport, const std::string& algorithm, const std::string& topology,
+    const std::vector<std::tuple<std::string, std::int64_t, std::int64_t>>& plans, bool is_whole_job) {
+  BackendSettings settings{transport, algorithm, topology, {}};
+  for (const auto& [path, least, most] : plans) {
+    settings.plans.push_back({path, least, most < 0 ? std::nullopt : std::optional(most)});
+  }
+  return c10::make_intrusive<ProcessGroupEspalier>(store, rank, size, timeout, settings, is_whole_job);
+}
+
+const ProcessGroupEspalier& ours(const BackendBase& group) {
+  const auto* const found = dynamic_cast<const ProcessGroupEspalier*>(&group);
+  if (found == nullptr) throw std::invalid_argument("this process group has another backend");
+  return *found;
+}
+
+}  // namespace
+}  // namespace espalier::python
+
+PYBIND11_MODULE(_torch, module) {
+  using namespace espalier::python;
+  module.doc() = "The c10d backend. Use espalier.torch.";
+  module.def("make_group", &make_group, py::call_guard<py::gil_scoped_release>());
+  module.def("transports", [](const c10::intrusive_ptr<BackendBase>& group) { return ours(*group).transports(); });
+  module.def("leave_all", &ProcessGroupEspalier::leave_all, py::call_guard<py::gil_scoped_release>());
+}
