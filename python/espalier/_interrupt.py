@@ -28,6 +28,7 @@ def end_calls_on_interrupt(communicators):
 
 
 def _watch(reading, communicators):
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # Those of children are for `run`, in its thread.
     while numbers := os.read(reading, 16):
         if signal.SIGINT not in numbers or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             continue

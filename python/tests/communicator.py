@@ -152,7 +152,7 @@ class Ranks(unittest.TestCase):
             self.assertEqual(espalier.run(call_all, world, transport), [transport] * world)
 
     def test_lone_rank_needs_no_secret(self):
-        for told in ({"rank": 0, "world": 1, "rendezvous": "127.0.0.1:0"}, {}):
+        for told in ({"rank": 0, "world": 1, "rendezvous": "127.0.0.1:29733"}, {}):
             with Communicator(**told) as ranks:
                 self.assertEqual(ranks.all_reduce(numpy.ones(3)).tolist(), [1, 1, 1])
 
