@@ -256,6 +256,33 @@ void check_cuda(const MachineFacts& facts, std::vector<Check>& checks) {
   }
 }
 
+/// Why no adapter here can reach GPU memory as a dma-buf; empty: one can.
+std::string why_no_dma_buf(const MachineFacts& facts, const Probes& probes) {
+  if (facts.nvidia_driver.empty()) return "no GPU";
+  if (!facts.has_open_nvidia_modules) return "the NVIDIA driver is not the open one";
+  if (probes.takes_dma_buf.empty()) return "no adapter could be asked";
+  std::string refusing;
+  for (const auto& [device, takes] : probes.takes_dma_buf) {
+    if (takes) return {};
+    refusing += (refusing.empty() ? "" : ", ") + device;
+  }
+  return "the driver of " + refusing + " takes none";
+}
+
+void check_gpu_memory(const MachineFacts& facts, const Probes& probes, std::vector<Check>& checks) {
+  if (facts.verbs_ports.empty()) return;
+  const std::string why_not = why_no_dma_buf(facts, probes);
+  Check check{
+      "verbs gpu memory",
+      CheckState::ok,
+      false,
+      fmt::format("through pinned memory; dma-buf {}; nvidia_peermem is {}loaded",
+                  why_not.empty() ? "would work" : "would not: " + why_not, facts.has_nvidia_peermem ? "" : "not "),
+      {}};
+  checks.push_back(warn_if(!facts.nvidia_driver.empty(), std::move(check),
+                           "verbs copies GPU memory to pinned memory and sends that; it uses neither of the two yet"));
+}
+
 }  // namespace
 
 std::string_view to_string(CheckState state) {
@@ -279,6 +306,7 @@ std::vector<Check> check_machine(const MachineFacts& facts, const Probes& probes
   check_lab(probes, checks);
   check_verbs(facts, checks);
   check_cuda(facts, checks);
+  check_gpu_memory(facts, probes, checks);
   return checks;
 }
 

@@ -125,6 +125,8 @@ void read_nvidia(const std::string& root, MachineFacts& facts) {
   for (std::string word; words >> word && facts.nvidia_driver.empty();) {
     if (word.find_first_not_of("0123456789.") == std::string::npos) facts.nvidia_driver = word;
   }
+  facts.has_open_nvidia_modules = version.find("Open Kernel Module") != std::string::npos;
+  facts.has_nvidia_peermem = std::filesystem::exists(root + "/sys/module/nvidia_peermem");
   const std::string folder = root + "/proc/driver/nvidia/gpus/";
   for (const std::string& gpu : entries_of(folder)) {
     const std::string model = value_after(read_pseudo_file(folder + gpu + "/information"), "Model");

@@ -48,6 +48,8 @@ struct MachineFacts {
   std::vector<VerbsPort> verbs_ports;
   bool has_verbs_character_devices = false;   ///< /dev/infiniband/uverbs*.
   std::string nvidia_driver;                  ///< Its version.
+  bool has_open_nvidia_modules = false;       ///< The driver's open kernel modules, which export dma-bufs.
+  bool has_nvidia_peermem = false;            ///< The module by which adapters reach GPU memory without dma-bufs.
   std::vector<std::string> nvidia_gpus;       ///< Their models.
   bool has_nvidia_character_devices = false;  ///< /dev/nvidia0 ...
 };

@@ -1,5 +1,9 @@
 #include "engine/doctor/probes.h"
 
+#ifdef ESPALIER_VERBS
+#include <infiniband/verbs.h>
+#endif
+
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <linux/futex.h>
@@ -150,6 +154,38 @@ void probe_shared_memory(Probes& probes) {
   probes.shared_memory_free = block * static_cast<std::int64_t>(status.f_bavail);
 }
 
+#ifdef ESPALIER_VERBS
+/// Whether the driver refuses the descriptor, and not the request. Nothing: the device cannot be asked.
+std::optional<bool> takes_dma_buf(ibv_device* device) {
+  ibv_context* const context = ibv_open_device(device);
+  if (context == nullptr) return std::nullopt;
+  std::optional<bool> takes;
+  if (ibv_pd* const domain = ibv_alloc_pd(context); domain != nullptr) {
+    errno = 0;
+    constexpr int no_descriptor = -1;
+    ibv_mr* const region = ibv_reg_dmabuf_mr(domain, 0, 4096, 0, no_descriptor, IBV_ACCESS_LOCAL_WRITE);
+    takes = region != nullptr || (errno != EOPNOTSUPP && errno != EPROTONOSUPPORT && errno != ENOSYS);
+    if (region != nullptr) ibv_dereg_mr(region);
+    ibv_dealloc_pd(domain);
+  }
+  ibv_close_device(context);
+  return takes;
+}
+#endif
+
+std::map<std::string, bool> verbs_devices_that_take_dma_bufs() {
+  std::map<std::string, bool> devices;
+#ifdef ESPALIER_VERBS
+  int count = 0;
+  ibv_device** const list = ibv_get_device_list(&count);
+  for (int i = 0; list != nullptr && i < count; ++i) {
+    if (const auto takes = takes_dma_buf(list[i])) devices[ibv_get_device_name(list[i])] = *takes;
+  }
+  if (list != nullptr) ibv_free_device_list(list);
+#endif
+  return devices;
+}
+
 }  // namespace
 
 Probes probe_machine() {
@@ -174,6 +210,7 @@ Probes probe_machine() {
     probes.has_netem = works_in_namespace({"tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"});
   }
   probes.addresses = addresses_by_interface();
+  probes.takes_dma_buf = verbs_devices_that_take_dma_bufs();
   return probes;
 }
 

@@ -32,6 +32,9 @@ struct Probes {
   bool has_tbf = false;                                       ///< Token-bucket shaping, tried there.
   bool has_netem = false;                                     ///< Delay emulation, tried there.
   std::map<std::string, std::vector<std::string>> addresses;  ///< By interface.
+  /// By verbs device: whether its driver registers dma-bufs, such as a GPU's memory. Those that cannot be opened are
+  /// not there.
+  std::map<std::string, bool> takes_dma_buf;
 };
 
 /// Tries them on this machine. What it makes on the way lives in namespaces of child processes and ends with them.

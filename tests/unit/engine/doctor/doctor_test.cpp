@@ -151,7 +151,11 @@ TEST_F(FakeRoot, AServerIsJudgedAndPrinted) {
             "  cuda driver          ok     535.104.05\n"
             "  gpu 0                ok     NVIDIA A100-SXM4-40GB\n"
             "  gpu 1                ok     NVIDIA A100-SXM4-40GB\n"
-            "the engine runs here: 24 ok, 2 warn, 0 missing\n");
+            "  verbs gpu memory     warn   through pinned memory; dma-buf would not: the NVIDIA driver is not the open "
+            "one; nvidia_peermem is not loaded\n"
+            "                              -> verbs copies GPU memory to pinned memory and sends that; it uses neither "
+            "of the two yet\n"
+            "the engine runs here: 24 ok, 3 warn, 0 missing\n");
 }
 
 TEST_F(FakeRoot, AnEmptyRootIsJudgedWithoutHarm) {
@@ -216,6 +220,23 @@ TEST_F(FakeRoot, OldMachinesAndOtherOnes) {
   EXPECT_EQ(state_of(checks, "clock source"), CheckState::warn);
   EXPECT_EQ(state_of(checks, "huge pages"), CheckState::warn);
   EXPECT_EQ(state_of(checks, "verbs mlx5_0/1"), CheckState::warn);
+}
+
+TEST_F(FakeRoot, TheWayToGpuMemoryIsNamed) {
+  build_server();
+  Probes probes = good_probes();
+  const auto found = [&] { return find(check_machine(read_machine_facts(root_), probes), "verbs gpu memory")->found; };
+  write("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.15  Release\n");
+  EXPECT_NE(found().find("no adapter could be asked"), std::string::npos) << found();
+  probes.takes_dma_buf = {{"rxe0", false}, {"rxe1", false}};
+  EXPECT_NE(found().find("the driver of rxe0, rxe1 takes none"), std::string::npos) << found();
+  probes.takes_dma_buf["mlx5_0"] = true;
+  write("/sys/module/nvidia_peermem/refcnt", "0\n");
+  EXPECT_NE(found().find("dma-buf would work; nvidia_peermem is loaded"), std::string::npos) << found();
+  std::filesystem::remove_all(root_ + "/proc/driver/nvidia");
+  EXPECT_NE(found().find("dma-buf would not: no GPU"), std::string::npos) << found();
+  std::filesystem::remove_all(root_ + "/sys/class/infiniband");
+  EXPECT_EQ(find(check_machine(read_machine_facts(root_), probes), "verbs gpu memory"), nullptr);
 }
 
 TEST(Probing, ThisMachineHasWhatTheTestsThemselvesUse) {
