@@ -190,15 +190,18 @@ Result<DeviceProgram> compile_for_device(const Schedule& schedule, const Layout&
   return DeviceCompiler(schedule, std::move(ranks), options.blocks_per_rank).run();
 }
 
-Result<void> check_co_residency(const DeviceProgram& program, const ResidencyLimit& limit) {
+Result<void> check_co_residency(std::size_t ranks, std::size_t blocks, const ResidencyLimit& limit) {
   const std::uint64_t room = std::uint64_t{limit.multiprocessors} * limit.blocks_per_multiprocessor;
-  if (program.blocks.size() <= room) return {};
+  if (blocks <= room) return {};
   return fail(
       ErrorCode::too_large,
       fmt::format("{} ranks need {} thread blocks at a time, and the GPU runs {} ({} multiprocessors, {} blocks each)",
-                  program.memories.size(), program.blocks.size(), room, limit.multiprocessors,
-                  limit.blocks_per_multiprocessor),
+                  ranks, blocks, room, limit.multiprocessors, limit.blocks_per_multiprocessor),
       "give each rank fewer blocks, or the GPU fewer ranks");
+}
+
+Result<void> check_co_residency(const DeviceProgram& program, const ResidencyLimit& limit) {
+  return check_co_residency(program.memories.size(), program.blocks.size(), limit);
 }
 
 }  // namespace espalier::engine::cuda

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -90,6 +91,8 @@ struct ResidencyLimit {
 
 /// Blocks wait for each other, so all blocks of the ranks on one GPU have to run at the same time.
 /// Errors: too_large, with both numbers.
+Result<void> check_co_residency(std::size_t ranks, std::size_t blocks, const ResidencyLimit& limit);
+/// The same for a GPU that runs all ranks.
 Result<void> check_co_residency(const DeviceProgram& program, const ResidencyLimit& limit);
 
 }  // namespace espalier::engine::cuda

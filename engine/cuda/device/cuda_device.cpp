@@ -1,0 +1,173 @@
+#include "engine/cuda/device/cuda_device.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+
+#include "engine/cuda/device/cuda_queue.h"
+#include "engine/cuda/kernels/kernel_call.h"
+#include "engine/memory/available_memory.h"
+
+namespace espalier::engine::cuda {
+namespace {
+
+constexpr std::int64_t page_size = 4096;
+constexpr unsigned portable_and_mapped = 1 | 2;  // CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP.
+
+std::size_t whole_pages(std::int64_t bytes) {
+  return static_cast<std::size_t>((bytes + page_size - 1) / page_size * page_size);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CudaDevice>> CudaDevice::open(std::shared_ptr<const Driver> driver, int ordinal,
+                                                     std::span<const unsigned char> image) {
+  if (image.empty()) {
+    return fail(ErrorCode::unsupported, "this espalier was built without its CUDA kernels",
+                "build it where nvcc 12.8 or newer is found (docs/gpu.md)");
+  }
+  if (ordinal < 0 || ordinal >= driver->device_count()) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("there is no GPU {}: the driver sees {}", ordinal, driver->device_count()),
+                "CUDA_VISIBLE_DEVICES says which GPUs it shows");
+  }
+  std::unique_ptr<CudaDevice> device(new CudaDevice(std::move(driver), ordinal));
+  if (auto done = device->set_up(image); !done) return tl::unexpected(done.error());
+  return device;
+}
+
+Result<void> CudaDevice::set_up(std::span<const unsigned char> image) {
+  const DriverApi& api = driver_->api();
+  const std::string of = fmt::format("GPU {}", ordinal_);
+  if (auto done = driver_->check(api.device_get(&device_, ordinal_), "find " + of); !done) return done;
+  std::array<char, 256> text{};
+  if (auto done = driver_->check(api.device_name(text.data(), 255, device_), "name " + of); !done) return done;
+  model_ = text.data();
+  const auto multiprocessors = attribute(attribute_multiprocessors);
+  if (!multiprocessors) return tl::unexpected(multiprocessors.error());
+  multiprocessors_ = static_cast<std::uint32_t>(*multiprocessors);
+  if (auto done = driver_->check(api.retain_context(&context_, device_), "open " + of); !done) {
+    context_ = nullptr;
+    return done;
+  }
+  make_current();
+  return driver_->check(api.load_module(&module_, image.data()), "load the kernels on " + of);
+}
+
+CudaDevice::~CudaDevice() {
+  if (context_ == nullptr) return;
+  make_current();
+  if (module_ != nullptr) driver_->api().unload_module(module_);
+  driver_->api().release_context(device_);
+}
+
+Result<int> CudaDevice::attribute(int which) const {
+  int value = 0;
+  const auto done = driver_->check(driver_->api().device_attribute(&value, which, device_),
+                                   fmt::format("read attribute {} of GPU {}", which, ordinal_));
+  if (!done) return tl::unexpected(done.error());
+  return value;
+}
+
+Result<std::unique_ptr<DeviceQueue>> CudaDevice::make_queue() { return CudaQueue::make(*this); }
+
+Result<std::byte*> CudaDevice::allocate(std::int64_t bytes, MemorySpace space) {
+  make_current();
+  const DriverApi& api = driver_->api();
+  const std::string action =
+      fmt::format("allocate {} bytes {}", bytes,
+                  space == MemorySpace::device ? fmt::format("on GPU {}", ordinal_) : std::string("of pinned memory"));
+  std::byte* data = nullptr;
+  if (space == MemorySpace::device) {
+    DeviceAddress address = 0;
+    if (auto done = driver_->check(api.allocate(&address, whole_pages(bytes)), action); !done) {
+      return tl::unexpected(done.error());
+    }
+    auto zeroed = driver_->check(api.fill(address, 0, whole_pages(bytes), nullptr), action);
+    if (zeroed) zeroed = driver_->check(api.await_stream(nullptr), action);
+    if (!zeroed) {
+      api.free(address);
+      return tl::unexpected(zeroed.error());
+    }
+    data = reinterpret_cast<std::byte*>(address);
+  } else {
+    if (auto checked = check_available(bytes, "pinned memory"); !checked) return tl::unexpected(checked.error());
+    void* pinned = nullptr;
+    if (auto done = driver_->check(api.allocate_host(&pinned, whole_pages(bytes), portable_and_mapped), action);
+        !done) {
+      return tl::unexpected(done.error());
+    }
+    std::memset(pinned, 0, whole_pages(bytes));
+    data = static_cast<std::byte*>(pinned);
+  }
+  const std::lock_guard lock(mutex_);
+  memories_[data] = space;
+  return data;
+}
+
+void CudaDevice::release(std::byte* data, std::int64_t) {
+  MemorySpace space{};
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = memories_.find(data);
+    if (found == memories_.end()) return;
+    space = found->second;
+    memories_.erase(found);
+  }
+  make_current();
+  if (space == MemorySpace::device) {
+    driver_->api().free(reinterpret_cast<DeviceAddress>(data));
+  } else {
+    driver_->api().free_host(data);
+  }
+}
+
+Result<DriverHandle> CudaDevice::find_kernel(KernelKind kind, ElementType type, ReduceOperation operation) {
+  const std::string name = kernel_name(kind, type, operation);
+  const std::lock_guard lock(mutex_);
+  if (const auto found = kernels_.find(name); found != kernels_.end()) return found->second;
+  make_current();
+  DriverHandle kernel = nullptr;
+  const auto done = driver_->check(driver_->api().get_function(&kernel, module_, name.c_str()), "find kernel " + name);
+  if (!done) return tl::unexpected(done.error());
+  kernels_[name] = kernel;
+  return kernel;
+}
+
+Result<ResidencyLimit> CudaDevice::residency(ElementType type, ReduceOperation operation) {
+  const auto cooperative = attribute(attribute_cooperative_launch);
+  if (!cooperative) return tl::unexpected(cooperative.error());
+  if (*cooperative == 0) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("GPU {} ({}) has no cooperative launches, which blocks that wait for each other need",
+                            ordinal_, model_));
+  }
+  const auto kernel = find_kernel(KernelKind::run, type, operation);
+  if (!kernel) return tl::unexpected(kernel.error());
+  int blocks = 0;
+  const auto done = driver_->check(driver_->api().resident_blocks(&blocks, *kernel, threads_per_block, 0),
+                                   "ask how many blocks run at a time");
+  if (!done) return tl::unexpected(done.error());
+  return ResidencyLimit{multiprocessors_, static_cast<std::uint32_t>(blocks)};
+}
+
+Result<void> CudaDevice::reach(const CudaDevice& peer) {
+  if (peer.device_ == device_) return {};
+  const DriverApi& api = driver_->api();
+  int can = 0;
+  if (auto done = driver_->check(api.can_access_peer(&can, device_, peer.device_), "ask for peer access"); !done) {
+    return done;
+  }
+  if (can == 0) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("GPU {} cannot reach the memory of GPU {}", ordinal_, peer.ordinal_),
+                "peer access needs NVLink or PCIe without an IOMMU between (nvidia-smi topo -p2p r)");
+  }
+  make_current();
+  const DriverStatus status = api.enable_peer_access(peer.context_, 0);
+  if (status == status_peer_access_already_enabled) return {};
+  return driver_->check(status, fmt::format("let GPU {} reach GPU {}", ordinal_, peer.ordinal_));
+}
+
+}  // namespace espalier::engine::cuda

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "engine/cuda/device_program.h"
+#include "engine/cuda/driver/driver.h"
+#include "engine/cuda/kernels/kernel_names.h"
+#include "engine/device/device.h"
+
+namespace espalier::engine::cuda {
+
+/// A GPU with the engine's kernels: its primary context, which all threads share. Queues are streams. Kernels reach
+/// memory of `allocate` and of GPUs with peer access; copies reach any. Used by any thread.
+class CudaDevice final : public Device {
+ public:
+  /// Requires: `image`, the compiled kernels, outlives the device.
+  /// Errors: invalid_input where there is no such GPU; unsupported without kernels; those of the driver.
+  static Result<std::unique_ptr<CudaDevice>> open(std::shared_ptr<const Driver> driver, int ordinal,
+                                                  std::span<const unsigned char> image);
+  ~CudaDevice() override;
+  CudaDevice(const CudaDevice&) = delete;
+  CudaDevice& operator=(const CudaDevice&) = delete;
+
+  [[nodiscard]] std::string_view name() const override { return "cuda"; }
+  Result<std::unique_ptr<DeviceQueue>> make_queue() override;
+  /// Memory for the processor is pinned, so that kernels reach it.
+  Result<std::byte*> allocate(std::int64_t bytes, MemorySpace space) override;
+  void release(std::byte* data, std::int64_t bytes) override;
+
+  [[nodiscard]] const Driver& driver() const { return *driver_; }
+  [[nodiscard]] int ordinal() const { return ordinal_; }
+  [[nodiscard]] const std::string& model() const { return model_; }
+  [[nodiscard]] std::uint32_t multiprocessors() const { return multiprocessors_; }
+
+  /// Makes the GPU the one that this thread's calls of the driver are for.
+  void make_current() const { driver_->api().set_context(context_); }
+  Result<DriverHandle> find_kernel(KernelKind kind, ElementType type, ReduceOperation operation);
+  /// How many thread blocks of the interpreter it runs at a time. Errors: unsupported without cooperative launches.
+  Result<ResidencyLimit> residency(ElementType type, ReduceOperation operation);
+  /// Lets this GPU's kernels reach the other's memory. Errors: unsupported where the two are not connected so.
+  Result<void> reach(const CudaDevice& peer);
+
+ private:
+  CudaDevice(std::shared_ptr<const Driver> driver, int ordinal) : driver_(std::move(driver)), ordinal_(ordinal) {}
+  Result<void> set_up(std::span<const unsigned char> image);
+  [[nodiscard]] Result<int> attribute(int which) const;
+
+  std::shared_ptr<const Driver> driver_;
+  int ordinal_;
+  int device_ = 0;
+  std::string model_;
+  std::uint32_t multiprocessors_ = 0;
+  DriverHandle context_ = nullptr;
+  DriverHandle module_ = nullptr;
+  std::mutex mutex_;
+  std::map<std::string, DriverHandle> kernels_;  ///< By name. Guarded by `mutex_`, as is what follows.
+  std::map<std::byte*, MemorySpace> memories_;   ///< Of `allocate`.
+};
+
+}  // namespace espalier::engine::cuda

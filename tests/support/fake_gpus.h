@@ -1,0 +1,42 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "engine/cuda/device/cuda_device.h"
+
+namespace espalier::test {
+
+/// Kernels as the fake driver takes them: the magic number of a fat binary.
+inline constexpr std::array<unsigned char, 4> fake_image = {0x50, 0xED, 0x55, 0xBA};
+
+/// The fake driver (tests/support/fake_cuda), under a setting of the environment that goes when this does.
+class FakeGpus {
+ public:
+  FakeGpus() : driver_(engine::cuda::Driver::load(ESPALIER_FAKE_CUDA)) {}
+  FakeGpus(const char* setting, const char* value) : setting_(setting) {
+    setenv(setting, value, 1);
+    driver_ = engine::cuda::Driver::load(ESPALIER_FAKE_CUDA);
+  }
+  ~FakeGpus() {
+    if (!setting_.empty()) unsetenv(setting_.c_str());
+  }
+  FakeGpus(const FakeGpus&) = delete;
+  FakeGpus& operator=(const FakeGpus&) = delete;
+
+  [[nodiscard]] const Result<std::shared_ptr<const engine::cuda::Driver>>& driver() const { return driver_; }
+  [[nodiscard]] Result<std::unique_ptr<engine::cuda::CudaDevice>> open(int ordinal) const {
+    if (!driver_) return tl::unexpected(driver_.error());
+    return engine::cuda::CudaDevice::open(*driver_, ordinal, fake_image);
+  }
+
+ private:
+  std::string setting_;
+  Result<std::shared_ptr<const engine::cuda::Driver>> driver_ = fail(ErrorCode::unavailable, "not loaded");
+};
+
+}  // namespace espalier::test
