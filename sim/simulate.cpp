@@ -63,7 +63,7 @@ class AloneRun {
   bool run(std::int64_t launch, std::size_t ranks) {
     model_.enter_all(run_, launch);
     std::vector<RankEnd> ended;
-    while (model_.next_time() != never) model_.advance(ended);
+    while (!model_.is_idle()) model_.advance(ended);
     return ended.size() == ranks;
   }
 

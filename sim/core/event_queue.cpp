@@ -45,19 +45,27 @@ std::int64_t EventQueue::earliest() const {
 void EventQueue::pop_earliest(std::vector<Event>& batch) {
   ESPALIER_CHECK(size_ > 0, "nothing to take out of an empty queue");
   upcoming_.clear();
-  while ((occupied_levels_ & 1U) == 0) {
-    std::vector<Event>& bucket = take_first_bucket(static_cast<std::size_t>(std::countr_zero(occupied_levels_)));
-    moving_.swap(bucket);
-    last_ = static_cast<std::uint64_t>(std::ranges::min_element(moving_, {}, &Event::time)->time);
-    for (const Event& event : moving_) place(event);
-    if (moving_.size() > upcoming_.size() && moving_.size() <= most_upcoming) upcoming_ = moving_;
+  batch.clear();
+  if (batch.capacity() > kept_capacity) std::vector<Event>().swap(batch);
+  if ((occupied_levels_ & 1U) != 0) {
+    batch.swap(take_first_bucket(0));
+    last_ = static_cast<std::uint64_t>(batch.front().time);
+  } else {
+    // The earliest of all are in one bucket: they are taken out of it at once, the others move down.
+    moving_.swap(take_first_bucket(static_cast<std::size_t>(std::countr_zero(occupied_levels_))));
+    const std::int64_t earliest = std::ranges::min_element(moving_, {}, &Event::time)->time;
+    last_ = static_cast<std::uint64_t>(earliest);
+    for (const Event& event : moving_) {
+      if (event.time == earliest) {
+        batch.push_back(event);
+      } else {
+        place(event);
+      }
+    }
+    if (moving_.size() <= most_upcoming) upcoming_.swap(moving_);
     moving_.clear();
     if (moving_.capacity() > kept_capacity) std::vector<Event>().swap(moving_);
   }
-  batch.clear();
-  if (batch.capacity() > kept_capacity) std::vector<Event>().swap(batch);
-  batch.swap(take_first_bucket(0));
-  last_ = static_cast<std::uint64_t>(batch.front().time);
   size_ -= batch.size();
   earliest_ = not_known;
   earliest_is_of_all_ = size_ == 0;

@@ -26,6 +26,7 @@ class FairModel final : public RunningModel {
   FairModel(const Network& network, const Conditions& conditions);
 
   [[nodiscard]] std::int64_t next_time() const override;
+  [[nodiscard]] bool is_idle() const { return next_time() == never; }
   void advance(std::vector<RankEnd>& ended) override;
   [[nodiscard]] std::vector<LinkUse> links() const override;
   void probe(std::span<const Probe> probes) override { waits_.probe(probes); }

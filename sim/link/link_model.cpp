@@ -11,6 +11,9 @@ namespace {
 /// How many events before its own a packet is fetched from memory.
 constexpr std::size_t fetched_ahead = 6;
 
+/// So many packets and their lanes stay in a cache anyway.
+constexpr std::size_t least_fetched = 4096;
+
 }  // namespace
 
 LinkModel::LinkModel(const Network& network, const Conditions& conditions)
@@ -50,6 +53,7 @@ void LinkModel::advance(std::vector<RankEnd>& ended) {
 
 /// Packets and lanes lie anywhere in memory: all of them are asked for before the first one is needed.
 void LinkModel::fetch_upcoming() const {
+  if (packets_.size() < least_fetched) return;
   for (const Event& event : queue_.upcoming()) __builtin_prefetch(&packets_[event.packet]);
   for (const Event& event : queue_.upcoming()) {
     const Packet& packet = packets_[event.packet];

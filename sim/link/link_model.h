@@ -23,6 +23,8 @@ class LinkModel final : public RunningModel {
   LinkModel(const Network& network, const Conditions& conditions);
 
   [[nodiscard]] std::int64_t next_time() const override;
+  /// next_time() is `never`, which costs less to ask.
+  [[nodiscard]] bool is_idle() const { return ended_.empty() && queue_.empty(); }
   void advance(std::vector<RankEnd>& ended) override;
   [[nodiscard]] std::vector<LinkUse> links() const override { return service_.uses(network_.link_count()); }
   void probe(std::span<const Probe> probes) override { waits_.probe(probes, service_.servers().size()); }
