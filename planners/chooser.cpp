@@ -38,10 +38,18 @@ bool is_at_bound(const ChunkModel& chunks, const Bound& bound) {
   return chunks.load_time(any) <= good_enough * to_double(bound.time_per_byte);
 }
 
-/// Whether the loads of packing leave a planner nothing to gain.
+/// Whether this candidate's loads leave lp nothing to gain: packing's, and pairwise's where lp takes long.
+bool makes_lp_needless(const Candidate& candidate, const Bound& bound) {
+  constexpr std::uint32_t many_ranks = 512;
+  const bool is_rival = candidate.planner == "packing" ||
+                        (candidate.planner == "pairwise" && candidate.schedule.collective.rank_count > many_ranks);
+  return is_rival && is_at_bound(candidate.chunks, bound);
+}
+
 bool is_needless(const Candidates& candidates, std::string_view planner) {
-  const Candidate* packing = candidates.find("packing");
-  return planner == "lp" && packing != nullptr && is_at_bound(packing->chunks, candidates.bound);
+  return planner == "lp" && std::ranges::any_of(candidates.made, [&](const Candidate& candidate) {
+           return makes_lp_needless(candidate, candidates.bound);
+         });
 }
 
 /// The least time of a candidate may be off by this factor: shares of units are rounded to whole elements.
@@ -186,15 +194,11 @@ Result<Candidates> make_candidates(const ParallelLinks& network, const Collectiv
   std::vector<std::size_t> first, last;
   for (std::size_t i = 0; i < planners.size(); ++i) (may_wait(i) ? last : first).push_back(i);
   run_parallel(first.size(), options.threads, [&](std::size_t i) { make(first[i]); });
-  const auto made_by = [&](std::string_view name) -> const std::vector<Candidate>* {
-    const auto found = std::ranges::find(planners, name, &Planner::name);
-    if (found == planners.end()) return nullptr;
-    const auto& result = made[static_cast<std::size_t>(found - planners.begin())];
-    return result && *result ? &**result : nullptr;
-  };
+  const bool needs_last = std::ranges::none_of(made, [&](const auto& result) {
+    return result && *result && makes_lp_needless((*result)->back(), candidates.bound);
+  });
   for (const std::size_t i : last) {
-    const std::vector<Candidate>* packed = made_by("packing");
-    if (packed == nullptr || !is_at_bound(packed->back().chunks, candidates.bound)) make(i);
+    if (needs_last) make(i);
   }
   for (std::size_t i = 0; i < planners.size(); ++i) take(i);
   return candidates;
