@@ -43,6 +43,44 @@ TEST(Chooser, OffersOnePackingWhereVariantsAreNotAskedFor) {
   EXPECT_EQ(candidates.find("packing/h1t1"), nullptr);
 }
 
+TEST(Chooser, OffersTheSamePackingsOnAnyNumberOfThreads) {
+  const Topology torus = *generate_torus({{3, 4}, {}});
+  const Collective collective = *make_collective(CollectiveKind::all_reduce, 12, std::nullopt);
+  const std::vector<Planner> planners = {*find_planner("packing")};
+  const auto alone = make_candidates(torus, collective, planners, {.for_choice = true, .threads = 1});
+  const auto shared = make_candidates(torus, collective, planners, {.for_choice = true, .threads = 3});
+  ASSERT_TRUE(alone && shared);
+  ASSERT_GT(alone->made.size(), 1U);
+  ASSERT_EQ(alone->made.size(), shared->made.size());
+  for (std::size_t i = 0; i < alone->made.size(); ++i) {
+    SCOPED_TRACE(alone->made[i].planner);
+    EXPECT_EQ(alone->made[i].planner, shared->made[i].planner);
+    const Schedule& first = alone->made[i].schedule;
+    const Schedule& second = shared->made[i].schedule;
+    ASSERT_EQ(first.transfers.size(), second.transfers.size());
+    for (std::size_t t = 0; t < first.transfers.size(); ++t) {
+      EXPECT_EQ(first.src(first.transfers[t]), second.src(second.transfers[t]));
+      EXPECT_EQ(first.dst(first.transfers[t]), second.dst(second.transfers[t]));
+      EXPECT_EQ(first.transfers[t].first_slice, second.transfers[t].first_slice);
+    }
+  }
+}
+
+/// Pairwise fills every cable of a star (ranks - 1 blocks into each rank and out of it): lp could only be as good, and
+/// takes long on many ranks.
+TEST(Chooser, LeavesLpOutWherePairwiseIsAtTheBoundOnManyRanks) {
+  const std::vector<Planner> planners = {*find_planner("lp"), *find_planner("pairwise")};
+  for (const std::int64_t ranks : {16, 520}) {
+    SCOPED_TRACE(ranks);
+    const Topology star = *generate_leaf_spine({.leaves = 1, .ranks_per_leaf = ranks, .spines = 1});
+    const Collective collective = *make_collective(CollectiveKind::all_to_all, star.rank_count(), std::nullopt);
+    const auto candidates = make_candidates(star, collective, planners, {.for_choice = true});
+    ASSERT_TRUE(candidates);
+    EXPECT_NE(candidates->find("pairwise"), nullptr);
+    EXPECT_EQ(candidates->find("lp") != nullptr, ranks == 16);
+  }
+}
+
 /// Both take as long here, ring comes first, and flat waits less often.
 TEST(Chooser, TakesTheLeastLatencyOfEquals) {
   const Topology star = *generate_leaf_spine({.leaves = 1, .ranks_per_leaf = 4, .spines = 1});
