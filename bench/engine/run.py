@@ -48,7 +48,7 @@ MPI_VARIANTS = {
 }
 # Over RDMA, with --rdma; "tcp" of both beside it.
 RDMA_MPI_VARIANTS = {
-    "verbs": ["ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any", "-x", "UCX_TLS=rc_verbs,self"],
+    "verbs": ["ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any", "-x", "UCX_TLS=rc_v,self"],
     "tcp": MPI_VARIANTS["tcp"],
 }
 GLOO_VARIANTS = ["ring", "halving_doubling", "bcube", "ring_chunked"]

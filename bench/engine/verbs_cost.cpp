@@ -134,9 +134,7 @@ void measure(std::uint32_t shared_receives, std::size_t count, std::size_t messa
 
 int main(int argc, char** argv) {
   const std::size_t messages = argc > 1 ? static_cast<std::size_t>(std::atoll(argv[1])) : 400;
-  std::puts(
-      "| receive queue | queue pairs | made and connected in | pinned | memory less | message, 1 under way | 8 under "
-      "way |");
+  std::puts("| receive queue | queue pairs | made, connected in | pinned | memory less | message | of 8 under way |");
   std::puts("|---|---|---|---|---|---|---|");
   for (const std::size_t count : {1U, 8U, 64U, 256U}) {
     for (const std::uint32_t shared : {0U, espalier::engine::VerbsOptions{}.shared_receives}) {
