@@ -8,6 +8,7 @@
 #include "planners/place_table.h"
 #include "schedule/loads.h"
 #include "schedule/relays.h"
+#include "schedule/slice_moves.h"
 
 namespace espalier::planners {
 namespace {
@@ -55,6 +56,29 @@ class Chains {
   PlaceTable<float> longest_;
 };
 
+/// Calls visit(transfer, source, destination) for every move of every slice, one slice after the other, with what it
+/// keeps of the slice at either end: a T, T() before the slice's first move there.
+template <class T, class Visit>
+void visit_by_slice(const Schedule& schedule, const Visit& visit) {
+  const SliceMoves moves(schedule);
+  std::vector<T> ends(end_count(schedule));
+  for (std::size_t slice = 0; slice < schedule.slices.size(); ++slice) {
+    for (const TransferId id : moves.of(slice)) {
+      const Transfer& transfer = schedule.transfers[id.index()];
+      visit(transfer, ends[schedule.src(transfer).index()], ends[schedule.dst(transfer).index()]);
+    }
+    for (const TransferId id : moves.of(slice)) {
+      const Transfer& transfer = schedule.transfers[id.index()];
+      ends[schedule.src(transfer).index()] = ends[schedule.dst(transfer).index()] = T();
+    }
+  }
+}
+
+/// Whether every transfer carries one slice, so that chains of different slices have nothing to do with each other.
+bool has_single_slices(const Schedule& schedule) {
+  return std::ranges::all_of(schedule.transfers, [](const Transfer& transfer) { return transfer.slice_count == 1; });
+}
+
 std::int64_t run_length(const Schedule& schedule, const Transfer& transfer) {
   const Slice& first = schedule.slices[transfer.first_slice.index()];
   const Slice& last = schedule.slices[transfer.first_slice.index() + transfer.slice_count - 1];
@@ -85,19 +109,39 @@ ChunkModel::ChunkModel(const Schedule& schedule, const Topology& topology)
   for (std::size_t i = 0; i < schedule.route_count(); ++i) {
     costs.push_back(cost_of(schedule.route(RouteId(i)), topology));
   }
-  Chains fill(end_count(schedule), schedule.slices.size());
-  Chains latency(end_count(schedule), schedule.slices.size());
+  const auto note = [&](const RouteCost& cost, double filled, double latest) {
+    chain_fill_ = std::max(chain_fill_, filled);
+    has_chains_ = has_chains_ || latest > static_cast<float>(cost.latency);
+    chain_latency_ = std::max(chain_latency_, latest);
+  };
+  if (PlaceTable<float>::is_sparse(end_count(schedule), schedule.slices.size()) && has_single_slices(schedule)) {
+    struct Longest {
+      float fill = 0;
+      float latency = 0;
+    };
+    visit_by_slice<Longest>(schedule, [&](const Transfer& transfer, const Longest& src, Longest& dst) {
+      const RouteCost& cost = costs[transfer.route.index()];
+      const auto filled = static_cast<float>(src.fill + cost.seconds_per_byte);
+      const auto latest = static_cast<float>(src.latency + cost.latency);
+      dst = {std::max(dst.fill, filled), std::max(dst.latency, latest)};
+      note(cost, filled, latest);
+    });
+  } else {
+    Chains fill(end_count(schedule), schedule.slices.size());
+    Chains latency(end_count(schedule), schedule.slices.size());
+    for (const Transfer& transfer : schedule.transfers) {
+      const RouteCost& cost = costs[transfer.route.index()];
+      const Rank src = schedule.src(transfer);
+      const Rank dst = schedule.dst(transfer);
+      const double filled = fill.extend(src, dst, transfer, cost.seconds_per_byte);
+      note(cost, filled, latency.extend(src, dst, transfer, cost.latency));
+    }
+  }
   const double bytes_per_unit =
       static_cast<double>(schedule.collective.extent_factor()) / static_cast<double>(schedule.units);
   for (const Transfer& transfer : schedule.transfers) {
     const RouteCost& cost = costs[transfer.route.index()];
-    const Rank src = schedule.src(transfer);
-    const Rank dst = schedule.dst(transfer);
     const auto units = static_cast<double>(run_length(schedule, transfer));
-    chain_fill_ = std::max(chain_fill_, fill.extend(src, dst, transfer, cost.seconds_per_byte));
-    const double latest = latency.extend(src, dst, transfer, cost.latency);
-    has_chains_ = has_chains_ || latest > static_cast<float>(cost.latency);
-    chain_latency_ = std::max(chain_latency_, latest);
     overhead_bytes_ = std::max(overhead_bytes_, cost.overhead_bytes);
     largest_transfer_ = std::max(largest_transfer_, units * bytes_per_unit);
     hops_ += cost.hops;

@@ -14,9 +14,12 @@ namespace espalier::planners {
 template <class T>
 class PlaceTable {
  public:
-  PlaceTable(std::size_t ends, std::size_t slices) : slices_(slices), is_sparse_(ends * slices > most_dense) {
+  PlaceTable(std::size_t ends, std::size_t slices) : slices_(slices), is_sparse_(is_sparse(ends, slices)) {
     if (!is_sparse_) dense_.resize(ends * slices);
   }
+
+  /// Whether only values that were asked for are kept, which takes many times as long to look up.
+  [[nodiscard]] static bool is_sparse(std::size_t ends, std::size_t slices) { return ends * slices > most_dense; }
 
   T& at(Rank end, std::size_t slice) {
     const std::size_t place = end.index() * slices_ + slice;

@@ -30,8 +30,15 @@ struct CutTime {
 CutTime time_to_leave(const Topology& topology, const FlowDemands& flows, const std::vector<bool>& inside) {
   CutTime cut;
   const auto is_inside = [&](std::uint32_t rank) { return inside[topology.node_of(Rank(rank)).index()]; };
+  const auto ranks = static_cast<std::uint32_t>(topology.rank_count());
+  std::int64_t ranks_outside = 0;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) ranks_outside += is_inside(rank) ? 0 : 1;
   for (const FlowDemand& demand : flows.demands) {
     if (!is_inside(demand.source)) continue;
+    if (demand.targets.size() + 1 == ranks) {  // all others
+      cut.blocks += ranks_outside;
+      continue;
+    }
     cut.blocks += std::count_if(demand.targets.begin(), demand.targets.end(), [&](auto t) { return !is_inside(t); });
   }
   BigInteger leaving = 0;

@@ -76,7 +76,11 @@ TEST(Chooser, LeavesLpOutWherePairwiseIsAtTheBoundOnManyRanks) {
     const Collective collective = *make_collective(CollectiveKind::all_to_all, star.rank_count(), std::nullopt);
     const auto candidates = make_candidates(star, collective, planners, {.for_choice = true});
     ASSERT_TRUE(candidates);
-    EXPECT_NE(candidates->find("pairwise"), nullptr);
+    const Candidate* pairwise = candidates->find("pairwise");
+    ASSERT_NE(pairwise, nullptr);
+    // Every block crosses two cables of 1 us and waits for no other, however many ranks there are.
+    EXPECT_NEAR(pairwise->chunks.latency(), 2e-6, 1e-12);
+    EXPECT_EQ(pairwise->chunks.rounds_ahead(Bytes{std::int64_t{1} << 30}, ChunkModel::smallest_chunk), 0U);
     EXPECT_EQ(candidates->find("lp") != nullptr, ranks == 16);
   }
 }
