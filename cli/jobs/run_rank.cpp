@@ -12,9 +12,9 @@
 #include "cli/flags/inputs.h"
 #include "cli/output/json_text.h"
 #include "cli/reports/run_output.h"
+#include "engine/launch/join_options.h"
 #include "engine/launch/shared_secret.h"
 #include "engine/rendezvous/environment.h"
-#include "engine/rendezvous/secret.h"
 #include "planners/bounds/bound.h"
 #include "schedule/verify/verify.h"
 
@@ -103,34 +103,13 @@ std::vector<engine::Setting> settings_of(const RunFlags& flags, const RunTask& t
           {"--trace", flags.trace.file.empty() ? "not given" : "given"}};
 }
 
-/// The secret that was given; else, where a launcher has all ranks on this machine, one that they share.
-Result<engine::launch::SharedSecret> secret_of(const RunFlags& flags, const engine::launch::LaunchInfo& launch) {
-  const engine::rendezvous::Environment environment = engine::rendezvous::process_environment();
-  const bool is_given = !flags.secret_file.empty() || environment.contains("ESPALIER_SECRET") ||
-                        environment.contains("ESPALIER_SECRET_FILE");
-  if (!is_given && launch.is_one_machine) return engine::launch::share_secret(launch, environment);
-  auto given = flags.secret_file.empty() ? engine::rendezvous::find_secret(environment)
-                                         : engine::rendezvous::read_secret_file(flags.secret_file);
-  if (!given) return tl::unexpected(given.error());
-  return engine::launch::SharedSecret{std::move(*given), ""};
-}
-
 Result<JobOptions> job_options(const Console& console, const RunFlags& flags, const engine::launch::LaunchInfo& launch,
                                const RunTask& task, const Topology& topology, const std::string& secret) {
   JobOptions options;
-  options.rendezvous.host = launch.host;
-  options.rendezvous.port = launch.port;
-  options.rendezvous.rank = launch.rank;
-  options.rendezvous.world = launch.world;
-  options.rendezvous.job = launch.job;
   options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(flags.timeout * 1000));
-  options.rendezvous.timeout = options.timeout;
-  options.rendezvous.secret = secret;
-  if (launch.listener_fd) {
-    auto listener = engine::rendezvous::adopt_listener(*launch.listener_fd);
-    if (!listener) return tl::unexpected(listener.error());
-    options.rendezvous.listener = std::move(*listener);
-  }
+  auto rendezvous = engine::launch::join_options(launch, secret, options.timeout);
+  if (!rendezvous) return tl::unexpected(rendezvous.error());
+  options.rendezvous = *std::move(rendezvous);
   auto routes = load_addresses(console, flags.addresses);
   if (!routes) return tl::unexpected(routes.error());
   options.routes = std::move(*routes);
@@ -292,7 +271,7 @@ ExitCode run_rank(const Console& console, const RunFlags& flags, const engine::l
            "espalier verify lists every breach"});
     }
   }
-  const auto secret = secret_of(flags, launch);
+  const auto secret = engine::launch::secret_of(launch, engine::rendezvous::process_environment(), flags.secret_file);
   if (!secret) return console.refuse(secret.error());
   auto options = job_options(console, flags, launch, *task, input.topology, secret->text);
   if (!options) return console.refuse(options.error());

@@ -123,4 +123,14 @@ Result<SharedSecret> share_secret(const LaunchInfo& launch, const rendezvous::En
   return SharedSecret{std::move(*text), path};
 }
 
+Result<SharedSecret> secret_of(const LaunchInfo& launch, const rendezvous::Environment& environment,
+                               const std::string& file) {
+  const bool is_given =
+      !file.empty() || environment.contains("ESPALIER_SECRET") || environment.contains("ESPALIER_SECRET_FILE");
+  if (!is_given && launch.is_one_machine) return share_secret(launch, environment);
+  auto given = file.empty() ? rendezvous::find_secret(environment) : rendezvous::read_secret_file(file);
+  if (!given) return tl::unexpected(given.error());
+  return SharedSecret{*std::move(given), ""};
+}
+
 }  // namespace espalier::engine::launch

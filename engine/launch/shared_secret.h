@@ -7,10 +7,10 @@
 
 namespace espalier::engine::launch {
 
-/// A secret that the ranks of one launcher on one machine make for themselves.
+/// A job's secret.
 struct SharedSecret {
   std::string text;
-  std::string path;  ///< To be removed by rank 0 once all ranks have joined.
+  std::string path;  ///< To be removed by rank 0 once all ranks have joined; empty where it was given.
 };
 
 /// The secret of the job that this process was started for, where nobody gave it one: the first rank to come writes a
@@ -20,5 +20,10 @@ struct SharedSecret {
 /// Requires: launch.is_one_machine.
 /// Errors: unavailable when the file cannot be had; invalid_input when others could have written it.
 Result<SharedSecret> share_secret(const LaunchInfo& launch, const rendezvous::Environment& environment);
+
+/// The secret in a file, where one is named, or in the environment; else, where a launcher has all ranks on this
+/// machine, one that they share. Errors: those of share_secret, read_secret_file and find_secret.
+Result<SharedSecret> secret_of(const LaunchInfo& launch, const rendezvous::Environment& environment,
+                               const std::string& file = "");
 
 }  // namespace espalier::engine::launch

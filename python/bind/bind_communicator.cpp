@@ -5,6 +5,7 @@
 #include "base/element.h"
 #include "engine/communicator/communicator.h"
 #include "engine/launch/detect_launch.h"
+#include "engine/launch/join_options.h"
 #include "engine/launch/shared_secret.h"
 #include "engine/rendezvous/secret.h"
 #include "python/bind/bindings.h"
@@ -58,24 +59,13 @@ class PythonCommunicator {
     const bool is_given = environment.contains("ESPALIER_SECRET") || environment.contains("ESPALIER_SECRET_FILE");
     if (!is_given && launch.world == 1) {
       secret.text = value_of(engine::rendezvous::random_secret());  // Nobody else is to know it.
-    } else if (!is_given && launch.is_one_machine) {
-      secret = value_of(engine::launch::share_secret(launch, environment));
     } else {
-      secret.text = value_of(engine::rendezvous::find_secret(environment));
+      secret = value_of(engine::launch::secret_of(launch, environment));
     }
     JobOptions options;
-    options.rendezvous.host = launch.host;
-    options.rendezvous.port = launch.port;
-    options.rendezvous.rank = launch.rank;
-    options.rendezvous.world = launch.world;
-    options.rendezvous.job = launch.job;
-    options.rendezvous.secret = secret.text;
     options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000));
-    options.rendezvous.timeout = options.timeout;
+    options.rendezvous = value_of(engine::launch::join_options(launch, secret.text, options.timeout));
     options.transport = value_of(parse_transport(transport));
-    if (launch.listener_fd) {
-      options.rendezvous.listener = value_of(engine::rendezvous::adopt_listener(*launch.listener_fd));
-    }
     if (topology != nullptr && topology->rank_count() != launch.world) {
       throw ErrorRaised({ErrorCode::invalid_input,
                          "the job has " + std::to_string(launch.world) + " ranks, the topology has " +

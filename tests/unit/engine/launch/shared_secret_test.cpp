@@ -115,5 +115,19 @@ TEST_F(SharedSecretTest, WhatDeadLaunchersLeftIsRemoved) {
   EXPECT_FALSE(std::filesystem::exists(dead));
 }
 
+TEST_F(SharedSecretTest, WhatIsGivenComesFirst) {
+  const std::string file = runtime_ + "/given";
+  std::ofstream(file) << "a secret in a file\n";
+  ASSERT_EQ(chmod(file.c_str(), 0600), 0);
+  rendezvous::Environment given = environment();
+  given["ESPALIER_SECRET"] = "a secret in the environment";
+  EXPECT_EQ(secret_of(launch_of("job"), given, file)->text, "a secret in a file");
+  EXPECT_EQ(secret_of(launch_of("job"), given)->text, "a secret in the environment");
+  EXPECT_EQ(secret_of(launch_of("job"), given)->path, "");
+  LaunchInfo apart = launch_of("job");
+  apart.is_one_machine = false;
+  EXPECT_EQ(secret_of(apart, environment()).error().code, ErrorCode::unavailable);
+}
+
 }  // namespace
 }  // namespace espalier::engine::launch
