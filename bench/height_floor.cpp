@@ -23,53 +23,47 @@ constexpr int most_rounds = 60;
 /// wrong).
 planners::RootNetwork network_of(const Topology& topology, Direction direction, Rank root) {
   const planners::ResourceGraph graph = planners::make_resource_graph(topology, false);
-  planners::RootNetwork network{graph.node_ranks.size(), {}, graph.rank_nodes, root.value(), 0, {}};
+  const std::uint32_t source = graph.rank_nodes[root.index()];
+  std::vector<FlowArc> arcs;
   for (const planners::ResourceGraph::Edge& edge : graph.edges) {
     std::int64_t room = 0;
     for (const LinkId link : edge.links) room += topology.link(link).bandwidth().bytes_per_second;
     const bool inward = direction == Direction::reversed;
-    network.arcs.push_back({inward ? edge.head : edge.tail, inward ? edge.tail : edge.head, room});
-    if (network.arcs.back().head == graph.rank_nodes[root.index()]) network.arcs.back().room = 0;
+    const std::uint32_t head = inward ? edge.tail : edge.head;
+    arcs.push_back({inward ? edge.head : edge.tail, head, head == source ? 0 : room, {}});
   }
-  MaxFlow<std::int64_t> flow(network.vertex_count);
-  for (const planners::GrowingTrees::Arc& arc : network.arcs) flow.add_arc(arc.tail, arc.head, arc.room);
-  network.rate = std::numeric_limits<std::int64_t>::max();
-  for (const std::uint32_t vertex : network.rank_vertices) {
-    if (vertex == graph.rank_nodes[root.index()]) continue;
-    network.rate = std::min(network.rate, flow.run(graph.rank_nodes[root.index()], vertex));
+  MaxFlow<std::int64_t> flow(graph.node_ranks.size());
+  for (const FlowArc& arc : arcs) flow.add_arc(arc.tail, arc.head, arc.capacity);
+  std::int64_t rate = std::numeric_limits<std::int64_t>::max();
+  for (const std::uint32_t vertex : graph.rank_nodes) {
+    if (vertex != source) rate = std::min(rate, flow.run(source, vertex));
   }
-  return network;
-}
-
-/// By vertex: its rank, or UINT32_MAX.
-std::vector<std::uint32_t> vertex_ranks(const planners::RootNetwork& network) {
-  std::vector<std::uint32_t> ranks(network.vertex_count, UINT32_MAX);
-  for (std::uint32_t r = 0; r < network.rank_vertices.size(); ++r) ranks[network.rank_vertices[r]] = r;
-  return ranks;
+  return {{graph.node_ranks.size(), std::move(arcs), graph.rank_nodes}, root, rate, {}};
 }
 
 /// Two hops: behind a full cut with two ranks or more every tree's only crossing has to end one hop from the root, so
 /// that the root itself sends all of it across.
-bool is_cut_too_late(const planners::RootNetwork& network) {
-  const std::vector<std::uint32_t> ranks = vertex_ranks(network);
-  MaxFlow<std::int64_t> flow(network.vertex_count);
-  MaxFlow<std::int64_t> straight(network.vertex_count);  // no other rank passes anything on
-  const std::uint32_t root = network.rank_vertices[network.root];
-  for (const planners::GrowingTrees::Arc& arc : network.arcs) {
-    flow.add_arc(arc.tail, arc.head, arc.room);
-    straight.add_arc(arc.tail, arc.head, arc.tail == root || ranks[arc.tail] == UINT32_MAX ? arc.room : 0);
+bool is_cut_too_late(const planners::RootNetwork& rooted) {
+  const FlowNetwork& network = rooted.network;
+  MaxFlow<std::int64_t> flow(network.vertex_count());
+  MaxFlow<std::int64_t> straight(network.vertex_count());  // no other rank passes anything on
+  const std::uint32_t root = network.vertex_of(rooted.root);
+  for (const FlowArc& arc : network.arcs()) {
+    flow.add_arc(arc.tail, arc.head, arc.capacity);
+    const bool passes = arc.tail != root && !network.rank_at(arc.tail).is_none();
+    straight.add_arc(arc.tail, arc.head, passes ? 0 : arc.capacity);
   }
-  for (const std::uint32_t vertex : network.rank_vertices) {
-    if (vertex == root || flow.run(root, vertex) != network.rate) continue;
+  for (const std::uint32_t vertex : network.rank_vertices()) {
+    if (vertex == root || flow.run(root, vertex) != rooted.rate) continue;
     // The largest far side: what cannot be reached from the root in the residual graph.
     const std::vector<bool> near = flow.source_side(std::span(&root, 1));
     std::vector<std::uint32_t> far;
-    for (const std::uint32_t other : network.rank_vertices) {
+    for (const std::uint32_t other : network.rank_vertices()) {
       if (!near[other]) far.push_back(other);
     }
     if (far.size() < 2) continue;
     const auto crossing = straight.run(std::span(&root, 1), std::span<const std::uint32_t>(far));
-    if (static_cast<double>(crossing) < static_cast<double>(network.rate) * (1 - 2 * gap)) return true;
+    if (static_cast<double>(crossing) < static_cast<double>(rooted.rate) * (1 - 2 * gap)) return true;
   }
   return false;
 }
@@ -79,8 +73,9 @@ bool is_cut_too_late(const planners::RootNetwork& network) {
 /// ranks at their number of hops, of all that is carried. Cuts are added as they are missed.
 class HopProgram {
  public:
-  HopProgram(const planners::RootNetwork& network, std::uint32_t hops) : network_(network), hops_(hops) {
-    ranks_ = static_cast<std::uint32_t>(network.rank_vertices.size());
+  HopProgram(const planners::RootNetwork& network, std::uint32_t hops)
+      : network_(network.network), root_(network.root.value()), rate_(network.rate), hops_(hops) {
+    ranks_ = static_cast<std::uint32_t>(network_.rank_count());
     add_columns();
     add_rows();
     CoinPackedMatrix matrix(false, row_.data(), column_.data(), value_.data(), static_cast<int>(value_.size()));
@@ -109,7 +104,7 @@ class HopProgram {
 
  private:
   [[nodiscard]] bool is_hop(std::uint32_t u, std::uint32_t v, std::uint32_t hop) const {
-    return u != v && v != network_.root && (u == network_.root) == (hop == 0);
+    return u != v && v != root_ && (u == root_) == (hop == 0);
   }
   [[nodiscard]] std::size_t hop_place(std::uint32_t u, std::uint32_t v, std::uint32_t hop) const {
     return (std::size_t{u} * ranks_ + v) * hops_ + hop;
@@ -139,30 +134,32 @@ class HopProgram {
 
   /// Hops from a rank are a flow over links; all together keep to the links' rates.
   void add_rows() {
-    const std::vector<std::uint32_t> ranks = vertex_ranks(network_);
-    std::vector<std::vector<int>> by_arc(network_.arcs.size());
+    const auto is_rank = [&](std::uint32_t vertex) { return !network_.rank_at(vertex).is_none(); };
+    std::vector<std::vector<int>> by_arc(network_.arcs().size());
     for (std::uint32_t u = 0; u < ranks_; ++u) {
-      std::vector<std::vector<std::pair<int, double>>> at(network_.vertex_count);
-      for (std::size_t a = 0; a < network_.arcs.size(); ++a) {
-        const planners::GrowingTrees::Arc& arc = network_.arcs[a];
-        const bool passes = ranks[arc.tail] != UINT32_MAX && ranks[arc.tail] != u;
-        if (passes || arc.room == 0 || ranks[arc.head] == u) continue;
+      std::vector<std::vector<std::pair<int, double>>> at(network_.vertex_count());
+      const std::uint32_t source = network_.vertex_of(Rank(u));
+      for (std::size_t a = 0; a < network_.arcs().size(); ++a) {
+        const FlowArc& arc = network_.arcs()[a];
+        const bool passes = is_rank(arc.tail) && arc.tail != source;
+        if (passes || arc.capacity == 0 || arc.head == source) continue;
         at[arc.tail].emplace_back(columns_, -1);
         at[arc.head].emplace_back(columns_, 1);
         by_arc[a].push_back(columns_++);
       }
-      for (std::uint32_t v = 0; v < network_.vertex_count; ++v) {
-        if (ranks[v] == u || at[v].empty()) continue;
+      for (std::uint32_t v = 0; v < network_.vertex_count(); ++v) {
+        if (v == source || at[v].empty()) continue;
         for (const auto& [column, value] : at[v]) set(column, value);
-        for (std::uint32_t hop = 0; ranks[v] != UINT32_MAX && hop < hops_; ++hop) {
-          if (is_hop(u, ranks[v], hop)) set(hop_column_[hop_place(u, ranks[v], hop)], -1);
+        for (std::uint32_t hop = 0; is_rank(v) && hop < hops_; ++hop) {
+          const std::uint32_t rank = network_.rank_at(v).value();
+          if (is_hop(u, rank, hop)) set(hop_column_[hop_place(u, rank, hop)], -1);
         }
         end_row(0, 0);
       }
     }
     for (std::size_t a = 0; a < by_arc.size(); ++a) {
       for (const int column : by_arc[a]) set(column, 1);
-      end_row(-COIN_DBL_MAX, static_cast<double>(network_.arcs[a].room) / static_cast<double>(network_.rate));
+      end_row(-COIN_DBL_MAX, static_cast<double>(network_.arcs()[a].capacity) / static_cast<double>(rate_));
     }
   }
 
@@ -179,7 +176,7 @@ class HopProgram {
       std::vector<int> columns;
       for (std::uint32_t u = 0; u < ranks_; ++u) {
         for (std::uint32_t hop = 0; hop < hops_; ++hop) {
-          const std::size_t place = v == network_.root ? hop_place(v, u, hop) : hop_place(u, v, hop);
+          const std::size_t place = v == root_ ? hop_place(v, u, hop) : hop_place(u, v, hop);
           if (hop_column_[place] >= 0) columns.push_back(hop_column_[place]);
         }
       }
@@ -206,10 +203,10 @@ class HopProgram {
       }
     }
     const auto wanted = static_cast<std::int64_t>(solution[0] * fine * (1 - 1e-6));
-    const std::uint32_t source = vertex(network_.root, 0);
+    const std::uint32_t source = vertex(root_, 0);
     bool added = false;
     for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-      if (rank == network_.root) continue;
+      if (rank == root_) continue;
       std::vector<std::uint32_t> sinks;
       for (std::uint32_t hop = 1; hop <= hops_; ++hop) sinks.push_back(vertex(rank, hop));
       if (flow.run(std::span(&source, 1), sinks, wanted) >= wanted) continue;
@@ -225,7 +222,9 @@ class HopProgram {
     return added;
   }
 
-  const planners::RootNetwork& network_;
+  const FlowNetwork& network_;
+  std::uint32_t root_;
+  std::int64_t rate_;
   std::uint32_t hops_;
   std::uint32_t ranks_ = 0;
   int columns_ = 0;
@@ -244,7 +243,7 @@ std::string_view to_string(HeightFloor floor) {
 
 HeightFloor find_height_floor(const Topology& topology, Direction direction, Rank root, std::uint32_t most_height,
                               std::size_t most_trees) {
-  planners::RootNetwork network = network_of(topology, direction, root);
+  const planners::RootNetwork network = network_of(topology, direction, root);
   planners::RootNetwork slower = network;
   slower.rate = static_cast<std::int64_t>(static_cast<double>(network.rate) / (1 + gap));
   if (planners::least_tree_depth(slower, most_trees) > most_height) return HeightFloor::count;

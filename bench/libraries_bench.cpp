@@ -8,6 +8,7 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/boykov_kolmogorov_max_flow.hpp>
 #include <boost/graph/breadth_first_search.hpp>
+#include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/graph/dijkstra_shortest_paths.hpp>
 #include <boost/graph/edge_coloring.hpp>
 #include <boost/graph/filtered_graph.hpp>
@@ -19,8 +20,11 @@
 
 #include "base/random.h"
 #include "bench/lemon_arborescence.h"
+#include "planners/graph/rank_groups.h"
 #include "planners/graph/residual.h"
+#include "planners/lp/path_search.h"
 #include "planners/lp/trees/arborescence.h"
+#include "planners/lp/trees/tree_repair.h"
 #include "planners/packing/reduce/edge_coloring.h"
 #include "topology/analysis/flow_network.h"
 #include "topology/analysis/max_flow.h"
@@ -254,6 +258,165 @@ void residual_route_boost(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(last.index()));
 }
 
+/// A resource graph as the library likes it best.
+using BoostEdges = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property,
+                                                      boost::property<boost::edge_weight_t, double>>;
+
+BoostEdges copy_to_boost(const planners::ResourceGraph& graph, const std::vector<double>& lengths) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> ends;
+  for (const planners::ResourceGraph::Edge& edge : graph.edges) ends.emplace_back(edge.tail, edge.head);
+  return {boost::edges_are_unsorted_multi_pass, ends.begin(), ends.end(), lengths.begin(), graph.node_ranks.size()};
+}
+
+/// The edges of paths that begin at some nodes and pass no other ranks.
+struct FromNodes {
+  const planners::ResourceGraph* graph = nullptr;
+  const BoostEdges* edges = nullptr;
+  const std::vector<bool>* is_start = nullptr;
+  bool operator()(const BoostEdges::edge_descriptor& edge) const {
+    const auto tail = source(edge, *edges);
+    return (*is_start)[tail] || graph->node_ranks[tail] == planners::ResourceGraph::no_rank;
+  }
+};
+
+/// A machine's network as linear programs see it, with a price for every edge.
+struct PricedGraph {
+  explicit PricedGraph(benchmark::State& state)
+      : machine(read_machine(state)), graph(planners::make_resource_graph(machine, false)) {
+    Random random(3);
+    while (lengths.size() < graph.edges.size()) lengths.push_back(static_cast<double>(random.between(1, 9)));
+  }
+
+  Topology machine;
+  planners::ResourceGraph graph;
+  std::vector<double> lengths;
+};
+
+/// What prices a round of trees: the cheapest paths from every rank to all others past no third, of equally cheap ones
+/// those of fewest edges.
+void priced_paths_own(benchmark::State& state) {
+  const PricedGraph priced(state);
+  for (auto _ : state) {
+    for (const std::uint32_t node : priced.graph.rank_nodes) {
+      benchmark::DoNotOptimize(planners::ShortestPaths<double>(priced.graph, priced.lengths, node, false));
+    }
+  }
+}
+
+/// Less than that: some cheapest paths.
+void priced_paths_boost(benchmark::State& state) {
+  const PricedGraph priced(state);
+  const BoostEdges edges = copy_to_boost(priced.graph, priced.lengths);
+  std::vector<bool> is_start(num_vertices(edges), false);
+  const boost::filtered_graph<BoostEdges, FromNodes> usable(edges, {&priced.graph, &edges, &is_start});
+  const auto index = get(boost::vertex_index, edges);
+  for (auto _ : state) {
+    for (const std::uint32_t node : priced.graph.rank_nodes) {
+      std::vector<double> distance(is_start.size());
+      std::vector<std::size_t> before(is_start.size());
+      is_start[node] = true;
+      boost::dijkstra_shortest_paths(usable, node,
+                                     boost::distance_map(boost::make_iterator_property_map(distance.begin(), index))
+                                         .predecessor_map(boost::make_iterator_property_map(before.begin(), index)));
+      is_start[node] = false;
+      benchmark::DoNotOptimize(distance.data());
+      benchmark::DoNotOptimize(before.data());
+    }
+  }
+}
+
+/// A library's search through all that some ranks reach past no others.
+class BoostSearch {
+ public:
+  explicit BoostSearch(const PricedGraph& priced)
+      : graph_(priced.graph), edges_(copy_to_boost(graph_, priced.lengths)), before_(graph_.node_ranks.size()) {}
+
+  /// By node: the one before it.
+  const std::vector<std::size_t>& run(const std::vector<std::uint32_t>& starts) {
+    std::vector<bool> is_start(before_.size(), false);
+    for (const std::uint32_t node : starts) is_start[node] = true;
+    const boost::filtered_graph<BoostEdges, FromNodes> usable(edges_, {&graph_, &edges_, &is_start});
+    const auto index = get(boost::vertex_index, edges_);
+    std::vector<boost::default_color_type> colors(before_.size(), boost::white_color);
+    boost::queue<std::size_t> pending;
+    const auto visitor = boost::make_bfs_visitor(
+        boost::record_predecessors(boost::make_iterator_property_map(before_.begin(), index), boost::on_tree_edge()));
+    boost::breadth_first_visit(usable, starts.begin(), starts.end(), pending, visitor,
+                               boost::make_iterator_property_map(colors.begin(), index));
+    return before_;
+  }
+
+ private:
+  const planners::ResourceGraph& graph_;
+  BoostEdges edges_;
+  std::vector<std::size_t> before_;
+};
+
+/// The machines of a cluster, each next to the nearest that is left.
+void rank_groups_own(benchmark::State& state) {
+  const Topology machine = read_machine(state);
+  for (auto _ : state) benchmark::DoNotOptimize(planners::group_ranks(machine));
+}
+
+/// Less than that: a search from the ranks of every machine but the last.
+void rank_groups_boost(benchmark::State& state) {
+  const PricedGraph priced(state);
+  BoostSearch search(priced);
+  std::vector<std::vector<std::uint32_t>> groups;
+  for (const std::vector<Rank>& ranks : planners::group_ranks(priced.machine).groups) {
+    groups.emplace_back();
+    for (const Rank rank : ranks) groups.back().push_back(priced.graph.rank_nodes[rank.index()]);
+  }
+  groups.pop_back();
+  for (auto _ : state) {
+    for (const auto& nodes : groups) benchmark::DoNotOptimize(search.run(nodes));
+  }
+}
+
+/// A tree from the first rank over cheapest paths.
+std::vector<planners::RankPath> tree_of(const PricedGraph& priced) {
+  const planners::ResourceGraph& graph = priced.graph;
+  const planners::ShortestPaths<double> paths(graph, priced.lengths, graph.rank_nodes[0], true);
+  std::vector<std::uint32_t> edges;
+  for (std::uint32_t rank = 1; rank < graph.rank_count(); ++rank) {
+    const auto path = planners::path_from(graph, paths.entering_edge, graph.rank_nodes[rank], false);
+    edges.insert(edges.end(), path.begin(), path.end());
+  }
+  return planners::split_paths(graph, edges);
+}
+
+/// The tree without what enters a rank, joined again, for every rank.
+void tree_repair_own(benchmark::State& state) {
+  const PricedGraph priced(state);
+  const std::vector<planners::RankPath> whole = tree_of(priced);
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      std::vector<planners::RankPath> broken = whole;
+      broken[i].edges.front() = planners::gone;
+      benchmark::DoNotOptimize(planners::repair_tree(priced.graph, std::move(broken), 0, false));
+    }
+  }
+}
+
+/// Less than that: a search from all other ranks.
+void tree_repair_boost(benchmark::State& state) {
+  const PricedGraph priced(state);
+  BoostSearch search(priced);
+  for (auto _ : state) {
+    for (std::size_t i = 1; i < priced.graph.rank_count(); ++i) {
+      std::vector<std::uint32_t> others = priced.graph.rank_nodes;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+      benchmark::DoNotOptimize(search.run(others));
+    }
+  }
+}
+
+BENCHMARK(priced_paths_own)->DenseRange(0, 2);
+BENCHMARK(priced_paths_boost)->DenseRange(0, 2);
+BENCHMARK(rank_groups_own)->DenseRange(1, 2);
+BENCHMARK(rank_groups_boost)->DenseRange(1, 2);
+BENCHMARK(tree_repair_own)->DenseRange(0, 2);
+BENCHMARK(tree_repair_boost)->DenseRange(0, 2);
 BENCHMARK(residual_route_own)->DenseRange(0, 2);
 BENCHMARK(residual_route_boost)->DenseRange(0, 2);
 BENCHMARK(routes_own)->DenseRange(0, 2);

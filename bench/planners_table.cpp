@@ -188,7 +188,7 @@ struct Summary {
   int exact = 0;
   int near = 0;
   int few_trees = 0;
-  int few_ways = 0;
+  int few_routed_trees = 0;
   int shallow = 0;
   int provably_high = 0;
 };
@@ -221,7 +221,7 @@ void print_row(const Input& input, const Flags& flags, Summary& summary) {
   const ScheduleShape shape = measure_shape(*schedule);
   const std::uint32_t eccentricity = eccentricity_of(*topology);
   fmt::print("{:28} {:5} {:9.6f} {:7} {:7} {:7} {:5} {:10.1f} ms\n", input.name, topology->rank_count(),
-             ratio.convert_to<double>(), shape.trees_per_root, shape.ways_per_root, shape.height, eccentricity,
+             ratio.convert_to<double>(), shape.trees_per_root, shape.routed_trees_per_root, shape.height, eccentricity,
              times[times.size() / 2]);
   std::fflush(stdout);
   ++summary.planned;
@@ -229,7 +229,7 @@ void print_row(const Input& input, const Flags& flags, Summary& summary) {
   summary.exact += ratio == 1 ? 1 : 0;
   summary.near += shape.trees_per_root <= 8 ? 1 : 0;
   summary.few_trees += shape.trees_per_root <= 4 ? 1 : 0;
-  summary.few_ways += shape.ways_per_root <= 16 ? 1 : 0;
+  summary.few_routed_trees += shape.routed_trees_per_root <= 16 ? 1 : 0;
   if (shape.height <= 2 * eccentricity) {
     ++summary.shallow;
   } else if (has_root(collective->kind) && flags.set != "scaling") {
@@ -250,16 +250,17 @@ int run(const Flags& flags) {
   if (flags.set == "generated") inputs = generated_inputs();
   if (flags.set == "scaling") inputs = scaling_inputs();
   fmt::print("{} by {}\n{:28} {:>5} {:>9} {:>7} {:>7} {:>7} {:>5} {:>13}\n", flags.collective, flags.planner, "network",
-             "ranks", "to bound", "trees", "ways", "height", "ecc", "time");
+             "ranks", "to bound", "trees", "routed", "height", "ecc", "time");
   Summary summary;
   for (const Input& input : inputs) {
     if (input.name.find(flags.filter) != std::string::npos) print_row(input, flags, summary);
   }
   fmt::print(
-      "{} planned: {} at the bound, {} with at most 8 trees a root, {} with at most 4, {} with at most 16 ways, {} no "
+      "{} planned: {} at the bound, {} with at most 8 trees a root, {} with at most 4, {} with at most 16 routed "
+      "trees, {} no "
       "higher than twice "
       "the eccentricity, which is impossible with 16 trees for {}\n",
-      summary.planned, summary.exact, summary.near, summary.few_trees, summary.few_ways, summary.shallow,
+      summary.planned, summary.exact, summary.near, summary.few_trees, summary.few_routed_trees, summary.shallow,
       summary.provably_high);
   return EXIT_SUCCESS;
 }

@@ -13,7 +13,7 @@
 
 namespace espalier::planners {
 
-/// One way to carry one unit: what it takes of each resource.
+/// What carries one unit, a tree or a path, by what it takes of each resource.
 struct Column {
   std::uint32_t group = 0;
   std::vector<Entry> loads;          ///< By resource.
@@ -110,7 +110,7 @@ struct ColumnSolution {
   bool attained = false;           ///< Whether `parts` reach the limit, exactly.
   std::vector<Part> parts;         ///< Columns with positive amounts; empty unless attained, or stopped at a gap.
   Rational reached;                ///< What `parts` carry: the limit, or less where stopped at a gap.
-  std::vector<Column> found;       ///< All columns that were met on the way.
+  std::vector<Column> found;       ///< All columns that were met.
 };
 
 /// Solves a program by column generation: Clp proposes, exact arithmetic decides. Deterministic; stops at the limits

@@ -1,7 +1,8 @@
 #include "planners/lp/flow_oracle.h"
 
-#include <algorithm>
 #include <utility>
+
+#include "planners/lp/path_search.h"
 
 namespace espalier::planners {
 
@@ -13,13 +14,8 @@ std::vector<std::uint32_t> rank_paths(const ResourceGraph& graph, const std::vec
   std::vector<std::uint32_t> edges;
   for (const std::uint32_t end : graph.rank_nodes) {
     if (end == source || uses[entering_edge[end]] == 0) continue;
-    const auto path_begin = static_cast<std::ptrdiff_t>(edges.size());
-    std::uint32_t node = end;
-    do {
-      edges.push_back(entering_edge[node]);
-      node = graph.edges[entering_edge[node]].tail;
-    } while (graph.node_ranks[node] == ResourceGraph::no_rank);
-    std::reverse(edges.begin() + path_begin, edges.end());
+    const std::vector<std::uint32_t> path = path_from(graph, entering_edge, end, false);
+    edges.insert(edges.end(), path.begin(), path.end());
   }
   return edges;
 }
@@ -32,7 +28,7 @@ PricedColumns<Price> cheapest_flows(const OrbitGraph& orbits, const std::vector<
   PricedColumns<Price> offer;
   for (std::uint32_t group = 0; group < demands.size(); ++group) {
     const std::uint32_t source = graph.rank_nodes[demands[group].source];
-    const ShortestPaths<Price> paths = shortest_paths(graph, lengths, source, true);
+    const ShortestPaths<Price> paths(graph, lengths, source, true);
     Column column;
     column.group = group;
     std::vector<std::int64_t> uses(graph.edges.size(), 0);

@@ -1,8 +1,7 @@
 #include "planners/lp/resource_graph.h"
 
+#include <algorithm>
 #include <map>
-#include <queue>
-#include <tuple>
 #include <utility>
 
 namespace espalier::planners {
@@ -97,46 +96,15 @@ std::vector<RankPath> split_paths(const ResourceGraph& graph, std::span<const st
   return paths;
 }
 
-template <class Length>
-ShortestPaths<Length> shortest_paths(const ResourceGraph& graph, const std::vector<Length>& lengths,
-                                     std::uint32_t source, bool through_ranks) {
-  using State = std::tuple<Length, std::uint32_t, std::uint32_t>;  // distance, edges, node
-  constexpr std::uint32_t no_edge = ShortestPaths<Length>::no_edge;
-  const std::size_t n = graph.out_edges.size();
-  ShortestPaths<Length> paths{std::vector<Length>(n, Length(0)), std::vector<std::uint32_t>(n, no_edge)};
-  std::vector<std::uint32_t> hops(n, 0);
-  std::vector<bool> settled(n, false);
-  std::priority_queue<State, std::vector<State>, std::greater<>> frontier;
-  frontier.emplace(Length(0), 0, source);
-  while (!frontier.empty()) {
-    const std::uint32_t node = std::get<2>(frontier.top());
-    frontier.pop();
-    if (settled[node]) continue;
-    settled[node] = true;
-    if (node != source && graph.is_dead_end[node]) continue;
-    if (!through_ranks && node != source && graph.node_ranks[node] != ResourceGraph::no_rank) continue;
-    for (const std::uint32_t e : graph.out_edges[node]) {
-      const std::uint32_t head = graph.edges[e].head;
-      if (settled[head] || head == source) continue;
-      Length distance = paths.distance[node] + lengths[e];
-      const bool reached = paths.entering_edge[head] != no_edge;
-      if (reached &&
-          (paths.distance[head] < distance || (paths.distance[head] == distance && hops[head] <= hops[node] + 1))) {
-        continue;
-      }
-      hops[head] = hops[node] + 1;
-      paths.entering_edge[head] = e;
-      frontier.emplace(distance, hops[head], head);
-      paths.distance[head] = std::move(distance);
-    }
-  }
-  return paths;
+std::vector<std::uint32_t> path_from(const ResourceGraph& graph, const std::vector<std::uint32_t>& next_edge,
+                                     std::uint32_t node, bool towards) {
+  std::vector<std::uint32_t> path;
+  do {
+    path.push_back(next_edge[node]);
+    node = towards ? graph.edges[path.back()].head : graph.edges[path.back()].tail;
+  } while (graph.node_ranks[node] == ResourceGraph::no_rank);
+  if (!towards) std::reverse(path.begin(), path.end());
+  return path;
 }
-
-template ShortestPaths<double> shortest_paths(const ResourceGraph&, const std::vector<double>&, std::uint32_t, bool);
-template ShortestPaths<std::int64_t> shortest_paths(const ResourceGraph&, const std::vector<std::int64_t>&,
-                                                    std::uint32_t, bool);
-template ShortestPaths<BigInteger> shortest_paths(const ResourceGraph&, const std::vector<BigInteger>&, std::uint32_t,
-                                                  bool);
 
 }  // namespace espalier::planners

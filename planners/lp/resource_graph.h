@@ -54,21 +54,9 @@ struct RankPath {
 /// Edges of paths from rank to rank, one path after the other, path by path.
 std::vector<RankPath> split_paths(const ResourceGraph& graph, std::span<const std::uint32_t> edges);
 
-/// Shortest paths from one node: the edge that enters each node (none at the source and where there is no path), and
-/// the distances. Among equal lengths the fewest edges win, then the lowest ids.
-template <class Length>
-struct ShortestPaths {
-  std::vector<Length> distance;
-  std::vector<std::uint32_t> entering_edge;
-
-  static constexpr std::uint32_t no_edge = UINT32_MAX;
-};
-
-/// Paths through any node but dead ends, or, with `through_ranks` false, only through nodes that are not ranks.
-/// Requires: lengths that are not negative. Cost: O((nodes + edges) log nodes).
-/// Lengths are double, std::int64_t or BigInteger.
-template <class Length>
-ShortestPaths<Length> shortest_paths(const ResourceGraph& graph, const std::vector<Length>& lengths,
-                                     std::uint32_t source, bool through_ranks);
+/// The path from rank to rank that ends at a rank's node, in the direction of the data: `next_edge` says by node which
+/// edge leads on, `towards` that it leaves the node. Requires: a rank behind each of these edges in the end.
+std::vector<std::uint32_t> path_from(const ResourceGraph& graph, const std::vector<std::uint32_t>& next_edge,
+                                     std::uint32_t node, bool towards);
 
 }  // namespace espalier::planners

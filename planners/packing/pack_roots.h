@@ -8,7 +8,7 @@
 
 namespace espalier::planners {
 
-/// Trees that span all ranks and together load no arc past its capacity at the best rate that this way of packing
+/// Trees that span all ranks and together load no arc past its capacity at the best rate that this packing
 /// reaches: on networks whose switches are balanced that is the bound (cut_rate.h), on others it may be less.
 ///
 /// The trees' weights are the same in all for every root, or in the ratio of the problem's shares. Out-trees when the

@@ -12,6 +12,7 @@
 #include "planners/packing/problem.h"
 #include "schedule/loads.h"
 #include "schedule/trees/tree_schedule.h"
+#include "topology/cables.h"
 #include "topology/reachable.h"
 
 namespace espalier::planners {
@@ -40,23 +41,20 @@ Trees trees_of(const PlanningProblem& problem, const Collective& collective, Dir
   return pack_roots(make_problem(problem, direction, root, shares, context));
 }
 
-/// The link back of every link, where all cables carry the same both ways.
+/// The link back of every link, where all cables carry the same in both directions.
 std::optional<std::vector<LinkId>> links_back(const Topology& topology) {
   std::vector<LinkId> back(topology.link_count());
-  for (std::size_t i = 0; i < back.size(); ++i) {
-    const Link& link = topology.link(LinkId(i));
-    const std::vector<LinkId> along = topology.links_between(link.tail, link.head);
-    const std::vector<LinkId> against = topology.links_between(link.head, link.tail);
-    const auto place = static_cast<std::size_t>(std::find(along.begin(), along.end(), LinkId(i)) - along.begin());
-    if (place >= against.size()) return std::nullopt;
-    if (topology.link(against[place]).bandwidth() != link.bandwidth()) return std::nullopt;
-    back[i] = against[place];
+  for (const Cable& cable : find_cables(topology)) {
+    if (cable.back.is_none()) return std::nullopt;
+    if (topology.link(cable.there).bandwidth() != topology.link(cable.back).bandwidth()) return std::nullopt;
+    back[cable.there.index()] = cable.back;
+    back[cable.back.index()] = cable.there;
   }
   return back;
 }
 
 /// The same trees with the data going against them.
-std::vector<Arborescence> turned_round(std::vector<Arborescence> trees, const std::vector<LinkId>& back) {
+std::vector<Arborescence> reversed_trees(std::vector<Arborescence> trees, const std::vector<LinkId>& back) {
   for (Arborescence& tree : trees) {
     for (TreeEdge& edge : tree.edges) {
       std::reverse(edge.links.begin(), edge.links.end());
@@ -68,7 +66,7 @@ std::vector<Arborescence> turned_round(std::vector<Arborescence> trees, const st
 
 /// In which direction the network is read for the collective's in-trees or out-trees. A packing of out-trees becomes
 /// one of in-trees on the reversed network; a flow to the root is one of in-trees already. On duplex cables all_reduce
-/// needs one packing only, turned round for the other half.
+/// needs one packing only, reversed for the other half.
 Result<Forest> forest_of(const PlanningProblem& problem, const Collective& collective, const PlanContext& context) {
   const bool is_all_reduce = collective.kind == CollectiveKind::all_reduce;
   const bool needs_in = reduces(collective.kind) || collective.kind == CollectiveKind::gather;
@@ -80,7 +78,7 @@ Result<Forest> forest_of(const PlanningProblem& problem, const Collective& colle
     forest.out_trees = *std::move(trees);
   }
   if (back) {
-    forest.in_trees = turned_round(forest.out_trees, *back);
+    forest.in_trees = reversed_trees(forest.out_trees, *back);
   } else if (needs_in) {
     Trees trees = trees_of(problem, collective, Direction::reversed, context);
     if (!trees) return tl::unexpected(trees.error());

@@ -11,13 +11,13 @@ namespace espalier::planners {
 struct ParentTree {
   std::int64_t weight = 0;
   std::vector<std::uint32_t> members;            ///< Ranks, in the order in which they came: the root first.
-  std::vector<std::uint32_t> depth;              ///< By rank.
+  std::vector<std::uint32_t> depth;              ///< By rank; `outside` until it is a member.
   std::vector<std::uint32_t> parent;             ///< By rank.
   std::vector<std::vector<std::uint32_t>> path;  ///< By rank: arcs or edges between it and its parent.
 
+  static constexpr std::uint32_t outside = UINT32_MAX;
   /// Of the root alone.
   static ParentTree of_root(std::uint32_t root, std::size_t ranks, std::int64_t weight) {
-    constexpr std::uint32_t outside = UINT32_MAX;
     ParentTree tree{weight, {root}, std::vector(ranks, outside), std::vector(ranks, root), {}};
     tree.path.resize(ranks);
     tree.depth[root] = 0;

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <algorithm>
 #include <numeric>
 #include <span>
 #include <vector>
 
 #include "planners/lp/column_generation.h"
+#include "planners/lp/path_search.h"
 #include "planners/lp/resource_graph.h"
 
 namespace espalier::planners {
@@ -39,11 +39,11 @@ RingHops<Price> make_ring_hops(const ResourceGraph& graph, std::span<const Price
   hops.far = (std::accumulate(lengths.begin(), lengths.end(), Price(0)) + 1) * n;
   hops.cost.assign(std::size_t{n} * n, hops.far);
   for (std::uint32_t u = 0; u < n; ++u) {
-    hops.from.push_back(shortest_paths(graph, lengths, graph.rank_nodes[u], false));
+    hops.from.emplace_back(graph, lengths, graph.rank_nodes[u], false);
     hops.cost[std::size_t{u} * n + u] = Price(0);
     for (std::uint32_t v = 0; v < n; ++v) {
       const std::uint32_t node = graph.rank_nodes[v];
-      if (u == v || hops.from[u].entering_edge[node] == ShortestPaths<Price>::no_edge) continue;
+      if (u == v || hops.from[u].entering_edge[node] == PathSearch<Price>::no_edge) continue;
       hops.cost[std::size_t{u} * n + v] = hops.from[u].distance[node];
     }
   }
@@ -67,14 +67,10 @@ Column cycle_column(const ResourceGraph& graph, const RingHops<Price>& hops, con
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::uint32_t source = order[i];
     const std::uint32_t target = order[(i + 1) % order.size()];
-    const auto path_begin = static_cast<std::ptrdiff_t>(column.edges.size());
-    for (std::uint32_t node = graph.rank_nodes[target]; node != graph.rank_nodes[source];) {
-      const std::uint32_t e = hops.from[source].entering_edge[node];
+    for (const std::uint32_t e : path_from(graph, hops.from[source].entering_edge, graph.rank_nodes[target], false)) {
       ++uses[e];
       column.edges.push_back(e);
-      node = graph.edges[e].tail;
     }
-    std::reverse(column.edges.begin() + path_begin, column.edges.end());
   }
   column.loads = resource_loads(graph, uses);
   return column;

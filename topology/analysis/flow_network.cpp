@@ -48,10 +48,6 @@ FlowNetwork::FlowNetwork(const Topology& topology, Direction direction)
     if (entries[i] != vertex) backplanes.push_back({entries[i], vertex, capacity, LinkId()});
     if (exits[i] != source) backplanes.push_back({source, exits[i], capacity, LinkId()});
   }
-  rank_at_.resize(vertex_count_);
-  for (std::size_t rank = 0; rank < rank_vertices_.size(); ++rank) {
-    rank_at_[rank_vertices_[rank]] = rank_at_[source_vertices_[rank]] = Rank(rank);
-  }
   for (std::size_t i = 0; i < topology.link_count(); ++i) {
     const Link& link = topology.link(LinkId(i));
     const NodeId from = direction == Direction::forward ? link.tail : link.head;
@@ -60,6 +56,28 @@ FlowNetwork::FlowNetwork(const Topology& topology, Direction direction)
         {exits[from.index()], entries[to.index()], link.bandwidth().bytes_per_second / capacity_unit_, LinkId(i)});
   }
   arcs_.insert(arcs_.end(), backplanes.begin(), backplanes.end());
+  index();
+}
+
+FlowNetwork::FlowNetwork(std::size_t vertex_count, std::vector<FlowArc> arcs, std::vector<std::uint32_t> rank_vertices)
+    : vertex_count_(vertex_count),
+      arcs_(std::move(arcs)),
+      rank_vertices_(std::move(rank_vertices)),
+      source_vertices_(rank_vertices_) {
+  index();
+}
+
+void FlowNetwork::index() {
+  rank_at_.resize(vertex_count_);
+  for (std::size_t rank = 0; rank < rank_vertices_.size(); ++rank) {
+    rank_at_[rank_vertices_[rank]] = rank_at_[source_vertices_[rank]] = Rank(rank);
+  }
+  out_.resize(vertex_count_);
+  in_.resize(vertex_count_);
+  for (std::uint32_t arc = 0; arc < arcs_.size(); ++arc) {
+    out_[arcs_[arc].tail].push_back(arc);
+    in_[arcs_[arc].head].push_back(arc);
+  }
 }
 
 FlowNetwork FlowNetwork::with_capacities(std::span<const std::int64_t> capacities) const {

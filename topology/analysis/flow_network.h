@@ -35,6 +35,8 @@ struct FlowArc {
 class FlowNetwork {
  public:
   FlowNetwork(const Topology& topology, Direction direction);
+  /// A network that is no topology's, such as a quotient of one: ranks receive and send at the same vertex.
+  FlowNetwork(std::size_t vertex_count, std::vector<FlowArc> arcs, std::vector<std::uint32_t> rank_vertices);
 
   /// The same network with other capacities, one per arc; zero closes an arc.
   [[nodiscard]] FlowNetwork with_capacities(std::span<const std::int64_t> capacities) const;
@@ -42,6 +44,9 @@ class FlowNetwork {
   [[nodiscard]] std::size_t vertex_count() const { return vertex_count_; }
   /// Link i is arc i; the arcs of backplanes follow.
   [[nodiscard]] std::span<const FlowArc> arcs() const { return arcs_; }
+  /// The arcs that leave a vertex, and those that enter it, by number.
+  [[nodiscard]] std::span<const std::uint32_t> arcs_from(std::uint32_t vertex) const { return out_[vertex]; }
+  [[nodiscard]] std::span<const std::uint32_t> arcs_to(std::uint32_t vertex) const { return in_[vertex]; }
   [[nodiscard]] std::size_t rank_count() const { return rank_vertices_.size(); }
   /// Where a rank receives. A rank that may relay also sends from there.
   [[nodiscard]] std::uint32_t vertex_of(Rank rank) const { return rank_vertices_[rank.index()]; }
@@ -58,13 +63,16 @@ class FlowNetwork {
   [[nodiscard]] Direction direction() const { return direction_; }
 
  private:
+  void index();
+
   std::size_t vertex_count_ = 0;
   std::vector<FlowArc> arcs_;
+  std::vector<std::vector<std::uint32_t>> out_, in_;  ///< By vertex.
   std::vector<std::uint32_t> rank_vertices_;
   std::vector<std::uint32_t> source_vertices_;
   std::vector<Rank> rank_at_;
   std::int64_t capacity_unit_ = 1;
-  Direction direction_;
+  Direction direction_ = Direction::forward;
 };
 
 }  // namespace espalier

@@ -31,7 +31,7 @@ std::vector<std::int64_t> apportion(std::span<const Rational> shares, std::int64
 Forest whole_forest(const Topology& topology, const ResourceGraph& graph, const std::vector<ProgramTree>& trees,
                     const Rational& time_per_share);
 
-// On a mirrored graph a tree may be turned round: its edges below are paths from rank to rank, as in ProgramTree.
+// On a mirrored graph a tree may be reversed: its edges below are paths from rank to rank, as in ProgramTree.
 
 /// How far the farthest rank is from each rank, in edges of the tree: its height with that root; `no_root` for ranks
 /// that must not relay.
@@ -42,7 +42,7 @@ inline constexpr std::uint32_t no_root = UINT32_MAX;
 std::vector<std::uint32_t> directed_from(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges,
                                          std::uint32_t root);
 
-/// The same tree, every path the other way.
+/// The same tree, every path reversed.
 std::vector<std::uint32_t> mirror_image(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges);
 
 }  // namespace espalier::planners

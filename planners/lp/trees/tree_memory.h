@@ -32,7 +32,7 @@ class TreeMemory {
   void keep(const Topology& topology, const Schedule& schedule);
 
   /// Columns of the oracle's program, made of the trees that were kept last of those that fit: with the same roots and
-  /// way of sharing. Empty where some group would have none. Cost: linear in the trees' edges, of each group at most
+  /// the same sharing. Empty where some group would have none. Cost: linear in the trees' edges, of each group at most
   /// 256 trees.
   [[nodiscard]] std::vector<Column> seeds(const Topology& topology, const OrbitGraph& orbits,
                                           const TreeOracle& oracle) const;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "planners/lp/path_search.h"
 #include "planners/lp/trees/arborescence.h"
 
 namespace espalier::planners {
@@ -27,7 +28,7 @@ RankDistances<Price> rank_distances(const OrbitGraph& orbits, std::span<const Pr
   const std::uint32_t n = graph.rank_count();
   RankDistances<Price> distances{{}, {}, (std::accumulate(lengths.begin(), lengths.end(), Price(0)) + 1) * n};
   for (const std::uint32_t first : orbits.ranks.first) {
-    distances.from.push_back(shortest_paths(graph, lengths, graph.rank_nodes[first], false));
+    distances.from.emplace_back(graph, lengths, graph.rank_nodes[first], false);
   }
   distances.forward.assign(std::size_t{n} * n, distances.far);
   for (std::uint32_t u = 0; u < n; ++u) {
@@ -37,7 +38,7 @@ RankDistances<Price> rank_distances(const OrbitGraph& orbits, std::span<const Pr
     Price* row = &distances.forward[std::size_t{u} * n];
     for (std::uint32_t v = 0; v < n; ++v) {
       const std::uint32_t node = graph.rank_nodes[v];
-      if (v == first || from.entering_edge[node] == ShortestPaths<Price>::no_edge) continue;
+      if (v == first || from.entering_edge[node] == PathSearch<Price>::no_edge) continue;
       row[orbits.rank_image(automorphism, v)] = from.distance[node];
     }
   }
@@ -78,15 +79,10 @@ class PathFinder {
   void append(std::uint32_t from, std::uint32_t to, std::vector<std::uint32_t>& edges) {
     const ResourceGraph& graph = orbits_.graph;
     if (from != from_) turn_to(from);
-    const std::uint32_t orbit = orbits_.ranks.of[from];
-    const std::uint32_t source = graph.rank_nodes[orbits_.ranks.first[orbit]];
-    const auto begin = static_cast<std::ptrdiff_t>(edges.size());
-    for (std::uint32_t node = graph.rank_nodes[original_[to]]; node != source;) {
-      const std::uint32_t e = distances_.from[orbit].entering_edge[node];
+    const auto& entering_edge = distances_.from[orbits_.ranks.of[from]].entering_edge;
+    for (const std::uint32_t e : path_from(graph, entering_edge, graph.rank_nodes[original_[to]], false)) {
       edges.push_back(orbits_.edge_image(automorphism_, e));
-      node = graph.edges[e].tail;
     }
-    std::reverse(edges.begin() + begin, edges.end());
   }
 
  private:

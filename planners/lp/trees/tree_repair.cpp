@@ -90,14 +90,9 @@ class TreeRepair {
   }
 
   void join(std::uint32_t rank, const std::vector<std::uint32_t>& entering) {
-    std::vector<std::uint32_t> path;
-    std::uint32_t node = graph_.rank_nodes[rank];
-    do {
-      path.push_back(entering[node]);
-      node = inward_ ? graph_.edges[entering[node]].head : graph_.edges[entering[node]].tail;
-    } while (graph_.node_ranks[node] == ResourceGraph::no_rank);
-    if (!inward_) std::reverse(path.begin(), path.end());
-    attach(rank, graph_.node_ranks[node], std::move(path));
+    std::vector<std::uint32_t> path = path_from(graph_, entering, graph_.rank_nodes[rank], inward_);
+    const std::uint32_t end = inward_ ? graph_.edges[path.back()].head : graph_.edges[path.front()].tail;
+    attach(rank, graph_.node_ranks[end], std::move(path));
     reach(rank);
   }
 

@@ -77,7 +77,11 @@ Result<Trees> propose_planes(const PackingProblem& problem, const BestTrees& /*b
 bool wants_one_root(const PackingProblem& problem, const BestTrees& /*best*/) { return !problem.all_roots(); }
 
 Result<Trees> propose_grown(const PackingProblem& problem, const BestTrees& /*best*/) {
-  return proposed(shallow_root_trees(problem), "trees that grow get stuck");
+  return proposed(shallow_root_trees(problem, false), "trees that grow get stuck");
+}
+
+Result<Trees> propose_grown_planes(const PackingProblem& problem, const BestTrees& /*best*/) {
+  return proposed(shallow_root_trees(problem, true), "no switches have parallel ones, or trees that grow get stuck");
 }
 
 Result<Trees> propose_machines(const PackingProblem& problem, const BestTrees& /*best*/) {
@@ -156,6 +160,7 @@ constexpr Finder table[] = {
     {"routes", wants_routes, propose_routes},                    // all roots, one or two hops
     {"planes", wants_routes, propose_planes},                    // the same, wider than a link
     {"grown", wants_one_root, propose_grown},                    // one root, over ranks
+    {"grown planes", wants_one_root, propose_grown_planes},      // the same, wider than a link
     {"machines", wants_one_root, propose_machines},              // one root, over whole machines
     {"program", wants_program, propose_program},                 // symmetric and small networks
     {"free program", wants_free_program, propose_free_program},  // where that makes many trees

@@ -13,7 +13,7 @@ namespace espalier::planners {
 
 using BestTrees = std::optional<std::vector<Arborescence>>;
 
-/// A way to find trees. docs/packing.md says what each is for.
+/// A search for trees. docs/packing.md says what each is for.
 struct Finder {
   std::string_view name;
   /// Whether it is worth its time, given the best trees that those before it found.

@@ -13,38 +13,29 @@ constexpr std::uint8_t by_tree = 2;
 
 }  // namespace
 
-GrowingTrees::GrowingTrees(std::size_t vertex_count, std::vector<Arc> arcs,
-                           std::span<const std::uint32_t> rank_vertices, std::uint32_t root,
+GrowingTrees::GrowingTrees(const FlowNetwork& network, std::vector<std::int64_t> room, Rank root,
                            std::span<const std::int64_t> weights, WorkBudget& budget)
-    : arcs_(std::move(arcs)),
-      out_(vertex_count),
-      in_(vertex_count),
-      rank_vertices_(rank_vertices.begin(), rank_vertices.end()),
-      vertex_ranks_(vertex_count, outside),
-      root_(root),
+    : network_(network),
+      room_(std::move(room)),
+      root_(root.value()),
       budget_(budget),
-      came_(vertex_count),
-      seen_(vertex_count, 0) {
-  for (std::uint32_t a = 0; a < arcs_.size(); ++a) {
-    out_[arcs_[a].tail].push_back(a);
-    in_[arcs_[a].head].push_back(a);
-  }
+      came_(network.vertex_count()),
+      seen_(network.vertex_count(), 0) {
   const std::size_t ranks = rank_count();
-  for (std::uint32_t r = 0; r < ranks; ++r) vertex_ranks_[rank_vertices_[r]] = r;
-  flow_.assign(ranks * arcs_.size(), 0);
+  flow_.assign(ranks * room_.size(), 0);
   entry_.assign(weights.size() * ranks * ranks, 0);
   entry_sum_.assign(ranks * ranks, 0);
-  is_blocked_.assign(weights.size(), std::vector<bool>(arcs_.size(), false));
+  is_blocked_.assign(weights.size(), std::vector<bool>(room_.size(), false));
   tree_seen_.assign(weights.size(), 0);
   std::int64_t sum = 0;
   for (const std::int64_t weight : weights) {
-    trees_.push_back(ParentTree::of_root(root, ranks, weight));
+    trees_.push_back(ParentTree::of_root(root_, ranks, weight));
     sum += weight;
   }
   for (std::size_t sink = 0; sink < ranks && is_possible_; ++sink) {
-    if (sink == root) continue;
-    for (std::size_t t = 0; t < trees_.size(); ++t) change_entry(sink, root, t, trees_[t].weight);
-    is_possible_ = push(sink, rank_vertices_[root], rank_vertices_[sink], sum) == sum;
+    if (sink == root_) continue;
+    for (std::size_t t = 0; t < trees_.size(); ++t) change_entry(sink, root_, t, trees_[t].weight);
+    is_possible_ = push(sink, network.vertex_of(root), network.vertex_of(Rank(sink)), sum) == sum;
   }
   changes_.clear();
 }
@@ -57,18 +48,18 @@ std::int64_t GrowingTrees::add(std::uint32_t tree, std::uint32_t parent, const s
                                std::uint32_t rank) {
   ParentTree& grown = trees_[tree];
   std::int64_t fitting = grown.weight;
-  for (const std::uint32_t a : path) fitting = std::min(fitting, arcs_[a].room);
+  for (const std::uint32_t a : path) fitting = std::min(fitting, room_[a]);
   if (fitting < grown.weight) return fitting;
-  for (const std::uint32_t a : path) arcs_[a].room -= grown.weight;
+  for (const std::uint32_t a : path) room_[a] -= grown.weight;
   grown.members.push_back(rank);
   for (std::size_t sink = 0; sink < rank_count() && fitting == grown.weight; ++sink) {
     if (sink == root_) continue;
     std::int64_t missing = 0;
     for (const std::uint32_t a : path) {
-      const std::int64_t over = flow_[flow_place(sink, a)] - arcs_[a].room;
+      const std::int64_t over = flow_[flow_place(sink, a)] - room_[a];
       if (over <= 0) continue;
       change_flow(flow_place(sink, a), -over);
-      missing += over - push(sink, arcs_[a].tail, arcs_[a].head, over);
+      missing += over - push(sink, network_.arcs()[a].tail, network_.arcs()[a].head, over);
       if (missing > 0) break;
     }
     fitting -= missing;
@@ -79,13 +70,13 @@ std::int64_t GrowingTrees::add(std::uint32_t tree, std::uint32_t parent, const s
     grown.parent[rank] = parent;
     grown.path[rank] = path;
     for (TightSet& tight : tight_sets_) {
-      if (!tight.is_entered[tree] && tight.is_inside[rank_vertices_[rank]]) enter(tree, tight);
+      if (!tight.is_entered[tree] && tight.is_inside[network_.vertex_of(Rank(rank))]) enter(tree, tight);
     }
     return fitting;
   }
   take_back();
   grown.members.pop_back();
-  for (const std::uint32_t a : path) arcs_[a].room += grown.weight;
+  for (const std::uint32_t a : path) room_[a] += grown.weight;
   note_tight_set();
   return std::max<std::int64_t>(0, fitting);
 }
@@ -147,6 +138,7 @@ bool GrowingTrees::search(std::size_t sink, std::uint32_t from, std::uint32_t to
   ++stamp_;
   queue_.assign(1, from);
   seen_[from] = stamp_;
+  const std::span<const FlowArc> arcs = network_.arcs();
   const std::int64_t* flow = &flow_[flow_place(sink, 0)];
   std::int64_t passed = 0;
   const auto reach = [&](std::uint32_t vertex, Step step) {
@@ -157,20 +149,24 @@ bool GrowingTrees::search(std::size_t sink, std::uint32_t from, std::uint32_t to
   };
   for (std::size_t done = 0; done < queue_.size() && seen_[to] != stamp_; ++done) {
     const std::uint32_t vertex = queue_[done];
-    passed += static_cast<std::int64_t>(out_[vertex].size() + in_[vertex].size());
-    for (const std::uint32_t a : out_[vertex]) {
-      if (arcs_[a].room > flow[a]) reach(arcs_[a].head, {vertex, a, along});
+    const std::span<const std::uint32_t> out = network_.arcs_from(vertex);
+    const std::span<const std::uint32_t> in = network_.arcs_to(vertex);
+    passed += static_cast<std::int64_t>(out.size() + in.size());
+    for (const std::uint32_t a : out) {
+      if (room_[a] > flow[a]) reach(arcs[a].head, {vertex, a, along});
     }
-    for (const std::uint32_t a : in_[vertex]) {
-      if (flow[a] > 0) reach(arcs_[a].tail, {vertex, a, against});
+    for (const std::uint32_t a : in) {
+      if (flow[a] > 0) reach(arcs[a].tail, {vertex, a, against});
     }
-    const std::uint32_t rank = vertex_ranks_[vertex];
-    if (rank == outside || entry_sum_[sink * rank_count() + rank] == 0) continue;
+    const Rank rank = network_.rank_at(vertex);
+    if (rank.is_none() || entry_sum_[sink * rank_count() + rank.index()] == 0) continue;
     for (std::uint32_t t = 0; t < trees_.size(); ++t) {
-      if (tree_seen_[t] == stamp_ || entry_[entry_place(sink, rank, t)] == 0) continue;
+      if (tree_seen_[t] == stamp_ || entry_[entry_place(sink, rank.index(), t)] == 0) continue;
       tree_seen_[t] = stamp_;
       passed += static_cast<std::int64_t>(trees_[t].members.size());
-      for (const std::uint32_t member : trees_[t].members) reach(rank_vertices_[member], {vertex, t, by_tree});
+      for (const std::uint32_t member : trees_[t].members) {
+        reach(network_.vertex_of(Rank(member)), {vertex, t, by_tree});
+      }
     }
   }
   budget_.spend(passed);
@@ -178,21 +174,22 @@ bool GrowingTrees::search(std::size_t sink, std::uint32_t from, std::uint32_t to
 }
 
 std::int64_t GrowingTrees::apply_path(std::size_t sink, std::uint32_t from, std::uint32_t to, std::int64_t amount) {
+  const auto rank_at = [&](std::uint32_t vertex) { return network_.rank_at(vertex).index(); };
   for (std::uint32_t v = to; v != from; v = came_[v].from) {
     const Step& step = came_[v];
     if (step.kind == along) {
-      amount = std::min(amount, arcs_[step.by].room - flow_[flow_place(sink, step.by)]);
+      amount = std::min(amount, room_[step.by] - flow_[flow_place(sink, step.by)]);
     } else if (step.kind == against) {
       amount = std::min(amount, flow_[flow_place(sink, step.by)]);
     } else {
-      amount = std::min(amount, entry_[entry_place(sink, vertex_ranks_[step.from], step.by)]);
+      amount = std::min(amount, entry_[entry_place(sink, rank_at(step.from), step.by)]);
     }
   }
   for (std::uint32_t v = to; v != from; v = came_[v].from) {
     const Step& step = came_[v];
     if (step.kind == by_tree) {
-      change_entry(sink, vertex_ranks_[step.from], step.by, -amount);
-      change_entry(sink, vertex_ranks_[v], step.by, amount);
+      change_entry(sink, rank_at(step.from), step.by, -amount);
+      change_entry(sink, rank_at(v), step.by, amount);
     } else {
       change_flow(flow_place(sink, step.by), step.kind == along ? amount : -amount);
     }
@@ -202,17 +199,16 @@ std::int64_t GrowingTrees::apply_path(std::size_t sink, std::uint32_t from, std:
 
 void GrowingTrees::note_tight_set() {
   TightSet tight;
-  tight.is_inside.resize(out_.size());
-  for (std::size_t v = 0; v < out_.size(); ++v) tight.is_inside[v] = seen_[v] != stamp_;
+  for (const std::uint32_t seen : seen_) tight.is_inside.push_back(seen != stamp_);
   __int128 spare = 0;
-  for (std::uint32_t a = 0; a < arcs_.size(); ++a) {
-    if (!tight.is_inside[arcs_[a].head] || tight.is_inside[arcs_[a].tail]) continue;
+  for (std::uint32_t a = 0; a < room_.size(); ++a) {
+    if (!tight.is_inside[network_.arcs()[a].head] || tight.is_inside[network_.arcs()[a].tail]) continue;
     tight.entries.push_back(a);
-    spare += arcs_[a].room;
+    spare += room_[a];
   }
   for (const ParentTree& tree : trees_) {
-    tight.is_entered.push_back(
-        std::ranges::any_of(tree.members, [&](std::uint32_t rank) { return tight.is_inside[rank_vertices_[rank]]; }));
+    tight.is_entered.push_back(std::ranges::any_of(
+        tree.members, [&](std::uint32_t rank) { return tight.is_inside[network_.vertex_of(Rank(rank))]; }));
     if (!tight.is_entered.back()) spare -= tree.weight;
   }
   if (spare != 0) return;

@@ -6,6 +6,7 @@
 
 #include "planners/packing/parent_tree.h"
 #include "planners/packing/split/work_budget.h"
+#include "topology/analysis/flow_network.h"
 
 namespace espalier::planners {
 
@@ -16,38 +17,29 @@ namespace espalier::planners {
 /// for those trees (Edmonds' theorem for branchings that have begun). A flow per rank shows that: each tree's weight
 /// starts at any of the tree's ranks, and all of it reaches the rank. The flows are kept; an arc that is taken costs a
 /// search per rank whose flow was on it. With switches that take in as much as they give out this is exact (switches
-/// could be split off); with others trees may get stuck, and is_complete says so.
+/// could be split off); with others trees may get stuck, and is_complete says so. (DemandOracle keeps no flows: it
+/// asks again after every change, on a graph that changes.)
 ///
 /// Invariants: (1) room >= 0; (2) every rank's flow fits the room and brings it all the weight.
 /// Source: J. Edmonds, "Edge-disjoint branchings", 1973; J. Bang-Jensen, A. Frank, B. Jackson, "Preserving and
 /// increasing local edge-connectivity in mixed graphs", 1995.
 class GrowingTrees {
  public:
-  struct Arc {
-    std::uint32_t tail = 0;
-    std::uint32_t head = 0;
-    std::int64_t room = 0;
-  };
-  static constexpr std::uint32_t outside = UINT32_MAX;
-  /// `rank_vertices` by rank. Requires: a budget that outlives the trees; weights > 0 that sum to less than 2^60.
-  GrowingTrees(std::size_t vertex_count, std::vector<Arc> arcs, std::span<const std::uint32_t> rank_vertices,
-               std::uint32_t root, std::span<const std::int64_t> weights, WorkBudget& budget);
+  /// `room` by arc, in place of the capacities. Requires: a network and a budget that outlive the trees; weights > 0
+  /// that sum to less than 2^60.
+  GrowingTrees(const FlowNetwork& network, std::vector<std::int64_t> room, Rank root,
+               std::span<const std::int64_t> weights, WorkBudget& budget);
 
   /// Whether there are trees of these weights at all. Everything below requires it.
   [[nodiscard]] bool is_possible() const { return is_possible_; }
   [[nodiscard]] bool is_complete() const;
-  [[nodiscard]] std::size_t vertex_count() const { return out_.size(); }
-  [[nodiscard]] std::size_t rank_count() const { return rank_vertices_.size(); }
-  /// Depths are `outside` until a rank is a member.
+  [[nodiscard]] const FlowNetwork& network() const { return network_; }
+  [[nodiscard]] std::size_t rank_count() const { return network_.rank_count(); }
   [[nodiscard]] const std::vector<ParentTree>& trees() const { return trees_; }
   /// Whether no path of a tree may use an arc any more.
   [[nodiscard]] bool is_blocked(std::uint32_t tree, std::uint32_t arc) const { return is_blocked_[tree][arc]; }
-  [[nodiscard]] const std::vector<Arc>& arcs() const { return arcs_; }
-  [[nodiscard]] std::span<const std::uint32_t> arcs_from(std::uint32_t vertex) const { return out_[vertex]; }
-  [[nodiscard]] std::span<const std::uint32_t> arcs_to(std::uint32_t vertex) const { return in_[vertex]; }
-  [[nodiscard]] std::uint32_t vertex_of(std::uint32_t rank) const { return rank_vertices_[rank]; }
-  /// `outside` for vertices that only forward.
-  [[nodiscard]] std::uint32_t rank_at(std::uint32_t vertex) const { return vertex_ranks_[vertex]; }
+  /// By arc: what no tree has taken.
+  [[nodiscard]] const std::vector<std::int64_t>& room() const { return room_; }
 
   /// Adds a rank below a member of a tree if all trees can be completed then. If not, says how much less weight than
   /// the tree's would be possible, 0 for none. Requires: a path of arcs from the parent through vertices that are no
@@ -77,7 +69,7 @@ class GrowingTrees {
     std::uint8_t kind = 0;
   };
 
-  [[nodiscard]] std::size_t flow_place(std::size_t sink, std::size_t arc) const { return sink * arcs_.size() + arc; }
+  [[nodiscard]] std::size_t flow_place(std::size_t sink, std::size_t arc) const { return sink * room_.size() + arc; }
   [[nodiscard]] std::size_t entry_place(std::size_t sink, std::size_t rank, std::size_t tree) const {
     return ((tree * rank_count()) + sink) * rank_count() + rank;
   }
@@ -92,10 +84,8 @@ class GrowingTrees {
   void note_tight_set();
   void enter(std::size_t tree, TightSet& tight);
 
-  std::vector<Arc> arcs_;
-  std::vector<std::vector<std::uint32_t>> out_, in_;
-  std::vector<std::uint32_t> rank_vertices_;
-  std::vector<std::uint32_t> vertex_ranks_;
+  const FlowNetwork& network_;
+  std::vector<std::int64_t> room_;
   std::uint32_t root_;
   WorkBudget& budget_;
   std::vector<ParentTree> trees_;

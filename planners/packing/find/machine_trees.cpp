@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <span>
 #include <string>
 
@@ -25,11 +26,7 @@ class MachineQuotient {
  public:
   /// Requires: a network that outlives this.
   MachineQuotient(const Topology& topology, const FlowNetwork& network, Rank root)
-      : network_(network),
-        root_(root.value()),
-        machine_of_(network.vertex_count()),
-        out_(network.vertex_count()),
-        in_(network.vertex_count()) {
+      : network_(network), root_(root.value()), machine_of_(network.vertex_count()) {
     std::map<std::string, std::uint32_t> hosts;
     for (const std::uint32_t node : network.rank_vertices()) {
       const std::string& host = topology.node(NodeId(node)).host;
@@ -42,10 +39,6 @@ class MachineQuotient {
       const auto host = hosts.find(topology.node(NodeId(v)).host);
       machine_of_[v] = host != hosts.end() ? host->second : vertex_count_++;
     }
-    for (std::uint32_t a = 0; a < network.arcs().size(); ++a) {
-      out_[network.arcs()[a].tail].push_back(a);
-      in_[network.arcs()[a].head].push_back(a);
-    }
     for (std::uint32_t rank = 0; rank < network.rank_count(); ++rank) {
       members_[machine_of_[network.vertex_of(Rank(rank))]].push_back(rank);
     }
@@ -57,8 +50,7 @@ class MachineQuotient {
   std::optional<RootNetwork> between(__int128 rate) {
     __int128 sum = rate;
     const std::uint32_t root = machine_of_[network_.vertex_of(Rank(root_))];
-    RootNetwork found{vertex_count_, {}, {}, root, 0, {}};
-    for (std::uint32_t machine = 0; machine < machine_count(); ++machine) found.rank_vertices.push_back(machine);
+    std::vector<FlowArc> arcs;
     for (std::uint32_t a = 0; a < network_.arcs().size(); ++a) {
       const FlowArc& arc = network_.arcs()[a];
       const std::uint32_t tail = machine_of_[arc.tail];
@@ -66,11 +58,13 @@ class MachineQuotient {
       if (tail == head || head == root) continue;
       sum += arc.capacity;
       if (sum >= most_machine_capacity) return std::nullopt;
-      found.arcs.push_back({tail, head, arc.capacity});
+      arcs.push_back({tail, head, arc.capacity, arc.link});
       arcs_between_.push_back(a);
     }
-    found.rate = static_cast<std::int64_t>(rate);
-    return found;
+    std::vector<std::uint32_t> machines(machine_count());
+    std::iota(machines.begin(), machines.end(), 0U);
+    return RootNetwork{
+        {vertex_count_, std::move(arcs), std::move(machines)}, Rank(root), static_cast<std::int64_t>(rate), {}};
   }
 
   /// Trees over machines that together carry `rate`, as trees over ranks. Nothing where ranks of a machine do not reach
@@ -148,7 +142,8 @@ class MachineQuotient {
       const Rank rank = network_.rank_at(queue[done]);
       if (!rank.is_none() && (target.is_none() || rank == target)) return walk_back(came, queue[done], forwards);
       if (!rank.is_none() && done > 0) continue;
-      std::vector<std::uint32_t> steps = forwards ? out_[queue[done]] : in_[queue[done]];
+      const auto arcs = forwards ? network_.arcs_from(queue[done]) : network_.arcs_to(queue[done]);
+      std::vector<std::uint32_t> steps(arcs.begin(), arcs.end());
       std::ranges::stable_sort(steps, [&](auto a, auto b) { return room_[a] > room_[b]; });
       for (const std::uint32_t a : steps) {
         const std::uint32_t other = forwards ? network_.arcs()[a].head : network_.arcs()[a].tail;
@@ -213,8 +208,7 @@ class MachineQuotient {
   const FlowNetwork& network_;
   std::uint32_t root_;
   std::uint32_t vertex_count_ = 0;
-  std::vector<std::uint32_t> machine_of_;  ///< By vertex: its machine, or a vertex of its own.
-  std::vector<std::vector<std::uint32_t>> out_, in_;
+  std::vector<std::uint32_t> machine_of_;            ///< By vertex: its machine, or a vertex of its own.
   std::vector<std::vector<std::uint32_t>> members_;  ///< By machine: its ranks.
   std::vector<std::uint32_t> arcs_between_;          ///< By arc between machines.
   std::vector<std::int64_t> room_;                   ///< By arc: what trees may still take.
@@ -230,7 +224,7 @@ std::optional<std::vector<Arborescence>> machine_trees(const PackingProblem& pro
   if (count < 2 || count > most_machines || count == problem.rank_count()) return std::nullopt;
   const auto network = machines.between(problem.cut.capacity);
   const auto found = network ? find_shallow_trees(*network) : std::nullopt;
-  return found ? machines.lift(found->trees, network->rate) : std::nullopt;
+  return found ? machines.lift(*found, network->rate) : std::nullopt;
 }
 
 }  // namespace espalier::planners

@@ -31,7 +31,7 @@ std::optional<TreeProgram> TreeProgram::make(const PlanningProblem& problem, Dir
   if (topology.rank_count() > most_program_ranks) return std::nullopt;
   if (std::accumulate(shares.begin(), shares.end(), std::int64_t{0}) > most_share_sum) return std::nullopt;
   auto orbits = problem.orbit_graph(false, root.is_none() ? symmetry : Symmetry::none, shares);
-  // Where ranks must not relay there is no other way.
+  // Where ranks must not relay no other finder plans.
   const std::size_t more = topology.first_not_relaying().is_none() ? 1 : 2;
   if (orbits->resources.count() > most_resource_orbits * more) return std::nullopt;
   if (root.is_none() && orbits->ranks.count() > most_rank_orbits * more) return std::nullopt;

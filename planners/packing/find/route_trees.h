@@ -16,7 +16,7 @@ namespace espalier::planners {
 /// ranks behind one switch. What comes back loads no link past `capacities` when every root has its demand, which
 /// the loads prove; nothing where none of these does that. For fabrics of several tiers at any size. `direction` says
 /// which trees, as for a packing: out-trees forward, in-trees reversed. Requires: `capacities` per arc of
-/// FlowNetwork(topology, direction), `demands` per rank. Cost: the routes from every rank, once per way of grouping;
+/// FlowNetwork(topology, direction), `demands` per rank. Cost: the routes from every rank, once per grouping;
 /// past 4,096 ranks, or where backplanes limit, nothing is tried.
 std::optional<std::vector<Arborescence>> route_trees(const Topology& topology, Direction direction,
                                                      std::span<const std::int64_t> capacities,

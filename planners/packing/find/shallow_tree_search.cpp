@@ -32,31 +32,29 @@ constexpr std::size_t most_trees_of_many = 8;
 constexpr std::int64_t exchange_work = 6000;
 constexpr std::int64_t all_exchange_work = 12'000;
 
-std::int64_t growth_work_of(const RootNetwork& network) {
-  const auto ranks = static_cast<std::int64_t>(network.rank_vertices.size());
-  const auto arcs = static_cast<std::int64_t>(network.arcs.size());
+std::int64_t growth_work_of(const FlowNetwork& network) {
+  const auto ranks = static_cast<std::int64_t>(network.rank_count());
+  const auto arcs = static_cast<std::int64_t>(network.arcs().size());
   const std::int64_t work = ranks * std::max(growth_work * ranks, growth_work_of_arc * arcs);
   return std::clamp(work, least_growth_work, most_growth_work);
 }
 
 /// How many hops from rank to rank the farthest rank is from the root.
-std::uint32_t farthest_rank(const RootNetwork& network) {
-  std::vector<bool> is_rank(network.vertex_count, false);
-  for (const std::uint32_t vertex : network.rank_vertices) is_rank[vertex] = true;
-  std::vector<std::uint32_t> hops(network.vertex_count, UINT32_MAX);
-  hops[network.rank_vertices[network.root]] = 0;
+std::uint32_t farthest_rank(const FlowNetwork& network, Rank root) {
+  std::vector<std::uint32_t> hops(network.vertex_count(), UINT32_MAX);
+  hops[network.vertex_of(root)] = 0;
   for (bool changed = true; changed;) {
     changed = false;
-    for (const GrowingTrees::Arc& arc : network.arcs) {
-      if (arc.room == 0 || hops[arc.tail] == UINT32_MAX) continue;
-      const std::uint32_t reached = hops[arc.tail] + (is_rank[arc.head] ? 1 : 0);
+    for (const FlowArc& arc : network.arcs()) {
+      if (arc.capacity == 0 || hops[arc.tail] == UINT32_MAX) continue;
+      const std::uint32_t reached = hops[arc.tail] + (network.rank_at(arc.head).is_none() ? 0 : 1);
       if (reached >= hops[arc.head]) continue;
       hops[arc.head] = reached;
       changed = true;
     }
   }
   std::uint32_t farthest = 0;
-  for (const std::uint32_t vertex : network.rank_vertices) farthest = std::max(farthest, hops[vertex]);
+  for (const std::uint32_t vertex : network.rank_vertices()) farthest = std::max(farthest, hops[vertex]);
   return farthest;
 }
 
@@ -76,20 +74,21 @@ class ShallowTreeSearch {
  public:
   ShallowTreeSearch(const RootNetwork& network, std::int64_t searches)
       : network_(network),
-        growth_(growth_work_of(network) / searches),
-        exchanges_(all_exchange_work * static_cast<std::int64_t>(network.rank_vertices.size()) / searches),
+        ranks_(network.network.rank_count()),
+        growth_(growth_work_of(network.network) / searches),
+        exchanges_(all_exchange_work * static_cast<std::int64_t>(ranks_) / searches),
         common_(network.rate),
-        least_distance_(farthest_rank(network)) {
-    for (const GrowingTrees::Arc& arc : network.arcs) common_ = std::gcd(common_, arc.room);
+        least_distance_(farthest_rank(network.network, network.root)) {
+    for (const FlowArc& arc : network.network.arcs()) common_ = std::gcd(common_, arc.capacity);
   }
 
-  std::optional<ShallowTrees> run() {
+  std::optional<std::vector<ParentTree>> run() {
     if (network_.rate == 0) return std::nullopt;
-    const std::uint64_t seeds = network_.rank_vertices.size() > most_tried_again ? 1 : 3;
+    const std::uint64_t seeds = ranks_ > most_tried_again ? 1 : 3;
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
       for (const bool level_by_level : {false, true}) {
         for (const std::size_t count : tree_counts) {
-          if (network_.rank_vertices.size() > many_ranks && count > most_trees_of_many) continue;
+          if (ranks_ > many_ranks && count > most_trees_of_many) continue;
           if (!growth_.is_spent() && can_improve(count)) try_growth(count, {level_by_level, false, seed});
         }
       }
@@ -97,7 +96,7 @@ class ShallowTreeSearch {
     if (!network_.parallel.empty() && found_.empty()) try_units();
     exchange();
     if (found_.empty()) return std::nullopt;
-    return ShallowTrees{std::move(found_.front().trees), found_.front().depth};
+    return std::move(found_.front().trees);
   }
 
  private:
@@ -121,29 +120,29 @@ class ShallowTreeSearch {
 
   void try_growth(std::size_t count, const GrowthOrder& order) {
     const auto parts = static_cast<std::int64_t>(count);
-    if (grow_in(whole_arcs(parts), std::vector<std::int64_t>(count, 1), order)) return;
+    if (grow_in(whole_trees(parts), std::vector<std::int64_t>(count, 1), order)) return;
     const std::int64_t units = network_.rate / common_;
     if (units < parts || !network_.parallel.empty()) return;
-    std::vector<GrowingTrees::Arc> arcs = network_.arcs;
-    for (GrowingTrees::Arc& arc : arcs) arc.room /= common_;
+    std::vector<std::int64_t> room;
+    for (const FlowArc& arc : network_.network.arcs()) room.push_back(arc.capacity / common_);
     const std::vector<std::int64_t> weights = nearly_equal(units, count);
-    grow_in(arcs, weights, order);
-    if (network_.rank_vertices.size() > most_tried_again) return;
+    grow_in(room, weights, order);
+    if (ranks_ > most_tried_again) return;
     GrowthOrder early = order;
     early.splits_early = true;
-    grow_in(std::move(arcs), weights, early);
+    grow_in(std::move(room), weights, early);
   }
 
-  /// What every arc has room for in whole trees, or, where arcs stand for parallel links, these in whole trees, when
-  /// `units` such trees carry the rate.
-  [[nodiscard]] std::vector<GrowingTrees::Arc> whole_arcs(std::int64_t units) const {
-    std::vector<GrowingTrees::Arc> arcs = network_.arcs;
-    for (std::size_t a = 0; a < arcs.size(); ++a) {
-      const std::int64_t links = network_.parallel.empty() ? 1 : network_.parallel[a];
-      arcs[a].room =
-          links * static_cast<std::int64_t>(static_cast<__int128>(arcs[a].room / links) * units / network_.rate);
+  /// By arc: how many whole trees it has room for, or, where arcs stand for parallel links, all of these, when `units`
+  /// such trees carry the rate.
+  [[nodiscard]] std::vector<std::int64_t> whole_trees(std::int64_t units) const {
+    std::vector<std::int64_t> room;
+    for (const FlowArc& arc : network_.network.arcs()) {
+      const std::int64_t links = network_.parallel.empty() ? 1 : network_.parallel[room.size()];
+      room.push_back(links *
+                     static_cast<std::int64_t>(static_cast<__int128>(arc.capacity / links) * units / network_.rate));
     }
-    return arcs;
+    return room;
   }
 
   /// Trees of one or several units of weight, for the fewest units past `most_shallow_trees` that exist.
@@ -154,16 +153,15 @@ class ShallowTreeSearch {
       for (const bool level_by_level : {false, true}) {
         for (const std::size_t count : tree_counts) {
           if (!is_possible || growth_.is_spent() || !can_improve(count)) continue;
-          is_possible = grow_in(whole_arcs(units), nearly_equal(units, count), {level_by_level, false, 0});
+          is_possible = grow_in(whole_trees(units), nearly_equal(units, count), {level_by_level, false, 0});
         }
       }
     }
   }
 
   /// False where no trees of these weights exist.
-  bool grow_in(std::vector<GrowingTrees::Arc> arcs, std::span<const std::int64_t> weights, const GrowthOrder& order) {
-    auto trees = std::make_unique<GrowingTrees>(network_.vertex_count, std::move(arcs), network_.rank_vertices,
-                                                network_.root, weights, growth_);
+  bool grow_in(std::vector<std::int64_t> room, std::span<const std::int64_t> weights, const GrowthOrder& order) {
+    auto trees = std::make_unique<GrowingTrees>(network_.network, std::move(room), network_.root, weights, growth_);
     if (!trees->is_possible()) return false;
     if (!grow(*trees, most_shallow_trees, order, growth_)) return true;
     Candidate candidate{std::move(trees), {}, 0};
@@ -186,7 +184,7 @@ class ShallowTreeSearch {
 
   /// Makes the best trees shallower by exchanges until they are better than the best of all.
   void exchange() {
-    const auto ranks = static_cast<std::int64_t>(network_.rank_vertices.size());
+    const auto ranks = static_cast<std::int64_t>(ranks_);
     std::int64_t left = exchanges_;
     std::size_t best = 0;
     for (std::size_t i = 0; i < found_.size() && left > 0; ++i) {
@@ -210,6 +208,7 @@ class ShallowTreeSearch {
   }
 
   const RootNetwork& network_;
+  std::size_t ranks_;
   WorkBudget growth_;
   std::int64_t exchanges_;  ///< Ranks that exchanges may move.
   std::int64_t common_;
@@ -220,26 +219,26 @@ class ShallowTreeSearch {
 }  // namespace
 
 std::uint32_t least_tree_depth(const RootNetwork& network, std::size_t most_trees) {
-  std::vector<std::int64_t> out(network.vertex_count, 0);
-  for (const GrowingTrees::Arc& arc : network.arcs) out[arc.tail] += arc.room;
+  std::vector<std::int64_t> out(network.network.vertex_count(), 0);
+  for (const FlowArc& arc : network.network.arcs()) out[arc.tail] += arc.capacity;
   const auto rate = static_cast<double>(network.rate);
-  const std::uint32_t root = network.rank_vertices[network.root];
+  const std::uint32_t root = network.network.vertex_of(network.root);
   std::int64_t most_out = 0;
-  for (const std::uint32_t vertex : network.rank_vertices) {
+  for (const std::uint32_t vertex : network.network.rank_vertices()) {
     if (vertex != root) most_out = std::max(most_out, out[vertex]);
   }
   double level = static_cast<double>(out[root]) / rate;
   double reached = level;
   const double fan_out = std::max(1.0, static_cast<double>(most_out) / rate * static_cast<double>(most_trees));
   std::uint32_t depth = 1;
-  for (; std::ceil(reached) < static_cast<double>(network.rank_vertices.size() - 1); ++depth) {
+  for (; std::ceil(reached) < static_cast<double>(network.network.rank_count() - 1); ++depth) {
     level *= fan_out;
     reached += level;
   }
   return depth;
 }
 
-std::optional<ShallowTrees> find_shallow_trees(const RootNetwork& network, std::int64_t searches) {
+std::optional<std::vector<ParentTree>> find_shallow_trees(const RootNetwork& network, std::int64_t searches) {
   return ShallowTreeSearch(network, searches).run();
 }
 

@@ -11,12 +11,10 @@ namespace espalier::planners {
 
 /// A network with one root, in capacities of any unit. Requires: capacities that sum to less than 2^56.
 struct RootNetwork {
-  std::size_t vertex_count = 0;
-  std::vector<GrowingTrees::Arc> arcs;       ///< Away from the root.
-  std::vector<std::uint32_t> rank_vertices;  ///< By rank.
-  std::uint32_t root = 0;                    ///< A rank.
-  std::int64_t rate = 0;                     ///< What the trees carry in all.
-  std::vector<std::int64_t> parallel;        ///< By arc: how many equal links it stands for; empty where all are one.
+  FlowNetwork network;  ///< Away from the root, which nothing enters.
+  Rank root;
+  std::int64_t rate = 0;               ///< What the trees carry in all.
+  std::vector<std::int64_t> parallel;  ///< By arc: how many equal links it stands for; empty where all are one.
 };
 
 /// No packing of at most `most_trees` trees that together carry the rate has all of them less deep: a tree of weight w
@@ -27,14 +25,9 @@ std::uint32_t least_tree_depth(const RootNetwork& network, std::size_t most_tree
 
 inline constexpr std::size_t most_shallow_trees = 16;
 
-/// Complete trees with whole weights.
-struct ShallowTrees {
-  std::vector<ParentTree> trees;
-  std::uint32_t depth = 0;
-};
-
-/// A small number of shallow trees of one root, by numbers of trees and orders of growth (shallow_root_trees.h): the
-/// shallowest that were found, and of those the fewest. Counted work is limited to that of one of `searches`.
-std::optional<ShallowTrees> find_shallow_trees(const RootNetwork& network, std::int64_t searches = 1);
+/// Complete trees with whole weights: a small number of shallow trees of one root, by numbers of trees and orders of
+/// growth (shallow_root_trees.h): the shallowest that were found, and of those the fewest. Counted work is limited to
+/// that of one of `searches`.
+std::optional<std::vector<ParentTree>> find_shallow_trees(const RootNetwork& network, std::int64_t searches = 1);
 
 }  // namespace espalier::planners

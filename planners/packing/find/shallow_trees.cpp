@@ -24,9 +24,9 @@ class Grower {
         order_(order),
         budget_(budget),
         waiting_(trees.rank_count(), 0),
-        came_(trees.vertex_count(), 0),
-        level_(trees.vertex_count(), unseen),
-        width_(trees.vertex_count(), 0) {}
+        came_(trees.network().vertex_count(), 0),
+        level_(trees.network().vertex_count(), unseen),
+        width_(trees.network().vertex_count(), 0) {}
 
   /// Trees are split only where none can grow as a whole.
   bool run() {
@@ -42,6 +42,7 @@ class Grower {
   static constexpr std::uint64_t most_places = 1U << 16U;
 
   [[nodiscard]] const ParentTree& tree(std::uint32_t t) const { return trees_.trees()[t]; }
+  [[nodiscard]] std::uint32_t vertex_of(std::uint32_t rank) const { return trees_.network().vertex_of(Rank(rank)); }
   [[nodiscard]] bool is_full(std::uint32_t t) const { return tree(t).members.size() == trees_.rank_count(); }
 
   void grow_by_levels() {
@@ -71,12 +72,14 @@ class Grower {
     return trees_.trees().size() > before;
   }
 
-  /// What a rank can still send, after what it has promised to trees in which it has not had its turn.
-  [[nodiscard]] std::int64_t worth(std::uint32_t rank) const {
+  /// What a rank can still send.
+  [[nodiscard]] std::int64_t room_out(std::uint32_t rank) const {
     std::int64_t room = 0;
-    for (const std::uint32_t a : trees_.arcs_from(trees_.vertex_of(rank))) room += trees_.arcs()[a].room;
-    return room - waiting_[rank];
+    for (const std::uint32_t a : trees_.network().arcs_from(vertex_of(rank))) room += trees_.room()[a];
+    return room;
   }
+  /// The same after what it has promised to trees in which it has not had its turn.
+  [[nodiscard]] std::int64_t worth(std::uint32_t rank) const { return room_out(rank) - waiting_[rank]; }
 
   void grow_level(std::uint32_t t, std::uint32_t depth) {
     std::vector<std::pair<std::int64_t, std::uint32_t>> level;
@@ -103,9 +106,7 @@ class Grower {
     for (std::uint32_t later = t; later < trees_.trees().size(); ++later) {
       if (tree(later).members.size() == 1) weights += tree(later).weight;
     }
-    std::int64_t room = 0;
-    for (const std::uint32_t a : trees_.arcs_from(trees_.vertex_of(root))) room += trees_.arcs()[a].room;
-    return static_cast<std::size_t>(std::max<std::int64_t>(1, weights == 0 ? 1 : room / weights));
+    return static_cast<std::size_t>(std::max<std::int64_t>(1, weights == 0 ? 1 : room_out(root) / weights));
   }
 
   /// Gives a member of a tree children, `most` at most.
@@ -141,7 +142,7 @@ class Grower {
   }
 
   [[nodiscard]] bool is_open(std::uint32_t t, std::uint32_t a) const {
-    return !trees_.is_blocked(t, a) && trees_.arcs()[a].room >= (may_split() ? 1 : tree(t).weight);
+    return !trees_.is_blocked(t, a) && trees_.room()[a] >= (may_split() ? 1 : tree(t).weight);
   }
 
   /// The ranks outside a tree that a member reaches through vertices that only forward, by the fewest arcs and among
@@ -149,22 +150,22 @@ class Grower {
   std::vector<Choice> choices_from(std::uint32_t t, std::uint32_t parent, const std::vector<bool>& tried) {
     std::vector<Choice> choices;
     for (const std::uint32_t vertex : queue_) level_[vertex] = unseen;
-    start_ = trees_.vertex_of(parent);
+    start_ = vertex_of(parent);
     queue_.assign(1, start_);
     level_[start_] = 0;
     width_[start_] = INT64_MAX;
     for (std::size_t done = 0; done < queue_.size(); ++done) {
       const std::uint32_t vertex = queue_[done];
-      const std::uint32_t rank = trees_.rank_at(vertex);
-      if (rank != GrowingTrees::outside && vertex != start_) {
-        if (tree(t).depth[rank] != GrowingTrees::outside || tried[rank]) continue;
+      if (const Rank at = trees_.network().rank_at(vertex); !at.is_none() && vertex != start_) {
+        const std::uint32_t rank = at.value();
+        if (tree(t).depth[rank] != ParentTree::outside || tried[rank]) continue;
         choices.push_back({rank, worth(rank), place_of(t, rank)});
         continue;
       }
-      for (const std::uint32_t a : trees_.arcs_from(vertex)) {
+      for (const std::uint32_t a : trees_.network().arcs_from(vertex)) {
         if (!is_open(t, a)) continue;
-        const std::uint32_t head = trees_.arcs()[a].head;
-        const std::int64_t width = std::min(width_[vertex], trees_.arcs()[a].room);
+        const std::uint32_t head = trees_.network().arcs()[a].head;
+        const std::int64_t width = std::min(width_[vertex], trees_.room()[a]);
         if (level_[head] == unseen) {
           level_[head] = level_[vertex] + 1;
           queue_.push_back(head);
@@ -190,7 +191,7 @@ class Grower {
 
   [[nodiscard]] std::vector<std::uint32_t> path_to(std::uint32_t rank) const {
     std::vector<std::uint32_t> path;
-    for (std::uint32_t v = trees_.vertex_of(rank); v != start_; v = trees_.arcs()[came_[v]].tail) {
+    for (std::uint32_t v = vertex_of(rank); v != start_; v = trees_.network().arcs()[came_[v]].tail) {
       path.push_back(came_[v]);
     }
     std::reverse(path.begin(), path.end());

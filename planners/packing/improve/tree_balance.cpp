@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <compare>
-#include <functional>
 #include <optional>
-#include <queue>
 #include <utility>
 
+#include "planners/lp/path_search.h"
 #include "planners/packing/parent_tree.h"
 
 namespace espalier::planners {
@@ -21,8 +20,6 @@ struct PathCost {
   friend PathCost operator+(PathCost a, PathCost b) { return {a.price + b.price, a.evenness + b.evenness}; }
   friend auto operator<=>(const PathCost&, const PathCost&) = default;
 };
-
-constexpr PathCost unreached = {static_cast<__int128>(1) << 126, 0};
 
 /// A column as a tree; its paths go in the direction of the data.
 ReparentedTree take_apart(const ResourceGraph& graph, const TreeGroup& group, const Column& column) {
@@ -79,59 +76,6 @@ class Evenness {
   std::vector<double> step_;
 };
 
-/// Cheapest paths between one rank and all others through nodes that are not ranks, found from their common end.
-class PathSearch {
- public:
-  explicit PathSearch(const ResourceGraph& graph)
-      : graph_(graph), distance_(graph.out_edges.size(), unreached), next_edge_(graph.out_edges.size(), 0) {}
-
-  /// `towards`: paths end at `rank`; else they begin there.
-  template <class Cost>
-  void run(std::uint32_t rank, bool towards, Cost cost) {
-    for (const std::uint32_t node : reached_) distance_[node] = unreached;
-    reached_.clear();
-    const std::uint32_t start = graph_.rank_nodes[rank];
-    using State = std::pair<PathCost, std::uint32_t>;
-    std::priority_queue<State, std::vector<State>, std::greater<>> open;
-    distance_[start] = {};
-    reached_.push_back(start);
-    open.emplace(PathCost{}, start);
-    while (!open.empty()) {
-      const auto [distance, node] = open.top();
-      open.pop();
-      if (distance > distance_[node]) continue;
-      if (node != start && graph_.node_ranks[node] != ResourceGraph::no_rank) continue;
-      for (const std::uint32_t e : towards ? graph_.in_edges[node] : graph_.out_edges[node]) {
-        const std::uint32_t other = towards ? graph_.edges[e].tail : graph_.edges[e].head;
-        const PathCost reached = distance + cost(e);
-        if (reached >= distance_[other]) continue;
-        if (distance_[other] == unreached) reached_.push_back(other);
-        distance_[other] = reached;
-        next_edge_[other] = e;
-        open.emplace(reached, other);
-      }
-    }
-  }
-  [[nodiscard]] PathCost distance(std::uint32_t rank) const { return distance_[graph_.rank_nodes[rank]]; }
-  /// The path between `rank` and the start of the last run, in the direction of the data.
-  [[nodiscard]] std::vector<std::uint32_t> path(std::uint32_t rank, std::uint32_t start, bool towards) const {
-    std::vector<std::uint32_t> edges;
-    for (std::uint32_t node = graph_.rank_nodes[rank]; node != graph_.rank_nodes[start];) {
-      const std::uint32_t e = next_edge_[node];
-      edges.push_back(e);
-      node = towards ? graph_.edges[e].head : graph_.edges[e].tail;
-    }
-    if (!towards) std::reverse(edges.begin(), edges.end());
-    return edges;
-  }
-
- private:
-  const ResourceGraph& graph_;
-  std::vector<PathCost> distance_;
-  std::vector<std::uint32_t> next_edge_;
-  std::vector<std::uint32_t> reached_;
-};
-
 /// Prices by edge, coarser where they are too large for sums of them to stay below 2^126.
 std::vector<__int128> edge_prices(const OrbitGraph& orbits, std::span<const BigInteger> prices) {
   constexpr int coarse_bits = 60;  // what the largest price becomes where they are too large
@@ -168,7 +112,9 @@ class BalanceCost {
     const ParentTree& tree = reparented.tree();
     evenness_.set_step(graph_.mirrored ? 2 * group_->copies : group_->copies);
     const auto cost = [&](std::uint32_t e) { return PathCost{prices_[e], evenness_.edge_cost(e)}; };
-    search_.run(rank, !group_->inward, cost);
+    const bool towards = !group_->inward;
+    search_.run(graph_.rank_nodes[rank], towards, false,
+                [&](PathCost path, std::uint32_t e) { return path + cost(e); });
     PathCost least;
     for (const std::uint32_t e : tree.path[rank]) least = least + cost(e);
     least.evenness *= 1 - least_gain;
@@ -180,21 +126,22 @@ class BalanceCost {
     });
     std::uint32_t best = rank;
     for (std::uint32_t u = 0; u < graph_.rank_count(); ++u) {
-      if (u != group_->root && graph_.is_dead_end[graph_.rank_nodes[u]]) continue;
+      const std::uint32_t node = graph_.rank_nodes[u];
+      if (search_.edges()[node] == search_.no_edge || (u != group_->root && graph_.is_dead_end[node])) continue;
       if (is_below[u] || tree.depth[u] + 1 + deepest - tree.depth[rank] > most_depth_) continue;
-      if (search_.distance(u) >= least) continue;
+      if (search_.distances()[node] >= least) continue;
       best = u;
-      least = search_.distance(u);
+      least = search_.distances()[node];
     }
     if (best == rank) return std::nullopt;
-    return TreeEntry{best, search_.path(best, rank, !group_->inward)};
+    return TreeEntry{best, path_from(graph_, search_.edges(), graph_.rank_nodes[best], towards)};
   }
 
  private:
   const ResourceGraph& graph_;
   std::vector<__int128> prices_;  ///< By edge.
   Evenness evenness_;
-  PathSearch search_;
+  PathSearch<PathCost> search_;
   const TreeGroup* group_ = nullptr;
   std::uint32_t most_depth_ = 0;
 };

@@ -11,8 +11,8 @@ constexpr std::uint64_t most_tries_of_a_place = 20;
 
 }  // namespace
 
-TreeExchange::TreeExchange(const GrowingTrees& grown) : grown_(grown), seen_(grown.vertex_count(), 0) {
-  for (const GrowingTrees::Arc& arc : grown.arcs()) room_.push_back(arc.room);
+TreeExchange::TreeExchange(const GrowingTrees& grown)
+    : network_(grown.network()), room_(grown.room()), seen_(network_.vertex_count(), 0) {
   for (const ParentTree& tree : grown.trees()) trees_.emplace_back(tree);
 }
 
@@ -26,13 +26,13 @@ bool TreeExchange::reach(std::uint32_t most_depth, WorkBudget& budget) {
   most_depth_ = most_depth;
   excess_ = 0;
   for (const ReparentedTree& tree : trees_) excess_ += excess_of(tree.tree());
-  const auto places = static_cast<std::uint64_t>(trees_.size() * grown_.rank_count());
+  const auto places = static_cast<std::uint64_t>(trees_.size() * network_.rank_count());
   moves_ = 0;
   for (std::uint64_t tries = 0; excess_ > 0 && !budget.is_spent(); ++tries) {
     if (moves_ == 0 && tries > most_tries_of_a_place * places) return false;  // nothing can move
     const std::uint64_t place = random_.below(places);
-    const auto t = static_cast<std::uint32_t>(place / grown_.rank_count());
-    const auto rank = static_cast<std::uint32_t>(place % grown_.rank_count());
+    const auto t = static_cast<std::uint32_t>(place / network_.rank_count());
+    const auto rank = static_cast<std::uint32_t>(place % network_.rank_count());
     moved_ = 0;
     budget.spend(1);
     if (trees_[t].tree().depth[rank] == 0) continue;
@@ -95,23 +95,23 @@ void TreeExchange::use(const ParentTree& tree, const std::vector<std::uint32_t>&
 std::optional<TreeEntry> TreeExchange::choose(const ReparentedTree& tree, std::uint32_t rank) {
   const std::int64_t weight = tree.tree().weight;
   TreeEntry entry;
-  std::uint32_t vertex = grown_.vertex_of(rank);
+  std::uint32_t vertex = network_.vertex_of(Rank(rank));
   ++stamp_;
   seen_[vertex] = stamp_;
   do {
-    std::uint32_t chosen = GrowingTrees::outside;
+    std::optional<std::uint32_t> chosen;
     std::uint64_t choices = 0;
-    for (const std::uint32_t a : grown_.arcs_to(vertex)) {
-      if (room_[a] < weight || seen_[grown_.arcs()[a].tail] == stamp_) continue;
+    for (const std::uint32_t a : network_.arcs_to(vertex)) {
+      if (room_[a] < weight || seen_[network_.arcs()[a].tail] == stamp_) continue;
       if (random_.below(++choices) == 0) chosen = a;
     }
-    if (chosen == GrowingTrees::outside) return std::nullopt;
-    entry.path.push_back(chosen);
-    vertex = grown_.arcs()[chosen].tail;
+    if (!chosen) return std::nullopt;
+    entry.path.push_back(*chosen);
+    vertex = network_.arcs()[*chosen].tail;
     seen_[vertex] = stamp_;
-  } while (grown_.rank_at(vertex) == GrowingTrees::outside);
+  } while (network_.rank_at(vertex).is_none());
   std::reverse(entry.path.begin(), entry.path.end());
-  entry.parent = grown_.rank_at(vertex);
+  entry.parent = network_.rank_at(vertex).value();
   if (tree.is_below(entry.parent, rank) || !accepts(gain(tree, rank, entry.parent))) return std::nullopt;
   return entry;
 }

@@ -17,7 +17,7 @@ namespace espalier::planners {
 /// changes nothing too, and one that loses a little now and then.
 class TreeExchange {
  public:
-  /// Requires: complete trees, which must outlive the exchange.
+  /// Requires: complete trees, whose network must outlive the exchange.
   explicit TreeExchange(const GrowingTrees& grown);
 
   /// Whether all ranks are within `most_depth` after at most as many moves as the budget allows: it counts the ranks
@@ -37,9 +37,9 @@ class TreeExchange {
   [[nodiscard]] bool accepts(std::int64_t worse);
   void try_swap(std::uint32_t t, std::uint32_t rank);
 
-  const GrowingTrees& grown_;
+  const FlowNetwork& network_;
+  std::vector<std::int64_t> room_;  ///< By arc.
   std::vector<ReparentedTree> trees_;
-  std::vector<std::int64_t> room_;   ///< By arc.
   std::vector<std::uint32_t> seen_;  ///< By vertex: the last walk that came there.
   std::uint32_t stamp_ = 0;
   std::uint32_t most_depth_ = 0;

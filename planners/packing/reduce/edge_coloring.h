@@ -11,7 +11,7 @@ namespace espalier::planners {
 /// below `colors`.
 ///
 /// Edges get colours one by one; where their ends have no free colour in common, two colours change places along the
-/// path that stands in the way. Edges are pairs of a left and a right vertex, both numbered from 0.
+/// path that keeps them from one. Edges are pairs of a left and a right vertex, both numbered from 0.
 /// Requires: no vertex with more than `colors` edges. Cost: O(edges x (vertices + colors)).
 /// Source: D. Koenig, "Ueber Graphen und ihre Anwendung auf Determinantentheorie und Mengenlehre", Math. Ann. 77, 1916.
 std::vector<std::uint32_t> color_edges(std::span<const std::pair<std::uint32_t, std::uint32_t>> edges,

@@ -7,17 +7,14 @@
 namespace espalier::planners {
 namespace {
 
-/// Arcs by the switch that they enter or leave, and the surplus of what enters.
+/// By switch the surplus of what enters it.
 class SwitchSides {
  public:
   SwitchSides(const FlowNetwork& network, std::span<const std::int64_t> capacities)
-      : in_(network.vertex_count()), out_(network.vertex_count()), surplus_(network.vertex_count(), 0) {
+      : network_(network), surplus_(network.vertex_count(), 0) {
     for (std::uint32_t arc = 0; arc < network.arcs().size(); ++arc) {
-      const auto& [tail, head, capacity, link] = network.arcs()[arc];
-      out_[tail].push_back(arc);
-      in_[head].push_back(arc);
-      surplus_[tail] -= capacities[arc];
-      surplus_[head] += capacities[arc];
+      surplus_[network.arcs()[arc].tail] -= capacities[arc];
+      surplus_[network.arcs()[arc].head] += capacities[arc];
     }
     for (const std::uint32_t vertex : network.rank_vertices()) surplus_[vertex] = always_balanced;
   }
@@ -28,7 +25,7 @@ class SwitchSides {
   }
   /// The arcs on the larger side of an unbalanced switch.
   [[nodiscard]] std::span<const std::uint32_t> larger_side(std::uint32_t vertex) const {
-    return surplus(vertex) > 0 ? in_[vertex] : out_[vertex];
+    return surplus(vertex) > 0 ? network_.arcs_to(vertex) : network_.arcs_from(vertex);
   }
   void take_off(const FlowArc& arc, std::int64_t amount) {
     if (surplus_[arc.tail] != always_balanced) surplus_[arc.tail] += amount;
@@ -37,7 +34,7 @@ class SwitchSides {
 
  private:
   static constexpr std::int64_t always_balanced = std::numeric_limits<std::int64_t>::min();
-  std::vector<std::vector<std::uint32_t>> in_, out_;
+  const FlowNetwork& network_;
   std::vector<std::int64_t> surplus_;
 };
 

@@ -35,7 +35,7 @@ TEST(FewWaysProperty, AtMostSixteenUnlessARankHasMoreCables) {
       const auto schedule = plan_packing(topology, *collective);
       ASSERT_TRUE(schedule) << schedule.error().message;
       const std::size_t most = has_root(kind) ? std::max<std::size_t>(16, cables) : 16;
-      EXPECT_LE(measure_shape(*schedule).ways_per_root, most);
+      EXPECT_LE(measure_shape(*schedule).routed_trees_per_root, most);
     }
   }
 }

@@ -122,16 +122,16 @@ TEST(DealPlanes, StarsOverPlanes) {
   for (const Direction direction : {Direction::forward, Direction::reversed}) {
     const ScheduleShape wide = shape_of_all_roots(switch_planes(72, 18), direction);
     EXPECT_EQ(wide.trees_per_root, 1U);
-    EXPECT_EQ(wide.ways_per_root, 2U);
+    EXPECT_EQ(wide.routed_trees_per_root, 2U);
     EXPECT_EQ(wide.height, 1U);
-    EXPECT_EQ(shape_of_all_roots(switch_planes(13, 6), direction).ways_per_root, 1U);
+    EXPECT_EQ(shape_of_all_roots(switch_planes(13, 6), direction).routed_trees_per_root, 1U);
   }
 }
 
 TEST(DealPlanes, StarsOverPlanesOfTwoSwitches) {
   const ScheduleShape shape = shape_of_all_roots(two_boards(4, 3), Direction::forward);
   EXPECT_EQ(shape.height, 1U);
-  EXPECT_EQ(shape.ways_per_root, 2U);
+  EXPECT_EQ(shape.routed_trees_per_root, 2U);
 }
 
 TEST(DealPlanes, AtTheBoundForAllSizes) {
@@ -143,7 +143,7 @@ TEST(DealPlanes, AtTheBoundForAllSizes) {
     const Direction direction = round % 2 == 0 ? Direction::forward : Direction::reversed;
     const ScheduleShape shape = shape_of_all_roots(switch_planes(ranks, planes), direction);
     EXPECT_EQ(shape.height, 1U);
-    EXPECT_LE(shape.ways_per_root, 4U);
+    EXPECT_LE(shape.routed_trees_per_root, 4U);
   }
 }
 
