@@ -14,7 +14,7 @@
 
 namespace espalier::planners {
 
-/// One way to do the collective, planned once and kept for all message sizes.
+/// A schedule of the collective, planned once and kept for all message sizes.
 struct Candidate {
   std::string
       planner;  ///< The planner's name; of a variant, with what makes it one: "packing/h2t3": height 2, 3 trees a root.

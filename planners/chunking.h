@@ -33,9 +33,9 @@ class ChunkModel {
   /// more than the largest transfer needs.
   [[nodiscard]] Bytes choose(Bytes size) const;
 
-  /// How many rounds ahead (Cut::ahead) keep lanes in step at this chunk size and no one waiting for latencies: a few,
-  /// and as many as the longest chain of latencies takes. 0 where nothing can get out of step: no transfer waits for
-  /// another, or there are fewer chunks than that.
+  /// How many rounds ahead (Cut::ahead) keep sender-receiver pairs in step at this chunk size and no one waiting for
+  /// latencies: a few, and as many as the longest chain of latencies takes. 0 where nothing can get out of step: no
+  /// transfer waits for another, or there are fewer chunks than that.
   [[nodiscard]] std::uint32_t rounds_ahead(Bytes size, Bytes chunk) const;
 
   /// What the fullest link's load takes, in seconds.

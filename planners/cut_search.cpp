@@ -22,7 +22,7 @@ constexpr double far = 1.01;
 /// Faster by more than this is a gain.
 constexpr double gain = 0.998;
 
-/// What the first chunk's way explains of a time is lost to the chunk's size, not to chunks out of step.
+/// What the first chunk's path explains of a time is lost to the chunk's size, not to chunks out of step.
 constexpr double explained = 1.003;
 
 class Search {

@@ -24,8 +24,8 @@ using EvaluateCut = std::function<Result<RunReport>(const Cut&)>;
 Cut first_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed);
 
 /// Runs with the model's chunk, or a larger one that is quick to simulate, and no limit on who is ahead. Where that
-/// takes longer than loads and latencies explain, smaller chunks are tried while they gain; where the first chunk's way
-/// does not explain it either, also runs in step (in two measures of it) and larger chunks. The fastest of these.
+/// takes longer than loads and latencies explain, smaller chunks are tried while they gain; where the first chunk's
+/// path does not explain it either, also runs in step (in two measures of it) and larger chunks. The fastest of these.
 /// Smaller chunks cost more events, so they have to be worth them: the last half percent is left where it takes long.
 /// Errors: those of `evaluate`. Cost: one run, or about ten.
 Result<RunReport> find_best_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed,

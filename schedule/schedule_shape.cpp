@@ -39,7 +39,7 @@ ScheduleShape measure_shape(const Schedule& schedule) {
     const std::uint64_t end = (std::uint64_t{root.at(channel).index()} << 1U) | (channel & 1U);
     std::set<Edges>& trees = trees_of[end];
     trees.insert(std::move(joined));
-    shape.ways_per_root = std::max(shape.ways_per_root, ++ways_of[end]);
+    shape.routed_trees_per_root = std::max(shape.routed_trees_per_root, ++ways_of[end]);
     shape.trees_per_root = std::max(shape.trees_per_root, static_cast<std::uint32_t>(trees.size()));
   }
   return shape;

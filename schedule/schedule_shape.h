@@ -10,11 +10,12 @@ namespace espalier {
 /// reduces as another, which is what schedule_from_trees makes of them.
 struct ScheduleShape {
   std::uint32_t trees = 0;
-  /// The most trees of one rank that carry data to it, or away from it. Trees that join the same ranks in the same way,
-  /// over other links, count as one: a tree that is wider than a link.
+  /// The most trees of one rank that carry data to it, or away from it. Trees that join the same ranks alike, over
+  /// other links, count as one: a tree that is wider than a link.
   std::uint32_t trees_per_root = 0;
-  std::uint32_t ways_per_root = 0;  ///< The same with every way over links counted, as each needs a part of the data.
-  std::uint32_t height = 0;         ///< The longest chain of transfers of one tree.
+  /// The same with those over other links counted, too, as each needs a part of the data.
+  std::uint32_t routed_trees_per_root = 0;
+  std::uint32_t height = 0;  ///< The longest chain of transfers of one tree.
 };
 
 /// Requires: a schedule whose structure is right (rules S1-S3). Cost: linear in transfers.

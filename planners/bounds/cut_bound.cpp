@@ -83,11 +83,11 @@ Result<void> check_reachable(const Topology& topology) {
               "add a link, or leave one of them out of the ranks");
 }
 
-/// The smallest cut between any two ranks, either way.
+/// The smallest cut between any two ranks, in either direction.
 Bound smallest_separating_cut(const PlanningProblem& problem) {
   const auto count = static_cast<std::uint32_t>(problem.topology().rank_count());
   const Rank center = problem.topology().first_relaying();
-  std::vector<Collective> sides;  // Cuts around one that relays, both ways, are all there are.
+  std::vector<Collective> sides;  // Cuts around one that relays, in both directions, are all there are.
   for (std::size_t i = 0; i < count && center.is_none(); ++i) {
     sides.push_back({CollectiveKind::broadcast, count, Rank(i)});
   }

@@ -80,7 +80,7 @@ __int128 total_capacity(const FlowNetwork& network) {
 /// Feeds sinks one after the other with all of a demand.
 ///
 /// What feeds the last sink can feed the next one exactly if all of it can go on from there in the residual graph: two
-/// flows of one source differ by a flow from one's sink to the other's. That is a short way between neighbours. Where
+/// flows of one source differ by a flow from one's sink to the other's. That is a short path between neighbours. Where
 /// it is not possible, the set that the last sink still reaches holds the source (else its capacity were negative), so
 /// nothing is lost or gained in it, and its capacity is below the demand.
 template <class Capacity>
@@ -197,7 +197,7 @@ CutRate all_gather_cut(const FlowNetwork& network, std::span<const std::int64_t>
 CutRate gather_cut(const FlowNetwork& network, Rank root, std::span<const std::int64_t> parts) {
   const PartCounts counts(network, parts);
   const std::uint32_t sink = network.vertex_of(root);
-  // The root's own part needs no way: it enters at the sink itself and is part of every flow.
+  // The root's own part needs no path: it enters at the sink itself and is part of every flow.
   return largest_rate(network, counts, all_but(network, counts, root), std::span(&sink, 1));
 }
 

@@ -52,7 +52,7 @@ CutTime time_to_leave(const Topology& topology, const FlowDemands& flows, const 
   return cut;
 }
 
-/// Cuts that bind on many machines: every rank alone, every host alone, and one that is given; each both ways.
+/// Cuts that bind on many machines: every rank alone, every host alone, and one that is given; each in both directions.
 std::vector<std::vector<bool>> likely_cuts(const Topology& topology, const std::vector<NodeId>& given) {
   std::vector<std::vector<bool>> cuts;
   const auto add = [&](std::vector<bool> inside) {

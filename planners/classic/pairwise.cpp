@@ -14,10 +14,10 @@ constexpr std::size_t most_transfers = std::size_t{1} << 27U;
 constexpr std::uint32_t most_variants = 4;
 constexpr Bytes large_message{1 << 20};  ///< Routes are chosen for messages whose bandwidth counts.
 
-/// A piece's way: its hops, whose last one ends at the block's destination.
-using Way = std::vector<const Hop*>;
+/// A piece's path: its hops, whose last one ends at the block's destination.
+using HopPath = std::vector<const Hop*>;
 
-/// Finds ways so that the links' loads, in time, have a small sum of squares. Loads count pieces.
+/// Finds paths so that the links' loads, in time, have a small sum of squares. Loads count pieces.
 class BlockRouter {
  public:
   explicit BlockRouter(const LogicalGraph& graph) : graph_(graph), loads_(graph.topology().link_count(), 0) {
@@ -26,14 +26,14 @@ class BlockRouter {
     }
   }
 
-  void charge(const Way& way, int blocks) {
-    for (const Hop* hop : way) {
+  void charge(const HopPath& path, int blocks) {
+    for (const Hop* hop : path) {
       for (const LinkId link : hop->links) loads_[link.index()] += blocks;
     }
   }
 
-  /// The cheapest way by any number of relays: each link costs what one more block adds to its squared time.
-  [[nodiscard]] Way find_any(Rank from, Rank to) {
+  /// The cheapest path by any number of relays: each link costs what one more block adds to its squared time.
+  [[nodiscard]] HopPath find_any(Rank from, Rank to) {
     const std::size_t n = graph_.rank_count();
     std::vector<double> cost(n, std::numeric_limits<double>::infinity());
     std::vector<Rank> before(n);
@@ -55,16 +55,16 @@ class BlockRouter {
         entered[hop.to.index()] = &hop;
       }
     }
-    Way way;
-    for (Rank rank = to; rank != from; rank = before[rank.index()]) way.push_back(entered[rank.index()]);
-    std::reverse(way.begin(), way.end());
-    return way;
+    HopPath path;
+    for (Rank rank = to; rank != from; rank = before[rank.index()]) path.push_back(entered[rank.index()]);
+    std::reverse(path.begin(), path.end());
+    return path;
   }
 
-  /// A way by the fewest relays, the cheapest hop at each of them.
-  [[nodiscard]] Way find_short(Rank from, Rank to, const std::vector<std::uint32_t>& hops_left) const {
-    Way way;
-    for (Rank rank = from; rank != to; rank = way.back()->to) {
+  /// A path by the fewest relays, the cheapest hop at each of them.
+  [[nodiscard]] HopPath find_short(Rank from, Rank to, const std::vector<std::uint32_t>& hops_left) const {
+    HopPath path;
+    for (Rank rank = from; rank != to; rank = path.back()->to) {
       const Hop* cheapest = nullptr;
       double least = 0;
       const bool last = hops_left[rank.index()] == 1;
@@ -77,9 +77,9 @@ class BlockRouter {
         least = cost;
       }
       ESPALIER_CHECK(cheapest != nullptr, "planners are asked only when every rank can be reached");
-      way.push_back(cheapest);
+      path.push_back(cheapest);
     }
-    return way;
+    return path;
   }
 
  private:
@@ -97,11 +97,12 @@ class BlockRouter {
   std::vector<double> seconds_per_byte_;
 };
 
-/// What one rank sends to another, and the ways it takes: pieces of equal size, most of them the same way as others.
+/// What one rank sends to another, and the paths it takes: pieces of equal size, most of them on the same path as
+/// others.
 struct Block {
   Rank from;
   Rank to;
-  std::vector<Way> ways;  ///< By piece.
+  std::vector<HopPath> paths;  ///< By piece.
 };
 
 /// The blocks that have to move, by distance in rank numbers: at each distance every rank sends and receives one.
@@ -111,13 +112,13 @@ std::vector<Block> moving_blocks(const Collective& collective, std::size_t piece
   std::vector<Block> blocks;
   for (std::size_t distance = 1; distance < (ring_only ? std::min<std::size_t>(n, 2) : n); ++distance) {
     for (std::size_t from = 0; from < n; ++from) {
-      blocks.push_back({Rank(from), Rank((from + distance) % n), std::vector<Way>(pieces)});
+      blocks.push_back({Rank(from), Rank((from + distance) % n), std::vector<HopPath>(pieces)});
     }
   }
   return blocks;
 }
 
-/// For every rank the number of hops to each other one on the way with the fewest relays, by destination.
+/// For every rank the number of hops to each other one on the path with the fewest relays, by destination.
 std::vector<std::vector<std::uint32_t>> count_hops(const LogicalGraph& turned) {
   const std::size_t n = turned.rank_count();
   std::vector<std::vector<std::uint32_t>> counts(n);
@@ -138,16 +139,16 @@ std::vector<std::vector<std::uint32_t>> count_hops(const LogicalGraph& turned) {
   return counts;
 }
 
-/// Small machines: every piece may take any relays, and is routed again twice when all others' ways are known.
+/// Small machines: every piece may take any relays, and is routed again twice when all others' paths are known.
 void route_freely(const LogicalGraph& graph, std::vector<Block>& blocks) {
   constexpr int rounds = 3;
   BlockRouter router(graph);
   for (int round = 0; round < rounds; ++round) {
     for (Block& block : blocks) {
-      for (Way& way : block.ways) {
-        router.charge(way, -1);
-        way = router.find_any(block.from, block.to);
-        router.charge(way, 1);
+      for (HopPath& path : block.paths) {
+        router.charge(path, -1);
+        path = router.find_any(block.from, block.to);
+        router.charge(path, 1);
       }
     }
   }
@@ -157,9 +158,9 @@ void route_shortest(const PlanningProblem& problem, const LogicalGraph& graph, s
   const auto counts = count_hops(problem.logical_graph(Direction::reversed, large_message, 1));
   BlockRouter router(graph);
   for (Block& block : blocks) {
-    for (Way& way : block.ways) {
-      way = router.find_short(block.from, block.to, counts[block.to.index()]);
-      router.charge(way, 1);
+    for (HopPath& path : block.paths) {
+      path = router.find_short(block.from, block.to, counts[block.to.index()]);
+      router.charge(path, 1);
     }
   }
 }
@@ -176,17 +177,17 @@ std::size_t count_pieces(const LogicalGraph& graph, std::size_t block_count) {
   return std::min(most_pieces, most_steps / std::max<std::size_t>(1, hops * block_count));
 }
 
-/// Pieces that go the same way stay together; the slices of all parts, in order, and who moves along which way.
+/// Pieces on the same path stay together; the slices of all parts, in order, and who moves along which path.
 class SliceWriter {
  public:
   SliceWriter(const Topology& topology, const Collective& collective, const LogicalGraph& graph, std::int64_t pieces)
       : graph_(graph), schedule_(collective, topology.name(), "pairwise"), pieces_(pieces) {}
 
   Schedule write(std::vector<Block>& blocks) {
-    for (Block& block : blocks) std::sort(block.ways.begin(), block.ways.end());
+    for (Block& block : blocks) std::sort(block.paths.begin(), block.paths.end());
     add_slices(blocks);
     std::size_t longest = 0;
-    for (const Moving& moving : moving_) longest = std::max(longest, moving.way->size());
+    for (const Moving& moving : moving_) longest = std::max(longest, moving.path->size());
     for (std::size_t step = 0; step < longest; ++step) add_transfers(step);
     return std::move(schedule_);
   }
@@ -194,7 +195,7 @@ class SliceWriter {
  private:
   struct Moving {
     Rank from;
-    const Way* way = nullptr;
+    const HopPath* path = nullptr;
     SliceId slice;
   };
 
@@ -214,11 +215,11 @@ class SliceWriter {
         add_slice(pieces_, from, to);
         continue;
       }
-      const std::vector<Way>& ways = block_of[part]->ways;
-      for (auto way = ways.begin(); way != ways.end();) {
-        const auto end = std::upper_bound(way, ways.end(), *way);
-        add_slice(end - way, from, to);
-        way = end;
+      const std::vector<HopPath>& paths = block_of[part]->paths;
+      for (auto path = paths.begin(); path != paths.end();) {
+        const auto end = std::upper_bound(path, paths.end(), *path);
+        add_slice(end - path, from, to);
+        path = end;
       }
     }
     list_moving(blocks, first_slice, ring_only);
@@ -235,9 +236,9 @@ class SliceWriter {
     for (const Block& block : blocks) {
       std::size_t slice =
           first_slice[ring_only ? block.from.index() : block.from.index() * n + block.to.index()].index();
-      for (auto way = block.ways.begin(); way != block.ways.end(); ++slice) {
-        moving_.push_back({block.from, &*way, SliceId(slice)});
-        way = std::upper_bound(way, block.ways.end(), *way);
+      for (auto path = block.paths.begin(); path != block.paths.end(); ++slice) {
+        moving_.push_back({block.from, &*path, SliceId(slice)});
+        path = std::upper_bound(path, block.paths.end(), *path);
       }
     }
   }
@@ -245,9 +246,9 @@ class SliceWriter {
   /// Routes between the same ranks, and steps, have channels of their own: what comes later on one would wait.
   void add_transfers(std::size_t step) {
     for (const Moving& moving : moving_) {
-      if (moving.way->size() <= step) continue;
-      const Hop& hop = *(*moving.way)[step];
-      const Rank from = step == 0 ? moving.from : (*moving.way)[step - 1]->to;
+      if (moving.path->size() <= step) continue;
+      const Hop& hop = *(*moving.path)[step];
+      const Rank from = step == 0 ? moving.from : (*moving.path)[step - 1]->to;
       const std::span<const Hop> alike = graph_.hops(from, hop.to);
       const auto variant = static_cast<std::size_t>(&hop - alike.data());
       schedule_.add_transfer(schedule_.add_route(from, hop.to, hop.links), moving.slice, 1, Action::copy,
@@ -280,7 +281,7 @@ Result<Schedule> plan_pairwise(const PlanningProblem& problem, const Collective&
   }
   std::size_t transfers = 0;
   for (const Block& block : blocks) {
-    for (const Way& way : block.ways) transfers += way.size();
+    for (const HopPath& path : block.paths) transfers += path.size();
   }
   if (transfers > most_transfers) {
     return fail(ErrorCode::too_large, "pairwise would need " + std::to_string(transfers) + " transfers",

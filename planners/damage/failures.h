@@ -9,7 +9,7 @@
 
 namespace espalier::planners {
 
-/// "nvlink2 cable", "25 GB/s link": the class or rate, and whether there is a way back.
+/// "nvlink2 cable", "25 GB/s link": the class or rate, and whether there is a link back.
 std::string cable_kind_text(const Topology& topology, const Cable& cable);
 
 /// One thing that may fail.
@@ -25,7 +25,7 @@ struct FailureOptions {
   Rank root;           ///< A rank that symmetries have to leave where it is; never among the failures.
 };
 
-/// Every cable (or link without a way back) and every node that forwards, of those that are the same the first one; in
+/// Every cable (or link without one back) and every node that forwards, of those that are the same the first one; in
 /// the order of the topology, cables first. Cost: find_alike.
 std::vector<Failure> single_failures(const Topology& topology, const FailureOptions& options = {});
 

@@ -15,7 +15,7 @@ std::size_t count_inside(const Topology& topology, const std::vector<bool>& is_i
   return count;
 }
 
-/// How many ranks inside send to a next rank outside: as many as the other way round.
+/// How many ranks inside send to a next rank outside: as many as in the other direction.
 std::size_t count_steps_out(const Topology& topology, const std::vector<bool>& is_inside) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < topology.rank_count(); ++i) {
@@ -30,7 +30,7 @@ Rational part(std::size_t count, std::size_t whole) {
 }
 
 /// What crosses a set of nodes in one direction towards `target`; of a node's links and its backplane, the less. With a
-/// target, other ranks that must not relay do not count as a way there.
+/// target, other ranks that must not relay do not count as a path there.
 CutProof measure_crossing(const Topology& topology, const std::vector<bool>& is_inside, Direction direction,
                           Rank target) {
   CutProof proof;
@@ -63,7 +63,7 @@ CutProof measure_crossing(const Topology& topology, const std::vector<bool>& is_
 }
 
 /// None, for any rank outside; and where ranks must not relay, each one outside that has to be reached: all stand for
-/// those that may relay, as the ways to them are the same.
+/// those that may relay, as the paths to them are the same.
 std::vector<Rank> possible_targets(const Topology& topology, const Collective& collective,
                                    const std::vector<bool>& is_inside) {
   std::vector<Rank> targets = {Rank()};

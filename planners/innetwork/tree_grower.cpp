@@ -38,7 +38,7 @@ TreeGrower::TreeGrower(const Topology& topology, const RelayResources& resources
   }
 }
 
-/// One tree while it grows: a search for cheapest ways from all that has been reached, which goes on behind every rank
+/// One tree while it grows: a search for cheapest paths from all that has been reached, which goes on behind every rank
 /// that it reaches.
 class TreeGrower::Growth {
  public:
@@ -105,14 +105,14 @@ class TreeGrower::Growth {
     }
   }
 
-  /// The way to a rank joins the tree, cut into hops at the nodes that may branch.
+  /// The path to a rank joins the tree, cut into hops at the nodes that may branch.
   void attach(NodeId rank) {
-    std::vector<LinkId> way;
-    for (NodeId at = rank; !in_tree_[at.index()]; at = near_end(way.back())) way.push_back(entering_[at.index()]);
-    std::reverse(way.begin(), way.end());
-    RelayHop hop{near_end(way.front()), {}, {}};
+    std::vector<LinkId> path;
+    for (NodeId at = rank; !in_tree_[at.index()]; at = near_end(path.back())) path.push_back(entering_[at.index()]);
+    std::reverse(path.begin(), path.end());
+    RelayHop hop{near_end(path.front()), {}, {}};
     std::uint32_t depth = keys_[hop.parent.index()].second;
-    for (const LinkId link : way) {
+    for (const LinkId link : path) {
       hop.links.push_back(link);
       ++depth;
       hop.child = far_end(link);

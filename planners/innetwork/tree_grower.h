@@ -38,9 +38,9 @@ struct RelayResources {
 };
 
 /// Grows cheap trees: from the root, always to the rank that is cheapest to reach from what has been reached, branching
-/// at ranks and at switches that compute. Of equal costs the way with the fewest links from the root is taken.
+/// at ranks and at switches that compute. Of equal costs the path with the fewest links from the root is taken.
 ///
-/// Such trees are at most twice as dear as the cheapest where all links cost the same both ways.
+/// Such trees are at most twice as dear as the cheapest where all links cost the same in both directions.
 /// Source: H. Takahashi, A. Matsuyama: An approximate solution for the Steiner problem in graphs. Math. Japonica 24,
 /// 1980.
 class TreeGrower {

@@ -8,7 +8,8 @@ namespace espalier::planners {
 
 /// The schedules that NCCL itself would run, by its algorithms:
 ///
-/// - "nccl/ring": the rings of the planner `ring`, one channel each way as NCCL's search would find them at best. All
+/// - "nccl/ring": the rings of the planner `ring`, one channel in each direction as NCCL's search would find them at
+/// best. All
 ///   but gather, scatter, all_to_all and send_recv.
 /// - "nccl/tree": all_reduce up and down double binary trees over machines, one pair per rail, a chain inside each
 ///   machine; on one machine a chain there and one back.

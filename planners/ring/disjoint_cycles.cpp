@@ -120,23 +120,23 @@ class CycleSearch {
     return true;
   }
 
-  /// Vertices with few ways in left come first (Warnsdorff's rule); equal ones in random order.
+  /// Vertices with few arcs in left come first (Warnsdorff's rule); equal ones in random order.
   [[nodiscard]] std::vector<std::uint32_t> choices(std::size_t at, Mask open) {
-    struct Way {
+    struct Choice {
       int ways_in;
       std::uint64_t random;
       std::uint32_t to;
     };
-    std::vector<Way> ways;
+    std::vector<Choice> choices;
     for (Mask left = heads_[at] & open; left != 0; left &= left - 1) {
       const auto to = static_cast<std::uint32_t>(std::countr_zero(left));
-      ways.push_back({std::popcount(tails_[to] & open), random_.next(), to});
+      choices.push_back({std::popcount(tails_[to] & open), random_.next(), to});
     }
-    std::sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) {
+    std::sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
       return a.ways_in != b.ways_in ? a.ways_in < b.ways_in : a.random < b.random;
     });
     std::vector<std::uint32_t> vertices;
-    for (const Way& way : ways) vertices.push_back(way.to);
+    for (const Choice& choice : choices) vertices.push_back(choice.to);
     return vertices;
   }
 

@@ -29,7 +29,7 @@ class HostRings {
   }
 
  private:
-  /// The way back to the start is taken first: when the rail of entry is full, nothing else need be tried.
+  /// The route back to the start is taken first: when the rail of entry is full, nothing else need be tried.
   bool find_ring(std::size_t start) {
     constexpr std::int64_t steps_per_rank = 32;
     const std::vector<Rank>& last = groups_.back();

@@ -32,7 +32,7 @@ class RingOracle final : public PricingOracle {
 /// Rates are exact while they have a common denominator up to 2^20, whole bytes per second rounded down past that.
 std::optional<RingSet> best_fractional_rings(const Topology& topology);
 
-/// A good set of rings for up to 128 ranks, found in the same way with cycles that are cheap instead of cheapest; empty
+/// A good set of rings for up to 128 ranks, found alike with cycles that are cheap instead of cheapest; empty
 /// when none is found. `limit` is left at zero. Cost: as many rounds as 2^26 / ranks^3, 300 at most; tenths of a second
 /// up to 64 ranks, a few seconds for 128.
 RingSet good_fractional_rings(const Topology& topology);

@@ -86,7 +86,7 @@ class Rotation {
     return std::binary_search(neighbours_[a.index()].begin(), neighbours_[a.index()].end(), b);
   }
 
-  /// Goes on to the neighbour that has the fewest ways on itself; of equal ones to a random one.
+  /// Goes on to the neighbour that has the fewest neighbours left itself; of equal ones to a random one.
   bool append() {
     Rank next;
     std::int64_t fewest = 0;
@@ -94,11 +94,11 @@ class Rotation {
     for (const Rank rank : neighbours_[path_.back().index()]) {
       if (on_path(rank)) continue;
       const std::vector<Rank>& onward = neighbours_[rank.index()];
-      const auto ways = std::count_if(onward.begin(), onward.end(), [&](Rank other) { return !on_path(other); });
-      if (next.is_none() || ways < fewest) equal = 0;
-      if (!next.is_none() && ways > fewest) continue;
+      const auto left = std::count_if(onward.begin(), onward.end(), [&](Rank other) { return !on_path(other); });
+      if (next.is_none() || left < fewest) equal = 0;
+      if (!next.is_none() && left > fewest) continue;
       if (random_.below(++equal) == 0) next = rank;
-      fewest = ways;
+      fewest = left;
     }
     if (next.is_none()) return false;
     place_[next.index()] = path_.size();

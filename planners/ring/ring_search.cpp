@@ -40,7 +40,7 @@ class Search {
     Rank to;
     std::size_t choice = 0;  ///< Index among the neighbours of the rank before.
     Path there;
-    Path back;  ///< Empty unless rings run both ways.
+    Path back;  ///< Empty unless rings run in both directions.
   };
 
   /// Nearest first, then in a circle from the rank itself on.
@@ -118,8 +118,8 @@ class Search {
     return choices;
   }
 
-  /// Among the nearest ranks, those with the fewest ways on come first: they are hard to reach later (Warnsdorff's
-  /// rule).
+  /// Among the nearest ranks, those with the fewest neighbours left come first: they are hard to reach later
+  /// (Warnsdorff's rule).
   void sort_scarce_first(const std::vector<Residual::Reached>& near, std::vector<std::size_t>& choices) const {
     constexpr std::size_t few = 8;
     if (choices.size() > few) return;

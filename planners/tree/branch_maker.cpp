@@ -18,7 +18,7 @@ double BranchMaker::load_with(const Hop& hop) const {
 
 const Hop* BranchMaker::choose_hop(Rank from, Rank to) const {
   const std::span<const Hop> hops = graph_.hops(from, to);
-  if (lane_ && !hops.empty()) return &hops[*lane_ % hops.size()];
+  if (route_ && !hops.empty()) return &hops[*route_ % hops.size()];
   const Hop* least = nullptr;
   double least_load = 0;
   for (const Hop& hop : hops) {

@@ -12,9 +12,9 @@ class BranchMaker {
  public:
   explicit BranchMaker(const TreeDemand& demand);
 
-  /// From now on branches take the lane-th of their routes, whatever its load: trees that each keep to one plane of
+  /// From now on branches take the `route`-th of their routes, whatever its load: trees that each keep to one plane of
   /// switches share planes evenly, which choosing branch by branch does not.
-  void keep_to_lane(std::size_t lane) { lane_ = lane; }
+  void keep_to_route(std::size_t route) { route_ = route; }
 
   /// False when one direction has no route.
   bool add(SpanningTree& tree, Rank a, Rank b);
@@ -37,7 +37,7 @@ class BranchMaker {
   void take(SpanningTree& tree, Rank a, Rank b, const Choice& choice);
 
   const LogicalGraph& graph_;
-  std::optional<std::size_t> lane_;
+  std::optional<std::size_t> route_;
   std::vector<double> share_;  ///< What one tree adds to a link.
   std::vector<double> loads_;
 };

@@ -90,14 +90,14 @@ std::size_t port_count(const TreeDemand& demand) {
 
 }  // namespace
 
-Trees rank_trees(const TreeDemand& demand, bool by_lane) {
+Trees rank_trees(const TreeDemand& demand, bool keeps_routes) {
   const std::vector<Rank> order = order_ranks(demand.groups);
   const std::size_t n = order.size();
   const std::size_t pairs = std::max<std::size_t>(1, std::min<std::size_t>(port_count(demand), n));
   BranchMaker maker(demand);
   Trees trees;
   for (std::size_t pair = 0; pair < pairs; ++pair) {
-    if (by_lane) maker.keep_to_lane(pair);
+    if (keeps_routes) maker.keep_to_route(pair);
     std::vector<Rank> circle = circle_from(order, demand.root.is_none() ? pair * n / pairs : 0);
     if (!demand.root.is_none()) {
       circle = circle_from(order, place_of(order, demand.root));

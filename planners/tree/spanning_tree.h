@@ -12,7 +12,7 @@
 
 namespace espalier::planners {
 
-/// Two ranks that are neighbours in a tree, with a route each way.
+/// Two ranks that are neighbours in a tree, with a route in each direction.
 struct Branch {
   Rank a;
   Rank b;
@@ -57,15 +57,15 @@ enum class Inside : std::uint8_t { star, binary, chain, grown };
 /// Double binary trees over the machines, a pair for each rail; empty with one machine or one rank in each.
 Trees double_trees(const TreeDemand& demand, Inside inside);
 
-/// Double binary trees over the ranks themselves, a pair for each port. `by_lane`: each pair keeps to one of the routes
-/// that every two ranks have, as through one plane of switches; otherwise branches take the least loaded routes.
-Trees rank_trees(const TreeDemand& demand, bool by_lane);
+/// Double binary trees over the ranks themselves, a pair for each port. `keeps_routes`: each pair keeps to one of the
+/// routes that every two ranks have, as through one plane of switches; otherwise branches take the least loaded routes.
+Trees rank_trees(const TreeDemand& demand, bool keeps_routes);
 
 /// Trees grown branch by branch where the links are least loaded: for every network with routes in both directions.
 Trees grown_trees(const TreeDemand& demand, std::size_t count);
 
-/// Seconds per byte of the message that the fullest link needs: when each link carries every tree once each way, or,
-/// with a root, when the trees are oriented from it and carry data outwards only.
+/// Seconds per byte of the message that the fullest link needs: when each link carries every tree once in each
+/// direction, or, with a root, when the trees are oriented from it and carry data outwards only.
 double fullest_link(const Topology& topology, const Trees& trees, Rank root);
 
 }  // namespace espalier::planners

@@ -28,7 +28,7 @@ std::vector<Trees> all_offers(const TreeDemand& demand) {
   }
   constexpr std::size_t most_ranks_in_one_tier = 128;
   if (!demand.groups.two_levels() || demand.topology.rank_count() <= most_ranks_in_one_tier) {
-    for (const bool by_lane : {false, true}) offers.push_back(rank_trees(demand, by_lane));
+    for (const bool keeps_routes : {false, true}) offers.push_back(rank_trees(demand, keeps_routes));
   }
   const bool any = std::any_of(offers.begin(), offers.end(), [](const Trees& trees) { return !trees.empty(); });
   constexpr std::size_t small_machine = 32;

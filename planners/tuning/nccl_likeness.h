@@ -10,7 +10,7 @@ namespace espalier::planners {
 
 /// How the pieces of the buffer travel in a schedule.
 struct TravelShape {
-  std::uint32_t hops = 0;  ///< The longest way of a slice over ranks and relays, additions and copies counted apart.
+  std::uint32_t hops = 0;  ///< The longest path of a slice over ranks and relays, additions and copies counted apart.
   std::uint32_t branches = 0;  ///< The most ranks to which one rank copies a slice, or from which it adds one up.
   double in_chains = 1;        ///< The part of all bytes that travels in slices that branch nowhere.
 };

@@ -17,7 +17,7 @@ Result<std::string> write_goal(const Schedule& schedule, const Topology& topolog
       text += fmt::format("l{}: {} {}b {} {} tag {}\n", i + 1, event.is_send ? "send" : "recv", event.bytes,
                           event.is_send ? "to" : "from", event.peer.index(), event.tag);
       for (const std::uint32_t other : event.after) text += fmt::format("l{} requires l{}\n", i + 1, other + 1);
-      if (event.lane) text += fmt::format("l{} irequires l{}\n", i + 1, *event.lane + 1);
+      if (event.previous) text += fmt::format("l{} irequires l{}\n", i + 1, *event.previous + 1);
     }
     text += "}\n";
   }

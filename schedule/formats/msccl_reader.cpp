@@ -218,7 +218,7 @@ class MscclRun {
     return {};
   }
 
-  /// The fastest way; channels take equally good ones in turn.
+  /// The fastest route; channels take equally good ones in turn.
   Result<RouteId> route_to(std::size_t from, std::size_t to, std::int64_t channel) {
     auto& routes = routes_[{from, channel}];
     if (routes.empty()) routes = routes_from(topology_, Rank(from), {.variant = static_cast<std::uint32_t>(channel)});

@@ -105,7 +105,7 @@ class NcclRingsReader {
   std::vector<std::vector<std::int64_t>> rings_;
 };
 
-/// Rings as trees: for each rank the way all around from it, and the way all around to it.
+/// Rings as trees: for each rank the path all around from it, and the one all around to it.
 class RingForest {
  public:
   RingForest(const Topology& topology, const std::string& file) : topology_(topology), file_(file) {}
@@ -131,7 +131,7 @@ class RingForest {
   }
 
  private:
-  /// The links from each rank of a ring to the next. Rings that pass a pair again take its equally good ways in turn.
+  /// The links from each rank of a ring to the next. Rings that pass a pair again take its equally good routes in turn.
   Result<std::vector<std::vector<LinkId>>> links_of(const std::vector<Rank>& ring) {
     std::vector<std::vector<LinkId>> links;
     for (std::size_t i = 0; i < ring.size(); ++i) {

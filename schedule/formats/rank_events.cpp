@@ -22,7 +22,7 @@ Result<std::vector<std::vector<RankEvent>>> rank_events(const Schedule& schedule
     std::uint32_t receive = 0;
   };
   std::vector<Places> places;
-  std::map<std::tuple<Rank, Rank, ChannelId>, std::uint32_t> lanes;
+  std::map<std::tuple<Rank, Rank, ChannelId>, std::uint32_t> last_sends;
   for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
     const Transfer& transfer = schedule.transfers[i];
     const Rank src = schedule.src(transfer), dst = schedule.dst(transfer);
@@ -41,8 +41,8 @@ Result<std::vector<std::vector<RankEvent>>> rank_events(const Schedule& schedule
       }
     }
     const auto own = static_cast<std::uint32_t>(ranks[src.index()].size());
-    const auto [lane, is_first] = lanes.emplace(std::tuple{src, dst, transfer.channel()}, own);
-    if (!is_first) send.lane = std::exchange(lane->second, own);
+    const auto [last, is_first] = last_sends.emplace(std::tuple{src, dst, transfer.channel()}, own);
+    if (!is_first) send.previous = std::exchange(last->second, own);
     places.push_back({own, static_cast<std::uint32_t>(ranks[dst.index()].size())});
     ranks[src.index()].push_back(std::move(send));
     ranks[dst.index()].push_back(std::move(receive));

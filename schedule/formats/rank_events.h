@@ -13,9 +13,9 @@ struct RankEvent {
   bool is_send = false;
   Rank peer;
   std::int64_t bytes = 0;
-  std::uint32_t tag = 0;              ///< The transfer: a send and its receive have the same.
-  std::vector<std::uint32_t> after;   ///< Events of the same rank, by place, that have to be over.
-  std::optional<std::uint32_t> lane;  ///< Of a send: the one before it on its channel to that rank.
+  std::uint32_t tag = 0;                  ///< The transfer: a send and its receive have the same.
+  std::vector<std::uint32_t> after;       ///< Events of the same rank, by place, that have to be over.
+  std::optional<std::uint32_t> previous;  ///< Of a send: the one before it on its channel to that rank.
 };
 
 /// The events of every rank, in program order. All that a transfer waits for happens at one of its two ends, so that

@@ -23,7 +23,7 @@ class ChannelTree {
       place_[child.index()] = edges_.size();
       edges_.push_back({parent, child, {route.links.begin(), route.links.end()}});
     } else {
-      // Another slice the same way is nothing new; another way is no tree.
+      // Another slice along the same path is nothing new; another path is no tree.
       const TreeEdge& first = edges_[place_[child.index()]];
       if (first.parent != parent || !std::ranges::equal(first.links, route.links)) is_tree_ = false;
     }

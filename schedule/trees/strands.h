@@ -40,7 +40,7 @@ class StrandCuts {
 /// strands in the ratio of their rates, so that together they are as fast as one link of the sum.
 ///
 /// Slices that runs join pass their bundles together: they are cut where any of the strands meet, and all transfers
-/// with them. Each piece goes the whole way on a channel of its own, over one strand of every bundle, and is handed on
+/// with them. Each piece goes its whole path on a channel of its own, over one strand of every bundle, and is handed on
 /// as soon as the whole would be. Runs over several parts go part by part on paths (gather, scatter, all_to_all,
 /// send_recv; unless messages have overheads), else they are cut by themselves, where their own route's strands meet.
 /// Where pieces would be too many (64 of a slice, 2^24 transfers) slices are cut into fewer equal ones, and strands are

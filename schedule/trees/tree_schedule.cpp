@@ -177,7 +177,7 @@ Result<void> TreeScheduleBuilder::draft_paths_of(const Arborescence& tree, std::
         }
       }
       open = drafts_.size();
-      // Parts that part ways later do not wait for each other before: each run has a channel of its own.
+      // Parts whose paths part later do not wait for each other before: each run has a channel of its own.
       channel_ = first_channel + drafted[rank.index()]++ * channels_per_run_;
       draft(tree.edges[edge_into[rank.index()]], {slice, 1}, direction, 0);
     }

@@ -35,7 +35,7 @@ struct Forest {
   std::vector<NodeId> relays;
 };
 
-/// The one way from weighted trees to a schedule; ring (trees that are paths), tree and packing planners all use it.
+/// What alone makes a schedule of weighted trees; ring (trees that are paths), tree and packing planners all use it.
 ///
 /// - all_gather, broadcast: out-trees; reduce_scatter, reduce: in-trees. Each tree carries its share of its root's
 /// part.

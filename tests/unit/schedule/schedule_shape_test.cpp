@@ -60,7 +60,7 @@ TEST(ScheduleShape, CountsWaysOverLinks) {
   const auto collective = make_collective(CollectiveKind::broadcast, 2, Rank(0));
   const ScheduleShape shape = measure_shape(*schedule_from_trees(*collective, topology, "test", forest));
   EXPECT_EQ(shape.trees_per_root, 1U);
-  EXPECT_EQ(shape.ways_per_root, 2U);
+  EXPECT_EQ(shape.routed_trees_per_root, 2U);
 }
 
 TEST(ScheduleShape, NothingHasNoTrees) {
