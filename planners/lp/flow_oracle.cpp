@@ -34,14 +34,14 @@ PricedColumns<Price> cheapest_flows(const OrbitGraph& orbits, const std::vector<
     std::vector<std::int64_t> uses(graph.edges.size(), 0);
     Price cost(0);
     for (const std::uint32_t target : demands[group].targets) {
-      cost += paths.distance[graph.rank_nodes[target]];
+      cost += paths.distance(graph.rank_nodes[target]);
       for (std::uint32_t node = graph.rank_nodes[target]; node != source;) {
-        const std::uint32_t e = paths.entering_edge[node];
+        const std::uint32_t e = paths.entering_edge()[node];
         ++uses[e];
         node = graph.edges[e].tail;
       }
     }
-    column.edges = rank_paths(graph, paths.entering_edge, source, uses);
+    column.edges = rank_paths(graph, paths.entering_edge(), source, uses);
     column.loads = orbit_loads(orbits, uses, demands[group].copies);
     offer.columns.push_back(std::move(column));
     offer.costs.push_back(cost * static_cast<Price>(demands[group].copies));

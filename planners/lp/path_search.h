@@ -22,27 +22,31 @@ class PathSearch {
 
   /// Requires: a graph that outlives the search.
   explicit PathSearch(const ResourceGraph& graph)
-      : graph_(graph), distance_(graph.out_edges.size()), edge_(graph.out_edges.size(), no_edge) {}
+      : graph_(graph), distance_(graph.out_edges.size()), edge_(distance_.size(), no_edge), settled_(distance_.size()) {
+    reached_.reserve(distance_.size());
+  }
 
   /// `towards`: paths end at `start`; else they begin there. They pass no dead ends and, with `through_ranks` false, no
   /// ranks. `extend(length, edge)` is the length with one edge more, no less than before.
   template <class Extend>
   void run(std::uint32_t start, bool towards, bool through_ranks, Extend extend) {
-    for (const std::uint32_t node : reached_) edge_[node] = no_edge;
-    reached_.clear();
+    for (const std::uint32_t node : reached_) {
+      edge_[node] = no_edge;
+      settled_[node] = 0;
+    }
+    reached_.assign(1, start);
     using State = std::pair<Length, std::uint32_t>;
     std::priority_queue<State, std::vector<State>, std::greater<>> open;
     distance_[start] = {};
     open.emplace(Length(), start);
     while (!open.empty()) {
       const std::uint32_t node = open.top().second;
-      const bool is_stale = distance_[node] < open.top().first;
       open.pop();
-      const bool is_end = graph_.is_dead_end[node] || (!through_ranks && graph_.node_ranks[node] != graph_.no_rank);
-      if (is_stale || (node != start && is_end)) continue;
+      if (settled_[node] != 0) continue;
+      settled_[node] = 1;
       for (const std::uint32_t e : towards ? graph_.in_edges[node] : graph_.out_edges[node]) {
         const std::uint32_t other = towards ? graph_.edges[e].tail : graph_.edges[e].head;
-        if (other == start) continue;
+        if (settled_[other] != 0) continue;
         Length length = extend(distance_[node], e);
         if (edge_[other] == no_edge) {
           reached_.push_back(other);
@@ -50,7 +54,8 @@ class PathSearch {
           continue;
         }
         edge_[other] = e;
-        open.emplace(length, other);
+        const bool is_end = graph_.is_dead_end[other] || (!through_ranks && graph_.node_ranks[other] != graph_.no_rank);
+        if (!is_end) open.emplace(length, other);
         distance_[other] = std::move(length);
       }
     }
@@ -65,25 +70,30 @@ class PathSearch {
   const ResourceGraph& graph_;
   std::vector<Length> distance_;
   std::vector<std::uint32_t> edge_, reached_;
+  std::vector<std::uint8_t> settled_;
 };
 
 /// Shortest paths from one node: by node the edge that enters it, as PathSearch has them. Among equal lengths the
 /// fewest edges win, then the lowest ids. Requires: lengths by edge that are not negative. Cost: O((nodes + edges) log
 /// nodes).
 template <class Length>
-struct ShortestPaths {
+class ShortestPaths {
+ public:
   ShortestPaths(const ResourceGraph& graph, const std::vector<Length>& lengths, std::uint32_t source,
-                bool through_ranks) {
-    using Hops = std::pair<Length, std::uint32_t>;  // and how many edges
-    PathSearch<Hops> search(graph);
-    search.run(source, false, through_ranks,
-               [&](const Hops& path, std::uint32_t e) { return Hops(path.first + lengths[e], path.second + 1); });
-    for (const Hops& found : search.distances()) distance.push_back(found.first);
-    entering_edge = search.edges();
+                bool through_ranks)
+      : search_(graph) {
+    search_.run(source, false, through_ranks,
+                [&](const Hops& path, std::uint32_t e) { return Hops(path.first + lengths[e], path.second + 1); });
   }
 
-  std::vector<Length> distance;
-  std::vector<std::uint32_t> entering_edge;
+  [[nodiscard]] bool has_path(std::uint32_t node) const { return entering_edge()[node] != search_.no_edge; }
+  /// Requires: a path, or the source.
+  [[nodiscard]] const Length& distance(std::uint32_t node) const { return search_.distances()[node].first; }
+  [[nodiscard]] const std::vector<std::uint32_t>& entering_edge() const { return search_.edges(); }
+
+ private:
+  using Hops = std::pair<Length, std::uint32_t>;  // and how many edges
+  PathSearch<Hops> search_;
 };
 
 }  // namespace espalier::planners

@@ -43,8 +43,8 @@ RingHops<Price> make_ring_hops(const ResourceGraph& graph, std::span<const Price
     hops.cost[std::size_t{u} * n + u] = Price(0);
     for (std::uint32_t v = 0; v < n; ++v) {
       const std::uint32_t node = graph.rank_nodes[v];
-      if (u == v || hops.from[u].entering_edge[node] == PathSearch<Price>::no_edge) continue;
-      hops.cost[std::size_t{u} * n + v] = hops.from[u].distance[node];
+      if (u == v || !hops.from[u].has_path(node)) continue;
+      hops.cost[std::size_t{u} * n + v] = hops.from[u].distance(node);
     }
   }
   return hops;
@@ -67,7 +67,7 @@ Column cycle_column(const ResourceGraph& graph, const RingHops<Price>& hops, con
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::uint32_t source = order[i];
     const std::uint32_t target = order[(i + 1) % order.size()];
-    for (const std::uint32_t e : path_from(graph, hops.from[source].entering_edge, graph.rank_nodes[target], false)) {
+    for (const std::uint32_t e : path_from(graph, hops.from[source].entering_edge(), graph.rank_nodes[target], false)) {
       ++uses[e];
       column.edges.push_back(e);
     }

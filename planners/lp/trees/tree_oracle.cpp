@@ -38,8 +38,8 @@ RankDistances<Price> rank_distances(const OrbitGraph& orbits, std::span<const Pr
     Price* row = &distances.forward[std::size_t{u} * n];
     for (std::uint32_t v = 0; v < n; ++v) {
       const std::uint32_t node = graph.rank_nodes[v];
-      if (v == first || from.entering_edge[node] == PathSearch<Price>::no_edge) continue;
-      row[orbits.rank_image(automorphism, v)] = from.distance[node];
+      if (v == first || !from.has_path(node)) continue;
+      row[orbits.rank_image(automorphism, v)] = from.distance(node);
     }
   }
   return distances;
@@ -79,7 +79,7 @@ class PathFinder {
   void append(std::uint32_t from, std::uint32_t to, std::vector<std::uint32_t>& edges) {
     const ResourceGraph& graph = orbits_.graph;
     if (from != from_) turn_to(from);
-    const auto& entering_edge = distances_.from[orbits_.ranks.of[from]].entering_edge;
+    const auto& entering_edge = distances_.from[orbits_.ranks.of[from]].entering_edge();
     for (const std::uint32_t e : path_from(graph, entering_edge, graph.rank_nodes[original_[to]], false)) {
       edges.push_back(orbits_.edge_image(automorphism_, e));
     }
