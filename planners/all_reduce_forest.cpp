@@ -10,10 +10,7 @@ namespace espalier::planners {
 
 Result<Forest> all_reduce_forest(const PlanningProblem& problem, const PlanContext& context) {
   const Topology& topology = problem.topology();
-  if (const auto cut_off = find_unreachable(topology)) {
-    return fail(ErrorCode::infeasible, describe_unreachable(topology, *cut_off),
-                "add a link, or leave one of them out of the ranks");
-  }
+  if (auto reached = check_reachable(topology); !reached) return tl::unexpected(reached.error());
   if (topology.rank_count() == 1) {
     return fail(ErrorCode::unsupported, "one rank: no trees are needed", "take a schedule without transfers");
   }

@@ -85,4 +85,11 @@ std::string describe_unreachable(const Topology& topology, const Unreachable& pa
   return blocked.empty() ? text : text + ": ways end at " + blocked + ", which must not relay";
 }
 
+Result<void> check_reachable(const Topology& topology) {
+  const auto unreachable = find_unreachable(topology);
+  if (!unreachable) return {};
+  return fail(ErrorCode::infeasible, describe_unreachable(topology, *unreachable),
+              "add a link, or leave one of them out of the ranks");
+}
+
 }  // namespace espalier

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "topology/topology.h"
 
 namespace espalier {
@@ -22,5 +23,8 @@ std::optional<Unreachable> find_unreachable(const Topology& topology);
 
 /// "rank a cannot reach rank b", with the ranks that must not relay and stand in the way.
 std::string describe_unreachable(const Topology& topology, const Unreachable& pair);
+
+/// Whether every rank reaches every other. Errors: infeasible, naming two that do not.
+Result<void> check_reachable(const Topology& topology);
 
 }  // namespace espalier

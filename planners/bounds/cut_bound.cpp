@@ -76,13 +76,6 @@ void raise_to_backplanes(const Topology& topology, std::int64_t factor, Bound& b
 
 Bound nothing_moves() { return {Rational(0), {}, "one rank: nothing has to move"}; }
 
-Result<void> check_reachable(const Topology& topology) {
-  const auto unreachable = find_unreachable(topology);
-  if (!unreachable) return {};
-  return fail(ErrorCode::infeasible, describe_unreachable(topology, *unreachable),
-              "add a link, or leave one of them out of the ranks");
-}
-
 /// The smallest cut between any two ranks, in either direction.
 Bound smallest_separating_cut(const PlanningProblem& problem) {
   const auto count = static_cast<std::uint32_t>(problem.topology().rank_count());

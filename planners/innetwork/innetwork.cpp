@@ -83,10 +83,7 @@ class ForestMaker {
 
 Result<Schedule> plan_innetwork(const Topology& topology, const Collective& collective) {
   if (auto checked = check_kind(topology, collective); !checked) return tl::unexpected(checked.error());
-  if (const auto unreachable = find_unreachable(topology)) {
-    return fail(ErrorCode::infeasible, describe_unreachable(topology, *unreachable),
-                "add a link, or leave one of them out of the ranks");
-  }
+  if (auto reached = check_reachable(topology); !reached) return tl::unexpected(reached.error());
   const std::size_t ranks = topology.rank_count();
   if (ranks == 1) return schedule_from_trees(collective, topology, "innetwork", {});
   if (const std::size_t most = slices_have_rank(collective.kind) ? most_roots : most_ranks; ranks > most) {

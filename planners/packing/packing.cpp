@@ -129,10 +129,7 @@ Result<Schedule> plan_packing(const PlanningProblem& problem, const Collective& 
                 fmt::format("packing plans no {}: its parts travel between pairs", to_string(collective.kind)),
                 "use the planner pairwise");
   }
-  if (const auto unreachable = find_unreachable(topology)) {
-    return fail(ErrorCode::infeasible, describe_unreachable(topology, *unreachable),
-                "add a link, or leave one of them out of the ranks");
-  }
+  if (auto reached = check_reachable(topology); !reached) return tl::unexpected(reached.error());
   if (topology.rank_count() == 1) return schedule_of(topology, collective, Forest{});
   if (collective.kind == CollectiveKind::all_reduce) return plan_all_reduce(problem, collective, context);
   return schedule_of(topology, collective, forest_of(problem, collective, context));

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "planners/bounds/cut_rate.h"
-#include "planners/packing/split/work_budget.h"
+#include "planners/graph/work_budget.h"
 #include "planners/plan_context.h"
 #include "planners/planning_problem.h"
 #include "topology/analysis/flow_network.h"

@@ -40,10 +40,7 @@ Result<Halves> make_halves(const PlanningProblem& problem, const Collective& col
     return fail(ErrorCode::unsupported, "the number and height of trees are limited for equal shards only",
                 "leave the limits out");
   }
-  if (const auto cut_off = find_unreachable(topology)) {
-    return fail(ErrorCode::infeasible, describe_unreachable(topology, *cut_off),
-                "add a link, or leave one of them out of the ranks");
-  }
+  if (auto reached = check_reachable(topology); !reached) return tl::unexpected(reached.error());
   if (collective.kind == CollectiveKind::all_reduce && !topology.first_not_relaying().is_none()) {
     return fail(ErrorCode::unsupported, "the trees of an all_reduce are not limited where ranks must not relay",
                 "leave the limits out");

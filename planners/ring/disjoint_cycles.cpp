@@ -15,7 +15,7 @@ Mask bit(std::size_t vertex) { return Mask{1} << vertex; }
 
 class CycleSearch {
  public:
-  CycleSearch(const ArcCounts& counts, std::size_t count, WorkLimit& work)
+  CycleSearch(const ArcCounts& counts, std::size_t count, WorkBudget& work)
       : counts_(counts), vertices_(counts.size()), count_(count), work_(work) {
     all_ = vertices_ == 64 ? ~Mask{0} : bit(vertices_) - 1;
     heads_.assign(vertices_, 0);
@@ -30,15 +30,16 @@ class CycleSearch {
   std::vector<std::vector<std::uint32_t>> run() {
     if (!enough_arcs()) return {};
     const auto size = static_cast<std::int64_t>(vertices_ * count_);
-    for (std::uint64_t seed = 0; work_.left > 0; ++seed) {
+    for (std::uint64_t seed = 0; work_.left() > 0; ++seed) {
       random_ = Random(seed);
       // Unlucky first choices are cured by starting again; in between come longer attempts.
-      attempt_.left = std::min(work_.left, 64 * size * static_cast<std::int64_t>(seed % 8 == 7 ? seed + 1 : 1));
-      const std::int64_t allowed = attempt_.left;
+      attempt_ =
+          WorkBudget(std::min(work_.left(), 64 * size * static_cast<std::int64_t>(seed % 8 == 7 ? seed + 1 : 1)));
+      const std::int64_t allowed = attempt_.left();
       const bool over = start_cycle();
-      work_.spend(allowed - std::max<std::int64_t>(attempt_.left, 0));
+      work_.spend(allowed - std::max<std::int64_t>(attempt_.left(), 0));
       if (over) return cycles_;
-      if (attempt_.left >= 0) break;  // The whole search space was seen.
+      if (attempt_.left() >= 0) break;  // The whole search space was seen.
     }
     return {};
   }
@@ -95,7 +96,7 @@ class CycleSearch {
       if (extend(to, open & ~bit(to))) return true;
       path_.pop_back();
       give_back(at, to);
-      if (attempt_.left < 0) return false;
+      if (attempt_.left() < 0) return false;
     }
     return false;
   }
@@ -143,8 +144,8 @@ class CycleSearch {
   ArcCounts counts_;
   std::size_t vertices_;
   std::size_t count_;
-  WorkLimit& work_;
-  WorkLimit attempt_;
+  WorkBudget& work_;
+  WorkBudget attempt_;
   Random random_{0};
   Mask all_ = 0;
   std::vector<Mask> heads_;  ///< By vertex, where its arcs that are left lead.
@@ -156,7 +157,7 @@ class CycleSearch {
 }  // namespace
 
 std::vector<std::vector<std::uint32_t>> find_disjoint_cycles(const ArcCounts& counts, std::size_t count,
-                                                             WorkLimit& work) {
+                                                             WorkBudget& work) {
   return CycleSearch(counts, count, work).run();
 }
 

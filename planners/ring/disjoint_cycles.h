@@ -15,6 +15,6 @@ using ArcCounts = std::vector<std::vector<std::uint32_t>>;
 /// seeded restarts; a cycle is given up when a vertex that it still has to pass cannot be entered or left any more.
 /// Requires: 2 to 64 vertices.
 std::vector<std::vector<std::uint32_t>> find_disjoint_cycles(const ArcCounts& counts, std::size_t count,
-                                                             WorkLimit& work);
+                                                             WorkBudget& work);
 
 }  // namespace espalier::planners

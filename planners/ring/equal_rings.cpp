@@ -26,7 +26,7 @@ bool is_direct(const Topology& topology) {
 }
 
 std::optional<RingSet> find_equal_rings(const Topology& topology, const Rational& rate, std::size_t count,
-                                        WorkLimit& work) {
+                                        WorkBudget& work) {
   if (numerator(rate) * count > BigInteger(1) << 62) return std::nullopt;
   const std::size_t n = topology.rank_count();
   ArcCounts counts(n, std::vector<std::uint32_t>(n, 0));

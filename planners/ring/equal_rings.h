@@ -14,6 +14,6 @@ bool is_direct(const Topology& topology);
 /// nothing when there are none, when the search does not find them, or when the rate is too fine a fraction for 64-bit
 /// numbers. Requires: is_direct; 2 to 64 ranks; rate > 0.
 std::optional<RingSet> find_equal_rings(const Topology& topology, const Rational& rate, std::size_t count,
-                                        WorkLimit& work);
+                                        WorkBudget& work);
 
 }  // namespace espalier::planners

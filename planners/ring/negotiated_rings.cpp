@@ -38,7 +38,7 @@ bool cuts_allow(const PlanningProblem& problem, const Rational& rate, std::size_
 class Negotiation {
  public:
   Negotiation(const Topology& topology, const ResourceGraph& graph, const Rational& rate, std::size_t count,
-              WorkLimit& work)
+              WorkBudget& work)
       : graph_(graph),
         work_(work),
         rings_(count),
@@ -113,7 +113,7 @@ class Negotiation {
   static constexpr double closed = 1e6;
 
   const ResourceGraph& graph_;
-  WorkLimit& work_;
+  WorkBudget& work_;
   std::vector<Column> rings_;
   std::vector<std::vector<std::uint32_t>> orders_;  ///< The ranks of each ring.
   std::vector<std::int64_t> places_;                ///< By resource, how many rings it can carry.
@@ -125,7 +125,7 @@ class Negotiation {
 }  // namespace
 
 std::optional<RingSet> negotiate_rings(const PlanningProblem& problem, const Rational& rate, std::size_t count,
-                                       WorkLimit& work) {
+                                       WorkBudget& work) {
   if (!cuts_allow(problem, rate, count)) return std::nullopt;
   const Topology& topology = problem.topology();
   const ResourceGraph graph = make_resource_graph(topology, false);

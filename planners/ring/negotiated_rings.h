@@ -16,6 +16,6 @@ namespace espalier::planners {
 /// Requires: rate > 0; every rank reaches every other.
 /// Source: L. McMurchie, C. Ebeling, "PathFinder: a negotiation-based performance-driven router for FPGAs", FPGA 1995.
 std::optional<RingSet> negotiate_rings(const PlanningProblem& problem, const Rational& rate, std::size_t count,
-                                       WorkLimit& work);
+                                       WorkBudget& work);
 
 }  // namespace espalier::planners

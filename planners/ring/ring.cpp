@@ -80,7 +80,7 @@ class RingFinder {
       const auto count = most.convert_to<std::size_t>();
       for (std::size_t less = 0;
            less <= most_less && less < count && best_.rate() < Rational(BigInteger(rate) * (count - less)); ++less) {
-        WorkLimit work{steps_per_set};
+        WorkBudget work(steps_per_set);
         if (auto set = find_equal_rings(topology_, rate, count - less, work)) take_better(*std::move(set));
       }
       if (reaches(limit)) return true;
@@ -106,9 +106,9 @@ class RingFinder {
   void find_fewer(const Rational& rate, std::size_t most) {
     const bool direct = is_direct(topology_) && topology_.rank_count() <= most_ranks_one_way;
     const auto ranks = static_cast<std::int64_t>(topology_.rank_count());
-    WorkLimit work{std::min(most_negotiation_steps, negotiation_work / (ranks * ranks * ranks))};
-    for (std::size_t count = 1; count <= most && work.left > 0; ++count) {
-      WorkLimit direct_work{steps_per_set / 8};
+    WorkBudget work(std::min(most_negotiation_steps, negotiation_work / (ranks * ranks * ranks)));
+    for (std::size_t count = 1; count <= most && work.left() > 0; ++count) {
+      WorkBudget direct_work(steps_per_set / 8);
       std::optional<RingSet> set;
       if (direct) set = find_equal_rings(topology_, rate / count, count, direct_work);
       if (!set) set = negotiate_rings(problem_, rate / count, count, work);

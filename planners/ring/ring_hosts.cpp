@@ -11,14 +11,14 @@ namespace {
 /// the rings' entries are all different and so are their exits.
 class HostRings {
  public:
-  HostRings(Residual& residual, const RankGroups& groups, std::int64_t rate, WorkLimit& work)
+  HostRings(Residual& residual, const RankGroups& groups, std::int64_t rate, WorkBudget& work)
       : residual_(residual), groups_(groups.groups), rate_(rate), work_(work) {}
 
   std::vector<Ring> run() {
     std::vector<Ring> rings;
     const std::size_t starts = groups_.front().size();
     std::size_t failures = 0;
-    for (std::size_t start = 0; failures < starts && work_.left > 0; start = (start + 1) % starts) {
+    for (std::size_t start = 0; failures < starts && work_.left() > 0; start = (start + 1) % starts) {
       failures = find_ring(start) ? 0 : failures + 1;
       if (failures == 0) rings.push_back(begin_with_first_rank());
     }
@@ -41,10 +41,10 @@ class HostRings {
       ring_ = {};
       ring_.rate = rate_;
       const std::int64_t most = steps_per_rank * static_cast<std::int64_t>(residual_.topology().rank_count());
-      ring_work_.left = std::min(work_.left, most);
-      const std::int64_t allowed = ring_work_.left;
+      ring_work_ = WorkBudget(std::min(work_.left(), most));
+      const std::int64_t allowed = ring_work_.left();
       const bool found = visit(0, start);
-      work_.spend(allowed - std::max<std::int64_t>(ring_work_.left, 0));
+      work_.spend(allowed - std::max<std::int64_t>(ring_work_.left(), 0));
       if (found) {
         ring_.hops.push_back(*closing);
         return true;
@@ -153,8 +153,8 @@ class HostRings {
   Residual& residual_;
   const std::vector<std::vector<Rank>>& groups_;
   std::int64_t rate_;
-  WorkLimit& work_;
-  WorkLimit ring_work_;  ///< What one ring may spend, so that a hopeless start leaves something for the next.
+  WorkBudget& work_;
+  WorkBudget ring_work_;  ///< What one ring may spend, so that a hopeless start leaves something for the next.
   std::size_t last_exit_ = 0;
   Ring ring_;
   std::vector<bool> visited_;
@@ -162,7 +162,7 @@ class HostRings {
 
 }  // namespace
 
-std::vector<Ring> cross_hosts(Residual& residual, const RankGroups& groups, std::int64_t rate, WorkLimit& work) {
+std::vector<Ring> cross_hosts(Residual& residual, const RankGroups& groups, std::int64_t rate, WorkBudget& work) {
   return HostRings(residual, groups, rate, work).run();
 }
 

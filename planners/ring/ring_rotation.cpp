@@ -10,14 +10,14 @@ namespace {
 /// One attempt after the other at sets of undirected cycles along cables with room in both directions.
 class Rotation {
  public:
-  Rotation(Residual& residual, std::int64_t rate, WorkLimit& work)
+  Rotation(Residual& residual, std::int64_t rate, WorkBudget& work)
       : residual_(residual), rate_(rate), work_(work), rank_count_(residual.topology().rank_count()) {}
 
   std::vector<Ring> run() {
     constexpr std::uint64_t most_attempts = 64;
     const std::size_t most = most_rings(residual_, rate_, true);
     std::vector<Ring> best;
-    for (std::uint64_t seed = 0; seed < most_attempts && best.size() < most && work_.left > 0; ++seed) {
+    for (std::uint64_t seed = 0; seed < most_attempts && best.size() < most && work_.left() > 0; ++seed) {
       random_ = Random(seed);
       std::vector<Ring> found = attempt();
       if (found.empty()) work_.spend(static_cast<std::int64_t>(rank_count_));
@@ -137,7 +137,7 @@ class Rotation {
 
   Residual& residual_;
   std::int64_t rate_;
-  WorkLimit& work_;
+  WorkBudget& work_;
   std::size_t rank_count_;
   Random random_{0};
   std::vector<std::vector<Rank>> neighbours_;
@@ -147,7 +147,7 @@ class Rotation {
 
 }  // namespace
 
-std::vector<Ring> rotate_rings(Residual& residual, std::int64_t rate, WorkLimit& work) {
+std::vector<Ring> rotate_rings(Residual& residual, std::int64_t rate, WorkBudget& work) {
   if (residual.topology().rank_count() < 3) return {};
   return Rotation(residual, rate, work).run();
 }

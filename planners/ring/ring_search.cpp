@@ -19,7 +19,7 @@ std::int64_t units_of(const Residual& residual, std::span<const LinkId> links, s
 /// each step, so no set is met twice.
 class Search {
  public:
-  Search(Residual& residual, std::int64_t rate, bool both_ways, WorkLimit& work)
+  Search(Residual& residual, std::int64_t rate, bool both_ways, WorkBudget& work)
       : residual_(residual),
         rate_(rate),
         both_ways_(both_ways),
@@ -194,7 +194,7 @@ class Search {
   Residual& residual_;
   std::int64_t rate_;
   bool both_ways_;
-  WorkLimit& work_;
+  WorkBudget& work_;
   std::size_t rank_count_;
   std::size_t most_ = 0;
   std::vector<std::vector<Residual::Reached>> neighbours_;
@@ -217,7 +217,7 @@ std::size_t most_rings(const Residual& residual, std::int64_t rate, bool both_wa
   return static_cast<std::size_t>(both_ways ? least - least % 2 : least);
 }
 
-std::vector<Ring> search_rings(Residual& residual, std::int64_t rate, bool both_ways, WorkLimit& work) {
+std::vector<Ring> search_rings(Residual& residual, std::int64_t rate, bool both_ways, WorkBudget& work) {
   return Search(residual, rate, both_ways, work).run();
 }
 

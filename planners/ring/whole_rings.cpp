@@ -46,8 +46,8 @@ class WholeRings {
   using Strategy = std::vector<Ring> (WholeRings::*)(Residual&, std::int64_t rate);
 
   [[nodiscard]] bool is_small() const { return topology_.rank_count() <= small_machine; }
-  [[nodiscard]] WorkLimit steps_per_rank(std::int64_t steps) const {
-    return {steps * static_cast<std::int64_t>(topology_.rank_count())};
+  [[nodiscard]] WorkBudget steps_per_rank(std::int64_t steps) const {
+    return WorkBudget(steps * static_cast<std::int64_t>(topology_.rank_count()));
   }
 
   void try_rates(const std::vector<std::int64_t>& rates, Strategy strategy) {
@@ -65,7 +65,7 @@ class WholeRings {
   }
 
   std::vector<Ring> through_hosts(Residual& residual, std::int64_t rate) {
-    WorkLimit work = steps_per_rank(512);
+    WorkBudget work = steps_per_rank(512);
     return cross_hosts(residual, groups_, rate, work);
   }
 
@@ -73,7 +73,7 @@ class WholeRings {
     if (topology_.rank_count() > 2) {
       std::vector<Ring> rings = search(residual, rate, true);
       if (!is_small() && rings.size() < most_rings(residual, rate, true)) {
-        WorkLimit work = steps_per_rank(1 << 14);
+        WorkBudget work = steps_per_rank(1 << 14);
         std::vector<Ring> rotated = rotate_rings(residual, rate, work);
         if (rotated.size() > rings.size()) rings = std::move(rotated);
       }
@@ -83,11 +83,11 @@ class WholeRings {
   }
 
   std::vector<Ring> search(Residual& residual, std::int64_t rate, bool both_ways) {
-    WorkLimit work = steps_per_rank(is_small() ? 256 : 64);
-    if (is_small()) work.left = std::min(work.left, work_.left);
-    const std::int64_t allowed = work.left;
+    WorkBudget work = steps_per_rank(is_small() ? 256 : 64);
+    if (is_small()) work = WorkBudget(std::min(work.left(), work_.left()));
+    const std::int64_t allowed = work.left();
     std::vector<Ring> rings = search_rings(residual, rate, both_ways, work);
-    work_.spend(allowed - std::max<std::int64_t>(work.left, 0));
+    work_.spend(allowed - std::max<std::int64_t>(work.left(), 0));
     return rings;
   }
 
@@ -138,7 +138,7 @@ class WholeRings {
   const Topology& topology_;
   const RankGroups& groups_;
   std::int64_t most_;
-  WorkLimit work_;  ///< For all searches of a small machine: other ways are better where this one takes long.
+  WorkBudget work_;  ///< For all searches of a small machine: other ways are better where this one takes long.
   std::vector<Ring> best_;
 };
 

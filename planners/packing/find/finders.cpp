@@ -25,6 +25,8 @@ namespace {
 
 using Trees = std::vector<Arborescence>;
 
+/// What splitting may cost in arcs that flows pass: some ten seconds.
+constexpr std::int64_t most_arcs_passed = std::int64_t{1} << 31U;
 /// With so many routed trees of a root no others are looked for.
 constexpr std::size_t few_routed_trees = 8;
 
@@ -145,7 +147,7 @@ Result<Trees> propose_splitting(const PackingProblem& problem, const BestTrees& 
   const auto scaled = balanced(problem, budget);
   if (!scaled) return tl::unexpected(scaled.error());
   CapacityGraph graph(problem.network, scaled->capacities);
-  if (split_switches(graph, problem.network.rank_vertices(), scaled->demands, budget)) {
+  if (split_switches(graph, problem.network, scaled->demands, budget)) {
     const auto trees = pack_trees(rank_edges(problem.network, graph), scaled->demands, budget);
     if (trees) return realize_trees(problem.network, graph, *trees);
   }

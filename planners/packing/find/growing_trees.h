@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "planners/graph/work_budget.h"
 #include "planners/packing/parent_tree.h"
-#include "planners/packing/split/work_budget.h"
 #include "topology/analysis/flow_network.h"
 
 namespace espalier::planners {

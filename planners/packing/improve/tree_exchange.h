@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/random.h"
+#include "planners/graph/work_budget.h"
 #include "planners/packing/find/growing_trees.h"
-#include "planners/packing/split/work_budget.h"
 
 namespace espalier::planners {
 

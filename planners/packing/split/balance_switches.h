@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "planners/packing/split/work_budget.h"
+#include "planners/graph/work_budget.h"
 #include "topology/analysis/flow_network.h"
 
 namespace espalier::planners {

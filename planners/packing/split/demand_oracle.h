@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "planners/packing/split/work_budget.h"
+#include "planners/graph/work_budget.h"
 #include "topology/analysis/max_flow.h"
 
 namespace espalier::planners {

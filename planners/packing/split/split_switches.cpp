@@ -14,16 +14,6 @@ namespace {
 /// What is dealt from each edge into a switch to each edge out of it.
 using DealtAmounts = std::vector<std::vector<std::int64_t>>;
 
-std::vector<std::uint32_t> switches_of(const CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices) {
-  std::vector<bool> is_switch(graph.vertex_count(), true);
-  for (const std::uint32_t vertex : rank_vertices) is_switch[vertex] = false;
-  std::vector<std::uint32_t> switches;
-  for (std::uint32_t vertex = 0; vertex < is_switch.size(); ++vertex) {
-    if (is_switch[vertex]) switches.push_back(vertex);
-  }
-  return switches;
-}
-
 std::size_t count_neighbours(const CapacityGraph& graph, const SwitchEdges& edges) {
   std::vector<std::uint32_t> neighbours;
   for (const std::uint32_t id : edges.in) neighbours.push_back(graph.edge(id).tail);
@@ -33,7 +23,11 @@ std::size_t count_neighbours(const CapacityGraph& graph, const SwitchEdges& edge
 }
 
 /// Splits off the switches that need no choice, and says which are left.
-std::vector<std::uint32_t> contract_simple_switches(CapacityGraph& graph, std::vector<std::uint32_t> switches) {
+std::vector<std::uint32_t> contract_simple_switches(CapacityGraph& graph, const FlowNetwork& network) {
+  std::vector<std::uint32_t> switches;
+  for (std::uint32_t vertex = 0; vertex < graph.vertex_count(); ++vertex) {
+    if (network.rank_at(vertex).is_none()) switches.push_back(vertex);
+  }
   for (bool changed = true; changed;) {
     changed = std::erase_if(switches, [&](std::uint32_t vertex) {
                 const SwitchEdges edges(graph, vertex);
@@ -48,11 +42,10 @@ std::vector<std::uint32_t> contract_simple_switches(CapacityGraph& graph, std::v
 /// The splitting of one graph: the graph with its paths, and the oracle with the same edges under the same numbers.
 class Splitter {
  public:
-  Splitter(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices, std::span<const std::int64_t> demands,
-           WorkBudget& budget)
+  Splitter(CapacityGraph& graph, const FlowNetwork& network, std::span<const std::int64_t> demands, WorkBudget& budget)
       : graph_(graph),
-        waiting_(contract_simple_switches(graph, switches_of(graph, rank_vertices))),
-        oracle_(graph.vertex_count(), rank_vertices, demands, budget),
+        waiting_(contract_simple_switches(graph, network)),
+        oracle_(graph.vertex_count(), network.rank_vertices(), demands, budget),
         budget_(budget) {
     for (std::uint32_t id = 0; id < graph.edge_count(); ++id) copy_to_oracle(id);
   }
@@ -184,9 +177,9 @@ class Splitter {
 
 }  // namespace
 
-bool split_switches(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices,
-                    std::span<const std::int64_t> demands, WorkBudget& budget) {
-  return Splitter(graph, rank_vertices, demands, budget).run();
+bool split_switches(CapacityGraph& graph, const FlowNetwork& network, std::span<const std::int64_t> demands,
+                    WorkBudget& budget) {
+  return Splitter(graph, network, demands, budget).run();
 }
 
 }  // namespace espalier::planners

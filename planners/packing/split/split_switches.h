@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <span>
 
+#include "planners/graph/work_budget.h"
 #include "planners/packing/split/capacity_graph.h"
-#include "planners/packing/split/work_budget.h"
 
 namespace espalier::planners {
 
-/// Takes every vertex that is no rank out of the graph by splitting off pairs of its edges, so that trees with the
-/// demands still pack into what is left; false, and the graph in pieces, when the budget is spent.
+/// Takes every vertex that is no rank of the network out of its graph by splitting off pairs of its edges, so that
+/// trees with the demands still pack into what is left; false, and the graph in pieces, when the budget is spent.
 ///
 /// Switches whose splitting no cut can notice go first: those with all capacity from or to one neighbour, and those
 /// between two, such as NICs. Of the others, those with the fewest pairs first, each is dealt out evenly over the pairs
@@ -20,7 +20,7 @@ namespace espalier::planners {
 /// A. Frank, "On connectivity properties of Eulerian digraphs", 1989; B. Jackson, "Some remarks on arc-connectivity,
 /// vertex splitting, and orientation in graphs and digraphs", J. Graph Theory 12, 1988; L. Zhao et al., "ForestColl",
 /// arXiv 2402.06787.
-bool split_switches(CapacityGraph& graph, std::span<const std::uint32_t> rank_vertices,
-                    std::span<const std::int64_t> demands, WorkBudget& budget);
+bool split_switches(CapacityGraph& graph, const FlowNetwork& network, std::span<const std::int64_t> demands,
+                    WorkBudget& budget);
 
 }  // namespace espalier::planners
