@@ -1,6 +1,8 @@
 #include "planners/packing/find/gather_trees.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 
 #include "base/check.h"
 #include "base/rational.h"
@@ -13,7 +15,7 @@
 namespace espalier::planners {
 namespace {
 
-/// A path that flow takes from a rank to the next.
+/// A path that flow takes from a rank to a rank nearer the root.
 struct FlowPath {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
@@ -48,8 +50,46 @@ CapacityGraph flow_to(const FlowNetwork& network, const Collective& collective, 
   return graph;
 }
 
-/// The decomposition of a flow into trees towards the root. What a tree takes off a flow leaves a flow, so that every
-/// rank with a share has a path to the root until all is taken; what is left then runs in cycles.
+/// Takes flow off cycles until there are none, found by walking on until a vertex comes again.
+void cancel_cycles(CapacityGraph& graph) {
+  enum class Mark : std::uint8_t { fresh, open, done };
+  std::vector<Mark> marks(graph.vertex_count(), Mark::fresh);
+  std::vector<std::uint32_t> path;  // edges
+  const auto next_edge = [&](std::uint32_t vertex) -> std::optional<std::uint32_t> {
+    for (const std::uint32_t id : graph.out_edges(vertex)) {
+      if (graph.edge(id).capacity > 0 && marks[graph.edge(id).head] != Mark::done) return id;
+    }
+    return std::nullopt;
+  };
+  for (std::uint32_t start = 0; start < graph.vertex_count(); ++start) {
+    std::uint32_t vertex = start;
+    while (marks[start] != Mark::done) {
+      marks[vertex] = Mark::open;
+      const auto edge = next_edge(vertex);
+      if (!edge) {
+        marks[vertex] = Mark::done;
+        if (path.empty()) break;
+        vertex = graph.edge(path.back()).tail;
+        path.pop_back();
+        continue;
+      }
+      path.push_back(*edge);
+      vertex = graph.edge(*edge).head;
+      if (marks[vertex] != Mark::open) continue;
+      const auto first =
+          std::find_if(path.begin(), path.end(), [&](std::uint32_t id) { return graph.edge(id).tail == vertex; });
+      std::int64_t least = std::numeric_limits<std::int64_t>::max();
+      for (auto id = first; id != path.end(); ++id) least = std::min(least, graph.edge(*id).capacity);
+      for (auto id = first; id != path.end(); ++id) {
+        graph.take(*id, least);
+        marks[graph.edge(*id).tail] = Mark::fresh;
+      }
+      path.erase(first, path.end());
+    }
+  }
+}
+
+/// The decomposition of an acyclic flow into trees towards the root.
 class TreeDecomposition {
  public:
   TreeDecomposition(const Collective& collective, std::vector<FlowPath> paths)
@@ -144,7 +184,8 @@ Result<std::vector<Arborescence>> gather_trees(const PlanningProblem& problem, c
     return fail(ErrorCode::too_large, "the link rates have so fine a common divisor that the flow passes 2^60",
                 "round the rates, or use the planner flat");
   }
-  const CapacityGraph flow = flow_to(network, collective, rate);
+  CapacityGraph flow = flow_to(network, collective, rate);
+  cancel_cycles(flow);
   auto parts = TreeDecomposition(collective, paths_of(network, flow, static_cast<std::int64_t>(rate.capacity))).run();
   BigInteger units = 1;
   std::vector<Rational> shares;
