@@ -19,6 +19,13 @@ std::string read_name(Reading& reading, const SourceFiles::File& file) {
   return read_text(root.find("name"), "'name'", reading.environments.front(), reading.findings).value_or("");
 }
 
+/// The file's `profile`: whose costs predictions add there. What it names is not looked for here.
+std::string read_profile_name(Reading& reading, const SourceFiles::File& file) {
+  const Value root = file.document->root();
+  if (!root.is_map() || !root.find("profile")) return {};
+  return read_text(root.find("profile"), "'profile'", reading.environments.front(), reading.findings).value_or("");
+}
+
 /// Reports ranks that are missing or cannot reach each other.
 void check_ranks(Reading& reading, const Topology& topology, const std::vector<Mark>& marks) {
   const auto broken = find_unreachable(topology);
@@ -67,6 +74,7 @@ TopologyReading read(Reading& reading, const SourceFiles::File& file, const Topo
       if (!reading.is_over()) read_links(reading, body);
     }
     result.provenance = read_provenance(reading, file);
+    result.profile = read_profile_name(reading, file);
     result.topology = finish(reading, file);
   }
   result.diagnostics = reading.findings.take();

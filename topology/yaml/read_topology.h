@@ -19,6 +19,7 @@ struct TopologyReading {
   std::optional<Topology> topology;  ///< Absent when any diagnostic is an error.
   std::vector<Diagnostic> diagnostics;
   std::vector<ProvenanceRow> provenance;  ///< What the file itself says of where its values came from.
+  std::string profile;                    ///< Its `profile` as written: what software runs there; empty: none.
 };
 
 /// Values for a file's `parameters`, by name, in place of the defaults written there.

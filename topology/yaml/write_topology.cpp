@@ -135,9 +135,14 @@ void for_each_link(const Topology& topology, bool json, const Write& write) {
 
 }  // namespace
 
-std::string write_topology(const Topology& topology, std::span<const ProvenanceRow> provenance) {
-  const std::string& name = topology.name();
-  std::string text = fmt::format("espalier: 1\nname: {}\nnodes:\n", is_plain(name) ? name : in_quotes(name));
+std::string write_topology(const Topology& topology, std::span<const ProvenanceRow> provenance,
+                           std::string_view profile) {
+  const auto written = [](std::string_view value) {
+    return is_plain(value) ? std::string(value) : in_quotes(std::string(value));
+  };
+  std::string text = fmt::format("espalier: 1\nname: {}\n", written(topology.name()));
+  if (!profile.empty()) text += fmt::format("profile: {}\n", written(profile));
+  text += "nodes:\n";
   for (const Node& node : topology.nodes()) text += "  - " + node_map(node, false) + "\n";
   if (topology.link_count() > 0) text += "links:\n";
   for_each_link(topology, false, [&](const std::string& map) { text += "  - " + map + "\n"; });
@@ -146,8 +151,11 @@ std::string write_topology(const Topology& topology, std::span<const ProvenanceR
   return text;
 }
 
-std::string write_topology_json(const Topology& topology, std::span<const ProvenanceRow> provenance) {
-  std::string text = fmt::format(R"({{"espalier": 1, "name": {}, "nodes": [)", in_quotes(topology.name()));
+std::string write_topology_json(const Topology& topology, std::span<const ProvenanceRow> provenance,
+                                std::string_view profile) {
+  std::string text = fmt::format(R"({{"espalier": 1, "name": {}, )", in_quotes(topology.name()));
+  if (!profile.empty()) text += fmt::format(R"("profile": {}, )", in_quotes(std::string(profile)));
+  text += R"("nodes": [)";
   std::string_view separator;
   for (const Node& node : topology.nodes()) {
     text += separator;

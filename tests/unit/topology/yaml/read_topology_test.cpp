@@ -74,6 +74,19 @@ TEST(ReadTopology, TakesTheFileNameWhereNoNameIsWritten) {
   EXPECT_EQ(topology.name(), "test");
 }
 
+TEST(ReadTopology, ReadsTheNameOfItsProfile) {
+  const std::string text = "profile: nccl-volta:one-process\n" + std::string(two_gpus);
+  const TopologyReading reading = read_topology_text(text, "test");
+  ASSERT_TRUE(reading.topology);
+  EXPECT_EQ(reading.profile, "nccl-volta:one-process");
+  EXPECT_EQ(read_topology_text(two_gpus, "test").profile, "");
+  const std::string written = write_topology(*reading.topology, {}, reading.profile);
+  EXPECT_EQ(read_topology_text(written, "test").profile, reading.profile) << written;
+  const std::string json = write_topology_json(*reading.topology, {}, reading.profile);
+  EXPECT_EQ(read_topology_text(json, "test").profile, reading.profile) << json;
+  EXPECT_FALSE(read_topology_text("profile: [a, b]\n" + std::string(two_gpus), "test").topology);
+}
+
 TEST(ReadTopology, ReadsJson) {
   const Topology topology = read_good(two_gpus);
   const std::string json = write_topology_json(topology);
