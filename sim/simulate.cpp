@@ -137,6 +137,10 @@ Result<void> check_options(const Options& options, const Topology& topology) {
 }
 
 Result<void> check_engines(const CopyEngines& engines) {
+  if (engines.message.count < 0 || engines.message.count > latest_entry) {
+    return fail(ErrorCode::invalid_input, "a message takes less than nothing or more than 26 days",
+                "give the time that a rank's processor spends on one");
+  }
   if (engines.per_rank <= max_copy_engines && engines.rate.bytes_per_second >= 0) return {};
   return fail(ErrorCode::invalid_input,
               "copy engines past " + std::to_string(max_copy_engines) + " or of negative rate",

@@ -42,6 +42,9 @@ class PathMaker {
     path.begin = static_cast<std::uint32_t>(steps.size());
     NodeId at = node_of_end(schedule_, topology_, route.src);
     const NodeId end = node_of_end(schedule_, topology_, route.dst);
+    if (const std::uint32_t processor = network_.processor(place(at)); processor != Network::absent) {
+      steps.push_back(processor);
+    }
     std::uint32_t& turn = routes_from_[at.index()];
     if (turn == no_turn) turn = end.value();  // so that programs of one route each do not all take the first engine
     const std::uint32_t engine = network_.engine(place(at), turn++);
@@ -61,6 +64,9 @@ class PathMaker {
     }
     if (at != end) {
       return foreign_route(index, "misses its destination", topology_);
+    }
+    if (const std::uint32_t processor = network_.processor(place(at)); processor != Network::absent) {
+      steps.push_back(processor);
     }
     path.end = path.reduce_end = static_cast<std::uint32_t>(steps.size());
     if (const std::uint32_t reduction = network_.reduction(place(at)); reduction != Network::absent) {

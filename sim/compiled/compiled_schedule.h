@@ -14,9 +14,9 @@
 
 namespace espalier::sim {
 
-/// The resources that the chunks of a route pass, as a run of steps: the source's copy engine and backplane, then each
-/// link followed by the backplane of the node it reaches, then the destination's reduction. Nodes without a limit have
-/// no step.
+/// The resources that the chunks of a route pass, as a run of steps: the source's processor, copy engine and backplane,
+/// then each link followed by the backplane of the node it reaches, then the destination's processor and reduction.
+/// Nodes without a limit have no step.
 struct Path {
   std::uint32_t begin = 0;
   std::uint32_t first_link = 0;  ///< The step whose end is the chunk's departure.

@@ -125,11 +125,12 @@ class ContentionFreeRun {
     return time;
   }
 
-  /// The latencies on the way to a step.
+  /// The latencies and the messages' time on the way to a step.
   [[nodiscard]] std::int64_t travel(const Path& path, std::uint32_t step) const {
     std::int64_t latencies = 0;
     for (std::uint32_t before = path.begin; before < step; ++before) {
-      latencies += service_.server(compiled_.steps()[before]).latency;
+      const Server& server = service_.server(compiled_.steps()[before]);
+      latencies += server.latency + server.each;
     }
     return latencies;
   }

@@ -101,7 +101,9 @@ class RingSimulation {
     for (std::uint32_t i = 0; i < first.reduce_end - first.begin; ++i) {
       const Resource& one = network_.resources()[compiled_.steps()[first.begin + i]];
       const Resource& other = network_.resources()[compiled_.steps()[second.begin + i]];
-      if (one.bytes_per_second != other.bytes_per_second || one.latency != other.latency) return false;
+      if (one.bytes_per_second != other.bytes_per_second || one.latency != other.latency || one.each != other.each) {
+        return false;
+      }
     }
     return true;
   }

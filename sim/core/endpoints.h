@@ -32,7 +32,13 @@ struct Endpoints {
   Picoseconds launch;                    ///< From a rank's decision to take part until it does.
   std::uint32_t copy_engines = 0;        ///< How many sends a rank has at once (CopyEngines); 0: any number.
 
-  [[nodiscard]] CopyEngines engines() const { return {copy_engines, {}}; }
+  /// What a chunk keeps its source's and its destination's processor busy, which all lanes of a rank share
+  /// (CopyEngines).
+  Picoseconds message;
+
+  std::uint32_t processors_per_host = 0;  ///< CopyEngines::processors_per_host.
+
+  [[nodiscard]] CopyEngines engines() const { return {copy_engines, {}, message, processors_per_host}; }
   friend bool operator==(const Endpoints&, const Endpoints&) = default;
 };
 

@@ -58,7 +58,7 @@ void History::trace(ChunkId chunk, ChunkTrace& trace) const {
     step.busy = services_[first + i].done - step.entry;
     step.leave = std::max(step.entry + step.busy, last_byte);
     step.beyond = step.leave + resource.latency;
-    asked = step.entry + resource.latency;
+    asked = (resource.each > 0 ? step.leave : step.entry) + resource.latency;
     last_byte = step.beyond;
     trace.steps.push_back(step);
   }

@@ -56,7 +56,10 @@ std::vector<CriticalShare> summarize_critical_path(const Report& report, const T
   std::vector<CriticalShare> shares;
   std::map<std::string, std::size_t> index;
   for (const CriticalStep& step : report.critical_path) {
-    std::string what = step.reduces ? "reduction" : step.copies ? "copy engine" : "backplane";
+    std::string what = step.reduces   ? "reduction"
+                       : step.copies  ? "copy engine"
+                       : step.handles ? "processor"
+                                      : "backplane";
     if (!step.link.is_none()) {
       const Link& link = topology.link(step.link);
       what = link.link_class.empty() ? format_bandwidth(link.bandwidth()) : link.link_class;

@@ -51,7 +51,7 @@ Result<std::vector<RouteWork>> sum_by_route(const Schedule& schedule, const Chun
 /// What chunks take on a resource one after the other; each one's time is rounded up by less than 1 ps.
 __int128 time_on(const Resource& resource, const Work& work) {
   return work.bytes * picoseconds_per_second / resource.bytes_per_second + 1 +
-         static_cast<__int128>(work.chunks) * (static_cast<__int128>(resource.latency) + 1);
+         static_cast<__int128>(work.chunks) * (static_cast<__int128>(resource.latency) + resource.each + 1);
 }
 
 }  // namespace

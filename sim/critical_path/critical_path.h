@@ -23,6 +23,7 @@ struct CriticalStep {
   NodeId node;  ///< The node whose backplane, reduction or copy engine it passed; none for a link.
   bool reduces = false;  ///< It was the node's reduction.
   bool copies = false;   ///< It was one of the node's copy engines.
+  bool handles = false;  ///< It was the rank's processor.
   Picoseconds begin;
   Picoseconds end;
   /// The part of the time spent waiting for the link or node to serve others; in the model fair what sharing cost.

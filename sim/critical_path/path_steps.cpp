@@ -11,7 +11,9 @@ std::int64_t PathSteps::usual_time(ChunkId chunk, const ChunkTrace::Step& step, 
   const Transfer& transfer = history_.compiled().schedule().transfers[chunk.transfer.index()];
   std::int64_t bytes = history_.chunking().bytes(history_.chunking().pieces(transfer), chunk.chunk);
   if (!reduces) bytes = on_the_wire(bytes, static_cast<std::uint32_t>(history_.payload_ppm()));
-  const Bandwidth rate{history_.network().resources()[step.resource].bytes_per_second};
+  const Resource& resource = history_.network().resources()[step.resource];
+  if (resource.each > 0) return resource.each;
+  const Bandwidth rate{resource.bytes_per_second};
   return transfer_time(Bytes{bytes}, rate).count;
 }
 
@@ -23,6 +25,7 @@ void PathSteps::add_link_step(ChunkId chunk, std::size_t index, std::int64_t beg
                     .link = network.link(step.resource),
                     .node = network.node(step.resource),
                     .copies = network.is_engine(step.resource),
+                    .handles = network.is_processor(step.resource),
                     .begin = {begin},
                     .end = {end},
                     .queued = {step.entry - step.asked}});
@@ -65,6 +68,7 @@ void PathSteps::add_hold(ChunkId chunk, const Path& path) {
                     .link = network.link(hold.resource),
                     .node = network.node(hold.resource),
                     .copies = network.is_engine(hold.resource),
+                    .handles = network.is_processor(hold.resource),
                     .begin = {trace_.ready},
                     .end = {hold.until},
                     .queued = {hold.until - asked},
@@ -147,6 +151,12 @@ void PathSteps::divide(const CriticalStep& step, std::uint32_t probe, CriticalPa
     left -= taken;
     return taken;
   };
+  const auto take_at = [&](PathUse use, NodeId node, std::int64_t most) {
+    const std::int64_t taken = std::clamp<std::int64_t>(most, 0, left);
+    if (taken > 0) path.parts.push_back({use, LinkId(), node, {taken}, no_probe});
+    left -= taken;
+    return taken;
+  };
   const bool is_flow = is_fair() && !step.reduces;
   take(is_flow ? PathUse::sharing : PathUse::queueing, step.link, step.queued.count, probe);
   take(PathUse::overhead, step.link, step.overhead.count);
@@ -156,14 +166,16 @@ void PathSteps::divide(const CriticalStep& step, std::uint32_t probe, CriticalPa
     const Path& way = path_of({step.transfer, step.chunk});
     for (std::uint32_t i = way.begin; i < way.end; ++i) {
       const std::uint32_t resource = history_.compiled().steps()[i];
-      const std::int64_t own = history_.network().resources()[resource].latency;
-      latency -= take(PathUse::latency, history_.network().link(resource), std::min(latency, own));
+      const Resource& passed = history_.network().resources()[resource];
+      latency -= take(PathUse::latency, history_.network().link(resource), std::min(latency, passed.latency));
+      latency -= take_at(PathUse::overhead, history_.network().node(resource), std::min(latency, passed.each));
     }
   }
   take(PathUse::latency, step.link, latency);
   take(PathUse::slowed, step.link, step.slowed.count);
   const PathUse rest = !step.link.is_none() ? PathUse::moving
                        : step.reduces       ? PathUse::reducing
+                       : step.handles       ? PathUse::overhead
                        : step.copies        ? PathUse::copying
                                             : PathUse::in_backplane;
   take(rest, step.link, left);

@@ -46,10 +46,13 @@ class FlowService {
     return work;
   }
 
-  /// Of all links of a way.
+  /// Of all links of a way, with what messages take at both ends.
   [[nodiscard]] std::int64_t latency(const CompiledSchedule& compiled, const Path& path) const {
     std::int64_t latency = 0;
-    for (std::uint32_t i = path.begin; i < path.end; ++i) latency += network_.resources()[compiled.steps()[i]].latency;
+    for (std::uint32_t i = path.begin; i < path.end; ++i) {
+      const Resource& resource = network_.resources()[compiled.steps()[i]];
+      latency += resource.latency + resource.each;
+    }
     return latency;
   }
 

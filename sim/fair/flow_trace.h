@@ -26,7 +26,8 @@ struct FlowTrace {
   [[nodiscard]] std::int64_t latency(const Network& network) const {
     std::int64_t latency = 0;
     for (std::uint32_t i = 0; i < path->end - path->begin; ++i) {
-      latency += network.resources()[recorded.steps[i].resource].latency;
+      const Resource& resource = network.resources()[recorded.steps[i].resource];
+      latency += resource.latency + resource.each;
     }
     return latency;
   }

@@ -50,7 +50,8 @@ class LinkService {
     if (passage.done == never) return passage;
     passage.left = std::max(passage.done, last_byte);
     passage.last_byte = passage.left + server.latency;
-    passage.head = passage.entry + server.latency;
+    // A processor lets go of a chunk when it is done with it.
+    passage.head = (server.each > 0 ? passage.left : passage.entry) + server.latency;
     return passage;
   }
 

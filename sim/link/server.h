@@ -16,6 +16,7 @@ struct Server {
   std::int64_t free_at = 0;  ///< When it has served everything that asked so far; `never` when it is dead for good.
   std::int64_t latency = 0;
   std::int64_t bytes_per_second = 1;
+  std::int64_t each = 0;   ///< Resource::each.
   std::int64_t bytes = 0;  ///< Served so far.
   std::int64_t busy = 0;   ///< Time spent serving so far.
   std::int64_t known_bytes = 0;
@@ -24,6 +25,7 @@ struct Server {
 
   /// transfer_time of a chunk. Most chunks of a resource have one of few sizes, so the last answer is kept.
   [[nodiscard]] std::int64_t service_time(std::int64_t chunk_bytes) {
+    if (each > 0) return each;
     if (chunk_bytes != known_bytes) {
       known_bytes = chunk_bytes;
       known_time = transfer_time(Bytes{chunk_bytes}, Bandwidth{bytes_per_second}).count;

@@ -18,13 +18,14 @@ struct Server {
   Bandwidth rate;
   std::int64_t latency = 0;
   std::int64_t free_at = 0;
+  std::int64_t message = 0;  ///< Of a processor: per chunk.
 };
 
 struct Chunk {
   std::size_t transfer = 0;
   std::uint32_t index = 0;
   ChunkBytes bytes;
-  std::vector<std::string> servers;  ///< Names: "link 3", "backplane 2", "reduce 2".
+  std::vector<std::string> servers;  ///< Names: "link 3", "backplane 2", "processor 2", "reduce 2".
   std::size_t served = 0;            ///< How many of them have taken it.
   std::optional<std::int64_t> next_ask;
   std::uint32_t round = 0;
@@ -39,10 +40,13 @@ struct Chunk {
 
 class Reference {
  public:
-  Reference(const Schedule& schedule, const Topology& topology, const sim::Options& options)
+  Reference(const Schedule& schedule, const Topology& topology, const sim::Options& options, Picoseconds message)
       : schedule_(schedule), topology_(topology), options_(options) {
     run_.links.resize(topology.link_count());
     make_servers();
+    for (std::size_t i = 0; i < topology.rank_count() && message.count > 0; ++i) {
+      servers_["processor " + std::to_string(topology.node_of(Rank(i)).index())] = {{}, 0, 0, message.count};
+    }
     make_chunks();
   }
 
@@ -63,13 +67,13 @@ class Reference {
   void make_servers() {
     for (std::size_t i = 0; i < topology_.link_count(); ++i) {
       const Link& link = topology_.links()[i];
-      servers_["link " + std::to_string(i)] = {link.bandwidth(), link.latency.count, 0};
+      servers_["link " + std::to_string(i)] = {link.bandwidth(), link.latency.count, 0, 0};
     }
     for (std::size_t i = 0; i < topology_.node_count(); ++i) {
       const Node& node = topology_.nodes()[i];
-      if (node.bandwidth.bytes_per_second > 0) servers_["backplane " + std::to_string(i)] = {node.bandwidth, 0, 0};
+      if (node.bandwidth.bytes_per_second > 0) servers_["backplane " + std::to_string(i)] = {node.bandwidth, 0, 0, 0};
       if (node.reduce_bandwidth.bytes_per_second > 0) {
-        servers_["reduce " + std::to_string(i)] = {node.reduce_bandwidth, 0, 0};
+        servers_["reduce " + std::to_string(i)] = {node.reduce_bandwidth, 0, 0, 0};
       }
     }
   }
@@ -80,11 +84,13 @@ class Reference {
       const std::string name = kind + (" " + std::to_string(node.index()));
       if (servers_.contains(name)) names.push_back(name);
     };
+    add("processor", node_of_end(schedule_, topology_, schedule_.src(transfer)));
     add("backplane", node_of_end(schedule_, topology_, schedule_.src(transfer)));
     for (const LinkId link : schedule_.route(transfer.route).links) {
       names.push_back("link " + std::to_string(link.index()));
       add("backplane", topology_.link(link).head);
     }
+    add("processor", node_of_end(schedule_, topology_, schedule_.dst(transfer)));
     if (transfer.action() == Action::reduce) add("reduce", node_of_end(schedule_, topology_, schedule_.dst(transfer)));
     return names;
   }
@@ -183,14 +189,18 @@ class Reference {
   void serve(Chunk& chunk) {
     const std::string name = chunk.servers[chunk.served++];
     Server& server = servers_[name];
-    const std::int64_t busy = transfer_time(Bytes{chunk.bytes.length()}, server.rate).count;
+    const bool is_processor = server.message > 0;
+    const std::int64_t busy =
+        is_processor ? server.message : transfer_time(Bytes{chunk.bytes.length()}, server.rate).count;
     const std::int64_t entry = std::max(*chunk.next_ask, server.free_at);
     const std::int64_t leave = std::max(entry + busy, chunk.last_byte);
     std::int64_t& held_until = held_until_[lane_of(chunk)];
     held_until = std::max(held_until, entry - chunk.travel);
-    chunk.travel += server.latency;
+    // A processor lets a chunk go on when it is done with it; everything else cuts through.
+    const std::int64_t head = is_processor ? leave : entry + server.latency;
+    chunk.travel += head - entry;
     server.free_at = entry + busy;
-    chunk.next_ask = entry + server.latency;
+    chunk.next_ask = head;
     chunk.last_byte = leave + server.latency;
     const bool is_link = name.starts_with("link ");
     const Transfer& transfer = schedule_.transfers[chunk.transfer];
@@ -237,8 +247,9 @@ class Reference {
 
 }  // namespace
 
-ReferenceRun simulate_by_definition(const Schedule& schedule, const Topology& topology, const sim::Options& options) {
-  return Reference(schedule, topology, options).run();
+ReferenceRun simulate_by_definition(const Schedule& schedule, const Topology& topology, const sim::Options& options,
+                                    Picoseconds message) {
+  return Reference(schedule, topology, options, message).run();
 }
 
 }  // namespace espalier::test

@@ -18,7 +18,8 @@ struct ReferenceRun {
 
 /// The `link` model by the letter of docs/simulator.md, one paragraph after the other, without any cleverness: looks at
 /// every chunk again and again for the one that asks first. Derives what waits for what from bytes, not from slices.
-/// Cost: O(chunks^2) per step.
-ReferenceRun simulate_by_definition(const Schedule& schedule, const Topology& topology, const sim::Options& options);
+/// `message`: what a chunk keeps a rank's processor busy. Cost: O(chunks^2) per step.
+ReferenceRun simulate_by_definition(const Schedule& schedule, const Topology& topology, const sim::Options& options,
+                                    Picoseconds message = {});
 
 }  // namespace espalier::test

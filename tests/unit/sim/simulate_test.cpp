@@ -215,6 +215,50 @@ TEST(Simulate, ACopyEngineIsOnTheCriticalPath) {
   EXPECT_TRUE(std::ranges::any_of(shares, [](const sim::CriticalShare& share) { return share.what == "copy engine"; }));
 }
 
+TEST(Simulate, MessagesShareTheProcessorOfTheirRank) {
+  const Machine machine = make_fan();
+  const auto elapsed = [&](std::int64_t size, ModelKind model) {
+    Options options{Bytes{size}, Bytes{100}, 1};
+    options.model = model;
+    return sim::simulate(machine.schedule(), machine.topology(), options, {0, {}, {30}})->elapsed.count;
+  };
+  // The third chunk leaves its sender's processor at 90 and is whole at its receiver's 10 + 100 later; that one has
+  // been at it for 100 by then.
+  EXPECT_EQ(elapsed(100, ModelKind::link), 200);
+  // Of 10 bytes the head is there at 100, the last byte at 110, and the receiver's processor done at 130.
+  EXPECT_EQ(elapsed(10, ModelKind::link), 130);
+  // In the model fair every lane pays both ends by itself: 30 + 10 + 30 + 100.
+  EXPECT_EQ(elapsed(100, ModelKind::fair), 170);
+}
+
+TEST(Simulate, RanksOfAHostShareItsProcessors) {
+  Machine machine(4);  // 0 > 1 and 2 > 3, at once
+  machine.slice_units = {1};
+  machine.send({machine.add_link(0, 1, 10)});
+  machine.send({machine.add_link(2, 3, 10)});
+  for (Node& node : machine.nodes) node.host = "here";
+  const auto elapsed = [&](std::uint32_t processors) {
+    const Options options{Bytes{10}, Bytes{10}, 1};
+    return sim::simulate(machine.schedule(), machine.topology(), options, {0, {}, {30}, processors})->elapsed.count;
+  };
+  EXPECT_EQ(elapsed(0), 70);  // 30 to send, 10 on the way, 30 to receive
+  EXPECT_EQ(elapsed(4), 70);
+  // One for all: sent until 30 and 60; the first comes at 40, waits for the second to be sent, and is done at 90, the
+  // second at 120.
+  EXPECT_EQ(elapsed(1), 120);
+}
+
+TEST(Simulate, MessagesAreOnTheCriticalPath) {
+  const Machine machine = make_fan();
+  Options options{Bytes{100}, Bytes{100}, 1};
+  options.record_critical_path = true;
+  const auto report = sim::simulate(machine.schedule(), machine.topology(), options, {0, {}, {30}});
+  const auto shares = sim::summarize_critical_path(*report, machine.topology());
+  EXPECT_TRUE(std::ranges::any_of(shares, [](const sim::CriticalShare& share) { return share.what == "processor"; }));
+  EXPECT_EQ(sim::simulate(machine.schedule(), machine.topology(), options, {0, {}, {-1}}).error().code,
+            ErrorCode::invalid_input);
+}
+
 TEST(Simulate, RefusesMoreCopyEnginesThanItsLimit) {
   const Machine machine = make_fan();
   EXPECT_EQ(sim::simulate(machine.schedule(), machine.topology(), {Bytes{100}, Bytes{100}, 1}, {65}).error().code,
