@@ -3,6 +3,8 @@
 #include <array>
 #include <bit>
 
+#include "profile/setting.h"
+
 namespace espalier::profile {
 namespace {
 
@@ -28,13 +30,13 @@ double tree_correction(sim::Protocol protocol, Bytes size) {
 }  // namespace
 
 double believed_seconds(const Way& way, Shape shape, sim::Protocol protocol, const planners::ChunkModel& chunks,
-                        Bytes size, std::size_t machines) {
+                        Bytes size, std::size_t machines, std::size_t ranks) {
   double latency = chunks.latency();
   double load = chunks.load_time(size) * whole_ppm / way.payload_ppm;
   if (shape == Shape::tree) load /= tree_correction(protocol, size);
   constexpr double simple_over_machines = 1.4;
   if (shape == Shape::ring && protocol == sim::Protocol::simple && machines > 1) latency *= simple_over_machines;
-  return way.base.seconds() + latency + load;
+  return way.base.seconds() + ranks_time(way, ranks).seconds() + latency + load;
 }
 
 }  // namespace espalier::profile

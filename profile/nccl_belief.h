@@ -10,6 +10,6 @@ namespace espalier::profile {
 /// here. It leaves out how pipelines fill, which the simulation counts; the choice is NCCL's, the time is not.
 /// `chunks`: of the schedule in the way's setting. Source: github.com/NVIDIA/nccl (June 2026), src/graph/tuning.cc.
 double believed_seconds(const Way& way, Shape shape, sim::Protocol protocol, const planners::ChunkModel& chunks,
-                        Bytes size, std::size_t machines);
+                        Bytes size, std::size_t machines, std::size_t ranks);
 
 }  // namespace espalier::profile

@@ -1,5 +1,8 @@
 #include "profile/profile.h"
 
+#include <array>
+#include <charconv>
+
 #include "base/suggest.h"
 
 namespace espalier::profile {
@@ -19,9 +22,34 @@ std::string_view to_string(Shape shape) {
     case Shape::tree: return "tree";
     case Shape::nvls: return "nvls";
     case Shape::nvls_tree: return "nvls_tree";
+    case Shape::pat: return "pat";
     case Shape::p2p: return "p2p";
   }
   return "";
+}
+
+Result<std::uint32_t> version_number(std::string_view text) {
+  constexpr std::uint32_t most = 999, per_major = 1000;
+  std::array<std::uint32_t, 2> numbers{};
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::uint32_t& number : numbers) {
+    const auto [rest, status] = std::from_chars(at, end, number);
+    const bool is_last = &number == &numbers[1];
+    const bool goes_on = rest != end && *rest == '.';
+    if (status != std::errc() || number > most || (is_last ? rest != end && !goes_on : !goes_on)) {
+      return fail(ErrorCode::invalid_input, "'" + std::string(text.substr(0, 60)) + "' is no version",
+                  "write one such as 2.27");
+    }
+    at = rest + (rest == end ? 0 : 1);
+  }
+  return numbers[0] * per_major + numbers[1];
+}
+
+Result<void> Profile::restrict_to(std::uint32_t version) {
+  std::erase_if(ways, [&](const auto& way) { return way.second.since > version; });
+  if (!ways.empty()) return {};
+  return fail(ErrorCode::invalid_input, "profile " + name + " has nothing that old", "name a later version");
 }
 
 Result<Picoseconds> Profile::launch(std::string_view launch_name) const {

@@ -22,9 +22,10 @@ inline constexpr std::array all_link_kinds = {LinkKind::fabric, LinkKind::pcie, 
 std::string_view to_string(LinkKind kind);
 
 /// Kinds of algorithm whose costs differ.
-enum class Shape : std::uint8_t { ring, tree, nvls, nvls_tree, p2p };
-inline constexpr std::array all_shapes = {Shape::ring, Shape::tree, Shape::nvls, Shape::nvls_tree, Shape::p2p};
-/// "ring", "tree", "nvls", "nvls_tree", "p2p".
+enum class Shape : std::uint8_t { ring, tree, nvls, nvls_tree, pat, p2p };
+inline constexpr std::array all_shapes = {Shape::ring,      Shape::tree, Shape::nvls,
+                                          Shape::nvls_tree, Shape::pat,  Shape::p2p};
+/// "ring", "tree", "nvls", "nvls_tree", "pat", "p2p".
 std::string_view to_string(Shape shape);
 
 inline constexpr std::int32_t whole_ppm = 1'000'000;
@@ -32,14 +33,20 @@ inline constexpr std::int32_t whole_ppm = 1'000'000;
 /// What an algorithm costs with one protocol.
 struct Way {
   Picoseconds base;                      ///< Once per call.
+  Picoseconds per_rank;                  ///< Once per call for every rank that takes part.
   std::array<Picoseconds, 3> hop;        ///< From one rank to the next, by LinkKind of the way between them.
   std::int32_t payload_ppm = whole_ppm;  ///< Payload per byte on links.
   std::int32_t rate_ppm = whole_ppm;     ///< The part of what links reach that it reaches.
   std::array<Bandwidth, 3> most;         ///< Payload that a rank moves at most, on one, two, more machines; 0: any.
+  Picoseconds message;                   ///< What a chunk keeps a rank's processor busy, at both ends.
   Bytes chunk;                           ///< The most that a channel hands on at once; zero: any.
   Bytes least_chunk;                     ///< Chunks are halved down to this ...
   std::uint32_t in_flight = 1;           ///< ... until a channel has so many.
+  std::uint32_t since = 0;               ///< The first version that has it (version_number); 0: all.
 };
+
+/// "2.27" and "2.27.5" as 2027: major and minor version in one number. Errors: invalid_input.
+Result<std::uint32_t> version_number(std::string_view text);
 
 /// What software adds to what links alone would take: everything that `simulate` otherwise leaves out.
 /// docs/profiles.md says how each value counts.
@@ -47,12 +54,16 @@ struct Profile {
   std::string name;
   std::string about;
   std::uint32_t channels = 1;                                 ///< Of a rank: what chunks are counted by.
+  std::uint32_t processors = 0;                               ///< Of a host, shared by its ranks; 0: one per rank.
   std::vector<std::pair<std::string, Picoseconds>> launches;  ///< Ways to start a call; the first is the default.
   std::array<std::int32_t, 3> reached_ppm{whole_ppm, whole_ppm, whole_ppm};  ///< Of nominal rates, by LinkKind.
   std::map<std::pair<Shape, sim::Protocol>, Way> ways;                       ///< At least one.
 
   /// Errors: invalid_input, naming those there are.
   [[nodiscard]] Result<Picoseconds> launch(std::string_view name) const;
+
+  /// Leaves the ways that a version has. Errors: invalid_input when it has none.
+  Result<void> restrict_to(std::uint32_t version);
 };
 
 }  // namespace espalier::profile

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "planners/graph/rank_groups.h"
+#include "planners/nccl/nccl.h"
 #include "profile/nccl_belief.h"
 
 namespace espalier::profile {
@@ -82,7 +83,7 @@ Result<std::vector<ProfiledRuns::Option*>> ProfiledRuns::options_of(const planne
     if (option.candidate == nullptr) {
       const auto setting = find_setting(shape, protocol, way);
       if (!setting) return tl::unexpected(setting.error());
-      auto simulator = sim::Simulator::make(candidate.schedule, (*setting)->topology);
+      auto simulator = sim::Simulator::make(candidate.schedule, (*setting)->topology, (*setting)->endpoints.engines());
       if (!simulator) return tl::unexpected(simulator.error());
       option.candidate = &candidate;
       option.shape = shape;
@@ -111,7 +112,8 @@ Result<sim::Report> ProfiledRuns::simulate(Option& option, Bytes size, const Cut
 
 Result<ProfiledRun> ProfiledRuns::run_as_nccl(std::vector<Option*> options, Bytes size) {
   const auto believed = [&](const Option* option) {
-    return believed_seconds(*option->way, option->shape, option->protocol, *option->chunks, size, machines_);
+    return believed_seconds(*option->way, option->shape, option->protocol, *option->chunks, size, machines_,
+                            topology_.rank_count());
   };
   std::ranges::stable_sort(options, {}, believed);
   Option& best = *options.front();
@@ -193,6 +195,23 @@ Result<ProfiledRun> ProfiledRuns::run(const std::string& algorithm, Bytes size) 
     return tl::unexpected(no_costs(options_.profile, algorithm));
   }
   return algorithm.starts_with("nccl") ? run_as_nccl(std::move(options), size) : run_fastest(std::move(options), size);
+}
+
+Result<RunReport> run_once(const Topology& topology, const Schedule& schedule, Bytes size, const Cut& cut,
+                           const ProfiledRuns::Options& options) {
+  planners::Candidates one;
+  one.made.push_back({schedule.algorithm, schedule, planners::ChunkModel(schedule, topology)});
+  return ProfiledRuns(topology, one, options).evaluate(one.made.front().schedule, size, cut);
+}
+
+Result<ProfiledSummary> run_nccl(const Topology& topology, const Collective& collective, Bytes size,
+                                 const ProfiledRuns::Options& options) {
+  const auto candidates = planners::make_candidates(topology, collective, planners::nccl_planners());
+  if (!candidates) return tl::unexpected(candidates.error());
+  auto ran = ProfiledRuns(topology, *candidates, options).run("nccl", size);
+  if (!ran) return tl::unexpected(ran.error());
+  return ProfiledSummary{fmt::format("{}/{}", ran->candidate->planner, sim::to_string(ran->protocol)),
+                         static_cast<const RunReport&>(ran->report)};
 }
 
 }  // namespace espalier::profile

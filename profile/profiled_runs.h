@@ -24,6 +24,12 @@ struct ProfiledRun {
   std::string why;  ///< One sentence: what else was there. Empty where nothing was chosen.
 };
 
+/// What a run gave and by which algorithm with which protocol: "nccl/ring/simple".
+struct ProfiledSummary {
+  std::string by;
+  RunReport run;
+};
+
 /// Runs candidates over message sizes as a profile's software would: with the protocol that suits the size, its costs
 /// laid on the network (Setting), and for "nccl" with the algorithm, protocol and chunk that NCCL would pick. Several
 /// threads may ask at once.
@@ -78,5 +84,15 @@ class ProfiledRuns {
   std::map<std::pair<Shape, sim::Protocol>, std::unique_ptr<Setting>> settings_;
   std::map<std::pair<const planners::Candidate*, sim::Protocol>, Option> made_;
 };
+
+/// One schedule on one network at a size and cut, with the protocol that suits the size. Errors: unsupported when the
+/// profile has no costs for it. Cost: that of making ready all protocols, beside the run.
+Result<RunReport> run_once(const Topology& topology, const Schedule& schedule, Bytes size, const Cut& cut,
+                           const ProfiledRuns::Options& options);
+
+/// What NCCL's own schedules give on a network at a size: the run that its tuner would pick. Errors: those of planning;
+/// unsupported where NCCL has nothing for the collective, or the profile no costs for it.
+Result<ProfiledSummary> run_nccl(const Topology& topology, const Collective& collective, Bytes size,
+                                 const ProfiledRuns::Options& options);
 
 }  // namespace espalier::profile

@@ -30,6 +30,7 @@ class Reader {
     profile.about = fields.text("about").value_or("");
     constexpr std::int64_t most_channels = 1024;
     profile.channels = static_cast<std::uint32_t>(fields.integer("channels", 1, most_channels).value_or(1));
+    profile.processors = static_cast<std::uint32_t>(fields.integer("processors", 0, most_channels).value_or(0));
     read_launches(fields, profile);
     read_links(fields.find("links"), profile);
     read_ways(fields, profile);
@@ -103,6 +104,17 @@ class Reader {
     for (const LinkKind kind : all_link_kinds) {
       way.hop[static_cast<std::size_t>(kind)] = fields.latency(to_string(kind)).value_or(Picoseconds{});
     }
+    way.per_rank = fields.latency("per_rank").value_or(Picoseconds{});
+    if (const auto since = fields.text("since")) {
+      const auto version = version_number(*since);
+      if (version) {
+        way.since = *version;
+      } else {
+        error(fields.mark_of("since"), profile_codes::bad_version, version.error().message,
+              "quote it, such as since: '2.27'");
+      }
+    }
+    way.message = fields.latency("message").value_or(Picoseconds{});
     way.payload_ppm = fields.millionths("payload").value_or(whole_ppm);
     if (way.payload_ppm < sim::min_payload_ppm) {
       error(fields.mark_of("payload"), read_codes::bad_efficiency, "'payload' is less than 1 % of what is on the wire",

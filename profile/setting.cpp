@@ -64,7 +64,9 @@ Result<Setting> make_setting(const Profile& profile, const Way& way, sim::Protoc
   if (!made) return tl::unexpected(made.error());
   Setting setting{*std::move(made), {}};
   setting.endpoints.payload_ppm = way.payload_ppm;
-  setting.endpoints.launch = launch + way.base;
+  setting.endpoints.launch = launch + way.base + ranks_time(way, setting.topology.rank_count());
+  setting.endpoints.message = way.message;
+  setting.endpoints.processors_per_host = profile.processors;
   return setting;
 }
 

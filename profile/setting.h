@@ -19,8 +19,13 @@ LinkKind kind_of(const Topology& topology, LinkId link);
 /// over.
 struct Setting {
   Topology topology;
-  sim::Endpoints endpoints;  ///< Payload; the launch, with the base of the way.
+  sim::Endpoints endpoints;  ///< Payload, messages; the launch, with base and ranks of the way.
 };
+
+/// What `per_rank` makes of so many ranks.
+inline Picoseconds ranks_time(const Way& way, std::size_t ranks) {
+  return {way.per_rank.count * static_cast<std::int64_t>(ranks)};
+}
 
 /// Links get the part of their rate that the profile says; a rank's links at most `way.most`. A way's hop is laid on
 /// its cables: half at each end that is no switch, none on the cable between a NIC and its host. Network cables keep

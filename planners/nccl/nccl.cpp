@@ -3,6 +3,7 @@
 #include <array>
 
 #include "planners/classic/classic.h"
+#include "planners/graph/rank_groups.h"
 #include "planners/nccl/nccl_trees.h"
 #include "planners/ring/ring.h"
 
@@ -24,12 +25,24 @@ Result<Schedule> plan_point_to_point(const Topology& topology, const Collective&
               "use nccl/ring");
 }
 
+Result<Schedule> plan_pat(const PlanningProblem& problem, const Collective& collective) {
+  if (collective.kind != CollectiveKind::all_gather && collective.kind != CollectiveKind::reduce_scatter) {
+    return fail(ErrorCode::unsupported, "NCCL's PAT plans all_gather and reduce_scatter", "use nccl/ring");
+  }
+  const RankGroups machines = group_ranks(problem.topology());
+  if (machines.groups.size() < 2 || machines.groups.size() < problem.topology().rank_count()) {
+    return fail(ErrorCode::unsupported, "NCCL's PAT is for machines of one rank each", "use nccl/ring");
+  }
+  return plan_bruck(problem, collective);
+}
+
 const std::array planners = {
     Planner{"nccl/ring", "NCCL's rings", without_context(plan_nccl_ring)},
     Planner{"nccl/tree", "NCCL's double binary trees, chains inside machines", without_context(plan_nccl_tree)},
     Planner{"nccl/nvls", "NCCL's NVLS: one switch copies and adds", without_context(plan_nvls)},
     Planner{"nccl/nvls_tree", "NCCL's NVLSTree: NVLS inside machines, trees between them",
             without_context(plan_nvls_tree)},
+    Planner{"nccl/pat", "NCCL's PAT: blocks over trees that double with every step", without_context(plan_pat)},
     Planner{"nccl/p2p", "NCCL's sends and receives", without_context(plan_point_to_point)},
 };
 

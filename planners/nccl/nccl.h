@@ -16,6 +16,7 @@ namespace espalier::planners {
 /// - "nccl/nvls": through one switch that copies and adds, a part of the data by every rank. One machine; all_reduce,
 ///   all_gather, reduce_scatter.
 /// - "nccl/nvls_tree": all_reduce through such a switch in every machine, double binary trees between their ranks.
+/// - "nccl/pat": all_gather and reduce_scatter among machines of one rank each, in as many steps as doubling takes.
 /// - "nccl/p2p": every block straight to its destination: gather, scatter, all_to_all, send_recv.
 ///
 /// Which of them NCCL picks at a size, with which protocol and chunk, is the profile's part (profile/).

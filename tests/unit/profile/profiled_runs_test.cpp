@@ -116,6 +116,78 @@ TEST(ProfiledRuns, AutoNeverPassesTheNominalBound) {
   }
 }
 
+/// Eight processes of one machine whose messages take 5 us at each end, and nothing else does.
+TEST(ProfiledRuns, FewMessagesWinWhereRanksShareProcessors) {
+  TopologyReading reading = read_topology_file(shipped + "/one-host.yaml", {{"ranks", "8"}});
+  ASSERT_TRUE(reading.topology);
+  std::vector<planners::Planner> some;
+  for (const planners::Planner& planner : planners::all_planners()) {
+    if (planner.name == "flat" || planner.name == "binomial") some.push_back(planner);
+  }
+  const auto candidates = candidates_of(*reading.topology, on(*reading.topology, CollectiveKind::all_reduce), some);
+  Profile profile = plain_profile();
+  for (auto& [key, way] : profile.ways) {
+    way.base = {};
+    way.hop = {};
+    way.message = {5'000'000};
+  }
+  const auto best = [&](std::uint32_t processors) {
+    profile.processors = processors;
+    ProfiledRuns runs(*reading.topology, candidates, {profile, {}, {}, 4, {}, sim::ModelKind::link, {}});
+    const auto run = runs.run("auto", {1024});
+    EXPECT_TRUE(run);
+    return std::pair(run->candidate->planner, run->report.elapsed.seconds());
+  };
+  // With one processor for all, every message takes its time twice: 14 of binomial's two trees, 8 x 7 of flat's.
+  const auto [planner, seconds] = best(1);
+  EXPECT_EQ(planner, "binomial");
+  EXPECT_NEAR(seconds, 14 * 10e-6, 1e-6);
+  // With a processor each, binomial's 6 steps take 10 us, and the root receives and sends 3 messages each.
+  EXPECT_NEAR(best(0).second, 6 * 10e-6, 10e-6);
+}
+
+TEST(ProfiledRuns, RunsOneScheduleAsAmongCandidates) {
+  const Topology topology = machine("dgx-h100");
+  const ProfileReading hopper = read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
+  ASSERT_TRUE(hopper.profile);
+  const Collective collective = on(topology, CollectiveKind::all_reduce);
+  const auto candidates = candidates_of(topology, collective, planners::nccl_planners());
+  const ProfiledRuns::Options options{*hopper.profile, {}, {}, 4, {}, sim::ModelKind::link, {}};
+  ProfiledRuns runs(topology, candidates, options);
+  const Schedule& schedule = candidates.made.front().schedule;
+  const Bytes size{1 << 22};
+  const auto among = runs.evaluate(schedule, size, {{1 << 18}, 0});
+  const auto alone = run_once(topology, schedule, size, {{1 << 18}, 0}, options);
+  ASSERT_TRUE(among && alone);
+  EXPECT_EQ(alone->elapsed, among->elapsed);
+  const auto nccl = run_nccl(topology, collective, size, options);
+  const auto picked = runs.run("nccl", size);
+  ASSERT_TRUE(nccl && picked);
+  EXPECT_EQ(nccl->run.elapsed, picked->report.elapsed);
+  EXPECT_TRUE(nccl->by.starts_with(picked->candidate->planner));
+}
+
+TEST(NcclPlanners, PatIsForMachinesOfOneRank) {
+  TopologyReading hosts = read_topology_text(R"(
+espalier: 1
+nodes:
+  - {id: g0, kind: gpu, host: h0}
+  - {id: g1, kind: gpu, host: h1}
+  - {id: g2, kind: gpu, host: h2}
+  - {id: s, kind: switch}
+links: [{all: ["g[0-2]", s], bandwidth: 50 GB/s}]
+)",
+                                             "hosts");
+  ASSERT_TRUE(hosts.topology);
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+    const auto candidates = candidates_of(*hosts.topology, on(*hosts.topology, kind), planners::nccl_planners());
+    EXPECT_NE(candidates.find("nccl/pat"), nullptr);
+  }
+  const Topology boxes = machine("dgx-a100-x2");
+  const auto candidates = candidates_of(boxes, on(boxes, CollectiveKind::all_gather), planners::nccl_planners());
+  EXPECT_EQ(candidates.find("nccl/pat"), nullptr);
+}
+
 TEST(NcclPlanners, MakeWhatNcclHas) {
   struct Case {
     const char* machine;

@@ -22,11 +22,13 @@ espalier_profile: 1
 name: mine
 about: a test
 channels: 12
+processors: 2
 launch: {usual: 1 us, graph: 0 us}
 links: {fabric: 0.8, network: 0.9}
 algorithms:
   tree:
     ll128: {base: 14 us, fabric: 1.25 us, pcie: 2 us, network: 8 us, payload: 0.9375, rate: 0.5, chunk: 64 KiB,
+            per_rank: 2.5 us, message: 3 us, since: '2.14',
             least_chunk: 4 KiB, in_flight: 8, most: [300 GB/s, 200 GB/s, 100 GB/s]}
 )",
                                                    "mine.yaml");
@@ -34,6 +36,7 @@ algorithms:
   const Profile& profile = *reading.profile;
   EXPECT_EQ(profile.name, "mine");
   EXPECT_EQ(profile.channels, 12U);
+  EXPECT_EQ(profile.processors, 2U);
   EXPECT_EQ(profile.launch("")->count, 1'000'000);
   EXPECT_EQ(profile.launch("graph")->count, 0);
   EXPECT_FALSE(profile.launch("grap"));
@@ -44,6 +47,9 @@ algorithms:
   EXPECT_EQ(way.hop[0].count, 1'250'000);
   EXPECT_EQ(way.hop[1].count, 2'000'000);
   EXPECT_EQ(way.hop[2].count, 8'000'000);
+  EXPECT_EQ(way.per_rank.count, 2'500'000);
+  EXPECT_EQ(way.message.count, 3'000'000);
+  EXPECT_EQ(way.since, 2014U);
   EXPECT_EQ(way.payload_ppm, 937'500);
   EXPECT_EQ(way.rate_ppm, 500'000);
   EXPECT_EQ(way.chunk.count, 65536);
