@@ -28,6 +28,7 @@ std::string describe(const Key& key) {
   std::string text =
       fmt::format("{}{} at {} B on {}", key.collective, by_algorithm(key.algorithm), key.size.count, key.topology);
   if (!key.parameters.empty()) text += " with " + key.parameters;
+  if (!key.profile.empty()) text += " as " + key.profile;
   if (!key.failure.empty()) text += " without " + key.failure;
   return text;
 }

@@ -15,6 +15,7 @@ struct Key {
   std::string topology;    ///< Its name.
   std::string digest;      ///< digest_of the whole topology, before anything fails.
   std::string parameters;  ///< Of a compact file: "boxes=4 rails=8"; empty when none was set.
+  std::string profile;     ///< Whose costs count: "nccl-hopper"; empty: links alone.
   std::string failure;     ///< What was taken away: "gpu0-gpu1"; empty for the whole machine.
   std::string collective;
   std::string root;  ///< A node; empty where the collective has none.

@@ -14,7 +14,7 @@
 namespace espalier::sweep {
 
 /// What the first column of every row says.
-inline constexpr std::string_view schema = "espalier/sweep/1";
+inline constexpr std::string_view schema = "espalier/sweep/2";
 
 enum class RowFormat : std::uint8_t { csv, json_lines };
 

@@ -223,6 +223,7 @@ Result<std::vector<Unit>> list_units(const Spec& spec) {
     common.topology = machine.topology.name();
     common.digest = digest_of(write_topology(machine.topology));
     common.parameters = machine.parameters;
+    common.profile = machine.profile;
     common.type = to_string(spec.type);
     for (const CollectiveKind kind : spec.collectives) {
       if (auto added = add_units(spec, i, kind, inner, common, units); !added) return tl::unexpected(added.error());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/element.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "profile/profile.h"
 #include "schedule/collective.h"
 #include "sim/core/endpoints.h"
 #include "sim/model.h"
@@ -20,6 +22,9 @@ namespace espalier::sweep {
 struct Machine {
   Topology topology;
   std::string parameters;  ///< What was set in its compact file: "boxes=4 rails=8".
+  std::string profile;     ///< What its profile is called, with how calls are started; empty: links alone.
+  std::shared_ptr<const profile::Profile> costs;  ///< Then: the profile; its protocol is that of the runs.
+  Picoseconds launch;                             ///< Then: of a call.
 };
 
 /// Which single failures are looked at on every machine; of those that a symmetry makes the same, the first.
@@ -34,8 +39,10 @@ struct FailureKinds {
 struct Spec {
   std::vector<Machine> machines;
   std::vector<CollectiveKind> collectives;
-  std::string root;                     ///< Of those that have one: a node, or a rank's number; empty for rank 0.
-  std::vector<std::string> algorithms;  ///< Planners, or "auto": of all planners what simulates fastest.
+  std::string root;  ///< Of those that have one: a node, or a rank's number; empty for rank 0.
+  /// Planners, or "auto": of all planners what simulates fastest; under a profile also NCCL's (planners/nccl/nccl.h)
+  /// and "nccl": what it would pick of its own.
+  std::vector<std::string> algorithms;
   ElementType type = ElementType::float32;
   std::vector<Bytes> sizes;
   std::vector<std::optional<Bytes>> chunks = {std::nullopt};  ///< Nothing: chosen by schedule and size.

@@ -1,10 +1,13 @@
 #include "sweep/unit_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 
 #include "base/check.h"
 #include "planners/bounds/bound.h"
+#include "planners/nccl/nccl.h"
 #include "sim/core/utilisation.h"
 #include "topology/without.h"
 
@@ -33,6 +36,11 @@ std::vector<planners::Planner> planners_of(const Unit& unit, bool wants_auto) {
   for (const planners::Planner& planner : planners::all_planners()) {
     const auto is_asked = [&](const Key& key) { return key.algorithm == planner.name; };
     if (wants_auto || std::ranges::any_of(unit.keys, is_asked)) planners.push_back(planner);
+  }
+  if (unit.keys.front().profile.empty()) return planners;
+  for (const planners::Planner& planner : planners::nccl_planners()) {
+    const auto is_asked = [&](const Key& key) { return key.algorithm == "nccl" || key.algorithm == planner.name; };
+    if (std::ranges::any_of(unit.keys, is_asked)) planners.push_back(planner);
   }
   return planners;
 }
@@ -90,7 +98,9 @@ void UnitRun::plan(std::size_t planner) {
   }
   planners::CandidateOptions options;
   options.for_choice = wants_auto_;
-  options.least_size = std::ranges::min(unit_.keys, {}, [](const Key& key) { return key.size; }).size;
+  // Software adds to every hop, so under a profile low trees may win at any size.
+  if (!has_profile())
+    options.least_size = std::ranges::min(unit_.keys, {}, [](const Key& key) { return key.size; }).size;
   auto made = planners::make_candidates_by(planned.planner, *topology_, collective_, bound_, options);
   planned.seconds = watch.seconds();
   if (made) {
@@ -103,7 +113,7 @@ void UnitRun::plan(std::size_t planner) {
 /// The rings, where they give for every key just what their stored schedule would.
 std::optional<planners::WalkedRings> UnitRun::plan_walks() const {
   const std::size_t ranks = topology_->rank_count();
-  if (wants_auto_ || ranks < planners::least_walked_ranks) return std::nullopt;
+  if (wants_auto_ || has_profile() || ranks < planners::least_walked_ranks) return std::nullopt;
   auto rings = planners::plan_ring_walks(*topology_, collective_);
   if (!rings) return std::nullopt;
   for (const Key& key : unit_.keys) {
@@ -205,6 +215,9 @@ Result<const planners::Candidate*> UnitRun::find_named(const std::string& algori
     const bool is_no_failure = refusal.error.code == ErrorCode::unsupported;
     return espalier::fail(refusal.error.code, (is_no_failure ? std::string(not_planned) : "") + refusal.error.message);
   }
+  if (algorithm.starts_with("nccl")) {
+    return espalier::fail(ErrorCode::unsupported, std::string(not_planned) + algorithm + " needs a profile");
+  }
   return espalier::fail(ErrorCode::invalid_input, "there is no planner '" + algorithm + "'");
 }
 
@@ -226,7 +239,9 @@ Result<Figures> UnitRun::try_run(const Key& key) {
   const sim::ModelKind model = model_of(spec_, key);
   Figures figures;
   std::optional<Result<sim::Report>> ran;
-  if (key.algorithm == "ring" && rings_ != nullptr) {
+  if (has_profile()) {
+    ran = run_profiled(key, model, figures.planner);
+  } else if (key.algorithm == "ring" && rings_ != nullptr) {
     figures.planner = "ring";
     auto walked = walk(*rings_, key);
     ran = walked ? Result<sim::Report>(std::move(walked->report)) : tl::unexpected(walked.error());
@@ -252,10 +267,43 @@ Result<Figures> UnitRun::try_run(const Key& key) {
   return figures;
 }
 
+profile::ProfiledRuns& UnitRun::find_profiled(const Key& key, sim::ModelKind model) {
+  const std::scoped_lock lock(mutex_);
+  auto& place = profiled_[{key.chunk ? key.chunk->count : -1, model, key.protocol, key.jitter_ppm, key.seed}];
+  if (place != nullptr) return *place;
+  const Machine& machine = spec_.machines[unit_.machine];
+  const auto protocol = sim::parse_protocol(key.protocol);
+  ESPALIER_CHECK(protocol.has_value(), "a key's protocol is one of the spec's");
+  profile::ProfiledRuns::Options options{*machine.costs,
+                                         machine.launch,
+                                         *protocol == sim::Protocol::plain ? std::nullopt : std::optional(*protocol),
+                                         size_of(spec_.type),
+                                         {key.chunk, std::nullopt, 1},
+                                         model,
+                                         circumstances_of(key, true).conditions};
+  place = std::make_unique<profile::ProfiledRuns>(*topology_, candidates_, options);
+  return *place;
+}
+
+Result<sim::Report> UnitRun::run_profiled(const Key& key, sim::ModelKind model, std::string& planner) {
+  if (key.algorithm != "auto" && key.algorithm != "nccl") {
+    if (const auto named = find_named(key.algorithm); !named) return tl::unexpected(named.error());
+  }
+  if (key.algorithm == "auto" && candidates_.made.empty()) return tl::unexpected(candidates_.refused.front().error);
+  auto ran = find_profiled(key, model).run(key.algorithm, key.size);
+  if (!ran) {
+    const bool is_no_failure = ran.error().code == ErrorCode::unsupported;
+    return espalier::fail(ran.error().code, (is_no_failure ? std::string(not_planned) : "") + ran.error().message);
+  }
+  planner = fmt::format("{}/{}", ran->candidate->planner, sim::to_string(ran->protocol));
+  return std::move(ran->report);
+}
+
 double UnitRun::planning_seconds(const std::string& algorithm) const {
   double seconds = 0;
   for (const Planned& planned : planned_) {
-    if (algorithm == "auto" || algorithm == planned.planner.name) seconds += planned.seconds;
+    const bool is_of_nccl = algorithm == "nccl" && planned.planner.name.starts_with("nccl/");
+    if (algorithm == "auto" || is_of_nccl || algorithm == planned.planner.name) seconds += planned.seconds;
   }
   return seconds;
 }

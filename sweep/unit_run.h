@@ -9,6 +9,7 @@
 
 #include "planners/chooser.h"
 #include "planners/ring/ring_walks.h"
+#include "profile/profiled_runs.h"
 #include "sim/contention_free/walk_ring.h"
 #include "sim/simulate.h"
 #include "sweep/spec.h"
@@ -56,6 +57,9 @@ class UnitRun {
   /// Algorithm, size, chunk or -1, model, protocol, copy engines.
   using DecisionKey = std::tuple<std::string, std::int64_t, std::int64_t, sim::ModelKind, std::string, std::uint32_t>;
 
+  /// What runs under a profile share: chunk or -1, model, protocol, jitter, seed.
+  using ProfiledKey = std::tuple<std::int64_t, sim::ModelKind, std::string, std::int32_t, std::uint64_t>;
+
   Result<void> try_open();
   Result<Figures> try_run(const Key& key);
   Result<Taken> find_taken(const Key& key, sim::ModelKind model);
@@ -66,6 +70,9 @@ class UnitRun {
   [[nodiscard]] sim::Circumstances circumstances_of(const Key& key, bool with_jitter) const;
   [[nodiscard]] sim::Options options_of(const Key& key, const Cut& cut) const;
   Result<sim::Report> simulate(const Taken& taken, const Key& key, sim::ModelKind model, bool with_jitter);
+  [[nodiscard]] bool has_profile() const { return spec_.machines[unit_.machine].costs != nullptr; }
+  profile::ProfiledRuns& find_profiled(const Key& key, sim::ModelKind model);
+  Result<sim::Report> run_profiled(const Key& key, sim::ModelKind model, std::string& planner);
   [[nodiscard]] double planning_seconds(const std::string& algorithm) const;
 
   const Spec& spec_;
@@ -79,8 +86,9 @@ class UnitRun {
   planners::Candidates candidates_;
   const planners::WalkedRings* rings_ = nullptr;  // what "ring" stands for, where it is walked
   std::map<std::pair<std::size_t, std::uint32_t>, std::unique_ptr<Ready>> ready_;  // by candidate and copy engines
-  std::mutex mutex_;                                                               // of decisions_
+  std::mutex mutex_;                                                               // of decisions_ and profiled_
   std::map<DecisionKey, std::unique_ptr<Decision>> decisions_;
+  std::map<ProfiledKey, std::unique_ptr<profile::ProfiledRuns>> profiled_;
 };
 
 }  // namespace espalier::sweep

@@ -25,6 +25,7 @@ Row random_row(Random& random) {
              "0123456789abcdef",
              random_text(random),
              random_text(random),
+             random_text(random),
              "broadcast",
              "gpu0",
              "float",
@@ -103,6 +104,7 @@ TEST(RowText, SaysWhichLineIsNoRow) {
   const RowStyle csv{RowFormat::csv, false};
   const std::string good = header_text(csv) + row_text(row, csv);  // Lines 1, and 2 to at least 3.
   row.key.parameters.clear();
+  row.key.profile.clear();
   row.key.failure.clear();
   row.figures.reset();
   row.reason = "why";
@@ -112,10 +114,10 @@ TEST(RowText, SaysWhichLineIsNoRow) {
   };
   const std::string line = row_text(row, csv);
   EXPECT_EQ(message(line), "read");
-  EXPECT_EQ(message("a,b\n"), "r.csv:2: the line is no row of espalier/sweep/1");
+  EXPECT_EQ(message("a,b\n"), "r.csv:2: the line is no row of espalier/sweep/2");
   std::string other = line;
-  other.replace(other.find("sweep/1"), 7, "sweep/2");
-  EXPECT_EQ(message(other), "r.csv:2: the row is not of schema espalier/sweep/1");
+  other.replace(other.find("sweep/2"), 7, "sweep/1");
+  EXPECT_EQ(message(other), "r.csv:2: the row is not of schema espalier/sweep/2");
   other = line;
   other.replace(other.find("failed"), 6, "felled");
   EXPECT_EQ(message(other), "r.csv:2: 'felled' is no status");
@@ -123,9 +125,9 @@ TEST(RowText, SaysWhichLineIsNoRow) {
   other.replace(other.find("20000"), 5, "-1");
   EXPECT_EQ(message(other), "r.csv:2: '-1' is no jitter_ppm");
   EXPECT_EQ(read_rows("x,y\n", RowFormat::csv, "r.csv").error().message,
-            "r.csv:1: the columns are not those of espalier/sweep/1");
+            "r.csv:1: the columns are not those of espalier/sweep/2");
   EXPECT_EQ(read_rows("{}\n", RowFormat::json_lines, "r.jsonl").error().message,
-            "r.jsonl:1: the line is no row of espalier/sweep/1");
+            "r.jsonl:1: the line is no row of espalier/sweep/2");
   EXPECT_TRUE(read_rows(good + "x\n", RowFormat::csv, "r.csv").error().message.starts_with("r.csv:")) << good;
 }
 

@@ -21,8 +21,8 @@ constexpr RowStyle plain_csv{RowFormat::csv, false};
 /// Two machines, failures of one of them that cut ranks off, an algorithm that refuses, and jitter.
 Spec small_spec() {
   Spec spec;
-  spec.machines.push_back({*generate_torus({{3, 3}, {}}), ""});
-  spec.machines.push_back({*generate_torus({{4}, {}}), "n=4"});
+  spec.machines.push_back({*generate_torus({{3, 3}, {}}), "", "", nullptr, {}});
+  spec.machines.push_back({*generate_torus({{4}, {}}), "n=4", "", nullptr, {}});
   spec.collectives = {CollectiveKind::all_gather, CollectiveKind::broadcast, CollectiveKind::all_to_all};
   spec.algorithms = {"ring", "tree", "auto"};
   spec.sizes = {Bytes{1 << 20}, Bytes{4096}};
@@ -104,9 +104,37 @@ TEST(RunSweep, GivesTheSameBytesOnAnyNumberOfThreads) {
   for (const unsigned threads : {2U, 3U, 8U}) EXPECT_EQ(text_of(run_all(spec, units, threads)), text) << threads;
 }
 
+TEST(RunSweep, ProfilesCountTheirCosts) {
+  Spec spec;
+  auto costs = std::make_shared<profile::Profile>();
+  profile::Way& way = costs->ways[{profile::Shape::ring, sim::Protocol::ll}];
+  way.base = {7'000'000};
+  way.payload_ppm = 500'000;
+  const Topology topology = *generate_torus({{4}, {}});
+  spec.machines.push_back({topology, "", "", nullptr, {}});
+  spec.machines.push_back({topology, "", "mine:slow", costs, {3'000'000}});
+  spec.collectives = {CollectiveKind::all_gather};
+  spec.algorithms = {"ring", "nccl"};
+  spec.sizes = {Bytes{1 << 20}};
+  const auto units = *list_units(spec);
+  const std::vector<Row> rows = run_all(spec, units, 2);
+  ASSERT_EQ(rows.size(), 4U);
+  // Sorted by profile, then by algorithm: links alone have no NCCL.
+  EXPECT_TRUE(rows[0].is_unplanned()) << rows[0].reason;
+  ASSERT_TRUE(rows[1].figures && rows[2].figures && rows[3].figures) << rows[2].reason << rows[3].reason;
+  EXPECT_EQ(rows[1].key.profile, "");
+  EXPECT_EQ(rows[3].key.profile, "mine:slow");
+  EXPECT_EQ(rows[2].figures->planner, "nccl/ring/ll");
+  EXPECT_EQ(rows[3].figures->planner, "ring/ll");
+  // Launch and base, and the links carry twice as much; their latencies are the profile's, which has none.
+  const auto launched = rows[3].figures->elapsed.seconds() - 10e-6;
+  EXPECT_GT(launched, 1.5 * rows[1].figures->elapsed.seconds());
+  EXPECT_EQ(rows[3].figures->busbw, rows[3].figures->algbw * 3 / 4);
+}
+
 TEST(RunSweep, ProtocolsAndEnginesAreThoseOfSimulate) {
   Spec spec;
-  spec.machines.push_back({*generate_torus({{4}, {}}), ""});
+  spec.machines.push_back({*generate_torus({{4}, {}}), "", "", nullptr, {}});
   spec.collectives = {CollectiveKind::all_gather};
   spec.algorithms = {"ring", "auto"};
   spec.sizes = {Bytes{1 << 16}};
