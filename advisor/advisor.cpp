@@ -25,10 +25,18 @@ planners::Evaluate simulate_on(const Topology& topology) {
 
 }  // namespace
 
-Result<std::shared_ptr<const planners::Candidates>> Advisor::plan_once(const Collective& collective) {
+/// Under a profile, with the protocol that suits each size.
+planners::Evaluate Advisor::evaluator_of(Planned& planned) {
+  if (planned.profiled == nullptr) return simulate_on(topology_);
+  return [&planned](const Schedule& schedule, Bytes size, const Cut& cut) {
+    return planned.profiled->evaluate(schedule, size, cut);
+  };
+}
+
+Result<Advisor::Planned*> Advisor::plan_once(const Collective& collective) {
   const auto known =
       std::ranges::find_if(planned_, [&](const Planned& planned) { return planned.collective == collective; });
-  if (known != planned_.end()) return known->candidates;
+  if (known != planned_.end()) return &*known;
   std::vector<planners::Planner> planners;
   if (options_.algorithm == "auto") {
     planners.assign(planners::all_planners().begin(), planners::all_planners().end());
@@ -51,24 +59,32 @@ Result<std::shared_ptr<const planners::Candidates>> Advisor::plan_once(const Col
     return tl::unexpected(made->refused.front().error);
   }
   auto candidates = std::make_shared<const planners::Candidates>(std::move(*made));
-  planned_.push_back({collective, candidates});
-  return candidates;
+  Planned& planned = planned_.emplace_back(Planned{collective, std::move(candidates), nullptr});
+  if (options_.profile) {
+    const profile::Profile& costs = *options_.profile;
+    planned.profiled = std::make_unique<profile::ProfiledRuns>(
+        topology_, *planned.candidates,
+        profile::ProfiledRuns::Options{
+            costs, costs.launches.front().second, std::nullopt, element_size, {}, sim::ModelKind::link, {}});
+  }
+  return &planned;
 }
 
 Result<SourcedSchedule> Advisor::advise(const Collective& collective, Bytes size) {
   const std::lock_guard lock(mutex_);
-  const auto candidates = plan_once(collective);
-  if (!candidates) return tl::unexpected(candidates.error());
-  const planners::Candidate* best = &(*candidates)->made.front();
+  const auto planned = plan_once(collective);
+  if (!planned) return tl::unexpected(planned.error());
+  const std::shared_ptr<const planners::Candidates> candidates = (*planned)->candidates;
+  const planners::Candidate* best = &candidates->made.front();
   Cut cut{best->chunks.choose(size), 0};
-  if ((*candidates)->made.size() > 1) {
-    const auto choice = planners::choose(**candidates, size, simulate_on(topology_));
+  if (candidates->made.size() > 1) {
+    const auto choice = planners::choose(*candidates, size, evaluator_of(**planned));
     if (!choice) return tl::unexpected(choice.error());
     best = choice->candidate;
     cut = {choice->run.chunk, choice->run.ahead};
   }
   if (options_.leaves_chunk_to_engine) cut.chunk = Bytes{};
-  return SourcedSchedule{std::shared_ptr<const Schedule>(*candidates, &best->schedule),
+  return SourcedSchedule{std::shared_ptr<const Schedule>(candidates, &best->schedule),
                          options_.chunk.value_or(cut.chunk), options_.may_be_replaced,
                          options_.ahead.value_or(cut.ahead)};
 }

@@ -1,12 +1,13 @@
 #pragma once
 
-#include <map>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 
 #include "planners/chooser.h"
+#include "profile/profiled_runs.h"
 #include "schedule/schedule_source.h"
 #include "topology/topology.h"
 
@@ -18,6 +19,8 @@ struct AdvisorOptions {
   std::optional<std::uint32_t> ahead;   ///< Instead of the rounds ahead that suit them.
   bool leaves_chunk_to_engine = false;  ///< Answers without a chunk, as memory has other limits than links.
   bool may_be_replaced = false;         ///< Of every answer (SourcedSchedule).
+  /// What software adds to links (docs/profiles.md), for the choice; null: links alone.
+  std::shared_ptr<const profile::Profile> profile;
 };
 
 /// Gives the schedules that suit a topology: plans each collective once, chooses per size. Deterministic: every process
@@ -37,13 +40,15 @@ class Advisor {
   struct Planned {
     Collective collective;
     std::shared_ptr<const planners::Candidates> candidates;
+    std::unique_ptr<profile::ProfiledRuns> profiled;  ///< With a profile.
   };
-  Result<std::shared_ptr<const planners::Candidates>> plan_once(const Collective& collective);
+  Result<Planned*> plan_once(const Collective& collective);
+  planners::Evaluate evaluator_of(Planned& planned);
 
   Topology topology_;
   AdvisorOptions options_;
   std::mutex mutex_;
-  std::vector<Planned> planned_;
+  std::deque<Planned> planned_;
 };
 
 }  // namespace espalier::advisor
