@@ -82,6 +82,7 @@ void read_endpoints(ScenarioContext& context, Value value) {
     }
   }
   if (const auto launch = fields.latency("launch")) endpoints.launch = *launch;
+  if (const auto message = fields.latency("per_message")) endpoints.message = *message;
   if (const auto engines = fields.integer("copy_engines", 0, sim::max_copy_engines)) {
     endpoints.copy_engines = static_cast<std::uint32_t>(*engines);
   }

@@ -11,7 +11,7 @@ namespace scenario_keys {
 constexpr std::array<std::string_view, 15> file = {
     "espalier_scenario", "name",     "topology",   "model",      "seed",   "chunk", "endpoints", "jitter", "groups",
     "collectives",       "training", "background", "stragglers", "events", "replan"};
-constexpr std::array<std::string_view, 4> endpoints = {"protocol", "payload", "launch", "copy_engines"};
+constexpr std::array<std::string_view, 5> endpoints = {"protocol", "payload", "launch", "copy_engines", "per_message"};
 constexpr std::array<std::string_view, 2> jitter = {"hops", "compute"};
 constexpr std::array<std::string_view, 3> group = {"ranks", "of", "across"};
 constexpr std::array<std::string_view, 11> collective = {"name",      "collective", "group", "size",   "type", "chunk",
