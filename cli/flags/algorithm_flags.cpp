@@ -54,6 +54,10 @@ unsigned threads_for(const Collective& collective) {
 bool is_nccl_algorithm(const std::string& name) { return name == "nccl" || name.starts_with("nccl/"); }
 
 Result<std::vector<std::string>> parse_algorithms(const std::string& text, bool variants) {
+  return parse_algorithms(text, variants, variants);
+}
+
+Result<std::vector<std::string>> parse_algorithms(const std::string& text, bool variants, bool nccl) {
   std::vector<std::string> algorithms;
   const auto add = [&](const std::string& name) {
     if (std::ranges::find(algorithms, name) == algorithms.end()) algorithms.push_back(name);
@@ -66,9 +70,9 @@ Result<std::vector<std::string>> parse_algorithms(const std::string& text, bool 
     }
     if (is_nccl_algorithm(name)) {
       const auto known = [&](const planners::Planner& planner) { return planner.name == name; };
-      if (!variants || (name != "nccl" && std::ranges::none_of(planners::nccl_planners(), known))) {
+      if (!nccl || (name != "nccl" && std::ranges::none_of(planners::nccl_planners(), known))) {
         return fail(ErrorCode::invalid_input, "-a: " + name + " is not planned here",
-                    "simulate --profile takes nccl, nccl/ring, nccl/tree, nccl/nvls, nccl/nvls_tree, nccl/p2p");
+                    "simulate --profile takes nccl and nccl/ with ring, tree, nvls, nvls_tree, pat or p2p");
       }
     } else if (is_packing_variant(name)) {
       if (!variants) {

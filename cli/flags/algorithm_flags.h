@@ -10,8 +10,9 @@
 namespace espalier::cli {
 
 /// Splits "ring,tree,auto" and checks each name; "all" stands for every planner. With `variants` packings of a height
-/// and a number of trees may be named as results name them: "packing/h2t1". Errors: invalid_input, with the nearest
-/// name.
+/// and a number of trees may be named as results name them: "packing/h2t1". With `nccl` its algorithms may be named.
+/// Errors: invalid_input, with the nearest name.
+Result<std::vector<std::string>> parse_algorithms(const std::string& text, bool variants, bool nccl);
 Result<std::vector<std::string>> parse_algorithms(const std::string& text, bool variants = false);
 
 /// "nccl" or one of NCCL's algorithms, "nccl/ring": they need a profile (cli/jobs/chosen_profile.h).

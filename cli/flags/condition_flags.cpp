@@ -34,6 +34,15 @@ Result<sim::Endpoints> resolve_endpoints(const ConditionFlags& flags) {
     }
     endpoints.launch = *launch;
   }
+  if (!flags.per_message.empty()) {
+    const auto message = parse_latency(flags.per_message);
+    if (!message) return bad_flag("--per-message", message.error());
+    if (message->count > sim::latest_entry) {
+      return fail(ErrorCode::too_large, "--per-message: '" + flags.per_message + "' is past 26 days",
+                  "such as --per-message 2us");
+    }
+    endpoints.message = *message;
+  }
   if (flags.copy_engines.empty()) return endpoints;
   const auto engines = sim::parse_copy_engines(flags.copy_engines);
   if (!engines) return bad_flag("--copy-engines", engines.error());
@@ -52,12 +61,16 @@ void ConditionFlags::add_to(CLI::App& command, const std::string& seed_help) {
   add("--payload", payload, "Payload per byte on the wire, instead of the protocol's: 93.75%, 0.5", "PART");
   add("--launch", launch, "Fixed cost before a rank takes part, instead of the protocol's", "TIME");
   add("--copy-engines", copy_engines, "How many chunks a rank sends at once; 0: as its links carry", "N (0)");
+  add("--per-message", per_message,
+      "What each chunk keeps the processor of its sender and then of its receiver busy, for all their lanes",
+      "TIME (0)");
   add("--jitter", jitter, "Every service of a chunk takes up to this much longer: 2%, 0.02", "PART (0)");
   add("--seed", seed, seed_help, "N (0)");
 }
 
 bool ConditionFlags::any() const {
-  return !protocol.empty() || !payload.empty() || !launch.empty() || !copy_engines.empty() || !jitter.empty();
+  return !protocol.empty() || !payload.empty() || !launch.empty() || !copy_engines.empty() || !per_message.empty() ||
+         !jitter.empty();
 }
 
 Result<sim::Circumstances> ConditionFlags::resolve() const {
@@ -84,6 +97,7 @@ std::string endpoints_text(const sim::Endpoints& endpoints, std::string_view bet
   }
   if (endpoints.launch.count > 0) text += fmt::format("{}launch {}", between, format_latency(endpoints.launch));
   if (endpoints.copy_engines > 0) text += fmt::format("{}copy engines {}", between, endpoints.copy_engines);
+  if (endpoints.message.count > 0) text += fmt::format("{}per message {}", between, format_latency(endpoints.message));
   return text;
 }
 
@@ -102,6 +116,7 @@ nlohmann::ordered_json circumstances_json(const sim::Circumstances& circumstance
   return {{"payload", circumstances.endpoints.payload_ppm / million},
           {"launch", circumstances.endpoints.launch.seconds()},
           {"copy_engines", circumstances.endpoints.copy_engines},
+          {"per_message", circumstances.endpoints.message.seconds()},
           {"jitter", circumstances.conditions.jitter_ppm / million},
           {"seed", circumstances.conditions.seed}};
 }

@@ -11,13 +11,14 @@
 
 namespace espalier::cli {
 
-/// --protocol, --payload, --launch, --copy-engines, --jitter and --seed: what a run has that its topology does not say.
-/// The values are those of a scenario's `endpoints` and `jitter` (docs/scenarios.md).
+/// --protocol, --payload, --launch, --copy-engines, --per-message, --jitter and --seed: what a run has that its
+/// topology does not say. The values are those of a scenario's `endpoints` and `jitter` (docs/scenarios.md).
 struct ConditionFlags {
   std::string protocol;
   std::string payload;
   std::string launch;
   std::string copy_engines;
+  std::string per_message;
   std::string jitter;
   std::optional<std::uint64_t> seed;
 
@@ -32,16 +33,16 @@ struct ConditionFlags {
 };
 
 /// Its options for a Mode (modes.h).
-inline constexpr std::array<std::string_view, 6> condition_options = {"--protocol",     "--payload", "--launch",
-                                                                      "--copy-engines", "--jitter",  "--seed"};
+inline constexpr std::array<std::string_view, 7> condition_options = {
+    "--protocol", "--payload", "--launch", "--copy-engines", "--per-message", "--jitter", "--seed"};
 
-/// "  payload 50 %  launch 6.6 us  copy engines 2": what ranks and protocols add, for headers, `between` before each;
-/// empty when nothing.
+/// "  payload 50 %  launch 6.6 us  copy engines 2  per message 1 us": what ranks and protocols add, for headers,
+/// `between` before each; empty when nothing.
 std::string endpoints_text(const sim::Endpoints& endpoints, std::string_view between = "  ");
 /// As endpoints_text, and "  jitter 2 %  seed 7" behind it.
 std::string circumstances_text(const sim::Circumstances& circumstances, std::string_view between = "  ");
 
-/// {payload, launch, copy_engines, jitter, seed}; null when a run is as its topology says.
+/// {payload, launch, copy_engines, per_message, jitter, seed}; null when a run is as its topology says.
 nlohmann::ordered_json circumstances_json(const sim::Circumstances& circumstances);
 
 }  // namespace espalier::cli

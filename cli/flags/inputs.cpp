@@ -91,6 +91,13 @@ Result<void> restrict_ranks(TopologyReading& reading, const std::string& list) {
   return {};
 }
 
+/// A file beside the machine's own is named by a path from there.
+void find_profile_beside(TopologyReading& reading, const std::filesystem::path& folder) {
+  const bool is_file =
+      reading.profile.find('/') != std::string::npos || reading.profile.find(".y") != std::string::npos;
+  if (is_file && reading.profile.front() != '/') reading.profile = (folder / reading.profile).string();
+}
+
 /// Reads text that came from `path`; includes are read from beside it.
 Result<TopologyReading> read_text(const std::string& text, const std::string& path, const TopologyFlags& flags) {
   const auto parameters = split_parameters(flags.parameters);
@@ -102,6 +109,7 @@ Result<TopologyReading> read_text(const std::string& text, const std::string& pa
   const std::string name = is_stream ? "<stdin>" : shown;
   TopologyReading reading =
       is_stream ? read_topology_text(text, name, base, *parameters) : read_topology_file(path, *parameters);
+  find_profile_beside(reading, base.empty() ? "." : base);
   add_findings(reading, name, flags.strict);
   if (auto restricted = restrict_ranks(reading, flags.ranks); !restricted) return tl::unexpected(restricted.error());
   return reading;
@@ -144,18 +152,21 @@ std::optional<Error> find_idle_flag(const TopologyFlags& flags, const std::strin
 tl::expected<Input, InputFailure> read_plan_text(const Console& console, std::string_view text, const std::string& path,
                                                  const TopologyFlags& flags, const std::string& plan_topology) {
   std::optional<Topology> topology;
+  std::string profile;
   if (!plan_topology.empty()) {
     TopologyFlags of_topology = flags;
     of_topology.argument = plan_topology;
-    auto loaded = load_topology(console, of_topology);
+    auto loaded = load_machine(console, of_topology);
     if (!loaded) return tl::unexpected(loaded.error());
-    topology = std::move(*loaded);
+    topology = std::move(loaded->topology);
+    profile = std::move(loaded->profile);
   }
   auto plan = read_plan(text, path == "-" ? "<stdin>" : path, topology ? &*topology : nullptr);
   if (!plan) return failed(plan.error());
   console.show(plan->warnings);
   const bool implied = !topology && !plan->network_was_given;
-  return Input{std::move(plan->topology), std::move(plan->schedule), implied, std::move(plan->warnings)};
+  return Input{std::move(plan->topology), std::move(plan->schedule), implied, std::move(plan->warnings), {},
+               std::move(profile)};
 }
 
 }  // namespace
@@ -257,10 +268,16 @@ Result<TopologyReading> read_with_findings(const Console& console, const Topolog
   return read_text(*text, path, flags);
 }
 
-tl::expected<Topology, InputFailure> load_topology(const Console& console, const TopologyFlags& flags) {
+tl::expected<Machine, InputFailure> load_machine(const Console& console, const TopologyFlags& flags) {
   auto reading = accept(console, flags, read_with_findings(console, flags));
   if (!reading) return tl::unexpected(reading.error());
-  return std::move(*reading->topology);
+  return Machine{std::move(*reading->topology), std::move(reading->profile)};
+}
+
+tl::expected<Topology, InputFailure> load_topology(const Console& console, const TopologyFlags& flags) {
+  auto machine = load_machine(console, flags);
+  if (!machine) return tl::unexpected(machine.error());
+  return std::move(machine->topology);
 }
 
 tl::expected<Input, InputFailure> load_input(const Console& console, const TopologyFlags& flags,
@@ -284,8 +301,12 @@ tl::expected<Input, InputFailure> load_input(const Console& console, const Topol
   }
   auto reading = accept(console, flags, read_text(*text, path, flags));
   if (!reading) return tl::unexpected(reading.error());
-  return Input{std::move(*reading->topology), std::nullopt, false, std::move(reading->diagnostics),
-               std::move(reading->provenance)};
+  return Input{std::move(*reading->topology),
+               std::nullopt,
+               false,
+               std::move(reading->diagnostics),
+               std::move(reading->provenance),
+               std::move(reading->profile)};
 }
 
 ExitCode refuse(const Console& console, const InputFailure& failure) {

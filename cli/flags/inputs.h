@@ -43,6 +43,14 @@ struct Input {
   bool network_is_implied = false;             ///< The plan carried no network: rates are unknown.
   std::vector<Diagnostic> findings = {};       ///< What was found about the argument, shown already.
   std::vector<ProvenanceRow> provenance = {};  ///< What a topology says of where its values came from.
+  std::string profile = {};                    ///< Of the machine, as Machine::profile; empty for a plan's own network.
+};
+
+/// A machine as its file describes it.
+struct Machine {
+  Topology topology;
+  std::string
+      profile;  ///< Whose costs predictions add there (docs/profiles.md): a shipped name or a path; may be empty.
 };
 
 /// Why an argument could not be used. The diagnostics have been shown already when `shown` is true.
@@ -62,6 +70,9 @@ Result<TopologyReading> read_with_findings(const Console& console, const Topolog
 
 /// As `read_with_findings`; shows the diagnostics, fails when one is an error, takes away what --without names and
 /// slows down what --slow does.
+tl::expected<Machine, InputFailure> load_machine(const Console& console, const TopologyFlags& flags);
+
+/// The topology alone of `load_machine`.
 tl::expected<Topology, InputFailure> load_topology(const Console& console, const TopologyFlags& flags);
 
 /// Reads a topology or a plan: a file that begins with '{' and has "espalier_schedule" is a plan.

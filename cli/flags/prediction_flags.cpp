@@ -20,7 +20,7 @@ Result<std::optional<Bytes>> parse_chunk(const std::string& text, ElementType ty
 }
 
 const std::string profiled_algorithms = "nccl,auto";
-constexpr std::array<std::string_view, 1> profile_options = {"--profile"};
+constexpr std::array<std::string_view, 2> profile_options = {"--profile", "--nccl-version"};
 constexpr std::array<std::string_view, 3> how_options = {"--chunk", "--ahead", "--model"};
 
 }  // namespace
@@ -62,7 +62,7 @@ void PredictionFlags::add_to(CLI::App& command) {
 }
 
 Mode PredictionFlags::mode_of_scenario() const {
-  constexpr std::array<std::string_view, 3> own = {"--scenario", "--model", "--seed"};
+  constexpr std::array<std::string_view, 5> own = {"--scenario", "--model", "--seed", "--profile", "--nccl-version"};
   return {"a scenario",
           "the file names its collectives, sizes, algorithms, chunk, rounds ahead, endpoints and jitter itself",
           join_options({topology_options, own, verb.of_scenarios}),
@@ -106,10 +106,11 @@ ScenarioFlags PredictionFlags::of_scenario() const {
   ScenarioFlags flags = scenario;
   flags.model = model;
   flags.seed = conditions.seed;
+  flags.profile = profile;
   return flags;
 }
 
-Result<Prediction> PredictionFlags::resolve() const {
+Result<Prediction> PredictionFlags::resolve(const std::string& of_machine) const {
   const auto element = parse_element_type(sizes.type);
   if (!element) return tl::unexpected(element.error());
   Prediction prediction;
@@ -127,7 +128,7 @@ Result<Prediction> PredictionFlags::resolve() const {
   const auto kind = sim::parse_model(model.empty() ? "link" : model);
   if (!kind) return fail(kind.error().code, "--model: " + kind.error().message, kind.error().help);
   prediction.options.model = *kind;
-  const auto chosen = profile.resolve(conditions);
+  const auto chosen = profile.resolve(conditions, of_machine);
   if (!chosen) return tl::unexpected(chosen.error());
   prediction.options.profile = *chosen;
   ConditionFlags beside = conditions;

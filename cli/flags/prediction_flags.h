@@ -69,8 +69,8 @@ struct PredictionFlags {
   /// The scenario's flags, those of them that others share filled in.
   [[nodiscard]] ScenarioFlags of_scenario() const;
 
-  /// Errors: invalid_input, naming the flag.
-  [[nodiscard]] Result<Prediction> resolve() const;
+  /// `of_machine`: the profile that the machine names. Errors: invalid_input, naming the flag.
+  [[nodiscard]] Result<Prediction> resolve(const std::string& of_machine) const;
 
   /// The collective on this topology. Errors: invalid_input when none is named, or what is wrong with it.
   [[nodiscard]] Result<Collective> resolve_collective(const Topology& topology) const;

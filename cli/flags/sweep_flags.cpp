@@ -4,6 +4,7 @@
 
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/sizes.h"
+#include "cli/jobs/chosen_profile.h"
 #include "schedule/collective.h"
 #include "sweep/spec_values.h"
 
@@ -51,6 +52,29 @@ Result<std::vector<std::vector<std::string>>> combine_parameters(const std::vect
   return combinations;
 }
 
+/// Adds a machine under each of the profiles, or under its own.
+OrStop<void> add_under_profiles(const Machine& machine, const std::string& parameters, const SweepFlags& flags,
+                                std::vector<sweep::Machine>& machines) {
+  const bool is_own = flags.profiles.empty();
+  const std::vector<std::string> names =
+      is_own ? std::vector<std::string>{machine.profile} : sweep::split_list(flags.profiles);
+  for (const std::string& name : names) {
+    sweep::Machine& added = machines.emplace_back(sweep::Machine{machine.topology, parameters, {}, nullptr, {}});
+    if ((is_own && name.empty()) || name == "ideal") continue;
+    if (!flags.copy_engines.empty()) {
+      return usage({ErrorCode::invalid_input,
+                    "--copy-engines does not apply with the profile " + name + ": it says that itself",
+                    "add --profiles ideal to count links alone"});
+    }
+    auto chosen = find_profile(name, is_own ? "the machine's profile" : "--profiles");
+    if (!chosen) return usage(chosen.error());
+    added.profile = chosen->shown;
+    added.launch = chosen->launch;
+    added.costs = std::make_shared<const profile::Profile>(std::move(chosen->profile));
+  }
+  return {};
+}
+
 OrStop<std::vector<sweep::Machine>> load_machines(const Console& console, const SweepFlags& flags) {
   const auto combinations = combine_parameters(flags.parameters);
   if (!combinations) return usage(combinations.error());
@@ -61,7 +85,7 @@ OrStop<std::vector<sweep::Machine>> load_machines(const Console& console, const 
       topology.argument = argument;
       topology.parameters = parameters;
       topology.slow = flags.slow;
-      auto loaded = load_topology(console, topology);
+      auto loaded = load_machine(console, topology);
       if (!loaded) {
         Error error = loaded.error().error;
         error.message = argument + ": " + error.message;
@@ -69,7 +93,7 @@ OrStop<std::vector<sweep::Machine>> load_machines(const Console& console, const 
       }
       std::string text;
       for (const std::string& parameter : parameters) text += (text.empty() ? "" : " ") + parameter;
-      machines.push_back({std::move(*loaded), std::move(text)});
+      if (auto added = add_under_profiles(*loaded, text, flags, machines); !added) return tl::unexpected(added.error());
     }
   }
   if (machines.empty()) {
@@ -102,6 +126,8 @@ void SweepFlags::add_to(CLI::App& command) {
   list("-d,--datatype", type, "Element type: int8, half, bfloat16, float, double, ...", "TYPE (float)");
   list("--chunks", chunks, "Largest chunks; auto: chosen per schedule and size", "SIZES (auto)");
   list("--models", models, "How links are shared, or all", "NAMES (link)");
+  list("--profiles", profiles, "What software adds, each in turn: shipped profiles or files, ideal",
+       "NAMES (the machine's)");
   list("--protocols", protocols, "Whose payload and launch: none, simple, ll, ll128, or all", "NAMES (none)");
   list("--copy-engines", copy_engines, "How many chunks a rank sends at once; 0: as its links carry", "NUMBERS (0)");
   list("--without", without, "A failure: a node, cable or link, or several by commas; may be repeated", "LINK|NODE")
@@ -132,7 +158,7 @@ OrStop<sweep::Spec> SweepFlags::resolve(const Console& console) const {
   const auto type_of = parse_element_type(or_usual(type, "float"));
   if (!type_of) return usage(type_of.error());
   spec.type = *type_of;
-  const auto names = parse_algorithms(or_usual(algorithms, "auto"));
+  const auto names = parse_algorithms(or_usual(algorithms, "auto"), false, true);
   if (!names) return usage(names.error());
   spec.algorithms = *names;
   spec.root = root;

@@ -23,6 +23,7 @@ struct SweepFlags {
   std::string begin, end, factor, step;  ///< Instead of `sizes`, as nccl-tests has them.
   std::string chunks;
   std::string models;
+  std::string profiles;  ///< Empty: each machine's own.
   std::string protocols;
   std::string copy_engines;
   std::vector<std::string> without;

@@ -57,14 +57,15 @@ class SpecReader {
     if (key == "without") return take_each(flags_.without, key, value);
     if (key == "slow") return take_each(flags_.slow, key, value);
     if (key == "parameters") return take_parameters(value);
-    constexpr std::array<std::string_view, 20> keys = {
-        "collectives", "root",         "algorithms", "type",    "sizes",    "minbytes",  "maxbytes",
-        "stepfactor",  "stepbytes",    "chunks",     "models",  "failures", "jitter",    "seeds",
-        "protocols",   "copy_engines", "topologies", "without", "slow",     "parameters"};
-    const std::array<std::string*, 16> members = {
-        &flags_.collectives, &flags_.root,   &flags_.algorithms, &flags_.type,        &flags_.sizes,  &flags_.begin,
-        &flags_.end,         &flags_.factor, &flags_.step,       &flags_.chunks,      &flags_.models, &flags_.failures,
-        &flags_.jitters,     &flags_.seeds,  &flags_.protocols,  &flags_.copy_engines};
+    constexpr std::array<std::string_view, 21> keys = {
+        "collectives", "root",         "algorithms", "type",       "sizes",    "minbytes", "maxbytes",
+        "stepfactor",  "stepbytes",    "chunks",     "models",     "failures", "jitter",   "seeds",
+        "protocols",   "copy_engines", "profiles",   "topologies", "without",  "slow",     "parameters"};
+    const std::array<std::string*, 17> members = {
+        &flags_.collectives,  &flags_.root,     &flags_.algorithms, &flags_.type,  &flags_.sizes,
+        &flags_.begin,        &flags_.end,      &flags_.factor,     &flags_.step,  &flags_.chunks,
+        &flags_.models,       &flags_.failures, &flags_.jitters,    &flags_.seeds, &flags_.protocols,
+        &flags_.copy_engines, &flags_.profiles};
     const auto* const found = std::ranges::find(keys, key);
     if (found == keys.end()) {
       return fail(ErrorCode::invalid_input, fmt::format("{}: '{}' is nothing that is swept", where(file_, place), key),

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* folder = "profiles";
 
-/// The file and the launch of "nccl-hopper/one-process", "my/own.yaml" and "own.yaml:graph".
+/// The file and the launch of "nccl-hopper:one-process", "my/own.yaml" and "own.yaml:graph".
 struct Named {
   ShippedFile file;
   std::string launch;
@@ -23,36 +23,20 @@ Named take_apart(const std::string& name) {
   return {find_shipped(file, folder), colon == std::string::npos ? std::string() : name.substr(colon + 1)};
 }
 
-Error unknown(const ShippedFile& file) {
+Error unknown(const ShippedFile& file, const std::string& who) {
   std::vector<std::string> names = shipped_names(folder);
   names.emplace_back("ideal");
   std::vector<std::string_view> views(names.begin(), names.end());
-  return {ErrorCode::invalid_input, "--profile: there is no profile or file '" + file.shown + "'",
+  return {ErrorCode::invalid_input, who + ": there is no profile or file '" + file.shown + "'",
           suggest(file.shown, views)};
 }
 
 }  // namespace
 
-void ProfileFlags::add_to(CLI::App& command) {
-  command
-      .add_option("--profile", name,
-                  "What software adds to the links: a YAML file or a shipped profile, with :LAUNCH for how calls are "
-                  "started (docs/profiles.md)")
-      ->option_text("NAME|FILE (ideal)");
-}
-
-Result<std::shared_ptr<const ChosenProfile>> ProfileFlags::resolve(const ConditionFlags& conditions) const {
-  if (name.empty() || name == "ideal") return nullptr;
-  for (const auto& [flag, value] : {std::pair{"--payload", &conditions.payload},
-                                    {"--launch", &conditions.launch},
-                                    {"--copy-engines", &conditions.copy_engines}}) {
-    if (value->empty()) continue;
-    return fail(ErrorCode::invalid_input, fmt::format("{} does not apply with a profile: it says that itself", flag),
-                "leave it out, or write a profile of your own");
-  }
+Result<ChosenProfile> find_profile(const std::string& name, const std::string& who) {
   const Named named = take_apart(name);
   std::error_code status;
-  if (!std::filesystem::exists(named.file.path, status)) return tl::unexpected(unknown(named.file));
+  if (!std::filesystem::exists(named.file.path, status)) return tl::unexpected(unknown(named.file, who));
   profile::ProfileReading reading = profile::read_profile_file(named.file.path);
   if (!reading.profile) {
     const Diagnostic& first = reading.diagnostics.front();
@@ -62,15 +46,60 @@ Result<std::shared_ptr<const ChosenProfile>> ProfileFlags::resolve(const Conditi
   }
   ChosenProfile chosen{reading.profile->name, *std::move(reading.profile), {}, {}};
   const auto launch = chosen.profile.launch(named.launch);
-  if (!launch) return fail(launch.error().code, "--profile: " + launch.error().message, launch.error().help);
+  if (!launch) return fail(launch.error().code, who + ": " + launch.error().message, launch.error().help);
   chosen.launch = *launch;
   if (!named.launch.empty()) chosen.shown += ":" + named.launch;
+  return chosen;
+}
+
+void ProfileFlags::add_to(CLI::App& command) {
+  command
+      .add_option("--nccl-version", version, "Under a profile: without the algorithms that came later, such as 2.20")
+      ->option_text("VERSION");
+  command
+      .add_option("--profile", name,
+                  "What software adds to the links: a YAML file or a shipped profile, with :LAUNCH for how calls are "
+                  "started (docs/profiles.md)")
+      ->option_text("NAME|FILE (the machine's)");
+}
+
+Result<std::shared_ptr<const ChosenProfile>> ProfileFlags::resolve(const ConditionFlags& conditions,
+                                                                   const std::string& of_machine) const {
+  const std::string& wanted = name.empty() ? of_machine : name;
+  if (wanted.empty() || wanted == "ideal") {
+    if (version.empty()) return nullptr;
+    return fail(ErrorCode::invalid_input, "--nccl-version is of a profile", "such as --profile nccl-hopper");
+  }
+  for (const auto& [flag, value] : {std::pair{"--payload", &conditions.payload},
+                                    {"--launch", &conditions.launch},
+                                    {"--copy-engines", &conditions.copy_engines},
+                                    {"--per-message", &conditions.per_message}}) {
+    if (value->empty()) continue;
+    if (name.empty()) {
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("{} does not apply with {}, the machine's profile: it says that itself", flag, wanted),
+                  "add --profile ideal to count links alone");
+    }
+    return fail(ErrorCode::invalid_input, fmt::format("{} does not apply with a profile: it says that itself", flag),
+                "leave it out, or write a profile of your own");
+  }
+  auto chosen = find_profile(wanted, name.empty() ? "the machine's profile" : "--profile");
+  if (!chosen) return tl::unexpected(chosen.error());
+  if (!version.empty()) {
+    const auto number = profile::version_number(version);
+    if (!number) return fail(number.error().code, "--nccl-version: " + number.error().message, number.error().help);
+    const auto restricted = chosen->profile.restrict_to(*number);
+    if (!restricted) {
+      return fail(restricted.error().code, "--nccl-version: " + restricted.error().message, restricted.error().help);
+    }
+    chosen->shown += " as of " + version;
+  }
   if (!conditions.protocol.empty()) {
     const auto protocol = sim::parse_protocol(conditions.protocol);
     if (!protocol) return fail(protocol.error().code, "--protocol: " + protocol.error().message, protocol.error().help);
-    chosen.protocol = *protocol;
+    chosen->protocol = *protocol;
   }
-  return std::make_shared<const ChosenProfile>(std::move(chosen));
+  return std::make_shared<const ChosenProfile>(*std::move(chosen));
 }
 
 }  // namespace espalier::cli

@@ -12,22 +12,28 @@ namespace espalier::cli {
 
 /// A profile that was chosen: its values, and how calls are started.
 struct ChosenProfile {
-  std::string shown;  ///< "nccl-hopper", "nccl-hopper/one-process".
+  std::string shown;  ///< "nccl-hopper", "nccl-hopper:one-process".
   profile::Profile profile;
   Picoseconds launch;
   std::optional<sim::Protocol> protocol;  ///< --protocol, then the only one.
 };
 
+/// The profile of a name as --profile takes it, "nccl-hopper" or "own.yaml:graph". `who` stands before messages.
+/// Requires: a name that is not empty and not "ideal". Errors: as ProfileFlags::resolve.
+Result<ChosenProfile> find_profile(const std::string& name, const std::string& who);
+
 /// --profile: what software adds to the links (docs/profiles.md).
 struct ProfileFlags {
   std::string name;
+  std::string version;  ///< --nccl-version: without what came later.
 
   void add_to(CLI::App& command);
 
-  /// The profile, null for "ideal" and where none was named. The others' --protocol is the profile's then, and what
-  /// else a profile says itself is refused beside it.
+  /// The profile, of the machine where none was named; null for "ideal" and where neither names one. The others'
+  /// --protocol is the profile's then, and what else a profile says itself is refused beside it.
   /// Errors: invalid_input when there is no such profile, naming those there are, or when its file is wrong.
-  [[nodiscard]] Result<std::shared_ptr<const ChosenProfile>> resolve(const ConditionFlags& conditions) const;
+  [[nodiscard]] Result<std::shared_ptr<const ChosenProfile>> resolve(const ConditionFlags& conditions,
+                                                                     const std::string& of_machine) const;
 };
 
 }  // namespace espalier::cli

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "advisor/advisor.h"
 #include "base/counted.h"
 #include "base/format_units.h"
@@ -30,7 +32,17 @@ struct RunTask {
   std::optional<Bytes> chunk;
   std::optional<std::uint32_t> ahead;
   TransportChoice transport = TransportChoice::automatic;
+  std::shared_ptr<const ChosenProfile> profile;  ///< What auto chooses by; null: links alone.
 };
+
+constexpr std::int64_t most_processors = 1024;
+
+/// Whose costs auto counts where no --profile says so: sockets', or those that the machine names if they are the
+/// engine's own. A machine of GPUs whose schedules run on processors here says nothing of them.
+std::string usual_profile(const RunFlags& flags, const RunTask& task, const Input& input) {
+  if (task.transport == TransportChoice::tcp || !flags.addresses.empty()) return "espalier-tcp";
+  return input.profile.starts_with("espalier-") ? input.profile : std::string();
+}
 
 Result<void> check_algorithm(const std::string& algorithm) {
   const auto named = parse_algorithms(algorithm);
@@ -69,6 +81,9 @@ Result<RunTask> resolve(const RunFlags& flags, const Input& input) {
   task.type = *type;
   task.operation = *operation;
   task.transport = *transport;
+  auto profile = flags.profile.resolve({}, usual_profile(flags, task, input));
+  if (!profile) return tl::unexpected(profile.error());
+  task.profile = *std::move(profile);
   task.sizes = std::move(*sizes);
   return task;
 }
@@ -100,6 +115,7 @@ std::vector<engine::Setting> settings_of(const RunFlags& flags, const RunTask& t
           {"--chunk", task.chunk ? std::to_string(task.chunk->count) : "auto"},
           {"--buffers", flags.buffers},
           {"--transport", std::string(to_string(task.transport))},
+          {"--profile", task.profile ? task.profile->shown : "ideal"},
           {"--trace", flags.trace.file.empty() ? "not given" : "given"}};
 }
 
@@ -124,12 +140,23 @@ Result<JobOptions> job_options(const Console& console, const RunFlags& flags, co
   return options;
 }
 
+/// Of this machine, whichever of them a rank may use: all ranks have to choose alike.
+std::uint32_t online_processors() {
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(sysconf(_SC_NPROCESSORS_ONLN), 1, most_processors));
+}
+
 /// A plan's schedule for its collective; the advisor's for all else (barriers of a job that runs a plan).
-ScheduleSource source_for(const RunFlags& flags, const RunTask& task, Input& input) {
+ScheduleSource source_for(const RunFlags& flags, const RunTask& task, bool is_one_machine, Input& input) {
   advisor::AdvisorOptions options;
   options.algorithm = input.schedule ? "auto" : flags.algorithm;
   options.chunk = task.chunk;
   options.ahead = task.ahead;
+  if (task.profile) {
+    auto costs = std::make_shared<profile::Profile>(task.profile->profile);
+    // Ranks that are all on this machine share its processors.
+    if (is_one_machine && costs->processors == 0) costs->processors = online_processors();
+    options.profile = std::move(costs);
+  }
   // Who names an algorithm or a plan wants to see it run, and so does who wants its timeline.
   options.may_be_replaced = options.algorithm == "auto" && flags.trace.file.empty();
   options.leaves_chunk_to_engine = true;  // The model's chunk is for links; memory and sockets have caches.
@@ -276,7 +303,8 @@ ExitCode run_rank(const Console& console, const RunFlags& flags, const engine::l
   auto options = job_options(console, flags, launch, *task, input.topology, secret->text);
   if (!options) return console.refuse(options.error());
   const Topology topology = input.topology;
-  auto communicator = Communicator::join(std::move(*options), source_for(flags, *task, input));
+  auto communicator = Communicator::join(
+      std::move(*options), source_for(flags, *task, launch.is_one_machine || launch.job.starts_with("local "), input));
   // All have it by now, or the job has failed.
   if (launch.rank == 0 && !secret->path.empty()) unlink(secret->path.c_str());
   if (!communicator) return console.refuse(communicator.error());

@@ -7,6 +7,7 @@
 #include "cli/flags/collective_flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/sizes.h"
+#include "cli/jobs/chosen_profile.h"
 #include "cli/jobs/verbs_flags.h"
 #include "cli/output/console.h"
 #include "cli/output/trace_file.h"
@@ -29,6 +30,7 @@ struct RunFlags {
   int check = 1;
   std::string buffers = "registered";
   std::string transport = "auto";
+  ProfileFlags profile;  ///< What auto chooses by; its own name empty: by transport and machine.
   double timeout = 30;
   bool checksum = false;
   std::uint32_t sockets = 1;

@@ -154,8 +154,11 @@ Result<sim::Report> run_in_detail(const CandidateRun& result, const Topology& to
   }
   options.record_timeline = true;
   options.record_critical_path = true;
-  return sim::simulate(result.candidate->schedule, result.setting != nullptr ? result.setting->topology : topology,
-                       options, how.circumstances.endpoints.engines());
+  if (result.setting == nullptr) {
+    return sim::simulate(result.candidate->schedule, topology, options, how.circumstances.endpoints.engines());
+  }
+  return sim::simulate(result.candidate->schedule, result.setting->topology, options,
+                       result.setting->endpoints.engines());
 }
 
 }  // namespace espalier::cli

@@ -16,15 +16,21 @@ constexpr double no_loss = 0.0005;  ///< What prints as 0.0 %.
 
 std::string loss_text(double share) { return percent(std::max(0.0, share)); }
 
-std::string header_text(const planners::Degradation& degradation, const Topology& topology, Bytes size) {
+std::string header_text(const planners::Degradation& degradation, const Topology& topology, Bytes size,
+                        const std::optional<NcclBeside>& nccl) {
   const planners::Outlook& healthy = degradation.healthy;
   std::string text = fmt::format("# {}  {}  {}", topology.name(), to_string(healthy.collective.kind),
                                  counted(healthy.collective.rank_count, "rank"));
   if (!healthy.collective.root.is_none()) text += "  root " + topology.rank_name(healthy.collective.root);
   if (healthy.fastest) text += "  " + format_size(size);
+  if (nccl) text += "  profile " + nccl->profile;
   text += "\n# whole: bound busbw " + gigabytes_per_second(healthy.bound_busbw()) + " GB/s";
   if (healthy.fastest) {
     text += fmt::format(", busbw {} GB/s by {}", gigabytes_per_second(healthy.busbw()), healthy.fastest->planner);
+  }
+  if (nccl && nccl->whole) {
+    text += fmt::format(", {} GB/s by {}", gigabytes_per_second(nccl->whole->run.busbw(healthy.collective)),
+                        nccl->whole->by);
   }
   if (!healthy.fastest && !healthy.bound.what.empty()) text += "\n# why: " + healthy.bound.what;
   return text + "\n#\n";
@@ -53,6 +59,21 @@ std::string summary_text(const planners::Degradation& degradation) {
   return text;
 }
 
+/// The part of NCCL's busbw on the whole machine that a failure costs it. Requires: NCCL runs there.
+double nccl_loss(const planners::Degradation& degradation, const NcclBeside& nccl, std::size_t damage) {
+  const auto& rest = nccl.damages[damage];
+  const double whole = nccl.whole->run.busbw(degradation.healthy.collective);
+  if (!rest || whole <= 0) return 1;
+  return 1 - rest->run.busbw(degradation.damages[damage].outlook->collective) / whole;
+}
+
+nlohmann::ordered_json nccl_json(const profile::ProfiledSummary& summary, const Collective& collective) {
+  return {{"by", summary.by},
+          {"time", summary.run.elapsed.seconds()},
+          {"busbw", summary.run.busbw(collective)},
+          {"chunk", summary.run.chunk.count}};
+}
+
 nlohmann::ordered_json outlook_json(const planners::Outlook& outlook) {
   const auto bound_rate = outlook.bound_busbw();
   nlohmann::ordered_json document = {{"ranks", outlook.collective.rank_count},
@@ -73,7 +94,7 @@ nlohmann::ordered_json outlook_json(const planners::Outlook& outlook) {
 
 }  // namespace
 
-Table degradation_table(const planners::Degradation& degradation) {
+Table degradation_table(const planners::Degradation& degradation, const std::optional<NcclBeside>& nccl) {
   const bool has_schedules = degradation.healthy.fastest.has_value();
   Table table;
   table.add_column("failure", "", Table::Align::left);
@@ -86,12 +107,20 @@ Table degradation_table(const planners::Degradation& degradation) {
     table.add_column("loss", "(%)", Table::Align::right, "busbw");
     table.add_column("by", "", Table::Align::left);
   }
-  for (const planners::Damage& damage : degradation.damages) {
+  const bool has_nccl = nccl && nccl->whole;
+  if (has_nccl) {
+    table.add_column("nccl", "(GB/s)");
+    table.add_column("loss", "(%)", Table::Align::right, "nccl");
+    table.add_column("by", "", Table::Align::left, "nccl");
+  }
+  for (std::size_t i = 0; i < degradation.damages.size(); ++i) {
+    const planners::Damage& damage = degradation.damages[i];
     std::vector<std::string> cells = {damage.failure.name, damage.failure.what,
                                       std::to_string(damage.failure.alike.size())};
     if (!damage.outlook) {
       cells.insert(cells.end(), {"-", "100.0"});
       if (has_schedules) cells.insert(cells.end(), {"-", "100.0", "cut off"});
+      if (has_nccl) cells.insert(cells.end(), {"-", "100.0", "cut off"});
       table.add_row(std::move(cells));
       continue;
     }
@@ -102,18 +131,25 @@ Table degradation_table(const planners::Degradation& degradation) {
       cells.push_back(loss_text(damage.loss));
       cells.push_back(fastest->planner + (fastest->kept ? ", as before" : ""));
     }
+    if (has_nccl) {
+      const auto& run = nccl->damages[i];
+      cells.push_back(run ? gigabytes_per_second(run->run.busbw(damage.outlook->collective)) : "-");
+      cells.push_back(loss_text(nccl_loss(degradation, *nccl, i)));
+      cells.push_back(run ? run->by : "nothing");
+    }
     table.add_row(std::move(cells));
   }
   return table;
 }
 
-std::string degradation_text(const planners::Degradation& degradation, const Topology& topology, Bytes size) {
-  return header_text(degradation, topology, size) + degradation_table(degradation).text() + "#\n" +
+std::string degradation_text(const planners::Degradation& degradation, const Topology& topology, Bytes size,
+                             const std::optional<NcclBeside>& nccl) {
+  return header_text(degradation, topology, size, nccl) + degradation_table(degradation, nccl).text() + "#\n" +
          summary_text(degradation);
 }
 
-nlohmann::ordered_json degradation_json(const planners::Degradation& degradation, const Topology& topology,
-                                        Bytes size) {
+nlohmann::ordered_json degradation_json(const planners::Degradation& degradation, const Topology& topology, Bytes size,
+                                        const std::optional<NcclBeside>& nccl) {
   const Collective& collective = degradation.healthy.collective;
   nlohmann::ordered_json document = {{"schema", "espalier/degrade/1"},
                                      {"topology", topology.name()},
@@ -122,8 +158,12 @@ nlohmann::ordered_json degradation_json(const planners::Degradation& degradation
   if (!collective.root.is_none()) document["root"] = topology.rank_name(collective.root);
   if (degradation.healthy.fastest) document["size"] = size.count;
   document["whole"] = outlook_json(degradation.healthy);
+  const bool has_nccl = nccl && nccl->whole;
+  if (nccl) document["profile"] = nccl->profile;
+  if (has_nccl) document["whole"]["nccl"] = nccl_json(*nccl->whole, collective);
   document["failures"] = nlohmann::ordered_json::array();
-  for (const planners::Damage& damage : degradation.damages) {
+  for (std::size_t i = 0; i < degradation.damages.size(); ++i) {
+    const planners::Damage& damage = degradation.damages[i];
     nlohmann::ordered_json entry = {{"failure", damage.failure.name},
                                     {"of", damage.failure.what},
                                     {"alike", damage.failure.alike},
@@ -134,6 +174,8 @@ nlohmann::ordered_json degradation_json(const planners::Degradation& degradation
     } else {
       entry["cut_off"] = damage.broken.message;
     }
+    if (has_nccl) entry["nccl_loss"] = nccl_loss(degradation, *nccl, i);
+    if (has_nccl && nccl->damages[i]) entry["nccl"] = nccl_json(*nccl->damages[i], damage.outlook->collective);
     document["failures"].push_back(std::move(entry));
   }
   return document;

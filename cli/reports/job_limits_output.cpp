@@ -121,9 +121,10 @@ std::string improvements_text(const JobLimits& limits) {
 
 }  // namespace
 
-std::string job_limits_text(const Scenario& scenario, const JobLimits& limits) {
-  return fmt::format("{} on {}: {} (model {})\n\n", scenario.name, scenario.topology.name(),
-                     format_duration(limits.report.elapsed), sim::to_string(scenario.settings.model)) +
+std::string job_limits_text(const Scenario& scenario, const JobLimits& limits, const std::string& profile) {
+  return fmt::format("{} on {}: {} (model {}{})\n\n", scenario.name, scenario.topology.name(),
+                     format_duration(limits.report.elapsed), sim::to_string(scenario.settings.model),
+                     profile.empty() ? "" : ", profile " + profile) +
          path_text(limits) + waits_text(scenario, limits) + full_links_text(scenario, limits) + "\n" +
          improvements_text(limits);
 }
@@ -140,11 +141,12 @@ Table job_improvements_table(const JobLimits& limits) {
   return table;
 }
 
-nlohmann::ordered_json job_limits_json(const Scenario& scenario, const JobLimits& limits) {
+nlohmann::ordered_json job_limits_json(const Scenario& scenario, const JobLimits& limits, const std::string& profile) {
   nlohmann::ordered_json document = {
       {"schema", "espalier/explain-scenario/1"},    {"scenario", scenario.name},
       {"topology", scenario.topology.name()},       {"model", sim::to_string(scenario.settings.model)},
       {"elapsed", limits.report.elapsed.seconds()}, {"steps", limits.steps}};
+  if (!profile.empty()) document["profile"] = profile;
   auto& path = document["path"] = nlohmann::ordered_json::array();
   for (const JobShare& share : limits.path) {
     path.push_back({{"use", share.use == JobUse::call ? to_string(share.inside) : to_string(share.use)},

@@ -64,11 +64,12 @@ nlohmann::ordered_json training_json(const scenario::TrainingFigures& training, 
   return document;
 }
 
-std::string header(const Scenario& scenario, const JobReport& report) {
+std::string header(const Scenario& scenario, const JobReport& report, const std::string& profile) {
   const auto& settings = scenario.settings;
   std::string text = fmt::format("# {} on {}  {}  model {}", scenario.name, scenario.topology.name(),
                                  counted(scenario.topology.rank_count(), "rank"), sim::to_string(settings.model));
   if (report.chunk.count > 0) text += "  chunk " + format_size(report.chunk);
+  if (!profile.empty()) text += "  profile " + profile;
   text += circumstances_text({settings.endpoints, scenario.disturbances.conditions});
   const RankSummary time = summarize_ranks(scenario.job, report);
   text += fmt::format(
@@ -198,12 +199,12 @@ Table calls_table(const Scenario& scenario, const JobReport& report) {
   return table;
 }
 
-std::string scenario_text(const Scenario& scenario, const JobReport& report) {
-  return header(scenario, report) + calls_text(scenario, report) + ranks_table(scenario, report) +
+std::string scenario_text(const Scenario& scenario, const JobReport& report, const std::string& profile) {
+  return header(scenario, report, profile) + calls_text(scenario, report) + ranks_table(scenario, report) +
          links_text(scenario, report) + events_text(scenario, report);
 }
 
-nlohmann::ordered_json scenario_json(const Scenario& scenario, const JobReport& report) {
+nlohmann::ordered_json scenario_json(const Scenario& scenario, const JobReport& report, const std::string& profile) {
   nlohmann::ordered_json document = {{"schema", "espalier/scenario/1"},
                                      {"scenario", scenario.name},
                                      {"topology", scenario.topology.name()},
@@ -213,12 +214,14 @@ nlohmann::ordered_json scenario_json(const Scenario& scenario, const JobReport& 
                                      {"payload", scenario.settings.endpoints.payload_ppm / 1e6},
                                      {"launch", scenario.settings.endpoints.launch.seconds()},
                                      {"copy_engines", scenario.settings.endpoints.copy_engines},
+                                     {"per_message", scenario.settings.endpoints.message.seconds()},
                                      {"jitter", scenario.disturbances.conditions.jitter_ppm / 1e6},
                                      {"compute_jitter", scenario.disturbances.compute_jitter_ppm / 1e6},
                                      {"elapsed", report.elapsed.seconds()},
                                      {"tasks", scenario.job.tasks().size()},
                                      {"events", report.events},
                                      {"background_flows", report.flows}};
+  if (!profile.empty()) document["profile"] = profile;
   if (scenario.training) document["training"] = training_json(*scenario.training, report.elapsed);
   auto& calls = document["calls"] = nlohmann::ordered_json::array();
   for (const CallSummary& call : summarize_calls(scenario.job, report)) {

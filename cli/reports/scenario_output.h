@@ -9,13 +9,15 @@
 
 namespace espalier::cli {
 
-/// The tables of `simulate --scenario`: the whole, calls, ranks, links.
-std::string scenario_text(const scenario::Scenario& scenario, const scenario::JobReport& report);
+/// The tables of `simulate --scenario`: the whole, calls, ranks, links. `profile`: the one that counts, or empty.
+std::string scenario_text(const scenario::Scenario& scenario, const scenario::JobReport& report,
+                          const std::string& profile);
 
 /// A row per kind of call, for --csv; of a job without calls the titles alone.
 Table calls_table(const scenario::Scenario& scenario, const scenario::JobReport& report);
 
 /// The same and each rank's time as "espalier/scenario/1".
-nlohmann::ordered_json scenario_json(const scenario::Scenario& scenario, const scenario::JobReport& report);
+nlohmann::ordered_json scenario_json(const scenario::Scenario& scenario, const scenario::JobReport& report,
+                                     const std::string& profile);
 
 }  // namespace espalier::cli

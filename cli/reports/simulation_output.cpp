@@ -93,7 +93,10 @@ std::string limits_text(const Simulation& simulation) {
 /// "gpu0>gpu1", "backplane of cpu0".
 std::string place_of(const sim::CriticalStep& step, const Topology& topology) {
   if (!step.link.is_none()) return topology.link_name(step.link);
-  const char* const what = step.reduces ? "reduction at " : step.copies ? "copy engine of " : "backplane of ";
+  const char* const what = step.reduces   ? "reduction at "
+                           : step.copies  ? "copy engine of "
+                           : step.handles ? "processor of "
+                                          : "backplane of ";
   return what + topology.node(step.node).id;
 }
 

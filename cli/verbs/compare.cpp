@@ -107,21 +107,31 @@ Result<compare::Measurements> as_table(const compare::RunFile& run, const std::s
   return std::get<compare::Measurements>(run);
 }
 
+/// Whether A is a machine rather than a run: a shipped one, or YAML.
+bool is_machine(const std::string& name) {
+  return is_shipped_machine(name) || name.ends_with(".yaml") || name.ends_with(".yml");
+}
+
 /// A machine under a profile against what was measured there.
 ExitCode compare_with_machine(const Console& console, const CompareFlags& flags, const std::optional<double>& limit) {
   if (!flags.svg.empty() || !flags.plan.empty()) {
     return console.refuse_usage({ErrorCode::invalid_input, "--svg and --plan are of two timelines", "leave them out"});
   }
-  const auto chosen = flags.profile.resolve(flags.conditions);
+  TopologyFlags of_machine = flags.machine;
+  of_machine.argument = flags.a;
+  const auto machine = load_machine(console, of_machine);
+  if (!machine) return refuse(console, machine.error());
+  const Topology* const topology = &machine->topology;
+  const auto chosen = flags.profile.resolve(flags.conditions, machine->profile);
   if (!chosen) return console.refuse_usage(chosen.error());
   if (!*chosen) {
-    return console.refuse_usage({ErrorCode::invalid_input, "a machine is compared under a profile, and ideal is none",
-                                 "compare the --json of simulate with the measurement"});
+    return console.refuse_usage({ErrorCode::invalid_input,
+                                 flags.profile.name.empty()
+                                     ? flags.a + " names no profile, under which it would be compared"
+                                     : "a machine is compared under a profile, and ideal is none",
+                                 flags.profile.name.empty() ? "name one, such as --profile nccl-hopper"
+                                                            : "compare the --json of simulate with the measurement"});
   }
-  TopologyFlags machine = flags.machine;
-  machine.argument = flags.a;
-  const auto topology = load_topology(console, machine);
-  if (!topology) return refuse(console, topology.error());
   auto runs = load_runs(console, {flags.b}, flags.collective);
   if (!runs)
     return runs.error().is_usage ? console.refuse_usage(runs.error().error) : console.refuse(runs.error().error);
@@ -157,14 +167,15 @@ ExitCode run(const Console& console, const CompareFlags& flags) {
     if (!parsed) return console.refuse_usage(parsed.error());
     limit = to_double(*parsed);
   }
-  if (!flags.profile.name.empty()) return compare_with_machine(console, flags, limit);
+  if (!flags.profile.name.empty() || is_machine(flags.a)) return compare_with_machine(console, flags, limit);
   if (const auto given = flags.machine.first_given()) {
-    return console.refuse_usage({ErrorCode::invalid_input, *given + " is of a machine, which goes with --profile",
-                                 "such as --profile nccl-hopper, with a machine as A"});
+    return console.refuse_usage({ErrorCode::invalid_input, *given + " is of a machine, and A is none",
+                                 "name a machine as A, such as dgx-h100"});
   }
-  if (!flags.conditions.protocol.empty()) {
+  if (!flags.conditions.protocol.empty() || !flags.profile.version.empty()) {
+    const std::string option = flags.profile.version.empty() ? "--protocol" : "--nccl-version";
     return console.refuse_usage(
-        {ErrorCode::invalid_input, "--protocol is of a profile", "such as --profile nccl-hopper, with a machine as A"});
+        {ErrorCode::invalid_input, option + " is of a profile", "such as --profile nccl-hopper, with a machine as A"});
   }
   auto runs = load_runs(console, {flags.a, flags.b}, flags.collective);
   if (!runs)
@@ -199,9 +210,9 @@ void add_compare_command(CLI::App& app, Session& session) {
   CLI::App* command =
       app.add_subcommand("compare", "Hold two runs against each other: a prediction A and what was measured, B");
   command
-      ->add_option(
-          "A", flags->a,
-          "Timeline or results: of simulate or run (--trace, --json), or of nccl-tests; with --profile a machine")
+      ->add_option("A", flags->a,
+                   "Timeline or results: of simulate or run (--trace, --json), or of nccl-tests; or a machine, under "
+                   "its profile")
       ->required();
   command->add_option("B", flags->b, "The same; errors are parts of B's times")->required();
   command

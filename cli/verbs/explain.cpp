@@ -83,9 +83,11 @@ Result<Explanation> explain(const Topology& topology, const Explained& explained
   }
   // What ran for the choice is known, but for jitter.
   const bool are_known = others.size() > 1 && how.conditions.jitter_ppm == 0;
+  const sim::Endpoints& endpoints =
+      explained.setting != nullptr ? explained.setting->endpoints : options.circumstances.endpoints;
   auto limits = advisor::find_run_limits(
-      schedule, explained.setting != nullptr ? explained.setting->topology : topology, how, others,
-      options.circumstances.endpoints.engines(), usable_threads(), are_known ? runs.evaluator() : planners::Evaluate());
+      schedule, explained.setting != nullptr ? explained.setting->topology : topology, how, others, endpoints.engines(),
+      usable_threads(), are_known ? runs.evaluator() : planners::Evaluate());
   if (!limits) return tl::unexpected(limits.error());
   explanation.limits = std::move(*limits);
   explanation.critical = sim::summarize_critical_path(explanation.limits.report, topology);
@@ -162,7 +164,7 @@ ExitCode run(const Console& console, const PredictionFlags& flags) {
   auto input = load_input(console, flags.input, flags.plan_topology);
   if (!input) return refuse(console, input.error());
   if (const auto conflict = flags.find_conflict(*input)) return console.refuse_usage(*conflict);
-  const auto prediction = flags.resolve();
+  const auto prediction = flags.resolve(input->profile);
   if (!prediction) return console.refuse_usage(prediction.error());
   const bool is_plan = input->schedule.has_value();
   if (!is_plan && flags.algorithms == "ring" && input->topology.rank_count() >= planners::most_stored_ranks) {

@@ -11,6 +11,7 @@
 #include "cli/flags/modes.h"
 #include "cli/flags/packing_flags.h"
 #include "cli/jobs/candidate_runs.h"
+#include "cli/jobs/chosen_profile.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
 #include "cli/output/progress.h"
@@ -31,6 +32,7 @@ struct PlanFlags {
   std::string algorithms = "auto";
   PackingFlags packing;
   std::string size = "64M";
+  ProfileFlags profile;
   std::string output;
   std::string from;  ///< A plan whose trees planning begins with.
   bool verbose = false;
@@ -68,11 +70,12 @@ Table choice_table(const planners::Choice& choice) {
 }
 
 std::string choice_text(const planners::Choice& choice, const planners::Candidates& candidates,
-                        const Topology& topology, Bytes size) {
+                        const Topology& topology, Bytes size, const std::string& profile) {
   const Collective& collective = choice.candidate->schedule.collective;
   const Bound& bound = *choice.candidate->schedule.bound;
-  std::string text = fmt::format("# {}  {}  {}  {}{}\n", topology.name(), to_string(collective.kind),
-                                 counted(collective.rank_count, "rank"), format_size(size), shares_text(collective));
+  std::string text = fmt::format("# {}  {}  {}  {}{}{}\n", topology.name(), to_string(collective.kind),
+                                 counted(collective.rank_count, "rank"), format_size(size), shares_text(collective),
+                                 profile.empty() ? "" : "  profile " + profile);
   text += choice_table(choice).text();
   for (const planners::Refusal& refusal : candidates.refused)
     text += fmt::format("# no {}: {}\n", refusal.planner, refusal.error.message);
@@ -86,7 +89,7 @@ std::string choice_text(const planners::Choice& choice, const planners::Candidat
 }
 
 nlohmann::ordered_json choice_json(const planners::Choice& choice, const planners::Candidates& candidates,
-                                   const Topology& topology, Bytes size) {
+                                   const Topology& topology, Bytes size, const std::string& profile) {
   const Collective& collective = choice.candidate->schedule.collective;
   const Bound& bound = *choice.candidate->schedule.bound;
   nlohmann::ordered_json document = {{"schema", "espalier/plan/1"},
@@ -96,6 +99,7 @@ nlohmann::ordered_json choice_json(const planners::Choice& choice, const planner
                                      {"size", size.count},
                                      {"chosen", choice.candidate->planner},
                                      {"why", choice.why}};
+  if (!profile.empty()) document["profile"] = profile;
   if (!collective.shares.empty()) document["shares"] = collective.shares;
   document["candidates"] = nlohmann::ordered_json::array();
   for (const planners::Trial& trial : choice.trials) {
@@ -147,7 +151,8 @@ tl::expected<planners::TreeMemory, InputFailure> known_trees(const Console& cons
 }
 
 Mode mode_of(const PlanFlags& flags) {
-  constexpr std::array<std::string_view, 5> own = {"--output", "--algorithm", "--size", "--from", "--verbose"};
+  constexpr std::array<std::string_view, 7> own = {"--output",  "--algorithm", "--size",        "--from",
+                                                   "--verbose", "--profile",   "--nccl-version"};
   if (flags.groups.any()) {
     return {"groups",
             "they are planned together by one linear program, for large messages",
@@ -162,8 +167,9 @@ Mode mode_of(const PlanFlags& flags) {
 
 ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& flags) {
   if (const auto idle = find_idle_option(command, mode_of(flags))) return console.refuse_usage(*idle);
-  const auto topology = load_topology(console, flags.topology);
-  if (!topology) return refuse(console, topology.error());
+  const auto machine = load_machine(console, flags.topology);
+  if (!machine) return refuse(console, machine.error());
+  const Topology* const topology = &machine->topology;
   if (flags.groups.any()) return plan_of_groups(console, *topology, flags.groups, flags.collective, flags.output);
   const auto collective = flags.collective.resolve(*topology);
   if (!collective) return console.refuse_usage(collective.error());
@@ -173,13 +179,16 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   if (!limits) return console.refuse_usage(limits.error());
   const auto size = parse_message_size(flags.size);
   if (!size) return console.refuse_usage(size.error());
+  const auto profile = flags.profile.resolve({}, machine->profile);
+  if (!profile) return console.refuse_usage(profile.error());
   const auto known = known_trees(console, flags.from);
   if (!known) return refuse(console, known.error());
-  const auto candidates =
-      plan_candidates(console, *topology, *collective, *algorithms, *size, *limits, flags.verbose, &*known);
+  const auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *profile ? Bytes{} : *size,
+                                          *limits, flags.verbose, &*known);
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
-  CandidateRuns runs(*topology, *candidates, {size_of(usual_type), {}, sim::ModelKind::link, {}});
+  CandidateRuns runs(*topology, *candidates, {size_of(usual_type), {}, sim::ModelKind::link, {}, *profile});
+  const std::string shown = *profile ? (*profile)->shown : std::string();
   const auto choice = [&] {
     const Progress progress(console, "simulating what was planned", 0);
     return planners::choose(*candidates, *size, runs.evaluator());
@@ -193,8 +202,8 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   if (console.csv) {
     console.print_bytes(choice_table(*choice).csv());
   } else {
-    console.print(console.json ? json_text(choice_json(*choice, *candidates, *topology, *size))
-                               : choice_text(*choice, *candidates, *topology, *size));
+    console.print(console.json ? json_text(choice_json(*choice, *candidates, *topology, *size, shown))
+                               : choice_text(*choice, *candidates, *topology, *size, shown));
   }
   return flags.output.empty() ? ExitCode::ok : write_plan(console, flags, choice->candidate->schedule, *topology);
 }
@@ -215,6 +224,7 @@ void add_plan_command(CLI::App& app, Session& session) {
       ->add_option("-s,--size", flags->size,
                    "The message size to be fast at: 8, 64K, 1M or 1G (powers of two), 1MB (a million bytes)")
       ->option_text("SIZE (64M)");
+  flags->profile.add_to(*command);
   flags->packing.add_to(*command);
   command->add_option("-o,--output", flags->output, "Write the plan to this file (- is standard output)")
       ->option_text("FILE");
@@ -230,7 +240,8 @@ void add_plan_command(CLI::App& app, Session& session) {
                             "espalier plan cluster.yaml broadcast -r 3 -a packing -o -",
                             "espalier plan mi250-x2 all_gather -a packing --max-depth 4 --gap 1%",
                             "espalier plan dgx1v all_gather -a packing --without gpu0-gpu1 --from plan.json -v",
-                            "espalier plan dgx-a100-x2 all_reduce -s 64K"}));
+                            "espalier plan dgx-a100-x2 all_reduce -s 64K",
+                            "espalier plan dgx-h100 all_reduce -s 1M --profile nccl-hopper"}));
   command->callback([flags, command, &session] {
     session.run = [flags, command, &session] { return run(session.console, *command, *flags); };
   });

@@ -137,7 +137,7 @@ Result<void> write_page(const Console& console, const ReportFlags& flags, const 
 }
 
 OrStop<void> report_on(const Console& console, const CLI::App& command, const ReportFlags& flags, Input& input) {
-  auto prediction = flags.resolve();
+  auto prediction = flags.resolve(input.profile);
   if (!prediction) return usage(prediction.error());
   Findings findings;
   if (!flags.measured.empty()) {

@@ -58,10 +58,10 @@ ExitCode start_ranks(const Console& console, const RunFlags& flags, std::uint32_
 }
 
 Mode mode_of(const Input& input) {
-  constexpr std::array<std::string_view, 19> how = {
-      "--ahead",     "--op",         "--iters",       "--warmup_iters",    "--check",    "--chunk",       "--buffers",
-      "--transport", "--sockets",    "--checksum",    "--timeout",         "--trace",    "--trace-every", "--rank",
-      "--world",     "--rendezvous", "--secret-file", "--max-local-ranks", "--addresses"};
+  constexpr std::array<std::string_view, 20> how = {
+      "--ahead",     "--op",         "--iters",       "--warmup_iters",    "--check",     "--chunk",       "--buffers",
+      "--transport", "--sockets",    "--checksum",    "--timeout",         "--trace",     "--trace-every", "--rank",
+      "--world",     "--rendezvous", "--secret-file", "--max-local-ranks", "--addresses", "--profile"};
   constexpr std::array<std::string_view, 1> planned = {"--algorithm"};
   if (!input.schedule) {
     return {"a topology",
@@ -156,6 +156,11 @@ void add_run_command(CLI::App& app, Session& session) {
   command->add_option("--buffers", flags->buffers, "registered: ranks of a machine reach them directly; or private")
       ->option_text("KIND (registered)");
   command->add_option("--transport", flags->transport, "auto, shm, tcp or verbs")->option_text("NAME (auto)");
+  command
+      ->add_option("--profile", flags->profile.name,
+                   "What software adds to links, for what auto chooses by: a YAML file or a shipped profile "
+                   "(docs/profiles.md)")
+      ->option_text("NAME|FILE (of transport or machine)");
   command->add_option("--sockets", flags->sockets, "TCP connections, or queue pairs of verbs, per pair of ranks")
       ->option_text("COUNT (1)");
   command->add_flag("--checksum", flags->checksum, "Check a CRC32C of every chunk on TCP");

@@ -54,14 +54,14 @@ OrStop<void> show(const Console& console, const SimulateFlags& flags, const Simu
 }
 
 /// Whether a ring alone is asked for on a large machine, and nothing that only its stored schedule gives.
-bool walks_rings(const SimulateFlags& flags, const Input& input) {
+bool walks_rings(const SimulateFlags& flags, const Input& input, const Prediction& prediction) {
   const auto kind = parse_collective(flags.collective.name);
   const auto limits = flags.packing.resolve();
   const bool walks = kind && (*kind == CollectiveKind::all_reduce || *kind == CollectiveKind::reduce_scatter ||
                               *kind == CollectiveKind::all_gather);
   return walks && !input.schedule && flags.algorithms == "ring" &&
          input.topology.rank_count() >= planners::least_walked_ranks && flags.collective.shares.empty() &&
-         flags.trace.file.empty() && !flags.critical_path && flags.profile.name.empty() && limits && !limits->any();
+         flags.trace.file.empty() && !flags.critical_path && !prediction.options.profile && limits && !limits->any();
 }
 
 /// Rings over all sizes, walked; false where they cannot be, or where the stored schedule would give something else and
@@ -113,10 +113,10 @@ OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, 
 }
 
 OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input& input) {
-  const auto prediction = flags.resolve();
+  const auto prediction = flags.resolve(input.profile);
   if (!prediction) return usage(prediction.error());
   const CandidateRuns::Options& options = prediction->options;
-  if (options.model == sim::ModelKind::link && walks_rings(flags, input)) {
+  if (options.model == sim::ModelKind::link && walks_rings(flags, input, *prediction)) {
     const auto walked = simulate_walks(console, flags, input.topology, *prediction);
     if (!walked) return tl::unexpected(walked.error());
     if (*walked) return {};

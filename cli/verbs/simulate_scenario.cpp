@@ -1,11 +1,14 @@
 #include "cli/verbs/simulate_scenario.h"
 
 #include "cli/flags/missing_file.h"
+#include "cli/jobs/stop.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
 #include "cli/output/progress.h"
 #include "cli/reports/job_limits_output.h"
 #include "cli/reports/scenario_output.h"
+#include "planners/graph/rank_groups.h"
+#include "profile/setting.h"
 #include "scenario/read/read_scenario.h"
 #include "scenario/report/write_trace.h"
 #include "scenario/run/run_job.h"
@@ -15,8 +18,8 @@ namespace {
 
 /// A topology by the name that a scenario gives it: a file beside the scenario, or a shipped machine; with the
 /// parameters, ranks and damage of the command line.
-tl::expected<Topology, InputFailure> open_topology(const Console& console, TopologyFlags flags, const std::string& name,
-                                                   const std::filesystem::path& folder) {
+tl::expected<Machine, InputFailure> open_machine(const Console& console, TopologyFlags flags, const std::string& name,
+                                                 const std::filesystem::path& folder) {
   std::error_code status;
   const std::filesystem::path beside = folder / name;
   flags.argument = std::filesystem::is_regular_file(beside, status) ? beside.string() : name;
@@ -27,7 +30,36 @@ tl::expected<Topology, InputFailure> open_topology(const Console& console, Topol
         false,
         false});
   }
-  return load_topology(console, flags);
+  return load_machine(console, flags);
+}
+
+/// Lays a profile on the scenario's network. Its calls share that network, so all of them have one way's costs: those
+/// of rings with Simple. Where the scenario says what ranks add, that counts instead of the machine's profile. Errors:
+/// invalid_input for a profile that is wrong or does not go with the scenario.
+OrStop<void> lay_profile(scenario::Scenario& scenario, const ProfileFlags& flags, const std::string& of_machine,
+                         std::string& shown) {
+  const bool has_endpoints = scenario.settings.endpoints != sim::Endpoints{};
+  const auto chosen = flags.resolve({}, has_endpoints ? std::string() : of_machine);
+  if (!chosen) return usage(chosen.error());
+  if (!*chosen) return {};
+  if (has_endpoints) {
+    return usage({ErrorCode::invalid_input, "--profile: the scenario says what ranks add itself",
+                  "leave its 'endpoints' or --profile out"});
+  }
+  const profile::Profile& costs = (*chosen)->profile;
+  const auto way = costs.ways.find({profile::Shape::ring, sim::Protocol::simple});
+  if (way == costs.ways.end()) {
+    return usage({ErrorCode::invalid_input, "the profile " + costs.name + " has no rings with Simple",
+                  "scenarios have the costs of those"});
+  }
+  const std::size_t machines = planners::group_ranks(scenario.topology).groups.size();
+  auto setting =
+      profile::make_setting(costs, way->second, sim::Protocol::simple, (*chosen)->launch, scenario.topology, machines);
+  if (!setting) return stop(setting.error());
+  scenario.topology = std::move(setting->topology);
+  scenario.settings.endpoints = setting->endpoints;
+  shown = (*chosen)->shown;
+  return {};
 }
 
 Result<scenario::JobReport> run_with_progress(const Console& console, const scenario::Scenario& scenario) {
@@ -41,13 +73,15 @@ Result<scenario::JobReport> run_with_progress(const Console& console, const scen
   return scenario::run_job(scenario.job, scenario.topology, scenario.disturbances, settings);
 }
 
-ExitCode run(const Console& console, const scenario::Scenario& scenario, const ScenarioFlags& flags) {
+ExitCode run(const Console& console, const scenario::Scenario& scenario, const ScenarioFlags& flags,
+             const std::string& profile) {
   const auto report = run_with_progress(console, scenario);
   if (!report) return console.refuse(report.error());
   if (console.csv) {
     console.print_bytes(calls_table(scenario, *report).csv());
   } else {
-    console.print(console.json ? json_text(scenario_json(scenario, *report)) : scenario_text(scenario, *report));
+    console.print(console.json ? json_text(scenario_json(scenario, *report, profile))
+                               : scenario_text(scenario, *report, profile));
   }
   if (flags.trace.file.empty()) return ExitCode::ok;
   constexpr std::uint64_t bytes_per_task = 160;
@@ -60,7 +94,7 @@ ExitCode run(const Console& console, const scenario::Scenario& scenario, const S
   return ExitCode::ok;
 }
 
-ExitCode explain(const Console& console, const scenario::Scenario& scenario) {
+ExitCode explain(const Console& console, const scenario::Scenario& scenario, const std::string& profile) {
   const auto limits = [&] {
     const Progress progress(console, "simulating it and single changes", 0);
     return scenario::find_job_limits(scenario.job, scenario.topology, scenario.disturbances, scenario.settings);
@@ -70,7 +104,8 @@ ExitCode explain(const Console& console, const scenario::Scenario& scenario) {
     console.print_bytes(job_improvements_table(*limits).csv());
     return ExitCode::ok;
   }
-  console.print(console.json ? json_text(job_limits_json(scenario, *limits)) : job_limits_text(scenario, *limits));
+  console.print(console.json ? json_text(job_limits_json(scenario, *limits, profile))
+                             : job_limits_text(scenario, *limits, profile));
   return ExitCode::ok;
 }
 
@@ -82,15 +117,20 @@ ExitCode with_scenario(const Console& console, const TopologyFlags& topology, co
   options.seed = flags.seed;
   options.most_trace_bytes = static_cast<std::size_t>(console.max_input.count);
   if (!flags.model.empty()) options.model = flags.model;
+  std::string of_machine;
   if (!topology.argument.empty()) {
-    auto loaded = load_topology(console, topology);
+    auto loaded = load_machine(console, topology);
     if (!loaded) return refuse(console, loaded.error());
-    options.topology = *std::move(loaded);
+    options.topology = std::move(loaded->topology);
+    of_machine = std::move(loaded->profile);
   }
   std::optional<Error> bad_flag;
   options.open_topology = [&](const std::string& name, const std::filesystem::path& folder) -> Result<Topology> {
-    auto opened = open_topology(console, topology, name, folder);
-    if (opened) return *std::move(opened);
+    auto opened = open_machine(console, topology, name, folder);
+    if (opened) {
+      of_machine = std::move(opened->profile);
+      return std::move(opened->topology);
+    }
     const InputFailure& failure = opened.error();
     if (failure.is_usage) bad_flag = failure.error;
     Error error = failure.error;
@@ -116,19 +156,24 @@ ExitCode with_scenario(const Console& console, const TopologyFlags& topology, co
   }
   console.show(reading.diagnostics);
   if (!reading.scenario) return ExitCode::check_failed;
-  return go(*reading.scenario);
+  std::string profile;
+  if (const auto laid = lay_profile(*reading.scenario, flags.profile, of_machine, profile); !laid) {
+    return laid.error().is_usage ? console.refuse_usage(laid.error().error) : console.refuse(laid.error().error);
+  }
+  return go(*reading.scenario, profile);
 }
 
 }  // namespace
 
 ExitCode simulate_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags) {
-  return with_scenario(console, topology, flags,
-                       [&](const scenario::Scenario& scenario) { return run(console, scenario, flags); });
+  return with_scenario(console, topology, flags, [&](const scenario::Scenario& scenario, const std::string& profile) {
+    return run(console, scenario, flags, profile);
+  });
 }
 
 ExitCode with_scenario_run(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags,
                            const std::function<void(const scenario::Scenario&, const scenario::JobReport&)>& done) {
-  return with_scenario(console, topology, flags, [&](const scenario::Scenario& scenario) {
+  return with_scenario(console, topology, flags, [&](const scenario::Scenario& scenario, const std::string&) {
     const auto report = run_with_progress(console, scenario);
     if (!report) return console.refuse(report.error());
     done(scenario, *report);
@@ -137,8 +182,9 @@ ExitCode with_scenario_run(const Console& console, const TopologyFlags& topology
 }
 
 ExitCode explain_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags) {
-  return with_scenario(console, topology, flags,
-                       [&](const scenario::Scenario& scenario) { return explain(console, scenario); });
+  return with_scenario(console, topology, flags, [&](const scenario::Scenario& scenario, const std::string& profile) {
+    return explain(console, scenario, profile);
+  });
 }
 
 }  // namespace espalier::cli

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/flags/inputs.h"
+#include "cli/jobs/chosen_profile.h"
 #include "cli/output/trace_file.h"
 #include "cli/verbs/commands.h"
 #include "scenario/read/read_scenario.h"
@@ -17,6 +18,7 @@ struct ScenarioFlags {
   std::string file;
   std::string model;
   std::optional<std::uint64_t> seed;
+  ProfileFlags profile;
   TraceFlags trace;
 };
 

@@ -63,8 +63,9 @@ ExitCode tune(const Console& console, const Topology& topology, const Collective
 }
 
 ExitCode run(const Console& console, const TuneFlags& flags) {
-  const auto topology = load_topology(console, flags.topology);
-  if (!topology) return refuse(console, topology.error());
+  const auto machine = load_machine(console, flags.topology);
+  if (!machine) return refuse(console, machine.error());
+  const Topology* const topology = &machine->topology;
   const auto collective = flags.collective.resolve(*topology);
   if (!collective) return console.refuse_usage(collective.error());
   if (!flags.nccl_tuner.empty()) {
@@ -82,7 +83,7 @@ ExitCode run(const Console& console, const TuneFlags& flags) {
   if (!sizes) return console.refuse_usage(sizes.error());
   const auto tolerance = parse_part("--tolerance", flags.tolerance);
   if (!tolerance) return console.refuse_usage(tolerance.error());
-  const auto profile = flags.profile.resolve({});
+  const auto profile = flags.profile.resolve({}, machine->profile);
   if (!profile) return console.refuse_usage(profile.error());
   planners::RegionOptions options;
   options.tolerance = to_double(*tolerance);

@@ -38,6 +38,7 @@ CONDITIONS = {
     "--payload": ["--payload", "50%"],
     "--launch": ["--launch", "5us"],
     "--copy-engines": ["--copy-engines", "1"],
+    "--per-message": ["--per-message", "2us"],
     "--jitter": ["--jitter", "10%"],
     "--seed": ["--seed", "7"],
 }
@@ -71,7 +72,7 @@ RDMA = {
     "--verbs-timeout": ["--verbs-timeout", "19"],
 }
 TRACE = {"--trace": ["--trace", "out.json"], "--trace-every": ["--trace-every", "2"]}
-SIMULATE = {**PREDICTION, **SIZES, **TRACE, "--critical-path": ["--critical-path"], "--profile": ["--profile", "nccl-ampere"],
+SIMULATE = {**PREDICTION, **SIZES, **TRACE, "--critical-path": ["--critical-path"], "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"],
             "--csv": ["--csv"]}
 OTHER_RATES = ["-t", "other.yaml"]
 
@@ -97,7 +98,7 @@ VERBS = {
         "scenario": (["--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
         "scenario on": (["cluster.yaml", "--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
     }),
-    "explain": ({**PREDICTION, "--profile": ["--profile", "nccl-ampere"], "--csv": ["--csv"]}, {
+    "explain": ({**PREDICTION, "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--csv": ["--csv"]}, {
         "topology": (["cluster.yaml", "all_gather", "-a", "packing", "-s", "1M"], SHOWN),
         "plan": (["plan.json"], {"--topology": OTHER_RATES}),
         "scenario": (["--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
@@ -125,7 +126,7 @@ VERBS = {
     }),
     "plan": ({**TOPOLOGY, **COLLECTIVE, **GROUPS, **PACKING,
               "--algorithm": ["-a", "tree"], "--size": ["-s", "1K"], "--output": ["-o", "out.json"],
-              "--from": ["--from", "packing.json"], "--verbose": ["-v"], "--csv": ["--csv"]}, {
+              "--from": ["--from", "packing.json"], "--verbose": ["-v"], "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--csv": ["--csv"]}, {
         "one": (["cluster.yaml", "all_gather", "-a", "packing", "-v"],
                 {**SHOWN, "--verbose": "already there", "--from": "quicker, and the same plan"}),
         "packing": (TREES, {"--from": "shown by 'one'", "--root": "shown by 'rooted'", "--strict": "nothing is odd",
@@ -135,7 +136,7 @@ VERBS = {
         "groups": (["cluster.yaml", "scatter", "--groups-of", "4"], {"--output": ["-o", "out-%g.json"], "--shares": "groups with unequal shards are refused"}),
     }),
     "tune": ({**TOPOLOGY, **COLLECTIVE, "--algorithm": ["-a", "tree"], "--minbytes": ["-b", "4K"], "--maxbytes": ["-e", "2M"],
-              "--stepfactor": ["-f", "8"], "--datatype": ["-d", "double"], "--tolerance": ["--tolerance", "60%"], "--profile": ["--profile", "nccl-ampere"], "--nccl-tuner": ["--nccl-tuner", "out.conf"], "--csv": ["--csv"]}, {
+              "--stepfactor": ["-f", "8"], "--datatype": ["-d", "double"], "--tolerance": ["--tolerance", "60%"], "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--nccl-tuner": ["--nccl-tuner", "out.conf"], "--csv": ["--csv"]}, {
         "one": (["cluster.yaml", "all_gather", "-e", "1M"], {}),
         "rooted": (["cluster.yaml", "scatter", "-e", "1M"], {}),
     }),
@@ -154,7 +155,7 @@ VERBS = {
                "--algorithms": ["-a", "tree"], "--sizes": ["-s", "1K"], "--minbytes": ["-b", "4K"], "--maxbytes": ["-e", "2M"],
                "--stepfactor": ["-f", "8"], "--stepbytes": ["-i", "16K"], "--datatype": ["-d", "double"],
                "--chunks": ["--chunks", "1K"], "--models": ["--models", "fair"], "--protocols": ["--protocols", "ll"],
-               "--copy-engines": ["--copy-engines", "1"], "--without": ["--without", "gpu0-gpu1"],
+               "--copy-engines": ["--copy-engines", "1"], "--profiles": ["--profiles", "nccl-ampere"], "--without": ["--without", "gpu0-gpu1"],
                "--slow": ["--slow", "port=0.5"], "--failures": ["--failures", "links"], "--jitter": ["--jitter", "5%"],
                "--seeds": ["--seeds", "4,5"], "--spec": ["--spec", "sweep.yaml"], "--out": ["-o", "out.csv"],
                "--resume": ["--resume"], "--shard": ["--shard", "1/2"], "--jobs": ["-j", "1"], "--timings": ["--timings"],
@@ -168,14 +169,14 @@ VERBS = {
         "spec": (["--spec", "sweep.yaml"], {"--shard": ["--shard", "2/2"]}),
         "counted": (["cluster.yaml", "--dry-run"], {"--dry-run": "already there", "--algorithms": ["-a", "tree,ring"], "--chunks": ["--chunks", "1K,2K"],
                     "--collectives": ["-c", "all"], "--models": ["--models", "all"], "--protocols": ["--protocols", "all"],
-                    "--copy-engines": ["--copy-engines", "1,2"], "--without": ["--without", "gpu0-gpu1"],
+                    "--copy-engines": ["--copy-engines", "1,2"], "--profiles": ["--profiles", "ideal,nccl-ampere"], "--without": ["--without", "gpu0-gpu1"],
                     "--jitter": ["--jitter", "5%,6%"], "--datatype": "a count has no types", "--slow": "as many runs",
                     "--sizes": ["-s", "1K"], "--root": ["-c", "broadcast", "-r", "9"], "--spec": ["--spec", "sweep.yaml"]}),
     }),
     "merge": ({"--out": ["-o", "out.csv"]}, {"rows": (["one.csv", "two.csv"], {})}),
     "compare": ({"--fail-above": ["--fail-above", "1%"], "--svg": ["--svg", "out.svg"], "--lanes": ["--lanes", "3"],
                  "--plan": ["--plan", "plan.json"], "--collective": ["--collective", "all_reduce"],
-                 "--algorithm": ["-a", "tree"], "--profile": ["--profile", "nccl-hopper"], "--protocol": ["--protocol", "simple"],
+                 "--algorithm": ["-a", "tree"], "--profile": ["--profile", "nccl-hopper"], "--nccl-version": ["--nccl-version", "2.20"], "--protocol": ["--protocol", "simple"],
                  "--ranks": ["--ranks", "gpu[0-2]"], "--csv": ["--csv"]}, {
         "results": (["predicted.json", "measured.json"], {"--profile": "then A is a machine: shown by 'machine'"}),
         "nccl-tests": (["perf.log", "perf.log"], {"--algorithm": "rows of no named algorithm match any"}),
@@ -204,7 +205,7 @@ VERBS = {
         "one": (["cluster.yaml"], {"--parameter": ["-p", "gpus=5"]})}),
     "topo expand": ({**TOPOLOGY, "--output": ["-o", "out.yaml"]}, {"one": (["cluster.yaml"], {})}),
     "topo degrade": ({**TOPOLOGY, **COLLECTIVE, "--size": ["-s", "1K"], "--algorithm": ["-a", "tree"],
-                      "--fail-ranks": ["--fail-ranks"], "--bound-only": ["--bound-only"],
+                      "--fail-ranks": ["--fail-ranks"], "--bound-only": ["--bound-only"], "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"],
                       "--csv": ["--csv"]}, {
         "planned": (["cluster.yaml", "all_gather"], {}),
         "rooted": (["cluster.yaml", "broadcast", "-a", "packing"], {}),
@@ -235,7 +236,7 @@ VERBS = {
                          "--output": ["-o", "out.yaml"]}, {"": ([], {})}),
     "run": ({**TOPOLOGY, "--parameter": ["-p", "gpus=3"], **COLLECTIVE, **SIZES, "--algorithm": ["-a", "tree"], "--op": ["-o", "max"], "--iters": ["-n", "3"],
              "--warmup_iters": ["-w", "1"], "--check": ["-c", "0"], "--chunk": ["--chunk", "8K"], "--ahead": ["--ahead", "2"],
-             "--buffers": ["--buffers", "private"], "--transport": ["--transport", "tcp"], "--sockets": ["--sockets", "2"],
+             "--buffers": ["--buffers", "private"], "--profile": ["--profile", "missing"], "--transport": ["--transport", "tcp"], "--sockets": ["--sockets", "2"],
              "--checksum": ["--checksum"], "--timeout": ["--timeout", "20"], **TRACE, **RDMA,
              "--topology": OTHER_RATES, "--rank": ["--rank", "0"], "--world": ["--world", "2"],
              "--rendezvous": ["--rendezvous", "127.0.0.1:1"], "--secret-file": ["--secret-file", "secret"],

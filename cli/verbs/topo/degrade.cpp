@@ -5,11 +5,14 @@
 #include "cli/flags/flag_values.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/modes.h"
+#include "cli/jobs/chosen_profile.h"
 #include "cli/output/json_text.h"
 #include "cli/output/progress.h"
 #include "cli/reports/degrade_output.h"
 #include "cli/verbs/topo/topo.h"
+#include "profile/profiled_runs.h"
 #include "sim/simulate.h"
+#include "topology/without.h"
 
 namespace espalier::cli {
 namespace {
@@ -21,6 +24,7 @@ struct DegradeFlags {
   std::string algorithms = "auto";
   bool ranks = false;
   bool bound_only = false;
+  ProfileFlags profile;
 };
 
 Result<RunReport> simulate_once(const Topology& topology, const Schedule& schedule, Bytes size, const Cut& cut) {
@@ -33,8 +37,39 @@ Result<RunReport> simulate_once(const Topology& topology, const Schedule& schedu
   return static_cast<RunReport&>(*report);
 }
 
+/// With the costs of a profile.
+profile::ProfiledRuns::Options options_of(const ChosenProfile& chosen) {
+  return {chosen.profile, chosen.launch, chosen.protocol, size_of(usual_type), {}, sim::ModelKind::link, {}};
+}
+
+/// What NCCL gives on the whole machine and on what each failure leaves.
+Result<NcclBeside> run_nccl_beside(const Topology& topology, const planners::Degradation& degradation, Bytes size,
+                                   const ChosenProfile& chosen, const std::function<void(const std::string&)>& tell) {
+  const profile::ProfiledRuns::Options options = options_of(chosen);
+  NcclBeside beside{chosen.shown, std::nullopt, {}};
+  auto whole = profile::run_nccl(topology, degradation.healthy.collective, size, options);
+  if (!whole && whole.error().code != ErrorCode::unsupported) return tl::unexpected(whole.error());
+  if (!whole) return beside;
+  beside.whole = *std::move(whole);
+  for (const planners::Damage& damage : degradation.damages) {
+    auto& of_damage = beside.damages.emplace_back();
+    if (!damage.outlook) continue;
+    tell(damage.failure.name);
+    const auto rest = without(topology, damage.failure.parts, damage.failure.name);
+    if (!rest) return tl::unexpected(rest.error());
+    auto ran = profile::run_nccl(*rest, damage.outlook->collective, size, options);
+    if (ran) {
+      of_damage = *std::move(ran);
+    } else if (ran.error().code != ErrorCode::unsupported && ran.error().code != ErrorCode::infeasible) {
+      return tl::unexpected(ran.error());
+    }
+  }
+  return beside;
+}
+
 Mode mode_of(const DegradeFlags& flags) {
-  constexpr std::array<std::string_view, 4> own = {"--fail-ranks", "--bound-only", "--size", "--algorithm"};
+  constexpr std::array<std::string_view, 6> own = {"--fail-ranks", "--bound-only", "--size",
+                                                   "--algorithm",  "--profile",    "--nccl-version"};
   if (!flags.bound_only)
     return {"a plan per failure", "", join_options({topology_options, collective_options, own, csv_option}), {}};
   return {"--bound-only",
@@ -45,8 +80,9 @@ Mode mode_of(const DegradeFlags& flags) {
 
 ExitCode run(const Console& console, const CLI::App& command, const DegradeFlags& flags) {
   if (const auto idle = find_idle_option(command, mode_of(flags))) return console.refuse_usage(*idle);
-  const auto topology = load_topology(console, flags.topology);
-  if (!topology) return refuse(console, topology.error());
+  const auto machine = load_machine(console, flags.topology);
+  if (!machine) return refuse(console, machine.error());
+  const Topology* const topology = &machine->topology;
   const auto collective = flags.collective.resolve(*topology);
   if (!collective) return console.refuse_usage(collective.error());
   const auto algorithms = parse_algorithms(flags.algorithms);
@@ -55,19 +91,33 @@ ExitCode run(const Console& console, const CLI::App& command, const DegradeFlags
   if (!size) return console.refuse_usage(size.error());
   const std::vector<planners::Planner> planners =
       flags.bound_only ? std::vector<planners::Planner>() : planners_for(*algorithms);
+  const auto chosen = flags.profile.resolve({}, flags.bound_only ? std::string() : machine->profile);
+  if (!chosen) return console.refuse_usage(chosen.error());
+  const planners::EvaluateOn evaluate = [&](const Topology& on, const Schedule& schedule, Bytes at, const Cut& cut) {
+    return *chosen ? profile::run_once(on, schedule, at, cut, options_of(**chosen))
+                   : simulate_once(on, schedule, at, cut);
+  };
   std::optional<Progress> progress(std::in_place, console, "failing", 0);
-  const auto degradation = planners::degrade(*topology, *collective, {*size, planners, flags.ranks}, simulate_once,
+  const auto degradation = planners::degrade(*topology, *collective, {*size, planners, flags.ranks}, evaluate,
                                              [&](const std::string& what, std::size_t, std::size_t total) {
                                                progress->expect(total);
                                                progress->step(what);
                                              });
-  progress.reset();
   if (!degradation) return console.refuse(degradation.error());
+  std::optional<NcclBeside> nccl;
+  if (*chosen) {
+    progress.emplace(console, "failing under NCCL", degradation->damages.size());
+    auto ran = run_nccl_beside(*topology, *degradation, *size, **chosen,
+                               [&](const std::string& what) { progress->step(what); });
+    if (!ran) return console.refuse(ran.error());
+    nccl = *std::move(ran);
+  }
+  progress.reset();
   if (console.csv) {
-    console.print_bytes(degradation_table(*degradation).csv());
+    console.print_bytes(degradation_table(*degradation, nccl).csv());
   } else {
-    console.print(console.json ? json_text(degradation_json(*degradation, *topology, *size))
-                               : degradation_text(*degradation, *topology, *size));
+    console.print(console.json ? json_text(degradation_json(*degradation, *topology, *size, nccl))
+                               : degradation_text(*degradation, *topology, *size, nccl));
   }
   return ExitCode::ok;
 }
@@ -87,12 +137,14 @@ void add_topo_degrade_command(CLI::App& topo, Session& session) {
   command
       ->add_option("-a,--algorithm", flags->algorithms, "Comma-separated; the fastest is taken: " + algorithm_names())
       ->option_text("NAMES (auto)");
+  flags->profile.add_to(*command);
   command->add_flag("--fail-ranks", flags->ranks, "Ranks fail too, each leaving the others to go on without it");
   command->add_flag("--bound-only", flags->bound_only, "Bounds, without planning: quick on large machines");
   add_csv_to(*command, session.console);
   command->footer(
       examples({"espalier topo degrade dgx1v all_reduce", "espalier topo degrade cluster.yaml -s 1G --fail-ranks",
-                "espalier topo degrade dgx-h100-x4 all_gather --bound-only"}) +
+                "espalier topo degrade dgx-h100-x4 all_gather --bound-only",
+                "espalier topo degrade dgx1v all_reduce --profile nccl-volta -s 256M"}) +
       "\nCOLLECTIVE is all_reduce when left out. Failures that a symmetry of the machine makes the same are\n"
       "shown once; count says how many they are.");
   command->callback([flags, command, &session] {

@@ -144,10 +144,11 @@ ExitCode validate(const Console& console, const TopoFlags& flags) {
 }
 
 ExitCode expand(const Console& console, const TopoFlags& flags) {
-  const auto topology = load_topology(console, flags.topology);
-  if (!topology) return refuse(console, topology.error());
+  const auto machine = load_machine(console, flags.topology);
+  if (!machine) return refuse(console, machine.error());
   const auto written = write_file(flags.output, [&](std::ostream& stream) -> Result<void> {
-    stream << (console.json ? write_topology_json(*topology) + "\n" : write_topology(*topology));
+    stream << (console.json ? write_topology_json(machine->topology, {}, machine->profile) + "\n"
+                            : write_topology(machine->topology, {}, machine->profile));
     return {};
   });
   return written ? ExitCode::ok : console.refuse(written.error());
