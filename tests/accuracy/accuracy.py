@@ -2,7 +2,7 @@
 """Holds predictions under profiles against published nccl-tests tables.
 
     accuracy.py ESPALIER            exits 1 when a median error is worse than LIMITS
-    accuracy.py ESPALIER --record   writes docs/accuracy.md between its marks, and docs/accuracy.svg
+    accuracy.py ESPALIER --record   writes docs/accuracy.md between its marks, and docs/accuracy.svg and accuracy-tables.svg
 
 An error is a factor: of a prediction and a measurement the larger over the smaller. Outliers count as all others do.
 """
@@ -115,6 +115,43 @@ def picture(results):
     return "\n".join(out + ["</svg>", ""])
 
 
+def panels(results):
+    """Measured and predicted time against size, a panel per table; both axes logarithmic, the same ranges in each row."""
+    columns, width, height, left, top, gap = 4, 240, 170, 34, 30, 26
+    rows = -(-len(results) // columns)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {columns * width} {rows * height + top}" font-family="sans-serif" '
+           'font-size="9">', f'<rect width="{columns * width}" height="{rows * height + top}" fill="white"/>',
+           '<text x="10" y="18" font-size="13">Time in us against bytes: measured (dots) and predicted (line)</text>']
+    low, high, quickest, slowest = 2, 36, 0, 6  # powers of two bytes, powers of ten microseconds
+
+    def panel(index, case, points):
+        table, _, profile, _ = case
+        color = COLORS[profile.split(":")[0]]
+        x0, y0 = index % columns * width + left, index // columns * height + top
+        wide, tall = width - left - 10, height - gap - 20
+
+        def place(size, seconds):
+            return (x0 + (math.log2(size) - low) / (high - low) * wide,
+                    y0 + 14 + tall - (math.log10(seconds * 1e6) - quickest) / (slowest - quickest) * tall)
+
+        out.append(f'<text x="{x0}" y="{y0 + 8}">{table}</text>')
+        out.append(f'<rect x="{x0}" y="{y0 + 14}" width="{wide}" height="{tall}" fill="none" stroke="#ccc"/>')
+        for power in range(10, high, 10):
+            x = place(2**power, 1)[0]
+            out.append(f'<line x1="{x:.1f}" y1="{y0 + 14}" x2="{x:.1f}" y2="{y0 + 14 + tall}" stroke="#eee"/>')
+            out.append(f'<text x="{x:.1f}" y="{y0 + 24 + tall}" text-anchor="middle">{("1 KiB", "1 MiB", "1 GiB")[power // 10 - 1]}</text>')
+        for power in range(quickest, slowest + 1, 2):
+            y = place(1, 10**power * 1e-6)[1]
+            out.append(f'<text x="{x0 - 3}" y="{y + 3:.1f}" text-anchor="end">{10**power:,}</text>')
+        line = " ".join("{:.1f},{:.1f}".format(*place(size, a)) for size, _, a, _ in points)
+        out.append(f'<polyline points="{line}" fill="none" stroke="{color}" stroke-width="1.4"/>')
+        out.extend('<circle cx="{:.1f}" cy="{:.1f}" r="1.8" fill="#333"/>'.format(*place(size, b)) for size, _, _, b in points)
+
+    for index, (case, points) in enumerate(results):
+        panel(index, case, sorted(points))
+    return "\n".join(out + ["</svg>", ""])
+
+
 def main():
     espalier = str(pathlib.Path(sys.argv[1]).resolve())
     results = [(case, predict(espalier, *case)) for case in CASES]
@@ -124,6 +161,7 @@ def main():
         begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
         path.write_text(text[:begin] + "\n" + tables_text(results) + "\n" + text[end:], encoding="utf-8")
         (REPOSITORY / "docs" / "accuracy.svg").write_text(picture(results), encoding="utf-8")
+        (REPOSITORY / "docs" / "accuracy-tables.svg").write_text(panels(results), encoding="utf-8")
     print(tables_text(results))
     everything = [row for _, rows in results for row in rows]
     worse = [f"{band[0]}: {statistics.median(factors(everything, band)):.3f}, at most {limit}"
