@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "planners/place_table.h"
@@ -56,28 +57,49 @@ class Chains {
   PlaceTable<float> longest_;
 };
 
-/// Calls visit(transfer, source, destination) for every move of every slice, one slice after the other, with what it
-/// keeps of the slice at either end: a T, T() before the slice's first move there.
-template <class T, class Visit>
-void visit_by_slice(const Schedule& schedule, const Visit& visit) {
-  const SliceMoves moves(schedule);
-  std::vector<T> ends(end_count(schedule));
-  for (std::size_t slice = 0; slice < schedule.slices.size(); ++slice) {
-    for (const TransferId id : moves.of(slice)) {
-      const Transfer& transfer = schedule.transfers[id.index()];
-      visit(transfer, ends[schedule.src(transfer).index()], ends[schedule.dst(transfer).index()]);
-    }
-    for (const TransferId id : moves.of(slice)) {
-      const Transfer& transfer = schedule.transfers[id.index()];
-      ends[schedule.src(transfer).index()] = ends[schedule.dst(transfer).index()] = T();
-    }
-  }
-}
+/// Chains of fill and of latency where slices move a few times each: what a slice's longest chain to an end is follows
+/// from the transfers that brought it there.
+class FewMoves {
+ public:
+  struct Longest {
+    float fill = 0;
+    float latency = 0;
+  };
 
-/// Whether every transfer carries one slice, so that chains of different slices have nothing to do with each other.
-bool has_single_slices(const Schedule& schedule) {
-  return std::ranges::all_of(schedule.transfers, [](const Transfer& transfer) { return transfer.slice_count == 1; });
-}
+  explicit FewMoves(const Schedule& schedule)
+      : schedule_(schedule), moves_(schedule), longest_(schedule.transfers.size()) {}
+
+  [[nodiscard]] bool are_few() const {
+    constexpr std::size_t most = 64;
+    for (std::size_t slice = 0; slice < schedule_.slices.size(); ++slice) {
+      if (moves_.of(slice).size() > most) return false;
+    }
+    return true;
+  }
+
+  /// The chains that end with this transfer. Requires: those before it were asked for.
+  Longest extend(TransferId id, const RouteCost& cost) {
+    const Transfer& transfer = schedule_.transfers[id.index()];
+    const Rank src = schedule_.src(transfer);
+    Longest before;
+    const std::size_t first = transfer.first_slice.index();
+    for (std::size_t slice = first; slice < first + transfer.slice_count; ++slice) {
+      for (const TransferId earlier : moves_.of(slice)) {
+        if (earlier >= id) break;
+        if (schedule_.dst(schedule_.transfers[earlier.index()]) != src) continue;
+        before.fill = std::max(before.fill, longest_[earlier.index()].fill);
+        before.latency = std::max(before.latency, longest_[earlier.index()].latency);
+      }
+    }
+    return longest_[id.index()] = {static_cast<float>(before.fill + cost.seconds_per_byte),
+                                   static_cast<float>(before.latency + cost.latency)};
+  }
+
+ private:
+  const Schedule& schedule_;
+  SliceMoves moves_;
+  std::vector<Longest> longest_;  // by transfer
+};
 
 std::int64_t run_length(const Schedule& schedule, const Transfer& transfer) {
   const Slice& first = schedule.slices[transfer.first_slice.index()];
@@ -114,18 +136,14 @@ ChunkModel::ChunkModel(const Schedule& schedule, const Topology& topology)
     has_chains_ = has_chains_ || latest > static_cast<float>(cost.latency);
     chain_latency_ = std::max(chain_latency_, latest);
   };
-  if (PlaceTable<float>::is_sparse(end_count(schedule), schedule.slices.size()) && has_single_slices(schedule)) {
-    struct Longest {
-      float fill = 0;
-      float latency = 0;
-    };
-    visit_by_slice<Longest>(schedule, [&](const Transfer& transfer, const Longest& src, Longest& dst) {
-      const RouteCost& cost = costs[transfer.route.index()];
-      const auto filled = static_cast<float>(src.fill + cost.seconds_per_byte);
-      const auto latest = static_cast<float>(src.latency + cost.latency);
-      dst = {std::max(dst.fill, filled), std::max(dst.latency, latest)};
-      note(cost, filled, latest);
-    });
+  std::optional<FewMoves> few;
+  if (PlaceTable<float>::is_sparse(end_count(schedule), schedule.slices.size())) few.emplace(schedule);
+  if (few && few->are_few()) {
+    for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
+      const RouteCost& cost = costs[schedule.transfers[i].route.index()];
+      const FewMoves::Longest longest = few->extend(TransferId(i), cost);
+      note(cost, longest.fill, longest.latency);
+    }
   } else {
     Chains fill(end_count(schedule), schedule.slices.size());
     Chains latency(end_count(schedule), schedule.slices.size());
