@@ -5,11 +5,10 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
+#include <optional>
 #include <set>
 
 #include "schedule/formats/writers.h"
-#include "schedule/trees/tree_schedule.h"
 #include "topology/routes.h"
 
 namespace espalier {
@@ -21,19 +20,92 @@ tl::unexpected<Error> no_rings(std::string what, std::string help = "plan with -
   return fail(ErrorCode::unsupported, "NCCL graph XML has rings, and " + std::move(what), std::move(help));
 }
 
-/// The ranks of a tree in the order in which data passes them, the first rank first; nothing when the tree branches.
-std::optional<Ring> ring_of(const Arborescence& tree, bool is_in_tree, std::size_t ranks) {
-  std::vector<Rank> next(ranks);
-  for (const TreeEdge& edge : tree.edges) {
-    if (!next[edge.parent.index()].is_none()) return std::nullopt;
-    next[edge.parent.index()] = edge.child;
+/// What one channel moves in one way, copying or adding: from which rank to which, and how much.
+struct ChannelUse {
+  std::vector<Rank> next, before;
+  std::vector<std::int64_t> units;
+
+  explicit ChannelUse(std::size_t ranks) : next(ranks), before(ranks), units(ranks, 0) {}
+
+  /// Whether it still has one way from each rank and one to each.
+  bool add(Rank from, Rank to, std::int64_t length) {
+    if (!next[from.index()].is_none() && next[from.index()] != to) return false;
+    if (!before[to.index()].is_none() && before[to.index()] != from) return false;
+    next[from.index()] = to;
+    before[to.index()] = from;
+    units[from.index()] += length;
+    return true;
   }
-  Ring ring{tree.root};
-  while (ring.size() < ranks && !next[ring.back().index()].is_none()) ring.push_back(next[ring.back().index()]);
-  if (ring.size() < ranks) return std::nullopt;
-  if (is_in_tree) std::ranges::reverse(ring);
-  std::ranges::rotate(ring, std::ranges::min_element(ring));
-  return ring;
+
+  /// The ranks in the order in which data passes them, rank 0 first; nothing when it does not pass all in one chain.
+  [[nodiscard]] std::optional<Ring> ring() const {
+    const auto first = std::ranges::find_if(before, [](Rank rank) { return rank.is_none(); });
+    Ring ring{Rank(first == before.end() ? 0 : static_cast<std::size_t>(first - before.begin()))};
+    while (ring.size() < next.size()) {
+      const Rank to = next[ring.back().index()];
+      if (to.is_none() || to == ring.front()) return std::nullopt;
+      ring.push_back(to);
+    }
+    std::ranges::rotate(ring, std::ranges::min_element(ring));
+    return ring;
+  }
+};
+
+/// The rings of a plan with how much each carries.
+Result<std::map<Ring, std::int64_t>> find_rings(const Schedule& schedule, std::size_t ranks) {
+  std::map<std::pair<ChannelId, Action>, ChannelUse> uses;
+  for (const Transfer& transfer : schedule.transfers) {
+    const auto [use, is_new] = uses.try_emplace({transfer.channel(), transfer.action()}, ranks);
+    std::int64_t length = 0;
+    for (std::uint32_t i = 0; i < transfer.slice_count; ++i) {
+      length += schedule.slices[transfer.first_slice.index() + i].length;
+    }
+    if (!use->second.add(schedule.src(transfer), schedule.dst(transfer), length)) {
+      return no_rings("the plan has trees that branch");
+    }
+  }
+  std::map<Ring, std::int64_t> rings;
+  for (const auto& [channel, use] : uses) {
+    auto ring = use.ring();
+    if (!ring) return no_rings("the plan has chains that do not pass every rank");
+    rings[*std::move(ring)] += std::ranges::max(use.units);
+  }
+  if (rings.empty()) return no_rings("the plan has none");
+  return rings;
+}
+
+/// How many of NCCL's channels each ring gets: every channel carries the same, so of at most 32 the number with which
+/// the ring that gets most too much gets least too much; the fewest where several are as good.
+std::vector<std::int64_t> share_channels(const std::map<Ring, std::int64_t>& rings) {
+  constexpr std::int64_t most_channels = 32;
+  double total = 0;
+  for (const auto& [ring, units] : rings) total += static_cast<double>(units);
+  std::vector<std::int64_t> best;
+  double least = 0;
+  for (std::int64_t channels = 1; channels <= most_channels; ++channels) {
+    std::vector<std::int64_t> counts;
+    std::vector<std::pair<double, std::size_t>> rests;
+    std::int64_t left = channels;
+    for (const auto& [ring, units] : rings) {
+      const double exact = static_cast<double>(units) / total * static_cast<double>(channels);
+      counts.push_back(static_cast<std::int64_t>(exact + 1e-9));
+      left -= counts.back();
+      rests.emplace_back(static_cast<double>(counts.back()) - exact, rests.size());
+    }
+    std::ranges::sort(rests);
+    for (std::size_t i = 0; left > 0; ++i, --left) ++counts[rests[i].second];
+    double overload = 0;
+    auto count = counts.begin();
+    for (const auto& [ring, units] : rings) {
+      const double share = static_cast<double>(*count++) / static_cast<double>(channels);
+      overload = std::max(overload, share * total / static_cast<double>(units));
+    }
+    constexpr double better = 1e-6;
+    if (!best.empty() && overload >= least - better) continue;
+    best = std::move(counts);
+    least = overload;
+  }
+  return best;
 }
 
 /// How often each link is used when every ring passes all of its pairs once.
@@ -80,26 +152,15 @@ Result<std::string> write_nccl_graph(const Schedule& schedule, const Topology& t
         fmt::format("{} has {} hosts: it does not say how machines follow each other", topology.name(), hosts.size()),
         "plan for one of them (--ranks)");
   }
-  const Forest forest = spanning_trees(schedule);
-  std::map<Ring, std::int64_t> counts;
-  for (const bool is_in_tree : {false, true}) {
-    for (const Arborescence& tree : is_in_tree ? forest.in_trees : forest.out_trees) {
-      auto ring = ring_of(tree, is_in_tree, ranks);
-      if (!ring) return no_rings("the plan has trees that branch");
-      ++counts[*std::move(ring)];
-    }
-  }
-  if (counts.empty()) return no_rings("the plan has none");
-  std::int64_t common = 0, channels = 0;
-  for (const auto& [ring, count] : counts) common = std::gcd(common, count);
+  const auto found = find_rings(schedule, ranks);
+  if (!found) return tl::unexpected(found.error());
   std::vector<std::pair<Ring, std::int64_t>> rings;
-  for (const auto& [ring, count] : counts) {
-    rings.emplace_back(ring, count / common);
-    channels += count / common;
-  }
-  constexpr std::int64_t most_channels = 32;
-  if (channels > most_channels) {
-    return no_rings(fmt::format("NCCL has at most {} of them; the plan has {}", most_channels, channels));
+  std::int64_t channels = 0;
+  const std::vector<std::int64_t> counts = share_channels(*found);
+  for (const auto& [ring, units] : *found) {
+    const std::int64_t count = counts[rings.size()];
+    rings.emplace_back(ring, count);
+    channels += count;
   }
   bool is_nvlink = true;
   const auto speed = slowest_share(rings, topology, is_nvlink);

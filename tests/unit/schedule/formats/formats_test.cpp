@@ -326,8 +326,36 @@ TEST(NcclGraph, RingsAreReadAgain) {
   EXPECT_NE(once->front().bytes.find("nchannels=\"1\""), std::string::npos);  // Both are the same share of all.
 }
 
+/// all_gather of four ranks over rings whose weights are given, each rank's data along its own chain.
+Schedule weighted_rings(const Topology& topology, const std::vector<std::pair<std::string, std::int64_t>>& rings) {
+  std::string log;
+  for (std::size_t i = 0; i < rings.size(); ++i) {
+    for (std::int64_t k = 0; k < rings[i].second; ++k) {
+      log += "h NCCL INFO Channel " + std::to_string(100 * i + static_cast<std::size_t>(k)) +
+             "/99 : " + rings[i].first + "\n";
+    }
+  }
+  return *import_nccl_rings(log, "a.log", topology, CollectiveKind::all_gather);
+}
+
+// 2 : 1 is three channels; 50 : 1 is nearest to one ring alone, which then carries 51 / 50 of its part.
+TEST(NcclGraph, ChannelsAreSharedByWeight) {
+  const Topology topology = four_ranks();
+  const auto channels = [&](const Schedule& schedule) {
+    const auto files = export_schedule(schedule, topology, "nccl-graph", {});
+    if (!files) return files.error().message;
+    const std::string& text = files->front().bytes;
+    const std::size_t at = text.find("nchannels=\"") + 11;
+    return text.substr(at, text.find('"', at) - at);
+  };
+  EXPECT_EQ(channels(weighted_rings(topology, {{"0 1 2 3", 2}, {"0 2 1 3", 1}})), "3");
+  EXPECT_EQ(channels(weighted_rings(topology, {{"0 1 2 3", 50}, {"0 2 1 3", 1}})), "1");
+}
+
 TEST(NcclGraph, RefusesWhatIsNoRing) {
-  const auto files = export_schedule(two_halves(), two_ranks(), "nccl-graph", {});
+  Schedule empty = two_halves();
+  empty.transfers.clear();
+  const auto files = export_schedule(empty, two_ranks(), "nccl-graph", {});
   ASSERT_FALSE(files);
   EXPECT_EQ(files.error().message, "NCCL graph XML has rings, and the plan has none");
 }
