@@ -63,7 +63,8 @@ OrStop<DesignFailures> fail_each(const Console& console, const Topology& topolog
   return failures;
 }
 
-OrStop<DesignScenario> run_on(const Console& console, const TopologyFlags& flags, const ScenarioFlags& scenario) {
+OrStop<DesignScenario> run_on(const Console& console, const TopologyFlags& flags, ScenarioFlags scenario) {
+  scenario.profile.name = "ideal";  // Links alone, as the collectives of designs.
   DesignScenario result;
   const ExitCode code = with_scenario_run(
       console, flags, scenario, [&](const scenario::Scenario& what, const scenario::JobReport& report) {
