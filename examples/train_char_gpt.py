@@ -41,14 +41,14 @@ class Block(nn.Module):
         self.before_attention, self.before_network = nn.LayerNorm(width), nn.LayerNorm(width)
         self.queries_keys_values, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.network = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
-        self.register_buffer("later", torch.ones(context, context, dtype=torch.bool).triu(1))
+        self.register_buffer("later", torch.full((context, context), float("-inf")).triu(1))
 
     def attend(self, x):
         batch, length, width = x.shape
         parts = self.queries_keys_values(x).view(batch, length, 3, self.heads, width // self.heads)
         queries, keys, values = parts.permute(2, 0, 3, 1, 4)
         scores = queries @ keys.transpose(-2, -1) * (width // self.heads) ** -0.5
-        weights = scores.masked_fill(self.later[:length, :length], float("-inf")).softmax(-1)
+        weights = (scores + self.later[:length, :length]).softmax(-1)
         return self.out((weights @ values).transpose(1, 2).reshape(batch, length, width))
 
     def forward(self, x):
@@ -95,7 +95,8 @@ class Training:
     def __init__(self, options, text, group=None):
         self.options, self.text, self.group, self.step = options, text, group, 0
         self.model = make_model(options, text)
-        self.parallel = DistributedDataParallel(self.model, process_group=group) if group is not None else self.model
+        self.parallel = self.model if group is None else DistributedDataParallel(
+            self.model, process_group=group, broadcast_buffers=False)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=options.rate)
 
     def run_step(self):
