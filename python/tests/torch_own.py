@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""PyTorch's own tests of distributed backends, with this one in gloo's place: torch_own.py [TEST ...].
+
+They come with PyTorch (torch.testing._internal.distributed). Whatever asks for gloo gets Espalier, so that the tests which are
+for gloo alone run as well. Those for GPUs skip. Not part of CI: they take minutes.
+"""
+import importlib.util
+import multiprocessing
+import os
+import sys
+import tempfile
+import types
+import unittest
+
+try:
+    import torch.distributed.distributed_c10d as c10d
+
+    import espalier.torch
+except ImportError as error:
+    print(f"skipped: {error} (scripts/setup --torch installs PyTorch)")
+    sys.exit(77)
+
+FOLDER = tempfile.mkdtemp(prefix="espalier")
+os.environ.update(BACKEND="gloo", WORLD_SIZE=os.environ.get("WORLD_SIZE", "3"), TEMP_DIR=FOLDER,
+                  INIT_METHOD=f"file://{FOLDER}/shared_init_file", TEST_REPORT_SOURCE_OVERRIDE="dist-gloo")
+for name in ("barrier", "test_dir", "init_dir"):
+    os.makedirs(f"{FOLDER}/{name}", exist_ok=True)
+
+
+def in_place_of_gloo(store, rank, size, timeout):
+    return espalier.torch._make_group(store, rank, size, timeout)
+
+
+def wrap_in_checks(wrapped_pg, store_prefix, store, rank, world_size, timeout, gloo=c10d.ProcessGroupGloo):
+    """What TORCH_DISTRIBUTED_DEBUG=DETAIL does: its checks themselves go over gloo."""
+    checks = gloo(c10d.PrefixStore(f"helper:{store_prefix}", store), rank, world_size, timeout=timeout)
+    return c10d._ProcessGroupWrapper(wrapped_pg, checks)
+
+
+if "PLAIN" not in os.environ:  # With it they run over gloo: what fails then as well is not this backend's.
+    c10d.ProcessGroupGloo, c10d._create_process_group_wrapper = in_place_of_gloo, wrap_in_checks
+if importlib.util.find_spec("expecttest") is None:  # They derive from its class, and these use nothing of it.
+    sys.modules["expecttest"] = types.ModuleType("expecttest")
+    sys.modules["expecttest"].TestCase, sys.modules["expecttest"].ACCEPT = unittest.TestCase, False
+
+from torch.testing._internal.distributed import distributed_test  # noqa: E402
+from torch.testing._internal.distributed.distributed_test import DistributedTest, TestDistBackend  # noqa: E402
+
+
+def events_of_espalier(name, profiler, find=distributed_test.get_profiling_event):
+    return find(name.replace("gloo", "espalier"), profiler)
+
+
+if "PLAIN" not in os.environ:
+    distributed_test.get_profiling_event = events_of_espalier
+
+
+class WithEspalier(TestDistBackend, DistributedTest._DistTestBase):
+    def setUp(self):
+        super().setUp()
+        self._start_processes(multiprocessing.get_context("fork").Process)
+
+
+if __name__ == "__main__":
+    unittest.main(warnings="ignore")
