@@ -28,6 +28,7 @@ struct RunFlags {
   std::uint32_t iterations = 20;
   std::uint32_t warmups = 5;
   int check = 1;
+  std::string device = "host";
   std::string buffers = "registered";
   std::string transport = "auto";
   ProfileFlags profile;  ///< What auto chooses by; its own name empty: by transport and machine.

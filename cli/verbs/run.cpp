@@ -12,6 +12,7 @@
 
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/modes.h"
+#include "cli/jobs/run_on_gpus.h"
 #include "cli/jobs/run_rank.h"
 #include "cli/verbs/commands.h"
 #include "engine/launch/local_job.h"
@@ -58,10 +59,10 @@ ExitCode start_ranks(const Console& console, const RunFlags& flags, std::uint32_
 }
 
 Mode mode_of(const Input& input) {
-  constexpr std::array<std::string_view, 20> how = {
+  constexpr std::array<std::string_view, 21> how = {
       "--ahead",     "--op",         "--iters",       "--warmup_iters",    "--check",     "--chunk",       "--buffers",
       "--transport", "--sockets",    "--checksum",    "--timeout",         "--trace",     "--trace-every", "--rank",
-      "--world",     "--rendezvous", "--secret-file", "--max-local-ranks", "--addresses", "--profile"};
+      "--world",     "--rendezvous", "--secret-file", "--max-local-ranks", "--addresses", "--profile",     "--device"};
   constexpr std::array<std::string_view, 1> planned = {"--algorithm"};
   if (!input.schedule) {
     return {"a topology",
@@ -102,7 +103,27 @@ std::optional<Error> find_idle_value(const RunFlags& flags, const CLI::App& comm
   return std::nullopt;
 }
 
+/// What has no meaning where all ranks are in this process, on GPUs.
+std::optional<Error> find_idle_on_gpus(const RunFlags& flags, const CLI::App& command) {
+  if (flags.device == "host") return std::nullopt;
+  if (flags.device != "cuda") {
+    return Error{ErrorCode::invalid_input, fmt::format("--device {}: neither host nor cuda", flags.device), ""};
+  }
+  std::vector<std::string_view> idle = {"--ahead",    "--buffers",    "--transport",       "--sockets",
+                                        "--checksum", "--addresses",  "--max-local-ranks", "--rank",
+                                        "--world",    "--rendezvous", "--secret-file"};
+  idle.insert(idle.end(), verbs_options.begin(), verbs_options.end());
+  for (const std::string_view option : idle) {
+    if (!was_given(command, std::string(option))) continue;
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("{} is of ranks in processes of their own, and --device cuda has all in one", option),
+                 fmt::format("leave {} or --device cuda out", option)};
+  }
+  return std::nullopt;
+}
+
 ExitCode run(const Console& console, const CLI::App& command, const RunFlags& flags) {
+  if (const auto idle = find_idle_on_gpus(flags, command)) return console.refuse_usage(*idle);
   engine::launch::LaunchFlags launch_flags{flags.rank, flags.world, flags.rendezvous};
   const auto launch = engine::launch::detect_launch(engine::rendezvous::process_environment(), launch_flags);
   if (!launch) return console.refuse_usage(launch.error());
@@ -127,6 +148,12 @@ ExitCode run(const Console& console, const CLI::App& command, const RunFlags& fl
                                  "such as espalier run " + flags.input.argument + " all_reduce"});
   }
   if (const auto checked = check_run(flags, *input); !checked) return own.refuse_usage(checked.error());
+  if (flags.device == "cuda") {
+    if (!launch->is_launched()) return run_on_gpus(own, flags, *input);
+    return own.refuse({ErrorCode::unsupported,
+                       "--device cuda runs all ranks in one process, and a launcher started this",
+                       "start one process without a launcher"});
+  }
   if (!launch->is_launched()) {
     return start_ranks(console, flags, static_cast<std::uint32_t>(input->topology.rank_count()));
   }
@@ -153,6 +180,8 @@ void add_run_command(CLI::App& app, Session& session) {
       ->option_text("SIZE");
   command->add_option("--ahead", flags->ahead, "Rounds that a sender may be ahead of itself, 0 for any number")
       ->option_text("N");
+  command->add_option("--device", flags->device, "host, or cuda: all ranks in this process, on the GPUs that it sees")
+      ->option_text("NAME (host)");
   command->add_option("--buffers", flags->buffers, "registered: ranks of a machine reach them directly; or private")
       ->option_text("KIND (registered)");
   command->add_option("--transport", flags->transport, "auto, shm, tcp or verbs")->option_text("NAME (auto)");

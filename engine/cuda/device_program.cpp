@@ -125,6 +125,8 @@ class DeviceCompiler {
     const StreamKey key = key_of(rank, stream);
     Step& step = begin_step(op.reduces ? StepKind::reduce : StepKind::copy, stream.peer);
     step.signal = counters_.at(key);
+    step.transfer = op.transfer;
+    step.chunk = op.chunk;
     for (std::uint32_t i = 0; i < op.piece_count; ++i) program_.pieces.push_back(own.pieces[op.first_piece + i]);
 
     if (place.index == 0) program_.waits.push_back({stream.peer.value(), 1});

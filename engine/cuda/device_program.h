@@ -40,6 +40,8 @@ struct Step {
   std::uint32_t first_wait = 0;
   std::uint32_t wait_count = 0;
   std::uint32_t signal = no_counter;
+  TransferId transfer = {};  ///< What it is a part of, and which; of copies and reductions that peers wait for.
+  std::uint32_t chunk = 0;
 };
 
 /// A thread block of a rank's kernel and the steps that it carries out in order.

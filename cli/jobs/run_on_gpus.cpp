@@ -1,0 +1,174 @@
+#include "cli/jobs/run_on_gpus.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/counted.h"
+#include "base/format_units.h"
+#include "cli/jobs/run_task.h"
+#include "cli/output/json_text.h"
+#include "cli/reports/run_output.h"
+#include "engine/cuda/device/gpu_measure.h"
+#include "engine/cuda/kernels/embedded_kernels.h"
+#include "planners/bounds/bound.h"
+#include "schedule/verify/verify.h"
+
+namespace espalier::cli {
+namespace {
+
+using Gpus = std::vector<std::unique_ptr<engine::cuda::CudaDevice>>;
+
+/// Where neither the user nor the plan chose one: not tuned, as no GPU was measured yet.
+constexpr Bytes default_gpu_chunk{std::int64_t{512} << 10};
+
+/// As many GPUs as there are, at most one per rank.
+Result<Gpus> open_gpus(std::uint32_t ranks) {
+  if (engine::cuda::embedded_kernels().empty()) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("--device cuda: this espalier was built without its CUDA kernels ({})",
+                            engine::cuda::why_no_kernels()),
+                "build it where nvcc 12.8 or newer is found (docs/gpu.md)");
+  }
+  const auto driver = engine::cuda::Driver::load();
+  if (!driver) return tl::unexpected(driver.error());
+  Gpus gpus;
+  for (int gpu = 0; gpu < (*driver)->device_count() && gpus.size() < ranks; ++gpu) {
+    auto opened = engine::cuda::CudaDevice::open(*driver, gpu, engine::cuda::embedded_kernels());
+    if (!opened) return tl::unexpected(opened.error());
+    gpus.push_back(std::move(*opened));
+  }
+  return gpus;
+}
+
+class GpuRun {
+ public:
+  GpuRun(const Console& console, const RunFlags& flags, const RunTask& task, const Topology& topology, const Gpus& gpus)
+      : console_(console), flags_(flags), task_(task), gpus_(gpus) {
+    output_.topology = topology.name();
+    output_.collective = task.collective;
+    output_.type = task.type;
+    output_.operation = task.operation;
+    if (gpus.size() == task.collective.rank_count) {  // Ranks that share a GPU have no links to reach.
+      if (const auto bound = planners::compute_bound(topology, task.collective)) output_.bound = bound->time_per_byte;
+    }
+    for (std::size_t rank = 0; rank < topology.rank_count(); ++rank) {
+      output_.rank_names.push_back(topology.rank_name(Rank(rank)));
+    }
+    const auto places = engine::cuda::place_ranks(task.collective.rank_count, gpus.size());
+    for (std::uint32_t rank = 0; rank < task.collective.rank_count; ++rank) {
+      const engine::cuda::CudaDevice& gpu = *gpus[places[rank]];
+      output_.transports.push_back(
+          {rank, "cuda",
+           fmt::format("GPU {} ({}), read by the kernels of all ranks in this process", gpu.ordinal(), gpu.model())});
+    }
+    output_.options.iterations = std::max(1U, flags.iterations);
+    output_.options.warmups = flags.warmups;
+    output_.options.checks = flags.check != 0;
+  }
+
+  Result<void> run(const ScheduleSource& source) {
+    if (auto told = tell_copy(); !told) return told;
+    print(run_header(output_));
+    for (const Bytes size : task_.sizes) {
+      if (auto done = run_size(source, size); !done) return done;
+    }
+    print(run_footer(output_));
+    if (console_.json) console_.print(json_text(run_json(output_)));
+    if (console_.csv) console_.print_bytes(run_table(output_).csv());
+    return flags_.trace.file.empty() ? Result<void>() : write_trace(source);
+  }
+
+  [[nodiscard]] bool is_right() const { return output_.wrong() == 0; }
+
+ private:
+  void print(const std::string& text) const {
+    if (!console_.json && !console_.csv) console_.print(text);
+  }
+
+  /// What the GPU's own copies reach: a yardstick for what follows.
+  Result<void> tell_copy() const {
+    if (console_.json || console_.csv) return {};
+    const Bytes size = task_.sizes.back();
+    const auto seconds = engine::cuda::measure_copy(*gpus_.front(), size.count);
+    if (!seconds) return tl::unexpected(seconds.error());
+    print(fmt::format("# copy of {} within GPU {}: {:.1f} us, {:.2f} GB/s read plus written\n", format_size(size),
+                      gpus_.front()->ordinal(), *seconds * 1e6, 2e-9 * static_cast<double>(size.count) / *seconds));
+    return {};
+  }
+
+  [[nodiscard]] engine::cuda::GpuCase case_of(const SourcedSchedule& sourced, Bytes size) const {
+    const Bytes chunk = task_.chunk ? *task_.chunk : sourced.chunk.count > 0 ? sourced.chunk : default_gpu_chunk;
+    return {*sourced.schedule, data_of(task_, size), Cut{chunk, 0},
+            std::chrono::milliseconds(static_cast<std::int64_t>(flags_.timeout * 1000))};
+  }
+
+  Result<void> run_size(const ScheduleSource& source, Bytes size) {
+    const auto sourced = source(task_.collective, size);
+    if (!sourced) return tl::unexpected(sourced.error());
+    const engine::cuda::GpuCase gpu_case = case_of(*sourced, size);
+    const auto measured = engine::cuda::measure_on_gpus(gpus_, gpu_case, output_.options);
+    if (!measured) return tl::unexpected(measured.error());
+    output_.results.push_back({gpu_case.data, size, sourced->schedule->algorithm, gpu_case.cut, *measured});
+    print(run_row(output_, output_.results.back()));
+    return {};
+  }
+
+  Result<void> write_trace(const ScheduleSource& source) const {
+    const Bytes size = task_.sizes.back();
+    const auto sourced = source(task_.collective, size);
+    if (!sourced) return tl::unexpected(sourced.error());
+    const std::string title = fmt::format("{}, {}, {} on {}", to_string(task_.collective.kind),
+                                          sourced->schedule->algorithm, format_size(size), output_.topology);
+    auto recorded =
+        engine::cuda::record_on_gpus(gpus_, case_of(*sourced, size), output_.options, title, output_.rank_names);
+    if (!recorded) return tl::unexpected(recorded.error());
+    const auto written = write_trace_file(console_, flags_.trace, recorded->timeline);
+    if (!written) {
+      return fail(written.error().code, flags_.trace.file + ": " + written.error().message, written.error().help);
+    }
+    console_.note(fmt::format(
+        "trace: {} (open it at ui.perfetto.dev); the GPUs' timers are known to {:.2f} us; {:.1f} us "
+        "with recording, {:.1f} us without",
+        flags_.trace.file, recorded->clock_error * 1e6, recorded->recorded_time * 1e6, recorded->plain_time * 1e6));
+    return {};
+  }
+
+  const Console& console_;
+  const RunFlags& flags_;
+  const RunTask& task_;
+  const Gpus& gpus_;
+  RunOutput output_;
+};
+
+}  // namespace
+
+ExitCode run_on_gpus(const Console& console, const RunFlags& flags, Input& input) {
+  const auto task = resolve_run(flags, input);
+  if (!task) return console.refuse_usage(task.error());
+  if (input.schedule) {
+    const VerifyReport report = verify(*input.schedule, input.topology, 1);
+    if (!report.ok()) {
+      const Breach& breach = report.breaches.front();
+      return console.refuse(
+          {ErrorCode::invalid_input,
+           fmt::format("{} breaks rule {}: {}", flags.input.argument, to_string(breach.rule), breach.message),
+           "espalier verify lists every breach"});
+    }
+  }
+  const auto gpus = open_gpus(task->collective.rank_count);
+  if (!gpus) {
+    std::ignore = console.refuse(gpus.error());
+    return ExitCode::missing_capability;
+  }
+  const Topology topology = input.topology;
+  GpuRun run(console, flags, *task, topology, *gpus);
+  if (auto done = run.run(source_for(flags, *task, false, input)); !done) return console.refuse(done.error());
+  return run.is_right() ? ExitCode::ok : ExitCode::check_failed;
+}
+
+}  // namespace espalier::cli

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/cuda/device/cuda_device.h"
+#include "engine/measure/measure.h"
+#include "schedule/schedule.h"
+
+namespace espalier::engine::cuda {
+
+/// What is run on GPUs: a schedule for one size. Requires: a schedule that verifies, of the data's collective.
+struct GpuCase {
+  const Schedule& schedule;
+  DataCase data;
+  Cut cut;
+  std::chrono::milliseconds deadline{30'000};  ///< For each call.
+};
+
+/// On which GPU each rank is: neighbours together, as evenly as it goes.
+std::vector<std::size_t> place_ranks(std::size_t ranks, std::size_t gpus);
+
+/// Runs all ranks of a schedule on GPUs of this process: warm-ups, then iterations one after the other, out of place
+/// and in place. Times are the host's, from launch to end. Errors: those of compile_for_device, verify and GpuRanks.
+Result<RunMeasurement> measure_on_gpus(const std::vector<std::unique_ptr<CudaDevice>>& gpus, const GpuCase& gpu_case,
+                                       const MeasureOptions& options);
+
+/// Seconds of a copy of so many bytes within a GPU: the median of some. Errors: those of the driver.
+Result<double> measure_copy(CudaDevice& gpu, std::int64_t bytes);
+
+/// Runs a schedule out of place with and without recording; the timeline is that of the last iteration. A span is a
+/// chunk at its destination, from when it may begin until it lies there.
+Result<RecordedRun> record_on_gpus(const std::vector<std::unique_ptr<CudaDevice>>& gpus, const GpuCase& gpu_case,
+                                   const MeasureOptions& options, std::string title,
+                                   std::vector<std::string> rank_names);
+
+}  // namespace espalier::engine::cuda
