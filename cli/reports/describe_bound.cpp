@@ -19,7 +19,10 @@ std::string gigabytes_per_second(std::optional<double> bytes_per_second) {
   return rate < 10 ? fmt::format("{:.3f}", rate) : fmt::format("{:.2f}", rate);
 }
 
-std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
+std::string percent(double share) {
+  std::string text = fmt::format("{:.1f}", 100 * share);
+  return text == "-0.0" ? "0.0" : text;
+}
 
 nlohmann::ordered_json bound_json(const Bound& bound, const Collective& collective, const Topology& topology) {
   nlohmann::ordered_json document;

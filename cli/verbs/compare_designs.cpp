@@ -246,6 +246,7 @@ void add_compare_designs_command(CLI::App& app, Session& session) {
       "compare-designs", "Several machines side by side: bounds, predicted times, failures, a scenario");
   command->add_option("DESIGN", flags->designs, "Topologies: YAML files or shipped machines")
       ->required()
+      ->option_text("TOPOLOGY TOPOLOGY ...")
       ->expected(2, 16);
   command->add_option("-c,--collectives", flags->collectives, "Comma-separated")
       ->option_text("NAMES (all_reduce,all_gather,all_to_all)");
@@ -261,8 +262,9 @@ void add_compare_designs_command(CLI::App& app, Session& session) {
       examples({"espalier compare-designs dgx-a100 dgx-h100",
                 "espalier compare-designs dgx1v dgx1v-degraded -c all_gather -s 64K,64M -a ring",
                 "espalier compare-designs dgx-a100 dgx-h100 -c all_reduce -s 64M --no-failures --csv"}) +
-      "\nFailures are single cables and forwarding nodes, and what they take of the bound of the first collective\n"
-      "(topo degrade shows them all). A scenario has to fit each machine's ranks.");
+      "\nTimes are those of the links alone. Failures are single cables and forwarding nodes, and what they\n"
+      "take of the bound of the first collective (topo degrade shows them all). A scenario has to fit each\n"
+      "machine's ranks.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
 }
 
