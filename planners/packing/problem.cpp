@@ -32,10 +32,6 @@ FlowNetwork without_relays(const Topology& topology, Direction direction, Rank r
   return network.with_capacities(capacities);
 }
 
-CutRate tightest_cut(const FlowNetwork& network, Rank root, std::span<const std::int64_t> shares) {
-  return root.is_none() ? all_gather_cut(network, shares) : broadcast_cut(network, root);
-}
-
 /// Scales a network so that at the rate of its tightest cut every root's demand is a whole number, as small as it can
 /// be.
 Result<ScaledNetwork> scale_to_rate(const FlowNetwork& network, const CutRate& cut, Rank root,
@@ -106,7 +102,8 @@ Result<ScaledNetwork> balanced(const PackingProblem& problem, WorkBudget& budget
   }
   refine(scaled.capacities);
   const FlowNetwork shrunk = network.with_capacities(shrink_to_balance(network, scaled.capacities));
-  const CutRate cut = tightest_cut(shrunk, problem.root, problem.shares);
+  const CutRate cut =
+      problem.all_roots() ? all_gather_cut(shrunk, problem.shares) : broadcast_cut(shrunk, problem.root);
   if (cut.capacity == 0) {
     return fail(ErrorCode::unsupported, "a switch takes in and gives out so differently that no packing is known",
                 "use the planner ring or tree");

@@ -38,8 +38,14 @@ void reduce_weights(std::vector<Arborescence>& trees) {
 }
 
 std::vector<LinkId> links_along(const FlowNetwork& network, std::span<const std::uint32_t> path) {
+  std::vector<std::uint32_t> kept;  // without the loops
+  for (const std::uint32_t arc : path) {
+    kept.push_back(arc);
+    const auto tail_of = [&](std::uint32_t earlier) { return network.arcs()[earlier].tail; };
+    kept.erase(std::ranges::find(kept, network.arcs()[arc].head, tail_of), kept.end());
+  }
   std::vector<LinkId> links;
-  for (const std::uint32_t arc : without_loops(network, path)) {
+  for (const std::uint32_t arc : kept) {
     if (!network.arcs()[arc].link.is_none()) links.push_back(network.arcs()[arc].link);
   }
   if (network.direction() == Direction::reversed) std::reverse(links.begin(), links.end());

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 
 #include "base/check.h"
 #include "base/rational.h"
@@ -52,38 +51,26 @@ CapacityGraph flow_to(const FlowNetwork& network, const Collective& collective, 
 
 /// Takes flow off cycles until there are none, found by walking on until a vertex comes again.
 void cancel_cycles(CapacityGraph& graph) {
-  enum class Mark : std::uint8_t { fresh, open, done };
-  std::vector<Mark> marks(graph.vertex_count(), Mark::fresh);
-  std::vector<std::uint32_t> path;  // edges
-  const auto next_edge = [&](std::uint32_t vertex) -> std::optional<std::uint32_t> {
-    for (const std::uint32_t id : graph.out_edges(vertex)) {
-      if (graph.edge(id).capacity > 0 && marks[graph.edge(id).head] != Mark::done) return id;
-    }
-    return std::nullopt;
-  };
+  std::vector<bool> is_done(graph.vertex_count(), false);  // no cycle passes it
   for (std::uint32_t start = 0; start < graph.vertex_count(); ++start) {
-    std::uint32_t vertex = start;
-    while (marks[start] != Mark::done) {
-      marks[vertex] = Mark::open;
-      const auto edge = next_edge(vertex);
-      if (!edge) {
-        marks[vertex] = Mark::done;
+    std::vector<std::uint32_t> path;  // edges
+    for (std::uint32_t vertex = start; !is_done[start];) {
+      const auto out = graph.out_edges(vertex);
+      const auto next = std::ranges::find_if(
+          out, [&](std::uint32_t id) { return graph.edge(id).capacity > 0 && !is_done[graph.edge(id).head]; });
+      if (next == out.end()) {
+        is_done[vertex] = true;
         if (path.empty()) break;
         vertex = graph.edge(path.back()).tail;
         path.pop_back();
         continue;
       }
-      path.push_back(*edge);
-      vertex = graph.edge(*edge).head;
-      if (marks[vertex] != Mark::open) continue;
-      const auto first =
-          std::find_if(path.begin(), path.end(), [&](std::uint32_t id) { return graph.edge(id).tail == vertex; });
+      path.push_back(*next);
+      vertex = graph.edge(*next).head;
+      const auto first = std::ranges::find(path, vertex, [&](std::uint32_t id) { return graph.edge(id).tail; });
       std::int64_t least = std::numeric_limits<std::int64_t>::max();
       for (auto id = first; id != path.end(); ++id) least = std::min(least, graph.edge(*id).capacity);
-      for (auto id = first; id != path.end(); ++id) {
-        graph.take(*id, least);
-        marks[graph.edge(*id).tail] = Mark::fresh;
-      }
+      for (auto id = first; id != path.end(); ++id) graph.take(*id, least);
       path.erase(first, path.end());
     }
   }

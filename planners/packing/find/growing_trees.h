@@ -17,8 +17,7 @@ namespace espalier::planners {
 /// for those trees (Edmonds' theorem for branchings that have begun). A flow per rank shows that: each tree's weight
 /// starts at any of the tree's ranks, and all of it reaches the rank. The flows are kept; an arc that is taken costs a
 /// search per rank whose flow was on it. With switches that take in as much as they give out this is exact (switches
-/// could be split off); with others trees may get stuck, and is_complete says so. (DemandOracle keeps no flows: it
-/// asks again after every change, on a graph that changes.)
+/// could be split off); with others trees may get stuck, and is_complete says so.
 ///
 /// Invariants: (1) room >= 0; (2) every rank's flow fits the room and brings it all the weight.
 /// Source: J. Edmonds, "Edge-disjoint branchings", 1973; J. Bang-Jensen, A. Frank, B. Jackson, "Preserving and

@@ -140,7 +140,16 @@ class MachineQuotient {
     came[vertex] = no_arc;
     for (std::size_t done = 0; done < queue.size(); ++done) {
       const Rank rank = network_.rank_at(queue[done]);
-      if (!rank.is_none() && (target.is_none() || rank == target)) return walk_back(came, queue[done], forwards);
+      if (!rank.is_none() && (target.is_none() || rank == target)) {
+        ArcPath path;
+        std::uint32_t v = queue[done];
+        for (std::uint32_t a = came[v]; a != no_arc; a = came[v]) {
+          path.push_back(a);
+          v = forwards ? network_.arcs()[a].tail : network_.arcs()[a].head;
+        }
+        if (forwards) std::reverse(path.begin(), path.end());
+        return path;
+      }
       if (!rank.is_none() && done > 0) continue;
       const auto arcs = forwards ? network_.arcs_from(queue[done]) : network_.arcs_to(queue[done]);
       std::vector<std::uint32_t> steps(arcs.begin(), arcs.end());
@@ -152,17 +161,6 @@ class MachineQuotient {
       }
     }
     return std::nullopt;
-  }
-
-  [[nodiscard]] ArcPath walk_back(const std::map<std::uint32_t, std::uint32_t>& came, std::uint32_t v,
-                                  bool forwards) const {
-    ArcPath path;
-    for (std::uint32_t a = came.at(v); a != no_arc; a = came.at(v)) {
-      path.push_back(a);
-      v = forwards ? network_.arcs()[a].tail : network_.arcs()[a].head;
-    }
-    if (forwards) std::reverse(path.begin(), path.end());
-    return path;
   }
 
   /// The rank that hands a tree to the others of a machine: the one where it enters. The root gives it to one of the

@@ -88,16 +88,4 @@ void join_through(CapacityGraph& graph, const SwitchEdges& edges) {
   }
 }
 
-std::vector<std::uint32_t> without_loops(const FlowNetwork& network, std::span<const std::uint32_t> arcs) {
-  std::vector<std::uint32_t> kept;
-  for (const std::uint32_t arc : arcs) {
-    kept.push_back(arc);
-    const std::uint32_t reached = network.arcs()[arc].head;
-    const auto again = std::find_if(kept.begin(), kept.end(),
-                                    [&](std::uint32_t earlier) { return network.arcs()[earlier].tail == reached; });
-    kept.erase(again, kept.end());
-  }
-  return kept;
-}
-
 }  // namespace espalier::planners

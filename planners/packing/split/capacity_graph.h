@@ -67,7 +67,4 @@ struct SwitchEdges {
 /// tail comes last.
 void join_through(CapacityGraph& graph, const SwitchEdges& edges);
 
-/// The same path without the loops it takes.
-std::vector<std::uint32_t> without_loops(const FlowNetwork& network, std::span<const std::uint32_t> arcs);
-
 }  // namespace espalier::planners
