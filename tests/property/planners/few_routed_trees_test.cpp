@@ -12,7 +12,7 @@
 namespace espalier::planners {
 namespace {
 
-/// The most cables that a rank has: that many ways at least lead to it where all of them are needed.
+/// The most cables that a rank has: at least so many routed trees lead to it where all of them are needed.
 std::size_t most_cables(const test::PlainGraph& graph) {
   std::vector<std::size_t> out(graph.ranks, 0);
   for (const auto& edge : graph.edges) {
@@ -21,8 +21,8 @@ std::size_t most_cables(const test::PlainGraph& graph) {
   return *std::max_element(out.begin(), out.end());
 }
 
-/// Trees of a root counted way by way, each with its own links.
-TEST(FewWaysProperty, AtMostSixteenUnlessARankHasMoreCables) {
+/// Routed trees of a root, each with its own links.
+TEST(FewRoutedTreesProperty, AtMostSixteenUnlessARankHasMoreCables) {
   for (const test::PlannerCase& known : test::read_planner_cases(80)) {
     if (!known.find("all_gather") || known.graph.ranks == 1) continue;
     SCOPED_TRACE(known.name);
