@@ -64,6 +64,7 @@ PYBIND11_MODULE(_espalier, module) {
   bind_schedule(module);
   bind_planners(module);
   bind_simulation(module);
+  bind_compare(module);
   bind_communicator(module);
   bind_launch(module);
 }

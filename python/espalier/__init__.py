@@ -18,6 +18,7 @@ True
 
 from ._topology import Topology
 from .errors import Error
+from ._compare import Comparison, compare
 from ._communicator import Communicator, Handle
 from ._launch import run
 from ._plans import Bound, Breach, Schedule, bound, plan, planners
@@ -26,5 +27,5 @@ from ._sweep import sweep
 from ._tables import Table
 from ._units import parse_size
 
-__all__ = ["Bound", "Breach", "Communicator", "Error", "Handle", "Schedule", "Simulation", "Simulator", "Table", "Topology",
-           "bound", "parse_size", "plan", "planners", "run", "simulate", "sweep"]
+__all__ = ["Bound", "Breach", "Communicator", "Comparison", "Error", "Handle", "Schedule", "Simulation", "Simulator", "Table", "Topology",
+           "bound", "compare", "parse_size", "plan", "planners", "run", "simulate", "sweep"]

@@ -1,8 +1,13 @@
 """Simulated runs."""
+import os
+import pathlib
+
 from . import _espalier
 from ._plans import bound
 from ._tables import Table
+from ._topology import _shipped_folder
 from ._units import parse_size
+from .errors import Error
 
 Simulator = _espalier.Simulator
 
@@ -10,8 +15,8 @@ Simulator = _espalier.Simulator
 class Simulation:
     """One simulated run: what the report says, with busbw and the part of the bound that was reached."""
 
-    def __init__(self, report, busbw, limit):
-        self._report, self.busbw, self._limit = report, busbw, limit
+    def __init__(self, report, busbw, limit, protocol=None):
+        self._report, self.busbw, self._limit, self.protocol = report, busbw, limit, protocol
 
     def __getattr__(self, name):
         return getattr(self._report, name)
@@ -22,8 +27,22 @@ class Simulation:
         return float(self._limit.time_per_byte * self.size * 10**12 / self.picoseconds) if self.picoseconds else 0.0
 
     def to_dict(self):
-        """Its figures by name: size and chunk in bytes, time in seconds, busbw in bytes per second, of_bound."""
-        return {"size": self.size, "time": self.time, "busbw": self.busbw, "of_bound": self.of_bound, "chunk": self.chunk}
+        """Its figures by name: size and chunk in bytes, time in seconds, busbw in bytes per second, of_bound; protocol under a
+        profile."""
+        figures = {"size": self.size, "time": self.time, "busbw": self.busbw, "of_bound": self.of_bound, "chunk": self.chunk}
+        return figures if self.protocol is None else {**figures, "protocol": self.protocol}
+
+    def save_trace(self, path):
+        """Writes its timeline as a Chrome trace, which ui.perfetto.dev opens and `compare` reads.
+
+        >>> import os, tempfile, espalier
+        >>> ring = espalier.plan(espalier.Topology.load("dgx1v"), "all_reduce", algorithm="ring")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     espalier.simulate(ring, "1M", timeline=True).save_trace(folder + "/trace.json")
+        ...     os.path.getsize(folder + "/trace.json") > 1000
+        True
+        """
+        _espalier.save_trace(self._report, os.fspath(path))
 
     def to_pandas(self):
         """Its spans as a pandas.DataFrame, where it was simulated with `timeline`; else its figures as one row."""
@@ -39,26 +58,46 @@ class Simulation:
                 f"{self.of_bound:.1%} of the bound>")
 
 
-def simulate(schedule, size="64M", chunk=None, ahead=None, model="link", timeline=False):
+def _find_profile(name):
+    """The path of a profile's file, and the launch after a colon."""
+    name, _, launch = str(name).partition(":")
+    folder = _shipped_folder()
+    for path in (pathlib.Path(name), *([folder / "profiles" / f"{name}.yaml"] if folder else [])):
+        if path.is_file():
+            return str(path), launch
+    raise Error("unavailable", f"there is no profile {name!r}", "docs/profiles.md names those that are shipped")
+
+
+def simulate(schedule, size="64M", chunk=None, ahead=None, model="link", timeline=False, profile=None):
     """Simulates a schedule at one size, or at several: a list of sizes gives a list of simulations.
 
     The list is a Table, with to_pandas().
 
     `chunk` (bytes) and `ahead` (rounds) are chosen where they are not given; `model` is "link" or "fair". With
-    `timeline`, `spans` is a structured numpy array. The GIL is released.
+    `timeline`, `spans` is a structured numpy array. The GIL is released. With a `profile` (a shipped one's name or a file, and
+    after a colon how calls are launched) the software's costs are added, and `protocol` says which one was the fastest.
 
     >>> from espalier import Topology, plan
     >>> ring = plan(Topology.load("dgx1v"), "all_reduce", algorithm="ring")
     >>> [run.size for run in simulate(ring, ["1M", "64M"])]
     [1048576, 67108864]
+    >>> simulate(ring, "1K", profile="nccl-volta").time > simulate(ring, "1K").time
+    True
     """
+    if profile is not None and (chunk is not None or ahead is not None or timeline):
+        raise Error("invalid_input", "chunk, ahead and timeline do not go with a profile", "leave them out")
     simulator = _espalier.Simulator(schedule)
+    profiled = None if profile is None else _espalier.ProfiledSimulator(schedule, *_find_profile(profile), model)
     root = int(schedule.root) if schedule.root is not None else None
     limit = bound(schedule.topology, schedule.collective, root)
     sizes = size if isinstance(size, (list, tuple)) or hasattr(size, "shape") else [size]
     chunk = None if chunk is None else parse_size(chunk)
     runs = []
     for each in sizes:
-        report = simulator.run(parse_size(int(each) if hasattr(each, "dtype") else each), chunk, ahead, model, timeline)
-        runs.append(Simulation(report, simulator.busbw(report), limit))
+        protocol, each = None, parse_size(int(each) if hasattr(each, "dtype") else each)
+        if profiled is None:
+            report = simulator.run(each, chunk, ahead, model, timeline)
+        else:
+            report, protocol = profiled.run(each)
+        runs.append(Simulation(report, simulator.busbw(report), limit, protocol))
     return Table(runs) if sizes is size else runs[0]

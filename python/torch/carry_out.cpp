@@ -127,9 +127,6 @@ void ProcessGroupEspalier::exchange_now(const Tensors& outputs, const Tensors& i
     is_grouped = is_grouped || (peer != self && sent.back().nbytes() + received.back().nbytes() > 0);
   }
   if (!is_grouped) return;
-  const auto expect = [](const Result<void>& result) {
-    if (!result) raise_runtime_error(result.error());
-  };
   ranks_->group_begin();
   for (std::size_t peer = 0; peer < members(); ++peer) {
     if (peer == self) continue;

@@ -153,8 +153,15 @@ void ProcessGroupEspalier::work_off() {
   }
 }
 
-void ProcessGroupEspalier::run(const CallArguments& arguments) {
-  if (const auto result = ranks_->run(arguments); !result) raise_runtime_error(result.error());
+void ProcessGroupEspalier::run(const CallArguments& arguments) { expect(ranks_->run(arguments)); }
+
+void ProcessGroupEspalier::expect(const Result<void>& result) {
+  if (result) return;
+  Error error = result.error();
+  // As whoever knows other backends looks for it.
+  if (error.message.find("nothing moved for") != std::string::npos)
+    error.message = "the timeout passed in " + error.message;
+  raise_runtime_error(error);
 }
 
 at::Tensor ProcessGroupEspalier::scratch(std::int64_t bytes) {
@@ -205,9 +212,8 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::recvAnysource(Tensors& tensors,
 }
 
 ProcessGroupEspalier::Work ProcessGroupEspalier::barrier(const c10d::BarrierOptions& options) {
-  return start({c10d::OpType::BARRIER, "espalier:barrier", options.timeout}, {}, {}, [this] {
-    if (const auto result = ranks_->barrier(); !result) raise_runtime_error(result.error());
-  });
+  return start({c10d::OpType::BARRIER, "espalier:barrier", options.timeout}, {}, {},
+               [this] { expect(ranks_->barrier()); });
 }
 
 void ProcessGroupEspalier::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {
@@ -225,8 +231,10 @@ void ProcessGroupEspalier::monitoredBarrier(const c10d::BarrierOptions& options,
   if (getRank() != 0) {
     terms_.store->set(place + "/" + std::to_string(getRank()), std::vector<std::uint8_t>{1});
     if (has_come(place + "/out")) return;
-    throw std::runtime_error("Rank " + std::to_string(getRank()) + " was not let through monitoredBarrier by rank 0" +
-                             in_time + ": a rank did not come, and rank 0 says which");
+    throw std::runtime_error("Rank " + std::to_string(getRank()) +
+                             " successfully reached monitoredBarrier, but received errors while waiting for send/recv "
+                             "from rank 0: it let nobody through" +
+                             in_time + ", and says which rank did not come");
   }
   std::string missing;
   for (int rank = 1; rank < getSize(); ++rank) {

@@ -99,6 +99,7 @@ class ProcessGroupEspalier final : public BackendBase {
   void work_off();
 
   void run(const CallArguments& arguments);
+  static void expect(const Result<void>& result);
   /// Memory of the group for calls of its thread, which keep it for the next.
   at::Tensor scratch(std::int64_t bytes);
 

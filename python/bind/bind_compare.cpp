@@ -1,0 +1,150 @@
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <variant>
+
+#include "compare/compare_results.h"
+#include "compare/compare_timelines.h"
+#include "compare/overlay_svg.h"
+#include "compare/read/read_run.h"
+#include "planners/bounds/bound.h"
+#include "profile/profiled_runs.h"
+#include "profile/read_profile.h"
+#include "python/bind/bindings.h"
+#include "schedule/timeline/chrome_trace.h"
+
+namespace espalier::python {
+namespace {
+
+compare::RunFile read_run_file(const std::string& path, const std::string& collective) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw ErrorRaised({ErrorCode::unavailable, "cannot read " + path, "name a file of a run"});
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return value_of(compare::read_run(text, path, {collective}));
+}
+
+compare::Measurements table_of(compare::RunFile run, const std::string& path) {
+  if (const auto* timeline = std::get_if<Timeline>(&run)) return value_of(compare::measurements_of(*timeline, path));
+  return std::get<compare::Measurements>(std::move(run));
+}
+
+py::dict summary_of(const compare::ErrorSummary& errors) {
+  py::dict summary;
+  summary["count"] = errors.count;
+  summary["median"] = errors.median;
+  summary["p90"] = errors.p90;
+  summary["worst"] = errors.worst;
+  summary["bias"] = errors.bias;
+  return summary;
+}
+
+py::dict row_of(const std::string& what, const std::string& name, const compare::Duration& duration) {
+  py::dict row;
+  row["what"] = what;
+  row["name"] = name;
+  row["a"] = duration.a.seconds();
+  row["b"] = duration.b.seconds();
+  row["error"] = duration.error();
+  return row;
+}
+
+/// (rows, summary of their errors, notes) of two tables.
+py::tuple compare_tables(const compare::Measurements& a, const compare::Measurements& b, const std::string& algorithm) {
+  const auto comparison = value_of(compare::compare_results(a, b, algorithm));
+  py::list rows;
+  for (const compare::ComparedSize& size : comparison.sizes) {
+    py::dict row;
+    row["collective"] = size.collective;
+    row["algorithm"] = size.algorithm;
+    row["size"] = size.size.count;
+    row["a"] = size.a;
+    row["b"] = size.b;
+    row["error"] = size.error;
+    rows.append(row);
+  }
+  return py::make_tuple(rows, summary_of(comparison.errors), comparison.notes, "");
+}
+
+/// The same of two timelines, with a picture of both.
+py::tuple compare_both_timelines(const Timeline& a, const Timeline& b) {
+  std::ostringstream picture;
+  value_of(compare::write_overlay_svg(picture, a, b));
+  const compare::TimelineComparison comparison = compare::compare_timelines(a, b);
+  py::list rows;
+  rows.append(row_of("total", "", comparison.total));
+  for (const compare::RankComparison& rank : comparison.ranks) {
+    rows.append(row_of("finish", rank.name, rank.finish));
+    rows.append(row_of("waiting", rank.name, rank.waiting));
+  }
+  for (const compare::LinkComparison& link : comparison.links) rows.append(row_of("busy", link.name, link.busy));
+  return py::make_tuple(rows, summary_of(comparison.transfers.errors), comparison.notes, picture.str());
+}
+
+py::tuple compare_files(const std::string& a, const std::string& b, const std::string& collective,
+                        const std::string& algorithm) {
+  compare::RunFile first = read_run_file(a, collective);
+  compare::RunFile second = read_run_file(b, collective);
+  if (std::holds_alternative<Timeline>(first) && std::holds_alternative<Timeline>(second) && algorithm.empty()) {
+    return compare_both_timelines(std::get<Timeline>(first), std::get<Timeline>(second));
+  }
+  return compare_tables(table_of(std::move(first), a), table_of(std::move(second), b), algorithm);
+}
+
+void save_trace(const sim::Report& report, const std::string& path) {
+  if (!report.timeline) {
+    throw ErrorRaised({ErrorCode::invalid_input, "this simulation kept no timeline", "simulate with timeline=True"});
+  }
+  std::ofstream file(path, std::ios::binary);
+  if (!file) throw ErrorRaised({ErrorCode::unavailable, "cannot write " + path, ""});
+  value_of(write_chrome_trace(file, *report.timeline));
+}
+
+/// A schedule made ready to be simulated under a profile.
+class ProfiledSimulation {
+ public:
+  ProfiledSimulation(const Plan& plan, const std::string& path, const std::string& launch, const std::string& model)
+      : topology_(plan.topology) {
+    profile::ProfileReading reading = profile::read_profile_file(path);
+    if (!reading.profile) {
+      const Diagnostic& first = reading.diagnostics.front();
+      throw ErrorRaised({ErrorCode::invalid_input, render(first, false), first.help});
+    }
+    const Schedule& schedule = plan.schedule;
+    candidates_.bound = value_of(planners::compute_bound(*topology_, schedule.collective));
+    name_ = schedule.algorithm.empty() ? "plan" : schedule.algorithm;
+    candidates_.made.push_back({name_, schedule, planners::ChunkModel(schedule, *topology_)});
+    const Picoseconds start = value_of(reading.profile->launch(launch));
+    profile::ProfiledRuns::Options options{*std::move(reading.profile), start, std::nullopt, 4, {}, {}, {}};
+    options.model = value_of(sim::parse_model(model));
+    runs_ = std::make_unique<profile::ProfiledRuns>(*topology_, candidates_, options);
+  }
+
+  /// (report, protocol).
+  py::tuple run(std::int64_t size) {
+    std::optional<Result<profile::ProfiledRun>> run;
+    {
+      const py::gil_scoped_release release;
+      run = runs_->run(name_, Bytes{size});
+    }
+    auto done = value_of(std::move(*run));
+    return py::make_tuple(std::move(done.report), std::string(sim::to_string(done.protocol)));
+  }
+
+ private:
+  std::shared_ptr<const Topology> topology_;
+  planners::Candidates candidates_;
+  std::string name_;
+  std::unique_ptr<profile::ProfiledRuns> runs_;
+};
+
+}  // namespace
+
+void bind_compare(py::module_& module) {
+  module.def("compare_files", &compare_files);
+  module.def("save_trace", &save_trace);
+  py::class_<ProfiledSimulation>(module, "ProfiledSimulator")
+      .def(py::init<const Plan&, const std::string&, const std::string&, const std::string&>())
+      .def("run", &ProfiledSimulation::run);
+}
+
+}  // namespace espalier::python
