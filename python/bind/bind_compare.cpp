@@ -1,3 +1,5 @@
+#include "python/bind/bind_compare.h"
+
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -10,7 +12,6 @@
 #include "planners/bounds/bound.h"
 #include "profile/profiled_runs.h"
 #include "profile/read_profile.h"
-#include "python/bind/bindings.h"
 #include "schedule/timeline/chrome_trace.h"
 
 namespace espalier::python {

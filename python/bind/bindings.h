@@ -57,7 +57,6 @@ void bind_topology(py::module_& module);
 void bind_schedule(py::module_& module);
 void bind_planners(py::module_& module);
 void bind_simulation(py::module_& module);
-void bind_compare(py::module_& module);
 void bind_communicator(py::module_& module);
 void bind_launch(py::module_& module);
 

@@ -1,6 +1,7 @@
 // The extension module: errors, and one function per library that adds its part.
 
 #include "base/units.h"
+#include "python/bind/bind_compare.h"
 #include "python/bind/bindings.h"
 #include "schedule/collective.h"
 
