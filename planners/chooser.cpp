@@ -11,6 +11,8 @@
 #include "base/parallel.h"
 #include "planners/bounds/bound.h"
 #include "planners/packing/pruned_packing.h"
+#include "planners/symmetric/large_candidates.h"
+#include "planners/symmetric/symmetric_plan.h"
 #include "schedule/verify/verify.h"
 
 namespace espalier::planners {
@@ -138,6 +140,12 @@ void add_variants(std::vector<Candidate>& made, const ParallelLinks& network, co
 
 }  // namespace
 
+std::uint64_t Candidate::transfer_count() const {
+  if (symmetric != nullptr) return symmetric->transfer_count();
+  if (walks.empty()) return schedule.transfers.size();
+  return walks.size() * walks.front().steps() * schedule.collective.rank_count;
+}
+
 const Candidate* Candidates::find(std::string_view planner) const {
   const auto found = std::ranges::find(made, planner, &Candidate::planner);
   return found == made.end() ? nullptr : &*found;
@@ -167,6 +175,10 @@ Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const 
 Result<Candidates> make_candidates(const ParallelLinks& network, const Collective& collective,
                                    std::span<const Planner> planners, const CandidateOptions& options,
                                    const std::function<void(std::string_view)>& on_start) {
+  if (options.may_be_unstored && collective.rank_count >= least_symmetric_ranks) {
+    auto large = make_large_candidates(network, collective, planners, options, on_start);
+    if (large) return *std::move(large);
+  }
   auto priced = compute_priced_bound(network, collective, options.context);
   if (!priced) return tl::unexpected(priced.error());
   CandidateOptions with_solution = options;

@@ -11,15 +11,25 @@
 #include "planners/cut_search.h"
 #include "planners/planner.h"
 #include "schedule/timeline/run_report.h"
+#include "schedule/trees/ring_walk.h"
 
 namespace espalier::planners {
+
+struct SymmetricPlan;
 
 /// A schedule of the collective, planned once and kept for all message sizes.
 struct Candidate {
   std::string
       planner;  ///< The planner's name; of a variant, with what makes it one: "packing/h2t3": height 2, 3 trees a root.
-  Schedule schedule;
+  Schedule schedule;  ///< Without transfers where the rings below are walked, one rank's part of a symmetric plan.
   ChunkModel chunks;
+  std::vector<RingWalk> walks = {};
+  std::shared_ptr<const SymmetricPlan> symmetric = nullptr;
+
+  /// Of the whole plan.
+  [[nodiscard]] std::uint64_t transfer_count() const;
+  /// Whether `schedule` is all of it.
+  [[nodiscard]] bool is_stored() const { return walks.empty() && symmetric == nullptr; }
 };
 
 /// A planner that made nothing here, and why.
@@ -46,8 +56,10 @@ struct CandidateOptions {
   bool for_choice = false;
   Bytes least_size{0};             ///< Nothing is chosen for smaller messages.
   std::vector<std::string> named;  ///< Planners that are not left out.
-  unsigned threads = 1;            ///< So many planners at once; what they make does not depend on it.
-  PlanContext context;  ///< Handed to the bound and to every planner; its listener is called from any thread.
+  /// Whether plans of large machines may be such as are not stored as a schedule (Candidate::is_stored).
+  bool may_be_unstored = false;
+  unsigned threads = 1;  ///< So many planners at once; what they make does not depend on it.
+  PlanContext context;   ///< Handed to the bound and to every planner; its listener is called from any thread.
 };
 
 /// Plans, verifies and bounds with each planner. `on_start` is told the planner's name before it starts, one at a time.

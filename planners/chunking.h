@@ -28,6 +28,15 @@ class ChunkModel {
   /// Requires: checked walks of one collective. Cost: O(ranks), and O(ranks^2) where hops differ.
   static ChunkModel of_rings(std::span<const RingWalk> walks, const Topology& topology);
 
+  /// Of a schedule that has so many like parts, of which this is one: the fullest link takes so many seconds per byte
+  /// of what all parts together carry.
+  [[nodiscard]] ChunkModel of_whole(double seconds_per_byte, std::uint32_t parts) const {
+    ChunkModel model = *this;
+    model.load_time_ = seconds_per_byte;
+    model.largest_transfer_ /= parts;
+    return model;
+  }
+
   /// The largest power of two, from `smallest_chunk` on, whose fill stays under half a percent of the time that the
   /// fullest link needs, larger where overhead asks for it or where there would be more than `most_chunk_hops`; never
   /// more than the largest transfer needs.

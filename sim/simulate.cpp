@@ -159,10 +159,11 @@ Simulator::Simulator(Simulator&&) noexcept = default;
 Simulator& Simulator::operator=(Simulator&&) noexcept = default;
 Simulator::~Simulator() = default;
 
-Result<Simulator> Simulator::make(const Schedule& schedule, const Topology& topology, const CopyEngines& engines) {
+Result<Simulator> Simulator::make(const Schedule& schedule, const Topology& topology, const CopyEngines& engines,
+                                  const Parts& places) {
   if (auto checked = check_engines(engines); !checked) return tl::unexpected(checked.error());
   Network network(topology, engines);
-  auto compiled = CompiledSchedule::make(schedule, topology, network);
+  auto compiled = CompiledSchedule::make(schedule, topology, network, places);
   if (!compiled) return tl::unexpected(compiled.error());
   return Simulator(
       std::unique_ptr<const Prepared>(new Prepared{schedule, topology, std::move(network), std::move(*compiled)}));

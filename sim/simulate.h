@@ -69,12 +69,13 @@ Result<void> check_engines(const CopyEngines& engines);
 /// cost less than as many calls of `simulate`. Safe to share between threads.
 class Simulator {
  public:
-  /// Both must outlive the simulator.
+  /// Both must outlive the simulator. `places` as for CompiledSchedule: nodes and links that stand for others take what
+  /// goes over these (planners/symmetric).
   /// Requires: a schedule that passes `verify` on this topology.
   /// Errors: invalid_input when an id or route is not of this topology, or the copy engines are past their limits.
   /// Cost: as Dependencies; 16 bytes per transfer beside it, and 32 per lane.
   [[nodiscard]] static Result<Simulator> make(const Schedule& schedule, const Topology& topology,
-                                              const CopyEngines& engines = {});
+                                              const CopyEngines& engines = {}, const Parts& places = {});
 
   Simulator(Simulator&&) noexcept;
   Simulator& operator=(Simulator&&) noexcept;

@@ -19,14 +19,17 @@ sim::Options CandidateRuns::Options::at(Bytes size, const Cut& cut_of_run) const
   return options;
 }
 
-const Result<sim::Simulator>& CandidateRuns::find_simulator(const Schedule& schedule) {
+const Result<CandidateSimulator>& CandidateRuns::find_simulator(const Schedule& schedule) {
   KnownSimulator* known = nullptr;
   {
     const std::scoped_lock lock(mutex_);
     known = &simulators_[&schedule];
   }
   std::call_once(known->once, [&] {
-    known->made = sim::Simulator::make(schedule, *topology_, options_.circumstances.endpoints.engines());
+    const auto candidate = std::ranges::find_if(
+        candidates_->made, [&](const planners::Candidate& made) { return &made.schedule == &schedule; });
+    ESPALIER_CHECK(candidate != candidates_->made.end(), "what runs was made");
+    known->made = CandidateSimulator::make(*candidate, *topology_, options_.circumstances.endpoints.engines());
   });
   return *known->made;
 }
@@ -84,7 +87,7 @@ profile::ProfiledRuns& CandidateRuns::profiled() {
 Result<CandidateRun> CandidateRuns::run_profiled(const std::string& algorithm, Bytes size) {
   auto ran = profiled().run(algorithm, size);
   if (!ran) return tl::unexpected(ran.error());
-  CandidateRun result{size, algorithm, ran->candidate, std::move(ran->report), std::move(ran->why), 0, nullptr, {}};
+  CandidateRun result{size, algorithm, ran->candidate, std::move(ran->report), std::move(ran->why), nullptr, {}};
   result.setting = ran->setting;
   result.protocol = sim::to_string(ran->protocol);
   return result;
@@ -97,7 +100,7 @@ Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size
     if (!choice) return tl::unexpected(choice.error());
     const auto report = simulate(choice->candidate->schedule, size, {choice->run.chunk, choice->run.ahead}, true);
     if (!report) return tl::unexpected(report.error());
-    return CandidateRun{size, algorithm, choice->candidate, **report, choice->why, 0, nullptr, {}};
+    return CandidateRun{size, algorithm, choice->candidate, **report, choice->why, nullptr, {}};
   }
   const planners::Candidate* candidate = candidates_->find(algorithm);
   ESPALIER_CHECK(candidate != nullptr, "what runs was made");
@@ -105,7 +108,7 @@ Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size
   if (!cut) return tl::unexpected(cut.error());
   const auto report = simulate(candidate->schedule, size, *cut, true);
   if (!report) return tl::unexpected(report.error());
-  return CandidateRun{size, algorithm, candidate, **report, {}, 0, nullptr, {}};
+  return CandidateRun{size, algorithm, candidate, **report, {}, nullptr, {}};
 }
 
 namespace {

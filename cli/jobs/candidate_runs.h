@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "cli/jobs/candidate_simulator.h"
 #include "cli/jobs/chosen_profile.h"
 #include "planners/chooser.h"
 #include "profile/profiled_runs.h"
@@ -23,7 +24,6 @@ struct CandidateRun {
   const planners::Candidate* candidate = nullptr;  ///< What ran; for "auto", what it chose.
   sim::Report report;
   std::string why;                            ///< For "auto": why it chose.
-  std::uint64_t unstored = 0;                 ///< Transfers of a schedule that was walked instead of stored.
   const profile::Setting* setting = nullptr;  ///< Under a profile: what it ran in.
   std::string protocol;                       ///< Under a profile: with which.
 
@@ -31,7 +31,7 @@ struct CandidateRun {
   [[nodiscard]] const std::string& planner() const { return candidate->planner; }
   /// Whose schedule ran, and with which protocol where a profile chose one: "packing", "nccl/ring/ll128".
   [[nodiscard]] std::string by() const { return protocol.empty() ? planner() : planner() + "/" + protocol; }
-  [[nodiscard]] std::uint64_t transfers() const { return unstored + candidate->schedule.transfers.size(); }
+  [[nodiscard]] std::uint64_t transfers() const { return candidate->transfer_count(); }
 };
 
 /// Where the fastest algorithm changes.
@@ -75,7 +75,7 @@ class CandidateRuns {
  private:
   profile::ProfiledRuns& profiled();
   Result<CandidateRun> run_profiled(const std::string& algorithm, Bytes size);
-  const Result<sim::Simulator>& find_simulator(const Schedule& schedule);
+  const Result<CandidateSimulator>& find_simulator(const Schedule& schedule);
   Result<const sim::Report*> simulate(const Schedule& schedule, Bytes size, const Cut& cut, bool with_jitter);
 
   const Topology* topology_;
@@ -84,7 +84,7 @@ class CandidateRuns {
   /// Made by whoever needs it first.
   struct KnownSimulator {
     std::once_flag once;
-    std::optional<Result<sim::Simulator>> made;
+    std::optional<Result<CandidateSimulator>> made;
   };
   std::mutex mutex_;  ///< Of the three below, not of what they hold.
   std::unique_ptr<profile::ProfiledRuns> profiled_;

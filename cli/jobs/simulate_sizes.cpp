@@ -36,7 +36,8 @@ OrStop<SimulationWork> work_of_topology(const Console& console, const Prediction
   if (!limits) return usage(limits.error());
   // Software adds to every hop, so with a profile low trees may win at any size.
   const Bytes least = has_profile ? Bytes{} : least_size;
-  auto candidates = plan_candidates(console, topology, *collective, *asked, least, *limits);
+  auto candidates =
+      plan_candidates(console, topology, *collective, *asked, least, *limits, false, nullptr, !has_profile);
   if (!candidates) return stop(candidates.error());
   SimulationWork work{*collective, std::move(*candidates), {}};
   for (const std::string& name : *asked) {
@@ -154,11 +155,12 @@ Result<sim::Report> run_in_detail(const CandidateRun& result, const Topology& to
   }
   options.record_timeline = true;
   options.record_critical_path = true;
-  if (result.setting == nullptr) {
-    return sim::simulate(result.candidate->schedule, topology, options, how.circumstances.endpoints.engines());
-  }
-  return sim::simulate(result.candidate->schedule, result.setting->topology, options,
-                       result.setting->endpoints.engines());
+  const auto simulator =
+      result.setting != nullptr
+          ? CandidateSimulator::make(*result.candidate, result.setting->topology, result.setting->endpoints.engines())
+          : CandidateSimulator::make(*result.candidate, topology, how.circumstances.endpoints.engines());
+  if (!simulator) return tl::unexpected(simulator.error());
+  return simulator->run(options);
 }
 
 }  // namespace espalier::cli

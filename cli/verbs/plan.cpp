@@ -20,6 +20,7 @@
 #include "cli/verbs/commands.h"
 #include "cli/verbs/groups.h"
 #include "planners/lp/trees/tree_memory.h"
+#include "planners/symmetric/symmetric_plan.h"
 #include "schedule/json/schedule_json.h"
 
 namespace espalier::cli {
@@ -55,7 +56,7 @@ Table choice_table(const planners::Choice& choice) {
   table.add_column("chunk", "(B)");
   table.add_column("", "", Table::Align::left);
   for (const planners::Trial& trial : choice.trials) {
-    const std::string transfers = std::to_string(trial.candidate->schedule.transfers.size());
+    const std::string transfers = std::to_string(trial.candidate->transfer_count());
     if (!trial.run) {
       table.add_row({trial.candidate->planner, fmt::format("> {:.2f}", trial.least_time * 1e6), "", "", "", transfers,
                      "", "not run: it cannot win"});
@@ -104,7 +105,7 @@ nlohmann::ordered_json choice_json(const planners::Choice& choice, const planner
   document["candidates"] = nlohmann::ordered_json::array();
   for (const planners::Trial& trial : choice.trials) {
     nlohmann::ordered_json entry = {{"algorithm", trial.candidate->planner},
-                                    {"transfers", trial.candidate->schedule.transfers.size()},
+                                    {"transfers", trial.candidate->transfer_count()},
                                     {"least_time", trial.least_time}};
     if (trial.run) {
       entry["time"] = trial.run->elapsed.seconds();
@@ -124,8 +125,17 @@ nlohmann::ordered_json choice_json(const planners::Choice& choice, const planner
   return document;
 }
 
-ExitCode write_plan(const Console& console, const PlanFlags& flags, const Schedule& schedule,
+ExitCode write_plan(const Console& console, const PlanFlags& flags, const planners::Candidate& candidate,
                     const Topology& topology) {
+  if (!candidate.is_stored()) {
+    return console.refuse(
+        {ErrorCode::too_large,
+         fmt::format("the plan of {} is not written to a file: {} by {}", counted(topology.rank_count(), "rank"),
+                     counted(candidate.transfer_count(), "transfer"), candidate.planner),
+         fmt::format("files hold plans of up to {} ranks; simulate plans and runs it in one go",
+                     planners::least_symmetric_ranks - 1)});
+  }
+  const Schedule& schedule = candidate.schedule;
   const auto written = write_file(
       flags.output, [&](std::ostream& stream) { return write_schedule(stream, schedule, topology, WriteOptions{}); });
   if (!written) return console.refuse(written.error());
@@ -184,7 +194,7 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   const auto known = known_trees(console, flags.from);
   if (!known) return refuse(console, known.error());
   const auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *profile ? Bytes{} : *size,
-                                          *limits, flags.verbose, &*known);
+                                          *limits, flags.verbose, &*known, *profile == nullptr);
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
   CandidateRuns runs(*topology, *candidates, {size_of(usual_type), {}, sim::ModelKind::link, {}, *profile});
@@ -198,14 +208,14 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
     return console.refuse_usage(
         {ErrorCode::invalid_input, "--csv and -o - would both write to standard output", "write the plan to a file"});
   }
-  if (flags.output == "-") return write_plan(console, flags, choice->candidate->schedule, *topology);
+  if (flags.output == "-") return write_plan(console, flags, *choice->candidate, *topology);
   if (console.csv) {
     console.print_bytes(choice_table(*choice).csv());
   } else {
     console.print(console.json ? json_text(choice_json(*choice, *candidates, *topology, *size, shown))
                                : choice_text(*choice, *candidates, *topology, *size, shown));
   }
-  return flags.output.empty() ? ExitCode::ok : write_plan(console, flags, choice->candidate->schedule, *topology);
+  return flags.output.empty() ? ExitCode::ok : write_plan(console, flags, *choice->candidate, *topology);
 }
 
 }  // namespace

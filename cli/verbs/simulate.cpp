@@ -75,7 +75,8 @@ OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, 
   if (!bound) return stop(bound.error());
   const auto rings = planners::plan_ring_walks(topology, *collective);
   if (!rings) return stop(rings.error());
-  const planners::Candidate candidate{"ring", Schedule(*collective, topology.name(), "ring"), rings->chunks};
+  const planners::Candidate candidate{"ring", Schedule(*collective, topology.name(), "ring"), rings->chunks,
+                                      rings->walks};
   Simulation simulation;
   simulation.topology = &topology;
   simulation.collective = *collective;
@@ -101,8 +102,7 @@ OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, 
     if (!walked) return stop(walked.error());
     if (!walked->is_stored_form && topology.rank_count() < planners::most_stored_ranks) return false;
     simulation.winners.push_back(simulation.results.size());
-    const std::uint64_t transfers = rings->walks.size() * rings->walks.front().steps() * topology.rank_count();
-    simulation.results.push_back({size, "ring", &candidate, std::move(walked->report), {}, transfers});
+    simulation.results.push_back({size, "ring", &candidate, std::move(walked->report), {}, nullptr, {}});
   }
   if (console.csv) {
     console.print_bytes(simulation_table(simulation).csv());

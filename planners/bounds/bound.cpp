@@ -10,6 +10,7 @@
 #include "planners/bounds/flow_bound.h"
 #include "planners/packing/find/program_trees.h"
 #include "planners/parallel_links.h"
+#include "planners/symmetric/symmetric_plan.h"
 
 namespace espalier::planners {
 
@@ -68,6 +69,11 @@ Result<PricedBound> bound_of(const PlanningProblem& problem, const Collective& c
 
 Result<PricedBound> compute_priced_bound(const ParallelLinks& network, const Collective& collective,
                                          const PlanContext& context) {
+  const bool has_parallel_links = &network.problem().topology() != &network.topology();
+  if (collective.rank_count >= least_symmetric_ranks && has_symmetric_plan(collective) && !has_parallel_links) {
+    auto symmetric = symmetric_bound(network.topology(), collective, context);
+    if (symmetric || symmetric.error().code != ErrorCode::unsupported) return symmetric;
+  }
   auto priced = bound_of(network.problem(), collective, context);
   if (!priced || priced->prices.empty()) return priced;
   priced->prices = network.lift(std::move(priced->prices));

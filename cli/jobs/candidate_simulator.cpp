@@ -1,0 +1,58 @@
+#include "cli/jobs/candidate_simulator.h"
+
+#include <utility>
+
+#include "sim/contention_free/walk_ring.h"
+
+namespace espalier::cli {
+
+Result<CandidateSimulator> CandidateSimulator::make(const planners::Candidate& candidate, const Topology& topology,
+                                                    const sim::CopyEngines& engines) {
+  CandidateSimulator made(candidate, topology, engines);
+  if (!candidate.walks.empty()) return made;
+  if (candidate.symmetric != nullptr) {
+    made.folded_ = std::make_unique<const planners::FoldedNetwork>(fold(*candidate.symmetric, topology));
+  }
+  auto simulator = made.folded_
+                       ? sim::Simulator::make(candidate.schedule, made.folded_->topology, engines, made.folded_->places)
+                       : sim::Simulator::make(candidate.schedule, topology, engines);
+  if (!simulator) return tl::unexpected(simulator.error());
+  made.simulator_ = std::move(*simulator);
+  return made;
+}
+
+Result<sim::Report> CandidateSimulator::run(const sim::Options& options) const {
+  if (!candidate_->walks.empty()) {
+    return sim::simulate_rings(candidate_->walks, *topology_, options, engines_).map([](sim::RingReport walked) {
+      return std::move(walked.report);
+    });
+  }
+  return folded_ ? run_part(options) : simulator_->run(options);
+}
+
+Result<sim::Report> CandidateSimulator::run_part(const sim::Options& options) const {
+  if (!options.conditions.changes.empty() || options.conditions.jitter_ppm > 0) {
+    return fail(ErrorCode::unsupported,
+                "a plan of which one rank's part stands for all has no jitter and no slow links",
+                "leave them out, or simulate a machine of up to " +
+                    std::to_string(planners::least_symmetric_ranks - 1) + " ranks");
+  }
+  // The largest shard that there is.
+  const std::int64_t ranks = candidate_->symmetric->collective.rank_count;
+  const std::int64_t elements = options.size.count / options.element_size;
+  sim::Options of_part = options;
+  of_part.size.count = (elements + ranks - 1) / ranks * options.element_size;
+  auto report = simulator_->run(of_part);
+  if (!report) return report;
+  report->size = options.size;
+  report->events *= static_cast<std::uint64_t>(ranks);
+  std::vector<sim::LinkUse> links(topology_->link_count());
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    links[i] = report->links[folded_->places.links[i].index()];
+    links[i].bytes *= folded_->together[i];
+  }
+  report->links = std::move(links);
+  return report;
+}
+
+}  // namespace espalier::cli

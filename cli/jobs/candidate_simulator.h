@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "planners/chooser.h"
+#include "planners/symmetric/symmetric_plan.h"
+#include "sim/simulate.h"
+
+namespace espalier::cli {
+
+/// Simulates one candidate, in whatever form its plan is there: stored, as rings to walk, or as one rank's part. The
+/// topology and the candidate must outlive it. Safe to share between threads.
+class CandidateSimulator {
+ public:
+  /// Errors: as sim::Simulator.
+  static Result<CandidateSimulator> make(const planners::Candidate& candidate, const Topology& topology,
+                                         const sim::CopyEngines& engines);
+
+  /// Errors: as sim::Simulator; unsupported for what rings that are walked have not.
+  [[nodiscard]] Result<sim::Report> run(const sim::Options& options) const;
+
+ private:
+  CandidateSimulator(const planners::Candidate& candidate, const Topology& topology, const sim::CopyEngines& engines)
+      : candidate_(&candidate), topology_(&topology), engines_(engines) {}
+  [[nodiscard]] Result<sim::Report> run_part(const sim::Options& options) const;
+
+  const planners::Candidate* candidate_;
+  const Topology* topology_;
+  sim::CopyEngines engines_;
+  std::unique_ptr<const planners::FoldedNetwork> folded_;  ///< Of a symmetric plan.
+  std::optional<sim::Simulator> simulator_;                ///< Unless rings are walked.
+};
+
+}  // namespace espalier::cli

@@ -1,0 +1,72 @@
+#include "planners/symmetric/large_candidates.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "planners/ring/ring_walks.h"
+#include "planners/symmetric/symmetric_plan.h"
+
+namespace espalier::planners {
+
+namespace {
+
+Candidate candidate_of(std::string_view planner, SymmetricPlan plan, const Topology& topology) {
+  const ChunkModel chunks = chunk_model(plan, topology);
+  Candidate candidate{std::string(planner), plan.part, chunks, {}, nullptr};
+  candidate.symmetric = std::make_shared<const SymmetricPlan>(std::move(plan));
+  return candidate;
+}
+
+tl::unexpected<Error> refusal() {
+  return fail(ErrorCode::unsupported,
+              "past " + std::to_string(least_symmetric_ranks - 1) +
+                  " ranks only ring, tree and packing have plans that need not be written down",
+              "use the planner packing");
+}
+
+Result<Candidate> walk(const Topology& topology, const Collective& collective, const Bound& bound) {
+  auto rings = plan_ring_walks(topology, collective);
+  if (!rings) return tl::unexpected(rings.error());
+  Schedule outline(collective, topology.name(), "ring");
+  outline.bound = bound;
+  return Candidate{"ring", std::move(outline), rings->chunks, std::move(rings->walks), nullptr};
+}
+
+}  // namespace
+
+std::optional<Result<Candidates>> make_large_candidates(const ParallelLinks& network, const Collective& collective,
+                                                        std::span<const Planner> planners,
+                                                        const CandidateOptions& options,
+                                                        const std::function<void(std::string_view)>& on_start) {
+  const Topology& topology = network.topology();
+  const bool has_parallel_links = &network.problem().topology() != &topology;
+  if (has_parallel_links || !has_symmetric_plan(collective)) return std::nullopt;
+  if (on_start) on_start("packing");
+  auto packing = plan_symmetric(topology, collective, options.context);
+  if (!packing && packing.error().code == ErrorCode::unsupported) return std::nullopt;
+  if (!packing) return tl::unexpected(packing.error());
+  Candidates candidates{{}, {}, packing->bound, nullptr};
+  for (const Planner& planner : planners) {
+    if (on_start && planner.name != "packing") on_start(planner.name);
+    Result<Candidate> made = refusal();
+    if (planner.name == "packing") {
+      made = candidate_of("packing", *packing, topology);
+    } else if (planner.name == "tree") {
+      made = plan_symmetric_tree(*packing, topology).map([&](SymmetricPlan plan) {
+        return candidate_of("tree", std::move(plan), topology);
+      });
+    } else if (planner.name == "ring") {
+      made = walk(topology, collective, candidates.bound);
+    } else if (std::ranges::find(options.named, planner.name) == options.named.end()) {
+      continue;
+    }
+    if (made) {
+      candidates.made.push_back(*std::move(made));
+    } else {
+      candidates.refused.push_back({std::string(planner.name), made.error()});
+    }
+  }
+  return candidates;
+}
+
+}  // namespace espalier::planners

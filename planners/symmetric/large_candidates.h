@@ -1,0 +1,21 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "planners/chooser.h"
+#include "planners/parallel_links.h"
+
+namespace espalier::planners {
+
+/// Plans of machines past the size whose plans are written down: rings to be walked, and of packing and tree one rank's
+/// part (symmetric_plan.h). The bound is proven with the packing. Nothing where the ranks are not alike or the
+/// collective has no such plan: then plans are made as elsewhere. Options and errors as make_candidates.
+std::optional<Result<Candidates>> make_large_candidates(const ParallelLinks& network, const Collective& collective,
+                                                        std::span<const Planner> planners,
+                                                        const CandidateOptions& options,
+                                                        const std::function<void(std::string_view)>& on_start);
+
+}  // namespace espalier::planners

@@ -1,0 +1,169 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "planners/bounds/bound.h"
+#include "planners/symmetric/name_shifts.h"
+#include "planners/symmetric/symmetric_plan.h"
+#include "schedule/loads.h"
+#include "schedule/verify/verify.h"
+#include "sim/simulate.h"
+#include "topology/generate/generate.h"
+
+// A plan of which one rank's part is stored is, written out, a schedule like any other: it verifies, its loads are what
+// was said of the part, no bound is lower, and, where no link stands still, the simulator takes as long for it.
+
+namespace espalier::planners {
+namespace {
+
+struct Machine {
+  std::string name;
+  Topology topology;
+};
+
+std::vector<Machine> alike_machines() {
+  std::vector<Machine> machines;
+  const auto add = [&](const std::string& name, Result<Topology> topology) {
+    ASSERT_TRUE(topology) << name << ": " << topology.error().message;
+    machines.push_back({name, *std::move(topology)});
+  };
+  add("ring", generate_ring({.ranks = 7}));
+  add("one-way ring", generate_ring({.ranks = 5, .one_way = true}));
+  add("torus 4x3", generate_torus({.dims = {4, 3}}));
+  add("torus 3x3x3", generate_torus({.dims = {3, 3, 3}}));
+  add("torus 2x4x4", generate_torus({.dims = {2, 4, 4}}));
+  add("hypercube", generate_hypercube({.dimensions = 4}));
+  add("full", generate_fully_connected({.ranks = 6}));
+  add("rails", generate_rail_boxes({.boxes = 4, .gpus_per_box = 4, .rails = 4}));
+  add("rails and spines", generate_rail_boxes({.boxes = 3, .gpus_per_box = 4, .rails = 2, .spines = 2}));
+  add("leaf and spine", generate_leaf_spine({.leaves = 4, .ranks_per_leaf = 4, .spines = 4}));
+  add("oversubscribed", generate_leaf_spine({.leaves = 4, .ranks_per_leaf = 4, .spines = 2, .oversubscription = 2}));
+  add("fat tree", generate_fat_tree({.k = 4}));
+  return machines;
+}
+
+constexpr std::array kinds = {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce};
+
+class Symmetric : public testing::Test {
+ protected:
+  template <class Check>
+  void for_all(const Check& check) {
+    for (const Machine& machine : alike_machines()) {
+      for (const CollectiveKind kind : kinds) {
+        SCOPED_TRACE(machine.name + ", " + std::string(to_string(kind)));
+        const Collective collective = *make_collective(kind, machine.topology.rank_count(), std::nullopt);
+        const auto plan = plan_symmetric(machine.topology, collective);
+        ASSERT_TRUE(plan) << plan.error().message;
+        check(machine.topology, *plan);
+        if (testing::Test::HasFatalFailure()) return;
+        const auto tree = plan_symmetric_tree(*plan, machine.topology);
+        ASSERT_TRUE(tree) << tree.error().message;
+        check(machine.topology, *tree);
+      }
+    }
+  }
+};
+
+TEST_F(Symmetric, WrittenOutKeepsItsPromise) {
+  for_all([](const Topology& topology, const SymmetricPlan& plan) {
+    const auto whole = written_out(plan, topology);
+    ASSERT_TRUE(whole) << whole.error().message;
+    const VerifyReport report = verify(*whole, topology, 1);
+    EXPECT_TRUE(report.ok()) << describe(report.breaches.front(), *whole, topology);
+    EXPECT_EQ(whole->transfers.size(), plan.transfer_count());
+  });
+}
+
+TEST_F(Symmetric, LoadsAreThoseOfTheWholeAndAtTheBound) {
+  for_all([](const Topology& topology, const SymmetricPlan& plan) {
+    const Rational time = time_per_byte(plan, topology);
+    EXPECT_EQ(time, compute_loads(*written_out(plan, topology), topology).time_per_byte);
+    if (plan.part.algorithm == "packing") {
+      EXPECT_EQ(time, plan.bound.time_per_byte);
+    }
+    EXPECT_GE(time, plan.bound.time_per_byte);
+    // The bound that knows nothing of symmetry: cuts and the program over all trees.
+    EXPECT_EQ(plan.bound.time_per_byte, compute_bound(topology, plan.collective)->time_per_byte);
+  });
+}
+
+TEST_F(Symmetric, SimulatedInThePlaceOfTheWhole) {
+  int exact = 0;
+  for_all([&](const Topology& topology, const SymmetricPlan& plan) {
+    const FoldedNetwork folded = fold(plan, topology);
+    const auto alone = sim::Simulator::make(plan.part, folded.topology, {}, folded.places);
+    ASSERT_TRUE(alone) << alone.error().message;
+    const Schedule whole = *written_out(plan, topology);
+    for (const std::int64_t shard : {4096, 1 << 20}) {
+      for (const std::int64_t chunk : {4096, 65536}) {
+        sim::Options options;
+        options.size = {shard};
+        options.chunk = {chunk};
+        const auto part = alone->run(options);
+        ASSERT_TRUE(part) << part.error().message;
+        options.size.count *= plan.collective.rank_count;
+        const auto all = sim::simulate(whole, topology, options);
+        ASSERT_TRUE(all) << all.error().message;
+        EXPECT_GE(to_double(plan.bound.time_per_byte) * static_cast<double>(options.size.count) * 1e12, 0.0);
+        if (folded.is_exact) {
+          ++exact;
+          EXPECT_EQ(part->elapsed, all->elapsed) << shard << " in chunks of " << chunk;
+        } else {
+          EXPECT_NEAR(part->elapsed.seconds() / all->elapsed.seconds(), 1, 0.25) << shard << " by " << chunk;
+        }
+      }
+    }
+  });
+  EXPECT_GT(exact, 40);
+}
+
+TEST(NameShifts, NothingWhereALinkIsDifferent) {
+  const Topology torus = *generate_torus({.dims = {4, 4}});
+  ASSERT_TRUE(find_name_shifts(torus));
+  EXPECT_EQ(find_name_shifts(torus)->order(), 16U);
+  std::vector<Link> links(torus.links().begin(), torus.links().end());
+  links[5].nominal.bytes_per_second /= 2;
+  const Topology slower = *Topology::make("slower", {torus.nodes().begin(), torus.nodes().end()}, links);
+  EXPECT_FALSE(find_name_shifts(slower));
+  links = {torus.links().begin(), torus.links().end()};
+  links.pop_back();
+  const Topology cut = *Topology::make("cut", {torus.nodes().begin(), torus.nodes().end()}, links);
+  EXPECT_FALSE(find_name_shifts(cut));
+}
+
+TEST(NameShifts, BlocksOfRanksBehindOneSwitch) {
+  // Four ranks, two behind each of two PCIe switches: on by two, and round within each pair.
+  std::vector<Node> nodes(6);
+  for (int i = 0; i < 4; ++i) nodes[static_cast<std::size_t>(i)].id = "gpu" + std::to_string(i);
+  for (int i = 0; i < 2; ++i) {
+    Node& node = nodes[static_cast<std::size_t>(4 + i)];
+    node = {.id = "pcie" + std::to_string(i), .kind = NodeKind::pcie, .is_rank = false};
+  }
+  std::vector<Link> links;
+  const auto join = [&](std::size_t a, std::size_t b, std::int64_t rate) {
+    LinkValues values;
+    values.nominal = {rate};
+    links.emplace_back(NodeId(a), NodeId(b), values);
+    links.emplace_back(NodeId(b), NodeId(a), values);
+  };
+  for (std::size_t i = 0; i < 4; ++i) join(i, 4 + i / 2, 10);
+  join(4, 5, 7);
+  const Topology topology = *Topology::make("pairs", nodes, links);
+  const auto group = find_name_shifts(topology);
+  ASSERT_TRUE(group);
+  EXPECT_EQ(group->order(), 4U);
+}
+
+TEST(SymmetricPlan, RefusesWhatIsNotAlike) {
+  const Topology boxes = *generate_rail_boxes({.boxes = 2, .gpus_per_box = 4, .rails = 2});
+  const Collective gather = *make_collective(CollectiveKind::gather, boxes.rank_count(), std::nullopt);
+  EXPECT_EQ(plan_symmetric(boxes, gather).error().code, ErrorCode::unsupported);
+  const Topology mesh = *generate_mesh({.dims = {3, 3}});
+  const Collective all = *make_collective(CollectiveKind::all_gather, mesh.rank_count(), std::nullopt);
+  EXPECT_EQ(plan_symmetric(mesh, all).error().code, ErrorCode::unsupported);
+}
+
+}  // namespace
+}  // namespace espalier::planners
