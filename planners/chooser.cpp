@@ -140,6 +140,10 @@ void add_variants(std::vector<Candidate>& made, const ParallelLinks& network, co
 
 }  // namespace
 
+const Collective& Candidate::collective() const {
+  return symmetric != nullptr ? symmetric->collective : schedule.collective;
+}
+
 std::uint64_t Candidate::transfer_count() const {
   if (symmetric != nullptr) return symmetric->transfer_count();
   if (walks.empty()) return schedule.transfers.size();

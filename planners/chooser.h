@@ -27,6 +27,7 @@ struct Candidate {
   std::shared_ptr<const SymmetricPlan> symmetric = nullptr;
 
   /// Of the whole plan.
+  [[nodiscard]] const Collective& collective() const;
   [[nodiscard]] std::uint64_t transfer_count() const;
   /// Whether `schedule` is all of it.
   [[nodiscard]] bool is_stored() const { return walks.empty() && symmetric == nullptr; }

@@ -44,7 +44,7 @@ std::string share(const RunReport& run, const Rational& bound) {
 }
 
 Table choice_table(const planners::Choice& choice) {
-  const Collective& collective = choice.candidate->schedule.collective;
+  const Collective& collective = choice.candidate->collective();
   const Bound& bound = *choice.candidate->schedule.bound;
   Table table;
   table.add_column("algorithm", "", Table::Align::left);
@@ -72,7 +72,7 @@ Table choice_table(const planners::Choice& choice) {
 
 std::string choice_text(const planners::Choice& choice, const planners::Candidates& candidates,
                         const Topology& topology, Bytes size, const std::string& profile) {
-  const Collective& collective = choice.candidate->schedule.collective;
+  const Collective& collective = choice.candidate->collective();
   const Bound& bound = *choice.candidate->schedule.bound;
   std::string text = fmt::format("# {}  {}  {}  {}{}{}\n", topology.name(), to_string(collective.kind),
                                  counted(collective.rank_count, "rank"), format_size(size), shares_text(collective),
@@ -91,7 +91,7 @@ std::string choice_text(const planners::Choice& choice, const planners::Candidat
 
 nlohmann::ordered_json choice_json(const planners::Choice& choice, const planners::Candidates& candidates,
                                    const Topology& topology, Bytes size, const std::string& profile) {
-  const Collective& collective = choice.candidate->schedule.collective;
+  const Collective& collective = choice.candidate->collective();
   const Bound& bound = *choice.candidate->schedule.bound;
   nlohmann::ordered_json document = {{"schema", "espalier/plan/1"},
                                      {"topology", topology.name()},

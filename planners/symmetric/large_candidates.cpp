@@ -24,12 +24,31 @@ tl::unexpected<Error> refusal() {
               "use the planner packing");
 }
 
-Result<Candidate> walk(const Topology& topology, const Collective& collective, const Bound& bound) {
-  auto rings = plan_ring_walks(topology, collective);
-  if (!rings) return tl::unexpected(rings.error());
-  Schedule outline(collective, topology.name(), "ring");
-  outline.bound = bound;
-  return Candidate{"ring", std::move(outline), rings->chunks, std::move(rings->walks), nullptr};
+/// Whether no two hops share anything, which walking them needs (sim/contention_free/walk_ring.h).
+bool can_be_walked(const std::vector<RingWalk>& walks, const Topology& topology) {
+  std::vector<bool> is_taken(topology.link_count(), false);
+  for (const RingWalk& walk : walks) {
+    for (const std::vector<LinkId>& hop : walk.hops) {
+      for (const LinkId link : hop) {
+        const Node& node = topology.node(topology.link(link).head);
+        if (is_taken[link.index()] || node.bandwidth.bytes_per_second != 0) return false;
+        is_taken[link.index()] = true;
+      }
+    }
+  }
+  return true;
+}
+
+Result<Candidate> ring_candidate(const SymmetricPlan& packing, const Topology& topology) {
+  auto rings = plan_ring_walks(topology, packing.collective);
+  if (rings && can_be_walked(rings->walks, topology)) {
+    Schedule outline(packing.collective, topology.name(), "ring");
+    outline.bound = packing.bound;
+    return Candidate{"ring", std::move(outline), rings->chunks, std::move(rings->walks), nullptr};
+  }
+  return plan_symmetric_path(packing, topology).map([&](SymmetricPlan plan) {
+    return candidate_of("ring", std::move(plan), topology);
+  });
 }
 
 }  // namespace
@@ -56,7 +75,7 @@ std::optional<Result<Candidates>> make_large_candidates(const ParallelLinks& net
         return candidate_of("tree", std::move(plan), topology);
       });
     } else if (planner.name == "ring") {
-      made = walk(topology, collective, candidates.bound);
+      made = ring_candidate(*packing, topology);
     } else if (std::ranges::find(options.named, planner.name) == options.named.end()) {
       continue;
     }

@@ -148,6 +148,25 @@ ShiftTree make_shift_tree(const Shifts& shifts, const Column& column, std::uint3
   return maker.finish();
 }
 
+ShiftTree make_shift_path(const Shifts& shifts, const Column& column) {
+  ShiftTree path;
+  ShiftChain chain(shifts);
+  std::vector<std::uint32_t> cosets;
+  for (RankPath& step : split_paths(shifts.orbits().graph, column.edges)) {
+    cosets.push_back(chain.add(step.to));
+    path.steps.push_back({step.to, std::move(step.edges)});
+  }
+  std::vector<std::uint32_t> done(cosets.size(), 1);
+  for (std::uint32_t at = 0; path.edges.size() + 1 < shifts.count();) {
+    std::uint32_t step = 0;
+    while (done[step] == cosets[step]) done[step++] = 1;
+    ++done[step];
+    path.edges.push_back({at, step});
+    at = shifts.sum(at, path.steps[step].shift);
+  }
+  return path;
+}
+
 std::vector<std::uint32_t> outward(const Shifts& shifts, const ShiftTree& tree) {
   Edges edges;
   for (const auto& [parent, step] : tree.edges) {

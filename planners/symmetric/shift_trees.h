@@ -27,6 +27,10 @@ struct ShiftTree {
 /// Requires: most_children > 0.
 ShiftTree make_shift_tree(const Shifts& shifts, const Column& column, std::uint32_t most_children);
 
+/// The same column as a path through all ranks: the steps of the inmost subgroup as often as they lead on, then one of
+/// the next, and so on.
+ShiftTree make_shift_path(const Shifts& shifts, const Column& column);
+
 /// The edges of all paths away from rank 0, path after path in the direction of the data.
 std::vector<std::uint32_t> outward(const Shifts& shifts, const ShiftTree& tree);
 /// Of the tree that leads to rank 0 and loads every link as the other does: rank r stands where -r stood, so that the

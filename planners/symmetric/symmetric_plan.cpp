@@ -1,6 +1,7 @@
 #include "planners/symmetric/symmetric_plan.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -48,12 +49,19 @@ Result<Collective> first_shard(const Collective& collective) {
   return make_collective(collective.kind, collective.rank_count, std::nullopt, std::move(shares));
 }
 
-/// A schedule of rank 0's shard over the trees of a solution, with up to so many children at a join.
+/// What a column's tree looks like.
+using MakeTree = std::function<ShiftTree(const Shifts&, const Column&)>;
+
+MakeTree with_children(std::uint32_t most) {
+  return [most](const Shifts& shifts, const Column& column) { return make_shift_tree(shifts, column, most); };
+}
+
+/// A schedule of rank 0's shard over the trees of a solution.
 Result<Schedule> part_of(const Topology& topology, const Collective& collective, const Shifts& shifts,
-                         const ColumnSolution& solution, std::uint32_t most_children, const std::string& algorithm) {
+                         const ColumnSolution& solution, const MakeTree& make, const std::string& algorithm) {
   std::vector<ProgramTree> trees;
   for (const auto& [column, amount] : solution.parts) {
-    const ShiftTree tree = make_shift_tree(shifts, column, most_children);
+    const ShiftTree tree = make(shifts, column);
     const Rational share = amount / solution.reached;
     if (collective.kind != CollectiveKind::reduce_scatter)
       trees.push_back({0, false, share, outward(shifts, tree), {}});
@@ -140,7 +148,8 @@ Result<SymmetricPlan> plan_symmetric(const Topology& topology, const Collective&
   if (solved->solution.parts.empty()) {
     return unsupported("the program of " + topology.name() + "'s trees was not solved", "");
   }
-  auto part = part_of(topology, collective, Shifts(*solved->orbits), solved->solution, most_children, "packing");
+  auto part =
+      part_of(topology, collective, Shifts(*solved->orbits), solved->solution, with_children(most_children), "packing");
   if (!part) return tl::unexpected(part.error());
   PricedBound priced = bound_of(topology, collective, *solved);
   SymmetricPlan plan{collective, *std::move(part), std::move(priced.bound), std::move(priced.prices), solved->orbits};
@@ -148,7 +157,11 @@ Result<SymmetricPlan> plan_symmetric(const Topology& topology, const Collective&
   return plan;
 }
 
-Result<SymmetricPlan> plan_symmetric_tree(const SymmetricPlan& packing, const Topology& topology) {
+namespace {
+
+/// Over one tree per rank, that of the links that take least of the machine's time.
+Result<SymmetricPlan> plan_cheapest(const SymmetricPlan& packing, const Topology& topology, const MakeTree& make,
+                                    const std::string& algorithm) {
   const OrbitGraph& orbits = *packing.orbits;
   const Shifts shifts(orbits);
   std::vector<double> prices;
@@ -156,11 +169,21 @@ Result<SymmetricPlan> plan_symmetric_tree(const SymmetricPlan& packing, const To
   ColumnSolution solution;
   solution.parts.push_back({ShiftOracle(shifts).cheapest(prices).columns.front(), Rational(1)});
   solution.reached = 1;
-  auto part = part_of(topology, packing.collective, shifts, solution, 1, "tree");
+  auto part = part_of(topology, packing.collective, shifts, solution, make, algorithm);
   if (!part) return tl::unexpected(part.error());
   SymmetricPlan plan{packing.collective, *std::move(part), packing.bound, packing.prices, packing.orbits};
   check(plan, topology);
   return plan;
+}
+
+}  // namespace
+
+Result<SymmetricPlan> plan_symmetric_tree(const SymmetricPlan& packing, const Topology& topology) {
+  return plan_cheapest(packing, topology, with_children(1), "tree");
+}
+
+Result<SymmetricPlan> plan_symmetric_path(const SymmetricPlan& packing, const Topology& topology) {
+  return plan_cheapest(packing, topology, make_shift_path, "ring");
 }
 
 Rational time_per_byte(const SymmetricPlan& plan, const Topology& topology) {

@@ -54,6 +54,10 @@ Result<SymmetricPlan> plan_symmetric(const Topology& topology, const Collective&
 /// Errors: too_large as schedule_from_trees.
 Result<SymmetricPlan> plan_symmetric_tree(const SymmetricPlan& packing, const Topology& topology);
 
+/// The same, each shard going round a path through all ranks: what the planner ring is where its rings cannot be
+/// walked. Every rank's path is a shift of rank 0's. Errors: as above.
+Result<SymmetricPlan> plan_symmetric_path(const SymmetricPlan& packing, const Topology& topology);
+
 /// As compute_loads(...).time_per_byte of the whole plan.
 Rational time_per_byte(const SymmetricPlan& plan, const Topology& topology);
 

@@ -58,9 +58,12 @@ class Symmetric : public testing::Test {
         ASSERT_TRUE(plan) << plan.error().message;
         check(machine.topology, *plan);
         if (testing::Test::HasFatalFailure()) return;
-        const auto tree = plan_symmetric_tree(*plan, machine.topology);
-        ASSERT_TRUE(tree) << tree.error().message;
-        check(machine.topology, *tree);
+        for (const auto make : {plan_symmetric_tree, plan_symmetric_path}) {
+          const auto other = make(*plan, machine.topology);
+          ASSERT_TRUE(other) << other.error().message;
+          check(machine.topology, *other);
+          if (testing::Test::HasFatalFailure()) return;
+        }
       }
     }
   }
