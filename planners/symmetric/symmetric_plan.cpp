@@ -88,10 +88,7 @@ Result<Solved> solve(const Topology& topology, const Collective& collective, con
     return unsupported("there is no symmetric plan of this " + std::string(to_string(collective.kind)),
                        "all_gather, reduce_scatter and all_reduce of equal shards have one");
   }
-  if (const auto unreachable = find_unreachable(topology)) {
-    return fail(ErrorCode::infeasible, describe_unreachable(topology, *unreachable),
-                "add a link, or leave one of them out of the ranks");
-  }
+  if (auto reached = check_reachable(topology); !reached) return tl::unexpected(reached.error());
   if (!topology.first_not_relaying().is_none() || computes_in_network(topology)) {
     return unsupported(
         "symmetric plans need ranks that relay and switches that only forward, unlike " + topology.name(), "");
