@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "planners/lp/path_search.h"
 
 namespace espalier::planners {
 
@@ -22,13 +23,14 @@ template <class Price>
 PricedColumns<Price> cheapest_chain(const Shifts& shifts, std::span<const Price> prices) {
   const OrbitGraph& orbits = shifts.orbits();
   const ResourceGraph& graph = orbits.graph;
-  const auto paths = shortest_paths(graph, edge_lengths<Price>(orbits, prices), graph.rank_nodes.front(), false);
+  const std::vector<Price> lengths = edge_lengths<Price>(orbits, prices);
+  const ShortestPaths<Price> paths(graph, lengths, graph.rank_nodes.front(), false);
   std::vector<std::uint32_t> order;
   for (std::uint32_t rank = 1; rank < shifts.count(); ++rank) {
-    if (paths.entering_edge[graph.rank_nodes[rank]] != ShortestPaths<Price>::no_edge) order.push_back(rank);
+    if (paths.has_path(graph.rank_nodes[rank])) order.push_back(rank);
   }
   std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
-    return paths.distance[graph.rank_nodes[a]] < paths.distance[graph.rank_nodes[b]];
+    return paths.distance(graph.rank_nodes[a]) < paths.distance(graph.rank_nodes[b]);
   });
 
   Column column;
@@ -43,7 +45,7 @@ PricedColumns<Price> cheapest_chain(const Shifts& shifts, std::span<const Price>
     depth += joined - 1;
     const auto begin = static_cast<std::ptrdiff_t>(column.edges.size());
     for (std::uint32_t node = graph.rank_nodes[shift]; node != graph.rank_nodes.front();) {
-      const std::uint32_t e = paths.entering_edge[node];
+      const std::uint32_t e = paths.entering_edge()[node];
       column.edges.push_back(e);
       uses[e] += static_cast<std::int64_t>(cosets - cosets / joined);
       node = graph.edges[e].tail;

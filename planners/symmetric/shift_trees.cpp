@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "planners/lp/path_search.h"
+
 namespace espalier::planners {
 
 namespace {
@@ -20,20 +22,18 @@ std::vector<Entry> loads_of(const OrbitGraph& orbits, const Edges& edges) {
 /// Paths from rank 0 that load links as one of them does.
 class LikePaths {
  public:
-  LikePaths(const Shifts& shifts, const Edges& model) : shifts_(shifts), loads_(loads_of(shifts.orbits(), model)) {
-    const OrbitGraph& orbits = shifts.orbits();
-    std::vector<std::int64_t> prices(orbits.resources.count(), far);
-    for (const Entry& entry : loads_) prices[entry.index] = 1;
-    paths_ = shortest_paths(orbits.graph, edge_lengths<std::int64_t>(orbits, prices), orbits.graph.rank_nodes.front(),
-                            false);
-  }
+  LikePaths(const Shifts& shifts, const Edges& model)
+      : shifts_(shifts),
+        loads_(loads_of(shifts.orbits(), model)),
+        paths_(shifts.orbits().graph, lengths_by(shifts.orbits(), loads_), shifts.orbits().graph.rank_nodes.front(),
+               false) {}
 
   [[nodiscard]] std::optional<Edges> to(std::uint32_t rank) const {
     const ResourceGraph& graph = shifts_.orbits().graph;
     Edges edges;
     for (std::uint32_t node = graph.rank_nodes[rank]; node != graph.rank_nodes.front();) {
-      const std::uint32_t e = paths_.entering_edge[node];
-      if (e == ShortestPaths<std::int64_t>::no_edge || paths_.distance[node] >= far) return std::nullopt;
+      if (!paths_.has_path(node) || paths_.distance(node) >= far) return std::nullopt;
+      const std::uint32_t e = paths_.entering_edge()[node];
       edges.push_back(e);
       node = graph.edges[e].tail;
     }
@@ -46,6 +46,13 @@ class LikePaths {
 
  private:
   static constexpr std::int64_t far = std::int64_t{1} << 40;
+
+  /// Links of other orbits than these are far.
+  static std::vector<std::int64_t> lengths_by(const OrbitGraph& orbits, const std::vector<Entry>& loads) {
+    std::vector<std::int64_t> prices(orbits.resources.count(), far);
+    for (const Entry& entry : loads) prices[entry.index] = 1;
+    return edge_lengths<std::int64_t>(orbits, prices);
+  }
 
   const Shifts& shifts_;
   std::vector<Entry> loads_;
