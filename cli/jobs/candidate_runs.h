@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "cli/jobs/candidate_simulator.h"
+#include "cli/candidates/candidate_simulator.h"
 #include "cli/jobs/chosen_profile.h"
 #include "planners/chooser.h"
 #include "profile/profiled_runs.h"

@@ -1,4 +1,4 @@
-#include "cli/jobs/candidate_simulator.h"
+#include "cli/candidates/candidate_simulator.h"
 
 #include <utility>
 
