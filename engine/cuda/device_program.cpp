@@ -30,8 +30,11 @@ bool comes_before(const IncomingOp& a, const IncomingOp& b) {
 
 class DeviceCompiler {
  public:
-  DeviceCompiler(const Schedule& schedule, std::vector<RankProgram> ranks, std::uint32_t blocks_per_rank)
-      : schedule_(schedule), ranks_(std::move(ranks)), blocks_per_rank_(blocks_per_rank) {}
+  DeviceCompiler(const Schedule& schedule, std::vector<RankProgram> ranks, const BlockOptions& options)
+      : schedule_(schedule),
+        ranks_(std::move(ranks)),
+        parts_(std::min(options.blocks_per_stream, options.blocks_per_rank)),
+        teams_(options.blocks_per_rank / parts_) {}
 
   DeviceProgram run() {
     number_counters();
@@ -53,14 +56,14 @@ class DeviceCompiler {
                               : StreamKey{stream.peer, rank, stream.number};
   }
 
-  /// First a counter per rank, which says that it entered; then one per stream.
+  /// First a counter per rank, which says that it entered; then one for each part of each stream.
   void number_counters() {
     program_.counter_count = static_cast<std::uint32_t>(ranks_.size());
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       for (std::uint32_t i = 0; i < ranks_[rank].streams.size(); ++i) {
         const Stream& stream = ranks_[rank].streams[i];
         const StreamKey key = key_of(Rank(rank), stream);
-        if (counters_.try_emplace(key, program_.counter_count).second) ++program_.counter_count;
+        if (counters_.try_emplace(key, program_.counter_count).second) program_.counter_count += parts_;
         if (stream.is_outgoing) outgoing_.emplace(key, i);
       }
     }
@@ -68,21 +71,25 @@ class DeviceCompiler {
 
   void add_rank(Rank rank) {
     const RankProgram& own = ranks_[rank.index()];
-    std::vector<std::vector<IncomingOp>> by_block(1);
+    std::vector<std::vector<IncomingOp>> by_team(1);  // A team is the blocks that share streams.
     std::uint32_t incoming = 0;
     for (std::uint32_t stream = 0; stream < own.streams.size(); ++stream) {
       if (own.streams[stream].is_outgoing) continue;
-      const std::uint32_t block = incoming++ % blocks_per_rank_;
-      if (block >= by_block.size()) by_block.emplace_back();
-      add_incoming(own, stream, by_block[block]);
+      const std::uint32_t team = incoming++ % teams_;
+      if (team >= by_team.size()) by_team.emplace_back();
+      add_incoming(own, stream, by_team[team]);
     }
-    for (std::size_t block = 0; block < by_block.size(); ++block) {
-      std::ranges::sort(by_block[block], comes_before);
-      const auto first_step = static_cast<std::uint32_t>(program_.steps.size());
-      if (block == 0) add_begin(rank);
-      for (const IncomingOp& op : by_block[block]) add_op(rank, op);
-      if (block == 0) add_finish(rank);
-      program_.blocks.push_back({rank, first_step, static_cast<std::uint32_t>(program_.steps.size()) - first_step});
+    for (std::size_t team = 0; team < by_team.size(); ++team) {
+      std::ranges::sort(by_team[team], comes_before);
+      const std::uint32_t parts = incoming == 0 ? 1 : parts_;
+      for (std::uint32_t part = 0; part < parts; ++part) {
+        const bool is_first = team == 0 && part == 0;
+        const auto first_step = static_cast<std::uint32_t>(program_.steps.size());
+        if (is_first) add_begin(rank);
+        for (const IncomingOp& op : by_team[team]) add_op(rank, op, part);
+        if (is_first) add_finish(rank);
+        program_.blocks.push_back({rank, first_step, static_cast<std::uint32_t>(program_.steps.size()) - first_step});
+      }
     }
   }
 
@@ -118,16 +125,34 @@ class DeviceCompiler {
     end_step(step);
   }
 
-  void add_op(Rank rank, const IncomingOp& place) {
+  /// A part of a piece: whole elements, cut where 16-byte accesses begin if the piece does.
+  void add_part(const Piece& piece, std::uint32_t part) {
+    const std::int64_t element = program_.element_size;
+    const std::int64_t step = std::max<std::int64_t>(element, 16);
+    const auto cut = [&](std::uint32_t at) {
+      return at == parts_ ? piece.length : piece.length / step * at / parts_ * step;
+    };
+    const std::int64_t begin = cut(part);
+    if (begin == cut(part + 1)) return;
+    const auto moved = [begin](const Location& location) { return Location{location.place, location.offset + begin}; };
+    program_.pieces.push_back({cut(part + 1) - begin, moved(piece.source), moved(piece.target), moved(piece.first)});
+  }
+
+  /// Waits for all parts of a stream.
+  void wait_for(const StreamKey& key, std::uint32_t count) {
+    for (std::uint32_t part = 0; part < parts_; ++part) program_.waits.push_back({counters_.at(key) + part, count});
+  }
+
+  void add_op(Rank rank, const IncomingOp& place, std::uint32_t part) {
     const RankProgram& own = ranks_[rank.index()];
     const Stream& stream = own.streams[place.stream];
     const Op& op = own.ops[stream.first_op + place.index];
     const StreamKey key = key_of(rank, stream);
     Step& step = begin_step(op.reduces ? StepKind::reduce : StepKind::copy, stream.peer);
-    step.signal = counters_.at(key);
+    step.signal = counters_.at(key) + part;
     step.transfer = op.transfer;
     step.chunk = op.chunk;
-    for (std::uint32_t i = 0; i < op.piece_count; ++i) program_.pieces.push_back(own.pieces[op.first_piece + i]);
+    for (std::uint32_t i = 0; i < op.piece_count; ++i) add_part(own.pieces[op.first_piece + i], part);
 
     if (place.index == 0) program_.waits.push_back({stream.peer.value(), 1});
     add_waits(rank, op);
@@ -144,7 +169,7 @@ class DeviceCompiler {
     const RankProgram& program = ranks_[at.index()];
     for (std::uint32_t i = 0; i < op.wait_count; ++i) {
       const LocalWait& wait = program.waits[op.first_wait + i];
-      program_.waits.push_back({counters_.at(key_of(at, program.streams[wait.stream])), wait.count});
+      wait_for(key_of(at, program.streams[wait.stream]), wait.count);
     }
   }
 
@@ -156,22 +181,23 @@ class DeviceCompiler {
       const OpPlace& member = own.members[reduction.first_member + i];
       if (member.stream != place.stream || member.index != place.index) continue;
       const OpPlace& before = own.members[reduction.first_member + i - 1];
-      program_.waits.push_back({counters_.at(key_of(rank, own.streams[before.stream])), before.index + 1});
+      wait_for(key_of(rank, own.streams[before.stream]), before.index + 1);
     }
   }
 
   void add_finish(Rank rank) {
     Step& step = begin_step(StepKind::finish, rank);
     for (const Stream& stream : ranks_[rank.index()].streams) {
-      program_.waits.push_back({counters_.at(key_of(rank, stream)), stream.op_count});
+      wait_for(key_of(rank, stream), stream.op_count);
     }
     end_step(step);
   }
 
   const Schedule& schedule_;
   std::vector<RankProgram> ranks_;
-  std::uint32_t blocks_per_rank_;
-  std::map<StreamKey, std::uint32_t> counters_;
+  std::uint32_t parts_;                          ///< Of every stream.
+  std::uint32_t teams_;                          ///< Blocks of a rank by parts.
+  std::map<StreamKey, std::uint32_t> counters_;  ///< Of the first part.
   std::map<StreamKey, std::uint32_t> outgoing_;  ///< The stream's index at its source.
   DeviceProgram program_;
 };
@@ -189,7 +215,7 @@ Result<DeviceProgram> compile_for_device(const Schedule& schedule, const Layout&
     if (!program) return tl::unexpected(program.error());
     ranks.push_back(std::move(*program));
   }
-  return DeviceCompiler(schedule, std::move(ranks), options.blocks_per_rank).run();
+  return DeviceCompiler(schedule, std::move(ranks), options).run();
 }
 
 Result<void> check_co_residency(std::size_t ranks, std::size_t blocks, const ResidencyLimit& limit) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "engine/cuda/device/gpu_ranks.h"
@@ -13,8 +14,10 @@ namespace {
 
 using Gpus = std::vector<std::unique_ptr<CudaDevice>>;
 
-/// The most blocks that a rank has: more streams than a pair's four find no schedule with that many channels.
-constexpr std::uint32_t most_blocks_per_rank = 16;
+/// The most blocks that a rank has, and the fewest bytes of a chunk that are worth a block. Not tuned: no GPU was
+/// measured.
+constexpr std::uint32_t most_blocks_per_rank = 64;
+constexpr std::int64_t least_bytes_of_a_block = std::int64_t{32} << 10;
 constexpr std::uint32_t streams_of_a_pair = 4;
 
 Times summarise_times(std::vector<std::int64_t> times) {
@@ -111,7 +114,8 @@ class CaseOnGpus {
       blocks = std::min(blocks, limit->multiprocessors * limit->blocks_per_multiprocessor / ranks);
     }
     for (const std::size_t gpu : places) of_rank_.push_back(gpus_[gpu].get());
-    return BlockOptions{streams_of_a_pair, std::max(1U, blocks)};
+    const std::int64_t together = std::clamp<std::int64_t>(case_.cut.chunk.count / least_bytes_of_a_block, 1, 8);
+    return BlockOptions{streams_of_a_pair, std::max(1U, blocks), static_cast<std::uint32_t>(together)};
   }
 
   Result<std::byte*> allocate(CudaDevice& gpu, std::int64_t bytes) {
@@ -182,16 +186,27 @@ Result<PlacedMeasurement> measure_place(const Gpus& gpus, const GpuCase& gpu_cas
 std::vector<Span> make_gpu_spans(const DeviceProgram& program, const std::vector<StepTime>& times) {
   constexpr std::int64_t picoseconds_per_nanosecond = 1000;
   std::vector<Span> spans;
+  std::map<std::pair<TransferId, std::uint32_t>, std::size_t> places;  // Of chunks; a chunk has one destination.
   std::int64_t start = INT64_MAX;
   for (const StepTime& time : times) start = std::min(start, time.begin_ns);
   for (const Block& block : program.blocks) {
     for (std::uint32_t i = block.first_step; i < block.first_step + block.step_count; ++i) {
       const Step& step = program.steps[i];
       if (step.kind == StepKind::enter || step.kind == StepKind::finish || step.signal == no_counter) continue;
-      spans.push_back({block.rank.value(), step.transfer, step.chunk,
-                       step.kind == StepKind::reduce ? Phase::reduce : Phase::recv,
-                       Picoseconds{(times[i].begin_ns - start) * picoseconds_per_nanosecond},
-                       Picoseconds{(times[i].end_ns - start) * picoseconds_per_nanosecond}});
+      const Span span{block.rank.value(),
+                      step.transfer,
+                      step.chunk,
+                      step.kind == StepKind::reduce ? Phase::reduce : Phase::recv,
+                      Picoseconds{(times[i].begin_ns - start) * picoseconds_per_nanosecond},
+                      Picoseconds{(times[i].end_ns - start) * picoseconds_per_nanosecond}};
+      const auto [known, is_new] = places.try_emplace({step.transfer, step.chunk}, spans.size());
+      if (is_new) {
+        spans.push_back(span);
+        continue;
+      }
+      Span& whole = spans[known->second];  // Another block's part of the chunk.
+      whole.begin = std::min(whole.begin, span.begin);
+      whole.end = std::max(whole.end, span.end);
     }
   }
   std::ranges::stable_sort(

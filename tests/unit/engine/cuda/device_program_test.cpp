@@ -32,6 +32,7 @@ TEST(DeviceProgram, CarriesOutEveryPlannersSchedules) {
         for (const bool in_place : {false, true}) {
           const DataCase data{kind, ElementType::float32, ReduceOperation::sum, ranks, root ? ranks - 1 : 0, 1003};
           test::run_device_case(*schedule, data, Bytes{256}, {.streams_per_pair = 2, .blocks_per_rank = 3}, in_place);
+          test::run_device_case(*schedule, data, Bytes{256}, {.blocks_per_rank = 4, .blocks_per_stream = 2}, in_place);
         }
       }
     }
@@ -74,6 +75,11 @@ TEST(DeviceProgram, HasNoMoreBlocksThanAskedFor) {
   const auto program = compile_for_device(schedule, *layout, {Bytes{1024}}, {.blocks_per_rank = 2});
   ASSERT_TRUE(program) << program.error().message;
   EXPECT_EQ(program->blocks.size(), 8U);
+  // 3 streams of 2 blocks each would be 6: dealt to 2 teams of 2.
+  const auto together =
+      compile_for_device(schedule, *layout, {Bytes{1024}}, {.blocks_per_rank = 5, .blocks_per_stream = 2});
+  ASSERT_TRUE(together) << together.error().message;
+  EXPECT_EQ(together->blocks.size(), 16U);
   EXPECT_TRUE(check_co_residency(*program, {4, 2}));
   const auto refused = check_co_residency(*program, {7, 1});
   ASSERT_FALSE(refused);
