@@ -66,7 +66,11 @@ endif()
 if(ESPALIER_PYTHON)
   set(ESPALIER_PYTHON_INSTALL lib/python3/dist-packages/espalier CACHE STRING "Where the Python package is installed")
   install(TARGETS espalier_python LIBRARY DESTINATION ${ESPALIER_PYTHON_INSTALL} COMPONENT python)
-  install(DIRECTORY python/espalier/ DESTINATION ${ESPALIER_PYTHON_INSTALL} COMPONENT python FILES_MATCHING PATTERN "*.py")
+  install(DIRECTORY python/espalier/ DESTINATION ${ESPALIER_PYTHON_INSTALL} COMPONENT python
+    FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "py.typed")
+  if(TARGET espalier_torch)  # Apart: the package is there without PyTorch.
+    install(TARGETS espalier_torch LIBRARY DESTINATION ${ESPALIER_PYTHON_INSTALL} COMPONENT torch)
+  endif()
   file(RELATIVE_PATH espalier_python_configs "/x/${ESPALIER_PYTHON_INSTALL}" "/x/${CMAKE_INSTALL_DATADIR}/espalier/configs")
   install(CODE "
     file(CREATE_LINK \"${espalier_python_configs}\"
