@@ -102,7 +102,7 @@ TEST_F(RowFileTest, WhatIsNotProvenToBeRowsIsNeverTouched) {
   const std::array<std::string, 10> foreign = {"{\"a\": 1}",
                                                "{\"a\": 1}\n",
                                                "{",
-                                               "{\"schema\":\"espalier/sweep/2\",\"x",
+                                               "{\"schema\":\"espalier/sweep/3\",\"x",
                                                "\"",
                                                std::string(64, '\0'),
                                                "espalier",
