@@ -41,7 +41,8 @@ std::vector<std::string> pick_run(Random& random) {
   const std::string algorithms[] = {"ring", "tree", "packing", "flat", "pairwise", "ring,tree", "auto"};
   const std::string sizes[] = {"0", "1000", "64K", "3M"};
   std::vector<std::string> words = {ESPALIER_SOURCE_DIR "/configs/" + pick(machines) + ".yaml", pick(collectives)};
-  for (const std::string& word : {std::string("-a"), pick(algorithms), std::string("-s"), pick(sizes)}) {
+  for (const std::string& word : {std::string("-a"), pick(algorithms), std::string("-s"), pick(sizes),
+                                  std::string("--profile"), std::string("ideal")}) {
     words.push_back(word);
   }
   const std::vector<std::string> options[] = {{"-d", "double"},
