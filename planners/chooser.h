@@ -76,7 +76,8 @@ Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const 
                                                   const CandidateOptions& options = {});
 
 /// Whether a candidate may gain more than half a percent at this size over what needs less work to plan: not lp where
-/// packing's loads are at the bound, or pairwise's of an all_to_all on many ranks, nor a low packing where latency is next to nothing.
+/// packing's loads are at the bound, or pairwise's of an all_to_all on many ranks, nor a low packing where latency is
+/// next to nothing.
 bool may_win(const Candidates& candidates, const Candidate& candidate, Bytes size);
 
 /// How long a schedule takes at a size when it is cut so: the simulator, or a real run.
