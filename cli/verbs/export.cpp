@@ -43,14 +43,16 @@ std::optional<Error> find_misfit(const ExportFlags& flags) {
   if (!flags.dialect.empty() && flags.format != "msccl") {
     return Error{ErrorCode::invalid_input, "--dialect is of msccl, and --as is " + flags.format, "leave --dialect out"};
   }
-  if (flags.format == "chakra" && flags.output == "-") {
-    return Error{ErrorCode::invalid_input, "chakra is a file per rank", "add -o NAME: NAME.0.et, NAME.1.et, ..."};
+  if (format->is_many && flags.output == "-") {
+    return Error{ErrorCode::invalid_input, flags.format + " has a file per rank",
+                 "add -o NAME: NAME.0.et, NAME.1.et, ..."};
   }
   return std::nullopt;
 }
 
 Result<ExportOptions> make_options(const ExportFlags& flags) {
   ExportOptions options;
+  options.name = flags.output;
   if (!flags.dialect.empty()) options.dialect = flags.dialect;
   const auto type = parse_element_type(flags.size.type);
   if (!type) return tl::unexpected(type.error());
@@ -111,8 +113,10 @@ void add_export_command(CLI::App& app, Session& session) {
     formats += fmt::format("  {:<10} {}{}\n", format.name, format.what, format.needs_size ? "; needs -s" : "");
   }
   command->footer(formats + examples({"espalier plan dgx1v all_gather -a ring -o - | espalier export - --as msccl",
+                                      "espalier export plan.json --as mscclpp -o mscclpp-plan.json",
                                       "espalier export plan.json --as goal -s 64M -o plan.goal",
                                       "espalier export plan.json --as chakra -s 64M -o step",
+                                      "espalier export plan.json --as astra-sim -s 64M -o ours",
                                       "espalier export plan.json --as nccl-graph -o rings.xml"}));
   command->callback(
       [flags, &session] { session.run = [flags, &session] { return run_export(session.console, *flags); }; });

@@ -15,7 +15,7 @@ namespace {
 struct ScheduleImportFlags {
   std::string file;
   TopologyFlags topology;
-  std::string collective;  ///< Of NCCL's rings; empty: the file is MSCCL XML.
+  std::string collective;  ///< Of NCCL's rings; empty: the file is of MSCCL or MSCCL++.
   std::string output = "-";
 };
 
@@ -63,8 +63,11 @@ ExitCode run_import(const Console& console, const ScheduleImportFlags& flags) {
 void add_import_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<ScheduleImportFlags>();
   CLI::App* command =
-      app.add_subcommand("import", "Make a plan of a schedule in MSCCL XML or of NCCL's rings, and prove it");
-  command->add_option("FILE", flags->file, "MSCCL XML, NCCL graph XML, or a log of NCCL_DEBUG=INFO; or -")->required();
+      app.add_subcommand("import", "Make a plan of a schedule of MSCCL or MSCCL++, or of NCCL's rings, and prove it");
+  command
+      ->add_option("FILE", flags->file,
+                   "MSCCL XML, a plan of MSCCL++, NCCL graph XML, or a log of NCCL_DEBUG=INFO; or -")
+      ->required();
   flags->topology.add_to(*command);
   flags->topology.add_damage_to(*command);
   command
@@ -76,6 +79,7 @@ void add_import_command(CLI::App& app, Session& session) {
       examples({"espalier plan dgx1v all_gather -a ring -o - | espalier export - --as msccl | espalier import - dgx1v "
                 "-o plan.json",
                 "espalier import allreduce.xml cluster.yaml -o plan.json",
+                "espalier import mscclpp-plan.json box.yaml -o plan.json",
                 "espalier import nccl-graph.xml box.yaml --collective all_reduce -o nccl.json",
                 "espalier import nccl-debug.log box.yaml --collective all_reduce -o nccl.json"}) +
       "\nTransfers take the fastest routes of the topology. Machines are imported by espalier topo import.");

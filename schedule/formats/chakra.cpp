@@ -5,6 +5,7 @@
 
 #include "schedule/formats/rank_events.h"
 #include "schedule/formats/writers.h"
+#include "schedule/json/json_output.h"
 
 namespace espalier {
 namespace {
@@ -56,6 +57,31 @@ Result<std::vector<ExportedFile>> write_chakra(const Schedule& schedule, const T
     for (std::size_t i = 0; i < events.size(); ++i) bytes += message(node(i, events[i], rank));
     files.push_back({fmt::format(".{}.et", rank), std::move(bytes)});
   }
+  return files;
+}
+
+Result<std::vector<ExportedFile>> write_astra_sim(const Schedule& schedule, const Topology& topology,
+                                                  const ExportOptions& options) {
+  // The keys that may name traces. Source: astra-sim, astra-sim/system/Sys.cc.
+  std::string key;
+  switch (schedule.collective.kind) {
+    case CollectiveKind::all_reduce: key = "all-reduce"; break;
+    case CollectiveKind::all_gather: key = "all-gather"; break;
+    case CollectiveKind::reduce_scatter: key = "reduce-scatter"; break;
+    case CollectiveKind::all_to_all: key = "all-to-all"; break;
+    default:
+      return fail(ErrorCode::unsupported,
+                  fmt::format("ASTRA-sim has no {} of one's own", to_string(schedule.collective.kind)),
+                  "all_reduce, all_gather, reduce_scatter and all_to_all it has; chakra writes the traces alone");
+  }
+  auto files = write_chakra(schedule, topology, options);
+  if (!files) return files;
+  // One split: the traces are of the whole message. local-mem-bw has to be there and takes no part in a collective; 50
+  // is that of ASTRA-sim's own example.
+  files->push_back(
+      {".system.json", fmt::format("{{\n  \"scheduling-policy\": \"FIFO\",\n  \"preferred-dataset-splits\": 1,\n"
+                                   "  \"{}-implementation-custom\": [{}],\n  \"local-mem-bw\": 50\n}}\n",
+                                   key, in_quotes(options.name))});
   return files;
 }
 

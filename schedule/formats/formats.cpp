@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::array format_table = {
     ScheduleFormat{"msccl", "MSCCL XML, of the dialects msccl, rccl and astra", false, true},
-    ScheduleFormat{"chakra", "Chakra traces of sends and receives, a file per rank", true},
+    ScheduleFormat{"mscclpp", "a plan of MSCCL++, JSON", false, true},
+    ScheduleFormat{"chakra", "Chakra traces of sends and receives, a file per rank", true, false, true},
+    ScheduleFormat{"astra-sim", "the same as a collective of ASTRA-sim, with a system file", true, false, true},
     ScheduleFormat{"goal", "GOAL, for LogGOPSim and ATLAHS", true},
     ScheduleFormat{"nccl-graph", "NCCL graph XML: the orders of rings on one machine, for NCCL_GRAPH_FILE"},
     ScheduleFormat{"csv", "a row per transfer"},
@@ -43,9 +45,11 @@ Result<std::vector<ExportedFile>> export_schedule(const Schedule& schedule, cons
   if (format == "csv") return one_file(write_schedule_csv(schedule, topology));
   if (format == "dot") return one_file(write_schedule_dot(schedule, topology));
   if (format == "msccl") return one_file(write_msccl(schedule, topology, options));
+  if (format == "mscclpp") return one_file(write_mscclpp(schedule, topology));
   if (format == "nccl-graph") return one_file(write_nccl_graph(schedule, topology));
   if (format == "goal") return one_file(write_goal(schedule, topology, options));
   if (format == "chakra") return write_chakra(schedule, topology, options);
+  if (format == "astra-sim") return write_astra_sim(schedule, topology, options);
   return fail(ErrorCode::invalid_input, fmt::format("there is no format '{}'", format.substr(0, 60)),
               suggest(format, names));
 }

@@ -18,6 +18,7 @@ struct ScheduleFormat {
   std::string_view what;
   bool needs_size = false;  ///< It has bytes where a schedule has shares.
   bool is_read = false;     ///< import_schedule reads it, too.
+  bool is_many = false;     ///< Several files, which need a name.
 };
 std::span<const ScheduleFormat> schedule_formats();
 
@@ -25,6 +26,7 @@ struct ExportOptions {
   Bytes size;                     ///< Of the message, where the format has bytes.
   std::int64_t element_size = 4;  ///< In bytes.
   std::string dialect = "msccl";  ///< Of MSCCL XML: msccl, rccl or astra.
+  std::string name;               ///< What the files will be called, where one names the others.
 };
 
 /// A file of an export: `suffix` goes behind the name that the user gave; it is empty where there is one file.
@@ -38,9 +40,10 @@ struct ExportedFile {
 Result<std::vector<ExportedFile>> export_schedule(const Schedule& schedule, const Topology& topology,
                                                   std::string_view format, const ExportOptions& options);
 
-/// A schedule of another tool's, MSCCL XML, on a topology with as many ranks; transfers take the fastest routes. What
+/// A schedule of another tool, MSCCL XML or a plan of MSCCL++ (JSON), on a topology with as many ranks; transfers take
+/// the fastest routes. What
 /// it means is for `verify` to say. `file` stands for the text in messages. Errors: invalid_input with
-/// file:line:column; unsupported for what a schedule cannot say, naming the step; infeasible where it gets stuck, or
+/// its place; unsupported for what a schedule cannot say, naming the step; infeasible where it gets stuck, or
 /// ranks do not reach each other.
 Result<Schedule> import_schedule(std::string_view text, const std::string& file, const Topology& topology);
 

@@ -1,6 +1,11 @@
 #include "schedule/formats/msccl_chunks.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <numeric>
+
+#include "schedule/formats/writers.h"
 
 namespace espalier {
 namespace {
@@ -25,6 +30,29 @@ std::optional<CollectiveKind> find_msccl_collective(std::string_view name) {
     if (known == name) return kind;
   }
   return std::nullopt;
+}
+
+Result<MscclCut> cut_msccl_chunks(const Schedule& schedule, const Topology& topology, std::string_view format,
+                                  std::int64_t most) {
+  if (auto refused = refuse_relays(schedule, topology, format); !refused) return tl::unexpected(refused.error());
+  const Collective& collective = schedule.collective;
+  if (!msccl_name(collective.kind)) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("{} has no {} with a root or peer of its own", format, to_string(collective.kind)),
+                "it has all_reduce, all_gather, reduce_scatter and all_to_all");
+  }
+  if (!collective.shares.empty()) {
+    return fail(ErrorCode::unsupported, fmt::format("{} has no unequal shards", format), "plan without --shares");
+  }
+  std::int64_t unit = schedule.units / collective.part_count();
+  for (const Slice& slice : schedule.slices) unit = std::gcd(std::gcd(unit, slice.offset), slice.length);
+  const std::int64_t chunks = schedule.units / unit / collective.extent_factor();
+  if (chunks > most) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("the plan cuts the buffer into {} equal chunks, more than {}", chunks, most),
+                "plan with fewer trees (--max-trees), or another algorithm");
+  }
+  return MscclCut{unit, chunks};
 }
 
 MscclChunk MscclBuffers::at(Rank rank, std::int64_t chunk) {

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "schedule/schedule.h"
+#include "topology/topology.h"
 
 namespace espalier {
 
@@ -20,6 +21,17 @@ struct MscclChunk {
 /// How MSCCL names a collective; nothing for those that it does not have, or has without their root.
 std::optional<std::string_view> msccl_name(CollectiveKind kind);
 std::optional<CollectiveKind> find_msccl_collective(std::string_view name);
+
+/// A schedule in equal chunks.
+struct MscclCut {
+  std::int64_t unit = 0;    ///< Units of the schedule that are a chunk.
+  std::int64_t chunks = 0;  ///< Of a rank's larger buffer.
+};
+
+/// The coarsest equal chunks that every slice has whole ones of. Errors: unsupported, for what `format` cannot say:
+/// relays, collectives with a root, unequal shards, more than `most` chunks.
+Result<MscclCut> cut_msccl_chunks(const Schedule& schedule, const Topology& topology, std::string_view format,
+                                  std::int64_t most);
 
 /// Where the chunks of a collective's buffer lie at each rank. `chunks` are those of a rank's larger buffer;
 /// all_reduce, all_gather and reduce_scatter work in place, all_to_all has a scratch buffer for what only passes a

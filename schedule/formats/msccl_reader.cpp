@@ -10,6 +10,7 @@
 
 #include "schedule/formats/formats.h"
 #include "schedule/formats/msccl_program.h"
+#include "schedule/formats/writers.h"
 #include "topology/routes.h"
 
 namespace espalier {
@@ -269,6 +270,8 @@ class MscclRun {
 }  // namespace
 
 Result<Schedule> import_schedule(std::string_view text, const std::string& file, const Topology& topology) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string_view::npos && text[first] == '{') return import_mscclpp(text, file, topology);
   const auto program = read_msccl_program(text, file);
   if (!program) return tl::unexpected(program.error());
   return MscclRun(*program, file, topology).run();

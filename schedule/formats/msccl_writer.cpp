@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <numeric>
 #include <tuple>
 
 #include "schedule/formats/msccl_chunks.h"
@@ -239,25 +238,9 @@ Result<std::string> write_msccl(const Schedule& schedule, const Topology& topolo
     return fail(ErrorCode::invalid_input, fmt::format("there is no dialect '{}'", options.dialect.substr(0, 60)),
                 "dialects are msccl, rccl and astra");
   }
-  if (auto refused = refuse_relays(schedule, topology, "MSCCL"); !refused) return tl::unexpected(refused.error());
-  const Collective& collective = schedule.collective;
-  if (!msccl_name(collective.kind)) {
-    return fail(ErrorCode::unsupported,
-                fmt::format("MSCCL has no {} with a root or peer of its own", to_string(collective.kind)),
-                "it has all_reduce, all_gather, reduce_scatter and all_to_all");
-  }
-  if (!collective.shares.empty()) {
-    return fail(ErrorCode::unsupported, "MSCCL has no unequal shards", "plan without --shares");
-  }
-  std::int64_t unit = schedule.units / collective.part_count();
-  for (const Slice& slice : schedule.slices) unit = std::gcd(std::gcd(unit, slice.offset), slice.length);
-  const std::int64_t chunks = schedule.units / unit / collective.extent_factor();
-  if (chunks > most_msccl_chunks) {
-    return fail(ErrorCode::unsupported,
-                fmt::format("the plan cuts the buffer into {} equal chunks, more than {}", chunks, most_msccl_chunks),
-                "plan with fewer trees (--max-trees), or another algorithm");
-  }
-  return MscclWriter(schedule, options, unit, chunks).write();
+  const auto cut = cut_msccl_chunks(schedule, topology, "MSCCL", most_msccl_chunks);
+  if (!cut) return tl::unexpected(cut.error());
+  return MscclWriter(schedule, options, cut->unit, cut->chunks).write();
 }
 
 }  // namespace espalier

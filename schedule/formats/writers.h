@@ -14,9 +14,16 @@ Result<std::string> write_goal(const Schedule& schedule, const Topology& topolog
 /// Errors: unsupported where the plan is not made of rings over the ranks of one host.
 Result<std::string> write_nccl_graph(const Schedule& schedule, const Topology& topology);
 Result<std::string> write_msccl(const Schedule& schedule, const Topology& topology, const ExportOptions& options);
+Result<std::string> write_mscclpp(const Schedule& schedule, const Topology& topology);
 /// A file per rank.
 Result<std::vector<ExportedFile>> write_chakra(const Schedule& schedule, const Topology& topology,
                                                const ExportOptions& options);
+/// The same, and a system file of ASTRA-sim that names them. Errors: unsupported for collectives that it does not have.
+Result<std::vector<ExportedFile>> write_astra_sim(const Schedule& schedule, const Topology& topology,
+                                                  const ExportOptions& options);
+
+/// A plan of MSCCL++; see import_schedule.
+Result<Schedule> import_mscclpp(std::string_view text, const std::string& file, const Topology& topology);
 
 /// Errors: unsupported for relays, which forms of other tools do not have.
 Result<void> refuse_relays(const Schedule& schedule, const Topology& topology, std::string_view format);

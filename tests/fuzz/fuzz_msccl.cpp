@@ -1,5 +1,5 @@
-// Any bytes are read as MSCCL XML, or as NCCL's rings, without harm; a schedule that comes of them can be verified, and
-// written and read again.
+// Any bytes are read as MSCCL XML, as a plan of MSCCL++, or as NCCL's rings, without harm; a schedule that comes of
+// them can be verified, and written and read again.
 
 #include <cstdint>
 #include <string_view>
@@ -23,11 +23,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   if (!verify(*schedule, *topology).ok()) return 0;
-  const auto files =
-      export_schedule(*schedule, *topology, "msccl", {.size = {}, .element_size = 4, .dialect = "astra"});
-  ESPALIER_CHECK(files.has_value() || !files.error().message.empty(), "a refusal says why");
-  if (!files) return 0;
-  const auto again = import_schedule(files->front().bytes, "written", *topology);
-  ESPALIER_CHECK(again.has_value() && verify(*again, *topology).ok(), "what is written can be read");
+  for (const char* format : {"msccl", "mscclpp"}) {
+    const auto files =
+        export_schedule(*schedule, *topology, format, {.size = {}, .element_size = 4, .dialect = "astra"});
+    ESPALIER_CHECK(files.has_value() || !files.error().message.empty(), "a refusal says why");
+    if (!files) continue;
+    const auto again = import_schedule(files->front().bytes, "written", *topology);
+    ESPALIER_CHECK(again.has_value() && verify(*again, *topology).ok(), "what is written can be read");
+  }
   return 0;
 }

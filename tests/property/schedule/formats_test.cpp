@@ -1,5 +1,5 @@
-// Schedules of every planner on random machines, written in the forms of other tools: MSCCL XML read back is the same
-// schedule, GOAL and Chakra traces come to their end with every byte.
+// Schedules of every planner on random machines, written in the forms of other tools: MSCCL XML and plans of
+// MSCCL++ read back are the same schedule, GOAL and Chakra traces come to their end with every byte.
 
 #include "schedule/formats/formats.h"
 
@@ -73,6 +73,22 @@ int try_msccl(const Schedule& schedule, const Topology& topology) {
     ++written;
   }
   return written;
+}
+
+/// Whether a plan of MSCCL++ was written and read back.
+bool try_mscclpp(const Schedule& schedule, const Topology& topology) {
+  const auto files = export_schedule(schedule, topology, "mscclpp", {});
+  if (!files) {
+    EXPECT_EQ(files.error().code, ErrorCode::unsupported) << files.error().message;
+    return false;
+  }
+  const auto again = import_schedule(files->front().bytes, "plan.json", topology);
+  EXPECT_TRUE(again) << again.error().message;
+  if (!again) return false;
+  const VerifyReport report = verify(*again, topology);
+  EXPECT_TRUE(report.ok()) << (report.ok() ? "" : describe(report.breaches.front(), *again, topology));
+  EXPECT_EQ(moves_of(*again), moves_of(schedule));
+  return true;
 }
 
 /// One event of a rank in GOAL.
@@ -169,7 +185,7 @@ void try_messages(const Schedule& schedule, const Topology& topology) {
 
 TEST(ScheduleFormats, OfEveryPlannerOnRandomMachines) {
   std::size_t tried = 0;
-  int written = 0;
+  int written = 0, written_mscclpp = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Topology topology = random_machine(seed);
@@ -182,11 +198,13 @@ TEST(ScheduleFormats, OfEveryPlannerOnRandomMachines) {
       if (!schedule || !schedule->relays.empty()) continue;
       ++tried;
       written += try_msccl(*schedule, topology);
+      written_mscclpp += try_mscclpp(*schedule, topology) ? 1 : 0;
       try_messages(*schedule, topology);
     }
   }
   EXPECT_GT(tried, 100U);
   EXPECT_GT(written, 100);
+  EXPECT_GT(written_mscclpp, 30);
 }
 
 }  // namespace

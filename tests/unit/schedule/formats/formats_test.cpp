@@ -96,6 +96,27 @@ l4 irequires l2
 )");
 }
 
+TEST(ScheduleFormats, AstraSimNamesTheTraces) {
+  const ExportOptions named{.size = {8}, .name = "runs/ours"};
+  const auto files = export_schedule(two_halves(), two_ranks(), "astra-sim", named);
+  ASSERT_TRUE(files) << files.error().message;
+  ASSERT_EQ(files->size(), 3U);
+  EXPECT_EQ(files->back().suffix, ".system.json");
+  EXPECT_EQ(files->back().bytes, R"({
+  "scheduling-policy": "FIFO",
+  "preferred-dataset-splits": 1,
+  "all-reduce-implementation-custom": ["runs/ours"],
+  "local-mem-bw": 50
+}
+)");
+  const auto traces = export_schedule(two_halves(), two_ranks(), "chakra", named);
+  EXPECT_EQ(files->front().bytes, traces->front().bytes);
+  Schedule other = two_halves();
+  other.collective.kind = CollectiveKind::reduce;
+  EXPECT_EQ(export_schedule(other, two_ranks(), "astra-sim", named).error().message,
+            "ASTRA-sim has no reduce of one's own");
+}
+
 TEST(ScheduleFormats, CsvAndDot) {
   EXPECT_EQ(exported("csv"), R"(transfer,src,dst,action,channel,offset,length,units,links
 0,"a","b",reduce,0,1,1,2,"a>b"
@@ -122,7 +143,7 @@ TEST(ScheduleFormats, WhatAFormatCannotSayIsNamed) {
             "MSCCL has no broadcast with a root or peer of its own");
   other = two_halves();
   other.relays = {NodeId(0)};
-  for (const char* format : {"msccl", "goal", "chakra"}) {
+  for (const char* format : {"msccl", "mscclpp", "goal", "chakra", "astra-sim"}) {
     EXPECT_EQ(export_schedule(other, two_ranks(), format, {.size = {8}}).error().code, ErrorCode::unsupported)
         << format;
   }
