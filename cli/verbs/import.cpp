@@ -8,6 +8,7 @@
 #include "schedule/formats/formats.h"
 #include "schedule/json/schedule_json.h"
 #include "schedule/verify/verify.h"
+#include "topology/import/known_files.h"
 
 namespace espalier::cli {
 namespace {
@@ -28,6 +29,10 @@ Result<Schedule> read_schedule(const std::string& text, const ScheduleImportFlag
   if (text.find("<graphs") != std::string::npos || text.find("NCCL INFO ") != std::string::npos) {
     return fail(ErrorCode::invalid_input, name + " has NCCL's rings, which are of no one collective",
                 "add --collective all_gather, reduce_scatter or all_reduce");
+  }
+  if (const auto known = recognise_file(text); known && !known->is_schedule) {
+    return fail(ErrorCode::unsupported, name + " is " + std::string(known->what) + ", which import does not read",
+                std::string(known->help));
   }
   return import_schedule(text, name, topology);
 }

@@ -9,6 +9,7 @@
 
 #include "topology/import/lines.h"
 #include "topology/import/pci.h"
+#include "topology/import/record_kfd.h"
 
 namespace espalier {
 namespace {
@@ -139,6 +140,7 @@ Result<std::string> record_sysfs(const fs::path& root) {
     return fail(ErrorCode::too_large, fmt::format("more than {} PCI devices", most_devices), "no machine has as many");
   }
   text += record_pci(sys);
+  text += record_kfd(sys);
   text += record_adapters(sys, "infiniband", infiniband_rate);
   text += record_adapters(sys, "net", ethernet_rate);
   return text;

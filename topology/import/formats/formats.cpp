@@ -5,6 +5,7 @@
 
 #include "base/suggest.h"
 #include "topology/import/formats/readers.h"
+#include "topology/import/known_files.h"
 #include "topology/import/lines.h"
 
 namespace espalier {
@@ -68,18 +69,6 @@ constexpr std::array readers = {
     FormatReader{"sysfs", "espalier topo detect --record", is_sysfs, read_sysfs},
 };
 
-/// What is recognised and says nothing of a machine.
-struct NoTopology {
-  std::string_view part;
-  std::string_view why;
-};
-constexpr std::array no_topologies = {
-    NoTopology{"<graphs", "says which rings and trees NCCL chose, not what the machine is like"},
-    NoTopology{"<algo", "is a schedule, not a machine"},
-    NoTopology{"num_ranks", "is a schedule, not a machine"},
-    NoTopology{"Downlink_speed_Gbps", "is a topology of htsim, which is not read"},
-};
-
 }  // namespace
 
 std::span<const FormatReader> format_readers() { return readers; }
@@ -91,10 +80,9 @@ Result<const FormatReader*> find_format(std::string_view name, std::string_view 
     names.push_back(reader.name);
   }
   if (name.empty()) {
-    for (const NoTopology& other : no_topologies) {
-      if (has(text, other.part))
-        return fail(ErrorCode::unsupported, file + " " + std::string(other.why),
-                    "import a file of the machine; espalier import reads schedules");
+    if (const auto known = recognise_file(text)) {
+      return fail(ErrorCode::unsupported, file + " is " + std::string(known->what) + ", not a machine",
+                  std::string(known->help));
     }
     std::string all;
     for (const std::string_view known : names) all += (all.empty() ? "" : ", ") + std::string(known);

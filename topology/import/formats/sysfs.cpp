@@ -57,8 +57,9 @@ class SysfsReader {
     }
     if (kind == "numa") return read_numa(line, words[1]);
     if (kind == "pci") return read_device(line, words[1], fields);
+    if (kind == "xgmi") return read_xgmi(line, words[1], fields);
     if (kind == "infiniband" || kind == "net") return read_adapter(line, words[1], fields);
-    return refuse(line, words[0], cited(kind) + " is neither numa, pci, infiniband nor net");
+    return refuse(line, words[0], cited(kind) + " is neither numa, pci, xgmi, infiniband nor net");
   }
 
   tl::unexpected<Error> refuse(const TextLine& line, const Word& word, const std::string& message) const {
@@ -119,6 +120,34 @@ class SysfsReader {
     if (rate) link.bandwidth = {*rate, Origin::captured, draft_.file + ": max_link_speed, current_link_width"};
     draft_.links.push_back(std::move(link));
     devices_[bus] = device;
+    return {};
+  }
+
+  /// "xgmi ADDRESS to=ADDRESS count=N rate=MB/s": cables between two GPUs, and the rate of each.
+  Result<void> read_xgmi(const TextLine& line, const Word& address, const Fields& fields) {
+    const auto end = fields.find("to");
+    const Word& other = end == fields.end() ? address : end->second;
+    const auto one = gpus_.find(normal_bus(address.text)), two = gpus_.find(normal_bus(other.text));
+    if (one == gpus_.end() || two == gpus_.end() || one == two) {
+      return refuse(line, other, "an xGMI link joins two GPUs of lines before");
+    }
+    DraftLink link{.tail = one->second, .head = two->second, .medium = Medium::xgmi};
+    constexpr std::int64_t most_cables = 64, most_rate = 1'000'000'000;
+    if (const auto count = fields.find("count"); count != fields.end()) {
+      const auto number = whole_number(count->second.text);
+      if (!number || *number < 1 || *number > most_cables) {
+        return refuse(line, count->second, cited(count->second.text) + " is no number of cables");
+      }
+      link.count = *number;
+    }
+    if (const auto rate = fields.find("rate"); rate != fields.end()) {
+      const auto number = whole_number(rate->second.text);
+      if (!number || *number < 1 || *number > most_rate) {
+        return refuse(line, rate->second, cited(rate->second.text) + " is no rate in MB/s");
+      }
+      link.bandwidth = {{*number * 1'000'000}, Origin::captured, draft_.file + ": min_bandwidth of its driver"};
+    }
+    draft_.links.push_back(std::move(link));
     return {};
   }
 

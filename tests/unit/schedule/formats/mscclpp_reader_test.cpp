@@ -140,7 +140,8 @@ TEST(Mscclpp, RelayThroughScratchIsATransferOfItsOwn) {
            R"(, "input_chunks": 1, "output_chunks": 3, "scratch_chunks": 0, "threadblocks": [{"id": 0, "ops": [)" +
            ops +
            R"(], "channels": [{"channel_type": "memory", "channel_ids": [0, 1]}], "remote_buffer_refs": [)"
-           R"({"access_channel_type": "memory", "remote_buffer_ids": [0, 1]}]}], "channels": [{"channel_type": "memory")"
+           R"({"access_channel_type": "memory", "remote_buffer_ids": [0, 1]}]}], "channels": [)"
+           R"({"channel_type": "memory")"
            R"(, "connected_to": [)" +
            first + ", " + second + R"(]}], "remote_buffers": [{"rank": )" + first +
            R"(, "type": "o", "access_channel_types": ["memory"]}, {"rank": )" + second +

@@ -99,6 +99,41 @@ TEST_F(RecordSysfs, NvlinksComeFromAnotherFile) {
   EXPECT_EQ(links(topology, "gpu1", "cpu1"), "1 x 31.5 GB/s pcie");
 }
 
+/// Three GPUs of AMD as its driver lists them: two cables between the first two, one between the others, two hops
+/// between the first and the last, and a CPU.
+TEST_F(RecordSysfs, XgmiLinksOfOneHop) {
+  const std::string nodes = "class/kfd/kfd/topology/nodes/";
+  write(nodes + "0/properties", "cpu_cores_count 16\nsimd_count 0");
+  write(nodes + "0/io_links/0/properties", "type 11\nnode_from 0\nnode_to 1\nweight 15");
+  for (int gpu = 1; gpu <= 3; ++gpu) {
+    const std::string bus = "devices/pci0000:c0/0000:c" + std::to_string(gpu) + ":00.0";
+    add(bus, "0x120000", "0x1002", 1, 16);
+    // 0xc1 is 193: bus, device and function are packed into one number.
+    write(nodes + std::to_string(gpu) + "/properties",
+          "simd_count 440\ndomain 0\nlocation_id " + std::to_string((192 + gpu) * 256));
+  }
+  const auto link = [&](int from, int number, int to, int weight, int most) {
+    write(nodes + std::to_string(from) + "/io_links/" + std::to_string(number) + "/properties",
+          "type 11\nnode_from " + std::to_string(from) + "\nnode_to " + std::to_string(to) + "\nweight " +
+              std::to_string(weight) + "\nmin_bandwidth " + std::to_string(most == 0 ? 0 : 50'000) +
+              "\nmax_bandwidth " + std::to_string(most));
+  };
+  link(1, 0, 0, 15, 50'000);
+  link(1, 1, 2, 15, 100'000);
+  link(1, 2, 3, 30, 0);
+  link(2, 0, 1, 15, 100'000);
+  link(2, 1, 3, 15, 50'000);
+  link(3, 0, 2, 15, 50'000);
+  const auto text = record_sysfs(root_);
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_NE(text->find("\nxgmi 0000:c1:00.0 to=0000:c2:00.0 count=2 rate=50000\n"), std::string::npos) << *text;
+  const Topology topology = import_good({*text}).topology;
+  // gpu0 and gpu1 are those of NVIDIA, on lower addresses.
+  EXPECT_EQ(links(topology, "gpu2", "gpu3"), "2 x 50 GB/s xgmi");
+  EXPECT_EQ(links(topology, "gpu3", "gpu4"), "1 x 50 GB/s xgmi");
+  EXPECT_EQ(links(topology, "gpu2", "gpu4"), "");
+}
+
 TEST(Sysfs, CpusAreTheRanksWithoutGpus) {
   EXPECT_EQ(import_good({"sysfs 1\nnuma 0\nnuma 1\n"}).topology.rank_count(), 2U);
   EXPECT_EQ(refusal("sysfs 1\nnuma 0\n"), "a: the machine has no GPU, and one NUMA node");
@@ -108,7 +143,11 @@ TEST(Sysfs, RefusalsNameThePlace) {
   EXPECT_EQ(refusal("sysfs 1\nnuma x\n"), "a:2:6: 'x' is no NUMA node");
   EXPECT_EQ(refusal("sysfs 1\npci 1:0.0 class\n"), "a:2:11: 'class' is not key=value");
   EXPECT_EQ(refusal("sysfs 1\npci 1:0.0 parent=2:0.0 class=060400\n"), "a:2:11: '2:0.0' is on no line before");
-  EXPECT_EQ(refusal("sysfs 1\nusb 1\n"), "a:2:1: 'usb' is neither numa, pci, infiniband nor net");
+  EXPECT_EQ(refusal("sysfs 1\nusb 1\n"), "a:2:1: 'usb' is neither numa, pci, xgmi, infiniband nor net");
+  const std::string gpus = "sysfs 1\npci 1:0.0 class=120000 vendor=1002\npci 2:0.0 class=120000 vendor=1002\n";
+  EXPECT_EQ(refusal(gpus + "xgmi 1:0.0 to=3:0.0\n"), "a:4:12: an xGMI link joins two GPUs of lines before");
+  EXPECT_EQ(refusal(gpus + "xgmi 1:0.0 to=2:0.0 count=0\n"), "a:4:21: '0' is no number of cables");
+  EXPECT_EQ(refusal(gpus + "xgmi 1:0.0 to=2:0.0 rate=fast\n"), "a:4:21: 'fast' is no rate in MB/s");
   EXPECT_EQ(refusal("sysfs 1\nnuma\n"), "a:2:1: a line has a kind and a name");
 }
 

@@ -178,10 +178,33 @@ TEST(Dot, RefusalsNameThePlace) {
   EXPECT_EQ(refusal("graph { a [kind"), "a:1:12: a ']' is missing");
 }
 
+/// Files of other tools that are no machines, cut to what they are known by, and what they are called.
 TEST(Formats, WhatIsNoMachineIsNamed) {
-  EXPECT_EQ(refusal("<graphs version=\"1\"/>"),
-            "a says which rings and trees NCCL chose, not what the machine is like");
-  EXPECT_EQ(refusal("<algo name=\"x\"/>"), "a is a schedule, not a machine");
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {"<graphs version=\"1\"/>", "which rings and trees NCCL chose"},
+      {"<algo name=\"x\"/>", "a schedule of MSCCL"},
+      {R"({"gpus": [{"id": 0, "threadblocks": []}]})", "a plan of MSCCL++"},
+      {"box:1:2 [0] NCCL INFO Channel 00/02 : 0 1\n", "a log of NCCL"},
+      {"num_ranks 2\n\nrank 0 {\n", "a schedule in GOAL"},
+      {R"({"espalier_schedule": 1})", "a plan"},
+      {"# nThread 1 nGpus 8 minBytes 8 maxBytes 16\n", "what nccl-tests printed"},
+      {"#      out-of-place\n#  time   algbw   busbw\n", "what nccl-tests printed"},
+      {"# OSU MPI-CUDA Allreduce Latency Test v7.0\n", "what the OSU benchmarks printed"},
+      {R"({"header": {"id": "0x1"}, "coll_perf": {}})", "a record of NCCL's inspector"},
+      {R"({"schemaVersion": 1, "traceEvents": []})", "a trace of the PyTorch profiler"},
+      {R"({"traceEvents": []})", "a timeline"},
+      {R"({"version": "2.5", "pg_config": {}})", "a dump of PyTorch's flight recorder"},
+      {R"({"logical-dims": ["8"]})", "ASTRA-sim's dimensions for ns-3"},
+      {R"({"scheduling-policy": "FIFO", "all-reduce-implementation": ["ring"]})",
+       "a system file of ASTRA-sim, which chooses among its algorithms"},
+      {R"(<tree root="0" index="0">)", "trees of ForestColl"},
+      {R"({"gpus_per_node": 16, "alpha": 0.7})", "a topology of TACCL"},
+      {"# Format: collective_type,min_bytes,max_bytes\n", "a configuration of NCCL's tuner"},
+      {"HYBRID_TRANSFORMER model_parallel_NPU_group: 8\n", "a workload of SimAI"},
+      {std::string("\x0a\x0a\x05") + "0.0.4", "a Chakra trace"},
+  };
+  for (const auto& [text, what] : files) EXPECT_EQ(refusal(text), "a is " + what + ", not a machine");
+  EXPECT_EQ(refusal("some prose"), "a looks like none of the formats that are read");
 }
 
 }  // namespace

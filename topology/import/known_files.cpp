@@ -1,0 +1,87 @@
+#include "topology/import/known_files.h"
+
+#include <algorithm>
+#include <array>
+
+namespace espalier {
+namespace {
+
+constexpr std::size_t sniffed_bytes = 8192;
+constexpr std::string_view not_read = "it is not read";
+constexpr std::string_view measured = "compare, calibrate and report --measured read it";
+
+struct Sign {
+  std::string_view part;     ///< What the beginning holds.
+  std::string_view another;  ///< And this; may be empty.
+  KnownFile file;
+};
+constexpr std::array signs = {
+    Sign{"<graphs", "", {"which rings and trees NCCL chose", "espalier import FILE MACHINE --collective NAME", true}},
+    Sign{"<algo", "", {"a schedule of MSCCL", "espalier import FILE MACHINE", true}},
+    Sign{"\"gpus\"", "\"threadblocks\"", {"a plan of MSCCL++", "espalier import FILE MACHINE", true}},
+    Sign{
+        "NCCL INFO ",
+        "",
+        {"a log of NCCL",
+         "espalier import FILE MACHINE --collective NAME has its rings; NCCL_TOPO_DUMP_FILE writes the machine", true}},
+    Sign{"num_ranks ",
+         "rank ",
+         {"a schedule in GOAL", "a scenario runs it: training: {trace: FILE} (docs/scenarios.md)"}},
+    Sign{"\"espalier_schedule\"", "", {"a plan", "espalier verify, simulate and run read it"}},
+    Sign{"# nThread", "minBytes", {"what nccl-tests printed", measured}},
+    Sign{"out-of-place", "busbw", {"what nccl-tests printed", measured}},
+    Sign{"float     sum ", "", {"what nccl-tests printed", measured}},
+    Sign{"\"minimum_bytes\"", "\"iterations\"", {"what nccl-tests printed", measured}},
+    Sign{"# OSU MPI", "", {"what the OSU benchmarks printed", "measure with nccl-tests, whose tables are read"}},
+    Sign{"\"coll_perf\"", "\"header\"", {"a record of NCCL's inspector", not_read}},
+    Sign{"nccl_bus_bandwidth_gbs{", "", {"a record of NCCL's inspector", not_read}},
+    Sign{"\"cat\": \"GROUP_API\"", "", {"what NCCL's example profiler printed", not_read}},
+    Sign{"\"schemaVersion\"",
+         "",
+         {"a trace of the PyTorch profiler", "a scenario runs it: training: {trace: NAME} for NAME.0.json, ..."}},
+    Sign{"\"traceEvents\"", "", {"a timeline", "compare reads timelines of simulate and run"}},
+    Sign{"\"pg_config\"", "", {"a dump of PyTorch's flight recorder", not_read}},
+    Sign{"\"logical-dims\"",
+         "",
+         {"ASTRA-sim's dimensions for ns-3", "import its analytical network file (npus_count:)"}},
+    Sign{"-implementation",
+         "\"scheduling-policy\"",
+         {"a system file of ASTRA-sim, which chooses among its algorithms", "import its network file (npus_count:)"}},
+    Sign{"\"scheduling-policy\"", "", {"a system file of ASTRA-sim", "import its network file (npus_count:)"}},
+    Sign{"\"memory-type\"", "", {"a memory file of ASTRA-sim", "import its network file (npus_count:)"}},
+    Sign{"Downlink_speed_Gbps", "", {"a topology of htsim", not_read}},
+    Sign{"<tree", "root=", {"trees of ForestColl", not_read}},
+    Sign{"\"intranode_sketch\"", "", {"a sketch of TACCL", not_read}},
+    Sign{"\"gpus_per_node\"", "\"alpha\"", {"a topology of TACCL", not_read}},
+    Sign{"collective_type,min_bytes", "", {"a configuration of NCCL's tuner", "espalier tune --nccl-tuner writes one"}},
+    Sign{"collective,size_bytes,algorithm", "", {"a table of NCCL's tuner", not_read}},
+    Sign{"HYBRID_", "", {"a workload of SimAI", "a training scenario says the same (docs/scenarios.md)"}},
+    Sign{"allreduce,:", "", {"a table of bandwidths of SimAI", not_read}},
+    Sign{"spine-1", "switches:", {"a model of topograph", "import Slurm's topology.conf that topograph writes"}},
+};
+
+/// Chakra traces begin with the length of their metadata, whose first field is a version.
+/// Source: mlcommons/chakra, schema/protobuf/et_def.proto.
+bool is_chakra(std::string_view text) {
+  if (text.starts_with("\x1f\x8b")) return true;
+  return text.size() > 4 && static_cast<unsigned char>(text[0]) < 0x80U && text[1] == '\x0a' &&
+         static_cast<unsigned char>(text[2]) < 0x20U && std::ranges::all_of(text.substr(3, 3), [](char letter) {
+           return letter == '.' || (letter >= '0' && letter <= '9');
+         });
+}
+
+}  // namespace
+
+std::optional<KnownFile> recognise_file(std::string_view text) {
+  if (is_chakra(text))
+    return KnownFile{"a Chakra trace", "a scenario runs it: training: {trace: NAME} for NAME.0.et, ..."};
+  const std::string_view beginning = text.substr(0, sniffed_bytes);
+  for (const Sign& sign : signs) {
+    if (beginning.find(sign.part) != std::string_view::npos && beginning.find(sign.another) != std::string_view::npos) {
+      return sign.file;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace espalier

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace espalier {
+
+/// The xGMI links of one hop between GPUs that a sysfs shows, a line each: "xgmi ADDRESS to=ADDRESS count=N rate=MB/s",
+/// the rate that of one of them; count and rate are missing where the driver says none. Nothing without AMD's driver.
+std::string record_kfd(const std::filesystem::path& sys);
+
+}  // namespace espalier
