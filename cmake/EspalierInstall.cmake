@@ -63,7 +63,7 @@ if(Python3_Interpreter_FOUND AND NOT CMAKE_CROSSCOMPILING)
     endforeach()" COMPONENT command)
 endif()
 
-if(ESPALIER_PYTHON)
+if(TARGET espalier_python)
   set(ESPALIER_PYTHON_INSTALL lib/python3/dist-packages/espalier CACHE STRING "Where the Python package is installed")
   install(TARGETS espalier_python LIBRARY DESTINATION ${ESPALIER_PYTHON_INSTALL} COMPONENT python)
   install(DIRECTORY python/espalier/ DESTINATION ${ESPALIER_PYTHON_INSTALL} COMPONENT python
