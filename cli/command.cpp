@@ -51,6 +51,23 @@ void describe(CLI::App& app) {
   app.set_help_all_flag("--help-all", "Help of all verbs");
 }
 
+/// What `espalier` alone says: where to begin.
+constexpr std::string_view first_steps =
+    "espalier plans collective communication on the network a machine really has, predicts it, and says what limits "
+    "it.\n"
+    "\n"
+    "Try, in this order:\n"
+    "  espalier topo show --list                                       machines that ship with it\n"
+    "  espalier bound dgx1v-degraded all_gather                        what no schedule can beat there, and why\n"
+    "  espalier simulate dgx1v-degraded all_gather -b 1K -e 1G -f 4    what wins at which size, and what limits it\n"
+    "  espalier report dgx1v-degraded all_gather -o report.html        all of it as one page for a browser\n"
+    "  espalier run one-host all_reduce -p ranks=4 -s 1M               the same for real, between processes of this "
+    "machine\n"
+    "Your own machine: nvidia-smi topo -m | espalier topo import - --preset h100-sxm -o box.yaml, then box.yaml for "
+    "its name.\n"
+    "\n"
+    "espalier --help lists the verbs, espalier VERB --help says what one does, with examples.\n";
+
 /// The exit code of a verb; output that was lost is a failure even where the verb went well.
 int finish(const Console& console, ExitCode code) {
   const auto printed = console.check_output();
@@ -102,6 +119,10 @@ int run(int argc, char** argv) {
     return finish(session.console, static_cast<ExitCode>(code));
   } catch (const CLI::ParseError& error) {
     const std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.empty()) {
+      Console::write_error(std::string(first_steps));
+      return static_cast<int>(ExitCode::wrong_usage);
+    }
     if (const CLI::App* const unfinished = find_unfinished(app, words)) {
       Console::write_error(unfinished->help());
       return static_cast<int>(ExitCode::wrong_usage);

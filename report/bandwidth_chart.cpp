@@ -5,14 +5,18 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <utility>
 
 #include "base/format_units.h"
 #include "report/html_text.h"
+#include "report/svg_picture.h"
 
 namespace espalier::report {
 namespace {
 
-constexpr double left = 64, right = 30, top = 20, bottom = 46, width = 860, height = 380;
+constexpr double left = 64, right = 30, top = 20, bottom = 46, width = 860;
+constexpr double rates_height = 380, parts_height = 220;
 constexpr std::size_t markers = 6;
 // Source: P. Tol, "Colour Schemes", SRON, 2021, "bright"; the page has them as custom properties of the same numbers.
 constexpr std::size_t colours = 6;
@@ -27,26 +31,31 @@ double mark_step(double most) {
   return 10 * power;
 }
 
+/// What a chart has on its upright axis.
+enum class Measure : std::uint8_t { rate, part_of_bound };
+
+/// One chart: curves over message sizes, within a box that begins at the origin.
 class BandwidthChart {
  public:
-  explicit BandwidthChart(const PlanReport& report) : report_(report) {
+  BandwidthChart(const PlanReport& report, Measure measure) : report_(report), measure_(measure) {
+    height_ = measure == Measure::rate ? rates_height : parts_height;
+    if (report.bound.time_per_byte != 0) {
+      bound_ = to_double(report.collective.busbw_factor()) / to_double(report.bound.time_per_byte);
+    }
     for (const Curve& curve : report.predicted) include(curve);
     if (report.measured) {
       for (const Curve& curve : report.measured->curves) include(curve);
     }
-    bound_ = 0;
-    if (report.bound.time_per_byte != 0) {
-      bound_ = to_double(report.collective.busbw_factor()) / to_double(report.bound.time_per_byte);
-    }
-    most_ = 1.06 * std::max(most_, bound_);
+    most_ = 1.06 * std::max(most_, measure == Measure::rate ? bound_ : 1.0);
   }
 
+  /// Nothing where no curve has a point, and for parts of a bound that is not there.
+  [[nodiscard]] bool is_empty() const {
+    return greatest_ <= 0 || most_ <= 0 || (measure_ == Measure::part_of_bound && bound_ == 0);
+  }
+  [[nodiscard]] double height() const { return height_; }
+
   std::string write() {
-    if (greatest_ <= 0 || most_ <= 0) return {};
-    text_ = fmt::format(
-        "<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"Bus bandwidth against message size; the "
-        "table below has its numbers\">\n",
-        width, height);
     add_axes();
     add_bound();
     for (const CrossoverAt& crossover : report_.crossovers) add_crossover(crossover);
@@ -55,7 +64,18 @@ class BandwidthChart {
     if (report_.measured) {
       for (const Curve& curve : report_.measured->curves) add_curve(curve, number++, true);
     }
-    return text_ + "</svg>\n" + legend_ + "</ul>\n";
+    return text_;
+  }
+
+  static std::string_view marker(std::size_t number) {
+    constexpr std::array<std::string_view, markers> shapes = {
+        "<circle r=\"4\"/>",           "<path d=\"M-4 -4H4V4H-4Z\"/>",
+        "<path d=\"M0 -5L5 4H-5Z\"/>", "<path d=\"M0 -5L5 0L0 5L-5 0Z\"/>",
+        "<path d=\"M0 5L5 -4H-5Z\"/>", "<path d=\"M-5 0H5M0 -5V5\"/>"};
+    return shapes[number % markers];
+  }
+  static std::string look(std::size_t number, bool is_measured) {
+    return fmt::format("class=\"curve c{}{}\"", number % colours, is_measured ? " measured" : "");
   }
 
  private:
@@ -64,7 +84,7 @@ class BandwidthChart {
       if (point.size.count <= 0) continue;
       least_ = least_ == 0 ? point.size.count : std::min(least_, point.size.count);
       greatest_ = std::max(greatest_, point.size.count);
-      most_ = std::max(most_, bus_bandwidth(report_.collective, point.size, point.seconds));
+      most_ = std::max(most_, value_of(point));
     }
   }
 
@@ -74,12 +94,17 @@ class BandwidthChart {
                         std::log2(static_cast<double>(greatest_) / static_cast<double>(least_));
     return left + part * (width - left - right);
   }
-  [[nodiscard]] double y_of(double busbw) const { return height - bottom - busbw / most_ * (height - top - bottom); }
+  [[nodiscard]] double y_of(double value) const { return height_ - bottom - value / most_ * (height_ - top - bottom); }
+  [[nodiscard]] double value_of(const CurvePoint& point) const {
+    const double busbw = bus_bandwidth(report_.collective, point.size, point.seconds);
+    return measure_ == Measure::rate ? busbw : bound_ == 0 ? 0 : busbw / bound_;
+  }
 
   void add_axes() {
-    const double step = mark_step(most_ / 1e9);
-    for (double mark = 0; mark * 1e9 <= most_; mark += step) {
-      const double y = y_of(mark * 1e9);
+    const double unit = measure_ == Measure::rate ? 1e9 : 0.01;
+    const double step = mark_step(most_ / unit);
+    for (double mark = 0; mark * unit <= most_; mark += step) {
+      const double y = y_of(mark * unit);
       text_ += fmt::format(
           "<path class=\"grid\" d=\"M{:.1f} {:.1f}H{:.1f}\"/><text x=\"{:.1f}\" y=\"{:.1f}\" "
           "text-anchor=\"end\">{:g}</text>\n",
@@ -94,66 +119,83 @@ class BandwidthChart {
       text_ += fmt::format(
           "<path class=\"grid\" d=\"M{0:.1f} {1:.1f}V{2:.1f}\"/><text x=\"{0:.1f}\" y=\"{3:.1f}\" "
           "text-anchor=\"middle\">{4}</text>\n",
-          x, top, height - bottom, height - bottom + 18, format_size(size));
+          x, top, height_ - bottom, height_ - bottom + 18, format_size(size));
     }
     text_ += fmt::format(
-        "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">message size</text><text x=\"{:.1f}\" y=\"12\">bus "
-        "bandwidth (GB/s)</text>\n",
-        (left + width - right) / 2, height - 8, 8.0);
+        "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">message size</text><text x=\"{:.1f}\" "
+        "y=\"12\">{}</text>\n",
+        (left + width - right) / 2, height_ - 8, 8.0,
+        measure_ == Measure::rate ? "bus bandwidth (GB/s)" : "part of the bound (%)");
   }
 
   void add_bound() {
     if (bound_ == 0) return;
-    const double y = y_of(bound_);
-    text_ += fmt::format(
-        "<path class=\"bound\" d=\"M{:.1f} {:.1f}H{:.1f}\"/><text x=\"{:.1f}\" y=\"{:.1f}\">bound {:.2f} "
-        "GB/s</text>\n",
-        left, y, width - right, left + 6, y - 5, bound_ / 1e9);
+    const double y = y_of(measure_ == Measure::rate ? bound_ : 1);
+    text_ += fmt::format("<path class=\"bound\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>\n", left, y, width - right);
+    if (measure_ == Measure::part_of_bound) return;
+    text_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">bound {:.2f} GB/s</text>\n", left + 6, y - 5, bound_ / 1e9);
   }
 
   void add_crossover(const CrossoverAt& crossover) {
     if (crossover.size.count < least_ || crossover.size.count > greatest_) return;
     const double x = x_of(crossover.size);
     text_ += fmt::format(
-        "<path class=\"crossover\" d=\"M{:.1f} {:.1f}V{:.1f}\"><title>{}</title></path>\n", x, top, height - bottom,
+        "<path class=\"crossover\" d=\"M{:.1f} {:.1f}V{:.1f}\"><title>{}</title></path>\n", x, top, height_ - bottom,
         in_html(fmt::format("{} to {} at {}", crossover.from, crossover.to, size_text(crossover.size))));
   }
 
   void add_curve(const Curve& curve, std::size_t number, bool is_measured) {
-    const std::string look = fmt::format("class=\"curve c{}{}\"", number % colours, is_measured ? " measured" : "");
+    const std::string look = BandwidthChart::look(number, is_measured);
     std::string path, points;
     for (const CurvePoint& point : curve.points) {
       if (point.size.count <= 0) continue;
-      const double busbw = bus_bandwidth(report_.collective, point.size, point.seconds);
-      const double x = x_of(point.size), y = y_of(busbw);
+      const double x = x_of(point.size), y = y_of(value_of(point));
       path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x, y);
-      const std::string by = point.by.empty() ? "" : " by " + point.by;
       points += fmt::format("<g {} transform=\"translate({:.1f} {:.1f})\">{}<title>{}</title></g>\n", look, x, y,
-                            marker(number),
-                            in_html(fmt::format("{}{} at {}: {:.2f} GB/s, {:.2f} us", curve.name, by,
-                                                size_text(point.size), busbw / 1e9, point.seconds * 1e6)));
+                            marker(number), in_html(describe(curve, point)));
     }
     text_ += fmt::format("<path {} d=\"{}\"/>\n{}", look, path, points);
-    legend_ += fmt::format(
-        "<li><svg viewBox=\"0 0 40 14\" aria-hidden=\"true\"><path {0} d=\"M0 7H40\"/><g {0} transform=\"translate(20 "
-        "7)\">{1}</g></svg>{2}</li>\n",
-        look, marker(number), in_html(curve.name));
   }
 
-  static std::string_view marker(std::size_t number) {
-    constexpr std::array<std::string_view, markers> shapes = {
-        "<circle r=\"4\"/>",           "<path d=\"M-4 -4H4V4H-4Z\"/>",
-        "<path d=\"M0 -5L5 4H-5Z\"/>", "<path d=\"M0 -5L5 0L0 5L-5 0Z\"/>",
-        "<path d=\"M0 5L5 -4H-5Z\"/>", "<path d=\"M-5 0H5M0 -5V5\"/>"};
-    return shapes[number % markers];
+  [[nodiscard]] std::string describe(const Curve& curve, const CurvePoint& point) const {
+    const std::string by = point.by.empty() ? "" : " by " + point.by;
+    const double busbw = bus_bandwidth(report_.collective, point.size, point.seconds);
+    std::string text = fmt::format("{}{} at {}: {:.2f} GB/s, {:.2f} us", curve.name, by, size_text(point.size),
+                                   busbw / 1e9, point.seconds * 1e6);
+    if (bound_ > 0) text += fmt::format(", {:.1f} % of the bound", 100 * busbw / bound_);
+    return text;
   }
 
   const PlanReport& report_;
+  Measure measure_;
+  double height_ = 0;
   std::int64_t least_ = 0, greatest_ = 0;  // sizes
-  double most_ = 0, bound_ = 0;            // bytes per second
+  double most_ = 0;                        // of the measure
+  double bound_ = 0;                       // bytes per second
   std::string text_;
-  std::string legend_ = "<ul class=\"legend\">\n";
 };
+
+/// Both charts, one below the other, and how high they are together; empty where there is nothing to draw.
+std::pair<std::string, double> draw_charts(const PlanReport& report) {
+  BandwidthChart rates(report, Measure::rate), parts(report, Measure::part_of_bound);
+  if (rates.is_empty()) return {};
+  std::string text = rates.write();
+  double height = rates.height();
+  if (!parts.is_empty()) {
+    text += fmt::format("<g transform=\"translate(0 {})\">\n{}</g>\n", height, parts.write());
+    height += parts.height();
+  }
+  return {std::move(text), height};
+}
+
+/// Calls `use` with each curve's number, name and whether it was measured.
+template <class Use>
+void for_each_curve(const PlanReport& report, Use use) {
+  std::size_t number = 0;
+  for (const Curve& curve : report.predicted) use(number++, curve.name, false);
+  if (!report.measured) return;
+  for (const Curve& curve : report.measured->curves) use(number++, curve.name, true);
+}
 
 }  // namespace
 
@@ -162,6 +204,41 @@ double bus_bandwidth(const Collective& collective, Bytes size, double seconds) {
   return static_cast<double>(size.count) / seconds * to_double(collective.busbw_factor());
 }
 
-std::string bandwidth_chart(const PlanReport& report) { return BandwidthChart(report).write(); }
+std::string bandwidth_chart(const PlanReport& report) {
+  const auto [charts, height] = draw_charts(report);
+  if (charts.empty()) return {};
+  std::string text = fmt::format(
+      "<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"Bus bandwidth against message size, and "
+      "its part of the bound; the table below has the numbers\">\n{}</svg>\n<ul class=\"legend\">\n",
+      width, height, charts);
+  for_each_curve(report, [&](std::size_t number, const std::string& name, bool is_measured) {
+    text += fmt::format(
+        "<li><svg viewBox=\"0 0 40 14\" aria-hidden=\"true\"><path {0} d=\"M0 7H40\"/><g {0} transform=\"translate(20 "
+        "7)\">{1}</g></svg>{2}</li>\n",
+        BandwidthChart::look(number, is_measured), BandwidthChart::marker(number), in_html(name));
+  });
+  return text + "</ul>\n";
+}
+
+std::string bandwidth_picture(const PlanReport& report) {
+  const auto [charts, height] = draw_charts(report);
+  if (charts.empty()) return {};
+  const std::string title = fmt::format("{} on {}", to_string(report.collective.kind), report.topology->name());
+  constexpr double head = 36, foot = 34;
+  std::string text = begin_picture(width, head + height + foot, title);
+  text += fmt::format("<text class=\"head\" x=\"8\" y=\"24\">{}</text>\n<g transform=\"translate(0 {})\">\n{}</g>\n",
+                      in_html(title), head, charts);
+  double x = left;
+  for_each_curve(report, [&](std::size_t number, const std::string& name, bool is_measured) {
+    text += fmt::format(
+        "<g transform=\"translate({:.1f} {:.1f})\"><path {} d=\"M0 0H40\"/><g {} transform=\"translate(20 "
+        "0)\">{}</g><text "
+        "x=\"48\" y=\"4\">{}</text></g>\n",
+        x, head + height + 14, BandwidthChart::look(number, is_measured), BandwidthChart::look(number, is_measured),
+        BandwidthChart::marker(number), in_html(name));
+    x += 70 + 7.0 * static_cast<double>(name.size());
+  });
+  return text + "</svg>\n";
+}
 
 }  // namespace espalier::report

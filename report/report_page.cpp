@@ -4,12 +4,12 @@
 #include "base/format_units.h"
 #include "report/bandwidth_chart.h"
 #include "report/html_text.h"
+#include "report/machine_picture.h"
 #include "report/page/page_files.h"
 #include "report/plan_report.h"
 #include "report/timeline_data.h"
 #include "report/verdict.h"
 #include "sim/core/utilisation.h"
-#include "topology/draw/topology_svg.h"
 
 namespace espalier::report {
 namespace {
@@ -76,33 +76,13 @@ ReportTable path_table(const CloseRun& run, const Topology& topology) {
   return table;
 }
 
-/// The loads of the links over the whole run.
-std::vector<double> loads_of(const CloseRun& run) {
-  std::vector<double> loads;
-  loads.reserve(run.report.links.size());
-  const double elapsed = run.report.elapsed.seconds();
-  for (const sim::LinkUse& use : run.report.links) loads.push_back(elapsed > 0 ? use.busy.seconds() / elapsed : 0);
-  return loads;
-}
-
 void add_machine(std::string& page, const PlanReport& report) {
   page += "<section id=\"machine\"><h2>Machine</h2>\n";
-  const std::vector<double> loads = report.run ? loads_of(*report.run) : std::vector<double>{};
-  // The smaller side of the cut says the same with fewer outlines.
-  std::vector<NodeId> side = report.bound.cut;
-  if (2 * side.size() > report.topology->node_count()) {
-    std::vector<bool> is_in(report.topology->node_count(), false);
-    for (const NodeId node : side) is_in[node.index()] = true;
-    side.clear();
-    for (std::size_t i = 0; i < is_in.size(); ++i) {
-      if (!is_in[i]) side.emplace_back(i);
-    }
-  }
-  const auto drawing = topology_svg(*report.topology, {loads, side});
+  const auto drawing = machine_picture(report);
   if (!drawing) {
     page += fmt::format("<p>{}.</p>\n", in_html(drawing.error().message));
   } else {
-    if (!side.empty()) page += "<p>Outlined nodes are on one side of the cut that proves the bound.</p>\n";
+    if (!report.bound.cut.empty()) page += "<p>Outlined nodes are on one side of the cut that proves the bound.</p>\n";
     if (report.run) {
       page += fmt::format(
           "<p class=\"control\" hidden><label for=\"slice\">Load of links, {} at {}, at</label> <input type=\"range\" "

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <set>
+#include <sstream>
 
 #include "base/counted.h"
 #include "cli/flags/flag_values.h"
@@ -12,6 +13,7 @@
 #include "cli/jobs/run_files.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
+#include "cli/output/picture_file.h"
 #include "cli/reports/compare_output.h"
 #include "cli/verbs/commands.h"
 #include "compare/overlay_svg.h"
@@ -27,8 +29,8 @@ struct CompareFlags {
   std::string collective;
   std::string algorithm;
   std::string plan;
-  std::string svg;
-  std::size_t lanes = 48;
+  PictureFlags picture;
+  std::optional<std::size_t> lanes;
   TopologyFlags machine;  ///< With a profile A is a machine.
   ProfileFlags profile;
   ConditionFlags conditions;  ///< Of which a profile takes --protocol.
@@ -70,16 +72,15 @@ ExitCode compare_two_timelines(const Console& console, const CompareFlags& flags
   if (!plan) return console.refuse(plan.error());
   const compare::KnownSchedule known =
       *plan ? compare::KnownSchedule{&(*plan)->file.schedule, &(*plan)->dependencies} : compare::KnownSchedule{};
-  if (!flags.svg.empty()) {
-    compare::OverlayOptions options{header.a.file, header.b.file, flags.lanes};
-    const auto written =
-        write_file(flags.svg, [&](std::ostream& out) { return compare::write_overlay_svg(out, a, b, options); });
-    if (!written) return console.refuse(written.error());
-    if (flags.svg != "-") console.note("wrote " + flags.svg);
+  if (flags.picture.are_given()) {
+    std::ostringstream svg;
+    const auto drawn = compare::write_overlay_svg(svg, a, b, {header.a.file, header.b.file, flags.lanes.value_or(48)});
+    if (!drawn) return console.refuse(drawn.error());
+    if (const auto written = flags.picture.write(console, svg.str()); !written) return console.refuse(written.error());
   }
   const compare::TimelineComparison comparison = compare::compare_timelines(std::move(a), std::move(b), known);
   if (limit) header.verdict = Verdict{*limit, std::abs(comparison.total.error()), "error of total"};
-  if (flags.svg == "-") return verdict_of(header.verdict);
+  if (flags.picture.take_output()) return verdict_of(header.verdict);
   if (console.csv) {
     console.print_bytes(links_table(comparison, comparison.links.size()).csv());
     return verdict_of(header.verdict);
@@ -114,8 +115,9 @@ bool is_machine(const std::string& name) {
 
 /// A machine under a profile against what was measured there.
 ExitCode compare_with_machine(const Console& console, const CompareFlags& flags, const std::optional<double>& limit) {
-  if (!flags.svg.empty() || !flags.plan.empty()) {
-    return console.refuse_usage({ErrorCode::invalid_input, "--svg and --plan are of two timelines", "leave them out"});
+  if (flags.picture.are_given() || !flags.plan.empty()) {
+    return console.refuse_usage(
+        {ErrorCode::invalid_input, "--svg, --png and --plan are of two timelines", "leave them out"});
   }
   TopologyFlags of_machine = flags.machine;
   of_machine.argument = flags.a;
@@ -150,16 +152,20 @@ ExitCode compare_with_machine(const Console& console, const CompareFlags& flags,
 }
 
 ExitCode run(const Console& console, const CompareFlags& flags) {
-  if (flags.svg == "-" && (console.json || console.csv)) {
+  if (flags.picture.take_output() && (console.json || console.csv)) {
     return console.refuse_usage(
         {ErrorCode::invalid_input,
-         fmt::format("--{} and --svg - would both write to standard output", console.json ? "json" : "csv"),
+         fmt::format("--{} and a picture to - would both write to standard output", console.json ? "json" : "csv"),
          "write the drawing to a file"});
   }
-  if (flags.svg == "-" && !flags.plan.empty()) {
+  if (flags.picture.take_output() && !flags.plan.empty()) {
     return console.refuse_usage({ErrorCode::invalid_input,
-                                 "--plan is for the paths in the text, which --svg - leaves out",
+                                 "--plan is for the paths in the text, which a picture to - leaves out",
                                  "write the drawing to a file"});
+  }
+  if (flags.lanes && !flags.picture.are_given()) {
+    return console.refuse_usage(
+        {ErrorCode::invalid_input, "--lanes is of a drawing", "add --svg FILE or --png FILE, or leave it out"});
   }
   std::optional<double> limit;
   if (!flags.fail_above.empty()) {
@@ -192,8 +198,8 @@ ExitCode run(const Console& console, const CompareFlags& flags) {
     }
     return compare_two_timelines(console, flags, header, std::move(*timeline_a), std::move(*timeline_b), limit);
   }
-  if (!flags.svg.empty() || !flags.plan.empty()) {
-    return console.refuse_usage({ErrorCode::invalid_input, "--svg and --plan are of two timelines",
+  if (flags.picture.are_given() || !flags.plan.empty()) {
+    return console.refuse_usage({ErrorCode::invalid_input, "--svg, --png and --plan are of two timelines",
                                  "write them with --trace of simulate and run"});
   }
   const auto table_a = as_table(*a, flags.a);
@@ -219,11 +225,9 @@ void add_compare_command(CLI::App& app, Session& session) {
       ->add_option("--fail-above", flags->fail_above,
                    "Exit with 1 when the error (of timelines: of the total; of results: the median) is larger")
       ->option_text("PERCENT");
-  CLI::Option* const svg =
-      command->add_option("--svg", flags->svg, "Draw the two timelines over each other")->option_text("FILE");
+  flags->picture.add_to(*command, "the two timelines over each other");
   command->add_option("--lanes", flags->lanes, "Draw at most so many lanes")
       ->check(CLI::Range(1, 4096))
-      ->needs(svg)
       ->option_text("N (48)");
   command->add_option("--plan", flags->plan, "The plan that both timelines ran, for exact critical paths")
       ->option_text("FILE");

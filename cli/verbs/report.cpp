@@ -7,12 +7,14 @@
 #include "cli/jobs/simulate_sizes.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
+#include "cli/output/picture_file.h"
 #include "cli/output/trace_file.h"
 #include "cli/reports/describe_bound.h"
 #include "cli/reports/provenance_output.h"
 #include "cli/reports/simulation_output.h"
 #include "cli/verbs/commands.h"
 #include "report/plan_report.h"
+#include "report/svg_picture.h"
 #include "report/verdict.h"
 
 namespace espalier::cli {
@@ -28,6 +30,7 @@ struct ReportFlags : PredictionFlags {
   std::string output = "report.html";
   std::vector<std::string> measured;
   std::string timeline_size;
+  std::string svg, png;  ///< Folders of pictures.
   TraceFlags trace;
 };
 
@@ -136,6 +139,26 @@ Result<void> write_page(const Console& console, const ReportFlags& flags, const 
   return {};
 }
 
+/// Every picture as a file of its own in a folder.
+Result<void> write_pictures(const Console& console, const ReportFlags& flags, const report::PlanReport& report) {
+  if (flags.svg.empty() && flags.png.empty()) return {};
+  const auto pictures = report::pictures_of(report);
+  if (!pictures) return tl::unexpected(pictures.error());
+  for (const report::Picture& picture : *pictures) {
+    if (!flags.svg.empty()) {
+      if (auto wrote = write_picture(console, flags.svg + "/" + picture.name + ".svg", PictureForm::svg, picture.svg);
+          !wrote)
+        return wrote;
+    }
+    if (!flags.png.empty()) {
+      if (auto wrote = write_picture(console, flags.png + "/" + picture.name + ".png", PictureForm::png, picture.svg);
+          !wrote)
+        return wrote;
+    }
+  }
+  return {};
+}
+
 OrStop<void> report_on(const Console& console, const CLI::App& command, const ReportFlags& flags, Input& input) {
   auto prediction = flags.resolve(input.profile);
   if (!prediction) return usage(prediction.error());
@@ -172,6 +195,7 @@ OrStop<void> report_on(const Console& console, const CLI::App& command, const Re
   }
   if (console.json) console.print(json_text(simulation_json(findings.simulation)));
   if (const auto written = write_page(console, flags, report); !written) return stop(written.error());
+  if (const auto written = write_pictures(console, flags, report); !written) return stop(written.error());
   if (flags.trace.file.empty()) return {};
   const auto traced = write_trace_file(console, flags.trace, *report.run->report.timeline);
   if (!traced) return stop(traced.error());
@@ -198,7 +222,7 @@ ExitCode run(const Console& console, const CLI::App& command, const ReportFlags&
 void add_report_command(CLI::App& app, Session& session) {
   PredictingVerb verb{"report", "Report on", "ring,tree,packing,auto", "Comma-separated", "", {}, {}, false,
                       true,     false};
-  verb.of_runs = {"--output", "--measured", "--timeline", "--trace", "--trace-every"};
+  verb.of_runs = {"--output", "--measured", "--timeline", "--svg", "--png", "--trace", "--trace-every"};
   const auto flags = std::make_shared<ReportFlags>(std::move(verb));
   CLI::App* command = app.add_subcommand(
       "report", "One HTML page of a machine, its plans, their predictions, timeline and measurements");
@@ -215,10 +239,16 @@ void add_report_command(CLI::App& app, Session& session) {
       ->add_option("--timeline", flags->timeline_size,
                    "Which of the sizes has its timeline in the page; the largest that fits when absent")
       ->option_text("SIZE");
+  command->add_option("--svg", flags->svg, "Also write every picture into this folder as SVG")
+      ->check(CLI::ExistingDirectory)
+      ->option_text("FOLDER");
+  command->add_option("--png", flags->png, "Also write every picture into this folder as PNG, by librsvg")
+      ->check(CLI::ExistingDirectory)
+      ->option_text("FOLDER");
   flags->trace.add_to(*command, "the run in the page, whole");
   command->footer(
       examples({"espalier report dgx1v-degraded all_gather -b 1K -e 1G -f 4 -o report.html",
-                "espalier report plan.json -s 256M -o plan.html",
+                "espalier report plan.json -s 256M -o plan.html", "espalier report dgx1v all_reduce --png . --svg .",
                 "espalier report dgx-h100 all_reduce --profile nccl-hopper --measured all_reduce_perf.log"}) +
       "\nThe page is one file that loads nothing. Without sizes it has those that were measured. docs/report.md says "
       "what it shows.");

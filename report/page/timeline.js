@@ -40,11 +40,31 @@ function readLanes() {
       const indices = Uint32Array.from(spans);
       let longest = 0;
       for (const span of indices) longest = Math.max(longest, lengths[span]);
-      return {indices, longest};
+      // Side by side in memory: a frame reads all that are in view.
+      return {indices, longest, begins: Float64Array.from(spans, (span) => begins[span]),
+              ends: Float64Array.from(spans, (span) => ends[span])};
     });
     lanes.push({name, rows, path});
   });
   return {lanes, begins, ends, transfers, chunks};
+}
+
+/** The first of ascending moments that is a time or later. */
+function firstFrom(begins, time) {
+  let low = 0, high = begins.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (begins[middle] < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** A colour of the style, "#4477aa", as a pixel of ImageData. */
+function pixelOf(colour) {
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.trim().slice(at, at + 2), 16));
+  const bytes = new Uint8ClampedArray([red, green, blue, 255]);
+  return new Uint32Array(bytes.buffer)[0];
 }
 
 class TimelineView {
@@ -129,27 +149,16 @@ class TimelineView {
     text.textContent = "";
     if (lane === undefined || event.clientY - area.top < HEAD) return;
     const inLane = (y % LANE) / LANE;
-    lane.rows.forEach(({indices, longest}, phase) => {
+    lane.rows.forEach(({indices, longest, begins, ends}, phase) => {
       if (inLane < STRIPS[phase][0] || inLane > STRIPS[phase][0] + STRIPS[phase][1]) return;
-      for (let i = this.firstFrom(indices, time - longest); i < indices.length; ++i) {
+      for (let i = firstFrom(begins, time - longest); i < indices.length; ++i) {
         const span = indices[i];
-        if (this.begins[span] > time) break;
-        if (this.ends[span] < time) continue;
+        if (begins[i] > time) break;
+        if (ends[i] < time) continue;
         text.textContent = `${lane.name}: ${PHASES[phase]} of transfer ${this.transfers[span]}, chunk ` +
           `${this.chunks[span]}, from ${duration(this.begins[span])} for ${duration(this.ends[span] - this.begins[span])}`;
       }
     });
-  }
-
-  /** The first of the spans that begins at a time or later. */
-  firstFrom(indices, time) {
-    let low = 0, high = indices.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.begins[indices[middle]] < time) low = middle + 1;
-      else high = middle;
-    }
-    return low;
   }
 
   redraw() {
@@ -161,58 +170,66 @@ class TimelineView {
     });
   }
 
+  /** Everything anew. Spans are set pixel by pixel: a frame costs what is in view and no more. */
   draw() {
     const scale = devicePixelRatio, paint = this.paint;
     const width = this.canvas.clientWidth, height = this.canvas.clientHeight;
     if (this.canvas.width !== Math.round(width * scale) || this.canvas.height !== Math.round(height * scale)) {
-      this.canvas.width = Math.round(width * scale);
-      this.canvas.height = Math.round(height * scale);
+      this.canvas.width = Math.max(1, Math.round(width * scale));
+      this.canvas.height = Math.max(1, Math.round(height * scale));
+      this.image = paint.createImageData(this.canvas.width, this.canvas.height);
+      this.pixels = new Uint32Array(this.image.data.buffer);
     }
-    paint.setTransform(scale, 0, 0, scale, 0, 0);
-    paint.clearRect(0, 0, width, height);
     const style = getComputedStyle(document.documentElement);
-    this.colours = PHASES.map((phase) => style.getPropertyValue("--" + phase));
+    const colours = PHASES.map((phase) => pixelOf(style.getPropertyValue("--" + phase)));
     this.ink = style.getPropertyValue("--ink");
-    paint.font = "11px system-ui, sans-serif";
     const first = Math.floor(this.box.scrollTop / LANE);
-    for (let i = first; i < this.lanes.length; ++i) {
-      const y = HEAD + i * LANE - this.box.scrollTop;
-      if (y > height) break;
-      this.drawLane(this.lanes[i], y);
-    }
-    paint.fillStyle = style.getPropertyValue("--page");
-    paint.fillRect(0, 0, width, HEAD);
+    const shown = this.lanes.slice(first, first + Math.ceil(height / LANE) + 1);
+    this.pixels.fill(0);
+    shown.forEach((lane, i) => this.setLane(lane, HEAD + (first + i) * LANE - this.box.scrollTop, colours, scale));
+    paint.setTransform(1, 0, 0, 1, 0, 0);
+    paint.putImageData(this.image, 0, 0);
+    paint.setTransform(scale, 0, 0, scale, 0, 0);
+    paint.font = "11px system-ui, sans-serif";
+    shown.forEach((lane, i) => this.drawLane(lane, HEAD + (first + i) * LANE - this.box.scrollTop));
+    paint.clearRect(0, 0, width, HEAD);
     this.drawHead();
   }
 
+  /** The spans of a lane that are in view; what is closer than a pixel is one. */
+  setLane(lane, y, colours, scale) {
+    const columns = this.canvas.width, lines = this.canvas.height, left = Math.round(NAMES * scale);
+    const perUnit = this.width * scale / (this.to - this.from), origin = NAMES * scale - this.from * perUnit;
+    lane.rows.forEach(({longest, begins, ends}, phase) => {
+      const top = Math.max(Math.round(HEAD * scale), Math.round((y + 1 + STRIPS[phase][0] * (LANE - 2)) * scale));
+      const bottom = Math.min(lines, Math.round((y + 1 + (STRIPS[phase][0] + STRIPS[phase][1]) * (LANE - 2)) * scale));
+      if (top >= bottom || begins.length === 0) return;
+      const row = this.pixels.subarray(top * columns, (top + 1) * columns), colour = colours[phase];
+      for (let i = firstFrom(begins, this.from - longest); i < begins.length && begins[i] <= this.to; ++i) {
+        if (ends[i] < this.from) continue;
+        const begin = Math.max(left, Math.floor(origin + begins[i] * perUnit));
+        const end = Math.min(columns, Math.max(begin + 1, Math.round(origin + ends[i] * perUnit)));
+        for (let x = begin; x < end; ++x) row[x] = colour;
+      }
+      for (let line = top + 1; line < bottom; ++line) this.pixels.set(row, line * columns);
+    });
+  }
+
+  /** The critical path in a lane, and its name. */
   drawLane(lane, y) {
     const paint = this.paint;
-    lane.rows.forEach(({indices, longest}, phase) => {
-      paint.fillStyle = this.colours[phase];
-      const top = y + 1 + STRIPS[phase][0] * (LANE - 2), height = STRIPS[phase][1] * (LANE - 2);
-      let begin = 0, end = -1;  // spans that are nearer than a third of a pixel are one
-      for (let i = this.firstFrom(indices, this.from - longest); i < indices.length; ++i) {
-        const span = indices[i];
-        if (this.begins[span] > this.to) break;
-        if (this.ends[span] < this.from) continue;
-        const left = Math.max(NAMES, this.xOf(this.begins[span])), right = this.xOf(this.ends[span]);
-        if (end >= begin && left - end < 1 / 3) {
-          end = Math.max(end, right);
-          continue;
-        }
-        if (end >= begin) paint.fillRect(begin, top, Math.max(end - begin, 0.5), height);
-        begin = left;
-        end = right;
-      }
-      if (end >= begin) paint.fillRect(begin, top, Math.max(end - begin, 0.5), height);
-    });
     paint.strokeStyle = this.ink;
     paint.lineWidth = 1.5;
+    paint.beginPath();
+    let drawn = -1;  // Steps within a pixel of the one before are not seen apart.
     for (const [begin, end] of lane.path) {
       if (end < this.from || begin > this.to) continue;
-      const left = Math.max(NAMES, this.xOf(begin));
-      paint.strokeRect(left, y + 1, Math.max(this.xOf(end) - left, 0.5), LANE - 2);
+      const left = Math.max(NAMES, this.xOf(begin)), right = Math.max(this.xOf(end), left + 0.5);
+      if (right - drawn < 1 && right - left < 1) continue;
+      paint.rect(left, y + 1, right - left, LANE - 2);
+      drawn = right;
     }
+    paint.stroke();
     paint.clearRect(0, y, NAMES, LANE);
     paint.fillStyle = this.ink;
     paint.textAlign = "right";

@@ -297,7 +297,7 @@ class MscclppWriter {
 
   [[nodiscard]] ordered_json document() const {
     const bool in_place = schedule_.collective.kind != CollectiveKind::all_to_all;
-    ordered_json plan = {{"name", fmt::format("{} {}", to_string(schedule_.collective.kind), schedule_.algorithm)},
+    ordered_json plan = {{"name", fmt::format("{}_{}", to_string(schedule_.collective.kind), schedule_.algorithm)},
                          {"collective", *msccl_name(schedule_.collective.kind)},
                          {"protocol", "Simple"},
                          {"inplace", in_place},

@@ -16,8 +16,8 @@ from options_test import Command
 
 # What an example needs that is not everywhere: other machines, a launcher, the right to make networks.
 NOT_HERE = ("mpirun", "--rendezvous", "espalier lab", "<(espalier completion", "~/.config", "$SLURM", "nvidia-smi topo", "topo detect")
-FILES = re.compile(r"[\w*./%-]+\.(?:yaml|json|jsonl|csv|log|svg|xml|txt)\b")
-OUTPUTS = re.compile(r"(?:>|-o|--output|--out|--trace|--svg)\s+(\S+)")
+FILES = re.compile(r"[\w*./%-]+\.(?:yaml|json|jsonl|csv|log|svg|png|xml|txt)\b")
+OUTPUTS = re.compile(r"(?:>|-o|--output|--out|--trace|--svg|--png)\s+(\S+)")
 
 
 def examples_of(text):

@@ -9,6 +9,7 @@
 #include "cli/flags/modes.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
+#include "cli/output/picture_file.h"
 #include "cli/output/table.h"
 #include "cli/reports/provenance_output.h"
 #include "topology/analysis/describe.h"
@@ -24,7 +25,7 @@ struct TopoFlags {
   std::string output = "-";
   bool list = false;
   bool provenance = false;
-  std::string svg;
+  PictureFlags picture;
 };
 
 nlohmann::ordered_json diagnostics_json(const std::vector<Diagnostic>& diagnostics) {
@@ -89,13 +90,14 @@ Table links_table(const Topology& topology) {
   return table;
 }
 
-ExitCode draw(const Console& console, const Topology& topology, const std::string& file) {
+ExitCode draw(const Console& console, const Topology& topology, const PictureFlags& picture) {
+  if (picture.svg == "-" && picture.png == "-") {
+    return console.refuse_usage({ErrorCode::invalid_input, "--svg - and --png - would both write to standard output",
+                                 "write one of them to a file"});
+  }
   const auto svg = topology_svg(topology);
   if (!svg) return console.refuse(svg.error());
-  const auto written = write_file(file, [&](std::ostream& stream) -> Result<void> {
-    stream << *svg;
-    return {};
-  });
+  const auto written = picture.write(console, *svg);
   return written ? ExitCode::ok : console.refuse(written.error());
 }
 
@@ -113,7 +115,7 @@ ExitCode show(const Console& console, const TopoFlags& flags) {
   if (flags.provenance) return show_provenance(console, flags);
   const auto topology = load_topology(console, flags.topology);
   if (!topology) return refuse(console, topology.error());
-  if (!flags.svg.empty()) return draw(console, *topology, flags.svg);
+  if (flags.picture.are_given()) return draw(console, *topology, flags.picture);
   if (console.csv) {
     console.print_bytes(links_table(*topology).csv());
   } else if (console.json) {
@@ -181,18 +183,18 @@ void add_topo_command(CLI::App& app, Session& session) {
   CLI::Option* list = show_command->add_flag("--list", flags->list, "List the shipped machines");
   CLI::Option* provenance = show_command->add_flag("--provenance", flags->provenance,
                                                    "Where the values came from: measured, captured, preset or assumed");
-  CLI::Option* svg =
-      show_command->add_option("--svg", flags->svg, "Draw it into this file (- is standard output) instead")
-          ->option_text("FILE");
+  flags->picture.add_to(*show_command, "it");
   add_csv_to(*show_command, session.console);
-  svg->excludes(list, provenance, show_command->get_option("--csv"));
+  for (const char* picture : {"--svg", "--png"}) {
+    show_command->get_option(picture)->excludes(list, provenance, show_command->get_option("--csv"));
+  }
   list->excludes(show_command->get_option("--csv"));
   provenance->excludes(list);
   for (const char* damage : {"--ranks", "--without", "--slow"}) provenance->excludes(show_command->get_option(damage));
-  show_command->footer(
-      examples({"espalier topo show dgx1v", "espalier topo show dgx1v --without gpu0-gpu1",
-                "espalier topo show dgx1v --slow gpu0-gpu1=0.25", "espalier topo show --list",
-                "espalier topo show dgx1v --csv > links.csv", "espalier topo show dgx1v --svg dgx1v.svg"}));
+  show_command->footer(examples({"espalier topo show dgx1v", "espalier topo show dgx1v --without gpu0-gpu1",
+                                 "espalier topo show dgx1v --slow gpu0-gpu1=0.25", "espalier topo show --list",
+                                 "espalier topo show dgx1v --csv > links.csv",
+                                 "espalier topo show dgx1v --svg dgx1v.svg --png dgx1v.png"}));
 
   CLI::App* validate_command = add_action(*topo, session, flags, "validate", "Check a topology file", validate);
   flags->topology.add_to(*validate_command);

@@ -1,12 +1,15 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <pugixml.hpp>
 
 #include "planners/bounds/bound.h"
 #include "planners/planner.h"
 #include "report/bandwidth_chart.h"
 #include "report/html_text.h"
 #include "report/plan_report.h"
+#include "report/png.h"
+#include "report/svg_picture.h"
 #include "report/timeline_data.h"
 #include "report/verdict.h"
 #include "topology/generate/generate.h"
@@ -89,11 +92,45 @@ TEST_F(ReportPage, ANameInTheDataDoesNotEndItsElement) {
 
 TEST_F(ReportPage, TheChartHasAPointForEveryTime) {
   const std::string chart = bandwidth_chart(report_);
-  EXPECT_EQ(count(chart, "<title>ring at 1000 B: 1.00 GB/s, 1.00 us</title>"), 1U);
-  EXPECT_EQ(count(chart, "<title>ring by both at 4000 B: 1.00 GB/s, 4.00 us</title>"), 1U);
+  EXPECT_EQ(count(chart, "<title>ring at 1000 B: 1.00 GB/s, 1.00 us, 100.0 % of the bound</title>"), 2U);
+  EXPECT_EQ(count(chart, "<title>ring by both at 4000 B: 1.00 GB/s, 4.00 us, 100.0 % of the bound</title>"), 2U);
   EXPECT_EQ(count(chart, "bound 1.00 GB/s"), 1U);
+  EXPECT_EQ(count(chart, "part of the bound (%)"), 1U);
+  report_.bound.time_per_byte = 0;  // Then there is nothing to be a part of.
+  EXPECT_EQ(count(bandwidth_chart(report_), "<title>ring at 1000 B: 1.00 GB/s, 1.00 us</title>"), 1U);
   report_.predicted.clear();
   EXPECT_EQ(bandwidth_chart(report_), "");
+}
+
+TEST_F(ReportPage, PicturesStandByThemselves) {
+  const auto pictures = pictures_of(report_);
+  ASSERT_TRUE(pictures) << pictures.error().message;
+  std::vector<std::string> names;
+  for (const Picture& picture : *pictures) {
+    names.push_back(picture.name);
+    EXPECT_TRUE(picture.svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\"")) << picture.name;
+    EXPECT_EQ(picture.svg.find("var(--"), std::string::npos) << picture.name;
+    EXPECT_NE(picture.svg.find("<style>"), std::string::npos) << picture.name;
+    EXPECT_TRUE(pugi::xml_document().load_string(picture.svg.c_str())) << picture.name;
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"machine", "bandwidth", "timeline"}));
+  // A lane for each rank, and for the one link that is at work.
+  const std::string& timeline = pictures->back().svg;
+  EXPECT_EQ(count(timeline, ">a&gt;b</text>"), 1U);
+  EXPECT_EQ(count(timeline, "critical path"), 1U);
+}
+
+TEST_F(ReportPage, PngByLibrsvg) {
+  const auto png = png_of_svg(bandwidth_picture(report_));
+  if (!png && png.error().code == ErrorCode::unavailable) GTEST_SKIP() << png.error().message;
+  ASSERT_TRUE(png) << png.error().message;
+  // Source: PNG (ISO/IEC 15948), 5.2 and 11.2.2: signature, then width and height; two pixels per unit of 860.
+  EXPECT_TRUE(png->starts_with("\x89PNG\r\n"));
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned>(static_cast<unsigned char>((*png)[at])); };
+  EXPECT_EQ(byte(18) << 8U | byte(19), 1720U);
+  EXPECT_EQ(png_of_svg("<svg/>").error().message, "the SVG states no width and height");
+  EXPECT_EQ(png_of_svg("<svg width=\"9\" height=\"9\">").error().message, "librsvg does not read the SVG");
+  EXPECT_EQ(png_of_svg("<svg width=\"99999\" height=\"99999\">").error().code, ErrorCode::too_large);
 }
 
 /// Reads back base64 (RFC 4648).

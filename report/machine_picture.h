@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "report/plan_report.h"
+
+namespace espalier::report {
+
+/// The nodes of the smaller side of the cut that proves the bound; none without a cut.
+std::vector<NodeId> smaller_side(const PlanReport& report);
+
+/// The network, its lines by the load of the run, one side of the cut outlined, as an SVG that needs nothing else.
+/// Errors: too_large past `most_drawn_nodes`.
+Result<std::string> machine_picture(const PlanReport& report);
+
+}  // namespace espalier::report
