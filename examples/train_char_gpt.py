@@ -7,6 +7,7 @@
     train_char_gpt.py --full --text input.txt    10.7 million parameters
     torchrun --nproc_per_node=4 train_char_gpt.py
     train_char_gpt.py --ranks 2 --checkpoint gpt.pt    goes on from there where the file exists
+    train_char_gpt.py --ranks 2 --checkpoint gpt.pt --die-at 25    the last rank kills itself: what the others say, and try again
 
 Needs PyTorch and the built package: PYTHONPATH=build/python/python. ESPALIER_TRANSPORT and the other variables of docs/python.md
 choose how ranks talk.
@@ -17,6 +18,7 @@ import hashlib
 import multiprocessing
 import os
 import pathlib
+import signal
 import statistics
 import tempfile
 import time
@@ -159,8 +161,16 @@ def train(options):
         f"characters over {world} ranks ({dist.get_backend()})", flush=True)
     single = Training(options, text) if options.check and rank == 0 else None
     begin, first = time.perf_counter(), training.step
+    if first:
+        say(f"# goes on from step {first}, as {options.checkpoint} has it", flush=True)
     while training.step < options.steps:
-        loss = training.run_step()
+        if training.step == options.die_at and rank == world - 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            loss = training.run_step()
+        except RuntimeError as error:
+            how = f"; start again, and it goes on from {options.checkpoint}" if options.checkpoint else ""
+            raise SystemExit(f"train_char_gpt: step {training.step}: {error}{how}") from error
         beside = single.run_step().item() if single else None
         if training.step % options.every == 0 or training.step == options.steps:
             loss = training.mean_loss(loss)
@@ -251,6 +261,7 @@ def read_options():
     parser.add_argument("--check", action="store_true", help="train one process beside, and compare")
     parser.add_argument("--beside", metavar="BACKEND", help="measure in turns with this backend: gloo")
     parser.add_argument("--checkpoint", help="a file to save to, and to go on from")
+    parser.add_argument("--die-at", type=int, metavar="STEP", help="the last rank kills itself before this step")
     options = parser.parse_args()
     if options.full:
         options.layers, options.width, options.heads, options.context, options.batch = 6, 384, 6, 256, 64

@@ -77,6 +77,7 @@ def _leave_at_end():
         multiprocessing.util.Finalize(None, _leave, exitpriority=0)
 
 
+_torch.allocate_tensors_in_pages()
 if BACKEND.upper() not in getattr(torch.distributed.Backend, "_plugins", {}):
     _options = {} if torch.__version__.startswith("1.") else {"devices": ["cpu"]}
     torch.distributed.Backend.register_backend(BACKEND, _make_group, **_options)

@@ -32,7 +32,8 @@ def _be_rank(function, rank, world, meeting, backend, arguments, failures):
     try:
         dist.init_process_group(backend, init_method=f"file://{meeting}", rank=rank, world_size=world, timeout=SECONDS)
         function(*arguments)
-        dist.destroy_process_group()
+        if dist.is_initialized():
+            dist.destroy_process_group()
     except BaseException:
         failures.put(f"rank {rank}: {traceback.format_exc()}")
         os._exit(1)
@@ -308,6 +309,45 @@ def time_out():
     dist.barrier()
 
 
+def is_shared(tensor):
+    """Whether the tensor lies in memory that this process shares with other ranks."""
+    with open("/proc/self/maps", encoding="ascii") as maps:
+        for line in maps:
+            begin, end = (int(number, 16) for number in line.split()[0].split("-"))
+            if begin <= tensor.data_ptr() < end:
+                return "espalier-buffer" in line
+    raise AssertionError("no memory at all")
+
+
+def share_buckets():
+    rank, world = dist.get_rank(), dist.get_world_size()
+    bucket, view, small = torch.full((50_000,), float(rank)), torch.zeros(2, 40_000)[1], torch.ones(100)
+    address, total = bucket.data_ptr(), sum(range(world))
+    for turn in range(4):
+        dist.all_reduce(bucket)
+        dist.all_reduce(view)
+        dist.all_reduce(small)
+        assert (bucket == total * world ** turn).all() and bucket.data_ptr() == address
+        # From the second time on, if the memory is the tensor's alone.
+        assert is_shared(bucket) == (turn > 0 and world > 1) and not is_shared(view) and not is_shared(small)
+    other = dist.new_group()
+    dist.all_reduce(bucket, group=other)  # The first group keeps what it shares.
+    dist.all_reduce(bucket, group=other)
+    assert (bucket == total * world**5).all()
+    # What is freed while it is shared is taken back with the next call, and what comes in its place is its own.
+    for turn in range(6):
+        bucket = torch.full((50_000,), 1.0 + turn)
+        for _ in range(2):
+            dist.all_reduce(bucket)
+        assert (bucket == (1 + turn) * world * world).all()
+        del bucket
+    kept = torch.arange(50_000.0)
+    for turn in range(2):
+        dist.all_reduce(kept)
+    dist.destroy_process_group()
+    assert not is_shared(kept) and (kept == torch.arange(50_000.0) * world * world).all()
+
+
 def lose_a_peer(folder):
     dist.barrier()
     if dist.get_rank() == 1:
@@ -389,6 +429,10 @@ class Collectives(unittest.TestCase):
     def test_works_and_groups(self):
         run_ranks(check_works_and_groups, 4)
 
+    def test_buckets_are_shared(self):
+        for world in (1, 2, 4):
+            run_ranks(share_buckets, world)
+
     def test_refusals_leave_the_group_as_it_is(self):
         run_ranks(check_refusals, 2)
 
@@ -418,6 +462,32 @@ class Failures(unittest.TestCase):
 
 
 class Training(unittest.TestCase):
+    def test_goes_on_after_a_rank_was_killed(self):
+        """A rank is killed in the middle: the other names it, and a new job goes on from the checkpoint to the same weights."""
+        example = str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "train_char_gpt.py")
+        with tempfile.TemporaryDirectory() as folder:
+            text = pathlib.Path(folder, "text")
+            text.write_text("abcdefgh ijklmnop qrstuvwx yz\n" * 40)
+
+            def train(checkpoint, steps, *more):
+                words = [sys.executable, example, "--ranks", "2", "--text", str(text), "--steps", str(steps), "--every", "4",
+                         "--layers", "1", "--width", "16", "--context", "16", "--batch", "4", "--checkpoint",
+                         f"{folder}/{checkpoint}", *more]
+                return subprocess.run(words, capture_output=True, text=True, timeout=240, check=False)
+
+            whole = train("whole.pt", 16)
+            self.assertEqual(whole.returncode, 0, whole.stderr)
+            broken = train("broken.pt", 16, "--die-at", "10")
+            self.assertNotEqual(broken.returncode, 0)
+            self.assertIn("rank 1", broken.stderr)
+            self.assertIn("goes on from", broken.stderr)
+            resumed = train("broken.pt", 16)
+            self.assertEqual(resumed.returncode, 0, resumed.stderr)
+            self.assertIn("from step 8", resumed.stdout)
+            weights = [[line for line in done.stdout.splitlines() if "# weights" in line] for done in (whole, resumed)]
+            self.assertEqual(*weights)
+            self.assertEqual(len(weights[0]), 1)
+
     def test_equals_one_process(self):
         for world in (2, 4):
             run_ranks(train_in_parallel, world, world)

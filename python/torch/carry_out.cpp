@@ -66,6 +66,7 @@ void ProcessGroupEspalier::all_reduce_now(const char* call, const at::Tensor& te
   }
   const Numbers numbers = Numbers::of(call, tensor, operation);
   void* const data = numbers.values.data_ptr();
+  if (shared_ && numbers.values.is_alias_of(tensor)) shared_->note(tensor);
   run({CollectiveKind::all_reduce, data, data, static_cast<std::size_t>(numbers.values.numel()), numbers.type,
        numbers.operation, 0});
   numbers.write_back(tensor);

@@ -1,6 +1,7 @@
 #include <Python.h>
 
 // Python's header comes first.
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <stdexcept>
@@ -35,6 +36,8 @@ ProcessGroupEspalier::ProcessGroupEspalier(c10::intrusive_ptr<c10d::Store> store
   if (!schedules) raise_runtime_error(schedules.error());
   ranks_ = terms_.meet("group", self, world, *std::move(schedules), nullptr);
   for (const PeerTransport& peer : ranks_->transports()) transports_.push_back(peer.transport);
+  const auto is_reached_so = [&](const PeerTransport& peer) { return peer.transport == "shm" && peer.peer != self; };
+  if (std::ranges::any_of(ranks_->transports(), is_reached_so)) shared_ = std::make_unique<SharedTensors>(*ranks_);
   mailroom_ = std::make_shared<Mailroom>(
       self, world, [terms = terms_, self](std::uint32_t from, std::uint32_t to, const std::atomic<bool>& is_over) {
         auto pair = schedules_for({}, 2, false);
@@ -91,6 +94,7 @@ void ProcessGroupEspalier::leave() {
     changed_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
+  shared_.reset();
   std::shared_ptr<Mailroom> mailroom;
   std::shared_ptr<Communicator> ranks;
   const std::lock_guard lock(mutex_);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "python/torch/mailroom.h"
+#include "python/torch/page_allocator.h"
 #include "python/torch/schedule_choice.h"
 #include "python/torch/store_meeting.h"
 #include "python/torch/tensor_elements.h"
@@ -120,7 +121,8 @@ class ProcessGroupEspalier final : public BackendBase {
   [[nodiscard]] std::size_t members() const { return static_cast<std::size_t>(getSize()); }
 
   JobTerms terms_;
-  std::shared_ptr<Communicator> ranks_;  ///< Works hold it weakly, to end what they are tired of waiting for.
+  std::shared_ptr<Communicator> ranks_;    ///< Works hold it weakly, to end what they are tired of waiting for.
+  std::unique_ptr<SharedTensors> shared_;  ///< Of the group's thread; null where no rank is reached by shared memory.
   std::vector<std::string> transports_;
   std::shared_ptr<Mailroom> mailroom_;  ///< As above.
   at::Tensor scratch_;

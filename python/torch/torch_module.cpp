@@ -40,5 +40,6 @@ PYBIND11_MODULE(_torch, module) {
   module.doc() = "The c10d backend. Use espalier.torch.";
   module.def("make_group", &make_group, py::call_guard<py::gil_scoped_release>());
   module.def("transports", [](const c10::intrusive_ptr<BackendBase>& group) { return ours(*group).transports(); });
+  module.def("allocate_tensors_in_pages", &allocate_tensors_in_pages);
   module.def("leave_all", &ProcessGroupEspalier::leave_all, py::call_guard<py::gil_scoped_release>());
 }
