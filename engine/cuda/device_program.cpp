@@ -3,101 +3,66 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
-#include <tuple>
+#include <set>
+#include <span>
 #include <utility>
 
-#include "base/check.h"
+#include "engine/cuda/local_order.h"
+#include "engine/cuda/move_plan.h"
 
 namespace espalier::engine::cuda {
 namespace {
 
-/// An op at its destination, with its place in the order that all ranks share.
-struct IncomingOp {
-  std::uint32_t stream = 0;
-  std::uint32_t index = 0;  ///< Within its stream.
-  std::uint32_t level = 0;
-  SliceId first_slice;
-  std::uint32_t slice_count = 0;
-  std::uint32_t chunk = 0;
-  TransferId transfer;
-};
-
-bool comes_before(const IncomingOp& a, const IncomingOp& b) {
-  return std::tie(a.level, a.first_slice, a.slice_count, a.chunk, a.transfer) <
-         std::tie(b.level, b.first_slice, b.slice_count, b.chunk, b.transfer);
-}
-
 class DeviceCompiler {
  public:
-  DeviceCompiler(const Schedule& schedule, std::vector<RankProgram> ranks, const BlockOptions& options)
-      : schedule_(schedule),
-        ranks_(std::move(ranks)),
-        parts_(std::min(options.blocks_per_stream, options.blocks_per_rank)),
-        teams_(options.blocks_per_rank / parts_) {}
+  DeviceCompiler(const Schedule& schedule, const std::vector<RankProgram>& ranks, const BlockOptions& options)
+      : ranks_(ranks), plan_(schedule, ranks, options) {
+    program_.reduces = reduces(schedule.collective.kind);
+    program_.low_latency = options.low_latency;
+  }
 
   DeviceProgram run() {
-    number_counters();
-    program_.reduces = reduces(schedule_.collective.kind);
+    program_.counter_count = plan_.counter_count();
     program_.element_size = ranks_.front().element_size;
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      program_.memories.push_back({ranks_[rank].send_bytes, ranks_[rank].receive_bytes, ranks_[rank].scratch_bytes,
-                                   ranks_[rank].in_place_shift});
-      add_rank(Rank(rank));
+    for (const RankProgram& rank : ranks_) {
+      program_.memories.push_back({rank.send_bytes, rank.receive_bytes, rank.scratch_bytes, rank.in_place_shift, 0});
     }
+    if (program_.low_latency) lay_out_mailboxes();
+    for (std::uint32_t team = 0; team < plan_.teams().size(); ++team) add_team(team);
     return std::move(program_);
   }
 
  private:
-  using StreamKey = std::tuple<Rank, Rank, std::uint32_t>;  // Source, destination, number.
-
-  static StreamKey key_of(Rank rank, const Stream& stream) {
-    return stream.is_outgoing ? StreamKey{rank, stream.peer, stream.number}
-                              : StreamKey{stream.peer, rank, stream.number};
-  }
-
-  /// First a counter per rank, which says that it entered; then one for each part of each stream.
-  void number_counters() {
-    program_.counter_count = static_cast<std::uint32_t>(ranks_.size());
-    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      for (std::uint32_t i = 0; i < ranks_[rank].streams.size(); ++i) {
-        const Stream& stream = ranks_[rank].streams[i];
-        const StreamKey key = key_of(Rank(rank), stream);
-        if (counters_.try_emplace(key, program_.counter_count).second) program_.counter_count += parts_;
-        if (stream.is_outgoing) outgoing_.emplace(key, i);
+  /// A slot for every op that a rank receives.
+  void lay_out_mailboxes() {
+    local_order_ = find_local_order(plan_, ranks_);
+    for (const Lane& lane : plan_.lanes()) {
+      if (lane.kind != LaneKind::receive) continue;
+      for (std::uint32_t i = 0; i < lane.op_count; ++i) {
+        std::int64_t& size = program_.memories[lane.rank.index()].mailbox;
+        slots_[lane.first_move + i] = size;
+        const Op& op = plan_.op_at(plan_.move(lane.first_move + i), false);
+        const RankProgram& rank = ranks_[lane.rank.index()];
+        for (std::uint32_t p = 0; p < op.piece_count; ++p)
+          size += mailbox_bytes(rank.pieces[op.first_piece + p].length);
       }
     }
   }
 
-  void add_rank(Rank rank) {
-    const RankProgram& own = ranks_[rank.index()];
-    std::vector<std::vector<IncomingOp>> by_team(1);  // A team is the blocks that share streams.
-    std::uint32_t incoming = 0;
-    for (std::uint32_t stream = 0; stream < own.streams.size(); ++stream) {
-      if (own.streams[stream].is_outgoing) continue;
-      const std::uint32_t team = incoming++ % teams_;
-      if (team >= by_team.size()) by_team.emplace_back();
-      add_incoming(own, stream, by_team[team]);
-    }
-    for (std::size_t team = 0; team < by_team.size(); ++team) {
-      std::ranges::sort(by_team[team], comes_before);
-      const std::uint32_t parts = incoming == 0 ? 1 : parts_;
-      for (std::uint32_t part = 0; part < parts; ++part) {
-        const bool is_first = team == 0 && part == 0;
-        const auto first_step = static_cast<std::uint32_t>(program_.steps.size());
-        if (is_first) add_begin(rank);
-        for (const IncomingOp& op : by_team[team]) add_op(rank, op, part);
-        if (is_first) add_finish(rank);
-        program_.blocks.push_back({rank, first_step, static_cast<std::uint32_t>(program_.steps.size()) - first_step});
-      }
-    }
-  }
-
-  void add_incoming(const RankProgram& own, std::uint32_t stream, std::vector<IncomingOp>& ops) const {
-    for (std::uint32_t i = 0; i < own.streams[stream].op_count; ++i) {
-      const Op& op = own.ops[own.streams[stream].first_op + i];
-      const Transfer& moved = schedule_.transfers[op.transfer.index()];
-      ops.push_back({stream, i, op.level, moved.first_slice, moved.slice_count, op.chunk, op.transfer});
+  void add_team(std::uint32_t index) {
+    const Team& team = plan_.teams()[index];
+    const bool is_first = index == 0 || plan_.teams()[index - 1].rank != team.rank;
+    const std::uint32_t parts = team.moves.empty() ? 1 : plan_.parts();
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      const auto first_step = static_cast<std::uint32_t>(program_.steps.size());
+      reached_.clear();
+      if (is_first && part == 0) add_begin(team.rank);
+      for (const std::uint32_t move : team.moves) add_move(team.rank, index, move, part);
+      if (is_first && part == 0) add_finish(team.rank);
+      program_.blocks.push_back(
+          {team.rank, first_step, static_cast<std::uint32_t>(program_.steps.size()) - first_step});
     }
   }
 
@@ -107,11 +72,20 @@ class DeviceCompiler {
     step.peer = peer;
     step.first_piece = static_cast<std::uint32_t>(program_.pieces.size());
     step.first_wait = static_cast<std::uint32_t>(program_.waits.size());
+    step.first_destination = static_cast<std::uint32_t>(program_.destinations.size());
     return step;
   }
 
+  /// Of several waits for a counter the highest counts.
   void end_step(Step& step) {
     step.piece_count = static_cast<std::uint32_t>(program_.pieces.size()) - step.first_piece;
+    step.destination_count = static_cast<std::uint32_t>(program_.destinations.size()) - step.first_destination;
+    const auto waits = std::span(program_.waits).subspan(step.first_wait);
+    std::ranges::sort(waits, [](const CounterWait& a, const CounterWait& b) {
+      return std::pair(a.counter, b.count) < std::pair(b.counter, a.count);
+    });
+    const auto rest = std::ranges::unique(waits, {}, &CounterWait::counter);
+    program_.waits.resize(program_.waits.size() - rest.size());
     step.wait_count = static_cast<std::uint32_t>(program_.waits.size()) - step.first_wait;
   }
 
@@ -125,80 +99,142 @@ class DeviceCompiler {
     end_step(step);
   }
 
-  /// A part of a piece: whole elements, cut where 16-byte accesses begin if the piece does.
-  void add_part(const Piece& piece, std::uint32_t part) {
-    const std::int64_t element = program_.element_size;
-    const std::int64_t step = std::max<std::int64_t>(element, 16);
-    const auto cut = [&](std::uint32_t at) {
-      return at == parts_ ? piece.length : piece.length / step * at / parts_ * step;
-    };
-    const std::int64_t begin = cut(part);
-    if (begin == cut(part + 1)) return;
-    const auto moved = [begin](const Location& location) { return Location{location.place, location.offset + begin}; };
-    program_.pieces.push_back({cut(part + 1) - begin, moved(piece.source), moved(piece.target), moved(piece.first)});
+  /// The part of a piece that a block moves: whole elements, cut where 16-byte accesses begin if the piece does. Calls
+  /// use(first byte, length).
+  template <class Use>
+  void take_part(std::int64_t length, std::uint32_t part, const Use& use) const {
+    const std::int64_t step = std::max<std::int64_t>(program_.element_size, 16);
+    const auto parts = static_cast<std::int64_t>(plan_.parts());
+    const auto cut = [&](std::int64_t at) { return at == parts ? length : length / step * at / parts * step; };
+    if (cut(part) < cut(part + 1)) use(cut(part), cut(part + 1) - cut(part));
   }
 
-  /// Waits for all parts of a stream.
-  void wait_for(const StreamKey& key, std::uint32_t count) {
-    for (std::uint32_t part = 0; part < parts_; ++part) program_.waits.push_back({counters_.at(key) + part, count});
-  }
+  static Location moved(const Location& location, std::int64_t by) { return {location.place, location.offset + by}; }
 
-  void add_op(Rank rank, const IncomingOp& place, std::uint32_t part) {
-    const RankProgram& own = ranks_[rank.index()];
-    const Stream& stream = own.streams[place.stream];
-    const Op& op = own.ops[stream.first_op + place.index];
-    const StreamKey key = key_of(rank, stream);
-    Step& step = begin_step(op.reduces ? StepKind::reduce : StepKind::copy, stream.peer);
-    step.signal = counters_.at(key) + part;
+  void wait_for(const Lane& lane, std::uint32_t count, std::uint32_t without_team) {
+    plan_.for_each_wait(lane, count, without_team, [&](std::uint32_t counter, std::uint32_t goal) {
+      program_.waits.push_back({counter, goal});
+    });
+  }
+  void wait_for_enter(Rank rank) { program_.waits.push_back({rank.value(), 1}); }
+
+  void add_move(Rank rank, std::uint32_t team, std::uint32_t id, std::uint32_t part) {
+    const Move& move = plan_.move(id);
+    const Lane& lane = plan_.lanes()[move.lane];
+    const Op& op = plan_.op_at(move, lane.kind == LaneKind::send);
+    const bool is_send = lane.kind == LaneKind::send;
+    const StepKind kind = is_send                       ? StepKind::send
+                          : lane.kind == LaneKind::pull ? (op.reduces ? StepKind::reduce : StepKind::copy)
+                                                        : (op.reduces ? StepKind::receive_reduce : StepKind::receive);
+    Step& step = begin_step(kind, is_send ? rank : lane.peer);
     step.transfer = op.transfer;
     step.chunk = op.chunk;
-    for (std::uint32_t i = 0; i < op.piece_count; ++i) add_part(own.pieces[op.first_piece + i], part);
-
-    if (place.index == 0) program_.waits.push_back({stream.peer.value(), 1});
-    add_waits(rank, op);
-    if (op.fused != not_fused) wait_for_member_before(rank, op.fused, place);
-    const RankProgram& source = ranks_[stream.peer.index()];
-    const Stream& outgoing = source.streams[outgoing_.at(key)];
-    const Op& sent = source.ops[outgoing.first_op + place.index];
-    ESPALIER_CHECK(sent.transfer == op.transfer && sent.chunk == op.chunk, "both ends order a stream alike");
-    add_waits(stream.peer, sent);
+    const RankProgram& own = ranks_[rank.index()];
+    for (std::uint32_t i = 0; i < op.piece_count; ++i) {
+      const Piece& piece = own.pieces[op.first_piece + i];
+      take_part(piece.length, part, [&](std::int64_t begin, std::int64_t length) {
+        program_.pieces.push_back(
+            {length, moved(piece.source, begin), moved(piece.target, begin), moved(piece.first, begin)});
+      });
+    }
+    add_waits(id, team);
+    if (is_send) {
+      add_destination(id, part);
+    } else {
+      step.signal = plan_.counter_of(id) + part;
+      if (lane.kind == LaneKind::receive) step.mailbox = slots_.at(id);
+      if (lane.kind == LaneKind::pull && op.fused != not_fused)
+        wait_for_member_before(rank, op.fused, lane.stream, move.index);
+    }
+    for (const std::uint32_t attached : move.attached) {
+      add_waits(attached, team);
+      add_destination(attached, part);
+    }
     end_step(step);
   }
 
-  void add_waits(Rank at, const Op& op) {
+  /// What a move waits for at its ends, as far as these are its team's business.
+  void add_waits(std::uint32_t id, std::uint32_t team) {
+    const Move& move = plan_.move(id);
+    const Lane& lane = plan_.lanes()[move.lane];
+    if (lane.kind != LaneKind::pull) return add_waits_of_mailboxes(id, lane);
+    const bool is_first = reached_.insert(move.lane).second;
+    add_waits_at(plan_.source_of(lane), plan_.op_at(move, true), move);
+    add_waits_at(plan_.target_of(lane), plan_.op_at(move, false), move);
+    if (is_first) wait_for_enter(move.is_attached ? plan_.target_of(lane) : plan_.source_of(lane));
+    wait_for(lane, move.index, team);
+  }
+
+  /// What is passed on has been read already; a mailbox is free when its owner has read what the last call left there.
+  void add_waits_of_mailboxes(std::uint32_t id, const Lane& lane) {
+    for (const std::uint32_t before : local_order_[id]) {
+      wait_for(plan_.lanes()[plan_.move(before).lane], plan_.move(before).index + 1, no_team);
+    }
+    if (lane.kind == LaneKind::receive) return;
+    const Lane& arrival = plan_.lane_at(lane.peer, lane.peer_stream);
+    for (const LaneExecutor& executor : arrival.executors) program_.waits.push_back({executor.counter, 0});
+  }
+
+  void add_waits_at(Rank at, const Op& op, const Move& move) {
     const RankProgram& program = ranks_[at.index()];
     for (std::uint32_t i = 0; i < op.wait_count; ++i) {
       const LocalWait& wait = program.waits[op.first_wait + i];
-      wait_for(key_of(at, program.streams[wait.stream]), wait.count);
+      const Lane& lane = plan_.lane_at(at, wait.stream);
+      const bool is_producer = move.is_attached && lane.first_move + wait.count - 1 == move.by;
+      wait_for(lane, is_producer ? wait.count - 1 : wait.count, no_team);
     }
   }
 
+  void add_destination(std::uint32_t id, std::uint32_t part) {
+    const Move& move = plan_.move(id);
+    const Lane& lane = plan_.lanes()[move.lane];
+    Destination destination;
+    destination.rank = plan_.target_of(lane);
+    destination.signal = plan_.counter_of(id) + part;
+    const Op& op = plan_.op_at(move, lane.kind == LaneKind::send);
+    destination.transfer = op.transfer;
+    destination.chunk = op.chunk;
+    if (lane.kind == LaneKind::send) {
+      destination.mailbox = slots_.at(plan_.lane_at(lane.peer, lane.peer_stream).first_move + move.index);
+    } else {
+      destination.first_target = static_cast<std::uint32_t>(program_.targets.size());
+      for (std::uint32_t i = 0; i < op.piece_count; ++i) {
+        const Piece& piece = ranks_[lane.rank.index()].pieces[op.first_piece + i];
+        take_part(piece.length, part,
+                  [&](std::int64_t begin, std::int64_t) { program_.targets.push_back(moved(piece.target, begin)); });
+      }
+    }
+    program_.destinations.push_back(destination);
+  }
+
   /// Reductions that the engine fuses are carried out one after the other here, in program order.
-  void wait_for_member_before(Rank rank, std::uint32_t fused, const IncomingOp& place) {
+  void wait_for_member_before(Rank rank, std::uint32_t fused, std::uint32_t stream, std::uint32_t index) {
     const RankProgram& own = ranks_[rank.index()];
     const FusedReduction& reduction = own.fused_reductions[fused];
     for (std::uint32_t i = 1; i < reduction.member_count; ++i) {
       const OpPlace& member = own.members[reduction.first_member + i];
-      if (member.stream != place.stream || member.index != place.index) continue;
+      if (member.stream != stream || member.index != index) continue;
       const OpPlace& before = own.members[reduction.first_member + i - 1];
-      wait_for(key_of(rank, own.streams[before.stream]), before.index + 1);
+      wait_for(plan_.lane_at(rank, before.stream), before.index + 1, no_team);
     }
   }
 
   void add_finish(Rank rank) {
     Step& step = begin_step(StepKind::finish, rank);
-    for (const Stream& stream : ranks_[rank.index()].streams) {
-      wait_for(key_of(rank, stream), stream.op_count);
+    for (std::uint32_t stream = 0; stream < ranks_[rank.index()].streams.size(); ++stream) {
+      const Lane& lane = plan_.lane_at(rank, stream);
+      wait_for(lane, lane.op_count, no_team);
     }
     end_step(step);
   }
 
-  const Schedule& schedule_;
-  std::vector<RankProgram> ranks_;
-  std::uint32_t parts_;                          ///< Of every stream.
-  std::uint32_t teams_;                          ///< Blocks of a rank by parts.
-  std::map<StreamKey, std::uint32_t> counters_;  ///< Of the first part.
-  std::map<StreamKey, std::uint32_t> outgoing_;  ///< The stream's index at its source.
+  static constexpr std::uint32_t no_team = std::numeric_limits<std::uint32_t>::max();
+
+  const std::vector<RankProgram>& ranks_;
+  MovePlan plan_;
+  std::map<std::uint32_t, std::int64_t> slots_;          ///< By move that receives.
+  std::vector<std::vector<std::uint32_t>> local_order_;  ///< By move, with mailboxes.
+  std::set<std::uint32_t> reached_;                      ///< Lanes that the block has worked on.
   DeviceProgram program_;
 };
 
@@ -215,7 +251,7 @@ Result<DeviceProgram> compile_for_device(const Schedule& schedule, const Layout&
     if (!program) return tl::unexpected(program.error());
     ranks.push_back(std::move(*program));
   }
-  return DeviceCompiler(schedule, std::move(ranks), options).run();
+  return DeviceCompiler(schedule, ranks, options).run();
 }
 
 Result<void> check_co_residency(std::size_t ranks, std::size_t blocks, const ResidencyLimit& limit) {

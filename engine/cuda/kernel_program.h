@@ -18,6 +18,8 @@ struct KernelProgram {
   std::vector<KernelStep> steps;
   std::vector<KernelPiece> pieces;
   std::vector<KernelWait> waits;
+  std::vector<KernelDestination> destinations;
+  std::vector<KernelTarget> targets;
 };
 
 /// Requires: a program that verifies; an address for each of its counters.

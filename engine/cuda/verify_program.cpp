@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,8 +17,17 @@ using VectorClock = std::vector<std::uint32_t>;
 
 struct StepPlace {
   std::uint32_t block = 0;
-  std::uint32_t step = 0;   ///< Within the block.
+  std::uint32_t step = 0;   ///< Within the block, counted over both calls.
   std::uint32_t piece = 0;  ///< Of an access.
+};
+
+constexpr std::uint32_t calls = 2;
+
+/// A slot of a mailbox: who fills and who reads it, within a call.
+struct Slot {
+  std::int64_t bytes = 0;
+  std::optional<StepPlace> sender;
+  std::optional<StepPlace> receiver;
 };
 
 /// Bytes that all accesses treat alike, and who accessed them: the last write, and the reads since.
@@ -42,17 +51,20 @@ class ProgramVerifier {
       if (auto checked = check_block(block); !checked) return checked;
     }
     if (auto checked = check_waits(); !checked) return checked;
+    if (auto checked = check_slots(); !checked) return checked;
     cut_memories();
     return replay();
   }
 
  private:
   [[nodiscard]] const Step& step_at(StepPlace place) const {
-    return program_.steps[program_.blocks[place.block].first_step + place.step];
+    const Block& block = program_.blocks[place.block];
+    return program_.steps[block.first_step + place.step % block.step_count];
   }
   [[nodiscard]] std::string describe(StepPlace place) const {
-    return fmt::format("rank {}, block {}, step {}", program_.blocks[place.block].rank.value(), place.block,
-                       place.step);
+    const Block& block = program_.blocks[place.block];
+    return fmt::format("rank {}, block {}, step {}{}", block.rank.value(), place.block, place.step % block.step_count,
+                       place.step < block.step_count ? "" : " of the next call");
   }
   [[nodiscard]] tl::unexpected<Error> fail_at(StepPlace place, std::string_view what) const {
     return fail(ErrorCode::invalid_input, fmt::format("{}: {}", describe(place), what));
@@ -82,23 +94,104 @@ class ProgramVerifier {
           step.wait_count > program_.waits.size() - step.first_wait) {
         return fail_at(place, "its peer, pieces or waits are not there");
       }
-      for (std::uint32_t piece = step.first_piece; piece < step.first_piece + step.piece_count; ++piece) {
-        const Piece& moved = program_.pieces[piece];
-        if (!lies_within(step.peer, moved.source, moved.length) ||
-            !lies_within(block.rank, moved.target, moved.length) ||
-            !lies_within(block.rank, moved.first, moved.length)) {
-          return fail_at(place, "a piece does not lie within its memory");
-        }
-        if (moved.target.place == Place::send) return fail_at(place, "it writes a send buffer");
-      }
-      if (step.signal == no_counter) continue;
-      if (step.signal >= program_.counter_count) return fail_at(place, "the counter that it signals is not there");
-      std::vector<StepPlace>& signals = signalled_[step.signal];
-      if (!signals.empty() && signals.front().block != index) {
-        return fail_at(place, fmt::format("counter {} is another block's", step.signal));
-      }
-      signals.push_back(place);
+      if (auto checked = check_pieces(place, step, block.rank); !checked) return checked;
+      if (auto checked = check_destinations(place, step); !checked) return checked;
+      if (auto checked = check_signal(place, step.signal); !checked) return checked;
     }
+    return {};
+  }
+
+  Result<void> check_pieces(StepPlace place, const Step& step, Rank rank) const {
+    for (std::uint32_t piece = step.first_piece; piece < step.first_piece + step.piece_count; ++piece) {
+      const Piece& moved = program_.pieces[piece];
+      const bool is_read = step.kind != StepKind::receive && step.kind != StepKind::receive_reduce;
+      if ((is_read && !lies_within(step.peer, moved.source, moved.length)) ||
+          (step.kind != StepKind::send &&
+           (!lies_within(rank, moved.target, moved.length) || !lies_within(rank, moved.first, moved.length)))) {
+        return fail_at(place, "a piece does not lie within its memory");
+      }
+      if (step.kind != StepKind::send && moved.target.place == Place::send) {
+        return fail_at(place, "it writes a send buffer");
+      }
+    }
+    return {};
+  }
+
+  Result<void> check_destinations(StepPlace place, const Step& step) {
+    if (step.first_destination > program_.destinations.size() ||
+        step.destination_count > program_.destinations.size() - step.first_destination) {
+      return fail_at(place, "its destinations are not there");
+    }
+    std::int64_t bytes = 0;  // Of a slot.
+    for (std::uint32_t i = 0; i < step.piece_count; ++i) {
+      bytes += mailbox_bytes(program_.pieces[step.first_piece + i].length);
+    }
+    if (step.kind == StepKind::receive || step.kind == StepKind::receive_reduce) {
+      if (auto added = add_slot(place, program_.blocks[place.block].rank, step.mailbox, bytes, &Slot::receiver);
+          !added) {
+        return added;
+      }
+    }
+    for (std::uint32_t d = 0; d < step.destination_count; ++d) {
+      const Destination& to = program_.destinations[step.first_destination + d];
+      if (to.rank.index() >= program_.memories.size()) return fail_at(place, "a destination is not there");
+      if (auto checked = check_signal(place, to.signal); !checked) return checked;
+      if (step.kind >= StepKind::send) {
+        if (auto added = add_slot(place, to.rank, to.mailbox, bytes, &Slot::sender); !added) return added;
+        continue;
+      }
+      if (to.first_target > program_.targets.size() || step.piece_count > program_.targets.size() - to.first_target) {
+        return fail_at(place, "the targets of a destination are not there");
+      }
+      for (std::uint32_t i = 0; i < step.piece_count; ++i) {
+        const Location& target = program_.targets[to.first_target + i];
+        if (target.place == Place::send ||
+            !lies_within(to.rank, target, program_.pieces[step.first_piece + i].length)) {
+          return fail_at(place, "a destination's target does not lie within its memory");
+        }
+      }
+    }
+    return {};
+  }
+
+  Result<void> add_slot(StepPlace place, Rank rank, std::int64_t begin, std::int64_t bytes,
+                        std::optional<StepPlace> Slot::*end) {
+    if (bytes == 0) return {};
+    if (begin < 0 || begin % mailbox_bytes(1) != 0 || bytes > program_.memories[rank.index()].mailbox - begin) {
+      return fail_at(place, "a slot does not lie within its mailbox");
+    }
+    Slot& slot = slots_.try_emplace({rank, begin}).first->second;
+    if (slot.*end || (slot.bytes != 0 && slot.bytes != bytes)) {
+      return fail_at(place, "another step uses its slot of the mailbox, or one of other bytes");
+    }
+    slot.bytes = bytes;
+    slot.*end = place;
+    return {};
+  }
+
+  Result<void> check_slots() const {
+    const std::pair<const std::pair<Rank, std::int64_t>, Slot>* last = nullptr;
+    for (const auto& entry : slots_) {
+      const Slot& slot = entry.second;
+      if (!slot.receiver) return fail_at(*slot.sender, "nobody reads the slot of the mailbox that it fills");
+      if (!slot.sender) return fail_at(*slot.receiver, "nobody fills the slot of the mailbox that it reads");
+      if (last != nullptr && last->first.first == entry.first.first &&
+          last->first.second + last->second.bytes > entry.first.second) {
+        return fail_at(*slot.receiver, "its slot of the mailbox overlaps another");
+      }
+      last = &entry;
+    }
+    return {};
+  }
+
+  Result<void> check_signal(StepPlace place, std::uint32_t signal) {
+    if (signal == no_counter) return {};
+    if (signal >= program_.counter_count) return fail_at(place, "the counter that it signals is not there");
+    std::vector<StepPlace>& signals = signalled_[signal];
+    if (!signals.empty() && signals.front().block != place.block) {
+      return fail_at(place, fmt::format("counter {} is another block's", signal));
+    }
+    signals.push_back(place);
     return {};
   }
 
@@ -130,6 +223,13 @@ class ProgramVerifier {
           add_cut(block.rank, moved.target, moved.length);
           add_cut(block.rank, moved.first, moved.length);
         }
+        if (step.kind >= StepKind::send) continue;
+        for (std::uint32_t d = 0; d < step.destination_count; ++d) {
+          const Destination& to = program_.destinations[step.first_destination + d];
+          for (std::uint32_t p = 0; p < step.piece_count; ++p) {
+            add_cut(to.rank, program_.targets[to.first_target + p], program_.pieces[step.first_piece + p].length);
+          }
+        }
       }
     }
     for (CellMap& memory : memories_) {
@@ -150,12 +250,12 @@ class ProgramVerifier {
     const std::size_t blocks = program_.blocks.size();
     next_.assign(blocks, 0);
     clocks_.assign(blocks, VectorClock(blocks, 0));
-    clock_after_.resize(program_.steps.size());
+    clock_after_.resize(program_.steps.size() * calls);
     bool moved = true;
     while (moved) {
       moved = false;
       for (std::uint32_t block = 0; block < blocks; ++block) {
-        while (next_[block] < program_.blocks[block].step_count && may_begin({block, next_[block]})) {
+        while (next_[block] < program_.blocks[block].step_count * calls && may_begin({block, next_[block]})) {
           if (auto done = carry_out({block, next_[block]}); !done) return done;
           ++next_[block];
           moved = true;
@@ -163,7 +263,7 @@ class ProgramVerifier {
       }
     }
     for (std::uint32_t block = 0; block < blocks; ++block) {
-      if (next_[block] < program_.blocks[block].step_count) {
+      if (next_[block] < program_.blocks[block].step_count * calls) {
         return fail_at({block, next_[block]}, "it waits for something that waits for it");
       }
     }
@@ -171,43 +271,114 @@ class ProgramVerifier {
   }
 
   [[nodiscard]] bool is_done(StepPlace place) const { return next_[place.block] > place.step; }
+  [[nodiscard]] bool is_next_call(StepPlace place) const {
+    return place.step >= program_.blocks[place.block].step_count;
+  }
+  [[nodiscard]] StepPlace in_call_of(StepPlace place, StepPlace other) const {
+    if (is_next_call(place)) other.step += program_.blocks[other.block].step_count;
+    return other;
+  }
+
+  /// The step whose signal a wait of a step in one of the calls is for; nothing where it is met from the start.
+  [[nodiscard]] std::optional<StepPlace> signal_of(StepPlace place, const CounterWait& wait) const {
+    const std::vector<StepPlace>& signals = signalled_[wait.counter];
+    if (is_next_call(place) && wait.count > 0) return in_call_of(place, signals[wait.count - 1]);
+    if (is_next_call(place)) return signals.empty() ? std::nullopt : std::optional(signals.back());
+    return wait.count == 0 ? std::nullopt : std::optional(signals[wait.count - 1]);
+  }
+
+  /// Calls visit(block) for those of a rank where a block begins its next call.
+  template <class Visit>
+  void for_each_of_call_before(StepPlace place, const Visit& visit) const {
+    if (place.step != program_.blocks[place.block].step_count) return;
+    for (std::uint32_t block = 0; block < program_.blocks.size(); ++block) {
+      if (program_.blocks[block].rank == program_.blocks[place.block].rank) visit(block);
+    }
+  }
 
   [[nodiscard]] bool may_begin(StepPlace place) const {
     const Step& step = step_at(place);
-    for (std::uint32_t i = 0; i < step.wait_count; ++i) {
-      const CounterWait& wait = program_.waits[step.first_wait + i];
-      if (wait.count > 0 && !is_done(signalled_[wait.counter][wait.count - 1])) return false;
+    bool may = true;
+    for_each_of_call_before(
+        place, [&](std::uint32_t block) { may = may && next_[block] >= program_.blocks[block].step_count; });
+    for (std::uint32_t i = 0; may && i < step.wait_count; ++i) {
+      const auto signal = signal_of(place, program_.waits[step.first_wait + i]);
+      may = !signal || is_done(*signal);
     }
-    return true;
+    if (may && (step.kind == StepKind::receive || step.kind == StepKind::receive_reduce)) {
+      const auto slot = slots_.find({program_.blocks[place.block].rank, step.mailbox});
+      may = step.piece_count == 0 || is_done(in_call_of(place, *slot->second.sender));
+    }
+    return may;
+  }
+
+  void learn(VectorClock& clock, const VectorClock& known) const {
+    for (std::size_t block = 0; block < clock.size(); ++block) clock[block] = std::max(clock[block], known[block]);
+  }
+
+  VectorClock& clock_after(StepPlace place) {
+    const Block& block = program_.blocks[place.block];
+    return clock_after_[(block.first_step + place.step % block.step_count) * calls + (is_next_call(place) ? 1 : 0)];
   }
 
   Result<void> carry_out(StepPlace place) {
     const Step& step = step_at(place);
     VectorClock& clock = clocks_[place.block];
+    // At the end of a call, as far as its blocks know it: they may be in the next one.
+    for_each_of_call_before(place, [&](std::uint32_t block) {
+      const std::uint32_t count = program_.blocks[block].step_count;
+      if (block != place.block && count > 0) learn(clock, clock_after({block, count - 1}));
+    });
     for (std::uint32_t i = 0; i < step.wait_count; ++i) {
-      const CounterWait& wait = program_.waits[step.first_wait + i];
-      if (wait.count == 0) continue;
-      const StepPlace signal = signalled_[wait.counter][wait.count - 1];
-      const VectorClock& known = clock_after_[program_.blocks[signal.block].first_step + signal.step];
-      for (std::size_t block = 0; block < clock.size(); ++block) clock[block] = std::max(clock[block], known[block]);
+      const auto signal = signal_of(place, program_.waits[step.first_wait + i]);
+      if (signal) learn(clock, clock_after(*signal));
     }
     const Rank rank = program_.blocks[place.block].rank;
-    for (std::uint32_t piece = step.first_piece; piece < step.first_piece + step.piece_count; ++piece) {
-      const Piece& moved = program_.pieces[piece];
-      place.piece = piece;
-      // In place a rank's own part is where it has to be.
-      if (step.kind == StepKind::copy && resolve(step.peer, moved.source) == resolve(rank, moved.target)) continue;
-      if (auto read = access(place, step.peer, moved.source, moved.length, false); !read) return read;
-      if (step.kind == StepKind::reduce) {
-        if (auto read = access(place, rank, moved.first, moved.length, false); !read) return read;
-      }
-      if (auto written = access(place, rank, moved.target, moved.length, true); !written) return written;
-    }
+    if (auto moved = move_pieces(place, step, rank); !moved) return moved;
     if (step.kind == StepKind::finish && program_.reduces) {
       if (auto divided = divide(place, rank); !divided) return divided;
     }
     clock[place.block] = place.step + 1;
-    if (step.signal != no_counter) clock_after_[program_.blocks[place.block].first_step + place.step] = clock;
+    if (has_signal(step) || (place.step + 1) % program_.blocks[place.block].step_count == 0) clock_after(place) = clock;
+    return {};
+  }
+
+  [[nodiscard]] bool has_signal(const Step& step) const {
+    return step.signal != no_counter || step.destination_count > 0;
+  }
+
+  Result<void> move_pieces(StepPlace place, const Step& step, Rank rank) {
+    const bool receives = step.kind == StepKind::receive || step.kind == StepKind::receive_reduce;
+    for (std::uint32_t i = 0; i < step.piece_count; ++i) {
+      const Piece& moved = program_.pieces[step.first_piece + i];
+      place.piece = step.first_piece + i;
+      // In place a rank's own part is where it has to be.
+      const bool stays = step.kind == StepKind::copy && resolve(step.peer, moved.source) == resolve(rank, moved.target);
+      if (!receives && !(stays && step.destination_count == 0)) {
+        if (auto read = access(place, step.peer, moved.source, moved.length, false); !read) return read;
+      }
+      if (step.kind == StepKind::reduce || step.kind == StepKind::receive_reduce) {
+        if (auto read = access(place, rank, moved.first, moved.length, false); !read) return read;
+      }
+      if (step.kind != StepKind::send && !stays) {
+        if (auto written = access(place, rank, moved.target, moved.length, true); !written) return written;
+      }
+      for (std::uint32_t d = 0; step.kind < StepKind::send && d < step.destination_count; ++d) {
+        const Destination& to = program_.destinations[step.first_destination + d];
+        const Location& target = program_.targets[to.first_target + i];
+        if (auto written = access(place, to.rank, target, moved.length, true); !written) return written;
+      }
+    }
+    return step.kind >= StepKind::send && step.piece_count > 0 ? fill_slots(place, step) : Result<void>();
+  }
+
+  /// In the next call the slots have to be read before they are filled again.
+  Result<void> fill_slots(StepPlace place, const Step& step) const {
+    for (std::uint32_t d = 0; is_next_call(place) && d < step.destination_count; ++d) {
+      const Destination& to = program_.destinations[step.first_destination + d];
+      const StepPlace receiver = *slots_.find({to.rank, to.mailbox})->second.receiver;
+      if (!is_ordered(receiver, place)) return fail_race(place, receiver, "reads");
+    }
     return {};
   }
 
@@ -259,11 +430,12 @@ class ProgramVerifier {
 
   const DeviceProgram& program_;
   bool in_place_;
-  std::vector<std::vector<StepPlace>> signalled_;  ///< By counter.
-  std::vector<CellMap> memories_;                  ///< Three per rank, by Place.
-  std::vector<std::uint32_t> next_;                ///< By block.
-  std::vector<VectorClock> clocks_;                ///< By block.
-  std::vector<VectorClock> clock_after_;           ///< By step, for those that signal.
+  std::vector<std::vector<StepPlace>> signalled_;        ///< By counter.
+  std::map<std::pair<Rank, std::int64_t>, Slot> slots_;  ///< By mailbox and place.
+  std::vector<CellMap> memories_;                        ///< Three per rank, by Place.
+  std::vector<std::uint32_t> next_;                      ///< By block.
+  std::vector<VectorClock> clocks_;                      ///< By block.
+  std::vector<VectorClock> clock_after_;                 ///< By step and call, for those that others learn from.
 };
 
 }  // namespace

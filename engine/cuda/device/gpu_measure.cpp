@@ -19,6 +19,8 @@ using Gpus = std::vector<std::unique_ptr<CudaDevice>>;
 constexpr std::uint32_t most_blocks_per_rank = 64;
 constexpr std::int64_t least_bytes_of_a_block = std::int64_t{32} << 10;
 constexpr std::uint32_t streams_of_a_pair = 4;
+/// The largest message for which mailboxes are taken: they move twice the bytes and save a round trip per transfer.
+constexpr std::int64_t most_bytes_of_mailboxes = std::int64_t{32} << 10;
 
 Times summarise_times(std::vector<std::int64_t> times) {
   std::ranges::sort(times);
@@ -115,7 +117,12 @@ class CaseOnGpus {
     }
     for (const std::size_t gpu : places) of_rank_.push_back(gpus_[gpu].get());
     const std::int64_t together = std::clamp<std::int64_t>(case_.cut.chunk.count / least_bytes_of_a_block, 1, 8);
-    return BlockOptions{streams_of_a_pair, std::max(1U, blocks), static_cast<std::uint32_t>(together)};
+    const bool low_latency =
+        static_cast<std::int64_t>(case_.data.count) * size_of(case_.data.type) <= most_bytes_of_mailboxes;
+    return BlockOptions{.streams_per_pair = streams_of_a_pair,
+                        .blocks_per_rank = std::max(1U, blocks),
+                        .blocks_per_stream = static_cast<std::uint32_t>(together),
+                        .low_latency = low_latency};
   }
 
   Result<std::byte*> allocate(CudaDevice& gpu, std::int64_t bytes) {
@@ -182,36 +189,56 @@ Result<PlacedMeasurement> measure_place(const Gpus& gpus, const GpuCase& gpu_cas
   return placed;
 }
 
-/// Spans of all ranks from the times of the steps.
+/// Puts spans of chunks together: a chunk has one destination, and may have several blocks.
+class GpuSpans {
+ public:
+  void add(const Span& span) {
+    const auto [known, is_new] = places_.try_emplace({span.transfer, span.chunk}, spans_.size());
+    if (is_new) return spans_.push_back(span);
+    Span& whole = spans_[known->second];
+    whole.begin = std::min(whole.begin, span.begin);
+    whole.end = std::max(whole.end, span.end);
+  }
+  std::vector<Span> in_order() {
+    std::ranges::stable_sort(
+        spans_, [](const Span& a, const Span& b) { return std::pair(a.begin, a.lane) < std::pair(b.begin, b.lane); });
+    return std::move(spans_);
+  }
+
+ private:
+  std::vector<Span> spans_;
+  std::map<std::pair<TransferId, std::uint32_t>, std::size_t> places_;
+};
+
+/// Spans of all ranks from the times of the steps. What fills a mailbox has none: a chunk's is where it is read.
 std::vector<Span> make_gpu_spans(const DeviceProgram& program, const std::vector<StepTime>& times) {
   constexpr std::int64_t picoseconds_per_nanosecond = 1000;
-  std::vector<Span> spans;
-  std::map<std::pair<TransferId, std::uint32_t>, std::size_t> places;  // Of chunks; a chunk has one destination.
+  GpuSpans spans;
   std::int64_t start = INT64_MAX;
   for (const StepTime& time : times) start = std::min(start, time.begin_ns);
   for (const Block& block : program.blocks) {
     for (std::uint32_t i = block.first_step; i < block.first_step + block.step_count; ++i) {
       const Step& step = program.steps[i];
-      if (step.kind == StepKind::enter || step.kind == StepKind::finish || step.signal == no_counter) continue;
-      const Span span{block.rank.value(),
-                      step.transfer,
-                      step.chunk,
-                      step.kind == StepKind::reduce ? Phase::reduce : Phase::recv,
-                      Picoseconds{(times[i].begin_ns - start) * picoseconds_per_nanosecond},
-                      Picoseconds{(times[i].end_ns - start) * picoseconds_per_nanosecond}};
-      const auto [known, is_new] = places.try_emplace({step.transfer, step.chunk}, spans.size());
-      if (is_new) {
-        spans.push_back(span);
-        continue;
+      if (step.kind == StepKind::enter || step.kind == StepKind::finish || step.kind == StepKind::send) continue;
+      const bool adds = step.kind == StepKind::reduce || step.kind == StepKind::receive_reduce;
+      Span span{block.rank.value(),
+                step.transfer,
+                step.chunk,
+                adds ? Phase::reduce : Phase::recv,
+                Picoseconds{(times[i].begin_ns - start) * picoseconds_per_nanosecond},
+                Picoseconds{(times[i].end_ns - start) * picoseconds_per_nanosecond}};
+      if (step.signal != no_counter) spans.add(span);
+      for (std::uint32_t d = 0; step.kind < StepKind::send && d < step.destination_count; ++d) {
+        const Destination& to = program.destinations[step.first_destination + d];
+        span.lane = to.rank.value();
+        span.transfer = to.transfer;
+        span.chunk = to.chunk;
+        span.phase = Phase::recv;
+        spans.add(span);
       }
-      Span& whole = spans[known->second];  // Another block's part of the chunk.
-      whole.begin = std::min(whole.begin, span.begin);
-      whole.end = std::max(whole.end, span.end);
     }
   }
-  std::ranges::stable_sort(
-      spans, [](const Span& a, const Span& b) { return std::pair(a.begin, a.lane) < std::pair(b.begin, b.lane); });
-  return spans;
+  return spans.in_order();
 }
 
 }  // namespace

@@ -139,7 +139,9 @@ Result<void> GpuRanks::set_up(std::span<CudaDevice* const> gpus, std::span<const
       return fail(ErrorCode::invalid_input, fmt::format("a buffer of rank {} is not aligned to elements of {} bytes",
                                                         rank, program_.element_size));
     }
-    memories.push_back(kernel_memory(of, program_.memories[rank]));
+    const auto mailbox = allocate(parts_[part_of_[rank]], program_.memories[rank].mailbox, MemorySpace::device);
+    if (!mailbox) return tl::unexpected(mailbox.error());
+    memories.push_back(kernel_memory(of, program_.memories[rank], reinterpret_cast<std::uint64_t*>(*mailbox)));
   }
   for (Part& part : parts_) {
     if (auto filled = fill(part, lowered, memories, records); !filled) return filled;
@@ -161,12 +163,18 @@ Result<void> GpuRanks::fill(Part& part, const KernelProgram& lowered, std::span<
   if (!pieces) return tl::unexpected(pieces.error());
   const auto waits = upload(part, std::span<const KernelWait>(lowered.waits));
   if (!waits) return tl::unexpected(waits.error());
+  const auto destinations = upload(part, std::span<const KernelDestination>(lowered.destinations));
+  if (!destinations) return tl::unexpected(destinations.error());
+  const auto targets = upload(part, std::span<const KernelTarget>(lowered.targets));
+  if (!targets) return tl::unexpected(targets.error());
   const auto uploaded = upload(part, memories);
   if (!uploaded) return tl::unexpected(uploaded.error());
   part.call.blocks = *blocks;
   part.call.steps = *steps;
   part.call.pieces = *pieces;
   part.call.waits = *waits;
+  part.call.destinations = *destinations;
+  part.call.targets = *targets;
   part.call.memories = *uploaded;
   if (records) {
     const auto bytes = static_cast<std::int64_t>(lowered.steps.size() * sizeof(KernelStamp));

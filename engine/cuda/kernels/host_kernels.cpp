@@ -15,12 +15,13 @@ struct HostTeam {
 
   [[nodiscard]] static std::uint32_t index() { return 0; }
   [[nodiscard]] static std::uint32_t size() { return 1; }
-  static void sync() {}
   static bool any(bool value) { return value; }
   static void pause() { std::this_thread::yield(); }
   static std::uint32_t load_acquire(const std::uint32_t* from) { return __atomic_load_n(from, __ATOMIC_ACQUIRE); }
   static std::uint32_t load_relaxed(const std::uint32_t* from) { return __atomic_load_n(from, __ATOMIC_RELAXED); }
   static void store_release(std::uint32_t* to, std::uint32_t value) { __atomic_store_n(to, value, __ATOMIC_RELEASE); }
+  static std::uint64_t load_word(const std::uint64_t* from) { return __atomic_load_n(from, __ATOMIC_RELAXED); }
+  static void store_word(std::uint64_t* to, std::uint64_t value) { __atomic_store_n(to, value, __ATOMIC_RELAXED); }
   static std::uint64_t now() { return host_timer_ns(); }
 };
 

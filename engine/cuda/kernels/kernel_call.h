@@ -11,13 +11,14 @@ struct KernelMemory {
   unsigned char* receive = nullptr;
   unsigned char* scratch = nullptr;
   std::int64_t receive_bytes = 0;
+  std::uint64_t* mailbox = nullptr;  ///< Words: the lower half is data, the upper half a flag.
 };
 
 /// Which of a rank's memories: engine::Place.
 enum class KernelPlace : std::uint8_t { send, receive, scratch };
 
 /// StepKind.
-enum class KernelStepKind : std::uint32_t { enter, copy, reduce, finish };
+enum class KernelStepKind : std::uint32_t { enter, copy, reduce, finish, send, receive, receive_reduce };
 
 struct KernelPiece {
   std::int64_t length = 0;
@@ -27,6 +28,19 @@ struct KernelPiece {
   KernelPlace source_place = KernelPlace::send;
   KernelPlace first_place = KernelPlace::send;
   KernelPlace target_place = KernelPlace::receive;
+};
+
+struct KernelTarget {
+  std::int64_t offset = 0;
+  KernelPlace place = KernelPlace::receive;
+};
+
+/// Destination.
+struct KernelDestination {
+  std::uint32_t rank = 0;
+  std::uint32_t first_target = 0;
+  std::uint64_t mailbox = 0;  ///< In words.
+  std::uint32_t* signal = nullptr;
 };
 
 /// Counters grow from call to call and are never set back: in call number `run` (from 0) a step waits for
@@ -45,6 +59,9 @@ struct KernelStep {
   std::uint32_t first_wait = 0;
   std::uint32_t wait_count = 0;
   std::uint32_t* signal = nullptr;  ///< A counter of this block alone.
+  std::uint32_t first_destination = 0;
+  std::uint32_t destination_count = 0;
+  std::uint64_t mailbox = 0;  ///< In words.
 };
 
 struct KernelBlock {
@@ -67,10 +84,13 @@ enum class BlockState : std::uint32_t {
   ended,
 };
 
+/// In the place of a wait: a mailbox that was not filled.
+inline constexpr std::uint32_t mailbox_wait = 0xFFFFFFFF;
+
 /// How a block ended: in memory that the host reads.
 struct KernelReport {
   BlockState state = BlockState::running;
-  std::uint32_t step = 0;  ///< Where it stopped, and for which of the program's waits.
+  std::uint32_t step = 0;  ///< Where it stopped, and for which of the program's waits, or mailbox_wait.
   std::uint32_t wait = 0;
   std::uint32_t seen = 0;  ///< The counter's value.
 };
@@ -81,6 +101,8 @@ struct KernelCall {
   const KernelStep* steps = nullptr;
   const KernelPiece* pieces = nullptr;
   const KernelWait* waits = nullptr;
+  const KernelDestination* destinations = nullptr;
+  const KernelTarget* targets = nullptr;
   const KernelMemory* memories = nullptr;  ///< By rank.
   KernelStamp* stamps = nullptr;           ///< By step, or null.
   KernelReport* reports = nullptr;         ///< By block number.

@@ -11,7 +11,6 @@ struct BlockTeam {
 
   __device__ __forceinline__ std::uint32_t index() const { return threadIdx.x; }
   __device__ __forceinline__ std::uint32_t size() const { return blockDim.x; }
-  __device__ __forceinline__ void sync() const { __syncthreads(); }
   __device__ __forceinline__ bool any(bool value) const { return __syncthreads_or(value ? 1 : 0) != 0; }
   __device__ __forceinline__ void pause() const { __nanosleep(100); }
 
@@ -27,6 +26,14 @@ struct BlockTeam {
   }
   __device__ __forceinline__ void store_release(std::uint32_t* to, std::uint32_t value) const {
     asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "r"(value) : "memory");
+  }
+  __device__ __forceinline__ std::uint64_t load_word(const std::uint64_t* from) const {
+    std::uint64_t value;
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(__cvta_generic_to_global(from)) : "memory");
+    return value;
+  }
+  __device__ __forceinline__ void store_word(std::uint64_t* to, std::uint64_t value) const {
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "l"(value) : "memory");
   }
   __device__ __forceinline__ std::uint64_t now() const {
     std::uint64_t nanoseconds;

@@ -27,12 +27,14 @@ struct alignas(16) Vector {
 };
 
 /// Loads that a thread has in flight before it uses the first: of each buffer. Small elements are unpacked to a
-/// register each, so that there is room for fewer vectors.
+/// register each, so that there is room for fewer vectors; minima of floats, which keep NaNs, take registers as well.
 inline constexpr std::uint64_t loads_in_flight = 4;
-template <class T>
-inline constexpr std::uint64_t combined_in_flight = sizeof(T) == 1   ? 1
-                                                    : sizeof(T) == 2 ? 2
-                                                                     : 4;
+template <class T, class Operation>
+inline constexpr std::uint64_t combined_in_flight =
+    sizeof(T) == 1                                                                                              ? 1
+    : sizeof(T) == 2                                                                                            ? 2
+    : std::is_floating_point_v<T> && (std::is_same_v<Operation, Minimum> || std::is_same_v<Operation, Maximum>) ? 3
+                                                                                                                : 4;
 
 template <class T>
 ESPALIER_KERNEL_CODE T load(const unsigned char* from, std::uint64_t index) {
@@ -134,14 +136,48 @@ ESPALIER_KERNEL_CODE void each_loose(const Team& team, const VectorRange& range,
   for (std::uint64_t i = tail + team.index(); i < elements; i += team.size()) each(i);
 }
 
-/// target = source.
-template <class T, class Team>
+/// No destination but the target.
+struct NoOthers {
+  static constexpr bool is_none = true;
+  [[nodiscard]] ESPALIER_KERNEL_CODE static std::uint32_t count() { return 0; }
+  [[nodiscard]] ESPALIER_KERNEL_CODE static unsigned char* at(std::uint32_t) { return nullptr; }
+};
+
+/// How far the other destinations' alignments are from the target's: bitwise or.
+template <class Others>
+ESPALIER_KERNEL_CODE std::uint64_t misalignment_of(const unsigned char* target, const Others& others) {
+  std::uint64_t misalignment = 0;
+  ESPALIER_ROLLED
+  for (std::uint32_t d = 0; d < others.count(); ++d) misalignment |= distance(target, others.at(d));
+  return misalignment;
+}
+
+/// `values[u]` to place i + u x stride of the target and of all other destinations, each `skip` bytes on.
+template <std::uint64_t count, class Value, class Others>
+ESPALIER_KERNEL_CODE void store_all(unsigned char* target, const Others& others, std::uint64_t skip, std::uint64_t i,
+                                    std::uint64_t stride, const Value (&values)[count]) {
+  ESPALIER_UNROLL
+  for (std::uint64_t u = 0; u < count; ++u) store(target + skip, i + u * stride, values[u]);
+  ESPALIER_ROLLED
+  for (std::uint32_t d = 0; d < others.count(); ++d) {
+    unsigned char* const other = others.at(d) + skip;
+    ESPALIER_UNROLL
+    for (std::uint64_t u = 0; u < count; ++u) store(other, i + u * stride, values[u]);
+  }
+}
+
+/// target = source, and all others.
+template <class T, class Team, class Others = NoOthers>
 ESPALIER_KERNEL_CODE void copy_range(const Team& team, unsigned char* target, const unsigned char* source,
-                                     std::uint64_t elements) {
-  const VectorRange range = vectors_of<T>(target, distance(target, source), elements);
-  each_loose<T>(team, range, elements, [&](std::uint64_t i) { store(target, i, load<T>(source, i)); });
-  unsigned char* const to = target + range.head * sizeof(T);
-  const unsigned char* const from = source + range.head * sizeof(T);
+                                     std::uint64_t elements, const Others& others = {}) {
+  const std::uint64_t misalignment = distance(target, source) | misalignment_of(target, others);
+  const VectorRange range = vectors_of<T>(target, misalignment, elements);
+  each_loose<T>(team, range, elements, [&](std::uint64_t i) {
+    const T value[1] = {load<T>(source, i)};
+    store_all(target, others, 0, i, 0, value);
+  });
+  const std::uint64_t head = range.head * sizeof(T);
+  const unsigned char* const from = source + head;
   const std::uint64_t stride = team.size();
   std::uint64_t i = team.index();
   ESPALIER_ROLLED
@@ -149,24 +185,32 @@ ESPALIER_KERNEL_CODE void copy_range(const Team& team, unsigned char* target, co
     Vector loaded[loads_in_flight];
     ESPALIER_UNROLL
     for (std::uint64_t u = 0; u < loads_in_flight; ++u) loaded[u] = load<Vector>(from, i + u * stride);
-    ESPALIER_UNROLL
-    for (std::uint64_t u = 0; u < loads_in_flight; ++u) store(to, i + u * stride, loaded[u]);
+    store_all(target, others, head, i, stride, loaded);
   }
   ESPALIER_ROLLED
-  for (; i < range.vectors; i += stride) store(to, i, load<Vector>(from, i));
+  for (; i < range.vectors; i += stride) {
+    const Vector value[1] = {load<Vector>(from, i)};
+    store_all(target, others, head, i, 0, value);
+  }
 }
 
-/// target = first op source; `target` may be `first`.
-template <class T, class Operation, class Team>
+/// target = first op source, and all others; `target` may be `first`.
+template <class T, class Operation, class Team, class Others = NoOthers>
 ESPALIER_KERNEL_CODE void combine_range(const Team& team, unsigned char* target, const unsigned char* first,
-                                        const unsigned char* source, std::uint64_t elements) {
-  const VectorRange range = vectors_of<T>(target, distance(target, first) | distance(target, source), elements);
-  each_loose<T>(team, range, elements,
-                [&](std::uint64_t i) { store(target, i, combine<Operation>(load<T>(first, i), load<T>(source, i))); });
-  unsigned char* const to = target + range.head * sizeof(T);
-  const unsigned char* const a = first + range.head * sizeof(T);
-  const unsigned char* const b = source + range.head * sizeof(T);
-  constexpr std::uint64_t in_flight = combined_in_flight<T>;
+                                        const unsigned char* source, std::uint64_t elements,
+                                        const Others& others = {}) {
+  const std::uint64_t misalignment =
+      distance(target, first) | distance(target, source) | misalignment_of(target, others);
+  const VectorRange range = vectors_of<T>(target, misalignment, elements);
+  each_loose<T>(team, range, elements, [&](std::uint64_t i) {
+    const T value[1] = {combine<Operation>(load<T>(first, i), load<T>(source, i))};
+    store_all(target, others, 0, i, 0, value);
+  });
+  const std::uint64_t head = range.head * sizeof(T);
+  const unsigned char* const a = first + head;
+  const unsigned char* const b = source + head;
+  // Addresses of others take registers.
+  constexpr std::uint64_t in_flight = Others::is_none ? combined_in_flight<T, Operation> : 1;
   const std::uint64_t stride = team.size();
   std::uint64_t i = team.index();
   ESPALIER_ROLLED
@@ -179,13 +223,15 @@ ESPALIER_KERNEL_CODE void combine_range(const Team& team, unsigned char* target,
       right[u] = load<Vector>(b, i + u * stride);
     }
     ESPALIER_UNROLL
-    for (std::uint64_t u = 0; u < in_flight; ++u) {
-      store(to, i + u * stride, combine_vectors<T, Operation>(left[u], right[u]));
-    }
+    for (std::uint64_t u = 0; u < in_flight; ++u) left[u] = combine_vectors<T, Operation>(left[u], right[u]);
+    store_all(target, others, head, i, stride, left);
   }
-  ESPALIER_ROLLED
-  for (; i < range.vectors; i += stride) {
-    store(to, i, combine_vectors<T, Operation>(load<Vector>(a, i), load<Vector>(b, i)));
+  if constexpr (in_flight > 1) {
+    ESPALIER_ROLLED
+    for (; i < range.vectors; i += stride) {
+      const Vector value[1] = {combine_vectors<T, Operation>(load<Vector>(a, i), load<Vector>(b, i))};
+      store_all(target, others, head, i, 0, value);
+    }
   }
 }
 

@@ -30,7 +30,9 @@ TEST(RandomDevicePrograms, GiveTheCollectivesResult) {
                         schedule->collective.shares};
     const BlockOptions options{.streams_per_pair = static_cast<std::uint32_t>(random.between(1, 3)),
                                .blocks_per_rank = static_cast<std::uint32_t>(random.between(1, 6)),
-                               .blocks_per_stream = static_cast<std::uint32_t>(random.between(1, 4))};
+                               .blocks_per_stream = static_cast<std::uint32_t>(random.between(1, 4)),
+                               .forwards = random.below(3) != 0,
+                               .low_latency = random.below(3) == 0};
     test::run_device_case(*schedule, data, Bytes{random.between(1, 500)}, options, random.below(2) == 0);
   }
   EXPECT_GE(runs, 60);

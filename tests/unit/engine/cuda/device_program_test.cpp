@@ -33,6 +33,8 @@ TEST(DeviceProgram, CarriesOutEveryPlannersSchedules) {
           const DataCase data{kind, ElementType::float32, ReduceOperation::sum, ranks, root ? ranks - 1 : 0, 1003};
           test::run_device_case(*schedule, data, Bytes{256}, {.streams_per_pair = 2, .blocks_per_rank = 3}, in_place);
           test::run_device_case(*schedule, data, Bytes{256}, {.blocks_per_rank = 4, .blocks_per_stream = 2}, in_place);
+          test::run_device_case(*schedule, data, Bytes{256}, {.forwards = false}, in_place);
+          test::run_device_case(*schedule, data, Bytes{512}, {.low_latency = true}, in_place);
         }
       }
     }
@@ -49,7 +51,10 @@ TEST(DeviceProgram, CombinesEveryTypeWithEveryOperation) {
       for (const ElementType type : all_element_types) {
         for (const ReduceOperation operation : all_reduce_operations) {
           for (const std::size_t count : {0U, 1U, 2U, 331U}) {
-            test::run_device_case(schedule, {kind, type, operation, 3, 0, count}, Bytes{64}, {}, count % 2 == 1);
+            for (const bool low_latency : {false, true}) {
+              test::run_device_case(schedule, {kind, type, operation, 3, 0, count}, Bytes{64},
+                                    {.low_latency = low_latency}, count % 2 == 1);
+            }
           }
         }
       }
@@ -86,6 +91,31 @@ TEST(DeviceProgram, HasNoMoreBlocksThanAskedFor) {
   EXPECT_EQ(refused.error().code, ErrorCode::too_large);
   EXPECT_EQ(refused.error().message,
             "4 ranks need 8 thread blocks at a time, and the GPU runs 7 (7 multiprocessors, 1 blocks each)");
+}
+
+/// What a rank only passes on is written to the next rank by the step that brought it.
+TEST(DeviceProgram, WritesWhatIsPassedOnInTheSameStep) {
+  const auto topology = generate_fully_connected({.ranks = 4});
+  const auto collective = make_collective(CollectiveKind::broadcast, 4, Rank(0));
+  const auto tree = planners::plan_unbounded(*topology, *collective, *planners::find_planner("tree"));
+  const auto layout = Layout::make(*tree, Bytes{1024}, 4);
+  const auto count = [&](const BlockOptions& options) {
+    const auto program = compile_for_device(*tree, *layout, {Bytes{1024}}, options);
+    EXPECT_TRUE(program) << program.error().message;
+    return std::pair(program->steps.size(), program->destinations.size());
+  };
+  // Each rank enters and finishes, the root copies its own, and there is a step for each transfer that none brings
+  // along.
+  const auto [apart, no_destinations] = count({.forwards = false});
+  EXPECT_EQ(apart, 4 * 2 + 1 + tree->transfers.size());
+  EXPECT_EQ(no_destinations, 0U);
+  const auto [together, destinations] = count({});
+  EXPECT_GT(destinations, 0U);
+  EXPECT_EQ(together + destinations, apart);
+  // By mailboxes a transfer takes a step at either end, or is a destination of the step that brought its bytes.
+  const auto [sent, slots] = count({.low_latency = true});
+  EXPECT_EQ(slots, tree->transfers.size());
+  EXPECT_LT(sent, 4 * 2 + 1 + 2 * tree->transfers.size());
 }
 
 }  // namespace

@@ -158,7 +158,11 @@ TEST(GpuRanks, RecordWhenStepsWereCarriedOut) {
     for (std::uint32_t i = 0; i < block.step_count; ++i) {
       const std::size_t step = block.first_step + i;
       EXPECT_GE((*times)[step].end_ns, (*times)[step].begin_ns);
-      if (ring.program.steps[step].signal != no_counter) signals[ring.program.steps[step].signal].push_back(step);
+      const Step& done = ring.program.steps[step];
+      if (done.signal != no_counter) signals[done.signal].push_back(step);
+      for (std::uint32_t d = 0; d < done.destination_count; ++d) {
+        signals[ring.program.destinations[done.first_destination + d].signal].push_back(step);
+      }
     }
   }
   // A step begins when those that it waits for have ended; clocks of two GPUs are off by their errors.
