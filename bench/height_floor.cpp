@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "planners/lp/resource_graph.h"
+#include "planners/graph/resource_graph.h"
 #include "planners/packing/find/shallow_tree_search.h"
 #include "topology/analysis/max_flow.h"
 

@@ -20,9 +20,9 @@
 
 #include "base/random.h"
 #include "bench/lemon_arborescence.h"
+#include "planners/graph/path_search.h"
 #include "planners/graph/rank_groups.h"
 #include "planners/graph/residual.h"
-#include "planners/lp/path_search.h"
 #include "planners/lp/trees/arborescence.h"
 #include "planners/lp/trees/tree_repair.h"
 #include "planners/packing/reduce/edge_coloring.h"

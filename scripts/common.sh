@@ -5,6 +5,8 @@ cd "$repository"
 
 # Sources are compiled a folder at a time: a cold build takes less than half the time. ESPALIER_UNITY=OFF: one by one.
 export ESPALIER_UNITY=${ESPALIER_UNITY:-ON}
+# The build whose command is shown and installed. With dev, the tests' build, nothing is compiled only for that.
+command_preset=${ESPALIER_PRESET:-release}
 
 # Says how far a build is that writes to standard input: in place on a terminal, else a line every tenth of the way.
 show_steps() {

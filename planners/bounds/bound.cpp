@@ -8,7 +8,7 @@
 #include "planners/bounds/bound_prices.h"
 #include "planners/bounds/cut_bound.h"
 #include "planners/bounds/flow_bound.h"
-#include "planners/packing/find/program_trees.h"
+#include "planners/packing/find/tree_program.h"
 #include "planners/parallel_links.h"
 #include "planners/symmetric/symmetric_plan.h"
 

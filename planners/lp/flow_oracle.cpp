@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "planners/lp/path_search.h"
+#include "planners/graph/path_search.h"
 
 namespace espalier::planners {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/rational.h"
+#include "planners/graph/resource_graph.h"
 #include "planners/lp/column_generation.h"
-#include "planners/lp/resource_graph.h"
 #include "planners/symmetry/automorphism_list.h"
 #include "planners/symmetry/rank_symmetry.h"
 #include "topology/topology.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/parallel.h"
-#include "planners/packing/find/program_trees.h"
+#include "planners/packing/find/tree_program.h"
 #include "planners/packing/packing.h"
 #include "schedule/loads.h"
 #include "topology/reachable.h"
@@ -62,11 +62,10 @@ Result<Halves> make_halves(const PlanningProblem& problem, const Collective& col
 }
 
 std::optional<ColumnSolution> solve(const TreeProgram& program, const PackingLimits& shape) {
-  const bool is_whole = shape.equal_trees == 0 && shape.most_trees == 0;
-  ColumnSolution solution = is_whole ? program.solve(shape.most_height) : program.meet_columns(shape.most_height);
+  ColumnSolution solution = program.solve(shape.most_height);
   if (!solution.attained) return std::nullopt;
   if (shape.equal_trees != 0) return program.with_equal_trees(solution, shape.equal_trees);
-  if (shape.most_trees == 0) return solution;
+  if (shape.most_trees == 0) return shape.most_height == 0 ? program.with_fewer_trees(solution) : solution;
   std::vector<ColumnSolution> few = program.with_few_trees(solution, std::span(&shape.most_trees, 1));
   return few.empty() ? std::nullopt : std::optional(std::move(few.front()));
 }
@@ -83,7 +82,7 @@ Result<Schedule> schedule_of(const Topology& topology, const Collective& collect
     if (!solution) {
       return fail(ErrorCode::unsupported, "no trees within these limits were found", "allow more or higher trees");
     }
-    (inward ? forest.in_trees : forest.out_trees) = program->trees(*solution);
+    (inward ? forest.in_trees : forest.out_trees) = program->lift(*solution);
   }
   return schedule_from_trees(collective, topology, "packing", forest);
 }
@@ -141,7 +140,7 @@ std::array<HalfSolutions, 2> solve_halves(const Halves& halves, std::span<const 
       const std::size_t low = heights - task / 2;
       half.low[low] = solve(*program, {.most_height = least + static_cast<std::uint32_t>(low)});
     } else if (!most_trees.empty()) {
-      const ColumnSolution solution = program->meet_columns();
+      const ColumnSolution solution = program->solve();
       if (solution.attained) half.few = program->with_few_trees(solution, most_trees);
     }
   });

@@ -52,6 +52,23 @@ std::vector<LinkId> links_along(const FlowNetwork& network, std::span<const std:
   return links;
 }
 
+Arborescence over_links(const FlowNetwork& network, const ParentTree& tree) {
+  const std::uint32_t root = tree.root();
+  std::vector<std::vector<std::uint32_t>> children(tree.parent.size());
+  for (const std::uint32_t rank : tree.members) {
+    if (rank != root) children[tree.parent[rank]].push_back(rank);
+  }
+  Arborescence result{Rank(root), tree.weight, {}};
+  std::vector<std::uint32_t> reached = {root};
+  for (std::size_t at = 0; at < reached.size(); ++at) {
+    for (const std::uint32_t child : children[reached[at]]) {
+      result.edges.push_back({Rank(reached[at]), Rank(child), links_along(network, tree.path[child])});
+      reached.push_back(child);
+    }
+  }
+  return result;
+}
+
 std::vector<RankEdge> rank_edges(const FlowNetwork& network, const CapacityGraph& graph) {
   std::vector<RankEdge> edges;
   for (std::uint32_t id = 0; id < graph.edge_count(); ++id) {

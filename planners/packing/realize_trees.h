@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "planners/packing/parent_tree.h"
 #include "planners/packing/split/capacity_graph.h"
 #include "planners/packing/split/pack_trees.h"
 #include "schedule/trees/tree_schedule.h"
@@ -19,6 +20,10 @@ std::vector<RankEdge> rank_edges(const FlowNetwork& network, const CapacityGraph
 /// Requires: every vertex of the graph with edges is a rank; the trees take no edge past its capacity.
 std::vector<Arborescence> realize_trees(const FlowNetwork& network, CapacityGraph& graph,
                                         std::span<const Arborescence> trees);
+
+/// A complete tree over the network's links, level by level. Requires: members from the root on; arcs, vertices and
+/// ranks of the tree that are those of the network.
+Arborescence over_links(const FlowNetwork& network, const ParentTree& tree);
 
 /// Divides all weights by what they have in common.
 void reduce_weights(std::vector<Arborescence>& trees);

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "planners/graph/path_search.h"
+#include "planners/graph/resource_graph.h"
 #include "planners/lp/column_generation.h"
-#include "planners/lp/path_search.h"
-#include "planners/lp/resource_graph.h"
 
 namespace espalier::planners {
 

@@ -2,8 +2,8 @@
 
 #include <optional>
 
+#include "planners/graph/resource_graph.h"
 #include "planners/lp/column_generation.h"
-#include "planners/lp/resource_graph.h"
 #include "planners/ring/ring.h"
 
 namespace espalier::planners {

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/check.h"
-#include "planners/lp/path_search.h"
+#include "planners/graph/path_search.h"
 
 namespace espalier::planners {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "planners/lp/path_search.h"
+#include "planners/graph/path_search.h"
 
 namespace espalier::planners {
 

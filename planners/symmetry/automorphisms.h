@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "planners/lp/resource_graph.h"
+#include "planners/graph/resource_graph.h"
 #include "planners/symmetry/permutation.h"
 #include "topology/topology.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "planners/lp/resource_graph.h"
+#include "planners/graph/resource_graph.h"
 #include "planners/symmetry/abelian_group.h"
 #include "planners/symmetry/permutation.h"
 #include "topology/topology.h"

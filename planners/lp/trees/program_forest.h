@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/rational.h"
-#include "planners/lp/resource_graph.h"
+#include "planners/graph/resource_graph.h"
 #include "schedule/trees/tree_schedule.h"
 #include "topology/topology.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "planners/lp/path_search.h"
+#include "planners/graph/path_search.h"
 #include "planners/lp/trees/arborescence.h"
 
 namespace espalier::planners {

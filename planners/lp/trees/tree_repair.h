@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "planners/lp/resource_graph.h"
+#include "planners/graph/resource_graph.h"
 
 namespace espalier::planners {
 

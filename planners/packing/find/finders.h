@@ -11,7 +11,8 @@
 
 namespace espalier::planners {
 
-using BestTrees = std::optional<std::vector<Arborescence>>;
+using Trees = std::vector<Arborescence>;
+using BestTrees = std::optional<Trees>;
 
 /// A search for trees. docs/packing.md says what each is for.
 struct Finder {
@@ -19,8 +20,20 @@ struct Finder {
   /// Whether it is worth its time, given the best trees that those before it found.
   bool (*applies)(const PackingProblem& problem, const BestTrees& best);
   /// Trees that span the ranks and load no link past what the problem's rate allows. Requires: it applies.
-  Result<std::vector<Arborescence>> (*propose)(const PackingProblem& problem, const BestTrees& best);
+  Result<Trees> (*propose)(const PackingProblem& problem, const BestTrees& best);
 };
+
+/// What every finder proposes, by its four steps. `reduce` makes a smaller or simpler network of the problem's, `find`
+/// looks for trees there, `improve` makes them fewer or shallower, and `lift` brings them back to the problem's links.
+template <class Steps>
+Result<Trees> propose(const PackingProblem& problem, const BestTrees& best) {
+  auto reduced = Steps::reduce(problem);
+  if (!reduced) return tl::unexpected(reduced.error());
+  auto found = Steps::find(problem, *reduced, best);
+  if (!found) return tl::unexpected(found.error());
+  Steps::improve(*reduced, *found);
+  return Steps::lift(problem, *reduced, *found);
+}
 
 /// All of them in the order in which they are asked.
 std::span<const Finder> finders();

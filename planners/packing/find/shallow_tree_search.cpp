@@ -69,154 +69,124 @@ std::vector<std::int64_t> nearly_equal(std::int64_t sum, std::size_t count) {
   return parts;
 }
 
-/// One search within a counted amount of work.
-class ShallowTreeSearch {
- public:
-  ShallowTreeSearch(const RootNetwork& network, std::int64_t searches)
-      : network_(network),
-        ranks_(network.network.rank_count()),
-        growth_(growth_work_of(network.network) / searches),
-        exchanges_(all_exchange_work * static_cast<std::int64_t>(ranks_) / searches),
-        common_(network.rate),
-        least_distance_(farthest_rank(network.network, network.root)) {
-    for (const FlowArc& arc : network.network.arcs()) common_ = std::gcd(common_, arc.capacity);
-  }
-
-  std::optional<std::vector<ParentTree>> run() {
-    if (network_.rate == 0) return std::nullopt;
-    const std::uint64_t seeds = ranks_ > most_tried_again ? 1 : 3;
-    for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-      for (const bool level_by_level : {false, true}) {
-        for (const std::size_t count : tree_counts) {
-          if (ranks_ > many_ranks && count > most_trees_of_many) continue;
-          if (!growth_.is_spent() && can_improve(count)) try_growth(count, {level_by_level, false, seed});
-        }
-      }
-    }
-    if (!network_.parallel.empty() && found_.empty()) try_units();
-    exchange();
-    if (found_.empty()) return std::nullopt;
-    return std::move(found_.front().trees);
-  }
-
- private:
-  struct Candidate {
-    std::unique_ptr<GrowingTrees> grown;  ///< What they were before exchanges.
-    std::vector<ParentTree> trees;        ///< Complete ones.
-    std::uint32_t depth = 0;
-
-    /// Whether it is less deep, or as deep with fewer trees.
-    [[nodiscard]] bool beats(const Candidate& other) const {
-      return depth != other.depth ? depth < other.depth : trees.size() < other.trees.size();
-    }
-  };
-
-  [[nodiscard]] bool can_improve(std::size_t count) const {
-    if (found_.empty()) return true;
-    const Candidate& best = found_.front();
-    const std::uint32_t least = std::max(least_distance_, least_tree_depth(network_, count));
-    return least < best.depth || (least == best.depth && count < best.trees.size());
-  }
-
-  void try_growth(std::size_t count, const GrowthOrder& order) {
-    const auto parts = static_cast<std::int64_t>(count);
-    if (grow_in(whole_trees(parts), std::vector<std::int64_t>(count, 1), order)) return;
-    const std::int64_t units = network_.rate / common_;
-    if (units < parts || !network_.parallel.empty()) return;
-    std::vector<std::int64_t> room;
-    for (const FlowArc& arc : network_.network.arcs()) room.push_back(arc.capacity / common_);
-    const std::vector<std::int64_t> weights = nearly_equal(units, count);
-    grow_in(room, weights, order);
-    if (ranks_ > most_tried_again) return;
-    GrowthOrder early = order;
-    early.splits_early = true;
-    grow_in(std::move(room), weights, early);
-  }
-
-  /// By arc: how many whole trees it has room for, or, where arcs stand for parallel links, all of these, when `units`
-  /// such trees carry the rate.
-  [[nodiscard]] std::vector<std::int64_t> whole_trees(std::int64_t units) const {
-    std::vector<std::int64_t> room;
-    for (const FlowArc& arc : network_.network.arcs()) {
-      const std::int64_t links = network_.parallel.empty() ? 1 : network_.parallel[room.size()];
-      room.push_back(links *
-                     static_cast<std::int64_t>(static_cast<__int128>(arc.capacity / links) * units / network_.rate));
-    }
-    return room;
-  }
-
-  /// Trees of one or several units of weight, for the fewest units past `most_shallow_trees` that exist.
-  void try_units() {
-    for (std::int64_t units = most_shallow_trees + 1; units <= most_units && found_.empty() && !growth_.is_spent();
-         ++units) {
-      bool is_possible = true;
-      for (const bool level_by_level : {false, true}) {
-        for (const std::size_t count : tree_counts) {
-          if (!is_possible || growth_.is_spent() || !can_improve(count)) continue;
-          is_possible = grow_in(whole_trees(units), nearly_equal(units, count), {level_by_level, false, 0});
-        }
-      }
-    }
-  }
-
-  /// False where no trees of these weights exist.
-  bool grow_in(std::vector<std::int64_t> room, std::span<const std::int64_t> weights, const GrowthOrder& order) {
-    auto trees = std::make_unique<GrowingTrees>(network_.network, std::move(room), network_.root, weights, growth_);
-    if (!trees->is_possible()) return false;
-    if (!grow(*trees, most_shallow_trees, order, growth_)) return true;
-    Candidate candidate{std::move(trees), {}, 0};
-    candidate.trees = candidate.grown->trees();
-    candidate.depth = depth_of(*candidate.grown);
-    const auto same = std::ranges::find_if(
-        found_, [&](const Candidate& other) { return other.trees.size() == candidate.trees.size(); });
-    if (same == found_.end()) {
-      found_.push_back(std::move(candidate));
-    } else if (candidate.depth < same->depth) {
-      *same = std::move(candidate);
-    }
-    sort_found();
-    return true;
-  }
-
-  void sort_found() {
-    std::ranges::stable_sort(found_, [](const Candidate& a, const Candidate& b) { return a.beats(b); });
-  }
-
-  /// Makes the best trees shallower by exchanges until they are better than the best of all.
-  void exchange() {
-    const auto ranks = static_cast<std::int64_t>(ranks_);
-    std::int64_t left = exchanges_;
-    std::size_t best = 0;
-    for (std::size_t i = 0; i < found_.size() && left > 0; ++i) {
-      Candidate& candidate = found_[i];
-      const std::uint32_t least = std::max(least_distance_, least_tree_depth(network_, candidate.trees.size()));
-      TreeExchange moves(*candidate.grown);
-      while (left > 0) {
-        const bool is_as_good = i == best || candidate.trees.size() > found_[best].trees.size();
-        const std::uint32_t goal = found_[best].depth - (is_as_good ? 1 : 0);
-        if (goal < least) break;
-        WorkBudget budget(exchange_work * ranks);
-        const bool reached = moves.reach(goal, budget);
-        left -= exchange_work * ranks - budget.left();
-        if (!reached) break;
-        candidate.trees = moves.trees();
-        candidate.depth = goal;
-        best = i;
-      }
-    }
-    sort_found();
-  }
-
-  const RootNetwork& network_;
-  std::size_t ranks_;
-  WorkBudget growth_;
-  std::int64_t exchanges_;  ///< Ranks that exchanges may move.
-  std::int64_t common_;
-  std::uint32_t least_distance_;  ///< How many hops the farthest rank is from the root.
-  std::vector<Candidate> found_;  ///< The best of each number of trees, the best of all first.
-};
-
 }  // namespace
+
+ShallowTreeSearch::ShallowTreeSearch(const RootNetwork& network, std::int64_t searches)
+    : network_(network),
+      ranks_(network.network.rank_count()),
+      growth_(growth_work_of(network.network) / searches),
+      exchanges_(all_exchange_work * static_cast<std::int64_t>(ranks_) / searches),
+      common_(network.rate),
+      least_distance_(farthest_rank(network.network, network.root)) {
+  for (const FlowArc& arc : network.network.arcs()) common_ = std::gcd(common_, arc.capacity);
+}
+
+bool ShallowTreeSearch::grow() {
+  if (network_.rate == 0) return false;
+  const std::uint64_t seeds = ranks_ > most_tried_again ? 1 : 3;
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    for (const bool level_by_level : {false, true}) {
+      for (const std::size_t count : tree_counts) {
+        if (ranks_ > many_ranks && count > most_trees_of_many) continue;
+        if (!growth_.is_spent() && can_improve(count)) try_growth(count, {level_by_level, false, seed});
+      }
+    }
+  }
+  if (!network_.parallel.empty() && found_.empty()) try_units();
+  return !found_.empty();
+}
+
+bool ShallowTreeSearch::can_improve(std::size_t count) const {
+  if (found_.empty()) return true;
+  const Candidate& best = found_.front();
+  const std::uint32_t least = std::max(least_distance_, least_tree_depth(network_, count));
+  return least < best.depth || (least == best.depth && count < best.trees.size());
+}
+
+void ShallowTreeSearch::try_growth(std::size_t count, const GrowthOrder& order) {
+  const auto parts = static_cast<std::int64_t>(count);
+  if (grow_in(whole_trees(parts), std::vector<std::int64_t>(count, 1), order)) return;
+  const std::int64_t units = network_.rate / common_;
+  if (units < parts || !network_.parallel.empty()) return;
+  std::vector<std::int64_t> room;
+  for (const FlowArc& arc : network_.network.arcs()) room.push_back(arc.capacity / common_);
+  const std::vector<std::int64_t> weights = nearly_equal(units, count);
+  grow_in(room, weights, order);
+  if (ranks_ > most_tried_again) return;
+  GrowthOrder early = order;
+  early.splits_early = true;
+  grow_in(std::move(room), weights, early);
+}
+
+std::vector<std::int64_t> ShallowTreeSearch::whole_trees(std::int64_t units) const {
+  std::vector<std::int64_t> room;
+  for (const FlowArc& arc : network_.network.arcs()) {
+    const std::int64_t links = network_.parallel.empty() ? 1 : network_.parallel[room.size()];
+    room.push_back(links *
+                   static_cast<std::int64_t>(static_cast<__int128>(arc.capacity / links) * units / network_.rate));
+  }
+  return room;
+}
+
+void ShallowTreeSearch::try_units() {
+  for (std::int64_t units = most_shallow_trees + 1; units <= most_units && found_.empty() && !growth_.is_spent();
+       ++units) {
+    bool is_possible = true;
+    for (const bool level_by_level : {false, true}) {
+      for (const std::size_t count : tree_counts) {
+        if (!is_possible || growth_.is_spent() || !can_improve(count)) continue;
+        is_possible = grow_in(whole_trees(units), nearly_equal(units, count), {level_by_level, false, 0});
+      }
+    }
+  }
+}
+
+bool ShallowTreeSearch::grow_in(std::vector<std::int64_t> room, std::span<const std::int64_t> weights,
+                                const GrowthOrder& order) {
+  auto trees = std::make_unique<GrowingTrees>(network_.network, std::move(room), network_.root, weights, growth_);
+  if (!trees->is_possible()) return false;
+  if (!planners::grow(*trees, most_shallow_trees, order, growth_)) return true;
+  Candidate candidate{std::move(trees), {}, 0};
+  candidate.trees = candidate.grown->trees();
+  candidate.depth = depth_of(*candidate.grown);
+  const auto same = std::ranges::find_if(
+      found_, [&](const Candidate& other) { return other.trees.size() == candidate.trees.size(); });
+  if (same == found_.end()) {
+    found_.push_back(std::move(candidate));
+  } else if (candidate.depth < same->depth) {
+    *same = std::move(candidate);
+  }
+  sort_found();
+  return true;
+}
+
+void ShallowTreeSearch::sort_found() {
+  std::ranges::stable_sort(found_, [](const Candidate& a, const Candidate& b) { return a.beats(b); });
+}
+
+void ShallowTreeSearch::exchange() {
+  const auto ranks = static_cast<std::int64_t>(ranks_);
+  std::int64_t left = exchanges_;
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < found_.size() && left > 0; ++i) {
+    Candidate& candidate = found_[i];
+    const std::uint32_t least = std::max(least_distance_, least_tree_depth(network_, candidate.trees.size()));
+    TreeExchange moves(*candidate.grown);
+    while (left > 0) {
+      const bool is_as_good = i == best || candidate.trees.size() > found_[best].trees.size();
+      const std::uint32_t goal = found_[best].depth - (is_as_good ? 1 : 0);
+      if (goal < least) break;
+      WorkBudget budget(exchange_work * ranks);
+      const bool reached = moves.reach(goal, budget);
+      left -= exchange_work * ranks - budget.left();
+      if (!reached) break;
+      candidate.trees = moves.trees();
+      candidate.depth = goal;
+      best = i;
+    }
+  }
+  sort_found();
+}
 
 std::uint32_t least_tree_depth(const RootNetwork& network, std::size_t most_trees) {
   std::vector<std::int64_t> out(network.network.vertex_count(), 0);
@@ -236,10 +206,6 @@ std::uint32_t least_tree_depth(const RootNetwork& network, std::size_t most_tree
     reached += level;
   }
   return depth;
-}
-
-std::optional<std::vector<ParentTree>> find_shallow_trees(const RootNetwork& network, std::int64_t searches) {
-  return ShallowTreeSearch(network, searches).run();
 }
 
 }  // namespace espalier::planners

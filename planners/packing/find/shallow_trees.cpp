@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "planners/packing/realize_trees.h"
-
 namespace espalier::planners {
 
 namespace {
@@ -219,23 +217,6 @@ std::uint32_t depth_of(const GrowingTrees& trees) {
   std::uint32_t depth = 0;
   for (const ParentTree& tree : trees.trees()) depth = std::max(depth, std::ranges::max(tree.depth));
   return depth;
-}
-
-Arborescence over_links(const FlowNetwork& network, const ParentTree& tree) {
-  const std::uint32_t root = tree.root();
-  std::vector<std::vector<std::uint32_t>> children(tree.parent.size());
-  for (const std::uint32_t rank : tree.members) {
-    if (rank != root) children[tree.parent[rank]].push_back(rank);
-  }
-  Arborescence result{Rank(root), tree.weight, {}};
-  std::vector<std::uint32_t> reached = {root};
-  for (std::size_t at = 0; at < reached.size(); ++at) {
-    for (const std::uint32_t child : children[reached[at]]) {
-      result.edges.push_back({Rank(reached[at]), Rank(child), links_along(network, tree.path[child])});
-      reached.push_back(child);
-    }
-  }
-  return result;
 }
 
 }  // namespace espalier::planners

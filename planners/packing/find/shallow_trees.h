@@ -3,8 +3,6 @@
 #include <cstdint>
 
 #include "planners/packing/find/growing_trees.h"
-#include "schedule/trees/tree_schedule.h"
-#include "topology/analysis/flow_network.h"
 
 namespace espalier::planners {
 
@@ -22,9 +20,5 @@ bool grow(GrowingTrees& trees, std::size_t most_trees, const GrowthOrder& order,
 
 /// The edges between the root and the farthest rank of any of the trees.
 std::uint32_t depth_of(const GrowingTrees& trees);
-
-/// A complete tree over the network's links, level by level. Requires: members from the root on; arcs, vertices and
-/// ranks of the tree that are those of the network.
-Arborescence over_links(const FlowNetwork& network, const ParentTree& tree);
 
 }  // namespace espalier::planners

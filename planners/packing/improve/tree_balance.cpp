@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "planners/lp/path_search.h"
+#include "planners/graph/path_search.h"
 #include "planners/packing/parent_tree.h"
 
 namespace espalier::planners {

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "planners/bounds/bound.h"
-#include "planners/lp/resource_graph.h"
+#include "planners/graph/resource_graph.h"
 #include "planners/lp/restricted_master.h"
 #include "planners/ring/ring_hops.h"
 #include "planners/ring/ring_limit.h"

@@ -1,9 +1,8 @@
-#include "planners/packing/find/program_trees.h"
-
 #include <gtest/gtest.h>
 
 #include "planners/bounds/cut_bound.h"
 #include "planners/lp/trees/tree_images.h"
+#include "planners/packing/find/finders.h"
 #include "planners/planning_problem.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
@@ -27,7 +26,10 @@ void expect_optimal(const Topology& topology) {
     const bool inward = direction == Direction::reversed;
     const auto kind = inward ? CollectiveKind::reduce_scatter : CollectiveKind::all_gather;
     const Collective collective = *make_collective(kind, topology.rank_count(), std::nullopt);
-    auto trees = program_trees(topology, direction, Rank(), Symmetry::any);
+    const PlanContext context;
+    const PlanningProblem planning(topology);
+    const PackingProblem problem = make_problem(planning, direction, Rank(), {}, context);
+    auto trees = std::ranges::find(finders(), "program", &Finder::name)->propose(problem, {});
     ASSERT_TRUE(trees);
     Forest forest;
     (inward ? forest.in_trees : forest.out_trees) = *std::move(trees);

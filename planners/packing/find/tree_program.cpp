@@ -1,4 +1,4 @@
-#include "planners/packing/find/program_trees.h"
+#include "planners/packing/find/tree_program.h"
 
 #include <algorithm>
 #include <functional>
@@ -54,15 +54,13 @@ ProgramRate TreeProgram::optimum() const {
   return {solution.limit * orbits_->graph.unit, solution.attained, price_shares(*topology_, *orbits_, solution.prices)};
 }
 
-ColumnSolution TreeProgram::solve(std::uint32_t most_height, std::span<const Arborescence> known) const {
-  ColumnSolution solution = meet_columns(most_height, known);
-  if (!solution.attained || most_height != 0) return solution;
+ColumnSolution TreeProgram::with_fewer_trees(const ColumnSolution& solution) const {
   // Where the program is small, fewer trees cost little to find and save the time to write them out.
   const bool is_small = groups_.groups.size() == 1 && orbits_->resources.count() <= most_small_resource_orbits;
-  return with_fewer_trees(*orbits_, oracle(0), solution, {.enough = is_small ? 2U : 4U, .most_height = 0});
+  return planners::with_fewer_trees(*orbits_, oracle(0), solution, {.enough = is_small ? 2U : 4U, .most_height = 0});
 }
 
-ColumnSolution TreeProgram::meet_columns(std::uint32_t most_height, std::span<const Arborescence> known) const {
+ColumnSolution TreeProgram::solve(std::uint32_t most_height, std::span<const Arborescence> known) const {
   const TreeOracle trees = oracle(most_height);
   ColumnLimits limits = this->limits();
   limits.shallow = true;
@@ -114,19 +112,9 @@ std::optional<ColumnSolution> TreeProgram::with_equal_trees(const ColumnSolution
   return ColumnSolution{.limit = std::move(packing->reached), .attained = true, .parts = std::move(packing->parts)};
 }
 
-std::vector<Arborescence> TreeProgram::trees(const ColumnSolution& solution) const {
-  Forest forest = lift(*topology_, *orbits_, groups_, solution);
+std::vector<Arborescence> TreeProgram::lift(const ColumnSolution& solution) const {
+  Forest forest = planners::lift(*topology_, *orbits_, groups_, solution);
   return groups_.groups.front().inward ? std::move(forest.in_trees) : std::move(forest.out_trees);
-}
-
-std::optional<std::vector<Arborescence>> program_trees(const PlanningProblem& problem, Direction direction, Rank root,
-                                                       Symmetry symmetry, std::span<const std::int64_t> shares,
-                                                       const PlanContext& context,
-                                                       std::span<const Arborescence> known) {
-  const auto program = TreeProgram::make(problem, direction, root, symmetry, shares, context);
-  if (!program) return std::nullopt;
-  const ColumnSolution solution = program->solve(0, known);
-  return solution.attained ? std::optional(program->trees(solution)) : std::nullopt;
 }
 
 std::optional<ProgramRate> program_rate(const PlanningProblem& problem, Direction direction, Rank root,

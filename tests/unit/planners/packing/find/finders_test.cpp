@@ -1,8 +1,9 @@
-#include "planners/packing/find/shallow_root_trees.h"
+#include "planners/packing/find/finders.h"
 
 #include <gtest/gtest.h>
 
-#include "planners/packing/find/machine_trees.h"
+#include <algorithm>
+
 #include "planners/packing/select.h"
 #include "tests/support/root_trees.h"
 #include "topology/generate/generate.h"
@@ -14,13 +15,17 @@ using testing::gigabytes;
 using testing::shape_at_bound;
 using testing::switch_planes;
 
+Result<Trees> proposed_by(std::string_view name, const PackingProblem& problem) {
+  return std::ranges::find(finders(), name, &Finder::name)->propose(problem, {});
+}
+
 ScheduleShape shape_of(const Topology& topology, Direction direction, Rank root) {
   const PlanContext context;
   const PlanningProblem planning(topology);
   const PackingProblem problem = make_problem(planning, direction, root, {}, context);
   std::optional<std::vector<Arborescence>> best;
-  for (const bool is_wide : {false, true}) {
-    if (auto trees = shallow_root_trees(problem, is_wide)) select_better(topology, best, *std::move(trees));
+  for (const char* finder : {"grown", "grown planes"}) {
+    if (auto trees = proposed_by(finder, problem)) select_better(topology, best, *std::move(trees));
   }
   EXPECT_TRUE(best);
   return best ? shape_at_bound(topology, direction, root, *best) : ScheduleShape();
@@ -28,7 +33,7 @@ ScheduleShape shape_of(const Topology& topology, Direction direction, Rank root)
 
 /// The root sends everything once, to one relay per tree. A relay of k equal trees sends its part to 14 others, of 1/k
 /// each, so 14 trees of two hops are enough, and fewer cannot do it.
-TEST(ShallowRootTrees, OneSwitch) {
+TEST(GrownTrees, OneSwitch) {
   const Topology topology = switch_planes(16);
   for (const Direction direction : {Direction::forward, Direction::reversed}) {
     const ScheduleShape shape = shape_of(topology, direction, Rank(3));
@@ -38,7 +43,7 @@ TEST(ShallowRootTrees, OneSwitch) {
 }
 
 /// Two hops would take 70 trees; sixteen reach 1 + 16 + 256 ranks in three.
-TEST(ShallowRootTrees, WideSwitch) {
+TEST(GrownTrees, WideSwitch) {
   const Topology topology = switch_planes(72);
   const ScheduleShape shape = shape_of(topology, Direction::forward, Rank(0));
   EXPECT_EQ(shape.height, 3U);
@@ -46,7 +51,7 @@ TEST(ShallowRootTrees, WideSwitch) {
 }
 
 /// A path is no wider than its links, and every rank is behind 18 of them: 18 routed trees, of fewer trees.
-TEST(ShallowRootTrees, EqualPlanesAreParallel) {
+TEST(GrownTrees, EqualPlanesAreParallel) {
   const Topology topology = switch_planes(12, 18);
   for (const Direction direction : {Direction::forward, Direction::reversed}) {
     const ScheduleShape shape = shape_of(topology, direction, Rank(0));
@@ -57,7 +62,7 @@ TEST(ShallowRootTrees, EqualPlanesAreParallel) {
 }
 
 /// With four planes no more than 16 routed trees are needed.
-TEST(ShallowRootTrees, FewRoutedTreesOverFewPlanes) {
+TEST(GrownTrees, FewRoutedTreesOverFewPlanes) {
   for (std::size_t ranks = 2; ranks <= 12; ++ranks) {
     const Topology topology = switch_planes(ranks, 4);
     EXPECT_LE(shape_of(topology, Direction::forward, Rank(1)).routed_trees_per_root, 16U) << ranks;
@@ -65,7 +70,7 @@ TEST(ShallowRootTrees, FewRoutedTreesOverFewPlanes) {
 }
 
 /// Four directions, four trees; the farthest rank is four hops away.
-TEST(ShallowRootTrees, Torus) {
+TEST(GrownTrees, Torus) {
   const Topology topology = *generate_torus({{4, 4}, {}});
   const ScheduleShape shape = shape_of(topology, Direction::forward, Rank(5));
   EXPECT_EQ(shape.trees_per_root, 4U);
@@ -73,14 +78,14 @@ TEST(ShallowRootTrees, Torus) {
 }
 
 /// Exchanges attach ranks below ones that came later; wide trees are dealt out from the root on all the same.
-TEST(ShallowRootTrees, WideTreesAreInOrderAfterExchanges) {
+TEST(GrownTrees, WideTreesAreInOrderAfterExchanges) {
   const Topology topology =
       *generate_leaf_spine({.leaves = 8, .ranks_per_leaf = 8, .spines = 4, .oversubscription = 4});
   const ScheduleShape shape = shape_of(topology, Direction::forward, Rank(0));
   EXPECT_LE(shape.routed_trees_per_root, 16U);
 }
 
-TEST(ShallowRootTrees, NothingWhereANodeLimits) {
+TEST(GrownTrees, NothingWhereANodeLimits) {
   TopologyBuilder builder;
   const NodeId a = builder.rank("a");
   const NodeId b = builder.rank("b");
@@ -91,13 +96,13 @@ TEST(ShallowRootTrees, NothingWhereANodeLimits) {
   builder.cable(b, s, gigabytes(2));
   const Topology limited = *std::move(builder).build("limited");
   const PlanContext context;
-  EXPECT_FALSE(shallow_root_trees(make_problem(limited, Direction::forward, Rank(0), {}, context), false));
+  EXPECT_FALSE(proposed_by("grown", make_problem(limited, Direction::forward, Rank(0), {}, context)));
 }
 
-TEST(ShallowRootTrees, NoneAreWideWithoutParallelSwitches) {
+TEST(GrownTrees, NoneAreWideWithoutParallelSwitches) {
   const Topology topology = switch_planes(4);
   const PlanContext context;
-  EXPECT_FALSE(shallow_root_trees(make_problem(topology, Direction::forward, Rank(0), {}, context), true));
+  EXPECT_FALSE(proposed_by("grown planes", make_problem(topology, Direction::forward, Rank(0), {}, context)));
 }
 
 /// Boxes of eight on rails: each tree enters a box once and is handed to its ranks at once. From 16 boxes on few trees
@@ -108,20 +113,20 @@ TEST(MachineTrees, BoxesOnRails) {
     const PlanContext context;
     const PlanningProblem planning(topology);
     PackingProblem problem = make_problem(planning, direction, Rank(9), {}, context);
-    const auto trees = machine_trees(problem);
+    const auto trees = proposed_by("machines", problem);
     ASSERT_TRUE(trees);
     const ScheduleShape shape = shape_at_bound(topology, direction, Rank(9), *trees);
     EXPECT_LE(shape.trees_per_root, 16U);
     EXPECT_LE(shape.height, 7U);
     problem.cut.capacity *= 2;
-    EXPECT_FALSE(machine_trees(problem));
+    EXPECT_FALSE(proposed_by("machines", problem));
   }
 }
 
 TEST(MachineTrees, NothingWithoutMachines) {
   const Topology topology = switch_planes(4);
   const PlanContext context;
-  EXPECT_FALSE(machine_trees(make_problem(topology, Direction::forward, Rank(0), {}, context)));
+  EXPECT_FALSE(proposed_by("machines", make_problem(topology, Direction::forward, Rank(0), {}, context)));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "planners/lp/resource_graph.h"
+#include "planners/graph/resource_graph.h"
 
 namespace espalier::planners {
 

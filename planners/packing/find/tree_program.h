@@ -38,13 +38,11 @@ class TreeProgram {
   /// How far the farthest rank is from any root: no trees are all lower.
   [[nodiscard]] std::uint32_t least_height() const { return oracle(0).least_height(); }
 
-  /// The best packing, low trees preferred; with `most_height` a good one of no higher trees (0: any).
-  /// Requires: most_height is 0 or at least least_height().
-  /// `known`: trees of the network to begin with.
+  /// The best packing, shallow trees preferred; with `most_height` a good one of no deeper trees (0: any). `known`:
+  /// trees of the network to begin with. Requires: most_height is 0 or at least least_height().
   [[nodiscard]] ColumnSolution solve(std::uint32_t most_height = 0, std::span<const Arborescence> known = {}) const;
-  /// The same before its trees are made fewer: with the same columns met, for with_few_trees and with_equal_trees.
-  [[nodiscard]] ColumnSolution meet_columns(std::uint32_t most_height = 0,
-                                            std::span<const Arborescence> known = {}) const;
+  /// The same packing of fewer trees, where they are more than a few. Requires: solved for any height, attained.
+  [[nodiscard]] ColumnSolution with_fewer_trees(const ColumnSolution& solution) const;
   /// The best packing's throughput, whatever its trees.
   [[nodiscard]] ProgramRate optimum() const;
   /// Good packings with at most so many of a solution's columns per root, as pack_few_columns.
@@ -54,8 +52,8 @@ class TreeProgram {
   [[nodiscard]] std::optional<ColumnSolution> with_equal_trees(const ColumnSolution& solution,
                                                                std::uint32_t count) const;
 
-  /// The trees of all roots. Requires: an attained solution of this program.
-  [[nodiscard]] std::vector<Arborescence> trees(const ColumnSolution& solution) const;
+  /// The trees of all roots, over links. Requires: an attained solution of this program.
+  [[nodiscard]] std::vector<Arborescence> lift(const ColumnSolution& solution) const;
 
  private:
   TreeProgram(const Topology& topology, std::shared_ptr<const OrbitGraph> orbits, TreeGroups groups, bool is_one_root,
@@ -77,13 +75,6 @@ class TreeProgram {
   bool is_one_root_;
   const PlanContext* context_;
 };
-
-/// The trees of the best packing from one root, or, where it is none, from every rank, where the program is solved
-/// exactly; weights are in the ratio of the shares, where there are some. `known`: trees of all roots to begin with.
-std::optional<std::vector<Arborescence>> program_trees(const PlanningProblem& problem, Direction direction, Rank root,
-                                                       Symmetry symmetry, std::span<const std::int64_t> shares = {},
-                                                       const PlanContext& context = {},
-                                                       std::span<const Arborescence> known = {});
 
 /// The rate of the best packing; nothing past the program's size.
 std::optional<ProgramRate> program_rate(const PlanningProblem& problem, Direction direction, Rank root,

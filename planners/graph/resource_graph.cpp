@@ -1,4 +1,4 @@
-#include "planners/lp/resource_graph.h"
+#include "planners/graph/resource_graph.h"
 
 #include <algorithm>
 #include <map>

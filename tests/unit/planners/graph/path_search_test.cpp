@@ -1,4 +1,4 @@
-#include "planners/lp/path_search.h"
+#include "planners/graph/path_search.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,8 @@
-#include "planners/packing/find/shallow_root_trees.h"
+#include "planners/packing/reduce/root_network.h"
 
-#include <cstdint>
 #include <utility>
 
-#include "planners/packing/find/shallow_tree_search.h"
-#include "planners/packing/find/shallow_trees.h"
 #include "planners/packing/realize_trees.h"
-#include "planners/packing/reduce/parallel_switches.h"
 
 namespace espalier::planners {
 
@@ -15,9 +11,11 @@ namespace {
 constexpr std::size_t most_grown_ranks = 512;
 constexpr std::int64_t most_grown_capacity = std::int64_t{1} << 56U;
 
-/// The problem's network, every link as wide as all its parallel ones, for which the first one stands; nothing where
-/// numbers are too large. No cut gets wider or narrower by that: like planes lie on the same side of a smallest one.
+}  // namespace
+
 std::optional<RootNetwork> root_network(const PackingProblem& problem, const ParallelSwitches* parallel) {
+  if (problem.rank_count() > most_grown_ranks || problem.has_backplanes()) return std::nullopt;
+  if (parallel != nullptr && parallel->empty()) return std::nullopt;
   const FlowNetwork& network = problem.network;
   std::vector<std::int64_t> capacities, counts;
   __int128 sum = 0;
@@ -35,29 +33,22 @@ std::optional<RootNetwork> root_network(const PackingProblem& problem, const Par
   return RootNetwork{network.with_capacities(capacities), problem.root, rate, std::move(counts)};
 }
 
-}  // namespace
-
-std::optional<std::vector<Arborescence>> shallow_root_trees(const PackingProblem& problem, bool is_wide) {
-  if (problem.rank_count() > most_grown_ranks || problem.has_backplanes()) return std::nullopt;
-  const ParallelSwitches switches(problem.topology());
-  if (is_wide && switches.empty()) return std::nullopt;
-  const auto network = root_network(problem, is_wide ? &switches : nullptr);
-  const auto found = network ? find_shallow_trees(*network, switches.empty() ? 1 : 2) : std::nullopt;
-  if (!found) return std::nullopt;
-  std::vector<Arborescence> trees;
+std::optional<std::vector<Arborescence>> lift(const PackingProblem& problem, const RootNetwork& network,
+                                              const ParallelSwitches* parallel, std::span<const ParentTree> trees) {
+  std::vector<Arborescence> lifted;
   std::int64_t sum = 0;
-  for (const ParentTree& tree : *found) {
-    trees.push_back(over_links(problem.network, tree));
+  for (const ParentTree& tree : trees) {
+    lifted.push_back(over_links(problem.network, tree));
     sum += tree.weight;
   }
-  if (!is_wide) {
-    reduce_weights(trees);
-    return trees;
+  if (parallel == nullptr) {
+    reduce_weights(lifted);
+    return lifted;
   }
-  for (Arborescence& tree : trees) tree.weight *= network->rate;
+  for (Arborescence& tree : lifted) tree.weight *= network.rate;
   std::vector<std::int64_t> capacities;
   for (const FlowArc& arc : problem.network.arcs()) capacities.push_back(arc.capacity * sum);
-  return switches.lift(capacities, trees, network->rate);
+  return parallel->lift(capacities, lifted, network.rate);
 }
 
 }  // namespace espalier::planners

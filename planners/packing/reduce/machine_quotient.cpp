@@ -1,14 +1,11 @@
-#include "planners/packing/find/machine_trees.h"
+#include "planners/packing/reduce/machine_quotient.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <map>
 #include <numeric>
-#include <span>
 #include <string>
+#include <utility>
 
-#include "planners/packing/find/shallow_tree_search.h"
-#include "planners/packing/find/shallow_trees.h"
 #include "planners/packing/realize_trees.h"
 
 namespace espalier::planners {
@@ -21,84 +18,30 @@ constexpr std::uint32_t no_arc = UINT32_MAX;
 
 using ArcPath = std::vector<std::uint32_t>;
 
-/// The quotient of a network by its machines, for trees of one root. A vertex of the network is a node.
-class MachineQuotient {
+}  // namespace
+
+/// Trees over machines become trees over ranks one by one, each where those before it left room.
+class MachineLift {
  public:
-  /// Requires: a network that outlives this.
-  MachineQuotient(const Topology& topology, const FlowNetwork& network, Rank root)
-      : network_(network), root_(root.value()), machine_of_(network.vertex_count()) {
-    std::map<std::string, std::uint32_t> hosts;
-    for (const std::uint32_t node : network.rank_vertices()) {
-      const std::string& host = topology.node(NodeId(node)).host;
-      if (host.empty()) return;
-      hosts.try_emplace(host, static_cast<std::uint32_t>(hosts.size()));
-    }
-    members_.resize(hosts.size());
-    vertex_count_ = static_cast<std::uint32_t>(hosts.size());
-    for (std::uint32_t v = 0; v < machine_of_.size(); ++v) {
-      const auto host = hosts.find(topology.node(NodeId(v)).host);
-      machine_of_[v] = host != hosts.end() ? host->second : vertex_count_++;
-    }
-    for (std::uint32_t rank = 0; rank < network.rank_count(); ++rank) {
-      members_[machine_of_[network.vertex_of(Rank(rank))]].push_back(rank);
-    }
-  }
-
-  [[nodiscard]] std::size_t machine_count() const { return members_.size(); }
-
-  /// The network between machines, for trees that carry `rate`; nothing where numbers are too large.
-  std::optional<RootNetwork> between(__int128 rate) {
-    __int128 sum = rate;
-    const std::uint32_t root = machine_of_[network_.vertex_of(Rank(root_))];
-    std::vector<FlowArc> arcs;
-    for (std::uint32_t a = 0; a < network_.arcs().size(); ++a) {
-      const FlowArc& arc = network_.arcs()[a];
-      const std::uint32_t tail = machine_of_[arc.tail];
-      const std::uint32_t head = machine_of_[arc.head];
-      if (tail == head || head == root) continue;
-      sum += arc.capacity;
-      if (sum >= most_machine_capacity) return std::nullopt;
-      arcs.push_back({tail, head, arc.capacity, arc.link});
-      arcs_between_.push_back(a);
-    }
-    std::vector<std::uint32_t> machines(machine_count());
-    std::iota(machines.begin(), machines.end(), 0U);
-    return RootNetwork{
-        {vertex_count_, std::move(arcs), std::move(machines)}, Rank(root), static_cast<std::int64_t>(rate), {}};
-  }
-
-  /// Trees over machines that together carry `rate`, as trees over ranks. Nothing where ranks of a machine do not reach
-  /// each other by its switches, or links have no room for that.
-  std::optional<std::vector<Arborescence>> lift(std::span<const ParentTree> trees, std::int64_t rate) {
-    std::int64_t weights = 0;
-    for (const ParentTree& tree : trees) weights += tree.weight;
+  /// `weights`: of all trees.
+  MachineLift(const MachineQuotient& quotient, std::int64_t weights) : of_(quotient), network_(quotient.network_) {
     for (const FlowArc& arc : network_.arcs()) {
-      const __int128 whole = static_cast<__int128>(arc.capacity) * weights / rate;
+      const __int128 whole = static_cast<__int128>(arc.capacity) * weights / quotient.between_.rate;
       room_.push_back(static_cast<std::int64_t>(std::min(whole, most_machine_capacity)));
     }
-    std::vector<Arborescence> lifted;
-    for (const ParentTree& machines : trees) {
-      auto tree = expand(machines);
-      if (!tree) return std::nullopt;
-      if (network_.direction() == Direction::reversed) std::reverse(tree->members.begin() + 1, tree->members.end());
-      lifted.push_back(over_links(network_, *tree));
-    }
-    if (std::ranges::any_of(room_, [](std::int64_t room) { return room < 0; })) return std::nullopt;
-    reduce_weights(lifted);
-    return lifted;
   }
 
- private:
-  [[nodiscard]] std::uint32_t rank_at(std::uint32_t vertex) const { return network_.rank_at(vertex).value(); }
+  [[nodiscard]] bool fits() const {
+    return std::ranges::none_of(room_, [](std::int64_t room) { return room < 0; });
+  }
 
-  /// A tree over machines as one over ranks. Nothing where ranks of a machine do not reach each other by its switches.
   std::optional<ParentTree> expand(const ParentTree& machines) {
-    std::vector<std::vector<std::uint32_t>> exits(machine_count());  // children by machine
+    std::vector<std::vector<std::uint32_t>> exits(of_.members_.size());  // children by machine
     for (const std::uint32_t machine : machines.members) {
       if (machines.depth[machine] > 0) exits[machines.parent[machine]].push_back(machine);
     }
-    ParentTree tree = ParentTree::of_root(root_, network_.rank_count(), machines.weight);
-    std::vector<std::uint32_t> entry(machine_count(), root_);
+    ParentTree tree = ParentTree::of_root(of_.root_.value(), network_.rank_count(), machines.weight);
+    std::vector<std::uint32_t> entry(of_.members_.size(), of_.root_.value());
     std::vector<std::uint32_t> downwards = machines.members;
     std::ranges::stable_sort(downwards, [&](auto a, auto b) { return machines.depth[a] < machines.depth[b]; });
     for (const std::uint32_t machine : downwards) {
@@ -114,6 +57,9 @@ class MachineQuotient {
     return tree;
   }
 
+ private:
+  [[nodiscard]] std::uint32_t rank_at(std::uint32_t vertex) const { return network_.rank_at(vertex).value(); }
+
   /// Adds the rank at the end of a path to a tree.
   void attach(ParentTree& tree, const ArcPath& path) {
     for (const std::uint32_t a : path) room_[a] -= tree.weight;
@@ -123,7 +69,7 @@ class MachineQuotient {
   /// The path of arcs between two machines with its ends: from the nearest rank of the one to the nearest of the other.
   [[nodiscard]] std::optional<ArcPath> cross(const ArcPath& arcs) const {
     ArcPath path;
-    for (const std::uint32_t a : arcs) path.push_back(arcs_between_[a]);
+    for (const std::uint32_t a : arcs) path.push_back(of_.arcs_between_[a]);
     const auto before = to_rank(network_.arcs()[path.front()].tail, false);
     const auto after = to_rank(network_.arcs()[path.back()].head, true);
     if (!before || !after) return std::nullopt;
@@ -156,7 +102,7 @@ class MachineQuotient {
       std::ranges::stable_sort(steps, [&](auto a, auto b) { return room_[a] > room_[b]; });
       for (const std::uint32_t a : steps) {
         const std::uint32_t other = forwards ? network_.arcs()[a].head : network_.arcs()[a].tail;
-        if (machine_of_[other] != machine_of_[vertex] || !came.try_emplace(other, a).second) continue;
+        if (of_.machine_of_[other] != of_.machine_of_[vertex] || !came.try_emplace(other, a).second) continue;
         queue.push_back(other);
       }
     }
@@ -168,11 +114,11 @@ class MachineQuotient {
   /// own links lead straight out, to the others in turn.
   std::uint32_t hub_of(std::uint32_t machine, std::uint32_t entry, const std::vector<std::uint32_t>& exits,
                        const ParentTree& machines) {
-    const std::vector<std::uint32_t>& members = members_[machine];
+    const std::vector<std::uint32_t>& members = of_.members_[machine];
     if (machine != machines.root() || members.size() == 1) return entry;
     std::uint32_t hub = entry;
     for (const std::uint32_t child : exits) {
-      const std::uint32_t exit = network_.arcs()[arcs_between_[machines.path[child].front()]].tail;
+      const std::uint32_t exit = network_.arcs()[of_.arcs_between_[machines.path[child].front()]].tail;
       const auto path = to_rank(exit, false);
       if (!path) continue;  // crossing to the child fails
       const std::uint32_t sender = rank_at(path->empty() ? exit : network_.arcs()[path->front()].tail);
@@ -186,7 +132,7 @@ class MachineQuotient {
   bool spread_inside(ParentTree& tree, std::uint32_t machine, std::uint32_t entry, std::uint32_t hub) {
     if (hub != entry && !reach(tree, entry, hub)) return false;
     std::vector<std::uint32_t> senders = {hub};
-    for (const std::uint32_t rank : members_[machine]) {
+    for (const std::uint32_t rank : of_.members_[machine]) {
       if (rank == entry || rank == hub) continue;
       const bool is_reached =
           std::ranges::any_of(senders, [&](std::uint32_t sender) { return reach(tree, sender, rank); });
@@ -203,26 +149,70 @@ class MachineQuotient {
     return true;
   }
 
+  const MachineQuotient& of_;
   const FlowNetwork& network_;
-  std::uint32_t root_;
-  std::uint32_t vertex_count_ = 0;
-  std::vector<std::uint32_t> machine_of_;            ///< By vertex: its machine, or a vertex of its own.
-  std::vector<std::vector<std::uint32_t>> members_;  ///< By machine: its ranks.
-  std::vector<std::uint32_t> arcs_between_;          ///< By arc between machines.
-  std::vector<std::int64_t> room_;                   ///< By arc: what trees may still take.
+  std::vector<std::int64_t> room_;  ///< By arc: what trees may still take.
   std::size_t hubs_ = 0;
 };
 
-}  // namespace
-
-std::optional<std::vector<Arborescence>> machine_trees(const PackingProblem& problem) {
+std::optional<MachineQuotient> MachineQuotient::make(const PackingProblem& problem) {
   if (problem.has_backplanes() || !problem.all_relay()) return std::nullopt;
-  MachineQuotient machines(problem.topology(), problem.network, problem.root);
-  const std::size_t count = machines.machine_count();
-  if (count < 2 || count > most_machines || count == problem.rank_count()) return std::nullopt;
-  const auto network = machines.between(problem.cut.capacity);
-  const auto found = network ? find_shallow_trees(*network) : std::nullopt;
-  return found ? machines.lift(*found, network->rate) : std::nullopt;
+  const FlowNetwork& network = problem.network;
+  const auto host_of = [&](std::uint32_t v) -> const std::string& { return problem.topology().node(NodeId(v)).host; };
+  std::map<std::string, std::uint32_t> hosts;
+  for (const std::uint32_t node : network.rank_vertices()) {
+    if (host_of(node).empty()) return std::nullopt;
+    hosts.try_emplace(host_of(node), static_cast<std::uint32_t>(hosts.size()));
+  }
+  const std::size_t machines = hosts.size();
+  if (machines < 2 || machines > most_machines || machines == problem.rank_count()) return std::nullopt;
+  auto vertices = static_cast<std::uint32_t>(machines);
+  std::vector<std::uint32_t> machine_of(network.vertex_count());
+  for (std::uint32_t v = 0; v < machine_of.size(); ++v) {
+    const auto host = hosts.find(host_of(v));
+    machine_of[v] = host != hosts.end() ? host->second : vertices++;
+  }
+  const std::uint32_t root = machine_of[network.vertex_of(problem.root)];
+  __int128 sum = problem.cut.capacity;
+  std::vector<FlowArc> arcs;
+  std::vector<std::uint32_t> arcs_between;
+  for (std::uint32_t a = 0; a < network.arcs().size(); ++a) {
+    const FlowArc& arc = network.arcs()[a];
+    const std::uint32_t tail = machine_of[arc.tail];
+    const std::uint32_t head = machine_of[arc.head];
+    if (tail == head || head == root) continue;
+    sum += arc.capacity;
+    if (sum >= most_machine_capacity) return std::nullopt;
+    arcs.push_back({tail, head, arc.capacity, arc.link});
+    arcs_between.push_back(a);
+  }
+  std::vector<std::uint32_t> all(machines);
+  std::iota(all.begin(), all.end(), 0U);
+  const auto rate = static_cast<std::int64_t>(problem.cut.capacity);
+  MachineQuotient quotient(problem, {{vertices, std::move(arcs), std::move(all)}, Rank(root), rate, {}});
+  quotient.machine_of_ = std::move(machine_of);
+  quotient.arcs_between_ = std::move(arcs_between);
+  quotient.members_.resize(machines);
+  for (std::uint32_t rank = 0; rank < network.rank_count(); ++rank) {
+    quotient.members_[quotient.machine_of_[network.vertex_of(Rank(rank))]].push_back(rank);
+  }
+  return quotient;
+}
+
+std::optional<std::vector<Arborescence>> MachineQuotient::lift(std::span<const ParentTree> trees) const {
+  std::int64_t weights = 0;
+  for (const ParentTree& tree : trees) weights += tree.weight;
+  MachineLift over_ranks(*this, weights);
+  std::vector<Arborescence> lifted;
+  for (const ParentTree& machines : trees) {
+    auto tree = over_ranks.expand(machines);
+    if (!tree) return std::nullopt;
+    if (network_.direction() == Direction::reversed) std::reverse(tree->members.begin() + 1, tree->members.end());
+    lifted.push_back(over_links(network_, *tree));
+  }
+  if (!over_ranks.fits()) return std::nullopt;
+  reduce_weights(lifted);
+  return lifted;
 }
 
 }  // namespace espalier::planners
