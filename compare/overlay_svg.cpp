@@ -135,7 +135,7 @@ class Picture {
     const double height = lanes_end_ + 2 * margin;
     out_ << fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
-        "height=\"{1:.0f}\" "
+        "height=\"{1:.0f}\" role=\"img\" aria-label=\"{2} over {3}\" "
         "font-family=\"ui-monospace, Menlo, Consolas, monospace\" font-size=\"10.5\">\n"
         "<title>{2} over {3}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
         width, height, escaped(options_.label_a), escaped(options_.label_b));

@@ -5,7 +5,7 @@
 #include "report/bandwidth_chart.h"
 #include "report/html_text.h"
 #include "report/machine_picture.h"
-#include "report/page/page_files.h"
+#include "report/page_parts.h"
 #include "report/plan_report.h"
 #include "report/timeline_data.h"
 #include "report/verdict.h"
@@ -22,17 +22,6 @@ std::string title_of(const PlanReport& report) {
 }
 
 std::string microseconds(double seconds) { return fmt::format("{:.2f}", seconds * 1e6); }
-
-void add_list(std::string& page, const std::vector<std::string>& sentences, std::string_view name) {
-  if (sentences.empty()) return;
-  page += fmt::format("<ul class=\"{}\">\n", name);
-  for (const std::string& sentence : sentences) page += fmt::format("<li>{}</li>\n", in_html(sentence));
-  page += "</ul>\n";
-}
-
-void add_tables(std::string& page, const std::vector<ReportTable>& tables) {
-  for (const ReportTable& table : tables) page += html_table(table);
-}
 
 ReportTable times_table(const PlanReport& report) {
   ReportTable table{
@@ -104,7 +93,7 @@ void add_bandwidth(std::string& page, const PlanReport& report) {
     crossovers.push_back(
         fmt::format("{} is faster than {} from {} on.", crossover.to, crossover.from, size_text(crossover.size)));
   }
-  add_list(page, crossovers, "notes");
+  page += sentence_list(crossovers, "notes");
   page += html_table(times_table(report)) + "</section>\n";
 }
 
@@ -117,17 +106,11 @@ void add_timeline(std::string& page, const PlanReport& report) {
       to_string(report.collective.kind), size_text(run.report.size), in_html(run.algorithm),
       format_duration(run.report.elapsed));
   if (run.report.timeline) {
-    page +=
-        "<p class=\"control\" hidden><button type=\"button\" data-zoom=\"2\">Zoom in</button> <button type=\"button\" "
-        "data-zoom=\"0.5\">Zoom out</button> <button type=\"button\" data-zoom=\"0\">All</button> <span class=\"keys\">"
-        "drag or arrow keys to pan, + and - or Ctrl with the wheel to zoom</span></p>\n"
-        "<ul class=\"legend\"><li class=\"phase send\">send</li><li class=\"phase recv\">receive</li><li class=\"phase "
-        "reduce\">reduce</li><li class=\"phase wire\">on the link</li><li class=\"phase critical\">critical "
-        "path</li></ul>\n"
-        "<div class=\"lanes\" tabindex=\"0\" role=\"application\" aria-label=\"Timeline of ranks and links; the tables "
-        "say what it shows\" hidden><canvas></canvas><div class=\"spacer\"></div></div>\n"
-        "<p id=\"span-text\" class=\"span\" role=\"status\"></p>\n"
-        "<noscript><p>The timeline is drawn by a script; the tables are complete without it.</p></noscript>\n";
+    page += timeline_html({{"send", "send"},
+                           {"recv", "receive"},
+                           {"reduce", "reduce"},
+                           {"wire", "on the link"},
+                           {"critical", "critical path"}});
   }
   page += html_table(path_table(run, *report.topology)) + "</section>\n";
 }
@@ -135,7 +118,7 @@ void add_timeline(std::string& page, const PlanReport& report) {
 void add_measured(std::string& page, const PlanReport& report) {
   if (!report.measured) return;
   page += "<section id=\"measured\"><h2>Measured</h2>\n";
-  add_tables(page, report.measured->tables);
+  page += tables_html(report.measured->tables);
   if (!report.measured->overlay.empty()) {
     page += fmt::format(
         "<div class=\"drawing paper\" tabindex=\"0\" role=\"group\" aria-label=\"Simulated over measured\">"
@@ -145,41 +128,27 @@ void add_measured(std::string& page, const PlanReport& report) {
   page += "</section>\n";
 }
 
-void add_head(std::string& page, const PlanReport& report) {
-  const std::string title = in_html(title_of(report));
-  page = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
-      "script-src 'unsafe-inline'\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n<style>\n{}</style></head>\n<body>\n"
-      "<header><h1>{}</h1>\n<nav aria-label=\"Parts\"><a href=\"#machine\">Machine</a> <a "
-      "href=\"#bandwidth\">Bandwidth</a>{}{} <a href=\"#assumptions\">Assumptions</a></nav></header>\n<main>\n",
-      title, page_style(), title, report.run ? " <a href=\"#timeline\">Timeline</a>" : "",
-      report.measured ? " <a href=\"#measured\">Measured</a>" : "");
+std::vector<std::pair<std::string, std::string>> parts_of(const PlanReport& report) {
+  std::vector<std::pair<std::string, std::string>> parts = {{"machine", "Machine"}, {"bandwidth", "Bandwidth"}};
+  if (report.run) parts.emplace_back("timeline", "Timeline");
+  if (report.measured) parts.emplace_back("measured", "Measured");
+  parts.emplace_back("assumptions", "Assumptions");
+  return parts;
 }
 
 }  // namespace
 
 std::string report_page(const PlanReport& report) {
-  std::string page;
-  add_head(page, report);
-  page += "<section id=\"verdict\"><h2>Verdict</h2>\n";
-  add_list(page, verdict_of(report), "verdict");
-  add_list(page, report.warnings, "warnings");
-  page += "</section>\n";
+  std::string page = page_head(title_of(report), parts_of(report));
+  page += "<section id=\"verdict\"><h2>Verdict</h2>\n" + sentence_list(verdict_of(report), "verdict") +
+          sentence_list(report.warnings, "warnings") + "</section>\n";
   add_machine(page, report);
   add_bandwidth(page, report);
   add_timeline(page, report);
   add_measured(page, report);
-  page += "<section id=\"assumptions\"><h2>Assumptions</h2>\n";
-  add_tables(page, report.assumptions);
-  page += fmt::format("</section>\n</main>\n<footer>{}</footer>\n", in_html(report.maker));
-  if (report.run && report.run->report.timeline) {
-    page += fmt::format("<script type=\"application/json\" id=\"data\">{}</script>\n",
-                        timeline_data(*report.run, *report.topology));
-  }
-  return page + fmt::format("<script>\n{}</script>\n</body></html>\n", page_script());
+  page += "<section id=\"assumptions\"><h2>Assumptions</h2>\n" + tables_html(report.assumptions) + "</section>\n";
+  const bool has_timeline = report.run && report.run->report.timeline;
+  return page + page_foot(report.maker, has_timeline ? timeline_data(*report.run, *report.topology) : std::string());
 }
 
 }  // namespace espalier::report

@@ -4,21 +4,14 @@
 #include <nlohmann/json.hpp>
 
 #include "report/html_text.h"
+#include "report/span_columns.h"
 #include "schedule/timeline/thin_timeline.h"
 
 namespace espalier::report {
 namespace {
 
-/// Moments are counted in so many parts of the run, which takes four bytes at most and is finer than any screen.
-constexpr std::int64_t time_steps = std::int64_t{1} << 27U;
-
 /// Longer critical paths than anybody looks at are cut off.
 constexpr std::size_t most_path_steps = 20'000;
-
-void append_leb128(std::string& bytes, std::uint64_t number) {
-  for (; number >= 0x80U; number >>= 7U) bytes += static_cast<char>((number & 0x7fU) | 0x80U);
-  bytes += static_cast<char>(number);
-}
 
 Picoseconds end_of(const Timeline& timeline) {
   Picoseconds end;
@@ -32,27 +25,6 @@ void add_to_slices(std::vector<double>& loads, std::size_t links, std::size_t li
     const auto first = static_cast<double>(slice);
     loads[slice * links + link] += std::min(end, first + 1) - std::max(begin, first);
   }
-}
-
-/// Spans in columns: each column's numbers are alike, so they are short.
-struct Columns {
-  std::string begins, lengths, lanes, phases, transfers, chunks;
-};
-
-Columns columns_of(const Timeline& timeline, std::int64_t unit) {
-  Columns columns;
-  std::int64_t before = 0;
-  for (const Span& span : timeline.spans) {
-    const std::int64_t begin = span.begin.count / unit;
-    append_leb128(columns.begins, static_cast<std::uint64_t>(begin - before));
-    append_leb128(columns.lengths, static_cast<std::uint64_t>(span.end.count / unit - begin));
-    append_leb128(columns.lanes, span.lane);
-    append_leb128(columns.phases, static_cast<std::uint64_t>(span.phase));
-    append_leb128(columns.transfers, span.transfer.index());
-    append_leb128(columns.chunks, span.chunk);
-    before = begin;
-  }
-  return columns;
 }
 
 std::string load_bytes(const Timeline& timeline, std::size_t link_count) {
@@ -85,10 +57,7 @@ std::vector<double> loads_over_time(const Timeline& timeline, std::size_t link_c
 std::string timeline_data(const CloseRun& run, const Topology& topology) {
   Timeline timeline = *run.report.timeline;
   const Picoseconds end = end_of(timeline);
-  const std::int64_t unit = std::max<std::int64_t>(1, end.count / time_steps);
   nlohmann::ordered_json data;
-  data["unit"] = unit;
-  data["end"] = end.count / unit;
   data["ranks"] = timeline.rank_names;
   data["links"] = timeline.link_names;
   data["slices"] = load_slices;
@@ -104,14 +73,14 @@ std::string timeline_data(const CloseRun& run, const Topology& topology) {
   while (timeline.spans.size() > most_page_spans) thin_timeline(timeline, every *= 2);
   data["every"] = every;
   data["all"] = all;
-  data["count"] = timeline.spans.size();
-  const Columns columns = columns_of(timeline, unit);
-  data["begins"] = base64(columns.begins);
-  data["lengths"] = base64(columns.lengths);
-  data["lanes"] = base64(columns.lanes);
-  data["phases"] = base64(columns.phases);
-  data["transfers"] = base64(columns.transfers);
-  data["chunks"] = base64(columns.chunks);
+  std::vector<PageSpan> spans;
+  spans.reserve(timeline.spans.size());
+  for (const Span& span : timeline.spans) {
+    spans.push_back({span.begin, span.end, span.lane, static_cast<std::uint32_t>(span.phase),
+                     static_cast<std::uint32_t>(span.transfer.index()), span.chunk});
+  }
+  add_span_columns(data, spans, end);
+  const auto unit = data["unit"].get<std::int64_t>();
   nlohmann::ordered_json path = nlohmann::ordered_json::array();
   for (const sim::CriticalStep& step : run.report.critical_path) {
     if (path.size() == most_path_steps) break;
@@ -122,11 +91,7 @@ std::string timeline_data(const CloseRun& run, const Topology& topology) {
     path.push_back({step.begin.count / unit, step.end.count / unit, link, rank, step.transfer.index(), step.chunk});
   }
   data["path"] = std::move(path);
-  std::string text = data.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-  // A script element ends at "</script", wherever that stands.
-  for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at))
-    text.replace(at, 1, "\\u003c");
-  return text;
+  return in_script(data);
 }
 
 }  // namespace espalier::report

@@ -66,15 +66,16 @@ OrStop<DesignFailures> fail_each(const Console& console, const Topology& topolog
 OrStop<DesignScenario> run_on(const Console& console, const TopologyFlags& flags, ScenarioFlags scenario) {
   scenario.profile.name = "ideal";  // Links alone, as the collectives of designs.
   DesignScenario result;
-  const ExitCode code = with_scenario_run(
-      console, flags, scenario, [&](const scenario::Scenario& what, const scenario::JobReport& report) {
-        const scenario::RankSummary ranks = summarize_ranks(what.job, report);
-        result = {what.name,     report.elapsed, ranks.compute, ranks.exposed,
-                  ranks.waiting, ranks.idle,     std::nullopt,  std::nullopt};
-        if (!what.training) return;
-        result.tokens_per_second = what.training->tokens_per_second(report.elapsed);
-        result.model_flops_utilisation = what.training->model_flops_utilisation(report.elapsed);
-      });
+  const ExitCode code =
+      with_scenario_run(console, flags, scenario,
+                        [&](const scenario::Scenario& what, const scenario::JobReport& report, const std::string&) {
+                          const scenario::RankSummary ranks = summarize_ranks(what.job, report);
+                          result = {what.name,     report.elapsed, ranks.compute, ranks.exposed,
+                                    ranks.waiting, ranks.idle,     std::nullopt,  std::nullopt};
+                          if (!what.training) return;
+                          result.tokens_per_second = what.training->tokens_per_second(report.elapsed);
+                          result.model_flops_utilisation = what.training->model_flops_utilisation(report.elapsed);
+                        });
   if (code == ExitCode::ok) return result;
   return tl::unexpected(Stop{{}, code == ExitCode::wrong_usage, true});
 }

@@ -22,6 +22,18 @@ class Table {
   /// The same cells as CSV; the first record has the titles with their units: "busbw (GB/s)". Source: RFC 4180.
   [[nodiscard]] std::string csv() const;
 
+  /// Calls `use_title(title with unit, whether numbers)` for each column, then `use_row(cells)` for each row.
+  template <class UseTitle, class UseRow>
+  void visit(UseTitle use_title, UseRow use_row) const {
+    for (const Column& column : columns_) {
+      use_title(column.unit.empty() ? column.title : column.title + " " + column.unit, column.align == Align::right);
+    }
+    for (std::vector<std::string> row : rows_) {
+      row.resize(columns_.size());
+      use_row(row);
+    }
+  }
+
  private:
   struct Column {
     std::string title;

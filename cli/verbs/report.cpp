@@ -11,8 +11,11 @@
 #include "cli/output/trace_file.h"
 #include "cli/reports/describe_bound.h"
 #include "cli/reports/provenance_output.h"
+#include "cli/reports/scenario_output.h"
 #include "cli/reports/simulation_output.h"
 #include "cli/verbs/commands.h"
+#include "cli/verbs/scenario_page.h"
+#include "report/job_page.h"
 #include "report/plan_report.h"
 #include "report/svg_picture.h"
 #include "report/verdict.h"
@@ -125,22 +128,23 @@ report::PlanReport make_report(const ReportFlags& flags, const Input& input, con
   return report;
 }
 
-Result<void> write_page(const Console& console, const ReportFlags& flags, const report::PlanReport& report) {
-  const std::string page = report_page(report);
+Result<void> write_page(const Console& console, const ReportFlags& flags, const std::string& page,
+                        const std::vector<std::string>& verdict) {
   const auto written = write_file(flags.output, [&](std::ostream& out) -> Result<void> {
     out << page;
     return {};
   });
   if (!written || flags.output == "-") return written;
   if (!console.json) {
-    for (const std::string& sentence : verdict_of(report)) console.print(sentence + "\n");
+    for (const std::string& sentence : verdict) console.print(sentence + "\n");
   }
   console.note("wrote " + flags.output + " (open it in a browser)");
   return {};
 }
 
 /// Every picture as a file of its own in a folder.
-Result<void> write_pictures(const Console& console, const ReportFlags& flags, const report::PlanReport& report) {
+template <class Report>
+Result<void> write_pictures(const Console& console, const ReportFlags& flags, const Report& report) {
   if (flags.svg.empty() && flags.png.empty()) return {};
   const auto pictures = report::pictures_of(report);
   if (!pictures) return tl::unexpected(pictures.error());
@@ -194,7 +198,8 @@ OrStop<void> report_on(const Console& console, const CLI::App& command, const Re
     report.measured = std::move(*measured);
   }
   if (console.json) console.print(json_text(simulation_json(findings.simulation)));
-  if (const auto written = write_page(console, flags, report); !written) return stop(written.error());
+  if (const auto written = write_page(console, flags, report_page(report), verdict_of(report)); !written)
+    return stop(written.error());
   if (const auto written = write_pictures(console, flags, report); !written) return stop(written.error());
   if (flags.trace.file.empty()) return {};
   const auto traced = write_trace_file(console, flags.trace, *report.run->report.timeline);
@@ -203,12 +208,28 @@ OrStop<void> report_on(const Console& console, const CLI::App& command, const Re
   return {};
 }
 
+/// The page of a scenario.
+ExitCode report_on_scenario(const Console& console, const ReportFlags& flags) {
+  ExitCode done = ExitCode::ok;
+  const auto show = [&](const scenario::Scenario& scenario, const scenario::JobReport& run,
+                        const std::string& profile) {
+    const report::JobPage page = make_job_page(scenario, run, profile);
+    if (console.json) console.print(json_text(scenario_json(scenario, run, profile)));
+    auto written = write_page(console, flags, job_page(page), page.verdict);
+    if (written) written = write_pictures(console, flags, page);
+    if (!written) done = console.refuse(written.error());
+  };
+  const ExitCode ran = with_scenario_run(console, flags.input, flags.of_scenario(), show);
+  return ran == ExitCode::ok ? done : ran;
+}
+
 ExitCode run(const Console& console, const CLI::App& command, const ReportFlags& flags) {
   if (const auto conflict = flags.find_conflict()) return console.refuse_usage(*conflict);
   if (console.json && flags.output == "-") {
     return console.refuse_usage(
         {ErrorCode::invalid_input, "--json and -o - would both write to standard output", "write the page to a file"});
   }
+  if (!flags.scenario.file.empty()) return report_on_scenario(console, flags);
   auto input = load_input(console, flags.input, flags.plan_topology);
   if (!input) return refuse(console, input.error());
   if (const auto conflict = flags.find_conflict(*input)) return console.refuse_usage(*conflict);
@@ -221,7 +242,8 @@ ExitCode run(const Console& console, const CLI::App& command, const ReportFlags&
 
 void add_report_command(CLI::App& app, Session& session) {
   PredictingVerb verb{"report", "Report on", "ring,tree,packing,auto", "Comma-separated", "", {}, {}, false,
-                      true,     false};
+                      true,     true};
+  verb.of_scenarios = {"--output", "--svg", "--png"};
   verb.of_runs = {"--output", "--measured", "--timeline", "--svg", "--png", "--trace", "--trace-every"};
   const auto flags = std::make_shared<ReportFlags>(std::move(verb));
   CLI::App* command = app.add_subcommand(
@@ -249,6 +271,7 @@ void add_report_command(CLI::App& app, Session& session) {
   command->footer(
       examples({"espalier report dgx1v-degraded all_gather -b 1K -e 1G -f 4 -o report.html",
                 "espalier report plan.json -s 256M -o plan.html", "espalier report dgx1v all_reduce --png . --svg .",
+                "espalier report --scenario training-step -o step.html",
                 "espalier report dgx-h100 all_reduce --profile nccl-hopper --measured all_reduce_perf.log"}) +
       "\nThe page is one file that loads nothing. Without sizes it has those that were measured. docs/report.md says "
       "what it shows.");

@@ -172,11 +172,12 @@ ExitCode simulate_scenario(const Console& console, const TopologyFlags& topology
 }
 
 ExitCode with_scenario_run(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags,
-                           const std::function<void(const scenario::Scenario&, const scenario::JobReport&)>& done) {
-  return with_scenario(console, topology, flags, [&](const scenario::Scenario& scenario, const std::string&) {
+                           const std::function<void(const scenario::Scenario&, const scenario::JobReport&,
+                                                    const std::string& profile)>& done) {
+  return with_scenario(console, topology, flags, [&](const scenario::Scenario& scenario, const std::string& profile) {
     const auto report = run_with_progress(console, scenario);
     if (!report) return console.refuse(report.error());
-    done(scenario, *report);
+    done(scenario, *report, profile);
     return ExitCode::ok;
   });
 }

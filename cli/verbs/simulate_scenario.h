@@ -26,8 +26,9 @@ struct ScenarioFlags {
 ExitCode simulate_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags);
 
 /// Reads and runs it likewise, and hands over what came of it instead of printing. Errors are shown; gives their code.
-ExitCode with_scenario_run(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags,
-                           const std::function<void(const scenario::Scenario&, const scenario::JobReport&)>& done);
+ExitCode with_scenario_run(
+    const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags,
+    const std::function<void(const scenario::Scenario&, const scenario::JobReport&, const std::string& profile)>& done);
 
 /// The same, but says what its end waited for and what single changes would save.
 ExitCode explain_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags);

@@ -15,9 +15,12 @@ function numbersOf(base64, Type) {
   return numbers;
 }
 
-const PHASES = ["send", "wire", "recv", "reduce"];
-/** Where in a lane a phase is, in parts of its height: a rank sends, receives and adds at once. */
-const STRIPS = [[0, 1 / 3], [0, 1], [1 / 3, 1 / 3], [2 / 3, 1 / 3]];
+/**
+ * What spans look like: a name, a custom property of the style, and where in a lane they are, in parts of its height, as a rank
+ * sends, receives and adds at once.
+ */
+const LOOKS = data?.looks ?? [["send", "send", 0, 1 / 3], ["wire", "wire", 0, 1], ["recv", "recv", 1 / 3, 1 / 3],
+  ["reduce", "reduce", 2 / 3, 1 / 3]];
 const LANE = 16, HEAD = 22, NAMES = 150;
 
 /** The spans by lane, in begin order; lanes where nothing happens are left out. */
@@ -28,9 +31,10 @@ function readLanes() {
   const places = numbersOf(data.lanes, Uint32Array), phases = numbersOf(data.phases, Uint8Array);
   const transfers = numbersOf(data.transfers, Uint32Array), chunks = numbersOf(data.chunks, Uint32Array);
   const names = [...data.ranks, ...data.links];
-  const byLane = names.map(() => PHASES.map(() => []));
+  const byLane = names.map(() => LOOKS.map(() => []));
   for (let i = 0; i < data.count; ++i) {
-    byLane[phases[i] === 1 ? data.ranks.length + places[i] : places[i]][phases[i]].push(i);
+    const isOnLink = data.links.length > 0 && phases[i] === 1;
+    byLane[isOnLink ? data.ranks.length + places[i] : places[i]][phases[i]].push(i);
   }
   const lanes = [];
   names.forEach((name, i) => {
@@ -150,13 +154,16 @@ class TimelineView {
     if (lane === undefined || event.clientY - area.top < HEAD) return;
     const inLane = (y % LANE) / LANE;
     lane.rows.forEach(({indices, longest, begins, ends}, phase) => {
-      if (inLane < STRIPS[phase][0] || inLane > STRIPS[phase][0] + STRIPS[phase][1]) return;
+      const [name, , from, part] = LOOKS[phase];
+      if (inLane < from || inLane > from + part) return;
       for (let i = firstFrom(begins, time - longest); i < indices.length; ++i) {
         const span = indices[i];
         if (begins[i] > time) break;
         if (ends[i] < time) continue;
-        text.textContent = `${lane.name}: ${PHASES[phase]} of transfer ${this.transfers[span]}, chunk ` +
-          `${this.chunks[span]}, from ${duration(this.begins[span])} for ${duration(this.ends[span] - this.begins[span])}`;
+        const what = data.labels === undefined ? `${name} of transfer ${this.transfers[span]}, chunk ${this.chunks[span]}`
+          : `${name}: ${data.labels[this.transfers[span]]}`;
+        text.textContent =
+          `${lane.name}: ${what}, from ${duration(this.begins[span])} for ${duration(this.ends[span] - this.begins[span])}`;
       }
     });
   }
@@ -181,7 +188,7 @@ class TimelineView {
       this.pixels = new Uint32Array(this.image.data.buffer);
     }
     const style = getComputedStyle(document.documentElement);
-    const colours = PHASES.map((phase) => pixelOf(style.getPropertyValue("--" + phase)));
+    const colours = LOOKS.map(([, property]) => pixelOf(style.getPropertyValue("--" + property)));
     this.ink = style.getPropertyValue("--ink");
     const first = Math.floor(this.box.scrollTop / LANE);
     const shown = this.lanes.slice(first, first + Math.ceil(height / LANE) + 1);
@@ -201,8 +208,9 @@ class TimelineView {
     const columns = this.canvas.width, lines = this.canvas.height, left = Math.round(NAMES * scale);
     const perUnit = this.width * scale / (this.to - this.from), origin = NAMES * scale - this.from * perUnit;
     lane.rows.forEach(({longest, begins, ends}, phase) => {
-      const top = Math.max(Math.round(HEAD * scale), Math.round((y + 1 + STRIPS[phase][0] * (LANE - 2)) * scale));
-      const bottom = Math.min(lines, Math.round((y + 1 + (STRIPS[phase][0] + STRIPS[phase][1]) * (LANE - 2)) * scale));
+      const [, , from, part] = LOOKS[phase];
+      const top = Math.max(Math.round(HEAD * scale), Math.round((y + 1 + from * (LANE - 2)) * scale));
+      const bottom = Math.min(lines, Math.round((y + 1 + (from + part) * (LANE - 2)) * scale));
       if (top >= bottom || begins.length === 0) return;
       const row = this.pixels.subarray(top * columns, (top + 1) * columns), colour = colours[phase];
       for (let i = firstFrom(begins, this.from - longest); i < begins.length && begins[i] <= this.to; ++i) {

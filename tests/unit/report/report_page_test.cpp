@@ -7,6 +7,7 @@
 #include "planners/planner.h"
 #include "report/bandwidth_chart.h"
 #include "report/html_text.h"
+#include "report/job_page.h"
 #include "report/plan_report.h"
 #include "report/png.h"
 #include "report/svg_picture.h"
@@ -131,6 +132,33 @@ TEST_F(ReportPage, PngByLibrsvg) {
   EXPECT_EQ(png_of_svg("<svg/>").error().message, "the SVG states no width and height");
   EXPECT_EQ(png_of_svg("<svg width=\"9\" height=\"9\">").error().message, "librsvg does not read the SVG");
   EXPECT_EQ(png_of_svg("<svg width=\"99999\" height=\"99999\">").error().code, ErrorCode::too_large);
+}
+
+TEST_F(ReportPage, OfAJob) {
+  JobPage job;
+  job.title = "step <on> pair";
+  job.verdict = {"It takes 2 us."};
+  job.topology = &topology_;
+  job.loads = {0.5, 0};
+  // Half computing, a quarter exposed: of the 680 units that a bar may have, 340 and 170.
+  job.ranks = {{"a", 0.5, 0.25, 0, 0.25}, {"b", 0, 0, 1, 0}};
+  job.elapsed = {2'000'000};
+  job.lanes = {"a", "b"};
+  job.labels = {"forward", "sum"};
+  job.tasks = {{{0}, {1'000'000}, 0, 0, 0, 0}, {{500'000}, {2'000'000}, 1, 1, 1, 0}};
+  const std::string page = job_page(job);
+  EXPECT_EQ(page.find("<on>"), std::string::npos);
+  EXPECT_EQ(count(page, "width=\"340.0\""), 1U);
+  EXPECT_EQ(count(page, "width=\"170.0\""), 1U);
+  EXPECT_EQ(count(page, "a: exposed communication 25.0 %"), 1U);
+  EXPECT_NE(page.find("\"labels\":[\"forward\",\"sum\"]"), std::string::npos);
+  EXPECT_NE(page.find("\"count\":2"), std::string::npos);
+  EXPECT_LT(page.find("It takes 2 us."), page.find("id=\"machine\""));
+  const auto pictures = pictures_of(job);
+  ASSERT_TRUE(pictures);
+  for (const Picture& picture : *pictures) {
+    EXPECT_TRUE(pugi::xml_document().load_string(picture.svg.c_str())) << picture.name;
+  }
 }
 
 /// Reads back base64 (RFC 4648).

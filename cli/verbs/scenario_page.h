@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "report/job_page.h"
+#include "scenario/read/read_scenario.h"
+#include "scenario/report/report.h"
+
+namespace espalier::cli {
+
+/// What a page shows of a scenario and of what came of it. `profile`: the one that counts, or empty. The scenario has
+/// to outlive the page.
+report::JobPage make_job_page(const scenario::Scenario& scenario, const scenario::JobReport& report,
+                              const std::string& profile);
+
+}  // namespace espalier::cli
