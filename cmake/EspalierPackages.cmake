@@ -3,7 +3,8 @@
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME espalier)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
-set(CPACK_PACKAGE_CONTACT "The Espalier authors <espalier@example.org>")
+# Whoever packages for others gives an address of their own; .invalid can be nobody's (RFC 2606).
+set(CPACK_PACKAGE_CONTACT "The Espalier authors <authors@espalier.invalid>" CACHE STRING "Maintainer of the Debian packages")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "planner and predictor of collective communication")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
@@ -23,6 +24,7 @@ bound that no schedule can beat.")
 
 set(CPACK_DEBIAN_COMMAND_PACKAGE_NAME espalier)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_RECOMMENDS librsvg2-2)  # --png
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION "${espalier_about}")
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libespalier-dev)

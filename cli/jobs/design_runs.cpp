@@ -15,17 +15,22 @@ namespace espalier::cli {
 namespace {
 
 OrStop<DesignCollective> run_collective(const Console& console, const Topology& topology, CollectiveKind kind,
-                                        const DesignQuestions& questions) {
+                                        const DesignQuestions& questions,
+                                        const std::shared_ptr<const ChosenProfile>& profile) {
   const auto collective = make_collective(kind, topology.rank_count(), std::nullopt);
   if (!collective) return stop(collective.error());
-  const auto candidates =
-      plan_candidates(console, topology, *collective, questions.algorithms, std::ranges::min(questions.sizes));
+  // Software adds to every hop, so with a profile shallow trees may win at any size.
+  const Bytes least = profile ? Bytes{} : std::ranges::min(questions.sizes);
+  const auto candidates = plan_candidates(console, topology, *collective, questions.algorithms, least, {}, false,
+                                          nullptr, profile == nullptr);
   if (!candidates) return stop(candidates.error());
   if (candidates->made.empty()) return stop(candidates->refused.front().error);
   DesignCollective result{kind, std::nullopt, {}};
   const Rational& bound = candidates->bound.time_per_byte;
   if (const auto algbw = algbw_of(bound)) result.bound_busbw = *algbw * to_double(collective->busbw_factor());
-  CandidateRuns runs(topology, *candidates, {});
+  CandidateRuns::Options options;
+  options.profile = profile;
+  CandidateRuns runs(topology, *candidates, options);
   Progress progress(console, fmt::format("simulating {}", topology.name()), questions.sizes.size());
   for (const Bytes size : questions.sizes) {
     progress.step(fmt::format("{} {} B", to_string(kind), size.count));
@@ -64,7 +69,6 @@ OrStop<DesignFailures> fail_each(const Console& console, const Topology& topolog
 }
 
 OrStop<DesignScenario> run_on(const Console& console, const TopologyFlags& flags, ScenarioFlags scenario) {
-  scenario.profile.name = "ideal";  // Links alone, as the collectives of designs.
   DesignScenario result;
   const ExitCode code =
       with_scenario_run(console, flags, scenario,
@@ -83,21 +87,27 @@ OrStop<DesignScenario> run_on(const Console& console, const TopologyFlags& flags
 }  // namespace
 
 OrStop<Design> examine_design(const Console& console, const TopologyFlags& flags, const DesignQuestions& questions) {
-  const auto topology = load_topology(console, flags);
-  if (!topology) return tl::unexpected(Stop{topology.error().error, topology.error().is_usage, topology.error().shown});
-  Design design{flags.argument, topology->rank_count(), topology->link_count(), {}, std::nullopt, std::nullopt};
+  const auto machine = load_machine(console, flags);
+  if (!machine) return tl::unexpected(Stop{machine.error().error, machine.error().is_usage, machine.error().shown});
+  const auto profile = questions.profile.resolve({}, machine->profile);
+  if (!profile) return usage(profile.error());
+  const Topology& topology = machine->topology;
+  Design design{flags.argument, topology.rank_count(), topology.link_count(), *profile ? (*profile)->shown : "", {},
+                std::nullopt,   std::nullopt};
   for (const CollectiveKind kind : questions.collectives) {
-    auto collective = run_collective(console, *topology, kind, questions);
+    auto collective = run_collective(console, topology, kind, questions, *profile);
     if (!collective) return tl::unexpected(collective.error());
     design.collectives.push_back(*std::move(collective));
   }
   if (questions.fails) {
-    auto failures = fail_each(console, *topology, questions.collectives.front());
+    auto failures = fail_each(console, topology, questions.collectives.front());
     if (!failures) return tl::unexpected(failures.error());
     design.failures = *std::move(failures);
   }
   if (!questions.scenario.file.empty()) {
-    auto scenario = run_on(console, flags, questions.scenario);
+    ScenarioFlags asked = questions.scenario;
+    asked.profile = questions.profile;
+    auto scenario = run_on(console, flags, asked);
     if (!scenario) return tl::unexpected(scenario.error());
     design.scenario = *std::move(scenario);
   }

@@ -21,6 +21,7 @@ struct DesignQuestions {
   std::string algorithm;   ///< Under which name the fastest of them is asked for.
   bool fails = true;       ///< What single failures cost the first collective.
   ScenarioFlags scenario;  ///< No file: none.
+  ProfileFlags profile;    ///< Names none: that of each machine.
 };
 
 /// A collective at one size.
@@ -62,6 +63,7 @@ struct Design {
   std::string name;  ///< As it was given.
   std::size_t ranks = 0;
   std::size_t links = 0;
+  std::string profile;  ///< Empty: links alone.
   std::vector<DesignCollective> collectives;
   std::optional<DesignFailures> failures;
   std::optional<DesignScenario> scenario;

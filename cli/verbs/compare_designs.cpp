@@ -25,6 +25,7 @@ struct DesignFlags {
   bool no_failures = false;
   bool strict = false;
   ScenarioFlags scenario;
+  ProfileFlags profile;
 };
 
 OrStop<DesignQuestions> read_questions(const DesignFlags& flags) {
@@ -60,6 +61,7 @@ OrStop<DesignQuestions> read_questions(const DesignFlags& flags) {
   questions.algorithm = algorithms->front();
   questions.fails = !flags.no_failures;
   questions.scenario = flags.scenario;
+  questions.profile = flags.profile;
   for (std::size_t i = 0; i < flags.designs.size(); ++i) {
     if (flags.designs[i] == "-" || std::ranges::count(flags.designs, flags.designs[i]) > 1) {
       return usage({ErrorCode::invalid_input,
@@ -162,7 +164,10 @@ std::string scenario_run_text(const std::vector<Design>& designs) {
 
 std::string designs_text(const std::vector<Design>& designs, const DesignQuestions& questions) {
   std::string text = "#";
-  for (const Design& design : designs) text += fmt::format("  {}: {} ranks", design.name, design.ranks);
+  for (const Design& design : designs) {
+    text += fmt::format("  {}: {} ranks{}", design.name, design.ranks,
+                        design.profile.empty() ? std::string() : ", profile " + design.profile);
+  }
   return text + "\n#\n" + collectives_table(designs, questions).text() +
          design_failures_text(designs, questions.collectives.front()) + scenario_run_text(designs);
 }
@@ -173,6 +178,7 @@ nlohmann::ordered_json number_or_null(const std::optional<double>& value) {
 
 nlohmann::ordered_json design_json(const Design& design) {
   nlohmann::ordered_json entry = {{"topology", design.name}, {"ranks", design.ranks}, {"links", design.links}};
+  entry["profile"] = design.profile.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(design.profile);
   auto& collectives = entry["collectives"] = nlohmann::ordered_json::array();
   for (const DesignCollective& collective : design.collectives) {
     nlohmann::ordered_json results = nlohmann::ordered_json::array();
@@ -257,12 +263,14 @@ void add_compare_designs_command(CLI::App& app, Session& session) {
   command
       ->add_option("--scenario", flags->scenario.file, "Also run a scenario on each: a YAML file or shipped scenario")
       ->option_text("FILE");
+  flags->profile.add_to(*command);
   add_csv_to(*command, session.console);
   command->footer(
       examples({"espalier compare-designs dgx-a100 dgx-h100",
-                "espalier compare-designs dgx1v dgx1v-degraded -c all_gather -s 64K,64M -a ring",
+                "espalier compare-designs dgx1v dgx1v-degraded -c all_gather -s 64K,64M -a ring --profile ideal",
                 "espalier compare-designs dgx-a100 dgx-h100 -c all_reduce -s 64M --no-failures --csv"}) +
-      "\nTimes are those of the links alone. Failures are single cables and forwarding nodes, and what they\n"
+      "\nTimes are those under each machine's profile (--profile ideal: of the links alone). Failures are single "
+      "cables and forwarding nodes, and what they\n"
       "take of the bound of the first collective (topo degrade shows them all). A scenario has to fit each\n"
       "machine's ranks.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });

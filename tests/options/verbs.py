@@ -103,8 +103,8 @@ VERBS = {
         "plan": (["plan.json"], {"--topology": OTHER_RATES}),
         "scenario": (["--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
     }),
-    "report": ({**{option: words for option, words in SIMULATE.items() if option not in ("--scenario", "--critical-path", "--csv")},
-                "--output": ["-o", "out.html"], "--measured": ["--measured", "measured.json"], "--timeline": ["--timeline", "1M"]}, {
+    "report": ({**{option: words for option, words in SIMULATE.items() if option not in ("--critical-path", "--csv")},
+                "--output": ["-o", "out.html"], "--svg": ["--svg", "."], "--png": ["--png", "."], "--measured": ["--measured", "measured.json"], "--timeline": ["--timeline", "1M"]}, {
         "topology": (["cluster.yaml", "all_gather", "-a", "packing", "-e", "1M", "-b", "1K"],
                      {**SHOWN, "--minbytes": ["-b", "4K"], "--seed": NEEDS_JITTER["--seed"], "--measured": "shown by 'measured'",
                       "--timeline": ["--timeline", "4K"]}),
@@ -116,6 +116,7 @@ VERBS = {
         "plan": (["plan.json", "-b", "16K", "-e", "1M"], {"--topology": OTHER_RATES, "--seed": NEEDS_JITTER["--seed"],
                                                         "--minbytes": ["-b", "4K"], "--maxbytes": ["-e", "2M"],
                                                         "--timeline": ["--timeline", "16K"]}),
+        "scenario": (["--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
     }),
     "bound": ({**TOPOLOGY, **COLLECTIVE, **GROUPS, "--csv": ["--csv"]}, {
         "all": (["cluster.yaml"], {}),
@@ -174,7 +175,7 @@ VERBS = {
                     "--sizes": ["-s", "1K"], "--root": ["-c", "broadcast", "-r", "9"], "--spec": ["--spec", "sweep.yaml"]}),
     }),
     "merge": ({"--out": ["-o", "out.csv"]}, {"rows": (["one.csv", "two.csv"], {})}),
-    "compare": ({"--fail-above": ["--fail-above", "1%"], "--svg": ["--svg", "out.svg"], "--lanes": ["--lanes", "3"],
+    "compare": ({"--fail-above": ["--fail-above", "1%"], "--svg": ["--svg", "out.svg"], "--png": ["--png", "out.png"], "--lanes": ["--lanes", "3"],
                  "--plan": ["--plan", "plan.json"], "--collective": ["--collective", "all_reduce"],
                  "--algorithm": ["-a", "tree"], "--profile": ["--profile", "nccl-hopper"], "--nccl-version": ["--nccl-version", "2.20"], "--protocol": ["--protocol", "simple"],
                  "--ranks": ["--ranks", "gpu[0-2]"], "--csv": ["--csv"]}, {
@@ -187,7 +188,8 @@ VERBS = {
         "drawing": (["predicted-trace.json", "measured-trace.json", "--svg", "-"], {"--profile": "then A is a machine: shown by 'machine'"}),
     }),
     "compare-designs": ({"--collectives": ["-c", "broadcast"], "--sizes": ["-s", "1K"], "--algorithm": ["-a", "tree"],
-                         "--no-failures": ["--no-failures"], "--strict": ["--strict"], "--scenario": ["--scenario", "job.yaml"], "--csv": ["--csv"]}, {
+                         "--no-failures": ["--no-failures"], "--strict": ["--strict"], "--scenario": ["--scenario", "job.yaml"], "--csv": ["--csv"],
+                         "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"]}, {
         "two": (["cluster.yaml", "other.yaml"], {})}),
     "calibrate": ({**TOPOLOGY, "--from": ["--from", "predicted.json"], "--output": ["-o", "out.yaml"],
                    "--algorithm": ["-a", "tree"], "--collective": ["--collective", "all_reduce"],
@@ -198,7 +200,7 @@ VERBS = {
                        {"--maxbytes": ["-e", "8M"], "--minbytes": ["-b", "2M"], "--from": ["--from", "measured.json"]}),
         "timeline": (["cluster.yaml", "--from", "measured-trace.json", "--hold-out", "0"], {"--hold-out": "one run", "--minbytes": ["-b", "2M"], "--from": ["--from", "predicted-trace.json"]}),
     }),
-    "topo show": ({**TOPOLOGY, "--list": ["--list"], "--provenance": ["--provenance"], "--svg": ["--svg", "out.svg"], "--csv": ["--csv"]}, {
+    "topo show": ({**TOPOLOGY, "--list": ["--list"], "--provenance": ["--provenance"], "--svg": ["--svg", "out.svg"], "--png": ["--png", "out.png"], "--csv": ["--csv"]}, {
         "one": (["cluster.yaml"], {}),
         "provenance": (["cluster.yaml", "--provenance"], {"--provenance": "already there"}), "list": (["--list"], {"--list": "already there"})}),
     "topo validate": ({k: v for k, v in TOPOLOGY.items() if k not in ("--without", "--slow")}, {
@@ -231,6 +233,18 @@ VERBS = {
                              "--spines": ["--spines", "2"], "--nvlink-bandwidth": ["--nvlink-bandwidth", "7 GB/s"],
                              "--nvlink-latency": ["--nvlink-latency", "7 us"], "--nic-bandwidth": ["--nic-bandwidth", "7 GB/s"],
                              "--nic-latency": ["--nic-latency", "7 us"], "--output": ["-o", "out.yaml"]}, {"": ([], {})}),
+    "topo gen cluster": ({"--boxes": ["--boxes", "4"], "--gpus": ["--gpus", "16"], "--nics": ["--nics", "4"], "--pcie-switches": ["--pcie-switches", "4"],
+                          "--nic-rate": ["--nic-rate", "7 GB/s"], "--nic-latency": ["--nic-latency", "7 us"],
+                          "--nvlink-bandwidth": ["--nvlink-bandwidth", "7 GB/s"], "--nvlink-latency": ["--nvlink-latency", "7 us"],
+                          "--pcie-bandwidth": ["--pcie-bandwidth", "7 GB/s"], "--pcie-latency": ["--pcie-latency", "7 us"],
+                          "--levels": ["--levels", "1"], "--boxes-per-leaf": ["--boxes-per-leaf", "1"], "--boxes-per-pod": ["--boxes-per-pod", "2"],
+                          "--spines": ["--spines", "2"], "--cores": ["--levels", "3", "--cores", "2"], "--by-box": ["--by-box"],
+                          "--oversubscription": ["--oversubscription", "2:1"],
+                          "--core-oversubscription": ["--levels", "3", "--core-oversubscription", "2:1"], "--output": ["-o", "out.yaml"]},
+                         {"two": ([], {"--boxes-per-pod": "shown by 'three'"}),
+                          "three": (["--levels", "3", "--boxes", "4", "--boxes-per-leaf", "1"],
+                                    {"--levels": "shown by 'two'", "--boxes": ["--boxes", "8"], "--boxes-per-leaf": ["--boxes-per-leaf", "2"],
+                                     "--cores": ["--cores", "2"], "--core-oversubscription": ["--core-oversubscription", "2:1"]})}),
     "topo gen random": ({"--ranks": ["--ranks", "5"], "--switches": ["--switches", "3"], "--extra": ["--extra", "7"],
                          "--seed": ["--seed", "7"], "--one-way": ["--one-way"], "--unbalanced": ["--unbalanced"],
                          "--output": ["-o", "out.yaml"]}, {"": ([], {})}),

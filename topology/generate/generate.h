@@ -104,6 +104,31 @@ struct RailBoxesOptions {
 };
 Result<Topology> generate_rail_boxes(const RailBoxesOptions& options);
 
+/// What the switches of a level have below them over what they have above, 2:1 for example.
+struct Oversubscription {
+  std::int64_t down = 1;
+  std::int64_t up = 1;
+};
+
+/// Boxes of GPUs behind one NVSwitch, and below PCIe switches that share `gpus` and `nics` evenly, all under one CPU.
+/// Leaf switches join the NICs of `boxes_per_leaf` boxes: one per rail, which NIC i of every box is on, or with
+/// `by_box` one for all. From two levels on every leaf has a cable to each spine, from three on the spines of a pod of
+/// `boxes_per_pod` boxes one to each core; all cables up from a switch carry together what those down from it do, over
+/// the oversubscription. With one level nothing joins the rails but the boxes.
+struct ClusterOptions {
+  std::int64_t boxes = 2, gpus = 8, nics = 8;
+  std::int64_t pcie_switches = 0;  ///< Of a box; 0: one per NIC.
+  std::int64_t levels = 2;
+  std::int64_t boxes_per_leaf = 0, boxes_per_pod = 0;  ///< 0: all.
+  std::int64_t spines = 4, cores = 4;                  ///< Spines of a pod.
+  Oversubscription oversubscription, core_oversubscription;
+  bool by_box = false;
+  Wire nvlink{.bandwidth = {450'000'000'000}, .link_class = "nvlink"};
+  Wire pcie{.bandwidth = {64'000'000'000}, .latency = {500'000}, .link_class = "pcie"};
+  Wire nic{.bandwidth = {50'000'000'000}, .link_class = "nic"};
+};
+Result<Topology> generate_cluster(const ClusterOptions& options);
+
 /// A connected random graph. With `one_way` every link stands alone (and the graph is strongly connected), else links
 /// come as duplex cables. `balanced` gives every switch the same rate in as out; otherwise the two directions of a
 /// cable, or the links of a switch, differ at random.

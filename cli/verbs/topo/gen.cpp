@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "base/parse_units.h"
 #include "cli/output/output_file.h"
 #include "cli/verbs/topo/topo.h"
@@ -172,6 +174,68 @@ Generator add_rail_boxes_flags(CLI::App& command) {
   };
 }
 
+/// "2:1" or "2": what is below over what is above.
+Result<Oversubscription> parse_oversubscription(const std::string& text) {
+  Oversubscription over;
+  const std::size_t colon = text.find(':');
+  const auto read = [](std::string_view digits, std::int64_t& value) {
+    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return parsed.ec == std::errc() && parsed.ptr == digits.data() + digits.size() && value > 0;
+  };
+  const std::string_view all = text;
+  const bool is_good = colon == std::string::npos
+                           ? read(all, over.down)
+                           : read(all.substr(0, colon), over.down) && read(all.substr(colon + 1), over.up);
+  if (is_good) return over;
+  return fail(ErrorCode::invalid_input, "'" + text.substr(0, 40) + "' is no oversubscription",
+              "write 2:1, for example");
+}
+
+Generator add_cluster_flags(CLI::App& command) {
+  struct Flags {
+    ClusterOptions options;
+    WireFlags nvlink, pcie;
+    std::string nic_rate, nic_latency, over = "1:1", core_over = "1:1";
+  };
+  const auto flags = std::make_shared<Flags>();
+  ClusterOptions& options = flags->options;
+  command.add_option("--boxes", options.boxes, "Boxes")->capture_default_str();
+  command.add_option("--gpus", options.gpus, "GPUs of a box")->capture_default_str();
+  command.add_option("--nics", options.nics, "NICs of a box")->capture_default_str();
+  command
+      .add_option("--pcie-switches", options.pcie_switches, "PCIe switches of a box, which share GPUs and NICs evenly")
+      ->option_text("NUMBER (one per NIC)");
+  command.add_option("--nic-rate", flags->nic_rate, "Rate of a NIC, such as '50 GB/s' or '400 Gbit/s'");
+  command.add_option("--nic-latency", flags->nic_latency, "Latency of a cable of the fabric, such as '1 us'");
+  flags->nvlink.add_to(command, "nvlink-", "a GPU into the NVSwitch");
+  flags->pcie.add_to(command, "pcie-", "a device into its PCIe switch");
+  command.add_option("--levels", options.levels, "Levels of switches: 1, 2 or 3")->capture_default_str();
+  command.add_option("--boxes-per-leaf", options.boxes_per_leaf, "Boxes under one leaf switch")
+      ->option_text("NUMBER (all)");
+  command.add_option("--boxes-per-pod", options.boxes_per_pod, "Boxes of a pod, with three levels")
+      ->option_text("NUMBER (all)");
+  command.add_option("--spines", options.spines, "Spine switches, of each pod")->capture_default_str();
+  command.add_option("--cores", options.cores, "Core switches, with three levels")->capture_default_str();
+  command.add_option("--oversubscription", flags->over, "What leaves have below them over what they have above")
+      ->capture_default_str();
+  command.add_option("--core-oversubscription", flags->core_over, "The same of spines, with three levels")
+      ->capture_default_str();
+  command.add_flag("--by-box", options.by_box, "All NICs of a box on one leaf switch, instead of one per rail");
+  return [flags]() -> Result<Topology> {
+    for (const auto& [wire, given] :
+         {std::pair{&flags->options.nvlink, flags->nvlink}, std::pair{&flags->options.pcie, flags->pcie},
+          std::pair{&flags->options.nic, WireFlags{flags->nic_rate, flags->nic_latency}}}) {
+      if (const auto applied = given.apply_to(*wire); !applied) return tl::unexpected(applied.error());
+    }
+    const auto over = parse_oversubscription(flags->over), core = parse_oversubscription(flags->core_over);
+    if (!over) return tl::unexpected(over.error());
+    if (!core) return tl::unexpected(core.error());
+    flags->options.oversubscription = *over;
+    flags->options.core_oversubscription = *core;
+    return generate_cluster(flags->options);
+  };
+}
+
 Generator add_random_flags(CLI::App& command) {
   const auto options = std::make_shared<RandomOptions>();
   const auto unbalanced = std::make_shared<bool>(false);
@@ -192,9 +256,12 @@ Generator add_random_flags(CLI::App& command) {
 void add_topo_gen_command(CLI::App& topo, Session& session) {
   CLI::App* gen = topo.add_subcommand("gen", "Generate a topology");
   gen->require_subcommand(1);
-  gen->footer(examples({"espalier topo gen torus --dims 4x4x4 --bandwidth '50 GB/s' -o torus.yaml",
-                        "espalier topo gen rail-boxes --boxes 16 | espalier topo show -",
-                        "espalier topo gen random --ranks 12 --switches 4 --seed 7"}));
+  gen->footer(
+      examples({"espalier topo gen torus --dims 4x4x4 --bandwidth '50 GB/s' -o torus.yaml",
+                "espalier topo gen rail-boxes --boxes 16 | espalier topo show -",
+                "espalier topo gen cluster --boxes 16 --gpus 8 --nics 4 --nic-rate '50 GB/s' --oversubscription 2:1 "
+                "-o cluster.yaml",
+                "espalier topo gen random --ranks 12 --switches 4 --seed 7"}));
   add_family(*gen, session, "ring", "Ranks in a circle", add_ring_flags);
   add_family(*gen, session, "torus", "A grid whose dimensions close",
              [](CLI::App& command) { return add_grid_flags(command, generate_torus); });
@@ -206,6 +273,8 @@ void add_topo_gen_command(CLI::App& topo, Session& session) {
   add_family(*gen, session, "leaf-spine", "Leaf switches under spine switches", add_leaf_spine_flags);
   add_family(*gen, session, "dragonfly", "Groups of routers in full mesh", add_dragonfly_flags);
   add_family(*gen, session, "rail-boxes", "Boxes of GPUs on a rail-optimised fabric", add_rail_boxes_flags);
+  add_family(*gen, session, "cluster", "Boxes with PCIe switches and NICs, under two or three levels of switches",
+             add_cluster_flags);
   add_family(*gen, session, "random", "A connected random graph from a seed", add_random_flags);
 }
 

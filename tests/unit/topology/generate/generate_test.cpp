@@ -122,6 +122,68 @@ TEST(Generate, RailBoxes) {
   EXPECT_FALSE(generate_rail_boxes({.gpus_per_box = 8, .rails = 3}));
 }
 
+TEST(Generate, Cluster) {
+  // 4 boxes of 8 GPUs and 4 NICs, two boxes under a leaf of each rail: 2 x 4 leaves. A leaf has 2 x 50 GB/s below it,
+  // over 2:1 half of that above, on 4 spines: 12.5 GB/s each.
+  const auto cluster =
+      generate_cluster({.boxes = 4, .gpus = 8, .nics = 4, .boxes_per_leaf = 2, .oversubscription = {2, 1}});
+  ASSERT_TRUE(cluster) << cluster.error().message;
+  EXPECT_EQ(cluster->rank_count(), 32U);
+  // 8 GPUs, 4 NICs, 4 PCIe switches, an NVSwitch and a CPU in a box.
+  EXPECT_EQ(cluster->node_count(), 4U * 18 + 8 + 4);
+  std::size_t uplinks = 0;
+  for (const Link& link : cluster->links()) {
+    if (link.link_class != "uplink") continue;
+    ++uplinks;
+    EXPECT_EQ(link.bandwidth().bytes_per_second, 12'500'000'000);
+  }
+  EXPECT_EQ(uplinks, 2U * 8 * 4);
+  // A GPU shares its PCIe switch with one other and one NIC.
+  const Node& nic = cluster->node(cluster->find_node("box3.nic2"));
+  EXPECT_EQ(nic.rail, 2);
+}
+
+TEST(Generate, ClusterOfThreeLevels) {
+  // Two pods of two boxes, all NICs of a box on one leaf: 4 x 25 GB/s below it, the same above on 2 spines, 50 each. A
+  // spine has two leaves, 100 GB/s below it, a quarter of that above on one core.
+  const auto cluster = generate_cluster({.boxes = 4,
+                                         .gpus = 4,
+                                         .nics = 4,
+                                         .levels = 3,
+                                         .boxes_per_leaf = 1,
+                                         .boxes_per_pod = 2,
+                                         .spines = 2,
+                                         .cores = 1,
+                                         .core_oversubscription = {4, 1},
+                                         .by_box = true,
+                                         .nic = {.bandwidth = {25'000'000'000}}});
+  ASSERT_TRUE(cluster) << cluster.error().message;
+  std::map<std::string, std::pair<std::size_t, std::int64_t>> classes;
+  for (const Link& link : cluster->links()) {
+    ++classes[link.link_class].first;
+    classes[link.link_class].second = link.bandwidth().bytes_per_second;
+  }
+  EXPECT_EQ(classes["uplink"], std::pair(std::size_t{2 * 4 * 2}, std::int64_t{50'000'000'000}));
+  EXPECT_EQ(classes["core"], std::pair(std::size_t{2 * 4}, std::int64_t{25'000'000'000}));
+}
+
+TEST(Generate, ClusterRefusals) {
+  const auto refusal = [](const ClusterOptions& options) {
+    const auto made = generate_cluster(options);
+    return made ? "" : made.error().message;
+  };
+  EXPECT_EQ(refusal({.gpus = 8, .nics = 3}), "8 GPUs and 3 NICs do not spread evenly over 3 PCIe switches");
+  EXPECT_EQ(refusal({.levels = 4}), "4 levels of switches");
+  EXPECT_EQ(refusal({.boxes = 4, .boxes_per_leaf = 3}), "4 boxes do not make whole leaves of 3 and pods of 4");
+  EXPECT_EQ(refusal({.boxes = 4, .levels = 1, .boxes_per_leaf = 2}),
+            "one level of switches does not join several leaves");
+  EXPECT_EQ(refusal({.boxes = 4, .boxes_per_pod = 2}), "pods are joined by a third level of switches");
+  EXPECT_EQ(refusal({.boxes = 2, .spines = 7}),
+            "7 cables of class uplink do not get a whole number of bytes per second each");
+  EXPECT_EQ(generate_cluster({.boxes = 100'000}).error().code, ErrorCode::too_large);
+  EXPECT_EQ(refusal({.oversubscription = {0, 1}}).substr(0, 16), "oversubscription");
+}
+
 TEST(Generate, RandomGraphsAreConnectedAndBalanced) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const bool one_way = seed % 2 == 0;
