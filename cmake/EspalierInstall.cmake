@@ -71,8 +71,12 @@ if(TARGET espalier_python)
   if(TARGET espalier_torch)  # Apart: the package is there without PyTorch.
     install(TARGETS espalier_torch LIBRARY DESTINATION ${ESPALIER_PYTHON_INSTALL} COMPONENT torch)
   endif()
-  file(RELATIVE_PATH espalier_python_configs "/x/${ESPALIER_PYTHON_INSTALL}" "/x/${CMAKE_INSTALL_DATADIR}/espalier/configs")
-  install(CODE "
-    file(CREATE_LINK \"${espalier_python_configs}\"
-      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${ESPALIER_PYTHON_INSTALL}/configs\" SYMBOLIC)" COMPONENT python)
+  if(SKBUILD)  # A wheel has no share/ beside it.
+    install(DIRECTORY configs DESTINATION ${ESPALIER_PYTHON_INSTALL} COMPONENT python)
+  else()
+    file(RELATIVE_PATH espalier_python_configs "/x/${ESPALIER_PYTHON_INSTALL}" "/x/${CMAKE_INSTALL_DATADIR}/espalier/configs")
+    install(CODE "
+      file(CREATE_LINK \"${espalier_python_configs}\"
+        \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${ESPALIER_PYTHON_INSTALL}/configs\" SYMBOLIC)" COMPONENT python)
+  endif()
 endif()

@@ -26,7 +26,7 @@ struct SharedJob {
 /// A call under way; what it works on stays until it has ended.
 struct StartedCall {
   CallHandle handle;
-  py::object send, receive;
+  py::object send, receive, shares;
 };
 
 ScheduleSource advised(const Topology& topology, const std::string& algorithm) {
@@ -110,15 +110,15 @@ class PythonCommunicator {
 
   void run(const py::object& self, const CallArrays& call) {
     CallArguments arguments = call.arguments(ranks());
-    keep_if_noting(self, call.send, call.receive);
+    keep_if_noting(self, call.send, call.receive, call.shares);
     finish([&](Communicator& ranks) { return ranks.run(arguments); });
   }
 
   std::shared_ptr<StartedCall> start(const CallArrays& call) {
     std::erase_if(started_, [](const auto& earlier) { return earlier->handle.test(); });
     CallArguments arguments = call.arguments(ranks());
-    auto started =
-        std::make_shared<StartedCall>(StartedCall{value_of(ranks().start(arguments)), call.send, call.receive});
+    auto started = std::make_shared<StartedCall>(
+        StartedCall{value_of(ranks().start(arguments)), call.send, call.receive, call.shares});
     started_.push_back(started);
     return started;
   }
@@ -215,9 +215,10 @@ class PythonCommunicator {
   }
 
  private:
-  void keep_if_noting(const py::object& self, const py::object& send, const py::object& receive) {
+  void keep_if_noting(const py::object& self, const py::object& send, const py::object& receive,
+                      const py::object& shares = py::none()) {
     if (!shared_->is_noting) return;
-    for (const py::object& kept : {self, send, receive}) shared_->noted.push_back(kept);
+    for (const py::object& kept : {self, send, receive, shares}) shared_->noted.push_back(kept);
   }
 
   template <class Call>
@@ -271,13 +272,13 @@ void bind_communicator(py::module_& module) {
                              })
       .def("run",
            [](const py::object& self, const std::string& kind, const py::object& send, const py::object& receive,
-              const std::string& operation, std::uint32_t root) {
-             self.cast<PythonCommunicator&>().run(self, {kind, send, receive, operation, root});
+              const std::string& operation, std::uint32_t root, const py::object& shares) {
+             self.cast<PythonCommunicator&>().run(self, {kind, send, receive, operation, root, shares});
            })
       .def("start",
            [](PythonCommunicator& self, const std::string& kind, const py::object& send, const py::object& receive,
-              const std::string& operation, std::uint32_t root) {
-             return self.start({kind, send, receive, operation, root});
+              const std::string& operation, std::uint32_t root, const py::object& shares) {
+             return self.start({kind, send, receive, operation, root, shares});
            })
       .def("wait", &PythonCommunicator::wait)
       .def("send", [](const py::object& self, const py::array& data,

@@ -29,16 +29,6 @@ compare::Measurements table_of(compare::RunFile run, const std::string& path) {
   return std::get<compare::Measurements>(std::move(run));
 }
 
-py::dict summary_of(const compare::ErrorSummary& errors) {
-  py::dict summary;
-  summary["count"] = errors.count;
-  summary["median"] = errors.median;
-  summary["p90"] = errors.p90;
-  summary["worst"] = errors.worst;
-  summary["bias"] = errors.bias;
-  return summary;
-}
-
 py::dict row_of(const std::string& what, const std::string& name, const compare::Duration& duration) {
   py::dict row;
   row["what"] = what;
@@ -139,6 +129,16 @@ class ProfiledSimulation {
 };
 
 }  // namespace
+
+py::dict summary_of(const compare::ErrorSummary& errors) {
+  py::dict summary;
+  summary["count"] = errors.count;
+  summary["median"] = errors.median;
+  summary["p90"] = errors.p90;
+  summary["worst"] = errors.worst;
+  summary["bias"] = errors.bias;
+  return summary;
+}
 
 void bind_compare(py::module_& module) {
   module.def("compare_files", &compare_files);

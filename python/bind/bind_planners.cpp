@@ -8,8 +8,9 @@ namespace espalier::python {
 namespace {
 
 /// (time_per_byte, cut as node ids, what, busbw in bytes/s or None).
-py::tuple bound_of(const Topology& topology, const std::string& name, std::int64_t root) {
-  const Collective collective = collective_on(topology, name, root);
+py::tuple bound_of(const Topology& topology, const std::string& name, std::int64_t root,
+                   std::vector<std::int64_t> shares) {
+  const Collective collective = collective_on(topology, name, root, std::move(shares));
   Bound bound;
   {
     const py::gil_scoped_release release;
@@ -41,8 +42,8 @@ Result<RunReport> evaluate(const Topology& topology, const Schedule& schedule, B
 
 /// The schedule of a planner, or the one that is fastest at a size.
 Plan plan(std::shared_ptr<Topology> topology, const std::string& name, const std::string& algorithm, std::int64_t size,
-          std::int64_t root) {
-  const Collective collective = collective_on(*topology, name, root);
+          std::int64_t root, std::vector<std::int64_t> shares) {
+  const Collective collective = collective_on(*topology, name, root, std::move(shares));
   const py::gil_scoped_release release;
   planners::PlanContext context;
   context.on_round = [](const planners::ProgramRound&) { check_signals(); };
@@ -67,9 +68,9 @@ Plan plan(std::shared_ptr<Topology> topology, const std::string& name, const std
 }  // namespace
 
 void bind_planners(py::module_& module) {
-  module.def("_bound", &bound_of, py::arg("topology"), py::arg("collective"), py::arg("root"));
+  module.def("_bound", &bound_of, py::arg("topology"), py::arg("collective"), py::arg("root"), py::arg("shares"));
   module.def("_plan", &plan, py::arg("topology"), py::arg("collective"), py::arg("algorithm"), py::arg("size"),
-             py::arg("root"));
+             py::arg("root"), py::arg("shares"));
   module.def(
       "planners",
       [] {

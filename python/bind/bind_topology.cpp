@@ -128,6 +128,9 @@ void bind_topology(py::module_& module) {
       .def(
           "_repr_svg_", [](const Topology& topology) { return value_of(topology_svg(topology)); },
           "A picture of the machine (SVG), as notebooks show it.")
+      .def(
+          "to_yaml", [](const Topology& topology) { return write_topology(topology); },
+          "The plain form as YAML, which `from_yaml` reads back.")
       .def("_links", &links_of)
       .def("_nodes", &nodes_of);
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "base/rational.h"
 #include "base/result.h"
@@ -51,7 +52,9 @@ py::array view_of(const py::dtype& type, const std::vector<T>& values, const py:
 }
 
 /// Collective by name, on the topology's ranks; `root`: a rank's number, or less than nothing where there is none.
-Collective collective_on(const Topology& topology, const std::string& name, std::int64_t root);
+/// `shares`: of unequal shards, or none.
+Collective collective_on(const Topology& topology, const std::string& name, std::int64_t root,
+                         std::vector<std::int64_t> shares = {});
 
 void bind_topology(py::module_& module);
 void bind_schedule(py::module_& module);
@@ -59,5 +62,6 @@ void bind_planners(py::module_& module);
 void bind_simulation(py::module_& module);
 void bind_communicator(py::module_& module);
 void bind_launch(py::module_& module);
+void bind_calibrate(py::module_& module);
 
 }  // namespace espalier::python

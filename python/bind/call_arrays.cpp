@@ -54,10 +54,29 @@ CallArguments CallArrays::arguments(const Communicator& ranks) const {
            "give one");
   }
   const Parts parts = parts_of(call.kind);
+  std::size_t share = 0;
+  std::size_t all_shares = 0;
+  if (!shares.is_none()) {
+    const auto given = shares.cast<py::array_t<std::int64_t, py::array::c_style>>();
+    call.shares = {given.data(), static_cast<std::size_t>(given.size())};
+    Collective checked{call.kind, ranks.size(), Rank(), {call.shares.begin(), call.shares.end()}};
+    if (const auto wrong = why_bad_shares(checked)) refuse(kind + ": " + *wrong, "give the elements of each rank");
+    share = static_cast<std::size_t>(call.shares[ranks.rank()]);
+    all_shares = static_cast<std::size_t>(checked.share_sum());
+  }
   std::optional<std::size_t> count;
   std::optional<ElementType> type;
   const auto take = [&](const py::array& array, bool is_shard) {
-    const auto elements = static_cast<std::size_t>(array.size()) * (is_shard ? ranks.size() : 1);
+    auto elements = static_cast<std::size_t>(array.size()) * (is_shard ? ranks.size() : 1);
+    if (!call.shares.empty()) {
+      const auto expected = is_shard ? share : all_shares;
+      if (static_cast<std::size_t>(array.size()) != expected) {
+        refuse(kind + ": an array of " + std::to_string(array.size()) + " elements, and the shares say " +
+                   std::to_string(expected),
+               "shares are the elements of each rank");
+      }
+      elements = all_shares;
+    }
     const ElementType its = checked_type(array);
     if ((count && *count != elements) || (type && *type != its)) {
       refuse(kind + ": the arrays do not fit each other: " + std::to_string(*count) + " elements of " +

@@ -18,6 +18,8 @@ struct CallArrays {
   py::object send, receive;
   std::string operation;
   std::uint32_t root = 0;
+  /// Unequal shards: the elements of each rank, an array of int64 that lives as long as the call; or None.
+  py::object shares = py::none();
 
   /// The same for the engine, on the memory of the arrays. Raises for arrays that do not fit each other or the call.
   [[nodiscard]] CallArguments arguments(const Communicator& ranks) const;

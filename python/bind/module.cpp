@@ -33,20 +33,10 @@ py::object fraction_of(const Rational& value) {
   return py::module_::import("fractions").attr("Fraction")(to_string(value));
 }
 
-Collective collective_on(const Topology& topology, const std::string& name, std::int64_t root) {
-  Collective collective{value_of(parse_collective(name)), static_cast<std::uint32_t>(topology.rank_count()), Rank()};
-  const auto ranks = static_cast<std::int64_t>(topology.rank_count());
-  if (has_root(collective.kind)) {
-    if (root >= ranks) {
-      throw ErrorRaised({ErrorCode::invalid_input,
-                         "root " + std::to_string(root) + " of " + std::to_string(ranks) + " ranks",
-                         "ranks count from 0"});
-    }
-    collective.root = Rank(static_cast<std::size_t>(std::max<std::int64_t>(root, 0)));
-  } else if (root >= 0) {
-    throw ErrorRaised({ErrorCode::invalid_input, name + " has no root", "leave root out"});
-  }
-  return collective;
+Collective collective_on(const Topology& topology, const std::string& name, std::int64_t root,
+                         std::vector<std::int64_t> shares) {
+  const std::optional<Rank> of = root < 0 ? std::nullopt : std::optional(Rank(static_cast<std::size_t>(root)));
+  return value_of(make_collective(value_of(parse_collective(name)), topology.rank_count(), of, std::move(shares)));
 }
 
 }  // namespace espalier::python
@@ -68,4 +58,5 @@ PYBIND11_MODULE(_espalier, module) {
   bind_compare(module);
   bind_communicator(module);
   bind_launch(module);
+  bind_calibrate(module);
 }

@@ -18,8 +18,10 @@ True
 
 from ._topology import Topology
 from .errors import Error
+from ._calibrate import Calibration, calibrate
 from ._compare import Comparison, compare
 from ._communicator import Communicator, Handle
+from ._gossip import Gossip, gossip
 from ._launch import run
 from ._plans import Bound, Breach, Schedule, bound, plan, planners
 from ._simulation import Simulation, Simulator, simulate
@@ -27,5 +29,5 @@ from ._sweep import sweep
 from ._tables import Table
 from ._units import parse_size
 
-__all__ = ["Bound", "Breach", "Communicator", "Comparison", "Error", "Handle", "Schedule", "Simulation", "Simulator", "Table", "Topology",
-           "bound", "compare", "parse_size", "plan", "planners", "run", "simulate", "sweep"]
+__all__ = ["Bound", "Breach", "Calibration", "Communicator", "Comparison", "Error", "Gossip", "Handle", "Schedule", "Simulation", "Simulator", "Table", "Topology",
+           "bound", "calibrate", "compare", "gossip", "parse_size", "plan", "planners", "run", "simulate", "sweep"]

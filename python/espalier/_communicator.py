@@ -45,7 +45,14 @@ def _error(message, help):
 
 
 class Handle:
-    """A collective that was started. Its arrays are kept, here and by the communicator, until it has ended."""
+    """A collective that was started. Its arrays are kept, here and by the communicator, until it has ended.
+
+    >>> import espalier, numpy
+    >>> with espalier.Communicator() as ranks:
+    ...     handle = ranks.all_reduce(numpy.ones(4, "f4"), asynchronous=True)
+    ...     isinstance(handle, espalier.Handle), handle.wait().tolist(), handle.test()
+    (True, [1.0, 1.0, 1.0, 1.0], True)
+    """
 
     def __init__(self, communicator, call, result):
         self._communicator, self._call, self._result = communicator, call, result
@@ -76,7 +83,20 @@ class Communicator:
         with espalier.Communicator() as ranks:
             total = ranks.all_reduce(numpy.arange(3.0))
 
-    >>> import espalier
+    >>> import espalier, numpy
+    >>> with espalier.Communicator() as ranks:  # A job of one.
+    ...     ones, part = numpy.ones(2), ranks.empty(2, "f8")
+    ...     ranks.reduce(ones.copy()), ranks.broadcast(ones.copy()), ranks.gather(ones), ranks.reduce_scatter(ones)
+    ...     ranks.scatter(ones, part), ranks.all_to_all(ones)
+    ...     ranks.barrier()
+    ...     with ranks.group():
+    ...         total = ranks.all_reduce(ones)
+    ...     half = ranks.split([0])
+    ...     half.size, ranks.transports, total.tolist()
+    ...     half.close()
+    (array([1., 1.]), array([1., 1.]), array([[1., 1.]]), array([1., 1.]))
+    (array([1., 1.]), array([1., 1.]))
+    (1, ['shm'], [1.0, 1.0])
     >>> try:
     ...     espalier.Communicator(rank=2, world=2)
     ... except espalier.Error as error:
@@ -101,12 +121,12 @@ class Communicator:
         finally:
             self._calls -= 1
 
-    def _collective(self, kind, send, receive, op="sum", root=0, asynchronous=False):
+    def _collective(self, kind, send, receive, op="sum", root=0, asynchronous=False, shares=None):
         if asynchronous:
-            return Handle(self, self._inner.start(kind, as_array(send), as_array(receive), op, root), receive)
+            return Handle(self, self._inner.start(kind, as_array(send), as_array(receive), op, root, shares), receive)
         self._calls += 1
         try:
-            self._inner.run(kind, as_array(send), as_array(receive), op, root)
+            self._inner.run(kind, as_array(send), as_array(receive), op, root, shares)
         finally:
             self._calls -= 1
         return receive
@@ -130,32 +150,60 @@ class Communicator:
         """Gives all ranks what `array` is on `root`."""
         return self._collective("broadcast", array, array, "sum", root, asynchronous)
 
-    def _room(self, array, is_needed=True):
+    def _room(self, array, is_needed, shares):
+        if not is_needed:
+            return None
         shown = as_array(array)
-        return numpy.empty((self.size, *shown.shape), shown.dtype) if is_needed else None
+        if shares is not None:
+            return numpy.empty(int(shares.sum()), shown.dtype)
+        return numpy.empty((self.size, *shown.shape), shown.dtype)
 
-    def all_gather(self, send, receive=None, asynchronous=False):
-        """Gives all ranks the parts of all: (size, *shape of `send`) where there is no `receive`."""
-        return self._collective("all_gather", send, self._room(send) if receive is None else receive, asynchronous=asynchronous)
+    def _shares(self, shares):
+        """Elements of each rank, as the calls take them; None for equal shards."""
+        if shares is None:
+            return None
+        shares = numpy.array(shares, dtype=numpy.int64)
+        if shares.shape != (self.size,):
+            raise _error(f"shares of shape {shares.shape} for {self.size} ranks", "give the elements of each rank")
+        return shares
 
-    def gather(self, send, receive=None, root=0, asynchronous=False):
+    def all_gather(self, send, receive=None, shares=None, asynchronous=False):
+        """Gives all ranks the parts of all: (size, *shape of `send`) where there is no `receive`.
+
+        With `shares`, the elements of each rank, parts are unequal and lie one after the other.
+
+        >>> import espalier, numpy
+        >>> with espalier.Communicator() as ranks:
+        ...     ranks.all_gather(numpy.ones(3, "f4"), shares=[3]).tolist()
+        [1.0, 1.0, 1.0]
+        """
+        shares = self._shares(shares)
+        receive = self._room(send, True, shares) if receive is None else receive
+        return self._collective("all_gather", send, receive, asynchronous=asynchronous, shares=shares)
+
+    def gather(self, send, receive=None, root=0, shares=None, asynchronous=False):
         """As all_gather, on `root` only; None elsewhere."""
+        shares = self._shares(shares)
         if receive is None:
-            receive = self._room(send, self.rank == root)
-        return self._collective("gather", send, receive, "sum", root, asynchronous)
+            receive = self._room(send, self.rank == root, shares)
+        return self._collective("gather", send, receive, "sum", root, asynchronous, shares)
 
-    def reduce_scatter(self, send, receive=None, op="sum", asynchronous=False):
-        """Adds up `send`, a part for every rank along its first axis, and gives each rank its part."""
+    def reduce_scatter(self, send, receive=None, op="sum", shares=None, asynchronous=False):
+        """Adds up `send`, a part for every rank along its first axis, and gives each rank its part; `shares` as in all_gather."""
+        shares = self._shares(shares)
         if receive is None:
             shown = as_array(send)
-            if shown.ndim == 0 or len(shown) % self.size:
-                raise _error(f"{shown.shape} has no equal parts for {self.size} ranks", "give `receive`")
-            receive = numpy.empty((len(shown) // self.size, *shown.shape[1:]), shown.dtype)
-        return self._collective("reduce_scatter", send, receive, op, 0, asynchronous)
+            if shares is not None:
+                receive = numpy.empty(int(shares[self.rank]), shown.dtype)
+            elif shown.ndim == 0 or len(shown) % self.size:
+                raise _error(f"{shown.shape} has no equal parts for {self.size} ranks", "give `receive`, or `shares`")
+            else:
+                receive = numpy.empty((len(shown) // self.size, *shown.shape[1:]), shown.dtype)
+        return self._collective("reduce_scatter", send, receive, op, 0, asynchronous, shares)
 
-    def scatter(self, send, receive, root=0, asynchronous=False):
-        """Gives each rank its part of `send` of `root`; others send None."""
-        return self._collective("scatter", send, receive, "sum", root, asynchronous)
+    def scatter(self, send, receive, root=0, shares=None, asynchronous=False):
+        """Gives each rank its part of `send` of `root`; others send None. `shares` as in all_gather."""
+        return self._collective("scatter", send, receive, "sum", root, asynchronous, self._shares(shares))
 
     def all_to_all(self, send, receive=None, asynchronous=False):
         """Part r of `send` goes to rank r; part r of what is received is from rank r."""
@@ -164,7 +212,25 @@ class Communicator:
         return self._collective("all_to_all", send, receive, asynchronous=asynchronous)
 
     def send(self, array, peer):
-        """To one rank, which receives it."""
+        """To one rank, which receives it.
+
+        >>> import pathlib, sys, tempfile, espalier
+        >>> folder = tempfile.mkdtemp()
+        >>> sys.path.append(folder)
+        >>> _ = pathlib.Path(folder, "swapping.py").write_text('''
+        ... import espalier, numpy
+        ... def swap(step):
+        ...     with espalier.Communicator() as ranks:
+        ...         got = numpy.empty(1)
+        ...         with ranks.group():
+        ...             ranks.send(numpy.full(1, 10.0 * ranks.rank + step), 1 - ranks.rank)
+        ...             ranks.receive(got, 1 - ranks.rank)
+        ...         return float(got[0])
+        ... ''')
+        >>> import swapping
+        >>> espalier.run(swapping.swap, 2, 5)
+        [15.0, 5.0]
+        """
         self._call(lambda inner: inner.send(as_array(array), peer))
 
     def receive(self, array, peer):
@@ -226,7 +292,18 @@ class Communicator:
             self._call(lambda inner: inner.deregister_buffer(shown))
 
     def abort(self, reason):
-        """Fails the job on every rank, also while a call runs in another thread."""
+        """Fails the job on every rank, also while a call runs in another thread.
+
+        >>> import espalier, numpy
+        >>> ranks = espalier.Communicator()
+        >>> ranks.abort("enough")
+        >>> try:
+        ...     ranks.all_reduce(numpy.ones(1))
+        ... except espalier.Error as error:
+        ...     print("enough" in error.message)
+        True
+        >>> ranks.close()
+        """
         self._inner.abort(reason)
 
     def close(self):

@@ -39,6 +39,8 @@ def compare(a, b, collective="", algorithm=""):
     ...     other = espalier.compare(f"{folder}/ring.json", f"{folder}/tree.json")
     >>> same.rows[0]["error"], other.rows[0]["error"] < 0, other.svg[:4]
     (0.0, True, '<svg')
+    >>> isinstance(same, espalier.Comparison), same.errors["count"] > 0
+    (True, True)
     """
     rows, errors, notes, svg = _espalier.compare_files(os.fspath(a), os.fspath(b), collective, algorithm)
     return Comparison(Table(rows), errors, notes, svg)

@@ -17,7 +17,13 @@ planners = _espalier.planners
 
 @dataclasses.dataclass(frozen=True)
 class Bound:
-    """A proven limit: no schedule moves S bytes in less than S * time_per_byte seconds."""
+    """A proven limit: no schedule moves S bytes in less than S * time_per_byte seconds.
+
+    >>> from espalier import Bound, Topology, bound
+    >>> limit = bound(Topology.load("dgx1v-degraded"), "all_gather")
+    >>> isinstance(limit, Bound), len(limit.cut), limit.what
+    (True, 7, 'the shards of 7 ranks have to leave it, S/8 bytes each')
+    """
 
     time_per_byte: fractions.Fraction  #: Seconds per byte of the message size S.
     cut: list  #: Ids of the nodes whose cut proves it; empty where a linear program does.
@@ -39,33 +45,63 @@ class Breach(typing.NamedTuple):
     message: str
 
 
-def bound(topology, collective, root=None):
+def _shares_of(shares):
+    return [] if shares is None else [int(share) for share in shares]
+
+
+def bound(topology, collective, root=None, shares=None):
     """The exact limit of a collective on a topology. Long ones release the GIL.
+
+    `shares`: a whole number for each rank; its shard of all_gather, reduce_scatter, gather or scatter is so much of their sum.
 
     >>> from espalier import Topology
     >>> bound(Topology.generate("ring", [4], bandwidth=25e9), "all_gather").time_per_byte
     Fraction(3, 200000000000)
+    >>> bound(Topology.generate("ring", [4], bandwidth=25e9), "all_gather", shares=[1, 0, 0, 0]).what
+    'all S bytes of shards have to leave it'
     """
-    return Bound(*_espalier._bound(topology, collective, -1 if root is None else root))
+    return Bound(*_espalier._bound(topology, collective, -1 if root is None else root, _shares_of(shares)))
 
 
-def plan(topology, collective, algorithm="auto", size="64M", root=None):
-    """A verified schedule by one of `planners()`, or by "auto" the one that is fastest at `size`.
+def plan(topology, collective, algorithm="auto", size="64M", root=None, shares=None):
+    """A verified schedule by one of `planners()`, or by "auto" the one that is fastest at `size`; `shares` as in `bound`.
 
     >>> from espalier import Topology
     >>> plan(Topology.load("dgx1v"), "all_reduce", algorithm="ring").transfers.dtype.names
     ('first_slice', 'slice_count', 'route', 'channel_and_reduces')
     """
-    return _espalier._plan(topology, collective, algorithm, parse_size(size), -1 if root is None else root)
+    return _espalier._plan(topology, collective, algorithm, parse_size(size), -1 if root is None else root, _shares_of(shares))
 
 
 def verify(self, most=100):
-    """The breaches of the rules of docs/schedule.md, at most so many; none of them for a right schedule."""
+    """The breaches of the rules of docs/schedule.md, at most so many; none of them for a right schedule.
+
+    >>> from espalier import Breach, Topology
+    >>> ring = plan(Topology.load("dgx1v"), "all_reduce", algorithm="ring")
+    >>> ring.verify(), ring.collective, ring.algorithm, ring.root, ring.topology.name
+    ([], 'all_reduce', 'ring', None, 'dgx1v')
+    >>> ring.units >= 8, len(ring.slices) >= 8, len(ring.routes[0]), max(ring.link_loads) > 0, ring.load_time > 0
+    (True, True, 3, True, True)
+    >>> two = Topology.generate("ring", [2])
+    >>> empty = Schedule.from_arrays(two, "broadcast", 1, [[0, 1, -1, -1]], [(0, 1, [0])], [], root=0)
+    >>> isinstance(empty.verify()[0], Breach), empty.verify()[0].rule
+    (True, 'S7')
+    """
     return [Breach(*row) for row in self._breaches(most)]
 
 
 def save(self, path):
-    """Writes the JSON form, with its network."""
+    """Writes the JSON form, with its network.
+
+    >>> import os, tempfile
+    >>> from espalier import Topology
+    >>> tree = plan(Topology.load("dgx1v"), "broadcast", algorithm="tree")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tree.save(folder + "/plan.json")
+    ...     same = Schedule.load(folder + "/plan.json")
+    >>> same.to_json() == tree.to_json() == Schedule.from_json(tree.to_json()).to_json()
+    True
+    """
     pathlib.Path(path).write_text(self.to_json(), encoding="utf-8")
 
 
@@ -100,7 +136,18 @@ def _repr(self):
 
 
 def to_pandas(self):
-    """The transfers as a pandas.DataFrame: slices, ends as rank numbers, links on the way, channel, whether it adds."""
+    """The transfers as a pandas.DataFrame: slices, ends as rank numbers, links on the way, channel, whether it adds.
+
+    >>> from espalier import Topology, planners
+    >>> "ring" in planners()
+    True
+    >>> ring = plan(Topology.load("dgx1v"), "all_reduce", algorithm="ring")
+    >>> try:
+    ...     len(ring.to_pandas()) == len(ring.transfers)
+    ... except ImportError:
+    ...     True  # Without pandas.
+    True
+    """
     import pandas
 
     rows, routes = [], self.routes

@@ -13,7 +13,17 @@ Simulator = _espalier.Simulator
 
 
 class Simulation:
-    """One simulated run: what the report says, with busbw and the part of the bound that was reached."""
+    """One simulated run: what the report says, with busbw and the part of the bound that was reached.
+
+    >>> from espalier import Simulation, Simulator, Topology, plan, simulate
+    >>> ring = plan(Topology.load("dgx1v"), "all_reduce", algorithm="ring")
+    >>> run = simulate(ring, "1M", timeline=True)
+    >>> isinstance(run, Simulation), run.spans["end"].max() == run.picoseconds, run.link_busy.max() <= run.time
+    (True, True, True)
+    >>> simulator = Simulator(ring)
+    >>> simulator.run(2**20).picoseconds == run.picoseconds, abs(simulator.busbw(simulator.run(2**20)) / run.busbw - 1) < 1e-9
+    (True, True)
+    """
 
     def __init__(self, report, busbw, limit, protocol=None):
         self._report, self.busbw, self._limit, self.protocol = report, busbw, limit, protocol
@@ -28,7 +38,12 @@ class Simulation:
 
     def to_dict(self):
         """Its figures by name: size and chunk in bytes, time in seconds, busbw in bytes per second, of_bound; protocol under a
-        profile."""
+        profile.
+
+        >>> import espalier
+        >>> sorted(espalier.simulate(espalier.plan(espalier.Topology.load("dgx1v"), "all_reduce", "ring"), "1M").to_dict())
+        ['busbw', 'chunk', 'of_bound', 'size', 'time']
+        """
         figures = {"size": self.size, "time": self.time, "busbw": self.busbw, "of_bound": self.of_bound, "chunk": self.chunk}
         return figures if self.protocol is None else {**figures, "protocol": self.protocol}
 

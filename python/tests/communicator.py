@@ -39,6 +39,31 @@ def call_all(transport):
         return ranks.transports[(me + 1) % n]
 
 
+def call_with_shares(transport):
+    with Communicator(transport=transport) as ranks:
+        n, me = ranks.size, ranks.rank
+        shares = [3, 0, 2, 5][:n]
+        ends = numpy.cumsum([0, *shares])
+        whole = numpy.arange(sum(shares), dtype="f8")
+        mine = slice(ends[me], ends[me + 1])
+        assert (ranks.all_gather(whole[mine].copy(), shares=shares) == whole).all()
+        assert (ranks.reduce_scatter(whole + me, shares=shares) == whole[mine] * n + sum(range(n))).all()
+        gathered = ranks.gather(whole[mine].copy(), root=1, shares=shares)
+        assert gathered is None if me != 1 else (gathered == whole).all()
+        part = ranks.scatter(whole if me == 0 else None, numpy.empty(shares[me]), shares=shares)
+        assert (part == whole[mine]).all()
+        started = ranks.all_gather(whole[mine].copy(), shares=shares, asynchronous=True)
+        gc.collect()
+        assert (started.wait() == whole).all()
+        for wrong in ([1] * n, [-1] + shares[1:], [1], shares + [1]):
+            try:
+                ranks.all_gather(whole[mine].copy(), shares=wrong)
+            except espalier.Error as error:
+                assert error.help
+            else:
+                raise AssertionError("not refused")
+
+
 def go_beside():
     with Communicator() as ranks:
         me, n = ranks.rank, ranks.size
@@ -150,6 +175,10 @@ class Ranks(unittest.TestCase):
     def test_every_collective(self):
         for transport, world in (("shm", 2), ("shm", 4), ("tcp", 3)):
             self.assertEqual(espalier.run(call_all, world, transport), [transport] * world)
+
+    def test_unequal_shards(self):
+        for transport, world in (("shm", 4), ("tcp", 3)):
+            espalier.run(call_with_shares, world, transport)
 
     def test_lone_rank_needs_no_secret(self):
         for told in ({"rank": 0, "world": 1, "rendezvous": "127.0.0.1:29733"}, {}):
