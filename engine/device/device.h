@@ -5,11 +5,18 @@
 #include <memory>
 #include <string_view>
 
+#include "base/file_descriptor.h"
 #include "base/result.h"
 #include "engine/device/device_queue.h"
 #include "engine/memory/memory.h"
 
 namespace espalier::engine {
+
+/// Memory as a dma-buf of the kernel, by which network cards reach it.
+struct DmaBuf {
+  FileDescriptor descriptor;
+  std::int64_t offset = 0;  ///< Of the memory's first byte in it.
+};
 
 /// What works on a rank's memories. Its queues end before it does. Used by any thread.
 class Device {
@@ -26,6 +33,10 @@ class Device {
   virtual Result<std::byte*> allocate(std::int64_t bytes, MemorySpace space) = 0;
   /// Requires: what `allocate` gave, and no work on it.
   virtual void release(std::byte* data, std::int64_t bytes) = 0;
+
+  /// Opens memory of the space `device` to network cards. Errors: unsupported where it gives no dma-buf; a card may
+  /// reach it by its address all the same.
+  virtual Result<DmaBuf> export_memory(const std::byte* data, std::int64_t bytes);
 };
 
 /// The processor itself: work is done when it has been given.

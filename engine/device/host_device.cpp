@@ -77,6 +77,10 @@ Result<std::byte*> HostDevice::allocate(std::int64_t bytes, MemorySpace space) {
 
 void HostDevice::release(std::byte* data, std::int64_t bytes) { munmap(data, static_cast<std::size_t>(bytes)); }
 
+Result<DmaBuf> Device::export_memory(const std::byte*, std::int64_t) {
+  return fail(ErrorCode::unsupported, fmt::format("device {} gives no dma-buf", name()));
+}
+
 Result<std::unique_ptr<DeviceQueue>> HostDevice::make_queue() { return std::make_unique<HostQueue>(*this); }
 
 }  // namespace espalier::engine

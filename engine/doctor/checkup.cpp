@@ -272,15 +272,17 @@ std::string why_no_dma_buf(const MachineFacts& facts, const Probes& probes) {
 void check_gpu_memory(const MachineFacts& facts, const Probes& probes, std::vector<Check>& checks) {
   if (facts.verbs_ports.empty()) return;
   const std::string why_not = why_no_dma_buf(facts, probes);
-  Check check{
-      "verbs gpu memory",
-      CheckState::ok,
-      false,
-      fmt::format("through pinned memory; dma-buf {}; nvidia_peermem is {}loaded",
-                  why_not.empty() ? "would work" : "would not: " + why_not, facts.has_nvidia_peermem ? "" : "not "),
-      {}};
-  checks.push_back(warn_if(!facts.nvidia_driver.empty(), std::move(check),
-                           "verbs copies GPU memory to pinned memory and sends that; it uses neither of the two yet"));
+  Check check{"verbs gpu memory", CheckState::ok, false, "by dma-buf", {}};
+  if (!why_not.empty()) {
+    check.found = fmt::format(
+        "{}; dma-buf would not: {}",
+        facts.has_nvidia_peermem ? "by nvidia_peermem" : "through pinned memory; nvidia_peermem is not loaded",
+        why_not);
+  }
+  checks.push_back(warn_if(!facts.nvidia_driver.empty() && !why_not.empty() && !facts.has_nvidia_peermem,
+                           std::move(check),
+                           "each byte is copied to pinned memory and from it: modprobe nvidia_peermem, or install the "
+                           "driver's open kernel modules"));
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ MemoryPlace MemoryRegistry::find(const void* data, std::int64_t bytes) const {
 Result<void> MemoryRegistry::complete(Memory& memory) {
   for (const auto& transport : transports_) {
     if (memory.registration(transport.get()) != nullptr) continue;
-    auto registered = transport->register_memory(memory.data, memory.bytes, memory.space);
+    auto registered = transport->register_memory(memory.data, memory.bytes, memory.space, device_);
     if (!registered) return tl::unexpected(registered.error());
     if (*registered) memory.registrations.emplace_back(transport.get(), std::move(*registered));
   }

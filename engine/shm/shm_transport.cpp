@@ -42,7 +42,8 @@ Result<Transport::Allocation> ShmTransport::allocate(std::int64_t bytes, MemoryS
   return Allocation{memory->data, std::make_unique<SharedRegistration>(*domain_, memory->id)};
 }
 
-Result<std::unique_ptr<Registration>> ShmTransport::register_memory(void* data, std::int64_t bytes, MemorySpace space) {
+Result<std::unique_ptr<Registration>> ShmTransport::register_memory(void* data, std::int64_t bytes, MemorySpace space,
+                                                                    Device&) {
   if (space != MemorySpace::host) return nullptr;
   const auto id = domain_->adopt(data, bytes);
   if (!id) return tl::unexpected(id.error());

@@ -36,7 +36,8 @@ class ShmTransport final : public Transport {
   Result<std::string> attach(std::uint32_t rank, std::string_view exported) override;
   Result<std::unique_ptr<GroupTransport>> join(const GroupInfo& group) override;
   Result<Allocation> allocate(std::int64_t bytes, MemorySpace space) override;
-  Result<std::unique_ptr<Registration>> register_memory(void* data, std::int64_t bytes, MemorySpace space) override;
+  Result<std::unique_ptr<Registration>> register_memory(void* data, std::int64_t bytes, MemorySpace space,
+                                                        Device& device) override;
   [[nodiscard]] bool can_wake() const override { return has_peers_; }
   bool arm() override;
   void sleep(std::chrono::nanoseconds longest) override { domain_->own_doorbell().sleep(announced_, longest); }

@@ -98,8 +98,11 @@ class Transport {
   };
   /// Zeroed memory that peers reach from the start; null where the transport makes no memory of this space.
   virtual Result<Allocation> allocate(std::int64_t, MemorySpace) { return Allocation{}; }
-  /// Lets peers reach memory. Null: they reach it as it is, or not at all.
-  virtual Result<std::unique_ptr<Registration>> register_memory(void*, std::int64_t, MemorySpace) { return nullptr; }
+  /// Lets peers reach memory; `device` is whose it is in the space `device`. Null: they reach it as it is, or not at
+  /// all.
+  virtual Result<std::unique_ptr<Registration>> register_memory(void*, std::int64_t, MemorySpace, Device& /*device*/) {
+    return nullptr;
+  }
 
   // Waiting.
   /// Whether it makes progress only in `progress`. Asked once.

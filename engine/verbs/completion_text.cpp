@@ -13,6 +13,8 @@ std::string describe_completion(ibv_wc_status status) {
       return "broke: the other end refuses access to its memory (a stale key, or memory that was released)";
     case IBV_WC_LOC_PROT_ERR: return "broke: this end's memory is not registered (any more)";
     case IBV_WC_REM_INV_REQ_ERR: return "broke: the other end calls the request invalid; do both run the same version?";
+    case IBV_WC_LOC_QP_OP_ERR:
+      return "broke: this end's device could not send; its port or interface is down, or was removed";
     case IBV_WC_WR_FLUSH_ERR: return "was closed before all its work was done";
     default: return fmt::format("broke: {}", ibv_wc_status_str(status));
   }

@@ -182,6 +182,7 @@ void VerbsDevice::post_shared_receives() {
 bool VerbsDevice::poll() {
   std::array<ibv_wc, 32> found;
   const int count = ibv_poll_cq(completions_.get(), static_cast<int>(found.size()), found.data());
+  bool has_failed = false;
   for (int i = 0; i < count; ++i) {
     const ibv_wc& completion = found[static_cast<std::size_t>(i)];
     // The opcode means something only of what succeeded; shared receive work does not fail with a queue pair.
@@ -189,9 +190,11 @@ bool VerbsDevice::poll() {
         (static_cast<unsigned>(completion.opcode) & IBV_WC_RECV) != 0) {
       --posted_receives_;
     }
+    has_failed |= completion.status != IBV_WC_SUCCESS;
     const auto handler = handlers_.find(completion.qp_num);
     if (handler != handlers_.end()) handler->second->handle(completion);
   }
+  if (has_failed) take_events();  // The device may know more than the queue pair.
   post_shared_receives();
   return count > 0;
 }
@@ -208,6 +211,10 @@ void VerbsDevice::disarm() {
   ibv_cq* queue = nullptr;
   void* context = nullptr;
   while (ibv_get_cq_event(channel_.get(), &queue, &context) == 0) ibv_ack_cq_events(queue, 1);
+  take_events();
+}
+
+void VerbsDevice::take_events() {
   ibv_async_event event{};
   while (ibv_get_async_event(context_.get(), &event) == 0) {
     switch (event.event_type) {

@@ -81,6 +81,7 @@ class VerbsDevice {
   [[nodiscard]] const std::optional<std::string>& failure() const { return failure_; }
 
  private:
+  void take_events();
   VerbsDevice() = default;
   Result<void> set_up(const VerbsOptions& options);
   Result<void> choose_gid(int wanted);

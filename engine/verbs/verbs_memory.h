@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/device/device.h"
 #include "engine/memory/memory.h"
 #include "engine/transport/stream_end.h"
 #include "engine/verbs/verbs_device.h"
@@ -13,9 +14,13 @@ namespace espalier::engine {
 /// it, and nothing finds it by its address.
 class VerbsRegistration final : public Registration {
  public:
+  using Rails = std::span<const std::unique_ptr<VerbsDevice>>;
+
   /// Errors: unavailable, for want of locked memory.
-  static Result<std::unique_ptr<Registration>> create(std::span<const std::unique_ptr<VerbsDevice>> rails, void* data,
-                                                      std::int64_t bytes);
+  static Result<std::unique_ptr<Registration>> create(Rails rails, void* data, std::int64_t bytes);
+  /// Memory of a device: as a dma-buf, or by its address, as modules such as nvidia_peermem let drivers take it. Null
+  /// where a rail's driver takes neither: it is copied through pinned memory then.
+  static std::unique_ptr<Registration> of_device(Rails rails, Device& device, void* data, std::int64_t bytes);
 
   [[nodiscard]] std::uint32_t local_key(std::uint32_t rail) const { return regions_[rail]->lkey; }
   [[nodiscard]] std::uint32_t remote_key(std::uint32_t rail) const { return regions_[rail]->rkey; }

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -43,9 +45,14 @@ class VerbsReceiver final : public Receiver {
                        "call the same collectives with the same arguments in the same order on every rank"});
       return false;
     }
-    if (const auto reserved = staging_.reserve(call.queue->device(), call.program->max_op_bytes); !reserved) {
-      call.error->set(reserved.error());
-      return false;
+    // What is on the host is taken in the call that asks for it, so that a second one would never fill.
+    const auto is_on_host = [&](Place place) { return call.buffers->is_on_host({place, 0}); };
+    staging_count_ = is_on_host(Place::receive) && is_on_host(Place::scratch) ? 1 : stagings_.size();
+    for (std::size_t i = 0; i < staging_count_; ++i) {
+      if (const auto reserved = stagings_[i].reserve(call.queue->device(), call.program->max_op_bytes); !reserved) {
+        call.error->set(reserved.error());
+        return false;
+      }
     }
     if (header->magic == frame_of_call) take_slot();
     begun_ = 0;
@@ -57,7 +64,7 @@ class VerbsReceiver final : public Receiver {
 
   [[nodiscard]] bool places(std::uint32_t index) const override {
     const Op& op = call_->op(index);
-    return !op.reduces && call_->is_on_host(op, &Piece::target);
+    return !op.reduces && (call_->is_on_host(op, &Piece::target) || is_direct(op));
   }
 
   bool allow(std::uint32_t index) override {
@@ -76,17 +83,23 @@ class VerbsReceiver final : public Receiver {
   }
 
   bool is_ready(std::uint32_t index) override {
-    if (arrived_ != index) return false;  // The op before is still being placed, or taken.
-    if (begun_ == index) begin(index);
+    if (begun_ == index) {
+      // While the executor takes one from its staging memory, the next comes to the other.
+      const bool is_one_taken =
+          staging_count_ > 1 && index == arrived_ + 1 && !is_shown_ && !places(arrived_) && !may_be_shown(index);
+      if (arrived_ != index && !is_one_taken) return false;
+      begin(index);
+    }
+    if (begun_ != index + 1) return false;  // One before is still being placed.
     return is_shown_ ? check_next(call_->op(index)) : fill();
   }
 
   [[nodiscard]] const std::byte* source(const Piece&, std::int64_t skipped) const override {
-    return (is_shown_ ? pair_->slot(taken_) + slot_header : staging_.data()) + skipped;
+    return (is_shown_ ? pair_->slot(taken_) + slot_header : staging().data()) + skipped;
   }
 
-  void release(std::uint32_t) override {
-    if (is_shown_) take_slot();
+  void release(std::uint32_t index) override {
+    if (is_shown_ && begun_ == index + 1) take_slot();
     ++arrived_;
   }
 
@@ -131,11 +144,21 @@ class VerbsReceiver final : public Receiver {
     begun_ = index + 1;
     offset_ = 0;
     is_filled_ = false;
+    mark_.reset();
     cursor_.begin();
-    // What a device takes must be pinned, and what has several frames must be put together.
-    is_shown_ =
-        !places(index) && op.bytes <= static_cast<std::int64_t>(slot_payload) && call_->is_on_host(op, &Piece::target);
+    is_on_host_ = call_->is_on_host(op, &Piece::target);
+    is_shown_ = may_be_shown(index);
   }
+
+  /// What a device takes must be pinned, and what has several frames must be put together.
+  [[nodiscard]] bool may_be_shown(std::uint32_t index) const {
+    const Op& op = call_->op(index);
+    return !places(index) && op.bytes <= static_cast<std::int64_t>(slot_payload) &&
+           call_->is_on_host(op, &Piece::target);
+  }
+
+  /// Of the op that was begun last.
+  [[nodiscard]] const PinnedBuffer& staging() const { return stagings_[(begun_ - 1) % staging_count_]; }
 
   /// The header of the frame that is due; null when it is not here, with the error set when it will not come.
   const FrameHeader* next_frame() {
@@ -156,7 +179,8 @@ class VerbsReceiver final : public Receiver {
     if (header == nullptr) return false;
     const bool is_direct_frame = header->magic == frame_of_direct;
     const std::int64_t most = is_direct_frame ? most_direct : static_cast<std::int64_t>(slot_payload);
-    if ((header->magic != frame_of_op && !(is_direct_frame && is_direct(op))) || header->length > most ||
+    if ((header->magic != frame_of_op && !(is_direct_frame && is_direct(op))) ||
+        (offset_ > 0 && is_direct_frame != was_direct_) || header->length > most ||
         header->length > op.bytes - offset_ || (is_shown_ && header->length != op.bytes) ||
         header->call.sequence != call_->header->sequence || header->transfer != op.transfer.value() ||
         header->chunk != op.chunk || header->bytes != op.bytes || header->offset != offset_) {
@@ -176,22 +200,37 @@ class VerbsReceiver final : public Receiver {
       const auto* header = reinterpret_cast<const FrameHeader*>(pair_->slot(taken_));
       const std::int64_t bytes = header->length;
       const std::byte* from = pair_->slot(taken_) + slot_header;
-      if (header->magic == frame_of_direct) {
+      was_direct_ = header->magic == frame_of_direct;
+      if (was_direct_) {
         // The bytes are there.
-      } else if (places(begun_ - 1)) {
+      } else if (places(begun_ - 1) && is_on_host_) {
         cursor_.advance(*call_, op, &Piece::target, bytes, [&](std::byte* to, std::size_t length) {
           std::memcpy(to, from, length);
           from += length;
         });
       } else {
-        std::memcpy(staging_.data() + offset_, from, static_cast<std::size_t>(bytes));
+        std::memcpy(staging().data() + offset_, from, static_cast<std::size_t>(bytes));
       }
       offset_ += bytes;
       is_filled_ = offset_ == op.bytes;
       *call_->bytes_passed += static_cast<std::uint64_t>(bytes) + 1;
       take_slot();
     }
-    return true;
+    return !places(begun_ - 1) || is_on_host_ || was_direct_ || is_copied(op);
+  }
+
+  /// Has the device copy the op from staging memory to where it belongs; true when that is done.
+  bool is_copied(const Op& op) {
+    if (!mark_) {
+      cursor_.begin();
+      const std::byte* from = staging().data();
+      cursor_.advance(*call_, op, &Piece::target, op.bytes, [&](std::byte* to, std::size_t length) {
+        call_->queue->copy(to, from, length);
+        from += length;
+      });
+      mark_ = call_->queue->mark();
+    }
+    return call_->queue->is_done(*mark_);
   }
 
   void take_slot() {
@@ -207,7 +246,8 @@ class VerbsReceiver final : public Receiver {
   }
 
   void set_broken(const std::string& what) {
-    call_->error->set_broken({ErrorCode::unavailable, fmt::format("the connection to rank {} {}", peer_, what),
+    call_->error->set_broken({ErrorCode::unavailable,
+                              fmt::format("the connection to rank {} by {} {}", peer_, device_.name(), what),
                               "see what that rank reports"});
   }
 
@@ -232,7 +272,11 @@ class VerbsReceiver final : public Receiver {
   std::uint32_t told_allowed_ = 0;
   std::int64_t offset_ = 0;
   PieceCursor cursor_;
-  PinnedBuffer staging_;  ///< Of an op that the executor takes and that is not shown in its slot.
+  std::array<PinnedBuffer, 2> stagings_;  ///< In turn, of ops that are neither in their slot nor in their place.
+  std::size_t staging_count_ = 1;
+  std::optional<std::uint64_t> mark_;  ///< Behind the copies from there, of an op that this end places.
+  bool is_on_host_ = false;
+  bool was_direct_ = false;
   bool is_shown_ = false;
   bool is_filled_ = false;
 };

@@ -32,32 +32,32 @@ class VerbsSender final : public Sender {
     is_announced_ = false;
     looks_ = 0;
     posted_ = 0;
-    op_ = nullptr;
-    bouncing_ = false;
+    waiting_.clear();
     in_use_.clear();
     return true;
   }
 
   bool post(std::uint32_t index) override {
-    if (!flush()) return false;
     const Op& op = call_->op(index);
-    bouncing_ = !call_->is_on_host(op, &Piece::source);
-    if (bouncing_ && !copy_out(op)) return false;
-    op_ = &op;
-    offset_ = 0;
-    registered_ = nullptr;
-    if (!bouncing_ && op.piece_count == 1 && op.bytes >= least_direct) {
-      registered_ = verbs_registration(*call_, call_->pieces(op)->source.place, transport_);
+    const bool is_on_host = call_->is_on_host(op, &Piece::source);
+    Posted posted{.op = &op, .index = index};
+    if (op.piece_count == 1 && (op.bytes >= least_direct || !is_on_host)) {
+      posted.registered = verbs_registration(*call_, call_->pieces(op)->source.place, transport_);
     }
-    cursor_.begin();
+    posted.is_bounced = !is_on_host && posted.registered == nullptr;
+    // While one is being sent, the device copies the next.
+    if (!flush() && (!posted.is_bounced || waiting_.size() == bounces_.size())) return false;
+    if (*call_->error || (posted.is_bounced && !copy_out(posted))) return false;
+    waiting_.push_back(posted);
     posted_ = index + 1;
     flush();
     return true;
   }
 
   std::uint32_t departed() override {
-    if (!is_announced_ && op_ == nullptr && ++looks_ > looks_before_announcing && can_write()) announce();
-    const std::uint32_t sent = flush() ? posted_ : posted_ == 0 ? 0 : posted_ - 1;
+    if (!is_announced_ && waiting_.empty() && ++looks_ > looks_before_announcing && can_write()) announce();
+    flush();
+    const std::uint32_t sent = posted_ - static_cast<std::uint32_t>(waiting_.size());
     if (in_use_.empty()) return sent;
     look();
     while (!in_use_.empty() && in_use_.front().work <= pair_->completed()) in_use_.pop_front();
@@ -73,6 +73,16 @@ class VerbsSender final : public Sender {
   }
 
  private:
+  /// An op whose bytes are not all on their way.
+  struct Posted {
+    const Op* op = nullptr;
+    std::uint32_t index = 0;
+    std::int64_t offset = 0;
+    const VerbsRegistration* registered = nullptr;  ///< Of its bytes; null: they are copied to slots.
+    bool is_bounced = false;                        ///< The device copies them to pinned memory first.
+    std::uint64_t mark = 0;                         ///< Behind these copies.
+  };
+
   /// Takes the receiver's address, if it is here.
   bool connect() {
     while (received_ < answer_.size()) {
@@ -93,7 +103,8 @@ class VerbsSender final : public Sender {
   }
 
   void set_broken(const std::string& what) {
-    call_->error->set_broken({ErrorCode::unavailable, fmt::format("the connection to rank {} {}", peer_, what),
+    call_->error->set_broken({ErrorCode::unavailable,
+                              fmt::format("the connection to rank {} by {} {}", peer_, device_.name(), what),
                               "see what that rank reports"});
   }
 
@@ -119,92 +130,107 @@ class VerbsSender final : public Sender {
     *call_->bytes_passed += header.length + std::uint64_t{1};
   }
 
-  bool copy_out(const Op& op) {
-    if (const auto reserved = bounce_.reserve(call_->queue->device(), op.bytes); !reserved) {
+  [[nodiscard]] PinnedBuffer& bounce_of(const Posted& posted) { return bounces_[posted.index % bounces_.size()]; }
+
+  bool copy_out(Posted& posted) {
+    const Op& op = *posted.op;
+    if (const auto reserved = bounce_of(posted).reserve(call_->queue->device(), op.bytes); !reserved) {
       call_->error->set(reserved.error());
       return false;
     }
-    std::byte* to = bounce_.data();
+    std::byte* to = bounce_of(posted).data();
     for (std::uint32_t i = 0; i < op.piece_count; ++i) {
       const Piece& piece = call_->pieces(op)[i];
       call_->queue->copy(to, call_->buffers->at(piece.source), static_cast<std::size_t>(piece.length));
       to += piece.length;
     }
-    mark_ = call_->queue->mark();
+    posted.mark = call_->queue->mark();
     return true;
   }
 
   /// Where the receiver wants the op that is under way; null: in slots. Nothing: it has not said yet.
-  std::optional<const CallMemory::Place*> find_target() {
-    if (registered_ == nullptr || !may_be_direct(*op_)) return nullptr;
+  std::optional<const CallMemory::Place*> find_target(const Posted& posted) {
+    if (posted.registered == nullptr || !may_be_direct(*posted.op)) return nullptr;
     if (pair_->memory().sequence != call_->header->sequence) return std::nullopt;
     const CallMemory::Place& place =
-        pair_->memory().places[static_cast<std::size_t>(call_->pieces(*op_)->target.place)];
+        pair_->memory().places[static_cast<std::size_t>(call_->pieces(*posted.op)->target.place)];
     if (place.is_open == 0) return nullptr;
-    if (posted_ > std::max(call_->stream->initial_credits, pair_->allowed())) return std::nullopt;
+    if (posted.index >= std::max(call_->stream->initial_credits, pair_->allowed())) return std::nullopt;
     return &place;
   }
 
-  /// True when all of the op is on its way.
+  /// True when all that was posted is on its way.
   bool flush() {
-    if (op_ == nullptr) return true;
-    if (bouncing_ && !call_->queue->is_done(mark_)) return false;
+    while (!waiting_.empty()) {
+      if (!flush(waiting_.front())) return false;
+      waiting_.pop_front();
+    }
+    return true;
+  }
+
+  bool flush(Posted& posted) {
+    if (posted.is_bounced && !call_->queue->is_done(posted.mark)) return false;
+    if (posted.offset == 0) cursor_.begin();
     do {
       if (!can_write()) return false;
-      const auto target = find_target();
+      const auto target = find_target(posted);
       if (!target) {
         if (!is_announced_) announce();  // The receiver says where its memory is to who is in the call.
         return false;
       }
       if (*target != nullptr) {
-        write_direct(**target);
+        write_direct(posted, **target);
       } else {
-        write_slot();
+        write_slot(posted);
       }
-    } while (offset_ < op_->bytes);
-    if (registered_ != nullptr) in_use_.push_back({posted_ - 1, pair_->posted()});
-    op_ = nullptr;
+    } while (posted.offset < posted.op->bytes);
+    if (posted.registered != nullptr) in_use_.push_back({posted.index, pair_->posted()});
     return true;
   }
 
-  [[nodiscard]] FrameHeader header_of(std::uint32_t magic, std::int64_t bytes) const {
-    return {magic,      op_->transfer.value(), op_->chunk, static_cast<std::uint32_t>(bytes), offset_,
-            op_->bytes, *call_->header};
+  [[nodiscard]] FrameHeader header_of(const Posted& posted, std::uint32_t magic, std::int64_t bytes) const {
+    return {magic,
+            posted.op->transfer.value(),
+            posted.op->chunk,
+            static_cast<std::uint32_t>(bytes),
+            posted.offset,
+            posted.op->bytes,
+            *call_->header};
   }
 
   /// The next bytes of the op, where they lie in registered memory.
-  [[nodiscard]] ibv_sge registered_bytes(std::int64_t bytes) const {
-    const std::byte* from = call_->buffers->at(call_->pieces(*op_)->source) + offset_;
+  [[nodiscard]] ibv_sge registered_bytes(const Posted& posted, std::int64_t bytes) const {
+    const std::byte* from = call_->buffers->at(call_->pieces(*posted.op)->source) + posted.offset;
     return {reinterpret_cast<std::uint64_t>(from), static_cast<std::uint32_t>(bytes),
-            registered_->local_key(device_.rail())};
+            posted.registered->local_key(device_.rail())};
   }
 
-  void write_direct(const CallMemory::Place& place) {
-    const std::int64_t bytes = std::min(op_->bytes - offset_, most_direct);
-    const auto into = static_cast<std::uint64_t>(call_->pieces(*op_)->target.offset + offset_);
-    pair_->write(registered_bytes(bytes), place.address + into, place.key);
-    const FrameHeader header = header_of(frame_of_direct, bytes);
-    offset_ += bytes;
-    write(header, 0, std::nullopt, offset_ == op_->bytes);
+  void write_direct(Posted& posted, const CallMemory::Place& place) {
+    const std::int64_t bytes = std::min(posted.op->bytes - posted.offset, most_direct);
+    const auto into = static_cast<std::uint64_t>(call_->pieces(*posted.op)->target.offset + posted.offset);
+    pair_->write(registered_bytes(posted, bytes), place.address + into, place.key);
+    const FrameHeader header = header_of(posted, frame_of_direct, bytes);
+    posted.offset += bytes;
+    write(header, 0, std::nullopt, posted.offset == posted.op->bytes);
   }
 
-  void write_slot() {
-    const std::int64_t bytes = frame_payload(op_->bytes, offset_);
+  void write_slot(Posted& posted) {
+    const std::int64_t bytes = frame_payload(posted.op->bytes, posted.offset);
     std::byte* to = pair_->slot(frames_) + slot_header;
-    const FrameHeader header = header_of(frame_of_op, bytes);
+    const FrameHeader header = header_of(posted, frame_of_op, bytes);
     std::optional<ibv_sge> more;
-    if (registered_ != nullptr) {
-      more = registered_bytes(bytes);
-    } else if (bouncing_) {
-      std::memcpy(to, bounce_.data() + offset_, static_cast<std::size_t>(bytes));
+    if (posted.registered != nullptr) {
+      more = registered_bytes(posted, bytes);
+    } else if (posted.is_bounced) {
+      std::memcpy(to, bounce_of(posted).data() + posted.offset, static_cast<std::size_t>(bytes));
     } else {
-      cursor_.advance(*call_, *op_, &Piece::source, bytes, [&](const std::byte* from, std::size_t length) {
+      cursor_.advance(*call_, *posted.op, &Piece::source, bytes, [&](const std::byte* from, std::size_t length) {
         std::memcpy(to, from, length);
         to += length;
       });
     }
-    offset_ += bytes;
-    write(header, more ? 0 : static_cast<std::size_t>(bytes), more, offset_ == op_->bytes);
+    posted.offset += bytes;
+    write(header, more ? 0 : static_cast<std::size_t>(bytes), more, posted.offset == posted.op->bytes);
   }
 
   /// An op whose bytes the device reads where they are, until this piece of work is acknowledged.
@@ -221,14 +247,10 @@ class VerbsSender final : public Sender {
   std::array<char, QueuePair::address_size> answer_;
   std::size_t received_ = 0;  ///< Of the answer.
   const StreamCall* call_ = nullptr;
-  const Op* op_ = nullptr;  ///< That is not all in slots yet.
-  std::int64_t offset_ = 0;
-  PieceCursor cursor_;
-  const VerbsRegistration* registered_ = nullptr;  ///< Of its bytes; null: they are copied to slots.
+  std::deque<Posted> waiting_;
+  PieceCursor cursor_;  ///< Of the first that waits.
   std::deque<InUse> in_use_;
-  PinnedBuffer bounce_;  ///< For what the processor cannot read.
-  bool bouncing_ = false;
-  std::uint64_t mark_ = 0;
+  std::array<PinnedBuffer, 2> bounces_;  ///< In turn, for what neither the processor nor the card can read.
   std::uint64_t frames_ = 0;
   bool is_announced_ = false;
   std::uint32_t looks_ = 0;

@@ -155,9 +155,10 @@ Result<std::unique_ptr<GroupTransport>> VerbsTransport::join(const GroupInfo& gr
   return std::make_unique<VerbsGroup>(*this, group);
 }
 
-Result<std::unique_ptr<Registration>> VerbsTransport::register_memory(void* data, std::int64_t bytes,
-                                                                      MemorySpace space) {
-  if (space == MemorySpace::device || rails_.empty()) return nullptr;
+Result<std::unique_ptr<Registration>> VerbsTransport::register_memory(void* data, std::int64_t bytes, MemorySpace space,
+                                                                      Device& device) {
+  if (rails_.empty()) return nullptr;
+  if (space == MemorySpace::device) return VerbsRegistration::of_device(rails_, device, data, bytes);
   return VerbsRegistration::create(rails_, data, bytes);
 }
 

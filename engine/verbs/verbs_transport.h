@@ -28,7 +28,8 @@ class VerbsTransport final : public Transport {
   Result<std::string> open() override;
   Result<std::string> attach(std::uint32_t rank, std::string_view exported) override;
   Result<std::unique_ptr<GroupTransport>> join(const GroupInfo& group) override;
-  Result<std::unique_ptr<Registration>> register_memory(void* data, std::int64_t bytes, MemorySpace space) override;
+  Result<std::unique_ptr<Registration>> register_memory(void* data, std::int64_t bytes, MemorySpace space,
+                                                        Device& device) override;
   [[nodiscard]] bool can_wake() const override { return sockets_->watches_any(); }
   bool arm() override;
   void sleep(std::chrono::nanoseconds longest) override { sockets_->sleep(longest); }

@@ -13,9 +13,38 @@
 #include <mutex>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "engine/device/device.h"
 
 namespace espalier::test {
+
+/// How network cards reach the memory of a LateDevice: not at all, as a dma-buf, or by its address as some kernel
+/// modules have it (tests/unit/engine/verbs/gpu_memory_test.cpp has the drivers' part).
+enum class CardAccess { none, dma_buf, address };
+
+/// Memories that cards reach by their address. Used by any thread.
+class CardMemories {
+ public:
+  static CardMemories& all() {
+    static CardMemories memories;
+    return memories;
+  }
+  /// `within`: where the processor finds the memory; null: it ends.
+  void set(const void* data, std::byte* within) {
+    const std::lock_guard lock(mutex_);
+    memories_[data] = within;
+  }
+  /// Null: none begins there.
+  [[nodiscard]] std::byte* find(const void* data) {
+    const std::lock_guard lock(mutex_);
+    const auto found = memories_.find(data);
+    return found == memories_.end() ? nullptr : found->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<const void*, std::byte*> memories_;
+};
 
 /// What becomes of a LateDevice's work.
 struct LateDeviceOptions {
@@ -24,6 +53,9 @@ struct LateDeviceOptions {
   /// Keeps the most reductions that a queue had at a time.
   std::atomic<std::size_t>* most_reductions = nullptr;
   std::atomic<std::size_t>* allocations = nullptr;  ///< Counts those of the device's own memory.
+  std::atomic<std::size_t>* copied = nullptr;       ///< Counts the bytes of all copies.
+  std::atomic<std::size_t>* most_copies = nullptr;  ///< Keeps the most copies that a queue had at a time.
+  CardAccess cards = CardAccess::none;
 };
 
 /// Does its work as a GPU would: in order, but not before it was asked about it a few times. Its own memory is out of
@@ -41,20 +73,29 @@ class LateDevice final : public engine::Device {
     const int fd = memfd_create("late device", MFD_CLOEXEC);
     void* within = MAP_FAILED;
     if (fd >= 0 && ftruncate(fd, bytes) == 0) within = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (fd >= 0) close(fd);
     void* data = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (within == MAP_FAILED || data == MAP_FAILED) return fail(ErrorCode::unavailable, "no memory for a test");
     const std::lock_guard lock(mutex_);
-    memories_[static_cast<std::byte*>(data)] = {static_cast<std::byte*>(within), bytes};
+    memories_[static_cast<std::byte*>(data)] = {static_cast<std::byte*>(within), bytes, FileDescriptor(fd)};
+    if (options_.cards == CardAccess::address) CardMemories::all().set(data, static_cast<std::byte*>(within));
     return static_cast<std::byte*>(data);
   }
   void release(std::byte* data, std::int64_t bytes) override {
     const std::lock_guard lock(mutex_);
     const auto found = memories_.find(data);
     if (found == memories_.end()) return host_.release(data, bytes);
+    if (options_.cards == CardAccess::address) CardMemories::all().set(data, nullptr);
     munmap(found->second.within, static_cast<std::size_t>(bytes));
     munmap(data, static_cast<std::size_t>(bytes));
     memories_.erase(found);
+  }
+
+  Result<engine::DmaBuf> export_memory(const std::byte* data, std::int64_t bytes) override {
+    if (options_.cards != CardAccess::dma_buf) return Device::export_memory(data, bytes);
+    const std::lock_guard lock(mutex_);
+    const auto after = memories_.upper_bound(const_cast<std::byte*>(data));
+    const auto& [begin, memory] = *std::prev(after);
+    return engine::DmaBuf{FileDescriptor(dup(memory.file.get())), data - begin};
   }
 
   /// Where the device itself finds what lies at an address.
@@ -72,6 +113,7 @@ class LateDevice final : public engine::Device {
   struct Memory {
     std::byte* within = nullptr;
     std::int64_t bytes = 0;
+    FileDescriptor file;
   };
 
   LateDeviceOptions options_;
@@ -86,6 +128,7 @@ class LateQueue final : public engine::DeviceQueue {
       : DeviceQueue(device), late_(device), host_(std::move(host)) {}
 
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override {
+    if (late_.options().copied != nullptr) *late_.options().copied += bytes;
     give({[this, to, from, bytes] { host_->copy(late_.find(to), late_.find(from), bytes); }});
   }
   void reduce(ElementType type, ReduceOperation operation, std::span<void* const> targets, const void* first,
@@ -128,10 +171,14 @@ class LateQueue final : public engine::DeviceQueue {
     const std::lock_guard lock(mutex_);
     work_.push_back(std::move(work));
     note_given();
-    if (late_.options().most_reductions == nullptr) return;
-    const auto now = static_cast<std::size_t>(std::ranges::count(work_, true, &Work::is_reduction));
-    std::size_t most = late_.options().most_reductions->load();
-    while (most < now && !late_.options().most_reductions->compare_exchange_weak(most, now)) {
+    keep_most(late_.options().most_reductions, true);
+    keep_most(late_.options().most_copies, false);
+  }
+  void keep_most(std::atomic<std::size_t>* kept, bool is_reduction) {
+    if (kept == nullptr) return;
+    const auto now = static_cast<std::size_t>(std::ranges::count(work_, is_reduction, &Work::is_reduction));
+    std::size_t most = kept->load();
+    while (most < now && !kept->compare_exchange_weak(most, now)) {
     }
   }
   std::uint64_t look() override {

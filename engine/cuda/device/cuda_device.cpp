@@ -123,6 +123,33 @@ void CudaDevice::release(std::byte* data, std::int64_t) {
   }
 }
 
+Result<DmaBuf> CudaDevice::export_memory(const std::byte* data, std::int64_t bytes) {
+  make_current();
+  const auto address = reinterpret_cast<DeviceAddress>(data);
+  // Copies that the driver would do behind the caller's back are then done when their call returns, as cards need it.
+  const unsigned is_on = 1;
+  if (auto done = driver_->check(driver_->api().set_pointer_attribute(&is_on, pointer_attribute_sync_memops, address),
+                                 "prepare memory for network cards");
+      !done) {
+    return tl::unexpected(done.error());
+  }
+  const auto has_dma_bufs = attribute(attribute_dma_buf);
+  if (!has_dma_bufs) return tl::unexpected(has_dma_bufs.error());
+  if (*has_dma_bufs == 0) {
+    return fail(ErrorCode::unsupported, fmt::format("GPU {} ({}) gives no dma-buf", ordinal_, model_),
+                "that takes the open kernel modules of NVIDIA's driver");
+  }
+  // The driver takes whole pages only.
+  constexpr auto page = static_cast<DeviceAddress>(page_size);
+  const std::int64_t offset = static_cast<std::int64_t>(address % page);
+  int descriptor = -1;
+  const auto done = driver_->check(driver_->api().export_range(&descriptor, address - address % page,
+                                                               whole_pages(bytes + offset), range_handle_dma_buf, 0),
+                                   fmt::format("export {} bytes of GPU {} as a dma-buf", bytes, ordinal_));
+  if (!done) return tl::unexpected(done.error());
+  return DmaBuf{FileDescriptor(descriptor), offset};
+}
+
 Result<DriverHandle> CudaDevice::find_kernel(KernelKind kind, ElementType type, ReduceOperation operation) {
   const std::string name = kernel_name(kind, type, operation);
   const std::lock_guard lock(mutex_);

@@ -31,6 +31,8 @@ class CudaDevice final : public Device {
   /// Memory for the processor is pinned, so that kernels reach it.
   Result<std::byte*> allocate(std::int64_t bytes, MemorySpace space) override;
   void release(std::byte* data, std::int64_t bytes) override;
+  /// Errors: unsupported where GPU or driver has no dma-bufs; those of the driver.
+  Result<DmaBuf> export_memory(const std::byte* data, std::int64_t bytes) override;
 
   [[nodiscard]] const Driver& driver() const { return *driver_; }
   [[nodiscard]] int ordinal() const { return ordinal_; }

@@ -28,6 +28,9 @@ using DriverHandle = void*;           ///< CUcontext, CUmodule, CUfunction, CUst
   ROW(enable_peer_access, "cuCtxEnablePeerAccess", (DriverHandle peer, unsigned flags))                              \
   ROW(allocate, "cuMemAlloc_v2", (DeviceAddress * address, std::size_t bytes))                                       \
   ROW(free, "cuMemFree_v2", (DeviceAddress address))                                                                 \
+  ROW(set_pointer_attribute, "cuPointerSetAttribute", (const void* value, int attribute, DeviceAddress address))     \
+  ROW(export_range, "cuMemGetHandleForAddressRange",                                                                 \
+      (void* handle, DeviceAddress address, std::size_t bytes, int kind, unsigned long long flags))                  \
   ROW(allocate_host, "cuMemHostAlloc", (void** data, std::size_t bytes, unsigned flags))                             \
   ROW(free_host, "cuMemFreeHost", (void* data))                                                                      \
   ROW(fill, "cuMemsetD8Async", (DeviceAddress to, unsigned char value, std::size_t bytes, DriverHandle stream))      \
@@ -70,5 +73,9 @@ inline constexpr int attribute_multiprocessors = 16;
 inline constexpr int attribute_major = 75;
 inline constexpr int attribute_minor = 76;
 inline constexpr int attribute_cooperative_launch = 95;
+inline constexpr int attribute_dma_buf = 124;
+
+inline constexpr int pointer_attribute_sync_memops = 6;  ///< CU_POINTER_ATTRIBUTE_SYNC_MEMOPS.
+inline constexpr int range_handle_dma_buf = 1;           ///< CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD.
 
 }  // namespace espalier::engine::cuda

@@ -1,8 +1,11 @@
 // A CUDA driver for tests: a libcuda.so.1 whose GPUs are this process's memory and threads. Streams do their work when
 // somebody asks about it, kernels run the interpreter's code on a thread per block. Environment, read by cuInit:
 // FAKE_CUDA_GPUS (2), FAKE_CUDA_MULTIPROCESSORS (16), FAKE_CUDA_PEERS (1; 0: no GPU reaches another), FAKE_CUDA_MEMORY
-// (bytes of a GPU), FAKE_CUDA_FAIL=FUNCTION:CALL:STATUS: that call of a function, counted from 1, returns the status; a
-// sticky one is what every later call returns, too.
+// (bytes of a GPU), FAKE_CUDA_DMA_BUFS (1; 0: none), FAKE_CUDA_FAIL=FUNCTION:CALL:STATUS: that call of a function,
+// counted from 1, returns the status; a sticky one is what every later call returns, too.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -67,6 +70,12 @@ struct RunningKernel {
   std::atomic<std::size_t> ended = 0;
 };
 
+/// Of a GPU: pages of a file, which may be exported.
+struct FakeMemory {
+  std::size_t bytes = 0;
+  int file = -1;
+};
+
 struct FakeDriver {
   std::recursive_mutex mutex;
   bool is_initialized = false;
@@ -80,7 +89,8 @@ struct FakeDriver {
   std::map<std::string, int> calls;
   DriverStatus lost = status_success;
   std::size_t used = 0;
-  std::map<DeviceAddress, std::size_t> memories;
+  bool has_dma_bufs = true;
+  std::map<DeviceAddress, FakeMemory> memories;
   std::map<std::string, FakeKernel> kernels;
   FakeStream default_stream;
 };
@@ -189,6 +199,7 @@ DriverStatus cuInit(unsigned) {
   driver.is_initialized = true;
   driver.gpus = static_cast<int>(number_from("FAKE_CUDA_GPUS", 2));
   driver.multiprocessors = static_cast<int>(number_from("FAKE_CUDA_MULTIPROCESSORS", 16));
+  driver.has_dma_bufs = number_from("FAKE_CUDA_DMA_BUFS", 1) != 0;
   driver.has_peers = number_from("FAKE_CUDA_PEERS", 1) != 0;
   driver.memory = static_cast<std::size_t>(number_from("FAKE_CUDA_MEMORY", 1L << 30));
   driver.calls.clear();
@@ -255,7 +266,9 @@ DriverStatus cuDeviceGetName(char* name, int length, int) {
 
 DriverStatus cuDeviceGetAttribute(int* value, int attribute, int) {
   ENTER(cuDeviceGetAttribute);
-  *value = attribute == espalier::engine::cuda::attribute_multiprocessors ? fake().multiprocessors : 1;
+  *value = 1;
+  if (attribute == espalier::engine::cuda::attribute_multiprocessors) *value = fake().multiprocessors;
+  if (attribute == espalier::engine::cuda::attribute_dma_buf) *value = fake().has_dma_bufs ? 1 : 0;
   return status_success;
 }
 
@@ -285,19 +298,42 @@ DriverStatus cuCtxEnablePeerAccess(DriverHandle, unsigned) {
 DriverStatus cuMemAlloc_v2(DeviceAddress* address, std::size_t bytes) {
   ENTER(cuMemAlloc_v2);
   if (bytes > fake().memory - fake().used) return out_of_memory;
-  const DriverStatus given = give(address, bytes);
-  if (given == status_success) {
-    fake().used += bytes;
-    fake().memories[*address] = bytes;
+  const int file = memfd_create("a fake GPU's memory", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, static_cast<off_t>(whole_pages(bytes))) != 0) return out_of_memory;
+  void* const data = mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (data == MAP_FAILED) return out_of_memory;
+  std::memset(data, 0xEE, bytes);  // As memory is: not zero.
+  *address = reinterpret_cast<DeviceAddress>(data);
+  fake().used += bytes;
+  fake().memories[*address] = {bytes, file};
+  return status_success;
+}
+
+DriverStatus cuPointerSetAttribute(const void*, int, DeviceAddress address) {
+  ENTER(cuPointerSetAttribute);
+  return fake().memories.contains(address) ? status_success : invalid_value;
+}
+
+/// Whole pages of one memory, as the driver wants them.
+DriverStatus cuMemGetHandleForAddressRange(void* handle, DeviceAddress address, std::size_t bytes, int kind,
+                                           unsigned long long flags) {
+  ENTER(cuMemGetHandleForAddressRange);
+  const auto found = fake().memories.find(address);
+  if (!fake().has_dma_bufs || kind != espalier::engine::cuda::range_handle_dma_buf || flags != 0 || bytes % 4096 != 0 ||
+      found == fake().memories.end() || bytes > whole_pages(found->second.bytes)) {
+    return invalid_value;
   }
-  return given;
+  *static_cast<int*>(handle) = dup(found->second.file);
+  return status_success;
 }
 
 DriverStatus cuMemFree_v2(DeviceAddress address) {
   const std::lock_guard lock(fake().mutex);
-  fake().used -= fake().memories[address];
+  const FakeMemory memory = fake().memories[address];
+  fake().used -= memory.bytes;
   fake().memories.erase(address);
-  std::free(reinterpret_cast<void*>(address));
+  munmap(reinterpret_cast<void*>(address), whole_pages(memory.bytes));
+  close(memory.file);
   return status_success;
 }
 

@@ -14,6 +14,7 @@ TEST(CompletionText, SaysWhatToLookAt) {
   EXPECT_TRUE(says(IBV_WC_RNR_RETRY_EXC_ERR, "out of credits"));
   EXPECT_TRUE(says(IBV_WC_REM_ACCESS_ERR, "stale key"));
   EXPECT_TRUE(says(IBV_WC_LOC_PROT_ERR, "not registered"));
+  EXPECT_TRUE(says(IBV_WC_LOC_QP_OP_ERR, "port or interface is down"));
 }
 
 TEST(CompletionText, NamesTheRestAsTheLibraryDoes) {

@@ -2,6 +2,7 @@
 #include "engine/cuda/device/cuda_device.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tests/support/device_conformance.h"
 #include "tests/support/fake_gpus.h"
@@ -42,6 +43,40 @@ TEST(CudaDevice, SaysThatItsMemoryIsUsedUp) {
   const auto again = (*device)->allocate(8192, MemorySpace::device);  // Nothing was lost.
   ASSERT_TRUE(again) << again.error().message;
   (*device)->release(*again, 8192);
+}
+
+TEST(CudaDevice, GivesItsMemoryToNetworkCards) {
+  const test::FakeGpus gpus;
+  const auto device = gpus.open(0);
+  const auto memory = (*device)->allocate(5000, MemorySpace::device);
+  ASSERT_TRUE(memory) << memory.error().message;
+  const auto exported = (*device)->export_memory(*memory, 5000);
+  ASSERT_TRUE(exported) << exported.error().message;
+  EXPECT_EQ(exported->offset, 0);
+  const auto queue = (*device)->make_queue();
+  const std::array<std::byte, 2> sent = {std::byte{7}, std::byte{9}};
+  (*queue)->copy(*memory + 4998, sent.data(), 2);
+  while (!(*queue)->is_done((*queue)->mark())) {
+  }
+  std::array<std::byte, 2> read{};
+  ASSERT_EQ(pread(exported->descriptor.get(), read.data(), 2, 4998), 2);  // The same bytes by another way.
+  EXPECT_EQ(read, sent);
+  (*device)->release(*memory, 5000);
+}
+
+TEST(CudaDevice, SaysWhyCardsDoNotReachItsMemory) {
+  const test::FakeGpus without("FAKE_CUDA_DMA_BUFS", "0");
+  const auto device = without.open(0);
+  const auto memory = (*device)->allocate(4096, MemorySpace::device);
+  const auto exported = (*device)->export_memory(*memory, 4096);
+  ASSERT_FALSE(exported);
+  EXPECT_EQ(exported.error().code, ErrorCode::unsupported);
+  EXPECT_NE(exported.error().message.find("gives no dma-buf"), std::string::npos) << exported.error().message;
+  EXPECT_EQ(exported.error().help, "that takes the open kernel modules of NVIDIA's driver");
+  const auto foreign = (*device)->export_memory(*memory + 64, 64);
+  ASSERT_FALSE(foreign);
+  EXPECT_NE(foreign.error().message.find("cannot prepare memory for network cards"), std::string::npos);
+  (*device)->release(*memory, 4096);
 }
 
 TEST(CudaDevice, FailsItsQueueForGoodAfterAStickyError) {
