@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <map>
 #include <vector>
@@ -89,35 +90,48 @@ std::string record_pci(const fs::path& sys) {
   return text;
 }
 
-/// Adapters of one of the folders of sys/class, with the PCI device that they are of.
-std::string record_adapters(const fs::path& sys, const std::string& kind, const auto& rate_of) {
+/// Adapters of one of the folders of sys/class, with the PCI device that they are of, and what `fields_of` says of
+/// each.
+std::string record_adapters(const fs::path& sys, const std::string& kind, const auto& fields_of) {
   std::string text;
   for (const std::string& name : names_in(sys / "class" / kind)) {
     std::error_code status;
     const fs::path adapter = sys / "class" / kind / name;
     const std::string device = fs::canonical(adapter / "device", status).filename();
     if (status || !is_address(device)) continue;
-    text += fmt::format("{} {} pci={}{}\n", kind, name, normal_bus(device), number_field("rate", rate_of(adapter)));
+    text += fmt::format("{} {} pci={}{}\n", kind, name, normal_bus(device), fields_of(adapter));
   }
   return text;
 }
 
-/// Gb/s of payload. "40 Gb/sec (4X QDR)" counts its line code.
-std::string infiniband_rate(const fs::path& adapter) {
+/// Its first port that is active, or else its first one; Gb/s of payload. "40 Gb/sec (4X QDR)" counts its line code.
+std::string infiniband_fields(const fs::path& adapter) {
   const auto ports = names_in(adapter / "ports");
   if (ports.empty()) return {};
-  const std::string line = first_line(adapter / "ports" / ports.front() / "rate");
+  const auto state_of = [&](const std::string& port) { return first_line(adapter / "ports" / port / "state"); };
+  auto port = std::ranges::find_if(
+      ports, [&](const std::string& name) { return state_of(name).find("ACTIVE") != std::string::npos; });
+  if (port == ports.end()) port = ports.begin();
+  std::string fields = fmt::format(" port={}", *port);
+  const std::string state = state_of(*port);  // "4: ACTIVE"
+  if (const std::size_t blank = state.find(' '); blank != std::string::npos) {
+    std::string word = state.substr(blank + 1);
+    std::ranges::transform(word, word.begin(),
+                           [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    fields += " state=" + word.substr(0, word.find(' '));
+  }
+  const std::string line = first_line(adapter / "ports" / *port / "rate");
   const auto rate = whole_number(line.substr(0, line.find_first_of(". ")));
-  if (!rate) return {};
+  if (!rate) return fields;
   const bool has_8b10b = line.find("SDR") != std::string::npos || line.find("DDR") != std::string::npos ||
                          line.find("QDR") != std::string::npos;
-  return std::to_string(has_8b10b ? *rate * 8 / 10 : *rate);
+  return fields + fmt::format(" rate={}", has_8b10b ? *rate * 8 / 10 : *rate);
 }
 
 /// Gb/s; the file has Mb/s, and -1 where no cable is.
-std::string ethernet_rate(const fs::path& adapter) {
+std::string ethernet_fields(const fs::path& adapter) {
   const auto rate = whole_number(first_word(adapter / "speed"));
-  return rate ? std::to_string(*rate / 1000) : "";
+  return rate ? fmt::format(" rate={}", *rate / 1000) : "";
 }
 
 }  // namespace
@@ -141,8 +155,8 @@ Result<std::string> record_sysfs(const fs::path& root) {
   }
   text += record_pci(sys);
   text += record_kfd(sys);
-  text += record_adapters(sys, "infiniband", infiniband_rate);
-  text += record_adapters(sys, "net", ethernet_rate);
+  text += record_adapters(sys, "infiniband", infiniband_fields);
+  text += record_adapters(sys, "net", ethernet_fields);
   return text;
 }
 

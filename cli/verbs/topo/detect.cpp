@@ -5,6 +5,7 @@
 #include "cli/verbs/topo/topo.h"
 #include "topology/analysis/symmetry.h"
 #include "topology/import/import.h"
+#include "topology/import/nvml/record_nvml.h"
 #include "topology/import/record_sysfs.h"
 #include "topology/yaml/write_topology.h"
 
@@ -20,16 +21,32 @@ struct DetectFlags {
   std::string output = "-";
 };
 
+Result<void> keep(const Console& console, const std::string& path, const std::string& text) {
+  const auto kept = write_file(path, [&](std::ostream& stream) -> Result<void> {
+    stream << text;
+    return {};
+  });
+  if (kept) console.note("wrote " + path + " (espalier topo import reads it)");
+  return kept;
+}
+
 ExitCode detect(const Console& console, const DetectFlags& flags) {
   const auto recorded = record_sysfs(flags.root);
   if (!recorded) return console.refuse(recorded.error());
   if (!flags.record.empty()) {
-    const auto kept = write_file(flags.record, [&](std::ostream& stream) -> Result<void> {
-      stream << *recorded;
-      return {};
-    });
-    if (!kept) return console.refuse(kept.error());
-    console.note("wrote " + flags.record + " (espalier topo import reads it)");
+    if (auto kept = keep(console, flags.record, *recorded); !kept) return console.refuse(kept.error());
+  }
+  // The library knows this machine, and no copy of another one's sys/.
+  const auto gpus = flags.root == "/" ? record_nvml() : Result<std::string>("");
+  if (!gpus && recorded->find("vendor=10de") != std::string::npos) {
+    console.note(fmt::format("NVLinks are not read: {} ({})", gpus.error().message, gpus.error().help));
+  }
+  if (gpus && !gpus->empty() && !flags.record.empty()) {
+    if (flags.record == "-") {
+      return console.refuse({ErrorCode::invalid_input,
+                             "--record -: this machine's GPUs go to a file beside that of sysfs", "name a file"});
+    }
+    if (auto kept = keep(console, flags.record + ".nvml", *gpus); !kept) return console.refuse(kept.error());
   }
   std::vector<std::string> texts;
   for (const std::string& path : flags.files) {
@@ -37,7 +54,11 @@ ExitCode detect(const Console& console, const DetectFlags& flags) {
     if (!text) return console.refuse(text.error());
     texts.push_back(*std::move(text));
   }
-  std::vector<ImportFile> files = {{"sysfs", *recorded}};
+  std::vector<ImportFile> files;
+  // A container may hide its GPUs' places on PCIe, and still have the library.
+  const bool has_gpus = gpus && gpus->find("\ngpu ") != std::string::npos;
+  if (!has_gpus || recorded->find("vendor=10de") != std::string::npos) files.push_back({"sysfs", *recorded});
+  if (has_gpus) files.push_back({"nvml", *gpus});
   for (std::size_t i = 0; i < texts.size(); ++i) {
     files.push_back({flags.files[i] == "-" ? "<stdin>" : flags.files[i], texts[i]});
   }
@@ -57,18 +78,21 @@ ExitCode detect(const Console& console, const DetectFlags& flags) {
 
 void add_topo_detect_command(CLI::App& topo, Session& session) {
   const auto flags = std::make_shared<DetectFlags>();
-  CLI::App* command = topo.add_subcommand("detect", "Make a topology of this machine, as sysfs shows it");
+  CLI::App* command =
+      topo.add_subcommand("detect", "Make a topology of this machine, as sysfs and NVIDIA's library show it");
   command->add_option("FILE", flags->files, "What nvidia-smi and other tools printed here, as topo import reads it");
   command->add_option("--root", flags->root, "Folder that holds the sys/ to read")->option_text("FOLDER (/)");
-  command->add_option("--record", flags->record, "Keep what was read in this file, for topo import elsewhere")
+  command
+      ->add_option("--record", flags->record,
+                   "Keep what was read in this file (and FILE.nvml), for topo import elsewhere")
       ->option_text("FILE");
   command->add_option("--preset", flags->preset, "Kind of machine whose rates fill in what sysfs does not have")
       ->option_text("NAME");
   command->add_option("--name", flags->name, "Name of the topology")->option_text("NAME (detected)");
   command->add_option("-o,--output", flags->output, "Write to this file (- is standard output)")->option_text("FILE");
   command->footer(
-      "GPUs, adapters and the PCIe tree are in sysfs, NVLinks are not: what nvidia-smi topo -m prints has them\n"
-      "(docs/formats.md).\n" +
+      "GPUs, adapters and the PCIe tree are in sysfs; NVLinks are asked for from libnvidia-ml.so.1 where it is.\n"
+      "Elsewhere what nvidia-smi topo -m prints has them (docs/formats.md).\n" +
       examples({"espalier topo detect -o box.yaml",
                 "nvidia-smi topo -m | espalier topo detect - --preset h100-sxm -o box.yaml",
                 "espalier topo detect --record box.sysfs -o box.yaml"}));

@@ -39,6 +39,7 @@ bool is_simai(std::string_view text) {
          std::all_of(words.begin(), words.begin() + 5, [](const Word& word) { return whole_number(word.text); });
 }
 
+bool is_nvml(std::string_view text) { return text.starts_with("nvml 1\n"); }
 bool is_sysfs(std::string_view text) { return text.starts_with("sysfs 1\n"); }
 
 /// Its first word that is none of a comment's.
@@ -67,6 +68,7 @@ constexpr std::array readers = {
     FormatReader{"slurm-yaml", "Slurm topology.yaml", is_slurm_yaml, read_slurm_yaml},
     FormatReader{"dot", "DOT, with bandwidth= of edges", is_dot, read_dot},
     FormatReader{"sysfs", "espalier topo detect --record", is_sysfs, read_sysfs},
+    FormatReader{"nvml", "espalier topo detect --record, where NVIDIA's driver is", is_nvml, read_nvml},
 };
 
 }  // namespace

@@ -3,31 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <charconv>
 
 #include "topology/import/formats/readers.h"
 #include "topology/import/lines.h"
+#include "topology/import/nvml/nvlink_payload.h"
 
 namespace espalier {
 namespace {
-
-/// What an NVLink carries at the signalling rate that the tool prints: 16 of 17 parts from NVLink 4 on, and rounded
-/// values before. Source: the payload rates in the data sheets of V100, A100, H100, B200 beside what the tool prints on
-/// them.
-std::int64_t payload(double gigabytes) {
-  struct Rate {
-    double shown;
-    std::int64_t megabytes;
-  };
-  constexpr std::array rates = {Rate{53.125, 50'000}, Rate{26.562, 25'000}, Rate{25.781, 25'000}, Rate{25.0, 25'000},
-                                Rate{20.0, 20'000}};
-  for (const Rate& rate : rates) {
-    const double difference = gigabytes - rate.shown;
-    if (difference < 0.01 && difference > -0.01) return rate.megabytes * 1'000'000;
-  }
-  return static_cast<std::int64_t>(gigabytes * 1000) * 1'000'000;
-}
 
 class NvidiaLinksReader {
  public:
@@ -88,7 +71,7 @@ class NvidiaLinksReader {
       return fail_at(draft_.file, line.number, words[2].column, cited(words[2].text) + " is no rate in GB/s",
                      "write it as 26.562 GB/s");
     }
-    const Known<Bandwidth> known{{payload(rate)}, Origin::captured, draft_.file + ": less its line coding"};
+    const Known<Bandwidth> known{nvlink_payload(rate), Origin::captured, draft_.file + ": less its line coding"};
     if (!gpu.link_rate || known.value < gpu.link_rate->value) gpu.link_rate = known;
     return {};
   }

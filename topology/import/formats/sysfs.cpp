@@ -170,6 +170,11 @@ class SysfsReader {
     if (device == devices_.end() || !device->second.is_adapter) return {};
     DraftNode& node = draft_.nodes[device->second.node];
     names_.try_emplace(device->second.node, name.text);
+    if (const std::string_view state = text_of(fields, "state"); !state.empty() && state != "active") {
+      draft_.warn(import_codes::contradiction, line.number,
+                  fmt::format("port {} of {} is {}", cited(text_of(fields, "port")), cited(name.text), cited(state)),
+                  "check its cable and `rdma link`; the topology has the adapter as if it were up");
+    }
     const auto field = fields.find("rate");
     if (field == fields.end() || node.port) return {};
     const auto gigabits = whole_number(field->second.text);

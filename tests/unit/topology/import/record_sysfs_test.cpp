@@ -92,6 +92,20 @@ TEST_F(RecordSysfs, TheAdapterHasTheRateOfItsPort) {
   EXPECT_EQ(links(topology, "box0.mlx5_0", "fabric"), "1 x 50 GB/s net");
 }
 
+TEST_F(RecordSysfs, TheActivePortOfAnAdapterCounts) {
+  write("class/infiniband/mlx5_0/ports/1/state", "1: DOWN");
+  write("class/infiniband/mlx5_0/ports/2/rate", "100 Gb/sec (4X EDR)");
+  write("class/infiniband/mlx5_0/ports/2/state", "4: ACTIVE");
+  const auto text = record_sysfs(root_);
+  EXPECT_NE(text->find("infiniband mlx5_0 pci=0000:19:00.0 port=2 state=active rate=100\n"), std::string::npos)
+      << *text;
+  EXPECT_EQ(test::codes(import_good({*text})).find("I102"), std::string::npos);
+  write("class/infiniband/mlx5_0/ports/2/state", "1: DOWN");
+  const ImportedTopology imported = import_good({*record_sysfs(root_)});
+  ASSERT_NE(test::codes(imported).find("I102"), std::string::npos);
+  EXPECT_EQ(imported.warnings.front().message, "port '1' of 'mlx5_0' is 'down'");
+}
+
 TEST_F(RecordSysfs, NvlinksComeFromAnotherFile) {
   const std::string matrix = "\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n";
   const Topology topology = import_good({*record_sysfs(root_), matrix}, {.preset = "a100-sxm"}).topology;
