@@ -14,6 +14,56 @@ import tempfile
 RUN = ["run", "one-host", "--device", "cuda"]
 
 
+def has_driver():
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
+# What nccl-tests prints: size, count, type, redop, root, then time, algbw, busbw, #wrong twice.
+NCCL_TESTS = """#!/bin/sh
+echo "# nThread 1 nGpus 2"
+for size in 1024 4096 16384 65536; do
+  echo "  $size 256 float sum -1 10.0 0.10 0.25 0 11.0 0.09 0.24 0"
+done
+"""
+
+
+def check_gpu_check(check, espalier, fake, folder):
+    """The script on the fake driver, without nccl-tests, with a stand-in for them, and without a driver."""
+    script = pathlib.Path(__file__).resolve().parents[2] / "scripts/gpu-check"
+    report = folder / "report.md"
+
+    def gpu_check(**settings):
+        environment = {**os.environ, "LD_LIBRARY_PATH": fake, **settings}
+        return subprocess.run([sys.executable, script, "--quick", "--espalier", espalier, "--report", report], text=True,
+                              capture_output=True, timeout=200, env=environment)
+
+    done = gpu_check()
+    text = report.read_text()
+    check(done.returncode == 0 and "8 right, 0 wrong" in text and "| 2 | 64K | " in text, "gpu-check", done)
+    check("all_reduce_perf is not on the PATH" in text, "gpu-check without nccl-tests", done)
+    peer = folder / "all_reduce_perf"
+    peer.write_text(NCCL_TESTS)
+    peer.chmod(0o755)
+    done = gpu_check(PATH=f"{folder}:{os.environ['PATH']}")
+    rows = [line.split(" | ") for line in report.read_text().splitlines() if line.endswith(" |") and "| 0.25 |" in line]
+    check([row[0] for row in rows] == ["| 1024", "| 4096", "| 16384", "| 65536"], "gpu-check beside NCCL", done)
+    done = gpu_check(FAKE_CUDA_GPUS="1", PATH=f"{folder}:{os.environ['PATH']}")
+    check("that takes two GPUs" in report.read_text(), "gpu-check on one GPU", done)
+    done = gpu_check(FAKE_CUDA_FAIL="cuLaunchCooperativeKernel:3:719")
+    check(done.returncode == 1 and "wrong" in done.stdout and "exit" in report.read_text(), "gpu-check with a fault", done)
+    report.unlink()
+    done = gpu_check(FAKE_CUDA_GPUS="0")
+    check(done.returncode == 3 and "gpu-check: " in done.stderr, "gpu-check where the driver shows no GPU", done)
+    if not has_driver():
+        done = gpu_check(LD_LIBRARY_PATH="")
+        check(done.returncode == 3 and "gpu-check: no CUDA driver" in done.stderr, "gpu-check without a driver", done)
+    check(not report.exists(), "a report without a GPU", done)
+
+
 def main():
     espalier, fake, why_none = sys.argv[1:]
     failures = []
@@ -65,22 +115,13 @@ def main():
         check("CUDA_ERROR_OUT_OF_MEMORY" in done.stderr and done.returncode not in (0, 2), "out of memory", done)
         done = run("all_reduce", "-s", "4K", FAKE_CUDA_FAIL="cuLaunchCooperativeKernel:3:719")
         check("CUDA_ERROR_LAUNCH_FAILED" in done.stderr and done.returncode not in (0, 2), "a sticky error", done)
-        report = pathlib.Path(folder) / "report.md"
-        gpu_check = pathlib.Path(__file__).resolve().parents[2] / "scripts/gpu-check"
-        done = subprocess.run([sys.executable, gpu_check, "--quick", "--espalier", espalier, "--report", report], text=True,
-                              capture_output=True, timeout=200, env={**os.environ, "LD_LIBRARY_PATH": fake})
-        check(done.returncode == 0 and "8 right, 0 wrong" in report.read_text() and "copy of 64 KiB" in report.read_text(),
-              "gpu-check", done)
+        check_gpu_check(check, espalier, fake, pathlib.Path(folder))
         done = run("all_reduce", "-s", "4K", "--transport", "tcp")
         check(done.returncode == 2 and "--transport" in done.stderr, "an option of processes", done)
         done = subprocess.run([espalier, "run", "one-host", "all_reduce", "--device", "tpu"], capture_output=True, text=True)
         check(done.returncode == 2 and "neither host nor cuda" in done.stderr, "another device", done)
-        try:
-            ctypes.CDLL("libcuda.so.1")
-        except OSError:
+        if not has_driver():
             done = run("all_reduce", "-s", "4K", gpus=0)
-            none = subprocess.run([sys.executable, gpu_check], text=True, capture_output=True)
-            check(none.returncode == 3 and "gpu-check: no CUDA driver" in none.stderr, "gpu-check without a GPU", none)
             check("no CUDA driver: libcuda.so.1" in done.stderr and done.returncode == 3, "no driver", done)
 
     print("\n".join(failures) or "all as expected")
