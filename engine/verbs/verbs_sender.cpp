@@ -60,7 +60,7 @@ class VerbsSender final : public Sender {
     const std::uint32_t sent = posted_ - static_cast<std::uint32_t>(waiting_.size());
     if (in_use_.empty()) return sent;
     look();
-    while (!in_use_.empty() && in_use_.front().work <= pair_->completed()) in_use_.pop_front();
+    while (!in_use_.empty() && is_taken(in_use_.front())) in_use_.pop_front();
     return in_use_.empty() ? sent : in_use_.front().index;
   }
 
@@ -184,7 +184,7 @@ class VerbsSender final : public Sender {
         write_slot(posted);
       }
     } while (posted.offset < posted.op->bytes);
-    if (posted.registered != nullptr) in_use_.push_back({posted.index, pair_->posted()});
+    if (posted.registered != nullptr) in_use_.push_back({posted.index, pair_->posted(), frames_});
     return true;
   }
 
@@ -233,11 +233,16 @@ class VerbsSender final : public Sender {
     write(header, more ? 0 : static_cast<std::size_t>(bytes), more, posted.offset == posted.op->bytes);
   }
 
-  /// An op whose bytes the device reads where they are, until this piece of work is acknowledged.
+  /// An op whose bytes the device reads where they are, until this piece of work is acknowledged, or the peer has
+  /// returned the slots of so many frames: one that leaves then may take the acknowledgement with it.
   struct InUse {
     std::uint32_t index = 0;
     std::uint64_t work = 0;
+    std::uint64_t frames = 0;
   };
+  [[nodiscard]] bool is_taken(const InUse& op) const {
+    return op.work <= pair_->completed() || pair_->outstanding(frames_) <= frames_ - op.frames;
+  }
 
   const Transport& transport_;
   VerbsDevice& device_;
