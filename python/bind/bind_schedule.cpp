@@ -170,6 +170,9 @@ void bind_schedule(py::module_& module) {
                                if (plan.schedule.collective.root.is_none()) return py::none();
                                return py::int_(plan.schedule.collective.root.index());
                              })
+      .def_property_readonly(
+          "shares", [](const Plan& plan) { return plan.schedule.collective.shares; },
+          "Of unequal shards, without their common factor; none where they are equal.")
       .def_property_readonly("algorithm", [](const Plan& plan) { return plan.schedule.algorithm; })
       .def_property_readonly("topology",
                              [](const Plan& plan) { return std::const_pointer_cast<Topology>(plan.topology); })

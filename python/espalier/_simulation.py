@@ -1,6 +1,7 @@
 """Simulated runs."""
 import os
 import pathlib
+import weakref
 
 from . import _espalier
 from ._plans import bound
@@ -10,6 +11,20 @@ from ._units import parse_size
 from .errors import Error
 
 Simulator = _espalier.Simulator
+
+_prepared = weakref.WeakKeyDictionary()  # What small schedules need to be simulated, for as long as they are there.
+_MOST_KEPT = 20_000  # Transfers.
+
+
+def _prepare(schedule):
+    """(simulator, bound) of a schedule, which never changes."""
+    found = _prepared.get(schedule)
+    if found is None:
+        root = int(schedule.root) if schedule.root is not None else None
+        found = Simulator(schedule), bound(schedule.topology, schedule.collective, root, schedule.shares)
+        if len(schedule.transfers) <= _MOST_KEPT:
+            _prepared[schedule] = found
+    return found
 
 
 class Simulation:
@@ -96,15 +111,16 @@ def simulate(schedule, size="64M", chunk=None, ahead=None, model="link", timelin
     >>> ring = plan(Topology.load("dgx1v"), "all_reduce", algorithm="ring")
     >>> [run.size for run in simulate(ring, ["1M", "64M"])]
     [1048576, 67108864]
+    >>> uneven = plan(Topology.load("dgx1v"), "all_gather", algorithm="packing", shares=[1, 2, 1, 1, 1, 1, 1, 4])
+    >>> uneven.shares, 0.9 < simulate(uneven, "256M").of_bound <= 1
+    ([1, 2, 1, 1, 1, 1, 1, 4], True)
     >>> simulate(ring, "1K", profile="nccl-volta").time > simulate(ring, "1K").time
     True
     """
     if profile is not None and (chunk is not None or ahead is not None or timeline):
         raise Error("invalid_input", "chunk, ahead and timeline do not go with a profile", "leave them out")
-    simulator = _espalier.Simulator(schedule)
+    simulator, limit = _prepare(schedule)
     profiled = None if profile is None else _espalier.ProfiledSimulator(schedule, *_find_profile(profile), model)
-    root = int(schedule.root) if schedule.root is not None else None
-    limit = bound(schedule.topology, schedule.collective, root)
     sizes = size if isinstance(size, (list, tuple)) or hasattr(size, "shape") else [size]
     chunk = None if chunk is None else parse_size(chunk)
     runs = []
