@@ -18,9 +18,9 @@ namespace {
 class Experiments {
  public:
   /// All but `options` and `engines` must outlive it.
-  Experiments(const Schedule& schedule, const Topology& topology, const sim::Options& options,
+  Experiments(const RunOn& run_on, const Topology& topology, const sim::Options& options,
               const sim::CopyEngines& engines)
-      : schedule_(schedule), topology_(topology), options_(options), engines_(engines) {
+      : run_on_(run_on), topology_(topology), options_(options), engines_(engines) {
     options_.record_critical_path = options_.record_sharing = false;
   }
 
@@ -93,13 +93,13 @@ class Experiments {
   }
   [[nodiscard]] Result<RunReport> simulate(const Topology& topology, const sim::Options& options,
                                            const sim::CopyEngines& engines) const {
-    return as_run_report(sim::simulate(schedule_, topology, options, engines));
+    return as_run_report(run_on_(topology, options, engines));
   }
   void add(std::string kind, std::string what, std::function<Result<RunReport>()> run) {
     experiments_.push_back({std::move(kind), std::move(what), std::move(run)});
   }
 
-  const Schedule& schedule_;
+  const RunOn& run_on_;
   const Topology& topology_;
   sim::Options options_;
   sim::CopyEngines engines_;
@@ -109,6 +109,10 @@ class Experiments {
 void try_circumstances(Experiments& experiments, const sim::Options& options, const sim::CopyEngines& engines) {
   if (options.launch.count > 0) {
     experiments.change_options("launch", "no launch cost", [](sim::Options& changed) { changed.launch = {}; });
+  }
+  if (options.ahead > 0) {
+    experiments.change_options("rounds", "senders any number of rounds ahead",
+                               [](sim::Options& changed) { changed.ahead = 0; });
   }
   if (options.conditions.jitter_ppm > 0) {
     experiments.change_options("conditions", "no jitter",
@@ -128,10 +132,13 @@ void try_circumstances(Experiments& experiments, const sim::Options& options, co
 
 Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topology, sim::Options options,
                                   std::span<const planners::Candidate> others, const sim::CopyEngines& engines,
-                                  unsigned threads, const planners::Evaluate& run_other) {
+                                  unsigned threads, const planners::Evaluate& run_other, const RunOn& run_on) {
+  const RunOn run = run_on ? run_on : [&](const Topology& on, const sim::Options& how, const sim::CopyEngines& with) {
+    return sim::simulate(schedule, on, how, with);
+  };
   options.record_timeline = false;
   options.record_critical_path = options.record_sharing = true;
-  auto report = sim::simulate(schedule, topology, options, engines);
+  auto report = run(topology, options, engines);
   if (!report) return tl::unexpected(report.error());
   RunLimits limits;
   limits.report = std::move(*report);
@@ -144,7 +151,8 @@ Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topo
   limits.full = sim::busiest_links(limits.report, topology, topology.link_count());
   const LinkId busiest = limits.full.empty() ? LinkId() : limits.full.front().link;
   std::erase_if(limits.full, [](const sim::LinkShare& link) { return link.share <= nearly_always; });
-  Experiments experiments(schedule, topology, options, engines);
+  if (limits.path.empty()) return limits;
+  Experiments experiments(run, topology, options, engines);
   for (const sim::SingleChange& change : sim::suggest_changes(limits.path, busiest, topology)) {
     experiments.change_topology(change);
   }

@@ -76,8 +76,9 @@ Result<void> run_trials(const Candidates& candidates, std::vector<Trial>& trials
     const auto evaluate_cut = [&](const Cut& cut) { return evaluate(candidate.schedule, size, cut); };
     // No cut makes up for loads and latencies that take longer than the best so far.
     const bool is_hopeful = best == 0 || candidate.chunks.pipelined_time(size) < best;
-    auto run = is_hopeful ? find_best_cut(candidate.chunks, size, fixed, evaluate_cut)
-                          : evaluate_cut(first_cut(candidate.chunks, size, fixed));
+    const FixedCut own = fixed_cut(candidate.schedule, size, fixed);
+    auto run = is_hopeful ? find_best_cut(candidate.chunks, size, own, evaluate_cut)
+                          : evaluate_cut(first_cut(candidate.chunks, size, own));
     if (!run) return tl::unexpected(run.error());
     trial->run = std::move(*run);
     const double seconds = trial->run->elapsed.seconds();

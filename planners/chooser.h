@@ -16,6 +16,8 @@
 namespace espalier::planners {
 
 struct SymmetricPlan;
+struct RepairedPlan;
+struct LostParts;
 
 /// A schedule of the collective, planned once and kept for all message sizes.
 struct Candidate {
@@ -25,6 +27,8 @@ struct Candidate {
   ChunkModel chunks;
   std::vector<RingWalk> walks = {};
   std::shared_ptr<const SymmetricPlan> symmetric = nullptr;
+  /// Where the network has lost parts: `symmetric` on the network before, and what is done in its place.
+  std::shared_ptr<const RepairedPlan> repaired = nullptr;
 
   /// Of the whole plan.
   [[nodiscard]] const Collective& collective() const;
@@ -59,6 +63,9 @@ struct CandidateOptions {
   std::vector<std::string> named;  ///< Planners that are not left out.
   /// Whether plans of large machines may be such as are not stored as a schedule (Candidate::is_stored).
   bool may_be_unstored = false;
+  /// What the topology has lost; null: nothing, or it does not matter. Plans that are not stored begin with the machine
+  /// before. Its topology must outlive the candidates.
+  const LostParts* lost = nullptr;
   unsigned threads = 1;  ///< So many planners at once; what they make does not depend on it.
   PlanContext context;   ///< Handed to the bound and to every planner; its listener is called from any thread.
 };

@@ -29,10 +29,11 @@ class ChunkModel {
   static ChunkModel of_rings(std::span<const RingWalk> walks, const Topology& topology);
 
   /// Of a schedule that has so many like parts, of which this is one: the fullest link takes so many seconds per byte
-  /// of what all parts together carry.
-  [[nodiscard]] ChunkModel of_whole(double seconds_per_byte, std::uint32_t parts) const {
+  /// of what all parts together carry, and the longest chain of latencies takes so many seconds more.
+  [[nodiscard]] ChunkModel of_whole(double seconds_per_byte, std::uint32_t parts, double more_latency = 0) const {
     ChunkModel model = *this;
     model.load_time_ = seconds_per_byte;
+    model.chain_latency_ += more_latency;
     model.largest_transfer_ /= parts;
     return model;
   }

@@ -8,6 +8,9 @@
 
 namespace espalier {
 
+/// The most rounds that a source may be told to be ahead; more is no window.
+inline constexpr std::uint32_t max_ahead = 4096;
+
 /// How a call is cut into chunks, and how far its lanes may run apart (docs/simulator.md, "Rounds").
 struct Cut {
   Bytes chunk;              ///< The largest chunk.

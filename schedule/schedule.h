@@ -55,6 +55,14 @@ struct Route {
   std::span<const LinkId> links;
 };
 
+/// How a schedule was found to run fastest at one message size, on links alone (docs/simulator.md, "Rounds").
+struct SizedCut {
+  Bytes size;
+  Bytes chunk;              ///< The largest chunk.
+  std::uint32_t ahead = 0;  ///< As Cut::ahead.
+  friend bool operator==(const SizedCut&, const SizedCut&) = default;
+};
+
 /// What moves where, in program order; not when. Plain data: `verify` says whether it keeps the collective's promise.
 /// Transfers may be in any state that the types allow; readers check ids before they append (docs/schedule.md, S1).
 ///
@@ -72,6 +80,7 @@ class Schedule {
   std::vector<Slice> slices;        ///< In offset order; they tile [0, units).
   std::vector<Transfer> transfers;  ///< In program order.
   std::optional<Bound> bound;       ///< The bound of the collective on the topology, when it was computed.
+  std::optional<SizedCut> cut;      ///< How to cut it at one message size, when that was looked for.
   /// Switches that take part: they copy or add what comes to them. They are numbered on from the ranks, the first one
   /// being rank_count, wherever a route has its ends (schedule/relays.h).
   std::vector<NodeId> relays;

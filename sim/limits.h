@@ -33,9 +33,6 @@ inline constexpr std::uint64_t max_recorded_steps = 100'000'000;
 /// The least part of what is on the wire that is payload, in millionths.
 inline constexpr std::int32_t min_payload_ppm = 10'000;
 
-/// The most rounds that a source may be told to be ahead; more is no window.
-inline constexpr std::uint32_t max_ahead = 4096;
-
 /// The most transfers of all runs together.
 inline constexpr std::uint64_t max_run_transfers = std::numeric_limits<std::uint32_t>::max();
 

@@ -80,6 +80,7 @@ void describe_path(CriticalPath path, std::span<const Blame> blames, const Netwo
     report.path_parts.push_back({PathUse::launch, {}, topology.node_of(first), launch});
   }
   report.path_parts.insert(report.path_parts.end(), path.parts.begin(), path.parts.end());
+  report.window_waits = path.window_waits;
   report.critical_path = std::move(path.steps);
   std::map<std::tuple<std::uint32_t, Rank, Rank>, std::int64_t> sums;
   for (const Blame& part : blames) sums[{part.resource, part.src, part.dst}] += part.time;

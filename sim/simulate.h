@@ -55,6 +55,7 @@ struct Report : RunReport {
   std::vector<LinkUse> links;               ///< By link id.
   std::uint64_t events = 0;                 ///< How many times a link, backplane or reduction served a chunk.
   std::vector<CriticalStep> critical_path;  ///< From the launch to the end.
+  std::uint32_t window_waits = 0;           ///< CriticalPath::window_waits.
   std::vector<PathPart> path_parts;  ///< The launch and the critical path in pieces; they add up to the time elapsed.
   std::vector<SharedTime> shared;    ///< Most first. Their sum is at most what the critical path was queued.
 };

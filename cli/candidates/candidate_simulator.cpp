@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "planners/symmetric/repaired_plan.h"
 #include "sim/contention_free/walk_ring.h"
 
 namespace espalier::cli {
@@ -9,8 +10,11 @@ namespace espalier::cli {
 Result<CandidateSimulator> CandidateSimulator::make(const planners::Candidate& candidate, const Topology& topology,
                                                     const sim::CopyEngines& engines) {
   CandidateSimulator made(candidate, topology, engines);
-  if (!candidate.walks.empty()) return made;
+  if (!candidate.walks.empty() || candidate.repaired != nullptr) return made;
   if (candidate.symmetric != nullptr) {
+    if (!is_alike(*candidate.symmetric, topology)) {
+      return fail(ErrorCode::unsupported, "one rank's part stands for all, and not all ranks have the same links", "");
+    }
     made.folded_ = std::make_unique<const planners::FoldedNetwork>(fold(*candidate.symmetric, topology));
   }
   auto simulator = made.folded_
@@ -27,7 +31,34 @@ Result<sim::Report> CandidateSimulator::run(const sim::Options& options) const {
       return std::move(walked.report);
     });
   }
+  if (candidate_->repaired != nullptr) return add_up(options);
   return folded_ ? run_part(options) : simulator_->run(options);
+}
+
+Result<sim::Report> CandidateSimulator::add_up(const sim::Options& options) const {
+  const sim::Conditions& conditions = options.conditions;
+  if (!conditions.changes.empty() || conditions.jitter_ppm > 0 || options.model != sim::ModelKind::link ||
+      options.payload_ppm != 1'000'000 || engines_.per_rank > 0) {
+    return fail(ErrorCode::unsupported,
+                "a plan that was repaired after a failure is not simulated, only its loads and latencies are added up",
+                "leave jitter, slow links, protocols, copy engines and --model fair out");
+  }
+  const planners::RepairedPlan& repaired = *candidate_->repaired;
+  sim::Report report;
+  report.size = options.size;
+  report.chunk = options.chunk;
+  report.ahead = options.ahead;
+  const double seconds = candidate_->chunks.filled_time(options.size, options.chunk) + options.launch.seconds();
+  report.elapsed.count = static_cast<std::int64_t>(seconds * static_cast<double>(picoseconds_per_second));
+  const double bytes_per_unit = static_cast<double>(options.size.count) /
+                                static_cast<double>(repaired.plan.part.units) / repaired.plan.collective.rank_count;
+  for (std::size_t i = 0; i < topology_->link_count(); ++i) {
+    const UnitSum units = repaired.loads.link_units[repaired.left.links[i].index()];
+    sim::LinkUse& use = report.links.emplace_back();
+    use.bytes = static_cast<std::int64_t>(static_cast<double>(units) * bytes_per_unit);
+    use.busy = transfer_time({use.bytes}, topology_->link(LinkId(i)).bandwidth());
+  }
+  return report;
 }
 
 Result<sim::Report> CandidateSimulator::run_part(const sim::Options& options) const {

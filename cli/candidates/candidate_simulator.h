@@ -9,11 +9,12 @@
 
 namespace espalier::cli {
 
-/// Simulates one candidate, in whatever form its plan is there: stored, as rings to walk, or as one rank's part. The
-/// topology and the candidate must outlive it. Safe to share between threads.
+/// Simulates one candidate, in whatever form its plan is there: stored, as rings to walk, or as one rank's part. What
+/// was repaired after a failure is not simulated: its time is what its loads, its latencies and the first chunk's way
+/// take. The topology and the candidate must outlive it. Safe to share between threads.
 class CandidateSimulator {
  public:
-  /// Errors: as sim::Simulator.
+  /// Errors: as sim::Simulator; unsupported where one rank's part stands for all and the topology is not alike there.
   static Result<CandidateSimulator> make(const planners::Candidate& candidate, const Topology& topology,
                                          const sim::CopyEngines& engines);
 
@@ -24,6 +25,7 @@ class CandidateSimulator {
   CandidateSimulator(const planners::Candidate& candidate, const Topology& topology, const sim::CopyEngines& engines)
       : candidate_(&candidate), topology_(&topology), engines_(engines) {}
   [[nodiscard]] Result<sim::Report> run_part(const sim::Options& options) const;
+  [[nodiscard]] Result<sim::Report> add_up(const sim::Options& options) const;
 
   const planners::Candidate* candidate_;
   const Topology* topology_;

@@ -107,7 +107,8 @@ std::vector<planners::Planner> planners_for(const std::vector<std::string>& algo
 Result<planners::Candidates> plan_candidates(const Console& console, const Topology& topology,
                                              const Collective& collective, const std::vector<std::string>& algorithms,
                                              Bytes least_size, const planners::PackingLimits& limits, bool verbose,
-                                             const planners::TreeMemory* known, bool may_be_unstored) {
+                                             const planners::TreeMemory* known, bool may_be_unstored,
+                                             const planners::LostParts* lost) {
   std::vector<planners::Planner> planners = planners_for(algorithms);
   if (limits.any() && std::ranges::find(planners, "packing", &planners::Planner::name) == planners.end()) {
     return fail(ErrorCode::unsupported,
@@ -128,6 +129,7 @@ Result<planners::Candidates> plan_candidates(const Console& console, const Topol
   options.least_size = names_variants ? Bytes{} : least_size;
   options.named = algorithms;
   options.may_be_unstored = may_be_unstored && !limits.any();
+  options.lost = lost;
   options.context.known = known;
   options.threads = threads_for(collective);
   Progress progress(console, "planning", planners.size());

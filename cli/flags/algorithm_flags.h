@@ -24,12 +24,12 @@ std::vector<planners::Planner> planners_for(const std::vector<std::string>& algo
 /// Plans with a progress bar, for messages of `least_size` and more; packing within `limits`. With "auto" variants of
 /// the packing take part, unless it is limited, and those that are named; one that is not found is refused with those
 /// that are there. `known` as in PlanContext. With `verbose` every round of every linear program is told on standard
-/// error. `may_be_unstored` as in CandidateOptions.
+/// error. `may_be_unstored` and `lost` as in CandidateOptions.
 Result<planners::Candidates> plan_candidates(const Console& console, const Topology& topology,
                                              const Collective& collective, const std::vector<std::string>& algorithms,
                                              Bytes least_size, const planners::PackingLimits& limits = {},
                                              bool verbose = false, const planners::TreeMemory* known = nullptr,
-                                             bool may_be_unstored = false);
+                                             bool may_be_unstored = false, const planners::LostParts* lost = nullptr);
 
 /// For -a's help: "ring, tree, ...".
 std::string planner_names();

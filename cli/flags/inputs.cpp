@@ -122,8 +122,25 @@ tl::unexpected<InputFailure> bad_damage(const char* flag, Error error) {
   return tl::unexpected(InputFailure{std::move(error), false, is_usage});
 }
 
-tl::expected<TopologyReading, InputFailure> accept(const Console& console, const TopologyFlags& flags,
-                                                   Result<TopologyReading> reading) {
+struct Accepted {
+  TopologyReading reading;
+  std::shared_ptr<const planners::LostParts> lost;
+};
+
+/// Requires: names that are there.
+std::shared_ptr<const planners::LostParts> lost_of(const Topology& whole, const TopologyFlags& flags) {
+  if (flags.without.empty() || !flags.slow.empty() || whole.rank_count() < planners::least_symmetric_ranks) return {};
+  Parts gone;
+  for (const std::string& name : flags.without) {
+    const Result<Parts> parts = find_parts(whole, name);
+    gone.nodes.insert(gone.nodes.end(), parts->nodes.begin(), parts->nodes.end());
+    gone.links.insert(gone.links.end(), parts->links.begin(), parts->links.end());
+  }
+  return std::make_shared<const planners::LostParts>(planners::LostParts{whole, std::move(gone)});
+}
+
+tl::expected<Accepted, InputFailure> accept(const Console& console, const TopologyFlags& flags,
+                                            Result<TopologyReading> reading) {
   if (!reading) return failed(reading.error());
   console.show(reading->diagnostics);
   if (!reading->topology || has_errors(reading->diagnostics)) {
@@ -133,8 +150,9 @@ tl::expected<TopologyReading, InputFailure> accept(const Console& console, const
   if (!rest) return bad_damage("--without", rest.error());
   auto slowed = slow_down(*rest, flags.slow);
   if (!slowed) return bad_damage("--slow", slowed.error());
+  auto lost = lost_of(*reading->topology, flags);
   reading->topology = std::move(*slowed);
-  return std::move(*reading);
+  return Accepted{std::move(*reading), std::move(lost)};
 }
 
 /// Which flag of a topology a plan has no use for, or nothing.
@@ -164,6 +182,10 @@ tl::expected<Input, InputFailure> read_plan_text(const Console& console, std::st
   auto plan = read_plan(text, path == "-" ? "<stdin>" : path, topology ? &*topology : nullptr);
   if (!plan) return failed(plan.error());
   console.show(plan->warnings);
+  if (plan->of_rank) {
+    return failed({ErrorCode::unsupported, fmt::format("{} is the part of rank {} alone", path, plan->of_rank->value()),
+                   "a whole plan can be verified, simulated and run: write it without --rank"});
+  }
   const bool implied = !topology && !plan->network_was_given;
   return Input{std::move(plan->topology), std::move(plan->schedule), implied, std::move(plan->warnings), {},
                std::move(profile)};
@@ -269,9 +291,10 @@ Result<TopologyReading> read_with_findings(const Console& console, const Topolog
 }
 
 tl::expected<Machine, InputFailure> load_machine(const Console& console, const TopologyFlags& flags) {
-  auto reading = accept(console, flags, read_with_findings(console, flags));
-  if (!reading) return tl::unexpected(reading.error());
-  return Machine{std::move(*reading->topology), std::move(reading->profile)};
+  auto accepted = accept(console, flags, read_with_findings(console, flags));
+  if (!accepted) return tl::unexpected(accepted.error());
+  return Machine{std::move(*accepted->reading.topology), std::move(accepted->reading.profile),
+                 std::move(accepted->lost)};
 }
 
 tl::expected<Topology, InputFailure> load_topology(const Console& console, const TopologyFlags& flags) {
@@ -299,14 +322,16 @@ tl::expected<Input, InputFailure> load_input(const Console& console, const Topol
         false,
         true});
   }
-  auto reading = accept(console, flags, read_text(*text, path, flags));
-  if (!reading) return tl::unexpected(reading.error());
-  return Input{std::move(*reading->topology),
+  auto accepted = accept(console, flags, read_text(*text, path, flags));
+  if (!accepted) return tl::unexpected(accepted.error());
+  TopologyReading& reading = accepted->reading;
+  return Input{std::move(*reading.topology),
                std::nullopt,
                false,
-               std::move(reading->diagnostics),
-               std::move(reading->provenance),
-               std::move(reading->profile)};
+               std::move(reading.diagnostics),
+               std::move(reading.provenance),
+               std::move(reading.profile),
+               std::move(accepted->lost)};
 }
 
 ExitCode refuse(const Console& console, const InputFailure& failure) {

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "base/result.h"
 #include "cli/output/console.h"
+#include "planners/symmetric/repaired_plan.h"
 #include "schedule/schedule.h"
 #include "topology/yaml/read_topology.h"
 
@@ -44,6 +46,7 @@ struct Input {
   std::vector<Diagnostic> findings = {};       ///< What was found about the argument, shown already.
   std::vector<ProvenanceRow> provenance = {};  ///< What a topology says of where its values came from.
   std::string profile = {};                    ///< Of the machine, as Machine::profile; empty for a plan's own network.
+  std::shared_ptr<const planners::LostParts> lost = {};  ///< As Machine::lost.
 };
 
 /// A machine as its file describes it.
@@ -51,6 +54,8 @@ struct Machine {
   Topology topology;
   std::string
       profile;  ///< Whose costs predictions add there (docs/profiles.md): a shipped name or a path; may be empty.
+  /// What --without took from a machine whose plans are not stored (least_symmetric_ranks); null: nothing.
+  std::shared_ptr<const planners::LostParts> lost = {};
 };
 
 /// Why an argument could not be used. The diagnostics have been shown already when `shown` is true.

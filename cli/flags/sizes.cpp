@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/parse_units.h"
-#include "sim/limits.h"
+#include "schedule/chunking.h"
 
 namespace espalier::cli {
 namespace {
@@ -103,10 +103,9 @@ Result<std::optional<std::uint32_t>> parse_ahead(const std::string& text) {
   if (text.empty()) return std::optional<std::uint32_t>();
   std::uint32_t rounds = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), rounds);
-  if (status == std::errc() && end == text.data() + text.size() && rounds <= sim::max_ahead)
-    return std::optional(rounds);
+  if (status == std::errc() && end == text.data() + text.size() && rounds <= max_ahead) return std::optional(rounds);
   return fail(ErrorCode::invalid_input,
-              fmt::format("--ahead: '{}' is not a number of rounds up to {}", text, sim::max_ahead),
+              fmt::format("--ahead: '{}' is not a number of rounds up to {}", text, max_ahead),
               "write such as 8, or 0 for any number");
 }
 

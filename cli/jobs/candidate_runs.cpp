@@ -62,7 +62,8 @@ planners::Evaluate CandidateRuns::evaluator() {
 }
 
 Result<Cut> CandidateRuns::find_cut(const planners::Candidate& candidate, Bytes size) {
-  const auto best = planners::find_best_cut(candidate.chunks, size, options_.cut,
+  const planners::FixedCut fixed = planners::fixed_cut(candidate.schedule, size, options_.cut);
+  const auto best = planners::find_best_cut(candidate.chunks, size, fixed,
                                             [&](const Cut& cut) { return evaluator()(candidate.schedule, size, cut); });
   if (!best) return tl::unexpected(best.error());
   return Cut{best->chunk, best->ahead};

@@ -10,6 +10,7 @@
 #include "advisor/advisor.h"
 #include "base/parse_units.h"
 #include "cli/flags/algorithm_flags.h"
+#include "planners/cut_search.h"
 
 namespace espalier::cli {
 namespace {
@@ -103,10 +104,11 @@ ScheduleSource source_for(const RunFlags& flags, const RunTask& task, bool is_on
   ScheduleSource advised = advisor::Advisor::source(std::make_shared<advisor::Advisor>(input.topology, options));
   if (!input.schedule) return advised;
   auto plan = std::make_shared<const Schedule>(std::move(*input.schedule));
-  return [plan, advised, chunk = task.chunk.value_or(Bytes{}), ahead = task.ahead.value_or(0)](
-             const Collective& collective, Bytes size) -> Result<SourcedSchedule> {
-    if (collective == plan->collective) return SourcedSchedule{plan, chunk, false, ahead};
-    return advised(collective, size);
+  return [plan, advised, given = planners::FixedCut{task.chunk, task.ahead}](const Collective& collective,
+                                                                             Bytes size) -> Result<SourcedSchedule> {
+    if (!(collective == plan->collective)) return advised(collective, size);
+    const planners::FixedCut cut = planners::fixed_cut(*plan, size, given);
+    return SourcedSchedule{plan, cut.chunk.value_or(Bytes{}), false, cut.ahead.value_or(0)};
   };
 }
 

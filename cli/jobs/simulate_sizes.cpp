@@ -26,8 +26,9 @@ OrStop<SimulationWork> work_of_plan(const PredictionFlags& flags, Input& input) 
   return work;
 }
 
-OrStop<SimulationWork> work_of_topology(const Console& console, const PredictionFlags& flags, const Topology& topology,
+OrStop<SimulationWork> work_of_topology(const Console& console, const PredictionFlags& flags, const Input& input,
                                         Bytes least_size, bool has_profile) {
+  const Topology& topology = input.topology;
   const auto collective = flags.resolve_collective(topology);
   if (!collective) return usage(collective.error());
   const auto asked = flags.resolve_algorithms(has_profile);
@@ -36,8 +37,8 @@ OrStop<SimulationWork> work_of_topology(const Console& console, const Prediction
   if (!limits) return usage(limits.error());
   // Software adds to every hop, so with a profile low trees may win at any size.
   const Bytes least = has_profile ? Bytes{} : least_size;
-  auto candidates =
-      plan_candidates(console, topology, *collective, *asked, least, *limits, false, nullptr, !has_profile);
+  auto candidates = plan_candidates(console, topology, *collective, *asked, least, *limits, false, nullptr,
+                                    !has_profile, input.lost.get());
   if (!candidates) return stop(candidates.error());
   SimulationWork work{*collective, std::move(*candidates), {}};
   for (const std::string& name : *asked) {
@@ -115,7 +116,7 @@ Result<void> run_sizes(const Console& console, CandidateRuns& runs, Simulation& 
 OrStop<SimulationWork> find_work(const Console& console, const PredictionFlags& flags, Input& input,
                                  const Prediction& prediction) {
   if (input.schedule) return work_of_plan(flags, input);
-  return work_of_topology(console, flags, input.topology, std::ranges::min(prediction.sizes),
+  return work_of_topology(console, flags, input, std::ranges::min(prediction.sizes),
                           prediction.options.profile != nullptr);
 }
 

@@ -50,9 +50,14 @@ std::string summary_text(const planners::Degradation& degradation) {
     if (damage.outlook && damage.loss < no_loss) harmless += alike;
   }
   if (all == 0) return "# nothing can fail\n";
+  const bool has_repaired = std::ranges::any_of(degradation.damages, [](const planners::Damage& damage) {
+    return damage.outlook && damage.outlook->fastest && damage.outlook->fastest->is_repaired;
+  });
   std::string text = fmt::format("# {}, {} different: {} cost nothing, {} cost something, {} cut ranks off\n",
                                  count_text(all, "single failure"), degradation.damages.size(), harmless,
                                  all - harmless - broken, broken);
+  if (has_repaired)
+    text += "# repaired: what failed is left out of the whole machine's plan; loads and latencies, not simulated\n";
   for (const planners::Damage& damage : degradation.damages) {
     if (!damage.outlook) text += "# " + damage.broken.message + "\n";
   }
@@ -89,6 +94,7 @@ nlohmann::ordered_json outlook_json(const planners::Outlook& outlook) {
                       {"chunk", run.chunk.count},
                       {"ahead", run.ahead},
                       {"kept", outlook.fastest->kept}};
+  if (outlook.fastest->is_repaired) document["best"]["repaired"] = true;
   return document;
 }
 
@@ -129,7 +135,7 @@ Table degradation_table(const planners::Degradation& degradation, const std::opt
     if (const auto& fastest = damage.outlook->fastest) {
       cells.push_back(gigabytes_per_second(damage.outlook->busbw()));
       cells.push_back(loss_text(damage.loss));
-      cells.push_back(fastest->planner + (fastest->kept ? ", as before" : ""));
+      cells.push_back(fastest->planner + (fastest->kept ? ", as before" : fastest->is_repaired ? ", repaired" : ""));
     }
     if (has_nccl) {
       const auto& run = nccl->damages[i];

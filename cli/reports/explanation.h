@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -21,6 +22,9 @@ namespace espalier::cli {
 struct Explanation {
   const Topology* topology = nullptr;
   const Schedule* schedule = nullptr;
+  const planners::Candidate* candidate = nullptr;  ///< Whose schedule it is.
+  /// Of a plan that is not stored what `schedule` is: one rank's part, in the units of the whole.
+  std::shared_ptr<const Schedule> part = nullptr;
   Bytes size;
   std::string type;  ///< Of an element.
   sim::Circumstances circumstances;

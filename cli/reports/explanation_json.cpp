@@ -27,7 +27,7 @@ Json limit_json(const Explanation& of) {
 Json plan_json(const Explanation& of) {
   const Schedule& schedule = *of.schedule;
   Json plan = {{"algorithm", schedule.algorithm},
-               {"transfers", schedule.transfers.size()},
+               {"transfers", of.candidate->transfer_count()},
                {"channels", schedule.channel_count()},
                {"hops", of.shape.hops},
                {"branches", of.shape.branches},
@@ -65,6 +65,7 @@ Json simulation_json(const Explanation& of) {
                                       {"time", share.time.seconds()},
                                       {"queued", share.queued.seconds()}});
   }
+  if (of.limits.report.ahead > 0) simulation["window_waits"] = of.limits.report.window_waits;
   simulation["path"] = Json::array();
   for (const sim::PathTime& share : of.limits.path) {
     simulation["path"].push_back({{"use", to_string(share.use)},

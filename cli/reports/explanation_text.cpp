@@ -6,6 +6,7 @@
 
 #include "base/counted.h"
 #include "base/format_units.h"
+#include "cli/candidates/describe_repaired.h"
 #include "cli/flags/collective_flags.h"
 #include "cli/flags/condition_flags.h"
 #include "cli/flags/flag_values.h"
@@ -137,7 +138,13 @@ std::string plan_text(const Explanation& of) {
   const Schedule& schedule = *of.schedule;
   const std::uint32_t channels = schedule.channel_count();
   std::string text = fmt::format("The plan: {}, {} on {}\n", schedule.algorithm,
-                                 counted(schedule.transfers.size(), "transfer"), counted(channels, "channel"));
+                                 counted(of.candidate->transfer_count(), "transfer"), counted(channels, "channel"));
+  if (of.part) {
+    text = fmt::format("The plan: {}, {}, the images of {}\n", schedule.algorithm,
+                       counted(of.candidate->transfer_count(), "transfer"),
+                       counted(schedule.transfers.size(), "transfer"));
+  }
+  if (of.candidate->repaired) text += "  " + repaired_text(*of.candidate).substr(2);
   if (schedule.transfers.empty()) return text;
   text += "  " + shape_text(of.shape) + ".\n";
   text += fullest_text(of);
@@ -170,7 +177,13 @@ std::string path_text(const advisor::RunLimits& limits) {
     table.add_row({percent(part), format_duration(share.time), fmt::format("{} {}", to_string(share.use), share.where),
                    fmt::format("{} ({})", share.most_at, format_duration(share.most_time))});
   }
-  return text + table.text("    ");
+  text += table.text("    ");
+  if (const std::uint32_t waits = limits.report.window_waits; waits > 0) {
+    text +=
+        fmt::format("  {} waited for chunks of lower rounds to leave first (--ahead {}).\n",
+                    waits == 1 ? "One of these steps" : fmt::format("{} of these steps", waits), limits.report.ahead);
+  }
+  return text;
 }
 
 std::string full_links_text(const Explanation& of) {
@@ -225,7 +238,8 @@ std::string simulation_text(const Explanation& of) {
   const std::string profile = of.profile.empty() ? "" : ", profile " + of.profile;
   const std::string circumstances = profile + circumstances_text(of.circumstances, ", ");
   std::string text =
-      fmt::format("Simulated at {}{}{}{}: {}, busbw {} GB/s, {} % of the limit, chunks of {}{}\n", format_size(of.size),
+      fmt::format("{} at {}{}{}{}: {}, busbw {} GB/s, {} % of the limit, chunks of {}{}\n",
+                  of.candidate->repaired ? "By loads and latencies" : "Simulated", format_size(of.size),
                   of.type == to_string(usual_type) ? "" : " of " + of.type, model, circumstances,
                   format_duration(report.elapsed), gigabytes_per_second(report.busbw(collective)),
                   percent(report.of_bound(of.bound.time_per_byte)), format_size(report.chunk),

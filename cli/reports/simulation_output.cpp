@@ -6,6 +6,7 @@
 
 #include "base/counted.h"
 #include "base/format_units.h"
+#include "cli/candidates/describe_repaired.h"
 #include "cli/flags/collective_flags.h"
 #include "cli/flags/condition_flags.h"
 #include "cli/output/table.h"
@@ -116,6 +117,7 @@ nlohmann::ordered_json result_json(const CandidateRun& result, const Simulation&
                                   {"events", result.report.events}};
   if (!result.protocol.empty()) entry["protocol"] = result.protocol;
   if (!result.why.empty()) entry["why"] = result.why;
+  if (result.candidate->repaired) entry["repaired"] = repaired_json(*result.candidate);
   return entry;
 }
 
@@ -164,6 +166,10 @@ std::string simulation_text(const Simulation& simulation) {
         fmt::format("# crossover: {} -> {} at {}\n", crossover.from, crossover.to, format_rounded_size(crossover.size));
   }
   text += limits_text(simulation);
+  const auto is_repaired = [](const CandidateRun& result) { return result.candidate->repaired != nullptr; };
+  if (std::ranges::any_of(simulation.results, is_repaired)) {
+    text += repaired_text(*std::ranges::find_if(simulation.results, is_repaired)->candidate);
+  }
   for (const planners::Refusal& refusal : simulation.refused) {
     text += fmt::format("# no {}: {}\n", refusal.planner, refusal.error.message);
   }

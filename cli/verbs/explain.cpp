@@ -3,6 +3,7 @@
 #include <span>
 
 #include "base/parallel.h"
+#include "cli/candidates/candidate_simulator.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/prediction_flags.h"
@@ -14,6 +15,7 @@
 #include "cli/verbs/simulate_scenario.h"
 #include "planners/bounds/bound.h"
 #include "planners/ring/ring_walks.h"
+#include "planners/symmetric/repaired_plan.h"
 
 namespace espalier::cli {
 namespace {
@@ -30,9 +32,17 @@ OrStop<planners::Candidates> collect_candidates(const Console& console, const Pr
   if (!algorithms) return usage(algorithms.error());
   const auto limits = flags.packing.resolve();
   if (!limits) return usage(limits.error());
-  auto candidates =
-      plan_candidates(console, input.topology, *collective, *algorithms, has_profile ? Bytes{} : size, *limits);
+  auto candidates = plan_candidates(console, input.topology, *collective, *algorithms, has_profile ? Bytes{} : size,
+                                    *limits, false, nullptr, !has_profile && !input.schedule, input.lost.get());
   if (!candidates) return stop(candidates.error());
+  std::erase_if(candidates->made, [&](const planners::Candidate& made) {
+    if (made.walks.empty()) return false;
+    candidates->refused.push_back(
+        {made.planner,
+         {ErrorCode::unsupported, "rings of this many ranks are walked, and nothing of that is explained",
+          "simulate shows their times"}});
+    return true;
+  });
   if (input.schedule) {
     const planners::ChunkModel chunks(*input.schedule, input.topology);
     candidates->made.insert(candidates->made.begin(), {flags.input.argument, std::move(*input.schedule), chunks});
@@ -51,6 +61,39 @@ struct Explained {
   std::vector<planners::Trial> trials;
 };
 
+/// What a part says of the whole: its transfers, in the units that loads of the whole are in.
+std::shared_ptr<const Schedule> part_in_units_of_whole(const planners::SymmetricPlan& plan) {
+  auto part = std::make_shared<Schedule>(plan.part);
+  part->collective = plan.collective;
+  part->units *= plan.collective.rank_count;
+  return part;
+}
+
+/// By the ids of the topology that is left.
+Loads loads_of(const planners::Candidate& candidate, const Topology& topology) {
+  if (!candidate.symmetric) return compute_loads(candidate.schedule, topology);
+  if (!candidate.repaired) return planners::loads_of_whole(*candidate.symmetric, topology);
+  const planners::RepairedPlan& repaired = *candidate.repaired;
+  Loads loads;
+  loads.time_per_byte = repaired.loads.time_per_byte;
+  loads.node_units.resize(topology.node_count());
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    const LinkId before = repaired.left.links[i];
+    loads.link_units.push_back(repaired.loads.link_units[before.index()]);
+    if (std::ranges::binary_search(repaired.loads.bottleneck_links, before)) loads.bottleneck_links.emplace_back(i);
+  }
+  return loads;
+}
+
+/// How a candidate runs that is not stored; nothing for one that is.
+advisor::RunOn run_on(const planners::Candidate& candidate) {
+  if (candidate.is_stored()) return {};
+  return [&candidate](const Topology& on, const sim::Options& how, const sim::CopyEngines& engines) {
+    const auto simulator = CandidateSimulator::make(candidate, on, engines);
+    return simulator ? simulator->run(how) : Result<sim::Report>(tl::unexpected(simulator.error()));
+  };
+}
+
 Result<Explanation> explain(const Topology& topology, const Explained& explained, const Prediction& prediction,
                             const planners::Candidates& candidates, CandidateRuns& runs) {
   std::span<const planners::Candidate> others = candidates.made;
@@ -60,18 +103,22 @@ Result<Explanation> explain(const Topology& topology, const Explained& explained
   Explanation explanation;
   explanation.topology = &topology;
   explanation.schedule = &schedule;
+  explanation.candidate = &candidate;
+  if (candidate.symmetric) explanation.part = part_in_units_of_whole(*candidate.symmetric);
+  if (explanation.part) explanation.schedule = explanation.part.get();
   explanation.size = prediction.sizes.front();
   explanation.type = prediction.type;
   explanation.circumstances = options.circumstances;
   explanation.label = candidate.planner;
   planners::PlanContext known;
   known.solution = candidates.solution;
-  auto priced = planners::compute_priced_bound(topology, schedule.collective, known);
+  const Collective& collective = candidate.collective();
+  auto priced = planners::compute_priced_bound(topology, collective, known);
   if (!priced) return tl::unexpected(priced.error());
   explanation.bound = std::move(priced->bound);
   explanation.prices = std::move(priced->prices);
-  explanation.proof = planners::prove_cut(topology, schedule.collective, explanation.bound);
-  explanation.loads = compute_loads(schedule, topology);
+  explanation.proof = planners::prove_cut(topology, collective, explanation.bound);
+  explanation.loads = loads_of(candidate, topology);
   explanation.shape = planners::measure_travel(schedule);
   sim::Options how = options.at(explanation.size, explained.cut);
   if (explained.setting != nullptr) {
@@ -87,13 +134,13 @@ Result<Explanation> explain(const Topology& topology, const Explained& explained
       explained.setting != nullptr ? explained.setting->endpoints : options.circumstances.endpoints;
   auto limits = advisor::find_run_limits(
       schedule, explained.setting != nullptr ? explained.setting->topology : topology, how, others, endpoints.engines(),
-      usable_threads(), are_known ? runs.evaluator() : planners::Evaluate());
+      usable_threads(), are_known ? runs.evaluator() : planners::Evaluate(), run_on(candidate));
   if (!limits) return tl::unexpected(limits.error());
   explanation.limits = std::move(*limits);
   explanation.critical = sim::summarize_critical_path(explanation.limits.report, topology);
   if (explanation.bound.time_per_byte == 0) return explanation;
-  explanation.classes = planners::group_loads(schedule, topology, explanation.loads, explanation.bound);
-  auto more = planners::value_more_cables(topology, schedule.collective, explanation.bound, usable_threads());
+  explanation.classes = planners::group_loads(*explanation.schedule, topology, explanation.loads, explanation.bound);
+  auto more = planners::value_more_cables(topology, collective, explanation.bound, usable_threads());
   if (!more) return tl::unexpected(more.error());
   explanation.more = std::move(*more);
   return explanation;
@@ -167,7 +214,9 @@ ExitCode run(const Console& console, const PredictionFlags& flags) {
   const auto prediction = flags.resolve(input->profile);
   if (!prediction) return console.refuse_usage(prediction.error());
   const bool is_plan = input->schedule.has_value();
-  if (!is_plan && flags.algorithms == "ring" && input->topology.rank_count() >= planners::most_stored_ranks) {
+  const std::size_t ranks = input->topology.rank_count();
+  if (!is_plan && flags.algorithms == "ring" && ranks >= planners::most_stored_ranks &&
+      ranks < planners::least_symmetric_ranks) {
     console.warn("simulate walks rings of this many ranks; what is explained is the schedule that can be stored");
   }
   const auto candidates =

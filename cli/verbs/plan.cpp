@@ -4,6 +4,7 @@
 
 #include "base/counted.h"
 #include "base/format_units.h"
+#include "cli/candidates/describe_repaired.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/collective_flags.h"
 #include "cli/flags/flag_values.h"
@@ -20,6 +21,7 @@
 #include "cli/verbs/commands.h"
 #include "cli/verbs/groups.h"
 #include "planners/lp/trees/tree_memory.h"
+#include "planners/symmetric/rank_part.h"
 #include "planners/symmetric/symmetric_plan.h"
 #include "schedule/json/schedule_json.h"
 
@@ -35,7 +37,8 @@ struct PlanFlags {
   std::string size = "64M";
   ProfileFlags profile;
   std::string output;
-  std::string from;  ///< A plan whose trees planning begins with.
+  std::optional<std::uint32_t> rank;  ///< Whose part alone is written.
+  std::string from;                   ///< A plan whose trees planning begins with.
   bool verbose = false;
 };
 
@@ -78,6 +81,7 @@ std::string choice_text(const planners::Choice& choice, const planners::Candidat
                                  counted(collective.rank_count, "rank"), format_size(size), shares_text(collective),
                                  profile.empty() ? "" : "  profile " + profile);
   text += choice_table(choice).text();
+  if (choice.candidate->repaired) text += repaired_text(*choice.candidate);
   for (const planners::Refusal& refusal : candidates.refused)
     text += fmt::format("# no {}: {}\n", refusal.planner, refusal.error.message);
   const auto algbw = algbw_of(bound.time_per_byte);
@@ -115,6 +119,7 @@ nlohmann::ordered_json choice_json(const planners::Choice& choice, const planner
       entry["chunk"] = trial.run->chunk.count;
       entry["ahead"] = trial.run->ahead;
     }
+    if (trial.candidate->repaired) entry["repaired"] = repaired_json(*trial.candidate);
     document["candidates"].push_back(entry);
   }
   document["refused"] = nlohmann::ordered_json::array();
@@ -125,15 +130,50 @@ nlohmann::ordered_json choice_json(const planners::Choice& choice, const planner
   return document;
 }
 
+/// The transfers of one rank.
+Result<Schedule> part_of(const planners::Candidate& candidate, const Topology& topology, Rank rank) {
+  if (candidate.is_stored()) return planners::part_of_rank(candidate.schedule, rank);
+  if (candidate.repaired || !candidate.symmetric) {
+    return fail(ErrorCode::unsupported,
+                candidate.repaired ? "ranks of a plan that was repaired after a failure have no part of their own yet"
+                                   : "rings that are walked have no parts of ranks",
+                "name packing or tree with -a, on the whole machine");
+  }
+  return planners::part_of_rank(*candidate.symmetric, topology, rank).map([&](Schedule part) {
+    part.cut = candidate.schedule.cut;
+    return part;
+  });
+}
+
+ExitCode write_part(const Console& console, const PlanFlags& flags, const planners::Candidate& candidate,
+                    const Topology& topology) {
+  const Rank rank(*flags.rank);
+  const auto part = part_of(candidate, topology, rank);
+  if (!part) return console.refuse(part.error());
+  const auto written = write_file(flags.output, [&](std::ostream& stream) {
+    return write_schedule(stream, *part, topology,
+                          WriteOptions{.embed_network = candidate.is_stored(), .of_rank = rank});
+  });
+  if (!written) return console.refuse(written.error());
+  if (flags.output != "-") {
+    console.note(fmt::format("wrote {} ({} of rank {}, verified as part of the whole)", flags.output,
+                             counted(part->transfers.size(), "transfer"), *flags.rank));
+  }
+  return ExitCode::ok;
+}
+
 ExitCode write_plan(const Console& console, const PlanFlags& flags, const planners::Candidate& candidate,
                     const Topology& topology) {
+  if (flags.rank) return write_part(console, flags, candidate, topology);
   if (!candidate.is_stored()) {
     return console.refuse(
         {ErrorCode::too_large,
          fmt::format("the plan of {} is not written to a file: {} by {}", counted(topology.rank_count(), "rank"),
                      counted(candidate.transfer_count(), "transfer"), candidate.planner),
-         fmt::format("files hold plans of up to {} ranks; simulate plans and runs it in one go",
-                     planners::least_symmetric_ranks - 1)});
+         fmt::format(
+             "files hold plans of up to {} ranks; simulate plans and runs it in one go, and --rank N writes the "
+             "part of one rank",
+             planners::least_symmetric_ranks - 1)});
   }
   const Schedule& schedule = candidate.schedule;
   const auto written = write_file(
@@ -161,8 +201,8 @@ tl::expected<planners::TreeMemory, InputFailure> known_trees(const Console& cons
 }
 
 Mode mode_of(const PlanFlags& flags) {
-  constexpr std::array<std::string_view, 7> own = {"--output",  "--algorithm", "--size",        "--from",
-                                                   "--verbose", "--profile",   "--nccl-version"};
+  constexpr std::array<std::string_view, 8> own = {"--output",  "--algorithm", "--size",         "--from",
+                                                   "--verbose", "--profile",   "--nccl-version", "--rank"};
   if (flags.groups.any()) {
     return {"groups",
             "they are planned together by one linear program, for large messages",
@@ -183,6 +223,15 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   if (flags.groups.any()) return plan_of_groups(console, *topology, flags.groups, flags.collective, flags.output);
   const auto collective = flags.collective.resolve(*topology);
   if (!collective) return console.refuse_usage(collective.error());
+  if (flags.rank && flags.output.empty()) {
+    return console.refuse_usage(
+        {ErrorCode::invalid_input, "--rank says what is written, and nothing is", "name a file with -o"});
+  }
+  if (flags.rank && *flags.rank >= topology->rank_count()) {
+    return console.refuse_usage({ErrorCode::invalid_input,
+                                 fmt::format("--rank: there is no rank {} of {}", *flags.rank, topology->rank_count()),
+                                 "ranks are numbered from 0 in the machine's order"});
+  }
   const auto algorithms = parse_algorithms(flags.algorithms, true);
   if (!algorithms) return console.refuse_usage(algorithms.error());
   const auto limits = flags.packing.resolve();
@@ -193,8 +242,8 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   if (!profile) return console.refuse_usage(profile.error());
   const auto known = known_trees(console, flags.from);
   if (!known) return refuse(console, known.error());
-  const auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *profile ? Bytes{} : *size,
-                                          *limits, flags.verbose, &*known, *profile == nullptr);
+  auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *profile ? Bytes{} : *size, *limits,
+                                    flags.verbose, &*known, *profile == nullptr, machine->lost.get());
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
   CandidateRuns runs(*topology, *candidates, {size_of(usual_type), {}, sim::ModelKind::link, {}, *profile});
@@ -204,6 +253,8 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
     return planners::choose(*candidates, *size, runs.evaluator());
   }();
   if (!choice) return console.refuse(choice.error());
+  planners::Candidate& chosen = candidates->made[static_cast<std::size_t>(choice->candidate - candidates->made.data())];
+  chosen.schedule.cut = SizedCut{*size, choice->run.chunk, choice->run.ahead};
   if (flags.output == "-" && console.csv) {
     return console.refuse_usage(
         {ErrorCode::invalid_input, "--csv and -o - would both write to standard output", "write the plan to a file"});
@@ -238,6 +289,8 @@ void add_plan_command(CLI::App& app, Session& session) {
   flags->packing.add_to(*command);
   command->add_option("-o,--output", flags->output, "Write the plan to this file (- is standard output)")
       ->option_text("FILE");
+  command->add_option("--rank", flags->rank, "Write the transfers of this rank alone; of plans of any number of ranks")
+      ->option_text("R");
   command
       ->add_option("--from", flags->from,
                    "A plan of the machine as it was: its trees are what planning begins with, which is quicker")
@@ -251,6 +304,7 @@ void add_plan_command(CLI::App& app, Session& session) {
                             "espalier plan mi250-x2 all_gather -a packing --max-depth 4 --gap 1%",
                             "espalier plan dgx1v all_gather -a packing --without gpu0-gpu1 --from plan.json -v",
                             "espalier plan dgx-a100-x2 all_reduce -s 64K",
+                            "espalier plan dgx-a100-x2 all_reduce -s 64M --rank 3 -o part3.json",
                             "espalier plan dgx-h100 all_reduce -s 1M --profile nccl-hopper"}));
   command->callback([flags, command, &session] {
     session.run = [flags, command, &session] { return run(session.console, *command, *flags); };

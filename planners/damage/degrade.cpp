@@ -7,6 +7,7 @@
 #include "planners/chooser.h"
 #include "planners/lp/all_reduce_program.h"
 #include "planners/lp/trees/tree_memory.h"
+#include "planners/symmetric/repaired_plan.h"
 
 namespace espalier::planners {
 namespace {
@@ -18,8 +19,10 @@ struct Planned {
 };
 
 Result<Planned> plan_all(const Topology& topology, const Collective& collective, const DegradeOptions& options,
-                         const EvaluateOn& evaluate, const TreeMemory& known) {
+                         const EvaluateOn& evaluate, const TreeMemory& known, const LostParts* lost = nullptr) {
   CandidateOptions how;
+  how.may_be_unstored = options.may_be_unstored && !options.planners.empty();
+  how.lost = lost;
   how.context.known = options.from_scratch ? nullptr : &known;
   auto candidates = make_candidates(topology, collective, options.planners, how);
   if (!candidates) return tl::unexpected(candidates.error());
@@ -27,18 +30,32 @@ Result<Planned> plan_all(const Topology& topology, const Collective& collective,
   if (options.planners.empty()) return planned;
   if (planned.candidates.made.empty()) return tl::unexpected(planned.candidates.refused.front().error);
   auto choice = choose(planned.candidates, options.size, [&](const Schedule& schedule, Bytes size, const Cut& cut) {
-    return evaluate(topology, schedule, size, cut);
+    const auto candidate = std::ranges::find_if(planned.candidates.made,
+                                                [&](const Candidate& made) { return &made.schedule == &schedule; });
+    return evaluate(topology, *candidate, size, cut);
   });
   if (!choice) return tl::unexpected(choice.error());
   planned.choice = *std::move(choice);
   return planned;
 }
 
-Fastest fastest_of(const Choice& choice) { return {choice.candidate->planner, choice.run, false}; }
+Fastest fastest_of(const Choice& choice) {
+  return {choice.candidate->planner, choice.run, false, choice.candidate->repaired != nullptr};
+}
 
-/// The links that a schedule's routes go over.
-std::vector<bool> used_links(const Schedule& schedule, const Topology& topology) {
+/// The links that a candidate's routes go over.
+std::vector<bool> used_links(const Candidate& candidate, const Topology& topology) {
+  const Schedule& schedule = candidate.schedule;
   std::vector<bool> is_used(topology.link_count(), false);
+  if (candidate.symmetric != nullptr) {
+    const Loads loads = loads_of_whole(*candidate.symmetric, topology);
+    for (std::size_t i = 0; i < is_used.size(); ++i) is_used[i] = loads.link_units[i] != 0;
+  }
+  for (const RingWalk& walk : candidate.walks) {
+    for (const std::vector<LinkId>& hop : walk.hops) {
+      for (const LinkId link : hop) is_used[link.index()] = true;
+    }
+  }
   for (std::size_t i = 0; i < schedule.route_count(); ++i) {
     for (const LinkId link : schedule.route(RouteId(i)).links) is_used[link.index()] = true;
   }
@@ -69,7 +86,7 @@ class Sweep {
     if (!planned_.choice) return healthy_;
     healthy_.fastest = fastest_of(*planned_.choice);
     for (const Trial& trial : planned_.choice->trials) {
-      if (trial.run) usage_.push_back({&trial, used_links(trial.candidate->schedule, topology_)});
+      if (trial.run) usage_.push_back({&trial, used_links(*trial.candidate, topology_)});
     }
     return healthy_;
   }
@@ -127,15 +144,18 @@ class Sweep {
     if (untouched != nullptr && untouched->candidate == planned_.choice->candidate) {
       auto bound = compute_bound(rest, collective, {{}, options_.from_scratch ? nullptr : &known_});
       if (!bound) return tl::unexpected(bound.error());
-      return Outlook{collective, *std::move(bound), Fastest{untouched->candidate->planner, *untouched->run, true}};
+      return Outlook{collective, *std::move(bound),
+                     Fastest{untouched->candidate->planner, *untouched->run, true, false}};
     }
-    auto planned = plan_all(rest, collective, options_, evaluate_, known_);
+    std::optional<LostParts> lost;
+    if (options_.may_be_unstored) lost = LostParts{topology_, failure.parts};
+    auto planned = plan_all(rest, collective, options_, evaluate_, known_, lost ? &*lost : nullptr);
     if (!planned) return tl::unexpected(planned.error());
     Outlook outlook{collective, std::move(planned->candidates.bound), std::nullopt};
     if (!planned->choice) return outlook;
     outlook.fastest = fastest_of(*planned->choice);
     if (untouched != nullptr && untouched->run->elapsed <= planned->choice->run.elapsed) {
-      outlook.fastest = Fastest{untouched->candidate->planner, *untouched->run, true};
+      outlook.fastest = Fastest{untouched->candidate->planner, *untouched->run, true, false};
     }
     return outlook;
   }
@@ -143,7 +163,8 @@ class Sweep {
   /// The healthy machine's trees are what plans of the rest begin with.
   void keep_trees() {
     for (const Candidate& candidate : planned_.candidates.made) {
-      if (candidate.planner == "packing" || candidate.planner == "lp") known_.keep(topology_, candidate.schedule);
+      const bool has_trees = candidate.planner == "packing" || candidate.planner == "lp";
+      if (candidate.is_stored() && has_trees) known_.keep(topology_, candidate.schedule);
     }
     const auto& program = planned_.candidates.solution;
     if (program == nullptr || !program->solution.attained) return;

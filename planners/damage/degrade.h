@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "planners/chooser.h"
 #include "planners/damage/failures.h"
 #include "planners/planner.h"
 #include "schedule/chunking.h"
@@ -18,7 +19,8 @@ namespace espalier::planners {
 struct Fastest {
   std::string planner;
   RunReport run;
-  bool kept = false;  ///< On a damaged machine: a schedule of the healthy one that does not use what failed.
+  bool kept = false;         ///< On a damaged machine: a schedule of the healthy one that does not use what failed.
+  bool is_repaired = false;  ///< As Candidate::repaired: its time is of loads and latencies.
 };
 
 /// What a collective can reach on a machine.
@@ -47,14 +49,15 @@ struct Degradation {
   std::vector<Damage> damages;  ///< Largest loss first, then largest loss of the bound, then in order of the topology.
 };
 
-/// How long a schedule takes on a topology at a size when it is cut so: the simulator.
-using EvaluateOn = std::function<Result<RunReport>(const Topology&, const Schedule&, Bytes size, const Cut& cut)>;
+/// How long a candidate takes on a topology at a size when it is cut so: the simulator.
+using EvaluateOn = std::function<Result<RunReport>(const Topology&, const Candidate&, Bytes size, const Cut& cut)>;
 
 struct DegradeOptions {
   Bytes size;
   std::span<const Planner> planners;  ///< Those that may plan; none of them for bounds only.
   bool ranks = false;                 ///< Ranks fail too; a collective's root never does.
   bool from_scratch = false;          ///< Plans every damaged machine anew, without the healthy machine's trees.
+  bool may_be_unstored = false;       ///< As CandidateOptions; `evaluate` then gets such candidates, too.
 };
 
 /// Tells how far it is: what is looked at now, how many are done, how many there are.

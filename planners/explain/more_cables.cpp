@@ -12,6 +12,7 @@
 #include "planners/damage/alike.h"
 #include "planners/damage/failures.h"
 #include "planners/explain/cut_proof.h"
+#include "planners/symmetric/symmetric_plan.h"
 
 namespace espalier::planners {
 namespace {
@@ -47,6 +48,25 @@ ClassKey class_key(const Topology& topology, const Cable& cable) {
   return {cable_kind_text(topology, cable), std::min(tail, head), std::max(tail, head)};
 }
 
+/// Which cables are taken for one kind.
+Alike find_alike_cables(const Topology& topology, const std::vector<Cable>& cables, const Collective& collective) {
+  if (collective.rank_count >= least_symmetric_ranks) {
+    // Those of a class, as the search for symmetries would take too long.
+    Alike alike;
+    std::map<ClassKey, std::uint32_t> number;
+    for (const Cable& cable : cables) {
+      const auto [place, is_new] =
+          number.try_emplace(class_key(topology, cable), static_cast<std::uint32_t>(number.size()));
+      alike.of_cable.push_back(place->second);
+    }
+    return alike;
+  }
+  Alike alike = find_alike(topology, cables, collective.root);
+  // Symmetries of the network need not keep shares.
+  if (!collective.shares.empty()) std::iota(alike.of_cable.begin(), alike.of_cable.end(), 0U);
+  return alike;
+}
+
 /// One more beside each of these.
 Result<MoreCables> value(const Topology& topology, const Collective& collective, const std::vector<Cable>& cables,
                          const std::vector<std::size_t>& members) {
@@ -66,9 +86,7 @@ Result<MoreCables> value(const Topology& topology, const Collective& collective,
 Result<std::vector<MoreCables>> value_more_cables(const Topology& topology, const Collective& collective,
                                                   const Bound& bound, unsigned threads, std::size_t most) {
   const std::vector<Cable> cables = find_cables(topology);
-  Alike alike = find_alike(topology, cables, collective.root);
-  // Symmetries of the network need not keep shares.
-  if (!collective.shares.empty()) std::iota(alike.of_cable.begin(), alike.of_cable.end(), 0U);
+  const Alike alike = find_alike_cables(topology, cables, collective);
   const std::vector<bool> crosses = find_crossing(topology, collective, bound);
   Kinds kinds;
   Classes classes;

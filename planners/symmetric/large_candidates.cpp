@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "planners/bounds/bound.h"
+#include "planners/bounds/bound_prices.h"
 #include "planners/ring/ring_walks.h"
+#include "planners/symmetric/repaired_plan.h"
 #include "planners/symmetric/symmetric_plan.h"
 
 namespace espalier::planners {
@@ -21,7 +24,7 @@ tl::unexpected<Error> refusal() {
   return fail(ErrorCode::unsupported,
               "past " + std::to_string(least_symmetric_ranks - 1) +
                   " ranks only ring, tree and packing have plans that need not be written down",
-              "use the planner packing");
+              "use the planner packing, or after a failure packing or tree");
 }
 
 /// Whether no two hops share anything, which walking them needs (sim/contention_free/walk_ring.h).
@@ -51,6 +54,42 @@ Result<Candidate> ring_candidate(const SymmetricPlan& packing, const Topology& t
   });
 }
 
+/// Plans of the machine before, each repaired.
+Result<Candidates> repaired_candidates(const ParallelLinks& network, const Collective& collective,
+                                       std::span<const Planner> planners, const CandidateOptions& options,
+                                       const std::function<void(std::string_view)>& on_start) {
+  const LostParts& lost = *options.lost;
+  auto packing = plan_symmetric(lost.whole, collective, options.context);
+  if (!packing) return tl::unexpected(packing.error());
+  auto priced = compute_priced_bound(network, collective, options.context);
+  if (!priced) return tl::unexpected(priced.error());
+  Candidates candidates{{}, {}, std::move(priced->bound), std::move(priced->solution)};
+  for (const Planner& planner : planners) {
+    const bool is_packing = planner.name == "packing";
+    if (!is_packing && planner.name != "tree") {
+      if (std::ranges::find(options.named, planner.name) == options.named.end()) continue;
+      candidates.refused.push_back({std::string(planner.name), refusal().value()});
+      continue;
+    }
+    if (on_start) on_start(planner.name);
+    auto plan = is_packing ? packing : plan_symmetric_tree(*packing, lost.whole);
+    auto repaired = plan.and_then([&](SymmetricPlan& of_whole) { return repair(of_whole, lost.whole, lost.gone); });
+    if (!repaired) {
+      candidates.refused.push_back({std::string(planner.name), repaired.error()});
+      continue;
+    }
+    repaired->plan.part.bound = candidates.bound;
+    const auto kept = std::make_shared<const RepairedPlan>(*std::move(repaired));
+    candidates.made.push_back({std::string(planner.name),
+                               kept->plan.part,
+                               chunk_model(*kept, lost.whole),
+                               {},
+                               std::shared_ptr<const SymmetricPlan>(kept, &kept->plan),
+                               kept});
+  }
+  return candidates;
+}
+
 }  // namespace
 
 std::optional<Result<Candidates>> make_large_candidates(const ParallelLinks& network, const Collective& collective,
@@ -60,6 +99,10 @@ std::optional<Result<Candidates>> make_large_candidates(const ParallelLinks& net
   const Topology& topology = network.topology();
   const bool has_parallel_links = &network.problem().topology() != &topology;
   if (has_parallel_links || !has_symmetric_plan(collective)) return std::nullopt;
+  if (options.lost != nullptr && options.lost->whole.rank_count() == topology.rank_count()) {
+    auto repaired = repaired_candidates(network, collective, planners, options, on_start);
+    if (repaired || repaired.error().code != ErrorCode::unsupported) return repaired;
+  }
   if (on_start) on_start("packing");
   auto packing = plan_symmetric(topology, collective, options.context);
   if (!packing && packing.error().code == ErrorCode::unsupported) return std::nullopt;

@@ -11,7 +11,8 @@
 namespace espalier::planners {
 
 /// Plans of machines past the size whose plans are written down: rings to be walked, and of packing and tree one rank's
-/// part (symmetric_plan.h). The bound is proven with the packing. Nothing where the ranks are not alike or the
+/// part (symmetric_plan.h); of a machine that has lost something packing and tree of the machine before, repaired
+/// (repaired_plan.h). The bound is proven with the packing. Nothing where the ranks are not alike or the
 /// collective has no such plan: then plans are made as elsewhere. Options and errors as make_candidates.
 std::optional<Result<Candidates>> make_large_candidates(const ParallelLinks& network, const Collective& collective,
                                                         std::span<const Planner> planners,

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "planners/bounds/aggregation_bound.h"
 #include "planners/lp/trees/program_forest.h"
+#include "planners/symmetric/image_writer.h"
 #include "planners/symmetric/name_shifts.h"
 #include "planners/symmetric/shift_chain.h"
 #include "planners/symmetric/shift_trees.h"
@@ -203,47 +204,33 @@ Rational time_per_byte(const SymmetricPlan& plan, const Topology& topology) {
 }
 
 Result<Schedule> written_out(const SymmetricPlan& plan, const Topology& topology) {
-  const OrbitGraph& orbits = *plan.orbits;
-  const ResourceGraph& graph = orbits.graph;
   const std::uint32_t n = plan.collective.rank_count;
-  const Schedule& part = plan.part;
-  const std::uint32_t channels = part.channel_count();
-  if (part.units > max_units / n || part.slices.size() > max_slices / n || part.transfers.size() > max_transfers / n ||
-      channels > max_channels / n) {
+  auto writer = ImageWriter::make(plan, topology);
+  if (!writer) return tl::unexpected(writer.error());
+  if (plan.part.transfers.size() > max_transfers / n) {
     return fail(ErrorCode::too_large, "the plan of " + std::to_string(n) + " ranks is too large to be written out", "");
   }
-  Schedule whole(plan.collective, part.topology, part.algorithm);
-  whole.units = part.units * n;
-  whole.bound = plan.bound;
-  const bool has_rank = slices_have_rank(plan.collective.kind);
-  for (std::uint32_t shift = 0; shift < n; ++shift) {
-    for (Slice slice : part.slices) {
-      slice.offset += part.units * shift;
-      if (has_rank) slice.rank = Rank(shift);
-      whole.slices.push_back(slice);
-    }
+  for (std::size_t i = 0; i < plan.part.transfers.size(); ++i) {
+    for (std::uint32_t shift = 0; shift < n; ++shift) writer->add(i, shift);
   }
-  std::vector<std::uint32_t> edge_of(topology.link_count());
-  for (std::uint32_t e = 0; e < graph.edges.size(); ++e) edge_of[graph.edges[e].links.front().index()] = e;
-  std::vector<Automorphism> shifts;
-  for (std::uint32_t shift = 0; shift < n; ++shift) {
-    shifts.push_back(orbits.automorphisms.at(orbits.automorphism_to[shift]));
+  return writer->take();
+}
+
+bool is_alike(const SymmetricPlan& plan, const Topology& topology) {
+  const OrbitGraph& orbits = *plan.orbits;
+  const ResourceGraph& graph = orbits.graph;
+  const Orbits alike = find_orbits(orbits.group.generators(), graph.node_ranks.size() + graph.edges.size());
+  const auto link = [&](std::uint32_t edge) -> const Link& { return topology.link(graph.edges[edge].links.front()); };
+  for (std::uint32_t e = 0; e < graph.edges.size(); ++e) {
+    const std::uint32_t first = alike.first[alike.of[orbits.edge_number(e)]] - orbits.edge_number(0);
+    if (!(link(e).values() == link(first).values())) return false;
   }
-  for (const Transfer& transfer : part.transfers) {
-    const Route route = part.route(transfer.route);
-    for (std::uint32_t shift = 0; shift < n; ++shift) {
-      std::vector<LinkId> links;
-      for (const LinkId link : route.links) {
-        links.push_back(graph.edges[orbits.edge_image(shifts[shift], edge_of[link.index()])].links.front());
-      }
-      const RouteId image = whole.add_route(Rank(orbits.rank_image(shifts[shift], route.src.value())),
-                                            Rank(orbits.rank_image(shifts[shift], route.dst.value())), links);
-      const std::size_t first = part.slices.size() * shift + transfer.first_slice.index();
-      whole.add_transfer(image, SliceId(first), transfer.slice_count, transfer.action(),
-                         ChannelId(transfer.channel().value() * n + shift));
-    }
+  for (std::uint32_t v = 0; v < graph.node_ranks.size(); ++v) {
+    const Node& node = topology.node(NodeId(v));
+    const Node& first = topology.node(NodeId(alike.first[alike.of[v]]));
+    if (node.bandwidth != first.bandwidth || node.reduce_bandwidth != first.reduce_bandwidth) return false;
   }
-  return whole;
+  return true;
 }
 
 FoldedNetwork fold(const SymmetricPlan& plan, const Topology& topology) {

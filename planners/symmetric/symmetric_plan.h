@@ -78,6 +78,9 @@ struct FoldedNetwork {
 };
 FoldedNetwork fold(const SymmetricPlan& plan, const Topology& topology);
 
+/// Whether the shifts still take every link and node of a changed topology to a like one, as `fold` requires.
+bool is_alike(const SymmetricPlan& plan, const Topology& topology);
+
 /// The choice of a chunk for the whole.
 ChunkModel chunk_model(const SymmetricPlan& plan, const Topology& topology);
 

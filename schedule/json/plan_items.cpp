@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "schedule/chunking.h"
 #include "schedule/json/plan_routes.h"
 #include "schedule/relays.h"
 
@@ -200,6 +201,19 @@ bool read_bound(PlanCursor& cursor, const Topology& topology, Schedule& schedule
   }
   schedule.bound = std::move(bound);
   return true;
+}
+
+bool read_chunking(PlanCursor& cursor, Schedule& schedule) {
+  if (cursor.json.take_null()) return true;
+  static constexpr std::array<std::string_view, 3> keys = {"size", "chunk", "ahead"};
+  static constexpr std::array<std::int64_t, 3> least = {1, 1, 0};
+  static constexpr std::array<std::int64_t, 3> most = {max_message_size.count, max_message_size.count, max_ahead};
+  std::array<std::int64_t, 3> values{};
+  const bool read = cursor.read_object(keys, bit(0) | bit(1), [&](std::size_t key) {
+    return cursor.read_ranged(fmt::format("'{}'", keys[key]), least[key], most[key], values[key]);
+  });
+  if (read) schedule.cut = SizedCut{{values[0]}, {values[1]}, static_cast<std::uint32_t>(values[2])};
+  return read;
 }
 
 }  // namespace espalier

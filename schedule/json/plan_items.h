@@ -11,5 +11,6 @@ namespace espalier {
 bool read_slices(PlanCursor& cursor, Schedule& schedule);
 bool read_transfers(PlanCursor& cursor, const Topology& topology, Schedule& schedule);
 bool read_bound(PlanCursor& cursor, const Topology& topology, Schedule& schedule);
+bool read_chunking(PlanCursor& cursor, Schedule& schedule);
 
 }  // namespace espalier

@@ -28,15 +28,17 @@ enum Key : std::size_t {
   slices,
   transfers,
   bound,
+  chunking,
+  of_rank,
   network,
   comment,
   generator,
   key_count
 };
 constexpr std::array<std::string_view, key_count> key_names = {
-    "espalier_schedule", "collective", "topology", "ranks",     "relays", "root",    "shares",
-    "algorithm",         "units",      "slices",   "transfers", "bound",  "network", "comment",
-    "generator"};
+    "espalier_schedule", "collective", "topology", "ranks",     "relays", "root",     "shares",
+    "algorithm",         "units",      "slices",   "transfers", "bound",  "chunking", "of_rank",
+    "network",           "comment",    "generator"};
 
 constexpr std::uint32_t required_keys = [] {
   std::uint32_t required = 0;
@@ -53,7 +55,7 @@ class PlanReader {
 
   Result<PlanFile> read() {
     if (!read_all()) return tl::unexpected(cursor_.error());
-    PlanFile plan{std::move(schedule_), std::move(*topology_), network_was_given_, std::move(warnings_)};
+    PlanFile plan{std::move(schedule_), std::move(*topology_), network_was_given_, of_rank_, std::move(warnings_)};
     return plan;
   }
 
@@ -77,6 +79,7 @@ class PlanReader {
   bool check_ranks();
   bool check_relays();
   bool read_body();
+  bool read_of_rank();
   bool read_text(Key key, std::string& text);
   void warn(Key key, std::string code, std::string message, std::string help);
 
@@ -96,6 +99,7 @@ class PlanReader {
   std::vector<std::size_t> relay_offsets_;
   std::optional<Topology> topology_;
   bool network_was_given_ = true;
+  std::optional<Rank> of_rank_;
   std::vector<Diagnostic> warnings_;
 };
 
@@ -179,6 +183,20 @@ bool PlanReader::read_root() {
   std::int64_t rank = 0;
   if (!cursor_.read_ranged("'root'", 0, std::int64_t{schedule_.collective.rank_count} - 1, rank)) return false;
   schedule_.collective.root = Rank(static_cast<std::size_t>(rank));
+  return true;
+}
+
+bool PlanReader::read_of_rank() {
+  std::int64_t rank = 0;
+  if (!cursor_.read_ranged("'of_rank'", 0, std::int64_t{schedule_.collective.rank_count} - 1, rank)) return false;
+  of_rank_ = Rank(static_cast<std::size_t>(rank));
+  for (const Transfer& transfer : schedule_.transfers) {
+    if (schedule_.src(transfer) == *of_rank_ || schedule_.dst(transfer) == *of_rank_) continue;
+    return cursor_.json.fail(*offsets_[of_rank],
+                             fmt::format("the plan is the part of rank {}, and has a transfer from {} to {}", rank,
+                                         schedule_.src(transfer).value(), schedule_.dst(transfer).value()),
+                             "list the transfers of that rank alone, or remove the key");
+  }
   return true;
 }
 
@@ -318,7 +336,9 @@ bool PlanReader::read_body() {
   if (!read_slices(cursor_, schedule_)) return false;
   find(transfers);
   if (!read_transfers(cursor_, *topology_, schedule_)) return false;
-  return !find(bound) || read_bound(cursor_, *topology_, schedule_);
+  if (find(bound) && !read_bound(cursor_, *topology_, schedule_)) return false;
+  if (find(chunking) && !read_chunking(cursor_, schedule_)) return false;
+  return !find(of_rank) || read_of_rank();
 }
 
 }  // namespace

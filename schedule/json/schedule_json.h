@@ -1,6 +1,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +14,8 @@
 namespace espalier {
 
 struct WriteOptions {
-  bool embed_network = true;  ///< Adds the topology, so that the file is complete in itself.
+  bool embed_network = true;                   ///< Adds the topology, so that the file is complete in itself.
+  std::optional<Rank> of_rank = std::nullopt;  ///< The schedule is this rank's part alone.
 };
 
 /// Writes the JSON form of docs/schedule.md, a line per slice and transfer, as a stream: nothing is held but a buffer.
@@ -29,6 +31,8 @@ struct PlanFile {
   /// False when neither the file nor the caller had a network: `topology` then holds the nodes and links that the
   /// routes name, with rates that mean nothing. Such a plan can be verified against itself, not simulated.
   bool network_was_given = true;
+  /// The rank whose transfers alone are there; none: the schedule is whole.
+  std::optional<Rank> of_rank = {};
   std::vector<Diagnostic> warnings;
 };
 

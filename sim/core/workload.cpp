@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "schedule/chunking.h"
 #include "sim/compiled/compiled_schedule.h"
 #include "sim/limits.h"
 #include "sim/model.h"

@@ -59,9 +59,11 @@ CriticalPath walk_back(const History& history, const End& end) {
   PathSteps steps(history);
   ChunkId at = end.chunk;
   Until until = end.until;
+  std::uint32_t window_waits = 0;
   while (true) {
     const Origin origin = steps.add(at, until);
     if (origin.cause == Cause::nothing) break;
+    window_waits += origin.cause == Cause::window ? 1 : 0;
     until = origin.cause == Cause::arrival ? Until::arrived : Until::departed;
     at = origin.chunk;
   }
@@ -70,6 +72,7 @@ CriticalPath walk_back(const History& history, const End& end) {
   path.begin = history.ready_time(at);
   path.end = end.time;
   steps.finish(path);
+  path.window_waits = window_waits;
   return path;
 }
 
@@ -105,7 +108,7 @@ CriticalPath find_critical_path(const History& history, Rank rank) {
   const std::int64_t entry = history.entries()[rank.index()];
   const End end = find_ends(history)[rank.index()];
   if (end.time > entry) return walk_back(history, end);
-  return {.steps = {}, .parts = {}, .probes = {}, .root = rank, .begin = entry, .end = entry};
+  return {.steps = {}, .parts = {}, .probes = {}, .window_waits = 0, .root = rank, .begin = entry, .end = entry};
 }
 
 std::vector<Rank> find_roots(const History& history) {

@@ -68,9 +68,10 @@ struct PathPart {
 /// What an end waited for, from when a rank took part.
 struct CriticalPath {
   std::vector<CriticalStep> steps;
-  std::vector<PathPart> parts;  ///< The steps in pieces; their times add up to end - begin.
-  std::vector<Probe> probes;    ///< The waits among them, for Model::probe.
-  Rank root;                    ///< The rank whose taking part it began with; none when nobody had to.
+  std::vector<PathPart> parts;     ///< The steps in pieces; their times add up to end - begin.
+  std::vector<Probe> probes;       ///< The waits among them, for Model::probe.
+  std::uint32_t window_waits = 0;  ///< How often it was a chunk of a lower round that had to leave the sender first.
+  Rank root;                       ///< The rank whose taking part it began with; none when nobody had to.
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };

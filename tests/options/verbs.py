@@ -127,7 +127,7 @@ VERBS = {
     }),
     "plan": ({**TOPOLOGY, **COLLECTIVE, **GROUPS, **PACKING,
               "--algorithm": ["-a", "tree"], "--size": ["-s", "1K"], "--output": ["-o", "out.json"],
-              "--from": ["--from", "packing.json"], "--verbose": ["-v"], "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--csv": ["--csv"]}, {
+              "--rank": ["--rank", "1", "-o", "part.json"], "--from": ["--from", "packing.json"], "--verbose": ["-v"], "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--csv": ["--csv"]}, {
         "one": (["cluster.yaml", "all_gather", "-a", "packing", "-v"],
                 {**SHOWN, "--verbose": "already there", "--from": "quicker, and the same plan"}),
         "packing": (TREES, {"--from": "shown by 'one'", "--root": "shown by 'rooted'", "--strict": "nothing is odd",

@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "cli/candidates/candidate_simulator.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/collective_flags.h"
 #include "cli/flags/flag_values.h"
@@ -27,12 +28,15 @@ struct DegradeFlags {
   ProfileFlags profile;
 };
 
-Result<RunReport> simulate_once(const Topology& topology, const Schedule& schedule, Bytes size, const Cut& cut) {
+Result<RunReport> simulate_once(const Topology& topology, const planners::Candidate& candidate, Bytes size,
+                                const Cut& cut) {
   sim::Options options;
   options.size = size;
   options.set(cut);
   options.element_size = size_of(usual_type);
-  auto report = sim::simulate(schedule, topology, options);
+  const auto simulator = CandidateSimulator::make(candidate, topology, {});
+  if (!simulator) return tl::unexpected(simulator.error());
+  auto report = simulator->run(options);
   if (!report) return tl::unexpected(report.error());
   return static_cast<RunReport&>(*report);
 }
@@ -93,12 +97,15 @@ ExitCode run(const Console& console, const CLI::App& command, const DegradeFlags
       flags.bound_only ? std::vector<planners::Planner>() : planners_for(*algorithms);
   const auto chosen = flags.profile.resolve({}, flags.bound_only ? std::string() : machine->profile);
   if (!chosen) return console.refuse_usage(chosen.error());
-  const planners::EvaluateOn evaluate = [&](const Topology& on, const Schedule& schedule, Bytes at, const Cut& cut) {
-    return *chosen ? profile::run_once(on, schedule, at, cut, options_of(**chosen))
-                   : simulate_once(on, schedule, at, cut);
+  const planners::EvaluateOn evaluate = [&](const Topology& on, const planners::Candidate& candidate, Bytes at,
+                                            const Cut& cut) {
+    return *chosen ? profile::run_once(on, candidate.schedule, at, cut, options_of(**chosen))
+                   : simulate_once(on, candidate, at, cut);
   };
+  planners::DegradeOptions options{*size, planners, flags.ranks};
+  options.may_be_unstored = *chosen == nullptr;
   std::optional<Progress> progress(std::in_place, console, "failing", 0);
-  const auto degradation = planners::degrade(*topology, *collective, {*size, planners, flags.ranks}, evaluate,
+  const auto degradation = planners::degrade(*topology, *collective, options, evaluate,
                                              [&](const std::string& what, std::size_t, std::size_t total) {
                                                progress->expect(total);
                                                progress->step(what);

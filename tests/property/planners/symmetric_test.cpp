@@ -1,16 +1,23 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdio>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "planners/bounds/bound.h"
+#include "planners/damage/failures.h"
 #include "planners/symmetric/name_shifts.h"
+#include "planners/symmetric/rank_part.h"
+#include "planners/symmetric/repaired_plan.h"
 #include "planners/symmetric/symmetric_plan.h"
 #include "schedule/loads.h"
 #include "schedule/verify/verify.h"
 #include "sim/simulate.h"
 #include "topology/generate/generate.h"
+#include "topology/without.h"
 
 // A plan of which one rank's part is stored is, written out, a schedule like any other: it verifies, its loads are what
 // was said of the part, no bound is lower, and, where no link stands still, the simulator takes as long for it.
@@ -120,6 +127,89 @@ TEST_F(Symmetric, SimulatedInThePlaceOfTheWhole) {
     }
   });
   EXPECT_GT(exact, 40);
+}
+
+/// Everything about a transfer but the numbers of its route and of itself.
+using Moved =
+    std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, bool, std::uint32_t, std::vector<LinkId>>;
+
+std::vector<Moved> moved_by(const Schedule& schedule) {
+  std::vector<Moved> all;
+  for (const Transfer& transfer : schedule.transfers) {
+    const Route route = schedule.route(transfer.route);
+    all.emplace_back(route.src.value(), route.dst.value(), transfer.first_slice.value(), transfer.slice_count,
+                     transfer.reduces != 0, transfer.channel_value,
+                     std::vector<LinkId>(route.links.begin(), route.links.end()));
+  }
+  return all;
+}
+
+TEST_F(Symmetric, PartsOfRanksMakeTheWhole) {
+  for_all([](const Topology& topology, const SymmetricPlan& plan) {
+    const Schedule whole = *written_out(plan, topology);
+    const std::vector<Moved> transfers = moved_by(whole);
+    std::vector<Moved> together;
+    for (std::uint32_t rank = 0; rank < plan.collective.rank_count; ++rank) {
+      const auto part = part_of_rank(plan, topology, Rank(rank));
+      ASSERT_TRUE(part) << part.error().message;
+      EXPECT_EQ(part->slices, whole.slices);
+      EXPECT_EQ(part->units, whole.units);
+      const std::vector<Moved> own = moved_by(*part);
+      // In the order of the whole, and all that the rank takes part in.
+      std::vector<Moved> due;
+      for (const Moved& moved : transfers) {
+        if (std::get<0>(moved) == rank || std::get<1>(moved) == rank) due.push_back(moved);
+      }
+      EXPECT_EQ(own, due) << "rank " << rank;
+      together.insert(together.end(), own.begin(), own.end());
+    }
+    std::vector<Moved> twice = transfers;
+    twice.insert(twice.end(), transfers.begin(), transfers.end());
+    std::ranges::sort(twice);
+    std::ranges::sort(together);
+    EXPECT_EQ(together, twice);
+  });
+}
+
+TEST_F(Symmetric, RepairedPlansKeepTheirPromiseOnWhatIsLeft) {
+  int repaired_plans = 0, refused = 0, near = 0;
+  for_all([&](const Topology& topology, const SymmetricPlan& plan) {
+    if (plan.part.algorithm == "ring") return;
+    for (const Failure& failure : single_failures(topology)) {
+      const auto rest = without(topology, failure.parts, failure.name);
+      if (!rest) continue;  // a rank is cut off
+      SCOPED_TRACE(plan.part.algorithm + " without " + failure.name);
+      const auto repaired = repair(plan, topology, failure.parts);
+      if (!repaired) {
+        EXPECT_EQ(repaired.error().code, ErrorCode::unsupported);
+        ++refused;
+        continue;
+      }
+      ++repaired_plans;
+      const auto whole = written_out(*repaired, topology, *rest);
+      ASSERT_TRUE(whole) << whole.error().message;
+      const VerifyReport report = verify(*whole, *rest, 1);
+      ASSERT_TRUE(report.ok()) << describe(report.breaches.front(), *whole, *rest);
+      const Loads loads = compute_loads(*whole, *rest);
+      EXPECT_EQ(loads.time_per_byte, repaired->loads.time_per_byte);
+      for (std::size_t i = 0; i < rest->link_count(); ++i) {
+        EXPECT_TRUE(loads.link_units[i] == repaired->loads.link_units[repaired->left.links[i].index()]) << i;
+      }
+      const Rational bound = compute_bound(*rest, plan.collective)->time_per_byte;
+      EXPECT_GE(loads.time_per_byte, bound);
+      if (plan.part.algorithm == "packing" && loads.time_per_byte * 9 <= bound * 10) ++near;
+    }
+  });
+  EXPECT_GT(repaired_plans, 100);
+  RecordProperty("repaired", repaired_plans);
+  std::printf("repaired %d, refused %d, packings at 90 %% of the bound or more %d\n", repaired_plans, refused, near);
+}
+
+TEST_F(Symmetric, RepairsWithoutRanksAreRefused) {
+  const Topology torus = *generate_torus({.dims = {4, 4}});
+  const auto plan = plan_symmetric(torus, *make_collective(CollectiveKind::all_gather, 16, std::nullopt));
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(repair(*plan, torus, {{torus.node_of(Rank(3))}, {}}).error().code, ErrorCode::unsupported);
 }
 
 TEST(NameShifts, NothingWhereALinkIsDifferent) {

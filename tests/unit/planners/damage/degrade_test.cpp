@@ -26,12 +26,13 @@ Collective collective_on(const Topology& topology, CollectiveKind kind) {
 }
 
 /// The time of a schedule as if nothing but the fullest link counted: exact, and no planner needs a simulator.
-Result<RunReport> load_time(const Topology& topology, const Schedule& schedule, Bytes size, const Cut& cut) {
+Result<RunReport> load_time(const Topology& topology, const Candidate& candidate, Bytes size, const Cut& cut) {
   RunReport report;
   report.size = size;
   report.chunk = cut.chunk;
   report.ahead = cut.ahead;
-  const double seconds = to_double(compute_loads(schedule, topology).time_per_byte) * static_cast<double>(size.count);
+  const double seconds =
+      to_double(compute_loads(candidate.schedule, topology).time_per_byte) * static_cast<double>(size.count);
   report.elapsed = {static_cast<std::int64_t>(seconds * static_cast<double>(picoseconds_per_second))};
   return report;
 }

@@ -51,6 +51,8 @@ TEST(PlanSchema, NamesTheKeysOfTheReader) {
   EXPECT_EQ(schema_keys(definitions.at("transfer")), known_keys(head + slices + R"("transfers": [{"qqqqqqqq": 0}]})"));
   EXPECT_EQ(schema_keys(definitions.at("bound")),
             known_keys(head + slices + R"("transfers": [], "bound": {"qqqqqqqq": 0}})"));
+  EXPECT_EQ(schema_keys(definitions.at("chunking")),
+            known_keys(head + slices + R"("transfers": [], "chunking": {"qqqqqqqq": 0}})"));
 }
 
 }  // namespace

@@ -49,6 +49,28 @@ TEST(ScheduleJson, ReadsTheDocumentedForm) {
   EXPECT_EQ(written(plan->schedule, star, false), example);
 }
 
+TEST(ScheduleJson, KeepsHowItIsCutAndWhoseItIs) {
+  const Topology star = testing::star_of(3);
+  Schedule schedule = testing::ring_schedule(star, CollectiveKind::all_gather);
+  schedule.cut = SizedCut{{1 << 20}, {4096}, 8};
+  const Result<PlanFile> whole = read_plan(written(schedule, star), "plan.json");
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_EQ(whole->schedule.cut, schedule.cut);
+  EXPECT_FALSE(whole->of_rank);
+  // A ring of three: rank 1 sends to rank 2 and receives from rank 0, so the transfers from 2 to 0 are not its.
+  Schedule part = schedule;
+  std::erase_if(part.transfers, [&](const Transfer& transfer) {
+    return part.src(transfer) != Rank(1) && part.dst(transfer) != Rank(1);
+  });
+  ASSERT_LT(part.transfers.size(), schedule.transfers.size());
+  std::ostringstream out;
+  ASSERT_TRUE(write_schedule(out, part, star, {.of_rank = Rank(1)}));
+  const Result<PlanFile> read = read_plan(out.str(), "part.json");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->of_rank, Rank(1));
+  EXPECT_EQ(read->schedule.transfers.size(), part.transfers.size());
+}
+
 TEST(ScheduleJson, KeysMayComeInAnyOrder) {
   // nlohmann::json sorts keys, so that "algorithm" and "bound" come first and "units" last.
   const std::string sorted = nlohmann::json::parse(example).dump(2);

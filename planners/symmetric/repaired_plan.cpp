@@ -1,0 +1,421 @@
+#include "planners/symmetric/repaired_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include "base/check.h"
+#include "planners/symmetric/part_trees.h"
+#include "planners/symmetric/shift_chain.h"
+
+namespace espalier::planners {
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+
+/// Ranks below a broken edge that are looked at as new tops of what hangs there.
+constexpr std::size_t most_tops = 256;
+
+/// What each link carries, and which are gone, by the edges of the orbit graph.
+class Links {
+ public:
+  Links(const OrbitGraph& orbits, const Topology& topology, const Loads& loads, const Parts& gone)
+      : units_(orbits.graph.edges.size()), seconds_per_byte_(units_.size()), is_gone_(units_.size(), false) {
+    const auto& edges = orbits.graph.edges;
+    std::vector<bool> link_is_gone(topology.link_count(), false);
+    for (const LinkId link : gone.links) link_is_gone[link.index()] = true;
+    for (const NodeId node : gone.nodes) {
+      for (const LinkId link : topology.out_links(node)) link_is_gone[link.index()] = true;
+      for (const LinkId link : topology.in_links(node)) link_is_gone[link.index()] = true;
+    }
+    for (std::uint32_t e = 0; e < edges.size(); ++e) {
+      const LinkId link = edges[e].links.front();
+      units_[e] = loads.link_units[link.index()];
+      seconds_per_byte_[e] = 1 / static_cast<double>(topology.link(link).bandwidth().bytes_per_second);
+      if (!link_is_gone[link.index()]) continue;
+      is_gone_[e] = true;
+      gone_.push_back(e);
+    }
+  }
+
+  [[nodiscard]] bool is_gone(std::uint32_t edge) const { return is_gone_[edge]; }
+  [[nodiscard]] const std::vector<std::uint32_t>& gone() const { return gone_; }
+  [[nodiscard]] UnitSum units(std::uint32_t edge) const { return units_[edge]; }
+
+  void add(std::span<const std::uint32_t> edges, std::int64_t units) {
+    for (const std::uint32_t edge : edges) units_[edge] += units;
+  }
+  /// How full the fullest link of a path is with so many units more; `never` over what is gone.
+  [[nodiscard]] double cost(std::span<const std::uint32_t> edges, std::int64_t more) const {
+    double most = 0;
+    for (const std::uint32_t edge : edges) {
+      if (is_gone_[edge]) return never;
+      most = std::max(most, static_cast<double>(units_[edge] + more) * seconds_per_byte_[edge]);
+    }
+    return most;
+  }
+
+ private:
+  std::vector<UnitSum> units_;
+  std::vector<double> seconds_per_byte_;
+  std::vector<bool> is_gone_;
+  std::vector<std::uint32_t> gone_;
+};
+
+/// A rank's edge in a tree.
+struct Hanging {
+  std::uint32_t rank = 0;
+  std::uint32_t parent = 0;
+  std::uint32_t path = 0;
+};
+
+/// The tree of one slice of one shard while it is changed. Ranks are those of rank 0's tree.
+class ChangingTree {
+ public:
+  ChangingTree(const PartTrees& parts, const SliceTree& tree, const Shifts& shifts, std::uint32_t shard)
+      : parts_(parts), tree_(tree), shifts_(shifts), shard_(shard) {}
+
+  [[nodiscard]] std::uint32_t parent(std::uint32_t rank) const {
+    const auto changed = changed_.find(rank);
+    return changed == changed_.end() ? tree_.parent[rank] : changed->second.parent;
+  }
+  [[nodiscard]] std::uint32_t path(std::uint32_t rank) const {
+    const auto changed = changed_.find(rank);
+    return changed == changed_.end() ? tree_.path[rank] : changed->second.path;
+  }
+  [[nodiscard]] bool is_changed(std::uint32_t rank) const { return changed_.contains(rank); }
+  [[nodiscard]] const std::unordered_map<std::uint32_t, Hanging>& changed() const { return changed_; }
+
+  /// The edges, where they are, between a rank and its parent over one of the paths.
+  [[nodiscard]] std::vector<std::uint32_t> edges(const Hanging& hanging) const {
+    const OrbitGraph& orbits = shifts_.orbits();
+    const std::uint32_t begin = tree_.is_inward ? hanging.rank : hanging.parent;
+    const Automorphism there = shifts_.by(shifts_.sum(begin, shard_));
+    std::vector<std::uint32_t> edges;
+    for (const std::uint32_t edge : parts_.paths[hanging.path].edges) edges.push_back(orbits.edge_image(there, edge));
+    return edges;
+  }
+  [[nodiscard]] Hanging now(std::uint32_t rank) const { return {rank, parent(rank), path(rank)}; }
+
+  /// Which rank a path from there ends at, or inward which one it leads there from.
+  [[nodiscard]] std::uint32_t other_end(std::uint32_t rank, std::uint32_t path) const {
+    const std::uint32_t to = parts_.paths[path].to;
+    return shifts_.sum(rank, tree_.is_inward ? to : shifts_.minus(to));
+  }
+  /// The paths on which a rank could hang on this parent.
+  [[nodiscard]] const std::vector<std::uint32_t>& paths_between(std::uint32_t rank, std::uint32_t parent) const {
+    const std::uint32_t from = tree_.is_inward ? rank : parent, to = tree_.is_inward ? parent : rank;
+    return parts_.paths_to[shifts_.sum(to, shifts_.minus(from))];
+  }
+
+  /// Whether a rank hangs below another one or is it.
+  [[nodiscard]] bool is_below(std::uint32_t rank, std::uint32_t top) const {
+    for (; rank != top; rank = parent(rank)) {
+      if (rank == 0) return false;
+    }
+    return true;
+  }
+
+  void hang(const Hanging& hanging) { changed_.insert_or_assign(hanging.rank, hanging); }
+
+ private:
+  const PartTrees& parts_;
+  const SliceTree& tree_;
+  const Shifts& shifts_;
+  std::uint32_t shard_;
+  std::unordered_map<std::uint32_t, Hanging> changed_;
+};
+
+/// Changes trees one after the other, each with the loads that those before it left.
+class Repair {
+ public:
+  Repair(RepairedPlan& repaired, const Topology& topology, const Parts& gone)
+      : repaired_(repaired),
+        topology_(topology),
+        shifts_(*repaired.plan.orbits),
+        parts_(find_part_trees(repaired.plan, shifts_, topology)),
+        links_(*repaired.plan.orbits, topology, repaired.loads, gone) {}
+
+  Result<void> run() {
+    add_detours(parts_, shifts_, topology_);
+    repaired_.tree_count = parts_.trees.size() * shifts_.count();
+    const std::vector<Broken> broken = find_broken();
+    std::array<double, 2> added{};
+    for (std::size_t first = 0; first < broken.size();) {
+      std::size_t end = first;
+      while (end < broken.size() && broken[end].shard == broken[first].shard && broken[end].tree == broken[first].tree)
+        ++end;
+      const SliceTree& tree = parts_.trees[broken[first].tree];
+      ChangingTree changing(parts_, tree, shifts_, broken[first].shard);
+      const std::int64_t units = repaired_.plan.part.slices[tree.slice].length;
+      for (std::size_t i = first; i < end; ++i) {
+        if (!mend(changing, tree, broken[i].rank, units)) {
+          return fail(ErrorCode::unsupported,
+                      "what hangs on " + topology_.rank_name(Rank(shifts_.sum(broken[i].rank, broken[i].shard))) +
+                          " has no other path that the plan uses",
+                      "plan a smaller part of the machine");
+        }
+      }
+      double& most = added[tree.is_inward ? 1 : 0];
+      most = std::max(most, check(changing, tree, std::span(broken).subspan(first, end - first)));
+      keep(changing, tree, broken[first].shard);
+      first = end;
+    }
+    repaired_.added_latency = added[0] + added[1];
+    keep_loads();
+    return {};
+  }
+
+ private:
+  struct Broken {
+    std::uint32_t shard = 0;
+    std::uint32_t tree = 0;
+    std::uint32_t rank = 0;
+    auto operator<=>(const Broken&) const = default;
+  };
+
+  /// Every rank in every image of a tree whose edge goes over what is gone.
+  std::vector<Broken> find_broken() const {
+    const OrbitGraph& orbits = shifts_.orbits();
+    const auto orbit_of = [&](std::uint32_t e) { return orbits.resources.of[orbits.graph.edges[e].resources.front()]; };
+    // By orbit of an edge that is gone: an edge of it, and by edge the shifts that take that one there.
+    std::map<std::uint32_t, std::unordered_map<std::uint32_t, std::vector<std::uint32_t>>> shifts_to;
+    for (const std::uint32_t gone : links_.gone()) {
+      auto& to = shifts_to[orbit_of(gone)];
+      if (!to.empty()) continue;
+      for (std::uint32_t s = 0; s < shifts_.count(); ++s) to[orbits.edge_image(shifts_.by(s), gone)].push_back(s);
+    }
+    std::vector<Broken> broken;
+    for (std::uint32_t t = 0; t < parts_.trees.size(); ++t) {
+      const SliceTree& tree = parts_.trees[t];
+      for (std::uint32_t rank = 1; rank < shifts_.count(); ++rank) {
+        const Automorphism there = shifts_.by(tree.is_inward ? rank : tree.parent[rank]);
+        for (const std::uint32_t edge : parts_.paths[tree.path[rank]].edges) {
+          const auto to = shifts_to.find(orbit_of(edge));
+          if (to == shifts_to.end()) continue;
+          const std::uint32_t back = shifts_.minus(to->second.at(orbits.edge_image(there, edge)).front());
+          for (const std::uint32_t gone : links_.gone()) {
+            if (orbit_of(gone) != to->first) continue;
+            for (const std::uint32_t shift : to->second.at(gone)) broken.push_back({shifts_.sum(shift, back), t, rank});
+          }
+        }
+      }
+    }
+    std::ranges::sort(broken);
+    broken.erase(std::unique(broken.begin(), broken.end()), broken.end());
+    return broken;
+  }
+
+  /// Ranks hung anew, so that one below a broken edge is the top of what hangs there.
+  struct Way {
+    double cost = never;
+    std::vector<Hanging> hangings;
+  };
+
+  /// The best path on which a rank hangs on one that is not below `top`.
+  void look_outside(const ChangingTree& changing, std::uint32_t rank, std::uint32_t top, std::int64_t units,
+                    const Way& below, Way& best) const {
+    for (std::uint32_t p = 0; p < parts_.paths.size(); ++p) {
+      const Hanging hanging{rank, changing.other_end(rank, p), p};
+      const double cost = std::max(below.cost, links_.cost(changing.edges(hanging), units));
+      if (cost >= best.cost || changing.is_below(hanging.parent, top)) continue;
+      best = {cost, below.hangings};
+      best.hangings.push_back(hanging);
+    }
+  }
+
+  /// The best path for an edge that is turned round.
+  [[nodiscard]] std::optional<std::pair<double, Hanging>> turned(const ChangingTree& changing, std::uint32_t rank,
+                                                                 std::uint32_t parent, std::int64_t units) const {
+    std::pair<double, Hanging> best{never, {}};
+    for (const std::uint32_t p : changing.paths_between(rank, parent)) {
+      const Hanging hanging{rank, parent, p};
+      const double cost = links_.cost(changing.edges(hanging), units);
+      if (cost < best.first) best = {cost, hanging};
+    }
+    if (best.first == never) return std::nullopt;
+    return best;
+  }
+
+  bool mend(ChangingTree& changing, const SliceTree& tree, std::uint32_t rank, std::int64_t units) {
+    if (changing.is_changed(rank)) return true;  // turned round for another one
+    Way best;
+    // Level by level below the rank; the first level that has a way out.
+    std::vector<std::pair<std::uint32_t, Way>> level = {{rank, Way{0, {}}}};
+    std::size_t looked_at = 0;
+    while (!level.empty() && best.cost == never) {
+      std::vector<std::pair<std::uint32_t, Way>> next;
+      for (const auto& [top, below] : level) look_outside(changing, top, rank, units, below, best);
+      looked_at += level.size();
+      if (best.cost < never || looked_at > most_tops) break;
+      if (children_.empty()) children_.resize(parts_.trees.size());
+      auto& children = children_[static_cast<std::size_t>(&tree - parts_.trees.data())];
+      if (children.empty()) {
+        children.resize(shifts_.count());
+        for (std::uint32_t r = 1; r < shifts_.count(); ++r) children[tree.parent[r]].push_back(r);
+      }
+      for (const auto& [top, below] : level) {
+        for (const std::uint32_t child : children[top]) {
+          if (changing.parent(child) != top) continue;
+          const auto edge = turned(changing, top, child, units);
+          if (!edge) continue;
+          Way way{std::max(below.cost, edge->first), below.hangings};
+          way.hangings.push_back(edge->second);
+          next.emplace_back(child, std::move(way));
+        }
+      }
+      level = std::move(next);
+    }
+    if (best.cost == never) return false;
+    for (const Hanging& hanging : best.hangings) links_.add(changing.edges(changing.now(hanging.rank)), -units);
+    for (const Hanging& hanging : best.hangings) {
+      changing.hang(hanging);
+      links_.add(changing.edges(hanging), units);
+    }
+    return true;
+  }
+
+  /// That each rank hangs on the root and no changed or broken edge is over what is gone. By how much the longest chain
+  /// of latencies is longer than that of the tree before.
+  double check(const ChangingTree& changing, const SliceTree& tree, std::span<const Broken> broken) {
+    for (const Broken& edge : broken) ESPALIER_CHECK(changing.is_changed(edge.rank), "every broken edge was changed");
+    for (const auto& [rank, hanging] : changing.changed()) {
+      ESPALIER_CHECK(links_.cost(changing.edges(hanging), 0) < never, "a changed path avoids what is gone");
+    }
+    const auto [before, is_new] = chains_before_.try_emplace(&tree, 0);
+    if (is_new) {
+      before->second = longest(tree, [&](std::uint32_t rank) { return std::pair(tree.parent[rank], tree.path[rank]); });
+    }
+    const double after =
+        longest(tree, [&](std::uint32_t rank) { return std::pair(changing.parent(rank), changing.path(rank)); });
+    return std::max(0.0, after - before->second);
+  }
+
+  template <class EdgeOf>
+  double longest(const SliceTree& tree, const EdgeOf& edge_of) {
+    const std::size_t ranks = tree.parent.size();
+    chain_.assign(ranks, -1);
+    chain_[0] = 0;
+    double most = 0;
+    std::vector<std::uint32_t> open;
+    for (std::uint32_t rank = 1; rank < ranks; ++rank) {
+      for (std::uint32_t at = rank; chain_[at] < 0; at = edge_of(at).first) {
+        open.push_back(at);
+        ESPALIER_CHECK(open.size() < ranks, "every rank hangs on the root");
+      }
+      for (; !open.empty(); open.pop_back()) {
+        const auto [parent, path] = edge_of(open.back());
+        chain_[open.back()] = chain_[parent] + parts_.paths[path].latency;
+      }
+      most = std::max(most, chain_[rank]);
+    }
+    return most;
+  }
+
+  void keep(const ChangingTree& changing, const SliceTree& tree, std::uint32_t shard) {
+    ++repaired_.changed_trees;
+    std::vector<Hanging> sorted;
+    for (const auto& [rank, hanging] : changing.changed()) sorted.push_back(hanging);
+    std::ranges::sort(sorted, {}, &Hanging::rank);
+    for (const Hanging& hanging : sorted) {
+      RepairedPlan::Change change{tree.slice, shard, tree.is_inward, hanging.rank, hanging.parent, {}};
+      for (const std::uint32_t edge : changing.edges(hanging)) {
+        change.links.push_back(shifts_.orbits().graph.edges[edge].links.front());
+      }
+      repaired_.changes.push_back(std::move(change));
+    }
+  }
+
+  void keep_loads() {
+    const auto& edges = shifts_.orbits().graph.edges;
+    Loads& loads = repaired_.loads;
+    for (std::uint32_t e = 0; e < edges.size(); ++e) {
+      ESPALIER_CHECK(!links_.is_gone(e) || links_.units(e) == 0, "nothing goes over what is gone");
+      loads.link_units[edges[e].links.front().index()] = links_.units(e);
+    }
+  }
+
+  RepairedPlan& repaired_;
+  const Topology& topology_;
+  Shifts shifts_;
+  PartTrees parts_;
+  Links links_;
+  std::vector<std::vector<std::vector<std::uint32_t>>> children_;  // by tree and rank, where they were needed
+  std::map<const SliceTree*, double> chains_before_;
+  std::vector<double> chain_;  // scratch of longest()
+};
+
+/// What follows from the units.
+void find_fullest(Loads& loads, const SymmetricPlan& plan, const Topology& topology) {
+  loads.time_per_byte = 0;
+  loads.bottleneck_links.clear();
+  const BigInteger units = BigInteger(plan.part.units) * plan.collective.rank_count;
+  // Few loads are different.
+  std::map<std::pair<UnitSum, std::int64_t>, Rational> known;
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    if (loads.link_units[i] == 0) continue;
+    const std::int64_t rate = topology.link(LinkId(i)).bandwidth().bytes_per_second;
+    const auto [time, is_new] = known.try_emplace({loads.link_units[i], rate});
+    if (is_new) time->second = Rational(BigInteger(loads.link_units[i]), units * rate);
+    if (time->second > loads.time_per_byte) {
+      loads.time_per_byte = time->second;
+      loads.bottleneck_links.clear();
+    }
+    if (time->second == loads.time_per_byte) loads.bottleneck_links.emplace_back(i);
+  }
+}
+
+}  // namespace
+
+Loads loads_of_whole(const SymmetricPlan& plan, const Topology& topology) {
+  const OrbitGraph& orbits = *plan.orbits;
+  const Loads part = compute_loads(plan.part, topology);
+  const std::uint64_t ranks = plan.collective.rank_count;
+  std::vector<UnitSum> units(orbits.resources.count(), 0);
+  const auto orbit_of = [&](const ResourceGraph::Edge& edge) { return orbits.resources.of[edge.resources.front()]; };
+  for (const ResourceGraph::Edge& edge : orbits.graph.edges) {
+    units[orbit_of(edge)] += part.link_units[edge.links.front().index()];
+  }
+  Loads whole;
+  whole.link_units.resize(topology.link_count());
+  whole.node_units.resize(topology.node_count());
+  for (const ResourceGraph::Edge& edge : orbits.graph.edges) {
+    const std::uint32_t orbit = orbit_of(edge);
+    whole.link_units[edge.links.front().index()] =
+        units[orbit] * static_cast<UnitSum>(ranks) / orbits.resources.size[orbit];
+  }
+  find_fullest(whole, plan, topology);
+  return whole;
+}
+
+Result<RepairedPlan> repair(SymmetricPlan plan, const Topology& topology, const Parts& gone) {
+  for (const NodeId node : gone.nodes) {
+    if (topology.node(node).is_rank) {
+      return fail(ErrorCode::unsupported,
+                  "without " + topology.node(node).id + " the ranks are not all alike, and their shards are other ones",
+                  "take links, NICs and switches away, not ranks");
+    }
+  }
+  if (std::ranges::any_of(topology.nodes(), [](const Node& node) { return node.bandwidth.bytes_per_second != 0; })) {
+    return fail(ErrorCode::unsupported, "plans of machines with backplanes are not repaired", "");
+  }
+  RepairedPlan repaired;
+  repaired.loads = loads_of_whole(plan, topology);
+  repaired.plan = std::move(plan);
+  repaired.left = what_is_left(topology, gone);
+  if (auto ran = Repair(repaired, topology, gone).run(); !ran) return tl::unexpected(ran.error());
+  find_fullest(repaired.loads, repaired.plan, topology);
+  return repaired;
+}
+
+ChunkModel chunk_model(const RepairedPlan& repaired, const Topology& topology) {
+  return ChunkModel(repaired.plan.part, topology)
+      .of_whole(to_double(repaired.loads.time_per_byte), repaired.plan.collective.rank_count, repaired.added_latency);
+}
+
+}  // namespace espalier::planners
