@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -47,8 +48,9 @@ Result<Gpus> open_gpus(std::uint32_t ranks) {
 
 class GpuRun {
  public:
-  GpuRun(const Console& console, const RunFlags& flags, const RunTask& task, const Topology& topology, const Gpus& gpus)
-      : console_(console), flags_(flags), task_(task), gpus_(gpus) {
+  GpuRun(const Console& console, const RunFlags& flags, const RunTask& task, const Topology& topology, const Gpus& gpus,
+         const engine::cuda::PathChoice& choice)
+      : console_(console), flags_(flags), task_(task), gpus_(gpus), path_(choice.path) {
     output_.topology = topology.name();
     output_.collective = task.collective;
     output_.type = task.type;
@@ -64,7 +66,10 @@ class GpuRun {
       const engine::cuda::CudaDevice& gpu = *gpus[places[rank]];
       output_.transports.push_back(
           {rank, "cuda",
-           fmt::format("GPU {} ({}), read by the kernels of all ranks in this process", gpu.ordinal(), gpu.model())});
+           fmt::format("GPU {} ({}), {}: {}", gpu.ordinal(), gpu.model(),
+                       path_ == engine::cuda::GpuPath::kernels ? "read by the kernels of all ranks in this process"
+                                                               : "copies and reductions that the host gives to streams",
+                       choice.reason)});
     }
     output_.options.iterations = std::max(1U, flags.iterations);
     output_.options.warmups = flags.warmups;
@@ -104,7 +109,7 @@ class GpuRun {
   [[nodiscard]] engine::cuda::GpuCase case_of(const SourcedSchedule& sourced, Bytes size) const {
     const Bytes chunk = task_.chunk ? *task_.chunk : sourced.chunk.count > 0 ? sourced.chunk : default_gpu_chunk;
     return {*sourced.schedule, data_of(task_, size), Cut{chunk, 0},
-            std::chrono::milliseconds(static_cast<std::int64_t>(flags_.timeout * 1000))};
+            std::chrono::milliseconds(static_cast<std::int64_t>(flags_.timeout * 1000)), path_};
   }
 
   Result<void> run_size(const ScheduleSource& source, Bytes size) {
@@ -142,6 +147,7 @@ class GpuRun {
   const RunFlags& flags_;
   const RunTask& task_;
   const Gpus& gpus_;
+  engine::cuda::GpuPath path_;
   RunOutput output_;
 };
 
@@ -165,8 +171,17 @@ ExitCode run_on_gpus(const Console& console, const RunFlags& flags, Input& input
     std::ignore = console.refuse(gpus.error());
     return ExitCode::missing_capability;
   }
+  const auto choice = engine::cuda::choose_path(
+      *gpus, flags.device == "cuda-copies" ? std::optional(engine::cuda::GpuPath::copies) : std::nullopt);
+  if (!choice) return console.refuse(choice.error());
+  if (choice->path == engine::cuda::GpuPath::copies && !flags.trace.file.empty()) {
+    return console.refuse_usage(
+        {ErrorCode::unsupported,
+         fmt::format("--trace: copies that the host gives to streams have no times ({})", choice->reason),
+         "leave --trace out, or record with --device cuda on GPUs that reach each other"});
+  }
   const Topology topology = input.topology;
-  GpuRun run(console, flags, *task, topology, *gpus);
+  GpuRun run(console, flags, *task, topology, *gpus, *choice);
   if (auto done = run.run(source_for(flags, *task, false, input)); !done) return console.refuse(done.error());
   return run.is_right() ? ExitCode::ok : ExitCode::check_failed;
 }

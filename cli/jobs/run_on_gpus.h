@@ -6,7 +6,8 @@
 
 namespace espalier::cli {
 
-/// `run --device cuda`: all ranks in this process, on the GPUs that it sees. Requires: check_run passed.
+/// `run --device cuda` and `cuda-copies`: all ranks in this process, on the GPUs that it sees. Requires: check_run
+/// passed.
 ExitCode run_on_gpus(const Console& console, const RunFlags& flags, Input& input);
 
 }  // namespace espalier::cli

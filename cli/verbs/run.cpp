@@ -106,8 +106,9 @@ std::optional<Error> find_idle_value(const RunFlags& flags, const CLI::App& comm
 /// What has no meaning where all ranks are in this process, on GPUs.
 std::optional<Error> find_idle_on_gpus(const RunFlags& flags, const CLI::App& command) {
   if (flags.device == "host") return std::nullopt;
-  if (flags.device != "cuda") {
-    return Error{ErrorCode::invalid_input, fmt::format("--device {}: neither host nor cuda", flags.device), ""};
+  if (flags.device != "cuda" && flags.device != "cuda-copies") {
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("--device {}: neither host nor cuda nor cuda-copies", flags.device), ""};
   }
   std::vector<std::string_view> idle = {"--ahead",    "--buffers",    "--transport",       "--sockets",
                                         "--checksum", "--addresses",  "--max-local-ranks", "--rank",
@@ -148,7 +149,7 @@ ExitCode run(const Console& console, const CLI::App& command, const RunFlags& fl
                                  "such as espalier run " + flags.input.argument + " all_reduce"});
   }
   if (const auto checked = check_run(flags, *input); !checked) return own.refuse_usage(checked.error());
-  if (flags.device == "cuda") {
+  if (flags.device != "host") {
     if (!launch->is_launched()) return run_on_gpus(own, flags, *input);
     return own.refuse({ErrorCode::unsupported,
                        "--device cuda runs all ranks in one process, and a launcher started this",
@@ -180,7 +181,10 @@ void add_run_command(CLI::App& app, Session& session) {
       ->option_text("SIZE");
   command->add_option("--ahead", flags->ahead, "Rounds that a sender may be ahead of itself, 0 for any number")
       ->option_text("N");
-  command->add_option("--device", flags->device, "host, or cuda: all ranks in this process, on the GPUs that it sees")
+  command
+      ->add_option("--device", flags->device,
+                   "host, or cuda: all ranks in this process, on the GPUs that it sees; cuda-copies: there by copies "
+                   "of the host's")
       ->option_text("NAME (host)");
   command->add_option("--buffers", flags->buffers, "registered: ranks of a machine reach them directly; or private")
       ->option_text("KIND (registered)");

@@ -31,6 +31,7 @@ Result<void> run_on_threads(const DeviceProgram& program, std::span<const RankBu
     memories.push_back(kernel_memory(buffers[rank], program.memories[rank], mailboxes.back().data()));
   }
   std::vector<KernelReport> reports(program.blocks.size());
+  std::vector<KernelProgress> progress(program.blocks.size());
   std::uint32_t abort_flag = 0;
   KernelCall kernel;
   kernel.blocks = lowered.blocks.data();
@@ -41,6 +42,7 @@ Result<void> run_on_threads(const DeviceProgram& program, std::span<const RankBu
   kernel.targets = lowered.targets.data();
   kernel.memories = memories.data();
   kernel.reports = reports.data();
+  kernel.progress = progress.data();
   kernel.abort_flag = &abort_flag;
   kernel.deadline_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(call.deadline).count());
   kernel.rank_count = static_cast<std::uint32_t>(buffers.size());
@@ -54,9 +56,8 @@ Result<void> run_on_threads(const DeviceProgram& program, std::span<const RankBu
   threads.reserve(lowered.blocks.size());
   for (const KernelBlock& block : lowered.blocks) {
     threads.emplace_back([&] {
-      KernelCall own = kernel;
-      for (; own.run < runs; ++own.run) {
-        run_block_on_host(call.type, call.operation, own, block);
+      for (std::uint32_t run = 0; run < runs; ++run) {
+        run_block_on_host(call.type, call.operation, kernel, block);
         if (reports[block.number].state != BlockState::ended) break;
         between_calls[block.rank].arrive_and_wait();
       }

@@ -109,8 +109,16 @@ def main():
 
         done = run("all_reduce", "-p", "ranks=8", "-s", "4K", FAKE_CUDA_MULTIPROCESSORS="1", gpus=1)
         check("8 ranks need 8 thread blocks at a time, and the GPU runs 2" in done.stderr, "too many blocks", done)
-        done = run("all_reduce", "-s", "4K", FAKE_CUDA_PEERS="0")
-        check("cannot reach the memory of GPU" in done.stderr, "no peer access", done)
+        for setting, reason in (("FAKE_CUDA_PEERS", "cannot reach the memory of GPU"),
+                                ("FAKE_CUDA_COOPERATIVE", "has no cooperative launches")):
+            done = run("all_reduce", "-s", "4K", **{setting: "0"})
+            check(done.returncode == 0 and reason in done.stdout and "# Out of bounds values : 0 OK" in done.stdout,
+                  f"by copies: {reason}", done)
+        done = run("all_reduce", "-s", "4K", "--trace", str(trace), FAKE_CUDA_PEERS="0")
+        check(done.returncode == 2 and "have no times" in done.stderr, "a timeline of copies", done)
+        done = subprocess.run([espalier, "run", "one-host", "reduce_scatter", "-p", "ranks=3", "--device", "cuda-copies", "-s", "12K"],
+                              capture_output=True, text=True, env={**os.environ, "LD_LIBRARY_PATH": fake})
+        check(done.returncode == 0 and "as asked for" in done.stdout, "copies as asked for", done)
         done = run("all_reduce", "-s", "64M", FAKE_CUDA_MEMORY="1000000")
         check("CUDA_ERROR_OUT_OF_MEMORY" in done.stderr and done.returncode not in (0, 2), "out of memory", done)
         done = run("all_reduce", "-s", "4K", FAKE_CUDA_FAIL="cuLaunchCooperativeKernel:3:719")

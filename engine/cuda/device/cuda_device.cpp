@@ -163,9 +163,9 @@ Result<DriverHandle> CudaDevice::find_kernel(KernelKind kind, ElementType type, 
 }
 
 Result<ResidencyLimit> CudaDevice::residency(ElementType type, ReduceOperation operation) {
-  const auto cooperative = attribute(attribute_cooperative_launch);
+  const auto cooperative = has_cooperative_launch();
   if (!cooperative) return tl::unexpected(cooperative.error());
-  if (*cooperative == 0) {
+  if (!*cooperative) {
     return fail(ErrorCode::unsupported,
                 fmt::format("GPU {} ({}) has no cooperative launches, which blocks that wait for each other need",
                             ordinal_, model_));
@@ -179,14 +179,26 @@ Result<ResidencyLimit> CudaDevice::residency(ElementType type, ReduceOperation o
   return ResidencyLimit{multiprocessors_, static_cast<std::uint32_t>(blocks)};
 }
 
+Result<bool> CudaDevice::has_cooperative_launch() const {
+  const auto cooperative = attribute(attribute_cooperative_launch);
+  if (!cooperative) return tl::unexpected(cooperative.error());
+  return *cooperative != 0;
+}
+
+Result<bool> CudaDevice::can_reach(const CudaDevice& peer) const {
+  if (peer.device_ == device_) return true;
+  int can = 0;
+  const auto done = driver_->check(driver_->api().can_access_peer(&can, device_, peer.device_), "ask for peer access");
+  if (!done) return tl::unexpected(done.error());
+  return can != 0;
+}
+
 Result<void> CudaDevice::reach(const CudaDevice& peer) {
   if (peer.device_ == device_) return {};
   const DriverApi& api = driver_->api();
-  int can = 0;
-  if (auto done = driver_->check(api.can_access_peer(&can, device_, peer.device_), "ask for peer access"); !done) {
-    return done;
-  }
-  if (can == 0) {
+  const auto can = can_reach(peer);
+  if (!can) return tl::unexpected(can.error());
+  if (!*can) {
     return fail(ErrorCode::unsupported,
                 fmt::format("GPU {} cannot reach the memory of GPU {}", ordinal_, peer.ordinal_),
                 "peer access needs NVLink or PCIe without an IOMMU between (nvidia-smi topo -p2p r)");

@@ -38,6 +38,10 @@ class CudaDevice final : public Device {
   [[nodiscard]] int ordinal() const { return ordinal_; }
   [[nodiscard]] const std::string& model() const { return model_; }
   [[nodiscard]] std::uint32_t multiprocessors() const { return multiprocessors_; }
+  [[nodiscard]] DriverHandle context() const { return context_; }
+  [[nodiscard]] Result<bool> has_cooperative_launch() const;
+  /// Whether kernels of this GPU can be let reach the other's memory.
+  [[nodiscard]] Result<bool> can_reach(const CudaDevice& peer) const;
 
   /// Makes the GPU the one that this thread's calls of the driver are for.
   void make_current() const { driver_->api().set_context(context_); }

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 
+#include "engine/cuda/device/launch_shape.h"
 #include "engine/cuda/kernels/kernel_call.h"
 
 namespace espalier::engine::cuda {
@@ -13,10 +14,7 @@ namespace {
 
 constexpr std::uint64_t hold_words = 1024;  // A page: so many holds at a time.
 constexpr std::size_t most_events = 64;
-constexpr unsigned non_blocking = 1;         // CU_STREAM_NON_BLOCKING.
-constexpr unsigned without_timing = 2;       // CU_EVENT_DISABLE_TIMING.
 constexpr unsigned wait_until_at_least = 0;  // CU_STREAM_WAIT_VALUE_GEQ, modulo 2^32.
-constexpr std::uint64_t bytes_per_block = std::uint64_t{threads_per_block} * 16;
 
 DeviceAddress address_of(const void* data) { return reinterpret_cast<DeviceAddress>(data); }
 
@@ -32,7 +30,7 @@ Result<void> CudaQueue::set_up() {
   const auto words = gpu_.allocate(hold_words * sizeof(std::uint32_t), MemorySpace::pinned);
   if (!words) return tl::unexpected(words.error());
   words_ = reinterpret_cast<std::uint32_t*>(*words);
-  return gpu_.driver().check(gpu_.driver().api().make_stream(&stream_, non_blocking), "make a stream");
+  return gpu_.driver().check(gpu_.driver().api().make_stream(&stream_, non_blocking_stream), "make a stream");
 }
 
 CudaQueue::~CudaQueue() {
@@ -73,10 +71,8 @@ void CudaQueue::launch(KernelKind kind, ElementType type, ReduceOperation operat
     return fail_once(kernel.error());
   }
   gpu_.make_current();
-  const std::uint64_t most = std::uint64_t{gpu_.multiprocessors()} * blocks_per_multiprocessor;
-  const std::uint64_t blocks = std::clamp<std::uint64_t>((bytes + bytes_per_block - 1) / bytes_per_block, 1, most);
   std::array<void*, 1> list = {parameters};
-  note(gpu_.driver().api().launch(*kernel, static_cast<unsigned>(blocks), 1, 1, threads_per_block, 1, 1, 0, stream_,
+  note(gpu_.driver().api().launch(*kernel, blocks_for(gpu_, bytes), 1, 1, threads_per_block, 1, 1, 0, stream_,
                                   list.data(), nullptr),
        "launch " + kernel_name(kind, type, operation));
 }
@@ -144,7 +140,7 @@ void CudaQueue::record_event() {
     event = unused_.back();
     unused_.pop_back();
   } else {
-    status = api.make_event(&event, without_timing);
+    status = api.make_event(&event, event_without_timing);
   }
   if (status == status_success) status = api.record_event(event, stream_);
   if (status != status_success) return fail_once(gpu_.driver().describe(status, "record an event"));

@@ -20,6 +20,7 @@ struct Exchange {
   std::array<KernelWait, rounds> waits;
   std::array<KernelStamp, rounds + 1> stamps;
   KernelReport report;
+  KernelProgress progress;
   KernelMemory memory;
   std::uint32_t abort_flag = 0;
   alignas(128) std::uint32_t asked = 0;
@@ -43,6 +44,7 @@ KernelCall call_of(Exchange& exchange) {
   call.stamps = exchange.stamps.data();
   call.memories = &exchange.memory;
   call.reports = &exchange.report;
+  call.progress = &exchange.progress;
   call.abort_flag = &exchange.abort_flag;
   call.deadline_ns = answer_deadline_ns;
   call.rank_count = 1;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/cuda/device/gpu_ranks.h"
+#include "engine/cuda/device/host_driven_ranks.h"
 #include "engine/cuda/verify_program.h"
 #include "engine/executor/clock.h"
 
@@ -54,8 +55,9 @@ class CaseOnGpus {
     if (auto verified = verify(*program, in_place); !verified) return verified;
     program_ = std::move(*program);
     if (auto made = make_buffers(in_place); !made) return made;
-    auto ranks = GpuRanks::prepare(of_rank_, program_, buffers_,
-                                   {case_.data.type, case_.data.operation, case_.deadline}, records);
+    const DeviceCall call{case_.data.type, case_.data.operation, case_.deadline};
+    auto ranks = case_.path == GpuPath::kernels ? GpuRanks::prepare(of_rank_, program_, buffers_, call, records)
+                                                : HostDrivenRanks::prepare(of_rank_, program_, buffers_, call);
     if (!ranks) return tl::unexpected(ranks.error());
     ranks_ = std::move(*ranks);
     return {};
@@ -102,11 +104,14 @@ class CaseOnGpus {
   }
 
   [[nodiscard]] const DeviceProgram& program() const { return program_; }
-  [[nodiscard]] GpuRanks& ranks() { return *ranks_; }
+  [[nodiscard]] GpuProgram& ranks() { return *ranks_; }
 
  private:
   Result<BlockOptions> choose_blocks() {
     const std::vector<std::size_t> places = place_ranks(case_.data.ranks, gpus_.size());
+    for (const std::size_t gpu : places) of_rank_.push_back(gpus_[gpu].get());
+    // A stream of the host's for each stream of the schedule: what a copy is given it moves alone.
+    if (case_.path == GpuPath::copies) return BlockOptions{.blocks_per_rank = streams_of_a_pair, .forwards = false};
     std::uint32_t blocks = most_blocks_per_rank;
     for (std::size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
       const auto ranks = static_cast<std::uint32_t>(std::ranges::count(places, gpu));
@@ -115,7 +120,6 @@ class CaseOnGpus {
       if (!limit) return tl::unexpected(limit.error());
       blocks = std::min(blocks, limit->multiprocessors * limit->blocks_per_multiprocessor / ranks);
     }
-    for (const std::size_t gpu : places) of_rank_.push_back(gpus_[gpu].get());
     const std::int64_t together = std::clamp<std::int64_t>(case_.cut.chunk.count / least_bytes_of_a_block, 1, 8);
     const bool low_latency =
         static_cast<std::int64_t>(case_.data.count) * size_of(case_.data.type) <= most_bytes_of_mailboxes;
@@ -169,7 +173,7 @@ class CaseOnGpus {
   std::vector<std::pair<CudaDevice*, std::byte*>> memories_;
   std::vector<RankBuffers> buffers_;
   std::vector<std::unique_ptr<DeviceQueue>> queues_;  ///< Of each rank, for what the host writes and reads.
-  std::unique_ptr<GpuRanks> ranks_;
+  std::unique_ptr<GpuProgram> ranks_;
 };
 
 Result<PlacedMeasurement> measure_place(const Gpus& gpus, const GpuCase& gpu_case, const MeasureOptions& options,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/cuda/device/cuda_device.h"
+#include "engine/cuda/device/gpu_path.h"
 #include "engine/measure/measure.h"
 #include "schedule/schedule.h"
 
@@ -18,6 +19,7 @@ struct GpuCase {
   DataCase data;
   Cut cut;
   std::chrono::milliseconds deadline{30'000};  ///< For each call.
+  GpuPath path = GpuPath::kernels;
 };
 
 /// On which GPU each rank is: neighbours together, as evenly as it goes.

@@ -10,12 +10,12 @@
 
 #include "base/check.h"
 #include "engine/cuda/device/gpu_clock.h"
+#include "engine/cuda/device/launch_shape.h"
 #include "engine/executor/clock.h"
 
 namespace espalier::engine::cuda {
 namespace {
 
-constexpr unsigned non_blocking_stream = 1;  // CU_STREAM_NON_BLOCKING.
 /// What the host gives the kernels to notice their deadline or the abort flag themselves.
 constexpr std::chrono::milliseconds grace{2000};
 
@@ -26,9 +26,9 @@ std::int64_t bytes_of(std::span<const Element> elements) {
 
 }  // namespace
 
-Result<std::unique_ptr<GpuRanks>> GpuRanks::prepare(std::span<CudaDevice* const> gpus, const DeviceProgram& program,
-                                                    std::span<const RankBuffers> buffers, const DeviceCall& call,
-                                                    bool records) {
+Result<std::unique_ptr<GpuProgram>> GpuRanks::prepare(std::span<CudaDevice* const> gpus, const DeviceProgram& program,
+                                                      std::span<const RankBuffers> buffers, const DeviceCall& call,
+                                                      bool records) {
   ESPALIER_CHECK(gpus.size() == program.memories.size() && buffers.size() == gpus.size(), "a GPU for every rank");
   ESPALIER_CHECK(size_of(call.type) == program.element_size, "the program is of the type's size");
   std::unique_ptr<GpuRanks> ranks(new GpuRanks(program, call));
@@ -37,6 +37,7 @@ Result<std::unique_ptr<GpuRanks>> GpuRanks::prepare(std::span<CudaDevice* const>
 }
 
 GpuRanks::~GpuRanks() {
+  if (hangs_) return;  // It may still write what it was given.
   for (Part& part : parts_) {
     if (part.stream == nullptr) continue;
     part.gpu->make_current();
@@ -182,6 +183,10 @@ Result<void> GpuRanks::fill(Part& part, const KernelProgram& lowered, std::span<
     if (!stamps) return tl::unexpected(stamps.error());
     part.call.stamps = reinterpret_cast<KernelStamp*>(*stamps);
   }
+  const auto progress =
+      allocate(part, static_cast<std::int64_t>(program_.blocks.size() * sizeof(KernelProgress)), MemorySpace::device);
+  if (!progress) return tl::unexpected(progress.error());
+  part.call.progress = reinterpret_cast<KernelProgress*>(*progress);
   part.call.reports = reports_;
   part.call.abort_flag = abort_flag_;
   part.call.deadline_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(call_.deadline).count());
@@ -190,28 +195,51 @@ Result<void> GpuRanks::fill(Part& part, const KernelProgram& lowered, std::span<
   return {};
 }
 
-Result<void> GpuRanks::run() {
-  if (failure_) return tl::unexpected(*failure_);
-  const auto fail_for_good = [&](Error error) {
-    // Kernels that were launched stop where they wait.
-    std::atomic_ref(*abort_flag_).store(1);
-    failure_ = std::move(error);
-    return tl::unexpected(*failure_);
-  };
-  for (std::size_t block = 0; block < program_.blocks.size(); ++block) reports_[block] = {};
-  for (Part& part : parts_) {
-    part.call.run = runs_;
+std::vector<CudaDevice*> GpuRanks::gpus() const {
+  std::vector<CudaDevice*> gpus;
+  for (const Part& part : parts_) gpus.push_back(part.gpu);
+  return gpus;
+}
+
+/// Kernels that were launched stop where they wait.
+Result<void> GpuRanks::fail_for_good(Error error) {
+  std::atomic_ref(*abort_flag_).store(1);
+  failure_ = std::move(error);
+  return tl::unexpected(*failure_);
+}
+
+Result<void> GpuRanks::enqueue(std::span<const DriverHandle> streams) {
+  if (auto well = check(); !well) return well;
+  ESPALIER_CHECK(streams.size() == parts_.size(), "a stream for every GPU");
+  for (std::size_t index = 0; index < parts_.size(); ++index) {
+    Part& part = parts_[index];
     part.gpu->make_current();
     const Driver& driver = part.gpu->driver();
     std::array<void*, 1> parameters = {&part.call};
     const auto launched =
         driver.check(driver.api().launch_cooperative(part.kernel, part.block_count, 1, 1, threads_per_block, 1, 1, 0,
-                                                     part.stream, parameters.data()),
+                                                     streams[index], parameters.data()),
                      fmt::format("launch the interpreter on GPU {}", part.gpu->ordinal()));
     if (!launched) return fail_for_good(launched.error());
   }
+  return {};
+}
+
+/// The first block that stops for its deadline sets the flag, and reports.
+Result<void> GpuRanks::check() {
+  if (failure_) return tl::unexpected(*failure_);
+  if (std::atomic_ref(*abort_flag_).load() == 0) return {};
+  auto late = find_late_block();
+  return fail_for_good(late ? Error{ErrorCode::unavailable, "a call before was given up", {}} : late.error());
+}
+
+Result<void> GpuRanks::run() {
+  if (failure_) return tl::unexpected(*failure_);
+  for (std::size_t block = 0; block < program_.blocks.size(); ++block) reports_[block] = {};
+  std::vector<DriverHandle> streams;
+  for (const Part& part : parts_) streams.push_back(part.stream);
+  if (auto given = enqueue(streams); !given) return given;
   if (auto ended = await(); !ended) return fail_for_good(ended.error());
-  ++runs_;
   return {};
 }
 
@@ -232,6 +260,7 @@ Result<void> GpuRanks::await() {
     }
     if (std::chrono::steady_clock::now() < ends_at) continue;
     if (is_stopping) {
+      hangs_ = true;
       return fail(ErrorCode::unavailable,
                   fmt::format("a kernel does not end, {} ms past its deadline", 2 * grace.count()),
                   "its GPU hangs: see nvidia-smi and the kernel's log");

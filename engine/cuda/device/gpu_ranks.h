@@ -6,40 +6,31 @@
 #include <vector>
 
 #include "engine/cuda/device/cuda_device.h"
+#include "engine/cuda/device/gpu_program.h"
 #include "engine/cuda/kernel_program.h"
 #include "engine/cuda/run_on_threads.h"
 
 namespace espalier::engine::cuda {
 
-/// When a step was carried out, in nanoseconds of this process's CLOCK_MONOTONIC.
-struct StepTime {
-  std::int64_t begin_ns = 0;
-  std::int64_t end_ns = 0;
-};
-
 /// A device program on GPUs of this process: one cooperative kernel per GPU runs the blocks of all ranks that are
 /// there. One thread at a time calls.
-class GpuRanks {
+class GpuRanks final : public GpuProgram {
  public:
   /// `gpus`: of each rank. Buffers are memory of those, aligned to the element's size. Records steps' times if asked
   /// to. Requires: a program that verifies, of the call's element size; GPUs and buffers outlive this. Errors:
   /// too_large where blocks do not fit a GPU at a time; unsupported without peer access; those of the driver.
-  static Result<std::unique_ptr<GpuRanks>> prepare(std::span<CudaDevice* const> gpus, const DeviceProgram& program,
-                                                   std::span<const RankBuffers> buffers, const DeviceCall& call,
-                                                   bool records);
-  ~GpuRanks();
-  GpuRanks(const GpuRanks&) = delete;
-  GpuRanks& operator=(const GpuRanks&) = delete;
+  static Result<std::unique_ptr<GpuProgram>> prepare(std::span<CudaDevice* const> gpus, const DeviceProgram& program,
+                                                     std::span<const RankBuffers> buffers, const DeviceCall& call,
+                                                     bool records);
+  ~GpuRanks() override;
 
-  /// Runs the program once on all GPUs and waits until it is done.
-  /// Errors: unavailable past the deadline, with the block and what it waited for, and for what the driver says; then
-  /// every later run fails, too.
-  Result<void> run();
-
-  /// Of the last run, by step. The GPUs' timers were compared with the clock of this process around a copy.
-  [[nodiscard]] Result<std::vector<StepTime>> step_times();
-  /// How far they may be off.
-  [[nodiscard]] std::int64_t clock_error_ns() const { return clock_error_ns_; }
+  [[nodiscard]] std::vector<CudaDevice*> gpus() const override;
+  Result<void> run() override;
+  Result<void> enqueue(std::span<const DriverHandle> streams) override;
+  Result<void> check() override;
+  /// The GPUs' timers are compared with the clock of this process.
+  [[nodiscard]] Result<std::vector<StepTime>> step_times() override;
+  [[nodiscard]] std::int64_t clock_error_ns() const override { return clock_error_ns_; }
 
  private:
   /// What one GPU holds.
@@ -60,6 +51,7 @@ class GpuRanks {
   Result<std::byte*> allocate(Part& part, std::int64_t bytes, MemorySpace space);
   template <class Element>
   Result<Element*> upload(Part& part, std::span<const Element> elements);
+  Result<void> fail_for_good(Error error);
   Result<void> await();
   Result<void> find_late_block() const;
 
@@ -69,8 +61,8 @@ class GpuRanks {
   std::vector<std::size_t> part_of_;  ///< By rank.
   KernelReport* reports_ = nullptr;   ///< Pinned, as the flag.
   std::uint32_t* abort_flag_ = nullptr;
-  std::uint32_t runs_ = 0;
   std::optional<Error> failure_;
+  bool hangs_ = false;  ///< A kernel did not end: its memory cannot be released.
   std::int64_t clock_error_ns_ = 0;
 };
 

@@ -9,7 +9,7 @@ namespace espalier::engine::cuda {
 
 using DriverStatus = int;             ///< CUresult.
 using DeviceAddress = std::uint64_t;  ///< CUdeviceptr.
-using DriverHandle = void*;           ///< CUcontext, CUmodule, CUfunction, CUstream, CUevent.
+using DriverHandle = void*;           ///< CUcontext, CUmodule, CUfunction, CUstream, CUevent, CUgraph, CUgraphExec.
 
 /// A row for each: our name, the library's, the parameters. All return a DriverStatus.
 #define ESPALIER_DRIVER_FUNCTIONS(ROW)                                                                               \
@@ -35,6 +35,11 @@ using DriverHandle = void*;           ///< CUcontext, CUmodule, CUfunction, CUst
   ROW(free_host, "cuMemFreeHost", (void* data))                                                                      \
   ROW(fill, "cuMemsetD8Async", (DeviceAddress to, unsigned char value, std::size_t bytes, DriverHandle stream))      \
   ROW(copy, "cuMemcpyAsync", (DeviceAddress to, DeviceAddress from, std::size_t bytes, DriverHandle stream))         \
+  ROW(copy_within, "cuMemcpyDtoDAsync_v2",                                                                           \
+      (DeviceAddress to, DeviceAddress from, std::size_t bytes, DriverHandle stream))                                \
+  ROW(copy_peer, "cuMemcpyPeerAsync",                                                                                \
+      (DeviceAddress to, DriverHandle to_context, DeviceAddress from, DriverHandle from_context, std::size_t bytes,  \
+       DriverHandle stream))                                                                                         \
   ROW(make_stream, "cuStreamCreate", (DriverHandle * stream, unsigned flags))                                        \
   ROW(destroy_stream, "cuStreamDestroy_v2", (DriverHandle stream))                                                   \
   ROW(query_stream, "cuStreamQuery", (DriverHandle stream))                                                          \
@@ -45,6 +50,14 @@ using DriverHandle = void*;           ///< CUcontext, CUmodule, CUfunction, CUst
   ROW(destroy_event, "cuEventDestroy_v2", (DriverHandle event))                                                      \
   ROW(record_event, "cuEventRecord", (DriverHandle event, DriverHandle stream))                                      \
   ROW(query_event, "cuEventQuery", (DriverHandle event))                                                             \
+  ROW(stream_wait, "cuStreamWaitEvent", (DriverHandle stream, DriverHandle event, unsigned flags))                   \
+  ROW(begin_capture, "cuStreamBeginCapture_v2", (DriverHandle stream, int mode))                                     \
+  ROW(end_capture, "cuStreamEndCapture", (DriverHandle stream, DriverHandle * graph))                                \
+  ROW(make_executable, "cuGraphInstantiateWithFlags",                                                                \
+      (DriverHandle * executable, DriverHandle graph, unsigned long long flags))                                     \
+  ROW(launch_graph, "cuGraphLaunch", (DriverHandle executable, DriverHandle stream))                                 \
+  ROW(destroy_executable, "cuGraphExecDestroy", (DriverHandle executable))                                           \
+  ROW(destroy_graph, "cuGraphDestroy", (DriverHandle graph))                                                         \
   ROW(load_module, "cuModuleLoadData", (DriverHandle * module, const void* image))                                   \
   ROW(unload_module, "cuModuleUnload", (DriverHandle module))                                                        \
   ROW(get_function, "cuModuleGetFunction", (DriverHandle * function, DriverHandle module, const char* name))         \

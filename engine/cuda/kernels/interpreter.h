@@ -17,6 +17,11 @@ ESPALIER_KERNEL_CODE void report_end(const KernelCall& call, const KernelBlock& 
   call.reports[block.number] = report;
 }
 
+template <class Team>
+ESPALIER_KERNEL_CODE void stop(const KernelCall& call, const KernelBlock& block, const Team& team) {
+  if (team.index() == 0) call.progress[block.number].is_stopped = 1;
+}
+
 /// Asks again and again whether something is there; false when the block has to stop. `wait`: of the program's waits,
 /// for the report; `seen` is what it was last.
 template <class Team, class IsThere>
@@ -43,7 +48,7 @@ template <class Team>
 ESPALIER_KERNEL_CODE bool await_counter(const KernelCall& call, const KernelBlock& block, std::uint32_t step,
                                         std::uint32_t index, std::uint64_t ends_at, Team& team) {
   const KernelWait wait = call.waits[index];
-  const std::uint32_t goal = call.run * wait.per_run + wait.count;
+  const std::uint32_t goal = call.progress[block.number].run * wait.per_run + wait.count;
   std::uint32_t seen = 0;
   return await(call, block, step, index, ends_at, seen, team, [&] {
     seen = team.load_acquire(wait.counter);
@@ -78,7 +83,7 @@ template <class T, class Operation, class Team>
 ESPALIER_KERNEL_CODE bool carry_out_packets(const KernelCall& call, const KernelBlock& block, const KernelStep& step,
                                             std::uint32_t index, std::uint64_t ends_at, Team& team) {
   const KernelMemory& own = call.memories[block.rank];
-  const std::uint32_t flag = call.run + 1;
+  const std::uint32_t flag = call.progress[block.number].run + 1;
   const bool receives = step.kind != KernelStepKind::send;
   std::uint64_t slot = 0;  // Words of the pieces before.
   ESPALIER_ROLLED
@@ -145,6 +150,7 @@ ESPALIER_KERNEL_CODE void carry_out(const KernelCall& call, const KernelBlock& b
 /// barrier, all threads move the bytes, a barrier, then a thread for each counter signals with release order.
 template <class T, class Operation, class Team>
 ESPALIER_KERNEL_CODE void run_block(const KernelCall& call, const KernelBlock& block, Team& team) {
+  if (call.progress[block.number].is_stopped != 0) return;
   const std::uint64_t ends_at = team.now() + call.deadline_ns;
   for (std::uint32_t i = 0; i < block.step_count; ++i) {
     const std::uint32_t index = block.first_step + i;
@@ -153,14 +159,14 @@ ESPALIER_KERNEL_CODE void run_block(const KernelCall& call, const KernelBlock& b
     for (std::uint32_t wait = team.index(); wait < step.wait_count && !stops; wait += team.size()) {
       stops = !await_counter(call, block, i, step.first_wait + wait, ends_at, team);
     }
-    if (team.any(stops)) return;
+    if (team.any(stops)) return stop(call, block, team);
     if (call.stamps != nullptr && team.index() == 0) call.stamps[index].begin = team.now();
     if (step.kind >= KernelStepKind::send) {
       stops = !carry_out_packets<T, Operation>(call, block, step, i, ends_at, team);
     } else {
       carry_out<T, Operation>(call, block, step, team);
     }
-    if (team.any(stops)) return;
+    if (team.any(stops)) return stop(call, block, team);
     if (call.stamps != nullptr && team.index() == 0) call.stamps[index].end = team.now();
     ESPALIER_ROLLED
     for (std::uint32_t s = team.index(); s <= step.destination_count; s += team.size()) {
@@ -169,7 +175,9 @@ ESPALIER_KERNEL_CODE void run_block(const KernelCall& call, const KernelBlock& b
       if (signal != nullptr) team.store_release(signal, team.load_relaxed(signal) + 1);
     }
   }
-  if (team.index() == 0) report_end(call, block, {BlockState::ended, block.step_count, 0, 0}, team);
+  if (team.index() != 0) return;
+  ++call.progress[block.number].run;
+  report_end(call, block, {BlockState::ended, block.step_count, 0, 0}, team);
 }
 
 }  // namespace espalier::engine::cuda

@@ -43,6 +43,13 @@ struct KernelDestination {
   std::uint32_t* signal = nullptr;
 };
 
+/// What a block keeps from call to call, in its GPU's memory: so that a call is the same every time, as a graph needs
+/// it.
+struct KernelProgress {
+  std::uint32_t run = 0;         ///< Calls that it ended.
+  std::uint32_t is_stopped = 0;  ///< It gave a call up, and does no more.
+};
+
 /// Counters grow from call to call and are never set back: in call number `run` (from 0) a step waits for
 /// run x per_run + count, modulo 2^32.
 struct KernelWait {
@@ -106,9 +113,9 @@ struct KernelCall {
   const KernelMemory* memories = nullptr;  ///< By rank.
   KernelStamp* stamps = nullptr;           ///< By step, or null.
   KernelReport* reports = nullptr;         ///< By block number.
+  KernelProgress* progress = nullptr;      ///< By block number.
   std::uint32_t* abort_flag = nullptr;  ///< Not 0: every block stops where it waits. Shared by all GPUs and the host.
   std::uint64_t deadline_ns = 0;        ///< The longest that a block runs.
-  std::uint32_t run = 0;
   std::uint32_t rank_count = 0;
   std::uint32_t divides = 0;  ///< Not 0: `finish` divides the rank's result by the number of ranks.
 };

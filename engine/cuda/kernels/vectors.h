@@ -33,7 +33,7 @@ template <class T, class Operation>
 inline constexpr std::uint64_t combined_in_flight =
     sizeof(T) == 1                                                                                              ? 1
     : sizeof(T) == 2                                                                                            ? 2
-    : std::is_floating_point_v<T> && (std::is_same_v<Operation, Minimum> || std::is_same_v<Operation, Maximum>) ? 3
+    : std::is_floating_point_v<T> && (std::is_same_v<Operation, Minimum> || std::is_same_v<Operation, Maximum>) ? 2
                                                                                                                 : 4;
 
 template <class T>

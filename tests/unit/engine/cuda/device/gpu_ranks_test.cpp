@@ -52,7 +52,7 @@ class GpuRing {
   }
 
   DeviceProgram program;
-  Result<std::unique_ptr<GpuRanks>> prepared = fail(ErrorCode::unavailable, "");
+  Result<std::unique_ptr<GpuProgram>> prepared = fail(ErrorCode::unavailable, "");
 
  private:
   std::byte* allocate(CudaDevice& gpu, std::int64_t bytes) {
