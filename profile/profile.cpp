@@ -28,6 +28,16 @@ std::string_view to_string(Shape shape) {
   return "";
 }
 
+std::string_view to_string(Generation generation) {
+  switch (generation) {
+    case Generation::volta: return "volta";
+    case Generation::ampere: return "ampere";
+    case Generation::hopper: return "hopper";
+    case Generation::blackwell: return "blackwell";
+  }
+  return "";
+}
+
 Result<std::uint32_t> version_number(std::string_view text) {
   constexpr std::uint32_t most = 999, per_major = 1000;
   std::array<std::uint32_t, 2> numbers{};

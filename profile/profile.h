@@ -41,8 +41,22 @@ struct Way {
   Picoseconds message;                   ///< What a chunk keeps a rank's processor busy, at both ends.
   Bytes chunk;                           ///< The most that a channel hands on at once; zero: any.
   Bytes least_chunk;                     ///< Chunks are halved down to this ...
-  std::uint32_t in_flight = 1;           ///< ... until a channel has so many.
+  std::vector<std::uint32_t> in_flight;  ///< ... until a channel has so many; for each halving, the last for the rest.
+  Bytes per_channel;                     ///< Of a part of the data that a channel carries at least; zero: all channels.
   std::uint32_t since = 0;               ///< The first version that has it (version_number); 0: all.
+};
+
+/// Generations of GPU that NCCL's tuner tells apart.
+enum class Generation : std::uint8_t { volta, ampere, hopper, blackwell };
+inline constexpr std::array all_generations = {Generation::volta, Generation::ampere, Generation::hopper,
+                                               Generation::blackwell};
+/// "volta", "ampere", "hopper", "blackwell".
+std::string_view to_string(Generation generation);
+
+/// What NCCL's tuner picks algorithms by (nccl_tuner.h).
+struct TunerModel {
+  Generation generation = Generation::ampere;
+  std::array<std::int32_t, 3> counted_ppm{whole_ppm, whole_ppm, whole_ppm};  ///< Of nominal rates, by LinkKind.
 };
 
 /// "2.27" and "2.27.5" as 2027: major and minor version in one number. Errors: invalid_input.
@@ -58,6 +72,7 @@ struct Profile {
   std::vector<std::pair<std::string, Picoseconds>> launches;  ///< Ways to start a call; the first is the default.
   std::array<std::int32_t, 3> reached_ppm{whole_ppm, whole_ppm, whole_ppm};  ///< Of nominal rates, by LinkKind.
   std::map<std::pair<Shape, sim::Protocol>, Way> ways;                       ///< At least one.
+  std::optional<TunerModel> tuner;  ///< Absent: the software picks by what the ways say.
 
   /// Errors: invalid_input, naming those there are.
   [[nodiscard]] Result<Picoseconds> launch(std::string_view name) const;

@@ -10,5 +10,6 @@ constexpr std::string_view wrong_version = "F001";
 constexpr std::string_view no_algorithm = "F002";
 constexpr std::string_view bad_size = "F003";
 constexpr std::string_view bad_version = "F004";
+constexpr std::string_view bad_generation = "F005";
 
 }  // namespace espalier::profile::profile_codes

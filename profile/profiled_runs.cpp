@@ -3,16 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 #include "planners/graph/rank_groups.h"
 #include "planners/nccl/nccl.h"
-#include "profile/nccl_belief.h"
+#include "schedule/loads.h"
 
 namespace espalier::profile {
 namespace {
 
 constexpr std::string_view nccl_prefix = "nccl/";
+
+/// Rings that broadcast or reduce hand on so much per channel: what the pipelines of the one published table of
+/// broadcast (twelve V100, 256 KiB to 128 MiB) show, whatever the protocol's chunk.
+constexpr Bytes rooted_chunk{32 << 10};
 
 bool is_nccl(const planners::Candidate& candidate) { return candidate.planner.starts_with(nccl_prefix); }
 
@@ -45,6 +50,35 @@ double expected_seconds(const Setting& setting, const planners::ChunkModel& chun
   return setting.endpoints.launch.seconds() + chunks.latency() + chunks.load_time(size) / payload;
 }
 
+/// What the tuner sees of a machine whose links have the rates that it counts.
+TunerView look_at(const Topology& counted, const TunerModel& tuner, std::size_t machines) {
+  TunerView view;
+  view.generation = tuner.generation;
+  view.ranks = counted.rank_count();
+  view.machines = machines;
+  view.inside = LinkKind::pcie;
+  const NodeId first = counted.node_of(Rank(0));
+  const std::string& host = counted.node(first).host;
+  double pcie = 0;
+  for (std::size_t i = 0; i < counted.link_count(); ++i) {
+    const Link& link = counted.link(LinkId(i));
+    const LinkKind kind = kind_of(counted, LinkId(i));
+    const auto rate = static_cast<double>(link.nominal.bytes_per_second);
+    if (kind == LinkKind::network) {
+      view.network_latency = std::max(view.network_latency, 2 * link.latency.seconds());
+      if (counted.node(link.tail).host == host && !host.empty()) view.network += rate;
+    } else if (link.tail == first) {
+      (kind == LinkKind::fabric ? view.fabric : pcie) += rate;
+    }
+  }
+  if (view.fabric > 0) {
+    view.inside = LinkKind::fabric;
+  } else {
+    view.fabric = pcie;
+  }
+  return view;
+}
+
 std::string name_of(const std::string& planner, sim::Protocol protocol) {
   return fmt::format("{} with {}", planner, sim::to_string(protocol));
 }
@@ -62,40 +96,58 @@ ProfiledRuns::ProfiledRuns(const Topology& topology, const planners::Candidates&
       options_(options),
       machines_(planners::group_ranks(topology).groups.size()) {}
 
-Result<const Setting*> ProfiledRuns::find_setting(Shape shape, sim::Protocol protocol, const Way& way) {
-  std::unique_ptr<Setting>& known = settings_[{shape, protocol}];
+std::vector<ProfiledRuns::Pair> ProfiledRuns::pairs_of(const planners::Candidate& candidate) const {
+  const Shape shape = shape_of(candidate, machines_);
+  std::vector<Pair> found;
+  for (const auto& [key, way] : options_.profile.ways) {
+    const auto& [of, protocol] = key;
+    if (of != shape || (options_.protocol && *options_.protocol != protocol)) continue;
+    found.push_back({&candidate, shape, protocol, &way});
+  }
+  return found;
+}
+
+Result<const Setting*> ProfiledRuns::find_setting(const Pair& pair, std::uint32_t channels) {
+  std::unique_ptr<Setting>& known = settings_[{pair.shape, pair.protocol, channels}];
   if (!known) {
-    auto made = make_setting(options_.profile, way, protocol, options_.launch, topology_, machines_);
+    auto made =
+        make_setting(options_.profile, *pair.way, pair.protocol, options_.launch, topology_, machines_, channels);
     if (!made) return tl::unexpected(made.error());
     known = std::make_unique<Setting>(*std::move(made));
   }
   return known.get();
 }
 
-Result<std::vector<ProfiledRuns::Option*>> ProfiledRuns::options_of(const planners::Candidate& candidate) {
-  const Shape shape = shape_of(candidate, machines_);
-  std::vector<Option*> found;
+Result<ProfiledRuns::Option*> ProfiledRuns::make_ready(const Pair& pair, Bytes size) {
+  const std::uint64_t shards = shards_of(pair.shape, pair.candidate->schedule.collective, machines_);
+  const std::uint32_t all = options_.profile.channels;
+  // Where channels have no limit of their own, fewer of them change nothing.
+  const bool are_limited = pair.way->most.front().bytes_per_second > 0;
+  const std::uint32_t channels = are_limited ? channels_used(*pair.way, all, size, shards) : all;
   const std::scoped_lock lock(mutex_);
-  for (const auto& [key, way] : options_.profile.ways) {
-    const auto& [of, protocol] = key;
-    if (of != shape || (options_.protocol && *options_.protocol != protocol)) continue;
-    Option& option = made_[{&candidate, protocol}];
-    if (option.candidate == nullptr) {
-      const auto setting = find_setting(shape, protocol, way);
-      if (!setting) return tl::unexpected(setting.error());
-      auto simulator = sim::Simulator::make(candidate.schedule, (*setting)->topology, (*setting)->endpoints.engines());
-      if (!simulator) return tl::unexpected(simulator.error());
-      option.candidate = &candidate;
-      option.shape = shape;
-      option.protocol = protocol;
-      option.way = &way;
-      option.setting = *setting;
-      option.chunks.emplace(candidate.schedule, (*setting)->topology);
-      option.simulator.emplace(*std::move(simulator));
-    }
-    found.push_back(&option);
+  Option& option = made_[{pair.candidate, pair.protocol, channels}];
+  if (option.simulator) return &option;
+  const auto setting = find_setting(pair, channels);
+  if (!setting) return tl::unexpected(setting.error());
+  const Schedule& schedule = pair.candidate->schedule;
+  auto simulator = sim::Simulator::make(schedule, (*setting)->topology, (*setting)->endpoints.engines());
+  if (!simulator) return tl::unexpected(simulator.error());
+  option.pair = pair;
+  option.channels = channels;
+  option.setting = *setting;
+  option.chunks.emplace(schedule, (*setting)->topology);
+  option.simulator.emplace(*std::move(simulator));
+  return &option;
+}
+
+Result<std::vector<ProfiledRuns::Option*>> ProfiledRuns::make_all_ready(const std::vector<Pair>& pairs, Bytes size) {
+  std::vector<Option*> options;
+  for (const Pair& pair : pairs) {
+    const auto option = make_ready(pair, size);
+    if (!option) return tl::unexpected(option.error());
+    options.push_back(*option);
   }
-  return found;
+  return options;
 }
 
 Result<sim::Report> ProfiledRuns::simulate(Option& option, Bytes size, const Cut& cut) {
@@ -110,33 +162,92 @@ Result<sim::Report> ProfiledRuns::simulate(Option& option, Bytes size, const Cut
   return option.simulator->run(how);
 }
 
-Result<ProfiledRun> ProfiledRuns::run_as_nccl(std::vector<Option*> options, Bytes size) {
-  const auto believed = [&](const Option* option) {
-    return believed_seconds(*option->way, option->shape, option->protocol, *option->chunks, size, machines_,
-                            topology_.rank_count());
-  };
-  std::ranges::stable_sort(options, {}, believed);
-  Option& best = *options.front();
-  const std::uint64_t shards = shards_of(best.shape, best.candidate->schedule.collective, machines_);
-  Bytes chunk = options_.cut.chunk.value_or(
-      chunk_of(*best.way, options_.profile.channels, size, shards, best.chunks->largest_part()));
+Result<double> ProfiledRuns::counted_load(const planners::Candidate& candidate) {
+  const std::scoped_lock lock(mutex_);
+  if (!counted_) {
+    auto network = counted_network(topology_, *options_.profile.tuner);
+    if (!network) return tl::unexpected(network.error());
+    counted_ = *std::move(network);
+    view_ = look_at(*counted_, *options_.profile.tuner, machines_);
+    view_.channels = options_.profile.channels;
+  }
+  const auto [load, is_new] = loads_.try_emplace(&candidate, 0.0);
+  if (is_new) load->second = to_double(compute_loads(candidate.schedule, *counted_).time_per_byte);
+  return load->second;
+}
+
+/// NCCL finds no more bandwidth for its trees than for its rings, but between two machines, where it counts what they
+/// have inside: what both trees' links then carry of all_reduce.
+Result<double> ProfiledRuns::load_of_trees() {
+  const planners::Candidate* const ring = candidates_.find("nccl/ring");
+  if (ring == nullptr) return 0.0;
+  const auto load = counted_load(*ring);
+  if (!load) return load;
+  const auto n = static_cast<double>(topology_.rank_count());
+  return *load * n / (n - 1);
+}
+
+/// What NCCL's tuner says of each, quickest first; without one, what the ways themselves say.
+Result<std::vector<ProfiledRuns::Pick>> ProfiledRuns::picks_of(const std::vector<Pair>& pairs, Bytes size) {
+  std::vector<Pick> picks;
+  for (const Pair& pair : pairs) {
+    if (options_.profile.tuner) {
+      auto load = counted_load(*pair.candidate);
+      if (!load) return tl::unexpected(load.error());
+      TunerView view = view_;
+      view.collective = pair.candidate->schedule.collective.kind;
+      if (pair.shape == Shape::tree && machines_ != 2) {
+        const auto least = load_of_trees();
+        if (!least) return tl::unexpected(least.error());
+        load = std::max(*load, *least);
+      }
+      picks.push_back({pair, tuner_seconds(view, pair.shape, pair.protocol, *load, size)});
+    } else {
+      const auto option = make_ready(pair, size);
+      if (!option) return tl::unexpected(option.error());
+      picks.push_back({pair, believed_seconds(*pair.way, pair.shape, pair.protocol, *(*option)->chunks, size, machines_,
+                                              topology_.rank_count())});
+    }
+  }
+  std::ranges::stable_sort(picks, {}, &Pick::seconds);
+  return picks;
+}
+
+Result<ProfiledRun> ProfiledRuns::run_as_nccl(const std::vector<Pair>& pairs, Bytes size) {
+  const auto picks = picks_of(pairs, size);
+  if (!picks) return tl::unexpected(picks.error());
+  const auto ready = make_ready(picks->front().pair, size);
+  if (!ready) return tl::unexpected(ready.error());
+  Option& best = **ready;
+  const Pair& pair = best.pair;
+  const std::uint64_t shards = shards_of(pair.shape, pair.candidate->schedule.collective, machines_);
+  const std::uint32_t channels = channels_used(*pair.way, options_.profile.channels, size, shards);
+  Bytes chunk = options_.cut.chunk.value_or(chunk_of(*pair.way, channels, size, shards, best.chunks->largest_part()));
   if (chunk.count == 0) chunk = best.chunks->choose(size);
+  if (!options_.cut.chunk && has_root(pair.candidate->schedule.collective.kind)) {
+    const double most = static_cast<double>(rooted_chunk.count) * channels * best.chunks->largest_part();
+    chunk.count = std::min(chunk.count, static_cast<std::int64_t>(most));
+  }
   chunk.count = std::max(chunk.count, options_.element_size);
   auto report = simulate(best, size, {chunk, options_.cut.ahead.value_or(0)});
   if (!report) return tl::unexpected(report.error());
   constexpr double micro = 1e6;
-  std::string why = fmt::format("its tuner counts {:.1f} us for {}", believed(&best) * micro,
-                                name_of(best.candidate->planner, best.protocol));
-  if (options.size() > 1) {
-    why += fmt::format(" and {:.1f} us for {}", believed(options[1]) * micro,
-                       name_of(options[1]->candidate->planner, options[1]->protocol));
+  std::string why = fmt::format("its tuner counts {:.1f} us for {}", picks->front().seconds * micro,
+                                name_of(pair.candidate->planner, pair.protocol));
+  if (picks->size() > 1 && std::isfinite((*picks)[1].seconds)) {
+    const Pick& next = (*picks)[1];
+    why += fmt::format(" and {:.1f} us for {}", next.seconds * micro,
+                       name_of(next.pair.candidate->planner, next.pair.protocol));
   }
-  return ProfiledRun{best.candidate, best.protocol, best.setting, *std::move(report), std::move(why)};
+  return ProfiledRun{pair.candidate, pair.protocol, best.setting, *std::move(report), std::move(why)};
 }
 
-Result<ProfiledRun> ProfiledRuns::run_fastest(std::vector<Option*> options, Bytes size) {
+Result<ProfiledRun> ProfiledRuns::run_fastest(const std::vector<Pair>& pairs, Bytes size) {
+  auto made = make_all_ready(pairs, size);
+  if (!made) return tl::unexpected(made.error());
+  std::vector<Option*>& options = *made;
   const auto least = [&](const Option* option) {
-    const double payload = static_cast<double>(option->way->payload_ppm) / whole_ppm;
+    const double payload = static_cast<double>(option->pair.way->payload_ppm) / whole_ppm;
     return option->setting->endpoints.launch.seconds() +
            std::max(option->chunks->latency(), option->chunks->load_time(size) / payload);
   };
@@ -146,10 +257,10 @@ Result<ProfiledRun> ProfiledRuns::run_fastest(std::vector<Option*> options, Byte
   for (Option* option : options) {
     if (best && least(option) >= best->report.elapsed.seconds()) continue;
     planners::FixedCut fixed = options_.cut;
-    fixed.payload = static_cast<double>(option->way->payload_ppm) / whole_ppm;
+    fixed.payload = static_cast<double>(option->pair.way->payload_ppm) / whole_ppm;
     const Picoseconds launch = option->setting->endpoints.launch;
     const Bytes least_chunk =
-        least_chunk_of(*option->way, options_.profile.channels, size, option->chunks->largest_part());
+        least_chunk_of(*option->pair.way, options_.profile.channels, size, option->chunks->largest_part());
     const auto found = planners::find_best_cut(*option->chunks, size, fixed, [&](const Cut& cut) -> Result<RunReport> {
       auto report = simulate(*option, size, {std::max(cut.chunk, least_chunk), cut.ahead});
       if (!report) return tl::unexpected(report.error());
@@ -160,7 +271,7 @@ Result<ProfiledRun> ProfiledRuns::run_fastest(std::vector<Option*> options, Byte
     if (best && found->elapsed + launch >= best->report.elapsed) continue;
     auto report = simulate(*option, size, {found->chunk, found->ahead});
     if (!report) return tl::unexpected(report.error());
-    best = ProfiledRun{option->candidate, option->protocol, option->setting, *std::move(report), {}};
+    best = ProfiledRun{option->pair.candidate, option->pair.protocol, option->setting, *std::move(report), {}};
   }
   return *std::move(best);
 }
@@ -169,32 +280,30 @@ Result<RunReport> ProfiledRuns::evaluate(const Schedule& schedule, Bytes size, c
   const auto of_schedule = [&](const planners::Candidate& candidate) { return &candidate.schedule == &schedule; };
   const auto candidate = std::ranges::find_if(candidates_.made, of_schedule);
   ESPALIER_CHECK(candidate != candidates_.made.end(), "a schedule of the candidates");
-  const auto options = options_of(*candidate);
+  const std::vector<Pair> pairs = pairs_of(*candidate);
+  if (pairs.empty()) return tl::unexpected(no_costs(options_.profile, candidate->planner));
+  const auto options = make_all_ready(pairs, size);
   if (!options) return tl::unexpected(options.error());
-  if (options->empty()) return tl::unexpected(no_costs(options_.profile, candidate->planner));
   const auto expected = [&](const Option* option) { return expected_seconds(*option->setting, *option->chunks, size); };
   Option& best = **std::ranges::min_element(*options, {}, expected);
-  const Bytes least = least_chunk_of(*best.way, options_.profile.channels, size, best.chunks->largest_part());
+  const Bytes least = least_chunk_of(*best.pair.way, options_.profile.channels, size, best.chunks->largest_part());
   auto report = simulate(best, size, {std::max(cut.chunk, least), cut.ahead});
   if (!report) return tl::unexpected(report.error());
   return static_cast<const RunReport&>(*report);
 }
 
 Result<ProfiledRun> ProfiledRuns::run(const std::string& algorithm, Bytes size) {
-  std::vector<Option*> options;
+  std::vector<Pair> pairs;
   for (const planners::Candidate& candidate : candidates_.made) {
     const bool is_meant = algorithm == "auto"   ? !is_nccl(candidate)
                           : algorithm == "nccl" ? is_nccl(candidate)
                                                 : candidate.planner == algorithm;
     if (!is_meant) continue;
-    const auto of_candidate = options_of(candidate);
-    if (!of_candidate) return tl::unexpected(of_candidate.error());
-    options.insert(options.end(), of_candidate->begin(), of_candidate->end());
+    const std::vector<Pair> of_candidate = pairs_of(candidate);
+    pairs.insert(pairs.end(), of_candidate.begin(), of_candidate.end());
   }
-  if (options.empty()) {
-    return tl::unexpected(no_costs(options_.profile, algorithm));
-  }
-  return algorithm.starts_with("nccl") ? run_as_nccl(std::move(options), size) : run_fastest(std::move(options), size);
+  if (pairs.empty()) return tl::unexpected(no_costs(options_.profile, algorithm));
+  return algorithm.starts_with("nccl") ? run_as_nccl(pairs, size) : run_fastest(pairs, size);
 }
 
 Result<RunReport> run_once(const Topology& topology, const Schedule& schedule, Bytes size, const Cut& cut,

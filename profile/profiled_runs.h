@@ -7,8 +7,10 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "planners/chooser.h"
+#include "profile/nccl_tuner.h"
 #include "profile/profile.h"
 #include "profile/setting.h"
 #include "sim/simulate.h"
@@ -59,30 +61,48 @@ class ProfiledRuns {
   Result<RunReport> evaluate(const Schedule& schedule, Bytes size, const Cut& cut);
 
  private:
-  /// A candidate with a protocol, ready to run.
-  struct Option {
+  /// A candidate with a protocol.
+  struct Pair {
     const planners::Candidate* candidate = nullptr;
     Shape shape = Shape::ring;
     sim::Protocol protocol = sim::Protocol::simple;
     const Way* way = nullptr;
+  };
+  /// The same, ready to run on so many channels.
+  struct Option {
+    Pair pair;
+    std::uint32_t channels = 1;
     const Setting* setting = nullptr;
     std::optional<planners::ChunkModel> chunks;
     std::optional<sim::Simulator> simulator;
   };
+  /// How long the software that picks says that a pair takes.
+  struct Pick {
+    Pair pair;
+    double seconds = 0;
+  };
 
-  Result<std::vector<Option*>> options_of(const planners::Candidate& candidate);
-  Result<const Setting*> find_setting(Shape shape, sim::Protocol protocol, const Way& way);
+  [[nodiscard]] std::vector<Pair> pairs_of(const planners::Candidate& candidate) const;
+  Result<Option*> make_ready(const Pair& pair, Bytes size);
+  Result<std::vector<Option*>> make_all_ready(const std::vector<Pair>& pairs, Bytes size);
+  Result<const Setting*> find_setting(const Pair& pair, std::uint32_t channels);
   Result<sim::Report> simulate(Option& option, Bytes size, const Cut& cut);
-  Result<ProfiledRun> run_as_nccl(std::vector<Option*> options, Bytes size);
-  Result<ProfiledRun> run_fastest(std::vector<Option*> options, Bytes size);
+  Result<double> counted_load(const planners::Candidate& candidate);
+  Result<double> load_of_trees();
+  Result<std::vector<Pick>> picks_of(const std::vector<Pair>& pairs, Bytes size);
+  Result<ProfiledRun> run_as_nccl(const std::vector<Pair>& pairs, Bytes size);
+  Result<ProfiledRun> run_fastest(const std::vector<Pair>& pairs, Bytes size);
 
   const Topology& topology_;
   const planners::Candidates& candidates_;
   Options options_;
   std::size_t machines_ = 1;
-  std::mutex mutex_;  ///< Of the two below; what they hold is not changed once it is made.
-  std::map<std::pair<Shape, sim::Protocol>, std::unique_ptr<Setting>> settings_;
-  std::map<std::pair<const planners::Candidate*, sim::Protocol>, Option> made_;
+  std::mutex mutex_;  ///< Of all below; what they hold is not changed once it is made.
+  std::map<std::tuple<Shape, sim::Protocol, std::uint32_t>, std::unique_ptr<Setting>> settings_;
+  std::map<std::tuple<const planners::Candidate*, sim::Protocol, std::uint32_t>, Option> made_;
+  std::optional<Topology> counted_;  ///< As NCCL's tuner counts its links.
+  TunerView view_;                   ///< But for the collective; where `counted_` is.
+  std::map<const planners::Candidate*, double> loads_;
 };
 
 /// One schedule on one network at a size and cut, with the protocol that suits the size. Errors: unsupported when the

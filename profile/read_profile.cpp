@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "base/parse_units.h"
 #include "base/suggest.h"
 #include "profile/profile_codes.h"
@@ -34,6 +36,7 @@ class Reader {
     read_launches(fields, profile);
     read_links(fields.find("links"), profile);
     read_ways(fields, profile);
+    read_tuner(fields.find("tuner"), profile);
     if (!findings_.empty()) return std::nullopt;
     return profile;
   }
@@ -72,6 +75,28 @@ class Reader {
     for (const LinkKind kind : all_link_kinds) {
       profile.reached_ppm[static_cast<std::size_t>(kind)] = fields.millionths(to_string(kind)).value_or(whole_ppm);
     }
+  }
+
+  void read_tuner(Value value, Profile& profile) {
+    if (!value) return;
+    const Fields fields(value, "'tuner'", profile_keys::tuner, none_, findings_);
+    if (!fields.is_map()) return;
+    TunerModel tuner;
+    for (const LinkKind kind : all_link_kinds) {
+      tuner.counted_ppm[static_cast<std::size_t>(kind)] = fields.millionths(to_string(kind)).value_or(whole_ppm);
+    }
+    const auto name = fields.text("generation");
+    if (!name) return fields.missing("generation", "volta, ampere, hopper or blackwell");
+    std::vector<std::string_view> names;
+    for (const Generation generation : all_generations) {
+      names.push_back(to_string(generation));
+      if (*name != names.back()) continue;
+      tuner.generation = generation;
+      profile.tuner = tuner;
+      return;
+    }
+    error(fields.mark_of("generation"), profile_codes::bad_generation,
+          fmt::format("NCCL's tuner knows no generation '{}'", name->substr(0, 60)), suggest(*name, names));
   }
 
   void read_ways(const Fields& fields, Profile& profile) {
@@ -123,10 +148,32 @@ class Reader {
     way.rate_ppm = fields.millionths("rate").value_or(whole_ppm);
     way.chunk = read_size(fields, "chunk");
     way.least_chunk = read_size(fields, "least_chunk");
-    constexpr std::int64_t most_in_flight = 1024;
-    way.in_flight = static_cast<std::uint32_t>(fields.integer("in_flight", 1, most_in_flight).value_or(1));
+    way.per_channel = read_size(fields, "per_channel");
+    read_in_flight(fields, way);
     read_most(fields.find("most"), way);
     return way;
+  }
+
+  /// A number, or a list of numbers: one for each halving.
+  void read_in_flight(const Fields& fields, Way& way) {
+    constexpr std::int64_t most = 1024;
+    const Value written = fields.find("in_flight");
+    if (!written) return;
+    if (!written.is_list()) {
+      way.in_flight = {static_cast<std::uint32_t>(fields.integer("in_flight", 1, most).value_or(1))};
+      return;
+    }
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      const std::string text(written.item(i).text());
+      std::uint32_t count = 0;
+      const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), count);
+      if (status != std::errc() || end != text.data() + text.size() || count < 1 || count > most) {
+        return error(written.item(i).mark(), read_codes::bad_integer,
+                     fmt::format("'in_flight' has whole numbers from 1 to {}, not '{}'", most, text.substr(0, 60)),
+                     "write 'in_flight: 8', or one number for each halving, such as 'in_flight: [64, 8, 2]'");
+      }
+      way.in_flight.push_back(count);
+    }
   }
 
   void read_most(Value list, Way& way) {

@@ -1,6 +1,7 @@
 #include "profile/setting.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -39,11 +40,12 @@ LinkKind kind_of(const Topology& topology, LinkId id) {
 }
 
 Result<Setting> make_setting(const Profile& profile, const Way& way, sim::Protocol protocol, Picoseconds launch,
-                             const Topology& topology, std::size_t machines) {
+                             const Topology& topology, std::size_t machines, std::uint32_t used) {
   std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
   std::vector<Link> links(topology.links().begin(), topology.links().end());
   const std::size_t size_class = std::min<std::size_t>(machines, way.most.size()) - 1;
-  const std::int64_t most = way.most[size_class].bytes_per_second;
+  const std::int64_t most =
+      static_cast<std::int64_t>(static_cast<__int128>(way.most[size_class].bytes_per_second) * used / profile.channels);
   for (std::size_t i = 0; i < links.size(); ++i) {
     Link& link = links[i];
     const Node &tail = nodes[link.tail.index()], &head = nodes[link.head.index()];
@@ -70,12 +72,35 @@ Result<Setting> make_setting(const Profile& profile, const Way& way, sim::Protoc
   return setting;
 }
 
+Result<Topology> counted_network(const Topology& topology, const TunerModel& tuner) {
+  std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
+  std::vector<Link> links(topology.links().begin(), topology.links().end());
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const auto kind = static_cast<std::size_t>(kind_of(topology, LinkId(i)));
+    const std::int64_t rate = part_of(links[i].nominal.bytes_per_second, tuner.counted_ppm[kind]);
+    links[i].nominal = {std::max<std::int64_t>(rate, 1)};
+    links[i].efficiency_ppm = whole_ppm;
+  }
+  return Topology::make(topology.name(), std::move(nodes), std::move(links));
+}
+
+std::uint32_t channels_used(const Way& way, std::uint32_t channels, Bytes size, std::uint64_t shards) {
+  if (way.per_channel.count == 0) return channels;
+  const auto parts =
+      static_cast<std::uint64_t>(size.count) / static_cast<std::uint64_t>(way.per_channel.count) / shards;
+  return parts >= channels ? channels : std::bit_floor(static_cast<std::uint32_t>(std::max<std::uint64_t>(parts, 1)));
+}
+
 Bytes chunk_of(const Way& way, std::uint32_t channels, Bytes size, std::uint64_t shards, double largest_part) {
   if (way.chunk.count == 0) return {};
   const double of_channel = static_cast<double>(size.count) / channels / static_cast<double>(shards);
   auto chunk = static_cast<double>(way.chunk.count);
   const auto least = static_cast<double>(std::max<std::int64_t>(way.least_chunk.count, 1));
-  while (chunk / 2 >= least && of_channel < chunk * way.in_flight) chunk /= 2;
+  for (std::size_t halvings = 0; chunk / 2 >= least; ++halvings, chunk /= 2) {
+    const std::uint32_t wanted =
+        way.in_flight.empty() ? 1 : way.in_flight[std::min(halvings, way.in_flight.size() - 1)];
+    if (of_channel >= chunk * wanted) break;
+  }
   const double count = std::max(1.0, std::ceil(of_channel / chunk));
   return {std::max<std::int64_t>(
       16, static_cast<std::int64_t>(std::ceil(largest_part * static_cast<double>(size.count) / count)))};

@@ -31,12 +31,21 @@ inline Picoseconds ranks_time(const Way& way, std::size_t ranks) {
 /// its cables: half at each end that is no switch, none on the cable between a NIC and its host. Network cables keep
 /// their own latency beside it, twice with the protocol Simple, which waits for a flush. Errors: those of
 /// Topology::make.
+/// With `used` of the profile's channels a rank moves that part of `way.most`.
 Result<Setting> make_setting(const Profile& profile, const Way& way, sim::Protocol protocol, Picoseconds launch,
-                             const Topology& topology, std::size_t machines);
+                             const Topology& topology, std::size_t machines, std::uint32_t used);
+
+/// The network with its links at the rates that NCCL's tuner counts with, and nothing else on them.
+Result<Topology> counted_network(const Topology& topology, const TunerModel& tuner);
+
+/// How many of a rank's channels carry a call of this size: each at least `way.per_channel` of each of `shards` parts;
+/// rounded down to a power of two where that is not all.
+std::uint32_t channels_used(const Way& way, std::uint32_t channels, Bytes size, std::uint64_t shards);
 
 /// Into how large chunks NCCL would cut a call of this size: `way.chunk` per channel, halved while a channel has fewer
-/// than `way.in_flight` of them. `shards`: into how many parts the algorithm divides a channel's data; `largest_part`:
-/// the part of the message that its largest transfer carries. Zero where the way has no chunk.
+/// than `way.in_flight` of them. `channels`: that are used; `shards`: into how many parts the algorithm divides a
+/// channel's data; `largest_part`: the part of the message that its largest transfer carries. Zero where the way has no
+/// chunk.
 Bytes chunk_of(const Way& way, std::uint32_t channels, Bytes size, std::uint64_t shards, double largest_part);
 
 /// The smallest chunk that other schedules are cut into: of each of a rank's channels `way.least_chunk`, or

@@ -15,7 +15,9 @@ namespace {
 
 constexpr std::int64_t element_size = 4;
 
-Result<Collective> collective_of(const std::string& name, const Topology& topology) {
+}  // namespace
+
+Result<Collective> default_collective(const std::string& name, const Topology& topology) {
   const auto kind = parse_collective(name);
   if (!kind) return tl::unexpected(kind.error());
   Collective collective{*kind, static_cast<std::uint32_t>(topology.rank_count()), Rank()};
@@ -23,9 +25,13 @@ Result<Collective> collective_of(const std::string& name, const Topology& topolo
   return collective;
 }
 
-/// The sizes of every collective, and a check that the rows are of this machine.
-OrStop<std::map<std::string, std::set<std::int64_t>>> sizes_of(const compare::Measurements& rows,
-                                                               const Topology& topology) {
+Bytes predictable_size(Bytes size, const Collective& collective) {
+  const std::int64_t whole = element_size * (has_root(collective.kind) ? 1 : collective.rank_count);
+  return {std::max(size.count / whole * whole, size.count < whole ? element_size : whole)};
+}
+
+OrStop<std::map<std::string, std::set<std::int64_t>>> sizes_by_collective(const compare::Measurements& rows,
+                                                                          const Topology& topology) {
   std::map<std::string, std::set<std::int64_t>> sizes;
   for (const compare::Measurement& row : rows.rows) {
     if (row.ranks != 0 && row.ranks != topology.rank_count()) {
@@ -43,12 +49,10 @@ OrStop<std::map<std::string, std::set<std::int64_t>>> sizes_of(const compare::Me
   return sizes;
 }
 
-}  // namespace
-
 OrStop<compare::Measurements> predict_rows(const Console& console, const Topology& topology,
                                            const compare::Measurements& rows, const ChosenProfile& profile,
                                            const std::string& algorithm) {
-  const auto sizes = sizes_of(rows, topology);
+  const auto sizes = sizes_by_collective(rows, topology);
   if (!sizes) return tl::unexpected(sizes.error());
   const auto algorithms = parse_algorithms(algorithm, true);
   if (!algorithms) return usage(algorithms.error());
@@ -56,7 +60,7 @@ OrStop<compare::Measurements> predict_rows(const Console& console, const Topolog
   CandidateRuns::Options options;
   options.profile = std::make_shared<const ChosenProfile>(profile);
   for (const auto& [name, of_collective] : *sizes) {
-    const auto collective = collective_of(name, topology);
+    const auto collective = default_collective(name, topology);
     if (!collective) return stop(collective.error());
     const auto candidates = plan_candidates(console, topology, *collective, *algorithms, Bytes{});
     if (!candidates) return stop(candidates.error());
@@ -64,9 +68,7 @@ OrStop<compare::Measurements> predict_rows(const Console& console, const Topolog
     Progress progress(console, "simulating", of_collective.size());
     for (const std::int64_t size : of_collective) {
       progress.step(fmt::format("{} {} B", name, size));
-      const std::int64_t whole = element_size * (has_root(*parse_collective(name)) ? 1 : collective->rank_count);
-      const Bytes near{std::max(size / whole * whole, size < whole ? element_size : whole)};
-      const auto run = runs.run(algorithm, near);
+      const auto run = runs.run(algorithm, predictable_size({size}, *collective));
       if (!run) return stop(run.error());
       compare::Measurement row;
       row.collective = name;

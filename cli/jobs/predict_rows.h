@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 
 #include "cli/jobs/chosen_profile.h"
@@ -9,6 +11,16 @@
 #include "topology/topology.h"
 
 namespace espalier::cli {
+
+/// The collective of that name on all ranks, of the first one where it has a root. Errors: invalid_input.
+Result<Collective> default_collective(const std::string& name, const Topology& topology);
+
+/// The nearest size below that is a whole number of elements of four bytes for every rank, and at least one element.
+Bytes predictable_size(Bytes size, const Collective& collective);
+
+/// The sizes of every collective. Errors: as predict_rows.
+OrStop<std::map<std::string, std::set<std::int64_t>>> sizes_by_collective(const compare::Measurements& rows,
+                                                                          const Topology& topology);
 
 /// What a machine would take under a profile for every collective and size of these rows: a row each, its algorithm
 /// what ran ("nccl/ring/ll128"). `algorithm`: a planner, "auto" or "nccl". A size that is no whole number of elements

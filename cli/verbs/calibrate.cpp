@@ -5,9 +5,12 @@
 #include <limits>
 
 #include "base/parse_units.h"
+#include "cli/calibration/profile_calibration.h"
+#include "cli/calibration/profile_calibration_output.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/modes.h"
 #include "cli/jobs/calibration_runs.h"
+#include "cli/jobs/chosen_profile.h"
 #include "cli/jobs/run_files.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
@@ -15,6 +18,7 @@
 #include "cli/reports/calibrate_output.h"
 #include "cli/verbs/commands.h"
 #include "compare/compare_results.h"
+#include "profile/profile_values.h"
 #include "schedule/json/schedule_json.h"
 #include "schedule/verify/verify.h"
 
@@ -32,6 +36,7 @@ struct CalibrateFlags {
   std::string smallest;
   std::string largest;
   std::string hold_out = "5";
+  std::string profile;
 };
 
 /// The size that a flag names, or nothing when it is absent.
@@ -120,12 +125,96 @@ Result<compare::Calibration> fit(const Console& console, const Topology& topolog
   return compare::calibrate(topology, runs.seconds(), runs.reduces(), simulated_times(runs), options);
 }
 
+/// What a run of the verb writes: a table or document on standard output, and a file.
+ExitCode write_outcome(const Console& console, const std::string& output, const std::string& shown,
+                       const std::string& file_text) {
+  if (output != "-") console.print_bytes(shown);
+  if (output.empty()) return ExitCode::ok;
+  const auto written = write_file(output, [&](std::ostream& out) -> Result<void> {
+    out << file_text;
+    return {};
+  });
+  if (!written) return console.refuse(written.error());
+  if (output != "-") console.note("wrote " + output);
+  return ExitCode::ok;
+}
+
+/// --profile: the values of a profile instead of those of the topology.
+ExitCode calibrate_profile(const Console& console, const CalibrateFlags& flags, bool leave_out) {
+  const auto chosen = find_profile(flags.profile, "--profile");
+  if (!chosen) return console.refuse_usage(chosen.error());
+  const profile::Profile& given = chosen->profile;
+  ProfileCalibration tables;
+  for (const std::string& text : flags.from) {
+    const auto source = parse_table_source(text);
+    if (!source) return console.refuse_usage(source.error());
+    const auto added = tables.add(console, *source, flags.topology, flags.collective, given);
+    if (added) continue;
+    const Stop& why = added.error();
+    if (why.is_shown) return why.is_usage ? ExitCode::wrong_usage : ExitCode::check_failed;
+    return why.is_usage ? console.refuse_usage(why.error) : console.refuse(why.error);
+  }
+  if (tables.rows().empty()) {
+    return console.refuse({ErrorCode::invalid_input, "there is no run to calibrate from", "give tables with rows"});
+  }
+  std::vector<double> start;
+  for (const profile::ProfileValue& value : profile::values_of(given)) start.push_back(value.value);
+  ProfileCalibrationReport report{&given, nullptr, &tables, nullptr, {}, {}};
+  if (leave_out) {
+    report.by_table = tables.parts_by_table();
+    report.by_machine = tables.parts_by_machine();
+    if (report.by_table.size() < 2) report.by_table.clear();
+    if (report.by_machine.size() < 2) report.by_machine.clear();
+  }
+  std::vector<compare::HoldOutPart> parts = report.by_table;
+  parts.insert(parts.end(), report.by_machine.begin(), report.by_machine.end());
+  Progress progress(console, "calibrating", 0);
+  std::size_t done = 0;
+  const compare::PredictFrom predict = [&](std::span<const double> values, std::span<const std::size_t> which) {
+    progress.step("prediction " + std::to_string(++done));
+    return tables.predict(profile::with_values(given, values), which);
+  };
+  const auto fit = compare::fit_values(start, tables.measured(), tables.importance(), predict, parts);
+  if (!fit) return console.refuse(fit.error());
+  std::vector<double> fitted;
+  for (const compare::FittedValue& value : fit->values) fitted.push_back(value.value);
+  const profile::Profile calibrated = profile::with_values(given, fitted);
+  report.fitted = &calibrated;
+  report.fit = &*fit;
+  const std::string shown = console.csv    ? profile_values_table(report).csv()
+                            : console.json ? json_text(profile_calibration_json(report))
+                                           : profile_calibration_text(report);
+  return write_outcome(console, flags.output, shown, calibrated_profile_yaml(report));
+}
+
+/// What is of a topology's calibration alone.
+std::optional<Error> find_idle_with_profile(const CalibrateFlags& flags) {
+  for (const auto& [flag, value] : {std::pair{"-a", &flags.algorithm},
+                                    {"--plan", &flags.plan},
+                                    {"--chunk", &flags.chunk},
+                                    {"-b", &flags.smallest},
+                                    {"-e", &flags.largest}}) {
+    if (!value->empty()) {
+      return Error{ErrorCode::invalid_input, fmt::format("{} does not apply with --profile", flag),
+                   "name an algorithm with its table: table.txt@MACHINE,algorithm=nccl/ring"};
+    }
+  }
+  if (flags.hold_out == "5" || flags.hold_out == "0") return std::nullopt;
+  return Error{ErrorCode::invalid_input,
+               "--hold-out with --profile leaves each table and machine out, or nothing with 0",
+               "leave it out, or write 0"};
+}
+
 ExitCode run(const Console& console, const CalibrateFlags& flags) {
   if (flags.output == "-" && (console.json || console.csv)) {
     return console.refuse_usage(
         {ErrorCode::invalid_input,
          fmt::format("--{} and -o - would both write to standard output", console.json ? "json" : "csv"),
          "write the topology to a file"});
+  }
+  if (!flags.profile.empty()) {
+    if (const auto idle = find_idle_with_profile(flags)) return console.refuse_usage(*idle);
+    return calibrate_profile(console, flags, flags.hold_out != "0");
   }
   auto hints = parse_hints(flags);
   if (!hints) return console.refuse_usage(hints.error());
@@ -145,19 +234,10 @@ ExitCode run(const Console& console, const CalibrateFlags& flags) {
   const auto calibration = fit(console, *topology, *runs, *hold_out);
   if (!calibration) return console.refuse(calibration.error());
   const CalibrationReport report{&*topology, flags.from, &*runs, &*calibration};
-  if (flags.output != "-" && console.csv) {
-    console.print_bytes(parameters_table(*calibration).csv());
-  } else if (flags.output != "-") {
-    console.print(console.json ? json_text(calibration_json(report)) : calibration_text(report));
-  }
-  if (flags.output.empty()) return ExitCode::ok;
-  const auto written = write_file(flags.output, [&](std::ostream& out) -> Result<void> {
-    out << calibrated_yaml(report);
-    return {};
-  });
-  if (!written) return console.refuse(written.error());
-  if (flags.output != "-") console.note("wrote " + flags.output);
-  return ExitCode::ok;
+  const std::string shown = console.csv    ? parameters_table(*calibration).csv()
+                            : console.json ? json_text(calibration_json(report))
+                                           : calibration_text(report);
+  return write_outcome(console, flags.output, shown, calibrated_yaml(report));
 }
 
 }  // namespace
@@ -168,6 +248,11 @@ void add_calibrate_command(CLI::App& app, Session& session) {
       "calibrate", "Fit latency, bandwidth, overhead and reduction rates of a topology to measured runs");
   flags->topology.add_to(*command);
   flags->topology.add_damage_to(*command);
+  command
+      ->add_option("--profile", flags->profile,
+                   "Fit the values of this profile instead, to tables of nccl-tests: TABLE or "
+                   "TABLE@MACHINE,launch=NAME,algorithm=nccl/ring,protocol=ll,ranks=NAMES")
+      ->option_text("NAME|FILE");
   command->add_option("--from", flags->from, "Measured runs: results (run --json), nccl-tests output, timelines")
       ->required()
       ->option_text("RUN...");
@@ -193,10 +278,12 @@ void add_calibrate_command(CLI::App& app, Session& session) {
       ->option_text("N (5)");
   add_csv_to(*command, session.console);
   command->footer(
-      examples({"espalier --json run one-host all_reduce -a ring -b 64K -e 16M -f 4 > run.json",
-                "espalier calibrate one-host --from run.json -o calibrated.yaml",
-                "espalier calibrate cluster.yaml --from ring.json tree.json -b 1M",
-                "espalier calibrate dgx-a100 --from all_reduce_perf.log -a ring -o calibrated.yaml"}) +
+      examples(
+          {"espalier --json run one-host all_reduce -a ring -b 64K -e 16M -f 4 > run.json",
+           "espalier calibrate one-host --from run.json -o calibrated.yaml",
+           "espalier calibrate cluster.yaml --from ring.json tree.json -b 1M",
+           "espalier calibrate dgx-a100 --from all_reduce_perf.log -a ring -o calibrated.yaml",
+           "espalier calibrate dgx-a100 --profile nccl-ampere --from all_reduce.txt x2.txt@dgx-a100-x2 -o own.yaml"}) +
       "\nEvery run is simulated again with the schedule that ran. What the runs cannot tell apart is held or\n"
       "fitted jointly, and said so. The method is in docs/compare.md.");
   command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });

@@ -53,8 +53,8 @@ OrStop<void> lay_profile(scenario::Scenario& scenario, const ProfileFlags& flags
                   "scenarios have the costs of those"});
   }
   const std::size_t machines = planners::group_ranks(scenario.topology).groups.size();
-  auto setting =
-      profile::make_setting(costs, way->second, sim::Protocol::simple, (*chosen)->launch, scenario.topology, machines);
+  auto setting = profile::make_setting(costs, way->second, sim::Protocol::simple, (*chosen)->launch, scenario.topology,
+                                       machines, costs.channels);
   if (!setting) return stop(setting.error());
   scenario.topology = std::move(setting->topology);
   scenario.settings.endpoints = setting->endpoints;

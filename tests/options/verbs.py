@@ -194,11 +194,13 @@ VERBS = {
     "calibrate": ({**TOPOLOGY, "--from": ["--from", "predicted.json"], "--output": ["-o", "out.yaml"],
                    "--algorithm": ["-a", "tree"], "--collective": ["--collective", "all_reduce"],
                    "--plan": ["--plan", "tree.json"], "--chunk": ["--chunk", "64K"], "--minbytes": ["-b", "1M"],
-                   "--maxbytes": ["-e", "100K"], "--hold-out": ["--hold-out", "0"], "--csv": ["--csv"]}, {
-        "results": (["cluster.yaml", "--from", "measured.json", "--hold-out", "0"], {"--hold-out": "shown by 'nccl-tests'"}),
+                   "--maxbytes": ["-e", "100K"], "--hold-out": ["--hold-out", "0"], "--profile": ["--profile", "nccl-ampere"], "--csv": ["--csv"]}, {
+        "results": (["cluster.yaml", "--from", "measured.json", "--hold-out", "0"], {"--hold-out": "shown by 'nccl-tests'", "--profile": "its rows name algorithms"}),
+        "profile": (["cluster.yaml", "--from", "perf.log", "--profile", "nccl-ampere", "--collective", "all_reduce"],
+                    {"--collective": ["--collective", "broadcast"], "--hold-out": "one table", "--from": "shown by 'nccl-tests'", "--profile": "already there"}),
         "nccl-tests": (["cluster.yaml", "--from", "perf.log", "-a", "ring", "--collective", "all_reduce"],
                        {"--maxbytes": ["-e", "8M"], "--minbytes": ["-b", "2M"], "--from": ["--from", "measured.json"]}),
-        "timeline": (["cluster.yaml", "--from", "measured-trace.json", "--hold-out", "0"], {"--hold-out": "one run", "--minbytes": ["-b", "2M"], "--from": ["--from", "predicted-trace.json"]}),
+        "timeline": (["cluster.yaml", "--from", "measured-trace.json", "--hold-out", "0"], {"--hold-out": "one run", "--profile": "a timeline is no table", "--minbytes": ["-b", "2M"], "--from": ["--from", "predicted-trace.json"]}),
     }),
     "topo show": ({**TOPOLOGY, "--list": ["--list"], "--provenance": ["--provenance"], "--svg": ["--svg", "out.svg"], "--png": ["--png", "out.png"], "--csv": ["--csv"]}, {
         "one": (["cluster.yaml"], {}),

@@ -9,6 +9,8 @@
 #include <span>
 
 #include "profile/profile_keys.h"
+#include "profile/profile_values.h"
+#include "profile/write_profile.h"
 #include "tests/support/recorded_messages.h"
 
 namespace espalier::profile {
@@ -25,11 +27,12 @@ channels: 12
 processors: 2
 launch: {usual: 1 us, graph: 0 us}
 links: {fabric: 0.8, network: 0.9}
+tuner: {generation: hopper, fabric: 0.824, network: 0.9}
 algorithms:
   tree:
     ll128: {base: 14 us, fabric: 1.25 us, pcie: 2 us, network: 8 us, payload: 0.9375, rate: 0.5, chunk: 64 KiB,
             per_rank: 2.5 us, message: 3 us, since: '2.14',
-            least_chunk: 4 KiB, in_flight: 8, most: [300 GB/s, 200 GB/s, 100 GB/s]}
+            least_chunk: 4 KiB, in_flight: [64, 8], per_channel: 5 KiB, most: [300 GB/s, 200 GB/s, 100 GB/s]}
 )",
                                                    "mine.yaml");
   ASSERT_TRUE(reading.profile) << (reading.diagnostics.empty() ? "" : render(reading.diagnostics.front(), false));
@@ -41,6 +44,9 @@ algorithms:
   EXPECT_EQ(profile.launch("graph")->count, 0);
   EXPECT_FALSE(profile.launch("grap"));
   EXPECT_EQ(profile.reached_ppm, (std::array<std::int32_t, 3>{800'000, 1'000'000, 900'000}));
+  ASSERT_TRUE(profile.tuner);
+  EXPECT_EQ(profile.tuner->generation, Generation::hopper);
+  EXPECT_EQ(profile.tuner->counted_ppm, (std::array<std::int32_t, 3>{824'000, 1'000'000, 900'000}));
   ASSERT_EQ(profile.ways.size(), 1U);
   const Way& way = profile.ways.at({Shape::tree, sim::Protocol::ll128});
   EXPECT_EQ(way.base.count, 14'000'000);
@@ -54,8 +60,42 @@ algorithms:
   EXPECT_EQ(way.rate_ppm, 500'000);
   EXPECT_EQ(way.chunk.count, 65536);
   EXPECT_EQ(way.least_chunk.count, 4096);
-  EXPECT_EQ(way.in_flight, 8U);
+  EXPECT_EQ(way.in_flight, (std::vector<std::uint32_t>{64, 8}));
+  EXPECT_EQ(way.per_channel.count, 5120);
   EXPECT_EQ(way.most[2].bytes_per_second, 100'000'000'000);
+}
+
+/// What write_profile writes says the same again, but for the digits that it leaves out.
+TEST(WriteProfile, IsReadAsItWas) {
+  for (const auto& entry : std::filesystem::directory_iterator(source + "/configs/profiles")) {
+    if (entry.path().extension() != ".yaml") continue;
+    const ProfileReading given = read_profile_file(entry.path());
+    ASSERT_TRUE(given.profile);
+    const std::vector<std::string> comments = {"a comment"};
+    const std::string text = profile_yaml(*given.profile, comments);
+    const ProfileReading again = read_profile_text(text, "again");
+    ASSERT_TRUE(again.profile) << text;
+    const auto before = values_of(*given.profile), after = values_of(*again.profile);
+    ASSERT_EQ(before.size(), after.size());
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      EXPECT_EQ(before[i].name, after[i].name);
+      EXPECT_NEAR(after[i].value / before[i].value, 1, 5e-3) << before[i].name;
+    }
+    EXPECT_EQ(profile_yaml(*again.profile, comments), text);
+  }
+}
+
+TEST(ProfileValues, AreSetInTheirOrder) {
+  const ProfileReading given = read_profile_file(source + "/configs/profiles/nccl-hopper.yaml");
+  ASSERT_TRUE(given.profile);
+  std::vector<double> doubled;
+  for (const ProfileValue& value : values_of(*given.profile)) doubled.push_back(2 * value.value);
+  const auto changed = values_of(with_values(*given.profile, doubled));
+  ASSERT_EQ(changed.size(), doubled.size());
+  for (std::size_t i = 0; i < changed.size(); ++i) {
+    const double most = changed[i].kind == ValueKind::part ? 1 : doubled[i];  // no part is more than the whole
+    EXPECT_NEAR(changed[i].value / std::min(doubled[i], most), 1, 1e-6) << changed[i].name;
+  }
 }
 
 TEST(ShippedProfiles, AreRead) {
@@ -89,6 +129,7 @@ TEST(ProfileSchema, NamesTheKeysOfTheReader) {
   expect_keys(definitions.at("algorithms"), profile_keys::algorithms);
   expect_keys(definitions.at("protocols"), profile_keys::protocols);
   expect_keys(definitions.at("way"), profile_keys::way);
+  expect_keys(definitions.at("tuner"), profile_keys::tuner);
 }
 
 TEST(ProfileDocument, NamesEveryKey) {
@@ -103,6 +144,7 @@ TEST(ProfileDocument, NamesEveryKey) {
   expect_named(profile_keys::algorithms);
   expect_named(profile_keys::protocols);
   expect_named(profile_keys::way);
+  expect_named(profile_keys::tuner);
 }
 
 }  // namespace

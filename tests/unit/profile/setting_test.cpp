@@ -63,7 +63,7 @@ TEST(LinkKinds, FollowEndsAndNames) {
 
 TEST(Setting, LaysAHopOnEveryWay) {
   const Topology topology = test::read_good(two_boxes);
-  const auto setting = make_setting(make_profile(), make_way(), sim::Protocol::ll, {1'000'000}, topology, 2);
+  const auto setting = make_setting(make_profile(), make_way(), sim::Protocol::ll, {1'000'000}, topology, 2, 1);
   ASSERT_TRUE(setting);
   EXPECT_EQ(setting->endpoints.launch.count, 6'000'000);
   EXPECT_EQ(setting->endpoints.payload_ppm, 500'000);
@@ -81,7 +81,7 @@ TEST(Setting, LaysAHopOnEveryWay) {
 
 TEST(Setting, SimpleWaitsForTheFlushOfTheNetwork) {
   const Topology topology = test::read_good(two_boxes);
-  const auto setting = make_setting(make_profile(), make_way(), sim::Protocol::simple, {}, topology, 2);
+  const auto setting = make_setting(make_profile(), make_way(), sim::Protocol::simple, {}, topology, 2, 1);
   ASSERT_TRUE(setting);
   EXPECT_EQ(latency(*setting, "box0.nic>leaf") + latency(*setting, "leaf>box1.nic"), 10'000'000 + 4 * 600'000);
 }
@@ -90,9 +90,9 @@ TEST(Setting, LimitsWhatARankMoves) {
   const Topology topology = test::read_good(two_boxes);
   Way way = make_way();
   way.most = {Bandwidth{30'000'000'000}, Bandwidth{20'000'000'000}, Bandwidth{1'000'000'000}};
-  const auto one = make_setting(make_profile(), way, sim::Protocol::ll, {}, topology, 1);
-  const auto two = make_setting(make_profile(), way, sim::Protocol::ll, {}, topology, 2);
-  const auto many = make_setting(make_profile(), way, sim::Protocol::ll, {}, topology, 9);
+  const auto one = make_setting(make_profile(), way, sim::Protocol::ll, {}, topology, 1, 1);
+  const auto two = make_setting(make_profile(), way, sim::Protocol::ll, {}, topology, 2, 1);
+  const auto many = make_setting(make_profile(), way, sim::Protocol::ll, {}, topology, 9, 1);
   ASSERT_TRUE(one && two && many);
   // Payload is half of what is on the wire.
   EXPECT_EQ(rate(*one, "box0.gpu0>box0.nvswitch"), 60'000'000'000);
@@ -105,7 +105,7 @@ TEST(Chunks, AreHalvedUntilEnoughAreInFlight) {
   Way way;
   way.chunk = {512 << 10};
   way.least_chunk = {32 << 10};
-  way.in_flight = 8;
+  way.in_flight = {8};
   // A tree (one shard), 16 channels, half of the message in its largest transfer.
   const auto count = [&](std::int64_t size) {
     const Bytes chunk = chunk_of(way, 16, {size}, 1, 0.5);
@@ -117,6 +117,55 @@ TEST(Chunks, AreHalvedUntilEnoughAreInFlight) {
   EXPECT_EQ(count(std::int64_t{256} << 20), 32);
   way.chunk = {};
   EXPECT_EQ(chunk_of(way, 16, {1 << 20}, 1, 0.5).count, 0);
+}
+
+/// NVLS of 16 channels and eight heads: 128 KiB a chunk, 64 from less than 64 of them on, 32 from 8, 16 from 2.
+TEST(Chunks, HaveANumberInFlightForEachHalving) {
+  Way way;
+  way.chunk = {128 << 10};
+  way.least_chunk = {16 << 10};
+  way.in_flight = {64, 8, 2};
+  const auto kibi_of_channel = [&](std::int64_t of_head) {
+    const std::int64_t size = of_head * 16 * 8;
+    const Bytes chunk = chunk_of(way, 16, {size}, 8, 1);
+    return chunk.count * of_head / size >> 10;
+  };
+  EXPECT_EQ(kibi_of_channel(std::int64_t{64 * 128} << 10), 128);
+  EXPECT_EQ(kibi_of_channel(std::int64_t{32 * 128} << 10), 64);
+  EXPECT_EQ(kibi_of_channel(std::int64_t{4 * 64} << 10), 32);
+  EXPECT_EQ(kibi_of_channel(std::int64_t{32} << 10), 16);
+}
+
+TEST(Channels, AreFewerWhereEachWouldCarryTooLittle) {
+  Way way;
+  EXPECT_EQ(channels_used(way, 24, {1}, 8), 24U);
+  way.per_channel = {4096};
+  EXPECT_EQ(channels_used(way, 24, {1}, 8), 1U);
+  EXPECT_EQ(channels_used(way, 24, {std::int64_t{8} * 4096 * 11}, 8), 8U);  // 11, rounded down to a power of two
+  EXPECT_EQ(channels_used(way, 24, {std::int64_t{8} * 4096 * 24}, 8), 24U);
+}
+
+TEST(Setting, FewerChannelsMoveLess) {
+  const Topology topology = test::read_good(two_boxes);
+  Profile profile = make_profile();
+  profile.channels = 16;
+  Way way = make_way();
+  way.most = {Bandwidth{32'000'000'000}, Bandwidth{32'000'000'000}, Bandwidth{32'000'000'000}};
+  const auto quarter = make_setting(profile, way, sim::Protocol::ll, {}, topology, 1, 4);
+  ASSERT_TRUE(quarter);
+  EXPECT_EQ(rate(*quarter, "box0.gpu0>box0.nvswitch"), 16'000'000'000);  // a quarter of 32, half of it payload
+}
+
+TEST(CountedNetwork, HasTheTunersRatesAlone) {
+  const Topology topology = test::read_good(two_boxes);
+  TunerModel tuner;
+  tuner.counted_ppm = {800'000, 900'000, 960'000};
+  const auto counted = counted_network(topology, tuner);
+  ASSERT_TRUE(counted);
+  const auto rate_of = [&](const char* name) { return counted->link(counted->find_link(name)).bandwidth(); };
+  EXPECT_EQ(rate_of("box0.gpu0>box0.nvswitch").bytes_per_second, 80'000'000'000);
+  EXPECT_EQ(rate_of("box0.nic>leaf").bytes_per_second, 24'000'000'000);
+  EXPECT_EQ(counted->link(counted->find_link("box0.nic>leaf")).latency.count, 600'000);
 }
 
 }  // namespace

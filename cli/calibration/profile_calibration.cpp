@@ -1,0 +1,214 @@
+#include "cli/calibration/profile_calibration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <tuple>
+
+#include "base/suggest.h"
+#include "cli/flags/algorithm_flags.h"
+#include "cli/jobs/predict_rows.h"
+#include "cli/jobs/run_files.h"
+#include "compare/compare_results.h"
+#include "profile/profiled_runs.h"
+
+namespace espalier::cli {
+namespace {
+
+/// What a row's time hangs on, beside launch and base, which only move it.
+std::string costs_of(const profile::Profile& profile, const profile::Way& way) {
+  std::string text = fmt::format("{} {} {}", profile.reached_ppm[0], profile.reached_ppm[1], profile.reached_ppm[2]);
+  for (const Picoseconds hop : way.hop) text += fmt::format(" {}", hop.count);
+  for (const Bandwidth most : way.most) text += fmt::format(" {}", most.bytes_per_second);
+  return text + fmt::format(" {} {}", way.rate_ppm, way.message.count);
+}
+
+const profile::Way& way_of(const profile::Profile& profile, const ProfileRow& row) {
+  for (const auto& [key, way] : profile.ways) {
+    if (key.second == row.protocol && row.planner == fmt::format("nccl/{}", profile::to_string(key.first))) return way;
+  }
+  return profile.ways.begin()->second;
+}
+
+profile::ProfiledRuns::Options options_with(const profile::Profile& profile, std::optional<sim::Protocol> protocol) {
+  profile::ProfiledRuns::Options options;
+  options.profile = profile;
+  options.protocol = protocol;
+  return options;
+}
+
+}  // namespace
+
+Result<TableSource> parse_table_source(const std::string& text) {
+  TableSource source;
+  const std::size_t at = text.find('@');
+  source.file = text.substr(0, at);
+  if (at == std::string::npos) return source;
+  std::string rest = text.substr(at + 1);
+  for (bool is_machine = true; !rest.empty() || is_machine; is_machine = false) {
+    const std::size_t comma = rest.find(',');
+    const std::string item = rest.substr(0, comma);
+    rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
+    if (is_machine) {
+      source.machine = item;
+      continue;
+    }
+    const std::size_t equals = item.find('=');
+    const std::string key = item.substr(0, equals), value = equals == std::string::npos ? "" : item.substr(equals + 1);
+    if (value.empty()) {
+      return fail(ErrorCode::invalid_input, fmt::format("--from: '{}' has no value", item.substr(0, 60)),
+                  "such as table.txt@dgx-h100,launch=one-process");
+    }
+    if (key == "launch") {
+      source.launch = value;
+    } else if (key == "algorithm" && (value == "nccl" || value.starts_with("nccl/"))) {
+      source.algorithm = value;
+    } else if (key == "ranks") {
+      source.ranks = value;
+    } else if (key == "protocol") {
+      const auto protocol = sim::parse_protocol(value);
+      if (!protocol) return tl::unexpected(protocol.error());
+      source.protocol = *protocol;
+    } else {
+      return fail(ErrorCode::invalid_input, fmt::format("--from: '{}' is not known of a table", item.substr(0, 60)),
+                  "such as table.txt@dgx-h100,launch=one-process,algorithm=nccl/ring,protocol=simple,ranks=gpu[0-3]");
+    }
+  }
+  return source;
+}
+
+OrStop<void> ProfileCalibration::add(const Console& console, const TableSource& source, const TopologyFlags& machine,
+                                     const std::string& collective, const profile::Profile& given) {
+  TopologyFlags of_table = machine;
+  if (!source.machine.empty()) {
+    of_table = {};
+    of_table.argument = source.machine;
+  }
+  if (!source.ranks.empty()) of_table.ranks = source.ranks;
+  if (const auto launch = given.launch(source.launch); !launch) return usage(launch.error());
+  auto loaded = load_machine(console, of_table);
+  if (!loaded) return tl::unexpected(Stop{loaded.error().error, loaded.error().is_usage, loaded.error().shown});
+  auto runs = load_runs(console, {source.file}, collective);
+  if (!runs) return tl::unexpected(runs.error());
+  const compare::RunFile& run = runs->front().second;
+  if (!std::holds_alternative<compare::Measurements>(run)) {
+    return stop({ErrorCode::invalid_input, source.file + " is a timeline, and profiles are calibrated from tables",
+                 "give what nccl-tests or run --json wrote"});
+  }
+  const auto& measured = std::get<compare::Measurements>(run);
+  for (const compare::Measurement& row : measured.rows) {
+    if (row.algorithm.empty()) continue;
+    return stop({ErrorCode::invalid_input,
+                 fmt::format("{}:{}: by {}, and a profile is calibrated from what NCCL picked", source.file, row.line,
+                             row.algorithm),
+                 "give what nccl-tests wrote"});
+  }
+  const auto sizes = sizes_by_collective(measured, loaded->topology);
+  if (!sizes) return tl::unexpected(sizes.error());
+  Table& table = tables_.emplace_back(Table{source, loaded->topology.name(), {}});
+  files_.push_back(source.file);
+  const std::size_t first = rows_.size();
+  std::vector<double> predicted;
+  for (const auto& [name, of_collective] : *sizes) {
+    const auto of = default_collective(name, loaded->topology);
+    if (!of) return stop(of.error());
+    Planned& planned = table.planned.emplace(name, Planned{loaded->topology, {}}).first->second;
+    const auto algorithms = parse_algorithms(source.algorithm, true);
+    if (!algorithms) return usage(algorithms.error());
+    auto candidates = plan_candidates(console, planned.topology, *of, *algorithms, Bytes{});
+    if (!candidates) return stop(candidates.error());
+    planned.candidates = *std::move(candidates);
+    profile::ProfiledRuns picks(planned.topology, planned.candidates, options_with(given, source.protocol));
+    for (const compare::Measurement& row : measured.rows) {
+      if (row.collective != name || row.size.count == 0 || row.seconds <= 0 || row.wrong.value_or(0) != 0) continue;
+      const Bytes near = predictable_size(row.size, *of);
+      const auto picked = picks.run(source.algorithm, near);
+      if (!picked) return stop(picked.error());
+      rows_.push_back(
+          {tables_.size() - 1, name, row.size, near, picked->candidate->planner, picked->protocol, row.seconds, false});
+      predicted.push_back(picked->report.elapsed.seconds());
+      known_.emplace_back();
+    }
+  }
+  mark_launch_bound(first, predicted);
+  return {};
+}
+
+void ProfileCalibration::mark_launch_bound(std::size_t first, const std::vector<double>& predicted) {
+  if (predicted.empty()) return;
+  constexpr double as_long = 1.03;
+  const double least = *std::ranges::min_element(predicted);
+  for (std::size_t i = 0; i < predicted.size(); ++i) rows_[first + i].is_launch_bound = predicted[i] <= as_long * least;
+}
+
+std::vector<compare::HoldOutPart> ProfileCalibration::parts_by_table() const {
+  std::vector<compare::HoldOutPart> parts;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (rows_[i].table >= parts.size()) parts.resize(rows_[i].table + 1);
+    parts[rows_[i].table].name = files_[rows_[i].table];
+    parts[rows_[i].table].runs.push_back(i);
+  }
+  return parts;
+}
+
+std::vector<compare::HoldOutPart> ProfileCalibration::parts_by_machine() const {
+  std::map<std::string, std::vector<std::size_t>> by_name;
+  std::vector<std::string> names;
+  for (const Table& table : tables_) names.push_back(table.machine);
+  for (std::size_t i = 0; i < rows_.size(); ++i) by_name[names[rows_[i].table]].push_back(i);
+  std::vector<compare::HoldOutPart> parts;
+  for (auto& [name, runs] : by_name) parts.push_back({name, std::move(runs)});
+  return parts;
+}
+
+std::vector<double> ProfileCalibration::importance() const {
+  std::map<std::size_t, double> bound;
+  for (const ProfileRow& row : rows_) bound[row.table] += row.is_launch_bound ? 1 : 0;
+  std::vector<double> weights;
+  for (const ProfileRow& row : rows_) {
+    const double count = bound[row.table];
+    const bool is_one_of_many = row.is_launch_bound && count > counted_launch_bound;
+    weights.push_back(is_one_of_many ? std::sqrt(counted_launch_bound / count) : 1.0);
+  }
+  return weights;
+}
+
+std::vector<double> ProfileCalibration::measured() const {
+  std::vector<double> seconds;
+  for (const ProfileRow& row : rows_) seconds.push_back(row.seconds);
+  return seconds;
+}
+
+Result<std::vector<double>> ProfileCalibration::predict(const profile::Profile& profile,
+                                                        std::span<const std::size_t> which) {
+  std::vector<const Table*> tables;
+  for (const Table& table : tables_) tables.push_back(&table);
+  std::map<std::tuple<std::size_t, std::string, sim::Protocol>, std::unique_ptr<profile::ProfiledRuns>> runners;
+  std::vector<double> times;
+  for (const std::size_t index : which) {
+    const ProfileRow& row = rows_[index];
+    const Table& table = *tables[row.table];
+    const Planned& planned = table.planned.at(row.collective);
+    const profile::Way& way = way_of(profile, row);
+    const Picoseconds added = way.base + profile::ranks_time(way, planned.topology.rank_count());
+    const auto [known, is_new] = known_[index].try_emplace(costs_of(profile, way), 0.0);
+    if (is_new) {
+      auto& runner = runners[{row.table, row.collective, row.protocol}];
+      if (!runner) {
+        runner = std::make_unique<profile::ProfiledRuns>(planned.topology, planned.candidates,
+                                                         options_with(profile, row.protocol));
+      }
+      const auto run = runner->run(row.planner, row.near);
+      if (!run) return tl::unexpected(run.error());
+      known->second = (run->report.elapsed - added).seconds();
+    }
+    const auto launch = profile.launch(table.source.launch);
+    if (!launch) return tl::unexpected(launch.error());
+    times.push_back(known->second + added.seconds() + launch->seconds());
+  }
+  return times;
+}
+
+}  // namespace espalier::cli

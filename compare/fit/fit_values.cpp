@@ -1,0 +1,152 @@
+#include "compare/fit/fit_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/check.h"
+#include "compare/fit/least_squares.h"
+
+namespace espalier::compare {
+namespace {
+
+constexpr double shortest = 1e-12;  // seconds, so that a logarithm exists
+
+class ValuesFitter {
+ public:
+  ValuesFitter(std::span<const double> given, std::span<const double> measured, std::span<const double> importance,
+               const PredictFrom& predict, const FitValuesOptions& options)
+      : given_(given), measured_(measured), importance_(importance), predict_(predict), options_(options) {
+    for (std::size_t i = 0; i < given.size(); ++i) free_.push_back(i);
+  }
+
+  Result<ValuesFit> run(std::span<const HoldOutPart> parts) {
+    std::vector<std::size_t> all(measured_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    auto before = predict_(given_, all);
+    if (!before) return tl::unexpected(before.error());
+    auto fit = fit_free(all);
+    if (!fit) return tl::unexpected(fit.error());
+    if (hold_what_is_open(*fit)) {
+      fit = fit_free(all);
+      if (!fit) return tl::unexpected(fit.error());
+    }
+    return finish(std::move(*before), *fit, all, parts);
+  }
+
+ private:
+  [[nodiscard]] std::vector<double> values_at(std::span<const double> point) const {
+    std::vector<double> values(given_.begin(), given_.end());
+    for (std::size_t k = 0; k < free_.size(); ++k) values[free_[k]] *= std::exp(point[k]);
+    return values;
+  }
+
+  /// Of the runs, and then of the price of every coordinate.
+  Result<Fit> fit_free(const std::vector<std::size_t>& which) {
+    if (auto used = drop_unused(which); !used) return tl::unexpected(used.error());
+    return fit_least_squares(residuals_of(which), std::vector<double>(free_.size(), 0.0), options_.fit);
+  }
+
+  [[nodiscard]] Residuals residuals_of(const std::vector<std::size_t>& which) const {
+    return [this, &which](std::span<const double> point) -> Result<std::vector<double>> {
+      auto times = predict_(values_at(point), which);
+      if (!times) return times;
+      for (std::size_t i = 0; i < which.size(); ++i) {
+        (*times)[i] = std::log(std::max((*times)[i], shortest) / measured_[which[i]]) * importance_[which[i]];
+      }
+      for (const double coordinate : point) times->push_back(coordinate * options_.price);
+      return times;
+    };
+  }
+
+  Result<void> drop_unused(const std::vector<std::size_t>& which) {
+    FitOptions only_look = options_.fit;
+    only_look.most_steps = 0;
+    const auto look = fit_least_squares(residuals_of(which), std::vector<double>(free_.size(), 0.0), only_look);
+    if (!look) return tl::unexpected(look.error());
+    const std::size_t columns = free_.size();
+    std::vector<std::size_t> used;
+    for (std::size_t column = 0; column < columns; ++column) {
+      for (std::size_t row = 0; row < which.size(); ++row) {
+        if (look->jacobian[row * columns + column] == 0) continue;
+        used.push_back(free_[column]);
+        break;
+      }
+    }
+    free_ = std::move(used);
+    return {};
+  }
+
+  /// Holds what the runs narrow down to no less than a good part of what the price alone does. True when anything was
+  /// held.
+  bool hold_what_is_open(const Fit& fit) {
+    const Identification known = identify(fit, options_.least_noise, options_.most_error);
+    constexpr double good_part = 0.7;
+    const double by_price_alone = std::max(fit.scale, options_.least_noise) / options_.price;
+    std::vector<std::size_t> told;
+    for (std::size_t k = 0; k < free_.size(); ++k) {
+      if (known.standard_error[k] <= std::min(options_.most_error, good_part * by_price_alone))
+        told.push_back(free_[k]);
+    }
+    if (told.size() == free_.size()) return false;
+    free_ = std::move(told);
+    return true;
+  }
+
+  Result<ValuesFit> finish(std::vector<double> before, const Fit& fit, const std::vector<std::size_t>& all,
+                           std::span<const HoldOutPart> parts) {
+    ValuesFit result;
+    result.before = std::move(before);
+    const std::vector<double> values = values_at(fit.point);
+    auto after = predict_(values, all);
+    if (!after) return tl::unexpected(after.error());
+    result.after = std::move(*after);
+    result.weights.assign(fit.weights.begin(), fit.weights.begin() + static_cast<std::ptrdiff_t>(all.size()));
+    result.converged = fit.converged;
+    const Identification known = identify(fit, options_.least_noise, options_.most_error);
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+      result.values.push_back({given_[i], values[i], ParameterState::held, 0});
+    }
+    for (std::size_t k = 0; k < free_.size(); ++k) {
+      result.values[free_[k]].state = ParameterState::fitted;
+      result.values[free_[k]].standard_error = known.standard_error[k];
+    }
+    const std::vector<std::size_t> free = free_;
+    for (const HoldOutPart& part : parts) {
+      free_ = free;
+      auto predicted = predict_without(part, all);
+      if (!predicted) return tl::unexpected(predicted.error());
+      result.held_out.push_back(std::move(*predicted));
+    }
+    return result;
+  }
+
+  Result<std::vector<double>> predict_without(const HoldOutPart& part, const std::vector<std::size_t>& all) {
+    std::vector<std::size_t> kept;
+    for (const std::size_t run : all) {
+      if (std::ranges::find(part.runs, run) == part.runs.end()) kept.push_back(run);
+    }
+    if (kept.empty()) return predict_(given_, part.runs);
+    const auto other = fit_free(kept);
+    if (!other) return tl::unexpected(other.error());
+    return predict_(values_at(other->point), part.runs);
+  }
+
+  std::span<const double> given_;
+  std::span<const double> measured_;
+  std::span<const double> importance_;
+  const PredictFrom& predict_;
+  const FitValuesOptions& options_;
+  std::vector<std::size_t> free_;
+};
+
+}  // namespace
+
+Result<ValuesFit> fit_values(std::span<const double> given, std::span<const double> measured,
+                             std::span<const double> importance, const PredictFrom& predict,
+                             std::span<const HoldOutPart> parts, const FitValuesOptions& options) {
+  ESPALIER_CHECK(!measured.empty() && measured.size() == importance.size(), "runs, and how much each counts");
+  return ValuesFitter(given, measured, importance, predict, options).run(parts);
+}
+
+}  // namespace espalier::compare

@@ -1,0 +1,73 @@
+#include "profile/nccl_tuner.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace espalier::profile {
+namespace {
+
+constexpr double kibi = 1024, gibi = kibi * kibi * kibi;
+
+/// Eight H100 on NVSwitch as the tuner counts them: 18 links of 20.6 GB/s.
+TunerView eight_h100() {
+  TunerView view;
+  view.generation = Generation::hopper;
+  view.ranks = 8;
+  view.channels = 24;
+  view.fabric = 370.8e9;
+  return view;
+}
+
+constexpr double load = 14.0 / 8 / 370.8e9;  // of rings: 2 (N-1)/N of S on every link
+
+TEST(NcclTuner, RingsOnOneMachine) {
+  const TunerView view = eight_h100();
+  // Base 6.6 us, 14 hops of 0.6; LL carries at most 141 GB/s there, 8/14 of it of S.
+  const Bytes size{1 << 18};
+  EXPECT_NEAR(tuner_seconds(view, Shape::ring, sim::Protocol::ll, load, size), 15e-6 + 256 * kibi / (141e9 * 8 / 14),
+              1e-9);
+  // Base 8.4 us, 14 hops of 3.4, the whole rate.
+  EXPECT_NEAR(tuner_seconds(view, Shape::ring, sim::Protocol::simple, load, {std::int64_t{1} << 30}),
+              56e-6 + gibi * load, 1e-8);
+}
+
+TEST(NcclTuner, NvlsBeatsRingsWhereThereIsMuchToCarry) {
+  const TunerView view = eight_h100();
+  // A channel of each of eight heads at 40 GB/s, 0.85 of it, 7/8 of the channels, twice for all_reduce; 8/14 of it of
+  // S.
+  const double rate = 2 * 8 * 40e9 * 0.85 * 7 / 8 * 8 / 14;
+  const Bytes large{std::int64_t{1} << 30};
+  EXPECT_NEAR(tuner_seconds(view, Shape::nvls, sim::Protocol::simple, load, large), 25e-6 + gibi / rate, 1e-8);
+  EXPECT_LT(tuner_seconds(view, Shape::nvls, sim::Protocol::simple, load, large),
+            tuner_seconds(view, Shape::ring, sim::Protocol::simple, load, large));
+  const Bytes small{1 << 10};
+  EXPECT_GT(tuner_seconds(view, Shape::nvls, sim::Protocol::simple, load, small),
+            tuner_seconds(view, Shape::ring, sim::Protocol::ll, load, small));
+}
+
+TEST(NcclTuner, TreesOverTwoMachinesCrossTheNetworkOnceEachWay) {
+  TunerView view = eight_h100();
+  view.ranks = 16;
+  view.machines = 2;
+  view.network = 360e9;
+  const Bytes tiny{8};
+  // Base 6.8 us; up and down seven hops of 0.6 and one of 5 over the network.
+  EXPECT_NEAR(tuner_seconds(view, Shape::tree, sim::Protocol::ll, load, tiny), 6.8e-6 + 2 * (7 * 0.6e-6 + 5e-6), 1e-9);
+  // A fabric's own latency counts on top, twice with Simple.
+  view.network_latency = 20e-6;
+  EXPECT_NEAR(tuner_seconds(view, Shape::tree, sim::Protocol::simple, load, tiny),
+              8.4e-6 + 2 * (7 * 4e-6 + 14e-6 + 40e-6), 1e-9);
+}
+
+TEST(NcclTuner, KnowsWhatThereIs) {
+  TunerView view = eight_h100();
+  EXPECT_TRUE(std::isinf(tuner_seconds(view, Shape::nvls, sim::Protocol::ll, load, {8})));
+  view.inside = LinkKind::pcie;
+  EXPECT_TRUE(std::isinf(tuner_seconds(view, Shape::ring, sim::Protocol::ll128, load, {8})));
+  view.generation = Generation::ampere;
+  EXPECT_TRUE(std::isinf(tuner_seconds(view, Shape::nvls, sim::Protocol::simple, load, {8})));
+}
+
+}  // namespace
+}  // namespace espalier::profile
