@@ -12,11 +12,12 @@ namespace {
 constexpr std::int64_t element_size = 1;
 
 planners::Evaluate simulate_on(const Topology& topology) {
-  return [&topology](const Schedule& schedule, Bytes size, const Cut& cut) -> Result<RunReport> {
+  return [&topology](const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds deadline) -> Result<RunReport> {
     sim::Options options;
     options.size = size;
     options.set(cut);
     options.element_size = element_size;
+    options.deadline = deadline;
     auto report = sim::simulate(schedule, topology, options);
     if (!report) return tl::unexpected(report.error());
     return static_cast<const RunReport&>(*report);
@@ -28,8 +29,8 @@ planners::Evaluate simulate_on(const Topology& topology) {
 /// Under a profile, with the protocol that suits each size.
 planners::Evaluate Advisor::evaluator_of(Planned& planned) {
   if (planned.profiled == nullptr) return simulate_on(topology_);
-  return [&planned](const Schedule& schedule, Bytes size, const Cut& cut) {
-    return planned.profiled->evaluate(schedule, size, cut);
+  return [&planned](const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds deadline) {
+    return planned.profiled->evaluate(schedule, size, cut, deadline);
   };
 }
 
@@ -78,7 +79,11 @@ Result<SourcedSchedule> Advisor::advise(const Collective& collective, Bytes size
   const planners::Candidate* best = &candidates->made.front();
   Cut cut{best->chunks.choose(size), 0};
   if (candidates->made.size() > 1) {
-    const auto choice = planners::choose(*candidates, size, evaluator_of(**planned));
+    planners::CostsOf costs;
+    if (profile::ProfiledRuns* runs = (*planned)->profiled.get()) {
+      costs = [runs](const planners::Candidate& candidate, Bytes at) { return runs->costs_of(candidate, at); };
+    }
+    const auto choice = planners::choose(*candidates, size, evaluator_of(**planned), {}, costs);
     if (!choice) return tl::unexpected(choice.error());
     best = choice->candidate;
     cut = {choice->run.chunk, choice->run.ahead};

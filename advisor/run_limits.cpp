@@ -55,15 +55,19 @@ class Experiments {
         [this, &candidate, &run]() -> Result<RunReport> {
           if (run) {
             return planners::find_best_cut(candidate.chunks, options_.size, {},
-                                           [&](const Cut& cut) { return run(candidate.schedule, options_.size, cut); });
+                                           [&](const Cut& cut, Picoseconds deadline) {
+                                             return run(candidate.schedule, options_.size, cut, deadline);
+                                           });
           }
           const auto simulator = sim::Simulator::make(candidate.schedule, topology_, engines_);
           if (!simulator) return tl::unexpected(simulator.error());
-          return planners::find_best_cut(candidate.chunks, options_.size, {}, [&](const Cut& cut) {
-            sim::Options changed = options_;
-            changed.set(cut);
-            return as_run_report(simulator->run(changed));
-          });
+          return planners::find_best_cut(candidate.chunks, options_.size, {},
+                                         [&](const Cut& cut, Picoseconds deadline) {
+                                           sim::Options changed = options_;
+                                           changed.set(cut);
+                                           changed.deadline = deadline;
+                                           return as_run_report(simulator->run(changed));
+                                         });
         });
   }
 
@@ -133,9 +137,19 @@ void try_circumstances(Experiments& experiments, const sim::Options& options, co
 Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topology, sim::Options options,
                                   std::span<const planners::Candidate> others, const sim::CopyEngines& engines,
                                   unsigned threads, const planners::Evaluate& run_other, const RunOn& run_on) {
-  const RunOn run = run_on ? run_on : [&](const Topology& on, const sim::Options& how, const sim::CopyEngines& with) {
-    return sim::simulate(schedule, on, how, with);
+  std::optional<sim::Simulator> simulator;
+  if (!run_on) {
+    auto made = sim::Simulator::make(schedule, topology, engines);
+    if (!made) return tl::unexpected(made.error());
+    simulator = std::move(*made);
+  }
+  const auto run_changed = [&](const Topology& on, const sim::Options& how,
+                               const sim::CopyEngines& with) -> Result<sim::Report> {
+    const auto changed = simulator->on(on, with);
+    if (!changed) return tl::unexpected(changed.error());
+    return changed->run(how);
   };
+  const RunOn run = run_on ? run_on : RunOn(run_changed);
   options.record_timeline = false;
   options.record_critical_path = options.record_sharing = true;
   auto report = run(topology, options, engines);

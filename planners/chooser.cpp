@@ -18,9 +18,6 @@
 namespace espalier::planners {
 namespace {
 
-/// Who is so close to the bound is not beaten by more than half a percent.
-constexpr double good_enough = 1.005;
-
 /// Where latency is a smaller part of the time, no packing is lower for a gain.
 constexpr double least_latency = 0.01;
 
@@ -54,6 +51,10 @@ bool is_needless(const Candidates& candidates, std::string_view planner) {
          });
 }
 
+Picoseconds scaled(Picoseconds time, double factor) {
+  return {static_cast<std::int64_t>(factor * static_cast<double>(time.count))};
+}
+
 /// The least time of a candidate may be off by this factor: shares of units are rounded to whole elements.
 double rounding(const Candidate& candidate, Bytes size) {
   constexpr double largest_element = 16;
@@ -63,27 +64,40 @@ double rounding(const Candidate& candidate, Bytes size) {
 
 /// Runs the candidates that may still win, those with the smallest least time first.
 Result<void> run_trials(const Candidates& candidates, std::vector<Trial>& trials, Bytes size, const Evaluate& evaluate,
-                        const FixedCut& fixed) {
+                        const CostsOf& costs) {
   std::vector<Trial*> order;
   for (Trial& trial : trials) order.push_back(&trial);
   std::ranges::stable_sort(order, {}, [](const Trial* trial) { return trial->least_time; });
-  double best = 0;
+  std::optional<Picoseconds> best;
+  std::optional<Error> refused;
   for (Trial* trial : order) {
     const Candidate& candidate = *trial->candidate;
-    if (best > 0 && best <= good_enough * bound_time(candidates, size)) break;
-    if (best > 0 && trial->least_time > rounding(candidate, size) * best) continue;
+    if (best && best->seconds() <= good_enough * bound_time(candidates, size)) break;
+    if (best && trial->least_time > rounding(candidate, size) * best->seconds()) continue;
     if (!may_win(candidates, candidate, size)) continue;
-    const auto evaluate_cut = [&](const Cut& cut) { return evaluate(candidate.schedule, size, cut); };
+    const RunCosts known = costs(candidate, size);
+    const auto evaluate_cut = [&](const Cut& cut, Picoseconds deadline) {
+      return evaluate(candidate.schedule, size, cut, deadline);
+    };
+    const Picoseconds deadline = best ? scaled(*best, hopeless) : no_deadline;
     // No cut makes up for loads and latencies that take longer than the best so far.
-    const bool is_hopeful = best == 0 || candidate.chunks.pipelined_time(size) < best;
-    const FixedCut own = fixed_cut(candidate.schedule, size, fixed);
-    auto run = is_hopeful ? find_best_cut(candidate.chunks, size, own, evaluate_cut)
-                          : evaluate_cut(first_cut(candidate.chunks, size, own));
+    const bool is_hopeful = !best || known.pipelined_time(size) < best->seconds();
+    const FixedCut own = fixed_cut(candidate.schedule, size, known.fixed);
+    auto run = is_hopeful ? find_best_cut(*known.chunks, size, own, evaluate_cut, deadline)
+                          : evaluate_cut(first_cut(*known.chunks, size, own), deadline);
+    if (!run && run.error().code == ErrorCode::unsupported) {
+      if (!refused) refused = run.error();
+      continue;
+    }
     if (!run) return tl::unexpected(run.error());
+    if (!run->is_whole) {
+      trial->least_time = std::max(trial->least_time, run->elapsed.seconds());
+      continue;
+    }
     trial->run = std::move(*run);
-    const double seconds = trial->run->elapsed.seconds();
-    if (best == 0 || seconds < best) best = seconds;
+    if (!best || trial->run->elapsed < *best) best = trial->run->elapsed;
   }
+  if (!best && refused) return tl::unexpected(*refused);
   return {};
 }
 
@@ -180,7 +194,8 @@ Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const 
 Result<Candidates> make_candidates(const ParallelLinks& network, const Collective& collective,
                                    std::span<const Planner> planners, const CandidateOptions& options,
                                    const std::function<void(std::string_view)>& on_start) {
-  if (options.may_be_unstored && collective.rank_count >= least_symmetric_ranks) {
+  const bool is_large = options.may_be_unstored && collective.rank_count >= least_symmetric_ranks;
+  if (is_large) {
     auto large = make_large_candidates(network, collective, planners, options, on_start);
     if (large) return *std::move(large);
   }
@@ -195,6 +210,14 @@ Result<Candidates> make_candidates(const ParallelLinks& network, const Collectiv
     if (on_start) {
       const std::scoped_lock lock(starting);
       on_start(planners[i].name);
+    }
+    if (is_large && planners[i].name == "ring") {
+      if (auto walked = make_walked_ring(network.topology(), collective, candidates.bound)) {
+        std::vector<Candidate> rings;
+        rings.push_back(*std::move(walked));
+        made[i] = std::move(rings);
+        return;
+      }
     }
     made[i] = make_candidates_by(planners[i], network, collective, candidates.bound, with_solution);
   };
@@ -221,13 +244,24 @@ Result<Candidates> make_candidates(const ParallelLinks& network, const Collectiv
   return candidates;
 }
 
-Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate, const FixedCut& fixed) {
+double RunCosts::least_time(Bytes size) const {
+  return fixed.launch.seconds() + std::max(chunks->latency(), chunks->load_time(size) / fixed.payload);
+}
+
+double RunCosts::pipelined_time(Bytes size) const {
+  return fixed.launch.seconds() + chunks->latency() + chunks->load_time(size) / fixed.payload;
+}
+
+Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate, const FixedCut& fixed,
+                      const CostsOf& costs) {
   ESPALIER_CHECK(!candidates.made.empty(), "choosing needs a candidate");
+  const CostsOf of_links = [&](const Candidate& candidate, Bytes) { return RunCosts{&candidate.chunks, fixed}; };
+  const CostsOf& known = costs ? costs : of_links;
   std::vector<Trial> trials;
   for (const Candidate& candidate : candidates.made) {
-    trials.push_back({&candidate, std::nullopt, candidate.chunks.least_time(size)});
+    trials.push_back({&candidate, std::nullopt, known(candidate, size).least_time(size)});
   }
-  if (auto ran = run_trials(candidates, trials, size, evaluate, fixed); !ran) return tl::unexpected(ran.error());
+  if (auto ran = run_trials(candidates, trials, size, evaluate, known); !ran) return tl::unexpected(ran.error());
   std::ranges::stable_sort(trials, [](const Trial& a, const Trial& b) {
     if (a.run.has_value() != b.run.has_value()) return a.run.has_value();
     if (a.run) return a.run->elapsed < b.run->elapsed;

@@ -87,14 +87,32 @@ Result<std::vector<Candidate>> make_candidates_by(const Planner& planner, const 
 /// next to nothing.
 bool may_win(const Candidates& candidates, const Candidate& candidate, Bytes size);
 
-/// How long a schedule takes at a size when it is cut so: the simulator, or a real run.
-using Evaluate = std::function<Result<RunReport>(const Schedule&, Bytes size, const Cut& cut)>;
+/// How long a schedule takes at a size when it is cut so: the simulator, or a real run. The deadline as for
+/// EvaluateCut.
+using Evaluate = std::function<Result<RunReport>(const Schedule&, Bytes size, const Cut& cut, Picoseconds deadline)>;
+
+/// What is known of a candidate's runs before it runs.
+struct RunCosts {
+  const ChunkModel* chunks = nullptr;
+  FixedCut fixed;
+
+  /// A time that no run is below, in seconds.
+  [[nodiscard]] double least_time(Bytes size) const;
+  /// About what the best cut takes, in seconds.
+  [[nodiscard]] double pipelined_time(Bytes size) const;
+};
+
+/// The costs of a candidate at a size where they are not those of links alone: software adds its own (profile/).
+using CostsOf = std::function<RunCosts(const Candidate&, Bytes size)>;
+
+/// Who is so close to a time that cannot be beaten is not beaten by more than half a percent.
+inline constexpr double good_enough = 1.005;
 
 /// What was found for one candidate: a run, or nothing when it could not win any more.
 struct Trial {
   const Candidate* candidate = nullptr;
   std::optional<RunReport> run;
-  double least_time = 0;  ///< Seconds that this candidate needs at least.
+  double least_time = 0;  ///< Seconds that this candidate needs at least, as far as is known.
 };
 
 struct Choice {
@@ -106,9 +124,10 @@ struct Choice {
 
 /// The candidate that is fastest at this size; of equals the one with the least latency, and of these the one
 /// whose planner comes first.
-/// Each is cut as runs fastest (find_best_cut), within what is `fixed`. Once one is within half a percent of the bound,
-/// no other is run.
-/// Requires: at least one candidate. Errors: those of `evaluate`.
-Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate, const FixedCut& fixed = {});
+/// Each is cut as runs fastest (find_best_cut), within what is `fixed`, unless `costs` say otherwise. Once one is
+/// within half a percent of the bound, no other is run; one that turns out to take far longer than another is given up.
+/// Requires: at least one candidate. Errors: those of `evaluate`; unsupported only where none can be run.
+Result<Choice> choose(const Candidates& candidates, Bytes size, const Evaluate& evaluate, const FixedCut& fixed = {},
+                      const CostsOf& costs = {});
 
 }  // namespace espalier::planners

@@ -34,27 +34,29 @@ class Search {
         fixed_(fixed),
         evaluate_(evaluate) {}
 
-  Result<RunReport> run() {
+  Result<RunReport> run(Picoseconds deadline) {
     const Cut cut = first_cut(chunks_, size_, fixed_);
-    auto first = evaluate(cut);
-    if (!first) return first;
+    auto first = evaluate(cut, deadline);
+    if (!first || !first->is_whole) return first;
     best_ = std::move(*first);
     if (!is_explained()) try_in_step();
     if (fixed_.chunk) return std::move(best_);
-    if (cut.chunk > chunks_.choose(size_) || !climb(2)) refine();
+    const bool is_coarse = chunks_.smallest_within(size_, first_hops) > chunks_.choose(size_);
+    if (is_coarse || !climb(2)) refine();
     return std::move(best_);
   }
 
  private:
+  /// What the best takes.
+  [[nodiscard]] double seconds() const { return (best_.elapsed - fixed_.launch).seconds(); }
+
   /// Whether the best is within a factor of the least time, or takes no more than loads and latencies explain.
   [[nodiscard]] bool is_within(double factor) const {
-    return best_.elapsed.seconds() <= std::max(factor * chunks_.least_time(wire_), chunks_.pipelined_time(wire_));
+    return seconds() <= std::max(factor * chunks_.least_time(wire_), chunks_.pipelined_time(wire_));
   }
 
   /// Whether only smaller chunks would make it faster.
-  [[nodiscard]] bool is_explained() const {
-    return best_.elapsed.seconds() <= explained * chunks_.filled_time(wire_, best_.chunk);
-  }
+  [[nodiscard]] bool is_explained() const { return seconds() <= explained * chunks_.filled_time(wire_, best_.chunk); }
 
   [[nodiscard]] bool is_affordable(Bytes chunk) const {
     constexpr Bytes whole{std::numeric_limits<std::int64_t>::max()};
@@ -69,17 +71,19 @@ class Search {
     });
   }
 
-  Result<RunReport> evaluate(const Cut& cut) {
+  Result<RunReport> evaluate(const Cut& cut, Picoseconds deadline) {
     hops_ += chunks_.chunk_hops(size_, cut.chunk);
     runs_.push_back(cut);
-    return evaluate_(cut);
+    return evaluate_(cut, deadline);
   }
 
   /// Whether it is faster than all before; what cannot be run or would take too long is not.
-  bool try_cut(const Cut& cut) {
+  bool try_cut(Cut cut) {
+    cut.chunk = std::max(cut.chunk, fixed_.least_chunk);
     if (was_run(cut) || !is_affordable(cut.chunk)) return false;
-    auto report = evaluate(cut);
-    if (!report || report->elapsed.seconds() >= gain * best_.elapsed.seconds()) return false;
+    const auto in_time = static_cast<std::int64_t>(gain * static_cast<double>((best_.elapsed - fixed_.launch).count));
+    auto report = evaluate(cut, fixed_.launch + Picoseconds{in_time});
+    if (!report || !report->is_whole || (report->elapsed - fixed_.launch).count >= in_time) return false;
     best_ = std::move(*report);
     return true;
   }
@@ -139,7 +143,7 @@ class Search {
       const double saved = slope * static_cast<double>(best_.chunk.count - chunk.count);
       const double factor = chunks_.chunk_hops(size_, chunk) + hops_ > usual_hops ? far : close;
       const double wanted = std::max(factor * chunks_.least_time(wire_), chunks_.pipelined_time(wire_));
-      if (best_.elapsed.seconds() - saved <= wanted || !is_affordable(scaled(best_.chunk, -step))) break;
+      if (seconds() - saved <= wanted || !is_affordable(scaled(best_.chunk, -step))) break;
       chunk = scaled(best_.chunk, -step);
     }
     return chunk;
@@ -165,17 +169,21 @@ class Search {
 
 FixedCut fixed_cut(const Schedule& schedule, Bytes size, const FixedCut& given) {
   if (given.chunk || given.ahead || !schedule.cut || schedule.cut->size != size) return given;
-  return {schedule.cut->chunk, schedule.cut->ahead, given.payload};
+  FixedCut fixed = given;
+  fixed.chunk = schedule.cut->chunk;
+  fixed.ahead = schedule.cut->ahead;
+  return fixed;
 }
 
 Cut first_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed) {
   const Bytes cheap = chunks.smallest_within(size, first_hops);
-  return {fixed.chunk.value_or(std::max(chunks.choose(size), cheap)), fixed.ahead.value_or(0)};
+  const Bytes chosen = fixed.chunk.value_or(std::max(chunks.choose(size), cheap));
+  return {std::max(chosen, fixed.least_chunk), fixed.ahead.value_or(0)};
 }
 
 Result<RunReport> find_best_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed,
-                                const EvaluateCut& evaluate) {
-  return Search(chunks, size, fixed, evaluate).run();
+                                const EvaluateCut& evaluate, Picoseconds deadline) {
+  return Search(chunks, size, fixed, evaluate).run(deadline);
 }
 
 }  // namespace espalier::planners

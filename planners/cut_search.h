@@ -14,14 +14,20 @@ namespace espalier::planners {
 struct FixedCut {
   std::optional<Bytes> chunk;
   std::optional<std::uint32_t> ahead;
-  double payload = 1;  ///< The part of what goes over links that is payload; the rest is a protocol's flags.
+  double payload = 1;     ///< The part of what goes over links that is payload; the rest is a protocol's flags.
+  Bytes least_chunk{0};   ///< No chunk that is chosen is smaller.
+  Picoseconds launch{0};  ///< Of the time elapsed: what no cut has a part in.
 };
 
 /// What is fixed of a schedule at a size: what is given, or where nothing is, what the schedule brings for this size.
 FixedCut fixed_cut(const Schedule& schedule, Bytes size, const FixedCut& given);
 
-/// How long a schedule takes at one size when it is cut so.
-using EvaluateCut = std::function<Result<RunReport>(const Cut&)>;
+/// A first run that takes so much longer than the best of another schedule is not made good by its cut.
+inline constexpr double hopeless = 2;
+
+/// How long a schedule takes at one size when it is cut so. What takes longer than the deadline may be given up
+/// (RunReport::is_whole).
+using EvaluateCut = std::function<Result<RunReport>(const Cut&, Picoseconds deadline)>;
 
 /// What find_best_cut begins with.
 Cut first_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed);
@@ -30,8 +36,10 @@ Cut first_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed);
 /// takes longer than loads and latencies explain, smaller chunks are tried while they gain; where the first chunk's
 /// path does not explain it either, also runs in step (in two to four measures of it) and larger chunks. The fastest of
 /// these. Smaller chunks cost more events, so they have to be worth them: the last half percent is left where it takes
-/// long. Errors: those of `evaluate`. Cost: one run, or about ten.
+/// long. A cut that is slower than the best before it is given up as soon as that is certain. So is the search with its
+/// first run where that takes longer than the deadline: then what it returns is not whole.
+/// Errors: those of `evaluate`. Cost: one run, or about ten.
 Result<RunReport> find_best_cut(const ChunkModel& chunks, Bytes size, const FixedCut& fixed,
-                                const EvaluateCut& evaluate);
+                                const EvaluateCut& evaluate, Picoseconds deadline = no_deadline);
 
 }  // namespace espalier::planners

@@ -44,12 +44,6 @@ std::uint64_t shards_of(Shape shape, const Collective& collective, std::size_t m
   }
 }
 
-/// What a run takes when the fullest link never waits, in seconds.
-double expected_seconds(const Setting& setting, const planners::ChunkModel& chunks, Bytes size) {
-  const double payload = static_cast<double>(setting.endpoints.payload_ppm) / whole_ppm;
-  return setting.endpoints.launch.seconds() + chunks.latency() + chunks.load_time(size) / payload;
-}
-
 /// What the tuner sees of a machine whose links have the rates that it counts.
 TunerView look_at(const Topology& counted, const TunerModel& tuner, std::size_t machines) {
   TunerView view;
@@ -150,16 +144,35 @@ Result<std::vector<ProfiledRuns::Option*>> ProfiledRuns::make_all_ready(const st
   return options;
 }
 
-Result<sim::Report> ProfiledRuns::simulate(Option& option, Bytes size, const Cut& cut) {
-  sim::Options how;
-  how.size = size;
-  how.set(cut);
-  how.element_size = options_.element_size;
-  how.model = options_.model;
-  how.launch = option.setting->endpoints.launch;
-  how.payload_ppm = option.setting->endpoints.payload_ppm;
-  how.conditions = options_.conditions;
-  return option.simulator->run(how);
+planners::RunCosts ProfiledRuns::costs_of(const Option& option, Bytes size) const {
+  planners::RunCosts costs{&*option.chunks, options_.cut};
+  costs.fixed.payload = static_cast<double>(option.pair.way->payload_ppm) / whole_ppm;
+  costs.fixed.least_chunk =
+      least_chunk_of(*option.pair.way, options_.profile.channels, size, option.chunks->largest_part());
+  costs.fixed.launch = option.setting->endpoints.launch;
+  return costs;
+}
+
+Result<const sim::Report*> ProfiledRuns::simulate(Option& option, Bytes size, const Cut& cut, Picoseconds deadline) {
+  return runs_.run({&option, size.count, cut.chunk.count, cut.ahead}, deadline, [&] {
+    sim::Options how;
+    how.size = size;
+    how.set(cut);
+    how.element_size = options_.element_size;
+    how.model = options_.model;
+    how.launch = option.setting->endpoints.launch;
+    how.payload_ppm = option.setting->endpoints.payload_ppm;
+    how.conditions = options_.conditions;
+    how.deadline = deadline;
+    return option.simulator->run(how);
+  });
+}
+
+Result<RunReport> ProfiledRuns::evaluate(Option& option, Bytes size, const Cut& cut, Picoseconds deadline) {
+  const auto report = simulate(option, size, cut, deadline);
+  if (!report) return tl::unexpected(report.error());
+  if (*report == nullptr) return RunReport::given_up(size, cut, deadline);
+  return static_cast<const RunReport&>(**report);
 }
 
 Result<double> ProfiledRuns::counted_load(const planners::Candidate& candidate) {
@@ -239,57 +252,60 @@ Result<ProfiledRun> ProfiledRuns::run_as_nccl(const std::vector<Pair>& pairs, By
     why += fmt::format(" and {:.1f} us for {}", next.seconds * micro,
                        name_of(next.pair.candidate->planner, next.pair.protocol));
   }
-  return ProfiledRun{pair.candidate, pair.protocol, best.setting, *std::move(report), std::move(why)};
+  return ProfiledRun{pair.candidate, pair.protocol, best.setting, **report, std::move(why)};
 }
 
 Result<ProfiledRun> ProfiledRuns::run_fastest(const std::vector<Pair>& pairs, Bytes size) {
   auto made = make_all_ready(pairs, size);
   if (!made) return tl::unexpected(made.error());
   std::vector<Option*>& options = *made;
-  const auto least = [&](const Option* option) {
-    const double payload = static_cast<double>(option->pair.way->payload_ppm) / whole_ppm;
-    return option->setting->endpoints.launch.seconds() +
-           std::max(option->chunks->latency(), option->chunks->load_time(size) / payload);
-  };
-  const auto expected = [&](const Option* option) { return expected_seconds(*option->setting, *option->chunks, size); };
+  const auto expected = [&](const Option* option) { return costs_of(*option, size).pipelined_time(size); };
   std::ranges::stable_sort(options, {}, expected);
-  std::optional<ProfiledRun> best;
+  Option* best = nullptr;
+  std::optional<RunReport> run;
   for (Option* option : options) {
-    if (best && least(option) >= best->report.elapsed.seconds()) continue;
-    planners::FixedCut fixed = options_.cut;
-    fixed.payload = static_cast<double>(option->pair.way->payload_ppm) / whole_ppm;
-    const Picoseconds launch = option->setting->endpoints.launch;
-    const Bytes least_chunk =
-        least_chunk_of(*option->pair.way, options_.profile.channels, size, option->chunks->largest_part());
-    const auto found = planners::find_best_cut(*option->chunks, size, fixed, [&](const Cut& cut) -> Result<RunReport> {
-      auto report = simulate(*option, size, {std::max(cut.chunk, least_chunk), cut.ahead});
-      if (!report) return tl::unexpected(report.error());
-      report->elapsed = report->elapsed - launch;  // The cut has no part in it.
-      return static_cast<const RunReport&>(*report);
-    });
+    const planners::RunCosts costs = costs_of(*option, size);
+    const double seconds = run ? run->elapsed.seconds() : 0;
+    if (run && planners::good_enough * costs.least_time(size) >= seconds) continue;
+    const auto evaluate_cut = [&](const Cut& cut, Picoseconds deadline) {
+      return evaluate(*option, size, cut, deadline);
+    };
+    const Picoseconds deadline =
+        run ? Picoseconds{static_cast<std::int64_t>(planners::hopeless * static_cast<double>(run->elapsed.count))}
+            : no_deadline;
+    auto found = planners::find_best_cut(*costs.chunks, size, costs.fixed, evaluate_cut, deadline);
     if (!found) return tl::unexpected(found.error());
-    if (best && found->elapsed + launch >= best->report.elapsed) continue;
-    auto report = simulate(*option, size, {found->chunk, found->ahead});
-    if (!report) return tl::unexpected(report.error());
-    best = ProfiledRun{option->pair.candidate, option->pair.protocol, option->setting, *std::move(report), {}};
+    if (!found->is_whole || (run && found->elapsed >= run->elapsed)) continue;
+    best = option;
+    run = std::move(*found);
   }
-  return *std::move(best);
+  const auto report = simulate(*best, size, {run->chunk, run->ahead});
+  if (!report) return tl::unexpected(report.error());
+  return ProfiledRun{best->pair.candidate, best->pair.protocol, best->setting, **report, {}};
 }
 
-Result<RunReport> ProfiledRuns::evaluate(const Schedule& schedule, Bytes size, const Cut& cut) {
+Result<ProfiledRuns::Option*> ProfiledRuns::suited_option(const planners::Candidate& candidate, Bytes size) {
+  const std::vector<Pair> pairs = pairs_of(candidate);
+  if (pairs.empty()) return tl::unexpected(no_costs(options_.profile, candidate.planner));
+  const auto options = make_all_ready(pairs, size);
+  if (!options) return tl::unexpected(options.error());
+  const auto expected = [&](const Option* option) { return costs_of(*option, size).pipelined_time(size); };
+  return *std::ranges::min_element(*options, {}, expected);
+}
+
+Result<RunReport> ProfiledRuns::evaluate(const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds deadline) {
   const auto of_schedule = [&](const planners::Candidate& candidate) { return &candidate.schedule == &schedule; };
   const auto candidate = std::ranges::find_if(candidates_.made, of_schedule);
   ESPALIER_CHECK(candidate != candidates_.made.end(), "a schedule of the candidates");
-  const std::vector<Pair> pairs = pairs_of(*candidate);
-  if (pairs.empty()) return tl::unexpected(no_costs(options_.profile, candidate->planner));
-  const auto options = make_all_ready(pairs, size);
-  if (!options) return tl::unexpected(options.error());
-  const auto expected = [&](const Option* option) { return expected_seconds(*option->setting, *option->chunks, size); };
-  Option& best = **std::ranges::min_element(*options, {}, expected);
-  const Bytes least = least_chunk_of(*best.pair.way, options_.profile.channels, size, best.chunks->largest_part());
-  auto report = simulate(best, size, {std::max(cut.chunk, least), cut.ahead});
-  if (!report) return tl::unexpected(report.error());
-  return static_cast<const RunReport&>(*report);
+  const auto option = suited_option(*candidate, size);
+  if (!option) return tl::unexpected(option.error());
+  const Bytes chunk = std::max(cut.chunk, costs_of(**option, size).fixed.least_chunk);
+  return evaluate(**option, size, {chunk, cut.ahead}, deadline);
+}
+
+planners::RunCosts ProfiledRuns::costs_of(const planners::Candidate& candidate, Bytes size) {
+  const auto option = suited_option(candidate, size);
+  return option ? costs_of(**option, size) : planners::RunCosts{&candidate.chunks, options_.cut};
 }
 
 Result<ProfiledRun> ProfiledRuns::run(const std::string& algorithm, Bytes size) {

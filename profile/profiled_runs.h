@@ -13,6 +13,7 @@
 #include "profile/nccl_tuner.h"
 #include "profile/profile.h"
 #include "profile/setting.h"
+#include "sim/known_runs.h"
 #include "sim/simulate.h"
 
 namespace espalier::profile {
@@ -58,7 +59,10 @@ class ProfiledRuns {
 
   /// One candidate's schedule at a size and cut, with the protocol that suits it. Requires: of the candidates.
   /// Errors: as `run`.
-  Result<RunReport> evaluate(const Schedule& schedule, Bytes size, const Cut& cut);
+  Result<RunReport> evaluate(const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds deadline = no_deadline);
+
+  /// What is known of these runs beforehand. Where they cannot be had, what links alone say: `evaluate` has the error.
+  planners::RunCosts costs_of(const planners::Candidate& candidate, Bytes size);
 
  private:
   /// A candidate with a protocol.
@@ -86,7 +90,10 @@ class ProfiledRuns {
   Result<Option*> make_ready(const Pair& pair, Bytes size);
   Result<std::vector<Option*>> make_all_ready(const std::vector<Pair>& pairs, Bytes size);
   Result<const Setting*> find_setting(const Pair& pair, std::uint32_t channels);
-  Result<sim::Report> simulate(Option& option, Bytes size, const Cut& cut);
+  Result<Option*> suited_option(const planners::Candidate& candidate, Bytes size);
+  [[nodiscard]] planners::RunCosts costs_of(const Option& option, Bytes size) const;
+  Result<const sim::Report*> simulate(Option& option, Bytes size, const Cut& cut, Picoseconds deadline = no_deadline);
+  Result<RunReport> evaluate(Option& option, Bytes size, const Cut& cut, Picoseconds deadline);
   Result<double> counted_load(const planners::Candidate& candidate);
   Result<double> load_of_trees();
   Result<std::vector<Pick>> picks_of(const std::vector<Pair>& pairs, Bytes size);
@@ -97,6 +104,7 @@ class ProfiledRuns {
   const planners::Candidates& candidates_;
   Options options_;
   std::size_t machines_ = 1;
+  sim::KnownRuns runs_;
   std::mutex mutex_;  ///< Of all below; what they hold is not changed once it is made.
   std::map<std::tuple<Shape, sim::Protocol, std::uint32_t>, std::unique_ptr<Setting>> settings_;
   std::map<std::tuple<const planners::Candidate*, sim::Protocol, std::uint32_t>, Option> made_;

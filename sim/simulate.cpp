@@ -47,6 +47,9 @@ tl::unexpected<Error> never_ends(const CompiledSchedule& compiled, const Conditi
               "plan without it (--without), or let it come back");
 }
 
+/// How a run ends: it does, it is given up, or it waits for what died.
+enum class End : std::uint8_t { over, late, never };
+
 /// A compiled schedule that is run alone through a model's event loop.
 template <class AnyModel>
 class AloneRun {
@@ -59,12 +62,20 @@ class AloneRun {
   [[nodiscard]] Result<void> record() { return model_.record(run_); }
   [[nodiscard]] std::unique_ptr<History> take_history() { return model_.take_history(run_); }
 
-  /// False when it never ends.
-  bool run(std::int64_t launch, std::size_t ranks) {
+  /// It is given up once it is late.
+  void set_deadline(Picoseconds deadline, Picoseconds launch) {
+    if (deadline != no_deadline) model_.set_deadline(run_, deadline.count, launch.count);
+  }
+
+  End run(std::int64_t launch, std::size_t ranks) {
+    if (model_.is_late()) return End::late;
     model_.enter_all(run_, launch);
     std::vector<RankEnd> ended;
-    while (!model_.is_idle()) model_.advance(ended);
-    return ended.size() == ranks;
+    while (!model_.is_idle()) {
+      model_.advance(ended);
+      if (model_.is_late()) return End::late;
+    }
+    return ended.size() == ranks ? End::over : End::never;
   }
 
  private:
@@ -91,29 +102,35 @@ void describe_path(CriticalPath path, std::span<const Blame> blames, const Netwo
   std::ranges::stable_sort(report.shared, [](const SharedTime& a, const SharedTime& b) { return a.time > b.time; });
 }
 
-/// Runs a compiled schedule alone, with what is to be recorded. False when it never ends.
+/// Runs a compiled schedule alone, with what is to be recorded.
 template <class AnyModel>
-Result<bool> run_alone(const CompiledSchedule& compiled, const Network& network, const Topology& topology,
-                       const Options& options, const Workload& work, const Chunking& chunking, Report& report) {
+Result<End> run_alone(const CompiledSchedule& compiled, const Network& network, const Topology& topology,
+                      const Options& options, const Workload& work, const Chunking& chunking, Report& report) {
   AloneRun<AnyModel> alone(compiled, network, options, chunking);
   const bool records = options.record_timeline || options.record_critical_path;
   if (records) {
     if (auto recorded = alone.record(); !recorded) return tl::unexpected(recorded.error());
   }
+  if (!records) alone.set_deadline(options.deadline, options.launch);
   const std::size_t ranks = compiled.schedule().collective.rank_count;
-  if (!alone.run(options.launch.count, ranks)) return false;
+  const End end = alone.run(options.launch.count, ranks);
+  if (end == End::late) {
+    report.is_whole = false;
+    report.elapsed = options.deadline;
+  }
+  if (end != End::over) return end;
   const AnyModel& model = alone.model();
   ESPALIER_CHECK(model.events() == work.steps, "every chunk passes every step of its path once");
   report.elapsed = {std::max(model.elapsed(), options.launch.count)};
   report.events = model.events();
   report.links = model.links();
-  if (!records) return true;
+  if (!records) return end;
   const auto history = alone.take_history();
   if (options.record_timeline) {
     report.timeline = name_timeline(compiled.schedule(), topology, options.size);
     report.timeline->spans = make_spans(*history);
   }
-  if (!options.record_critical_path) return true;
+  if (!options.record_critical_path) return end;
   CriticalPath path = find_critical_path(*history);
   std::vector<Blame> blames;
   if (options.record_sharing && !path.probes.empty()) {
@@ -124,7 +141,7 @@ Result<bool> run_alone(const CompiledSchedule& compiled, const Network& network,
     settle_waits(path, blames, network, is_disturbed(options.conditions));
   }
   describe_path(std::move(path), blames, network, topology, options.launch, report);
-  return true;
+  return end;
 }
 
 }  // namespace
@@ -152,7 +169,8 @@ struct Simulator::Prepared {
   const Schedule& schedule;
   const Topology& topology;
   Network network;
-  CompiledSchedule compiled;
+  std::shared_ptr<const CompiledSchedule> compiled;
+  CopyEngines engines;
 };
 
 Simulator::Simulator(std::unique_ptr<const Prepared> prepared) : prepared_(std::move(prepared)) {}
@@ -166,12 +184,48 @@ Result<Simulator> Simulator::make(const Schedule& schedule, const Topology& topo
   Network network(topology, engines);
   auto compiled = CompiledSchedule::make(schedule, topology, network, places);
   if (!compiled) return tl::unexpected(compiled.error());
-  return Simulator(
-      std::unique_ptr<const Prepared>(new Prepared{schedule, topology, std::move(network), std::move(*compiled)}));
+  auto shared = std::make_shared<const CompiledSchedule>(std::move(*compiled));
+  return Simulator(std::unique_ptr<const Prepared>(
+      new Prepared{schedule, topology, std::move(network), std::move(shared), engines}));
+}
+
+namespace {
+
+/// Whether a schedule's routes pass the same resources and cost as much per message on two networks.
+bool have_same_paths(const Topology& one, const Topology& other) {
+  const auto is_same_link = [](const Link& a, const Link& b) {
+    return a.tail == b.tail && a.head == b.head && a.overhead == b.overhead;
+  };
+  const auto is_same_node = [](const Node& a, const Node& b) {
+    return a.is_rank == b.is_rank && a.host == b.host &&
+           (a.bandwidth.bytes_per_second == 0) == (b.bandwidth.bytes_per_second == 0) &&
+           (a.reduce_bandwidth.bytes_per_second == 0) == (b.reduce_bandwidth.bytes_per_second == 0);
+  };
+  return std::ranges::equal(one.links(), other.links(), is_same_link) &&
+         std::ranges::equal(one.nodes(), other.nodes(), is_same_node);
+}
+
+/// Whether ranks have the same processors and engines, whatever these take.
+bool have_same_ends(const CopyEngines& one, const CopyEngines& other) {
+  return one.per_rank == other.per_rank && one.processors_per_host == other.processors_per_host &&
+         (one.message.count == 0) == (other.message.count == 0);
+}
+
+}  // namespace
+
+Result<Simulator> Simulator::on(const Topology& topology, const CopyEngines& engines) const {
+  const Prepared& known = *prepared_;
+  if (!have_same_paths(known.topology, topology) || !have_same_ends(known.engines, engines)) {
+    return make(known.schedule, topology, engines);
+  }
+  if (auto checked = check_engines(engines); !checked) return tl::unexpected(checked.error());
+  return Simulator(std::unique_ptr<const Prepared>(
+      new Prepared{known.schedule, topology, Network(topology, engines), known.compiled, engines}));
 }
 
 Result<Report> Simulator::run(const Options& options) const {
-  const auto& [schedule, topology, network, compiled] = *prepared_;
+  const auto& [schedule, topology, network, shared, engines] = *prepared_;
+  const CompiledSchedule& compiled = *shared;
   if (auto checked = check_options(options, topology); !checked) return tl::unexpected(checked.error());
   auto chunking = cut_into_chunks(
       schedule, {options.size, options.chunk, options.element_size, options.payload_ppm, options.ahead});
@@ -197,9 +251,9 @@ Result<Report> Simulator::run(const Options& options) const {
     }
   }
   const auto run = options.model == ModelKind::fair ? run_alone<FairModel> : run_alone<LinkModel>;
-  const auto ends = run(compiled, network, topology, options, *work, *chunking, report);
-  if (!ends) return tl::unexpected(ends.error());
-  if (!*ends) return never_ends(compiled, options.conditions, topology);
+  const auto end = run(compiled, network, topology, options, *work, *chunking, report);
+  if (!end) return tl::unexpected(end.error());
+  if (*end == End::never) return never_ends(compiled, options.conditions, topology);
   return report;
 }
 

@@ -26,6 +26,8 @@ struct Options {
   Conditions conditions;                 ///< What is not as the topology says.
   std::int32_t payload_ppm = 1'000'000;  ///< As RunOptions.
   std::uint32_t ahead = 0;               ///< As RunOptions.
+  /// A run of which nothing is recorded is given up once it is certain that it takes longer (RunReport::is_whole).
+  Picoseconds deadline = no_deadline;
 
   void set(const Cut& cut) {
     chunk = cut.chunk;
@@ -77,6 +79,11 @@ class Simulator {
   /// Cost: as Dependencies; 16 bytes per transfer beside it, and 32 per lane.
   [[nodiscard]] static Result<Simulator> make(const Schedule& schedule, const Topology& topology,
                                               const CopyEngines& engines = {}, const Parts& places = {});
+
+  /// The same schedule on a network that differs in rates and latencies alone; where that changes neither what a route
+  /// passes nor what its messages cost, nothing is worked out again. Requirements and errors as for `make`; not of a
+  /// simulator with places.
+  [[nodiscard]] Result<Simulator> on(const Topology& topology, const CopyEngines& engines = {}) const;
 
   Simulator(Simulator&&) noexcept;
   Simulator& operator=(Simulator&&) noexcept;

@@ -165,7 +165,8 @@ void UnitRun::seal() {
   }
 }
 
-Result<sim::Report> UnitRun::simulate(const Taken& taken, const Key& key, sim::ModelKind model, bool with_jitter) {
+Result<sim::Report> UnitRun::simulate(const Taken& taken, const Key& key, sim::ModelKind model, bool with_jitter,
+                                      Picoseconds deadline) {
   const sim::Circumstances circumstances = circumstances_of(key, with_jitter);
   const auto index = static_cast<std::size_t>(taken.candidate - candidates_.made.data());
   Ready& ready = *ready_.at({index, key.copy_engines});
@@ -176,6 +177,7 @@ Result<sim::Report> UnitRun::simulate(const Taken& taken, const Key& key, sim::M
   sim::Options options = options_of(key, taken.cut);
   options.model = model;
   options.set(circumstances);
+  options.deadline = deadline;
   return (*ready.simulator)->run(options);
 }
 
@@ -183,8 +185,9 @@ Result<sim::Report> UnitRun::simulate(const Taken& taken, const Key& key, sim::M
 Result<UnitRun::Taken> UnitRun::decide(const Key& key, sim::ModelKind model) {
   const double payload = circumstances_of(key, false).endpoints.payload_ppm / 1e6;
   const planners::FixedCut fixed{key.chunk, std::nullopt, payload};
-  const auto run = [&](const planners::Candidate& candidate, const Cut& cut) -> Result<RunReport> {
-    auto report = simulate({&candidate, cut}, key, model, false);
+  const auto run = [&](const planners::Candidate& candidate, const Cut& cut,
+                       Picoseconds deadline) -> Result<RunReport> {
+    auto report = simulate({&candidate, cut}, key, model, false, deadline);
     if (!report) return tl::unexpected(report.error());
     return static_cast<RunReport&>(*report);
   };
@@ -192,15 +195,16 @@ Result<UnitRun::Taken> UnitRun::decide(const Key& key, sim::ModelKind model) {
     const auto named = find_named(key.algorithm);
     if (!named) return tl::unexpected(named.error());
     const auto best =
-        planners::find_best_cut((*named)->chunks, key.size, fixed, [&](const Cut& cut) { return run(**named, cut); });
+        planners::find_best_cut((*named)->chunks, key.size, fixed,
+                                [&](const Cut& cut, Picoseconds deadline) { return run(**named, cut, deadline); });
     if (!best) return tl::unexpected(best.error());
     return Taken{*named, {best->chunk, best->ahead}};
   }
   if (candidates_.made.empty()) return tl::unexpected(candidates_.refused.front().error);
-  const auto evaluate = [&](const Schedule& schedule, Bytes, const Cut& cut) {
+  const auto evaluate = [&](const Schedule& schedule, Bytes, const Cut& cut, Picoseconds deadline) {
     const auto of = std::ranges::find_if(candidates_.made,
                                          [&](const planners::Candidate& made) { return &made.schedule == &schedule; });
-    return run(*of, cut);
+    return run(*of, cut, deadline);
   };
   const auto choice = planners::choose(candidates_, key.size, evaluate, fixed);
   if (!choice) return tl::unexpected(choice.error());

@@ -35,36 +35,43 @@ const Result<CandidateSimulator>& CandidateRuns::find_simulator(const Schedule& 
 }
 
 Result<const sim::Report*> CandidateRuns::simulate(const Schedule& schedule, Bytes size, const Cut& cut,
-                                                   bool with_jitter) {
+                                                   bool with_jitter, Picoseconds deadline) {
   with_jitter = with_jitter && options_.circumstances.conditions.jitter_ppm > 0;
-  const auto key = std::tuple(&schedule, size.count, cut.chunk.count, cut.ahead, with_jitter);
-  {
-    const std::scoped_lock lock(mutex_);
-    if (const auto known = reports_.find(key); known != reports_.end()) return &known->second;
-  }
-  sim::Options options = options_.at(size, cut);
-  if (!with_jitter) options.conditions.jitter_ppm = 0;
-  const auto& simulator = find_simulator(schedule);
-  if (!simulator) return tl::unexpected(simulator.error());
-  auto report = simulator->run(options);
-  if (!report) return tl::unexpected(report.error());
-  const std::scoped_lock lock(mutex_);
-  return &reports_.emplace(key, std::move(*report)).first->second;
+  const sim::KnownRuns::Key key{&schedule, size.count, cut.chunk.count, cut.ahead, with_jitter};
+  return runs_.run(key, deadline, [&]() -> Result<sim::Report> {
+    sim::Options options = options_.at(size, cut);
+    options.deadline = deadline;
+    if (!with_jitter) options.conditions.jitter_ppm = 0;
+    const auto& simulator = find_simulator(schedule);
+    if (!simulator) return tl::unexpected(simulator.error());
+    return simulator->run(options);
+  });
 }
 
 planners::Evaluate CandidateRuns::evaluator() {
-  return [this](const Schedule& schedule, Bytes size, const Cut& cut) -> Result<RunReport> {
-    if (options_.profile) return profiled().evaluate(schedule, size, cut);
-    auto report = simulate(schedule, size, cut, false);
+  return [this](const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds deadline) -> Result<RunReport> {
+    if (options_.profile) return profiled().evaluate(schedule, size, cut, deadline);
+    const auto report = simulate(schedule, size, cut, false, deadline);
     if (!report) return tl::unexpected(report.error());
+    if (*report == nullptr) return RunReport::given_up(size, cut, deadline);
     return static_cast<const RunReport&>(**report);
   };
 }
 
+planners::CostsOf CandidateRuns::costs() {
+  return [this](const planners::Candidate& candidate, Bytes size) {
+    if (options_.profile) return profiled().costs_of(candidate, size);
+    return planners::RunCosts{&candidate.chunks, options_.cut};
+  };
+}
+
 Result<Cut> CandidateRuns::find_cut(const planners::Candidate& candidate, Bytes size) {
-  const planners::FixedCut fixed = planners::fixed_cut(candidate.schedule, size, options_.cut);
-  const auto best = planners::find_best_cut(candidate.chunks, size, fixed,
-                                            [&](const Cut& cut) { return evaluator()(candidate.schedule, size, cut); });
+  const planners::RunCosts known = costs()(candidate, size);
+  const planners::FixedCut fixed = planners::fixed_cut(candidate.schedule, size, known.fixed);
+  const planners::Evaluate evaluate = evaluator();
+  const auto best = planners::find_best_cut(*known.chunks, size, fixed, [&](const Cut& cut, Picoseconds deadline) {
+    return evaluate(candidate.schedule, size, cut, deadline);
+  });
   if (!best) return tl::unexpected(best.error());
   return Cut{best->chunk, best->ahead};
 }
@@ -97,7 +104,7 @@ Result<CandidateRun> CandidateRuns::run_profiled(const std::string& algorithm, B
 Result<CandidateRun> CandidateRuns::run(const std::string& algorithm, Bytes size) {
   if (options_.profile) return run_profiled(algorithm, size);
   if (algorithm == "auto") {
-    const auto choice = planners::choose(*candidates_, size, evaluator(), options_.cut);
+    const auto choice = planners::choose(*candidates_, size, evaluator(), options_.cut, costs());
     if (!choice) return tl::unexpected(choice.error());
     const auto report = simulate(choice->candidate->schedule, size, {choice->run.chunk, choice->run.ahead}, true);
     if (!report) return tl::unexpected(report.error());

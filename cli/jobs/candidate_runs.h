@@ -6,13 +6,13 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "cli/candidates/candidate_simulator.h"
 #include "cli/jobs/chosen_profile.h"
 #include "planners/chooser.h"
 #include "profile/profiled_runs.h"
+#include "sim/known_runs.h"
 #include "sim/simulate.h"
 
 namespace espalier::cli {
@@ -66,6 +66,9 @@ class CandidateRuns {
   /// under a profile with the protocol that suits the size.
   planners::Evaluate evaluator();
 
+  /// What is known of a candidate's runs before it runs, for functions that take both.
+  planners::CostsOf costs();
+
   /// How a candidate runs fastest at a size, without knowing the jitter that is to come.
   Result<Cut> find_cut(const planners::Candidate& candidate, Bytes size);
 
@@ -76,7 +79,8 @@ class CandidateRuns {
   profile::ProfiledRuns& profiled();
   Result<CandidateRun> run_profiled(const std::string& algorithm, Bytes size);
   const Result<CandidateSimulator>& find_simulator(const Schedule& schedule);
-  Result<const sim::Report*> simulate(const Schedule& schedule, Bytes size, const Cut& cut, bool with_jitter);
+  Result<const sim::Report*> simulate(const Schedule& schedule, Bytes size, const Cut& cut, bool with_jitter,
+                                      Picoseconds deadline = no_deadline);
 
   const Topology* topology_;
   const planners::Candidates* candidates_;
@@ -86,10 +90,10 @@ class CandidateRuns {
     std::once_flag once;
     std::optional<Result<CandidateSimulator>> made;
   };
-  std::mutex mutex_;  ///< Of the three below, not of what they hold.
+  sim::KnownRuns runs_;
+  std::mutex mutex_;  ///< Of the two below, not of what they hold.
   std::unique_ptr<profile::ProfiledRuns> profiled_;
   std::map<const Schedule*, KnownSimulator> simulators_;
-  std::map<std::tuple<const Schedule*, std::int64_t, std::int64_t, std::uint32_t, bool>, sim::Report> reports_;
 };
 
 }  // namespace espalier::cli

@@ -77,27 +77,47 @@ unsigned threads_for(const planners::Candidates& candidates) {
   return static_cast<unsigned>(std::clamp<std::size_t>(most_transfers / transfers, 1, usable_threads()));
 }
 
+/// Moves the algorithms whose plans cannot be run so to those that are refused; the others are shown. Errors: those of
+/// runs; that of the first such algorithm where no other is left.
+Result<void> refuse_columns(Simulation& simulation, const std::vector<std::vector<Result<CandidateRun>>>& by_size,
+                            std::vector<bool>& is_refused) {
+  std::vector<planners::Refusal> refused;
+  is_refused.assign(simulation.algorithms.size(), false);
+  for (const auto& results : by_size) {
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (results[i]) continue;
+      if (results[i].error().code != ErrorCode::unsupported) return tl::unexpected(results[i].error());
+      if (!is_refused[i]) refused.push_back({simulation.algorithms[i], results[i].error()});
+      is_refused[i] = true;
+    }
+  }
+  if (refused.size() == simulation.algorithms.size()) return tl::unexpected(refused.front().error);
+  std::erase_if(simulation.algorithms, [&](const std::string& name) {
+    return std::ranges::find(refused, name, &planners::Refusal::planner) != refused.end();
+  });
+  std::ranges::move(refused, std::back_inserter(simulation.refused));
+  return {};
+}
+
 Result<void> run_sizes(const Console& console, CandidateRuns& runs, Simulation& simulation, unsigned threads) {
   Progress progress(console, "simulating", simulation.sizes.size() * simulation.algorithms.size());
-  std::vector<Result<std::vector<CandidateRun>>> by_size(simulation.sizes.size());
+  std::vector<std::vector<Result<CandidateRun>>> by_size(simulation.sizes.size());
   run_parallel(by_size.size(), threads, [&](std::size_t i) {
     // The largest take longest and come first.
     const std::size_t place = by_size.size() - 1 - i;
     const Bytes size = simulation.sizes[place];
     for (const std::string& algorithm : simulation.algorithms) {
       progress.step(fmt::format("{} {} B", algorithm, size.count));
-      auto result = runs.run(algorithm, size);
-      if (!result) {
-        by_size[place] = tl::unexpected(result.error());
-        return;
-      }
-      by_size[place]->push_back(std::move(*result));
+      by_size[place].push_back(runs.run(algorithm, size));
     }
   });
+  std::vector<bool> is_refused;
+  if (auto checked = refuse_columns(simulation, by_size, is_refused); !checked) return checked;
   for (auto& results : by_size) {
-    if (!results) return tl::unexpected(results.error());
     const std::size_t first = simulation.results.size();
-    std::ranges::move(*results, std::back_inserter(simulation.results));
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (!is_refused[i]) simulation.results.push_back(*std::move(results[i]));
+    }
     simulation.winners.push_back(fastest_of(simulation.results, first, simulation.algorithms.size()));
   }
   for (std::size_t i = 1; i < simulation.winners.size(); ++i) {

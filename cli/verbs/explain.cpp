@@ -150,7 +150,7 @@ Result<Explanation> explain(const Topology& topology, const Explained& explained
 Result<Explained> pick(CandidateRuns& runs, const planners::Candidates& candidates, const Prediction& prediction,
                        bool is_plan) {
   const Bytes size = prediction.sizes.front();
-  auto choice = planners::choose(candidates, size, runs.evaluator(), prediction.options.cut);
+  auto choice = planners::choose(candidates, size, runs.evaluator(), prediction.options.cut, runs.costs());
   if (!choice) return tl::unexpected(choice.error());
   Explained explained;
   explained.candidate = is_plan ? &candidates.made.front() : choice->candidate;

@@ -14,6 +14,7 @@
 #include "cli/verbs/simulate_scenario.h"
 #include "planners/bounds/bound.h"
 #include "planners/ring/ring_walks.h"
+#include "planners/symmetric/symmetric_plan.h"
 #include "sim/contention_free/walk_ring.h"
 
 namespace espalier::cli {
@@ -53,14 +54,16 @@ OrStop<void> show(const Console& console, const SimulateFlags& flags, const Simu
   return {};
 }
 
-/// Whether a ring alone is asked for on a large machine, and nothing that only its stored schedule gives.
+/// Whether a ring alone is asked for on a large machine, and nothing that only its stored schedule gives. Of larger
+/// ones no candidates need be stored anyway.
 bool walks_rings(const SimulateFlags& flags, const Input& input, const Prediction& prediction) {
   const auto kind = parse_collective(flags.collective.name);
   const auto limits = flags.packing.resolve();
   const bool walks = kind && (*kind == CollectiveKind::all_reduce || *kind == CollectiveKind::reduce_scatter ||
                               *kind == CollectiveKind::all_gather);
   return walks && !input.schedule && flags.algorithms == "ring" &&
-         input.topology.rank_count() >= planners::least_walked_ranks && flags.collective.shares.empty() &&
+         input.topology.rank_count() >= planners::least_walked_ranks &&
+         input.topology.rank_count() < planners::least_symmetric_ranks && flags.collective.shares.empty() &&
          flags.trace.file.empty() && !flags.critical_path && !prediction.options.profile && limits && !limits->any();
 }
 
@@ -93,7 +96,7 @@ OrStop<bool> simulate_walks(const Console& console, const SimulateFlags& flags, 
       return sim::simulate_rings(rings->walks, topology, options.at(size, cut),
                                  options.circumstances.endpoints.engines());
     };
-    const auto best = planners::find_best_cut(candidate.chunks, size, options.cut, [&](const Cut& cut) {
+    const auto best = planners::find_best_cut(candidate.chunks, size, options.cut, [&](const Cut& cut, Picoseconds) {
       return walk(cut).map([](const auto& walked) { return static_cast<RunReport>(walked.report); });
     });
     if (!best && best.error().code == ErrorCode::unsupported) return false;

@@ -29,11 +29,12 @@ Result<Planned> plan_all(const Topology& topology, const Collective& collective,
   Planned planned{*std::move(candidates), std::nullopt};
   if (options.planners.empty()) return planned;
   if (planned.candidates.made.empty()) return tl::unexpected(planned.candidates.refused.front().error);
-  auto choice = choose(planned.candidates, options.size, [&](const Schedule& schedule, Bytes size, const Cut& cut) {
+  const auto evaluate_here = [&](const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds deadline) {
     const auto candidate = std::ranges::find_if(planned.candidates.made,
                                                 [&](const Candidate& made) { return &made.schedule == &schedule; });
-    return evaluate(topology, *candidate, size, cut);
-  });
+    return evaluate(topology, *candidate, size, cut, deadline);
+  };
+  auto choice = choose(planned.candidates, options.size, evaluate_here);
   if (!choice) return tl::unexpected(choice.error());
   planned.choice = *std::move(choice);
   return planned;

@@ -50,7 +50,8 @@ struct Degradation {
 };
 
 /// How long a candidate takes on a topology at a size when it is cut so: the simulator.
-using EvaluateOn = std::function<Result<RunReport>(const Topology&, const Candidate&, Bytes size, const Cut& cut)>;
+using EvaluateOn = std::function<Result<RunReport>(const Topology&, const Candidate&, Bytes size, const Cut& cut,
+                                                   Picoseconds deadline)>;
 
 struct DegradeOptions {
   Bytes size;

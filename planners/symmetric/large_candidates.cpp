@@ -43,12 +43,7 @@ bool can_be_walked(const std::vector<RingWalk>& walks, const Topology& topology)
 }
 
 Result<Candidate> ring_candidate(const SymmetricPlan& packing, const Topology& topology) {
-  auto rings = plan_ring_walks(topology, packing.collective);
-  if (rings && can_be_walked(rings->walks, topology)) {
-    Schedule outline(packing.collective, topology.name(), "ring");
-    outline.bound = packing.bound;
-    return Candidate{"ring", std::move(outline), rings->chunks, std::move(rings->walks), nullptr};
-  }
+  if (auto walked = make_walked_ring(topology, packing.collective, packing.bound)) return *std::move(walked);
   return plan_symmetric_path(packing, topology).map([&](SymmetricPlan plan) {
     return candidate_of("ring", std::move(plan), topology);
   });
@@ -91,6 +86,14 @@ Result<Candidates> repaired_candidates(const ParallelLinks& network, const Colle
 }
 
 }  // namespace
+
+std::optional<Candidate> make_walked_ring(const Topology& topology, const Collective& collective, const Bound& bound) {
+  auto rings = plan_ring_walks(topology, collective);
+  if (!rings || !can_be_walked(rings->walks, topology)) return std::nullopt;
+  Schedule outline(collective, topology.name(), "ring");
+  outline.bound = bound;
+  return Candidate{"ring", std::move(outline), rings->chunks, std::move(rings->walks), nullptr};
+}
 
 std::optional<Result<Candidates>> make_large_candidates(const ParallelLinks& network, const Collective& collective,
                                                         std::span<const Planner> planners,

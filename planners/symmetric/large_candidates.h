@@ -19,4 +19,7 @@ std::optional<Result<Candidates>> make_large_candidates(const ParallelLinks& net
                                                         const CandidateOptions& options,
                                                         const std::function<void(std::string_view)>& on_start);
 
+/// The rings of such a machine whose ranks are not all alike, to be walked; nothing where they cannot be.
+std::optional<Candidate> make_walked_ring(const Topology& topology, const Collective& collective, const Bound& bound);
+
 }  // namespace espalier::planners

@@ -46,6 +46,6 @@ struct RegionOptions {
 /// Errors: those of `evaluate`.
 Result<std::vector<Region>> find_regions(const Candidates& candidates, std::span<const Bytes> sizes,
                                          const RegionOptions& options, const Evaluate& evaluate,
-                                         const std::function<void(Bytes)>& on_size = {});
+                                         const std::function<void(Bytes)>& on_size = {}, const CostsOf& costs = {});
 
 }  // namespace espalier::planners

@@ -30,11 +30,13 @@ void check_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
-Result<RunReport> evaluate(const Topology& topology, const Schedule& schedule, Bytes size, const Cut& cut) {
+Result<RunReport> evaluate(const Topology& topology, const Schedule& schedule, Bytes size, const Cut& cut,
+                           Picoseconds deadline) {
   check_signals();
   sim::Options options;
   options.size = size;
   options.set(cut);
+  options.deadline = deadline;
   auto report = sim::simulate(schedule, topology, options);
   if (!report) return tl::unexpected(report.error());
   return static_cast<RunReport&>(*report);
@@ -58,9 +60,10 @@ Plan plan(std::shared_ptr<Topology> topology, const std::string& name, const std
   planners::Candidates candidates = value_of(planners::make_candidates(
       *topology, collective, planners::all_planners(), options, [](std::string_view) { check_signals(); }));
   if (candidates.made.empty()) throw ErrorRaised(candidates.refused.front().error);
-  const auto choice = planners::choose(candidates, {size}, [&](const Schedule& schedule, Bytes bytes, const Cut& cut) {
-    return evaluate(*topology, schedule, bytes, cut);
-  });
+  const auto choice = planners::choose(
+      candidates, {size}, [&](const Schedule& schedule, Bytes bytes, const Cut& cut, Picoseconds deadline) {
+        return evaluate(*topology, schedule, bytes, cut, deadline);
+      });
   if (!choice) throw ErrorRaised(choice.error());
   return {topology, choice->candidate->schedule};
 }

@@ -39,12 +39,14 @@ Result<Schedule> plan_auto(const Topology& topology, const Collective& collectiv
   auto candidates = planners::make_candidates(topology, collective, planners);
   if (!candidates) return tl::unexpected(candidates.error());
   if (candidates->made.empty()) return tl::unexpected(candidates->refused.front().error);
-  const auto evaluate = [&](const Schedule& schedule, Bytes at, const Cut& cut) -> Result<RunReport> {
+  const auto evaluate = [&](const Schedule& schedule, Bytes at, const Cut& cut,
+                            Picoseconds deadline) -> Result<RunReport> {
     sim::Options options;
     options.size = at;
     options.set(cut);
     options.chunk = std::max(cut.chunk, Bytes{element_size});
     options.element_size = element_size;
+    options.deadline = deadline;
     auto report = sim::simulate(schedule, topology, options);
     if (!report) return tl::unexpected(report.error());
     return static_cast<RunReport>(*report);

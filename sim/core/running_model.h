@@ -28,6 +28,9 @@ class RunningModel : public Model {
   [[nodiscard]] RunId add_checked(const CompiledSchedule& compiled, Chunking chunking, std::int32_t payload_ppm,
                                   std::uint32_t ahead);
 
+  /// The time so far; below 0 before anything happened.
+  [[nodiscard]] std::int64_t now() const { return now_; }
+
   /// When the last byte of all runs so far arrived.
   [[nodiscard]] std::int64_t elapsed() const { return elapsed_; }
 
@@ -48,6 +51,7 @@ class RunningModel : public Model {
     if (run.is_over()) let_go(run);
   }
   [[nodiscard]] bool has_runs() const;
+  [[nodiscard]] const Run& run_of(RunId id) const { return *runs_[id.index()]; }
 
   const Network& network_;
   std::vector<RankEnd> ended_;  // not yet reported

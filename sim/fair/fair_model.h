@@ -32,6 +32,10 @@ class FairModel final : public RunningModel {
   void probe(std::span<const Probe> probes) override { waits_.probe(probes); }
   [[nodiscard]] std::vector<Blame> blames() const override { return waits_.take(); }
 
+  /// As LinkModel's; late once its time has passed.
+  void set_deadline(RunId /*run*/, std::int64_t end, std::int64_t /*launch*/) { deadline_ = end; }
+  [[nodiscard]] bool is_late() const { return now_ > deadline_; }
+
  private:
   using Work = FlowWork;
 
@@ -95,6 +99,8 @@ class FairModel final : public RunningModel {
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> free_flows_;
   std::uint64_t moving_ = 0;  // flows in the network, stalled ones among them
+
+  std::int64_t deadline_ = never;
 
   Work known_left_ = 0;  // the last duration worked out: flows of one size and rate take as long
   std::int64_t known_rate_ = 0;

@@ -25,6 +25,12 @@ void LinkModel::note_added(const Run& run) {
   if (checks_invariants) audit_.expect(run.compiled(), run.chunking(), run.payload_ppm);
 }
 
+void LinkModel::set_deadline(RunId id, std::int64_t end, std::int64_t launch) {
+  const Run& run = run_of(id);
+  deadlines_.emplace(run.compiled(), run.chunking(), network_, run.payload_ppm, end);
+  is_late_ = !deadlines_->can_begin(launch);
+}
+
 std::int64_t LinkModel::next_time() const {
   if (!ended_.empty()) return std::max<std::int64_t>(now_, 0);
   return queue_.empty() ? never : queue_.earliest();
@@ -148,6 +154,7 @@ void LinkModel::serve(std::uint32_t slot) {
     audit_.serve(resource, passage.entry, passage.done);
     ESPALIER_CHECK(step != path.end || passage.entry >= packet.last_byte, "only what is there is added");
   }
+  if (deadlines_ && !deadlines_->serve(resource, passage.entry, passage.done)) is_late_ = true;
   packet.last_byte = passage.last_byte;
   Lane& sender = run.lane(packet.lane);
   sender.held_until = std::max(sender.held_until, passage.entry - packet.travel);

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/core/byte_audit.h"
 #include "sim/core/event_queue.h"
 #include "sim/core/running_model.h"
 #include "sim/core/timestep.h"
+#include "sim/link/deadlines.h"
 #include "sim/link/link_service.h"
 #include "sim/link/service_probe.h"
 
@@ -29,6 +31,11 @@ class LinkModel final : public RunningModel {
   [[nodiscard]] std::vector<LinkUse> links() const override { return service_.uses(network_.link_count()); }
   void probe(std::span<const Probe> probes) override { waits_.probe(probes, service_.servers().size()); }
   [[nodiscard]] std::vector<Blame> blames() const override { return waits_.take(); }
+
+  /// The one run that there is has to be over by `end`, or is_late. Requires: no rank has entered it.
+  void set_deadline(RunId run, std::int64_t end, std::int64_t launch);
+  /// Whether it is certain that the run is not over in time.
+  [[nodiscard]] bool is_late() const { return is_late_; }
 
  private:
   /// A chunk in the network, or on its way into it.
@@ -63,7 +70,9 @@ class LinkModel final : public RunningModel {
 
   LinkService service_;
   ServiceProbe waits_;
-  ByteAudit audit_;       // of debug builds: what has to be carried
+  ByteAudit audit_;  // of debug builds: what has to be carried
+  std::optional<Deadlines> deadlines_;
+  bool is_late_ = false;
   bool balances_ = true;  // false once a run was given up or stands still: then less is carried
   std::vector<Packet> packets_;
   std::vector<std::uint32_t> free_packets_;

@@ -29,11 +29,12 @@ struct DegradeFlags {
 };
 
 Result<RunReport> simulate_once(const Topology& topology, const planners::Candidate& candidate, Bytes size,
-                                const Cut& cut) {
+                                const Cut& cut, Picoseconds deadline) {
   sim::Options options;
   options.size = size;
   options.set(cut);
   options.element_size = size_of(usual_type);
+  options.deadline = deadline;
   const auto simulator = CandidateSimulator::make(candidate, topology, {});
   if (!simulator) return tl::unexpected(simulator.error());
   auto report = simulator->run(options);
@@ -98,9 +99,9 @@ ExitCode run(const Console& console, const CLI::App& command, const DegradeFlags
   const auto chosen = flags.profile.resolve({}, flags.bound_only ? std::string() : machine->profile);
   if (!chosen) return console.refuse_usage(chosen.error());
   const planners::EvaluateOn evaluate = [&](const Topology& on, const planners::Candidate& candidate, Bytes at,
-                                            const Cut& cut) {
+                                            const Cut& cut, Picoseconds deadline) {
     return *chosen ? profile::run_once(on, candidate.schedule, at, cut, options_of(**chosen))
-                   : simulate_once(on, candidate, at, cut);
+                   : simulate_once(on, candidate, at, cut, deadline);
   };
   planners::DegradeOptions options{*size, planners, flags.ranks};
   options.may_be_unstored = *chosen == nullptr;

@@ -8,30 +8,10 @@
 
 #include "base/random.h"
 #include "cli/verbs/commands.h"
+#include "tests/property/cli/printed.h"
 
 namespace espalier::cli {
 namespace {
-
-struct Printed {
-  ExitCode code = ExitCode::ok;
-  std::string text;
-};
-
-/// What a verb prints as JSON.
-Printed print_of(void (*add_verb)(CLI::App&, Session&), const std::vector<std::string>& words) {
-  Session session;
-  session.console.json = session.console.quiet = true;
-  CLI::App app;
-  add_verb(app, session);
-  app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  Printed printed;
-  printed.code = session.run();
-  testing::internal::GetCapturedStderr();
-  printed.text = testing::internal::GetCapturedStdout();
-  return printed;
-}
 
 /// A machine, a collective, an algorithm and options of which each changes what is simulated.
 std::vector<std::string> pick_run(Random& random) {

@@ -21,10 +21,11 @@ class Runs {
   Runs(const Topology& topology, const Schedule& schedule, Bytes size)
       : simulator_(*sim::Simulator::make(schedule, topology)), size_(size) {}
 
-  Result<RunReport> operator()(const Cut& cut) const {
+  Result<RunReport> operator()(const Cut& cut, Picoseconds deadline = no_deadline) const {
     sim::Options options;
     options.size = size_;
     options.set(cut);
+    options.deadline = deadline;
     auto report = simulator_.run(options);
     if (!report) return tl::unexpected(report.error());
     return static_cast<RunReport>(*std::move(report));

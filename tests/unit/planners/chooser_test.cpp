@@ -94,7 +94,7 @@ TEST(Chooser, TakesTheLeastLatencyOfEquals) {
   ASSERT_TRUE(candidates);
   const auto choose_by = [&](std::int64_t ring, std::int64_t flat) {
     const auto choice = choose(*candidates, Bytes{std::int64_t{1} << 30},
-                               [&](const Schedule& schedule, Bytes size, const Cut&) -> Result<RunReport> {
+                               [&](const Schedule& schedule, Bytes size, const Cut&, Picoseconds) -> Result<RunReport> {
                                  RunReport report;
                                  report.size = size;
                                  report.elapsed = Picoseconds{schedule.algorithm == "ring" ? ring : flat};

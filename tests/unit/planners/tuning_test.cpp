@@ -29,7 +29,7 @@ struct MadeUp {
 };
 
 Evaluate made_up_times(const std::map<std::string, MadeUp>& times) {
-  return [times](const Schedule& schedule, Bytes size, const Cut& cut) -> Result<RunReport> {
+  return [times](const Schedule& schedule, Bytes size, const Cut& cut, Picoseconds) -> Result<RunReport> {
     const MadeUp& made_up = times.at(schedule.algorithm);
     RunReport report;
     report.size = size;

@@ -26,7 +26,8 @@ Collective collective_on(const Topology& topology, CollectiveKind kind) {
 }
 
 /// The time of a schedule as if nothing but the fullest link counted: exact, and no planner needs a simulator.
-Result<RunReport> load_time(const Topology& topology, const Candidate& candidate, Bytes size, const Cut& cut) {
+Result<RunReport> load_time(const Topology& topology, const Candidate& candidate, Bytes size, const Cut& cut,
+                            Picoseconds /*deadline*/) {
   RunReport report;
   report.size = size;
   report.chunk = cut.chunk;

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "sim/simulate.h"
+
+namespace espalier::sim {
+
+/// Runs that were simulated, each once. Safe to share between threads; two that ask for the same at once may both run
+/// it.
+class KnownRuns {
+ public:
+  struct Key {
+    const void* simulated = nullptr;  ///< What runs, of which there is one.
+    std::int64_t size = 0;
+    std::int64_t chunk = 0;
+    std::uint32_t ahead = 0;
+    bool has_jitter = false;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+
+  /// The run, which stays where it is; nullptr where it is known to take longer than the deadline. `simulate` runs it.
+  /// Errors: those of `simulate`.
+  Result<const Report*> run(const Key& key, Picoseconds deadline, const std::function<Result<Report>()>& simulate);
+
+ private:
+  std::mutex mutex_;
+  std::map<Key, Report> whole_;
+  std::map<Key, Picoseconds> longer_;  ///< Of those that were given up: the latest deadline.
+};
+
+}  // namespace espalier::sim

@@ -1,0 +1,107 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "planners/chooser.h"
+#include "planners/tuning/regions.h"
+#include "sim/simulate.h"
+#include "tests/support/networks/random_graph.h"
+
+namespace espalier {
+namespace {
+
+using planners::Candidate;
+
+/// Simulates, and gives up what is late or not.
+planners::Evaluate simulate_on(const Topology& topology, bool keeps_deadlines) {
+  return [&topology, keeps_deadlines](const Schedule& schedule, Bytes size, const Cut& cut,
+                                      Picoseconds deadline) -> Result<RunReport> {
+    sim::Options options;
+    options.size = size;
+    options.set(cut);
+    if (keeps_deadlines) options.deadline = deadline;
+    auto report = sim::simulate(schedule, topology, options);
+    if (!report) return tl::unexpected(report.error());
+    return static_cast<RunReport>(*std::move(report));
+  };
+}
+
+planners::Candidates candidates_on(const Topology& topology, CollectiveKind kind) {
+  planners::CandidateOptions options;
+  options.for_choice = true;
+  options.least_size = {1 << 10};
+  const auto root = has_root(kind) ? std::optional(Rank(0)) : std::nullopt;
+  auto made = planners::make_candidates(topology, *make_collective(kind, topology.rank_count(), root),
+                                        planners::all_planners(), options);
+  EXPECT_TRUE(made);
+  return std::move(*made);
+}
+
+class Choice : public ::testing::TestWithParam<CollectiveKind> {};
+
+/// Who is given up early would not have been chosen.
+TEST_P(Choice, DoesNotDependOnWhatIsGivenUp) {
+  Random random(31);
+  for (int round = 0; round < 8; ++round) {
+    const Topology topology = test::make_topology(test::random_graph(random, {8, 3, 12, true}));
+    const auto candidates = candidates_on(topology, GetParam());
+    for (const Bytes size : {Bytes{1 << 14}, Bytes{1 << 20}, Bytes{1 << 26}}) {
+      const auto quick = planners::choose(candidates, size, simulate_on(topology, true));
+      const auto slow = planners::choose(candidates, size, simulate_on(topology, false));
+      ASSERT_TRUE(quick && slow);
+      EXPECT_EQ(quick->candidate, slow->candidate) << "round " << round;
+      EXPECT_EQ(quick->run.elapsed, slow->run.elapsed) << "round " << round;
+      EXPECT_EQ(quick->run.chunk, slow->run.chunk) << "round " << round;
+      for (const planners::Trial& trial : quick->trials) {
+        if (!trial.run) continue;
+        EXPECT_GE(trial.run->elapsed, quick->run.elapsed) << trial.candidate->planner;
+      }
+    }
+  }
+}
+
+double seconds_of(const planners::TunedSize& point, const Candidate* candidate) {
+  const auto trial = std::ranges::find(point.choice.trials, candidate, &planners::Trial::candidate);
+  return trial->run ? trial->run->elapsed.seconds() : trial->least_time;
+}
+
+/// In no region is there one that beats the winner at all sizes; at no size is the winner worse than the tolerance.
+TEST_P(Choice, TakesNobodyWhoIsBeatenInAllOfARegion) {
+  Random random(32);
+  std::vector<Bytes> sizes;
+  for (std::int64_t size = 1 << 12; size <= 1 << 26; size *= 4) sizes.push_back({size});
+  for (int round = 0; round < 6; ++round) {
+    const Topology topology = test::make_topology(test::random_graph(random, {8, 3, 12, true}));
+    const auto candidates = candidates_on(topology, GetParam());
+    for (const double tolerance : {0.0, 0.01, 0.1}) {
+      const planners::RegionOptions options{.tolerance = tolerance};
+      const auto regions = planners::find_regions(candidates, sizes, options, simulate_on(topology, true));
+      ASSERT_TRUE(regions);
+      for (const planners::Region& region : *regions) {
+        for (const planners::TunedSize& point : region.sizes) {
+          ASSERT_EQ(point.taken, region.taken);
+          EXPECT_LE(point.run().elapsed.seconds(), (1 + tolerance) * point.choice.run.elapsed.seconds() * (1 + 1e-12));
+          EXPECT_GE(planners::margin_of(point).factor, 1);
+        }
+        for (const Candidate& other : candidates.made) {
+          const bool beats = &other != region.taken && std::ranges::all_of(region.sizes, [&](const auto& point) {
+            return seconds_of(point, &other) < point.run().elapsed.seconds();
+          });
+          const bool ran = std::ranges::all_of(region.sizes, [&](const planners::TunedSize& point) {
+            return std::ranges::find(point.choice.trials, &other, &planners::Trial::candidate)->run.has_value();
+          });
+          EXPECT_FALSE(beats && ran) << other.planner << " beats " << region.taken->planner << " in round " << round;
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Collectives, Choice,
+                         ::testing::Values(CollectiveKind::all_gather, CollectiveKind::all_reduce,
+                                           CollectiveKind::broadcast, CollectiveKind::all_to_all),
+                         [](const auto& info) { return std::string(to_string(info.param)); });
+
+}  // namespace
+}  // namespace espalier
