@@ -21,7 +21,7 @@ import fixtures  # noqa: E402
 
 SWEEP = ["sweep", "rtx4090-pcie", "-c", "all_gather", "-a", "ring", "-s", "1M"]
 FAMILIES = ["ring", "torus", "mesh", "hypercube", "fully-connected", "fat-tree", "leaf-spine", "dragonfly", "rail-boxes",
-            "random"]
+            "random", "cluster"]
 
 # Of each verb: arguments with which it prints, and variants that write a file, whose name takes the place of FILE.
 VERBS = {
