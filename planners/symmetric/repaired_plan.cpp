@@ -154,7 +154,7 @@ class Repair {
       ChangingTree changing(parts_, tree, shifts_, broken[first].shard);
       const std::int64_t units = repaired_.plan.part.slices[tree.slice].length;
       for (std::size_t i = first; i < end; ++i) {
-        if (!mend(changing, tree, broken[i].rank, units)) {
+        if (!reattach(changing, tree, broken[i].rank, units)) {
           return fail(ErrorCode::unsupported,
                       "what hangs on " + topology_.rank_name(Rank(shifts_.sum(broken[i].rank, broken[i].shard))) +
                           " has no other path that the plan uses",
@@ -242,7 +242,7 @@ class Repair {
     return best;
   }
 
-  bool mend(ChangingTree& changing, const SliceTree& tree, std::uint32_t rank, std::int64_t units) {
+  bool reattach(ChangingTree& changing, const SliceTree& tree, std::uint32_t rank, std::int64_t units) {
     if (changing.is_changed(rank)) return true;  // turned round for another one
     Way best;
     // Level by level below the rank; the first level that has a way out.
