@@ -162,20 +162,20 @@ class ChainFinder {
 
   [[nodiscard]] Found enabler_of(SpanIndex at) const {
     Found best = earlier_on_its_way(at);
-    const auto offer = [&](Found other) {
+    const auto consider = [&](Found other) {
       if (other && (!best || enabled_at(*other, at) > enabled_at(*best, at))) best = other;
     };
     const std::uint32_t lane = spans_[at].lane;
     switch (spans_[at].phase) {
       case Phase::send:
-        offer(last_needed_arrival(at));
-        offer(last_of_its_stream(at));
+        consider(last_needed_arrival(at));
+        consider(last_of_its_stream(at));
         // Nothing that it is known to need: it waited for its rank to be free.
-        if (!best) offer(last_before(arrivals_, lane, at));
-        if (!best) offer(last_before(sends_, lane, at));
+        if (!best) consider(last_before(arrivals_, lane, at));
+        if (!best) consider(last_before(sends_, lane, at));
         break;
-      case Phase::wire: offer(last_before(wires_, lane, at)); break;
-      case Phase::reduce: offer(last_before(reductions_, lane, at)); break;
+      case Phase::wire: consider(last_before(wires_, lane, at)); break;
+      case Phase::reduce: consider(last_before(reductions_, lane, at)); break;
       case Phase::recv: break;  // A receiver only waits for what comes.
     }
     return best;
@@ -184,7 +184,7 @@ class ChainFinder {
   /// Of the same chunk, the phase or link before this one: what enabled it last.
   [[nodiscard]] Found earlier_on_its_way(SpanIndex at) const {
     Found best;
-    const auto offer = [&](Found other) {
+    const auto consider = [&](Found other) {
       if (!other) return;
       if (!best ||
           std::tuple(enabled_at(*other, at), order(*other)) > std::tuple(enabled_at(*best, at), order(*best))) {
@@ -195,10 +195,10 @@ class ChainFinder {
     for (const Phase phase : {Phase::send, Phase::wire, Phase::recv}) {
       if (phase > own.phase || (phase == own.phase && phase != Phase::wire)) break;
       const std::tuple key(own.transfer, own.chunk, phase);
-      offer(ended_.last_of(
+      consider(ended_.last_of(
           key, [&](SpanIndex i) { return std::tuple(spans_[i].end, order(i)) < std::tuple(begins_[at], order(at)); },
           [](SpanIndex) { return true; }));
-      offer(begun_.last_of(
+      consider(begun_.last_of(
           key, [&](SpanIndex i) { return order(i) < order(at); },
           [&](SpanIndex i) { return spans_[i].end > begins_[at]; }));
     }

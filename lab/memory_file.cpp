@@ -6,8 +6,9 @@
 
 #include <array>
 #include <cerrno>
-#include <system_error>
 #include <utility>
+
+#include "base/error_text.h"
 
 namespace espalier::lab {
 
@@ -21,7 +22,7 @@ Result<MemoryFile> MemoryFile::make(std::string_view text) {
     if (written) text.remove_prefix(static_cast<std::size_t>(count));
   }
   if (!written) {
-    return fail(ErrorCode::unavailable, "no file in memory can be had: " + std::generic_category().message(errno));
+    return fail(ErrorCode::unavailable, "no file in memory can be had: " + error_text(errno));
   }
   lseek(file.fd_, 0, SEEK_SET);
   return file;

@@ -13,8 +13,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <system_error>
 
+#include "base/error_text.h"
 #include "base/send_signal.h"
 #include "lab/memory_file.h"
 #include "lab/namespaces/name_space.h"
@@ -23,8 +23,6 @@ namespace espalier::lab {
 namespace {
 
 constexpr int signal_base = 128;
-
-std::string reason(int cause) { return std::generic_category().message(cause); }
 
 std::vector<std::string> environment_of(const Launch& launch) {
   std::vector<std::string> merged;
@@ -151,7 +149,7 @@ Result<Process> Process::start(const Launch& launch) {
     prepared.name_space_fd = open(name_space_path(launch.name_space).c_str(), O_RDONLY | O_CLOEXEC);
     if (prepared.name_space_fd < 0) {
       return fail(ErrorCode::unavailable,
-                  fmt::format("the network namespace {} is not there: {}", launch.name_space, reason(errno)));
+                  fmt::format("the network namespace {} is not there: {}", launch.name_space, error_text(errno)));
     }
   }
   std::vector<std::string> arguments = launch.arguments;
@@ -167,7 +165,7 @@ Result<Process> Process::start(const Launch& launch) {
   prepared.parent = getpid();
   const auto pid = fork_and_exec(prepared);
   if (prepared.name_space_fd >= 0) close(prepared.name_space_fd);
-  if (!pid) return fail(ErrorCode::unavailable, fmt::format("cannot start {}: {}", *program, reason(pid.error())));
+  if (!pid) return fail(ErrorCode::unavailable, fmt::format("cannot start {}: {}", *program, error_text(pid.error())));
   const int process_fd = static_cast<int>(syscall(SYS_pidfd_open, *pid, 0));
   return Process(*pid, process_fd, std::move(*output), std::move(*errors));
 }

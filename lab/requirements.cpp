@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <fstream>
 #include <optional>
-#include <system_error>
 
+#include "base/error_text.h"
 #include "lab/namespaces/end_processes.h"
 #include "lab/namespaces/keeper.h"
 #include "lab/namespaces/name_space.h"
@@ -18,8 +18,6 @@
 
 namespace espalier::lab {
 namespace {
-
-std::string reason_of(int cause) { return std::generic_category().message(cause); }
 
 /// What is missing when one of these commands fails.
 struct Trial {
@@ -52,7 +50,7 @@ Result<void> write_text(const std::string& path, const std::string& text) {
   std::ofstream file(path);
   file << text << std::flush;
   if (file) return {};
-  return fail(ErrorCode::unavailable, fmt::format("cannot write {}: {}", path, reason_of(errno)));
+  return fail(ErrorCode::unavailable, fmt::format("cannot write {}: {}", path, error_text(errno)));
 }
 
 /// What is missing of what a lab does in a namespace; nothing when all of it works.
@@ -113,7 +111,7 @@ Result<void> gain_rights() {
   if (user == 0) return {};
   if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET) != 0) {
     return fail(ErrorCode::unavailable,
-                "a lab needs network namespaces, and this user may have none: " + reason_of(errno),
+                "a lab needs network namespaces, and this user may have none: " + error_text(errno),
                 "run as root, or allow it: sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "
                 "kernel.apparmor_restrict_unprivileged_userns");
   }
@@ -126,7 +124,7 @@ Result<void> gain_rights() {
   // ip(8) keeps its namespaces in /run/netns, which is nobody's here until something is mounted over /run.
   if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
       mount("tmpfs", "/run", "tmpfs", 0, nullptr) != 0) {
-    return fail(ErrorCode::unavailable, "cannot mount a folder for network namespaces: " + reason_of(errno),
+    return fail(ErrorCode::unavailable, "cannot mount a folder for network namespaces: " + error_text(errno),
                 "run as root");
   }
   return {};

@@ -2,8 +2,8 @@
 
 namespace espalier::planners {
 
-std::function<void(const ColumnRound&)> teller(const PlanContext& context, std::string_view program,
-                                               double bytes_per_unit) {
+std::function<void(const ColumnRound&)> progress_callback(const PlanContext& context, std::string_view program,
+                                                          double bytes_per_unit) {
   if (!context.on_round) return {};
   return [&context, program, bytes_per_unit](const ColumnRound& round) {
     context.on_round(

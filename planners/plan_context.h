@@ -40,7 +40,7 @@ struct PlanContext {
 
 /// For ColumnLimits::on_round: tells the context's listener in bytes per second, of which one unit of throughput is
 /// `bytes_per_unit`. Empty where nobody listens. The context must outlive it.
-std::function<void(const ColumnRound&)> teller(const PlanContext& context, std::string_view program,
-                                               double bytes_per_unit);
+std::function<void(const ColumnRound&)> progress_callback(const PlanContext& context, std::string_view program,
+                                                          double bytes_per_unit);
 
 }  // namespace espalier::planners

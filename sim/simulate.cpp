@@ -48,7 +48,7 @@ tl::unexpected<Error> never_ends(const CompiledSchedule& compiled, const Conditi
 }
 
 /// How a run ends: it does, it is given up, or it waits for what died.
-enum class End : std::uint8_t { over, late, never };
+enum class Outcome : std::uint8_t { over, late, never };
 
 /// A compiled schedule that is run alone through a model's event loop.
 template <class AnyModel>
@@ -67,15 +67,15 @@ class AloneRun {
     if (deadline != no_deadline) model_.set_deadline(run_, deadline.count, launch.count);
   }
 
-  End run(std::int64_t launch, std::size_t ranks) {
-    if (model_.is_late()) return End::late;
+  Outcome run(std::int64_t launch, std::size_t ranks) {
+    if (model_.is_late()) return Outcome::late;
     model_.enter_all(run_, launch);
     std::vector<RankEnd> ended;
     while (!model_.is_idle()) {
       model_.advance(ended);
-      if (model_.is_late()) return End::late;
+      if (model_.is_late()) return Outcome::late;
     }
-    return ended.size() == ranks ? End::over : End::never;
+    return ended.size() == ranks ? Outcome::over : Outcome::never;
   }
 
  private:
@@ -104,8 +104,8 @@ void describe_path(CriticalPath path, std::span<const Blame> blames, const Netwo
 
 /// Runs a compiled schedule alone, with what is to be recorded.
 template <class AnyModel>
-Result<End> run_alone(const CompiledSchedule& compiled, const Network& network, const Topology& topology,
-                      const Options& options, const Workload& work, const Chunking& chunking, Report& report) {
+Result<Outcome> run_alone(const CompiledSchedule& compiled, const Network& network, const Topology& topology,
+                          const Options& options, const Workload& work, const Chunking& chunking, Report& report) {
   AloneRun<AnyModel> alone(compiled, network, options, chunking);
   const bool records = options.record_timeline || options.record_critical_path;
   if (records) {
@@ -113,12 +113,12 @@ Result<End> run_alone(const CompiledSchedule& compiled, const Network& network, 
   }
   if (!records) alone.set_deadline(options.deadline, options.launch);
   const std::size_t ranks = compiled.schedule().collective.rank_count;
-  const End end = alone.run(options.launch.count, ranks);
-  if (end == End::late) {
+  const Outcome end = alone.run(options.launch.count, ranks);
+  if (end == Outcome::late) {
     report.is_whole = false;
     report.elapsed = options.deadline;
   }
-  if (end != End::over) return end;
+  if (end != Outcome::over) return end;
   const AnyModel& model = alone.model();
   ESPALIER_CHECK(model.events() == work.steps, "every chunk passes every step of its path once");
   report.elapsed = {std::max(model.elapsed(), options.launch.count)};
@@ -253,7 +253,7 @@ Result<Report> Simulator::run(const Options& options) const {
   const auto run = options.model == ModelKind::fair ? run_alone<FairModel> : run_alone<LinkModel>;
   const auto end = run(compiled, network, topology, options, *work, *chunking, report);
   if (!end) return tl::unexpected(end.error());
-  if (*end == End::never) return never_ends(compiled, options.conditions, topology);
+  if (*end == Outcome::never) return never_ends(compiled, options.conditions, topology);
   return report;
 }
 

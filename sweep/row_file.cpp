@@ -11,12 +11,13 @@
 #include <system_error>
 #include <utility>
 
+#include "base/error_text.h"
+
 namespace espalier::sweep {
 namespace {
 
 tl::unexpected<Error> cannot(const char* what, const std::string& path) {
-  return espalier::fail(ErrorCode::unavailable,
-                        std::string("cannot ") + what + " " + path + ": " + std::generic_category().message(errno),
+  return espalier::fail(ErrorCode::unavailable, std::string("cannot ") + what + " " + path + ": " + error_text(errno),
                         "choose a file in a folder that exists and may be written");
 }
 

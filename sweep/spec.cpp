@@ -18,7 +18,7 @@ struct FailureCase {
   std::string name;
   Parts parts;
   std::uint64_t alike = 1;
-  std::string trouble;
+  std::string impossible;
 };
 
 Result<Rank> find_root(const Topology& topology, const std::string& text) {
@@ -204,8 +204,8 @@ Result<void> add_units(const Spec& spec, std::size_t machine, CollectiveKind kin
       return espalier::fail(ErrorCode::too_large, fmt::format("the sweep has more than {} rows", most_rows),
                             "sweep fewer values at a time; files of rows can be merged");
     }
-    units.push_back(
-        {machine, std::move(failure.parts), std::move(failure.trouble), failure.alike, kind, root, inner.keys(common)});
+    units.push_back({machine, std::move(failure.parts), std::move(failure.impossible), failure.alike, kind, root,
+                     inner.keys(common)});
   }
   return {};
 }

@@ -15,7 +15,7 @@ namespace espalier::sweep {
 struct Unit {
   std::size_t machine = 0;  ///< Of the spec.
   Parts parts;              ///< What fails.
-  std::string trouble;      ///< Why nothing can run: the failure is not on this machine.
+  std::string impossible;   ///< Why nothing can run: the failure is not on this machine.
   std::uint64_t alike = 1;  ///< As Row::alike.
   CollectiveKind collective = CollectiveKind::all_reduce;
   Rank root;  ///< On the whole machine; none where there is none.

@@ -53,7 +53,7 @@ UnitRun::UnitRun(const Spec& spec, const Unit& unit)
       wants_auto_(std::ranges::any_of(unit.keys, [](const Key& key) { return key.algorithm == "auto"; })) {}
 
 Result<void> UnitRun::try_open() {
-  if (!unit_.trouble.empty()) return espalier::fail(ErrorCode::invalid_input, unit_.trouble);
+  if (!unit_.impossible.empty()) return espalier::fail(ErrorCode::invalid_input, unit_.impossible);
   const Topology& whole = spec_.machines[unit_.machine].topology;
   if (unit_.parts.nodes.empty() && unit_.parts.links.empty()) {
     topology_ = whole;

@@ -50,7 +50,7 @@ void add_curves(std::vector<report::Curve>& curves, const compare::Measurements&
   }
 }
 
-std::string microseconds_text(double seconds) { return fmt::format("{:.2f}", seconds * 1e6); }
+std::string in_microseconds(double seconds) { return fmt::format("{:.2f}", seconds * 1e6); }
 
 report::ReportTable sizes_table(const compare::ResultsComparison& comparison, const std::string& file) {
   report::ReportTable table{
@@ -59,21 +59,21 @@ report::ReportTable sizes_table(const compare::ResultsComparison& comparison, co
       {{"size (B)", true}, {"algorithm"}, {"predicted (us)", true}, {"measured (us)", true}, {"error (%)", true}},
       {}};
   for (const compare::ComparedSize& size : comparison.sizes) {
-    table.rows.push_back({std::to_string(size.size.count), size.algorithm, microseconds_text(size.a),
-                          microseconds_text(size.b), error_percent(size.error)});
+    table.rows.push_back({std::to_string(size.size.count), size.algorithm, in_microseconds(size.a),
+                          in_microseconds(size.b), error_percent(size.error)});
   }
   return table;
 }
 
-report::ReportTable links_table(const compare::TimelineComparison& comparison, const std::string& file) {
+report::ReportTable busy_links_table(const compare::TimelineComparison& comparison, const std::string& file) {
   report::ReportTable table{
       "errors-by-link",
       "Busy times of links, simulated against " + file,
       {{"link"}, {"chunks", true}, {"simulated (us)", true}, {"measured (us)", true}, {"error (%)", true}},
       {}};
   for (const compare::LinkComparison& link : comparison.links) {
-    table.rows.push_back({link.name, std::to_string(link.chunks), microseconds_text(link.busy.a.seconds()),
-                          microseconds_text(link.busy.b.seconds()), error_percent(link.busy.error())});
+    table.rows.push_back({link.name, std::to_string(link.chunks), in_microseconds(link.busy.a.seconds()),
+                          in_microseconds(link.busy.b.seconds()), error_percent(link.busy.error())});
   }
   return table;
 }
@@ -96,7 +96,7 @@ Result<void> add_overlay(report::Measured& measured, const CandidateRun& result,
   if (!drawn) return drawn;
   measured.overlay = drawing.str();
   const auto comparison = compare::compare_timelines(std::move(*simulated->timeline), *file.timeline);
-  measured.tables.push_back(links_table(comparison, file.rows.file));
+  measured.tables.push_back(busy_links_table(comparison, file.rows.file));
   return {};
 }
 

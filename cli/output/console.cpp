@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <system_error>
 
 #include "base/check.h"
+#include "base/error_text.h"
 #include "base/printable.h"
 #include "cli/output/write_all.h"
 
@@ -57,8 +57,7 @@ void Console::print_bytes(std::string_view bytes) const {
 
 Result<void> Console::check_output() const {
   if (*output_error_ == 0) return {};
-  return fail(ErrorCode::unavailable,
-              "cannot write standard output: " + std::generic_category().message(*output_error_),
+  return fail(ErrorCode::unavailable, "cannot write standard output: " + error_text(*output_error_),
               "what was printed is not complete");
 }
 

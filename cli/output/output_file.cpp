@@ -17,6 +17,7 @@
 #include <sstream>
 #include <streambuf>
 
+#include "base/error_text.h"
 #include "base/file_descriptor.h"
 #include "base/printable.h"
 #include "cli/output/write_all.h"
@@ -43,7 +44,7 @@ void mark_unfinished(const std::string& path) {
 tl::unexpected<Error> cannot_write(const std::string& path, int cause) {
   const bool is_full = cause == ENOSPC || cause == EDQUOT || cause == EFBIG;
   return fail(
-      ErrorCode::unavailable, "cannot write " + path + ": " + std::generic_category().message(cause),
+      ErrorCode::unavailable, "cannot write " + path + ": " + error_text(cause),
       is_full ? "make room, or choose a file elsewhere" : "choose a file in a folder that exists and may be written");
 }
 

@@ -18,7 +18,7 @@ using scenario::Scenario;
 using scenario::Task;
 using scenario::TaskKind;
 
-constexpr std::size_t links_shown = 64;
+constexpr std::size_t links_on_page = 64;
 
 double part_of(std::int64_t time, const JobReport& report) {
   return static_cast<double>(time) / static_cast<double>(std::max<std::int64_t>(report.elapsed.count, 1));
@@ -142,7 +142,8 @@ report::JobPage make_job_page(const Scenario& scenario, const JobReport& report,
           [&](const std::vector<std::string>& cells) { calls.rows.push_back(cells); });
   page.calls.push_back(std::move(calls));
   report::ReportTable links{"links", "Busiest links", {{"link"}, {"busy (%)", true}}, {}};
-  for (const sim::LinkShare& link : sim::busiest_links(report.links, report.elapsed, scenario.topology, links_shown)) {
+  for (const sim::LinkShare& link :
+       sim::busiest_links(report.links, report.elapsed, scenario.topology, links_on_page)) {
     links.rows.push_back({link.name, fmt::format("{:.1f}", 100 * link.share)});
   }
   page.links.push_back(std::move(links));

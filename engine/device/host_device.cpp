@@ -2,8 +2,8 @@
 #include <sys/mman.h>
 
 #include <cerrno>
-#include <system_error>
 
+#include "base/error_text.h"
 #include "engine/device/device.h"
 #include "engine/memory/available_memory.h"
 #include "engine/reduction/copy.h"
@@ -68,8 +68,7 @@ Result<std::byte*> HostDevice::allocate(std::int64_t bytes, MemorySpace space) {
   void* data = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (data == MAP_FAILED) {
-    return fail(ErrorCode::unavailable,
-                fmt::format("cannot get {} bytes of memory: {}", bytes, std::generic_category().message(errno)),
+    return fail(ErrorCode::unavailable, fmt::format("cannot get {} bytes of memory: {}", bytes, error_text(errno)),
                 "free memory, or raise ulimit -v");
   }
   return static_cast<std::byte*>(data);

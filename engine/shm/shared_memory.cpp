@@ -10,14 +10,12 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
-#include <system_error>
 
+#include "base/error_text.h"
 #include "engine/memory/available_memory.h"
 
 namespace espalier::engine {
 namespace {
-
-std::string reason(int error) { return std::generic_category().message(error); }
 
 /// The size stays what it is.
 constexpr int size_seals = F_SEAL_SHRINK | F_SEAL_GROW;
@@ -41,7 +39,8 @@ bool is_past_size_limit(std::int64_t bytes) {
 Result<std::byte*> map(int fd, std::int64_t bytes) {
   void* memory = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) {
-    return fail(ErrorCode::unavailable, fmt::format("cannot map {} bytes of shared memory: {}", bytes, reason(errno)),
+    return fail(ErrorCode::unavailable,
+                fmt::format("cannot map {} bytes of shared memory: {}", bytes, error_text(errno)),
                 "free memory or raise ulimit -v");
   }
   return static_cast<std::byte*>(memory);
@@ -74,7 +73,7 @@ Result<SharedMemory> SharedMemory::adopt(void* data, std::int64_t bytes) {
   std::memcpy(memory->data_, data, size);
   if (!replace_pages(data, memory->data_, size)) {
     return fail(ErrorCode::unavailable,
-                fmt::format("cannot share a buffer of {} bytes at {}: {}", bytes, fmt::ptr(data), reason(errno)),
+                fmt::format("cannot share a buffer of {} bytes at {}: {}", bytes, fmt::ptr(data), error_text(errno)),
                 "let the communicator allocate it");
   }
   memory->data_ = static_cast<std::byte*>(data);
@@ -87,17 +86,18 @@ Result<SharedMemory> SharedMemory::create(const char* name, std::int64_t bytes) 
   SharedMemory memory;
   memory.fd_.reset(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory.fd_.is_open()) {
-    return fail(ErrorCode::unavailable, fmt::format("cannot create shared memory: {}", reason(errno)), help_for(errno));
+    return fail(ErrorCode::unavailable, fmt::format("cannot create shared memory: {}", error_text(errno)),
+                help_for(errno));
   }
   // Reserving the pages now turns a lack of memory into this error instead of a signal at the first access.
   const int error = is_past_size_limit(bytes) ? EFBIG : posix_fallocate(memory.fd(), 0, bytes);
   if (error != 0) {
-    return fail(ErrorCode::unavailable, fmt::format("cannot get {} bytes of shared memory: {}", bytes, reason(error)),
-                help_for(error));
+    return fail(ErrorCode::unavailable,
+                fmt::format("cannot get {} bytes of shared memory: {}", bytes, error_text(error)), help_for(error));
   }
   // From now on nobody can make it shorter: a rank that touched what is gone would die of a signal.
   if (fcntl(memory.fd(), F_ADD_SEALS, size_seals | F_SEAL_SEAL) != 0) {
-    return fail(ErrorCode::unavailable, fmt::format("cannot seal shared memory: {}", reason(errno)));
+    return fail(ErrorCode::unavailable, fmt::format("cannot seal shared memory: {}", error_text(errno)));
   }
   auto mapped = map(memory.fd(), bytes);
   if (!mapped) return tl::unexpected(mapped.error());
@@ -113,7 +113,7 @@ Result<SharedMemory> SharedMemory::open(std::int64_t process, int fd, std::int64
   struct stat status {};
   if (!file.is_open() || fstat(file.get(), &status) != 0) {
     const int error = errno;
-    return fail(ErrorCode::unavailable, fmt::format("cannot open {}: {}", path, reason(error)),
+    return fail(ErrorCode::unavailable, fmt::format("cannot open {}: {}", path, error_text(error)),
                 error == EMFILE || error == ENFILE ? help_for(error) : "see whether that process still runs");
   }
   const int seals = fcntl(file.get(), F_GET_SEALS);

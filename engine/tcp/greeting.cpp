@@ -43,7 +43,7 @@ std::string fields_of(const StreamClaim& claim) {
 /// Another role in each code, so that none can be sent back as the other.
 rendezvous::Digest code_of(std::string_view role, const StreamClaim& claim, const rendezvous::Digest& hello_nonce,
                            std::string_view secret) {
-  return rendezvous::hmac_sha256(secret, std::string(role) + std::string(text_of(hello_nonce)) + fields_of(claim));
+  return rendezvous::hmac_sha256(secret, std::string(role).append(text_of(hello_nonce)).append(fields_of(claim)));
 }
 
 Result<void> check_form(std::string_view bytes, std::size_t size) {
@@ -53,14 +53,14 @@ Result<void> check_form(std::string_view bytes, std::size_t size) {
 
 }  // namespace
 
-std::string encode_hello(const rendezvous::Digest& nonce) { return std::string(magic) + std::string(text_of(nonce)); }
+std::string encode_hello(const rendezvous::Digest& nonce) { return std::string(magic).append(text_of(nonce)); }
 
 std::string encode_claim(const StreamClaim& claim, const rendezvous::Digest& hello_nonce, std::string_view secret) {
-  return fields_of(claim) + std::string(text_of(code_of("stream claim", claim, hello_nonce, secret)));
+  return fields_of(claim).append(text_of(code_of("stream claim", claim, hello_nonce, secret)));
 }
 
 std::string encode_welcome(const StreamClaim& claim, const rendezvous::Digest& hello_nonce, std::string_view secret) {
-  return std::string(magic) + std::string(text_of(code_of("stream welcome", claim, hello_nonce, secret)));
+  return std::string(magic).append(text_of(code_of("stream welcome", claim, hello_nonce, secret)));
 }
 
 Result<rendezvous::Digest> decode_hello(std::string_view bytes) {

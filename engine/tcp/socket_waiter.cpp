@@ -6,7 +6,8 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
-#include <system_error>
+
+#include "base/error_text.h"
 
 namespace espalier::engine {
 namespace {
@@ -16,7 +17,7 @@ Result<void> add(int epoll, int fd, std::uint32_t events) {
   event.events = events;
   event.data.fd = fd;
   if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0) return {};
-  return fail(ErrorCode::unavailable, fmt::format("cannot watch a socket: {}", std::generic_category().message(errno)));
+  return fail(ErrorCode::unavailable, fmt::format("cannot watch a socket: {}", error_text(errno)));
 }
 
 }  // namespace
@@ -25,8 +26,7 @@ Result<SocketWaiter> SocketWaiter::create(int also) {
   SocketWaiter waiter;
   waiter.epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   if (!waiter.epoll_.is_open()) {
-    return fail(ErrorCode::unavailable,
-                fmt::format("cannot create an epoll instance: {}", std::generic_category().message(errno)),
+    return fail(ErrorCode::unavailable, fmt::format("cannot create an epoll instance: {}", error_text(errno)),
                 "raise the number of open files (ulimit -n)");
   }
   if (also >= 0) {

@@ -10,9 +10,9 @@
 #include <cerrno>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
+#include "base/error_text.h"
 #include "engine/rendezvous/background_thread.h"
 #include "engine/rendezvous/wire/addresses.h"
 #include "engine/tcp/greeting.h"
@@ -27,8 +27,6 @@ constexpr milliseconds greeting_time{5000};
 constexpr milliseconds look_interval{20};  ///< How often who waits looks whether the job still lives.
 /// A shortage of descriptors may pass; one that lasts so long is reported to callers that wait.
 constexpr milliseconds patience_for_files{1000};
-
-std::string reason(int error) { return std::generic_category().message(error); }
 
 void set_up(int fd) {
   const int on = 1;
@@ -56,7 +54,7 @@ bool send_all(int fd, std::string_view text) {
 
 Result<FileDescriptor> cannot_connect(int error, std::string_view what, ErrorCode code = ErrorCode::unavailable) {
   const bool lacks_files = error == EMFILE || error == ENFILE;
-  return fail(code, fmt::format("{}: {}", what, reason(error)),
+  return fail(code, fmt::format("{}: {}", what, error_text(error)),
               lacks_files
                   ? "raise the number of open files (ulimit -n)"
                   : "see that no firewall is between the ranks, and that the address is that of the other machine");

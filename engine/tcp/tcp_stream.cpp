@@ -10,10 +10,10 @@
 #include <cerrno>
 #include <cstring>
 #include <span>
-#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/error_text.h"
 #include "engine/transport/pinned_buffer.h"
 
 namespace espalier::engine {
@@ -27,7 +27,7 @@ constexpr std::size_t ahead_bytes = 2048;                 ///< Read beyond what 
 /// How often a sender without an op to send is polled before it announces to the peer that it has entered the call.
 constexpr std::uint32_t patient_looks = 16;
 
-struct FrameHeader {
+struct TcpFrameHeader {
   std::uint32_t magic = data_magic;
   std::uint32_t checksum = 0;
   std::uint32_t transfer = 0;
@@ -35,13 +35,13 @@ struct FrameHeader {
   std::uint64_t bytes = 0;
   std::uint64_t call = 0;
 };
-static_assert(sizeof(FrameHeader) == 32);
+static_assert(sizeof(TcpFrameHeader) == 32);
 
 struct Opening {
-  FrameHeader frame;
+  TcpFrameHeader frame;
   CallHeader call;
 };
-static_assert(sizeof(Opening) == sizeof(FrameHeader) + sizeof(CallHeader));
+static_assert(sizeof(Opening) == sizeof(TcpFrameHeader) + sizeof(CallHeader));
 
 /// The parts of memory that a frame still has to go to or come from.
 class Parts {
@@ -212,7 +212,7 @@ class TcpSender final : public Sender {
       const ssize_t sent = sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
       if (sent < 0) {
         if (errno == EINTR) continue;
-        if (errno != EAGAIN) set_broken(*call_, peer_, "broke: " + std::generic_category().message(errno));
+        if (errno != EAGAIN) set_broken(*call_, peer_, "broke: " + error_text(errno));
         return false;
       }
       parts_.advance(static_cast<std::size_t>(sent));
@@ -228,7 +228,7 @@ class TcpSender final : public Sender {
   Opening opening_;
   bool owes_opening_ = false;
   std::uint32_t looks_ = 0;  ///< Of the executor at this sender, in vain.
-  FrameHeader header_;
+  TcpFrameHeader header_;
   Parts parts_;
   PinnedBuffer bounce_;              ///< For what the socket cannot read.
   std::int64_t bouncing_bytes_ = 0;  ///< That are being copied there.
@@ -330,7 +330,7 @@ class TcpReceiver final : public Receiver {
       }
       if (got < 0) {
         if (errno == EINTR) continue;
-        if (errno != EAGAIN) set_broken(*call_, peer_, "broke: " + std::generic_category().message(errno));
+        if (errno != EAGAIN) set_broken(*call_, peer_, "broke: " + error_text(errno));
         return false;
       }
       ahead_first_ = 0;
@@ -385,7 +385,7 @@ class TcpReceiver final : public Receiver {
   bool is_opening_ = false;
   bool is_checked_ = false;
   Opening opening_;
-  FrameHeader header_;
+  TcpFrameHeader header_;
   Parts parts_;
   PinnedBuffer staging_;                      ///< Of an op that the executor takes.
   std::array<std::byte, ahead_bytes> ahead_;  ///< What came beyond what was due.

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
 
+#include "base/error_text.h"
 #include "engine/rendezvous/wire/digest.h"
 #include "engine/verbs/completion_text.h"
 
@@ -34,7 +34,7 @@ struct Address {
 static_assert(sizeof(Address) == QueuePair::address_size);
 
 Result<void> refused(std::string_view what, int error) {
-  return fail(ErrorCode::unavailable, fmt::format("cannot {}: {}", what, std::generic_category().message(error)),
+  return fail(ErrorCode::unavailable, fmt::format("cannot {}: {}", what, error_text(error)),
               "raise the limit of locked memory (ulimit -l), and see what `rdma resource` shows");
 }
 
@@ -228,14 +228,14 @@ void QueuePair::post(ibv_send_wr& work) {
   work.wr_id = ++posted_;
   ibv_send_wr* refused_work = nullptr;
   const int error = ibv_post_send(pair_.get(), &work, &refused_work);
-  if (error != 0 && !failure_) failure_ = "broke: " + std::generic_category().message(error);
+  if (error != 0 && !failure_) failure_ = "broke: " + error_text(error);
 }
 
 void QueuePair::post_receive() {
   ibv_recv_wr work{};
   ibv_recv_wr* refused_work = nullptr;
   const int error = ibv_post_recv(pair_.get(), &work, &refused_work);
-  if (error != 0 && !failure_) failure_ = "broke: " + std::generic_category().message(error);
+  if (error != 0 && !failure_) failure_ = "broke: " + error_text(error);
 }
 
 void QueuePair::handle(const ibv_wc& completion) {

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <system_error>
+
+#include "base/error_text.h"
 
 namespace espalier::engine {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::uint32_t first_completions = 1024;
 using DeviceList = std::unique_ptr<ibv_device*, VerbsDeleter<ibv_free_device_list>>;
 
 Result<void> cannot(std::string_view what) {
-  return fail(ErrorCode::unavailable, fmt::format("cannot {}: {}", what, std::generic_category().message(errno)),
+  return fail(ErrorCode::unavailable, fmt::format("cannot {}: {}", what, error_text(errno)),
               "raise the limit of locked memory (ulimit -l), and see what `rdma resource` shows");
 }
 
@@ -172,7 +173,7 @@ void VerbsDevice::post_shared_receives() {
     for (std::uint32_t i = 0; i < count; ++i) work[i].next = i + 1 < count ? &work[i + 1] : nullptr;
     ibv_recv_wr* refused = nullptr;
     if (const int error = ibv_post_srq_recv(receives_.get(), work.data(), &refused); error != 0) {
-      failure_ = fmt::format("RDMA device {}: {}", name(), std::generic_category().message(error));
+      failure_ = fmt::format("RDMA device {}: {}", name(), error_text(error));
       return;
     }
     posted_receives_ += count;

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <system_error>
+
+#include "base/error_text.h"
 
 namespace espalier::engine {
 namespace {
@@ -17,10 +18,9 @@ Result<std::unique_ptr<Registration>> VerbsRegistration::create(Rails rails, voi
   for (const auto& device : rails) {
     made->regions_.emplace_back(ibv_reg_mr(device->domain(), data, static_cast<std::size_t>(bytes), access));
     if (made->regions_.back()) continue;
-    return fail(
-        ErrorCode::unavailable,
-        fmt::format("{} cannot register {} bytes: {}", device->name(), bytes, std::generic_category().message(errno)),
-        "raise the limit of locked memory (ulimit -l)");
+    return fail(ErrorCode::unavailable,
+                fmt::format("{} cannot register {} bytes: {}", device->name(), bytes, error_text(errno)),
+                "raise the limit of locked memory (ulimit -l)");
   }
   return made;
 }

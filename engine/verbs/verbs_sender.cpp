@@ -6,9 +6,9 @@
 #include <deque>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 
+#include "base/error_text.h"
 #include "engine/transport/pinned_buffer.h"
 #include "engine/verbs/frame.h"
 #include "engine/verbs/verbs_memory.h"
@@ -90,7 +90,7 @@ class VerbsSender final : public Sender {
       if (got < 0 && errno == EINTR) continue;
       if (got < 0 && errno == EAGAIN) return false;
       if (got <= 0) {
-        set_broken(got == 0 ? "was closed by it" : "broke: " + std::generic_category().message(errno));
+        set_broken(got == 0 ? "was closed by it" : "broke: " + error_text(errno));
         return false;
       }
       received_ += static_cast<std::size_t>(got);

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
+#include "base/error_text.h"
 #include "lab/namespaces/end_processes.h"
 #include "lab/namespaces/name_space.h"
 
@@ -21,8 +21,7 @@ Result<void> remove_entry(const std::string& name) {
   const int unmounted = errno;  // EINVAL: nothing is mounted there any more.
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return {};
   const int cause = unmounted == EINVAL || unmounted == ENOENT ? errno : unmounted;
-  return fail(ErrorCode::unavailable,
-              fmt::format("cannot remove {}: {}", path, std::generic_category().message(cause)));
+  return fail(ErrorCode::unavailable, fmt::format("cannot remove {}: {}", path, error_text(cause)));
 }
 
 void add_reason(std::string& reasons, const std::string& reason) { reasons += (reasons.empty() ? "" : "; ") + reason; }

@@ -15,12 +15,12 @@
 #include <system_error>
 #include <vector>
 
+#include "base/error_text.h"
+
 namespace espalier::lab {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::string cause_of(int number) { return std::generic_category().message(number); }
 
 FileDescriptor open_process(int process) {
   return FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));  // Close-on-exec by itself.
@@ -44,7 +44,7 @@ Result<Ending> kill_one(int process, std::span<const HeldNameSpace> spaces) {
   Ending ending{process, nullptr, open_process(process)};
   if (!ending.fd.is_open()) {
     if (errno == ESRCH) return Ending{};
-    return fail(ErrorCode::unavailable, fmt::format("cannot open process {}: {}", process, cause_of(errno)));
+    return fail(ErrorCode::unavailable, fmt::format("cannot open process {}: {}", process, error_text(errno)));
   }
   // Asked again: what is true now is true of the process that the descriptor is of, or that one has ended.
   ending.space = space_of(process, spaces);
@@ -52,7 +52,7 @@ Result<Ending> kill_one(int process, std::span<const HeldNameSpace> spaces) {
   if (syscall(SYS_pidfd_send_signal, ending.fd.get(), SIGKILL, nullptr, 0) == 0) return ending;
   if (errno == ESRCH) return Ending{};
   return fail(ErrorCode::unavailable,
-              fmt::format("cannot end process {} in {}: {}", process, ending.space->name, cause_of(errno)));
+              fmt::format("cannot end process {} in {}: {}", process, ending.space->name, error_text(errno)));
 }
 
 /// Everything that /proc shows; process 1 and this one are not asked at all.
@@ -121,7 +121,7 @@ Result<void> probe_process_descriptors() {
   }
   const FileDescriptor own = open_process(getpid());
   if (own.is_open() && syscall(SYS_pidfd_send_signal, own.get(), 0, nullptr, 0) == 0) return {};
-  return fail(ErrorCode::unavailable, "the kernel has no descriptors of processes: " + cause_of(errno),
+  return fail(ErrorCode::unavailable, "the kernel has no descriptors of processes: " + error_text(errno),
               "pidfd_open(2) needs Linux 5.3 or later");
 }
 

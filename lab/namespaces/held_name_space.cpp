@@ -10,8 +10,8 @@
 #include <sys/vfs.h>
 
 #include <cerrno>
-#include <system_error>
 
+#include "base/error_text.h"
 #include "lab/namespaces/name_space.h"
 
 namespace espalier::lab {
@@ -30,8 +30,7 @@ Result<HeldNameSpace> hold_name_space(const std::string& name) {
   if (is_there && !S_ISREG(entry.st_mode)) return fail(ErrorCode::invalid_input, path + " is no network namespace");
   HeldNameSpace space{name, FileDescriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)), 0, 0};
   if (!space.fd.is_open()) {
-    return fail(ErrorCode::unavailable,
-                fmt::format("cannot open {}: {}", path, std::generic_category().message(errno)));
+    return fail(ErrorCode::unavailable, fmt::format("cannot open {}: {}", path, error_text(errno)));
   }
   struct statfs system {};
   struct stat status {};

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/error_text.h"
 #include "lab/namespaces/name_space.h"
 
 namespace espalier::lab {
@@ -37,15 +38,13 @@ Result<std::optional<JobLock>> JobLock::try_take(const JobName& job) {
     mkdir(lock_folder, folder_mode);  // Where it is there already, or cannot be made, open tells.
     FileDescriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, file_mode));
     if (!fd.is_open()) {
-      return fail(ErrorCode::unavailable,
-                  fmt::format("cannot open {}: {}", path, std::generic_category().message(errno)),
+      return fail(ErrorCode::unavailable, fmt::format("cannot open {}: {}", path, error_text(errno)),
                   "a lab that root made is removed by root");
     }
     if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
       if (errno == EWOULDBLOCK) return std::nullopt;
-      return fail(ErrorCode::unavailable,
-                  fmt::format("cannot lock {}: {}", path, std::generic_category().message(errno)));
+      return fail(ErrorCode::unavailable, fmt::format("cannot lock {}: {}", path, error_text(errno)));
     }
     if (is_file_of(fd.get(), path)) return JobLock(job, std::move(fd));
   }

@@ -10,9 +10,9 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <system_error>
 #include <utility>
 
+#include "base/error_text.h"
 #include "lab/namespaces/clean_up.h"
 
 namespace espalier::lab {
@@ -85,7 +85,7 @@ Result<Keeper> Keeper::start(JobLock lock) {
   FileDescriptor own(ends[0]);
   const FileDescriptor others(ends[1]);
   if (process < 0) {
-    return fail(ErrorCode::unavailable, "cannot start the lab's keeper: " + std::generic_category().message(cause),
+    return fail(ErrorCode::unavailable, "cannot start the lab's keeper: " + error_text(cause),
                 "raise the limits of processes and open files (ulimit -u, ulimit -n)");
   }
   return Keeper(std::move(lock), std::move(own), process);

@@ -13,6 +13,8 @@
 #include <system_error>
 #include <thread>
 
+#include "base/error_text.h"
+
 namespace espalier::lab {
 
 std::string name_space_path(std::string_view name) { return "/run/netns/" + std::string(name); }
@@ -38,8 +40,8 @@ Result<void> inside(const std::string& name_space, const std::function<Result<vo
     const int cause = errno;
     if (fd >= 0) close(fd);
     done = entered ? work()
-                   : fail(ErrorCode::unavailable, fmt::format("cannot enter the network namespace {}: {}", name_space,
-                                                              std::generic_category().message(cause)));
+                   : fail(ErrorCode::unavailable,
+                          fmt::format("cannot enter the network namespace {}: {}", name_space, error_text(cause)));
   }).join();
   return done;
 }

@@ -7,15 +7,15 @@
 namespace espalier::planners {
 namespace {
 
-/// Appends an oracle's offer to that of all.
+/// Appends an oracle's priced columns to those of all.
 template <class Price>
-void append(PricedColumns<Price> offer, std::uint32_t first_group, std::int64_t factor, PricedColumns<Price>& all) {
-  for (std::size_t i = 0; i < offer.columns.size(); ++i) {
-    Column& column = offer.columns[i];
+void append(PricedColumns<Price> priced, std::uint32_t first_group, std::int64_t factor, PricedColumns<Price>& all) {
+  for (std::size_t i = 0; i < priced.columns.size(); ++i) {
+    Column& column = priced.columns[i];
     column.group += first_group;
     for (Entry& load : column.loads) load.value *= factor;
     all.columns.push_back(std::move(column));
-    all.costs.push_back(offer.costs[i] * static_cast<Price>(factor));
+    all.costs.push_back(priced.costs[i] * static_cast<Price>(factor));
   }
 }
 
@@ -49,10 +49,10 @@ PricedColumns<Price> cheapest_pair(const PricedColumns<Price>& trees) {
   for (std::size_t out = 2; out + 1 < cheapest.size(); out += 2) {
     if (cost(out) < cost(best)) best = out;
   }
-  PricedColumns<Price> offer;
-  offer.columns.push_back(joined(trees.columns[*cheapest[best]], trees.columns[*cheapest[best + 1]]));
-  offer.costs.push_back(cost(best));
-  return offer;
+  PricedColumns<Price> priced;
+  priced.columns.push_back(joined(trees.columns[*cheapest[best]], trees.columns[*cheapest[best + 1]]));
+  priced.costs.push_back(cost(best));
+  return priced;
 }
 
 }  // namespace

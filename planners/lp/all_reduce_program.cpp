@@ -26,7 +26,7 @@ std::shared_ptr<const AllReduceProgram> solve_all_reduce(const PlanningProblem& 
   const auto groups = static_cast<std::uint32_t>(program.groups.groups.size());
   limits.cheapest_first = groups > few_groups;
   limits.warm_rounds = std::clamp(most_warm_trees / groups, least_warm_rounds, limits.warm_rounds);
-  limits.on_round = teller(context, "all_reduce", orbits.graph.unit.convert_to<double>());
+  limits.on_round = progress_callback(context, "all_reduce", orbits.graph.unit.convert_to<double>());
   std::vector<Column> seeds;
   if (context.known != nullptr) seeds = context.known->seeds(topology, orbits, oracle);
   limits.seeds = seeds;

@@ -171,11 +171,11 @@ class Generation {
         const double fullness = fullest > 0 ? filled[r] / fullest : 1;
         prices[r] = std::exp(sharpness * (fullness - 1)) / capacity_[r];
       }
-      PricedColumns<double> offer =
+      PricedColumns<double> priced =
           prefers_low() ? oracle_.shallow(prices, shallow_weights.front()) : oracle_.cheapest(prices);
-      if (!prefers_low()) consider_center(prices, limit_of(prices, offer.costs));
-      const std::uint32_t chosen = cheapest_family(offer);
-      for (Column& column : offer.columns) {
+      if (!prefers_low()) consider_center(prices, limit_of(prices, priced.costs));
+      const std::uint32_t chosen = cheapest_family(priced);
+      for (Column& column : priced.columns) {
         if (program_.sharing == Sharing::equal || program_.family[column.group] == chosen) {
           for (const Entry entry : column.loads) {
             filled[entry.index] += static_cast<double>(entry.value) / capacity_[entry.index];
@@ -187,11 +187,11 @@ class Generation {
   }
 
   /// The family whose groups' cheapest columns cost least together.
-  [[nodiscard]] std::uint32_t cheapest_family(const PricedColumns<double>& offer) const {
+  [[nodiscard]] std::uint32_t cheapest_family(const PricedColumns<double>& priced) const {
     std::vector<double> group(program_.family.size(), infinite_limit);
-    for (std::size_t i = 0; i < offer.columns.size(); ++i) {
-      double& least = group[offer.columns[i].group];
-      least = std::min(least, offer.costs[i]);
+    for (std::size_t i = 0; i < priced.columns.size(); ++i) {
+      double& least = group[priced.columns[i].group];
+      least = std::min(least, priced.costs[i]);
     }
     std::vector<double> family(program_.family_count, 0);
     for (std::size_t g = 0; g < group.size(); ++g) family[program_.family[g]] += group[g];
@@ -200,9 +200,9 @@ class Generation {
 
   /// Adds what the prices find and the master program gains from; false when there is nothing.
   bool improve(const Prices& prices) {
-    PricedColumns<double> offer = oracle_.cheapest(prices);
-    consider_center(prices, limit_of(prices, offer.costs));
-    return add_gainful(std::move(offer));
+    PricedColumns<double> priced = oracle_.cheapest(prices);
+    consider_center(prices, limit_of(prices, priced.costs));
+    return add_gainful(std::move(priced));
   }
 
   /// The same with shallow columns, where they are asked for.
@@ -212,9 +212,9 @@ class Generation {
                        [&](double weight) { return add_gainful(oracle_.shallow(prices, weight)); });
   }
 
-  bool add_gainful(PricedColumns<double> offer) {
+  bool add_gainful(PricedColumns<double> priced) {
     bool improved = false;
-    for (Column& column : offer.columns) {
+    for (Column& column : priced.columns) {
       if (master_.gain(column) > gain_tolerance && add(std::move(column))) improved = true;
     }
     return improved;
@@ -224,14 +224,14 @@ class Generation {
   bool settle() {
     const std::optional<RestrictedMaster::Exact> exact = master_.exact();
     if (!exact) return false;
-    PricedColumns<BigInteger> offer = prove(exact->prices);
+    PricedColumns<BigInteger> priced = prove(exact->prices);
     if (solution_.limit == exact->throughput) {
       solution_.attained = true;
       take_parts(*exact);
       return true;
     }
     bool improved = false;
-    for (Column& column : offer.columns) improved = add(std::move(column)) || improved;
+    for (Column& column : priced.columns) improved = add(std::move(column)) || improved;
     return improved;
   }
 
@@ -279,8 +279,8 @@ class Generation {
     for (std::size_t r = 0; r < prices.size(); ++r) {
       if (program_.capacity[r] == 0) whole[r] += sum * no_room_price;
     }
-    PricedColumns<BigInteger> offer = oracle_.cheapest(whole);
-    const BigInteger cost = least_unit_cost(program_, offer.costs);
+    PricedColumns<BigInteger> priced = oracle_.cheapest(whole);
+    const BigInteger cost = least_unit_cost(program_, priced.costs);
     if (cost > 0) {
       const Rational limit(total, cost);
       if (solution_.prices.empty() || limit < solution_.limit) {
@@ -288,7 +288,7 @@ class Generation {
         solution_.prices = std::move(whole);
       }
     }
-    return offer;
+    return priced;
   }
 
   /// The best prices met, rounded to whole positive numbers: a valid limit, if not the optimum.

@@ -25,7 +25,7 @@ PricedColumns<Price> cheapest_flows(const OrbitGraph& orbits, const std::vector<
                                     std::span<const Price> prices) {
   const ResourceGraph& graph = orbits.graph;
   const std::vector<Price> lengths = edge_lengths<Price>(orbits, prices);
-  PricedColumns<Price> offer;
+  PricedColumns<Price> priced;
   for (std::uint32_t group = 0; group < demands.size(); ++group) {
     const std::uint32_t source = graph.rank_nodes[demands[group].source];
     const ShortestPaths<Price> paths(graph, lengths, source, true);
@@ -43,10 +43,10 @@ PricedColumns<Price> cheapest_flows(const OrbitGraph& orbits, const std::vector<
     }
     column.edges = rank_paths(graph, paths.entering_edge(), source, uses);
     column.loads = orbit_loads(orbits, uses, demands[group].copies);
-    offer.columns.push_back(std::move(column));
-    offer.costs.push_back(cost * static_cast<Price>(demands[group].copies));
+    priced.columns.push_back(std::move(column));
+    priced.costs.push_back(cost * static_cast<Price>(demands[group].copies));
   }
-  return offer;
+  return priced;
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ FlowProgram solve_flow(std::shared_ptr<const OrbitGraph> orbits, const FlowDeman
   const FlowOracle oracle(*program.orbits, program.demands);
   ColumnLimits told = limits;
   const double unit = program.orbits->graph.unit.convert_to<double>();
-  told.on_round = teller(context, demands.keeps_symmetry ? "all_to_all" : "send_recv",
-                         unit * static_cast<double>(demands.blocks_per_buffer));
+  told.on_round = progress_callback(context, demands.keeps_symmetry ? "all_to_all" : "send_recv",
+                                    unit * static_cast<double>(demands.blocks_per_buffer));
   program.solution = generate_columns(oracle.program(), oracle, told);
   program.time_per_byte = 1 / (program.solution.limit * program.orbits->graph.unit * demands.blocks_per_buffer);
   return program;

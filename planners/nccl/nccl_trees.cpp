@@ -29,7 +29,7 @@ Error not_here(const std::string& what) { return {ErrorCode::unsupported, what, 
 
 /// Trees that carry all_reduce: up to their centres and down again.
 Result<Schedule> all_reduce_by(const Topology& topology, const Collective& collective, std::string name,
-                               const Trees& trees, std::vector<NodeId> relays = {}) {
+                               const SpanningTrees& trees, std::vector<NodeId> relays = {}) {
   Forest forest;
   forest.relays = std::move(relays);
   for (const SpanningTree& tree : trees) {
@@ -40,7 +40,7 @@ Result<Schedule> all_reduce_by(const Topology& topology, const Collective& colle
 }
 
 /// One chain through all ranks, machine by machine.
-Trees chain(const TreeDemand& demand) {
+SpanningTrees chain(const TreeDemand& demand) {
   const std::vector<Rank> order = order_ranks(demand.groups);
   BranchMaker maker(demand);
   SpanningTree tree;
@@ -91,7 +91,7 @@ Error no_computing_switch() {
 Result<Schedule> plan_nccl_tree(const Topology& topology, const Collective& collective) {
   if (const auto is = check_all_reduce(collective, "tree"); !is) return tl::unexpected(is.error());
   const Ground ground(topology, routes_kept);
-  Trees trees;
+  SpanningTrees trees;
   if (ground.groups.groups.size() == 1) {
     trees = chain(ground.demand());
   } else if (ground.groups.two_levels()) {
@@ -150,7 +150,7 @@ Result<Schedule> plan_nvls_tree(const Topology& topology, const Collective& coll
     if (switches.empty()) return tl::unexpected(no_computing_switch());
     relays.push_back(switches.front());
   }
-  Trees trees = double_trees(ground.demand(), Inside::chain);
+  SpanningTrees trees = double_trees(ground.demand(), Inside::chain);
   for (SpanningTree& tree : trees) {
     const auto& group_of = ground.groups.group_of;
     std::erase_if(tree.branches,

@@ -11,7 +11,7 @@ namespace espalier::planners {
 namespace {
 
 /// A cycle, or a part of one, over links.
-struct Piece {
+struct RingPiece {
   Rational rate;  ///< Bytes per second.
   std::vector<Rank> order;
   std::vector<Path> hops;
@@ -27,12 +27,12 @@ class LinkChooser {
   }
 
   /// The cycle in as many pieces as its links need.
-  std::vector<Piece> place(const ColumnSolution::Part& part) {
-    std::vector<Piece> pieces = {{part.amount * graph_.unit, {}, {}}};
+  std::vector<RingPiece> place(const ColumnSolution::Part& part) {
+    std::vector<RingPiece> pieces = {{part.amount * graph_.unit, {}, {}}};
     bool begins = true;
     for (const std::uint32_t e : part.column.edges) {
       if (begins) {
-        for (Piece& piece : pieces) {
+        for (RingPiece& piece : pieces) {
           piece.order.emplace_back(graph_.node_ranks[graph_.edges[e].tail]);
           piece.hops.emplace_back();
         }
@@ -47,7 +47,7 @@ class LinkChooser {
 
  private:
   /// Puts the piece on one of the edge's links; what does not fit there comes back as a piece of its own.
-  std::optional<Piece> extend(Piece& piece, std::uint32_t e) {
+  std::optional<RingPiece> extend(RingPiece& piece, std::uint32_t e) {
     std::vector<Rational>& room = room_[e];
     std::size_t chosen = 0;
     for (std::size_t i = 1; i < room.size(); ++i) {
@@ -55,7 +55,7 @@ class LinkChooser {
       const bool chosen_fits = piece.rate <= room[chosen];
       if (fits ? !chosen_fits || room[i] < room[chosen] : !chosen_fits && room[chosen] < room[i]) chosen = i;
     }
-    std::optional<Piece> rest;
+    std::optional<RingPiece> rest;
     if (room[chosen] < piece.rate) {
       ESPALIER_CHECK(room[chosen] > 0, "a program's rings do not fit on their links");
       rest = piece;
@@ -72,13 +72,13 @@ class LinkChooser {
 };
 
 /// The seconds in which every piece carries a whole number of bytes; 0 when that is too long.
-std::int64_t common_period(const std::vector<Piece>& pieces) {
+std::int64_t common_period(const std::vector<RingPiece>& pieces) {
   constexpr std::int64_t longest = std::int64_t{1} << 20;
   const BigInteger most_bytes = BigInteger(1) << 62;
   Rational sum = 0;
-  for (const Piece& piece : pieces) sum += piece.rate;
+  for (const RingPiece& piece : pieces) sum += piece.rate;
   BigInteger period = 1;
-  for (const Piece& piece : pieces) {
+  for (const RingPiece& piece : pieces) {
     period = lcm(period, BigInteger(denominator(piece.rate)));
     if (period > longest || sum * period > most_bytes) return 0;
   }
@@ -93,16 +93,16 @@ RingSet place_rings(const Topology& topology, const ResourceGraph& graph,
   std::stable_sort(largest_first.begin(), largest_first.end(),
                    [](const auto& a, const auto& b) { return a.amount > b.amount; });
   LinkChooser links(topology, graph);
-  std::vector<Piece> pieces;
+  std::vector<RingPiece> pieces;
   for (const ColumnSolution::Part& part : largest_first) {
-    std::vector<Piece> placed = links.place(part);
+    std::vector<RingPiece> placed = links.place(part);
     std::move(placed.begin(), placed.end(), std::back_inserter(pieces));
   }
   RingSet set;
   set.period = common_period(pieces);
   set.rounded = set.period == 0;
   if (set.rounded) set.period = 1;
-  for (Piece& piece : pieces) {
+  for (RingPiece& piece : pieces) {
     const Rational bytes = piece.rate * set.period;
     const BigInteger whole = numerator(bytes) / denominator(bytes);
     if (whole > 0)

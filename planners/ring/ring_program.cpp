@@ -19,10 +19,10 @@ template <class Price>
 PricedColumns<Price> cheapest_ring(const ResourceGraph& graph, std::span<const Price> prices) {
   const RingHops<Price> hops = make_ring_hops(graph, prices);
   const std::vector<std::uint32_t> order = cheapest_cycle(std::span<const Price>(hops.cost), graph.rank_count());
-  PricedColumns<Price> offer;
-  offer.columns.push_back(cycle_column(graph, hops, order));
-  offer.costs.push_back(cost_of(offer.columns.front(), prices));
-  return offer;
+  PricedColumns<Price> priced;
+  priced.columns.push_back(cycle_column(graph, hops, order));
+  priced.costs.push_back(cost_of(priced.columns.front(), prices));
+  return priced;
 }
 
 }  // namespace

@@ -17,9 +17,9 @@ std::int64_t units_of(const Residual& residual, std::span<const LinkId> links, s
 
 /// Depth-first search over sets of rings. All begin at rank 0 and are found in lexicographic order of the choices at
 /// each step, so no set is met twice.
-class Search {
+class RingSearch {
  public:
-  Search(Residual& residual, std::int64_t rate, bool both_ways, WorkBudget& work)
+  RingSearch(Residual& residual, std::int64_t rate, bool both_ways, WorkBudget& work)
       : residual_(residual),
         rate_(rate),
         both_ways_(both_ways),
@@ -218,7 +218,7 @@ std::size_t most_rings(const Residual& residual, std::int64_t rate, bool both_wa
 }
 
 std::vector<Ring> search_rings(Residual& residual, std::int64_t rate, bool both_ways, WorkBudget& work) {
-  return Search(residual, rate, both_ways, work).run();
+  return RingSearch(residual, rate, both_ways, work).run();
 }
 
 }  // namespace espalier::planners

@@ -108,8 +108,8 @@ PricedColumns<BigInteger> ShiftOracle::cheapest(std::span<const BigInteger> pric
   if (((all * shifts_.count() * shifts_.count()) >> 60U) != 0) return cheapest_chain(shifts_, prices);
   std::vector<std::int64_t> small;
   for (const BigInteger& price : prices) small.push_back(price.convert_to<std::int64_t>());
-  PricedColumns<std::int64_t> offer = cheapest_chain<std::int64_t>(shifts_, small);
-  return {std::move(offer.columns), {offer.costs.begin(), offer.costs.end()}};
+  PricedColumns<std::int64_t> priced = cheapest_chain<std::int64_t>(shifts_, small);
+  return {std::move(priced.columns), {priced.costs.begin(), priced.costs.end()}};
 }
 
 }  // namespace espalier::planners

@@ -103,8 +103,8 @@ Result<Solved> solve(const Topology& topology, const Collective& collective, con
   const ShiftOracle oracle(shifts);
   ColumnLimits limits;
   limits.warm_rounds = static_cast<std::uint32_t>(std::clamp<std::size_t>(orbits->resources.count(), 4, 40));
-  limits.on_round =
-      teller(context, to_string(collective.kind), to_double(Rational(orbits->graph.unit)) * collective.rank_count);
+  limits.on_round = progress_callback(context, to_string(collective.kind),
+                                      to_double(Rational(orbits->graph.unit)) * collective.rank_count);
   return Solved{orbits, generate_columns(oracle.program(), oracle, limits)};
 }
 

@@ -65,15 +65,15 @@ std::vector<Permutation> products_by_kind(const std::vector<Permutation>& genera
   return found;
 }
 
-struct Candidate {
+struct SymmetryCandidate {
   AbelianGroup group;
   std::size_t rank_orbits;
 };
 
-class Search {
+class SymmetrySearch {
  public:
-  Search(const Topology& topology, const ResourceGraph& graph, std::uint64_t most_waste,
-         std::span<const std::int64_t> marks)
+  SymmetrySearch(const Topology& topology, const ResourceGraph& graph, std::uint64_t most_waste,
+                 std::span<const std::int64_t> marks)
       : topology_(topology), graph_(graph), most_waste_(most_waste), marks_(marks) {}
 
   AbelianGroup run() {
@@ -81,10 +81,10 @@ class Search {
     std::vector<Permutation> rest = find_automorphisms(topology_, graph_, {}, marks_);
     std::size_t orbits = graph_.rank_count();
     while (!rest.empty() && rank_orbits(rest).count < orbits && group.generators().size() < most_generators) {
-      std::vector<Candidate> candidates = find_candidates(group, rest, orbits);
+      std::vector<SymmetryCandidate> candidates = find_candidates(group, rest, orbits);
       if (candidates.empty()) break;
       const auto whole = std::find_if(candidates.begin(), candidates.end(),
-                                      [](const Candidate& candidate) { return candidate.rank_orbits == 1; });
+                                      [](const SymmetryCandidate& candidate) { return candidate.rank_orbits == 1; });
       if (whole != candidates.end()) return std::move(whole->group);
       std::size_t best = 0;
       std::vector<Permutation> best_rest;
@@ -124,16 +124,17 @@ class Search {
   }
   /// The most promising larger groups: those under which no rank is fixed by any element but the first, if there are
   /// such; those with the fewest orbits of ranks first, each orbit weighing as much as the group's order makes it.
-  [[nodiscard]] std::vector<Candidate> find_candidates(const AbelianGroup& group, const std::vector<Permutation>& rest,
-                                                       std::size_t orbits) {
+  [[nodiscard]] std::vector<SymmetryCandidate> find_candidates(const AbelianGroup& group,
+                                                               const std::vector<Permutation>& rest,
+                                                               std::size_t orbits) {
     by_kind_.clear();
     any_free_ = false;
     for (const Permutation& product : products_by_kind(rest)) consider_powers(group, product, orbits);
     RandomElements elements(rest, ++seed_);
     for (std::size_t trial = 0; trial < most_trials(); ++trial) consider_powers(group, elements.next(), orbits);
-    std::vector<Candidate> candidates;
+    std::vector<SymmetryCandidate> candidates;
     for (auto& [key, kind] : by_kind_) {
-      for (Candidate& candidate : kind) {
+      for (SymmetryCandidate& candidate : kind) {
         if (candidates.size() < most_candidates()) candidates.push_back(std::move(candidate));
       }
     }
@@ -154,7 +155,7 @@ class Search {
         by_kind_.clear();
       }
       if (any_free_ && size != graph_.rank_count()) continue;
-      std::vector<Candidate>& kind = by_kind_[{size * count, larger->order()}];
+      std::vector<SymmetryCandidate>& kind = by_kind_[{size * count, larger->order()}];
       if (kind.size() < most_candidates() / 4 + 1) kind.push_back({*std::move(larger), count});
     }
   }
@@ -174,7 +175,8 @@ class Search {
   std::uint64_t most_waste_;  ///< Order of the group x orbits of ranks, over the ranks.
   std::span<const std::int64_t> marks_;
   std::uint64_t seed_ = 0;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<Candidate>> by_kind_;  ///< By how good, and order.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<SymmetryCandidate>>
+      by_kind_;            ///< By how good, and order.
   bool any_free_ = false;  ///< No element but the first fixes any rank, in all of `by_kind_`.
 };
 
@@ -183,7 +185,7 @@ class Search {
 RankSymmetry find_rank_symmetry(const Topology& topology, const ResourceGraph& graph, std::uint64_t most_waste,
                                 std::span<const std::int64_t> marks) {
   if (graph.rank_count() > most_searched_ranks) return no_symmetry(graph);
-  AbelianGroup group = Search(topology, graph, most_waste, marks).run();
+  AbelianGroup group = SymmetrySearch(topology, graph, most_waste, marks).run();
   std::vector<Permutation> on_ranks;
   for (const Permutation& generator : group.generators()) {
     Permutation& of_ranks = on_ranks.emplace_back();

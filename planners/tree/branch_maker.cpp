@@ -74,12 +74,12 @@ bool BranchMaker::grow(SpanningTree& tree, const std::vector<Rank>& ranks) {
   return true;
 }
 
-Trees grown_trees(const TreeDemand& demand, std::size_t count) {
+SpanningTrees grown_trees(const TreeDemand& demand, std::size_t count) {
   constexpr std::size_t most_ranks = 128;
   const std::vector<Rank> order = order_ranks(demand.groups);
   if (order.size() > most_ranks) return {};
   BranchMaker maker(demand);
-  Trees trees;
+  SpanningTrees trees;
   for (std::size_t i = 0; i < count; ++i) {
     const Rank start = demand.root.is_none() ? order[i * order.size() / count] : demand.root;
     std::vector<Rank> ranks = order;

@@ -54,7 +54,7 @@ class SameRate {
   }
 
   /// The most trees that fit.
-  Trees run() const {
+  SpanningTrees run() const {
     const std::size_t n = demand_.topology.rank_count();
     std::size_t most = std::min<std::size_t>(most_trees, edges_.size() / (n - 1));
     for (; most > 0; --most) {
@@ -71,8 +71,8 @@ class SameRate {
  private:
   static constexpr std::int64_t most_trees = 16;
 
-  [[nodiscard]] Trees to_trees(const std::vector<std::vector<std::uint32_t>>& split) const {
-    Trees trees;
+  [[nodiscard]] SpanningTrees to_trees(const std::vector<std::vector<std::uint32_t>>& split) const {
+    SpanningTrees trees;
     for (const std::vector<std::uint32_t>& edges : split) {
       SpanningTree tree;
       for (const std::uint32_t edge : edges) {
@@ -93,7 +93,7 @@ class SameRate {
 
 }  // namespace
 
-Trees disjoint_trees(const TreeDemand& demand) {
+SpanningTrees disjoint_trees(const TreeDemand& demand) {
   constexpr std::size_t most_ranks = 512;
   if (demand.topology.rank_count() > most_ranks) return {};
   const std::vector<Cable> cables = cables_between_ranks(demand.topology);
@@ -101,10 +101,10 @@ Trees disjoint_trees(const TreeDemand& demand) {
   for (const Cable& cable : cables) rates.push_back(cable.rate);
   std::sort(rates.begin(), rates.end(), std::greater<>());
   rates.erase(std::unique(rates.begin(), rates.end()), rates.end());
-  Trees best;
+  SpanningTrees best;
   std::int64_t best_total = 0;
   for (const std::int64_t rate : rates) {
-    Trees trees = SameRate(demand, cables, rate).run();
+    SpanningTrees trees = SameRate(demand, cables, rate).run();
     const std::int64_t total = rate * static_cast<std::int64_t>(trees.size());
     if (total <= best_total) continue;
     best = std::move(trees);

@@ -90,12 +90,12 @@ std::size_t port_count(const TreeDemand& demand) {
 
 }  // namespace
 
-Trees rank_trees(const TreeDemand& demand, bool keeps_routes) {
+SpanningTrees rank_trees(const TreeDemand& demand, bool keeps_routes) {
   const std::vector<Rank> order = order_ranks(demand.groups);
   const std::size_t n = order.size();
   const std::size_t pairs = std::max<std::size_t>(1, std::min<std::size_t>(port_count(demand), n));
   BranchMaker maker(demand);
-  Trees trees;
+  SpanningTrees trees;
   for (std::size_t pair = 0; pair < pairs; ++pair) {
     if (keeps_routes) maker.keep_to_route(pair);
     std::vector<Rank> circle = circle_from(order, demand.root.is_none() ? pair * n / pairs : 0);
@@ -114,11 +114,11 @@ Trees rank_trees(const TreeDemand& demand, bool keeps_routes) {
   return trees;
 }
 
-Trees double_trees(const TreeDemand& demand, Inside inside) {
+SpanningTrees double_trees(const TreeDemand& demand, Inside inside) {
   if (!demand.groups.two_levels()) return {};
   const std::vector<std::size_t> leaders = find_leaders(demand);
   BranchMaker maker(demand);
-  Trees trees;
+  SpanningTrees trees;
   for (std::size_t rail = 0; rail < leaders.size(); ++rail) {
     for (const bool second : {false, true}) {
       SpanningTree tree;

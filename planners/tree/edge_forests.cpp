@@ -7,7 +7,7 @@ namespace espalier::planners {
 
 namespace {
 
-constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t no_edge = std::numeric_limits<std::uint32_t>::max();
 
 class Forests {
  public:
@@ -15,7 +15,7 @@ class Forests {
       : vertices_(vertices),
         edges_(edges),
         roots_(roots),
-        tree_of_(edges.size(), nothing),
+        tree_of_(edges.size(), no_edge),
         at_(vertices),
         size_(roots.size(), 0) {
     for (std::uint32_t i = 0; i < edges.size(); ++i) {
@@ -27,12 +27,12 @@ class Forests {
   std::vector<std::vector<std::uint32_t>> run() {
     grow();
     for (std::uint32_t edge = 0; edge < edges_.size() && !complete(); ++edge) {
-      if (tree_of_[edge] == nothing) insert(edge);
+      if (tree_of_[edge] == no_edge) insert(edge);
     }
     if (!complete()) return {};
     std::vector<std::vector<std::uint32_t>> trees(roots_.size());
     for (std::uint32_t edge = 0; edge < edges_.size(); ++edge) {
-      if (tree_of_[edge] != nothing) trees[tree_of_[edge]].push_back(edge);
+      if (tree_of_[edge] != no_edge) trees[tree_of_[edge]].push_back(edge);
     }
     return trees;
   }
@@ -67,19 +67,19 @@ class Forests {
       grew = false;
       for (std::uint32_t tree = 0; tree < roots_.size(); ++tree) {
         Growth& growth = growths[tree];
-        std::uint32_t taken = nothing;
-        for (; growth.oldest < growth.reached.size() && taken == nothing;) {
+        std::uint32_t taken = no_edge;
+        for (; growth.oldest < growth.reached.size() && taken == no_edge;) {
           const std::uint32_t vertex = growth.reached[growth.oldest];
           for (const std::uint32_t edge : at_[vertex]) {
-            if (tree_of_[edge] != nothing || growth.has[other_end(edge, vertex)]) continue;
+            if (tree_of_[edge] != no_edge || growth.has[other_end(edge, vertex)]) continue;
             taken = edge;
             growth.has[other_end(edge, vertex)] = true;
             growth.reached.push_back(other_end(edge, vertex));
             break;
           }
-          if (taken == nothing) ++growth.oldest;
+          if (taken == no_edge) ++growth.oldest;
         }
-        if (taken == nothing) continue;
+        if (taken == no_edge) continue;
         put(taken, tree);
         grew = true;
       }
@@ -89,7 +89,7 @@ class Forests {
   /// Shortest chain of exchanges that makes room for an edge: it joins a tree, the tree's edge on the cycle that closes
   /// moves on to another tree, and so on until one closes no cycle.
   void insert(std::uint32_t edge) {
-    std::vector<std::uint32_t> cause(edges_.size(), nothing);
+    std::vector<std::uint32_t> cause(edges_.size(), no_edge);
     std::vector<std::uint32_t> queue{edge};
     cause[edge] = edge;
     for (std::size_t next = 0; next < queue.size(); ++next) {
@@ -102,7 +102,7 @@ class Forests {
           return;
         }
         for (const std::uint32_t on_cycle : path) {
-          if (cause[on_cycle] != nothing) continue;
+          if (cause[on_cycle] != no_edge) continue;
           cause[on_cycle] = moving;
           queue.push_back(on_cycle);
         }
@@ -123,18 +123,18 @@ class Forests {
 
   /// The tree's edges between the ends of an edge; empty when the tree does not join them.
   [[nodiscard]] std::vector<std::uint32_t> path_in(std::uint32_t tree, const PlainEdge& ends) const {
-    std::vector<std::uint32_t> entered(vertices_, nothing);
+    std::vector<std::uint32_t> entered(vertices_, no_edge);
     std::vector<std::uint32_t> queue{ends.a};
-    for (std::size_t next = 0; next < queue.size() && entered[ends.b] == nothing; ++next) {
+    for (std::size_t next = 0; next < queue.size() && entered[ends.b] == no_edge; ++next) {
       for (const std::uint32_t edge : at_[queue[next]]) {
         const std::uint32_t vertex = other_end(edge, queue[next]);
-        if (tree_of_[edge] != tree || vertex == ends.a || entered[vertex] != nothing) continue;
+        if (tree_of_[edge] != tree || vertex == ends.a || entered[vertex] != no_edge) continue;
         entered[vertex] = edge;
         queue.push_back(vertex);
       }
     }
     std::vector<std::uint32_t> path;
-    if (entered[ends.b] == nothing) return path;
+    if (entered[ends.b] == no_edge) return path;
     for (std::uint32_t vertex = ends.b; vertex != ends.a; vertex = other_end(path.back(), vertex)) {
       path.push_back(entered[vertex]);
     }

@@ -19,15 +19,15 @@ std::vector<std::vector<std::uint32_t>> branches_at(const SpanningTree& tree) {
 }
 
 /// Distances in branches from a rank, and the ranks in the order of these distances.
-struct Sweep {
+struct BreadthFirst {
   std::vector<Rank> order;
   std::vector<std::uint32_t> depth;
   std::vector<Rank> parent;
 };
 
-Sweep sweep_from(const SpanningTree& tree, Rank root) {
+BreadthFirst sweep_from(const SpanningTree& tree, Rank root) {
   const auto at = branches_at(tree);
-  Sweep sweep{{root}, std::vector<std::uint32_t>(at.size(), 0), std::vector<Rank>(at.size())};
+  BreadthFirst sweep{{root}, std::vector<std::uint32_t>(at.size(), 0), std::vector<Rank>(at.size())};
   for (std::size_t next = 0; next < sweep.order.size(); ++next) {
     const Rank rank = sweep.order[next];
     for (const std::uint32_t index : at[rank.index()]) {
@@ -68,13 +68,13 @@ Arborescence orient(const SpanningTree& tree, Rank root, bool outwards) {
 }
 
 std::uint32_t height(const SpanningTree& tree, Rank root) {
-  const Sweep sweep = sweep_from(tree, root);
+  const BreadthFirst sweep = sweep_from(tree, root);
   return sweep.depth[sweep.order.back().index()];
 }
 
 Rank find_centre(const SpanningTree& tree) {
   const Rank one_end = sweep_from(tree, Rank(0)).order.back();
-  const Sweep across = sweep_from(tree, one_end);
+  const BreadthFirst across = sweep_from(tree, one_end);
   Rank centre = across.order.back();
   for (std::uint32_t steps = across.depth[centre.index()] / 2; steps > 0; --steps) {
     centre = across.parent[centre.index()];
@@ -82,7 +82,7 @@ Rank find_centre(const SpanningTree& tree) {
   return centre;
 }
 
-double fullest_link(const Topology& topology, const Trees& trees, Rank root) {
+double fullest_link(const Topology& topology, const SpanningTrees& trees, Rank root) {
   std::vector<double> loads(topology.link_count(), 0);
   double weights = 0;
   for (const SpanningTree& tree : trees) {

@@ -46,26 +46,26 @@ struct TreeDemand {
 
 /// Trees that carry a message together, each a part in proportion to its weight; empty when the strategy does not fit
 /// the network.
-using Trees = std::vector<SpanningTree>;
+using SpanningTrees = std::vector<SpanningTree>;
 
 /// As many edge-disjoint trees along direct links as there are, shallow first.
-Trees disjoint_trees(const TreeDemand& demand);
+SpanningTrees disjoint_trees(const TreeDemand& demand);
 
 /// Shapes of the part of a tree inside one machine.
 enum class Inside : std::uint8_t { star, binary, chain, grown };
 
 /// Double binary trees over the machines, a pair for each rail; empty with one machine or one rank in each.
-Trees double_trees(const TreeDemand& demand, Inside inside);
+SpanningTrees double_trees(const TreeDemand& demand, Inside inside);
 
 /// Double binary trees over the ranks themselves, a pair for each port. `keeps_routes`: each pair keeps to one of the
 /// routes that every two ranks have, as through one plane of switches; otherwise branches take the least loaded routes.
-Trees rank_trees(const TreeDemand& demand, bool keeps_routes);
+SpanningTrees rank_trees(const TreeDemand& demand, bool keeps_routes);
 
 /// Trees grown branch by branch where the links are least loaded: for every network with routes in both directions.
-Trees grown_trees(const TreeDemand& demand, std::size_t count);
+SpanningTrees grown_trees(const TreeDemand& demand, std::size_t count);
 
 /// Seconds per byte of the message that the fullest link needs: when each link carries every tree once in each
 /// direction, or, with a root, when the trees are oriented from it and carry data outwards only.
-double fullest_link(const Topology& topology, const Trees& trees, Rank root);
+double fullest_link(const Topology& topology, const SpanningTrees& trees, Rank root);
 
 }  // namespace espalier::planners

@@ -10,7 +10,7 @@ namespace espalier::planners {
 
 namespace {
 
-constexpr Bytes medium_message{1 << 18};
+constexpr Bytes medium_tree_message{1 << 18};
 constexpr std::size_t most_ranks_of_all_roots = 2048;
 
 /// As many routes between two ranks as the first one has ports, within reason.
@@ -20,52 +20,53 @@ std::uint32_t route_variants(const Topology& topology) {
 }
 
 /// All strategies' trees, the most likely first.
-std::vector<Trees> all_offers(const TreeDemand& demand) {
-  std::vector<Trees> offers;
-  offers.push_back(disjoint_trees(demand));
+std::vector<SpanningTrees> all_candidates(const TreeDemand& demand) {
+  std::vector<SpanningTrees> candidates;
+  candidates.push_back(disjoint_trees(demand));
   for (const Inside inside : {Inside::star, Inside::binary, Inside::chain, Inside::grown}) {
-    offers.push_back(double_trees(demand, inside));
+    candidates.push_back(double_trees(demand, inside));
   }
   constexpr std::size_t most_ranks_in_one_tier = 128;
   if (!demand.groups.two_levels() || demand.topology.rank_count() <= most_ranks_in_one_tier) {
-    for (const bool keeps_routes : {false, true}) offers.push_back(rank_trees(demand, keeps_routes));
+    for (const bool keeps_routes : {false, true}) candidates.push_back(rank_trees(demand, keeps_routes));
   }
-  const bool any = std::any_of(offers.begin(), offers.end(), [](const Trees& trees) { return !trees.empty(); });
+  const bool any =
+      std::any_of(candidates.begin(), candidates.end(), [](const SpanningTrees& trees) { return !trees.empty(); });
   constexpr std::size_t small_machine = 32;
-  if (any && demand.topology.rank_count() > small_machine) return offers;
-  for (const std::size_t count : {1U, 2U, 4U}) offers.push_back(grown_trees(demand, count));
-  return offers;
+  if (any && demand.topology.rank_count() > small_machine) return candidates;
+  for (const std::size_t count : {1U, 2U, 4U}) candidates.push_back(grown_trees(demand, count));
+  return candidates;
 }
 
-std::uint32_t tallest(const Trees& trees, Rank root) {
+std::uint32_t tallest(const SpanningTrees& trees, Rank root) {
   std::uint32_t most = 0;
   for (const SpanningTree& tree : trees) most = std::max(most, height(tree, root.is_none() ? tree.centre : root));
   return most;
 }
 
 /// The trees whose fullest link is least loaded; within five percent of that the shallowest, of these the fewest.
-Trees best_offer(const TreeDemand& demand) {
+SpanningTrees best_candidate(const TreeDemand& demand) {
   constexpr double about_equal = 1.05;
-  std::vector<Trees> offers = all_offers(demand);
-  std::erase_if(offers, [](const Trees& trees) { return trees.empty(); });
+  std::vector<SpanningTrees> candidates = all_candidates(demand);
+  std::erase_if(candidates, [](const SpanningTrees& trees) { return trees.empty(); });
   std::vector<double> loads;
-  for (const Trees& trees : offers) loads.push_back(fullest_link(demand.topology, trees, demand.root));
+  for (const SpanningTrees& trees : candidates) loads.push_back(fullest_link(demand.topology, trees, demand.root));
   const double least = loads.empty() ? 0 : *std::min_element(loads.begin(), loads.end());
-  std::size_t best = offers.size();
-  for (std::size_t i = 0; i < offers.size(); ++i) {
+  std::size_t best = candidates.size();
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (loads[i] > about_equal * least) continue;
-    const auto rank_of = [&](std::size_t offer) {
-      return std::pair(tallest(offers[offer], demand.root), offers[offer].size());
+    const auto rank_of = [&](std::size_t candidate) {
+      return std::pair(tallest(candidates[candidate], demand.root), candidates[candidate].size());
     };
-    if (best == offers.size() || rank_of(i) < rank_of(best)) best = i;
+    if (best == candidates.size() || rank_of(i) < rank_of(best)) best = i;
   }
-  return best == offers.size() ? Trees{} : std::move(offers[best]);
+  return best == candidates.size() ? SpanningTrees{} : std::move(candidates[best]);
 }
 
 /// Past this many transfers each rank's shard takes one pair of trees only, the ranks taking turns.
-constexpr std::size_t many_transfers = std::size_t{1} << 21U;
+constexpr std::size_t many_tree_transfers = std::size_t{1} << 21U;
 
-std::vector<Arborescence> orient_all(const Trees& trees, const Collective& collective, bool outwards) {
+std::vector<Arborescence> orient_all(const SpanningTrees& trees, const Collective& collective, bool outwards) {
   std::vector<Arborescence> oriented;
   if (!collective.root.is_none()) {
     for (const SpanningTree& tree : trees) oriented.push_back(orient(tree, collective.root, outwards));
@@ -77,7 +78,7 @@ std::vector<Arborescence> orient_all(const Trees& trees, const Collective& colle
   }
   const std::size_t n = collective.rank_count;
   const bool equal = std::ranges::all_of(trees, [&](const SpanningTree& t) { return t.weight == trees[0].weight; });
-  const bool pairs = trees.size() % 2 == 0 && equal && n * n * trees.size() > many_transfers;
+  const bool pairs = trees.size() % 2 == 0 && equal && n * n * trees.size() > many_tree_transfers;
   for (std::size_t root = 0; root < n; ++root) {
     for (std::size_t i = 0; i < trees.size(); ++i) {
       if (pairs && root % (trees.size() / 2) != i / 2) continue;
@@ -118,8 +119,8 @@ Result<Schedule> plan_tree(const PlanningProblem& problem, const Collective& col
   if (collective.rank_count > 1) {
     const RankGroups groups = group_ranks(topology);
     const std::uint32_t variants = collective.rank_count <= 256 ? route_variants(topology) : 1;
-    const LogicalGraph& graph = problem.logical_graph(Direction::forward, medium_message, variants);
-    const Trees trees = best_offer({topology, groups, graph, collective.root});
+    const LogicalGraph& graph = problem.logical_graph(Direction::forward, medium_tree_message, variants);
+    const SpanningTrees trees = best_candidate({topology, groups, graph, collective.root});
     if (trees.empty()) {
       return fail(ErrorCode::unsupported,
                   "tree finds no tree that spans " + topology.name() + " with routes both up and down every branch",

@@ -13,7 +13,7 @@ namespace espalier::planners {
 namespace {
 
 /// What is known of a slice at a rank, for the additions and for the copies.
-struct Visit {
+struct VisitedNode {
   std::uint32_t added_hops = 0;
   std::uint32_t copied_hops = 0;
   std::uint16_t added_from = 0;
@@ -47,8 +47,8 @@ class Travel {
 
  private:
   std::uint32_t move(const Transfer& transfer, std::size_t slice) {
-    Visit& from = visits_.at(schedule_.src(transfer), slice);
-    Visit& to = visits_.at(schedule_.dst(transfer), slice);
+    VisitedNode& from = visits_.at(schedule_.src(transfer), slice);
+    VisitedNode& to = visits_.at(schedule_.dst(transfer), slice);
     moved_[slice] += static_cast<double>(schedule_.slices[slice].length);
     if (transfer.action() == Action::reduce) {
       branches_[slice] = std::max<std::uint32_t>(branches_[slice], ++to.added_from);
@@ -61,7 +61,7 @@ class Travel {
   }
 
   const Schedule& schedule_;
-  PlaceTable<Visit> visits_;
+  PlaceTable<VisitedNode> visits_;
   std::vector<std::uint32_t> branches_;  ///< By slice.
   std::vector<double> moved_;            ///< By slice: units times transfers.
 };

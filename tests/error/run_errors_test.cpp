@@ -13,7 +13,7 @@
 namespace espalier {
 namespace {
 
-const std::filesystem::path folder = ESPALIER_SOURCE_DIR "/tests/error/runs";
+const std::filesystem::path run_files = ESPALIER_SOURCE_DIR "/tests/error/runs";
 
 std::string contents(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
@@ -24,7 +24,7 @@ std::string contents(const std::filesystem::path& path) {
 
 std::vector<std::string> bad_files() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+  for (const auto& entry : std::filesystem::directory_iterator(run_files)) {
     if (entry.path().extension() != ".expected") names.push_back(entry.path().filename().string());
   }
   std::ranges::sort(names);
@@ -35,12 +35,12 @@ std::vector<std::string> bad_files() {
 class RunErrors : public testing::TestWithParam<std::string> {};
 
 TEST_P(RunErrors, MessageIsAsRecorded) {
-  const auto run = compare::read_run(contents(folder / GetParam()), GetParam(), {});
+  const auto run = compare::read_run(contents(run_files / GetParam()), GetParam(), {});
   ASSERT_FALSE(run.has_value());
   EXPECT_TRUE(run.error().message.starts_with(GetParam() + ":")) << run.error().message;
   std::string message = run.error().message + "\n";
   if (!run.error().help.empty()) message += "help: " + run.error().help + "\n";
-  const std::filesystem::path expected = folder / (GetParam() + ".expected");
+  const std::filesystem::path expected = run_files / (GetParam() + ".expected");
   if (std::getenv("ESPALIER_RECORD") != nullptr) std::ofstream(expected, std::ios::binary) << message;
   EXPECT_EQ(message, contents(expected));
 }

@@ -4,7 +4,7 @@
 
 #include "schedule/verify/verify.h"
 
-namespace espalier::testing {
+namespace espalier::test {
 
 /// What verify reports, a line each.
 inline std::string breaches_of(const Schedule& schedule, const Topology& topology, std::size_t limit = 100) {
@@ -15,4 +15,4 @@ inline std::string breaches_of(const Schedule& schedule, const Topology& topolog
   return text;
 }
 
-}  // namespace espalier::testing
+}  // namespace espalier::test

@@ -11,7 +11,7 @@
 #include "topology/topology.h"
 
 /// Weighted trees for tests, random or of simple shapes.
-namespace espalier::testing {
+namespace espalier::test {
 
 /// A way from `src` to each rank that it reaches through forwarding nodes alone, with the fewest links; empty for `src`
 /// itself and for ranks behind other ranks.
@@ -164,4 +164,4 @@ inline Schedule ring_schedule(const Topology& topology, CollectiveKind kind, std
   return std::move(*schedule);
 }
 
-}  // namespace espalier::testing
+}  // namespace espalier::test

@@ -12,7 +12,7 @@
 #include "sim/simulate.h"
 
 /// One schedule through everything that must hold of it: verify, interpret, loads and simulation against the bound.
-namespace espalier::testing {
+namespace espalier::test {
 
 /// Every value that the collective promises is the one that interpreting the schedule gives.
 inline void expect_promise_kept(const Schedule& schedule, std::uint64_t seed) {
@@ -56,4 +56,4 @@ inline void expect_schedule_right(const Schedule& schedule, const Topology& topo
   expect_simulation_honest(schedule, topology, bound, Bytes{share * 1024}, Bytes{share * 16});
 }
 
-}  // namespace espalier::testing
+}  // namespace espalier::test

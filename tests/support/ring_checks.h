@@ -9,7 +9,7 @@
 
 #include "planners/ring/ring.h"
 
-namespace espalier::testing {
+namespace espalier::test {
 
 /// Every ring passes all ranks once, along routes through nodes that only forward, and together the rings fit links and
 /// backplanes and do not beat their limit.
@@ -50,4 +50,4 @@ inline void expect_sound(const Topology& topology, const planners::RingSet& set)
   EXPECT_LE(set.rate(), set.limit);
 }
 
-}  // namespace espalier::testing
+}  // namespace espalier::test

@@ -15,7 +15,7 @@
 #include "topology/topology_builder.h"
 
 /// Networks and checks for tests of packings of one root.
-namespace espalier::testing {
+namespace espalier::test {
 
 inline Wire gigabytes(std::int64_t rate) { return {{rate * 1'000'000'000}, {1'000'000}, {}}; }
 
@@ -53,4 +53,4 @@ inline ScheduleShape shape_at_bound(const Topology& topology, Direction directio
   return shape_at_bound(topology, collective, forest);
 }
 
-}  // namespace espalier::testing
+}  // namespace espalier::test

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "topology/import/formats/formats.h"
+
 namespace espalier {
 namespace {
 
-constexpr std::size_t sniffed_bytes = 8192;
 constexpr std::string_view not_read = "it is not read";
 constexpr std::string_view measured = "compare, calibrate and report --measured read it";
 

@@ -157,16 +157,16 @@ PricedColumns<Price> cheapest_trees(const OrbitGraph& orbits, const TreeGroups& 
   const bool inward = !orbits.graph.has_dead_ends &&
                       std::any_of(groups.groups.begin(), groups.groups.end(), [](auto& group) { return group.inward; });
   const std::vector<Price> backward = inward ? transposed(distances.forward, n) : std::vector<Price>();
-  PricedColumns<Price> offer;
+  PricedColumns<Price> priced;
   for (std::uint32_t g = 0; g < groups.groups.size(); ++g) {
     const TreeGroup& group = groups.groups[g];
     const auto parent = orbits.graph.has_dead_ends
                             ? cheapest_arborescence(tree_costs(orbits.graph, distances, group), n, group.root)
                             : cheapest_arborescence(group.inward ? backward : distances.forward, n, group.root);
-    offer.columns.push_back(tree_column(orbits, distances, g, group, hops[g], parent));
-    offer.costs.push_back(cost_of(offer.columns.back(), prices));
+    priced.columns.push_back(tree_column(orbits, distances, g, group, hops[g], parent));
+    priced.costs.push_back(cost_of(priced.columns.back(), prices));
   }
-  return offer;
+  return priced;
 }
 
 /// What the edges from rank to rank cost on average.
@@ -305,18 +305,18 @@ PricedColumns<BigInteger> TreeOracle::cheapest(std::span<const BigInteger> price
   }
   std::vector<std::int64_t> small;
   for (const BigInteger& price : prices) small.push_back(price.convert_to<std::int64_t>());
-  PricedColumns<std::int64_t> offer = cheapest_trees<std::int64_t>(orbits_, groups_, hops_, small);
-  return {std::move(offer.columns), {offer.costs.begin(), offer.costs.end()}};
+  PricedColumns<std::int64_t> priced = cheapest_trees<std::int64_t>(orbits_, groups_, hops_, small);
+  return {std::move(priced.columns), {priced.costs.begin(), priced.costs.end()}};
 }
 
 PricedColumns<double> TreeOracle::shallow(std::span<const double> prices, double weight) const {
   const RankDistances<double> distances = rank_distances(orbits_, prices);
   const std::uint32_t n = orbits_.graph.rank_count();
   const double unit = weight * mean_edge(distances);
-  PricedColumns<double> offer;
+  PricedColumns<double> priced;
   const auto add = [&](std::uint32_t g, const std::vector<std::uint32_t>& parent) {
-    offer.columns.push_back(tree_column(orbits_, distances, g, groups_.groups[g], hops_[g], parent));
-    offer.costs.push_back(cost_of<double>(offer.columns.back(), prices));
+    priced.columns.push_back(tree_column(orbits_, distances, g, groups_.groups[g], hops_[g], parent));
+    priced.costs.push_back(cost_of<double>(priced.columns.back(), prices));
   };
   for (std::uint32_t g = 0; g < groups_.groups.size(); ++g) {
     const TreeGroup& group = groups_.groups[g];
@@ -336,7 +336,7 @@ PricedColumns<double> TreeOracle::shallow(std::span<const double> prices, double
     }
     add(g, cheapest_arborescence(cost, n, group.root));
   }
-  return offer;
+  return priced;
 }
 
 }  // namespace espalier::planners

@@ -38,7 +38,7 @@ TreeGroups all_reduce_groups(const OrbitGraph& orbits);
 /// A tree's edge goes from rank to rank by a shortest path through nodes that are not ranks.
 class TreeOracle final : public PricingOracle {
  public:
-  /// `shallow` also offers trees just within `most_height`, where not 0.
+  /// `shallow` also proposes trees just within `most_height`, where not 0.
   /// Requires: every rank reaches every other; a graph that outlives the oracle.
   TreeOracle(const OrbitGraph& orbits, TreeGroups groups, std::uint32_t most_height = 0);
 

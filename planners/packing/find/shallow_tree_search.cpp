@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t most_tried_again = 64;  // ranks
 /// With parallel links, trees may be wider than links, but together they are no more than so many times the narrowest.
-constexpr std::int64_t most_units = 48;
+constexpr std::int64_t most_shallow_units = 48;
 constexpr std::array<std::size_t, most_shallow_trees> tree_counts = {16, 8, 15, 14, 12, 10, 6, 4,
                                                                      9,  7, 13, 11, 5,  3,  2, 1};
 /// Arcs that searches may pass as trees grow: for every two ranks, for every rank and arc, at least and at most.
@@ -129,8 +129,8 @@ std::vector<std::int64_t> ShallowTreeSearch::whole_trees(std::int64_t units) con
 }
 
 void ShallowTreeSearch::try_units() {
-  for (std::int64_t units = most_shallow_trees + 1; units <= most_units && found_.empty() && !growth_.is_spent();
-       ++units) {
+  for (std::int64_t units = most_shallow_trees + 1;
+       units <= most_shallow_units && found_.empty() && !growth_.is_spent(); ++units) {
     bool is_possible = true;
     for (const bool level_by_level : {false, true}) {
       for (const std::size_t count : tree_counts) {

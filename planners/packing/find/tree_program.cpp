@@ -17,8 +17,8 @@ namespace {
 
 /// Past these the program takes longer than splitting switches does.
 constexpr std::size_t most_program_ranks = 4096;
-constexpr std::size_t most_rank_orbits = 32;
-constexpr std::size_t most_resource_orbits = 320;
+constexpr std::size_t most_tree_rank_orbits = 32;
+constexpr std::size_t most_tree_resource_orbits = 320;
 constexpr std::size_t most_small_resource_orbits = 16;
 constexpr std::int64_t most_share_sum = 1'000'000;  // weights stay within max_units
 
@@ -33,8 +33,8 @@ std::optional<TreeProgram> TreeProgram::make(const PlanningProblem& problem, Dir
   auto orbits = problem.orbit_graph(false, root.is_none() ? symmetry : Symmetry::none, shares);
   // Where ranks must not relay no other finder plans.
   const std::size_t more = topology.first_not_relaying().is_none() ? 1 : 2;
-  if (orbits->resources.count() > most_resource_orbits * more) return std::nullopt;
-  if (root.is_none() && orbits->ranks.count() > most_rank_orbits * more) return std::nullopt;
+  if (orbits->resources.count() > most_tree_resource_orbits * more) return std::nullopt;
+  if (root.is_none() && orbits->ranks.count() > most_tree_rank_orbits * more) return std::nullopt;
   const bool inward = direction == Direction::reversed;
   TreeGroups groups =
       root.is_none() ? sharded_groups(*orbits, inward, shares) : single_root_group(root.value(), inward);
@@ -44,7 +44,7 @@ std::optional<TreeProgram> TreeProgram::make(const PlanningProblem& problem, Dir
 ColumnLimits TreeProgram::limits() const {
   ColumnLimits limits;
   limits.warm_rounds = static_cast<std::uint32_t>(std::clamp<std::size_t>(orbits_->resources.count(), 4, 40));
-  limits.on_round = teller(*context_, collective_name(), bytes_per_unit());
+  limits.on_round = progress_callback(*context_, collective_name(), bytes_per_unit());
   return limits;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "tests/support/pipeline.h"
+#include "tests/support/shipped_machine.h"
 #include "topology/yaml/read_topology.h"
 
 namespace espalier {
@@ -19,17 +20,11 @@ std::vector<std::string> machine_names() {
   return names;
 }
 
-Topology read_machine(const std::string& name) {
-  TopologyReading reading = read_topology_file(ESPALIER_SOURCE_DIR "/configs/" + name + ".yaml");
-  ESPALIER_CHECK(reading.topology.has_value(), "a shipped machine reads");
-  return std::move(*reading.topology);
-}
-
 class ShippedMachine : public ::testing::TestWithParam<std::string> {};
 
 /// Every collective has a schedule from at least one planner; each is verified and respects the bound.
 TEST_P(ShippedMachine, EveryCollectiveByEveryPlanner) {
-  const Topology topology = read_machine(GetParam());
+  const Topology topology = test::shipped_machine(GetParam());
   constexpr std::size_t largest =
       64;  // Larger machines are for the bench targets; this test also runs under sanitizers.
   if (topology.rank_count() > largest) GTEST_SKIP() << "more than " << largest << " ranks";
@@ -44,7 +39,7 @@ TEST_P(ShippedMachine, EveryCollectiveByEveryPlanner) {
       const auto schedule = planners::plan(topology, *collective, planner);
       if (!schedule) continue;
       ++planned;
-      testing::expect_schedule_right(*schedule, topology, bound->time_per_byte);
+      test::expect_schedule_right(*schedule, topology, bound->time_per_byte);
     }
     EXPECT_GT(planned, 0) << to_string(kind);
   }
@@ -58,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Machines, ShippedMachine, ::testing::ValuesIn(machine_n
 
 /// The figures that the field knows of these machines, derived by hand.
 Rational all_gather_bound(const std::string& name) {
-  const Topology topology = read_machine(name);
+  const Topology topology = test::shipped_machine(name);
   const auto bound =
       planners::compute_bound(topology, *make_collective(CollectiveKind::all_gather, topology.rank_count(), {}));
   ESPALIER_CHECK(bound.has_value(), "a shipped machine has a bound");

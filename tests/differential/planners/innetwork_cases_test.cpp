@@ -19,7 +19,7 @@ TEST(InNetworkCases, AllReduceStaysAboveTheOptimumAndMostlyReachesIt) {
     const auto best = known.find("all_reduce_in_network");
     if (!best || known.graph.switches == 0) continue;
     SCOPED_TRACE(known.name);
-    const Topology topology = testing::with_computing_switches(test::make_topology(known.graph, unit));
+    const Topology topology = test::with_computing_switches(test::make_topology(known.graph, unit));
     const auto collective = make_collective(CollectiveKind::all_reduce, topology.rank_count(), std::nullopt);
     const auto schedule = plan_innetwork(topology, *collective);
     ASSERT_TRUE(schedule) << schedule.error().message;

@@ -7,6 +7,7 @@
 #include "schedule/verify/verify.h"
 #include "tests/support/planner_cases.h"
 #include "tests/support/ring_checks.h"
+#include "tests/support/shipped_machine.h"
 #include "topology/reachable.h"
 #include "topology/routes.h"
 #include "topology/yaml/read_topology.h"
@@ -22,7 +23,7 @@ TEST(RingCases, NoSetIsFaster) {
     const Topology topology = test::make_topology(known.graph);
     if (find_unreachable(topology) || topology.rank_count() < 2) continue;
     const RingSet set = find_rings(topology);
-    testing::expect_sound(topology, set);
+    test::expect_sound(topology, set);
     EXPECT_TRUE(set.is_best);
     with_rings += set.rings.empty() ? 0 : 1;
   }
@@ -36,15 +37,9 @@ TEST(RingCases, NoSetIsFasterOverManyBoxes) {
     SCOPED_TRACE(known.name);
     const Topology topology = test::make_topology(known.graph);
     const RingSet set = find_rings(topology);
-    testing::expect_sound(topology, set);
+    test::expect_sound(topology, set);
     EXPECT_TRUE(set.is_best);
   }
-}
-
-Topology read_machine(const std::string& name) {
-  TopologyReading reading = read_topology_file(ESPALIER_SOURCE_DIR "/configs/" + name + ".yaml");
-  ESPALIER_CHECK(reading.topology.has_value(), "a shipped machine reads");
-  return std::move(*reading.topology);
 }
 
 /// What NCCL's search can find at most, in GB/s of busbw. A channel has a speed from a table (github.com/NVIDIA/nccl,
@@ -73,9 +68,9 @@ class DgxMachine : public ::testing::TestWithParam<NcclFigures> {};
 
 TEST_P(DgxMachine, IsPlannedNoSlowerThanByNccl) {
   constexpr std::int64_t giga = 1'000'000'000;
-  const Topology topology = read_machine(GetParam().name);
+  const Topology topology = test::shipped_machine(GetParam().name);
   const RingSet set = find_rings(topology);
-  testing::expect_sound(topology, set);
+  test::expect_sound(topology, set);
   EXPECT_TRUE(set.is_best);
   EXPECT_GE(set.rate(), make_rational(GetParam().ring * giga));
   const Collective collective = *make_collective(CollectiveKind::all_reduce, topology.rank_count(), std::nullopt);
@@ -117,7 +112,7 @@ TEST(KnownRings, OfShippedMachines) {
   };
   for (const KnownRings& known : all) {
     SCOPED_TRACE(known.name);
-    const RingSet set = find_rings(read_machine(known.name));
+    const RingSet set = find_rings(test::shipped_machine(known.name));
     EXPECT_EQ(set.rings.size(), known.rings);
     EXPECT_EQ(set.rate(), make_rational(known.total_gb * 1'000'000'000));
     EXPECT_TRUE(set.is_best);

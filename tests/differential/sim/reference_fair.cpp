@@ -169,20 +169,20 @@ class FairReference {
 
   std::int64_t next_moment() {
     std::optional<std::int64_t> first;
-    const auto offer = [&](std::int64_t time) { first = first ? std::min(*first, time) : time; };
+    const auto consider = [&](std::int64_t time) { first = first ? std::min(*first, time) : time; };
     bool moves = false;
     for (std::size_t i = 0; i < chunks_.size(); ++i) {
       const FlowChunk& chunk = chunks_[i];
       if (chunk.end) continue;
       if (!chunk.has_begun) {
-        if (const auto begin = find_begin(i)) offer(*begin);
+        if (const auto begin = find_begin(i)) consider(*begin);
         continue;
       }
       moves = true;
-      if (chunk.rate > 0) offer(now_ + static_cast<std::int64_t>((chunk.left + chunk.rate - 1) / chunk.rate));
+      if (chunk.rate > 0) consider(now_ + static_cast<std::int64_t>((chunk.left + chunk.rate - 1) / chunk.rate));
     }
     for (const sim::RateChange& change : options_.conditions.changes) {
-      if (moves && change.at.count > now_) offer(change.at.count);
+      if (moves && change.at.count > now_) consider(change.at.count);
     }
     ESPALIER_CHECK(first.has_value(), "no chunk waits for ever");
     return *first;

@@ -71,16 +71,16 @@ class PlainChain {
   [[nodiscard]] Found enabler_of(std::uint32_t at) const {
     const Span& own = spans_[at];
     Found best = earlier_on_its_way(at);
-    const auto offer = [&](Found other) {
+    const auto consider = [&](Found other) {
       if (other && (!best || enabled_at(*other, at) > enabled_at(*best, at))) best = other;
     };
     const auto is_of = [](Phase phase) { return [phase](const Span& span) { return span.phase == phase; }; };
-    if (own.phase == Phase::wire || own.phase == Phase::reduce) offer(last_before(at, is_of(own.phase)));
+    if (own.phase == Phase::wire || own.phase == Phase::reduce) consider(last_before(at, is_of(own.phase)));
     if (own.phase != Phase::send) return best;
-    offer(last_before(at, [&](const Span& other) { return is_arrival(other) && may_need(own, other); }));
-    offer(last_before(at, [&](const Span& other) { return other.phase == Phase::send && shares_lane(own, other); }));
-    if (!best) offer(last_before(at, is_arrival));
-    if (!best) offer(last_before(at, is_of(Phase::send)));
+    consider(last_before(at, [&](const Span& other) { return is_arrival(other) && may_need(own, other); }));
+    consider(last_before(at, [&](const Span& other) { return other.phase == Phase::send && shares_lane(own, other); }));
+    if (!best) consider(last_before(at, is_arrival));
+    if (!best) consider(last_before(at, is_of(Phase::send)));
     return best;
   }
 

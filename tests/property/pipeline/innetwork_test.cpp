@@ -25,7 +25,7 @@ Topology random_machine(Random& random) {
   const auto topology = generate_random(options);
   ESPALIER_CHECK(topology.has_value(), "random options are in range");
   const bool all = random.below(2) == 0;
-  const Topology computing = testing::with_computing_switches(
+  const Topology computing = test::with_computing_switches(
       *topology, [&](const Node&) { return std::pair(all || random.below(3) > 0, all || random.below(3) > 0); });
   std::vector<Node> nodes(computing.nodes().begin(), computing.nodes().end());
   for (Node& node : nodes) {
@@ -56,7 +56,7 @@ TEST(InNetworkPipeline, RandomMachinesWithSwitchesThatCompute) {
       continue;
     }
     ++planned;
-    testing::expect_schedule_right(*schedule, topology, bound->time_per_byte);
+    test::expect_schedule_right(*schedule, topology, bound->time_per_byte);
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(planned, 200);

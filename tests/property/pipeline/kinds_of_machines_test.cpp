@@ -126,7 +126,7 @@ bool try_planner(const planners::Planner& planner, const Topology& machine, cons
     EXPECT_FALSE(schedule.error().help.empty()) << schedule.error().message;
     return false;
   }
-  testing::expect_schedule_right(*schedule, machine, bound);
+  test::expect_schedule_right(*schedule, machine, bound);
   return true;
 }
 

@@ -46,7 +46,7 @@ void try_graph(std::uint64_t seed) {
       continue;
     }
     ++planned;
-    testing::expect_schedule_right(*schedule, topology, bound->time_per_byte);
+    test::expect_schedule_right(*schedule, topology, bound->time_per_byte);
   }
   EXPECT_GT(planned, 0) << "no planner makes " << to_string(kind);
 }

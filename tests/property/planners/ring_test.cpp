@@ -18,7 +18,7 @@
 namespace espalier::planners {
 namespace {
 
-using testing::expect_sound;
+using test::expect_sound;
 
 /// All cycles through all ranks with all their routes, as the columns of one linear program.
 class AllCycles {

@@ -43,7 +43,7 @@ TEST(Shares, PackingReachesTheBoundWhereSwitchesAreBalanced) {
       const auto schedule = plan_unbounded(topology, collective, *find_planner("packing"));
       ASSERT_TRUE(schedule) << schedule.error().message;
       ASSERT_EQ(compute_loads(*schedule, topology).time_per_byte, bound) << to_string(kind);
-      testing::expect_schedule_right(*schedule, topology, bound);
+      test::expect_schedule_right(*schedule, topology, bound);
     }
   }
 }
@@ -64,7 +64,7 @@ TEST(Shares, PackingReachesTheBoundOnRegularNetworks) {
         const auto schedule = plan_unbounded(topology, collective, *find_planner("packing"));
         ASSERT_TRUE(schedule) << schedule.error().message;
         EXPECT_EQ(compute_loads(*schedule, topology).time_per_byte, bound);
-        testing::expect_schedule_right(*schedule, topology, bound);
+        test::expect_schedule_right(*schedule, topology, bound);
       }
     }
   }
@@ -99,7 +99,7 @@ TEST(Shares, AllPlannersAreHonest) {
           continue;
         }
         SCOPED_TRACE(planner.name);
-        testing::expect_schedule_right(*schedule, topology, bound);
+        test::expect_schedule_right(*schedule, topology, bound);
         ++made[planner.name];
       }
     }

@@ -26,9 +26,9 @@ template <class Check>
 void for_random_schedules(std::uint64_t seed, int rounds, const Check& check) {
   Random random(seed);
   for (int round = 0; round < rounds; ++round) {
-    const Topology fabric = testing::random_fabric(1 + random.below(8), random.below(4), random.below(12), random);
+    const Topology fabric = test::random_fabric(1 + random.below(8), random.below(4), random.below(12), random);
     for (const CollectiveKind kind : all_collective_kinds) {
-      check(fabric, testing::random_schedule(fabric, kind, random), random);
+      check(fabric, test::random_schedule(fabric, kind, random), random);
       if (::testing::Test::HasFatalFailure()) return;
     }
   }
@@ -65,7 +65,7 @@ TEST(RandomSchedules, RepeatingAnyReductionIsNoticed) {
 /// A reduction may reach the root over another rank as well; then the schedule is as good as before.
 TEST(RandomSchedules, RedirectingAnyTransferIsNoticedOrHarmless) {
   for_random_schedules(104, 40, [](const Topology& fabric, const Schedule& whole, Random& random) {
-    const testing::RouteTable routes(fabric);
+    const test::RouteTable routes(fabric);
     for (std::size_t i = 0; i < whole.transfers.size(); ++i) {
       Schedule damaged = whole;
       const Rank src = whole.src(whole.transfers[i]);

@@ -11,7 +11,7 @@ namespace {
 using test::Machine;
 using test::RandomMachine;
 
-constexpr int rounds = 1000;
+constexpr int fair_rounds = 1000;
 
 sim::Report simulate_fair(const Machine& machine, std::int64_t size, std::int64_t chunk,
                           const sim::Conditions& conditions = {}) {
@@ -39,7 +39,7 @@ sim::Conditions pick_conditions(const Machine& machine, Random& random) {
 
 TEST(FairModelProperty, LinksCarryTheLoadsOfTheScheduleWhateverHappens) {
   RandomMachine maker(11);
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < fair_rounds; ++round) {
     const Machine machine = maker.make();
     const Schedule schedule = machine.schedule();
     const std::int64_t size = schedule.units * maker.random().between(0, 12);
@@ -55,7 +55,7 @@ TEST(FairModelProperty, LinksCarryTheLoadsOfTheScheduleWhateverHappens) {
 
 TEST(FairModelProperty, NothingIsFasterThanTheFullestLinkOrBackplane) {
   RandomMachine maker(12);
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < fair_rounds; ++round) {
     const Machine machine = maker.make();
     const Schedule schedule = machine.schedule();
     const std::int64_t size = schedule.units * maker.random().between(0, 12);
@@ -68,7 +68,7 @@ TEST(FairModelProperty, NothingIsFasterThanTheFullestLinkOrBackplane) {
 
 TEST(FairModelProperty, ALinkIsBusyForItsBytes) {
   RandomMachine maker(13);
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < fair_rounds; ++round) {
     const Machine machine = maker.make();
     const sim::Report report = simulate_fair(machine, maker.random().between(0, 90), maker.random().between(1, 30));
     for (std::size_t i = 0; i < report.links.size(); ++i) {
@@ -80,7 +80,7 @@ TEST(FairModelProperty, ALinkIsBusyForItsBytes) {
 
 TEST(FairModelProperty, CriticalPathCoversTheRunWithoutGaps) {
   RandomMachine maker(14);
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < fair_rounds; ++round) {
     const Machine machine = maker.make();
     const sim::Report report = simulate_fair(machine, maker.random().between(0, 60), maker.random().between(1, 30),
                                              pick_conditions(machine, maker.random()));
@@ -91,7 +91,7 @@ TEST(FairModelProperty, CriticalPathCoversTheRunWithoutGaps) {
 
 TEST(FairModelProperty, SameInputGivesTheSameReport) {
   RandomMachine maker(15);
-  for (int round = 0; round < rounds / 4; ++round) {
+  for (int round = 0; round < fair_rounds / 4; ++round) {
     const Machine machine = maker.make();
     const sim::Conditions conditions = pick_conditions(machine, maker.random());
     const sim::Report first = simulate_fair(machine, 96, 7, conditions);

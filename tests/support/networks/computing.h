@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "topology/topology.h"
 
-namespace espalier::testing {
+namespace espalier::test {
 
 /// The same network with switches that copy and add as `flags_of(switch)` says, a pair of multicast and reduction.
 template <class FlagsOf>
@@ -26,4 +26,4 @@ inline Topology with_computing_switches(const Topology& topology) {
   return with_computing_switches(topology, [](const Node&) { return std::pair(true, true); });
 }
 
-}  // namespace espalier::testing
+}  // namespace espalier::test

@@ -11,7 +11,7 @@
 #include "topology/topology.h"
 
 /// Small networks for tests, made by hand. All ranks are called g0, g1, ...; all switches s0, s1, ...
-namespace espalier::testing {
+namespace espalier::test {
 
 /// Bytes per second in a GB/s.
 inline constexpr std::int64_t giga = 1'000'000'000;
@@ -134,4 +134,4 @@ inline Topology random_fabric(std::size_t ranks, std::size_t switches, std::size
   return maker.build("random");
 }
 
-}  // namespace espalier::testing
+}  // namespace espalier::test

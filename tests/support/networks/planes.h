@@ -12,7 +12,7 @@
 
 #include "engine/rendezvous/control_plane.h"
 
-namespace espalier::testing {
+namespace espalier::test {
 
 using PlaneResult = Result<std::unique_ptr<engine::rendezvous::ControlPlane>>;
 inline constexpr std::chrono::milliseconds long_enough{20000};
@@ -70,4 +70,4 @@ inline std::vector<std::unique_ptr<engine::rendezvous::ControlPlane>> planes_of(
   return planes;
 }
 
-}  // namespace espalier::testing
+}  // namespace espalier::test

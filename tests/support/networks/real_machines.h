@@ -8,7 +8,7 @@
 #include "tests/support/networks/fabrics.h"
 
 /// Small models of machines whose figures the tests know by heart.
-namespace espalier::testing {
+namespace espalier::test {
 
 /// The NVLinks of a DGX-1 with V100s at 22 GB/s each: every GPU has six, some pairs are joined by two. Without the
 /// gpu0-gpu1 link when `damaged`. Source: S. Li et al., "Evaluating modern GPU interconnect", IEEE TPDS 31(1), 2020.
@@ -34,4 +34,4 @@ inline Topology dgx1v_nvlinks(bool damaged) {
   return maker.build(damaged ? "dgx1v-gpu0-gpu1-down" : "dgx1v");
 }
 
-}  // namespace espalier::testing
+}  // namespace espalier::test

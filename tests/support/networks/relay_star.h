@@ -7,7 +7,7 @@
 #include "tests/support/networks/fabrics.h"
 
 /// Ranks around one switch that copies or adds, and schedules over it, for tests of relays.
-namespace espalier::testing {
+namespace espalier::test {
 
 /// Ranks g0, g1, ... and a switch s0 with a cable to each: link 2 r goes up from rank r, link 2 r + 1 down to it.
 inline Topology computing_star(std::size_t ranks, bool multicast = true, bool reduction = true) {
@@ -47,4 +47,4 @@ inline Schedule one_shot_all_reduce(const Topology& star) {
   return std::move(*schedule);
 }
 
-}  // namespace espalier::testing
+}  // namespace espalier::test

@@ -17,7 +17,7 @@ Candidates packings_of(const Topology& topology, bool variants) {
   return std::move(*candidates);
 }
 
-TEST(Chooser, OffersLowerPackingsUnderTheirShapes) {
+TEST(Chooser, PlansLowerPackingsUnderTheirShapes) {
   const Topology torus = *generate_torus({{4, 4}, {}});
   const Candidates candidates = packings_of(torus, true);
   ASSERT_GT(candidates.made.size(), 1U);
@@ -36,14 +36,14 @@ TEST(Chooser, OffersLowerPackingsUnderTheirShapes) {
   }
 }
 
-TEST(Chooser, OffersOnePackingWhereVariantsAreNotAskedFor) {
+TEST(Chooser, PlansOnePackingWhereVariantsAreNotAskedFor) {
   const Candidates candidates = packings_of(*generate_torus({{4, 4}, {}}), false);
   ASSERT_EQ(candidates.made.size(), 1U);
   EXPECT_EQ(candidates.made.front().planner, "packing");
   EXPECT_EQ(candidates.find("packing/h1t1"), nullptr);
 }
 
-TEST(Chooser, OffersTheSamePackingsOnAnyNumberOfThreads) {
+TEST(Chooser, PlansTheSamePackingsOnAnyNumberOfThreads) {
   const Topology torus = *generate_torus({{3, 4}, {}});
   const Collective collective = *make_collective(CollectiveKind::all_reduce, 12, std::nullopt);
   const std::vector<Planner> planners = {*find_planner("packing")};

@@ -10,20 +10,20 @@
 namespace espalier::planners {
 namespace {
 
-using testing::dgx1v_nvlinks;
-using testing::FabricMaker;
-using testing::line_of;
-using testing::random_fabric;
-using testing::ring_of;
-using testing::star_of;
+using test::dgx1v_nvlinks;
+using test::FabricMaker;
+using test::line_of;
+using test::random_fabric;
+using test::ring_of;
+using test::star_of;
 
-Collective collective_on(const Topology& topology, CollectiveKind kind, std::optional<Rank> root = std::nullopt) {
+Collective collective_between(const Topology& topology, CollectiveKind kind, std::optional<Rank> root = std::nullopt) {
   return *make_collective(kind, topology.rank_count(), root);
 }
 
 TEST(CutProof, ASlowRankOfADamagedMachine) {
   const Topology topology = dgx1v_nvlinks(true);
-  const Collective collective = collective_on(topology, CollectiveKind::all_gather);
+  const Collective collective = collective_between(topology, CollectiveKind::all_gather);
   const auto proof = prove_cut(topology, collective, *compute_bound(topology, collective));
   ASSERT_TRUE(proof);
   EXPECT_EQ(proof->direction, Direction::forward);
@@ -46,7 +46,7 @@ TEST(CutProof, ABackplaneStandsForItsLinks) {
   const NodeId hub = maker.add_node(slow);
   for (const NodeId rank : ranks) maker.add_cable(rank, hub);
   const Topology topology = maker.build("backplane");
-  const Collective collective = collective_on(topology, CollectiveKind::broadcast);
+  const Collective collective = collective_between(topology, CollectiveKind::broadcast);
   const auto proof = prove_cut(topology, collective, *compute_bound(topology, collective));
   ASSERT_TRUE(proof);
   EXPECT_EQ(proof->demand, 1);
@@ -63,7 +63,7 @@ TEST(CutProof, ARanksOwnBackplane) {
   nodes[1].id = "b";
   for (std::size_t i = 0; i < 2; ++i) links[i] = {NodeId(i), NodeId(1 - i), {.nominal = {100}}};
   const Topology topology = *Topology::make("pair", nodes, links);
-  const Collective collective = collective_on(topology, CollectiveKind::all_gather);
+  const Collective collective = collective_between(topology, CollectiveKind::all_gather);
   const auto proof = prove_cut(topology, collective, *compute_bound(topology, collective));
   ASSERT_TRUE(proof);
   EXPECT_EQ(proof->backplanes, std::vector<NodeId>{NodeId(0)});
@@ -72,7 +72,7 @@ TEST(CutProof, ARanksOwnBackplane) {
 
 TEST(CutProof, CountingMessagesIsNoCut) {
   const Topology topology = star_of(4);
-  const Collective collective = collective_on(topology, CollectiveKind::all_reduce);
+  const Collective collective = collective_between(topology, CollectiveKind::all_reduce);
   EXPECT_FALSE(prove_cut(topology, collective, *compute_bound(topology, collective)));
 }
 
@@ -85,7 +85,8 @@ TEST(CutProof, ProvesEveryCutBoundOfRandomFabrics) {
     for (const CollectiveKind kind :
          {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::broadcast, CollectiveKind::reduce,
           CollectiveKind::gather, CollectiveKind::scatter}) {
-      const Collective collective = collective_on(topology, kind, has_root(kind) ? std::optional(root) : std::nullopt);
+      const Collective collective =
+          collective_between(topology, kind, has_root(kind) ? std::optional(root) : std::nullopt);
       const Bound bound = *compute_bound(topology, collective);
       const auto proof = prove_cut(topology, collective, bound);
       ASSERT_TRUE(proof) << to_string(kind) << ", round " << round;
@@ -102,7 +103,7 @@ TEST(CutProof, NoCutAsksForMoreThanTheProgramsGive) {
     const Topology topology = random_fabric(2 + random.below(4), random.below(3), random.below(6), random);
     for (const CollectiveKind kind :
          {CollectiveKind::all_to_all, CollectiveKind::send_recv, CollectiveKind::all_reduce}) {
-      const Collective collective = collective_on(topology, kind);
+      const Collective collective = collective_between(topology, kind);
       const Bound bound = *compute_bound(topology, collective);
       for (std::uint32_t set = 1; set + 1 < std::uint32_t{1} << topology.node_count(); ++set) {
         std::vector<bool> is_inside(topology.node_count());
@@ -134,7 +135,7 @@ const MoreCables* find_value(const std::vector<MoreCables>& values, const std::s
 TEST(MoreCables, ABottleneckOfOneCable) {
   // A line of three ranks: both cables are alike. All-gather: 2/3 S have to leave the two ranks of either side.
   const Topology topology = line_of(3);
-  const Collective collective = collective_on(topology, CollectiveKind::all_gather);
+  const Collective collective = collective_between(topology, CollectiveKind::all_gather);
   const Bound bound = *compute_bound(topology, collective);
   const auto values = value_more_cables(topology, collective, bound);
   ASSERT_TRUE(values);
@@ -150,7 +151,7 @@ TEST(MoreCables, ABottleneckOfOneCable) {
 
 TEST(MoreCables, WithoutACutEveryKindIsTried) {
   const Topology topology = ring_of(4);
-  const Collective collective = collective_on(topology, CollectiveKind::all_reduce);
+  const Collective collective = collective_between(topology, CollectiveKind::all_reduce);
   const auto values = value_more_cables(topology, collective, *compute_bound(topology, collective));
   ASSERT_TRUE(values);
   ASSERT_EQ(values->size(), 2U);
@@ -160,7 +161,7 @@ TEST(MoreCables, WithoutACutEveryKindIsTried) {
 TEST(ClassLoads, PartsOfTheBoundsTime) {
   // One ring both ways on a ring of four: all eight links are full.
   const Topology topology = ring_of(4);
-  const Collective collective = collective_on(topology, CollectiveKind::all_gather);
+  const Collective collective = collective_between(topology, CollectiveKind::all_gather);
   const Schedule schedule = *plan(topology, collective, *find_planner("ring"));
   const Loads loads = compute_loads(schedule, topology);
   const std::vector<ClassLoad> groups = group_loads(schedule, topology, loads, *schedule.bound);

@@ -11,7 +11,7 @@
 namespace espalier::planners {
 namespace {
 
-constexpr std::int64_t giga = 1'000'000'000;
+constexpr std::int64_t gigabyte = 1'000'000'000;
 
 Topology made(std::vector<Node> nodes, const std::vector<std::pair<std::size_t, std::size_t>>& cables) {
   std::vector<Link> links;
@@ -20,7 +20,7 @@ Topology made(std::vector<Node> nodes, const std::vector<std::pair<std::size_t, 
       Link link;
       link.tail = NodeId(tail);
       link.head = NodeId(head);
-      link.nominal = {giga};
+      link.nominal = {gigabyte};
       links.push_back(link);
     }
   }
@@ -38,7 +38,7 @@ Node rank(std::string id, bool relay) {
 Topology triangle() { return made({rank("g0", true), rank("g1", true), rank("g2", false)}, {{0, 1}, {1, 2}, {0, 2}}); }
 
 /// Ranks on a switch, the last two of which must not relay.
-Topology star(std::size_t ranks) {
+Topology star_machine(std::size_t ranks) {
   std::vector<Node> nodes;
   std::vector<std::pair<std::size_t, std::size_t>> cables;
   for (std::size_t i = 0; i < ranks; ++i) {
@@ -55,7 +55,7 @@ Topology star(std::size_t ranks) {
 
 Rational time_of(const Topology& topology, CollectiveKind kind, std::optional<Rank> root = std::nullopt) {
   const auto bound = compute_bound(topology, *make_collective(kind, topology.rank_count(), root));
-  return bound ? bound->time_per_byte * giga : Rational(-1);
+  return bound ? bound->time_per_byte * gigabyte : Rational(-1);
 }
 
 TEST(NotRelaying, ATriangleWithAnEndIsSlower) {
@@ -69,14 +69,14 @@ TEST(NotRelaying, ATriangleWithAnEndIsSlower) {
 TEST(NotRelaying, ARankBehindASwitchTakesWhatItGivesNobody) {
   // Of four ranks on a switch, two have to receive everything and send nothing: the root and the one other rank that
   // relays send it, S bytes each at most, to three ranks.
-  EXPECT_EQ(time_of(star(4), CollectiveKind::broadcast, Rank(0)), make_rational(3, 2));
-  EXPECT_EQ(time_of(star(4), CollectiveKind::reduce, Rank(0)), make_rational(3, 2));
+  EXPECT_EQ(time_of(star_machine(4), CollectiveKind::broadcast, Rank(0)), make_rational(3, 2));
+  EXPECT_EQ(time_of(star_machine(4), CollectiveKind::reduce, Rank(0)), make_rational(3, 2));
   // Where each receives as much as it sends nothing is lost.
-  EXPECT_EQ(time_of(star(4), CollectiveKind::all_gather), make_rational(3, 4));
+  EXPECT_EQ(time_of(star_machine(4), CollectiveKind::all_gather), make_rational(3, 4));
 }
 
 TEST(NotRelaying, TheCutIsProvenAgain) {
-  for (const Topology& topology : {triangle(), star(4)}) {
+  for (const Topology& topology : {triangle(), star_machine(4)}) {
     for (const CollectiveKind kind :
          {CollectiveKind::broadcast, CollectiveKind::reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
           CollectiveKind::gather, CollectiveKind::scatter}) {
@@ -116,7 +116,7 @@ TEST(NotRelaying, PlannersThatWouldRelaySaySo) {
   ASSERT_FALSE(ring);
   EXPECT_EQ(ring.error().message, "every ring passes through g2, which must not relay");
   const Collective all_reduce = *make_collective(CollectiveKind::all_reduce, 4, std::nullopt);
-  const auto recursive = plan_unbounded(star(4), all_reduce, *find_planner("recursive"));
+  const auto recursive = plan_unbounded(star_machine(4), all_reduce, *find_planner("recursive"));
   ASSERT_FALSE(recursive);
   EXPECT_EQ(recursive.error().code, ErrorCode::unsupported);
   EXPECT_TRUE(recursive.error().message.starts_with("recursive does not plan around ranks that must not relay: g"))

@@ -10,9 +10,9 @@
 namespace espalier::planners {
 namespace {
 
-using testing::line_of;
-using testing::ring_of;
-using testing::star_of;
+using test::line_of;
+using test::ring_of;
+using test::star_of;
 
 Candidates candidates_on(const Topology& topology, const std::vector<std::string>& names, CollectiveKind kind) {
   std::vector<Planner> planners;
@@ -141,7 +141,7 @@ TEST(NcclLikeness, OnlyWhatNcclHasForTheCollective) {
 
 /// A switch that computes, with ranks on as many hosts.
 Topology computing_star(std::size_t ranks, std::size_t hosts, bool computes) {
-  testing::FabricMaker maker;
+  test::FabricMaker maker;
   for (std::size_t i = 0; i < ranks; ++i) {
     Node node;
     node.id = "g" + std::to_string(i);

@@ -12,11 +12,12 @@
 #include "profile/profile_values.h"
 #include "profile/write_profile.h"
 #include "tests/support/recorded_messages.h"
+#include "tests/support/schema_keys.h"
 
 namespace espalier::profile {
 namespace {
 
-const std::string source = ESPALIER_SOURCE_DIR;
+const std::string source_folder = ESPALIER_SOURCE_DIR;
 
 TEST(ReadProfile, TakesEveryValue) {
   const ProfileReading reading = read_profile_text(R"(
@@ -67,7 +68,7 @@ algorithms:
 
 /// What write_profile writes says the same again, but for the digits that it leaves out.
 TEST(WriteProfile, IsReadAsItWas) {
-  for (const auto& entry : std::filesystem::directory_iterator(source + "/configs/profiles")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_folder + "/configs/profiles")) {
     if (entry.path().extension() != ".yaml") continue;
     const ProfileReading given = read_profile_file(entry.path());
     ASSERT_TRUE(given.profile);
@@ -86,7 +87,7 @@ TEST(WriteProfile, IsReadAsItWas) {
 }
 
 TEST(ProfileValues, AreSetInTheirOrder) {
-  const ProfileReading given = read_profile_file(source + "/configs/profiles/nccl-hopper.yaml");
+  const ProfileReading given = read_profile_file(source_folder + "/configs/profiles/nccl-hopper.yaml");
   ASSERT_TRUE(given.profile);
   std::vector<double> doubled;
   for (const ProfileValue& value : values_of(*given.profile)) doubled.push_back(2 * value.value);
@@ -100,7 +101,7 @@ TEST(ProfileValues, AreSetInTheirOrder) {
 
 TEST(ShippedProfiles, AreRead) {
   int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(source + "/configs/profiles")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_folder + "/configs/profiles")) {
     if (entry.path().extension() != ".yaml") continue;
     ++files;
     const ProfileReading reading = read_profile_file(entry.path());
@@ -112,28 +113,21 @@ TEST(ShippedProfiles, AreRead) {
   EXPECT_GE(files, 5);
 }
 
-void expect_keys(const nlohmann::json& schema, std::span<const std::string_view> keys) {
-  EXPECT_EQ(schema.at("additionalProperties"), false);
-  std::set<std::string> in_schema, in_reader(keys.begin(), keys.end());
-  for (const auto& [key, value] : schema.at("properties").items()) in_schema.insert(key);
-  EXPECT_EQ(in_schema, in_reader);
-}
-
 TEST(ProfileSchema, NamesTheKeysOfTheReader) {
-  std::ifstream stream(source + "/configs/profiles/profile.schema.json");
+  std::ifstream stream(source_folder + "/configs/profiles/profile.schema.json");
   const nlohmann::json schema = nlohmann::json::parse(stream, nullptr, false);
   ASSERT_FALSE(schema.is_discarded()) << "not JSON";
   const nlohmann::json& definitions = schema.at("definitions");
-  expect_keys(schema, profile_keys::file);
-  expect_keys(definitions.at("links"), profile_keys::links);
-  expect_keys(definitions.at("algorithms"), profile_keys::algorithms);
-  expect_keys(definitions.at("protocols"), profile_keys::protocols);
-  expect_keys(definitions.at("way"), profile_keys::way);
-  expect_keys(definitions.at("tuner"), profile_keys::tuner);
+  test::expect_keys(schema, profile_keys::file);
+  test::expect_keys(definitions.at("links"), profile_keys::links);
+  test::expect_keys(definitions.at("algorithms"), profile_keys::algorithms);
+  test::expect_keys(definitions.at("protocols"), profile_keys::protocols);
+  test::expect_keys(definitions.at("way"), profile_keys::way);
+  test::expect_keys(definitions.at("tuner"), profile_keys::tuner);
 }
 
 TEST(ProfileDocument, NamesEveryKey) {
-  const std::string document = espalier::test::contents(source + "/docs/profiles.md");
+  const std::string document = espalier::test::contents(source_folder + "/docs/profiles.md");
   const auto expect_named = [&](std::span<const std::string_view> keys) {
     for (const std::string_view key : keys) {
       EXPECT_NE(document.find("`" + std::string(key) + "`"), std::string::npos) << key;

@@ -149,9 +149,9 @@ TEST(Dependencies, EqualTheOrderByDefinitionOnRandomPrograms) {
 
 TEST(Dependencies, AreEarlierTransfersInIdOrderEachOnce) {
   Random random(31);
-  const Topology fabric = testing::random_fabric(6, 2, 6, random);
+  const Topology fabric = test::random_fabric(6, 2, 6, random);
   for (const CollectiveKind kind : all_collective_kinds) {
-    const Schedule schedule = testing::random_schedule(fabric, kind, random);
+    const Schedule schedule = test::random_schedule(fabric, kind, random);
     const Dependencies dependencies(schedule);
     for (std::size_t i = 0; i < schedule.transfers.size(); ++i) {
       std::uint64_t next = 0;

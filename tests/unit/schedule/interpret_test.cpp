@@ -9,7 +9,7 @@ namespace espalier {
 namespace {
 
 TEST(Interpret, AddsAndCopiesInProgramOrder) {
-  const Topology line = testing::line_of(2);
+  const Topology line = test::line_of(2);
   // One slice of one unit: rank 1 is reduced into rank 0, then copied back.
   const Schedule schedule = [&] {
     Schedule made(*make_collective(CollectiveKind::all_reduce, 2, std::nullopt), "line-2", "test");
@@ -56,10 +56,10 @@ std::optional<std::int64_t> promised(CollectiveKind kind, std::size_t ranks, std
 
 TEST(Interpret, CasesPromiseWhatTheCollectivesDo) {
   const std::size_t ranks = 4;
-  const Topology mesh = testing::mesh_of(ranks);
+  const Topology mesh = test::mesh_of(ranks);
   Random random(3);
   for (const CollectiveKind kind : all_collective_kinds) {
-    Schedule schedule = testing::random_schedule(mesh, kind, random);
+    Schedule schedule = test::random_schedule(mesh, kind, random);
     if (schedule.units % 4 != 0) {  // The oracle above cuts every buffer into shards.
       schedule.units *= 4;
       for (Slice& slice : schedule.slices) {
@@ -80,8 +80,8 @@ TEST(Interpret, CasesPromiseWhatTheCollectivesDo) {
 }
 
 TEST(Interpret, NoticesAWrongOrMissingValue) {
-  const Topology ring = testing::ring_of(3);
-  const Schedule schedule = testing::ring_schedule(ring, CollectiveKind::all_gather);
+  const Topology ring = test::ring_of(3);
+  const Schedule schedule = test::ring_schedule(ring, CollectiveKind::all_gather);
   const InterpretCase made = make_interpret_case(schedule, 1);
   EXPECT_FALSE(keeps_promise(made, made.before));
   std::vector<UnitValues> buffers = made.before;

@@ -9,8 +9,8 @@ namespace espalier {
 namespace {
 
 TEST(Loads, RingAllGatherFillsEveryLinkOfItsDirection) {
-  const Topology ring = testing::ring_of(4, Bandwidth{10'000'000'000});
-  const Schedule schedule = testing::ring_schedule(ring, CollectiveKind::all_gather);
+  const Topology ring = test::ring_of(4, Bandwidth{10'000'000'000});
+  const Schedule schedule = test::ring_schedule(ring, CollectiveKind::all_gather);
   const Loads loads = compute_loads(schedule, ring);
   // Each link g_i > g_(i+1) carries three of the four shards: 3/4 S at 10 GB/s.
   EXPECT_EQ(loads.time_per_byte, make_rational(3, 40'000'000'000));
@@ -23,9 +23,9 @@ TEST(Loads, RingAllGatherFillsEveryLinkOfItsDirection) {
 }
 
 TEST(Loads, AllToAllCountsWholeSendBuffers) {
-  const Topology star = testing::star_of(4, Bandwidth{1'000'000'000});
+  const Topology star = test::star_of(4, Bandwidth{1'000'000'000});
   const Collective collective = *make_collective(CollectiveKind::all_to_all, 4, std::nullopt);
-  const testing::RouteTable routes(star);
+  const test::RouteTable routes(star);
   Forest forest;
   for (std::size_t root = 0; root < 4; ++root) {
     Arborescence tree{Rank(root), 1, {}};
@@ -40,7 +40,7 @@ TEST(Loads, AllToAllCountsWholeSendBuffers) {
 }
 
 TEST(Loads, BackplanesCountWhatEntersLeavesAndPasses) {
-  testing::FabricMaker maker;
+  test::FabricMaker maker;
   const NodeId g0 = maker.add_rank();
   Node hub{.id = "hub", .kind = NodeKind::switch_node, .is_rank = false};
   hub.bandwidth = Bandwidth{5'000'000'000};
@@ -51,7 +51,7 @@ TEST(Loads, BackplanesCountWhatEntersLeavesAndPasses) {
   maker.add_cable(g0, s0, Bandwidth{10'000'000'000});
   maker.add_cable(s0, g1, Bandwidth{10'000'000'000});
   const Topology fabric = maker.build("backplane");
-  const Schedule schedule = testing::ring_schedule(fabric, CollectiveKind::all_gather);
+  const Schedule schedule = test::ring_schedule(fabric, CollectiveKind::all_gather);
   const Loads loads = compute_loads(schedule, fabric);
   // Both shards pass the hub and touch the last rank, one in and one out: S at 5 GB/s, while each link takes S/2 at 10.
   EXPECT_EQ(loads.time_per_byte, make_rational(1, 5'000'000'000));
@@ -61,15 +61,15 @@ TEST(Loads, BackplanesCountWhatEntersLeavesAndPasses) {
 }
 
 TEST(Loads, NothingToMoveTakesNoTime) {
-  const Topology alone = testing::line_of(1);
-  const Schedule schedule = testing::ring_schedule(alone, CollectiveKind::all_reduce);
+  const Topology alone = test::line_of(1);
+  const Schedule schedule = test::ring_schedule(alone, CollectiveKind::all_reduce);
   const Loads loads = compute_loads(schedule, alone);
   EXPECT_EQ(loads.time_per_byte, 0);
   EXPECT_TRUE(loads.bottleneck_links.empty());
 }
 
 TEST(Loads, SumsPastSixtyFourBitsAreExact) {
-  const Topology line = testing::line_of(2, Bandwidth{1});
+  const Topology line = test::line_of(2, Bandwidth{1});
   Schedule schedule(*make_collective(CollectiveKind::broadcast, 2, Rank(0)), "line-2", "test");
   schedule.units = max_units;
   schedule.slices = {{0, max_units, Rank(), Rank()}};

@@ -16,7 +16,7 @@
 namespace espalier {
 namespace {
 
-using testing::breaches_of;
+using test::breaches_of;
 
 /// g0, g1, g2 around a switch: transfers 0, 1, 2 go up to it and 3, 4, 5 down.
 class Relays : public ::testing::Test {
@@ -28,8 +28,8 @@ class Relays : public ::testing::Test {
     return schedule_.add_route(Rank(src), Rank(dst), ids);
   }
 
-  Topology star_ = testing::computing_star(3);
-  Schedule schedule_ = testing::one_shot_all_reduce(star_);
+  Topology star_ = test::computing_star(3);
+  Schedule schedule_ = test::one_shot_all_reduce(star_);
 };
 
 TEST_F(Relays, ASwitchAddsAndCopies) {
@@ -105,13 +105,13 @@ TEST_F(Relays, S7PromisesARelayNothing) {
 }
 
 TEST_F(Relays, S8RejectsARelayAtASwitchThatOnlyForwards) {
-  star_ = testing::computing_star(3, false, false);
+  star_ = test::computing_star(3, false, false);
   const std::string all = breaches_of(schedule_, star_);
   EXPECT_TRUE(all.ends_with("\nS8: s0 is a relay, and can neither copy (multicast) nor add (reduction)")) << all;
 }
 
 TEST_F(Relays, S8RejectsAnAdditionAtASwitchThatOnlyCopies) {
-  star_ = testing::computing_star(3, true, false);
+  star_ = test::computing_star(3, true, false);
   expect_breach(
       "S8, transfer 0 (g0 to s0): s0 cannot add: it has no reduction\n"
       "S8, transfer 1 (g1 to s0): s0 cannot add: it has no reduction\n"
@@ -119,7 +119,7 @@ TEST_F(Relays, S8RejectsAnAdditionAtASwitchThatOnlyCopies) {
 }
 
 TEST_F(Relays, S8RejectsASecondCopyFromASwitchThatOnlyAdds) {
-  star_ = testing::computing_star(3, false, true);
+  star_ = test::computing_star(3, false, true);
   expect_breach(
       "S8, transfer 4 (s0 to g1): s0 sends slice 0 a second time and cannot copy: it has no multicast\n"
       "S8, transfer 5 (s0 to g2): s0 sends slice 0 a second time and cannot copy: it has no multicast");
@@ -152,7 +152,7 @@ TEST_F(Relays, PlansNameRelaysThatExist) {
 }
 
 TEST(RelayTrees, ABranchThatEndsAtARelayIsRefused) {
-  const Topology star = testing::computing_star(2);
+  const Topology star = test::computing_star(2);
   Forest forest;
   forest.relays = {star.find_node("s0")};
   forest.out_trees = {{Rank(0), 1, {{Rank(0), Rank(1), {LinkId(0), LinkId(3)}}, {Rank(0), Rank(2), {LinkId(0)}}}}};

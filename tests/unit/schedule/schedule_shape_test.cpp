@@ -8,10 +8,10 @@
 namespace espalier {
 namespace {
 
-using testing::mesh_of;
-using testing::ring_of;
-using testing::ring_schedule;
-using testing::RouteTable;
+using test::mesh_of;
+using test::ring_of;
+using test::ring_schedule;
+using test::RouteTable;
 
 TEST(ScheduleShape, RingsHaveATreePerRankAndDirection) {
   const Topology ring = ring_of(4);

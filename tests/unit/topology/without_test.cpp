@@ -8,10 +8,10 @@
 namespace espalier {
 namespace {
 
-using testing::dgx1v_nvlinks;
-using testing::FabricMaker;
-using testing::line_of;
-using testing::star_of;
+using test::dgx1v_nvlinks;
+using test::FabricMaker;
+using test::line_of;
+using test::star_of;
 
 using Names = std::vector<std::string>;
 

@@ -11,9 +11,6 @@
 namespace espalier {
 namespace {
 
-/// Where sniffing stops: licences and other comments may come first.
-constexpr std::size_t sniffed_bytes = 8192;
-
 bool has(std::string_view text, std::string_view part) {
   return text.substr(0, sniffed_bytes).find(part) != std::string_view::npos;
 }

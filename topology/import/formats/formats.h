@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,6 +9,9 @@
 #include "topology/import/draft.h"
 
 namespace espalier {
+
+/// Where sniffing stops: licences and other comments may come first.
+inline constexpr std::size_t sniffed_bytes = 8192;
 
 /// A format of a file about a machine.
 struct FormatReader {

@@ -9,13 +9,13 @@
 namespace espalier::engine {
 namespace {
 
-using testing::long_enough;
+using test::long_enough;
 
 /// What `agree_on` gives to each of three ranks.
 std::vector<Result<void>> agree(const std::function<std::vector<Setting>(std::uint32_t)>& settings_of_rank) {
-  const auto planes = testing::planes_of(3);
+  const auto planes = test::planes_of(3);
   std::vector<Result<void>> results(3);
-  testing::on_each_rank(
+  test::on_each_rank(
       3, [&](std::uint32_t rank) { results[rank] = agree_on(*planes[rank], settings_of_rank(rank), long_enough); });
   return results;
 }
@@ -63,11 +63,11 @@ TEST(Agreement, RanksThatCannotTalkAreToldOnJoining) {
     auto listener = rendezvous::listen_on("127.0.0.1", 0);
     ASSERT_TRUE(listener);
     const std::uint16_t port = listener->port;
-    testing::on_each_rank(2, [&](std::uint32_t rank) {
+    test::on_each_rank(2, [&](std::uint32_t rank) {
       JobOptions own;
       own.transport = TransportChoice::tcp;
       own.agreed = {{"-d", "float"}};
-      own.rendezvous = testing::options_of(rank, 2, port);
+      own.rendezvous = test::options_of(rank, 2, port);
       if (rank == 0) own.rendezvous.listener = std::move(*listener);
       if (rank == 1) change(own);
       test::PlannedSource source("ring");

@@ -14,12 +14,12 @@ namespace espalier::engine::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::everyone;
-using testing::join_all;
-using testing::long_enough;
-using testing::on_each_rank;
-using testing::options_of;
-using testing::planes_of;
+using test::everyone;
+using test::join_all;
+using test::long_enough;
+using test::on_each_rank;
+using test::options_of;
+using test::planes_of;
 
 std::size_t open_descriptors() {
   DIR* folder = opendir("/proc/self/fd");

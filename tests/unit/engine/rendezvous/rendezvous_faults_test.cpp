@@ -15,9 +15,9 @@ namespace espalier::engine::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::everyone;
-using testing::long_enough;
-using testing::options_of;
+using test::everyone;
+using test::long_enough;
+using test::options_of;
 
 /// A job whose ranks are forked processes but for one, which is this process.
 class Faults : public ::testing::Test {

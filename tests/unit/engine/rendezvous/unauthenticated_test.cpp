@@ -15,11 +15,11 @@ namespace espalier::engine::rendezvous {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::everyone;
-using testing::long_enough;
-using testing::on_each_rank;
-using testing::options_of;
-using testing::PlaneResult;
+using test::everyone;
+using test::long_enough;
+using test::on_each_rank;
+using test::options_of;
+using test::PlaneResult;
 
 /// A plain connection to the hub, that speaks as it likes.
 class RawClient {
@@ -93,7 +93,7 @@ class Unauthenticated : public ::testing::Test {
   }
   Claim valid_claim(const Digest& nonce) const {
     Claim claim{protocol_version, 1, 2, "test", "host x, process 1", hmac_sha256("my", "nonce"), {}};
-    claim.code = claim_code(testing::test_secret, nonce, claim);
+    claim.code = claim_code(test::test_secret, nonce, claim);
     return claim;
   }
 

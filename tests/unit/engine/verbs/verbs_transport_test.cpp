@@ -12,7 +12,7 @@ namespace espalier::engine {
 namespace {
 
 /// Which rails the routes name; nothing: they do not say.
-struct Case {
+struct VerbsCase {
   const char* name;
   std::optional<RailPair> named;
   std::vector<bool> sends;  ///< By rail.
@@ -20,14 +20,14 @@ struct Case {
 
 /// Only where there are two devices: scripts/verbs-vm boots a machine that has them. A packet from one to the other
 /// would not leave such a machine, so that routes stay on one.
-std::vector<Case> cases_here() {
+std::vector<VerbsCase> cases_here() {
   if (test::rdma_devices().size() < 2) return {};
   return {{"verbsByRoutes", RailPair{1, 1}, {false, true}},
           {"verbsModulo", RailPair{2, 4}, {true, false}},
           {"verbsDealt", std::nullopt, {true, true}}};
 }
 
-class VerbsRails : public ::testing::TestWithParam<Case> {};
+class VerbsRails : public ::testing::TestWithParam<VerbsCase> {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(VerbsRails);
 
 TEST_P(VerbsRails, CarryWhatTheirRoutesSay) {

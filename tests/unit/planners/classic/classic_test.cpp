@@ -16,9 +16,9 @@
 namespace espalier::planners {
 namespace {
 
-using testing::dgx1v_nvlinks;
-using testing::ring_of;
-using testing::star_of;
+using test::dgx1v_nvlinks;
+using test::ring_of;
+using test::star_of;
 
 using ClassicPlan = Result<Schedule> (*)(const PlanningProblem&, const Collective&);
 
@@ -151,7 +151,7 @@ TEST(Pairwise, SendsEveryBlockOnce) {
 TEST(Pairwise, SpreadsRelayedBlocksOverTheLinks) {
   const Topology ring = ring_of(8);
   const Loads loads = compute_loads(plan_checked(plan_pairwise, ring, CollectiveKind::all_to_all), ring);
-  EXPECT_LE(loads.time_per_byte, make_rational(9, 8 * testing::fabric_rate.bytes_per_second));
+  EXPECT_LE(loads.time_per_byte, make_rational(9, 8 * test::fabric_rate.bytes_per_second));
 }
 
 TEST(Pairwise, UsesParallelLinks) {

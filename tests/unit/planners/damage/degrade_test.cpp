@@ -13,11 +13,11 @@
 namespace espalier::planners {
 namespace {
 
-using testing::dgx1v_nvlinks;
-using testing::FabricMaker;
-using testing::line_of;
-using testing::ring_of;
-using testing::star_of;
+using test::dgx1v_nvlinks;
+using test::FabricMaker;
+using test::line_of;
+using test::ring_of;
+using test::star_of;
 
 using Names = std::vector<std::string>;
 
@@ -200,7 +200,7 @@ TEST(Degrade, ARootKeepsItsPlaceWhenARankBeforeItFails) {
 TEST(Degrade, NoFailureRaisesABound) {
   Random random(5);
   for (int round = 0; round < 12; ++round) {
-    const Topology topology = testing::random_fabric(2 + random.below(5), random.below(4), random.below(8), random);
+    const Topology topology = test::random_fabric(2 + random.below(5), random.below(4), random.below(8), random);
     for (const CollectiveKind kind : all_collective_kinds) {
       const auto degradation = degrade(topology, collective_on(topology, kind), {Bytes{}, {}, false}, load_time);
       ASSERT_TRUE(degradation);

@@ -8,7 +8,7 @@
 namespace espalier::planners {
 namespace {
 
-using testing::star_of;
+using test::star_of;
 
 TEST(RankGroups, PutsNearMachinesNextToEachOther) {
   const RankGroups boxes = group_ranks(*generate_rail_boxes({.boxes = 3}));
@@ -34,7 +34,7 @@ TEST(RankGroups, TellsMachinesApartByRates) {
 
 TEST(RankGroups, MakesNothingOfUnclearRates) {
   EXPECT_EQ(group_ranks(*generate_torus({.dims = {4, 4}})).groups.size(), 1U);
-  testing::FabricMaker maker;  // three ranks close together and two others: no machines of one size
+  test::FabricMaker maker;  // three ranks close together and two others: no machines of one size
   std::vector<NodeId> ranks;
   for (int i = 0; i < 5; ++i) ranks.push_back(maker.add_rank());
   maker.add_cable(ranks[0], ranks[1], {100'000'000'000});

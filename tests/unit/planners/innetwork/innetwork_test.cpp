@@ -30,19 +30,19 @@ constexpr std::array planned_kinds = {CollectiveKind::all_reduce, CollectiveKind
 
 /// Ranks with a cable to a switch in each plane; all switches copy and add. Rates in GB/s.
 Topology planes(std::size_t ranks, std::initializer_list<std::int64_t> rates) {
-  testing::FabricMaker maker;
+  test::FabricMaker maker;
   std::vector<NodeId> nodes;
   for (std::size_t r = 0; r < ranks; ++r) nodes.push_back(maker.add_rank());
   for (const std::int64_t rate : rates) {
     const NodeId hub = maker.add_switch();
     for (const NodeId rank : nodes) maker.add_cable(rank, hub, Bandwidth{rate * 1'000'000'000});
   }
-  return testing::with_computing_switches(maker.build("planes"));
+  return test::with_computing_switches(maker.build("planes"));
 }
 
 /// Racks of hosts on a leaf each, every leaf with one cable to every spine; all switches copy and add.
 Topology racks(std::size_t leaves, std::size_t hosts, std::size_t spines) {
-  testing::FabricMaker maker;
+  test::FabricMaker maker;
   std::vector<NodeId> ranks;
   for (std::size_t r = 0; r < leaves * hosts; ++r) ranks.push_back(maker.add_rank());
   std::vector<NodeId> leaf;
@@ -52,11 +52,11 @@ Topology racks(std::size_t leaves, std::size_t hosts, std::size_t spines) {
     const NodeId spine = maker.add_switch();
     for (const NodeId below : leaf) maker.add_cable(below, spine);
   }
-  return testing::with_computing_switches(maker.build("racks"));
+  return test::with_computing_switches(maker.build("racks"));
 }
 
 TEST(InNetwork, OneSwitchAddsAndCopiesInTwoStepsPerRank) {
-  const Topology star = testing::computing_star(8);
+  const Topology star = test::computing_star(8);
   const auto schedule = plan_of(CollectiveKind::all_reduce, star);
   ASSERT_TRUE(schedule) << schedule.error().message;
   EXPECT_EQ(schedule->relays, std::vector<NodeId>{star.find_node("s0")});
@@ -70,7 +70,7 @@ TEST(InNetwork, OneSwitchAddsAndCopiesInTwoStepsPerRank) {
 }
 
 TEST(InNetwork, ReachesTheBoundOnStarsPlanesAndRacks) {
-  for (const Topology& topology : {testing::computing_star(2), testing::computing_star(5), planes(4, {10, 17, 23}),
+  for (const Topology& topology : {test::computing_star(2), test::computing_star(5), planes(4, {10, 17, 23}),
                                    planes(8, {25, 25, 25, 25}), racks(3, 4, 2), racks(4, 2, 1)}) {
     for (const CollectiveKind kind : planned_kinds) {
       SCOPED_TRACE(topology.name() + " " + std::string(to_string(kind)));
@@ -92,8 +92,8 @@ TEST(InNetwork, PlanesShareByWhatTheyCarry) {
 }
 
 TEST(InNetwork, OneFlagIsUsedForWhatItIsGoodFor) {
-  const Topology adds = testing::computing_star(4, false, true);
-  const Topology copies = testing::computing_star(4, true, false);
+  const Topology adds = test::computing_star(4, false, true);
+  const Topology copies = test::computing_star(4, true, false);
   for (const auto& [topology, kind] :
        {std::pair(&adds, CollectiveKind::all_reduce), std::pair(&adds, CollectiveKind::reduce),
         std::pair(&adds, CollectiveKind::reduce_scatter), std::pair(&copies, CollectiveKind::all_reduce),
@@ -106,7 +106,7 @@ TEST(InNetwork, OneFlagIsUsedForWhatItIsGoodFor) {
 }
 
 TEST(InNetwork, ShardsMayBeUnequal) {
-  const Topology star = testing::computing_star(3);
+  const Topology star = test::computing_star(3);
   for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
     const auto collective = make_collective(kind, 3, std::nullopt, {3, 0, 1});
     ASSERT_TRUE(collective);
@@ -122,31 +122,31 @@ TEST(InNetwork, RefusesByName) {
     const auto schedule = plan_of(kind, topology);
     return schedule ? "planned" : schedule.error().message + "; " + schedule.error().help;
   };
-  EXPECT_EQ(message(CollectiveKind::all_reduce, testing::star_of(3)),
+  EXPECT_EQ(message(CollectiveKind::all_reduce, test::star_of(3)),
             "no switch of star-3 copies or adds, for all_reduce; declare the switches that do with multicast: true and "
             "reduction: true, or use the planner packing");
-  EXPECT_EQ(message(CollectiveKind::broadcast, testing::computing_star(3, false, true)),
+  EXPECT_EQ(message(CollectiveKind::broadcast, test::computing_star(3, false, true)),
             "no switch of star-3 copies, for broadcast; declare the switches that do with multicast: true, or use the "
             "planner packing");
   EXPECT_EQ(
-      message(CollectiveKind::reduce_scatter, testing::computing_star(3, true, false)),
+      message(CollectiveKind::reduce_scatter, test::computing_star(3, true, false)),
       "no switch of star-3 adds, for reduce_scatter; declare the switches that do with reduction: true, or use the "
       "planner packing");
-  EXPECT_EQ(message(CollectiveKind::gather, testing::computing_star(3)),
+  EXPECT_EQ(message(CollectiveKind::gather, test::computing_star(3)),
             "innetwork plans no gather: it has nothing to copy or add on the way; use the planner packing");
-  EXPECT_EQ(message(CollectiveKind::all_to_all, testing::computing_star(3)),
+  EXPECT_EQ(message(CollectiveKind::all_to_all, test::computing_star(3)),
             "innetwork plans no all_to_all: it has nothing to copy or add on the way; use the planner pairwise");
 }
 
 TEST(InNetwork, OneRankNeedsNothing) {
-  const auto schedule = plan_of(CollectiveKind::all_reduce, testing::computing_star(1));
+  const auto schedule = plan_of(CollectiveKind::all_reduce, test::computing_star(1));
   ASSERT_TRUE(schedule) << schedule.error().message;
   EXPECT_TRUE(schedule->transfers.empty());
 }
 
 /// g0 - s0 - s1 - g1, g2: s0 has one child and is passed, s1 branches.
 TEST(TreeGrower, PassesSwitchesWithOneChild) {
-  testing::FabricMaker maker;
+  test::FabricMaker maker;
   const NodeId g0 = maker.add_rank();
   const NodeId g1 = maker.add_rank();
   const NodeId g2 = maker.add_rank();
@@ -155,7 +155,7 @@ TEST(TreeGrower, PassesSwitchesWithOneChild) {
   for (const auto& [a, b] : {std::pair(g0, s0), std::pair(s0, s1), std::pair(s1, g1), std::pair(s1, g2)}) {
     maker.add_cable(a, b);
   }
-  const Topology topology = testing::with_computing_switches(maker.build("chain"));
+  const Topology topology = test::with_computing_switches(maker.build("chain"));
   const RelayResources resources(topology);
   const std::vector<double> prices(resources.rates.size(), 1);
   const auto out = TreeGrower(topology, resources, Direction::forward).grow(g0, prices);
@@ -169,11 +169,11 @@ TEST(TreeGrower, PassesSwitchesWithOneChild) {
 }
 
 TEST(TreeGrower, SaysWhenARankIsOutOfReach) {
-  testing::FabricMaker maker;
+  test::FabricMaker maker;
   const NodeId g0 = maker.add_rank();
   const NodeId s0 = maker.add_switch();
   maker.add_link(g0, s0);
-  const Topology topology = testing::with_computing_switches(maker.build("one-way"));
+  const Topology topology = test::with_computing_switches(maker.build("one-way"));
   const RelayResources resources(topology);
   EXPECT_FALSE(TreeGrower(topology, resources, Direction::forward).grow(s0, std::vector<double>{1}));
   EXPECT_TRUE(TreeGrower(topology, resources, Direction::reversed).grow(s0, std::vector<double>{1}));

@@ -17,7 +17,7 @@
 namespace espalier::planners {
 namespace {
 
-using testing::giga;
+using test::giga;
 
 template <class Price>
 Price cost_of(const std::vector<Price>& cost, const std::vector<std::uint32_t>& order) {
@@ -70,14 +70,14 @@ TEST(HeldKarp, FollowsAHiddenCircleOfSixteen) {
   EXPECT_EQ(cost_of(cost, cheapest_cycle(cost, n)), 0);
 }
 
-ArcCounts complete(std::size_t vertices) { return ArcCounts(vertices, std::vector<std::uint32_t>(vertices, 1)); }
+ArcCounts all_arcs(std::size_t vertices) { return ArcCounts(vertices, std::vector<std::uint32_t>(vertices, 1)); }
 
 // The complete directed graph of n splits into n - 1 cycles for all n but 4 and 6 (Tillson 1980); of four vertices the
 // search sees all there is and finds two.
 TEST(DisjointCycles, SplitCompleteGraphs) {
   for (const std::size_t n : {2U, 3U, 5U, 7U, 8U, 12U}) {
     WorkBudget work(1 << 18);
-    const auto cycles = find_disjoint_cycles(complete(n), n - 1, work);
+    const auto cycles = find_disjoint_cycles(all_arcs(n), n - 1, work);
     ASSERT_EQ(cycles.size(), n - 1);
     std::set<std::pair<std::uint32_t, std::uint32_t>> arcs;
     for (const auto& cycle : cycles) {
@@ -86,14 +86,14 @@ TEST(DisjointCycles, SplitCompleteGraphs) {
     }
   }
   WorkBudget work(1 << 18);
-  EXPECT_TRUE(find_disjoint_cycles(complete(4), 3, work).empty());
+  EXPECT_TRUE(find_disjoint_cycles(all_arcs(4), 3, work).empty());
   EXPECT_GT(work.left(), 0);
-  EXPECT_EQ(find_disjoint_cycles(complete(4), 2, work).size(), 2U);
+  EXPECT_EQ(find_disjoint_cycles(all_arcs(4), 2, work).size(), 2U);
 }
 
 TEST(DisjointCycles, StopsWhenItsWorkIsDone) {
   WorkBudget work(100);
-  EXPECT_TRUE(find_disjoint_cycles(complete(16), 15, work).empty());
+  EXPECT_TRUE(find_disjoint_cycles(all_arcs(16), 15, work).empty());
 }
 
 // Eight NICs of 50 GB/s per box: eight rings settle on one each, nine cannot.
@@ -116,15 +116,15 @@ TEST(TiledRings, DrawTwoMachinesOutOverMany) {
     set.rings = tile_rings(topology, groups, pair, find_rings(pair.topology));
     set.limit = ring_limit(topology);
     EXPECT_EQ(set.rate(), make_rational(400 * giga));
-    testing::expect_sound(topology, set);
+    test::expect_sound(topology, set);
   }
 }
 
 // Every set of rings leaves each box over its NICs, and each rank's backplane is passed on the way in and out.
 TEST(RingLimit, CountsCutsAndBackplanes) {
-  EXPECT_EQ(ring_limit(testing::dgx1v_nvlinks(true)), make_rational(110 * giga));
+  EXPECT_EQ(ring_limit(test::dgx1v_nvlinks(true)), make_rational(110 * giga));
   EXPECT_EQ(ring_limit(*generate_rail_boxes({.boxes = 3})), make_rational(400 * giga));
-  const Topology star = testing::star_of(3);
+  const Topology star = test::star_of(3);
   std::vector<Node> nodes(star.nodes().begin(), star.nodes().end());
   nodes[1].bandwidth = {30 * giga};
   const Topology limited = *Topology::make("limited", nodes, {star.links().begin(), star.links().end()});

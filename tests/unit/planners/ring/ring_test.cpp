@@ -11,13 +11,13 @@
 namespace espalier::planners {
 namespace {
 
-using testing::dgx1v_nvlinks;
-using testing::expect_sound;
-using testing::line_of;
-using testing::ring_of;
-using testing::star_of;
+using test::dgx1v_nvlinks;
+using test::expect_sound;
+using test::line_of;
+using test::ring_of;
+using test::star_of;
 
-using testing::giga;
+using test::giga;
 
 /// So many rings with this rate in all, and no set can have more.
 void expect_rings(const Topology& topology, std::size_t count, std::int64_t total) {

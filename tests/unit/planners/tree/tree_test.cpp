@@ -17,11 +17,11 @@
 namespace espalier::planners {
 namespace {
 
-using testing::dgx1v_nvlinks;
-using testing::line_of;
-using testing::star_of;
+using test::dgx1v_nvlinks;
+using test::line_of;
+using test::star_of;
 
-using testing::giga;
+using test::giga;
 
 Rational busbw_of_trees(const Topology& topology, CollectiveKind kind) {
   const Collective collective = *make_collective(kind, topology.rank_count(), std::nullopt);
@@ -130,7 +130,7 @@ TEST(Tree, UsesEveryRail) {
 
 /// Ranks with a port on each of several switches that know nothing of each other.
 Topology planes_of(std::size_t ranks, std::size_t planes) {
-  testing::FabricMaker maker;
+  test::FabricMaker maker;
   std::vector<NodeId> gpus;
   for (std::size_t i = 0; i < ranks; ++i) gpus.push_back(maker.add_rank());
   for (std::size_t plane = 0; plane < planes; ++plane) {
@@ -152,7 +152,7 @@ TEST(Tree, StaysShallow) {
   const Topology boxes = *generate_rail_boxes({.boxes = 16});
   const RankGroups groups = group_ranks(boxes);
   const LogicalGraph graph(boxes, Bytes{1 << 18}, 1);
-  const Trees trees = double_trees({boxes, groups, graph, Rank()}, Inside::star);
+  const SpanningTrees trees = double_trees({boxes, groups, graph, Rank()}, Inside::star);
   ASSERT_EQ(trees.size(), 16U);
   // At most 4 + 1 machines deep, and one step inside the last.
   for (const SpanningTree& tree : trees) EXPECT_LE(height(tree, tree.centre), 6U);
@@ -162,7 +162,7 @@ TEST(Tree, HangsUpByAnyRank) {
   const Topology line = line_of(5);
   const RankGroups groups = group_ranks(line);
   const LogicalGraph graph(line, Bytes{1 << 18}, 1);
-  const Trees trees = disjoint_trees({line, groups, graph, Rank()});
+  const SpanningTrees trees = disjoint_trees({line, groups, graph, Rank()});
   ASSERT_EQ(trees.size(), 1U);
   EXPECT_EQ(trees[0].centre, Rank(2));
   EXPECT_EQ(height(trees[0], Rank(0)), 4U);

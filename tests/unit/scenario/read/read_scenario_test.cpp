@@ -10,6 +10,7 @@
 #include "scenario/read/scenario_codes.h"
 #include "scenario/read/scenario_keys.h"
 #include "tests/support/recorded_messages.h"
+#include "tests/support/schema_keys.h"
 #include "tests/unit/scenario/star.h"
 #include "topology/yaml/read_topology.h"
 
@@ -137,29 +138,22 @@ nlohmann::json read_schema() {
   return nlohmann::json::parse(stream, nullptr, false);
 }
 
-void expect_keys(const nlohmann::json& schema, std::span<const std::string_view> keys) {
-  EXPECT_EQ(schema.at("additionalProperties"), false);
-  std::set<std::string> in_schema, in_reader(keys.begin(), keys.end());
-  for (const auto& [key, value] : schema.at("properties").items()) in_schema.insert(key);
-  EXPECT_EQ(in_schema, in_reader);
-}
-
 TEST(ScenarioSchema, NamesTheKeysOfTheReader) {
   const nlohmann::json schema = read_schema();
   ASSERT_FALSE(schema.is_discarded()) << "not JSON";
   const nlohmann::json& definitions = schema.at("definitions");
-  expect_keys(schema, scenario_keys::file);
-  expect_keys(definitions.at("endpoints"), scenario_keys::endpoints);
-  expect_keys(definitions.at("jitter"), scenario_keys::jitter);
-  expect_keys(definitions.at("group"), scenario_keys::group);
-  expect_keys(definitions.at("collective"), scenario_keys::collective);
-  expect_keys(definitions.at("training"), scenario_keys::training);
-  expect_keys(definitions.at("algorithms"), scenario_keys::algorithms);
-  expect_keys(definitions.at("chunks"), scenario_keys::chunks);
-  expect_keys(definitions.at("background"), scenario_keys::background);
-  expect_keys(definitions.at("straggler"), scenario_keys::straggler);
-  expect_keys(definitions.at("event"), scenario_keys::event);
-  expect_keys(definitions.at("replan"), scenario_keys::replan);
+  espalier::test::expect_keys(schema, scenario_keys::file);
+  espalier::test::expect_keys(definitions.at("endpoints"), scenario_keys::endpoints);
+  espalier::test::expect_keys(definitions.at("jitter"), scenario_keys::jitter);
+  espalier::test::expect_keys(definitions.at("group"), scenario_keys::group);
+  espalier::test::expect_keys(definitions.at("collective"), scenario_keys::collective);
+  espalier::test::expect_keys(definitions.at("training"), scenario_keys::training);
+  espalier::test::expect_keys(definitions.at("algorithms"), scenario_keys::algorithms);
+  espalier::test::expect_keys(definitions.at("chunks"), scenario_keys::chunks);
+  espalier::test::expect_keys(definitions.at("background"), scenario_keys::background);
+  espalier::test::expect_keys(definitions.at("straggler"), scenario_keys::straggler);
+  espalier::test::expect_keys(definitions.at("event"), scenario_keys::event);
+  espalier::test::expect_keys(definitions.at("replan"), scenario_keys::replan);
 }
 
 TEST(ScenarioDocument, NamesEveryKey) {

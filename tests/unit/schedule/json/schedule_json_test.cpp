@@ -31,15 +31,15 @@ constexpr std::string_view example = R"({"espalier_schedule": 1, "collective": "
 )";
 
 TEST(ScheduleJson, WritesTheDocumentedForm) {
-  const Topology star = testing::star_of(2);
-  Schedule schedule = testing::ring_schedule(star, CollectiveKind::all_gather);
+  const Topology star = test::star_of(2);
+  Schedule schedule = test::ring_schedule(star, CollectiveKind::all_gather);
   schedule.algorithm = "packing";
   schedule.bound = Bound{make_rational(1, 50'000'000'000), {star.find_node("g1"), star.find_node("s0")}, ""};
   EXPECT_EQ(written(schedule, star, false), example);
 }
 
 TEST(ScheduleJson, ReadsTheDocumentedForm) {
-  const Topology star = testing::star_of(2);
+  const Topology star = test::star_of(2);
   const Result<PlanFile> plan = read_plan(example, "plan.json", &star);
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_TRUE(plan->network_was_given);
@@ -50,8 +50,8 @@ TEST(ScheduleJson, ReadsTheDocumentedForm) {
 }
 
 TEST(ScheduleJson, KeepsHowItIsCutAndWhoseItIs) {
-  const Topology star = testing::star_of(3);
-  Schedule schedule = testing::ring_schedule(star, CollectiveKind::all_gather);
+  const Topology star = test::star_of(3);
+  Schedule schedule = test::ring_schedule(star, CollectiveKind::all_gather);
   schedule.cut = SizedCut{{1 << 20}, {4096}, 8};
   const Result<PlanFile> whole = read_plan(written(schedule, star), "plan.json");
   ASSERT_TRUE(whole) << whole.error().message;
@@ -74,7 +74,7 @@ TEST(ScheduleJson, KeepsHowItIsCutAndWhoseItIs) {
 TEST(ScheduleJson, KeysMayComeInAnyOrder) {
   // nlohmann::json sorts keys, so that "algorithm" and "bound" come first and "units" last.
   const std::string sorted = nlohmann::json::parse(example).dump(2);
-  const Topology star = testing::star_of(2);
+  const Topology star = test::star_of(2);
   const Result<PlanFile> plan = read_plan(sorted, "plan.json", &star);
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_EQ(written(plan->schedule, star, false), example);
@@ -82,8 +82,8 @@ TEST(ScheduleJson, KeysMayComeInAnyOrder) {
 
 TEST(ScheduleJson, AnEmbeddedNetworkMakesTheFileComplete) {
   Random random(41);
-  const Topology fabric = testing::random_fabric(5, 3, 7, random);
-  const Schedule schedule = testing::random_schedule(fabric, CollectiveKind::all_reduce, random);
+  const Topology fabric = test::random_fabric(5, 3, 7, random);
+  const Schedule schedule = test::random_schedule(fabric, CollectiveKind::all_reduce, random);
   const std::string text = written(schedule, fabric);
   const Result<PlanFile> plan = read_plan(text, "plan.json");
   ASSERT_TRUE(plan) << plan.error().message;
@@ -108,7 +108,7 @@ TEST(ScheduleJson, WithoutANetworkTheRoutesImplyOne) {
 }
 
 TEST(ScheduleJson, AnotherTopologyThanThePlanNamesIsAWarning) {
-  testing::FabricMaker maker;
+  test::FabricMaker maker;
   const NodeId g0 = maker.add_rank();
   const NodeId g1 = maker.add_rank();
   const NodeId s0 = maker.add_switch();
@@ -123,7 +123,7 @@ TEST(ScheduleJson, AnotherTopologyThanThePlanNamesIsAWarning) {
 
 /// Two ranks with two cables between them: links g0>g1#0, g1>g0#0, g0>g1#1, g1>g0#1.
 Topology double_cable() {
-  testing::FabricMaker maker;
+  test::FabricMaker maker;
   const NodeId g0 = maker.add_rank();
   const NodeId g1 = maker.add_rank();
   maker.add_cable(g0, g1);
@@ -168,7 +168,7 @@ TEST(ScheduleJson, RoutesMixNodesAndLinks) {
 }
 
 TEST(ScheduleJson, ARouteMayBeLeftOutWhereOneLinkJoinsTheRanks) {
-  const Topology pair = testing::line_of(2);
+  const Topology pair = test::line_of(2);
   const Result<PlanFile> plan = read_plan(broadcast_with_route(""), "plan.json", &pair);
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_EQ(plan->schedule.route(RouteId(0)).links[0], LinkId(0));
@@ -186,7 +186,7 @@ TEST(ScheduleJson, ANodeNameDoesNotChooseBetweenParallelLinks) {
 }
 
 TEST(ScheduleJson, BadIdsOfRanksAreLeftToVerify) {
-  const Topology line = testing::line_of(3);
+  const Topology line = test::line_of(3);
   const std::string text =
       R"({"espalier_schedule": 1, "collective": "broadcast", "topology": "line-3", "ranks": ["g0", "g1", "g2"],)"
       R"( "root": 0, "algorithm": "test", "units": 1, "slices": [{"offset": 0, "length": 1}], "transfers": [)"
@@ -197,8 +197,8 @@ TEST(ScheduleJson, BadIdsOfRanksAreLeftToVerify) {
 }
 
 TEST(ScheduleJson, ABoundOfZeroHasNoRate) {
-  const Topology alone = testing::line_of(1);
-  Schedule schedule = testing::ring_schedule(alone, CollectiveKind::all_reduce);
+  const Topology alone = test::line_of(1);
+  Schedule schedule = test::ring_schedule(alone, CollectiveKind::all_reduce);
   schedule.bound = Bound{make_rational(0), {}, "nothing has to move"};
   const std::string text = written(schedule, alone);
   EXPECT_NE(text.find(R"("bound": {"algbw": null, "time_per_byte": "0/1", "cut": [], "what": "nothing has to move"})"),
@@ -210,12 +210,12 @@ TEST(ScheduleJson, ABoundOfZeroHasNoRate) {
 }
 
 TEST(ScheduleJson, NamesAreEscaped) {
-  testing::FabricMaker maker;
+  test::FabricMaker maker;
   const NodeId first = maker.add_rank("a\"b\\c");
   const NodeId second = maker.add_rank("\u00e9 $x");
   maker.add_cable(first, second);
   const Topology fabric = maker.build("strange \"name\"");
-  const std::string text = written(testing::ring_schedule(fabric, CollectiveKind::all_gather), fabric);
+  const std::string text = written(test::ring_schedule(fabric, CollectiveKind::all_gather), fabric);
   EXPECT_TRUE(nlohmann::json::accept(text)) << text;
   const Result<PlanFile> plan = read_plan(text, "plan.json");
   ASSERT_TRUE(plan) << plan.error().message;
@@ -224,10 +224,10 @@ TEST(ScheduleJson, NamesAreEscaped) {
 }
 
 TEST(ScheduleJson, AFullStreamIsAnError) {
-  const Topology pair = testing::line_of(2);
+  const Topology pair = test::line_of(2);
   std::ostringstream out;
   out.setstate(std::ios::badbit);
-  const Result<void> result = write_schedule(out, testing::ring_schedule(pair, CollectiveKind::all_gather), pair);
+  const Result<void> result = write_schedule(out, test::ring_schedule(pair, CollectiveKind::all_gather), pair);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::unavailable);
 }
@@ -235,9 +235,9 @@ TEST(ScheduleJson, AFullStreamIsAnError) {
 TEST(ScheduleJson, RoundTripsRandomSchedules) {
   Random random(43);
   for (int round = 0; round < 40; ++round) {
-    const Topology fabric = testing::random_fabric(1 + random.below(7), random.below(4), random.below(10), random);
+    const Topology fabric = test::random_fabric(1 + random.below(7), random.below(4), random.below(10), random);
     for (const CollectiveKind kind : all_collective_kinds) {
-      const Schedule schedule = testing::random_schedule(fabric, kind, random);
+      const Schedule schedule = test::random_schedule(fabric, kind, random);
       for (const bool embed : {true, false}) {
         const std::string text = written(schedule, fabric, embed);
         const Result<PlanFile> plan = read_plan(text, "plan.json", embed ? nullptr : &fabric);

@@ -10,12 +10,12 @@
 namespace espalier {
 namespace {
 
-using testing::direct_routes;
-using testing::line_of;
-using testing::mesh_of;
-using testing::random_forest;
-using testing::RouteTable;
-using testing::star_of;
+using test::direct_routes;
+using test::line_of;
+using test::mesh_of;
+using test::random_forest;
+using test::RouteTable;
+using test::star_of;
 
 Collective collective_of(CollectiveKind kind, const Topology& topology, std::size_t root = 0) {
   return *make_collective(kind, topology.rank_count(), has_root(kind) ? std::optional(Rank(root)) : std::nullopt);
@@ -38,11 +38,11 @@ std::vector<std::string> lines_of(const Schedule& schedule) {
   return lines;
 }
 
-using testing::breaches_of;
+using test::breaches_of;
 
 TEST(TreeSchedule, RingOfThreeAllReduceIsReduceScatterThenAllGather) {
-  const Topology ring = testing::ring_of(3);
-  const Schedule schedule = testing::ring_schedule(ring, CollectiveKind::all_reduce);
+  const Topology ring = test::ring_of(3);
+  const Schedule schedule = test::ring_schedule(ring, CollectiveKind::all_reduce);
   EXPECT_EQ(schedule.units, 3);
   EXPECT_EQ(schedule.channel_count(), 6U);
   // Slice r is reduced along the path that ends at rank r and copied along the one that starts there, one step each.
@@ -146,10 +146,10 @@ TEST(TreeSchedule, RandomTreesVerifyForEveryCollective) {
   Random random(11);
   for (int round = 0; round < 60; ++round) {
     const std::size_t ranks = 1 + random.below(9);
-    const Topology fabric = testing::random_fabric(ranks, random.below(4), random.below(12), random);
+    const Topology fabric = test::random_fabric(ranks, random.below(4), random.below(12), random);
     if (fabric.rank_count() != ranks) continue;
     for (const CollectiveKind kind : all_collective_kinds) {
-      const Schedule schedule = testing::random_schedule(fabric, kind, random);
+      const Schedule schedule = test::random_schedule(fabric, kind, random);
       EXPECT_EQ(breaches_of(schedule, fabric), "") << to_string(kind) << " in round " << round;
     }
   }

@@ -9,7 +9,7 @@
 namespace espalier {
 namespace {
 
-using testing::breaches_of;
+using test::breaches_of;
 
 /// A line g0 - g1 - g2 with links g0>g1, g1>g0, g1>g2, g2>g1, and a broadcast from g0 along it: one slice of one unit,
 /// transfer 0 from g0 to g1 and transfer 1 from g1 to g2.
@@ -30,7 +30,7 @@ class VerifyBroadcast : public ::testing::Test {
 
   void expect_breach(const std::string& expected) { EXPECT_EQ(breaches_of(schedule_, line_), expected); }
 
-  Topology line_ = testing::line_of(3);
+  Topology line_ = test::line_of(3);
   Schedule schedule_;
 };
 
@@ -126,16 +126,16 @@ TEST_F(VerifyBroadcast, S2RejectsARankOnASliceThatHasNone) {
 }
 
 TEST(Verify, S2RejectsUnitsThatDoNotDivideIntoParts) {
-  const Topology ring = testing::ring_of(3);
-  Schedule schedule = testing::ring_schedule(ring, CollectiveKind::all_gather);
+  const Topology ring = test::ring_of(3);
+  Schedule schedule = test::ring_schedule(ring, CollectiveKind::all_gather);
   schedule.units = 4;
   EXPECT_EQ(breaches_of(schedule, ring),
             "S2: the 4 units do not divide into the 3 equal parts of all_gather on 3 ranks");
 }
 
 TEST(Verify, S2RejectsASliceOverTwoParts) {
-  const Topology ring = testing::ring_of(3);
-  Schedule schedule = testing::ring_schedule(ring, CollectiveKind::all_gather);
+  const Topology ring = test::ring_of(3);
+  Schedule schedule = test::ring_schedule(ring, CollectiveKind::all_gather);
   schedule.units = 6;
   schedule.slices = {{0, 3, Rank(0), Rank()}, {3, 1, Rank(1), Rank()}, {4, 2, Rank(2), Rank()}};
   EXPECT_EQ(breaches_of(schedule, ring),
@@ -143,11 +143,11 @@ TEST(Verify, S2RejectsASliceOverTwoParts) {
 }
 
 TEST(Verify, S2RejectsTheWrongRankOrDestination) {
-  const Topology ring = testing::ring_of(3);
-  Schedule gather = testing::ring_schedule(ring, CollectiveKind::all_gather);
+  const Topology ring = test::ring_of(3);
+  Schedule gather = test::ring_schedule(ring, CollectiveKind::all_gather);
   std::swap(gather.slices[0].rank, gather.slices[1].rank);
   EXPECT_EQ(breaches_of(gather, ring), "S2: slice 0: its rank is 1, and part 0 of the all_gather belongs to 0");
-  Schedule exchange = testing::ring_schedule(ring, CollectiveKind::send_recv);
+  Schedule exchange = test::ring_schedule(ring, CollectiveKind::send_recv);
   exchange.slices[2].to = Rank(1);
   EXPECT_EQ(breaches_of(exchange, ring), "S2: slice 2: it goes to rank 1, and part 2 of the send_recv goes to 0");
 }
@@ -179,8 +179,8 @@ TEST_F(VerifyBroadcast, S3RejectsARouteThroughARank) {
 }
 
 TEST(Verify, S3RejectsARouteInACircle) {
-  const Topology star = testing::star_of(2);  // Links g0>s0, s0>g0, g1>s0, s0>g1.
-  Schedule schedule = testing::ring_schedule(star, CollectiveKind::broadcast, Rank(0));
+  const Topology star = test::star_of(2);  // Links g0>s0, s0>g0, g1>s0, s0>g1.
+  Schedule schedule = test::ring_schedule(star, CollectiveKind::broadcast, Rank(0));
   const std::vector<LinkId> circle = {LinkId(0), LinkId(1), LinkId(0), LinkId(3)};
   schedule.transfers[0].route = schedule.add_route(Rank(0), Rank(1), circle);
   EXPECT_EQ(breaches_of(schedule, star), "S3, transfer 0 (g0 to g1): its route passes g0 twice");
@@ -218,7 +218,7 @@ TEST_F(VerifyBroadcast, S5NamesATransferOfManySlicesOnce) {
 /// An all_reduce of two ranks in one slice: g1 is reduced into g0 and the sum copied back.
 class VerifyAllReduce : public ::testing::Test {
  protected:
-  VerifyAllReduce() : schedule_(testing::ring_schedule(pair_, CollectiveKind::all_reduce)) {
+  VerifyAllReduce() : schedule_(test::ring_schedule(pair_, CollectiveKind::all_reduce)) {
     schedule_.units = 1;
     schedule_.slices = {{0, 1, Rank(), Rank()}};
     schedule_.transfers.clear();
@@ -228,7 +228,7 @@ class VerifyAllReduce : public ::testing::Test {
     schedule_.add_transfer(down_, SliceId(0), 1, Action::copy, ChannelId(0));
   }
 
-  Topology pair_ = testing::line_of(2);
+  Topology pair_ = test::line_of(2);
   Schedule schedule_;
   RouteId up_;
   RouteId down_;
@@ -272,8 +272,8 @@ TEST_F(VerifyBroadcast, S7RejectsARankThatIsLeftOut) {
 }
 
 TEST(Verify, ReportsTheFirstBreachesInRuleAndTransferOrderAndCountsAll) {
-  const Topology ring = testing::ring_of(4);
-  Schedule schedule = testing::ring_schedule(ring, CollectiveKind::all_gather);
+  const Topology ring = test::ring_of(4);
+  Schedule schedule = test::ring_schedule(ring, CollectiveKind::all_gather);
   std::swap(schedule.transfers.front(), schedule.transfers.back());
   const VerifyReport all = verify(schedule, ring);
   const VerifyReport first = verify(schedule, ring, 2);
@@ -289,8 +289,8 @@ TEST(Verify, ReportsTheFirstBreachesInRuleAndTransferOrderAndCountsAll) {
 }
 
 TEST(Verify, FindsMissingContributionsPastSixtyFourRanks) {
-  const Topology ring = testing::ring_of(70);
-  Schedule schedule = testing::ring_schedule(ring, CollectiveKind::reduce, Rank(69));
+  const Topology ring = test::ring_of(70);
+  Schedule schedule = test::ring_schedule(ring, CollectiveKind::reduce, Rank(69));
   EXPECT_EQ(breaches_of(schedule, ring), "");
   // The path runs from rank 0 to rank 69; its last transfer carries 0 to 68.
   schedule.transfers.pop_back();

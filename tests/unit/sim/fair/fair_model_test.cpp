@@ -17,7 +17,7 @@ using sim::ModelKind;
 using sim::Report;
 using test::Machine;
 
-constexpr Bandwidth half{picoseconds_per_second / 2};  ///< Two picoseconds per byte.
+constexpr Bandwidth half_rate{picoseconds_per_second / 2};  ///< Two picoseconds per byte.
 
 Report simulate_fair(const Machine& machine, std::int64_t size, std::int64_t chunk,
                      const sim::Conditions& conditions = {}) {
@@ -75,7 +75,7 @@ TEST(FairModel, ARouteIsAsFastAsItsSlowestLink) {
   Machine machine(2);
   machine.slice_units = {1};
   const std::size_t s = machine.add_switch();
-  machine.send({machine.add_link(0, s, 10, half), machine.add_link(s, 1, 5)});
+  machine.send({machine.add_link(0, s, 10, half_rate), machine.add_link(s, 1, 5)});
   EXPECT_EQ(simulate_fair(machine, 100, 100).elapsed.count, 10 + 5 + 200);
   EXPECT_EQ(simulate_fair(machine, 100, 10).elapsed.count, 10 + 5 + 200);
 }
@@ -153,7 +153,7 @@ TEST(FairModel, ReductionsTakeTurns) {
   // Two chunks of 100 bytes come at 200 both (they share the last link) and are added at half a byte per picosecond,
   // one after the other.
   Machine machine(3);
-  machine.nodes[2].reduce_bandwidth = half;
+  machine.nodes[2].reduce_bandwidth = half_rate;
   machine.slice_units = {1, 1};
   const std::size_t s = machine.add_switch();
   const LinkId shared = machine.add_link(s, 2);

@@ -19,7 +19,7 @@
 namespace espalier::planners {
 namespace {
 
-using testing::ring_of;
+using test::ring_of;
 
 /// Ranks that a tree's paths reach from its root, each once.
 std::size_t reached_from(const ResourceGraph& graph, const std::vector<std::uint32_t>& edges, std::uint32_t root,
@@ -69,7 +69,7 @@ TEST(TreeRepair, JoinsWhatHangsInTheAirAtItsTop) {
 
 TEST(TreeRepair, TurnsRoundWhatIsOnlyReachedBelowItsTop) {
   // A line 0-1-2: when 2 stood above 1, and 2 is cut off, 1 is joined first and 2 below it.
-  const ResourceGraph graph = make_resource_graph(testing::line_of(3), false);
+  const ResourceGraph graph = make_resource_graph(test::line_of(3), false);
   const auto repaired = repair_tree(graph, {{0, 2, {gone}}, {2, 1, {edge_between(graph, 2, 1)}}}, 0, false);
   ASSERT_TRUE(repaired);
   EXPECT_EQ(*repaired, (std::vector<std::uint32_t>{edge_between(graph, 0, 1), edge_between(graph, 1, 2)}));
@@ -105,7 +105,7 @@ SolvedTrees solve(const Topology& topology, bool inward, const TreeMemory& memor
 }
 
 TEST(TreeMemory, TheSameNetworkIsSolvedAtOnce) {
-  for (const Topology& topology : {*generate_torus({{3, 4}, {}}), testing::dgx1v_nvlinks(true)}) {
+  for (const Topology& topology : {*generate_torus({{3, 4}, {}}), test::dgx1v_nvlinks(true)}) {
     for (const bool inward : {false, true}) {
       TreeMemory memory;
       const SolvedTrees first = solve(topology, inward, memory);
@@ -121,7 +121,7 @@ TEST(TreeMemory, TheSameNetworkIsSolvedAtOnce) {
 }
 
 TEST(TreeMemory, APlansTreesAreKnown) {
-  const Topology topology = testing::dgx1v_nvlinks(true);
+  const Topology topology = test::dgx1v_nvlinks(true);
   for (const CollectiveKind kind :
        {CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_reduce}) {
     const Collective collective = *make_collective(kind, topology.rank_count(), std::nullopt);
@@ -139,7 +139,7 @@ TEST(TreeMemory, APlansTreesAreKnown) {
     EXPECT_FALSE(memory.seeds(topology, orbits, TreeOracle(orbits, sharded_groups(orbits, inward))).empty());
   }
   // Recursive doubling runs over no trees.
-  const Topology whole = testing::dgx1v_nvlinks(false);
+  const Topology whole = test::dgx1v_nvlinks(false);
   const Collective collective = *make_collective(CollectiveKind::all_gather, whole.rank_count(), std::nullopt);
   const auto doubling = plan_unbounded(whole, collective, *find_planner("recursive"));
   ASSERT_TRUE(doubling);
@@ -181,7 +181,7 @@ TEST(TreeMemory, OtherNetworksGetNothing) {
 }
 
 TEST(PlanContext, TellsEveryRoundUntilTheGapIsClosed) {
-  const Topology topology = testing::dgx1v_nvlinks(true);
+  const Topology topology = test::dgx1v_nvlinks(true);
   for (const CollectiveKind kind :
        {CollectiveKind::all_gather, CollectiveKind::all_reduce, CollectiveKind::all_to_all}) {
     const Collective collective = *make_collective(kind, topology.rank_count(), std::nullopt);
@@ -211,7 +211,7 @@ TEST(PlanContext, TellsEveryRoundUntilTheGapIsClosed) {
 
 /// The bound of an all_reduce and its trees are one program's, which is solved once for both.
 TEST(PlanContext, BoundAndPlanShareAProgram) {
-  const Topology topology = testing::dgx1v_nvlinks(true);
+  const Topology topology = test::dgx1v_nvlinks(true);
   const Collective collective = *make_collective(CollectiveKind::all_reduce, topology.rank_count(), std::nullopt);
   int programs = 0;
   PlanContext context;

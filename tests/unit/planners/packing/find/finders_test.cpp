@@ -11,9 +11,9 @@
 namespace espalier::planners {
 namespace {
 
-using testing::gigabytes;
-using testing::shape_at_bound;
-using testing::switch_planes;
+using test::gigabytes;
+using test::shape_at_bound;
+using test::switch_planes;
 
 Result<Trees> proposed_by(std::string_view name, const PackingProblem& problem) {
   return std::ranges::find(finders(), name, &Finder::name)->propose(problem, {});

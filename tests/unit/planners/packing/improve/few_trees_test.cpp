@@ -49,7 +49,7 @@ void expect_as_good(const Solved& solved) {
 /// of a plane's rate; what is left is one plane's other half, which one tree more fills. One tree cannot do: each
 /// plane would have to take 22/6 of its edges.
 TEST(FewTrees, PlanesOfSwitches) {
-  const Solved solved = solve(testing::switch_planes(23, 6), false, 2);
+  const Solved solved = solve(test::switch_planes(23, 6), false, 2);
   expect_as_good(solved);
   EXPECT_LE(most_columns(solved.few), 3U);
 }
@@ -112,7 +112,7 @@ TEST(FewTrees, AsGoodForAllReduce) {
 
 /// Balancing keeps a tree a tree of the same height, and at equal prices spreads it: a star over two planes takes both.
 TEST(TreeBalance, SpreadsAStarOverPlanes) {
-  const Topology topology = testing::switch_planes(5, 2);
+  const Topology topology = test::switch_planes(5, 2);
   const OrbitGraph orbits = make_orbit_graph(topology, false, Symmetry::none);
   const TreeGroups groups = single_root_group(0, false);
   const TreeOracle oracle(orbits, groups);

@@ -15,9 +15,9 @@
 namespace espalier::planners {
 namespace {
 
-using testing::gigabytes;
-using testing::shape_at_bound;
-using testing::switch_planes;
+using test::gigabytes;
+using test::shape_at_bound;
+using test::switch_planes;
 
 /// Two boards of `half` ranks, each rank with a cable to each of `planes` switches of its board, and trunks between the
 /// boards' switches that carry all of a board.
