@@ -43,7 +43,7 @@ void describe(CLI::App& app) {
       examples({"espalier topo show dgx1v", "espalier bound dgx1v-degraded all_gather",
                 "espalier simulate dgx1v-degraded all_gather -b 1K -e 1G -f 4",
                 "espalier plan dgx-a100-x2 all_reduce -s 256M -o plan.json", "espalier verify plan.json",
-                "espalier explain plan.json", "espalier tune dgx1v all_reduce", "espalier topo degrade dgx1v"}) +
+                "espalier explain plan.json", "espalier tune dgx1v all_reduce", "espalier topo degrade dgx1v-nvlink"}) +
       "\nTOPOLOGY is a YAML file, - for standard input, or a shipped machine (espalier topo show --list).\n"
       "Exit codes: 0 fine, 1 a check failed, 2 wrong usage, 3 a capability is missing, 4 a bug, 130 interrupted.");
   app.require_subcommand(1);

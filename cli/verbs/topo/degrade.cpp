@@ -150,9 +150,10 @@ void add_topo_degrade_command(CLI::App& topo, Session& session) {
   command->add_flag("--bound-only", flags->bound_only, "Bounds, without planning: quick on large machines");
   add_csv_to(*command, session.console);
   command->footer(
-      examples({"espalier topo degrade dgx1v all_reduce", "espalier topo degrade cluster.yaml -s 1G --fail-ranks",
+      examples({"espalier topo degrade dgx1v-nvlink all_reduce",
+                "espalier topo degrade cluster.yaml -s 1G --fail-ranks",
                 "espalier topo degrade dgx-h100-x4 all_gather --bound-only",
-                "espalier topo degrade dgx1v all_reduce --profile nccl-volta -s 256M"}) +
+                "espalier topo degrade dgx1v-nvlink all_reduce --profile nccl-volta -s 256M"}) +
       "\nCOLLECTIVE is all_reduce when left out. Failures that a symmetry of the machine makes the same are\n"
       "shown once; count says how many they are.");
   command->callback([flags, command, &session] {

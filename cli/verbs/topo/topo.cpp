@@ -174,7 +174,7 @@ void add_topo_command(CLI::App& app, Session& session) {
   CLI::App* topo = app.add_subcommand("topo", "Show, check, expand, damage, generate and import topologies");
   topo->require_subcommand(1);
   topo->footer(examples({"espalier topo show dgx1v", "espalier topo gen torus --dims 4x4 -o torus.yaml",
-                         "espalier topo degrade dgx1v all_reduce"}));
+                         "espalier topo degrade dgx1v-nvlink all_reduce"}));
 
   CLI::App* show_command =
       add_action(*topo, session, flags, "show", "Nodes, link classes, GPU-to-GPU matrix, bisection, warnings", show);

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "base/check.h"
+#include "tests/support/files/shipped_machine.h"
 #include "tests/support/pipeline.h"
-#include "tests/support/shipped_machine.h"
 #include "topology/yaml/read_topology.h"
 
 namespace espalier {

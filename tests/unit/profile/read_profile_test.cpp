@@ -11,8 +11,8 @@
 #include "profile/profile_keys.h"
 #include "profile/profile_values.h"
 #include "profile/write_profile.h"
+#include "tests/support/files/schema_keys.h"
 #include "tests/support/recorded_messages.h"
-#include "tests/support/schema_keys.h"
 
 namespace espalier::profile {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "scenario/read/scenario_codes.h"
 #include "scenario/read/scenario_keys.h"
+#include "tests/support/files/schema_keys.h"
 #include "tests/support/recorded_messages.h"
-#include "tests/support/schema_keys.h"
 #include "tests/unit/scenario/star.h"
 #include "topology/yaml/read_topology.h"
 

@@ -1,6 +1,8 @@
 #include "topology/import/record_sysfs.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -17,7 +19,7 @@ namespace fs = std::filesystem;
 /// A faked sysfs: two sockets, a GPU and a NIC below a PCIe switch at one, a GPU in a narrow slot at the other.
 class RecordSysfs : public testing::Test {
  protected:
-  RecordSysfs() : root_(fs::path(testing::TempDir()) / "espalier_sysfs") {
+  RecordSysfs() : root_(fs::path(testing::TempDir()) / fmt::format("espalier_sysfs_{}", ::getpid())) {
     fs::remove_all(root_);
     write("devices/system/node/node0/cpulist", "0-15");
     write("devices/system/node/node1/cpulist", "16-31");
