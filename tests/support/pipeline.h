@@ -19,9 +19,9 @@ inline void expect_promise_kept(const Schedule& schedule, std::uint64_t seed) {
   InterpretCase values = make_interpret_case(schedule, seed);
   interpret(schedule, values.before);
   for (std::size_t rank = 0; rank < values.before.size(); ++rank) {
-    for (std::size_t unit = 0; unit < values.before[rank].size(); ++unit) {
-      if (!values.defined[rank][unit]) continue;
-      ASSERT_EQ(values.before[rank][unit], values.after[rank][unit]) << "rank " << rank << " unit " << unit;
+    for (std::size_t element = 0; element < values.before[rank].size(); ++element) {
+      if (!values.defined[rank][element]) continue;
+      ASSERT_EQ(values.before[rank][element], values.after[rank][element]) << "rank " << rank << " element " << element;
     }
   }
 }
