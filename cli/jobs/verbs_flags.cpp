@@ -43,8 +43,8 @@ void VerbsFlags::add_to(CLI::App& command) {
   };
   add("--verbs-device", devices,
       "Devices dealt to the ranks in turn, + between those of one rank; else the first with an active port",
-      "NAME[+NAME...],...");
-  add("--verbs-port", port, "Port of the device; else the first that is active", "1..255");
+      "NAME[:PORT][+NAME[:PORT]...],...");
+  add("--verbs-port", port, "Port of devices named without one; else the first that is active", "1..255");
   add("--verbs-gid", gid, "Index of the GID; else RoCE v2 with an IPv4 address", "0..255");
   add("--verbs-mtu", mtu, "Bytes of a packet; else as many as both ports carry", "256..4096");
   add("--verbs-traffic-class", traffic_class, "DSCP and ECN bits of the packets", "0..255 (0)");
@@ -58,6 +58,10 @@ Result<engine::VerbsOptions> VerbsFlags::resolve() const {
   for (const std::string& of_rank : devices.empty() ? std::vector<std::string>() : split(devices, ',')) {
     options.devices.push_back(split(of_rank, '+'));
     for (const std::string& name : options.devices.back()) {
+      const auto parsed = engine::parse_verbs_port(name);
+      if (!name.empty() && !parsed) {
+        return fail(parsed.error().code, "--verbs-device: " + parsed.error().message, parsed.error().help);
+      }
       if (!name.empty() && std::ranges::count(options.devices.back(), name) == 1) continue;
       return fail(ErrorCode::invalid_input,
                   name.empty() ? fmt::format("--verbs-device: '{}' has an empty name", devices)

@@ -2,17 +2,21 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 
 #include "base/error_text.h"
+#include "engine/executor/clock.h"
 
 namespace espalier::engine {
 namespace {
 
 constexpr std::uint32_t first_completions = 1024;
+/// Between two looks whether the device is being removed.
+constexpr std::int64_t removal_look_ns = 200'000'000;
 
 using DeviceList = std::unique_ptr<ibv_device*, VerbsDeleter<ibv_free_device_list>>;
 
@@ -34,18 +38,60 @@ std::uint8_t active_port(ibv_context* context, std::uint8_t wanted, ibv_port_att
   return 0;
 }
 
-/// Calls `use` with devices until it is true; the names of all.
+/// Calls `use` with devices until it is true. False: there are none.
 template <typename Use>
-std::string find_device(Use use) {
+bool find_device(Use use) {
   int count = 0;
   const DeviceList devices(ibv_get_device_list(&count));
-  std::string names;
   for (int i = 0; i < count; ++i) {
-    ibv_device* device = devices.get()[i];
-    names += std::string(names.empty() ? "" : ", ") + ibv_get_device_name(device);
-    if (use(device)) break;
+    if (use(devices.get()[i])) break;
   }
-  return names;
+  return count > 0;
+}
+
+/// "port 1 (active), port 2 (down)".
+std::string describe_ports(ibv_context* context) {
+  ibv_device_attr device{};
+  if (context == nullptr || ibv_query_device(context, &device) != 0) return "no port that can be asked";
+  std::string ports;
+  for (std::uint8_t port = 1; port <= device.phys_port_cnt; ++port) {
+    ibv_port_attr attributes{};
+    const bool is_known = ibv_query_port(context, port, &attributes) == 0;
+    ports += fmt::format("{}port {} ({})", ports.empty() ? "" : ", ", port,
+                         is_known ? ibv_port_state_str(attributes.state) : "not to be asked");
+  }
+  return ports;
+}
+
+/// Why no port was opened; `wanted.port` is 0 where any would have done.
+Result<std::unique_ptr<VerbsDevice>> refuse_port(const VerbsPortName& wanted) {
+  std::string all;
+  std::string ports;
+  bool has_port = wanted.port == 0;
+  const bool is_any_there = find_device([&](ibv_device* device) {
+    const VerbsObject<ibv_context, ibv_close_device> context(ibv_open_device(device));
+    const std::string own = describe_ports(context.get());
+    all += fmt::format("{}{} with {}", all.empty() ? "" : "; ", ibv_get_device_name(device), own);
+    if (wanted.device != ibv_get_device_name(device)) return false;
+    ports = own;
+    has_port |= own.find(fmt::format("port {} ", wanted.port)) != std::string::npos;
+    return false;
+  });
+  if (!is_any_there) {
+    return fail(ErrorCode::unavailable, "this machine has no RDMA device",
+                "rdma link add rxe0 type rxe netdev NAME makes one in software of a network interface");
+  }
+  const std::string hint = fmt::format("this machine has {}; see `rdma link`", all);
+  const std::string port = wanted.port == 0 ? "port" : fmt::format("port {}", wanted.port);
+  if (wanted.device.empty()) {
+    return fail(ErrorCode::unavailable, fmt::format("no active {} on any RDMA device", port), hint);
+  }
+  if (ports.empty())
+    return fail(ErrorCode::unavailable, fmt::format("there is no RDMA device '{}'", wanted.device), hint);
+  return fail(ErrorCode::unavailable,
+              has_port ? fmt::format("no active {} on RDMA device '{}'", port, wanted.device)
+                       : fmt::format("RDMA device '{}' has no {}", wanted.device, port),
+              fmt::format("it has {}; see `rdma link`", ports));
 }
 
 }  // namespace
@@ -63,32 +109,35 @@ bool VerbsDevice::is_any_active() {
 
 Result<std::unique_ptr<VerbsDevice>> VerbsDevice::open(const std::string& name, const VerbsOptions& options,
                                                        std::uint32_t rail) {
+  VerbsPortName wanted;
+  if (!name.empty()) {
+    auto parsed = parse_verbs_port(name);
+    if (!parsed) return tl::unexpected(parsed.error());
+    wanted = std::move(*parsed);
+  }
+  if (wanted.port == 0) wanted.port = options.port;
   std::unique_ptr<VerbsDevice> opened(new VerbsDevice);
   opened->rail_ = rail;
-  const std::string names = find_device([&](ibv_device* device) {
-    if (!name.empty() && name != ibv_get_device_name(device)) return false;
+  find_device([&](ibv_device* device) {
+    if (!wanted.device.empty() && wanted.device != ibv_get_device_name(device)) return false;
     opened->context_.reset(ibv_open_device(device));
     opened->port_ =
-        opened->context_ ? active_port(opened->context_.get(), options.port, opened->attributes_) : std::uint8_t{0};
+        opened->context_ ? active_port(opened->context_.get(), wanted.port, opened->attributes_) : std::uint8_t{0};
     return opened->port_ != 0;
   });
-  if (names.empty()) {
-    return fail(ErrorCode::unavailable, "this machine has no RDMA device",
-                "rdma link add rxe0 type rxe netdev NAME makes one in software of a network interface");
-  }
-  if (opened->port_ == 0) {
-    return fail(ErrorCode::unavailable,
-                fmt::format("no active port on {}", name.empty() ? "any RDMA device" : "RDMA device '" + name + "'"),
-                fmt::format("this machine has {}; see `rdma link`", names));
-  }
+  if (opened->port_ == 0) return refuse_port(wanted);
   if (auto ready = opened->set_up(options); !ready) return tl::unexpected(ready.error());
   return opened;
 }
 
 Result<void> VerbsDevice::set_up(const VerbsOptions& options) {
-  if (auto chosen = choose_gid(options.gid_index); !chosen) return chosen;
   ibv_device_attr device{};
   if (ibv_query_device(context_.get(), &device) != 0) return cannot("ask the RDMA device what it can do");
+  name_ = ibv_get_device_name(context_->device);
+  if (device.phys_port_cnt > 1) name_ += fmt::format(":{}", port_);
+  may_see_removal_ = access(context_->device->dev_path, F_OK) == 0;
+  looked_for_removal_ns_ = now_ns();
+  if (auto chosen = choose_gid(options.gid_index); !chosen) return chosen;
   most_completions_ = static_cast<std::uint32_t>(device.max_cqe);
   domain_.reset(ibv_alloc_pd(context_.get()));
   if (!domain_) return cannot("make a protection domain");
@@ -197,6 +246,8 @@ bool VerbsDevice::poll() {
   }
   if (has_failed) take_events();  // The device may know more than the queue pair.
   post_shared_receives();
+  constexpr std::uint32_t polls_per_look = 4096;
+  if (count == 0 && ++empty_polls_ % polls_per_look == 0) look_for_removal();
   return count > 0;
 }
 
@@ -204,7 +255,19 @@ void VerbsDevice::set_failed(ibv_event_type why) {
   failure_ = fmt::format("RDMA device {}: {}", name(), ibv_event_type_str(why));
 }
 
+/// A driver that cannot part with its users has the removal wait for them, and tells them nothing: all that they see
+/// of it is that the device's entry has gone.
+void VerbsDevice::look_for_removal() {
+  const std::int64_t now = now_ns();
+  if (!may_see_removal_ || now - looked_for_removal_ns_ < removal_look_ns) return;
+  looked_for_removal_ns_ = now;
+  if (access(context_->device->dev_path, F_OK) != 0 && errno == ENOENT) {
+    failure_ = fmt::format("RDMA device {}: it is being removed", name());
+  }
+}
+
 void VerbsDevice::arm() {
+  look_for_removal();
   if (ibv_req_notify_cq(completions_.get(), 0) != 0) failure_ = fmt::format("{} gives no notice", name());
 }
 

@@ -38,7 +38,7 @@ class VerbsDevice {
  public:
   /// Whether any device of this machine has an active port.
   static bool is_any_active();
-  /// `name`: empty for the first that has an active port. Errors: unavailable, with what there is.
+  /// `name`: NAME or NAME:PORT; empty for the first that has an active port. Errors: unavailable, with what there is.
   /// `rail`: its place among the devices of this rank.
   static Result<std::unique_ptr<VerbsDevice>> open(const std::string& name, const VerbsOptions& options,
                                                    std::uint32_t rail = 0);
@@ -48,7 +48,8 @@ class VerbsDevice {
   [[nodiscard]] std::uint32_t rail() const { return rail_; }
   /// Null: each queue pair has its own.
   [[nodiscard]] ibv_srq* shared_receives() const { return receives_.get(); }
-  [[nodiscard]] std::string name() const { return ibv_get_device_name(context_->device); }
+  /// With its port, NAME:PORT, if the device has several.
+  [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint8_t port() const { return port_; }
   [[nodiscard]] std::uint8_t gid_index() const { return gid_index_; }
   [[nodiscard]] const ibv_gid& gid() const { return gid_; }
@@ -82,6 +83,7 @@ class VerbsDevice {
 
  private:
   void take_events();
+  void look_for_removal();
   VerbsDevice() = default;
   Result<void> set_up(const VerbsOptions& options);
   Result<void> choose_gid(int wanted);
@@ -96,6 +98,7 @@ class VerbsDevice {
   VerbsObject<ibv_srq, ibv_destroy_srq> receives_;
   ibv_port_attr attributes_{};
   ibv_gid gid_{};
+  std::string name_;
   std::uint8_t port_ = 0;
   std::uint8_t gid_index_ = 0;
   std::uint32_t rail_ = 0;
@@ -106,6 +109,9 @@ class VerbsDevice {
   std::uint32_t capacity_ = 0;
   std::uint32_t most_completions_ = 0;
   std::unordered_map<std::uint32_t, CompletionHandler*> handlers_;  ///< By queue pair.
+  std::uint32_t empty_polls_ = 0;
+  std::int64_t looked_for_removal_ns_ = 0;
+  bool may_see_removal_ = false;  ///< Its entry in sysfs was there.
   std::optional<std::string> failure_;
 };
 

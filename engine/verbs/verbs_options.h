@@ -2,18 +2,29 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/verbs/route_rails.h"
 
 namespace espalier::engine {
 
+/// A device of libibverbs and one of its ports.
+struct VerbsPortName {
+  std::string device;
+  std::uint8_t port = 0;  ///< 0: not said.
+};
+/// Reads NAME or NAME:PORT, as in "mlx4_0:2". Errors: invalid_input.
+Result<VerbsPortName> parse_verbs_port(std::string_view text);
+
 /// Which devices of libibverbs a rank uses, and how its queue pairs are set.
 struct VerbsOptions {
-  /// The rails of a rank, dealt to the ranks in turn; without any, one: the first device with an active port.
+  /// The rails of a rank, NAME or NAME:PORT, dealt to the ranks in turn; without any, one: the first device with an
+  /// active port.
   std::vector<std::vector<std::string>> devices;
   RailChoice choose_rails;  ///< By which rails a route goes; where it does not say, slices are dealt to them.
-  std::uint8_t port = 0;    ///< 0: the first that is active.
+  std::uint8_t port = 0;    ///< Of devices that are named without one; 0: the first that is active.
   int gid_index = -1;       ///< -1: RoCE v2 with an IPv4 address if there is one.
   std::uint32_t mtu = 0;    ///< Bytes of a packet; 0: as many as both ports carry.
   std::uint8_t traffic_class = 0;

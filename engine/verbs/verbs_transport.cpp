@@ -120,6 +120,11 @@ Result<std::string> VerbsTransport::open() {
   for (const std::string& name : names) {
     auto device = VerbsDevice::open(name, options_, static_cast<std::uint32_t>(rails_.size()));
     if (!device) return tl::unexpected(device.error());
+    for (const auto& other : rails_) {
+      if (other->name() != (*device)->name()) continue;
+      return fail(ErrorCode::invalid_input, fmt::format("two rails of this rank are {}", other->name()),
+                  "name another device or port for one of them, such as mlx4_0:1+mlx4_0:2");
+    }
     rails_.push_back(std::move(*device));
   }
   rail_counts_[control_.rank()] = static_cast<std::uint32_t>(rails_.size());

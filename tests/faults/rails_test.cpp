@@ -28,6 +28,10 @@ std::vector<Loss> losses_here() {
   if (test::rdma_devices() != std::vector<std::string>{"rxe0", "rxe1"}) return {};
   if (!std::filesystem::exists("/sys/class/net/rd1")) return {};
   return {{"verbsPortDown", "ip link set rd1 down", "ip link set rd1 up"},
+          // The kernel has this wait until the ranks have closed the device, and tells them nothing.
+          {"verbsLinkDeleted", "rdma link delete rxe1 &",
+           "for try in $(seq 100); do rdma link add rxe1 type rxe netdev rd1 2> /dev/null && exit 0; sleep 0.1; done; "
+           "exit 1"},
           {"verbsDeviceRemoved", "ip link delete rd1",
            "ip link add rd1 type dummy && ip link set rd1 mtu 4200 && ip addr add 10.78.0.1/24 dev rd1 && "
            "ip link set rd1 up && rdma link add rxe1 type rxe netdev rd1"}};

@@ -45,10 +45,19 @@ TEST(VerbsFlags, ARankMayHaveSeveralDevices) {
   EXPECT_EQ(options->devices, (std::vector<std::vector<std::string>>{{"a", "b"}, {"c"}}));
 }
 
+TEST(VerbsFlags, ADeviceMayBeNamedWithItsPort) {
+  const auto options = resolve_words({"--verbs-device", "a:1+a:2,b"});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->devices, (std::vector<std::vector<std::string>>{{"a:1", "a:2"}, {"b"}}));
+}
+
 TEST(VerbsFlags, WhatCannotBeIsRefusedByName) {
   const std::vector<std::vector<std::string>> refused = {
       {"--verbs-device", "a,,b"},       {"--verbs-device", "a+,b"},
       {"--verbs-device", "a,b+b"},      {"--verbs-port", "0"},
+      {"--verbs-device", "a:0"},        {"--verbs-device", "a:256"},
+      {"--verbs-device", "a:"},         {"--verbs-device", ":1"},
+      {"--verbs-device", "a:1:2"},      {"--verbs-device", "a:1+a:1"},
       {"--verbs-gid", "256"},           {"--verbs-mtu", "1000"},
       {"--verbs-traffic-class", "256"}, {"--verbs-service-level", "16"},
       {"--verbs-retries", "8"},         {"--verbs-timeout", "0"}};
