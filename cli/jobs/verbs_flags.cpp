@@ -55,6 +55,7 @@ void VerbsFlags::add_to(CLI::App& command) {
 
 Result<engine::VerbsOptions> VerbsFlags::resolve() const {
   engine::VerbsOptions options;
+  bool needs_port = devices.empty();
   for (const std::string& of_rank : devices.empty() ? std::vector<std::string>() : split(devices, ',')) {
     options.devices.push_back(split(of_rank, '+'));
     for (const std::string& name : options.devices.back()) {
@@ -62,12 +63,17 @@ Result<engine::VerbsOptions> VerbsFlags::resolve() const {
       if (!name.empty() && !parsed) {
         return fail(parsed.error().code, "--verbs-device: " + parsed.error().message, parsed.error().help);
       }
+      needs_port |= parsed && parsed->port == 0;
       if (!name.empty() && std::ranges::count(options.devices.back(), name) == 1) continue;
       return fail(ErrorCode::invalid_input,
                   name.empty() ? fmt::format("--verbs-device: '{}' has an empty name", devices)
                                : fmt::format("--verbs-device: '{}' has {} twice", of_rank, name),
                   "such as --verbs-device mlx5_0,mlx5_1, or mlx5_0+mlx5_1 for both on every rank");
     }
+  }
+  if (port && !needs_port) {
+    return fail(ErrorCode::invalid_input, "--verbs-port: every device of --verbs-device is named with its own port",
+                "leave one of the two out");
   }
   if (mtu && (*mtu < 256 || *mtu > 4096 || !std::has_single_bit(*mtu))) {
     return fail(ErrorCode::invalid_input, fmt::format("--verbs-mtu: {} is not 256, 512, 1024, 2048 or 4096", *mtu));

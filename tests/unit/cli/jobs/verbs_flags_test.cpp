@@ -51,6 +51,13 @@ TEST(VerbsFlags, ADeviceMayBeNamedWithItsPort) {
   EXPECT_EQ(options->devices, (std::vector<std::vector<std::string>>{{"a:1", "a:2"}, {"b"}}));
 }
 
+TEST(VerbsFlags, APortForAllNeedsADeviceNamedWithoutOne) {
+  EXPECT_TRUE(resolve_words({"--verbs-device", "a:1,b", "--verbs-port", "2"}));
+  const auto options = resolve_words({"--verbs-port", "2", "--verbs-device", "a:1,b:1"});
+  ASSERT_FALSE(options);
+  EXPECT_EQ(options.error().message.find("--verbs-port"), 0U) << options.error().message;
+}
+
 TEST(VerbsFlags, WhatCannotBeIsRefusedByName) {
   const std::vector<std::vector<std::string>> refused = {
       {"--verbs-device", "a,,b"},       {"--verbs-device", "a+,b"},
