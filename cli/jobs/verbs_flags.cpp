@@ -55,23 +55,22 @@ void VerbsFlags::add_to(CLI::App& command) {
 
 Result<engine::VerbsOptions> VerbsFlags::resolve() const {
   engine::VerbsOptions options;
-  bool needs_port = devices.empty();
+  bool is_any_without_port = devices.empty();
   for (const std::string& of_rank : devices.empty() ? std::vector<std::string>() : split(devices, ',')) {
     options.devices.push_back(split(of_rank, '+'));
     for (const std::string& name : options.devices.back()) {
-      const auto parsed = engine::parse_verbs_port(name);
-      if (!name.empty() && !parsed) {
-        return fail(parsed.error().code, "--verbs-device: " + parsed.error().message, parsed.error().help);
+      if (name.empty() || std::ranges::count(options.devices.back(), name) > 1) {
+        return fail(ErrorCode::invalid_input,
+                    name.empty() ? fmt::format("--verbs-device: '{}' has an empty name", devices)
+                                 : fmt::format("--verbs-device: '{}' has {} twice", of_rank, name),
+                    "such as --verbs-device mlx5_0,mlx5_1, or mlx5_0+mlx5_1 for both on every rank");
       }
-      needs_port |= parsed && parsed->port == 0;
-      if (!name.empty() && std::ranges::count(options.devices.back(), name) == 1) continue;
-      return fail(ErrorCode::invalid_input,
-                  name.empty() ? fmt::format("--verbs-device: '{}' has an empty name", devices)
-                               : fmt::format("--verbs-device: '{}' has {} twice", of_rank, name),
-                  "such as --verbs-device mlx5_0,mlx5_1, or mlx5_0+mlx5_1 for both on every rank");
+      const auto parsed = engine::parse_verbs_port(name);
+      if (!parsed) return fail(parsed.error().code, "--verbs-device: " + parsed.error().message, parsed.error().help);
+      is_any_without_port |= parsed->port == 0;
     }
   }
-  if (port && !needs_port) {
+  if (port && !is_any_without_port) {
     return fail(ErrorCode::invalid_input, "--verbs-port: every device of --verbs-device is named with its own port",
                 "leave one of the two out");
   }

@@ -49,12 +49,19 @@ bool find_device(Use use) {
   return count > 0;
 }
 
+/// How many ports a device has; 0 if it does not say.
+std::uint8_t port_count(ibv_context* context) {
+  ibv_device_attr device{};
+  return context != nullptr && ibv_query_device(context, &device) == 0 ? device.phys_port_cnt : std::uint8_t{0};
+}
+
 /// "port 1 (active), port 2 (down)".
 std::string describe_ports(ibv_context* context) {
-  ibv_device_attr device{};
-  if (context == nullptr || ibv_query_device(context, &device) != 0) return "no port that can be asked";
+  const std::uint8_t count = port_count(context);
+  if (count == 0) return "no port that can be asked";
   std::string ports;
-  for (std::uint8_t port = 1; port <= device.phys_port_cnt; ++port) {
+  for (unsigned number = 1; number <= count; ++number) {
+    const auto port = static_cast<std::uint8_t>(number);
     ibv_port_attr attributes{};
     const bool is_known = ibv_query_port(context, port, &attributes) == 0;
     ports += fmt::format("{}port {} ({})", ports.empty() ? "" : ", ", port,
@@ -74,7 +81,7 @@ Result<std::unique_ptr<VerbsDevice>> refuse_port(const VerbsPortName& wanted) {
     all += fmt::format("{}{} with {}", all.empty() ? "" : "; ", ibv_get_device_name(device), own);
     if (wanted.device != ibv_get_device_name(device)) return false;
     ports = own;
-    has_port |= own.find(fmt::format("port {} ", wanted.port)) != std::string::npos;
+    has_port |= wanted.port <= port_count(context.get());
     return false;
   });
   if (!is_any_there) {
@@ -86,8 +93,9 @@ Result<std::unique_ptr<VerbsDevice>> refuse_port(const VerbsPortName& wanted) {
   if (wanted.device.empty()) {
     return fail(ErrorCode::unavailable, fmt::format("no active {} on any RDMA device", port), hint);
   }
-  if (ports.empty())
+  if (ports.empty()) {
     return fail(ErrorCode::unavailable, fmt::format("there is no RDMA device '{}'", wanted.device), hint);
+  }
   return fail(ErrorCode::unavailable,
               has_port ? fmt::format("no active {} on RDMA device '{}'", port, wanted.device)
                        : fmt::format("RDMA device '{}' has no {}", wanted.device, port),

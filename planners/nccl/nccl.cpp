@@ -36,7 +36,7 @@ Result<Schedule> plan_pat(const PlanningProblem& problem, const Collective& coll
   return plan_bruck(problem, collective);
 }
 
-const std::array nccl_plans = {
+const std::array planners_of_nccl = {
     Planner{"nccl/ring", "NCCL's rings", without_context(plan_nccl_ring)},
     Planner{"nccl/tree", "NCCL's double binary trees, chains inside machines", without_context(plan_nccl_tree)},
     Planner{"nccl/nvls", "NCCL's NVLS: one switch copies and adds", without_context(plan_nvls)},
@@ -48,6 +48,6 @@ const std::array nccl_plans = {
 
 }  // namespace
 
-std::span<const Planner> nccl_planners() { return nccl_plans; }
+std::span<const Planner> nccl_planners() { return planners_of_nccl; }
 
 }  // namespace espalier::planners

@@ -18,7 +18,7 @@
 namespace espalier::planners {
 namespace {
 
-using FoundTrees = Result<std::vector<Arborescence>>;
+using TreesOrError = Result<std::vector<Arborescence>>;
 
 /// What each rank roots, by rank; empty where all root the same. Of an all_reduce only ranks that may relay are roots.
 std::vector<std::int64_t> shares_of(const Topology& topology, const Collective& collective) {
@@ -31,8 +31,8 @@ std::vector<std::int64_t> shares_of(const Topology& topology, const Collective& 
 }
 
 /// Trees for a collective: out-trees when data flows along the links away from the roots, in-trees otherwise.
-FoundTrees trees_of(const PlanningProblem& problem, const Collective& collective, Direction direction,
-                    const PlanContext& context) {
+TreesOrError trees_of(const PlanningProblem& problem, const Collective& collective, Direction direction,
+                      const PlanContext& context) {
   if (collective.kind == CollectiveKind::gather || collective.kind == CollectiveKind::scatter) {
     return gather_trees(problem, collective);
   }
@@ -73,14 +73,14 @@ Result<Forest> forest_of(const PlanningProblem& problem, const Collective& colle
   const auto back = is_all_reduce ? links_back(problem.topology()) : std::nullopt;
   Forest forest;
   if (!needs_in || is_all_reduce) {
-    FoundTrees trees = trees_of(problem, collective, Direction::forward, context);
+    TreesOrError trees = trees_of(problem, collective, Direction::forward, context);
     if (!trees) return tl::unexpected(trees.error());
     forest.out_trees = *std::move(trees);
   }
   if (back) {
     forest.in_trees = reversed_trees(forest.out_trees, *back);
   } else if (needs_in) {
-    FoundTrees trees = trees_of(problem, collective, Direction::reversed, context);
+    TreesOrError trees = trees_of(problem, collective, Direction::reversed, context);
     if (!trees) return tl::unexpected(trees.error());
     forest.in_trees = *std::move(trees);
   }

@@ -12,7 +12,7 @@ namespace espalier::sim {
 namespace {
 
 /// What a rank, or a run, was through with last.
-struct LastOfRank {
+struct LastChunk {
   std::int64_t time = -1;
   ChunkId chunk;
   Until until = Until::arrived;
@@ -27,9 +27,9 @@ void for_each_last_chunk(const History& history, const Visit& visit) {
   }
 }
 
-std::vector<LastOfRank> find_ends(const History& history) {
+std::vector<LastChunk> find_ends(const History& history) {
   const Schedule& schedule = history.compiled().schedule();
-  std::vector<LastOfRank> ends(schedule.collective.rank_count);
+  std::vector<LastChunk> ends(schedule.collective.rank_count);
   PathSteps steps(history);
   for_each_last_chunk(history, [&](const Transfer& transfer, ChunkId chunk) {
     const auto note = [&](Rank rank, Until until) {
@@ -55,7 +55,7 @@ Rank find_entering(const History& history, ChunkId chunk) {
   return history.first_entered();
 }
 
-CriticalPath walk_back(const History& history, const LastOfRank& end) {
+CriticalPath walk_back(const History& history, const LastChunk& end) {
   PathSteps steps(history);
   ChunkId at = end.chunk;
   Until until = end.until;
@@ -96,7 +96,7 @@ std::string_view to_string(PathUse use) {
 
 CriticalPath find_critical_path(const History& history) {
   PathSteps steps(history);
-  LastOfRank last;
+  LastChunk last;
   for_each_last_chunk(history, [&](const Transfer&, ChunkId chunk) {
     const std::int64_t time = steps.end_of(chunk, Until::arrived);
     if (time > last.time) last = {time, chunk, Until::arrived};
@@ -106,13 +106,13 @@ CriticalPath find_critical_path(const History& history) {
 
 CriticalPath find_critical_path(const History& history, Rank rank) {
   const std::int64_t entry = history.entries()[rank.index()];
-  const LastOfRank end = find_ends(history)[rank.index()];
+  const LastChunk end = find_ends(history)[rank.index()];
   if (end.time > entry) return walk_back(history, end);
   return {.steps = {}, .parts = {}, .probes = {}, .window_waits = 0, .root = rank, .begin = entry, .end = entry};
 }
 
 std::vector<Rank> find_roots(const History& history) {
-  const std::vector<LastOfRank> ends = find_ends(history);
+  const std::vector<LastChunk> ends = find_ends(history);
   std::vector<Rank> roots;
   for (std::size_t i = 0; i < ends.size(); ++i) {
     roots.emplace_back(i);

@@ -10,11 +10,11 @@ namespace {
 
 constexpr std::size_t most_routed_ranks = 4096;
 
-using TiersOfRanks = std::vector<std::vector<Rank>>;
+using RanksByGroup = std::vector<std::vector<Rank>>;
 
 /// The ranks by the first node that they are joined to by their fastest link and that forwards.
-TiersOfRanks groups_by_switch(const Topology& topology) {
-  TiersOfRanks groups;
+RanksByGroup groups_by_switch(const Topology& topology) {
+  RanksByGroup groups;
   std::vector<std::size_t> group_of(topology.node_count(), topology.rank_count());
   for (std::size_t i = 0; i < topology.rank_count(); ++i) {
     const NodeId node = topology.node_of(Rank(i));
@@ -37,8 +37,8 @@ TiersOfRanks groups_by_switch(const Topology& topology) {
   return groups;
 }
 
-TiersOfRanks groups_of_one(const Topology& topology) {
-  TiersOfRanks groups;
+RanksByGroup groups_of_one(const Topology& topology) {
+  RanksByGroup groups;
   for (std::size_t i = 0; i < topology.rank_count(); ++i) groups.push_back({Rank(i)});
   return groups;
 }
@@ -53,7 +53,7 @@ struct Leg {
 /// root, to the rest of the group.
 class TwoLevels {
  public:
-  TwoLevels(const Topology& topology, Direction direction, std::span<const std::int64_t> demands, TiersOfRanks groups)
+  TwoLevels(const Topology& topology, Direction direction, std::span<const std::int64_t> demands, RanksByGroup groups)
       : topology_(topology),
         inwards_(direction == Direction::reversed),
         demands_(demands),
@@ -151,7 +151,7 @@ class TwoLevels {
   const Topology& topology_;
   bool inwards_;
   std::span<const std::int64_t> demands_;
-  TiersOfRanks groups_;
+  RanksByGroup groups_;
   std::vector<std::uint32_t> group_of_;
   std::vector<std::vector<std::pair<Rank, std::vector<LinkId>>>> links_;  ///< By sender, then in order of receivers.
 };
@@ -162,7 +162,7 @@ std::optional<std::vector<Arborescence>> route_trees(const Topology& topology, D
                                                      std::span<const std::int64_t> capacities,
                                                      std::span<const std::int64_t> demands) {
   if (topology.rank_count() > most_routed_ranks || capacities.size() != topology.link_count()) return std::nullopt;
-  for (TiersOfRanks groups : {groups_of_one(topology), group_ranks(topology).groups, groups_by_switch(topology)}) {
+  for (RanksByGroup groups : {groups_of_one(topology), group_ranks(topology).groups, groups_by_switch(topology)}) {
     if (groups.empty()) continue;
     TwoLevels levels(topology, direction, demands, std::move(groups));
     if (levels.find_routes(capacities)) return levels.trees();
