@@ -71,7 +71,7 @@ Result<JobOptions> job_options(const Console& console, const RunFlags& flags, co
   auto verbs = flags.verbs.resolve();
   if (!verbs) return tl::unexpected(verbs.error());
   options.verbs = std::move(*verbs);
-  options.verbs.choose_rails = engine::rails_by_routes(topology);
+  engine::set_rails(options.verbs, topology);
   options.agreed = settings_of(flags, task);
   return options;
 }

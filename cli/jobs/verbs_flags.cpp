@@ -42,7 +42,7 @@ void VerbsFlags::add_to(CLI::App& command) {
     command.add_option(flag, value, help)->option_text(shown)->group("RDMA, for --transport verbs (docs/verbs.md)");
   };
   add("--verbs-device", devices,
-      "Devices dealt to the ranks in turn, + between those of one rank; else the first with an active port",
+      "Devices dealt to the ranks in turn, + between those of one rank; else those that NICs are named after",
       "NAME[:PORT][+NAME[:PORT]...],...");
   add("--verbs-port", port, "Port of devices named without one; else the first that is active", "1..255");
   add("--verbs-gid", gid, "Index of the GID; else RoCE v2 with an IPv4 address", "0..255");

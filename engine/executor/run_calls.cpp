@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/executor/clock.h"
 
@@ -20,6 +21,9 @@ constexpr std::int64_t longest_look_ns = 20 * heartbeat_ns;
 constexpr std::int64_t mixed_sleep_ns = 100'000;
 /// What was posted is flushed, and peers are woken, after this much work, so that they can work along.
 constexpr std::int64_t flush_bytes = std::int64_t{256} << 10;
+/// From this message size on, a wait by a transport that prefers sleep begins with one: a wake costs less than what
+/// yields take from those who move the bytes. docs/verbs.md has both measured.
+constexpr std::int64_t sleep_bytes = std::int64_t{512} << 10;
 /// How long the control plane may take to report which rank died.
 constexpr std::chrono::milliseconds notice_time{500};
 /// How long a rank delays the report of its timeout at most: the peer that it waits for may itself wait for another,
@@ -28,7 +32,8 @@ constexpr std::chrono::milliseconds longest_reporting_delay{1300};
 
 class CallRunner {
  public:
-  CallRunner(std::span<const RunningCall> calls, const RunContext& context) : calls_(calls), context_(context) {}
+  CallRunner(std::span<const RunningCall> calls, const RunContext& context)
+      : calls_(calls), context_(context), yields_(!sleeps_at_once()) {}
 
   Result<void> run() {
     context_.waiting->reset();
@@ -50,6 +55,15 @@ class CallRunner {
   }
 
  private:
+  [[nodiscard]] bool sleeps_at_once() const {
+    const auto is_large = [](const RunningCall& call) {
+      const CallHeader& header = call.execution->header();
+      return std::cmp_greater_equal(header.count, sleep_bytes / size_of(header.type));
+    };
+    return std::ranges::any_of(context_.transports, [](const auto& one) { return one->prefers_sleep(); }) &&
+           std::ranges::any_of(calls_, is_large);
+  }
+
   bool advance_all() {
     bool moved = false;
     for (Transport* transport : context_.progressing) moved |= transport->progress();
@@ -82,7 +96,7 @@ class CallRunner {
       flush();
       for (const RunningCall& call : calls_) call.execution->check_device();
     }
-    const Waiting::Action action = context_.waiting->next();
+    const Waiting::Action action = context_.waiting->next(yields_);
     if (action == Waiting::Action::spin) return std::nullopt;
     if (action == Waiting::Action::sleep) sleep();
     const std::int64_t now = action == Waiting::Action::yield ? context_.waiting->looked_ns() : now_ns();
@@ -200,6 +214,7 @@ class CallRunner {
 
   std::span<const RunningCall> calls_;
   const RunContext& context_;
+  bool yields_;  ///< Before it sleeps.
   std::int64_t flushed_at_ = 0;
   std::int64_t begun_ns_ = 0;   ///< Of the wait that the two below are about.
   std::int64_t looked_ns_ = 0;  ///< At the clock, last.

@@ -23,7 +23,7 @@ void pause() {
 
 }  // namespace
 
-Waiting::Action Waiting::next() {
+Waiting::Action Waiting::next(bool yields) {
   if (passes_ == 0) {
     begun_ns_ = 0;
     spins_ = !is_oversubscribed_;
@@ -41,6 +41,7 @@ Waiting::Action Waiting::next() {
   if (yields_ == 0) looked_ns_ = now_ns();
   const std::int64_t before = looked_ns_;
   if (begun_ns_ == 0) begun_ns_ = before;
+  if (!yields) return Action::sleep;
   if (backoff_ == 0 && yields_ < most_yields) {
     ++yields_;
     sched_yield();

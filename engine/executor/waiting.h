@@ -25,7 +25,8 @@ class Waiting {
 
   /// Nothing moved: what to do before the next look; spins and yields are done already. `begun_ns` (a moment of now_ns)
   /// is when waiting began, or 0 while that is not worth a look at the clock.
-  Action next();
+  /// `yields`: whether to yield before it sleeps.
+  Action next(bool yields = true);
   [[nodiscard]] std::int64_t begun_ns() const { return begun_ns_; }
   /// The moment after the latest yield: where ranks share cores, each reading of the clock is in everybody's way.
   [[nodiscard]] std::int64_t looked_ns() const { return looked_ns_; }

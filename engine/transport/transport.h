@@ -109,6 +109,9 @@ class Transport {
   [[nodiscard]] virtual bool needs_progress() const { return false; }
   /// Moves what is under way along. False: nothing moved.
   virtual bool progress() { return false; }
+  /// Whether devices or the kernel move its bytes on processors that ranks who wait would take from them: who waits for
+  /// many bytes had better sleep than yield.
+  [[nodiscard]] virtual bool prefers_sleep() const { return false; }
   /// Whether anything can come by it that would have to end a sleep.
   [[nodiscard]] virtual bool can_wake() const = 0;
   /// Before a sleep: what comes from now on ends it. True: look once more for what came before.

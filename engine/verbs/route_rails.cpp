@@ -61,4 +61,17 @@ RailChoice rails_by_routes(const Topology& topology) {
   };
 }
 
+std::vector<std::vector<std::string>> nics_by_rank(const Topology& topology) {
+  std::map<std::string, std::vector<std::string>, std::less<>> by_host;
+  for (const Node& node : topology.nodes()) {
+    if (node.kind == NodeKind::nic) by_host[node.host].push_back(node.id);
+  }
+  std::vector<std::vector<std::string>> nics;
+  for (std::size_t rank = 0; rank < topology.rank_count(); ++rank) {
+    const auto found = by_host.find(topology.nodes()[topology.node_of(Rank(rank)).index()].host);
+    nics.push_back(found == by_host.end() ? std::vector<std::string>() : found->second);
+  }
+  return nics;
+}
+
 }  // namespace espalier::engine

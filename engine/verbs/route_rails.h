@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "schedule/schedule.h"
 #include "topology/topology.h"
@@ -25,5 +27,8 @@ using RailChoice = std::function<std::optional<RailPair>(const Schedule&, RouteI
 /// leave the source, and of its last one among those that enter the destination. Nothing for routes without links, and
 /// for schedules on a topology of another name.
 RailChoice rails_by_routes(const Topology& topology);
+
+/// The NICs of each rank's host in node order, by rank: what is called a rail above.
+std::vector<std::vector<std::string>> nics_by_rank(const Topology& topology);
 
 }  // namespace espalier::engine

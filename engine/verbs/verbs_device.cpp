@@ -104,16 +104,23 @@ Result<std::unique_ptr<VerbsDevice>> refuse_port(const VerbsPortName& wanted) {
 
 }  // namespace
 
-bool VerbsDevice::is_any_active() {
-  bool is_found = false;
+std::vector<VerbsPort> VerbsDevice::list_ports() {
+  std::vector<VerbsPort> ports;
   find_device([&](ibv_device* device) {
     const VerbsObject<ibv_context, ibv_close_device> context(ibv_open_device(device));
-    ibv_port_attr attributes{};
-    is_found = context && active_port(context.get(), 0, attributes) != 0;
-    return is_found;
+    const unsigned count = port_count(context.get());
+    for (unsigned number = 1; number <= count; ++number) {
+      const auto port = static_cast<std::uint8_t>(number);
+      ibv_port_attr attributes{};
+      const bool is_known = ibv_query_port(context.get(), port, &attributes) == 0;
+      ports.push_back({ibv_get_device_name(device), port, is_known && attributes.state == IBV_PORT_ACTIVE});
+    }
+    return false;
   });
-  return is_found;
+  return ports;
 }
+
+bool VerbsDevice::is_any_active() { return std::ranges::any_of(list_ports(), &VerbsPort::is_active); }
 
 Result<std::unique_ptr<VerbsDevice>> VerbsDevice::open(const std::string& name, const VerbsOptions& options,
                                                        std::uint32_t rail) {

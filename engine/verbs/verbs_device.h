@@ -7,8 +7,10 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/result.h"
+#include "engine/verbs/rail_devices.h"
 #include "engine/verbs/verbs_options.h"
 
 namespace espalier::engine {
@@ -36,7 +38,9 @@ class CompletionHandler {
 /// the device has such. Receive work has no memory, so whose it is makes no difference. Used by one thread at a time.
 class VerbsDevice {
  public:
-  /// Whether any device of this machine has an active port.
+  /// The ports of this machine's devices.
+  static std::vector<VerbsPort> list_ports();
+  /// Whether any of them is active.
   static bool is_any_active();
   /// `name`: NAME or NAME:PORT; empty for the first that has an active port. Errors: unavailable, with what there is.
   /// `rail`: its place among the devices of this rank.

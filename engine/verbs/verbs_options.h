@@ -20,9 +20,11 @@ Result<VerbsPortName> parse_verbs_port(std::string_view text);
 
 /// Which devices of libibverbs a rank uses, and how its queue pairs are set.
 struct VerbsOptions {
-  /// The rails of a rank, NAME or NAME:PORT, dealt to the ranks in turn; without any, one: the first device with an
-  /// active port.
+  /// The rails of a rank, NAME or NAME:PORT, dealt to the ranks in turn; without any, `nics` says them.
   std::vector<std::vector<std::string>> devices;
+  /// The NICs of each rank's host, by rank (nics_by_rank), for match_rails; without any, a rank has one rail: the first
+  /// device with an active port.
+  std::vector<std::vector<std::string>> nics;
   RailChoice choose_rails;  ///< By which rails a route goes; where it does not say, slices are dealt to them.
   std::uint8_t port = 0;    ///< Of devices that are named without one; 0: the first that is active.
   int gid_index = -1;       ///< -1: RoCE v2 with an IPv4 address if there is one.
@@ -36,5 +38,11 @@ struct VerbsOptions {
   std::uint32_t shared_receives = 4096;
   std::uint32_t connections = 1;  ///< Queue pairs that a pair's transfers are dealt to, on each pair of rails.
 };
+
+/// Rails by a topology: its NICs are a rank's devices, and its routes choose between them.
+inline void set_rails(VerbsOptions& options, const Topology& topology) {
+  options.choose_rails = rails_by_routes(topology);
+  options.nics = nics_by_rank(topology);
+}
 
 }  // namespace espalier::engine

@@ -1,6 +1,7 @@
 #include "engine/verbs/verbs_transport.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -55,9 +56,13 @@ class VerbsGroup final : public GroupTransport {
     const std::uint32_t destinations = rails_of(schedule.dst(transfer).value());
     const std::uint32_t slice = transfer.first_slice.value();
     const std::uint32_t dealt = slice % std::max(sources, destinations);
+    RailPair rails{dealt % sources, dealt % destinations};
     const auto& choose = transport_.options().choose_rails;
-    const RailPair rails = (choose ? choose(schedule, transfer.route) : std::nullopt).value_or(RailPair{dealt, dealt});
-    const std::uint32_t pair = rails.source % sources * destinations + rails.destination % destinations;
+    if (const auto named = choose ? choose(schedule, transfer.route) : std::nullopt) {
+      rails.source = transport_.rail_of(info_.members[schedule.src(transfer).value()], named->source);
+      rails.destination = transport_.rail_of(info_.members[schedule.dst(transfer).value()], named->destination);
+    }
+    const std::uint32_t pair = rails.source * destinations + rails.destination;
     return pair * connections() + slice / std::max(sources, destinations) % connections();
   }
 
@@ -112,12 +117,23 @@ VerbsTransport::VerbsTransport(rendezvous::ControlPlane& control, std::vector<re
       secret_(std::move(secret)),
       options_(std::move(options)),
       targets_(peers_.size()),
-      rail_counts_(peers_.size(), 1) {}
+      peer_rails_(peers_.size()) {}
+
+RailDevices VerbsTransport::choose_devices() const {
+  const std::uint32_t rank = control_.rank();
+  if (!options_.devices.empty()) return {.names = options_.devices[rank % options_.devices.size()]};
+  if (rank >= options_.nics.size()) return {.names = {""}};
+  return match_rails(options_.nics[rank], VerbsDevice::list_ports(), options_.port);
+}
+
+std::uint32_t VerbsTransport::rail_of(std::uint32_t rank, std::uint32_t named) const {
+  const PeerRails& rails = peer_rails_[rank];
+  return rails.of_nics.empty() ? named % rails.count : rails.of_nics[named % rails.of_nics.size()];
+}
 
 Result<std::string> VerbsTransport::open() {
-  std::vector<std::string> names = {""};
-  if (!options_.devices.empty()) names = options_.devices[control_.rank() % options_.devices.size()];
-  for (const std::string& name : names) {
+  RailDevices chosen = choose_devices();
+  for (const std::string& name : chosen.names) {
     auto device = VerbsDevice::open(name, options_, static_cast<std::uint32_t>(rails_.size()));
     if (!device) return tl::unexpected(device.error());
     for (const auto& other : rails_) {
@@ -127,7 +143,9 @@ Result<std::string> VerbsTransport::open() {
     }
     rails_.push_back(std::move(*device));
   }
-  rail_counts_[control_.rank()] = static_cast<std::uint32_t>(rails_.size());
+  why_these_ = std::move(chosen.reason);
+  PeerRails& own = peer_rails_[control_.rank()];
+  own = {static_cast<std::uint32_t>(rails_.size()), std::move(chosen.rail_of_nic)};
   auto sockets = SocketWaiter::create(control_.failure_fd());
   if (!sockets) return tl::unexpected(sockets.error());
   sockets_.emplace(std::move(*sockets));
@@ -139,21 +157,29 @@ Result<std::string> VerbsTransport::open() {
   auto mesh = TcpMesh::create(control_.local_address(), secret_);
   if (!mesh) return tl::unexpected(mesh.error());
   mesh_ = std::move(*mesh);
-  return fmt::format("{} {}", mesh_->port(), rails_.size());
+  return fmt::format("{} {} {}", mesh_->port(), own.count, fmt::join(own.of_nics, " "));
 }
 
 Result<std::string> VerbsTransport::attach(std::uint32_t rank, std::string_view exported) {
+  PeerRails& rails = peer_rails_[rank];
+  rails.of_nics.clear();
   const char* const end = exported.data() + exported.size();
-  const char* const port_end = std::from_chars(exported.data(), end, targets_[rank].port).ptr;
-  if (port_end != end) std::from_chars(port_end + 1, end, rail_counts_[rank]);
-  if (rail_counts_[rank] == 0) {
-    return fail(ErrorCode::unavailable, fmt::format("rank {} has no RDMA device", rank));
+  const char* at = std::from_chars(exported.data(), end, targets_[rank].port).ptr;
+  if (at != end) at = std::from_chars(at + 1, end, rails.count).ptr;
+  for (std::uint32_t rail = 0; at != end; rails.of_nics.push_back(rail)) {
+    const auto [behind, error] = std::from_chars(at + 1, end, rail);
+    if (error != std::errc()) break;
+    at = behind;
+  }
+  if (rails.count == 0) return fail(ErrorCode::unavailable, fmt::format("rank {} has no RDMA device", rank));
+  if (std::ranges::any_of(rails.of_nics, [&](std::uint32_t rail) { return rail >= rails.count; })) {
+    return fail(ErrorCode::unavailable, fmt::format("rank {} names a rail that it has not", rank));
   }
   if (!peers_[rank].addresses.empty()) targets_[rank].address = peers_[rank].addresses.front();
   std::string names;
   for (const auto& rail : rails_) names += (names.empty() ? "" : " and ") + rail->name();
-  return fmt::format("verbs was asked for; {} {}", rails_.size() == 1 ? "this rank's device is" : "this rank has",
-                     names);
+  return fmt::format("verbs was asked for; {} {}{}", rails_.size() == 1 ? "this rank's device is" : "this rank has",
+                     names, why_these_.empty() ? "" : ": " + why_these_);
 }
 
 Result<std::unique_ptr<GroupTransport>> VerbsTransport::join(const GroupInfo& group) {

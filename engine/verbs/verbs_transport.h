@@ -12,6 +12,7 @@
 #include "engine/tcp/socket_waiter.h"
 #include "engine/tcp/tcp_mesh.h"
 #include "engine/transport/transport.h"
+#include "engine/verbs/rail_devices.h"
 #include "engine/verbs/verbs_device.h"
 
 namespace espalier::engine {
@@ -30,6 +31,7 @@ class VerbsTransport final : public Transport {
   Result<std::unique_ptr<GroupTransport>> join(const GroupInfo& group) override;
   Result<std::unique_ptr<Registration>> register_memory(void* data, std::int64_t bytes, MemorySpace space,
                                                         Device& device) override;
+  [[nodiscard]] bool prefers_sleep() const override { return true; }
   [[nodiscard]] bool can_wake() const override { return sockets_->watches_any(); }
   bool arm() override;
   void sleep(std::chrono::nanoseconds longest) override { sockets_->sleep(longest); }
@@ -44,9 +46,18 @@ class VerbsTransport final : public Transport {
   [[nodiscard]] const VerbsOptions& options() const { return options_; }
   [[nodiscard]] const TcpMesh::Target& target_of(std::uint32_t rank) const { return targets_[rank]; }
   /// How many rails a rank has.
-  [[nodiscard]] std::uint32_t rails_of(std::uint32_t rank) const { return rail_counts_[rank]; }
+  [[nodiscard]] std::uint32_t rails_of(std::uint32_t rank) const { return peer_rails_[rank].count; }
+  /// The rail of a rank that a route means by this number.
+  [[nodiscard]] std::uint32_t rail_of(std::uint32_t rank, std::uint32_t named) const;
 
  private:
+  /// What a rank says of its rails.
+  struct PeerRails {
+    std::uint32_t count = 1;
+    std::vector<std::uint32_t> of_nics;  ///< RailDevices::rail_of_nic.
+  };
+  [[nodiscard]] RailDevices choose_devices() const;
+
   rendezvous::ControlPlane& control_;
   std::vector<rendezvous::PeerInfo> peers_;
   std::string secret_;
@@ -54,8 +65,9 @@ class VerbsTransport final : public Transport {
   std::vector<std::unique_ptr<VerbsDevice>> rails_;
   std::unique_ptr<TcpMesh> mesh_;
   std::optional<SocketWaiter> sockets_;
-  std::vector<TcpMesh::Target> targets_;    ///< By rank.
-  std::vector<std::uint32_t> rail_counts_;  ///< By rank.
+  std::string why_these_;                 ///< RailDevices::reason.
+  std::vector<TcpMesh::Target> targets_;  ///< By rank.
+  std::vector<PeerRails> peer_rails_;     ///< By rank.
 };
 
 }  // namespace espalier::engine

@@ -72,6 +72,7 @@ class PythonCommunicator {
                              std::to_string(topology->rank_count()),
                          "start as many processes as the topology has ranks"});
     }
+    if (topology != nullptr) engine::set_rails(options.verbs, *topology);
     options.agreed = {{"topology", topology == nullptr ? "fully connected" : topology->name()},
                       {"algorithm", algorithm},
                       {"transport", transport}};

@@ -76,7 +76,7 @@ void ProcessGroupEspalier::leave_all(const std::string& reason) {
 }
 
 std::unique_ptr<Communicator> JobTerms::meet(const std::string& name, std::uint32_t rank, std::uint32_t world,
-                                             ScheduleSource schedules, const std::atomic<bool>* is_over) const {
+                                             GroupSchedules schedules, const std::atomic<bool>* is_over) const {
   const auto transport = parse_transport(settings.transport);
   if (!transport) raise_runtime_error(transport.error());
   JobOptions options;
@@ -84,7 +84,8 @@ std::unique_ptr<Communicator> JobTerms::meet(const std::string& name, std::uint3
   options.timeout = timeout;
   options.agreed = agreed_settings(settings);
   const Meeting meeting{store, "espalier/" + name, rank, world, timeout, is_over};
-  return meeting.join(std::move(options), std::move(schedules));
+  options.verbs = std::move(schedules.verbs);
+  return meeting.join(std::move(options), std::move(schedules.source));
 }
 
 void ProcessGroupEspalier::leave() {

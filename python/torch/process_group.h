@@ -26,7 +26,7 @@ struct JobTerms {
 
   /// Joins; collective. Throws std::runtime_error where it fails.
   [[nodiscard]] std::unique_ptr<Communicator> meet(const std::string& name, std::uint32_t rank, std::uint32_t world,
-                                                   ScheduleSource schedules, const std::atomic<bool>* is_over) const;
+                                                   GroupSchedules schedules, const std::atomic<bool>* is_over) const;
 };
 
 /// The c10d backend `espalier`: the collectives of a process group of CPU tensors, by the engine. A group is a job of

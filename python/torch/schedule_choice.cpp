@@ -45,8 +45,8 @@ Result<Schedule> read_checked_plan(const std::string& path) {
 
 }  // namespace
 
-Result<ScheduleSource> schedules_for(const BackendSettings& settings, std::size_t ranks, bool is_whole_job) {
-  if (ranks == 1) return ScheduleSource(schedule_of_lone_rank);
+Result<GroupSchedules> schedules_for(const BackendSettings& settings, std::size_t ranks, bool is_whole_job) {
+  if (ranks == 1) return GroupSchedules{schedule_of_lone_rank, {}};
   auto network = generate_fully_connected({.ranks = static_cast<std::int64_t>(ranks), .wire = {}});
   if (!settings.topology.empty()) {
     auto read = read_network(settings.topology);
@@ -61,6 +61,8 @@ Result<ScheduleSource> schedules_for(const BackendSettings& settings, std::size_
     }
   }
   if (!network) return tl::unexpected(network.error());
+  engine::VerbsOptions verbs;
+  engine::set_rails(verbs, *network);
   advisor::AdvisorOptions options{.algorithm = settings.algorithm, .leaves_chunk_to_engine = true};
   options.may_be_replaced = settings.algorithm == "auto";
   ScheduleSource advised = advisor::Advisor::source(std::make_shared<advisor::Advisor>(*std::move(network), options));
@@ -76,9 +78,9 @@ Result<ScheduleSource> schedules_for(const BackendSettings& settings, std::size_
     }
     plans.push_back({std::make_shared<const Schedule>(*std::move(schedule)), named});
   }
-  if (plans.empty()) return advised;
-  return [plans = std::move(plans), advised = std::move(advised)](const Collective& collective,
-                                                                  Bytes size) -> Result<SourcedSchedule> {
+  if (plans.empty()) return GroupSchedules{std::move(advised), std::move(verbs)};
+  ScheduleSource planned = [plans = std::move(plans), advised = std::move(advised)](
+                               const Collective& collective, Bytes size) -> Result<SourcedSchedule> {
     for (const PlanInUse& plan : plans) {
       if (plan.schedule->collective != collective || size.count < plan.sizes.least) continue;
       if (plan.sizes.most && size.count > *plan.sizes.most) continue;
@@ -86,6 +88,7 @@ Result<ScheduleSource> schedules_for(const BackendSettings& settings, std::size_
     }
     return advised(collective, size);
   };
+  return GroupSchedules{std::move(planned), std::move(verbs)};
 }
 
 std::vector<engine::Setting> agreed_settings(const BackendSettings& settings) {

@@ -26,10 +26,16 @@ struct BackendSettings {
   std::vector<PlanForSizes> plans;
 };
 
+/// What a group runs, and by which RDMA devices.
+struct GroupSchedules {
+  ScheduleSource source;
+  engine::VerbsOptions verbs;  ///< The rails of the topology that is taken.
+};
+
 /// The schedules of a group of so many ranks. The topology is taken where it has as many ranks (`is_whole_job`: it has
 /// to), a plan where collective, ranks and size fit it.
 /// Errors: those of reading files; invalid_input for a topology or a plan of other ranks.
-Result<ScheduleSource> schedules_for(const BackendSettings& settings, std::size_t ranks, bool is_whole_job);
+Result<GroupSchedules> schedules_for(const BackendSettings& settings, std::size_t ranks, bool is_whole_job);
 
 /// What all ranks must have alike.
 std::vector<engine::Setting> agreed_settings(const BackendSettings& settings);

@@ -90,8 +90,8 @@ std::string record_pci(const fs::path& sys) {
   return text;
 }
 
-/// Adapters of one of the folders of sys/class, with the PCI device that they are of, and what `fields_of` says of
-/// each.
+/// Adapters of one of the folders of sys/class, with the PCI device that they are of: a line for each of what
+/// `fields_of` says of one.
 std::string record_adapters(const fs::path& sys, const std::string& kind, const auto& fields_of) {
   std::string text;
   for (const std::string& name : names_in(sys / "class" / kind)) {
@@ -99,28 +99,24 @@ std::string record_adapters(const fs::path& sys, const std::string& kind, const 
     const fs::path adapter = sys / "class" / kind / name;
     const std::string device = fs::canonical(adapter / "device", status).filename();
     if (status || !is_address(device)) continue;
-    text += fmt::format("{} {} pci={}{}\n", kind, name, normal_bus(device), fields_of(adapter));
+    for (const std::string& fields : fields_of(adapter)) {
+      text += fmt::format("{} {} pci={}{}\n", kind, name, normal_bus(device), fields);
+    }
   }
   return text;
 }
 
-/// Its first port that is active, or else its first one; Gb/s of payload. "40 Gb/sec (4X QDR)" counts its line code.
-std::string infiniband_fields(const fs::path& adapter) {
-  const auto ports = names_in(adapter / "ports");
-  if (ports.empty()) return {};
-  const auto state_of = [&](const std::string& port) { return first_line(adapter / "ports" / port / "state"); };
-  auto port = std::ranges::find_if(
-      ports, [&](const std::string& name) { return state_of(name).find("ACTIVE") != std::string::npos; });
-  if (port == ports.end()) port = ports.begin();
-  std::string fields = fmt::format(" port={}", *port);
-  const std::string state = state_of(*port);  // "4: ACTIVE"
+/// Gb/s of payload. "40 Gb/sec (4X QDR)" counts its line code.
+std::string port_fields(const fs::path& port) {
+  std::string fields = fmt::format(" port={}", port.filename().string());
+  const std::string state = first_line(port / "state");  // "4: ACTIVE"
   if (const std::size_t blank = state.find(' '); blank != std::string::npos) {
     std::string word = state.substr(blank + 1);
     std::ranges::transform(word, word.begin(),
                            [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
     fields += " state=" + word.substr(0, word.find(' '));
   }
-  const std::string line = first_line(adapter / "ports" / *port / "rate");
+  const std::string line = first_line(port / "rate");
   const auto rate = whole_number(line.substr(0, line.find_first_of(". ")));
   if (!rate) return fields;
   const bool has_8b10b = line.find("SDR") != std::string::npos || line.find("DDR") != std::string::npos ||
@@ -128,10 +124,23 @@ std::string infiniband_fields(const fs::path& adapter) {
   return fields + fmt::format(" rate={}", has_8b10b ? *rate * 8 / 10 : *rate);
 }
 
+/// Its ports that are active, or else its first one.
+std::vector<std::string> infiniband_fields(const fs::path& adapter) {
+  const auto ports = names_in(adapter / "ports");
+  if (ports.empty()) return {""};
+  std::vector<std::string> fields;
+  for (const std::string& port : ports) {
+    const bool is_active = first_line(adapter / "ports" / port / "state").find("ACTIVE") != std::string::npos;
+    if (is_active) fields.push_back(port_fields(adapter / "ports" / port));
+  }
+  if (fields.empty()) fields.push_back(port_fields(adapter / "ports" / ports.front()));
+  return fields;
+}
+
 /// Gb/s; the file has Mb/s, and -1 where no cable is.
-std::string ethernet_fields(const fs::path& adapter) {
+std::vector<std::string> ethernet_fields(const fs::path& adapter) {
   const auto rate = whole_number(first_word(adapter / "speed"));
-  return rate ? fmt::format(" rate={}", *rate / 1000) : "";
+  return {rate ? fmt::format(" rate={}", *rate / 1000) : ""};
 }
 
 }  // namespace

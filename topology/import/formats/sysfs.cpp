@@ -25,6 +25,7 @@ class SysfsReader {
       if (auto read = read_line(line); !read) return tl::unexpected(read.error());
     }
     name_devices();
+    split_ports();
     join_cpus();
     if (gpus_.empty() && cpus_.size() < 2) {
       return fail(ErrorCode::infeasible, draft_.file + ": the machine has no GPU, and one NUMA node",
@@ -175,14 +176,41 @@ class SysfsReader {
                   fmt::format("port {} of {} is {}", cited(text_of(fields, "port")), cited(name.text), cited(state)),
                   "check its cable and `rdma link`; the topology has the adapter as if it were up");
     }
-    const auto field = fields.find("rate");
-    if (field == fields.end() || node.port) return {};
-    const auto gigabits = whole_number(field->second.text);
-    if (!gigabits || *gigabits > 100'000)
-      return refuse(line, field->second, cited(field->second.text) + " is no rate in Gb/s");
-    if (*gigabits == 0) return {};
-    node.port = {{*gigabits * 125'000'000}, Origin::captured, draft_.file + ": rate of its port"};
+    std::optional<Known<Bandwidth>> rate;
+    if (const auto field = fields.find("rate"); field != fields.end()) {
+      const auto gigabits = whole_number(field->second.text);
+      if (!gigabits || *gigabits > 100'000)
+        return refuse(line, field->second, cited(field->second.text) + " is no rate in Gb/s");
+      if (*gigabits > 0) rate = {{*gigabits * 125'000'000}, Origin::captured, draft_.file + ": rate of its port"};
+    }
+    if (const auto port = fields.find("port"); port != fields.end()) {
+      const auto number = whole_number(port->second.text);
+      if (!number || *number < 1 || *number > 255) {
+        return refuse(line, port->second, cited(port->second.text) + " is no port");
+      }
+      if (!ports_[device->second.node].try_emplace(*number, rate).second) {
+        return refuse(line, port->second, cited(port->second.text) + " is there twice");
+      }
+    }
+    if (!node.port) node.port = rate;
     return {};
+  }
+
+  /// An adapter of several ports: each is a NIC, NAME.p1 and so on, and they share its slot.
+  void split_ports() {
+    for (const auto& [node, ports] : ports_) {
+      if (ports.size() < 2) continue;
+      const std::string name = draft_.nodes[node].id;
+      const auto slot = std::ranges::find(draft_.links, node, &DraftLink::tail)->bandwidth;
+      draft_.nodes[node].id = fmt::format("pcie{}", bridges_++);
+      draft_.nodes[node].kind = NodeKind::pcie;
+      draft_.nodes[node].port.reset();
+      for (const auto& [number, rate] : ports) {
+        const std::size_t nic =
+            draft_.add({.id = fmt::format("{}.p{}", name, number), .kind = NodeKind::nic, .port = rate});
+        draft_.links.push_back({.tail = nic, .head = node, .medium = Medium::pcie, .bandwidth = slot});
+      }
+    }
   }
 
   /// In the order of their addresses, as the drivers number them.
@@ -203,10 +231,11 @@ class SysfsReader {
   }
 
   Draft draft_;
-  std::map<std::int64_t, std::size_t> cpus_;        // by NUMA node
-  std::map<std::string, Device> devices_;           // by address
-  std::map<std::size_t, std::string> names_;        // of adapters, by node
-  std::map<std::string, std::size_t> gpus_, nics_;  // by address
+  std::map<std::int64_t, std::size_t> cpus_;                                              // by NUMA node
+  std::map<std::string, Device> devices_;                                                 // by address
+  std::map<std::size_t, std::string> names_;                                              // of adapters, by node
+  std::map<std::string, std::size_t> gpus_, nics_;                                        // by address
+  std::map<std::size_t, std::map<std::int64_t, std::optional<Known<Bandwidth>>>> ports_;  // rates, by node and number
   int bridges_ = 0;
 };
 

@@ -81,5 +81,15 @@ TEST(RouteRails, RoutesOfOtherTopologiesSayNothing) {
   EXPECT_FALSE(choose(own, own.add_route(Rank(1), Rank(0), std::vector{LinkId(99)})));
 }
 
+TEST(RouteRails, ARankHasTheNicsOfItsHost) {
+  using enum NodeKind;
+  const Topology topology =
+      make_topology({node("x", cpu, "a"), node("y", cpu, "a"), node("z", cpu, "b"), node("w", cpu, "c"),
+                     node("z0", nic, "b"), node("x1", nic, "a"), node("x0", nic, "a")},
+                    {{0, 5}, {1, 6}, {2, 4}, {3, 4}, {5, 4}, {6, 4}});
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(nics_by_rank(topology), (std::vector<Names>{{"x1", "x0"}, {"x1", "x0"}, {"z0"}, {}}));
+}
+
 }  // namespace
 }  // namespace espalier::engine

@@ -108,6 +108,24 @@ TEST_F(RecordSysfs, TheActivePortOfAnAdapterCounts) {
   EXPECT_EQ(imported.warnings.front().message, "port '1' of 'mlx5_0' is 'down'");
 }
 
+TEST_F(RecordSysfs, TwoActivePortsAreTwoNicsInOneSlot) {
+  write("class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE");
+  write("class/infiniband/mlx5_0/ports/2/state", "4: ACTIVE");
+  write("class/infiniband/mlx5_0/ports/2/rate", "200 Gb/sec (4X HDR)");
+  const auto text = record_sysfs(root_);
+  ASSERT_TRUE(text) << text.error().message;
+  const Topology topology = import_good({*text}, {.boxes = 2}).topology;
+  // Both rates, of 400 and 200 Gb/s, lead to the fabric; both ports share sixteen lanes of PCIe 5.
+  EXPECT_EQ(links(topology, "box0.mlx5_0.p1", "fabric"), "1 x 50 GB/s net");
+  EXPECT_EQ(links(topology, "box0.mlx5_0.p2", "fabric"), "1 x 25 GB/s net");
+  const NodeId first = topology.find_node("box0.mlx5_0.p1");
+  ASSERT_FALSE(topology.out_links(first).empty());
+  const Link& to_slot = topology.links()[topology.out_links(first)[0].index()];
+  const std::string slot = topology.nodes()[to_slot.head.index()].id;
+  EXPECT_EQ(links(topology, "box0.mlx5_0.p2", slot), "1 x 63 GB/s pcie");
+  EXPECT_EQ(links(topology, slot, "box0.pcie2"), "1 x 63 GB/s pcie");
+}
+
 TEST_F(RecordSysfs, NvlinksComeFromAnotherFile) {
   const std::string matrix = "\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n";
   const Topology topology = import_good({*record_sysfs(root_), matrix}, {.preset = "a100-sxm"}).topology;
