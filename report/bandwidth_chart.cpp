@@ -37,33 +37,26 @@ enum class Measure : std::uint8_t { rate, part_of_bound };
 /// One chart: curves over message sizes, within a box that begins at the origin.
 class BandwidthChart {
  public:
-  BandwidthChart(const PlanReport& report, Measure measure) : report_(report), measure_(measure) {
+  BandwidthChart(const BandwidthCurves& curves, Measure measure) : curves_(curves), measure_(measure) {
     height_ = measure == Measure::rate ? rates_height : parts_height;
-    if (report.bound.time_per_byte != 0) {
-      bound_ = to_double(report.collective.busbw_factor()) / to_double(report.bound.time_per_byte);
-    }
-    for (const Curve& curve : report.predicted) include(curve);
-    if (report.measured) {
-      for (const Curve& curve : report.measured->curves) include(curve);
-    }
-    most_ = 1.06 * std::max(most_, measure == Measure::rate ? bound_ : 1.0);
+    for (const Curve& curve : curves.predicted) include(curve);
+    for (const Curve& curve : curves.measured) include(curve);
+    most_ = 1.06 * std::max(most_, measure == Measure::rate ? curves.bound : 1.0);
   }
 
   /// Nothing where no curve has a point, and for parts of a bound that is not there.
   [[nodiscard]] bool is_empty() const {
-    return greatest_ <= 0 || most_ <= 0 || (measure_ == Measure::part_of_bound && bound_ == 0);
+    return greatest_ <= 0 || most_ <= 0 || (measure_ == Measure::part_of_bound && curves_.bound == 0);
   }
   [[nodiscard]] double height() const { return height_; }
 
   std::string write() {
     add_axes();
     add_bound();
-    for (const CrossoverAt& crossover : report_.crossovers) add_crossover(crossover);
+    for (const CrossoverAt& crossover : curves_.crossovers) add_crossover(crossover);
     std::size_t number = 0;
-    for (const Curve& curve : report_.predicted) add_curve(curve, number++, false);
-    if (report_.measured) {
-      for (const Curve& curve : report_.measured->curves) add_curve(curve, number++, true);
-    }
+    for (const Curve& curve : curves_.predicted) add_curve(curve, number++, false);
+    for (const Curve& curve : curves_.measured) add_curve(curve, number++, true);
     return text_;
   }
 
@@ -96,8 +89,8 @@ class BandwidthChart {
   }
   [[nodiscard]] double y_of(double value) const { return height_ - bottom - value / most_ * (height_ - top - bottom); }
   [[nodiscard]] double value_of(const CurvePoint& point) const {
-    const double busbw = bus_bandwidth(report_.collective, point.size, point.seconds);
-    return measure_ == Measure::rate ? busbw : bound_ == 0 ? 0 : busbw / bound_;
+    const double rate = curves_.rate(point);
+    return measure_ == Measure::rate ? rate : curves_.bound == 0 ? 0 : rate / curves_.bound;
   }
 
   void add_axes() {
@@ -125,15 +118,16 @@ class BandwidthChart {
         "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">message size</text><text x=\"{:.1f}\" "
         "y=\"12\">{}</text>\n",
         (left + width - right) / 2, height_ - 8, 8.0,
-        measure_ == Measure::rate ? "bus bandwidth (GB/s)" : "part of the bound (%)");
+        measure_ == Measure::rate ? curves_.measure + " (GB/s)" : "part of the bound (%)");
   }
 
   void add_bound() {
-    if (bound_ == 0) return;
-    const double y = y_of(measure_ == Measure::rate ? bound_ : 1);
+    if (curves_.bound == 0) return;
+    const double y = y_of(measure_ == Measure::rate ? curves_.bound : 1);
     text_ += fmt::format("<path class=\"bound\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>\n", left, y, width - right);
     if (measure_ == Measure::part_of_bound) return;
-    text_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">bound {:.2f} GB/s</text>\n", left + 6, y - 5, bound_ / 1e9);
+    text_ +=
+        fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">bound {:.2f} GB/s</text>\n", left + 6, y - 5, curves_.bound / 1e9);
   }
 
   void add_crossover(const CrossoverAt& crossover) {
@@ -159,25 +153,24 @@ class BandwidthChart {
 
   [[nodiscard]] std::string describe(const Curve& curve, const CurvePoint& point) const {
     const std::string by = point.by.empty() ? "" : " by " + point.by;
-    const double busbw = bus_bandwidth(report_.collective, point.size, point.seconds);
+    const double rate = curves_.rate(point);
     std::string text = fmt::format("{}{} at {}: {:.2f} GB/s, {:.2f} us", curve.name, by, size_text(point.size),
-                                   busbw / 1e9, point.seconds * 1e6);
-    if (bound_ > 0) text += fmt::format(", {:.1f} % of the bound", 100 * busbw / bound_);
+                                   rate / 1e9, point.seconds * 1e6);
+    if (curves_.bound > 0) text += fmt::format(", {:.1f} % of the bound", 100 * rate / curves_.bound);
     return text;
   }
 
-  const PlanReport& report_;
+  const BandwidthCurves& curves_;
   Measure measure_;
   double height_ = 0;
   std::int64_t least_ = 0, greatest_ = 0;  // sizes
   double most_ = 0;                        // of the measure
-  double bound_ = 0;                       // bytes per second
   std::string text_;
 };
 
 /// Both charts, one below the other, and how high they are together; empty where there is nothing to draw.
-std::pair<std::string, double> draw_charts(const PlanReport& report) {
-  BandwidthChart rates(report, Measure::rate), parts(report, Measure::part_of_bound);
+std::pair<std::string, double> draw_charts(const BandwidthCurves& curves) {
+  BandwidthChart rates(curves, Measure::rate), parts(curves, Measure::part_of_bound);
   if (rates.is_empty()) return {};
   std::string text = rates.write();
   double height = rates.height();
@@ -190,11 +183,10 @@ std::pair<std::string, double> draw_charts(const PlanReport& report) {
 
 /// Calls `use` with each curve's number, name and whether it was measured.
 template <class Use>
-void for_each_curve(const PlanReport& report, Use use) {
+void for_each_curve(const BandwidthCurves& curves, Use use) {
   std::size_t number = 0;
-  for (const Curve& curve : report.predicted) use(number++, curve.name, false);
-  if (!report.measured) return;
-  for (const Curve& curve : report.measured->curves) use(number++, curve.name, true);
+  for (const Curve& curve : curves.predicted) use(number++, curve.name, false);
+  for (const Curve& curve : curves.measured) use(number++, curve.name, true);
 }
 
 }  // namespace
@@ -204,14 +196,25 @@ double bus_bandwidth(const Collective& collective, Bytes size, double seconds) {
   return static_cast<double>(size.count) / seconds * to_double(collective.busbw_factor());
 }
 
-std::string bandwidth_chart(const PlanReport& report) {
-  const auto [charts, height] = draw_charts(report);
+BandwidthCurves curves_of(const PlanReport& report) {
+  BandwidthCurves curves;
+  curves.title = fmt::format("{} on {}", to_string(report.collective.kind), report.topology->name());
+  curves.factor = to_double(report.collective.busbw_factor());
+  if (report.bound.time_per_byte != 0) curves.bound = curves.factor / to_double(report.bound.time_per_byte);
+  curves.predicted = report.predicted;
+  if (report.measured) curves.measured = report.measured->curves;
+  curves.crossovers = report.crossovers;
+  return curves;
+}
+
+std::string bandwidth_chart(const BandwidthCurves& curves) {
+  const auto [charts, height] = draw_charts(curves);
   if (charts.empty()) return {};
   std::string text = fmt::format(
-      "<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"Bus bandwidth against message size, and "
-      "its part of the bound; the table below has the numbers\">\n{}</svg>\n<ul class=\"legend\">\n",
-      width, height, charts);
-  for_each_curve(report, [&](std::size_t number, const std::string& name, bool is_measured) {
+      "<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{} against message size{}; the "
+      "table below has the numbers\">\n{}</svg>\n<ul class=\"legend\">\n",
+      width, height, curves.measure, curves.bound > 0 ? ", and its part of the bound" : "", charts);
+  for_each_curve(curves, [&](std::size_t number, const std::string& name, bool is_measured) {
     text += fmt::format(
         "<li><svg viewBox=\"0 0 40 14\" aria-hidden=\"true\"><path {0} d=\"M0 7H40\"/><g {0} transform=\"translate(20 "
         "7)\">{1}</g></svg>{2}</li>\n",
@@ -220,16 +223,15 @@ std::string bandwidth_chart(const PlanReport& report) {
   return text + "</ul>\n";
 }
 
-std::string bandwidth_picture(const PlanReport& report) {
-  const auto [charts, height] = draw_charts(report);
+std::string bandwidth_picture(const BandwidthCurves& curves) {
+  const auto [charts, height] = draw_charts(curves);
   if (charts.empty()) return {};
-  const std::string title = fmt::format("{} on {}", to_string(report.collective.kind), report.topology->name());
   constexpr double head = 36, foot = 34;
-  std::string text = begin_picture(width, head + height + foot, title);
+  std::string text = begin_picture(width, head + height + foot, curves.title);
   text += fmt::format("<text class=\"head\" x=\"8\" y=\"24\">{}</text>\n<g transform=\"translate(0 {})\">\n{}</g>\n",
-                      in_html(title), head, charts);
+                      in_html(curves.title), head, charts);
   double x = left;
-  for_each_curve(report, [&](std::size_t number, const std::string& name, bool is_measured) {
+  for_each_curve(curves, [&](std::size_t number, const std::string& name, bool is_measured) {
     text += fmt::format(
         "<g transform=\"translate({:.1f} {:.1f})\"><path {} d=\"M0 0H40\"/><g {} transform=\"translate(20 "
         "0)\">{}</g><text "

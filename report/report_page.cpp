@@ -87,7 +87,7 @@ void add_machine(std::string& page, const PlanReport& report) {
 }
 
 void add_bandwidth(std::string& page, const PlanReport& report) {
-  page += "<section id=\"bandwidth\"><h2>Bandwidth</h2>\n" + bandwidth_chart(report);
+  page += "<section id=\"bandwidth\"><h2>Bandwidth</h2>\n" + bandwidth_chart(curves_of(report));
   std::vector<std::string> crossovers;
   for (const CrossoverAt& crossover : report.crossovers) {
     crossovers.push_back(

@@ -41,8 +41,10 @@ Result<std::vector<Picture>> pictures_of(const PlanReport& report) {
   const auto add = [&](std::string name, std::string svg) {
     if (!svg.empty()) pictures.push_back({std::move(name), std::move(svg)});
   };
-  add("bandwidth", bandwidth_picture(report));
-  if (report.run) add("timeline", timeline_svg(*report.run, *report.topology));
+  add("bandwidth", bandwidth_picture(curves_of(report)));
+  if (report.run && report.run->report.timeline) {
+    add("timeline", timeline_svg(drawn_timeline(*report.run, *report.topology)));
+  }
   if (report.measured) add("measured", report.measured->overlay);
   return pictures;
 }

@@ -1,8 +1,11 @@
 #include "report/timeline_data.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/format_units.h"
 #include "report/html_text.h"
 #include "report/span_columns.h"
 #include "schedule/timeline/thin_timeline.h"
@@ -35,7 +38,50 @@ std::string load_bytes(const Timeline& timeline, std::size_t link_count) {
   return bytes;
 }
 
+/// Names, spans and path.
+void add_timeline_to(nlohmann::ordered_json& data, const DrawnTimeline& drawn) {
+  Timeline timeline = *drawn.timeline;
+  const Picoseconds end = end_of(timeline);
+  data["ranks"] = timeline.rank_names;
+  data["links"] = timeline.link_names;
+  data["all"] = timeline.spans.size();
+  std::uint32_t every = 1;
+  while (timeline.spans.size() > most_page_spans) thin_timeline(timeline, every *= 2);
+  data["every"] = every;
+  std::vector<PageSpan> spans;
+  spans.reserve(timeline.spans.size());
+  for (const Span& span : timeline.spans) {
+    spans.push_back({span.begin, span.end, span.lane, static_cast<std::uint32_t>(span.phase),
+                     static_cast<std::uint32_t>(span.transfer.index()), span.chunk});
+  }
+  add_span_columns(data, spans, end);
+  const auto unit = data["unit"].get<std::int64_t>();
+  nlohmann::ordered_json path = nlohmann::ordered_json::array();
+  for (const PathStep& step : drawn.path) {
+    if (path.size() == most_path_steps) break;
+    const auto lane = static_cast<std::int64_t>(step.lane);
+    path.push_back({step.begin.count / unit, step.end.count / unit, step.is_on_link ? lane : -1,
+                    step.is_on_link ? -1 : lane, step.transfer.index(), step.chunk});
+  }
+  data["path"] = std::move(path);
+}
+
 }  // namespace
+
+DrawnTimeline drawn_timeline(const CloseRun& run, const Topology& topology) {
+  DrawnTimeline drawn{
+      fmt::format("{} of {}, {}", run.algorithm, size_text(run.report.size), format_duration(run.report.elapsed)),
+      &*run.report.timeline,
+      {}};
+  for (const sim::CriticalStep& step : run.report.critical_path) {
+    const bool is_on_link = !step.link.is_none();
+    if (!is_on_link && !topology.node(step.node).is_rank) continue;
+    const std::size_t lane = is_on_link ? step.link.index() : topology.rank_of(step.node).index();
+    drawn.path.push_back(
+        {step.begin, step.end, is_on_link, static_cast<std::uint32_t>(lane), step.transfer, step.chunk});
+  }
+  return drawn;
+}
 
 std::vector<double> loads_over_time(const Timeline& timeline, std::size_t link_count) {
   std::vector<double> loads(load_slices * link_count, 0);
@@ -55,42 +101,22 @@ std::vector<double> loads_over_time(const Timeline& timeline, std::size_t link_c
 }
 
 std::string timeline_data(const CloseRun& run, const Topology& topology) {
-  Timeline timeline = *run.report.timeline;
-  const Picoseconds end = end_of(timeline);
   nlohmann::ordered_json data;
-  data["ranks"] = timeline.rank_names;
-  data["links"] = timeline.link_names;
+  add_timeline_to(data, drawn_timeline(run, topology));
   data["slices"] = load_slices;
-  data["loads"] = base64(load_bytes(timeline, topology.link_count()));
+  data["loads"] = base64(load_bytes(*run.report.timeline, topology.link_count()));
   nlohmann::ordered_json busy = nlohmann::ordered_json::array();
   for (const sim::LinkUse& use : run.report.links) {
     const auto elapsed = static_cast<double>(std::max<std::int64_t>(1, run.report.elapsed.count));
     busy.push_back(static_cast<int>(100 * std::min(1.0, static_cast<double>(use.busy.count) / elapsed) + 0.5));
   }
   data["busy"] = std::move(busy);
-  const std::size_t all = timeline.spans.size();
-  std::uint32_t every = 1;
-  while (timeline.spans.size() > most_page_spans) thin_timeline(timeline, every *= 2);
-  data["every"] = every;
-  data["all"] = all;
-  std::vector<PageSpan> spans;
-  spans.reserve(timeline.spans.size());
-  for (const Span& span : timeline.spans) {
-    spans.push_back({span.begin, span.end, span.lane, static_cast<std::uint32_t>(span.phase),
-                     static_cast<std::uint32_t>(span.transfer.index()), span.chunk});
-  }
-  add_span_columns(data, spans, end);
-  const auto unit = data["unit"].get<std::int64_t>();
-  nlohmann::ordered_json path = nlohmann::ordered_json::array();
-  for (const sim::CriticalStep& step : run.report.critical_path) {
-    if (path.size() == most_path_steps) break;
-    const int link = step.link.is_none() ? -1 : static_cast<int>(step.link.index());
-    const int rank = step.link.is_none() && topology.node(step.node).is_rank
-                         ? static_cast<int>(topology.rank_of(step.node).index())
-                         : -1;
-    path.push_back({step.begin.count / unit, step.end.count / unit, link, rank, step.transfer.index(), step.chunk});
-  }
-  data["path"] = std::move(path);
+  return in_script(data);
+}
+
+std::string timeline_data(const DrawnTimeline& drawn) {
+  nlohmann::ordered_json data;
+  add_timeline_to(data, drawn);
   return in_script(data);
 }
 

@@ -37,17 +37,15 @@ struct DrawnLane {
 
 class TimelinePicture {
  public:
-  TimelinePicture(const CloseRun& run, const Topology& topology) : run_(run), topology_(topology) {
-    for (const Span& span : run.report.timeline->spans) end_ = std::max(end_, span.end.count);
+  explicit TimelinePicture(const DrawnTimeline& drawn) : drawn_(drawn), timeline_(*drawn.timeline) {
+    for (const Span& span : timeline_.spans) end_ = std::max(end_, span.end.count);
     choose_lanes();
   }
 
   std::string write() {
     const double height = head + lane_height * static_cast<double>(lanes_.size()) + 52;
-    const std::string title =
-        fmt::format("{} of {}, {}", run_.algorithm, size_text(run_.report.size), format_duration(run_.report.elapsed));
-    text_ = begin_picture(names + plot + 2 * margin, height, title);
-    text_ += fmt::format("<text class=\"head\" x=\"{}\" y=\"26\">{}</text>\n", margin, in_html(title));
+    text_ = begin_picture(names + plot + 2 * margin, height, drawn_.title);
+    text_ += fmt::format("<text class=\"head\" x=\"{}\" y=\"26\">{}</text>\n", margin, in_html(drawn_.title));
     add_axis();
     for (std::size_t i = 0; i < lanes_.size(); ++i) add_lane(lanes_[i], head + lane_height * static_cast<double>(i));
     add_path();
@@ -59,30 +57,40 @@ class TimelinePicture {
   [[nodiscard]] double x_of(double time) const { return margin + names + plot * time / static_cast<double>(end_); }
 
   void choose_lanes() {
-    const Timeline& timeline = *run_.report.timeline;
-    std::vector<bool> ranks(timeline.rank_names.size()), links(timeline.link_names.size());
-    for (const Span& span : timeline.spans) (span.phase == Phase::wire ? links : ranks)[span.lane] = true;
+    std::vector<bool> ranks(timeline_.rank_names.size()), links(timeline_.link_names.size());
+    for (const Span& span : timeline_.spans) (span.phase == Phase::wire ? links : ranks)[span.lane] = true;
+    const std::vector<std::int64_t> busy = busy_times();
     std::vector<std::uint32_t> busiest;
     for (std::uint32_t i = 0; i < ranks.size(); ++i) {
       if (!ranks[i]) continue;
       if (lanes_.size() < most_drawn_lanes)
-        lanes_.push_back({timeline.rank_names[i], false, i});
+        lanes_.push_back({timeline_.rank_names[i], false, i});
       else
         ++left_out_;
     }
     for (std::uint32_t i = 0; i < links.size(); ++i) {
       if (links[i]) busiest.push_back(i);
     }
-    std::ranges::stable_sort(busiest, std::ranges::greater(),
-                             [&](std::uint32_t link) { return run_.report.links[link].busy; });
+    std::ranges::stable_sort(busiest, std::ranges::greater(), [&](std::uint32_t link) { return busy[link]; });
     for (const std::uint32_t link : busiest) {
       if (link_lanes_ < most_drawn_lanes) {
-        lanes_.push_back({timeline.link_names[link], true, link});
+        lanes_.push_back({timeline_.link_names[link], true, link});
         ++link_lanes_;
       } else {
         ++left_out_;
       }
     }
+  }
+
+  /// Of each link; where flows share it each moment counts once.
+  [[nodiscard]] std::vector<std::int64_t> busy_times() const {
+    std::vector<std::int64_t> busy(timeline_.link_names.size()), until(busy.size());
+    for (const Span& span : timeline_.spans) {
+      if (span.phase != Phase::wire || span.end.count <= until[span.lane]) continue;
+      busy[span.lane] += span.end.count - std::max(span.begin.count, until[span.lane]);
+      until[span.lane] = span.end.count;
+    }
+    return busy;
   }
 
   void add_axis() {
@@ -132,7 +140,7 @@ class TimelinePicture {
     std::vector<bool> at_work(columns);
     if ((phase == Phase::wire) != lane.is_link) return at_work;
     const double scale = static_cast<double>(columns) / static_cast<double>(end_);
-    for (const Span& span : run_.report.timeline->spans) {
+    for (const Span& span : timeline_.spans) {
       if (span.phase != phase || span.lane != lane.number) continue;
       const auto begin = static_cast<std::size_t>(static_cast<double>(span.begin.count) * scale);
       const auto end = static_cast<std::size_t>(std::lround(static_cast<double>(span.end.count) * scale));
@@ -141,19 +149,29 @@ class TimelinePicture {
     return at_work;
   }
 
+  /// An outline per run of steps that follow each other on a lane.
   void add_path() {
+    constexpr double smallest = 0.25;  // Less is not to be seen.
     std::string path;
-    for (const sim::CriticalStep& step : run_.report.critical_path) {
-      const bool is_link = !step.link.is_none();
-      if (!is_link && !topology_.node(step.node).is_rank) continue;
-      const std::size_t number = is_link ? step.link.index() : topology_.rank_of(step.node).index();
-      const auto lane = std::ranges::find_if(
-          lanes_, [&](const DrawnLane& drawn) { return drawn.is_link == is_link && drawn.number == number; });
+    for (std::size_t first = 0; first < drawn_.path.size();) {
+      const PathStep& step = drawn_.path[first];
+      Picoseconds end = step.end;
+      std::size_t next = first + 1;
+      for (; next < drawn_.path.size(); ++next) {
+        const PathStep& follower = drawn_.path[next];
+        if (follower.is_on_link != step.is_on_link || follower.lane != step.lane) break;
+        if (x_of(static_cast<double>(follower.begin.count)) > x_of(static_cast<double>(end.count)) + smallest) break;
+        end = follower.end;
+      }
+      first = next;
+      const auto lane = std::ranges::find_if(lanes_, [&](const DrawnLane& drawn) {
+        return drawn.is_link == step.is_on_link && drawn.number == step.lane;
+      });
       if (lane == lanes_.end()) continue;
       const double y = head + lane_height * static_cast<double>(lane - lanes_.begin());
-      const double begin = x_of(static_cast<double>(step.begin.count)), end = x_of(static_cast<double>(step.end.count));
-      if (end - begin < 0.25) continue;  // Not to be seen.
-      path += fmt::format("M{:.2f} {:.2f}H{:.2f}V{:.2f}H{:.2f}z", begin, y + 1, end, y + lane_height - 1, begin);
+      const double from = x_of(static_cast<double>(step.begin.count)), to = x_of(static_cast<double>(end.count));
+      if (to - from < smallest) continue;
+      path += fmt::format("M{:.2f} {:.2f}H{:.2f}V{:.2f}H{:.2f}z", from, y + 1, to, y + lane_height - 1, from);
     }
     if (!path.empty()) text_ += fmt::format("<path class=\"outline\" d=\"{}\"/>\n", path);
   }
@@ -177,8 +195,8 @@ class TimelinePicture {
     }
   }
 
-  const CloseRun& run_;
-  const Topology& topology_;
+  const DrawnTimeline& drawn_;
+  const Timeline& timeline_;
   std::int64_t end_ = 1;
   std::vector<DrawnLane> lanes_;
   std::size_t link_lanes_ = 0, left_out_ = 0;
@@ -187,8 +205,6 @@ class TimelinePicture {
 
 }  // namespace
 
-std::string timeline_svg(const CloseRun& run, const Topology& topology) {
-  return run.report.timeline ? TimelinePicture(run, topology).write() : std::string();
-}
+std::string timeline_svg(const DrawnTimeline& drawn) { return TimelinePicture(drawn).write(); }
 
 }  // namespace espalier::report

@@ -2,13 +2,13 @@
 
 #include <string>
 
-#include "report/plan_report.h"
+#include "report/timeline_data.h"
 
 namespace espalier::report {
 
-/// The timeline of a run as an SVG of its own: ranks, then the busiest links, at most `most_drawn_lanes` of each; what
-/// each does over time, and the critical path outlined. Empty without a timeline.
-std::string timeline_svg(const CloseRun& run, const Topology& topology);
+/// A timeline as an SVG of its own: ranks, then the busiest links, at most `most_drawn_lanes` of each; what each does
+/// over time, and the critical path outlined.
+std::string timeline_svg(const DrawnTimeline& drawn);
 
 /// Further ranks and links are left out, and the picture says so.
 inline constexpr std::size_t most_drawn_lanes = 24;

@@ -3,16 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <sstream>
 
-#include "base/counted.h"
 #include "cli/jobs/simulate_sizes.h"
-#include "cli/reports/compare_output.h"
+#include "cli/pages/comparison_tables.h"
 #include "compare/compare_results.h"
 #include "compare/compare_timelines.h"
 #include "compare/overlay_svg.h"
-#include "report/html_text.h"
 
 namespace espalier::cli {
 namespace {
@@ -36,55 +33,6 @@ compare::Measurements predicted_rows(const Simulation& simulation) {
   return predicted;
 }
 
-/// A curve per algorithm of the file.
-void add_curves(std::vector<report::Curve>& curves, const compare::Measurements& rows) {
-  std::map<std::string, report::Curve> by_algorithm;
-  for (const compare::Measurement& row : rows.rows) {
-    report::Curve& curve = by_algorithm[row.algorithm];
-    curve.name = row.algorithm.empty() ? rows.file : fmt::format("{} in {}", row.algorithm, rows.file);
-    curve.points.push_back({row.size, row.seconds, row.planner == row.algorithm ? "" : row.planner});
-  }
-  for (auto& [algorithm, curve] : by_algorithm) {
-    std::ranges::stable_sort(curve.points, {}, &report::CurvePoint::size);
-    curves.push_back(std::move(curve));
-  }
-}
-
-std::string in_microseconds(double seconds) { return fmt::format("{:.2f}", seconds * 1e6); }
-
-report::ReportTable sizes_table(const compare::ResultsComparison& comparison, const std::string& file) {
-  report::ReportTable table{
-      "errors-by-size",
-      "Predicted against " + file,
-      {{"size (B)", true}, {"algorithm"}, {"predicted (us)", true}, {"measured (us)", true}, {"error (%)", true}},
-      {}};
-  for (const compare::ComparedSize& size : comparison.sizes) {
-    table.rows.push_back({std::to_string(size.size.count), size.algorithm, in_microseconds(size.a),
-                          in_microseconds(size.b), error_percent(size.error)});
-  }
-  return table;
-}
-
-report::ReportTable busy_links_table(const compare::TimelineComparison& comparison, const std::string& file) {
-  report::ReportTable table{
-      "errors-by-link",
-      "Busy times of links, simulated against " + file,
-      {{"link"}, {"chunks", true}, {"simulated (us)", true}, {"measured (us)", true}, {"error (%)", true}},
-      {}};
-  for (const compare::LinkComparison& link : comparison.links) {
-    table.rows.push_back({link.name, std::to_string(link.chunks), in_microseconds(link.busy.a.seconds()),
-                          in_microseconds(link.busy.b.seconds()), error_percent(link.busy.error())});
-  }
-  return table;
-}
-
-std::string errors_sentence(const compare::ResultsComparison& comparison, const std::string& file) {
-  const compare::ComparedSize& worst = comparison.sizes[comparison.worst];
-  return fmt::format("Against {}: over {} the prediction's median error is {:.1f} %, the largest {} % at {}.", file,
-                     counted(comparison.sizes.size(), "row"), 100 * comparison.errors.median,
-                     error_percent(worst.error), report::size_text(worst.size));
-}
-
 /// The simulated spans over the measured ones.
 Result<void> add_overlay(report::Measured& measured, const CandidateRun& result, const Simulation& simulation,
                          const CandidateRuns::Options& how, const MeasuredFile& file) {
@@ -96,7 +44,8 @@ Result<void> add_overlay(report::Measured& measured, const CandidateRun& result,
   if (!drawn) return drawn;
   measured.overlay = drawing.str();
   const auto comparison = compare::compare_timelines(std::move(*simulated->timeline), *file.timeline);
-  measured.tables.push_back(busy_links_table(comparison, file.rows.file));
+  measured.tables.push_back(busy_links_table(
+      comparison, {"Busy times of links, simulated against " + file.rows.file, "simulated", "measured"}));
   return {};
 }
 
@@ -158,7 +107,8 @@ Result<report::Measured> lay_beside(const Simulation& simulation, const Candidat
     const auto comparison = compare::compare_results(predicted, file.rows, is_of_nccl ? "nccl" : "");
     if (!comparison) return tl::unexpected(comparison.error());
     measured.findings.push_back(errors_sentence(*comparison, file.rows.file));
-    measured.tables.push_back(sizes_table(*comparison, file.rows.file));
+    measured.tables.push_back(
+        sizes_table(*comparison, {"Predicted against " + file.rows.file, "predicted", "measured"}));
     if (!file.timeline || measured_run == nullptr || !measured.overlay.empty()) continue;
     const auto drawn = add_overlay(measured, *measured_run, simulation, how, file);
     if (!drawn) return tl::unexpected(drawn.error());

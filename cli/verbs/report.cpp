@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/parse_units.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/prediction_flags.h"
@@ -9,12 +11,13 @@
 #include "cli/output/output_file.h"
 #include "cli/output/picture_file.h"
 #include "cli/output/trace_file.h"
+#include "cli/pages/results_page.h"
+#include "cli/pages/scenario_page.h"
 #include "cli/reports/describe_bound.h"
 #include "cli/reports/provenance_output.h"
 #include "cli/reports/scenario_output.h"
 #include "cli/reports/simulation_output.h"
 #include "cli/verbs/commands.h"
-#include "cli/verbs/scenario_page.h"
 #include "report/job_page.h"
 #include "report/plan_report.h"
 #include "report/svg_picture.h"
@@ -31,6 +34,7 @@ struct ReportFlags : PredictionFlags {
   using PredictionFlags::PredictionFlags;
 
   std::string output = "report.html";
+  std::vector<std::string> more_files;  ///< With results, beyond the first two.
   std::vector<std::string> measured;
   std::string timeline_size;
   std::string svg, png;  ///< Folders of pictures.
@@ -146,7 +150,7 @@ Result<void> write_page(const Console& console, const ReportFlags& flags, const 
 template <class Report>
 Result<void> write_pictures(const Console& console, const ReportFlags& flags, const Report& report) {
   if (flags.svg.empty() && flags.png.empty()) return {};
-  const auto pictures = report::pictures_of(report);
+  const Result<std::vector<report::Picture>> pictures = report::pictures_of(report);
   if (!pictures) return tl::unexpected(pictures.error());
   for (const report::Picture& picture : *pictures) {
     if (!flags.svg.empty()) {
@@ -223,6 +227,34 @@ ExitCode report_on_scenario(const Console& console, const ReportFlags& flags) {
   return ran == ExitCode::ok ? done : ran;
 }
 
+/// Whether the first argument is a file with results rather than a machine or a plan.
+bool is_of_results(const Console& console, const ReportFlags& flags) {
+  std::error_code status;
+  if (!flags.scenario.file.empty() || !std::filesystem::is_regular_file(flags.input.argument, status)) return false;
+  const auto text = read_whole(console, flags.input.argument);
+  return text && holds_results(*text);
+}
+
+/// The page of files with results.
+ExitCode report_on_results(const Console& console, const CLI::App& command, const ReportFlags& flags) {
+  const Mode mode{"files with results",
+                  "the machine and its plans are not in them",
+                  {"TOPOLOGY|PLAN", "COLLECTIVE", "FILE", "--output", "--svg", "--png"},
+                  {}};
+  if (const auto conflict = find_idle_option(command, mode)) return console.refuse_usage(*conflict);
+  std::vector<std::string> paths = {flags.input.argument};
+  if (!flags.collective.name.empty()) paths.push_back(flags.collective.name);
+  paths.insert(paths.end(), flags.more_files.begin(), flags.more_files.end());
+  const auto files = load_results(console, paths);
+  if (!files) return console.refuse(files.error().error);
+  const auto page = make_results_page(*files);
+  if (!page) return console.refuse(page.error());
+  if (console.json) console.print(json_text(results_page_json(*page, *files)));
+  auto written = write_page(console, flags, results_page(*page), page->verdict);
+  if (written) written = write_pictures(console, flags, *page);
+  return written ? ExitCode::ok : console.refuse(written.error());
+}
+
 ExitCode run(const Console& console, const CLI::App& command, const ReportFlags& flags) {
   if (const auto conflict = flags.find_conflict()) return console.refuse_usage(*conflict);
   if (console.json && flags.output == "-") {
@@ -230,6 +262,13 @@ ExitCode run(const Console& console, const CLI::App& command, const ReportFlags&
         {ErrorCode::invalid_input, "--json and -o - would both write to standard output", "write the page to a file"});
   }
   if (!flags.scenario.file.empty()) return report_on_scenario(console, flags);
+  if (is_of_results(console, flags)) return report_on_results(console, command, flags);
+  if (!flags.more_files.empty()) {
+    return console.refuse_usage({ErrorCode::invalid_input,
+                                 flags.more_files.front() + " is one word too many: " + flags.input.argument +
+                                     " is no file with results, which there may be several of",
+                                 "name measurements with --measured FILE"});
+  }
   auto input = load_input(console, flags.input, flags.plan_topology);
   if (!input) return refuse(console, input.error());
   if (const auto conflict = flags.find_conflict(*input)) return console.refuse_usage(*conflict);
@@ -247,8 +286,11 @@ void add_report_command(CLI::App& app, Session& session) {
   verb.of_runs = {"--output", "--measured", "--timeline", "--svg", "--png", "--trace", "--trace-every"};
   const auto flags = std::make_shared<ReportFlags>(std::move(verb));
   CLI::App* command = app.add_subcommand(
-      "report", "One HTML page of a machine, its plans, their predictions, timeline and measurements");
+      "report",
+      "One HTML page of a machine, its plans, their predictions, timeline and measurements, or of files with results");
   flags->add_to(*command);
+  command->add_option("FILE", flags->more_files, "Of results in the place of a machine: more of them")
+      ->option_text("...");
   command->add_option("-o,--output", flags->output, "Write the page to this file (- is standard output)")
       ->option_text("FILE (report.html)");
   command
@@ -272,6 +314,7 @@ void add_report_command(CLI::App& app, Session& session) {
       examples({"espalier report dgx1v-degraded all_gather -b 1K -e 1G -f 4 -o report.html",
                 "espalier report plan.json -s 256M -o plan.html", "espalier report dgx1v all_reduce --png . --svg .",
                 "espalier report --scenario training-step -o step.html",
+                "espalier report simulated.json measured.json sim-trace.json run-trace.json -o runs.html",
                 "espalier report dgx-h100 all_reduce --profile nccl-hopper --measured all_reduce_perf.log"}) +
       "\nThe page is one file that loads nothing. Without sizes it has those that were measured. docs/report.md says "
       "what it shows.");

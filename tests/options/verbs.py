@@ -117,6 +117,7 @@ VERBS = {
                                                         "--minbytes": ["-b", "4K"], "--maxbytes": ["-e", "2M"],
                                                         "--timeline": ["--timeline", "16K"]}),
         "scenario": (["--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
+        "results": (["predicted.json", "perf.log", "measured-trace.json"], {}),
     }),
     "bound": ({**TOPOLOGY, **COLLECTIVE, **GROUPS, "--csv": ["--csv"]}, {
         "all": (["cluster.yaml"], {}),

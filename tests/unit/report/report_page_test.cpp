@@ -92,15 +92,15 @@ TEST_F(ReportPage, ANameInTheDataDoesNotEndItsElement) {
 }
 
 TEST_F(ReportPage, TheChartHasAPointForEveryTime) {
-  const std::string chart = bandwidth_chart(report_);
+  const std::string chart = bandwidth_chart(curves_of(report_));
   EXPECT_EQ(count(chart, "<title>ring at 1000 B: 1.00 GB/s, 1.00 us, 100.0 % of the bound</title>"), 2U);
   EXPECT_EQ(count(chart, "<title>ring by both at 4000 B: 1.00 GB/s, 4.00 us, 100.0 % of the bound</title>"), 2U);
   EXPECT_EQ(count(chart, "bound 1.00 GB/s"), 1U);
   EXPECT_EQ(count(chart, "part of the bound (%)"), 1U);
   report_.bound.time_per_byte = 0;  // Then there is nothing to be a part of.
-  EXPECT_EQ(count(bandwidth_chart(report_), "<title>ring at 1000 B: 1.00 GB/s, 1.00 us</title>"), 1U);
+  EXPECT_EQ(count(bandwidth_chart(curves_of(report_)), "<title>ring at 1000 B: 1.00 GB/s, 1.00 us</title>"), 1U);
   report_.predicted.clear();
-  EXPECT_EQ(bandwidth_chart(report_), "");
+  EXPECT_EQ(bandwidth_chart(curves_of(report_)), "");
 }
 
 TEST_F(ReportPage, PicturesStandByThemselves) {
@@ -122,7 +122,7 @@ TEST_F(ReportPage, PicturesStandByThemselves) {
 }
 
 TEST_F(ReportPage, PngByLibrsvg) {
-  const auto png = png_of_svg(bandwidth_picture(report_));
+  const auto png = png_of_svg(bandwidth_picture(curves_of(report_)));
   if (!png && png.error().code == ErrorCode::unavailable) GTEST_SKIP() << png.error().message;
   ASSERT_TRUE(png) << png.error().message;
   // Source: PNG (ISO/IEC 15948), 5.2 and 11.2.2: signature, then width and height; two pixels per unit of 860.

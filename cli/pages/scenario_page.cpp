@@ -1,4 +1,4 @@
-#include "cli/verbs/scenario_page.h"
+#include "cli/pages/scenario_page.h"
 
 #include <fmt/format.h>
 

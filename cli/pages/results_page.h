@@ -1,0 +1,37 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/jobs/stop.h"
+#include "cli/output/console.h"
+#include "compare/read/read_run.h"
+#include "report/results_page.h"
+
+namespace espalier::cli {
+
+/// A file with results: a run, a document of --json, or both where the document is of results.
+struct ResultFile {
+  std::string name;  ///< Without its folders.
+  std::optional<compare::RunFile> run;
+  std::optional<nlohmann::ordered_json> document;
+};
+
+/// Whether the text begins as such a file does: a timeline, a document of --json, what nccl-tests prints.
+bool holds_results(std::string_view text);
+
+/// Reads files with results, each seen from its content; timelines begin at 0. Errors: those of compare::read_run and
+/// report::read_document.
+OrStop<std::vector<ResultFile>> load_results(const Console& console, const std::vector<std::string>& paths);
+
+/// What a page shows of them: rates by collective, the first simulated timeline (else the first), predictions against
+/// measurements, what documents say. The files have to outlive the page.
+/// Errors: those of drawing two timelines over each other.
+Result<report::ResultsPage> make_results_page(const std::vector<ResultFile>& files);
+
+/// `espalier/report/1`.
+nlohmann::ordered_json results_page_json(const report::ResultsPage& page, const std::vector<ResultFile>& files);
+
+}  // namespace espalier::cli
