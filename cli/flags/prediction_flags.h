@@ -14,7 +14,7 @@
 #include "cli/jobs/candidate_runs.h"
 #include "cli/jobs/chosen_profile.h"
 #include "cli/jobs/stop.h"
-#include "cli/verbs/simulate_scenario.h"
+#include "cli/scenarios/simulate_scenario.h"
 
 namespace espalier::cli {
 

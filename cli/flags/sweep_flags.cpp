@@ -32,26 +32,6 @@ OrStop<std::vector<Bytes>> resolve_sizes(const SweepFlags& flags, ElementType ty
   return *std::move(sizes);
 }
 
-/// All combinations of the parameters' values: {"boxes=2", "rails=4"}, ...
-Result<std::vector<std::vector<std::string>>> combine_parameters(const std::vector<std::string>& parameters) {
-  std::vector<std::vector<std::string>> combinations = {{}};
-  for (const std::string& parameter : parameters) {
-    const std::size_t equals = parameter.find('=');
-    if (equals == 0 || equals == std::string::npos || equals + 1 == parameter.size()) {
-      return fail(ErrorCode::invalid_input, "-p: '" + parameter + "' is not NAME=VALUES", "write -p boxes=2,4,8");
-    }
-    std::vector<std::vector<std::string>> longer;
-    for (const std::vector<std::string>& combination : combinations) {
-      for (const std::string& value : sweep::split_list(parameter.substr(equals + 1))) {
-        longer.push_back(combination);
-        longer.back().push_back(parameter.substr(0, equals + 1) + value);
-      }
-    }
-    combinations = std::move(longer);
-  }
-  return combinations;
-}
-
 /// Adds a machine under each of the profiles, or under its own.
 OrStop<void> add_under_profiles(const Machine& machine, const std::string& parameters, const SweepFlags& flags,
                                 std::vector<sweep::Machine>& machines) {
@@ -103,6 +83,25 @@ OrStop<std::vector<sweep::Machine>> load_machines(const Console& console, const 
 }
 
 }  // namespace
+
+Result<std::vector<std::vector<std::string>>> combine_parameters(const std::vector<std::string>& parameters) {
+  std::vector<std::vector<std::string>> combinations = {{}};
+  for (const std::string& parameter : parameters) {
+    const std::size_t equals = parameter.find('=');
+    if (equals == 0 || equals == std::string::npos || equals + 1 == parameter.size()) {
+      return fail(ErrorCode::invalid_input, "-p: '" + parameter + "' is not NAME=VALUES", "write -p boxes=2,4,8");
+    }
+    std::vector<std::vector<std::string>> longer;
+    for (const std::vector<std::string>& combination : combinations) {
+      for (const std::string& value : sweep::split_list(parameter.substr(equals + 1))) {
+        longer.push_back(combination);
+        longer.back().push_back(parameter.substr(0, equals + 1) + value);
+      }
+    }
+    combinations = std::move(longer);
+  }
+  return combinations;
+}
 
 void SweepFlags::add_to(CLI::App& command) {
   command.add_option("TOPOLOGY", topologies, "YAML files or shipped machines");

@@ -11,6 +11,9 @@
 
 namespace espalier::cli {
 
+/// All combinations of parameters' values: {"boxes=2", "rails=4"}, ... Errors: invalid_input.
+Result<std::vector<std::vector<std::string>>> combine_parameters(const std::vector<std::string>& parameters);
+
 /// What is swept, as flags or a file write it: lists parted by commas, empty where nothing was said.
 struct SweepFlags {
   std::vector<std::string> topologies;

@@ -7,7 +7,7 @@
 #include "cli/flags/inputs.h"
 #include "cli/jobs/stop.h"
 #include "cli/output/console.h"
-#include "cli/verbs/simulate_scenario.h"
+#include "cli/scenarios/simulate_scenario.h"
 #include "schedule/bound.h"
 #include "schedule/collective.h"
 

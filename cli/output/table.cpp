@@ -7,17 +7,13 @@
 #include "base/check.h"
 
 namespace espalier::cli {
-namespace {
 
-/// Quoted where it has to be.
 std::string csv_field(const std::string& cell) {
   if (cell.find_first_of("\",\r\n") == std::string::npos) return cell;
   std::string quoted = "\"";
   for (const char letter : cell) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
   return quoted + "\"";
 }
-
-}  // namespace
 
 void Table::add_column(std::string title, std::string unit, Align align, std::string of) {
   columns_.push_back({std::move(title), std::move(unit), align, std::move(of)});

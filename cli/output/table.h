@@ -5,6 +5,9 @@
 
 namespace espalier::cli {
 
+/// A field of a CSV file, in quotes where it needs them. Source: RFC 4180.
+std::string csv_field(const std::string& cell);
+
 /// A text table with aligned columns: numbers to the right, words to the left, two blanks between columns.
 class Table {
  public:

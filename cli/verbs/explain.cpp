@@ -12,7 +12,7 @@
 #include "cli/output/progress.h"
 #include "cli/reports/explanation.h"
 #include "cli/verbs/commands.h"
-#include "cli/verbs/simulate_scenario.h"
+#include "cli/scenarios/simulate_scenario.h"
 #include "planners/bounds/bound.h"
 #include "planners/ring/ring_walks.h"
 #include "planners/symmetric/repaired_plan.h"

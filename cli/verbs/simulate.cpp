@@ -10,8 +10,9 @@
 #include "cli/output/progress.h"
 #include "cli/output/trace_file.h"
 #include "cli/reports/simulation_output.h"
+#include "cli/scenarios/scenario_rows.h"
+#include "cli/scenarios/simulate_scenario.h"
 #include "cli/verbs/commands.h"
-#include "cli/verbs/simulate_scenario.h"
 #include "planners/bounds/bound.h"
 #include "planners/ring/ring_walks.h"
 #include "planners/symmetric/symmetric_plan.h"
@@ -25,6 +26,7 @@ struct SimulateFlags : PredictionFlags {
 
   TraceFlags trace;
   bool critical_path = false;
+  SplitFlags splits;  ///< Of a scenario.
 };
 
 OrStop<void> show(const Console& console, const SimulateFlags& flags, const Simulation& simulation,
@@ -136,11 +138,32 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
   return show(console, flags, *simulation, options);
 }
 
+/// A row for every parallelism of a training step.
+ExitCode simulate_splits(const Console& console, const SimulateFlags& flags, const ScenarioFlags& scenario) {
+  if (!scenario.trace.file.empty()) {
+    return console.refuse_usage({ErrorCode::invalid_input, "--trace is of one run, and --split makes many",
+                                 "write one parallelism into the scenario"});
+  }
+  const auto comparison = compare_splits(console, flags.input, scenario, flags.splits);
+  if (!comparison) {
+    const Stop& why = comparison.error();
+    if (why.is_shown) return why.is_usage ? ExitCode::wrong_usage : ExitCode::check_failed;
+    return why.is_usage ? console.refuse_usage(why.error) : console.refuse(why.error);
+  }
+  if (console.csv) {
+    console.print_bytes(splits_table(*comparison).csv());
+  } else {
+    console.print(console.json ? json_text(splits_json(*comparison)) : splits_text(*comparison));
+  }
+  return ExitCode::ok;
+}
+
 ExitCode run(const Console& console, const SimulateFlags& flags) {
   if (const auto conflict = flags.find_conflict()) return console.refuse_usage(*conflict);
   if (!flags.scenario.file.empty()) {
     ScenarioFlags scenario = flags.of_scenario();
     scenario.trace = flags.trace;
+    if (flags.splits.are_given()) return simulate_splits(console, flags, scenario);
     return simulate_scenario(console, flags.input, scenario);
   }
   auto input = load_input(console, flags.input, flags.plan_topology);
@@ -161,7 +184,7 @@ void add_simulate_command(CLI::App& app, Session& session) {
                                                      "Comma-separated",
                                                      "",
                                                      {"--trace", "--trace-every", "--critical-path", "--csv"},
-                                                     {"--trace", "--trace-every", "--csv"},
+                                                     {"--trace", "--trace-every", "--csv", "--split"},
                                                      false,
                                                      true});
   CLI::App* command =
@@ -169,6 +192,7 @@ void add_simulate_command(CLI::App& app, Session& session) {
   flags->add_to(*command);
   add_csv_to(*command, session.console);
   flags->trace.add_to(*command, "one run");
+  flags->splits.add_to(*command);
   command->add_flag("--critical-path", flags->critical_path,
                     "Print what the last byte waited for, of one run; with --csv it alone");
   command->footer(examples({"espalier simulate dgx1v-degraded all_gather -b 1K -e 1G -f 4",
@@ -181,6 +205,7 @@ void add_simulate_command(CLI::App& app, Session& session) {
                             "espalier simulate dgx-h100 all_reduce --protocol ll128 --jitter 2% --seed 7",
                             "espalier simulate dgx-h100 all_reduce --profile nccl-hopper -b 1K -e 1G",
                             "espalier simulate --scenario training-step --trace step.json",
+                            "espalier simulate --scenario training-step --split tensor=1,2,4,8 --split pipeline=1,2",
                             "espalier simulate dgx-h100 --scenario job.yaml --seed 7 --json"}) +
                   "\nThe models are docs/simulator.md (link) and docs/fair.md (fair); of bound is the part of the "
                   "proven limit that is reached.");

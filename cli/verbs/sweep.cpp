@@ -7,10 +7,13 @@
 #include <thread>
 
 #include "base/counted.h"
+#include "base/parallel.h"
+#include "cli/flags/modes.h"
 #include "cli/flags/sweep_flags.h"
 #include "cli/output/json_text.h"
 #include "cli/output/output_file.h"
 #include "cli/output/progress.h"
+#include "cli/scenarios/scenario_sweep.h"
 #include "cli/verbs/commands.h"
 #include "sweep/row_file.h"
 #include "sweep/run_sweep.h"
@@ -21,6 +24,8 @@ namespace {
 
 struct CommandFlags {
   SweepFlags what;
+  std::vector<std::string> scenarios;
+  SplitFlags splits;
   std::string out;
   bool resume = false;
   std::string shard;
@@ -147,13 +152,33 @@ OrStop<void> sweep_into(const Console& console, const CommandFlags& flags, const
   return {};
 }
 
-OrStop<void> sweep_all(const Console& console, CommandFlags flags) {
+/// Which options a sweep over scenarios honours.
+std::optional<Error> find_idle_of_scenarios(const CLI::App& command) {
+  return find_idle_option(
+      command, {"a sweep over scenarios",
+                "they name their collectives, sizes, algorithms and circumstances themselves, and each row is one run",
+                {"TOPOLOGY", "--scenario", "--split", "--parameter", "--models", "--profiles", "--without", "--slow",
+                 "--seeds", "--out", "--shard", "--jobs", "--dry-run"},
+                {}});
+}
+
+OrStop<void> sweep_all(const Console& console, const CLI::App& command, CommandFlags flags) {
+  if (!flags.scenarios.empty()) {
+    if (const auto idle = find_idle_of_scenarios(command)) return usage(*idle);
+  } else if (flags.splits.are_given()) {
+    return usage({ErrorCode::invalid_input, "--split is of scenarios", "name them with --scenario"});
+  }
   if (auto read = flags.what.read_file(console); !read) return stop(read.error());
   sweep::Shard shard;
   if (!flags.shard.empty()) {
     const auto parsed = sweep::parse_shard(flags.shard);
     if (!parsed) return usage(parsed.error());
     shard = *parsed;
+  }
+  if (!flags.scenarios.empty()) {
+    return sweep_scenarios(console, flags.what,
+                           {flags.scenarios, flags.splits, shard, flags.jobs > 0 ? flags.jobs : usable_threads(),
+                            flags.out, flags.dry_run});
   }
   auto spec = flags.what.resolve(console);
   if (!spec) return tl::unexpected(spec.error());
@@ -177,8 +202,8 @@ OrStop<void> sweep_all(const Console& console, CommandFlags flags) {
   return sweep_into(console, flags, *spec, *std::move(units));
 }
 
-ExitCode run(const Console& console, const CommandFlags& flags) {
-  const auto done = sweep_all(console, flags);
+ExitCode run(const Console& console, const CLI::App& command, const CommandFlags& flags) {
+  const auto done = sweep_all(console, command, flags);
   if (done) return ExitCode::ok;
   if (done.error().is_shown) return ExitCode::check_failed;
   return done.error().is_usage ? console.refuse_usage(done.error().error) : console.refuse(done.error().error);
@@ -191,6 +216,12 @@ void add_sweep_command(CLI::App& app, Session& session) {
   CLI::App* command =
       app.add_subcommand("sweep", "Simulate every combination of many values, on all cores, a row each");
   flags->what.add_to(*command);
+  command
+      ->add_option("--scenario", flags->scenarios,
+                   "Sweep over scenarios instead, on the machines they name or each TOPOLOGY; may be repeated")
+      ->option_text("FILE")
+      ->allow_extra_args(false);
+  flags->splits.add_to(*command);
   CLI::Option* const out =
       command->add_option("-o,--out", flags->out, "Rows as .csv or .jsonl; standard output without")
           ->option_text("FILE");
@@ -209,9 +240,12 @@ void add_sweep_command(CLI::App& app, Session& session) {
            "espalier sweep dgx1v -a ring --jitter 2%,10% --seeds 1-20 -s 1M -o jitter.jsonl",
            "espalier sweep dgx-h100 -a ring,tree --protocols all -b 1K -e 64M -o protocols.csv",
            "espalier sweep --spec sweep.yaml --shard $SLURM_ARRAY_TASK_ID/64 --resume -o part-$SLURM_ARRAY_TASK_ID.csv",
+           "espalier sweep dgx-h100-x4 --scenario training-step --split all --without box0.nic0 -o steps.csv",
            "espalier merge part-*.csv -o all.csv"}) +
       "\nRows are docs/sweeps.md. Interrupted, the file has every finished row, and --resume does the rest.");
-  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+  command->callback([flags, command, &session] {
+    session.run = [flags, command, &session] { return run(session.console, *command, *flags); };
+  });
 }
 
 }  // namespace espalier::cli

@@ -24,6 +24,7 @@ struct Scenario {
   Disturbances disturbances;
   RunSettings settings;
   std::optional<TrainingFigures> training;  ///< Of a training step that is given as a model.
+  std::optional<TrainingModel> model;       ///< Then: the model, with `data` filled in.
 };
 
 /// What came of reading a scenario: all of it, or the errors that kept it from being one.
@@ -41,7 +42,8 @@ struct ScenarioOptions {
   /// Instead of what the file says.
   std::optional<std::uint64_t> seed;
   std::optional<std::string> model;
-  std::size_t most_tasks = max_tasks;  ///< Lower it to read many files of unknown origin.
+  std::optional<Parallelism> parallelism;  ///< Of a training step that is given as a model.
+  std::size_t most_tasks = max_tasks;      ///< Lower it to read many files of unknown origin.
   /// The most bytes of all traces of a scenario together, unpacked.
   std::size_t most_trace_bytes = std::size_t{512} << 20U;
 };

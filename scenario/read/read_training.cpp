@@ -141,10 +141,13 @@ void read_model(ScenarioContext& context, const Fields& fields, const std::vecto
   model.bucket = bucket.value_or(model.bucket);
   const std::size_t room =
       context.options.most_tasks - std::min(context.options.most_tasks, context.scenario.job.tasks().size());
-  const auto added = add_training(context.scenario.job, model, ranks, room);
+  if (context.options.parallelism) model = spread(std::move(model), *context.options.parallelism);
+  const auto whole = check_training(model, static_cast<std::int64_t>(ranks.size()), room);
+  if (!whole) return context.error(fields.mark(), scenario_codes::training_refused, whole.error());
+  const auto added = add_training(context.scenario.job, *whole, ranks, room);
   if (!added) return context.error(fields.mark(), scenario_codes::training_refused, added.error());
-  model.data = static_cast<std::int64_t>(ranks.size()) / (model.tensor * model.pipeline);
-  context.scenario.training = figures_of(model);
+  context.scenario.training = figures_of(*whole);
+  context.scenario.model = *whole;
 }
 
 tl::unexpected<Error> too_large(const std::string& name, std::size_t most) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "scenario/workload/training_step.h"
@@ -121,10 +122,41 @@ Picoseconds compute_time(const TrainingModel& model, __int128 flops) {
   return {static_cast<std::int64_t>((numerator + rate - 1) / rate)};
 }
 
-Result<void> add_training(Job& job, const TrainingModel& given, const std::vector<Rank>& ranks,
-                          std::size_t most_tasks) {
+std::string_view use_of_call(std::string_view label) {
+  constexpr std::pair<std::string_view, std::string_view> uses[] = {
+      {"tensor", "tensor"},  {"activations", "pipeline"}, {"activation gradients", "pipeline"},
+      {"gradients", "data"}, {"parameters", "data"},      {"expert gradients", "data"},
+      {"experts", "expert"}};
+  const auto* const found = std::ranges::find(uses, label, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(uses) ? std::string_view() : found->second;
+}
+
+std::vector<Parallelism> list_parallelisms(const TrainingModel& model, std::int64_t ranks) {
+  std::vector<Parallelism> all;
+  const std::int64_t most_expert = std::max<std::int64_t>(model.experts, 1);
+  for (std::int64_t tensor = 1; tensor <= ranks; ++tensor) {
+    if (ranks % tensor != 0) continue;
+    for (std::int64_t pipeline = 1; pipeline <= ranks / tensor; ++pipeline) {
+      if (ranks / tensor % pipeline != 0) continue;
+      const std::int64_t data = ranks / tensor / pipeline;
+      for (std::int64_t expert = 1; expert <= std::min(data, most_expert); ++expert) {
+        if (data % expert == 0 && most_expert % expert == 0) all.push_back({tensor, pipeline, data, expert});
+      }
+    }
+  }
+  return all;
+}
+
+TrainingModel spread(TrainingModel model, const Parallelism& parallelism) {
+  model.tensor = parallelism.tensor;
+  model.pipeline = parallelism.pipeline;
+  model.data = parallelism.data;
+  model.expert = parallelism.expert;
+  return model;
+}
+
+Result<TrainingModel> check_training(const TrainingModel& given, std::int64_t count, std::size_t most_tasks) {
   TrainingModel model = given;
-  const auto count = static_cast<std::int64_t>(ranks.size());
   const __int128 share = static_cast<__int128>(model.tensor) * model.pipeline;
   if (model.data == 0 && share <= count && count % static_cast<std::int64_t>(share) == 0) {
     model.data = count / static_cast<std::int64_t>(share);
@@ -134,9 +166,16 @@ Result<void> add_training(Job& job, const TrainingModel& given, const std::vecto
                                  model.data == 0 ? std::string("?") : std::to_string(model.data), count),
                      "their product is the number of ranks; data may be left out");
   }
-  if (auto checked = check_divisions(model); !checked) return checked;
-  if (auto checked = check_size(model, most_tasks); !checked) return checked;
-  TrainingSteps(job, model, ranks).add();
+  if (auto checked = check_divisions(model); !checked) return tl::unexpected(checked.error());
+  if (auto checked = check_size(model, most_tasks); !checked) return tl::unexpected(checked.error());
+  return model;
+}
+
+Result<void> add_training(Job& job, const TrainingModel& given, const std::vector<Rank>& ranks,
+                          std::size_t most_tasks) {
+  const auto model = check_training(given, static_cast<std::int64_t>(ranks.size()), most_tasks);
+  if (!model) return tl::unexpected(model.error());
+  TrainingSteps(job, *model, ranks).add();
   return {};
 }
 

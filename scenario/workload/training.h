@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/element.h"
@@ -61,6 +62,30 @@ struct TrainingModel {
   Bytes expert_chunk;
   Bytes pipeline_chunk;
 };
+
+/// How a model is spread over ranks: its T, P, D and E.
+struct Parallelism {
+  std::int64_t tensor = 1;
+  std::int64_t pipeline = 1;
+  std::int64_t data = 1;
+  std::int64_t expert = 1;
+  friend auto operator<=>(const Parallelism&, const Parallelism&) = default;
+};
+
+/// What the calls of a training step with this label are for: "tensor", "pipeline", "data" or "expert"; empty for calls
+/// of something else.
+std::string_view use_of_call(std::string_view label);
+
+/// All that use so many ranks, by tensor, then pipeline; E above 1 only of a model with experts.
+std::vector<Parallelism> list_parallelisms(const TrainingModel& model, std::int64_t ranks);
+
+/// The model spread so.
+TrainingModel spread(TrainingModel model, const Parallelism& parallelism);
+
+/// Whether `add_training` takes the model on so many ranks; the model with `data` filled in.
+/// Errors: those of add_training.
+Result<TrainingModel> check_training(const TrainingModel& model, std::int64_t ranks,
+                                     std::size_t most_tasks = max_tasks);
 
 /// What one layer, or the output layer, needs.
 struct LayerCost {

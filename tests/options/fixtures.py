@@ -25,6 +25,12 @@ jitter: {hops: 0.05}
 collectives:
   - {name: gradients, collective: all_reduce, size: 1 MiB, repeat: 3}
 """
+TRAINING = """espalier_scenario: 1
+name: step
+topology: cluster.yaml
+jitter: {hops: 0.05}
+training: {layers: 4, hidden: 256, heads: 8, sequence: 128, batch: 16, flops: 100 TFLOP/s, tensor: 2, memory: 1 GB}
+"""
 SWEEP = """topologies: [cluster.yaml]
 collectives: [all_gather]
 sizes: [4K]
@@ -68,7 +74,7 @@ def environment(espalier):
 def make(folder, espalier):
     """Writes all inputs into the folder."""
     folder = pathlib.Path(folder)
-    files = {"cluster.yaml": CLUSTER, "other.yaml": CLUSTER.replace("rate: 20", "rate: 11"), "job.yaml": SCENARIO,
+    files = {"cluster.yaml": CLUSTER, "other.yaml": CLUSTER.replace("rate: 20", "rate: 11"), "job.yaml": SCENARIO, "step.yaml": TRAINING,
              "sweep.yaml": SWEEP, "perf.log": NCCL, "matrix.txt": MATRIX, "rings.xml": RINGS, "addresses.json": '[{"route": 0, "connect": "127.0.0.1"}]'}
     for name in SYSFS:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -73,7 +73,7 @@ RDMA = {
 }
 TRACE = {"--trace": ["--trace", "out.json"], "--trace-every": ["--trace-every", "2"]}
 SIMULATE = {**PREDICTION, **SIZES, **TRACE, "--critical-path": ["--critical-path"], "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"],
-            "--csv": ["--csv"]}
+            "--csv": ["--csv"], "--split": ["--split", "all"]}
 OTHER_RATES = ["-t", "other.yaml"]
 
 # Packings of a small machine are what they are within any limits.
@@ -97,13 +97,15 @@ VERBS = {
         "plan elsewhere": (["plan.json", "-s", "1M", "-t", "cluster.yaml"], {"--topology": OTHER_RATES}),
         "scenario": (["--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
         "scenario on": (["cluster.yaml", "--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
+        "training": (["--scenario", "step.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
+        "splits": (["--scenario", "step.yaml", "--split", "pipeline=1,2"], {"--scenario": ["--scenario", "training-step"], "--split": ["--split", "tensor=1"]}),
     }),
     "explain": ({**PREDICTION, "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--csv": ["--csv"]}, {
         "topology": (["cluster.yaml", "all_gather", "-a", "packing", "-s", "1M"], SHOWN),
         "plan": (["plan.json"], {"--topology": OTHER_RATES}),
         "scenario": (["--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
     }),
-    "report": ({**{option: words for option, words in SIMULATE.items() if option not in ("--critical-path", "--csv")},
+    "report": ({**{option: words for option, words in SIMULATE.items() if option not in ("--critical-path", "--csv", "--split")},
                 "--output": ["-o", "out.html"], "--svg": ["--svg", "."], "--png": ["--png", "."], "--measured": ["--measured", "measured.json"], "--timeline": ["--timeline", "1M"]}, {
         "topology": (["cluster.yaml", "all_gather", "-a", "packing", "-e", "1M", "-b", "1K"],
                      {**SHOWN, "--minbytes": ["-b", "4K"], "--seed": NEEDS_JITTER["--seed"], "--measured": "shown by 'measured'",
@@ -161,13 +163,14 @@ VERBS = {
                "--slow": ["--slow", "port=0.5"], "--failures": ["--failures", "links"], "--jitter": ["--jitter", "5%"],
                "--seeds": ["--seeds", "4,5"], "--spec": ["--spec", "sweep.yaml"], "--out": ["-o", "out.csv"],
                "--resume": ["--resume"], "--shard": ["--shard", "1/2"], "--jobs": ["-j", "1"], "--timings": ["--timings"],
-               "--dry-run": ["--dry-run"]}, {
+               "--dry-run": ["--dry-run"], "--scenario": ["--scenario", "job.yaml"], "--split": ["--split", "all"]}, {
         "range": (["cluster.yaml", "-a", "ring", "-b", "1K", "-e", "64K"], {"--stepfactor": ["-f", "2"]}),
         "list": (["cluster.yaml", "-a", "ring", "-s", "4K,8K"], {}),
         "rooted": (["cluster.yaml", "-c", "broadcast", "-a", "ring", "-s", "4K"],
                    {"--shard": ["--shard", "2/2"], "--spec": "the command line says all that a file could"}),
         "jitter": (["cluster.yaml", "-a", "ring", "-s", "4K,8K", "--jitter", "5%"], {}),
         "file": (["cluster.yaml", "-a", "ring", "-s", "4K,8K", "-o", "one.csv", "--resume"], {"--resume": "already there"}),
+        "scenarios": (["--scenario", "step.yaml", "--split", "pipeline=1,2"], {"--split": ["--split", "tensor=1"], "--shard": ["--shard", "2/2"]}),
         "spec": (["--spec", "sweep.yaml"], {"--shard": ["--shard", "2/2"]}),
         "counted": (["cluster.yaml", "--dry-run"], {"--dry-run": "already there", "--algorithms": ["-a", "tree,ring"], "--chunks": ["--chunks", "1K,2K"],
                     "--collectives": ["-c", "all"], "--models": ["--models", "all"], "--protocols": ["--protocols", "all"],

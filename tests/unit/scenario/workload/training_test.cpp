@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "scenario/run/run_job.h"
 #include "tests/unit/scenario/star.h"
@@ -239,6 +240,46 @@ TEST(FlopRate, ReadsUnits) {
   for (const char* text : {"", "989", "TFLOP/s", "1 TB/s", "0 FLOP/s", "-1 TFLOP/s", "1..5 TFLOP/s", "0.5 FLOP/s"}) {
     EXPECT_FALSE(parse_flop_rate(text).has_value()) << text;
   }
+}
+
+TEST(Parallelisms, AreAllWhoseProductIsTheRanks) {
+  // 4 = T P D in 6 ways.
+  TrainingModel model = small_model();
+  const std::vector<Parallelism> dense = {{1, 1, 4, 1}, {1, 2, 2, 1}, {1, 4, 1, 1},
+                                          {2, 1, 2, 1}, {2, 2, 1, 1}, {4, 1, 1, 1}};
+  EXPECT_EQ(list_parallelisms(model, 4), dense);
+  // Two experts may be with one rank or two, where there are two replicas or four.
+  model.experts = 2;
+  const std::vector<Parallelism> routed = {{1, 1, 4, 1}, {1, 1, 4, 2}, {1, 2, 2, 1}, {1, 2, 2, 2}, {1, 4, 1, 1},
+                                           {2, 1, 2, 1}, {2, 1, 2, 2}, {2, 2, 1, 1}, {4, 1, 1, 1}};
+  EXPECT_EQ(list_parallelisms(model, 4), routed);
+}
+
+TEST(Parallelisms, ThatDoNotDivideTheModelAreRefusedBeforeAnythingIsAdded) {
+  const TrainingModel model = small_model();
+  const auto whole = check_training(spread(model, {2, 1, 2, 1}), 4);
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_EQ(whole->data, 2);
+  // 4 heads are not shared by 8 ranks.
+  const auto refused = check_training(spread(model, {8, 1, 1, 1}), 8);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "4 heads cannot be shared evenly: tensor is 8");
+}
+
+TEST(Parallelisms, EveryCallOfAStepHasAUse) {
+  TrainingModel model = small_model();
+  model.experts = 2;
+  model.sharding = Sharding::full;
+  Job job;
+  ASSERT_TRUE(add_training(job, spread(model, {2, 2, 2, 2}), first_ranks(8)));
+  std::set<std::string_view> uses;
+  for (std::size_t i = 0; i < job.calls().size(); ++i) {
+    const std::string& label = job.label(job.calls()[i].label);
+    EXPECT_FALSE(use_of_call(label).empty()) << label;
+    uses.insert(use_of_call(label));
+  }
+  EXPECT_EQ(uses, (std::set<std::string_view>{"tensor", "pipeline", "data", "expert"}));
+  EXPECT_EQ(use_of_call("forward 0"), "");
 }
 
 }  // namespace

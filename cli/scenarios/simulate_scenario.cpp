@@ -1,4 +1,4 @@
-#include "cli/verbs/simulate_scenario.h"
+#include "cli/scenarios/simulate_scenario.h"
 
 #include "cli/flags/missing_file.h"
 #include "cli/jobs/stop.h"
@@ -109,18 +109,20 @@ ExitCode explain(const Console& console, const scenario::Scenario& scenario, con
   return ExitCode::ok;
 }
 
-/// Reads a scenario, on the topology that is given or that it names, and goes on with it.
-template <class Go>
-ExitCode with_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags,
-                       const Go& go) {
+}  // namespace
+
+tl::expected<LoadedScenario, ExitCode> load_scenario(const Console& console, const TopologyFlags& topology,
+                                                     const ScenarioFlags& flags,
+                                                     const std::optional<scenario::Parallelism>& parallelism) {
   scenario::ScenarioOptions options;
   options.seed = flags.seed;
+  options.parallelism = parallelism;
   options.most_trace_bytes = static_cast<std::size_t>(console.max_input.count);
   if (!flags.model.empty()) options.model = flags.model;
   std::string of_machine;
   if (!topology.argument.empty()) {
     auto loaded = load_machine(console, topology);
-    if (!loaded) return refuse(console, loaded.error());
+    if (!loaded) return tl::unexpected(refuse(console, loaded.error()));
     options.topology = std::move(loaded->topology);
     of_machine = std::move(loaded->profile);
   }
@@ -141,51 +143,48 @@ ExitCode with_scenario(const Console& console, const TopologyFlags& topology, co
   scenario::ScenarioReading reading;
   if (flags.file == "-") {
     const auto text = read_whole(console, "-");
-    if (!text) return console.refuse(text.error());
+    if (!text) return tl::unexpected(console.refuse(text.error()));
     reading = scenario::read_scenario_text(*text, "<stdin>", std::filesystem::path("."), options);
   } else {
     std::error_code status;
     if (!std::filesystem::exists(file.path, status)) {
-      return console.refuse(missing_file(flags.file, shipped_names("scenarios")));
+      return tl::unexpected(console.refuse(missing_file(flags.file, shipped_names("scenarios"))));
     }
     reading = scenario::read_scenario_file(file.path, options);
   }
-  if (bad_flag) return console.refuse_usage(*bad_flag);  // It is not the scenario that is wrong.
+  if (bad_flag) return tl::unexpected(console.refuse_usage(*bad_flag));  // It is not the scenario that is wrong.
   for (Diagnostic& diagnostic : reading.diagnostics) {
     if (diagnostic.place.file == file.path) diagnostic.place.file = file.shown;
   }
   console.show(reading.diagnostics);
-  if (!reading.scenario) return ExitCode::check_failed;
+  if (!reading.scenario) return tl::unexpected(ExitCode::check_failed);
   std::string profile;
   if (const auto laid = lay_profile(*reading.scenario, flags.profile, of_machine, profile); !laid) {
-    return laid.error().is_usage ? console.refuse_usage(laid.error().error) : console.refuse(laid.error().error);
+    return tl::unexpected(laid.error().is_usage ? console.refuse_usage(laid.error().error)
+                                                : console.refuse(laid.error().error));
   }
-  return go(*reading.scenario, profile);
+  return LoadedScenario{std::move(*reading.scenario), std::move(profile)};
 }
 
-}  // namespace
-
 ExitCode simulate_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags) {
-  return with_scenario(console, topology, flags, [&](const scenario::Scenario& scenario, const std::string& profile) {
-    return run(console, scenario, flags, profile);
-  });
+  const auto loaded = load_scenario(console, topology, flags);
+  return loaded ? run(console, loaded->scenario, flags, loaded->profile) : loaded.error();
 }
 
 ExitCode with_scenario_run(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags,
                            const std::function<void(const scenario::Scenario&, const scenario::JobReport&,
                                                     const std::string& profile)>& done) {
-  return with_scenario(console, topology, flags, [&](const scenario::Scenario& scenario, const std::string& profile) {
-    const auto report = run_with_progress(console, scenario);
-    if (!report) return console.refuse(report.error());
-    done(scenario, *report, profile);
-    return ExitCode::ok;
-  });
+  const auto loaded = load_scenario(console, topology, flags);
+  if (!loaded) return loaded.error();
+  const auto report = run_with_progress(console, loaded->scenario);
+  if (!report) return console.refuse(report.error());
+  done(loaded->scenario, *report, loaded->profile);
+  return ExitCode::ok;
 }
 
 ExitCode explain_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags) {
-  return with_scenario(console, topology, flags, [&](const scenario::Scenario& scenario, const std::string& profile) {
-    return explain(console, scenario, profile);
-  });
+  const auto loaded = load_scenario(console, topology, flags);
+  return loaded ? explain(console, loaded->scenario, loaded->profile) : loaded.error();
 }
 
 }  // namespace espalier::cli

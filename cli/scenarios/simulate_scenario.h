@@ -22,6 +22,18 @@ struct ScenarioFlags {
   TraceFlags trace;
 };
 
+/// A scenario that was read, and the profile that counts; empty where none does.
+struct LoadedScenario {
+  scenario::Scenario scenario;
+  std::string profile;
+};
+
+/// Reads a scenario on the topology that is given, or that it names, spread otherwise than it says where that is given.
+/// What is wrong with it has been shown; gives the code then.
+tl::expected<LoadedScenario, ExitCode> load_scenario(const Console& console, const TopologyFlags& topology,
+                                                     const ScenarioFlags& flags,
+                                                     const std::optional<scenario::Parallelism>& parallelism = {});
+
 /// Reads a scenario and runs it on the topology that is given, or that it names; prints what came of it.
 ExitCode simulate_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags);
 

@@ -1,0 +1,240 @@
+#include "cli/scenarios/scenario_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/counted.h"
+#include "base/parallel.h"
+#include "cli/output/progress.h"
+#include "scenario/run/run_job.h"
+
+namespace espalier::cli {
+namespace {
+
+using scenario::Parallelism;
+
+std::optional<Parallelism> parallelism_of(const scenario::Scenario& scenario) {
+  if (!scenario.model) return std::nullopt;
+  return Parallelism{scenario.model->tensor, scenario.model->pipeline, scenario.model->data, scenario.model->expert};
+}
+
+ScenarioRow run_loaded(const LoadedScenario& loaded, const ScenarioCase& of) {
+  const scenario::Scenario& what = loaded.scenario;
+  ScenarioRow row{what.name,
+                  what.topology.name(),
+                  fmt::format("{}", fmt::join(of.topology.parameters, " ")),
+                  fmt::format("{}", fmt::join(of.topology.without, ",")),
+                  loaded.profile,
+                  std::string(sim::to_string(what.settings.model)),
+                  what.disturbances.seed,
+                  what.topology.rank_count(),
+                  parallelism_of(what),
+                  std::nullopt,
+                  {}};
+  const auto report = scenario::run_job(what.job, what.topology, what.disturbances, what.settings);
+  if (!report) {
+    row.reason = report.error().message;
+    return row;
+  }
+  row.figures = {report->elapsed, summarize_ranks(what.job, *report), exposed_by_use(what.job, *report), what.training};
+  return row;
+}
+
+std::string percent_of(double part) { return fmt::format("{:.1f}", 100 * part); }
+std::string in_gigabytes(Bytes bytes) { return fmt::format("{:.1f}", static_cast<double>(bytes.count) / 1e9); }
+
+/// "as written", "TOO MUCH".
+std::string note_on(const ScenarioRow& row, const SplitComparison& comparison) {
+  std::string note = row.parallelism == comparison.written ? "as written" : "";
+  if (!row.figures) return note + (note.empty() ? "" : ", ") + row.reason;
+  if (!row.figures->fits()) note += std::string(note.empty() ? "" : ", ") + "TOO MUCH memory";
+  return note;
+}
+
+}  // namespace
+
+Picoseconds ScenarioFigures::step() const {
+  return training ? Picoseconds{elapsed.count / std::max<std::int64_t>(training->steps, 1)} : elapsed;
+}
+
+bool ScenarioFigures::fits() const {
+  return !training || training->capacity.count == 0 || training->memory.total() <= training->capacity;
+}
+
+std::array<double, call_uses.size()> exposed_by_use(const scenario::Job& job, const scenario::JobReport& report) {
+  std::array<double, call_uses.size()> exposed{};
+  for (const scenario::CallSummary& call : summarize_calls(job, report)) {
+    const auto* const use = std::ranges::find(call_uses, scenario::use_of_call(call.label));
+    if (use != call_uses.end()) exposed[static_cast<std::size_t>(use - call_uses.begin())] += call.exposed;
+  }
+  return exposed;
+}
+
+tl::expected<std::vector<ScenarioRow>, ExitCode> run_cases(const Console& console,
+                                                           const std::vector<ScenarioCase>& cases, unsigned threads) {
+  std::vector<std::optional<ScenarioRow>> rows(cases.size());
+  std::vector<ExitCode> codes(cases.size(), ExitCode::ok);
+  Console quiet = console;  // What there is to say of a scenario has been said once.
+  quiet.quiet = true;
+  Progress progress(console, "simulating", cases.size());
+  run_parallel(cases.size(), threads, [&](std::size_t i) {
+    const ScenarioCase& one = cases[i];
+    progress.step(one.parallelism ? describe(*one.parallelism) : one.scenario.file);
+    const auto loaded = load_scenario(quiet, one.topology, one.scenario, one.parallelism);
+    if (loaded) {
+      rows[i] = run_loaded(*loaded, one);
+    } else {
+      codes[i] = loaded.error();
+    }
+  });
+  std::vector<ScenarioRow> all;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (!rows[i]) return tl::unexpected(codes[i]);
+    all.push_back(*std::move(rows[i]));
+  }
+  return all;
+}
+
+nlohmann::ordered_json row_json(const ScenarioRow& row) {
+  nlohmann::ordered_json json = {{"scenario", row.scenario}, {"topology", row.topology}, {"parameters", row.parameters},
+                                 {"without", row.without},   {"profile", row.profile},   {"model", row.model},
+                                 {"seed", row.seed},         {"ranks", row.ranks}};
+  for (const auto& [name, part] : {std::pair{"tensor", &Parallelism::tensor},
+                                   {"pipeline", &Parallelism::pipeline},
+                                   {"data", &Parallelism::data},
+                                   {"expert", &Parallelism::expert}}) {
+    json[name] = row.parallelism ? nlohmann::ordered_json((*row.parallelism).*part) : nlohmann::ordered_json(nullptr);
+  }
+  json["status"] = row.figures ? "ok" : "failed";
+  for (const char* key : {"time", "step", "compute", "exposed", "waiting", "idle"}) json[key] = nullptr;
+  for (const std::string_view use : call_uses) json["exposed_" + std::string(use)] = nullptr;
+  for (const char* key : {"tokens_per_second", "model_flops_utilisation", "memory", "capacity"}) json[key] = nullptr;
+  json["reason"] = row.reason;
+  if (!row.figures) return json;
+  const ScenarioFigures& figures = *row.figures;
+  json["time"] = figures.elapsed.seconds();
+  json["step"] = figures.step().seconds();
+  json["compute"] = figures.time.compute;
+  json["exposed"] = figures.time.exposed;
+  json["waiting"] = figures.time.waiting;
+  json["idle"] = figures.time.idle;
+  if (!figures.training) return json;
+  for (std::size_t i = 0; i < call_uses.size(); ++i) {
+    json["exposed_" + std::string(call_uses[i])] = figures.exposed_by[i];
+  }
+  json["tokens_per_second"] = figures.training->tokens_per_second(figures.elapsed);
+  json["model_flops_utilisation"] = figures.training->model_flops_utilisation(figures.elapsed);
+  json["memory"] = figures.training->memory.total().count;
+  if (figures.training->capacity.count > 0) json["capacity"] = figures.training->capacity.count;
+  return json;
+}
+
+OrStop<SplitComparison> compare_splits(const Console& console, const TopologyFlags& topology,
+                                       const ScenarioFlags& flags, const SplitFlags& splits) {
+  if (flags.file == "-") {
+    return usage({ErrorCode::invalid_input, "--split reads the scenario for every row, and standard input only once",
+                  "write it into a file"});
+  }
+  const auto written = load_scenario(console, topology, flags);
+  if (!written) return tl::unexpected(Stop{{}, written.error() == ExitCode::wrong_usage, true});
+  if (!written->scenario.model) {
+    return usage({ErrorCode::invalid_input, "--split: " + flags.file + " has no training step that is given as a model",
+                  "leave --split out"});
+  }
+  auto listed = list_splits(splits, *written->scenario.model);
+  if (!listed) return usage(listed.error());
+  std::vector<ScenarioCase> cases;
+  for (const Parallelism& parallelism : listed->possible) cases.push_back({topology, flags, parallelism});
+  auto rows = run_cases(console, cases, usable_threads());
+  if (!rows) return tl::unexpected(Stop{{}, rows.error() == ExitCode::wrong_usage, true});
+  std::ranges::stable_sort(*rows, {}, [](const ScenarioRow& row) {
+    return row.figures ? row.figures->elapsed : Picoseconds{std::numeric_limits<std::int64_t>::max()};
+  });
+  return SplitComparison{*std::move(rows), parallelism_of(written->scenario), listed->refused, std::move(listed->why)};
+}
+
+Table splits_table(const SplitComparison& comparison) {
+  Table table;
+  for (const std::string_view use : call_uses) table.add_column(std::string(use), "", Table::Align::right, "ranks of");
+  table.add_column("step", "(ms)");
+  table.add_column("tokens/s");
+  table.add_column("MFU", "(%)");
+  table.add_column("compute", "(%)");
+  table.add_column("exposed", "(%)");
+  for (const std::string_view use : call_uses) {
+    table.add_column("in " + std::string(use), "(%)", Table::Align::right, "exposed");
+  }
+  table.add_column("waiting", "(%)");
+  table.add_column("memory", "(GB)");
+  table.add_column("of", "(GB)", Table::Align::right, "memory");
+  table.add_column("note", "", Table::Align::left);
+  for (const ScenarioRow& row : comparison.rows) {
+    const Parallelism& parallelism = *row.parallelism;
+    std::vector<std::string> cells = {std::to_string(parallelism.tensor), std::to_string(parallelism.pipeline),
+                                      std::to_string(parallelism.data), std::to_string(parallelism.expert)};
+    if (row.figures) {
+      const ScenarioFigures& figures = *row.figures;
+      const scenario::TrainingFigures& training = *figures.training;
+      cells.push_back(fmt::format("{:.2f}", figures.step().seconds() * 1e3));
+      cells.push_back(fmt::format("{:.0f}", training.tokens_per_second(figures.elapsed)));
+      cells.push_back(percent_of(training.model_flops_utilisation(figures.elapsed)));
+      cells.push_back(percent_of(figures.time.compute));
+      cells.push_back(percent_of(figures.time.exposed));
+      for (const double part : figures.exposed_by) cells.push_back(percent_of(part));
+      cells.push_back(percent_of(figures.time.waiting));
+      cells.push_back(in_gigabytes(training.memory.total()));
+      cells.push_back(training.capacity.count > 0 ? in_gigabytes(training.capacity) : "-");
+    } else {
+      cells.resize(cells.size() + 12, "-");
+    }
+    cells.push_back(note_on(row, comparison));
+    table.add_row(std::move(cells));
+  }
+  return table;
+}
+
+std::string splits_text(const SplitComparison& comparison) {
+  const ScenarioRow& first = comparison.rows.front();
+  std::string text = fmt::format(
+      "# {} on {}  {}  model {}{}  {}\n#\n", first.scenario, first.topology, counted(first.ranks, "rank"), first.model,
+      first.profile.empty() ? "" : "  profile " + first.profile, counted(comparison.rows.size(), "parallelism"));
+  text += splits_table(comparison).text() + "#\n";
+  const auto fits = [](const ScenarioRow& row) { return row.figures && row.figures->fits(); };
+  const auto best = std::ranges::find_if(comparison.rows, fits);
+  const auto written = std::ranges::find(comparison.rows, comparison.written, &ScenarioRow::parallelism);
+  if (best == comparison.rows.end()) {
+    text += "# none of them fits into the memory of a rank\n";
+  } else {
+    text += "# fastest that fits: " + describe(*best->parallelism);
+    if (written != comparison.rows.end() && written != best && written->figures) {
+      text += fmt::format(", {:.2f} times as fast as written",
+                          static_cast<double>(written->figures->elapsed.count) /
+                              static_cast<double>(std::max<std::int64_t>(best->figures->elapsed.count, 1)));
+    }
+    text += "\n";
+  }
+  if (comparison.refused == 0) return text;
+  return text +
+         fmt::format("# {} more the model cannot be spread by, such as {}\n", comparison.refused, comparison.why);
+}
+
+nlohmann::ordered_json splits_json(const SplitComparison& comparison) {
+  nlohmann::ordered_json document = {{"schema", "espalier/parallelisms/1"},
+                                     {"scenario", comparison.rows.front().scenario},
+                                     {"topology", comparison.rows.front().topology},
+                                     {"written", nullptr},
+                                     {"rows", nlohmann::ordered_json::array()},
+                                     {"refused", comparison.refused},
+                                     {"why", comparison.why}};
+  if (const auto& written = comparison.written) {
+    document["written"] = {{"tensor", written->tensor},
+                           {"pipeline", written->pipeline},
+                           {"data", written->data},
+                           {"expert", written->expert}};
+  }
+  for (const ScenarioRow& row : comparison.rows) document["rows"].push_back(row_json(row));
+  return document;
+}
+
+}  // namespace espalier::cli
