@@ -65,6 +65,11 @@ Result<ExportOptions> make_options(const ExportFlags& flags) {
 }
 
 ExitCode run_export(const Console& console, const ExportFlags& flags) {
+  if (console.json) {
+    return console.refuse_usage({ErrorCode::invalid_input,
+                                 "--json does not apply to export: --as names the form of what is written",
+                                 "leave it out"});
+  }
   if (const auto misfit = find_misfit(flags)) return console.refuse_usage(*misfit);
   const auto options = make_options(flags);
   if (!options) return console.refuse_usage(options.error());

@@ -22,13 +22,45 @@ constexpr std::array shipped_schemas = {
     ShippedSchema{"topology", "espalier.schema.json", "machines, espalier: 1 (docs/topology.md)"},
     ShippedSchema{"plan", "plan.schema.json", "schedules, espalier_schedule: 1 (docs/schedule.md)"},
     ShippedSchema{"scenario", "scenarios/scenario.schema.json", "scenarios, espalier_scenario: 1 (docs/scenarios.md)"},
+    ShippedSchema{"profile", "profiles/profile.schema.json", "profiles, espalier_profile: 1 (docs/profiles.md)"},
+    ShippedSchema{"sweep", "sweep.schema.json", "what sweep --spec takes (docs/sweeps.md)"},
+    ShippedSchema{"timeline", "timeline.schema.json",
+                  "Chrome traces of --trace, espalier_timeline: 1 (docs/timeline.md)"},
 };
 
 /// Documents that --json prints, by the value of their key "schema"; their schemas are in documents/.
 constexpr std::array documents = {
-    "bound/1",   "bounds/1",  "plan/1",        "verify/1",           "results/1",    "scenario/1", "explain/1",
-    "tune/1",    "degrade/1", "designs/1",     "explain-scenario/1", "sweep/2",      "topology/1", "machines/1",
-    "schemas/1", "version/1", "sweep-count/1", "group-bounds/1",     "provenance/1", "doctor/1",
+    "bound/1",
+    "bounds/1",
+    "plan/1",
+    "verify/1",
+    "results/1",
+    "scenario/1",
+    "explain/1",
+    "tune/1",
+    "degrade/1",
+    "designs/1",
+    "explain-scenario/1",
+    "sweep/2",
+    "topology/1",
+    "machines/1",
+    "schemas/1",
+    "version/1",
+    "sweep-count/1",
+    "group-bounds/1",
+    "provenance/1",
+    "doctor/1",
+    "calibration/1",
+    "compare/1",
+    "group-plans/1",
+    "lab/1",
+    "lab-clean/1",
+    "parallelisms/1",
+    "profile-calibration/1",
+    "report/1",
+    "scenario-sweep/1",
+    "sweep-merge/1",
+    "sweep-summary/1",
 };
 
 ExitCode list_schemas(const Console& console) {
@@ -82,7 +114,8 @@ ExitCode print_schema(const Console& console, const std::string& name) {
 void add_schema_command(CLI::App& app, Session& session) {
   const auto name = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("schema", "Print the JSON Schema of a kind of file, or list them");
-  command->add_option("NAME", *name, "topology, plan, scenario, or a document's: espalier/bound/1");
+  command->add_option("NAME", *name,
+                      "topology, plan, scenario, profile, sweep, timeline, or a document's: espalier/bound/1");
   command->footer(
       examples({"espalier schema", "espalier schema plan > plan.schema.json", "espalier schema espalier/results/1"}));
   command->callback(

@@ -8,6 +8,7 @@ The schemas, configs/documents, say which keys a document has always and of what
 """
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,9 @@ DOCUMENTS = {
     "espalier/plan/1": ["plan dgx1v all_gather -s 1M -o plan.json", "plan dgx1v all_reduce -s 1M --profile ideal"],
     "espalier/verify/1": ["verify plan.json"],
     "espalier/results/1": ["simulate dgx1v all_gather -b 64K -e 1M -f 4", "simulate dgx1v all_reduce -s 1M -a ring --critical-path --profile ideal",
-                           "simulate plan.json -s 1M"],
+                           "simulate plan.json -s 1M", "simulate dgx1v-nvlink all_gather -a ring -b 64K -e 4M --profile ideal > simulated.json",
+                           "simulate dgx1v-nvlink all_gather -a ring -b 64K -e 4M --profile ideal --slow nvlink2=0.8 > measured.json",
+                           "run one-host all_reduce -p ranks=2 -a ring -s 64K -n 2 > run.json"],
     "espalier/scenario/1": ["simulate --scenario two-groups", "simulate --scenario training-step"],
     "espalier/explain/1": ["explain dgx1v-nvlink all_gather -s 1M"],
     "espalier/explain-scenario/1": ["explain --scenario two-groups"],
@@ -35,7 +38,26 @@ DOCUMENTS = {
     "espalier/schemas/1": ["schema"],
     "espalier/version/1": ["version"],
     "espalier/doctor/1": ["doctor"],
+    "espalier/compare/1": ["compare simulated.json measured.json", "compare simulated.json measured.json --fail-above 1%", "compare dgx1v perf.log --collective all_reduce"],
+    "espalier/calibration/1": ["calibrate dgx1v-nvlink --from simulated.json measured.json"],
+    "espalier/profile-calibration/1": ["calibrate dgx1v --from perf.log --profile nccl-volta --collective all_reduce"],
+    "espalier/group-plans/1": ["plan dgx1v all_gather --groups-of 4"],
+    "espalier/parallelisms/1": ["simulate --scenario training-step --split tensor=2 --split pipeline=4,8"],
+    "espalier/scenario-sweep/1": ["sweep --scenario two-groups --scenario training-step"],
+    "espalier/sweep-summary/1": ["sweep rtx4090-pcie -a ring -s 1M,2M --shard 1/2 -o one.csv", "sweep --scenario two-groups -o scenarios.csv"],
+    "espalier/sweep-merge/1": ["merge one.csv -o all.csv"],
+    "espalier/report/1": ["report simulated.json measured.json -o results.html"],
+    "espalier/lab/1": ["lab one-host all_reduce -p ranks=2 -a ring -s 32K -n 1 -w 1 --scale 1/200"],
+    "espalier/lab-clean/1": ["lab --clean"],
 }
+# What nccl-tests prints, for those who read it.
+NCCL = """#       size         count      type   redop    root     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)
+     1048576        262144     float     sum      -1    150.0    6.99   10.49      0
+     4194304       1048576     float     sum      -1    500.0    8.39   12.58      0
+    16777216       4194304     float     sum      -1   1900.0    8.83   13.25      0
+"""
+LACKING = 3  # The exit code of a command for which the machine lacks something, such as the right to shape links.
 
 
 def type_of(value):
@@ -80,9 +102,54 @@ def breaches(value, schema, place="document"):
 
 
 def documents_of(espalier, commands, folder):
+    """What each command prints; "> FILE" keeps it for commands after it."""
     for command in commands:
-        done = subprocess.run([espalier, "--json", "-q", *command.split()], cwd=folder, stdout=subprocess.PIPE, timeout=100, check=False)
+        words, _, kept = command.partition(" > ")
+        done = subprocess.run([espalier, "--json", "-q", *words.split()], cwd=folder, capture_output=True, timeout=100, check=False)
+        if done.returncode == LACKING and not done.stdout:
+            print(f"not looked at here: {command}: {done.stderr.decode().strip()}")
+            continue
+        if not done.stdout:
+            sys.exit(f"{command} prints nothing: {done.stderr.decode()}")
+        if kept:
+            (pathlib.Path(folder) / kept).write_bytes(done.stdout)
         yield command, json.loads(done.stdout)
+
+
+def unknown_documents(espalier, repository):
+    """Documents that the sources name, and no schema here is of."""
+    named = set()
+    for folder in ("cli", "sweep"):
+        for path in (repository / folder).rglob("*.cpp"):
+            named |= set(re.findall(r'"(espalier/[a-z-]+/\d+)"', path.read_text(encoding="utf-8")))
+    listed = json.loads(subprocess.run([espalier, "--json", "schema"], stdout=subprocess.PIPE, check=True).stdout)["schemas"]
+    yield from (f"{name} is printed and not among the documents of this test" for name in sorted(named - set(DOCUMENTS)))
+    yield from (f"{name} has a schema and no command here" for name in listed if name.startswith("espalier/") and name not in DOCUMENTS)
+    yield from (f"espalier schema does not list {name}" for name in DOCUMENTS if name not in listed)
+
+
+def schema_named(espalier, name):
+    return json.loads(subprocess.run([espalier, "schema", name], stdout=subprocess.PIPE, check=True).stdout)
+
+
+def breaches_of_files(espalier, folder):
+    """Traces keep to their schema, and a sweep takes the keys that its schema has, and no other."""
+    trace = pathlib.Path(folder) / "trace.json"
+    subprocess.run([espalier, "-q", "simulate", "dgx1v-nvlink", "all_gather", "-a", "ring", "-s", "64K", "--trace", trace],
+                   stdout=subprocess.PIPE, check=True)
+    yield from (f"--trace: {breach}" for breach in breaches(json.loads(trace.read_text(encoding="utf-8")), schema_named(espalier, "timeline")))
+    values = {"topologies": ["dgx1v-nvlink"], "parameters": {}, "collectives": ["broadcast"], "root": 0, "algorithms": ["ring"], "type": "float",
+              "sizes": ["1K"], "minbytes": "1K", "maxbytes": "4K", "stepfactor": 2, "stepbytes": "1K", "chunks": ["auto"], "models": ["link"],
+              "protocols": ["none"], "copy_engines": [0], "profiles": ["ideal"], "without": ["gpu0-gpu1"], "slow": ["nvlink2=0.5"],
+              "failures": ["links"], "jitter": ["1%"], "seeds": "1-2"}
+    keys = set(schema_named(espalier, "sweep")["properties"])
+    yield from (f"the schema of sweeps and this test differ about '{key}'" for key in sorted(keys ^ set(values)))
+    spec = pathlib.Path(folder) / "spec.json"
+    for left_out in ({"sizes", "stepfactor"}, {"minbytes", "maxbytes", "stepfactor", "stepbytes"}, {"sizes", "stepbytes"}):
+        spec.write_text(json.dumps({key: value for key, value in values.items() if key not in left_out}), encoding="utf-8")
+        done = subprocess.run([espalier, "sweep", "--spec", spec, "--dry-run"], capture_output=True, check=False)
+        if done.returncode != 0:
+            yield f"sweep --spec without {sorted(left_out)}: {done.stderr.decode()}"
 
 
 def record(name, documents):
@@ -99,10 +166,13 @@ def main():
     espalier, repository = (pathlib.Path(word).resolve() for word in words[1 if is_record else 0:])
     problems = []
     with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "perf.log").write_text(NCCL, encoding="utf-8")
         for name, commands in DOCUMENTS.items():
             path = repository / "configs/documents" / (name.split("/")[1] + ".schema.json")
             known = list(documents_of(espalier, commands, folder))
             if is_record:
+                if not known:
+                    sys.exit(f"no document of {name} can be had here")
                 path.write_text(record(name, [document for _, document in known]), encoding="utf-8")
                 continue
             printed = subprocess.run([espalier, "schema", name], stdout=subprocess.PIPE, check=False).stdout
@@ -111,6 +181,9 @@ def main():
                 continue
             for command, document in known:
                 problems += [f"{command}: {breach}" for breach in breaches(document, json.loads(printed))]
+        if not is_record:
+            problems += unknown_documents(espalier, repository)
+            problems += breaches_of_files(espalier, folder)
     print("\n".join(problems) or f"{len(DOCUMENTS)} kinds of documents keep to their schemas")
     return 1 if problems else 0
 

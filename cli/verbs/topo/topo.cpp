@@ -91,6 +91,10 @@ Table links_table(const Topology& topology) {
 }
 
 ExitCode draw(const Console& console, const Topology& topology, const PictureFlags& picture) {
+  if (console.json) {
+    return console.refuse_usage({ErrorCode::invalid_input,
+                                 "--json does not apply to --svg and --png: a picture is no document", "leave it out"});
+  }
   if (picture.svg == "-" && picture.png == "-") {
     return console.refuse_usage({ErrorCode::invalid_input, "--svg - and --png - would both write to standard output",
                                  "write one of them to a file"});
