@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/suggest.h"
+#include "schedule/formats/nccl_log.h"
 #include "schedule/formats/writers.h"
 
 namespace espalier {
@@ -29,6 +30,35 @@ Result<std::vector<ExportedFile>> one_file(Result<std::string> text) {
 }  // namespace
 
 std::span<const ScheduleFormat> schedule_formats() { return format_table; }
+
+std::string_view to_string(ScheduleForm source) {
+  switch (source) {
+    case ScheduleForm::msccl: return "msccl";
+    case ScheduleForm::mscclpp: return "mscclpp";
+    case ScheduleForm::nccl_graph: return "nccl-graph";
+    case ScheduleForm::nccl_log: return "nccl-log";
+  }
+  return {};
+}
+
+std::span<const ScheduleForm> schedule_forms() {
+  static constexpr std::array all = {ScheduleForm::msccl, ScheduleForm::mscclpp, ScheduleForm::nccl_graph,
+                                     ScheduleForm::nccl_log};
+  return all;
+}
+
+std::optional<ScheduleForm> recognise_schedule(std::string_view text) {
+  const auto has = [&](std::string_view part) { return text.find(part) != std::string_view::npos; };
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // A byte order mark.
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return std::nullopt;
+  if (text[first] == '{') return has("\"threadblocks\"") ? std::optional(ScheduleForm::mscclpp) : std::nullopt;
+  if (text[first] == '<') {
+    if (has("<graphs")) return ScheduleForm::nccl_graph;
+    return has("<algo") ? std::optional(ScheduleForm::msccl) : std::nullopt;
+  }
+  return is_nccl_log(text) ? std::optional(ScheduleForm::nccl_log) : std::nullopt;
+}
 
 Result<void> refuse_relays(const Schedule& schedule, const Topology& topology, std::string_view format) {
   if (schedule.relays.empty()) return {};

@@ -269,9 +269,11 @@ class MscclRun {
 
 }  // namespace
 
-Result<Schedule> import_schedule(std::string_view text, const std::string& file, const Topology& topology) {
+Result<Schedule> import_schedule(std::string_view text, const std::string& file, const Topology& topology,
+                                 std::optional<ScheduleForm> source) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first != std::string_view::npos && text[first] == '{') return import_mscclpp(text, file, topology);
+  const bool is_json = first != std::string_view::npos && text[first] == '{';
+  if (source ? source == ScheduleForm::mscclpp : is_json) return import_mscclpp(text, file, topology);
   const auto program = read_msccl_program(text, file);
   if (!program) return tl::unexpected(program.error());
   return MscclRun(*program, file, topology).run();

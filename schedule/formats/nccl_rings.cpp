@@ -154,8 +154,8 @@ class RingForest {
 };
 
 Result<std::vector<std::vector<Rank>>> read_rings(std::string_view text, const std::string& file,
-                                                  const Topology& topology) {
-  if (is_nccl_log(text)) {
+                                                  const Topology& topology, std::optional<ScheduleForm> source) {
+  if (source ? source == ScheduleForm::nccl_log : is_nccl_log(text)) {
     const auto numbers = read_nccl_log_rings(text, file, topology.rank_count());
     if (!numbers) return tl::unexpected(numbers.error());
     std::vector<std::vector<Rank>> rings;
@@ -173,14 +173,14 @@ Result<std::vector<std::vector<Rank>>> read_rings(std::string_view text, const s
 }  // namespace
 
 Result<Schedule> import_nccl_rings(std::string_view text, const std::string& file, const Topology& topology,
-                                   CollectiveKind kind) {
+                                   CollectiveKind kind, std::optional<ScheduleForm> source) {
   const bool gathers = kind == CollectiveKind::all_gather || kind == CollectiveKind::all_reduce;
   const bool adds = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce;
   if (!gathers && !adds) {
     return fail(ErrorCode::unsupported, fmt::format("NCCL's rings are not read for {}", to_string(kind)),
                 "all_gather, reduce_scatter and all_reduce are");
   }
-  const auto rings = read_rings(text, file, topology);
+  const auto rings = read_rings(text, file, topology, source);
   if (!rings) return tl::unexpected(rings.error());
   const auto forest = RingForest(topology, file).make(*rings, adds, gathers);
   if (!forest) return tl::unexpected(forest.error());

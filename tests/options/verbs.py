@@ -152,7 +152,7 @@ VERBS = {
         "goal": (["plan.json", "--as", "goal", "-s", "100"], {
             "--as": "already there", "--topology": "what is written has no rates", "--size": "already there"}),
     }),
-    "import": ({**TOPOLOGY, "--output": ["-o", "out.json"], "--collective": ["--collective", "all_reduce"]}, {
+    "import": ({**TOPOLOGY, "--output": ["-o", "out.json"], "--as": ["--as", "mscclpp"], "--collective": ["--collective", "all_reduce"]}, {
         "msccl": (["plan.xml", "cluster.yaml"], {"--collective": "of NCCL's rings: shown by 'rings'"}),
         "rings": (["rings.xml", "cluster.yaml", "--collective", "all_gather"], {"--collective": "already there"})}),
     "sweep": ({"--parameter": ["-p", "rate=10,30"], "--collectives": ["-c", "broadcast"], "--root": ["-r", "2"],

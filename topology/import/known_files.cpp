@@ -61,14 +61,26 @@ constexpr std::array signs = {
     Sign{"spine-1", "switches:", {"a model of topograph", "import Slurm's topology.conf that topograph writes"}},
 };
 
-/// Chakra traces begin with the length of their metadata, whose first field is a version.
+/// Chakra traces begin with the length of their metadata, a number of seven bits a byte, whose first field is a version
+/// (tag 0x0a) or a named attribute (tag 0x12, in it the name by tag 0x0a).
 /// Source: mlcommons/chakra, schema/protobuf/et_def.proto.
 bool is_chakra(std::string_view text) {
   if (text.starts_with("\x1f\x8b")) return true;
-  return text.size() > 4 && static_cast<unsigned char>(text[0]) < 0x80U && text[1] == '\x0a' &&
-         static_cast<unsigned char>(text[2]) < 0x20U && std::ranges::all_of(text.substr(3, 3), [](char letter) {
-           return letter == '.' || (letter >= '0' && letter <= '9');
-         });
+  constexpr std::size_t longest_length = 4;
+  std::size_t at = 0;
+  while (at < std::min(longest_length, text.size()) && static_cast<unsigned char>(text[at]) >= 0x80U) ++at;
+  const std::string_view metadata = text.substr(std::min(at + 1, text.size()));
+  constexpr std::size_t shortest = 6;
+  if (metadata.size() < shortest) return false;
+  if (metadata[0] == '\x12') {
+    const auto named = static_cast<std::size_t>(metadata[3]);
+    return metadata[2] == '\x0a' && named > 0 && named < metadata.size() - 4 &&
+           std::ranges::all_of(metadata.substr(4, named),
+                               [](char letter) { return letter == '_' || (letter >= 'a' && letter <= 'z'); });
+  }
+  return metadata[0] == '\x0a' && static_cast<unsigned char>(metadata[1]) < 0x20U &&
+         std::ranges::all_of(metadata.substr(2, 3),
+                             [](char letter) { return letter == '.' || (letter >= '0' && letter <= '9'); });
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ class HwlocReader {
     for (const xml_node object : xml_.root().children("object")) {
       if (auto read = read_object(object, std::nullopt); !read) return tl::unexpected(read.error());
     }
+    number_gpus();
     for (std::size_t i = 0; i < cpus_.size(); ++i) {
       for (std::size_t j = i + 1; j < cpus_.size(); ++j) {
         draft_.links.push_back({.tail = cpus_[i], .head = cpus_[j], .medium = Medium::smp});
@@ -47,7 +48,7 @@ class HwlocReader {
   Result<void> read_object(xml_node object, std::optional<std::size_t> parent) {
     const std::string_view type = object.attribute("type").value();
     std::optional<std::size_t> own = parent;
-    if (type == "Package") {
+    if (type == "Package" || type == "Socket") {  // hwloc 2 and 1
       own = draft_.add({.id = fmt::format("cpu{}", cpus_.size()), .kind = NodeKind::cpu});
       cpus_.push_back(*own);
       name_object(object, "Package", *own);
@@ -71,15 +72,36 @@ class HwlocReader {
                   draft_.add({.id = fmt::format("nvswitch{}", switches_++), .kind = NodeKind::switch_node}));
       return;
     }
-    const bool is_gpu = kind.starts_with("03") || kind.starts_with("12");
-    if (!is_gpu && !kind.starts_with("02")) return;
-    DraftNode node{.id = is_gpu ? gpu_name(device) : nic_name(device),
-                   .kind = is_gpu ? NodeKind::gpu : NodeKind::nic,
-                   .is_rank = is_gpu};
-    if (is_gpu && node.id.empty()) return;  // A display adapter without a compute driver.
+    const bool is_display = kind.starts_with("03") || kind.starts_with("12");
+    if (!is_display && !kind.starts_with("02")) return;
+    const std::string driver_name = is_display ? gpu_name(device) : std::string();
+    if (is_display && driver_name.empty() && !computes(kind)) return;
+    DraftNode node{.id = is_display ? driver_name : nic_name(device),
+                   .kind = is_display ? NodeKind::gpu : NodeKind::nic,
+                   .is_rank = is_display};
     const std::size_t added = add_device(device, parent, std::move(node));
     name_object(device, "PCIDev", added);
     for (const xml_node child : device.children("object")) name_object(child, "OSDev", added);
+  }
+
+  /// Whether a device that no compute driver names is a GPU nevertheless, as hwloc is often built without such drivers:
+  /// 3D controllers and accelerators are, of display adapters those of NVIDIA and AMD. `kind`: "0302 [10de:20b5] ...".
+  /// Source: PCI Code and ID Assignment (PCI-SIG), 1.4 and 1.19; pci.ids.
+  static bool computes(std::string_view kind) {
+    if (kind.starts_with("0302") || kind.starts_with("12")) return true;
+    return kind.find("[10de:") != std::string_view::npos || kind.find("[1002:") != std::string_view::npos;
+  }
+
+  /// GPUs that no driver numbers get the free numbers, in the order of the file.
+  void number_gpus() {
+    std::set<std::string> taken;
+    for (const DraftNode& node : draft_.nodes) taken.insert(node.id);
+    int next = 0;
+    for (DraftNode& node : draft_.nodes) {
+      if (!node.id.empty()) continue;
+      while (taken.contains(fmt::format("gpu{}", next))) ++next;
+      node.id = fmt::format("gpu{}", next++);
+    }
   }
 
   /// The number that the driver gives it: nvml2, cuda2 and rsmi2 are gpu2.

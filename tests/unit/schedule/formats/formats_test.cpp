@@ -381,5 +381,24 @@ TEST(NcclGraph, RefusesWhatIsNoRing) {
   EXPECT_EQ(files.error().message, "NCCL graph XML has rings, and the plan has none");
 }
 
+TEST(ScheduleForms, AreSeenFromTheText) {
+  EXPECT_EQ(recognise_schedule("  <algo name=\"a\"/>"), ScheduleForm::msccl);
+  EXPECT_EQ(recognise_schedule("<graphs version=\"1\"/>"), ScheduleForm::nccl_graph);
+  EXPECT_EQ(recognise_schedule("{\"gpus\": [{\"threadblocks\": []}]}"), ScheduleForm::mscclpp);
+  EXPECT_EQ(recognise_schedule(ring_log), ScheduleForm::nccl_log);
+  EXPECT_EQ(recognise_schedule("<system version=\"1\"/>"), std::nullopt);
+  EXPECT_EQ(recognise_schedule(""), std::nullopt);
+  for (const ScheduleForm source : schedule_forms()) EXPECT_FALSE(to_string(source).empty());
+}
+
+TEST(ScheduleForms, WhatIsNamedGoesBeforeTheLooks) {
+  const auto schedule = import_schedule("<algo/>", "a", four_ranks(), ScheduleForm::mscclpp);
+  ASSERT_FALSE(schedule);
+  EXPECT_NE(schedule.error().help.find("MSCCL++"), std::string::npos) << schedule.error().message;
+  const auto rings =
+      import_nccl_rings(ring_log, "a", four_ranks(), CollectiveKind::all_gather, ScheduleForm::nccl_graph);
+  EXPECT_FALSE(rings);
+}
+
 }  // namespace
 }  // namespace espalier

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "tests/support/imported.h"
+#include "topology/import/known_files.h"
 #include "topology/yaml/read_topology.h"
 #include "topology/yaml/write_topology.h"
 
@@ -108,6 +109,19 @@ TEST(Import, EveryFormatHasANameOfItsOwn) {
   for (const ImportFormat& format : import_formats()) names.push_back(format.name);
   std::ranges::sort(names);
   EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
+}
+
+TEST(KnownFiles, ChakraTracesByTheirMetadata) {
+  using namespace std::string_literals;
+  const auto what = [](const std::string& text) {
+    const auto known = recognise_file(text);
+    return known ? std::string(known->what) : std::string();
+  };
+  // A version first, or attributes, in metadata of up to 2^28 bytes; what an attribute holds means nothing.
+  EXPECT_EQ(what("\x07\x0a\x05"s + "0.0.4H"), "a Chakra trace");
+  EXPECT_EQ(what("\xda\xd0\x01\x12\x1d\x0a\x06"s + "schema\xea\x01<algo name=\"a\">"), "a Chakra trace");
+  EXPECT_EQ(what("<algo name=\"a\"><gpu/></algo>"), "a schedule of MSCCL");
+  EXPECT_EQ(what("\x07\x12\x05\x0a\x09zzz"s), "");
 }
 
 }  // namespace

@@ -207,5 +207,25 @@ TEST(Formats, WhatIsNoMachineIsNamed) {
   EXPECT_EQ(refusal("some prose"), "a looks like none of the formats that are read");
 }
 
+TEST(Hwloc, GpusWithoutAComputeDriverAreNumberedInOrder) {
+  // What a hwloc without CUDA and NVML writes: PCI devices, and their files of the display driver. A management
+  // controller's display adapter is no GPU; a GPU that a driver has numbered keeps its number.
+  const auto device = [](const std::string& bus, const std::string& type, const std::string& inner) {
+    return "<object type=\"PCIDev\" gp_index=\"" + bus + "\" pci_busid=\"0000:" + bus + ":00.0\" pci_type=\"" + type +
+           " a1 00\" pci_link_speed=\"31.5\">" + inner + "</object>";
+  };
+  const Topology topology =
+      import_good({"<topology version=\"2.0\"><object type=\"Machine\"><object type=\"Package\" gp_index=\"1\">" +
+                   device("01", "0302 [10de:2330] [10de:16c1]", "<object type=\"OSDev\" name=\"renderD128\"/>") +
+                   device("02", "0300 [1a03:2000] [1a03:2000]", "<object type=\"OSDev\" name=\"card0\"/>") +
+                   device("03", "0380 [1002:74a1] [1002:74a1]", "") +
+                   device("04", "0302 [10de:2330] [10de:16c1]", "<object type=\"OSDev\" name=\"nvml0\"/>") +
+                   device("05", "1200 [1da3:1060] [1da3:0000]", "") + "</object></object></topology>"})
+          .topology;
+  EXPECT_EQ(topology.rank_count(), 4U);
+  EXPECT_EQ(links(topology, "gpu0", "cpu0"), "1 x 31.5 GB/s pcie");
+  EXPECT_EQ(links(topology, "gpu3", "cpu0"), "1 x 31.5 GB/s pcie");
+}
+
 }  // namespace
 }  // namespace espalier
