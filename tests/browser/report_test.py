@@ -191,6 +191,29 @@ def look_at_scenario(browser, espalier, repository, folder):
     yield from browser.messages()
 
 
+def look_at_results(browser, espalier, folder):
+    """The page of result files alone: without an error, with names, a timeline to zoom, tables to sort, no slider of loads."""
+    page = folder / "results.html"
+    subprocess.run([espalier, "-q", "report", folder / "measured.json", folder / "trace.json", "-o", page], check=True,
+                   stdout=subprocess.DEVNULL, timeout=60)
+    browser.open(page)
+    if browser.run("return view.lanes.length") == 0:
+        yield "results: the timeline has no lanes"
+    browser.run("document.querySelector('.lanes').scrollIntoView({block: 'center'});")
+    whole = browser.run("return view.to - view.from;")
+    browser.click("[data-zoom='2']")
+    if browser.run("return view.to - view.from;") >= whole:
+        yield "results: zooming in shows no less"
+    if browser.run("return document.getElementById('slice') !== null"):
+        yield "results: there is a slider of loads, which are not known"
+    browser.click("table[data-name=times] th:nth-child(5) button")
+    times = [float(cell) for cell in browser.run(COLUMN, "times", 4)]
+    if times != sorted(times) or len(times) < 2:
+        yield f"results: the table is not sorted: {times}"
+    yield from (f"results: no name for those who do not see it: {what}" for what in browser.run(UNNAMED))
+    yield from browser.messages()
+
+
 def look_at_page(browser):
     if browser.run("return performance.getEntriesByType('resource').length") != 0:
         yield "the page loads something"
@@ -253,6 +276,7 @@ def main():
         cost = browser.run(DRAW_COST)
         paint = browser.run("return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0")
         problems += look_at_scenario(browser, espalier, repository, pathlib.Path(folder))
+        problems += look_at_results(browser, espalier, pathlib.Path(folder))
         seen = look_of_panels(browser, page)
     if record:
         lines = (f'"{name}": {json.dumps(looks)}' for name, looks in seen.items())
