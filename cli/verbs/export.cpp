@@ -122,7 +122,8 @@ void add_export_command(CLI::App& app, Session& session) {
                                       "espalier export plan.json --as goal -s 64M -o plan.goal",
                                       "espalier export plan.json --as chakra -s 64M -o step",
                                       "espalier export plan.json --as astra-sim -s 64M -o ours",
-                                      "espalier export plan.json --as nccl-graph -o rings.xml"}));
+                                      "espalier export plan.json --as nccl-graph -o rings.xml",
+                                      "espalier export plan.json --as svg -o plan.svg"}));
   command->callback(
       [flags, &session] { session.run = [flags, &session] { return run_export(session.console, *flags); }; });
 }

@@ -20,6 +20,7 @@ constexpr std::array format_table = {
     ScheduleFormat{"nccl-graph", "NCCL graph XML: the orders of rings on one machine, for NCCL_GRAPH_FILE"},
     ScheduleFormat{"csv", "a row per transfer"},
     ScheduleFormat{"dot", "who sends how much to whom, for graphviz"},
+    ScheduleFormat{"svg", "the network, its lines by how full the plan makes them"},
 };
 
 Result<std::vector<ExportedFile>> one_file(Result<std::string> text) {
@@ -74,6 +75,7 @@ Result<std::vector<ExportedFile>> export_schedule(const Schedule& schedule, cons
   for (const ScheduleFormat& known : format_table) names.push_back(known.name);
   if (format == "csv") return one_file(write_schedule_csv(schedule, topology));
   if (format == "dot") return one_file(write_schedule_dot(schedule, topology));
+  if (format == "svg") return one_file(write_schedule_svg(schedule, topology));
   if (format == "msccl") return one_file(write_msccl(schedule, topology, options));
   if (format == "mscclpp") return one_file(write_mscclpp(schedule, topology));
   if (format == "nccl-graph") return one_file(write_nccl_graph(schedule, topology));

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
+#include <vector>
 
 #include "schedule/formats/writers.h"
+#include "schedule/loads.h"
+#include "topology/draw/topology_svg.h"
 
 namespace espalier {
 namespace {
@@ -71,6 +75,17 @@ Result<std::string> write_schedule_dot(const Schedule& schedule, const Topology&
                         in_double_quotes(end_name(schedule, topology, ends.second), "\\\""), sum.share, sum.transfers);
   }
   return text + "}\n";
+}
+
+Result<std::string> write_schedule_svg(const Schedule& schedule, const Topology& topology) {
+  const Loads loads = compute_loads(schedule, topology);
+  std::vector<double> shares;
+  shares.reserve(topology.link_count());
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    shares.push_back(loads.time_per_byte == 0 ? 0 : to_double(link_share(schedule, topology, loads, LinkId(i))));
+  }
+  return topology_svg(
+      topology, {shares, schedule.bound ? std::span<const NodeId>(schedule.bound->cut) : std::span<const NodeId>()});
 }
 
 }  // namespace espalier

@@ -170,4 +170,13 @@ Result<std::string> record_sysfs(const fs::path& root) {
   return text;
 }
 
+bool records_gpus(std::string_view record) {
+  for (const TextLine& line : lines_of(record)) {
+    const auto has = [&](std::string_view part) { return line.text.find(part) != std::string_view::npos; };
+    const bool is_display = has(" class=03") || has(" class=12");
+    if (line.text.starts_with("pci ") && is_display && (has(" vendor=10de") || has(" vendor=1002"))) return true;
+  }
+  return false;
+}
+
 }  // namespace espalier

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -11,5 +12,8 @@ namespace espalier {
 /// `sysfs` of `import_topology` (docs/formats.md). `root` is where sys/ is: "/", or a copy. What cannot be read is left
 /// out. Errors: unavailable when there is no sysfs; too_large past 10,000 devices.
 Result<std::string> record_sysfs(const std::filesystem::path& root);
+
+/// Whether such a record has a GPU, of NVIDIA or AMD.
+bool records_gpus(std::string_view record);
 
 }  // namespace espalier

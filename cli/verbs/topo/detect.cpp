@@ -54,15 +54,27 @@ ExitCode detect(const Console& console, const DetectFlags& flags) {
     if (!text) return console.refuse(text.error());
     texts.push_back(*std::move(text));
   }
+  std::vector<ImportFile> given;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    given.push_back({flags.files[i] == "-" ? "<stdin>" : flags.files[i], texts[i]});
+  }
   std::vector<ImportFile> files;
   // A container may hide its GPUs' places on PCIe, and still have the library.
   const bool has_gpus = gpus && gpus->find("\ngpu ") != std::string::npos;
   if (!has_gpus || recorded->find("vendor=10de") != std::string::npos) files.push_back({"sysfs", *recorded});
   if (has_gpus) files.push_back({"nvml", *gpus});
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    files.push_back({flags.files[i] == "-" ? "<stdin>" : flags.files[i], texts[i]});
+  files.insert(files.end(), given.begin(), given.end());
+  const ImportOptions options{.preset = flags.preset, .name = flags.name};
+  // What was printed elsewhere, or within a machine that shows its GPUs to their driver only, describes a machine
+  // itself.
+  auto imported = !given.empty() && !has_gpus && !records_gpus(*recorded)
+                      ? import_topology(given, options)
+                      : Result<ImportedTopology>(tl::unexpected(Error{}));
+  if (imported) {
+    console.note("sysfs shows no GPU here and is left out: the topology is of " + given.front().name + " alone");
+  } else {
+    imported = import_topology(files, options);
   }
-  const auto imported = import_topology(files, {.preset = flags.preset, .name = flags.name});
   if (!imported) return console.refuse(imported.error());
   console.show(imported->warnings);
   console.show(find_asymmetry(imported->topology));

@@ -117,6 +117,20 @@ TEST(ScheduleFormats, AstraSimNamesTheTraces) {
             "ASTRA-sim has no reduce of one's own");
 }
 
+TEST(ScheduleFormats, SvgHasTheLoadsOfThePlan) {
+  // Each way carries two halves, so both links, one line, are as full as the fullest: past 95 %, the last step. Every
+  // step is in the legend once.
+  const std::string svg = exported("svg");
+  EXPECT_TRUE(svg.starts_with("<svg ")) << svg.substr(0, 60);
+  const auto count = [&](std::string_view part) {
+    std::size_t found = 0;
+    for (std::size_t at = svg.find(part); at != std::string::npos; at = svg.find(part, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("class=\"load5\""), 2U);
+  EXPECT_EQ(count("class=\"load0\""), 1U);
+}
+
 TEST(ScheduleFormats, CsvAndDot) {
   EXPECT_EQ(exported("csv"), R"(transfer,src,dst,action,channel,offset,length,units,links
 0,"a","b",reduce,0,1,1,2,"a>b"

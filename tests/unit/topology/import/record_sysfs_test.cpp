@@ -191,5 +191,13 @@ TEST(Sysfs, ThereHasToBeOne) {
   EXPECT_EQ(text.error().message, "there is no sysfs in /nowhere/sys");
 }
 
+TEST(RecordsGpus, OfNvidiaAndAmd) {
+  EXPECT_TRUE(records_gpus("sysfs 1\nnuma 0\npci 0000:01:00.0 class=030200 vendor=10de\n"));
+  EXPECT_TRUE(records_gpus("sysfs 1\npci 0000:01:00.0 class=120000 vendor=1002 parent=0000:00:01.0\n"));
+  EXPECT_FALSE(records_gpus("sysfs 1\npci 0000:01:00.0 class=030000 vendor=1a03\n"));  // A management controller.
+  EXPECT_FALSE(records_gpus("sysfs 1\npci 0000:01:00.0 class=020000 vendor=10de\n"));
+  EXPECT_FALSE(records_gpus(""));
+}
+
 }  // namespace
 }  // namespace espalier
