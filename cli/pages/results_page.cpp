@@ -97,10 +97,27 @@ void add_times(RowGroup& group, const compare::Measurements& rows) {
   }
 }
 
+using Members = std::vector<std::pair<const ResultFile*, compare::Measurements>>;
+
+/// The factor between the bus and algorithm bandwidths that a file prints, by its largest row, whose figures have most
+/// digits; nothing where no file prints them.
+std::optional<double> printed_factor(const Members& members) {
+  const compare::Measurement* largest = nullptr;
+  for (const auto& [file, rows] : members) {
+    for (const compare::Measurement& row : rows.rows) {
+      if (row.busbw && row.size.count > 0 && (largest == nullptr || row.size > largest->size)) largest = &row;
+    }
+  }
+  if (largest == nullptr) return std::nullopt;
+  const double factor = *largest->busbw * largest->seconds / static_cast<double>(largest->size.count);
+  constexpr double most = 2.005;  // 2 (n - 1) / n, and what rounding adds.
+  return factor <= most ? std::optional(factor) : std::nullopt;
+}
+
 /// The files' rows by collective and ranks, in the order in which they come.
 std::vector<RowGroup> groups_of(const std::vector<ResultFile>& files) {
   std::vector<RowGroup> groups;
-  std::map<std::size_t, std::vector<std::pair<const ResultFile*, compare::Measurements>>> members;
+  std::map<std::size_t, Members> members;
   for (const ResultFile& file : files) {
     const compare::Measurements* const rows = rows_of(file);
     if (rows == nullptr) continue;
@@ -127,6 +144,8 @@ std::vector<RowGroup> groups_of(const std::vector<ResultFile>& files) {
     if (collective) {
       group.curves.factor = to_double(collective->busbw_factor());
       for (const auto& [file, rows] : members[i]) group.curves.bound = std::max(group.curves.bound, bound_in(*file));
+    } else if (const auto factor = printed_factor(members[i])) {
+      group.curves.factor = *factor;
     } else {
       group.curves.measure = "algorithm bandwidth";
     }
@@ -137,7 +156,7 @@ std::vector<RowGroup> groups_of(const std::vector<ResultFile>& files) {
                     {"algorithm"},
                     {"by"},
                     {"time (us)", true},
-                    {collective ? "busbw (GB/s)" : "algbw (GB/s)", true},
+                    {group.curves.measure == "bus bandwidth" ? "busbw (GB/s)" : "algbw (GB/s)", true},
                     {"of bound (%)", true}},
                    {}};
     for (const auto& [file, rows] : members[i]) {

@@ -24,6 +24,7 @@ struct Measurement {
   std::optional<double> min_seconds;
   std::optional<double> p99_seconds;
   std::optional<double> in_place_seconds;
+  std::optional<double> busbw;        ///< Bytes per second, as nccl-tests prints it: a file may not say its ranks.
   std::optional<std::int64_t> wrong;  ///< Wrong elements; nothing where the data was not checked.
   std::uint32_t run = 0;              ///< Which of the runs in one file, from 0.
   std::size_t line = 0;               ///< Where in the file, from 1.

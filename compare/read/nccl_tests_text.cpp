@@ -115,6 +115,7 @@ class TextReader {
     const auto first = read_time(rest[0]);
     if (!first) return tl::unexpected(first.error());
     row.seconds = *first;
+    if (const auto rate = nccl_tests::parse_decimal(rest[2]); rate && *rate > 0) row.busbw = *rate * 1e9;
     row.wrong = read_wrong(rest[group_columns - 1]);
     if (rest.size() > group_columns) {
       const auto second = read_time(rest[group_columns]);

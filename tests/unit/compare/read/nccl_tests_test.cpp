@@ -176,5 +176,16 @@ TEST(NcclTests, CleansLines) {
   EXPECT_TRUE(nccl_tests::clean_line("h:1:2 [0] NCCL WARN x").was_interrupted);
 }
 
+TEST(NcclTestsText, KeepsThePrintedBusBandwidth) {
+  const auto read = read_nccl_tests_text(
+      "  1048576  262144  float  sum  -1  123.2  8.51  15.95  0  121.3  8.64  16.21  0\n"
+      "        8       2  float  sum  -1  69.12  0.00   0.00  0  72.43  0.00   0.00  0\n",
+      "all_reduce.log", {});
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->rows.size(), 2U);
+  EXPECT_DOUBLE_EQ(read->rows[0].busbw.value_or(0), 15.95e9);
+  EXPECT_FALSE(read->rows[1].busbw.has_value());  // Too little to be printed says nothing.
+}
+
 }  // namespace
 }  // namespace espalier::compare
