@@ -9,10 +9,12 @@ Gossip: x <- weights x, by messages between neighbours only (espalier.gossip). I
 to the mean, which has to fall as the gap says.
 
 Compression, with what an all_reduce of the same gradient gives as the truth:
-  int8      each rank sends numbers of 8 bits and one scale; what was rounded away is added to the next gradient (error feedback).
-            F. Seide et al., "1-bit stochastic gradient descent" (2014)
+  int8      numbers of 8 bits and a scale: each rank adds up its part of all gradients and sends that on, rounded again; what was rounded
+            away is added to the next gradient (error feedback). H. Tang et al., "1-bit Adam" (2021)
   low rank  the gradient as a matrix M is sent as P (rows x r) and Q (columns x r), by one power iteration from the last Q, with error feedback.
             T. Vogels et al., "PowerSGD" (2019)
+
+Before anything is built, `espalier simulate --scenario` says what both would take on any network (docs/scenarios.md).
 
 Needs the built package: PYTHONPATH=build/python/python.
 """
@@ -49,21 +51,31 @@ def gossip_for_real(weights, elements, rounds):
         return history, sent
 
 
-class Int8:
-    """Gradients in 8 bits with a scale per rank; all ranks gather and add up."""
+def rounded(vector):
+    """(8-bit numbers, their scale)."""
+    scale = numpy.array([max(float(numpy.abs(vector).max()), 1e-30) / 127], "f4")
+    return numpy.rint(vector / scale[0]).astype("i1"), scale
 
-    def __init__(self, shape):
+
+class Int8:
+    """Gradients in 8 bits with a scale per rank: an all_to_all of parts, which their ranks add up, and an all_gather of the sums."""
+
+    def __init__(self, shape, ranks):
         self.error = numpy.zeros(shape, "f4")
+        self.part_error = numpy.zeros(self.error.size // ranks, "f4")
 
     def mean(self, ranks, gradient):
         """(mean of all ranks' gradients, bytes that this rank sent)."""
         wanted = gradient + self.error
-        scale = numpy.array([max(float(numpy.abs(wanted).max()), 1e-30) / 127], "f4")
-        packed = numpy.rint(wanted / scale[0]).astype("i1")
+        packed, scale = rounded(wanted)
         self.error = wanted - packed * scale[0]
-        all_packed, scales = ranks.all_gather(packed), ranks.all_gather(scale)
-        total = sum(part.astype("f4") * factor for part, factor in zip(all_packed, scales[:, 0]))
-        return total / ranks.size, (packed.nbytes + scale.nbytes) * (ranks.size - 1)
+        parts, scales = ranks.all_to_all(packed.reshape(ranks.size, -1)), ranks.all_gather(scale)
+        own = sum(part.astype("f4") * factor for part, factor in zip(parts, scales[:, 0])) / ranks.size + self.part_error
+        packed_part, part_scale = rounded(own)
+        self.part_error = own - packed_part * part_scale[0]
+        sums, scales = ranks.all_gather(packed_part), ranks.all_gather(part_scale)
+        mean = (sums.astype("f4") * scales).reshape(gradient.shape)
+        return mean, 2 * (packed_part.nbytes + part_scale.nbytes) * (ranks.size - 1)
 
 
 class LowRank:
@@ -92,7 +104,7 @@ def fit_for_real(way, factors, steps):
         inputs = own.standard_normal((512, 256)).astype("f4")
         outputs = inputs @ truth
         model = numpy.zeros_like(truth)
-        compressed = {"int8": lambda: Int8(truth.shape), "low rank": lambda: LowRank(truth.shape, factors), "all_reduce": lambda: None}[way]()
+        compressed = {"int8": lambda: Int8(truth.shape, ranks.size), "low rank": lambda: LowRank(truth.shape, factors), "all_reduce": lambda: None}[way]()
         losses, sent = [], 0
         for _ in range(steps):
             wrong = inputs @ model - outputs

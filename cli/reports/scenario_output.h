@@ -1,23 +1,31 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "cli/output/table.h"
 #include "scenario/read/read_scenario.h"
+#include "scenario/report/averaging_report.h"
 #include "scenario/report/report.h"
 
 namespace espalier::cli {
 
+/// A run of Scenario::plain.
+struct PlainRun {
+  Picoseconds elapsed;
+  std::int64_t most_bytes_sent = 0;  ///< scenario::most_bytes_sent.
+};
+
 /// The tables of `simulate --scenario`: the whole, calls, ranks, links. `profile`: the one that counts, or empty.
 std::string scenario_text(const scenario::Scenario& scenario, const scenario::JobReport& report,
-                          const std::string& profile);
+                          const std::string& profile, const std::optional<PlainRun>& plain = std::nullopt);
 
 /// A row per kind of call, for --csv; of a job without calls the titles alone.
 Table calls_table(const scenario::Scenario& scenario, const scenario::JobReport& report);
 
 /// The same and each rank's time as "espalier/scenario/1".
 nlohmann::ordered_json scenario_json(const scenario::Scenario& scenario, const scenario::JobReport& report,
-                                     const std::string& profile);
+                                     const std::string& profile, const std::optional<PlainRun>& plain = std::nullopt);
 
 }  // namespace espalier::cli

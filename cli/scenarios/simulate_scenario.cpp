@@ -62,26 +62,37 @@ OrStop<void> lay_profile(scenario::Scenario& scenario, const ProfileFlags& flags
   return {};
 }
 
-Result<scenario::JobReport> run_with_progress(const Console& console, const scenario::Scenario& scenario) {
+Result<scenario::JobReport> run_with_progress(const Console& console, const scenario::Scenario& scenario,
+                                              const scenario::Job& job) {
   scenario::RunSettings settings = scenario.settings;
   constexpr std::size_t per_step = std::size_t{1} << 14U;
-  Progress progress(console, "simulating", scenario.job.tasks().size() / per_step + 1);
+  Progress progress(console, "simulating", job.tasks().size() / per_step + 1);
   std::size_t done = 0;
   settings.on_progress = [&](std::size_t over) {
     for (; done + per_step <= over; done += per_step) progress.step(std::to_string(over) + " tasks");
   };
-  return scenario::run_job(scenario.job, scenario.topology, scenario.disturbances, settings);
+  return scenario::run_job(job, scenario.topology, scenario.disturbances, settings);
+}
+
+/// How it goes with an all_reduce for each gossip and each compression; nothing for a scenario without them.
+Result<std::optional<PlainRun>> run_plain(const Console& console, const scenario::Scenario& scenario) {
+  if (scenario.averaged.empty()) return std::nullopt;
+  const auto report = run_with_progress(console, scenario, scenario.plain);
+  if (!report) return tl::unexpected(report.error());
+  return PlainRun{report->elapsed, most_bytes_sent(*report, scenario.topology)};
 }
 
 ExitCode run(const Console& console, const scenario::Scenario& scenario, const ScenarioFlags& flags,
              const std::string& profile) {
-  const auto report = run_with_progress(console, scenario);
+  const auto report = run_with_progress(console, scenario, scenario.job);
   if (!report) return console.refuse(report.error());
+  const auto plain = run_plain(console, scenario);
+  if (!plain) return console.refuse(plain.error());
   if (console.csv) {
     console.print_bytes(calls_table(scenario, *report).csv());
   } else {
-    console.print(console.json ? json_text(scenario_json(scenario, *report, profile))
-                               : scenario_text(scenario, *report, profile));
+    console.print(console.json ? json_text(scenario_json(scenario, *report, profile, *plain))
+                               : scenario_text(scenario, *report, profile, *plain));
   }
   if (flags.trace.file.empty()) return ExitCode::ok;
   constexpr std::uint64_t bytes_per_task = 160;
@@ -176,7 +187,7 @@ ExitCode with_scenario_run(const Console& console, const TopologyFlags& topology
                                                     const std::string& profile)>& done) {
   const auto loaded = load_scenario(console, topology, flags);
   if (!loaded) return loaded.error();
-  const auto report = run_with_progress(console, loaded->scenario);
+  const auto report = run_with_progress(console, loaded->scenario, loaded->scenario.job);
   if (!report) return console.refuse(report.error());
   done(loaded->scenario, *report, loaded->profile);
   return ExitCode::ok;

@@ -76,6 +76,7 @@ struct Entry {
   Picoseconds start;
   Picoseconds gap;
   std::int64_t repeat = 1;
+  Averaging averaging;
 };
 
 std::optional<Rank> read_root(ScenarioContext& context, const Fields& fields, CollectiveKind kind,
@@ -94,6 +95,24 @@ std::optional<Rank> read_root(ScenarioContext& context, const Fields& fields, Co
   if (fits) return ranks->front();
   context.error(fields.mark_of("root"), scenario_codes::bad_root, "the root is not one rank of the group",
                 "name one rank of the group, or leave 'root' out for its first");
+  return std::nullopt;
+}
+
+/// The keys `gossip` and `compression` of an entry, which must be an all_reduce.
+std::optional<Averaging> read_entry_averaging(ScenarioContext& context, const Fields& fields, CollectiveKind kind) {
+  const auto averaging = read_averaging(context, fields);
+  for (const std::string_view key : {"gossip", "compression"}) {
+    if (!averaging || !fields.has(key)) continue;
+    if (kind != CollectiveKind::all_reduce) {
+      context.error(fields.mark_of(key), scenario_codes::bad_averaging,
+                    fmt::format("'{}' averages, and {} does not", key, to_string(kind)),
+                    "write 'collective: all_reduce', or leave it out");
+      return std::nullopt;
+    }
+  }
+  if (!averaging || !fields.has("gossip") || !fields.has("algorithm")) return averaging;
+  context.error(fields.mark_of("algorithm"), read_codes::keys_conflict, "'algorithm' does not go with 'gossip'",
+                "messages between neighbours take one best route; leave 'algorithm' out");
   return std::nullopt;
 }
 
@@ -117,12 +136,14 @@ std::optional<Entry> read_entry(ScenarioContext& context, const Fields& fields, 
   const auto root = read_root(context, fields, entry.kind, groups);
   const auto type = read_type(context, fields, "type");
   const auto chunk = read_chunk(context, fields);
-  if ((fields.has("type") && !type) || !size || !planner || !root || !chunk) return std::nullopt;
+  const auto averaging = read_entry_averaging(context, fields, entry.kind);
+  if ((fields.has("type") && !type) || !size || !planner || !root || !chunk || !averaging) return std::nullopt;
   entry.type = type.value_or(ElementType::float32);
   entry.size = *size;
   entry.chunk = *chunk;
   entry.planner = *planner;
   entry.root = *root;
+  entry.averaging = *averaging;
   entry.start = fields.duration("start").value_or(Picoseconds{});
   entry.gap = fields.duration("gap").value_or(Picoseconds{});
   entry.repeat = fields.integer("repeat", 1, 1'000'000).value_or(1);
@@ -135,7 +156,9 @@ std::optional<Entry> read_entry(ScenarioContext& context, const Fields& fields, 
 }
 
 /// The entry's calls one after the other in one group; each rank starts the next one `gap` after it is through.
-void add_calls(ScenarioContext& context, const Entry& entry, GroupId group, std::uint16_t stream) {
+/// Errors: those of the averager.
+Result<void> add_calls(ScenarioContext& context, const Entry& entry, GroupId group, std::uint16_t stream,
+                       Averager& averager) {
   Job& job = context.scenario.job;
   const LabelId label = job.add_label(entry.name);
   const std::vector<Rank> ranks(job.ranks(group).begin(), job.ranks(group).end());
@@ -150,19 +173,27 @@ void add_calls(ScenarioContext& context, const Entry& entry, GroupId group, std:
   const Rank root = entry.root.is_none() ? Rank(0) : job.rank_in(group, entry.root);
   for (std::int64_t i = 0; i < entry.repeat; ++i) {
     const Picoseconds pause = i == 0 ? entry.start : entry.gap;
-    const CallId call = job.add_call({.size = entry.size,
-                                      .group = group,
-                                      .label = label,
-                                      .planner = entry.planner.empty() ? LabelId() : job.add_label(entry.planner),
-                                      .chunk = entry.chunk,
-                                      .root = has_root(entry.kind) ? root : Rank(),
-                                      .kind = entry.kind,
-                                      .element_size = static_cast<std::uint8_t>(size_of(entry.type))});
+    const Call call{.size = entry.size,
+                    .group = group,
+                    .label = label,
+                    .planner = entry.planner.empty() ? LabelId() : job.add_label(entry.planner),
+                    .chunk = entry.chunk,
+                    .root = has_root(entry.kind) ? root : Rank(),
+                    .kind = entry.kind,
+                    .element_size = static_cast<std::uint8_t>(size_of(entry.type))};
+    const CallId id = averager.is_all_reduce() ? job.add_call(call) : CallId();
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       if (pause.count > 0) add(r, {.duration = pause.count, .kind = TaskKind::wait});
-      add(r, {.call = call, .kind = TaskKind::call});
+      if (averager.is_all_reduce()) add(r, {.call = id, .kind = TaskKind::call});
     }
+    if (averager.is_all_reduce()) continue;
+    std::vector<std::vector<TaskId>> after;
+    for (const TaskId task : last) after.push_back(task.is_none() ? std::vector<TaskId>() : std::vector{task});
+    auto averaged = averager.add(call, stream, after);
+    if (!averaged) return tl::unexpected(averaged.error());
+    last = *std::move(averaged);
   }
+  return {};
 }
 
 }  // namespace
@@ -217,7 +248,15 @@ void read_collectives(ScenarioContext& context, const std::vector<Value>& list) 
       return;
     }
     const std::uint16_t stream = context.next_stream++;
-    for (const GroupId group : groups) add_calls(context, *entry, group, stream);
+    Averager averager(context.scenario.job, context.scenario.topology, entry->averaging, context.options.most_tasks);
+    for (const GroupId group : groups) {
+      const auto added = add_calls(context, *entry, group, stream, averager);
+      if (!added) {
+        context.error(fields.mark(), scenario_codes::bad_averaging, added.error());
+        break;
+      }
+    }
+    if (!averager.is_all_reduce()) context.scenario.averaged.push_back({entry->averaging, averager.added()});
   }
 }
 

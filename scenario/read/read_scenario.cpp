@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/suggest.h"
 #include "scenario/read/scenario_codes.h"
 #include "scenario/read/scenario_keys.h"
@@ -152,6 +153,18 @@ void check_version(const Fields& fields) {
        "this program reads version 1"});
 }
 
+/// The job of a scenario that was read without errors, with an all_reduce for each gossip and each compression.
+Job read_plain(const Fields& fields, const Scenario& scenario, const std::optional<std::filesystem::path>& folder,
+               ScenarioOptions options) {
+  options.averages_plainly = true;
+  Findings none;
+  Scenario plain{scenario.name, scenario.topology, {}, {}, {}, {}, {}, {}};
+  ScenarioContext context{none, plain, options, folder, Environment(), {}, {}};
+  read_parts(context, fields);
+  ESPALIER_CHECK(none.empty(), "what was right is right as all_reduce");
+  return std::move(plain.job);
+}
+
 ScenarioReading read(Findings& findings, const SourceFiles::File& file,
                      const std::optional<std::filesystem::path>& folder, const ScenarioOptions& options) {
   ScenarioReading result;
@@ -162,11 +175,13 @@ ScenarioReading read(Findings& findings, const SourceFiles::File& file,
       check_version(fields);
       auto topology = find_topology(fields, options, folder);
       if (topology) {
-        Scenario scenario{fields.text("name").value_or(""), *std::move(topology), {}, {}, {}};
+        Scenario scenario{fields.text("name").value_or(""), *std::move(topology), {}, {}, {}, {}, {}, {}};
         if (scenario.name.empty())
           scenario.name = std::filesystem::path(findings.source_name(file.source)).stem().string();
         ScenarioContext context{findings, scenario, options, folder, Environment(), {}, {}};
         read_parts(context, fields);
+        if (findings.empty() && !scenario.averaged.empty())
+          scenario.plain = read_plain(fields, scenario, folder, options);
         if (findings.empty()) result.scenario = std::move(scenario);
       }
     }

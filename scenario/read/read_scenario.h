@@ -10,6 +10,7 @@
 #include "base/diagnostic.h"
 #include "scenario/run/disturbances.h"
 #include "scenario/run/run_job.h"
+#include "scenario/workload/averaging.h"
 #include "scenario/workload/job.h"
 #include "scenario/workload/training_figures.h"
 #include "topology/topology.h"
@@ -25,6 +26,8 @@ struct Scenario {
   RunSettings settings;
   std::optional<TrainingFigures> training;  ///< Of a training step that is given as a model.
   std::optional<TrainingModel> model;       ///< Then: the model, with `data` filled in.
+  std::vector<AveragedUse> averaged;        ///< By gossip or compressed.
+  Job plain;  ///< Where there is any of those: the job with an all_reduce for each, to compare with.
 };
 
 /// What came of reading a scenario: all of it, or the errors that kept it from being one.
@@ -42,6 +45,8 @@ struct ScenarioOptions {
   /// Instead of what the file says.
   std::optional<std::uint64_t> seed;
   std::optional<std::string> model;
+  /// Gossip and compression become the all_reduce that they stand for.
+  bool averages_plainly = false;
   std::optional<Parallelism> parallelism;  ///< Of a training step that is given as a model.
   std::size_t most_tasks = max_tasks;      ///< Lower it to read many files of unknown origin.
   /// The most bytes of all traces of a scenario together, unpacked.

@@ -131,6 +131,8 @@ void read_model(ScenarioContext& context, const Fields& fields, const std::vecto
   is_fine = read_sharding(context, fields, model) && is_fine;
   is_fine = read_algorithms(context, fields, model) && is_fine;
   is_fine = read_chunks(context, fields, model) && is_fine;
+  const auto averaging = read_averaging(context, fields);
+  is_fine = is_fine && averaging;
   if (!is_fine) return;
   model.rate = *rate;
   model.type = type.value_or(model.type);
@@ -139,13 +141,17 @@ void read_model(ScenarioContext& context, const Fields& fields, const std::vecto
   model.optimizer = optimizer.value_or(model.optimizer);
   model.memory = memory.value_or(model.memory);
   model.bucket = bucket.value_or(model.bucket);
+  model.averaging = *averaging;
   const std::size_t room =
       context.options.most_tasks - std::min(context.options.most_tasks, context.scenario.job.tasks().size());
   if (context.options.parallelism) model = spread(std::move(model), *context.options.parallelism);
   const auto whole = check_training(model, static_cast<std::int64_t>(ranks.size()), room);
   if (!whole) return context.error(fields.mark(), scenario_codes::training_refused, whole.error());
-  const auto added = add_training(context.scenario.job, *whole, ranks, room);
+  Averager averager(context.scenario.job, context.scenario.topology, whole->averaging, context.options.most_tasks);
+  const bool is_plain = averager.is_all_reduce();
+  const auto added = add_training(context.scenario.job, *whole, ranks, room, is_plain ? nullptr : &averager);
   if (!added) return context.error(fields.mark(), scenario_codes::training_refused, added.error());
+  if (!is_plain) context.scenario.averaged.push_back({whole->averaging, averager.added()});
   context.scenario.training = figures_of(*whole);
   context.scenario.model = *whole;
 }

@@ -18,12 +18,14 @@ constexpr Code job_refused = "N005";
 constexpr Code bad_size = "N010";
 constexpr Code bad_factor = "N011";
 constexpr Code bad_rate = "N012";
-constexpr Code unknown_name = "N013";  ///< Of a collective, type, algorithm, protocol, model or way of sharding.
+constexpr Code unknown_name =
+    "N013";  ///< Of a collective, type, algorithm, protocol, model, way of sharding, graph or compression.
 constexpr Code bad_ranks = "N020";
 constexpr Code bad_group = "N021";
 constexpr Code unknown_group = "N022";
 constexpr Code bad_root = "N023";
 constexpr Code too_many = "N024";
+constexpr Code bad_averaging = "N025";  ///< Gossip or compression that cannot be, or that saves nothing.
 constexpr Code unknown_link = "N030";
 constexpr Code bad_event = "N031";
 constexpr Code training_refused = "N040";

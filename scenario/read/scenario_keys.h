@@ -14,9 +14,10 @@ constexpr std::array<std::string_view, 15> file = {
 constexpr std::array<std::string_view, 5> endpoints = {"protocol", "payload", "launch", "copy_engines", "per_message"};
 constexpr std::array<std::string_view, 2> jitter = {"hops", "compute"};
 constexpr std::array<std::string_view, 3> group = {"ranks", "of", "across"};
-constexpr std::array<std::string_view, 11> collective = {"name",      "collective", "group", "size",   "type", "chunk",
-                                                         "algorithm", "root",       "start", "repeat", "gap"};
-constexpr std::array<std::string_view, 33> training = {"ranks",        "trace",
+constexpr std::array<std::string_view, 13> collective = {"name",  "collective", "group",      "size",  "type",
+                                                         "chunk", "algorithm",  "root",       "start", "repeat",
+                                                         "gap",   "gossip",     "compression"};
+constexpr std::array<std::string_view, 35> training = {"ranks",        "trace",
                                                        "layers",       "hidden",
                                                        "heads",        "kv_heads",
                                                        "feed_forward", "gated",
@@ -32,7 +33,10 @@ constexpr std::array<std::string_view, 33> training = {"ranks",        "trace",
                                                        "sharding",     "bucket",
                                                        "steps",        "algorithms",
                                                        "chunk",        "chunks",
-                                                       "memory"};
+                                                       "memory",       "gossip",
+                                                       "compression"};
+constexpr std::array<std::string_view, 3> gossip = {"accuracy", "rounds", "graph"};
+constexpr std::array<std::string_view, 1> compression = {"low_rank"};
 constexpr std::array<std::string_view, 3> algorithms = {"tensor", "data", "expert"};
 constexpr std::array<std::string_view, 4> chunks = {"tensor", "data", "expert", "pipeline"};
 /// Those of `training` that may stand beside `trace`.

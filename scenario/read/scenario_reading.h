@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "scenario/read/read_scenario.h"
+#include "scenario/workload/averaging.h"
 #include "scenario/workload/chakra.h"
 #include "scenario/workload/flop_rate.h"
 #include "topology/yaml/fields.h"
@@ -52,6 +53,10 @@ std::optional<ElementType> read_type(ScenarioContext& context, const Fields& fie
 std::optional<std::string> read_algorithm(ScenarioContext& context, const Fields& fields, std::string_view key);
 /// Ranks by nodes and ranges, in topology order; all of the topology when the key is missing.
 std::optional<std::vector<Rank>> read_ranks(ScenarioContext& context, const Fields& fields, std::string_view key);
+
+/// How an all_reduce is done: by the keys `gossip` or `compression`, or as it is. With `averages_plainly` they are
+/// checked and not followed.
+std::optional<Averaging> read_averaging(ScenarioContext& context, const Fields& fields);
 
 // The parts of a file.
 /// Whether a path that a file writes leads, or may lead, out of the file's folder: absolute, with "..", or "-".

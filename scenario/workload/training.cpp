@@ -61,6 +61,24 @@ Result<void> check_divisions(const TrainingModel& model) {
   return {};
 }
 
+/// Gossip and compression take the place of the all_reduce of gradients: there must be one.
+Result<void> check_averaging(const TrainingModel& model) {
+  if (model.averaging.kind == AveragingKind::all_reduce) return {};
+  if (model.data == 1) {
+    return bad_model("gossip or compression is given, but there are no replicas to average gradients with",
+                     "give more ranks than tensor x pipeline");
+  }
+  if (model.sharding != Sharding::none) {
+    return bad_model("gossip and compression average whole gradients, and sharding cuts them",
+                     "write 'sharding: none', or leave gossip and compression out");
+  }
+  if (model.experts > 0) {
+    return bad_model("gossip and compression are for dense models, and this one has experts",
+                     "leave 'experts' out, or gossip and compression");
+  }
+  return {};
+}
+
 /// About how many tasks the steps have, and whether their buffers can be named.
 Result<void> check_size(const TrainingModel& model, std::size_t most_tasks) {
   const __int128 micro_batches = model.batch / (model.data * model.micro_batch);
@@ -109,6 +127,15 @@ LayerCost cost_of_layer(const TrainingModel& model) {
   cost.feed_forward_flops =
       tokens * 2 * cost.feed_forward_parameters * (model.experts > 0 ? model.experts_per_token : 1);
   return cost;
+}
+
+MatrixSizes matrices_of_layer(const TrainingModel& model) {
+  const std::int64_t h = model.hidden, t = model.tensor;
+  const std::int64_t kv_width = h / model.heads * (model.kv_heads == 0 ? model.heads : model.kv_heads);
+  const std::int64_t inner = model.feed_forward == 0 ? 4 * h : model.feed_forward;
+  const std::int64_t into = model.gated ? 2 : 1;  // matrices h x inner; one more goes back
+  // Queries, keys and values and the matrices into the feed-forward part are cut by columns, the other two by rows.
+  return {.rows = 3 * h + h / t + into * h + inner / t, .columns = (h + 2 * kv_width) / t + h + into * inner / t + h};
 }
 
 __int128 output_flops(const TrainingModel& model) {
@@ -167,16 +194,16 @@ Result<TrainingModel> check_training(const TrainingModel& given, std::int64_t co
                      "their product is the number of ranks; data may be left out");
   }
   if (auto checked = check_divisions(model); !checked) return tl::unexpected(checked.error());
+  if (auto checked = check_averaging(model); !checked) return tl::unexpected(checked.error());
   if (auto checked = check_size(model, most_tasks); !checked) return tl::unexpected(checked.error());
   return model;
 }
 
-Result<void> add_training(Job& job, const TrainingModel& given, const std::vector<Rank>& ranks,
-                          std::size_t most_tasks) {
+Result<void> add_training(Job& job, const TrainingModel& given, const std::vector<Rank>& ranks, std::size_t most_tasks,
+                          Averager* averager) {
   const auto model = check_training(given, static_cast<std::int64_t>(ranks.size()), most_tasks);
   if (!model) return tl::unexpected(model.error());
-  TrainingSteps(job, *model, ranks).add();
-  return {};
+  return TrainingSteps(job, *model, ranks, averager).add();
 }
 
 }  // namespace espalier::scenario

@@ -7,6 +7,7 @@
 
 #include "base/element.h"
 #include "base/result.h"
+#include "scenario/workload/averaging.h"
 #include "scenario/workload/flop_rate.h"
 #include "scenario/workload/job.h"
 
@@ -51,6 +52,7 @@ struct TrainingModel {
   std::int64_t expert = 1;          ///< E: ranks of a data-parallel group that share the experts.
   Sharding sharding = Sharding::none;
   Bytes bucket{std::int64_t{1} << 62};  ///< Gradients are added when so many bytes are there; at least a layer's.
+  Averaging averaging;                  ///< Of gradients.
   std::int64_t steps = 1;
 
   std::string tensor_planner;  ///< Planners by use; empty: what suits (plans.h).
@@ -102,6 +104,9 @@ struct LayerCost {
 /// token for forward and backward together).
 LayerCost cost_of_layer(const TrainingModel& model);
 
+/// Rows and columns of all matrices of a layer of a dense model, as a rank keeps them: each is cut along one side by T.
+MatrixSizes matrices_of_layer(const TrainingModel& model);
+
 /// Operations of the output layer, forward, of a micro-batch: 2 tokens h V.
 __int128 output_flops(const TrainingModel& model);
 
@@ -118,8 +123,9 @@ Picoseconds compute_time(const TrainingModel& model, __int128 flops);
 /// forward and backward; with `sequence_parallel` an all_gather before and a reduce_scatter behind each (V. Korthikanti
 /// et al., "Reducing activation recomputation in large transformer models", MLSys 2023). Experts: an all_to_all before
 /// and behind the feed-forward part. Data: gradients are added bucket by bucket during the last micro-batch's backward
-/// pass. Errors: invalid_input when sizes do not divide each other, naming them; too_large past `most_tasks`.
+/// pass, by `averager` where one is given. Errors: invalid_input when sizes do not divide each other, naming them, or
+/// when the averager would have nothing to do; those of the averager; too_large past `most_tasks`.
 Result<void> add_training(Job& job, const TrainingModel& model, const std::vector<Rank>& ranks,
-                          std::size_t most_tasks = max_tasks);
+                          std::size_t most_tasks = max_tasks, Averager* averager = nullptr);
 
 }  // namespace espalier::scenario

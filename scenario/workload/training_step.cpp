@@ -8,10 +8,11 @@ namespace espalier::scenario {
 
 namespace streams = training_streams;
 
-TrainingSteps::TrainingSteps(Job& job, const TrainingModel& model, const std::vector<Rank>& ranks)
+TrainingSteps::TrainingSteps(Job& job, const TrainingModel& model, const std::vector<Rank>& ranks, Averager* averager)
     : job_(job),
       model_(model),
       ranks_(ranks),
+      averager_(averager),
       cost_(cost_of_layer(model)),
       workers_per_place_(static_cast<std::size_t>(model.tensor * model.data)),
       micro_batches_(model.batch / (model.data * model.micro_batch)),
@@ -23,12 +24,14 @@ TrainingSteps::TrainingSteps(Job& job, const TrainingModel& model, const std::ve
       data_(make_use(model.data_planner, model.data_chunk)),
       expert_(make_use(model.expert_planner, model.expert_chunk)) {}
 
-void TrainingSteps::add() {
+Result<void> TrainingSteps::add() {
   for (std::int64_t step = 0; step < model_.steps; ++step) {
     pipeline_calls_.assign(static_cast<std::size_t>(2 * (stages() - 1) * micro_batches_) * workers_per_place_,
                            CallId());
     for (std::int64_t place = 0; place < model_.pipeline; ++place) add_place(place);
+    if (!averaged_) break;
   }
+  return averaged_;
 }
 
 void TrainingSteps::set_groups(std::int64_t place) {
@@ -97,6 +100,7 @@ void TrainingSteps::add_place(std::int64_t place) {
   }
   set_groups(place);
   gradient_bytes_ = expert_gradient_bytes_ = {};
+  gradient_matrices_ = {};
   updated_.clear();
   expert_updated_.clear();
   for (const Pass& pass : passes(place)) pass.is_forward ? forward(pass) : backward(pass);
@@ -278,9 +282,17 @@ void TrainingSteps::scatter_layer(std::int64_t stage, std::int64_t layer) {
   const std::int64_t element = size_of(model_.gradients);
   const bool is_dense = model_.experts == 0;
   std::int64_t parameters = cost_.attention_parameters + (is_dense ? cost_.feed_forward_parameters : 0);
-  if (stage == 0 && layer == 0) parameters += model_.vocabulary * model_.hidden;
-  if (stage == stages() - 1 && layer == layers_per_stage_ - 1) parameters += model_.vocabulary * model_.hidden;
+  const int tables =
+      (stage == 0 && layer == 0 ? 1 : 0) + (stage == stages() - 1 && layer == layers_per_stage_ - 1 ? 1 : 0);
+  if (model_.vocabulary > 0) {
+    parameters += tables * model_.vocabulary * model_.hidden;
+    gradient_matrices_.rows += tables * model_.vocabulary / model_.tensor;
+    gradient_matrices_.columns += tables * model_.hidden;
+  }
   gradient_bytes_.count += parameters / model_.tensor * element;
+  const MatrixSizes matrices = matrices_of_layer(model_);
+  gradient_matrices_.rows += matrices.rows;
+  gradient_matrices_.columns += matrices.columns;
   if (!is_dense) {
     expert_gradient_bytes_.count +=
         cost_.feed_forward_parameters / model_.tensor * (model_.experts / model_.expert) * element;
@@ -294,7 +306,9 @@ void TrainingSteps::scatter_layer(std::int64_t stage, std::int64_t layer) {
 void TrainingSteps::flush_bucket() {
   const CollectiveKind kind =
       model_.sharding == Sharding::none ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
-  if (gradient_bytes_.count > 0) {
+  if (averager_ != nullptr) {
+    average_gradients();
+  } else if (gradient_bytes_.count > 0) {
     update_all(data_groups_, kind, job_.add_label("gradients"), gradient_bytes_, model_.gradients);
     updated_.push_back(gradient_bytes_);
   }
@@ -303,6 +317,33 @@ void TrainingSteps::flush_bucket() {
     expert_updated_.push_back(expert_gradient_bytes_);
   }
   gradient_bytes_ = expert_gradient_bytes_ = {};
+  gradient_matrices_ = {};
+}
+
+/// The bucket, by the averager.
+void TrainingSteps::average_gradients() {
+  const Call all_reduce{.size = gradient_bytes_,
+                        .label = job_.add_label("gradients"),
+                        .planner = data_.planner,
+                        .chunk = data_.chunk,
+                        .element_size = static_cast<std::uint8_t>(size_of(model_.gradients))};
+  for (const GroupId group : data_groups_) {
+    if (!averaged_) return;
+    std::vector<Worker*> members;
+    std::vector<std::vector<TaskId>> after;
+    for (const Rank rank : job_.ranks(group)) {
+      members.push_back(&*std::ranges::find(workers_, rank, &Worker::rank));
+      after.push_back({members.back()->last});
+    }
+    Call call = all_reduce;
+    call.group = group;
+    const auto last = averager_->add(call, streams::data, after, gradient_matrices_);
+    if (!last) {
+      averaged_ = tl::unexpected(last.error());
+      return;
+    }
+    for (std::size_t i = 0; i < members.size(); ++i) members[i]->updates.push_back((*last)[i]);
+  }
 }
 
 /// "forward 3"; where a rank has several stages, "forward 3 of stage 5".

@@ -24,8 +24,10 @@ inline constexpr std::uint16_t receive_backward = 7;
 /// sizes divide each other.
 class TrainingSteps {
  public:
-  TrainingSteps(Job& job, const TrainingModel& model, const std::vector<Rank>& ranks);
-  void add();
+  /// `averager`: what averages gradients; null: all_reduce calls.
+  TrainingSteps(Job& job, const TrainingModel& model, const std::vector<Rank>& ranks, Averager* averager);
+  /// Errors: those of the averager.
+  Result<void> add();
 
  private:
   /// A rank of a place while its tasks are written.
@@ -68,6 +70,7 @@ class TrainingSteps {
   void call_all(const std::vector<GroupId>& groups, CollectiveKind kind, std::uint16_t stream, LabelId label,
                 const Use& use, Bytes size, ElementType type);
   void update_all(const std::vector<GroupId>& groups, CollectiveKind kind, LabelId label, Bytes size, ElementType type);
+  void average_gradients();
   void send(std::int64_t from, std::int64_t to, std::int64_t micro_batch);
   void receive(std::int64_t from, std::int64_t to, std::int64_t micro_batch);
   CallId pipeline_call(std::int64_t from, std::int64_t to, std::int64_t micro_batch, std::size_t worker);
@@ -85,6 +88,8 @@ class TrainingSteps {
   Job& job_;
   const TrainingModel& model_;
   const std::vector<Rank>& ranks_;
+  Averager* averager_;
+  Result<void> averaged_;  ///< The averager's first error.
   LayerCost cost_;
   std::size_t workers_per_place_;
   std::int64_t micro_batches_;
@@ -96,6 +101,7 @@ class TrainingSteps {
   std::vector<std::vector<Worker>> places_;  ///< Kept from step to step.
   std::vector<GroupId> tensor_groups_, data_groups_, expert_groups_, expert_data_groups_;
   Bytes gradient_bytes_, expert_gradient_bytes_;  ///< In the bucket.
+  MatrixSizes gradient_matrices_;                 ///< In the bucket.
   std::vector<Bytes> updated_, expert_updated_;   ///< Sizes of the buckets of the step.
 
   std::vector<CallId> pipeline_calls_;  ///< By boundary, direction, micro-batch and worker; none: not yet added.

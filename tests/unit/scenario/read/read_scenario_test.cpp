@@ -28,7 +28,7 @@ ScenarioReading read(const std::string& text, std::size_t ranks = 4) {
 Scenario accept(const std::string& text, std::size_t ranks = 4) {
   ScenarioReading reading = read(text, ranks);
   for (const Diagnostic& diagnostic : reading.diagnostics) ADD_FAILURE() << render(diagnostic, false);
-  return reading.scenario ? *std::move(reading.scenario) : Scenario{"", test::star(ranks), {}, {}, {}};
+  return reading.scenario ? *std::move(reading.scenario) : Scenario{"", test::star(ranks), {}, {}, {}, {}, {}, {}};
 }
 
 TEST(ReadScenario, MakesCallsOfCollectives) {
@@ -49,6 +49,33 @@ collectives:
   EXPECT_EQ(job.ranks(job.calls()[6].group)[1], Rank(3));
   // 2 ranks: a call, a gap, a call; 4 ranks: a start and a call; 2 x 2 ranks twice.
   EXPECT_EQ(job.tasks().size(), 2U * 3 + 4 * 2 + 4 + 4);
+}
+
+TEST(ReadScenario, GossipAndCompressionTakeThePlaceOfAnAllReduce) {
+  const Scenario scenario = accept(R"(
+collectives:
+  - {name: mix, collective: all_reduce, size: 1 MiB, gossip: {accuracy: 1%, graph: ring}, repeat: 2}
+  - {name: thin, collective: all_reduce, size: 1 MiB, compression: {low_rank: 4}}
+)");
+  // A ring of four leaves a third a round: 5 rounds to a hundredth, of eight messages each, twice; and P and Q.
+  EXPECT_EQ(scenario.job.calls().size(), 2U * 5 * 8 + 2);
+  ASSERT_EQ(scenario.averaged.size(), 2U);
+  EXPECT_EQ(scenario.averaged[0].vectors.size(), 2U);
+  EXPECT_EQ(scenario.averaged[0].vectors[0].rounds, 5);
+  ASSERT_EQ(scenario.plain.calls().size(), 3U);
+  for (const Call& call : scenario.plain.calls()) EXPECT_EQ(call.kind, CollectiveKind::all_reduce);
+}
+
+TEST(ReadScenario, TrainingSendsTheFactorsOfItsMatrices) {
+  const std::string step =
+      "training: {layers: 2, hidden: 64, heads: 4, sequence: 16, batch: 4, flops: 1 TFLOP/s, compression: ";
+  const Scenario scenario = accept(step + "{low_rank: 2}}");
+  // A layer of width h: four matrices h x h, one h x 4 h and one 4 h x h: rows and columns add up to 9 h each.
+  ASSERT_EQ(scenario.job.calls().size(), 2U);
+  EXPECT_EQ(scenario.job.calls()[0].size.count, 2 * 2 * 9 * 64 * 2);  // rank, layers, rows, bfloat16
+  EXPECT_EQ(scenario.job.calls()[1].size.count, 2 * 2 * 9 * 64 * 2);
+  ASSERT_EQ(scenario.plain.calls().size(), 1U);
+  EXPECT_EQ(scenario.plain.calls()[0].size.count, 2 * 12 * 64 * 64 * 2);
 }
 
 TEST(ReadScenario, KnowsCircumstances) {
@@ -130,7 +157,7 @@ TEST(ReadScenario, ShippedOnesCanBeRead) {
     const ScenarioReading reading = read_scenario_file(entry.path(), options);
     for (const Diagnostic& diagnostic : reading.diagnostics) ADD_FAILURE() << render(diagnostic, false);
   }
-  EXPECT_EQ(files, 3);
+  EXPECT_EQ(files, 4);
 }
 
 nlohmann::json read_schema() {
@@ -150,6 +177,8 @@ TEST(ScenarioSchema, NamesTheKeysOfTheReader) {
   espalier::test::expect_keys(definitions.at("training"), scenario_keys::training);
   espalier::test::expect_keys(definitions.at("algorithms"), scenario_keys::algorithms);
   espalier::test::expect_keys(definitions.at("chunks"), scenario_keys::chunks);
+  espalier::test::expect_keys(definitions.at("gossip"), scenario_keys::gossip);
+  espalier::test::expect_keys(definitions.at("compression").at("anyOf").at(1), scenario_keys::compression);
   espalier::test::expect_keys(definitions.at("background"), scenario_keys::background);
   espalier::test::expect_keys(definitions.at("straggler"), scenario_keys::straggler);
   espalier::test::expect_keys(definitions.at("event"), scenario_keys::event);
