@@ -8,6 +8,7 @@
 #include "cli/flags/inputs.h"
 #include "cli/flags/prediction_flags.h"
 #include "cli/jobs/candidate_runs.h"
+#include "cli/measured/explain_measured.h"
 #include "cli/output/json_text.h"
 #include "cli/output/progress.h"
 #include "cli/reports/explanation.h"
@@ -241,9 +242,14 @@ void add_explain_command(CLI::App& app, Session& session) {
                      {"--csv"},
                      true,
                      true});
+  const auto measured = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand(
       "explain", "The limit in words, what a plan does with the links, what limits its run, and what would help");
   flags->add_to(*command);
+  command
+      ->add_option("--measured", *measured,
+                   "Explain what was measured instead: a timeline of run, or a table of nccl-tests under a profile")
+      ->option_text("FILE");
   add_csv_to(*command, session.console);
   command->footer(
       examples({"espalier explain dgx1v-degraded all_gather", "espalier explain plan.json -s 1G",
@@ -252,11 +258,19 @@ void add_explain_command(CLI::App& app, Session& session) {
                 "espalier explain dgx1v all_gather -a packing --max-trees 2 -s 4M --chunk 64K -d bfloat16",
                 "espalier explain dgx-h100 all_reduce -a ring --protocol ll128 --jitter 2% --seed 7",
                 "espalier explain dgx-h100-nvls all_reduce -a nccl --profile nccl-hopper -s 8M",
-                "espalier explain --scenario training-step", "espalier explain --scenario link-dies --seed 3"}) +
+                "espalier explain dgx-h100-nvls all_reduce --measured all_reduce_perf.log --profile nccl-hopper",
+                "espalier explain plan.json --measured run-trace.json", "espalier explain --scenario training-step",
+                "espalier explain --scenario link-dies --seed 3"}) +
       "\n--csv prints what single changes would save. The limit is proven anew from its cut. What cables would buy is "
       "computed, and what a change would save\n"
       "simulated anew, not estimated.");
-  command->callback([flags, &session] { session.run = [flags, &session] { return run(session.console, *flags); }; });
+  command->callback([flags, measured, command, &session] {
+    session.run = [flags, measured, command, &session] {
+      const bool is_measured = !measured->empty() && flags->scenario.file.empty();
+      return is_measured ? explain_measured(session.console, {*flags, *command, *measured})
+                         : run(session.console, *flags);
+    };
+  });
 }
 
 }  // namespace espalier::cli

@@ -100,9 +100,14 @@ VERBS = {
         "training": (["--scenario", "step.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
         "splits": (["--scenario", "step.yaml", "--split", "pipeline=1,2"], {"--scenario": ["--scenario", "training-step"], "--split": ["--split", "tensor=1"]}),
     }),
-    "explain": ({**PREDICTION, "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--csv": ["--csv"]}, {
+    "explain": ({**PREDICTION, "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--measured": ["--measured", "measured-trace.json"],
+                 "--csv": ["--csv"]}, {
         "topology": (["cluster.yaml", "all_gather", "-a", "packing", "-s", "1M"], SHOWN),
         "plan": (["plan.json"], {"--topology": OTHER_RATES}),
+        "measured": (["cluster.yaml", "all_reduce", "--measured", "perf.log", "--profile", "nccl-hopper"],
+                     {"--measured": ["--measured", "measured-trace.json", "--profile", ""], "--size": ["-s", "4M"],
+                      "--nccl-version": ["--nccl-version", "2.3"]}),
+        "traced": (["plan.json", "--measured", "measured-trace.json"], {"--topology": OTHER_RATES}),
         "scenario": (["--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
     }),
     "report": ({**{option: words for option, words in SIMULATE.items() if option not in ("--critical-path", "--csv", "--split")},
