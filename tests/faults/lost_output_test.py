@@ -93,7 +93,7 @@ def limit_file_size():
 
 
 def check_standard_output(verb, arguments, folder):
-    for json in (False, True) if verb != "completion" else (False,):  # A script is no document.
+    for json in (False, True) if verb not in ("completion", "export") else (False,):  # Their output has a form of its own.
         name = f"{'--json ' if json else ''}{verb}"
         with open("/dev/full", "w") as full:
             done = run(arguments, folder, json, stdout=full)
