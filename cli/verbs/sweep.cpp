@@ -240,7 +240,7 @@ void add_sweep_command(CLI::App& app, Session& session) {
            "espalier sweep dgx1v -a ring --jitter 2%,10% --seeds 1-20 -s 1M -o jitter.jsonl",
            "espalier sweep dgx-h100 -a ring,tree --protocols all -b 1K -e 64M -o protocols.csv",
            "espalier sweep --spec sweep.yaml --shard $SLURM_ARRAY_TASK_ID/64 --resume -o part-$SLURM_ARRAY_TASK_ID.csv",
-           "espalier sweep dgx-h100-x4 --scenario training-step --split all --without box0.nic0 -o steps.csv",
+           "espalier sweep dgx-h100-x4 --scenario training-step --split tensor=8 --without box0.nic0 -o steps.csv",
            "espalier merge part-*.csv -o all.csv"}) +
       "\nRows are docs/sweeps.md. Interrupted, the file has every finished row, and --resume does the rest.");
   command->callback([flags, command, &session] {
