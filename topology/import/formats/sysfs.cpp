@@ -188,7 +188,9 @@ class SysfsReader {
       if (!number || *number < 1 || *number > 255) {
         return refuse(line, port->second, cited(port->second.text) + " is no port");
       }
-      if (!ports_[device->second.node].try_emplace(*number, rate).second) {
+      // An adapter may have a second name, as of RDMA in software beside its own: the ports are the same.
+      const bool is_first_name = names_[device->second.node] == name.text;
+      if (is_first_name && !ports_[device->second.node].try_emplace(*number, rate).second) {
         return refuse(line, port->second, cited(port->second.text) + " is there twice");
       }
     }

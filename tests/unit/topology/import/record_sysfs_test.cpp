@@ -126,6 +126,18 @@ TEST_F(RecordSysfs, TwoActivePortsAreTwoNicsInOneSlot) {
   EXPECT_EQ(links(topology, slot, "box0.pcie2"), "1 x 63 GB/s pcie");
 }
 
+TEST_F(RecordSysfs, ASecondNameOfAnAdapterIsNoSecondPort) {
+  // RDMA in software on the adapter's network interface.
+  adapter("infiniband/rxe0", "devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0/0000:19:00.0");
+  for (const std::string name : {"mlx5_0", "rxe0"}) {
+    write("class/infiniband/" + name + "/ports/1/state", "4: ACTIVE");
+    write("class/infiniband/" + name + "/ports/1/rate", "400 Gb/sec (4X NDR)");
+  }
+  const Topology topology = import_good({*record_sysfs(root_)}, {.boxes = 2}).topology;
+  EXPECT_EQ(links(topology, "box0.mlx5_0", "fabric"), "1 x 50 GB/s net");
+  EXPECT_EQ(links(topology, "box0.mlx5_0", "box0.pcie2"), "1 x 63 GB/s pcie");
+}
+
 TEST_F(RecordSysfs, NvlinksComeFromAnotherFile) {
   const std::string matrix = "\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n";
   const Topology topology = import_good({*record_sysfs(root_), matrix}, {.preset = "a100-sxm"}).topology;
@@ -182,6 +194,9 @@ TEST(Sysfs, RefusalsNameThePlace) {
   EXPECT_EQ(refusal(gpus + "xgmi 1:0.0 to=3:0.0\n"), "a:4:12: an xGMI link joins two GPUs of lines before");
   EXPECT_EQ(refusal(gpus + "xgmi 1:0.0 to=2:0.0 count=0\n"), "a:4:21: '0' is no number of cables");
   EXPECT_EQ(refusal(gpus + "xgmi 1:0.0 to=2:0.0 rate=fast\n"), "a:4:21: 'fast' is no rate in MB/s");
+  const std::string nic = "sysfs 1\npci 1:0.0 class=020000 vendor=15b3\ninfiniband mlx4_0 pci=1:0.0 port=1 rate=40\n";
+  EXPECT_EQ(refusal(nic + "infiniband mlx4_0 pci=1:0.0 port=1\n"), "a:4:29: '1' is there twice");
+  EXPECT_EQ(refusal(nic + "infiniband mlx4_0 pci=1:0.0 port=0\n"), "a:4:29: '0' is no port");
   EXPECT_EQ(refusal("sysfs 1\nnuma\n"), "a:2:1: a line has a kind and a name");
 }
 
