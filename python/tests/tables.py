@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Sweeps, profiles, comparisons and how results show themselves, held against single calls and the command."""
+import json
 import os
 import pathlib
 import subprocess
@@ -95,6 +96,19 @@ class Comparisons(unittest.TestCase):
             self.assertEqual(found.errors["count"], 3)
             for row in found.rows:
                 self.assertAlmostEqual(row["error"], (row["a"] - row["b"]) / row["b"])
+
+
+class Averaging(unittest.TestCase):
+    def test_gossip_mixes_as_a_scenario_does(self):
+        """The same neighbours, weights and rounds, found twice: here with numpy, there in C++."""
+        scenario = "espalier_scenario: 1\ncollectives:\n  - {collective: all_reduce, size: 1 MiB, gossip: {accuracy: 0.1%}}\n"
+        for machine in ("torus-4x4x4", "dgx1v", "dgx1v-degraded", "mi250", "dgx-a100-x2"):
+            ours = espalier.gossip(Topology.load(machine))
+            said = subprocess.run([COMMAND, "simulate", machine, "--scenario", "-", "--json", "--profile", "ideal"], input=scenario,
+                                  capture_output=True, text=True, check=True).stdout
+            theirs = json.loads(said)["averaging"]["entries"][0]
+            self.assertAlmostEqual(ours.spectral_gap, theirs["spectral_gap"], places=10, msg=machine)
+            self.assertEqual(ours.rounds(1e-3), theirs["rounds"], machine)
 
 
 if __name__ == "__main__":

@@ -189,7 +189,7 @@ Result<void> add_calls(ScenarioContext& context, const Entry& entry, GroupId gro
     if (averager.is_all_reduce()) continue;
     std::vector<std::vector<TaskId>> after;
     for (const TaskId task : last) after.push_back(task.is_none() ? std::vector<TaskId>() : std::vector{task});
-    auto averaged = averager.add(call, stream, after);
+    auto averaged = averager.add(call, stream, after, {}, entry.repeat - i);
     if (!averaged) return tl::unexpected(averaged.error());
     last = *std::move(averaged);
   }

@@ -88,7 +88,7 @@ void Averager::add_round(const Call& call, const Mixing& mixing, Ends& ends) {
   }
 }
 
-Result<void> Averager::add_gossip(const Call& call, AveragedVector& vector, Ends& ends) {
+Result<void> Averager::add_gossip(const Call& call, AveragedVector& vector, Ends& ends, std::int64_t times) {
   auto known = mixings_.find(call.group);
   if (known == mixings_.end()) {
     auto mixing = make_mixing(topology_, job_.ranks(call.group), averaging_.graph);
@@ -98,19 +98,21 @@ Result<void> Averager::add_gossip(const Call& call, AveragedVector& vector, Ends
   const Mixing& mixing = known->second;
   vector.spectral_gap = mixing.spectral_gap;
   vector.rounds = averaging_.rounds > 0 ? averaging_.rounds : mixing.rounds_to(averaging_.accuracy_ppm / 1e6);
-  const __int128 tasks = static_cast<__int128>(vector.rounds) * (4 * mixing.pairs.size() + ends.size());
+  const __int128 tasks = static_cast<__int128>(vector.rounds) * times * (4 * mixing.pairs.size() + ends.size());
   if (vector.rounds > most_gossip_rounds || tasks + job_.tasks().size() > most_tasks_) {
-    return fail(ErrorCode::too_large,
-                fmt::format("gossip of {} ranks with {} pairs of neighbours takes {} rounds, which are too many tasks",
-                            ends.size(), mixing.pairs.size(), vector.rounds),
-                "lower 'rounds', raise 'accuracy', or write 'graph: exponential'");
+    return fail(
+        ErrorCode::too_large,
+        fmt::format("gossip of {} ranks with {} pairs of neighbours takes {} rounds{}, which are too many tasks",
+                    ends.size(), mixing.pairs.size(), vector.rounds, times > 1 ? fmt::format(", {} times", times) : ""),
+        fmt::format("lower {}'rounds', raise 'accuracy', or write 'graph: exponential'",
+                    times > 1 ? "'repeat' or " : ""));
   }
   for (std::int64_t round = 0; round < vector.rounds; ++round) add_round(call, mixing, ends);
   return {};
 }
 
 Result<std::vector<TaskId>> Averager::add(const Call& call, std::uint16_t stream, const Ends& after,
-                                          const MatrixSizes& sizes) {
+                                          const MatrixSizes& sizes, std::int64_t times) {
   AveragedVector vector{.label = call.label, .group = call.group, .first = job_.tasks().size()};
   Ends ends = after;
   Result<void> done;
@@ -120,7 +122,7 @@ Result<std::vector<TaskId>> Averager::add(const Call& call, std::uint16_t stream
       break;
     case AveragingKind::int8: done = add_int8(call, stream, ends); break;
     case AveragingKind::low_rank: done = add_low_rank(call, stream, sizes, ends); break;
-    case AveragingKind::gossip: done = add_gossip(call, vector, ends); break;
+    case AveragingKind::gossip: done = add_gossip(call, vector, ends, times); break;
   }
   if (!done) return tl::unexpected(done.error());
   vector.end = job_.tasks().size();

@@ -62,10 +62,12 @@ class Averager {
   [[nodiscard]] bool is_all_reduce() const { return averaging_.kind == AveragingKind::all_reduce; }
 
   /// What an all_reduce call would do, by this kind's calls. Each member's first tasks wait for `after` (by rank of the
-  /// group); gives each member's last one. Compressed calls are on `stream`, messages on none.
-  /// Errors: infeasible when neighbours do not reach each other; invalid_input when nothing would be saved; too_large.
+  /// group); gives each member's last one. Compressed calls are on `stream`, messages on none. `times`: how many such
+  /// calls are to be added, this one included.
+  /// Errors: infeasible when neighbours do not reach each other; invalid_input when nothing would be saved; too_large,
+  /// also where only all `times` together are.
   Result<std::vector<TaskId>> add(const Call& call, std::uint16_t stream, const std::vector<std::vector<TaskId>>& after,
-                                  const MatrixSizes& sizes = {});
+                                  const MatrixSizes& sizes = {}, std::int64_t times = 1);
 
   [[nodiscard]] const std::vector<AveragedVector>& added() const { return added_; }
 
@@ -76,7 +78,7 @@ class Averager {
                Ends& ends);
   Result<void> add_int8(const Call& call, std::uint16_t stream, Ends& ends);
   Result<void> add_low_rank(const Call& call, std::uint16_t stream, const MatrixSizes& sizes, Ends& ends);
-  Result<void> add_gossip(const Call& call, AveragedVector& vector, Ends& ends);
+  Result<void> add_gossip(const Call& call, AveragedVector& vector, Ends& ends, std::int64_t times);
   void add_round(const Call& call, const Mixing& mixing, Ends& ends);
 
   Job& job_;

@@ -36,12 +36,13 @@ struct Averaged {
   Result<void> done;
 };
 
-Averaged average(const Topology& topology, const Averaging& averaging, std::size_t most_tasks = max_tasks) {
+Averaged average(const Topology& topology, const Averaging& averaging, std::size_t most_tasks = max_tasks,
+                 std::int64_t times = 1) {
   Averaged made;
   const GroupId group = made.job.add_group(ranks_of(topology.rank_count()));
   const Call call{.size = {4'000}, .group = group, .label = made.job.add_label("mix"), .planner = LabelId()};
   Averager averager(made.job, topology, averaging, most_tasks);
-  const auto added = averager.add(call, 1, std::vector<std::vector<TaskId>>(topology.rank_count()));
+  const auto added = averager.add(call, 1, std::vector<std::vector<TaskId>>(topology.rank_count()), {}, times);
   if (!added) made.done = tl::unexpected(added.error());
   made.uses = {{averaging, averager.added()}};
   return made;
@@ -120,6 +121,16 @@ TEST(Averager, WhatSavesNothingOrNeverEndsIsRefused) {
   ASSERT_FALSE(gossip.done.has_value());  // 100 rounds of 4 x 4 parts and 4 ends
   EXPECT_EQ(gossip.done.error().code, ErrorCode::too_large);
   EXPECT_TRUE(average(test::ring(4), {.kind = AveragingKind::gossip, .rounds = 100}, 2'000).done.has_value());
+}
+
+TEST(Averager, WhatRepeatsTooOftenIsRefusedBeforeItsFirstCall) {
+  // 20 tasks a round, 100 rounds, 10 times.
+  const Averaged refused = average(test::ring(4), {.kind = AveragingKind::gossip, .rounds = 100}, 19'999, 10);
+  ASSERT_FALSE(refused.done.has_value());
+  EXPECT_EQ(refused.done.error().code, ErrorCode::too_large);
+  EXPECT_NE(refused.done.error().message.find("100 rounds, 10 times"), std::string::npos);
+  EXPECT_TRUE(refused.job.tasks().empty());
+  EXPECT_TRUE(average(test::ring(4), {.kind = AveragingKind::gossip, .rounds = 100}, 20'000, 10).done.has_value());
 }
 
 }  // namespace
