@@ -27,15 +27,19 @@ using Gpus = std::vector<std::unique_ptr<engine::cuda::CudaDevice>>;
 /// Where neither the user nor the plan chose one: not tuned, as no GPU was measured yet.
 constexpr Bytes default_gpu_chunk{std::int64_t{512} << 10};
 
-/// As many GPUs as there are, at most one per rank.
-Result<Gpus> open_gpus(std::uint32_t ranks) {
+Result<std::shared_ptr<const engine::cuda::Driver>> load_driver() {
   if (engine::cuda::embedded_kernels().empty()) {
     return fail(ErrorCode::unsupported,
                 fmt::format("--device cuda: this espalier was built without its CUDA kernels ({})",
                             engine::cuda::why_no_kernels()),
                 "build it where nvcc 12.8 or newer is found (docs/gpu.md)");
   }
-  const auto driver = engine::cuda::Driver::load();
+  return engine::cuda::Driver::load();
+}
+
+/// As many GPUs as there are, at most one per rank.
+Result<Gpus> open_gpus(std::uint32_t ranks) {
+  const auto driver = load_driver();
   if (!driver) return tl::unexpected(driver.error());
   Gpus gpus;
   for (int gpu = 0; gpu < (*driver)->device_count() && gpus.size() < ranks; ++gpu) {
@@ -74,6 +78,7 @@ class GpuRun {
     output_.options.iterations = std::max(1U, flags.iterations);
     output_.options.warmups = flags.warmups;
     output_.options.checks = flags.check != 0;
+    output_.options.space = engine::MemorySpace::device;
   }
 
   Result<void> run(const ScheduleSource& source) {
@@ -152,6 +157,20 @@ class GpuRun {
 };
 
 }  // namespace
+
+Result<std::unique_ptr<engine::Device>> open_gpu_of_rank(const engine::launch::LaunchInfo& launch) {
+  const auto driver = load_driver();
+  if (!driver) return tl::unexpected(driver.error());
+  const int gpus = (*driver)->device_count();
+  if (gpus == 0) return fail(ErrorCode::unavailable, "--device cuda-ranks: the driver shows no GPU");
+  using engine::launch::Launcher;
+  const bool says_nothing_local = launch.launcher == Launcher::flags || launch.launcher == Launcher::espalier;
+  const std::uint32_t place = says_nothing_local ? launch.rank : launch.local_rank;
+  auto opened = engine::cuda::CudaDevice::open(*driver, static_cast<int>(place % static_cast<std::uint32_t>(gpus)),
+                                               engine::cuda::embedded_kernels());
+  if (!opened) return tl::unexpected(opened.error());
+  return std::unique_ptr<engine::Device>(std::move(*opened));
+}
 
 ExitCode run_on_gpus(const Console& console, const RunFlags& flags, Input& input) {
   const auto task = resolve_run(flags, input);

@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
+#include <tuple>
+#include <utility>
 
 #include "advisor/advisor.h"
 #include "base/counted.h"
@@ -12,6 +15,7 @@
 #include "cli/flags/address_file.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/inputs.h"
+#include "cli/jobs/run_on_gpus.h"
 #include "cli/jobs/run_task.h"
 #include "cli/output/json_text.h"
 #include "cli/reports/run_output.h"
@@ -50,6 +54,7 @@ std::vector<engine::Setting> settings_of(const RunFlags& flags, const RunTask& t
           {"--ahead", task.ahead ? std::to_string(*task.ahead) : "auto"},
           {"--chunk", task.chunk ? std::to_string(task.chunk->count) : "auto"},
           {"--buffers", flags.buffers},
+          {"--device", flags.device},
           {"--transport", std::string(to_string(task.transport))},
           {"--profile", task.profile ? task.profile->shown : "ideal"},
           {"--trace", flags.trace.file.empty() ? "not given" : "given"}};
@@ -94,6 +99,7 @@ class RankRun {
     output_.options.warmups = flags.warmups;
     output_.options.checks = flags.check != 0;
     output_.options.registers_buffers = flags.buffers == "registered";
+    output_.options.space = flags.device == "host" ? engine::MemorySpace::host : engine::MemorySpace::device;
   }
 
   Result<void> run() {
@@ -185,10 +191,23 @@ ExitCode run_rank(const Console& console, const RunFlags& flags, const engine::l
            "espalier verify lists every breach"});
     }
   }
+  std::unique_ptr<engine::Device> gpu;
+  if (flags.device == "cuda-ranks") {
+    auto opened = open_gpu_of_rank(launch);
+    if (!opened) {
+      std::ignore = console.refuse(opened.error());
+      return ExitCode::missing_capability;
+    }
+    gpu = std::move(*opened);
+  }
   const auto secret = engine::launch::secret_of(launch, engine::rendezvous::process_environment(), flags.secret_file);
   if (!secret) return console.refuse(secret.error());
   auto options = job_options(console, flags, launch, *task, input.topology, secret->text);
   if (!options) return console.refuse(options.error());
+  if (gpu) {
+    const auto device = std::make_shared<std::unique_ptr<engine::Device>>(std::move(gpu));
+    options->make_device = [device] { return std::move(*device); };
+  }
   const Topology topology = input.topology;
   auto communicator = Communicator::join(
       std::move(*options), source_for(flags, *task, launch.is_one_machine || launch.job.starts_with("local "), input));

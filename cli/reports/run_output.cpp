@@ -11,6 +11,11 @@
 namespace espalier::cli {
 namespace {
 
+std::string_view buffers_text(const engine::MeasureOptions& options) {
+  if (options.space == engine::MemorySpace::device) return "device";
+  return options.registers_buffers ? "registered" : "private";
+}
+
 double algbw(const RunResult& result, const engine::Times& times) {
   return times.median > 0 ? static_cast<double>(result.size.count) / times.median : 0;
 }
@@ -103,7 +108,7 @@ std::string run_header(const RunOutput& run) {
                                  shares_text(run.collective));
   text += transports_text(run);
   text += fmt::format("# {} buffers, {}, {}; times are the slowest rank's: median, least, 99th percentile\n",
-                      run.options.registers_buffers ? "registered" : "private", counted(run.options.warmups, "warm-up"),
+                      buffers_text(run.options), counted(run.options.warmups, "warm-up"),
                       counted(run.options.iterations, "iteration"));
   const std::string placed =
       fmt::format("{:>9} {:>9} {:>9} {:>7} {:>7} {:>6}", "time", "min", "p99", "algbw", "busbw", "#wrong");
@@ -182,7 +187,7 @@ nlohmann::ordered_json run_json(const RunOutput& run) {
                                      {"collective", to_string(run.collective.kind)},
                                      {"ranks", run.collective.rank_count},
                                      {"iterations", run.options.iterations},
-                                     {"buffers", run.options.registers_buffers ? "registered" : "private"}};
+                                     {"buffers", buffers_text(run.options)}};
   if (has_root(run.collective.kind)) document["root"] = run.rank_names[run.collective.root.index()];
   if (!run.collective.shares.empty()) document["shares"] = run.collective.shares;
   document["transports"] = nlohmann::ordered_json::array();

@@ -103,12 +103,19 @@ std::optional<Error> find_idle_value(const RunFlags& flags, const CLI::App& comm
   return std::nullopt;
 }
 
-/// What has no meaning where all ranks are in this process, on GPUs.
+/// What has no meaning on GPUs: for the most part, what is of ranks in processes of their own where all are in this
+/// one.
 std::optional<Error> find_idle_on_gpus(const RunFlags& flags, const CLI::App& command) {
   if (flags.device == "host") return std::nullopt;
+  if (flags.device == "cuda-ranks") {
+    if (!was_given(command, "--buffers")) return std::nullopt;
+    return Error{ErrorCode::invalid_input,
+                 "--buffers is of memory of the host's, and --device cuda-ranks has that of GPUs",
+                 "leave --buffers or --device cuda-ranks out"};
+  }
   if (flags.device != "cuda" && flags.device != "cuda-copies") {
     return Error{ErrorCode::invalid_input,
-                 fmt::format("--device {}: neither host nor cuda nor cuda-copies", flags.device), ""};
+                 fmt::format("--device {}: neither host nor cuda nor cuda-ranks nor cuda-copies", flags.device), ""};
   }
   std::vector<std::string_view> idle = {"--ahead",    "--buffers",    "--transport",       "--sockets",
                                         "--checksum", "--addresses",  "--max-local-ranks", "--rank",
@@ -149,11 +156,11 @@ ExitCode run(const Console& console, const CLI::App& command, const RunFlags& fl
                                  "such as espalier run " + flags.input.argument + " all_reduce"});
   }
   if (const auto checked = check_run(flags, *input); !checked) return own.refuse_usage(checked.error());
-  if (flags.device != "host") {
+  if (flags.device == "cuda" || flags.device == "cuda-copies") {
     if (!launch->is_launched()) return run_on_gpus(own, flags, *input);
     return own.refuse({ErrorCode::unsupported,
                        "--device cuda runs all ranks in one process, and a launcher started this",
-                       "start one process without a launcher"});
+                       "start one process without a launcher, or write --device cuda-ranks"});
   }
   if (!launch->is_launched()) {
     return start_ranks(console, flags, static_cast<std::uint32_t>(input->topology.rank_count()));
@@ -184,7 +191,7 @@ void add_run_command(CLI::App& app, Session& session) {
   command
       ->add_option("--device", flags->device,
                    "host, or cuda: all ranks in this process, on the GPUs that it sees; cuda-copies: there by copies "
-                   "of the host's")
+                   "of the host's; cuda-ranks: each rank in a process of its own, on a GPU")
       ->option_text("NAME (host)");
   command->add_option("--buffers", flags->buffers, "registered: ranks of a machine reach them directly; or private")
       ->option_text("KIND (registered)");

@@ -37,6 +37,11 @@ Result<void> fail_for_memory(Job& job) {
 class Communicator::Impl {
  public:
   Impl(std::shared_ptr<Job> joined, std::unique_ptr<Group> made) : job(std::move(joined)), group(std::move(made)) {}
+  ~Impl() {
+    if (pinned_token_ != nullptr) job->memory().release(pinned_token_);
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   [[nodiscard]] Result<void> check_process() const {
     if (!job->is_forked()) return {};
@@ -89,7 +94,21 @@ class Communicator::Impl {
   std::shared_ptr<Job> job;
   std::unique_ptr<Group> group;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::unique_ptr<Group>> pairs;
-  std::uint8_t barrier_token = 0;
+
+  /// The byte that ranks combine in a barrier, where the device reaches it.
+  [[nodiscard]] Result<std::uint8_t*> barrier_token() {
+    if (job->device().reaches_unpinned()) return &token_;
+    if (pinned_token_ == nullptr) {
+      const auto memory = job->memory().allocate(1, engine::MemorySpace::pinned);
+      if (!memory) return tl::unexpected(memory.error());
+      pinned_token_ = *memory;
+    }
+    return reinterpret_cast<std::uint8_t*>(pinned_token_);
+  }
+
+ private:
+  std::uint8_t token_ = 0;
+  std::byte* pinned_token_ = nullptr;
 };
 
 Communicator::Communicator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -163,6 +182,10 @@ Result<void> Communicator::deregister_buffer(void* data) {
 }
 
 Result<std::unique_ptr<engine::DeviceQueue>> Communicator::make_queue() { return impl_->job->device().make_queue(); }
+
+Result<std::unique_ptr<engine::DeviceQueue>> Communicator::adopt_stream(void* stream) {
+  return impl_->job->device().adopt_stream(stream);
+}
 
 Result<void> Communicator::run(const CallArguments& arguments) { return impl_->run(*impl_->group, arguments); }
 
@@ -256,8 +279,9 @@ Result<void> Communicator::barrier() {
     impl_->job->drain();
     return control().barrier("espalier/barrier/" + name(), impl_->group->members(), options.timeout);
   }
-  std::uint8_t* token = &impl_->barrier_token;
-  return run({CollectiveKind::all_reduce, token, token, 1, ElementType::uint8, ReduceOperation::max, 0});
+  const auto token = impl_->barrier_token();
+  if (!token) return tl::unexpected(token.error());
+  return run({CollectiveKind::all_reduce, *token, *token, 1, ElementType::uint8, ReduceOperation::max, 0});
 }
 
 void Communicator::group_begin() { impl_->job->begin_noting(); }

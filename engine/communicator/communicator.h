@@ -91,6 +91,10 @@ class Communicator {
 
   /// A queue of the rank's device for the caller's own work (CallArguments::queue). It ends before the job does.
   Result<std::unique_ptr<engine::DeviceQueue>> make_queue();
+  /// As `make_queue`, on a stream of the caller's device library (a cudaStream_t): a call that names it begins behind
+  /// what the stream was given before, and what it is given after `start` begins when the call has ended. The stream
+  /// outlives the queue. Errors: unsupported where the rank's device has no streams.
+  Result<std::unique_ptr<engine::DeviceQueue>> adopt_stream(void* stream);
 
   /// Runs a collective and waits for it. Errors: see the class.
   Result<void> run(const CallArguments& arguments);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <tuple>
 
 #include "base/check.h"
 #include "base/fnv.h"
@@ -311,12 +312,28 @@ const MemoryPlace& Group::place_of(const void* data, std::int64_t bytes, FoundPl
   return last.place;
 }
 
+Result<void> Group::check_reach(const CallArguments& arguments, const RankProgram& program,
+                                const Buffers& buffers) const {
+  const Device& device = job_->device();
+  if (device.reaches_unpinned()) return {};
+  for (const auto& [place, data, bytes] :
+       {std::tuple(Place::send, arguments.send, program.send_bytes),
+        std::tuple(Place::receive, static_cast<const void*>(arguments.receive), program.receive_bytes)}) {
+    if (bytes == 0 || buffers.registered[static_cast<std::size_t>(place)].memory != nullptr) continue;
+    return fail(ErrorCode::invalid_input,
+                fmt::format("device '{}' does not reach the {} bytes at {}", device.name(), bytes, fmt::ptr(data)),
+                "let the communicator allocate the buffer, or register it");
+  }
+  return {};
+}
+
 Result<Buffers> Group::find_buffers(const CallArguments& arguments, const RankProgram& program) {
   Buffers buffers;
   buffers.base = {const_cast<std::byte*>(static_cast<const std::byte*>(arguments.send)),
                   static_cast<std::byte*>(arguments.receive), nullptr};
   buffers.registered = {place_of(arguments.send, program.send_bytes, found_send_),
                         place_of(arguments.receive, program.receive_bytes, found_receive_), MemoryPlace{}};
+  if (auto reached = check_reach(arguments, program, buffers); !reached) return tl::unexpected(reached.error());
   if (program.scratch_bytes == 0) return buffers;
   const bool is_on_host = std::ranges::all_of(buffers.registered, &MemoryPlace::is_on_host);
   Scratch& scratch = is_on_host ? host_scratch_ : device_scratch_;

@@ -87,6 +87,8 @@ class Group {
   };
   Result<void> reserve(Scratch& scratch, std::int64_t bytes, MemorySpace space);
   /// The caller's buffers, and scratch memory beside them: on the device where one of the buffers is.
+  /// Whether the rank's device reaches the caller's buffers.
+  Result<void> check_reach(const CallArguments& arguments, const RankProgram& program, const Buffers& buffers) const;
   Result<Buffers> find_buffers(const CallArguments& arguments, const RankProgram& program);
 
   /// The shape of a call, as far as the program depends on it.
@@ -148,7 +150,7 @@ struct NotedCall {
 /// What the caller has given the queue of a call so far.
 inline QueuePoint callers_work_of(const CallArguments& arguments) {
   if (arguments.queue == nullptr) return {};
-  return {arguments.queue, arguments.queue->mark()};
+  return {arguments.queue, arguments.queue->mark_stream()};
 }
 
 /// Runs one call of a group to its end, after the caller's own work.

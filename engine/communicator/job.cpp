@@ -92,7 +92,7 @@ Result<bool> Job::attach(Transport& transport) {
   const std::string name(transport.name());
   std::vector<std::uint32_t> all(world());
   std::iota(all.begin(), all.end(), 0U);
-  const auto own = transport.open();
+  const auto own = transport.open(*device_);
   if (!own) return tl::unexpected(own.error());
   const auto exported = control_->exchange("espalier/transport/" + name, all, *own, options_.timeout);
   if (!exported) return tl::unexpected(exported.error());

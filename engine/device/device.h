@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/file_descriptor.h"
@@ -29,6 +30,10 @@ class Device {
   /// A queue whose work is independent of that of other queues. Errors: unavailable.
   virtual Result<std::unique_ptr<DeviceQueue>> make_queue() = 0;
 
+  /// A queue on a stream of the caller's (a cudaStream_t), who goes on to give it work of his own; the stream outlives
+  /// the queue. Errors: unsupported by devices without streams.
+  virtual Result<std::unique_ptr<DeviceQueue>> adopt_stream(void* stream);
+
   /// Zeroed memory of whole pages. Errors: unavailable when there is not enough; unsupported for a space that it lacks.
   virtual Result<std::byte*> allocate(std::int64_t bytes, MemorySpace space) = 0;
   /// Requires: what `allocate` gave, and no work on it.
@@ -37,6 +42,25 @@ class Device {
   /// Opens memory of the space `device` to network cards. Errors: unsupported where it gives no dma-buf; a card may
   /// reach it by its address all the same.
   virtual Result<DmaBuf> export_memory(const std::byte* data, std::int64_t bytes);
+
+  // Between ranks of one machine.
+  /// Whether devices of other ranks may open its memory, for all that is known of this one alone.
+  [[nodiscard]] virtual bool shares_memory() const { return false; }
+  /// The most bytes of what `share_memory` gives.
+  static constexpr std::size_t most_shared_bytes = 1024;
+  /// What another rank's device opens memory of the space `device` by. Errors: unsupported where it cannot be shared.
+  virtual Result<std::string> share_memory(const std::byte* data, std::int64_t bytes);
+  /// Memory of another rank's device, which this one's queues then reach, until `close_memory`; what was opened twice
+  /// is closed twice. Errors: unsupported where this device does not reach it; unavailable when it is not there any
+  /// more.
+  virtual Result<std::byte*> open_memory(std::string_view shared);
+  virtual void close_memory(std::byte* /*data*/) {}
+
+  /// Lets queues reach whole pages of the processor that the device did not give, until `unpin`. Errors: unavailable.
+  virtual Result<void> pin(std::byte* /*data*/, std::int64_t /*bytes*/) { return {}; }
+  virtual void unpin(std::byte* /*data*/) {}
+  /// Whether queues reach memory of the processor that was neither allocated here nor pinned.
+  [[nodiscard]] virtual bool reaches_unpinned() const { return true; }
 };
 
 /// The processor itself: work is done when it has been given.

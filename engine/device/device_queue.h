@@ -47,6 +47,8 @@ class DeviceQueue {
 
   /// A mark behind all work given so far.
   [[nodiscard]] std::uint64_t mark() const { return given_; }
+  /// The same; where others give the stream work too (Device::adopt_stream), theirs is before it.
+  virtual std::uint64_t mark_stream() { return mark(); }
   /// Whether all work before a mark is done: what it wrote may be read by anyone, what it read may be overwritten.
   /// Moves the work along. Never true of work that failed, nor of what was given after it: see `error`. Cost: a load
   /// where the work is known to be done.

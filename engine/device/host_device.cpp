@@ -80,6 +80,18 @@ Result<DmaBuf> Device::export_memory(const std::byte*, std::int64_t) {
   return fail(ErrorCode::unsupported, fmt::format("device {} gives no dma-buf", name()));
 }
 
+Result<std::unique_ptr<DeviceQueue>> Device::adopt_stream(void*) {
+  return fail(ErrorCode::unsupported, fmt::format("device {} has no streams", name()));
+}
+
+Result<std::string> Device::share_memory(const std::byte*, std::int64_t) {
+  return fail(ErrorCode::unsupported, fmt::format("device {} shares no memory", name()));
+}
+
+Result<std::byte*> Device::open_memory(std::string_view) {
+  return fail(ErrorCode::unsupported, fmt::format("device {} opens no memory of others", name()));
+}
+
 Result<std::unique_ptr<DeviceQueue>> HostDevice::make_queue() { return std::make_unique<HostQueue>(*this); }
 
 }  // namespace espalier::engine

@@ -19,8 +19,14 @@ constexpr milliseconds exchange_time{120'000};
 /// Send and receive memory of one rank, apart or in place.
 class CaseBuffers {
  public:
-  static Result<CaseBuffers> make(Communicator& communicator, const DataCase& data, bool registered) {
+  static Result<CaseBuffers> make(Communicator& communicator, const DataCase& data, const MeasureOptions& options) {
+    const bool registered = options.registers_buffers;
     CaseBuffers buffers(communicator);
+    if (options.space == MemorySpace::device) {
+      auto queue = communicator.make_queue();
+      if (!queue) return tl::unexpected(queue.error());
+      buffers.queue_ = std::move(*queue);
+    }
     const auto element = static_cast<std::size_t>(size_of(data.type));
     const std::uint32_t rank = communicator.rank();
     const std::size_t send = data.send_count(rank) * element;
@@ -29,7 +35,7 @@ class CaseBuffers {
     const std::size_t whole = std::max({send, receive, data.count * element});
     for (void** memory : {&buffers.send_, &buffers.receive_}) {
       if (registered) {
-        const auto allocated = communicator.allocate(whole);
+        const auto allocated = communicator.allocate(whole, options.space);
         if (!allocated) return tl::unexpected(allocated.error());
         *memory = *allocated;
       } else {
@@ -48,6 +54,7 @@ class CaseBuffers {
   }
   CaseBuffers(CaseBuffers&& other) noexcept
       : communicator_(other.communicator_),
+        queue_(std::move(other.queue_)),
         plain_(std::move(other.plain_)),
         send_(std::exchange(other.send_, nullptr)),
         receive_(std::exchange(other.receive_, nullptr)),
@@ -71,12 +78,42 @@ class CaseBuffers {
             data.root,
             data.shares};
   }
-  [[nodiscard]] void* send(bool in_place) const { return in_place ? in_place_send_ : send_; }
+
+  /// Writes what this rank sends.
+  Result<void> fill(const DataCase& data, bool in_place) const {
+    void* const send = in_place ? in_place_send_ : send_;
+    const std::uint32_t rank = communicator_.rank();
+    if (!queue_) {
+      fill_send_buffer(data, rank, send);
+      return {};
+    }
+    std::vector<std::byte> staged(data.send_count(rank) * static_cast<std::size_t>(size_of(data.type)));
+    fill_send_buffer(data, rank, staged.data());
+    return move(static_cast<std::byte*>(send), staged.data(), staged.size());
+  }
+  /// Holds what this rank received against what it should have.
+  [[nodiscard]] Result<CheckResult> check(const DataCase& data, bool in_place) const {
+    const void* const receive = in_place ? in_place_receive_ : receive_;
+    const std::uint32_t rank = communicator_.rank();
+    if (!queue_) return check_receive_buffer(data, rank, receive);
+    std::vector<std::byte> staged(data.receive_count(rank) * static_cast<std::size_t>(size_of(data.type)));
+    auto moved = move(staged.data(), static_cast<const std::byte*>(receive), staged.size());
+    if (!moved) return tl::unexpected(moved.error());
+    return check_receive_buffer(data, rank, staged.data());
+  }
 
  private:
+  Result<void> move(std::byte* to, const std::byte* from, std::size_t bytes) const {
+    queue_->copy(to, from, bytes);
+    queue_->drain();
+    if (queue_->has_failed()) return tl::unexpected(queue_->error());
+    return {};
+  }
+
   explicit CaseBuffers(Communicator& communicator) : communicator_(communicator) {}
 
   Communicator& communicator_;
+  std::unique_ptr<DeviceQueue> queue_;  ///< Where the buffers are a device's: what fills and reads them.
   std::vector<std::vector<std::byte>> plain_;
   void* send_ = nullptr;
   void* receive_ = nullptr;
@@ -147,11 +184,11 @@ Result<Times> gather_times(Communicator& communicator, const std::vector<std::in
 
 Result<std::uint64_t> check_once(Communicator& communicator, const DataCase& data, const CaseBuffers& buffers,
                                  bool in_place) {
-  fill_send_buffer(data, communicator.rank(), buffers.send(in_place));
-  const CallArguments arguments = buffers.arguments(data, in_place);
-  if (auto done = communicator.run(arguments); !done) return tl::unexpected(done.error());
-  const CheckResult checked = check_receive_buffer(data, communicator.rank(), arguments.receive);
-  const std::vector<std::uint64_t> own = {checked.wrong};
+  if (auto filled = buffers.fill(data, in_place); !filled) return tl::unexpected(filled.error());
+  if (auto done = communicator.run(buffers.arguments(data, in_place)); !done) return tl::unexpected(done.error());
+  const auto checked = buffers.check(data, in_place);
+  if (!checked) return tl::unexpected(checked.error());
+  const std::vector<std::uint64_t> own = {checked->wrong};
   const auto all =
       communicator.control().exchange("measure/wrong", all_members(communicator), bytes_of(own), exchange_time);
   if (!all) return tl::unexpected(all.error());
@@ -163,7 +200,7 @@ Result<std::uint64_t> check_once(Communicator& communicator, const DataCase& dat
 Result<PlacedMeasurement> measure_placed(Communicator& communicator, const DataCase& data,
                                          const MeasureOptions& options, const CaseBuffers& buffers, bool in_place) {
   PlacedMeasurement placed;
-  fill_send_buffer(data, communicator.rank(), buffers.send(in_place));
+  if (auto filled = buffers.fill(data, in_place); !filled) return tl::unexpected(filled.error());
   const auto own = run_iterations(communicator, buffers.arguments(data, in_place), options);
   if (!own) return tl::unexpected(own.error());
   const auto times = gather_times(communicator, *own);
@@ -208,7 +245,7 @@ Result<void> compare_recording(Communicator& communicator, const CallArguments& 
 }  // namespace
 
 Result<RunMeasurement> measure(Communicator& communicator, const DataCase& data, const MeasureOptions& options) {
-  const auto buffers = CaseBuffers::make(communicator, data, options.registers_buffers);
+  const auto buffers = CaseBuffers::make(communicator, data, options);
   if (!buffers) return tl::unexpected(buffers.error());
   RunMeasurement measurement;
   const auto apart = measure_placed(communicator, data, options, *buffers, false);
@@ -225,9 +262,9 @@ Result<RunMeasurement> measure(Communicator& communicator, const DataCase& data,
 Result<RecordedRun> record_run(Communicator& communicator, const DataCase& data, const MeasureOptions& options,
                                std::string title, std::vector<std::string> rank_names) {
   RecordedRun run;
-  const auto buffers = CaseBuffers::make(communicator, data, options.registers_buffers);
+  const auto buffers = CaseBuffers::make(communicator, data, options);
   if (!buffers) return tl::unexpected(buffers.error());
-  fill_send_buffer(data, communicator.rank(), buffers->send(false));
+  if (auto filled = buffers->fill(data, false); !filled) return tl::unexpected(filled.error());
   const CallArguments arguments = buffers->arguments(data, false);
   const auto clock = communicator.control().estimate_clock(exchange_time);
   if (!clock) return tl::unexpected(clock.error());

@@ -14,8 +14,9 @@ namespace espalier::engine {
 struct MeasureOptions {
   std::uint32_t iterations = 20;
   std::uint32_t warmups = 5;
-  bool checks = true;             ///< Compares every element that ranks receive, on data of its own.
-  bool registers_buffers = true;  ///< Buffers that ranks of a machine reach directly; else plain memory.
+  bool checks = true;                     ///< Compares every element that ranks receive, on data of its own.
+  bool registers_buffers = true;          ///< Buffers that ranks of a machine reach directly; else plain memory.
+  MemorySpace space = MemorySpace::host;  ///< Where registered buffers are: `device` is that of the rank's device.
 };
 
 /// Seconds of the iterations, each the time of the slowest rank.

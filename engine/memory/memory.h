@@ -28,6 +28,7 @@ struct Memory {
   MemorySpace space = MemorySpace::host;
   std::uint64_t generation = 0;  ///< Tells it from later memories at the same address.
   bool is_allocated = false;     ///< By the device; else a transport's registration or the caller owns the bytes.
+  bool is_pinned = false;        ///< By the device, which did not allocate it.
   std::vector<std::pair<const Transport*, std::unique_ptr<Registration>>> registrations;
 
   /// What the transport keeps about it; null where its peers do not reach it.

@@ -66,6 +66,10 @@ Result<void> MemoryRegistry::add(void* data, std::int64_t bytes, MemorySpace spa
   memory.bytes = bytes;
   memory.space = space;
   if (auto done = complete(memory); !done) return done;
+  if (space != MemorySpace::device) {  // Last: a transport may have put other pages there.
+    if (auto pinned = device_.pin(begin, bytes); !pinned) return pinned;
+    memory.is_pinned = true;
+  }
   keep(std::move(memory));
   return {};
 }
@@ -77,7 +81,6 @@ void MemoryRegistry::release(const void* data) {
   Memory memory = std::move(found->second);
   memories_.erase(found);
   generation_.fetch_add(1, std::memory_order_relaxed);
-  memory.registrations.clear();
   give_back(memory);
 }
 
@@ -109,7 +112,9 @@ std::byte* MemoryRegistry::keep(Memory memory) {
   return data;
 }
 
-void MemoryRegistry::give_back(const Memory& memory) {
+void MemoryRegistry::give_back(Memory& memory) {
+  if (memory.is_pinned) device_.unpin(memory.data);
+  memory.registrations.clear();
   if (memory.is_allocated) device_.release(memory.data, memory.bytes);
 }
 

@@ -42,7 +42,7 @@ class MemoryRegistry {
   /// Registers with all transports that have not done so. Requires: the lock.
   Result<void> complete(Memory& memory);
   std::byte* keep(Memory memory);
-  void give_back(const Memory& memory);
+  void give_back(Memory& memory);
 
   std::span<const std::unique_ptr<Transport>> transports_;
   Device& device_;

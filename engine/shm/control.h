@@ -26,10 +26,11 @@ struct alignas(128) SharedCall {
   };
   /// 1 for a rank with a core of its own that sends to one peer only: it does half of every copy that the peer fetches.
   std::uint32_t sender_assists;
+  std::uint32_t on_device;  ///< Bit by Place: that memory is a device's, and its buffer the name of it.
 };
 static_assert(sizeof(SharedCall) == 128);
 
-/// Whether all that the rank calls with lies in shared memory.
+/// Whether all that the rank calls with is shared: mapped, or of a device whose memory others may open.
 inline bool shares_all(const SharedCall& call) {
   return std::ranges::none_of(call.memories, [](const SharedPlace& place) { return place.buffer.is_none(); });
 }
@@ -67,6 +68,7 @@ inline constexpr std::int64_t shown_inputs_bytes = std::int64_t{1} << 20;
 /// A rank's progress on all its streams to one peer, in one cache line: written by the rank, read by the peer.
 struct alignas(128) SharedStreams {
   std::array<SharedStream, shm_streams_per_pair> streams;
+  std::uint32_t opens_memory;  ///< 1: the rank's device opens memory of the peer's; written as the group is made.
 };
 static_assert(sizeof(SharedStreams) == 128 && sizeof(SharedStream) * shm_streams_per_pair <= 64);
 
@@ -91,8 +93,11 @@ struct SharedControl {
   // it turns.
   static_assert((call_window + 2) * most_shown_bytes <= shown_inputs_bytes);
 
+  [[nodiscard]] SharedStreams& streams(std::uint32_t member) {
+    return reinterpret_cast<SharedStreams*>(this + 1)[member];
+  }
   [[nodiscard]] SharedStream& stream(std::uint32_t member, std::uint32_t number) {
-    return reinterpret_cast<SharedStreams*>(this + 1)[member].streams[number];
+    return streams(member).streams[number];
   }
 };
 

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/check.h"
+
 namespace espalier::engine {
 
 /// What a process shows to its peers: its doorbell and where its buffers are. Zeroed memory is a valid one.
@@ -34,14 +36,20 @@ struct ExportedDirectory {
   std::int32_t padding = 0;
 };
 
+/// What a buffer holds that names memory of a device.
+struct DeviceMemoryName {
+  std::uint32_t size = 0;
+  std::array<char, Device::most_shared_bytes> text{};
+};
+
 }  // namespace
 
 SharedDomain::Directory& SharedDomain::directory_in(const SharedMemory& memory) {
   return *reinterpret_cast<Directory*>(memory.data());
 }
 
-Result<std::unique_ptr<SharedDomain>> SharedDomain::create() {
-  std::unique_ptr<SharedDomain> domain(new SharedDomain);
+Result<std::unique_ptr<SharedDomain>> SharedDomain::create(Device& device) {
+  std::unique_ptr<SharedDomain> domain(new SharedDomain(device));
   auto memory = SharedMemory::create("espalier-directory", sizeof(Directory));
   if (!memory) return tl::unexpected(memory.error());
   domain->own_directory_ = std::move(*memory);
@@ -57,6 +65,8 @@ std::string SharedDomain::exported_directory() const {
                                directory_in(own_directory_).token, 0};
   return {reinterpret_cast<const char*>(&text), sizeof(text)};
 }
+
+std::size_t SharedDomain::exported_bytes() { return sizeof(ExportedDirectory); }
 
 Result<void> SharedDomain::attach(std::uint32_t rank, std::string_view exported) {
   ExportedDirectory told;
@@ -91,8 +101,22 @@ Result<SharedDomain::Allocation> SharedDomain::allocate(std::int64_t bytes) {
   const std::int64_t rounded = std::max<std::int64_t>(page, (bytes + page - 1) / page * page);
   auto memory = SharedMemory::create("espalier-buffer", rounded);
   if (!memory) return tl::unexpected(memory.error());
+  if (auto pinned = memory->pin(device_); !pinned) return tl::unexpected(pinned.error());
   const std::lock_guard lock(mutex_);
   return add(std::move(*memory));
+}
+
+Result<SharedBufferId> SharedDomain::name_device_memory(std::string_view shared) {
+  ESPALIER_CHECK(shared.size() <= Device::most_shared_bytes, "a device's name for its memory is short");
+  auto page = SharedMemory::create("espalier-name", static_cast<std::int64_t>(sizeof(DeviceMemoryName)));
+  if (!page) return tl::unexpected(page.error());
+  auto& name = *reinterpret_cast<DeviceMemoryName*>(page->data());
+  name.size = static_cast<std::uint32_t>(shared.size());
+  std::ranges::copy(shared, name.text.begin());
+  const std::lock_guard lock(mutex_);
+  const auto added = add(std::move(*page));
+  if (!added) return tl::unexpected(added.error());
+  return added->id;
 }
 
 Result<SharedBufferId> SharedDomain::adopt(void* data, std::int64_t bytes) {
@@ -136,13 +160,34 @@ Result<std::byte*> SharedDomain::map(std::uint32_t rank, SharedBufferId id) {
 
 Result<std::shared_ptr<const SharedMemory>> SharedDomain::hold(std::uint32_t rank, SharedBufferId id) {
   const std::lock_guard lock(mutex_);
+  const auto mapped = find_mapped(rank, id);
+  if (!mapped) return tl::unexpected(mapped.error());
+  return (*mapped)->memory;
+}
+
+Result<std::byte*> SharedDomain::open_device_memory(std::uint32_t rank, SharedBufferId id) {
+  const std::lock_guard lock(mutex_);
+  const auto mapped = find_mapped(rank, id);
+  if (!mapped) return tl::unexpected(mapped.error());
+  std::shared_ptr<std::byte>& opened = (*mapped)->device_memory;
+  if (opened) return opened.get();
+  const auto& name = *reinterpret_cast<const DeviceMemoryName*>((*mapped)->memory->data());
+  const auto size = std::min<std::size_t>(name.size, name.text.size());
+  const auto memory = device_.open_memory(std::string_view(name.text.data(), size));
+  if (!memory) return tl::unexpected(memory.error());
+  opened = std::shared_ptr<std::byte>(*memory, [&device = device_](std::byte* data) { device.close_memory(data); });
+  return opened.get();
+}
+
+/// Requires: the lock.
+Result<SharedDomain::Mapped*> SharedDomain::find_mapped(std::uint32_t rank, SharedBufferId id) {
   const auto known = peers_.find(rank);
   if (known == peers_.end() || id.slot >= most_buffers) {
     return fail(ErrorCode::unavailable, fmt::format("rank {} shares no such memory with this rank", rank));
   }
   Peer& peer = known->second;
   Mapped& mapped = peer.buffers[id.slot];
-  if (mapped.memory && mapped.generation == id.generation) return mapped.memory;
+  if (mapped.memory && mapped.generation == id.generation) return &mapped;
   const Directory::Entry& entry = directory_in(peer.directory).entries[id.slot];
   const auto is_current = [&] { return entry.generation.load(std::memory_order_acquire) == id.generation; };
   const int fd = entry.fd.load(std::memory_order_relaxed);
@@ -154,9 +199,10 @@ Result<std::shared_ptr<const SharedMemory>> SharedDomain::hold(std::uint32_t ran
   auto memory = SharedMemory::open(peer.process, fd, bytes);
   if (!memory) return tl::unexpected(memory.error());
   if (!is_current()) return fail(ErrorCode::unavailable, fmt::format("rank {} freed its buffer in a call", rank));
-  mapped = {id.generation, std::make_shared<const SharedMemory>(std::move(*memory))};
+  if (auto pinned = memory->pin(device_); !pinned) return tl::unexpected(pinned.error());
+  mapped = {id.generation, std::make_shared<const SharedMemory>(std::move(*memory)), nullptr};
   has_mapped_.store(true, std::memory_order_relaxed);
-  return mapped.memory;
+  return &mapped;
 }
 
 void SharedDomain::unmap_freed() {

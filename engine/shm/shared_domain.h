@@ -42,11 +42,12 @@ class SharedDomain {
   /// The most buffers that a process has at once.
   static constexpr std::uint32_t most_buffers = 4096;
 
-  /// Errors: unavailable, as SharedMemory::create.
-  static Result<std::unique_ptr<SharedDomain>> create();
+  /// `device`, whose queues work on what is mapped here, outlives this. Errors: unavailable, as SharedMemory::create.
+  static Result<std::unique_ptr<SharedDomain>> create(Device& device);
 
   /// What a peer needs to `attach` to this process.
   [[nodiscard]] std::string exported_directory() const;
+  [[nodiscard]] static std::size_t exported_bytes();
   /// Maps the directory of a peer. Errors: unavailable when its memory cannot be reached from here.
   Result<void> attach(std::uint32_t rank, std::string_view exported);
   [[nodiscard]] bool knows(std::uint32_t rank) const;
@@ -59,12 +60,16 @@ class SharedDomain {
   Result<Allocation> allocate(std::int64_t bytes);
   /// Shares memory of the caller where it lies. Errors: those of SharedMemory::adopt; too_large past `most_buffers`.
   Result<SharedBufferId> adopt(void* data, std::int64_t bytes);
-  /// Requires: what `allocate` or `adopt` gave, and no call that uses it.
+  /// A name for memory of this rank's device, by what Device::share_memory gave. Errors: those of `allocate`.
+  Result<SharedBufferId> name_device_memory(std::string_view shared);
+  /// Requires: what `allocate`, `adopt` or `name_device_memory` gave, and no call that uses it.
   void free(SharedBufferId id);
 
   /// Where a peer's buffer is in this process, until it is freed and `release_freed` is called.
   /// Errors: unavailable when the peer has freed it or it cannot be mapped.
   Result<std::byte*> map(std::uint32_t rank, SharedBufferId id);
+  /// As `map`, for memory of the peer's device, as this rank's device reaches it. Errors: those of Device::open_memory.
+  Result<std::byte*> open_device_memory(std::uint32_t rank, SharedBufferId id);
   /// As `map`, for as long as the result is kept.
   Result<std::shared_ptr<const SharedMemory>> hold(std::uint32_t rank, SharedBufferId id);
   /// Lets go of what peers have freed: its pages stay theirs as long as they are mapped here. Cost: a load when nothing
@@ -84,6 +89,7 @@ class SharedDomain {
   struct Mapped {
     std::uint32_t generation = 0;
     std::shared_ptr<const SharedMemory> memory;
+    std::shared_ptr<std::byte> device_memory;  ///< Opened, where the buffer is the name of some.
   };
   struct Peer {
     std::int64_t process = 0;
@@ -91,11 +97,13 @@ class SharedDomain {
     std::map<std::uint32_t, Mapped> buffers;  ///< By slot.
   };
 
-  SharedDomain() = default;
+  explicit SharedDomain(Device& device) : device_(device) {}
   Result<Allocation> add(SharedMemory memory);
+  Result<Mapped*> find_mapped(std::uint32_t rank, SharedBufferId id);
   void unmap_freed();
   [[nodiscard]] static Directory& directory_in(const SharedMemory& memory);
 
+  Device& device_;
   mutable std::mutex mutex_;
   SharedMemory own_directory_;
   std::vector<SharedMemory> buffers_;  ///< By slot.

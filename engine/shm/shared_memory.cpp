@@ -55,6 +55,7 @@ bool replace_pages(void* old, void* pages, std::size_t bytes) {
 
 SharedMemory::~SharedMemory() {
   if (data_ == nullptr) return;
+  if (pinned_by_ != nullptr) pinned_by_->unpin(data_);
   const auto size = static_cast<std::size_t>(bytes_);
   if (!is_adopted_) {
     munmap(data_, size);
@@ -64,6 +65,12 @@ SharedMemory::~SharedMemory() {
   if (pages == MAP_FAILED) return;  // Then they stay shared, which their owner does not see.
   std::memcpy(pages, data_, size);
   if (!replace_pages(data_, pages, size)) munmap(pages, size);
+}
+
+Result<void> SharedMemory::pin(Device& device) {
+  auto pinned = device.pin(data_, bytes_);
+  if (pinned) pinned_by_ = &device;
+  return pinned;
 }
 
 Result<SharedMemory> SharedMemory::adopt(void* data, std::int64_t bytes) {

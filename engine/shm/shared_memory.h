@@ -7,6 +7,7 @@
 
 #include "base/file_descriptor.h"
 #include "base/result.h"
+#include "engine/device/device.h"
 
 namespace espalier::engine {
 
@@ -33,6 +34,10 @@ class SharedMemory {
   /// Maps memory of another process. Errors: unavailable when it is not reachable from here, or its size is not sealed.
   static Result<SharedMemory> open(std::int64_t process, int fd, std::int64_t bytes);
 
+  /// Lets a device's queues reach it as long as it is mapped here. The device outlives it. Errors: those of
+  /// Device::pin.
+  Result<void> pin(Device& device);
+
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
   [[nodiscard]] int fd() const { return fd_.get(); }
@@ -43,12 +48,14 @@ class SharedMemory {
     std::swap(bytes_, other.bytes_);
     std::swap(fd_, other.fd_);
     std::swap(is_adopted_, other.is_adopted_);
+    std::swap(pinned_by_, other.pinned_by_);
   }
 
   std::byte* data_ = nullptr;
   std::int64_t bytes_ = 0;
   FileDescriptor fd_;  ///< Only of memory that this process created.
   bool is_adopted_ = false;
+  Device* pinned_by_ = nullptr;
 };
 
 }  // namespace espalier::engine

@@ -17,7 +17,7 @@ namespace {
 struct ControlPlace {
   SharedBufferId id;
   std::uint32_t local_members = 0;  ///< That it shares memory with, itself among them.
-  std::uint32_t padding = 0;
+  std::uint32_t shares_device_memory = 0;
 };
 
 }  // namespace
@@ -40,7 +40,11 @@ Result<void> ShmGroup::share_control() {
   if (!control) return tl::unexpected(control.error());
   control_ = *control;
   const auto local_members = 1 + static_cast<std::uint32_t>(std::ranges::count(info_.is_reached, true));
-  const ControlPlace own_place{control_.id, local_members};
+  const ControlPlace own_place{control_.id, local_members, transport_.shares_device_memory() ? 1U : 0U};
+  for (std::uint32_t member = 0; member < size; ++member) {
+    const bool opens = info_.is_reached[member] && transport_.opens_memory_of(info_.members[member]);
+    this->control().streams(member).opens_memory = opens ? 1 : 0;
+  }
   const std::string_view own(reinterpret_cast<const char*>(&own_place), sizeof(own_place));
   rendezvous::ControlPlane& plane = transport_.control();
   const auto places = plane.exchange("espalier/group/" + info_.name, info_.members, own, info_.timeout);
@@ -53,6 +57,7 @@ Result<void> ShmGroup::share_control() {
     if ((*places)[member].size() != sizeof(place)) return fail(ErrorCode::unavailable, "a member runs another version");
     std::memcpy(&place, (*places)[member].data(), sizeof(place));
     all_share_memory_ = all_share_memory_ && place.local_members == size;
+    share_device_memory_ = share_device_memory_ || place.shares_device_memory != 0;
     if (!info_.is_reached[member]) continue;
     const std::uint32_t rank = info_.members[member];
     auto memory = domain().hold(rank, place.id);
@@ -89,7 +94,8 @@ std::unique_ptr<WholeCall> ShmGroup::make_whole_call(const RankProgram& program,
   const auto members = static_cast<std::uint32_t>(peers_.size());
   if (kind != CollectiveKind::all_reduce || !all_share_memory_ || members < 2 || size.count == 0) return nullptr;
   if (size.count <= most_shown_bytes_of(members)) return std::make_unique<InputExchange>(*this, program, queue);
-  if (members == 2) return nullptr;  // Two send each other no more by streams, and need not wait for all.
+  // Two send each other no more by streams, and need not wait for all; devices reach each other without the host.
+  if (members == 2 || share_device_memory_) return nullptr;
   return std::make_unique<BlockExchange>(*this, program, queue);
 }
 
@@ -132,6 +138,11 @@ void ShmGroup::enter(const StreamCall& call) {
   own.memories[static_cast<std::size_t>(Place::send)] = place_of(call, Place::send, program.send_bytes);
   own.memories[static_cast<std::size_t>(Place::receive)] = place_of(call, Place::receive, program.receive_bytes);
   own.memories[static_cast<std::size_t>(Place::scratch)] = place_of(call, Place::scratch, program.scratch_bytes);
+  own.on_device = 0;
+  for (std::size_t i = 0; i < own.memories.size(); ++i) {
+    const bool is_empty = own.memories[i].buffer == control_.id;
+    if (!is_empty && !call.buffers->registered[i].is_on_host()) own.on_device |= 1U << i;
+  }
   const auto outgoing = std::ranges::count_if(program.streams, [](const Stream& stream) { return stream.is_outgoing; });
   own.sender_assists = outgoing == 1 && !transport_.is_oversubscribed() ? 1 : 0;
   publish(call.header->sequence);

@@ -80,8 +80,9 @@ class ShmGroup final : public GroupTransport {
   SharedDomain::Allocation control_;
   SharedDomain::Allocation inputs_;  ///< A ring of the inputs of small calls; none before the first.
   std::int64_t inputs_end_ = 0;
-  SharedDomain::Allocation blocks_;  ///< The places of block exchanges; none before the first.
-  bool all_share_memory_ = false;    ///< Every member with every other.
+  SharedDomain::Allocation blocks_;   ///< The places of block exchanges; none before the first.
+  bool all_share_memory_ = false;     ///< Every member with every other.
+  bool share_device_memory_ = false;  ///< Of some member's device.
   std::vector<std::unique_ptr<ShmPeer>> peers_;
   std::vector<ShmPeer*> marked_;  ///< Who may be asleep for something that changed.
   std::vector<Neighbour> neighbours_;

@@ -27,17 +27,22 @@ bool ShmPeer::has_entered(const StreamCall& call) {
 Result<Buffers> ShmPeer::map_memories(std::uint64_t sequence) {
   const SharedCall& theirs = call(sequence);
   const std::uint64_t unmap_epoch = domain_->unmap_epoch();
-  if (mapped_at_ == unmap_epoch && mapped_places_ == theirs.memories) return mapped_;
+  if (mapped_at_ == unmap_epoch && mapped_places_ == theirs.memories && mapped_on_device_ == theirs.on_device) {
+    return mapped_;
+  }
   mapped_at_.reset();
   mapped_ = {};
   for (std::size_t i = 0; i < mapped_.base.size(); ++i) {
     const SharedPlace& place = theirs.memories[i];
     if (place.buffer.is_none()) continue;
-    const auto base = domain_->map(peer_.rank, place.buffer);
+    const bool is_on_device = (theirs.on_device >> i & 1) != 0;
+    const auto base =
+        is_on_device ? domain_->open_device_memory(peer_.rank, place.buffer) : domain_->map(peer_.rank, place.buffer);
     if (!base) return tl::unexpected(base.error());
     mapped_.base[i] = *base + place.offset;
   }
   mapped_places_ = theirs.memories;
+  mapped_on_device_ = theirs.on_device;
   mapped_at_ = unmap_epoch;
   return mapped_;
 }

@@ -65,6 +65,9 @@ class ShmPeer {
   /// This rank's progress on a stream as published to the peer, and the peer's.
   [[nodiscard]] SharedStream& own_stream(std::uint32_t number) { return own_->stream(peer_.member, number); }
   [[nodiscard]] const SharedStream& their_stream(std::uint32_t number) { return theirs_->stream(self_.member, number); }
+  /// Whether this rank's device opens memory of the peer's, and the peer's that of this rank's.
+  [[nodiscard]] bool opens_theirs() { return own_->streams(peer_.member).opens_memory != 0; }
+  [[nodiscard]] bool opens_ours() { return theirs_->streams(self_.member).opens_memory != 0; }
   [[nodiscard]] SharedDomain& domain() { return *domain_; }
   /// Streams between all members of this machine.
   [[nodiscard]] std::int64_t stream_count() const {
@@ -101,6 +104,7 @@ class ShmPeer {
 
   // What map_memories found last; good while the places and the domain's mappings stay.
   std::array<SharedPlace, 3> mapped_places_;
+  std::uint32_t mapped_on_device_ = 0;
   std::optional<std::uint64_t> mapped_at_;  ///< The domain's unmap_epoch then.
   Buffers mapped_;
   std::shared_ptr<const SharedMemory> shown_inputs_;  ///< Once they are known.

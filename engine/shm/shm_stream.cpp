@@ -22,19 +22,32 @@ constexpr std::int64_t halved_op_bytes = std::int64_t{32} << 10;
 /// How many of an op's bytes the source copies when both do.
 std::int64_t first_half(const Op& op) { return op.bytes < halved_op_bytes ? 0 : op.bytes / 2 / 64 * 64; }
 
+/// What one end of a stream calls with, and whether the other end's device opens memory of its device.
+struct CallEnd {
+  const SharedCall& call;
+  bool is_opened;
+
+  /// Whether the other end reaches all that it calls with.
+  [[nodiscard]] bool is_reached() const { return shares_all(call) && (call.on_device == 0 || is_opened); }
+};
+
 /// A reduction pulls: the destination reads the source's memory as it adds. Copies from one rank to many (broadcast,
 /// scatter) are pulled too, by all destinations side by side. A lone destination of a broadcast shares the work with
 /// the source, which may write at once, as the target is written only once and read only after that. Other copies are
 /// pushed: the source has just written the data and has them in its cache. Where the memory to be reached is private, a
-/// copy takes the other mode; a reduction, and a copy between two private memories, is staged.
-CopyMode copy_mode_of(std::uint32_t number, const SharedCall& source, const SharedCall& destination) {
-  const bool can_pull = shares_all(source);
+/// copy takes the other mode; a reduction, and a copy between two private memories, is staged. Memory of a device is
+/// private to ranks whose device does not open it.
+CopyMode copy_mode_of(std::uint32_t number, const CallEnd& source, const CallEnd& destination) {
+  const bool can_pull = source.is_reached();
   if (number == reduce_stream) return can_pull ? CopyMode::pull : CopyMode::staged;
-  const CollectiveKind kind = source.header.kind;
+  const CollectiveKind kind = source.call.header.kind;
   const bool is_broadcast = kind == CollectiveKind::broadcast;
-  if (can_pull && is_broadcast && source.sender_assists != 0 && shares_all(destination)) return CopyMode::halves;
+  const bool is_on_host = source.call.on_device == 0 && destination.call.on_device == 0;
+  if (can_pull && is_broadcast && is_on_host && source.call.sender_assists != 0 && destination.is_reached()) {
+    return CopyMode::halves;
+  }
   if (can_pull && (is_broadcast || kind == CollectiveKind::scatter)) return CopyMode::pull;
-  if (shares_all(destination)) return CopyMode::push;
+  if (destination.is_reached()) return CopyMode::push;
   return can_pull ? CopyMode::pull : CopyMode::staged;
 }
 
@@ -85,7 +98,7 @@ class ShmSender final : public Sender {
     if (!peer_.has_entered(call)) return false;
     const std::uint64_t sequence = call.header->sequence;
     const SharedCall& own = peer_.own_call(sequence);
-    mode_ = copy_mode_of(stream_number_, own, peer_.call(sequence));
+    mode_ = copy_mode_of(stream_number_, {own, peer_.opens_ours()}, {peer_.call(sequence), peer_.opens_theirs()});
     const bool writes = mode_ == CopyMode::push || mode_ == CopyMode::halves;
     if (writes && !map_memories(peer_, call, theirs_)) return false;
     if (mode_ == CopyMode::staged && !make_staging(call)) return false;
@@ -234,7 +247,8 @@ class ShmReceiver final : public Receiver {
   bool open(const StreamCall& call) override {
     if (!peer_.has_entered(call)) return false;
     const std::uint64_t sequence = call.header->sequence;
-    mode_ = copy_mode_of(stream_number_, peer_.call(sequence), peer_.own_call(sequence));
+    mode_ = copy_mode_of(stream_number_, {peer_.call(sequence), peer_.opens_theirs()},
+                         {peer_.own_call(sequence), peer_.opens_ours()});
     const bool reads = mode_ == CopyMode::pull || mode_ == CopyMode::halves;
     if (reads && !map_memories(peer_, call, theirs_)) return false;
     call_ = &call;

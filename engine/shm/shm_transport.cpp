@@ -8,25 +8,57 @@
 #include "engine/shm/shm_group.h"
 
 namespace espalier::engine {
+namespace {
+
+constexpr std::int64_t probe_bytes = 4096;
+
+}  // namespace
 
 ShmTransport::ShmTransport(rendezvous::ControlPlane& control, std::vector<rendezvous::PeerInfo> peers,
                            bool is_oversubscribed)
     : control_(control), peers_(std::move(peers)), is_oversubscribed_(is_oversubscribed) {}
 
-Result<std::string> ShmTransport::open() {
-  auto domain = SharedDomain::create();
+ShmTransport::~ShmTransport() {
+  if (probe_.data != nullptr) device_->release(probe_.data, probe_bytes);
+}
+
+Result<std::string> ShmTransport::open(Device& device) {
+  auto domain = SharedDomain::create(device);
   if (!domain) return tl::unexpected(domain.error());
   domain_ = std::move(*domain);
-  return domain_->exported_directory();
+  device_ = &device;
+  opens_memory_.resize(peers_.size());
+  probe_ = make_probe();
+  return domain_->exported_directory() + probe_.shared;
+}
+
+/// Nothing where the device has no memory for others.
+ShmTransport::Probe ShmTransport::make_probe() const {
+  if (!device_->shares_memory()) return {};
+  const auto data = device_->allocate(probe_bytes, MemorySpace::device);
+  if (!data) return {};
+  auto shared = device_->share_memory(*data, probe_bytes);
+  if (!shared) {
+    device_->release(*data, probe_bytes);
+    return {};
+  }
+  return {*data, *std::move(shared)};
 }
 
 Result<std::string> ShmTransport::attach(std::uint32_t rank, std::string_view exported) {
   if (!rendezvous::share_memory(peers_[control_.rank()], peers_[rank])) {
     return fail(ErrorCode::unavailable, fmt::format("{} is another machine or container", peers_[rank].host_name));
   }
-  if (auto attached = domain_->attach(rank, exported); !attached) return tl::unexpected(attached.error());
+  const std::string_view directory = exported.substr(0, SharedDomain::exported_bytes());
+  const std::string_view probe = exported.substr(directory.size());
+  if (auto attached = domain_->attach(rank, directory); !attached) return tl::unexpected(attached.error());
   has_peers_ = true;
-  return std::string("same machine");
+  if (probe.empty()) return std::string("same machine");
+  const auto opened = device_->open_memory(probe);
+  opens_memory_[rank] = opened.has_value();
+  if (!opened) return "same machine; device memory is staged: " + opened.error().message;
+  device_->close_memory(*opened);
+  return fmt::format("same machine; device '{}' opens its memory", device_->name());
 }
 
 Result<std::unique_ptr<GroupTransport>> ShmTransport::join(const GroupInfo& group) {
@@ -43,9 +75,16 @@ Result<Transport::Allocation> ShmTransport::allocate(std::int64_t bytes, MemoryS
 }
 
 Result<std::unique_ptr<Registration>> ShmTransport::register_memory(void* data, std::int64_t bytes, MemorySpace space,
-                                                                    Device&) {
-  if (space != MemorySpace::host) return nullptr;
-  const auto id = domain_->adopt(data, bytes);
+                                                                    Device& device) {
+  if (space == MemorySpace::pinned || (space == MemorySpace::device && !shares_device_memory())) return nullptr;
+  if (space == MemorySpace::host) {
+    const auto id = domain_->adopt(data, bytes);
+    if (!id) return tl::unexpected(id.error());
+    return std::make_unique<SharedRegistration>(*domain_, *id);
+  }
+  const auto shared = device.share_memory(static_cast<std::byte*>(data), bytes);
+  if (!shared) return tl::unexpected(shared.error());
+  const auto id = domain_->name_device_memory(*shared);
   if (!id) return tl::unexpected(id.error());
   return std::make_unique<SharedRegistration>(*domain_, *id);
 }

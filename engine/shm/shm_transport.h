@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/rendezvous/control_plane.h"
@@ -30,9 +31,12 @@ class ShmTransport final : public Transport {
   /// `control` outlives this; `peers` are the job's ranks. `is_oversubscribed`: more of them on this machine than
   /// cores.
   ShmTransport(rendezvous::ControlPlane& control, std::vector<rendezvous::PeerInfo> peers, bool is_oversubscribed);
+  ~ShmTransport() override;
+  ShmTransport(const ShmTransport&) = delete;
+  ShmTransport& operator=(const ShmTransport&) = delete;
 
   [[nodiscard]] std::string_view name() const override { return "shm"; }
-  Result<std::string> open() override;
+  Result<std::string> open(Device& device) override;
   Result<std::string> attach(std::uint32_t rank, std::string_view exported) override;
   Result<std::unique_ptr<GroupTransport>> join(const GroupInfo& group) override;
   Result<Allocation> allocate(std::int64_t bytes, MemorySpace space) override;
@@ -48,11 +52,25 @@ class ShmTransport final : public Transport {
   [[nodiscard]] rendezvous::ControlPlane& control() { return control_; }
   [[nodiscard]] SharedDomain& domain() { return *domain_; }
   [[nodiscard]] bool is_oversubscribed() const { return is_oversubscribed_; }
+  /// Whether this rank's device has memory that others may open.
+  [[nodiscard]] bool shares_device_memory() const { return !probe_.shared.empty(); }
+  /// Whether this rank's device opens memory of that rank's. Requires: attached.
+  [[nodiscard]] bool opens_memory_of(std::uint32_t rank) const { return opens_memory_[rank]; }
 
  private:
+  /// A page of the device's memory, by which other ranks find out whether their devices open it.
+  struct Probe {
+    std::byte* data = nullptr;
+    std::string shared;  ///< Empty: others cannot.
+  };
+  [[nodiscard]] Probe make_probe() const;
+
   rendezvous::ControlPlane& control_;
   std::vector<rendezvous::PeerInfo> peers_;
   bool is_oversubscribed_;
+  Device* device_ = nullptr;
+  Probe probe_;
+  std::vector<bool> opens_memory_;  ///< By rank.
   std::unique_ptr<SharedDomain> domain_;
   bool has_peers_ = false;
   std::uint32_t announced_ = 0;  ///< By `arm`, to the doorbell.

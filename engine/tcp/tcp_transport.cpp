@@ -64,7 +64,7 @@ class TcpGroup final : public GroupTransport {
 TcpTransport::TcpTransport(rendezvous::ControlPlane& control, std::vector<rendezvous::PeerInfo> peers, Options options)
     : control_(control), peers_(std::move(peers)), options_(std::move(options)), targets_(peers_.size()) {}
 
-Result<std::string> TcpTransport::open() {
+Result<std::string> TcpTransport::open(Device&) {
   auto sockets = SocketWaiter::create(control_.failure_fd());
   if (!sockets) return tl::unexpected(sockets.error());
   sockets_.emplace(std::move(*sockets));

@@ -29,7 +29,7 @@ class TcpTransport final : public Transport {
   TcpTransport(rendezvous::ControlPlane& control, std::vector<rendezvous::PeerInfo> peers, Options options);
 
   [[nodiscard]] std::string_view name() const override { return "tcp"; }
-  Result<std::string> open() override;
+  Result<std::string> open(Device& device) override;
   Result<std::string> attach(std::uint32_t rank, std::string_view exported) override;
   Result<std::unique_ptr<GroupTransport>> join(const GroupInfo& group) override;
   [[nodiscard]] bool can_wake() const override { return sockets_->watches_any(); }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/device/device_queue.h"
+#include "engine/device/device.h"
 #include "engine/memory/memory.h"
 #include "engine/transport/stream_end.h"
 #include "engine/transport/whole_call.h"
@@ -83,8 +83,8 @@ class Transport {
   [[nodiscard]] virtual std::string_view name() const = 0;
 
   // Joining: every rank opens, all exchange what they export, every rank attaches to those that it may reach.
-  /// Opens what others connect to; gives what they need for that.
-  virtual Result<std::string> open() = 0;
+  /// Opens what others connect to; gives what they need for that. `device`, whose memories it moves, outlives this.
+  virtual Result<std::string> open(Device& device) = 0;
   /// Whether a rank can be reached, by what it exported: why, if that needs no other transport's failure to explain it.
   /// Errors: why not.
   virtual Result<std::string> attach(std::uint32_t rank, std::string_view exported) = 0;
@@ -96,7 +96,8 @@ class Transport {
     std::byte* data = nullptr;
     std::unique_ptr<Registration> registration;
   };
-  /// Zeroed memory that peers reach from the start; null where the transport makes no memory of this space.
+  /// Zeroed memory that peers and the rank's device reach from the start; null where the transport makes no memory of
+  /// this space.
   virtual Result<Allocation> allocate(std::int64_t, MemorySpace) { return Allocation{}; }
   /// Lets peers reach memory; `device` is whose it is in the space `device`. Null: they reach it as it is, or not at
   /// all.

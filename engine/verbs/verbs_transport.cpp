@@ -131,7 +131,7 @@ std::uint32_t VerbsTransport::rail_of(std::uint32_t rank, std::uint32_t named) c
   return rails.of_nics.empty() ? named % rails.count : rails.of_nics[named % rails.of_nics.size()];
 }
 
-Result<std::string> VerbsTransport::open() {
+Result<std::string> VerbsTransport::open(Device&) {
   RailDevices chosen = choose_devices();
   for (const std::string& name : chosen.names) {
     auto device = VerbsDevice::open(name, options_, static_cast<std::uint32_t>(rails_.size()));

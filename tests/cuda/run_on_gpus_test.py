@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-RUN = ["run", "one-host", "--device", "cuda"]
+RUN = ["run", "one-host"]
 
 
 def has_driver():
@@ -64,6 +64,70 @@ def check_gpu_check(check, espalier, fake, folder):
     check(not report.exists(), "a report without a GPU", done)
 
 
+def check_against_simulation(check, run, espalier, folder):
+    """Runs on GPUs are compared and calibrated as others."""
+
+    def ask(*words):
+        return subprocess.run([espalier, *words], capture_output=True, text=True, timeout=120)
+
+    plan = ["-p", "ranks=4", "-a", "ring", "--chunk", "64K"]
+    simulated = folder / "simulated.json"
+    done = ask("simulate", "one-host", "all_reduce", *plan, "-s", "1M", "--trace", simulated)
+    check(done.returncode == 0, "simulate", done)
+    for device in ("cuda", "cuda-ranks"):
+        results, trace = folder / "results.json", folder / "run-trace.json"
+        done = run("all_reduce", "--device", device, *plan, "-b", "4K", "-e", "1M", "-f", "4", "-n", "3", "-w", "1", "--json")
+        check(done.returncode == 0, f"run on {device}", done)
+        results.write_text(done.stdout)
+        done = ask("calibrate", "one-host", "-p", "ranks=4", "--from", results, "-o", folder / "calibrated.yaml")
+        check(done.returncode == 0 and "latency" in done.stdout, f"calibrate to {device}", done)
+        done = run("all_reduce", "--device", device, *plan, "-s", "1M", "-n", "3", "-w", "1", "--trace", str(trace))
+        check(done.returncode == 0, f"trace of {device}", done)
+        done = ask("compare", simulated, trace)
+        check(done.returncode == 0 and "# critical path: " in done.stdout, f"compare with {device}", done)
+
+
+def check_ranks(check, run, folder):
+    """--device cuda-ranks: each rank in a process of its own, with a fake driver of its own."""
+
+    def run_ranks(collective, *words, **settings):
+        return run(collective, "--device", "cuda-ranks", "-n", "2", "-w", "1", *words, **settings)
+
+    for collective in ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all"):
+        ways = [("shm", 4, 2)]
+        if collective in ("all_reduce", "all_gather"):
+            ways += [("shm", 2, 1), ("tcp", 3, 4)]
+        for transport, ranks, gpus in ways:
+            done = run_ranks(collective, "-p", f"ranks={ranks}", "--transport", transport, "-b", "1K", "-e", "256K", "-f", "16",
+                             "--json", gpus=gpus)
+            check(done.returncode == 0, f"{collective} of {ranks} ranks by {transport} on {gpus}", done)
+            if done.returncode:
+                continue
+            document = json.loads(done.stdout)
+            check([row["size"] for row in document["results"]] == [1024, 16384, 262144], "sizes", done)
+            check(all(row["wrong"] == 0 for row in document["results"]), "wrong elements", done)
+            check(document["buffers"] == "device", "buffers", done)
+            opens = all("device 'cuda' opens its memory" in place["reason"] for place in document["transports"])
+            check(opens == (transport == "shm"), "what opens memory", done)
+    for settings, reason in (({"FAKE_CUDA_PEERS": "0"}, "device memory is staged: cannot open memory of another process on GPU"),
+                             ({"FAKE_CUDA_IPC": "0"}, "same machine\n")):
+        done = run_ranks("all_reduce", "-p", "ranks=3", "-s", "64K", **settings)
+        check(done.returncode == 0 and reason in done.stdout and "# Out of bounds values : 0 OK" in done.stdout,
+              f"staged: {settings}", done)
+    trace = folder / "ranks.json"
+    done = run_ranks("all_reduce", "-p", "ranks=3", "-s", "64K", "-d", "half", "-o", "avg", "--trace", str(trace))
+    check(done.returncode == 0 and "# Out of bounds values : 0 OK" in done.stdout, "average of float16", done)
+    events = json.loads(trace.read_text())["traceEvents"]
+    lanes = {event["args"]["lane"] for event in events if event["name"] == "thread_name" and event["pid"] == 1}
+    check(len([event for event in events if event["ph"] == "X"]) >= 8 and lanes == {0, 1, 2}, "a timeline of all ranks", done)
+    done = run_ranks("all_reduce", "-p", "ranks=2", "-s", "64M", FAKE_CUDA_MEMORY="1000000")
+    check("CUDA_ERROR_OUT_OF_MEMORY" in done.stderr and done.returncode not in (0, 2), "out of memory", done)
+    done = run_ranks("all_reduce", "-p", "ranks=2", "-s", "256K", "--timeout", "5", FAKE_CUDA_FAIL="cuLaunchKernel:2:719")
+    check("CUDA_ERROR_LAUNCH_FAILED" in done.stderr and done.returncode not in (0, 2), "a sticky error", done)
+    done = run_ranks("all_reduce", "-p", "ranks=2", "-s", "4K", "--buffers", "private")
+    check(done.returncode == 2 and "--buffers" in done.stderr, "buffers of the host's", done)
+
+
 def main():
     espalier, fake, why_none = sys.argv[1:]
     failures = []
@@ -76,7 +140,8 @@ def main():
         environment = {**os.environ, "FAKE_CUDA_GPUS": str(gpus), **settings}
         if gpus:
             environment["LD_LIBRARY_PATH"] = fake
-        return subprocess.run([espalier, *RUN, *words], capture_output=True, text=True, env=environment, timeout=120)
+        device = [] if "--device" in words else ["--device", "cuda"]
+        return subprocess.run([espalier, *RUN, *device, *words], capture_output=True, text=True, env=environment, timeout=120)
 
     with tempfile.TemporaryDirectory() as folder:
         if why_none:
@@ -123,6 +188,8 @@ def main():
         check("CUDA_ERROR_OUT_OF_MEMORY" in done.stderr and done.returncode not in (0, 2), "out of memory", done)
         done = run("all_reduce", "-s", "4K", FAKE_CUDA_FAIL="cuLaunchCooperativeKernel:3:719")
         check("CUDA_ERROR_LAUNCH_FAILED" in done.stderr and done.returncode not in (0, 2), "a sticky error", done)
+        check_ranks(check, run, pathlib.Path(folder))
+        check_against_simulation(check, run, espalier, pathlib.Path(folder))
         check_gpu_check(check, espalier, fake, pathlib.Path(folder))
         done = run("all_reduce", "-s", "4K", "--transport", "tcp")
         check(done.returncode == 2 and "--transport" in done.stderr, "an option of processes", done)

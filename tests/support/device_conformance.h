@@ -6,8 +6,10 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,6 +23,34 @@ namespace espalier::engine {
 struct DeviceCase {
   const char* name;
   std::function<std::unique_ptr<Device>()> make;
+};
+
+/// Values in pages that a device's queues reach.
+template <class Value>
+class PinnedValues {
+ public:
+  PinnedValues(Device& device, std::size_t count, Value value) : device_(device), count_(count) {
+    const std::size_t bytes = (count * sizeof(Value) + 4095) / 4096 * 4096;
+    values_ = static_cast<Value*>(std::aligned_alloc(4096, bytes));
+    const auto pinned = device.pin(reinterpret_cast<std::byte*>(values_), static_cast<std::int64_t>(bytes));
+    EXPECT_TRUE(pinned) << pinned.error().message;
+    std::fill(values_, values_ + count, value);
+  }
+  ~PinnedValues() {
+    device_.unpin(reinterpret_cast<std::byte*>(values_));
+    std::free(values_);
+  }
+  PinnedValues(const PinnedValues&) = delete;
+  PinnedValues& operator=(const PinnedValues&) = delete;
+
+  [[nodiscard]] Value* data() { return values_; }
+  [[nodiscard]] std::byte* bytes() { return reinterpret_cast<std::byte*>(values_); }
+  [[nodiscard]] std::vector<Value> all() const { return {values_, values_ + count_}; }
+
+ private:
+  Device& device_;
+  std::size_t count_;
+  Value* values_;
 };
 
 class DeviceConformance : public ::testing::TestWithParam<DeviceCase> {
@@ -46,27 +76,27 @@ class DeviceConformance : public ::testing::TestWithParam<DeviceCase> {
 };
 
 TEST_P(DeviceConformance, DoesItsWorkInOrder) {
-  std::vector<float> a(1000, 1);
-  std::vector<float> b(1000, 2);
-  std::vector<float> sum(1000, 0);
-  std::vector<float> copy(1000, 0);
+  PinnedValues<float> a(*device, 1000, 1);
+  PinnedValues<float> b(*device, 1000, 2);
+  PinnedValues<float> sum(*device, 1000, 0);
+  PinnedValues<float> copy(*device, 1000, 0);
   const std::array<void*, 1> targets = {sum.data()};
   const std::array<const void*, 2> sources = {b.data(), b.data()};
   queue->reduce(ElementType::float32, ReduceOperation::sum, targets, a.data(), sources, 1000);  // 1 + 2 + 2
-  queue->copy(bytes(copy), bytes(sum), 1000 * sizeof(float));
+  queue->copy(copy.bytes(), sum.bytes(), 1000 * sizeof(float));
   queue->divide(ElementType::float32, copy.data(), 500, 5);  // The first half becomes 1.
   await(queue->mark());
-  EXPECT_EQ(sum, std::vector<float>(1000, 5));
-  EXPECT_EQ(copy[0], 1);
-  EXPECT_EQ(copy[499], 1);
-  EXPECT_EQ(copy[500], 5);
+  EXPECT_EQ(sum.all(), std::vector<float>(1000, 5));
+  EXPECT_EQ(copy.all()[0], 1);
+  EXPECT_EQ(copy.all()[499], 1);
+  EXPECT_EQ(copy.all()[500], 5);
 }
 
 TEST_P(DeviceConformance, WritesAResultToManyTargets) {
-  std::vector<std::int32_t> own(77, 3);
-  std::vector<std::int32_t> other(77, 4);
-  std::vector<std::int32_t> kept(77);
-  std::vector<std::int32_t> forwarded(77);
+  PinnedValues<std::int32_t> own(*device, 77, 3);
+  PinnedValues<std::int32_t> other(*device, 77, 4);
+  PinnedValues<std::int32_t> kept(*device, 77, 0);
+  PinnedValues<std::int32_t> forwarded(*device, 77, 0);
   {
     std::array<void*, 2> targets = {kept.data(), forwarded.data()};
     std::array<const void*, 1> sources = {other.data()};
@@ -75,8 +105,8 @@ TEST_P(DeviceConformance, WritesAResultToManyTargets) {
     sources = {};
   }
   await(queue->mark());
-  EXPECT_EQ(kept, other);
-  EXPECT_EQ(forwarded, other);
+  EXPECT_EQ(kept.all(), other.all());
+  EXPECT_EQ(forwarded.all(), other.all());
 }
 
 TEST_P(DeviceConformance, PassesMarksInTheirOrder) {
@@ -170,10 +200,10 @@ TEST_P(DeviceConformance, WorksOnItsOwnMemory) {
     EXPECT_EQ(memory.error().code, ErrorCode::unsupported) << memory.error().message;
     return;
   }
-  std::vector<float> values(16, 2);
+  PinnedValues<float> values(*device, 16, 2);
   std::vector<float> back(16, 0);
   std::byte* const sum = *memory + 1024;
-  queue->copy(*memory, bytes(values), 16 * sizeof(float));
+  queue->copy(*memory, values.bytes(), 16 * sizeof(float));
   const std::array<void*, 1> targets = {sum};
   const std::array<const void*, 1> sources = {values.data()};
   queue->reduce(ElementType::float32, ReduceOperation::sum, targets, *memory, sources, 16);  // 2 + 2
@@ -182,6 +212,40 @@ TEST_P(DeviceConformance, WorksOnItsOwnMemory) {
   queue->copy(bytes(back), sum, 16 * sizeof(float));
   await(queue->mark());
   EXPECT_EQ(back, std::vector<float>(16, 4));
+  device->release(*memory, size);
+}
+
+/// Where devices open each other's memory: what one wrote the other reads and adds to, where it lies.
+TEST_P(DeviceConformance, OpensMemoryOfAnotherOfItsKind) {
+  constexpr std::int64_t size = 3 * 4096;
+  const auto memory = device->allocate(size, MemorySpace::device);
+  if (!memory) return;
+  std::byte* const own = *memory + 4096;
+  const auto shared = device->share_memory(own, 4096);
+  if (shared) {
+    EXPECT_LE(shared->size(), Device::most_shared_bytes);
+    const std::unique_ptr<Device> other = GetParam().make();
+    auto others_queue = *other->make_queue();
+    const auto opened = other->open_memory(*shared);
+    ASSERT_TRUE(opened) << opened.error().message;
+    PinnedValues<float> values(*device, 16, 2);
+    PinnedValues<float> added(*other, 16, 3);
+    queue->copy(own, values.bytes(), 16 * sizeof(float));
+    await(queue->mark());
+    void* const target = *opened;
+    const void* const source = added.data();
+    others_queue->reduce(ElementType::float32, ReduceOperation::sum, std::span(&target, 1), *opened,
+                         std::span(&source, 1), 16);
+    await(*others_queue, others_queue->mark());
+    queue->copy(values.bytes(), own, 16 * sizeof(float));
+    await(queue->mark());
+    EXPECT_EQ(values.all(), std::vector<float>(16, 5));
+    EXPECT_FALSE(other->open_memory("of no device"));
+    other->close_memory(*opened);
+    others_queue.reset();
+  } else {
+    EXPECT_EQ(shared.error().code, ErrorCode::unsupported) << shared.error().message;
+  }
   device->release(*memory, size);
 }
 

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "base/file_descriptor.h"
@@ -56,6 +58,7 @@ struct LateDeviceOptions {
   std::atomic<std::size_t>* copied = nullptr;       ///< Counts the bytes of all copies.
   std::atomic<std::size_t>* most_copies = nullptr;  ///< Keeps the most copies that a queue had at a time.
   CardAccess cards = CardAccess::none;
+  bool shares = false;  ///< Its memory with devices of other ranks.
 };
 
 /// Does its work as a GPU would: in order, but not before it was asked about it a few times. Its own memory is out of
@@ -69,16 +72,11 @@ class LateDevice final : public engine::Device {
   Result<std::byte*> allocate(std::int64_t bytes, engine::MemorySpace space) override {
     if (space != engine::MemorySpace::device) return host_.allocate(bytes, space);
     if (options_.allocations != nullptr) ++*options_.allocations;
-    const auto size = static_cast<std::size_t>(bytes);
-    const int fd = memfd_create("late device", MFD_CLOEXEC);
-    void* within = MAP_FAILED;
-    if (fd >= 0 && ftruncate(fd, bytes) == 0) within = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    void* data = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (within == MAP_FAILED || data == MAP_FAILED) return fail(ErrorCode::unavailable, "no memory for a test");
-    const std::lock_guard lock(mutex_);
-    memories_[static_cast<std::byte*>(data)] = {static_cast<std::byte*>(within), bytes, FileDescriptor(fd)};
-    if (options_.cards == CardAccess::address) CardMemories::all().set(data, static_cast<std::byte*>(within));
-    return static_cast<std::byte*>(data);
+    FileDescriptor file(memfd_create("late device", MFD_CLOEXEC));
+    if (!file.is_open() || ftruncate(file.get(), bytes) != 0) {
+      return fail(ErrorCode::unavailable, "no memory for a test");
+    }
+    return map_file(std::move(file), bytes);
   }
   void release(std::byte* data, std::int64_t bytes) override {
     const std::lock_guard lock(mutex_);
@@ -98,6 +96,32 @@ class LateDevice final : public engine::Device {
     return engine::DmaBuf{FileDescriptor(dup(memory.file.get())), data - begin};
   }
 
+  [[nodiscard]] bool shares_memory() const override { return options_.shares; }
+  /// The memory's file, which others map: the ranks of a test are threads.
+  Result<std::string> share_memory(const std::byte* data, std::int64_t bytes) override {
+    if (!options_.shares) return Device::share_memory(data, bytes);
+    const std::lock_guard lock(mutex_);
+    const auto& [begin, memory] = *std::prev(memories_.upper_bound(const_cast<std::byte*>(data)));
+    const Shared told{memory.file.get(), memory.bytes, data - begin};
+    return std::string(reinterpret_cast<const char*>(&told), sizeof(told));
+  }
+  Result<std::byte*> open_memory(std::string_view shared) override {
+    Shared told;
+    if (!options_.shares || shared.size() != sizeof(told)) return Device::open_memory(shared);
+    std::memcpy(&told, shared.data(), sizeof(told));
+    auto data = map_file(FileDescriptor(dup(told.file)), told.bytes);
+    if (!data) return data;
+    return *data + told.offset;
+  }
+  void close_memory(std::byte* data) override {
+    std::unique_lock lock(mutex_);
+    const auto& [begin, memory] = *std::prev(memories_.upper_bound(data));
+    std::byte* const first = begin;
+    const std::int64_t bytes = memory.bytes;
+    lock.unlock();
+    release(first, bytes);
+  }
+
   /// Where the device itself finds what lies at an address.
   [[nodiscard]] std::byte* find(const void* address) {
     auto* data = const_cast<std::byte*>(static_cast<const std::byte*>(address));
@@ -115,6 +139,22 @@ class LateDevice final : public engine::Device {
     std::int64_t bytes = 0;
     FileDescriptor file;
   };
+  struct Shared {
+    int file = -1;
+    std::int64_t bytes = 0;
+    std::int64_t offset = 0;
+  };
+
+  Result<std::byte*> map_file(FileDescriptor file, std::int64_t bytes) {
+    const auto size = static_cast<std::size_t>(bytes);
+    void* within = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+    void* data = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (within == MAP_FAILED || data == MAP_FAILED) return fail(ErrorCode::unavailable, "no memory for a test");
+    const std::lock_guard lock(mutex_);
+    memories_[static_cast<std::byte*>(data)] = {static_cast<std::byte*>(within), bytes, std::move(file)};
+    if (options_.cards == CardAccess::address) CardMemories::all().set(data, static_cast<std::byte*>(within));
+    return static_cast<std::byte*>(data);
+  }
 
   LateDeviceOptions options_;
   engine::HostDevice host_;

@@ -57,7 +57,7 @@ class LoopbackTransport final : public engine::Transport {
       : wire_(std::move(wire)), rank_(rank), random_(seed * 1000 + rank), reaches_(std::move(reaches)) {}
 
   [[nodiscard]] std::string_view name() const override { return "loopback"; }
-  Result<std::string> open() override { return std::string("loopback"); }
+  Result<std::string> open(engine::Device&) override { return std::string("loopback"); }
   Result<std::string> attach(std::uint32_t rank, std::string_view exported) override {
     if (exported == "loopback" && reaches_(rank_, rank)) return std::string("same process");
     return fail(ErrorCode::unavailable, "the test keeps them apart");

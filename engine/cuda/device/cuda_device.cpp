@@ -1,6 +1,7 @@
 #include "engine/cuda/device/cuda_device.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstring>
@@ -13,11 +14,21 @@ namespace espalier::engine::cuda {
 namespace {
 
 constexpr std::int64_t page_size = 4096;
-constexpr unsigned portable_and_mapped = 1 | 2;  // CU_MEMHOSTALLOC_PORTABLE, _DEVICEMAP.
 
 std::size_t whole_pages(std::int64_t bytes) {
   return static_cast<std::size_t>((bytes + page_size - 1) / page_size * page_size);
 }
+
+/// What ranks tell each other of memory of their GPUs.
+struct SharedGpuMemory {
+  std::int64_t process = 0;
+  std::int32_t device = 0;
+  std::int32_t padding = 0;
+  std::uint64_t context = 0;  ///< As the address, of that process.
+  DeviceAddress address = 0;
+  std::uint64_t offset = 0;  ///< From the begin of what the handle opens.
+  IpcHandle handle{};
+};
 
 }  // namespace
 
@@ -47,6 +58,9 @@ Result<void> CudaDevice::set_up(std::span<const unsigned char> image) {
   const auto multiprocessors = attribute(attribute_multiprocessors);
   if (!multiprocessors) return tl::unexpected(multiprocessors.error());
   multiprocessors_ = static_cast<std::uint32_t>(*multiprocessors);
+  const auto pageable = attribute(attribute_pageable_memory);
+  if (!pageable) return tl::unexpected(pageable.error());
+  reaches_unpinned_ = *pageable != 0;
   if (auto done = driver_->check(api.retain_context(&context_, device_), "open " + of); !done) {
     context_ = nullptr;
     return done;
@@ -71,6 +85,8 @@ Result<int> CudaDevice::attribute(int which) const {
 }
 
 Result<std::unique_ptr<DeviceQueue>> CudaDevice::make_queue() { return CudaQueue::make(*this); }
+
+Result<std::unique_ptr<DeviceQueue>> CudaDevice::adopt_stream(void* stream) { return CudaQueue::adopt(*this, stream); }
 
 Result<std::byte*> CudaDevice::allocate(std::int64_t bytes, MemorySpace space) {
   make_current();
@@ -150,6 +166,70 @@ Result<DmaBuf> CudaDevice::export_memory(const std::byte* data, std::int64_t byt
   return DmaBuf{FileDescriptor(descriptor), offset};
 }
 
+Result<std::string> CudaDevice::share_memory(const std::byte* data, std::int64_t bytes) {
+  make_current();
+  const DriverApi& api = driver_->api();
+  const std::string action = fmt::format("share {} bytes of GPU {} with other processes", bytes, ordinal_);
+  SharedGpuMemory memory;
+  memory.process = getpid();
+  memory.device = device_;
+  memory.context = reinterpret_cast<std::uint64_t>(context_);
+  memory.address = reinterpret_cast<DeviceAddress>(data);
+  DeviceAddress begin = 0;  // A handle is that of a whole allocation.
+  std::size_t whole = 0;
+  auto done = driver_->check(api.address_range(&begin, &whole, memory.address), action);
+  if (done) done = driver_->check(api.make_ipc_handle(&memory.handle, begin), action);
+  if (!done) return tl::unexpected(done.error());
+  memory.offset = memory.address - begin;
+  return std::string(reinterpret_cast<const char*>(&memory), sizeof(memory));
+}
+
+Result<std::byte*> CudaDevice::open_memory(std::string_view shared) {
+  SharedGpuMemory memory;
+  if (shared.size() != sizeof(memory)) {
+    return fail(ErrorCode::unsupported, fmt::format("GPU {} does not open memory of another kind of device", ordinal_));
+  }
+  std::memcpy(&memory, shared.data(), sizeof(memory));
+  make_current();
+  if (memory.process == getpid()) {  // The driver opens nothing of its own process, which has it anyway.
+    auto reached = reach(memory.device, reinterpret_cast<DriverHandle>(memory.context));
+    if (!reached) return tl::unexpected(reached.error());
+    return reinterpret_cast<std::byte*>(memory.address);
+  }
+  DeviceAddress begin = 0;
+  const auto done = driver_->check(driver_->api().open_ipc_handle(&begin, memory.handle, ipc_lazy_peer_access),
+                                   fmt::format("open memory of another process on GPU {}", ordinal_));
+  if (!done) return tl::unexpected(done.error());
+  auto* const data = reinterpret_cast<std::byte*>(begin + memory.offset);
+  const std::lock_guard lock(mutex_);
+  opened_.emplace(data, begin);
+  return data;
+}
+
+void CudaDevice::close_memory(std::byte* data) {
+  DeviceAddress begin = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = opened_.find(data);
+    if (found == opened_.end()) return;
+    begin = found->second;
+    opened_.erase(found);
+  }
+  make_current();
+  driver_->api().close_ipc_handle(begin);
+}
+
+Result<void> CudaDevice::pin(std::byte* data, std::int64_t bytes) {
+  make_current();
+  return driver_->check(driver_->api().register_host(data, whole_pages(bytes), portable_and_mapped),
+                        fmt::format("let GPU {} reach {} bytes of the host's", ordinal_, bytes));
+}
+
+void CudaDevice::unpin(std::byte* data) {
+  make_current();
+  driver_->api().unregister_host(data);
+}
+
 Result<DriverHandle> CudaDevice::find_kernel(KernelKind kind, ElementType type, ReduceOperation operation) {
   const std::string name = kernel_name(kind, type, operation);
   const std::lock_guard lock(mutex_);
@@ -185,28 +265,30 @@ Result<bool> CudaDevice::has_cooperative_launch() const {
   return *cooperative != 0;
 }
 
-Result<bool> CudaDevice::can_reach(const CudaDevice& peer) const {
-  if (peer.device_ == device_) return true;
+Result<bool> CudaDevice::can_reach(const CudaDevice& peer) const { return can_reach(peer.device_); }
+
+Result<bool> CudaDevice::can_reach(int device) const {
+  if (device == device_) return true;
   int can = 0;
-  const auto done = driver_->check(driver_->api().can_access_peer(&can, device_, peer.device_), "ask for peer access");
+  const auto done = driver_->check(driver_->api().can_access_peer(&can, device_, device), "ask for peer access");
   if (!done) return tl::unexpected(done.error());
   return can != 0;
 }
 
-Result<void> CudaDevice::reach(const CudaDevice& peer) {
-  if (peer.device_ == device_) return {};
-  const DriverApi& api = driver_->api();
-  const auto can = can_reach(peer);
+Result<void> CudaDevice::reach(const CudaDevice& peer) { return reach(peer.device_, peer.context_); }
+
+Result<void> CudaDevice::reach(int device, DriverHandle context) {
+  if (device == device_) return {};
+  const auto can = can_reach(device);
   if (!can) return tl::unexpected(can.error());
   if (!*can) {
-    return fail(ErrorCode::unsupported,
-                fmt::format("GPU {} cannot reach the memory of GPU {}", ordinal_, peer.ordinal_),
+    return fail(ErrorCode::unsupported, fmt::format("GPU {} cannot reach the memory of GPU {}", ordinal_, device),
                 "peer access needs NVLink or PCIe without an IOMMU between (nvidia-smi topo -p2p r)");
   }
   make_current();
-  const DriverStatus status = api.enable_peer_access(peer.context_, 0);
+  const DriverStatus status = driver_->api().enable_peer_access(context, 0);
   if (status == status_peer_access_already_enabled) return {};
-  return driver_->check(status, fmt::format("let GPU {} reach GPU {}", ordinal_, peer.ordinal_));
+  return driver_->check(status, fmt::format("let GPU {} reach GPU {}", ordinal_, device));
 }
 
 }  // namespace espalier::engine::cuda

@@ -28,11 +28,22 @@ class CudaDevice final : public Device {
 
   [[nodiscard]] std::string_view name() const override { return "cuda"; }
   Result<std::unique_ptr<DeviceQueue>> make_queue() override;
+  Result<std::unique_ptr<DeviceQueue>> adopt_stream(void* stream) override;
   /// Memory for the processor is pinned, so that kernels reach it.
   Result<std::byte*> allocate(std::int64_t bytes, MemorySpace space) override;
   void release(std::byte* data, std::int64_t bytes) override;
   /// Errors: unsupported where GPU or driver has no dma-bufs; those of the driver.
   Result<DmaBuf> export_memory(const std::byte* data, std::int64_t bytes) override;
+
+  [[nodiscard]] bool shares_memory() const override { return true; }
+  /// Errors: those of the driver.
+  Result<std::string> share_memory(const std::byte* data, std::int64_t bytes) override;
+  /// Errors: unsupported where the GPUs do not reach each other; those of the driver.
+  Result<std::byte*> open_memory(std::string_view shared) override;
+  void close_memory(std::byte* data) override;
+  Result<void> pin(std::byte* data, std::int64_t bytes) override;
+  void unpin(std::byte* data) override;
+  [[nodiscard]] bool reaches_unpinned() const override { return reaches_unpinned_; }
 
   [[nodiscard]] const Driver& driver() const { return *driver_; }
   [[nodiscard]] int ordinal() const { return ordinal_; }
@@ -54,6 +65,8 @@ class CudaDevice final : public Device {
  private:
   CudaDevice(std::shared_ptr<const Driver> driver, int ordinal) : driver_(std::move(driver)), ordinal_(ordinal) {}
   Result<void> set_up(std::span<const unsigned char> image);
+  [[nodiscard]] Result<bool> can_reach(int device) const;
+  Result<void> reach(int device, DriverHandle context);
   [[nodiscard]] Result<int> attribute(int which) const;
 
   std::shared_ptr<const Driver> driver_;
@@ -61,11 +74,13 @@ class CudaDevice final : public Device {
   int device_ = 0;
   std::string model_;
   std::uint32_t multiprocessors_ = 0;
+  bool reaches_unpinned_ = false;
   DriverHandle context_ = nullptr;
   DriverHandle module_ = nullptr;
   std::mutex mutex_;
-  std::map<std::string, DriverHandle> kernels_;  ///< By name. Guarded by `mutex_`, as is what follows.
-  std::map<std::byte*, MemorySpace> memories_;   ///< Of `allocate`.
+  std::map<std::string, DriverHandle> kernels_;      ///< By name. Guarded by `mutex_`, as is what follows.
+  std::map<std::byte*, MemorySpace> memories_;       ///< Of `allocate`.
+  std::multimap<std::byte*, DeviceAddress> opened_;  ///< Of other processes: begins of what the driver opened.
 };
 
 }  // namespace espalier::engine::cuda

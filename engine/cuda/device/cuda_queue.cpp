@@ -22,24 +22,36 @@ DeviceAddress address_of(const void* data) { return reinterpret_cast<DeviceAddre
 
 Result<std::unique_ptr<DeviceQueue>> CudaQueue::make(CudaDevice& device) {
   std::unique_ptr<CudaQueue> queue(new CudaQueue(device));
-  if (auto done = queue->set_up(); !done) return tl::unexpected(done.error());
+  if (auto done = queue->make_words(); !done) return tl::unexpected(done.error());
+  const Driver& driver = device.driver();
+  const auto made = driver.check(driver.api().make_stream(&queue->stream_, non_blocking_stream), "make a stream");
+  if (!made) return tl::unexpected(made.error());
+  queue->owns_stream_ = true;
   return queue;
 }
 
-Result<void> CudaQueue::set_up() {
+Result<std::unique_ptr<DeviceQueue>> CudaQueue::adopt(CudaDevice& device, DriverHandle stream) {
+  std::unique_ptr<CudaQueue> queue(new CudaQueue(device));
+  if (auto done = queue->make_words(); !done) return tl::unexpected(done.error());
+  queue->stream_ = stream;
+  queue->is_adopted_ = true;
+  return queue;
+}
+
+Result<void> CudaQueue::make_words() {
   const auto words = gpu_.allocate(hold_words * sizeof(std::uint32_t), MemorySpace::pinned);
   if (!words) return tl::unexpected(words.error());
   words_ = reinterpret_cast<std::uint32_t*>(*words);
-  return gpu_.driver().check(gpu_.driver().api().make_stream(&stream_, non_blocking_stream), "make a stream");
+  return {};
 }
 
 CudaQueue::~CudaQueue() {
   const DriverApi& api = gpu_.driver().api();
-  if (stream_ != nullptr) {
+  if (owns_stream_ || is_adopted_) {
     drain();
     for (const Pending& pending : pending_) api.destroy_event(pending.event);
     for (DriverHandle event : unused_) api.destroy_event(event);
-    api.destroy_stream(stream_);
+    if (owns_stream_) api.destroy_stream(stream_);
   }
   if (words_ != nullptr) gpu_.release(reinterpret_cast<std::byte*>(words_), hold_words * sizeof(std::uint32_t));
 }
@@ -110,6 +122,15 @@ void CudaQueue::divide(ElementType type, void* data, std::size_t element_count, 
   call.ranks = ranks;
   launch(KernelKind::divide, type, ReduceOperation::sum, element_count * static_cast<std::uint64_t>(size_of(type)),
          &call);
+}
+
+std::uint64_t CudaQueue::mark_stream() {
+  if (is_adopted_) {
+    note(status_success, {});  // What others gave the stream counts as one work more, for which an event stands.
+    const std::lock_guard lock(mutex_);
+    record_event();
+  }
+  return mark();
 }
 
 std::uint64_t CudaQueue::hold() {

@@ -15,6 +15,8 @@ class CudaQueue final : public DeviceQueue {
  public:
   /// Requires: the device outlives the queue. Errors: those of the driver.
   static Result<std::unique_ptr<DeviceQueue>> make(CudaDevice& device);
+  /// On a stream of the caller's. Null, the default stream, is one as well.
+  static Result<std::unique_ptr<DeviceQueue>> adopt(CudaDevice& device, DriverHandle stream);
   ~CudaQueue() override;
 
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
@@ -22,6 +24,7 @@ class CudaQueue final : public DeviceQueue {
   void reduce(ElementType type, ReduceOperation operation, std::span<void* const> targets, const void* first,
               std::span<const void* const> sources, std::size_t element_count) override;
   void divide(ElementType type, void* data, std::size_t element_count, std::uint32_t ranks) override;
+  std::uint64_t mark_stream() override;
   std::uint64_t hold() override;
   void release(std::uint64_t ticket) override;
   /// Waits for all work, and for what was held as well.
@@ -35,7 +38,7 @@ class CudaQueue final : public DeviceQueue {
   };
 
   explicit CudaQueue(CudaDevice& device) : DeviceQueue(device), gpu_(device) {}
-  Result<void> set_up();
+  Result<void> make_words();
   std::uint64_t look() override;
   /// Counts work that the driver took, or fails the queue.
   void note(DriverStatus status, std::string_view action);
@@ -46,6 +49,8 @@ class CudaQueue final : public DeviceQueue {
 
   CudaDevice& gpu_;
   DriverHandle stream_ = nullptr;
+  bool owns_stream_ = false;
+  bool is_adopted_ = false;
   std::uint32_t* words_ = nullptr;  ///< Pinned; a held ticket waits until its word says so.
   std::uint64_t tickets_ = 0;
   std::mutex mutex_;

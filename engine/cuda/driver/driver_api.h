@@ -11,6 +11,11 @@ using DriverStatus = int;             ///< CUresult.
 using DeviceAddress = std::uint64_t;  ///< CUdeviceptr.
 using DriverHandle = void*;           ///< CUcontext, CUmodule, CUfunction, CUstream, CUevent, CUgraph, CUgraphExec.
 
+/// CUipcMemHandle: how another process opens device memory.
+struct IpcHandle {
+  unsigned char bytes[64];
+};
+
 /// A row for each: our name, the library's, the parameters. All return a DriverStatus.
 #define ESPALIER_DRIVER_FUNCTIONS(ROW)                                                                               \
   ROW(init, "cuInit", (unsigned flags))                                                                              \
@@ -31,6 +36,12 @@ using DriverHandle = void*;           ///< CUcontext, CUmodule, CUfunction, CUst
   ROW(set_pointer_attribute, "cuPointerSetAttribute", (const void* value, int attribute, DeviceAddress address))     \
   ROW(export_range, "cuMemGetHandleForAddressRange",                                                                 \
       (void* handle, DeviceAddress address, std::size_t bytes, int kind, unsigned long long flags))                  \
+  ROW(address_range, "cuMemGetAddressRange_v2", (DeviceAddress * begin, std::size_t * bytes, DeviceAddress address)) \
+  ROW(make_ipc_handle, "cuIpcGetMemHandle", (IpcHandle * handle, DeviceAddress address))                             \
+  ROW(open_ipc_handle, "cuIpcOpenMemHandle_v2", (DeviceAddress * address, IpcHandle handle, unsigned flags))         \
+  ROW(close_ipc_handle, "cuIpcCloseMemHandle", (DeviceAddress address))                                              \
+  ROW(register_host, "cuMemHostRegister_v2", (void* data, std::size_t bytes, unsigned flags))                        \
+  ROW(unregister_host, "cuMemHostUnregister", (void* data))                                                          \
   ROW(allocate_host, "cuMemHostAlloc", (void** data, std::size_t bytes, unsigned flags))                             \
   ROW(free_host, "cuMemFreeHost", (void* data))                                                                      \
   ROW(fill, "cuMemsetD8Async", (DeviceAddress to, unsigned char value, std::size_t bytes, DriverHandle stream))      \
@@ -85,9 +96,13 @@ inline constexpr DriverStatus status_peer_access_already_enabled = 704;
 inline constexpr int attribute_multiprocessors = 16;
 inline constexpr int attribute_major = 75;
 inline constexpr int attribute_minor = 76;
+inline constexpr int attribute_pageable_memory = 88;  ///< Kernels reach all memory of the process.
 inline constexpr int attribute_cooperative_launch = 95;
 inline constexpr int attribute_dma_buf = 124;
 
+inline constexpr unsigned ipc_lazy_peer_access = 1;  ///< CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.
+/// CU_MEMHOSTALLOC_ and CU_MEMHOSTREGISTER_: PORTABLE | DEVICEMAP.
+inline constexpr unsigned portable_and_mapped = 1 | 2;
 inline constexpr int pointer_attribute_sync_memops = 6;  ///< CU_POINTER_ATTRIBUTE_SYNC_MEMOPS.
 inline constexpr int range_handle_dma_buf = 1;           ///< CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD.
 

@@ -1,12 +1,10 @@
 // A CUDA driver for tests: a libcuda.so.1 whose GPUs are this process's memory and threads. Streams do their work when
 // somebody asks about it, kernels run the interpreter's code on a thread per block. Environment, read by cuInit:
 // FAKE_CUDA_GPUS (2), FAKE_CUDA_MULTIPROCESSORS (16), FAKE_CUDA_PEERS (1; 0: no GPU reaches another), FAKE_CUDA_MEMORY
-// (bytes of a GPU), FAKE_CUDA_DMA_BUFS (1; 0: none), FAKE_CUDA_COOPERATIVE (1; 0: no cooperative launches),
-// FAKE_CUDA_HANG (0; 1: kernels of the interpreter never end), FAKE_CUDA_FAIL=FUNCTION:CALL:STATUS: that call of a
-// function, counted from 1, returns the status; a sticky one is what every later call returns, too.
-#include <sys/mman.h>
-#include <unistd.h>
-
+// (bytes of a GPU), FAKE_CUDA_DMA_BUFS (1; 0: none), FAKE_CUDA_IPC (1; 0: none), FAKE_CUDA_COOPERATIVE (1; 0: no
+// cooperative launches), FAKE_CUDA_HANG (0; 1: kernels of the interpreter never end),
+// FAKE_CUDA_FAIL=FUNCTION:CALL:STATUS: that call of a function, counted from 1, returns the status; a sticky one is
+// what every later call returns, too.
 #include "tests/support/fake_cuda/fake_driver.h"
 
 using namespace espalier::test;  // NOLINT: what follows are the library's own names.
@@ -26,6 +24,7 @@ DriverStatus cuInit(unsigned) {
   driver.has_dma_bufs = number_from("FAKE_CUDA_DMA_BUFS", 1) != 0;
   driver.has_peers = number_from("FAKE_CUDA_PEERS", 1) != 0;
   driver.has_cooperative = number_from("FAKE_CUDA_COOPERATIVE", 1) != 0;
+  driver.has_ipc = number_from("FAKE_CUDA_IPC", 1) != 0;
   driver.hangs = number_from("FAKE_CUDA_HANG", 0) != 0;
   driver.memory = static_cast<std::size_t>(number_from("FAKE_CUDA_MEMORY", 1L << 30));
   driver.calls.clear();
@@ -95,6 +94,7 @@ DriverStatus cuDeviceGetAttribute(int* value, int attribute, int) {
   *value = attribute == espalier::engine::cuda::attribute_multiprocessors ? fake().multiprocessors : 1;
   if (attribute == espalier::engine::cuda::attribute_dma_buf) *value = fake().has_dma_bufs ? 1 : 0;
   if (attribute == espalier::engine::cuda::attribute_cooperative_launch) *value = fake().has_cooperative ? 1 : 0;
+  if (attribute == espalier::engine::cuda::attribute_pageable_memory) *value = 0;
   return status_success;
 }
 
@@ -118,61 +118,6 @@ DriverStatus cuCtxSetCurrent(DriverHandle) {
 }
 DriverStatus cuCtxEnablePeerAccess(DriverHandle, unsigned) {
   ENTER(cuCtxEnablePeerAccess);
-  return status_success;
-}
-
-DriverStatus cuMemAlloc_v2(DeviceAddress* address, std::size_t bytes) {
-  ENTER(cuMemAlloc_v2);
-  if (bytes > fake().memory - fake().used) return out_of_memory;
-  const int file = memfd_create("a fake GPU's memory", MFD_CLOEXEC);
-  if (file < 0 || ftruncate(file, static_cast<off_t>(whole_pages(bytes))) != 0) return out_of_memory;
-  void* const data = mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (data == MAP_FAILED) return out_of_memory;
-  std::memset(data, 0xEE, bytes);  // As memory is: not zero.
-  *address = reinterpret_cast<DeviceAddress>(data);
-  fake().used += bytes;
-  fake().memories[*address] = {bytes, file};
-  return status_success;
-}
-
-DriverStatus cuPointerSetAttribute(const void*, int, DeviceAddress address) {
-  ENTER(cuPointerSetAttribute);
-  return fake().memories.contains(address) ? status_success : invalid_value;
-}
-
-/// Whole pages of one memory, as the driver wants them.
-DriverStatus cuMemGetHandleForAddressRange(void* handle, DeviceAddress address, std::size_t bytes, int kind,
-                                           unsigned long long flags) {
-  ENTER(cuMemGetHandleForAddressRange);
-  const auto found = fake().memories.find(address);
-  if (!fake().has_dma_bufs || kind != espalier::engine::cuda::range_handle_dma_buf || flags != 0 || bytes % 4096 != 0 ||
-      found == fake().memories.end() || bytes > whole_pages(found->second.bytes)) {
-    return invalid_value;
-  }
-  *static_cast<int*>(handle) = dup(found->second.file);
-  return status_success;
-}
-
-DriverStatus cuMemFree_v2(DeviceAddress address) {
-  const std::lock_guard lock(fake().mutex);
-  const FakeMemory memory = fake().memories[address];
-  fake().used -= memory.bytes;
-  fake().memories.erase(address);
-  munmap(reinterpret_cast<void*>(address), whole_pages(memory.bytes));
-  close(memory.file);
-  return status_success;
-}
-
-DriverStatus cuMemHostAlloc(void** data, std::size_t bytes, unsigned) {
-  ENTER(cuMemHostAlloc);
-  DeviceAddress address = 0;
-  const DriverStatus given = give(&address, bytes);
-  *data = reinterpret_cast<void*>(address);
-  return given;
-}
-
-DriverStatus cuMemFreeHost(void* data) {
-  std::free(data);
   return status_success;
 }
 

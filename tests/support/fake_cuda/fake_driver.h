@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -8,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -33,7 +35,10 @@ inline constexpr DriverStatus invalid_value = 1;
 inline constexpr DriverStatus out_of_memory = 2;
 inline constexpr DriverStatus not_initialized = 3;
 inline constexpr DriverStatus no_binary = 209;
+inline constexpr DriverStatus peer_access_unsupported = 217;
 inline constexpr DriverStatus not_found = 500;
+inline constexpr DriverStatus illegal_address = 700;
+inline constexpr DriverStatus host_memory_already_registered = 712;
 inline constexpr DriverStatus cooperative_launch_too_large = 720;
 inline constexpr DriverStatus not_supported = 801;
 inline constexpr DriverStatus stream_capture_unsupported = 900;
@@ -106,6 +111,7 @@ struct FakeDriver {
   int multiprocessors = 0;
   bool has_peers = true;
   bool has_cooperative = true;
+  bool has_ipc = true;
   bool hangs = false;
   std::size_t memory = 0;
   std::string fails_in;
@@ -116,6 +122,12 @@ struct FakeDriver {
   std::size_t used = 0;
   bool has_dma_bufs = true;
   std::map<DeviceAddress, FakeMemory> memories;
+  std::map<DeviceAddress, std::size_t> reachable;  ///< Bytes that kernels may touch, by their first.
+
+  [[nodiscard]] bool reaches(DeviceAddress address, std::size_t bytes) const {
+    const auto after = reachable.upper_bound(address);
+    return after != reachable.begin() && address + bytes <= std::prev(after)->first + std::prev(after)->second;
+  }
   std::map<std::string, FakeKernel> kernels;
   FakeStream default_stream;
 };
@@ -202,16 +214,31 @@ Call copy_parameter(const void* parameter) {
   return call;
 }
 
+/// Whether the kernel reaches all of these; if not, the GPU is lost.
+inline bool reaches_all(std::span<const unsigned char* const> places, std::size_t bytes) {
+  const bool reaches = std::ranges::all_of(places, [&](const unsigned char* place) {
+    return bytes == 0 || fake().reaches(reinterpret_cast<DeviceAddress>(place), bytes);
+  });
+  if (!reaches) fake().lost = illegal_address;
+  return reaches;
+}
+
 inline Work kernel_work(const FakeKernel& kernel, std::uint32_t blocks, const void* parameter) {
   if (kernel.kind == KernelKind::run) return interpreter_work(kernel, blocks, copy_parameter<KernelCall>(parameter));
   if (kernel.kind == KernelKind::divide) {
     return [kernel, call = copy_parameter<DivideCall>(parameter)] {
-      engine::cuda::divide_on_host(kernel.type, call);
+      const unsigned char* const data = call.data;
+      const std::size_t bytes = call.element_count * static_cast<std::size_t>(size_of(kernel.type));
+      if (reaches_all(std::span(&data, 1), bytes)) engine::cuda::divide_on_host(kernel.type, call);
       return true;
     };
   }
   return [kernel, call = copy_parameter<ReduceCall>(parameter)] {
-    engine::cuda::reduce_on_host(kernel.type, kernel.operation, call);
+    const std::size_t bytes = call.element_count * static_cast<std::size_t>(size_of(kernel.type));
+    std::vector<const unsigned char*> places(call.sources, call.sources + call.source_count);
+    places.insert(places.end(), call.targets, call.targets + call.target_count);
+    places.push_back(call.first);
+    if (reaches_all(places, bytes)) engine::cuda::reduce_on_host(kernel.type, kernel.operation, call);
     return true;
   };
 }

@@ -33,7 +33,12 @@ TEST(FailingDevice, SaysWhyItsWorkIsNeverDone) {
 
 INSTANTIATE_TEST_SUITE_P(All, DeviceConformance,
                          ::testing::Values(DeviceCase{"host", [] { return std::make_unique<HostDevice>(); }},
-                                           DeviceCase{"late", [] { return std::make_unique<test::LateDevice>(); }}),
+                                           DeviceCase{"late", [] { return std::make_unique<test::LateDevice>(); }},
+                                           DeviceCase{"lateAndShared",
+                                                      [] {
+                                                        return std::make_unique<test::LateDevice>(
+                                                            test::LateDeviceOptions{.shares = true});
+                                                      }}),
                          [](const auto& device) { return std::string(device.param.name); });
 
 }  // namespace

@@ -132,6 +132,27 @@ TEST_P(TransportConformance, CarriesWhatIsInDeviceMemory) {
       std::move(late));
 }
 
+/// The same where the devices of ranks open each other's memory, as transports within a machine make use of.
+TEST_P(TransportConformance, CarriesWhatIsInDeviceMemoryThatOthersOpen) {
+  JobOptions late = options();
+  late.make_device = [] {
+    test::LateDeviceOptions shares;
+    shares.shares = true;
+    return std::make_unique<test::LateDevice>(shares);
+  };
+  run(
+      3,
+      [](Communicator& world) {
+        for (const CollectiveKind kind : all_collective_kinds) {
+          for (const std::size_t count : {std::size_t{1}, std::size_t{2000}, std::size_t{9000}}) {
+            test::run_device_case(world, {kind, ElementType::int32, ReduceOperation::sum, 3, 0, count, 2});
+            if (::testing::Test::HasFailure()) return world.abort("a test failed");
+          }
+        }
+      },
+      std::move(late));
+}
+
 /// Of the rings to rank 0, which begin at different ranks, each other rank adds up for others on one at least, in
 /// scratch memory: the device's where the buffers are, and made once. The two calls have two buffers on every rank.
 TEST_P(TransportConformance, KeepsScratchMemoryWithTheBuffers) {

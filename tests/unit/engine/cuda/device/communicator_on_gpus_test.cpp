@@ -1,0 +1,138 @@
+// Ranks whose device is a GPU, on the fake driver: collectives on its memory, calls on streams of the caller's, what a
+// GPU does not reach. Here ranks are threads; tests/cuda/run_on_gpus_test.py has them as processes.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "engine/communicator/communicator.h"
+#include "tests/support/device_case.h"
+#include "tests/support/engine_cases.h"
+#include "tests/support/fake_gpus.h"
+#include "tests/support/local_ranks.h"
+
+namespace espalier::engine::cuda {
+namespace {
+
+using test::PlannedSource;
+
+/// Ranks take the fake GPUs in turn.
+JobOptions on_gpus(const test::FakeGpus& gpus, TransportChoice transport) {
+  JobOptions options;
+  options.transport = transport;
+  options.timeout = std::chrono::milliseconds(20000);
+  options.make_device = [&gpus, next = std::make_shared<std::atomic<int>>(0)]() -> std::unique_ptr<Device> {
+    auto opened = gpus.open(next->fetch_add(1) % 2);
+    EXPECT_TRUE(opened) << opened.error().message;
+    return opened ? std::unique_ptr<Device>(std::move(*opened)) : nullptr;
+  };
+  return options;
+}
+
+class CommunicatorOnGpus : public ::testing::TestWithParam<TransportChoice> {};
+
+TEST_P(CommunicatorOnGpus, CarriesEveryCollective) {
+  const test::FakeGpus gpus;
+  PlannedSource source("ring", Bytes{256});
+  run_ranks(3, source.source(), on_gpus(gpus, GetParam()), [](Communicator& world) {
+    for (const CollectiveKind kind : all_collective_kinds) {
+      for (const std::size_t count : {std::size_t{1}, std::size_t{2000}, std::size_t{9000}}) {
+        test::run_device_case(world, {kind, ElementType::float32, ReduceOperation::sum, 3, 0, count, 2});
+        if (::testing::Test::HasFailure()) return world.abort("a test failed");
+      }
+    }
+    const auto met = world.barrier();
+    EXPECT_TRUE(met) << met.error().message;
+  });
+}
+
+/// On host memory too, where the communicator knows it.
+TEST_P(CommunicatorOnGpus, CarriesRegisteredMemoryOfTheHost) {
+  const test::FakeGpus gpus;
+  PlannedSource source("ring", Bytes{256});
+  run_ranks(3, source.source(), on_gpus(gpus, GetParam()), [](Communicator& world) {
+    for (const CollectiveKind kind : all_collective_kinds) {
+      for (const test::Memory memory : {test::Memory::registered, test::Memory::adopted}) {
+        test::run_case(world, {kind, ElementType::int32, ReduceOperation::sum, 3, 0, 3000, 2}, memory, false);
+        if (::testing::Test::HasFailure()) return world.abort("a test failed");
+      }
+    }
+  });
+}
+
+TEST_P(CommunicatorOnGpus, RefusesMemoryThatTheGpuDoesNotReach) {
+  const test::FakeGpus gpus;
+  PlannedSource source("ring", Bytes{256});
+  run_ranks(2, source.source(), on_gpus(gpus, GetParam()), [](Communicator& world) {
+    if (world.rank() != 0) return;
+    std::vector<float> values(100, 1);
+    const auto done = world.all_reduce(values.data(), values.data(), 100, ElementType::float32, ReduceOperation::sum);
+    ASSERT_FALSE(done);
+    EXPECT_NE(done.error().message.find("device 'cuda' does not reach the 400 bytes at"), std::string::npos)
+        << done.error().message;
+    EXPECT_EQ(done.error().help, "let the communicator allocate the buffer, or register it");
+  });
+}
+
+/// Calls between work that the caller gives its stream itself, without waiting for anything but the last of it.
+TEST_P(CommunicatorOnGpus, CallsInTheOrderOfAStream) {
+  const test::FakeGpus gpus;
+  PlannedSource source("ring", Bytes{256});
+  run_ranks(2, source.source(), on_gpus(gpus, GetParam()), [&](Communicator& world) {
+    constexpr std::size_t count = 3000;
+    constexpr std::size_t bytes = count * sizeof(std::int32_t);
+    const DriverApi& api = (*gpus.driver())->api();
+    DriverHandle stream = nullptr;
+    ASSERT_EQ(api.make_stream(&stream, 1), status_success);
+    {
+      const test::DeviceMemory memory(world, bytes);
+      const auto place = reinterpret_cast<DeviceAddress>(memory.data());
+      const std::vector<std::int32_t> ones(count, 1);
+      std::array<std::vector<std::int32_t>, 2> seen = {std::vector<std::int32_t>(count),
+                                                       std::vector<std::int32_t>(count)};
+      auto queue = world.adopt_stream(stream);
+      ASSERT_TRUE(queue) << queue.error().message;
+      ASSERT_EQ(api.copy(place, reinterpret_cast<DeviceAddress>(ones.data()), bytes, stream), status_success);
+      CallArguments arguments{CollectiveKind::all_reduce, memory.data(),       memory.data(), count,
+                              ElementType::int32,         ReduceOperation::sum};
+      arguments.queue = queue->get();
+      std::vector<CallHandle> handles;
+      for (std::vector<std::int32_t>& result : seen) {
+        auto handle = world.start(arguments);
+        ASSERT_TRUE(handle) << handle.error().message;
+        handles.push_back(*handle);
+        ASSERT_EQ(api.copy(reinterpret_cast<DeviceAddress>(result.data()), place, bytes, stream), status_success);
+      }
+      ASSERT_EQ(api.await_stream(stream), status_success);
+      EXPECT_EQ(seen[0], std::vector<std::int32_t>(count, 2));
+      EXPECT_EQ(seen[1], std::vector<std::int32_t>(count, 4));
+      for (CallHandle& handle : handles) {
+        const auto done = handle.wait();
+        EXPECT_TRUE(done) << done.error().message;
+      }
+      EXPECT_TRUE(world.barrier());
+    }
+    api.destroy_stream(stream);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CommunicatorOnGpus, ::testing::Values(TransportChoice::shm, TransportChoice::tcp),
+                         [](const auto& choice) { return std::string(to_string(choice.param)); });
+
+/// GPUs that do not open each other's memory: it is staged, and the transport says why.
+TEST(StagedOnGpus, StagesWhatOthersDoNotOpen) {
+  const test::FakeGpus gpus("FAKE_CUDA_PEERS", "0");
+  PlannedSource source("ring", Bytes{256});
+  run_ranks(2, source.source(), on_gpus(gpus, TransportChoice::shm), [](Communicator& world) {
+    if (world.rank() == 0) {
+      EXPECT_NE(world.transports()[1].reason.find("device memory is staged: GPU"), std::string::npos)
+          << world.transports()[1].reason;
+    }
+    for (const CollectiveKind kind : all_collective_kinds) {
+      test::run_device_case(world, {kind, ElementType::float32, ReduceOperation::sum, 2, 0, 2000, 2});
+    }
+  });
+}
+
+}  // namespace
+}  // namespace espalier::engine::cuda
