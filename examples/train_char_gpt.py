@@ -5,6 +5,7 @@
     train_char_gpt.py --ranks 4 --beside gloo    the same over both backends in turns: tokens/s of each
     train_char_gpt.py --ranks 2 --check          beside one process that sees the same batches: losses and weights
     train_char_gpt.py --full --text input.txt    10.7 million parameters
+    train_char_gpt.py --ranks 2 --record step    a step's timeline in the folder step, beside the simulation of the same step
     torchrun --nproc_per_node=4 train_char_gpt.py
     train_char_gpt.py --ranks 2 --checkpoint gpt.pt    goes on from there where the file exists
     train_char_gpt.py --ranks 2 --checkpoint gpt.pt --die-at 25    the last rank kills itself: what the others say, and try again
@@ -30,8 +31,10 @@ from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
 import espalier.torch
+from step_timeline import StepRecorder, compare_steps
 
 LICENCE = "/usr/share/common-licenses/GPL-3"  # Of Debian's base-files; may be copied verbatim.
+RECORDED = 9  # Steps that are recorded at most, the last ones: the first ones share buckets and warm up.
 
 
 class Block(nn.Module):
@@ -98,11 +101,31 @@ class Training:
         self.options, self.text, self.group, self.step = options, text, group, 0
         self.model = make_model(options, text)
         self.parallel = self.model if group is None else DistributedDataParallel(
-            self.model, process_group=group, broadcast_buffers=False)
+            self.model, process_group=group, broadcast_buffers=False, bucket_cap_mb=options.bucket)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=options.rate)
+        self.recorder = StepRecorder()  # Takes nothing down, outside its steps.
+
+    def record(self, recorder):
+        """From now on gradients are added as without it, and the recorder learns when."""
+        def add_up(_, bucket):
+            part = bucket.buffer().div_(dist.get_world_size(self.group))
+            call = recorder.begin("all_reduce", part)
+            self.calls.append(call)
+            future = dist.all_reduce(part, group=self.group, async_op=True).get_future()
+
+            def finish(done):
+                recorder.end(call)
+                return done.value()[0]
+
+            return future.then(finish)
+
+        self.parallel.register_comm_hook(None, add_up)
+        self.recorder = recorder
 
     def run_step(self):
         """One step; the loss of this rank's part of the batch."""
+        self.calls = []
+        self.recorder.new_phase("forward")
         text, following = self.text.batch(self.step, self.options.batch, self.options.context)
         if self.group is not None:
             share = self.options.batch // dist.get_world_size(self.group)
@@ -110,7 +133,10 @@ class Training:
             text, following = text[mine], following[mine]
         self.optimizer.zero_grad(set_to_none=True)
         loss = self.parallel(text, following)
+        self.recorder.new_phase("backward")
         loss.backward()
+        self.recorder.waited_for(*self.calls)
+        self.recorder.new_phase("optimizer")
         self.optimizer.step()
         self.step += 1
         return loss.detach()
@@ -160,6 +186,9 @@ def train(options):
     say(f"# {parameters / 1e6:.2f} M parameters, {len(text.data)} characters, batch {options.batch} of {options.context} "
         f"characters over {world} ranks ({dist.get_backend()})", flush=True)
     single = Training(options, text) if options.check and rank == 0 else None
+    recorder = StepRecorder()
+    if options.record:
+        training.record(recorder)
     begin, first = time.perf_counter(), training.step
     if first:
         say(f"# goes on from step {first}, as {options.checkpoint} has it", flush=True)
@@ -167,7 +196,8 @@ def train(options):
         if training.step == options.die_at and rank == world - 1:
             os.kill(os.getpid(), signal.SIGKILL)
         try:
-            loss = training.run_step()
+            with recorder.step() if options.record and training.step >= options.steps - RECORDED else contextlib.nullcontext():
+                loss = training.run_step()
         except RuntimeError as error:
             how = f"; start again, and it goes on from {options.checkpoint}" if options.checkpoint else ""
             raise SystemExit(f"train_char_gpt: step {training.step}: {error}{how}") from error
@@ -181,6 +211,8 @@ def train(options):
     say(f"# weights {training.hash_of_weights()} on all {world} ranks")
     if not single and training.step > first:
         say(f"# {(training.step - first) * options.batch * options.context / seconds:.0f} tokens/s")
+    if options.record:
+        compare_steps(recorder, options.record)
     dist.barrier()
 
 
@@ -260,6 +292,8 @@ def read_options():
     parser.add_argument("--full", action="store_true", help="6 layers of 384, 6 heads, 256 characters, batch 64")
     parser.add_argument("--check", action="store_true", help="train one process beside, and compare")
     parser.add_argument("--beside", metavar="BACKEND", help="measure in turns with this backend: gloo")
+    parser.add_argument("--bucket", type=float, default=25, metavar="MIB", help="gradients are added when so much is there (default 25)")
+    parser.add_argument("--record", metavar="FOLDER", help="record the last steps, and simulate one of them with the command espalier")
     parser.add_argument("--checkpoint", help="a file to save to, and to go on from")
     parser.add_argument("--die-at", type=int, metavar="STEP", help="the last rank kills itself before this step")
     options = parser.parse_args()
@@ -268,6 +302,8 @@ def read_options():
     world = int(os.environ.get("WORLD_SIZE", options.ranks))
     if options.batch % world:
         parser.error(f"--batch {options.batch} has no equal parts for {world} ranks")
+    if options.record and (options.beside or options.check):
+        parser.error("--record is of the training alone: leave --beside and --check out")
     return options
 
 

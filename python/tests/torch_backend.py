@@ -260,6 +260,12 @@ def time_out():
         else:
             raise AssertionError("rank 1 came")
         try:
+            dist.group.WORLD.monitored_barrier(datetime.timedelta(0))
+        except RuntimeError as error:
+            assert "Rank 0 timed out" in str(error) and "rank 1" in str(error), error
+        else:
+            raise AssertionError("nobody was waited for")
+        try:
             dist.irecv(torch.ones(1), 1).wait(short)
         except RuntimeError as error:
             assert "timed out" in str(error), error

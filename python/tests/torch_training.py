@@ -82,6 +82,24 @@ class Training(unittest.TestCase):
             self.assertEqual(*weights)
             self.assertEqual(len(weights[0]), 1)
 
+    def test_a_step_is_recorded_beside_its_simulation(self):
+        """Both examples: each way's folder has the scenario and the timelines, and the simulation computes as long as the step did."""
+        examples = pathlib.Path(__file__).resolve().parents[2] / "examples"
+        with tempfile.TemporaryDirectory() as folder:
+            train = ["train_char_gpt.py", "--ranks", "2", "--steps", "12", "--layers", "1", "--width", "32", "--context", "16", "--batch", "4",
+                     "--bucket", "0.05", "--record", f"{folder}/gpt"]
+            for words, ways in ((train, ["gpt"]), (["parallel_training.py", "--record", folder], ["tensor", "pipeline", "data"])):
+                done = subprocess.run([sys.executable, examples / words[0], *words[1:]], capture_output=True, text=True, timeout=240,
+                                      check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                rows = {name: [line.split() for line in done.stdout.splitlines() if line.startswith(name)]
+                        for name in ("measured", "simulated")}
+                self.assertEqual([len(lines) for lines in rows.values()], [len(ways)] * 2, done.stdout)
+                for measured, simulated in zip(*rows.values()):
+                    self.assertAlmostEqual(float(measured[2]), float(simulated[2]), delta=0.1)  # Pieces are rounded to a microsecond.
+                for way in ways:
+                    self.assertTrue(pathlib.Path(folder, way, "timeline.json").exists())
+
     def test_equals_one_process(self):
         for world in (2, 4):
             run_ranks(train_in_parallel, world, world)

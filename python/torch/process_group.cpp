@@ -244,6 +244,10 @@ void ProcessGroupEspalier::monitoredBarrier(const c10d::BarrierOptions& options,
   std::string missing;
   for (int rank = 1; rank < getSize(); ++rank) {
     const std::string key = place + "/" + std::to_string(rank);
+    if (!wait_all_ranks && std::chrono::steady_clock::now() >= deadline) {
+      throw std::runtime_error("Rank 0 timed out in monitoredBarrier after " + std::to_string(limit.count()) +
+                               " ms, before it looked for rank " + std::to_string(rank));
+    }
     if (has_come(key)) {
       terms_.store->deleteKey(key);
       continue;
