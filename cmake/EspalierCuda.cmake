@@ -46,6 +46,16 @@ endfunction()
 
 espalier_find_nvcc()
 
+# Ranges that NVIDIA's tools show (engine/executor/nvtx_range.h): headers of the toolkit alone, nothing is linked.
+find_path(ESPALIER_NVTX_INCLUDE nvtx3/nvToolsExt.h HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda
+  PATH_SUFFIXES include)
+if(ESPALIER_NVTX_INCLUDE)
+  add_library(espalier_nvtx INTERFACE)
+  target_include_directories(espalier_nvtx SYSTEM INTERFACE ${ESPALIER_NVTX_INCLUDE})
+  target_compile_definitions(espalier_nvtx INTERFACE ESPALIER_NVTX)
+  target_link_libraries(espalier_nvtx INTERFACE ${CMAKE_DL_LIBS})
+endif()
+
 # espalier_compile_kernels(SOURCE FATBIN): a rule for the fat binary, and beside it what ptxas says (FATBIN.txt).
 function(espalier_compile_kernels source fatbin)
   set(targets "")

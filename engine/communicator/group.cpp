@@ -352,6 +352,8 @@ Error Group::in_call(const CallHeader& header, Error error) const {
   return error;
 }
 
+std::string Group::describe_running() const { return fmt::format("{} (group {})", describe(running_header_), name_); }
+
 Result<RunningCall> Group::begin(const CallArguments& arguments, QueuePoint callers_work) {
   CallHeader header;
   header.sequence = ++sequence_;

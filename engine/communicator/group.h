@@ -50,6 +50,8 @@ class Group {
   Result<RunningCall> begin(const CallArguments& arguments, QueuePoint callers_work);
   /// Ends the call that was begun. Errors: unavailable when the device does not come to an end, or the job failed.
   Result<void> finish(const CallArguments& arguments);
+  /// "call 3: all_reduce of 1024 float, sum (group world)": the call that was begun last.
+  [[nodiscard]] std::string describe_running() const;
 
  private:
   Group(std::shared_ptr<Job> job, std::vector<std::uint32_t> members, std::string name, ScheduleSource schedules);

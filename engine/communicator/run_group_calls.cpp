@@ -1,7 +1,11 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "engine/communicator/group.h"
+#include "engine/executor/nvtx_range.h"
 #include "engine/executor/run_calls.h"
 
 namespace espalier::engine {
@@ -25,11 +29,19 @@ Result<void> give_up(Job& job, Error error) {
   return tl::unexpected(std::move(error));
 }
 
+/// What NVIDIA's tools show of calls that run together.
+std::string text_of(const std::vector<NotedCall>& calls, const std::vector<std::size_t>& round) {
+  std::string text = calls[round.front()].group->describe_running();
+  if (round.size() > 1) text += fmt::format(" and {} more", round.size() - 1);
+  return text;
+}
+
 }  // namespace
 
 Result<void> run_call(Job& job, Group& group, const CallArguments& arguments, QueuePoint callers_work) {
   auto begun = group.begin(arguments, callers_work);
   if (!begun) return give_up(job, std::move(begun.error()));
+  const NvtxRange range([&] { return group.describe_running(); });
   if (auto ran = run_calls(std::span(&*begun, 1), context_of(job)); !ran) return give_up(job, std::move(ran.error()));
   if (auto finished = group.finish(arguments); !finished) return give_up(job, std::move(finished.error()));
   for (const auto& transport : job.transports()) transport->reclaim();
@@ -53,6 +65,7 @@ Result<void> run_noted(Job& job, std::vector<NotedCall> calls) {
       running.push_back(*begun);
       round.push_back(i);
     }
+    const NvtxRange range([&] { return text_of(calls, round); });
     if (auto ran = run_calls(running, context_of(job)); !ran) return give_up(job, std::move(ran.error()));
     for (const std::size_t i : round) {
       if (auto finished = calls[i].group->finish(calls[i].arguments); !finished) {

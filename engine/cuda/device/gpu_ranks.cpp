@@ -12,6 +12,7 @@
 #include "engine/cuda/device/gpu_clock.h"
 #include "engine/cuda/device/launch_shape.h"
 #include "engine/executor/clock.h"
+#include "engine/executor/nvtx_range.h"
 
 namespace espalier::engine::cuda {
 namespace {
@@ -211,6 +212,7 @@ Result<void> GpuRanks::fail_for_good(Error error) {
 Result<void> GpuRanks::enqueue(std::span<const DriverHandle> streams) {
   if (auto well = check(); !well) return well;
   ESPALIER_CHECK(streams.size() == parts_.size(), "a stream for every GPU");
+  const NvtxRange range([&] { return fmt::format("device program of {} ranks", program_.memories.size()); });
   for (std::size_t index = 0; index < parts_.size(); ++index) {
     Part& part = parts_[index];
     part.gpu->make_current();
