@@ -7,6 +7,7 @@
 #include <memory>
 #include <tuple>
 
+#include "base/parallel.h"
 #include "base/suggest.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/jobs/predict_rows.h"
@@ -185,28 +186,40 @@ Result<std::vector<double>> ProfileCalibration::predict(const profile::Profile& 
                                                         std::span<const std::size_t> which) {
   std::vector<const Table*> tables;
   for (const Table& table : tables_) tables.push_back(&table);
-  std::map<std::tuple<std::size_t, std::string, sim::Protocol>, std::unique_ptr<profile::ProfiledRuns>> runners;
+  const auto added_of = [&](std::size_t index) {
+    const ProfileRow& row = rows_[index];
+    const profile::Way& way = way_of(profile, row);
+    return way.base + profile::ranks_time(way, tables[row.table]->planned.at(row.collective).topology.rank_count());
+  };
+  std::map<std::tuple<std::size_t, std::string, sim::Protocol>, profile::ProfiledRuns> runners;
+  std::vector<std::size_t> fresh;
+  for (const std::size_t index : which) {
+    const ProfileRow& row = rows_[index];
+    if (known_[index].contains(costs_of(profile, way_of(profile, row)))) continue;
+    const Planned& planned = tables[row.table]->planned.at(row.collective);
+    runners.try_emplace({row.table, row.collective, row.protocol}, planned.topology, planned.candidates,
+                        options_with(profile, row.protocol));
+    fresh.push_back(index);
+  }
+  std::vector<Result<double>> seconds(fresh.size(), 0.0);
+  run_parallel(fresh.size(), usable_threads(), [&](std::size_t i) {
+    const std::size_t at = fresh.size() - 1 - i;  // Large messages come last, and take longest.
+    const ProfileRow& row = rows_[fresh[at]];
+    const auto run = runners.at({row.table, row.collective, row.protocol}).run(row.planner, row.near);
+    seconds[at] =
+        run ? Result<double>((run->report.elapsed - added_of(fresh[at])).seconds()) : tl::unexpected(run.error());
+  });
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    if (!seconds[i]) return tl::unexpected(seconds[i].error());
+    known_[fresh[i]].emplace(costs_of(profile, way_of(profile, rows_[fresh[i]])), *seconds[i]);
+  }
   std::vector<double> times;
   for (const std::size_t index : which) {
     const ProfileRow& row = rows_[index];
-    const Table& table = *tables[row.table];
-    const Planned& planned = table.planned.at(row.collective);
-    const profile::Way& way = way_of(profile, row);
-    const Picoseconds added = way.base + profile::ranks_time(way, planned.topology.rank_count());
-    const auto [known, is_new] = known_[index].try_emplace(costs_of(profile, way), 0.0);
-    if (is_new) {
-      auto& runner = runners[{row.table, row.collective, row.protocol}];
-      if (!runner) {
-        runner = std::make_unique<profile::ProfiledRuns>(planned.topology, planned.candidates,
-                                                         options_with(profile, row.protocol));
-      }
-      const auto run = runner->run(row.planner, row.near);
-      if (!run) return tl::unexpected(run.error());
-      known->second = (run->report.elapsed - added).seconds();
-    }
-    const auto launch = profile.launch(table.source.launch);
+    const auto launch = profile.launch(tables[row.table]->source.launch);
     if (!launch) return tl::unexpected(launch.error());
-    times.push_back(known->second + added.seconds() + launch->seconds());
+    times.push_back(known_[index].at(costs_of(profile, way_of(profile, row))) + added_of(index).seconds() +
+                    launch->seconds());
   }
   return times;
 }

@@ -9,6 +9,7 @@
 #include "base/counted.h"
 #include "base/element.h"
 #include "base/format_units.h"
+#include "base/parallel.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/collective_flags.h"
 #include "compare/compare_results.h"
@@ -78,12 +79,18 @@ class RunPlanner {
     run.size = {row.size.count / run.element_size * run.element_size};
     if (run.size.count == 0) return {};
     if (timeline != nullptr) run.chunk = chunk_of(*timeline, run);
-    if (run.chunk.count == 0) run.chunk = hints_.chunk.value_or(planned->chunks->choose(run.size));
+    if (run.chunk.count == 0) run.chunk = hints_.chunk.value_or(usual_chunk(*planned->chunks, run.size));
     run.chunk = std::max(run.chunk, Bytes{run.element_size});
     run.label = fmt::format("{}{}, {} ({})", to_string(run.schedule->collective.kind),
                             by_algorithm(run.schedule->algorithm), format_size(row.size), place);
     runs_.runs.push_back(std::move(run));
     return {};
+  }
+
+  /// What the loads suggest, unless that makes so many chunks that hundreds of simulations take minutes.
+  [[nodiscard]] static Bytes usual_chunk(const planners::ChunkModel& chunks, Bytes size) {
+    constexpr double most_chunk_hops = 250'000;
+    return std::max(chunks.choose(size), chunks.smallest_within(size, most_chunk_hops));
   }
 
   /// The chunk that cuts the longest transfer into as many pieces as the timeline shows.
@@ -199,34 +206,80 @@ Result<CalibrationRuns> plan_runs(const Console& console, const Topology& topolo
   return runs;
 }
 
-compare::PredictTimes simulated_times(const CalibrationRuns& runs) {
-  return [&runs](const Topology& topology, std::span<const std::size_t> which) -> Result<std::vector<double>> {
+namespace {
+
+/// The simulators of all schedules, made ready once: each call only lays its numbers on them.
+class RunSimulators {
+ public:
+  explicit RunSimulators(const CalibrationRuns& runs) : runs_(runs) {}
+
+  Result<std::vector<double>> times(const Topology& topology, std::span<const std::size_t> which) {
+    std::map<Key, std::size_t> index;
+    std::vector<const CalibrationRun*> distinct;
+    for (const std::size_t at : which) {
+      const CalibrationRun& run = runs_.runs[at];
+      if (index.try_emplace(key_of(run), distinct.size()).second) distinct.push_back(&run);
+    }
     std::map<const Schedule*, sim::Simulator> simulators;
-    std::map<std::tuple<const Schedule*, std::int64_t, std::int64_t, std::int64_t>, double> known;
+    for (const CalibrationRun* run : distinct) {
+      if (auto made = add_simulator(*run->schedule, topology, simulators); !made) return tl::unexpected(made.error());
+    }
+    std::vector<Result<double>> seconds(distinct.size(), 0.0);
+    run_parallel(distinct.size(), usable_threads(), [&](std::size_t i) {
+      const std::size_t at = distinct.size() - 1 - i;  // Large messages are mostly last, and take longest.
+      seconds[at] = simulate(simulators.at(distinct[at]->schedule.get()), *distinct[at]);
+    });
     std::vector<double> times;
-    for (const std::size_t index : which) {
-      const CalibrationRun& run = runs.runs[index];
-      const auto [time, is_new] =
-          known.try_emplace({run.schedule.get(), run.size.count, run.chunk.count, run.element_size}, 0.0);
-      if (is_new) {
-        auto simulator = simulators.find(run.schedule.get());
-        if (simulator == simulators.end()) {
-          auto made = sim::Simulator::make(*run.schedule, topology);
-          if (!made) return tl::unexpected(made.error());
-          simulator = simulators.emplace(run.schedule.get(), std::move(*made)).first;
-        }
-        sim::Options options;
-        options.size = run.size;
-        options.chunk = run.chunk;
-        options.element_size = run.element_size;
-        const auto report = simulator->second.run(options);
-        if (!report) return tl::unexpected(report.error());
-        time->second = report->elapsed.seconds();
-      }
-      times.push_back(time->second);
+    for (const std::size_t at : which) {
+      const Result<double>& time = seconds[index.at(key_of(runs_.runs[at]))];
+      if (!time) return tl::unexpected(time.error());
+      times.push_back(*time);
     }
     return times;
-  };
+  }
+
+ private:
+  using Key = std::tuple<const Schedule*, std::int64_t, std::int64_t, std::int64_t>;
+  static Key key_of(const CalibrationRun& run) {
+    return {run.schedule.get(), run.size.count, run.chunk.count, run.element_size};
+  }
+
+  Result<void> add_simulator(const Schedule& schedule, const Topology& topology,
+                             std::map<const Schedule*, sim::Simulator>& simulators) {
+    if (simulators.contains(&schedule)) return {};
+    auto ready = ready_.find(&schedule);
+    if (ready == ready_.end()) {
+      const auto own = std::make_shared<const Topology>(topology);
+      auto made = sim::Simulator::make(schedule, *own);
+      if (!made) return tl::unexpected(made.error());
+      ready = ready_.emplace(&schedule, std::pair(own, std::move(*made))).first;
+    }
+    auto on = ready->second.second.on(topology);
+    if (!on) return tl::unexpected(on.error());
+    simulators.emplace(&schedule, std::move(*on));
+    return {};
+  }
+
+  static Result<double> simulate(const sim::Simulator& simulator, const CalibrationRun& run) {
+    sim::Options options;
+    options.size = run.size;
+    options.chunk = run.chunk;
+    options.element_size = run.element_size;
+    const auto report = simulator.run(options);
+    if (!report) return tl::unexpected(report.error());
+    return report->elapsed.seconds();
+  }
+
+  const CalibrationRuns& runs_;
+  std::map<const Schedule*, std::pair<std::shared_ptr<const Topology>, sim::Simulator>> ready_;
+};
+
+}  // namespace
+
+compare::PredictTimes simulated_times(const CalibrationRuns& runs) {
+  return
+      [simulators = std::make_shared<RunSimulators>(runs)](
+          const Topology& topology, std::span<const std::size_t> which) { return simulators->times(topology, which); };
 }
 
 }  // namespace espalier::cli

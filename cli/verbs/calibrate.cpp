@@ -158,7 +158,11 @@ ExitCode calibrate_profile(const Console& console, const CalibrateFlags& flags, 
     return console.refuse({ErrorCode::invalid_input, "there is no run to calibrate from", "give tables with rows"});
   }
   std::vector<double> start;
-  for (const profile::ProfileValue& value : profile::values_of(given)) start.push_back(value.value);
+  compare::FitValuesOptions options;
+  for (const profile::ProfileValue& value : profile::values_of(given)) {
+    if (value.kind != profile::ValueKind::time) options.rates.push_back(start.size());
+    start.push_back(value.value);
+  }
   ProfileCalibrationReport report{&given, nullptr, &tables, nullptr, {}, {}};
   if (leave_out) {
     report.by_table = tables.parts_by_table();
@@ -174,7 +178,7 @@ ExitCode calibrate_profile(const Console& console, const CalibrateFlags& flags, 
     progress.step("prediction " + std::to_string(++done));
     return tables.predict(profile::with_values(given, values), which);
   };
-  const auto fit = compare::fit_values(start, tables.measured(), tables.importance(), predict, parts);
+  const auto fit = compare::fit_values(start, tables.measured(), tables.importance(), predict, parts, options);
   if (!fit) return console.refuse(fit.error());
   std::vector<double> fitted;
   for (const compare::FittedValue& value : fit->values) fitted.push_back(value.value);

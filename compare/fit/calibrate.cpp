@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "compare/fit/fit_variables.h"
+#include "compare/fit/sampled_fit.h"
 
 namespace espalier::compare {
 namespace {
@@ -26,7 +27,13 @@ class Calibrator {
         predict_(predict),
         options_(options),
         variables_(find_parameters(topology, reduces)),
-        all_(measured.size()) {
+        all_(measured.size()),
+        sampled_(
+            measured.size(),
+            [this](std::span<const double> costs, std::span<const std::size_t> which) {
+              return predict_at(costs, which);
+            },
+            options.fit.jacobian_step) {
     std::iota(all_.begin(), all_.end(), std::size_t{0});
   }
 
@@ -48,10 +55,21 @@ class Calibrator {
     return times;
   }
 
-  Result<std::vector<double>> predict_at(std::span<const double> point, std::span<const std::size_t> which) const {
-    const auto changed = with_parameters(topology_, variables_.parameters(), variables_.values(point));
+  Result<std::vector<double>> predict_at(std::span<const double> costs, std::span<const std::size_t> which) const {
+    const auto changed = with_parameters(topology_, variables_.parameters(), values_or_costs(costs));
     if (!changed) return tl::unexpected(changed.error());
     return predict(*changed, which);
+  }
+
+  /// Runs take sums of costs: of rates, seconds per byte. The same turns costs into values again.
+  [[nodiscard]] std::vector<double> values_or_costs(std::span<const double> given) const {
+    std::vector<double> turned(given.begin(), given.end());
+    for (std::size_t i = 0; i < turned.size(); ++i) {
+      const ParameterKind kind = variables_.parameters()[i].kind;
+      const bool is_rate = kind == ParameterKind::bandwidth || kind == ParameterKind::reduce_bandwidth;
+      if (is_rate && turned[i] > 0) turned[i] = 1 / turned[i];
+    }
+    return turned;
   }
 
   struct Settled {
@@ -74,17 +92,12 @@ class Calibrator {
 
   /// Most classes of a large machine are on no route: to move them through every fit would cost a simulation each.
   Result<void> drop_unused(std::vector<double>& point) {
-    FitOptions only_look = options_.fit;
-    only_look.most_steps = 0;
-    const auto fit = fit_runs(all_, point, only_look);
-    if (!fit) return tl::unexpected(fit.error());
+    const auto sampled = sampled_.sample(values_or_costs(variables_.values(point)), variables_.moving(), all_);
+    if (!sampled) return tl::unexpected(sampled.error());
     std::vector<std::size_t> unused;
     for (std::size_t column = 0; column < point.size(); ++column) {
-      bool is_used = false;
-      for (std::size_t row = 0; row < measured_.size(); ++row) {
-        is_used = is_used || fit->jacobian[row * point.size() + column] != 0;
-      }
-      if (!is_used) unused.push_back(column);
+      const auto is_used = [&](std::size_t parameter) { return sampled_.depend_on(all_, parameter); };
+      if (std::ranges::none_of(variables_.members(column), is_used)) unused.push_back(column);
     }
     if (!unused.empty()) ambiguities_.push_back(variables_.hold_unused(unused, point));
     return {};
@@ -115,24 +128,19 @@ class Calibrator {
     return given;
   }
 
-  Result<Fit> fit_runs(const std::vector<std::size_t>& which, std::vector<double> start) const {
-    return fit_runs(which, std::move(start), options_.fit);
-  }
-
-  Result<Fit> fit_runs(const std::vector<std::size_t>& which, std::vector<double> start,
-                       const FitOptions& options) const {
-    const Residuals residuals = [&](std::span<const double> point) -> Result<std::vector<double>> {
-      auto times = predict_at(point, which);
-      if (!times) return times;
+  Result<Fit> fit_runs(const std::vector<std::size_t>& which, const std::vector<double>& start) {
+    const auto costs = [this](std::span<const double> point) { return values_or_costs(variables_.values(point)); };
+    const auto residuals = [&](std::span<const double>, std::span<const double> times) {
+      std::vector<double> logarithms;
       for (std::size_t i = 0; i < which.size(); ++i) {
-        (*times)[i] = std::log(std::max((*times)[i], least_prediction) / measured_[which[i]]);
+        logarithms.push_back(std::log(std::max(times[i], least_prediction) / measured_[which[i]]));
       }
-      return times;
+      return logarithms;
     };
-    return fit_least_squares(residuals, std::move(start), options);
+    return sampled_.fit({which, costs, residuals, variables_.moving()}, start, options_.fit);
   }
 
-  Result<HoldOut> hold_out(const Fit& fit) const {
+  Result<HoldOut> hold_out(const Fit& fit) {
     const std::size_t parts = std::min(options_.hold_out_parts, measured_.size());
     HoldOut result{.parts = 0, .runs = measured_.size(), .is_asked_for = options_.hold_out_parts > 0, .errors = {}};
     if (parts < 2 || measured_.size() - (measured_.size() + parts - 1) / parts < fit.point.size()) return result;
@@ -142,7 +150,7 @@ class Calibrator {
       for (const std::size_t i : all_) (i % parts == fold ? left_out : kept).push_back(i);
       const auto other = fit_runs(kept, fit.point);
       if (!other) return tl::unexpected(other.error());
-      const auto predicted = predict_at(other->point, left_out);
+      const auto predicted = predict_at(values_or_costs(variables_.values(other->point)), left_out);
       if (!predicted) return tl::unexpected(predicted.error());
       for (std::size_t i = 0; i < left_out.size(); ++i) {
         errors.push_back(relative_error((*predicted)[i], measured_[left_out[i]]));
@@ -187,6 +195,7 @@ class Calibrator {
   const CalibrateOptions& options_;
   FitVariables variables_;
   std::vector<std::size_t> all_;
+  SampledTimes sampled_;
   std::vector<Ambiguity> ambiguities_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "compare/fit/least_squares.h"
+#include "compare/fit/sampled_fit.h"
 
 namespace espalier::compare {
 namespace {
@@ -16,7 +17,17 @@ class ValuesFitter {
  public:
   ValuesFitter(std::span<const double> given, std::span<const double> measured, std::span<const double> importance,
                const PredictFrom& predict, const FitValuesOptions& options)
-      : given_(given), measured_(measured), importance_(importance), predict_(predict), options_(options) {
+      : given_(given),
+        measured_(measured),
+        importance_(importance),
+        predict_(predict),
+        options_(options),
+        sampled_(
+            measured.size(),
+            [this](std::span<const double> costs, std::span<const std::size_t> which) {
+              return predict_(values_or_costs(costs), which);
+            },
+            options.fit.jacobian_step) {
     for (std::size_t i = 0; i < given.size(); ++i) free_.push_back(i);
   }
 
@@ -41,39 +52,35 @@ class ValuesFitter {
     return values;
   }
 
+  /// Of rates the inverse is a cost. The same turns costs into values again.
+  [[nodiscard]] std::vector<double> values_or_costs(std::span<const double> given) const {
+    std::vector<double> turned(given.begin(), given.end());
+    for (const std::size_t rate : options_.rates) turned[rate] = 1 / turned[rate];
+    return turned;
+  }
+
   /// Of the runs, and then of the price of every coordinate.
   Result<Fit> fit_free(const std::vector<std::size_t>& which) {
     if (auto used = drop_unused(which); !used) return tl::unexpected(used.error());
-    return fit_least_squares(residuals_of(which), std::vector<double>(free_.size(), 0.0), options_.fit);
-  }
-
-  [[nodiscard]] Residuals residuals_of(const std::vector<std::size_t>& which) const {
-    return [this, &which](std::span<const double> point) -> Result<std::vector<double>> {
-      auto times = predict_(values_at(point), which);
-      if (!times) return times;
+    const auto costs = [this](std::span<const double> point) { return values_or_costs(values_at(point)); };
+    const auto residuals = [&](std::span<const double> point, std::span<const double> times) {
+      std::vector<double> all;
       for (std::size_t i = 0; i < which.size(); ++i) {
-        (*times)[i] = std::log(std::max((*times)[i], shortest) / measured_[which[i]]) * importance_[which[i]];
+        all.push_back(std::log(std::max(times[i], shortest) / measured_[which[i]]) * importance_[which[i]]);
       }
-      for (const double coordinate : point) times->push_back(coordinate * options_.price);
-      return times;
+      for (const double coordinate : point) all.push_back(coordinate * options_.price);
+      return all;
     };
+    return sampled_.fit({which, costs, residuals, free_}, std::vector<double>(free_.size(), 0.0), options_.fit);
   }
 
   Result<void> drop_unused(const std::vector<std::size_t>& which) {
-    FitOptions only_look = options_.fit;
-    only_look.most_steps = 0;
-    const auto look = fit_least_squares(residuals_of(which), std::vector<double>(free_.size(), 0.0), only_look);
-    if (!look) return tl::unexpected(look.error());
-    const std::size_t columns = free_.size();
-    std::vector<std::size_t> used;
-    for (std::size_t column = 0; column < columns; ++column) {
-      for (std::size_t row = 0; row < which.size(); ++row) {
-        if (look->jacobian[row * columns + column] == 0) continue;
-        used.push_back(free_[column]);
-        break;
-      }
+    if (!is_sampled_) {
+      auto sampled = sampled_.sample(values_or_costs(given_), free_, which);
+      if (!sampled) return tl::unexpected(sampled.error());
+      is_sampled_ = true;
     }
-    free_ = std::move(used);
+    std::erase_if(free_, [&](std::size_t value) { return !sampled_.depend_on(which, value); });
     return {};
   }
 
@@ -138,6 +145,8 @@ class ValuesFitter {
   const PredictFrom& predict_;
   const FitValuesOptions& options_;
   std::vector<std::size_t> free_;
+  SampledTimes sampled_;
+  bool is_sampled_ = false;
 };
 
 }  // namespace

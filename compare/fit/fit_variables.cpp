@@ -61,6 +61,13 @@ std::vector<double> FitVariables::values(std::span<const double> point) const {
   return values;
 }
 
+std::vector<std::size_t> FitVariables::moving() const {
+  std::vector<std::size_t> all;
+  for (const Members& members : members_) all.insert(all.end(), members.begin(), members.end());
+  std::ranges::sort(all);
+  return all;
+}
+
 std::vector<FittedParameter> FitVariables::fitted(std::span<const double> point,
                                                   std::span<const double> standard_errors) const {
   const std::vector<double> all = values(point);

@@ -19,6 +19,9 @@ class FitVariables {
   [[nodiscard]] std::vector<double> start() const { return std::vector<double>(members_.size(), 0.0); }
   /// The parameters' values at a point; of held ones the given value, of vanished ones 0.
   [[nodiscard]] std::vector<double> values(std::span<const double> point) const;
+  /// The parameters that a coordinate sets; those of all coordinates, in ascending order.
+  [[nodiscard]] std::span<const std::size_t> members(std::size_t coordinate) const { return members_[coordinate]; }
+  [[nodiscard]] std::vector<std::size_t> moving() const;
   /// The outcome, with the coordinates' standard errors.
   [[nodiscard]] std::vector<FittedParameter> fitted(std::span<const double> point,
                                                     std::span<const double> standard_errors) const;
