@@ -20,7 +20,11 @@ import sys
 import torch
 import torch.distributed
 
-from . import _torch
+try:
+    from . import _torch
+except ImportError as error:
+    raise ImportError(f"this package has no backend for PyTorch ({error}): build it where PyTorch's headers are (scripts/setup --torch, "
+                      "then cmake --preset python)") from error
 from ._topology import find_topology_file
 from ._units import parse_size
 from .errors import Error
@@ -54,7 +58,15 @@ def _make_group(store, rank, size, timeout):
 
 
 def transports(group=None):
-    """How each rank of a process group is reached, by rank: "shm", "tcp", "verbs"."""
+    """How each rank of a process group is reached, by rank: "shm", "tcp", "verbs".
+
+    >>> import tempfile, torch.distributed, espalier.torch
+    >>> with tempfile.TemporaryDirectory() as folder:  # A job of one.
+    ...     torch.distributed.init_process_group("espalier", init_method=f"file://{folder}/store", rank=0, world_size=1)
+    ...     espalier.torch.transports()
+    ...     torch.distributed.destroy_process_group()
+    ['shm']
+    """
     group = torch.distributed.group.WORLD if group is None else group
     if hasattr(group, "_get_backend"):
         group = group._get_backend(torch.device("cpu"))
