@@ -33,6 +33,7 @@ void add_global_flags(CLI::App& app, Session& session) {
          },
          "Refuse larger input files, and what unpacks to more")
       ->option_text("SIZE (512M)");
+  app.set_version_flag("-V,--version", ESPALIER_VERSION, "Print the version");  // Behind --json, which it heeds.
 }
 
 void describe(CLI::App& app) {
@@ -112,6 +113,9 @@ int run(int argc, char** argv) {
   add_completion_command(app, session);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::CallForVersion&) {
+    print_version(session.console);
+    return finish(session.console, ExitCode::ok);
   } catch (const CLI::Success& asked_for_help) {
     std::ostringstream help;
     const int code = app.exit(asked_for_help, help, help);

@@ -18,7 +18,14 @@ find_path(ESPALIER_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
 
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(CLP REQUIRED IMPORTED_TARGET clp)
-pkg_check_modules(BLISS REQUIRED libbliss-cxx)
+pkg_check_modules(BLISS libbliss-cxx)
+if(NOT BLISS_FOUND)  # Its own Makefile installs no file for pkg-config.
+  find_path(ESPALIER_BLISS_INCLUDE bliss/graph.hh REQUIRED)
+  find_library(ESPALIER_BLISS_LIBRARY bliss REQUIRED)
+  set(BLISS_LIBRARIES bliss)
+  set(BLISS_LINK_LIBRARIES ${ESPALIER_BLISS_LIBRARY})
+  include_directories(SYSTEM ${ESPALIER_BLISS_INCLUDE})
+endif()
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 pkg_check_modules(IBVERBS IMPORTED_TARGET libibverbs)  # without it there is no transport verbs
 if(ESPALIER_TESTS OR ESPALIER_BENCH)

@@ -1,116 +1,35 @@
 #include "sweep/row_file.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
 #include <utility>
 
-#include "base/error_text.h"
+#include "sweep/scenario_rows.h"
 
 namespace espalier::sweep {
-namespace {
-
-tl::unexpected<Error> cannot(const char* what, const std::string& path) {
-  return espalier::fail(ErrorCode::unavailable, std::string("cannot ") + what + " " + path + ": " + error_text(errno),
-                        "choose a file in a folder that exists and may be written");
-}
-
-}  // namespace
 
 Result<void> check_replaceable(const std::string& path) {
   std::error_code status;
   if (!std::filesystem::is_regular_file(path, status)) return {};
   std::ifstream file(path, std::ios::binary);
-  std::string text(header_text({RowFormat::csv, true}).size(), '\0');
+  const RowStyle longest = {RowFormat::csv, true};
+  std::string text(std::max(header_text(longest).size(), header_text(scenario_form(), longest).size()), '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.empty() || begins_as_rows(text)) return {};
+  if (text.empty() || begins_as_rows(text) || begins_as(scenario_form(), text)) return {};
   return espalier::fail(ErrorCode::invalid_input, path + ":1: the file is there already and is not one of rows",
                         "choose another file, or remove it (nothing was changed)");
 }
 
 Result<RowFile> RowFile::open(const std::string& path, const RowStyle& style, bool resume) {
-  constexpr int for_everyone = 0666;
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, for_everyone);
-  if (descriptor < 0) return cannot("write", path);
-  RowFile file(path, style, descriptor);
-  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    return espalier::fail(ErrorCode::unavailable, "another sweep writes " + path,
-                          "wait for it, or give each shard a file of its own");
-  }
-  if (auto taken = file.take_what_is_there(resume); !taken) return tl::unexpected(taken.error());
-  return file;
+  std::vector<Row> rows;
+  auto file = CellFile::open(path, row_form(), style, resume, take_into(rows));
+  if (!file) return tl::unexpected(file.error());
+  return RowFile(*std::move(file), style.timings, std::move(rows));
 }
 
-RowFile::RowFile(RowFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      style_(other.style_),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      rows_(std::move(other.rows_)),
-      was_torn_(other.was_torn_) {}
-
-RowFile& RowFile::operator=(RowFile&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(style_, other.style_);
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(rows_, other.rows_);
-  std::swap(was_torn_, other.was_torn_);
-  return *this;
-}
-
-RowFile::~RowFile() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
-Result<void> RowFile::take_what_is_there(bool resume) {
-  std::string text;
-  std::array<char, 1 << 16> block{};
-  for (ssize_t count = 0; (count = read(descriptor_, block.data(), block.size())) != 0;) {
-    if (count < 0) return cannot("read", path_);
-    text.append(block.data(), static_cast<std::size_t>(count));
-  }
-  if (!text.empty() && !resume) {
-    return espalier::fail(ErrorCode::invalid_input, path_ + " is there already",
-                          "go on with it by --resume, or choose another file");
-  }
-  auto known = read_rows(text, style_.format, path_);
-  if (!known) return tl::unexpected(known.error());
-  if (!known->rows.empty() && known->timings != style_.timings) {
-    return espalier::fail(ErrorCode::invalid_input,
-                          path_ + (known->timings ? " has the columns of --timings" : " has no columns of --timings"),
-                          known->timings ? "go on with --timings" : "go on without --timings");
-  }
-  was_torn_ = known->whole_bytes < text.size();
-  // A header alone says nothing that the new one does not.
-  const std::size_t kept = known->rows.empty() ? 0 : known->whole_bytes;
-  rows_ = std::move(known->rows);
-  if (kept < text.size() && ftruncate(descriptor_, static_cast<off_t>(kept)) != 0) return cannot("write", path_);
-  return kept == 0 ? write(header_text(style_)) : Result<void>();
-}
-
-Result<void> RowFile::write(const std::string& text) const {
-  const off_t whole = lseek(descriptor_, 0, SEEK_END);
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t count = ::write(descriptor_, text.data() + done, text.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      auto failure = cannot("write", path_);
-      // A full disk leaves no torn line; where this fails too, the next `open` removes it.
-      if (done > 0) [[maybe_unused]]
-        const int cut = ftruncate(descriptor_, whole);
-      return failure;
-    }
-    done += static_cast<std::size_t>(count);
-  }
-  return {};
-}
-
-Result<void> RowFile::append(const Row& row) { return write(row_text(row, style_)); }
+Result<void> RowFile::append(const Row& row) { return file_.append(cells_of(row, timings_)); }
 
 }  // namespace espalier::sweep

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "sweep/cells.h"
 #include "sweep/row.h"
 
 namespace espalier::sweep {
@@ -16,17 +17,11 @@ namespace espalier::sweep {
 /// What the first column of every row says.
 inline constexpr std::string_view schema = "espalier/sweep/2";
 
-enum class RowFormat : std::uint8_t { csv, json_lines };
+/// Their columns (docs/sweeps.md).
+const RowForm& row_form();
 
-/// How rows are written: as what, and with the columns of the wall clock or not.
-struct RowStyle {
-  RowFormat format = RowFormat::csv;
-  bool timings = false;
-  friend bool operator==(const RowStyle&, const RowStyle&) = default;
-};
-
-/// By a path's ending: .csv, .jsonl or .ndjson. Errors: invalid_input for any other.
-Result<RowFormat> format_of(std::string_view path);
+/// What stands in them.
+Cells cells_of(const Row& row, bool timings);
 
 /// The line with the columns' names; empty for JSON lines, whose rows carry them.
 std::string header_text(const RowStyle& style);
@@ -50,10 +45,10 @@ struct RowsRead {
 /// Whether a file's text begins as a file of rows does: with a whole header, or with a row of JSON lines.
 bool begins_as_rows(std::string_view text);
 
-/// Reads what `row_text` wrote, exactly; `name` stands for the file in messages. Only a last line that begins as a row
-/// and has no line break at all counts as torn: what follows a quote that nothing closes is not torn but an error.
-/// Errors: invalid_input with file:line when a whole line is not a row, or the rest is not a row cut short.
-/// Cost: linear in the text.
+/// Puts rows that are read behind `rows`, which has to outlive it.
+TakeCells take_into(std::vector<Row>& rows);
+
+/// Reads what `row_text` wrote, as `read_cells` does. Errors: those of `read_cells`. Cost: linear in the text.
 Result<RowsRead> read_rows(std::string_view text, RowFormat format, std::string_view name);
 
 }  // namespace espalier::sweep

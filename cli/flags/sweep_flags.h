@@ -34,7 +34,9 @@ struct SweepFlags {
   std::string failures;
   std::string jitters;
   std::string seeds;
-  std::string file;  ///< A YAML file with the same lists; flags go before it.
+  std::vector<std::string> scenarios;  ///< Files or shipped scenarios, instead of collectives.
+  std::vector<std::string> splits;     ///< Of them, as SplitFlags has them; only a file's.
+  std::string file;                    ///< A YAML file with the same lists; flags go before it.
 
   void add_to(CLI::App& command);
 
@@ -42,6 +44,9 @@ struct SweepFlags {
   Result<void> read_file(const Console& console);
   /// As `read_file`, for its text; `file` names it in errors.
   Result<void> read_text(const std::string& text);
+
+  /// What a sweep over scenarios has no use for and the file says; nothing when there is no such value.
+  [[nodiscard]] std::optional<Error> find_beside_scenarios() const;
 
   /// The values with the usual ones where nothing was said; reads the topologies.
   OrStop<sweep::Spec> resolve(const Console& console) const;

@@ -56,11 +56,14 @@ class SpecReader {
     if (key == "topologies") return take_each(flags_.topologies, key, value);
     if (key == "without") return take_each(flags_.without, key, value);
     if (key == "slow") return take_each(flags_.slow, key, value);
-    if (key == "parameters") return take_parameters(value);
-    constexpr std::array<std::string_view, 21> keys = {
-        "collectives", "root",         "algorithms", "type",       "sizes",    "minbytes", "maxbytes",
-        "stepfactor",  "stepbytes",    "chunks",     "models",     "failures", "jitter",   "seeds",
-        "protocols",   "copy_engines", "profiles",   "topologies", "without",  "slow",     "parameters"};
+    if (key == "scenarios") return take_each(flags_.scenarios, key, value);
+    if (key == "parameters") return take_map(flags_.parameters, key, value, "{boxes: [2, 4, 8]}");
+    if (key == "split" && value.IsScalar() && value.Scalar() == "all") return take_each(flags_.splits, key, value);
+    if (key == "split") return take_map(flags_.splits, key, value, "all, or {tensor: [1, 2, 4]}");
+    constexpr std::array<std::string_view, 23> keys = {
+        "collectives", "root",       "algorithms", "type",     "sizes",      "minbytes",  "maxbytes",  "stepfactor",
+        "stepbytes",   "chunks",     "models",     "failures", "jitter",     "seeds",     "protocols", "copy_engines",
+        "profiles",    "topologies", "without",    "slow",     "parameters", "scenarios", "split"};
     const std::array<std::string*, 17> members = {
         &flags_.collectives,  &flags_.root,     &flags_.algorithms, &flags_.type,  &flags_.sizes,
         &flags_.begin,        &flags_.end,      &flags_.factor,     &flags_.step,  &flags_.chunks,
@@ -93,18 +96,20 @@ class SpecReader {
     return {};
   }
 
-  Result<void> take_parameters(const YAML::Node& value) {
+  /// A map of lists, as NAME=a,b.
+  Result<void> take_map(std::vector<std::string>& member, const std::string& key, const YAML::Node& value,
+                        const char* example) {
     if (!value.IsMap()) {
-      return fail(ErrorCode::invalid_input, where(file_, value) + ": parameters are a map of lists",
-                  "write parameters: {boxes: [2, 4, 8]}");
+      return fail(ErrorCode::invalid_input, fmt::format("{}: {} is a map of lists", where(file_, value), key),
+                  fmt::format("write {}: {}", key, example));
     }
     std::vector<std::string> items;
     for (const auto& entry : value) {
       const std::string list = list_of(entry.second);
-      if (!entry.first.IsScalar() || list.empty()) return no_list("parameters", entry.second);
+      if (!entry.first.IsScalar() || list.empty()) return no_list(key, entry.second);
       items.push_back(entry.first.Scalar() + "=" + list);
     }
-    if (flags_.parameters.empty()) flags_.parameters = std::move(items);
+    if (member.empty()) member = std::move(items);
     return {};
   }
 
@@ -127,6 +132,28 @@ Result<void> SweepFlags::read_file(const Console& console) {
   const auto text = read_whole(console, file);
   if (!text) return tl::unexpected(text.error());
   return read_text(*text);
+}
+
+std::optional<Error> SweepFlags::find_beside_scenarios() const {
+  const std::array<std::pair<std::string_view, const std::string*>, 13> values = {{{"collectives", &collectives},
+                                                                                   {"root", &root},
+                                                                                   {"algorithms", &algorithms},
+                                                                                   {"type", &type},
+                                                                                   {"sizes", &sizes},
+                                                                                   {"minbytes", &begin},
+                                                                                   {"maxbytes", &end},
+                                                                                   {"stepfactor", &factor},
+                                                                                   {"stepbytes", &step},
+                                                                                   {"chunks", &chunks},
+                                                                                   {"protocols", &protocols},
+                                                                                   {"copy_engines", &copy_engines},
+                                                                                   {"jitter", &jitters}}};
+  const auto* const given = std::ranges::find_if(values, [](const auto& value) { return !value.second->empty(); });
+  if (given == values.end()) return std::nullopt;
+  return Error{
+      ErrorCode::invalid_input,
+      fmt::format("{}: '{}' does not apply to a sweep over scenarios, which name that themselves", file, given->first),
+      "leave it, or the scenarios, out"};
 }
 
 Result<void> SweepFlags::read_text(const std::string& text) {

@@ -309,6 +309,14 @@ ReportTable files_table(const std::vector<ResultFile>& files) {
   return table;
 }
 
+/// Whether the collective that a file was read with is in none of its own words.
+bool needs_collective(const std::string& text, const std::string& path, const compare::RunFile& as_told) {
+  const auto* const told = std::get_if<compare::Measurements>(&as_told);
+  const auto alone = compare::read_run(text, path, compare::NcclTestsHints{});
+  const auto* const own = alone ? std::get_if<compare::Measurements>(&*alone) : nullptr;
+  return told != nullptr && own != nullptr && told->rows != own->rows;
+}
+
 }  // namespace
 
 bool holds_results(std::string_view text) {
@@ -326,7 +334,12 @@ bool holds_results(std::string_view text) {
          text.find("busbw") != std::string_view::npos && text.find("algbw") != std::string_view::npos;
 }
 
-OrStop<std::vector<ResultFile>> load_results(const Console& console, const std::vector<std::string>& paths) {
+OrStop<std::vector<ResultFile>> load_results(const Console& console, const std::vector<std::string>& paths,
+                                             const std::string& collective) {
+  if (const auto known = parse_collective(collective); !collective.empty() && !known) {
+    return usage({known.error().code, "--collective: " + known.error().message, known.error().help});
+  }
+  bool is_needed = collective.empty();
   std::vector<ResultFile> files;
   for (const std::string& path : paths) {
     const auto text = read_whole(console, path);
@@ -338,8 +351,9 @@ OrStop<std::vector<ResultFile>> load_results(const Console& console, const std::
       file.document = std::move(*document);
     }
     if (!file.document || text_in(*file.document, "schema").starts_with("espalier/results/")) {
-      auto run = compare::read_run(*text, path, compare::NcclTestsHints{});
+      auto run = compare::read_run(*text, path, compare::NcclTestsHints{collective});
       if (!run) return stop(run.error());
+      is_needed = is_needed || needs_collective(*text, path, *run);
       if (auto* const timeline = std::get_if<Timeline>(&*run)) begin_at_zero(*timeline);
       if (auto* const rows = std::get_if<compare::Measurements>(&*run)) {
         rows->file = file.name;
@@ -349,7 +363,8 @@ OrStop<std::vector<ResultFile>> load_results(const Console& console, const std::
     }
     files.push_back(std::move(file));
   }
-  return files;
+  if (is_needed) return files;
+  return usage({ErrorCode::invalid_input, "--collective: every file says itself what it is of", "leave it out"});
 }
 
 Result<report::ResultsPage> make_results_page(const std::vector<ResultFile>& files) {

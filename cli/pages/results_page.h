@@ -22,9 +22,11 @@ struct ResultFile {
 /// Whether the text begins as such a file does: a timeline, a document of --json, what nccl-tests prints.
 bool holds_results(std::string_view text);
 
-/// Reads files with results, each seen from its content; timelines begin at 0. Errors: those of compare::read_run and
-/// report::read_document.
-OrStop<std::vector<ResultFile>> load_results(const Console& console, const std::vector<std::string>& paths);
+/// Reads files with results, each seen from its content; timelines begin at 0. `collective`: what nccl-tests measured
+/// where neither its output nor the file's name says so; empty: not known. Errors: those of compare::read_run and
+/// report::read_document; usage where no file needs `collective`, or it is none.
+OrStop<std::vector<ResultFile>> load_results(const Console& console, const std::vector<std::string>& paths,
+                                             const std::string& collective);
 
 /// What a page shows of them: rates by collective, the first simulated timeline (else the first), predictions against
 /// measurements, what documents say. The files have to outlive the page.

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 
 #include "base/counted.h"
 #include "base/parallel.h"
 #include "cli/output/progress.h"
 #include "scenario/run/run_job.h"
+#include "sweep/row.h"
+#include "topology/yaml/write_topology.h"
 
 namespace espalier::cli {
 namespace {
@@ -19,26 +23,40 @@ std::optional<Parallelism> parallelism_of(const scenario::Scenario& scenario) {
   return Parallelism{scenario.model->tensor, scenario.model->pipeline, scenario.model->data, scenario.model->expert};
 }
 
-ScenarioRow run_loaded(const LoadedScenario& loaded, const ScenarioCase& of) {
+/// The name of the machine that something was taken from.
+std::string whole_name(std::string name, const std::vector<std::string>& without) {
+  const std::string taken = fmt::format(" without {}", fmt::join(without, ", "));
+  const std::size_t at = without.empty() ? std::string::npos : name.find(taken);
+  if (at != std::string::npos) name.erase(at, taken.size());
+  return name;
+}
+
+std::string scenario_text_of(const std::string& argument) {
+  std::ifstream stream(find_shipped(argument, "scenarios").path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+/// The row of a case, without its figures.
+ScenarioRow blank_row(const LoadedScenario& loaded, const ScenarioCase& of) {
   const scenario::Scenario& what = loaded.scenario;
-  ScenarioRow row{what.name,
-                  what.topology.name(),
-                  fmt::format("{}", fmt::join(of.topology.parameters, " ")),
-                  fmt::format("{}", fmt::join(of.topology.without, ",")),
-                  loaded.profile,
-                  std::string(sim::to_string(what.settings.model)),
-                  what.disturbances.seed,
-                  what.topology.rank_count(),
-                  parallelism_of(what),
-                  std::nullopt,
-                  {}};
-  const auto report = scenario::run_job(what.job, what.topology, what.disturbances, what.settings);
-  if (!report) {
-    row.reason = report.error().message;
-    return row;
-  }
-  row.figures = {report->elapsed, summarize_ranks(what.job, *report), exposed_by_use(what.job, *report), what.training};
-  return row;
+  return {what.name,
+          whole_name(what.topology.name(), of.topology.without),
+          sweep::digest_of(scenario_text_of(of.scenario.file) + "\n" + write_topology(what.topology)),
+          fmt::format("{}", fmt::join(of.topology.parameters, " ")),
+          fmt::format("{}", fmt::join(of.topology.without, ",")),
+          loaded.profile,
+          std::string(sim::to_string(what.settings.model)),
+          what.disturbances.seed,
+          what.topology.rank_count(),
+          parallelism_of(what),
+          std::nullopt,
+          {}};
+}
+
+/// Why a scenario does not go with what is left of its machine.
+std::string first_error(const std::vector<Diagnostic>& diagnostics) {
+  const auto error = std::ranges::find(diagnostics, Severity::error, &Diagnostic::severity);
+  return error == diagnostics.end() ? std::string() : error->message;
 }
 
 std::string percent_of(double part) { return fmt::format("{:.1f}", 100 * part); }
@@ -71,6 +89,38 @@ std::array<double, call_uses.size()> exposed_by_use(const scenario::Job& job, co
   return exposed;
 }
 
+tl::expected<std::optional<ScenarioRow>, ExitCode> run_case(const Console& console, const ScenarioCase& one,
+                                                            const std::function<bool(const ScenarioRow&)>& is_known) {
+  const auto loaded = try_load_scenario(console, one.topology, one.scenario, one.parallelism);
+  if (!loaded) {
+    const LoadFailure& failure = loaded.error();
+    ScenarioCase whole = one;
+    whole.topology.without.clear();
+    const bool is_damage = !one.topology.without.empty() && has_errors(failure.diagnostics);
+    const auto intact = is_damage ? try_load_scenario(console, whole.topology, one.scenario, one.parallelism)
+                                  : tl::expected<LoadedScenario, LoadFailure>(tl::unexpected(failure));
+    if (!intact) {
+      console.show(failure.diagnostics);
+      return tl::unexpected(failure.code);
+    }
+    ScenarioRow row = blank_row(*intact, one);
+    row.reason = first_error(failure.diagnostics);
+    if (is_known && is_known(row)) return std::nullopt;
+    return row;
+  }
+  const scenario::Scenario& what = loaded->scenario;
+  ScenarioRow row = blank_row(*loaded, one);
+  if (is_known && is_known(row)) return std::nullopt;
+  const auto report = scenario::run_job(what.job, what.topology, what.disturbances, what.settings);
+  if (report) {
+    row.figures = {report->elapsed, summarize_ranks(what.job, *report), exposed_by_use(what.job, *report),
+                   what.training};
+  } else {
+    row.reason = report.error().message;
+  }
+  return row;
+}
+
 tl::expected<std::vector<ScenarioRow>, ExitCode> run_cases(const Console& console,
                                                            const std::vector<ScenarioCase>& cases, unsigned threads) {
   std::vector<std::optional<ScenarioRow>> rows(cases.size());
@@ -81,11 +131,11 @@ tl::expected<std::vector<ScenarioRow>, ExitCode> run_cases(const Console& consol
   run_parallel(cases.size(), threads, [&](std::size_t i) {
     const ScenarioCase& one = cases[i];
     progress.step(one.parallelism ? describe(*one.parallelism) : one.scenario.file);
-    const auto loaded = load_scenario(quiet, one.topology, one.scenario, one.parallelism);
-    if (loaded) {
-      rows[i] = run_loaded(*loaded, one);
+    auto row = run_case(quiet, one);
+    if (row) {
+      rows[i] = *std::move(row);
     } else {
-      codes[i] = loaded.error();
+      codes[i] = row.error();
     }
   });
   std::vector<ScenarioRow> all;
@@ -97,9 +147,9 @@ tl::expected<std::vector<ScenarioRow>, ExitCode> run_cases(const Console& consol
 }
 
 nlohmann::ordered_json row_json(const ScenarioRow& row) {
-  nlohmann::ordered_json json = {{"scenario", row.scenario}, {"topology", row.topology}, {"parameters", row.parameters},
-                                 {"without", row.without},   {"profile", row.profile},   {"model", row.model},
-                                 {"seed", row.seed},         {"ranks", row.ranks}};
+  nlohmann::ordered_json json = {{"scenario", row.scenario},     {"topology", row.topology}, {"digest", row.digest},
+                                 {"parameters", row.parameters}, {"without", row.without},   {"profile", row.profile},
+                                 {"model", row.model},           {"seed", row.seed},         {"ranks", row.ranks}};
   for (const auto& [name, part] : {std::pair{"tensor", &Parallelism::tensor},
                                    {"pipeline", &Parallelism::pipeline},
                                    {"data", &Parallelism::data},

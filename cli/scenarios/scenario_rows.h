@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -39,7 +40,10 @@ struct ScenarioFigures {
 
 /// One run, and what it gave or why it gave nothing.
 struct ScenarioRow {
-  std::string scenario, topology, parameters, without, profile, model;
+  std::string scenario;
+  std::string topology;  ///< The name of the whole machine.
+  std::string digest;    ///< sweep::digest_of the scenario's text and the machine that it ran on.
+  std::string parameters, without, profile, model;
   std::uint64_t seed = 0;
   std::size_t ranks = 0;
   std::optional<scenario::Parallelism> parallelism;  ///< Of a training step that is given as a model.
@@ -49,6 +53,12 @@ struct ScenarioRow {
 
 /// The part of the time elapsed that is exposed, by what for.
 std::array<double, call_uses.size()> exposed_by_use(const scenario::Job& job, const scenario::JobReport& report);
+
+/// Runs a case, unless `is_known` says of its row, which has no figures yet, that it is: nothing then. A run that
+/// fails, and a scenario that does not go with what --without leaves of its machine, is a row with the reason. Gives
+/// the exit code where the scenario cannot be read at all, which has been shown.
+tl::expected<std::optional<ScenarioRow>, ExitCode> run_case(
+    const Console& console, const ScenarioCase& one, const std::function<bool(const ScenarioRow&)>& is_known = {});
 
 /// Runs the cases on so many threads; rows in their order. Gives the exit code of a case whose scenario could not be
 /// read, which has been shown; a run that fails is a row with the reason.

@@ -9,14 +9,13 @@
 
 namespace espalier::cli {
 
-/// A sweep over scenarios: every combination of scenarios, machines, parameters, models, profiles, failures, seeds and
-/// parallelisms.
+/// How a sweep over scenarios is run; what is swept is in SweepFlags.
 struct ScenarioSweep {
-  std::vector<std::string> scenarios;  ///< Files or shipped scenarios.
   SplitFlags splits;
   sweep::Shard shard;  ///< Rows are dealt one by one.
   unsigned threads = 1;
-  std::string out;  ///< A file .csv or .jsonl; empty: standard output.
+  std::string out;      ///< A file .csv or .jsonl; empty: standard output.
+  bool resume = false;  ///< The file has rows already, which are not run again.
   bool is_dry = false;
 };
 

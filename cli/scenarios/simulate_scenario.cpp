@@ -122,9 +122,9 @@ ExitCode explain(const Console& console, const scenario::Scenario& scenario, con
 
 }  // namespace
 
-tl::expected<LoadedScenario, ExitCode> load_scenario(const Console& console, const TopologyFlags& topology,
-                                                     const ScenarioFlags& flags,
-                                                     const std::optional<scenario::Parallelism>& parallelism) {
+tl::expected<LoadedScenario, LoadFailure> try_load_scenario(const Console& console, const TopologyFlags& topology,
+                                                            const ScenarioFlags& flags,
+                                                            const std::optional<scenario::Parallelism>& parallelism) {
   scenario::ScenarioOptions options;
   options.seed = flags.seed;
   options.parallelism = parallelism;
@@ -133,7 +133,7 @@ tl::expected<LoadedScenario, ExitCode> load_scenario(const Console& console, con
   std::string of_machine;
   if (!topology.argument.empty()) {
     auto loaded = load_machine(console, topology);
-    if (!loaded) return tl::unexpected(refuse(console, loaded.error()));
+    if (!loaded) return tl::unexpected(LoadFailure{refuse(console, loaded.error())});
     options.topology = std::move(loaded->topology);
     of_machine = std::move(loaded->profile);
   }
@@ -154,27 +154,37 @@ tl::expected<LoadedScenario, ExitCode> load_scenario(const Console& console, con
   scenario::ScenarioReading reading;
   if (flags.file == "-") {
     const auto text = read_whole(console, "-");
-    if (!text) return tl::unexpected(console.refuse(text.error()));
+    if (!text) return tl::unexpected(LoadFailure{console.refuse(text.error())});
     reading = scenario::read_scenario_text(*text, "<stdin>", std::filesystem::path("."), options);
   } else {
     std::error_code status;
     if (!std::filesystem::exists(file.path, status)) {
-      return tl::unexpected(console.refuse(missing_file(flags.file, shipped_names("scenarios"))));
+      return tl::unexpected(LoadFailure{console.refuse(missing_file(flags.file, shipped_names("scenarios")))});
     }
     reading = scenario::read_scenario_file(file.path, options);
   }
-  if (bad_flag) return tl::unexpected(console.refuse_usage(*bad_flag));  // It is not the scenario that is wrong.
+  if (bad_flag)
+    return tl::unexpected(LoadFailure{console.refuse_usage(*bad_flag)});  // It is not the scenario that is wrong.
   for (Diagnostic& diagnostic : reading.diagnostics) {
     if (diagnostic.place.file == file.path) diagnostic.place.file = file.shown;
   }
+  if (!reading.scenario) return tl::unexpected(LoadFailure{ExitCode::check_failed, std::move(reading.diagnostics)});
   console.show(reading.diagnostics);
-  if (!reading.scenario) return tl::unexpected(ExitCode::check_failed);
   std::string profile;
   if (const auto laid = lay_profile(*reading.scenario, flags.profile, of_machine, profile); !laid) {
-    return tl::unexpected(laid.error().is_usage ? console.refuse_usage(laid.error().error)
-                                                : console.refuse(laid.error().error));
+    return tl::unexpected(LoadFailure{laid.error().is_usage ? console.refuse_usage(laid.error().error)
+                                                            : console.refuse(laid.error().error)});
   }
   return LoadedScenario{std::move(*reading.scenario), std::move(profile)};
+}
+
+tl::expected<LoadedScenario, ExitCode> load_scenario(const Console& console, const TopologyFlags& topology,
+                                                     const ScenarioFlags& flags,
+                                                     const std::optional<scenario::Parallelism>& parallelism) {
+  auto loaded = try_load_scenario(console, topology, flags, parallelism);
+  if (loaded) return *std::move(loaded);
+  console.show(loaded.error().diagnostics);
+  return tl::unexpected(loaded.error().code);
 }
 
 ExitCode simulate_scenario(const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags) {

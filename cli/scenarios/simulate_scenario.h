@@ -28,8 +28,19 @@ struct LoadedScenario {
   std::string profile;
 };
 
+/// Why a scenario could not be used: what is wrong with its file, or, without that, something that has been shown.
+struct LoadFailure {
+  ExitCode code = ExitCode::check_failed;
+  std::vector<Diagnostic> diagnostics = {};
+};
+
 /// Reads a scenario on the topology that is given, or that it names, spread otherwise than it says where that is given.
-/// What is wrong with it has been shown; gives the code then.
+/// Warnings have been shown.
+tl::expected<LoadedScenario, LoadFailure> try_load_scenario(
+    const Console& console, const TopologyFlags& topology, const ScenarioFlags& flags,
+    const std::optional<scenario::Parallelism>& parallelism = {});
+
+/// As `try_load_scenario`; what is wrong has been shown, and the code is given.
 tl::expected<LoadedScenario, ExitCode> load_scenario(const Console& console, const TopologyFlags& topology,
                                                      const ScenarioFlags& flags,
                                                      const std::optional<scenario::Parallelism>& parallelism = {});

@@ -36,6 +36,9 @@ void add_schema_command(CLI::App& app, Session& session);
 void add_version_command(CLI::App& app, Session& session);
 void add_completion_command(CLI::App& app, Session& session);
 
+/// What `version` and --version print.
+void print_version(const Console& console);
+
 /// The help's footer with examples: "Examples:" and one indented line each.
 std::string examples(std::initializer_list<std::string_view> lines);
 

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/counted.h"
 #include "cli/flags/inputs.h"
 #include "cli/jobs/stop.h"
 #include "cli/output/json_text.h"
@@ -12,6 +15,7 @@
 #include "cli/verbs/commands.h"
 #include "sweep/row_file.h"
 #include "sweep/row_text.h"
+#include "sweep/scenario_rows.h"
 
 namespace espalier::cli {
 namespace {
@@ -21,31 +25,80 @@ struct MergeFlags {
   std::string out;
 };
 
-struct Inputs {
-  std::vector<sweep::NamedRows> files;
-  std::optional<bool> timings;  ///< Nothing while no file had rows.
+/// One of the files, as text.
+struct RowText {
+  std::string path;
+  std::string text;
+  sweep::RowFormat format = sweep::RowFormat::csv;
 };
 
-OrStop<Inputs> read_inputs(const Console& console, const MergeFlags& flags) {
-  Inputs inputs;
+/// What the files make together.
+struct AllRows {
+  std::function<Result<void>(std::ostream&, const sweep::RowStyle&)> write;
+  std::function<std::string()> document;
+  std::size_t rows = 0;
+  std::size_t repeated = 0;
+  bool timings = false;
+};
+
+void warn_of_torn_line(const Console& console, const RowText& file, std::size_t whole_bytes) {
+  if (whole_bytes == file.text.size()) return;
+  console.warn(file.path + " ends in a torn line, which is left out; its sweep did not finish");
+}
+
+OrStop<AllRows> merge_collectives(const Console& console, const std::vector<RowText>& texts) {
+  std::vector<sweep::NamedRows> files;
+  std::optional<bool> timings;  // Nothing while no file had rows.
+  for (const RowText& file : texts) {
+    auto read = sweep::read_rows(file.text, file.format, file.path);
+    if (!read) return stop(read.error());
+    warn_of_torn_line(console, file, read->whole_bytes);
+    if (!read->rows.empty() && timings.value_or(read->timings) != read->timings) {
+      return stop({ErrorCode::invalid_input, file.path + " and the files before it differ in the columns of --timings",
+                   "sweep all of them with or all of them without"});
+    }
+    if (!read->rows.empty()) timings = read->timings;
+    files.push_back({file.path, std::move(read->rows)});
+  }
+  auto merged = sweep::merge_rows(std::move(files));
+  if (!merged) return stop(merged.error());
+  const auto rows = std::make_shared<const std::vector<sweep::Row>>(std::move(merged->rows));
+  const bool has_timings = timings.value_or(false);
+  return AllRows{
+      [rows](std::ostream& stream, const sweep::RowStyle& style) { return sweep::write_rows(stream, *rows, style); },
+      [rows, has_timings] { return sweep::document_text(*rows, has_timings); }, rows->size(), merged->repeated,
+      has_timings};
+}
+
+OrStop<AllRows> merge_scenarios(const Console& console, const std::vector<RowText>& texts) {
+  std::vector<sweep::NamedCells> files;
+  for (const RowText& file : texts) {
+    files.push_back({file.path, {}});
+    const auto read = sweep::read_cells(file.text, sweep::scenario_form(), file.format, file.path,
+                                        sweep::take_scenarios_into(files.back().rows));
+    if (!read) return stop(read.error());
+    warn_of_torn_line(console, file, read->whole_bytes);
+  }
+  auto merged = sweep::merge_scenario_rows(std::move(files));
+  if (!merged) return stop(merged.error());
+  const auto rows = std::make_shared<const std::vector<sweep::Cells>>(std::move(merged->rows));
+  return AllRows{[rows](std::ostream& stream, const sweep::RowStyle& style) {
+                   return sweep::write_cells(stream, sweep::scenario_form(), *rows, style);
+                 },
+                 [rows] { return sweep::document_text(sweep::scenario_form(), *rows); }, rows->size(), merged->repeated,
+                 false};
+}
+
+OrStop<std::vector<RowText>> read_texts(const Console& console, const MergeFlags& flags) {
+  std::vector<RowText> texts;
   for (const std::string& path : flags.inputs) {
     const auto format = sweep::format_of(path);
     if (!format) return usage(format.error());
-    const auto text = read_whole(console, path);
+    auto text = read_whole(console, path);
     if (!text) return stop(text.error());
-    auto read = sweep::read_rows(*text, *format, path);
-    if (!read) return stop(read.error());
-    if (read->whole_bytes < text->size()) {
-      console.warn(path + " ends in a torn line, which is left out; its sweep did not finish");
-    }
-    if (!read->rows.empty() && inputs.timings.value_or(read->timings) != read->timings) {
-      return stop({ErrorCode::invalid_input, path + " and the files before it differ in the columns of --timings",
-                   "sweep all of them with or all of them without"});
-    }
-    if (!read->rows.empty()) inputs.timings = read->timings;
-    inputs.files.push_back({path, std::move(read->rows)});
+    texts.push_back({path, *std::move(text), *format});
   }
-  return inputs;
+  return texts;
 }
 
 OrStop<void> merge(const Console& console, const MergeFlags& flags) {
@@ -56,32 +109,31 @@ OrStop<void> merge(const Console& console, const MergeFlags& flags) {
     style.format = *format;
   }
   if (const auto checked = sweep::check_replaceable(flags.out); !checked) return stop(checked.error());
-  auto inputs = read_inputs(console, flags);
-  if (!inputs) return tl::unexpected(inputs.error());
-  style.timings = inputs->timings.value_or(false);
-  const std::size_t count = inputs->files.size();
-  auto merged = sweep::merge_rows(std::move(inputs->files));
-  if (!merged) return stop(merged.error());
+  const auto texts = read_texts(console, flags);
+  if (!texts) return tl::unexpected(texts.error());
+  const auto is_of_scenarios = [](const RowText& file) { return begins_as(sweep::scenario_form(), file.text); };
+  const auto all = std::ranges::any_of(*texts, is_of_scenarios) ? merge_scenarios(console, *texts)
+                                                                : merge_collectives(console, *texts);
+  if (!all) return tl::unexpected(all.error());
+  style.timings = all->timings;
   if (flags.out.empty() && console.json) {
-    console.print(sweep::document_text(merged->rows, style.timings));
+    console.print(all->document());
     return {};
   }
-  const auto written = write_file(flags.out.empty() ? "-" : flags.out,
-                                  [&](std::ostream& stream) { return sweep::write_rows(stream, merged->rows, style); });
+  const auto written =
+      write_file(flags.out.empty() ? "-" : flags.out, [&](std::ostream& stream) { return all->write(stream, style); });
   if (!written) return stop(written.error());
   if (flags.out.empty()) return {};
   if (console.json) {
-    const nlohmann::ordered_json document = {{"schema", "espalier/sweep-merge/1"},
-                                             {"out", flags.out},
-                                             {"files", count},
-                                             {"rows", merged->rows.size()},
-                                             {"repeated", merged->repeated}};
-    console.print(json_text(document));
+    console.print(json_text({{"schema", "espalier/sweep-merge/1"},
+                             {"out", flags.out},
+                             {"files", texts->size()},
+                             {"rows", all->rows},
+                             {"repeated", all->repeated}}));
     return {};
   }
-  console.print(fmt::format("{}: {} row{} of {} file{}{}\n", flags.out, merged->rows.size(),
-                            merged->rows.size() == 1 ? "" : "s", count, count == 1 ? "" : "s",
-                            merged->repeated > 0 ? fmt::format(", {} repeated", merged->repeated) : ""));
+  console.print(fmt::format("{}: {} of {}{}\n", flags.out, counted(all->rows, "row"), counted(texts->size(), "file"),
+                            all->repeated > 0 ? fmt::format(", {} repeated", all->repeated) : ""));
   return {};
 }
 
@@ -96,7 +148,10 @@ ExitCode run(const Console& console, const MergeFlags& flags) {
 void add_merge_command(CLI::App& app, Session& session) {
   const auto flags = std::make_shared<MergeFlags>();
   CLI::App* command = app.add_subcommand("merge", "Make one file of the rows of several sweeps or shards");
-  command->add_option("ROWS", flags->inputs, "Files of espalier sweep -o, .csv or .jsonl")->required();
+  command
+      ->add_option("ROWS", flags->inputs,
+                   "Files of espalier sweep -o, .csv or .jsonl, all of collectives or all of scenarios")
+      ->required();
   command->add_option("-o,--out", flags->out, "The rows of all, as .csv or .jsonl; standard output as CSV without")
       ->option_text("FILE");
   command->footer(

@@ -35,6 +35,7 @@ struct ReportFlags : PredictionFlags {
 
   std::string output = "report.html";
   std::vector<std::string> more_files;  ///< With results, beyond the first two.
+  std::string of_nccl_tests;            ///< What they measured, where results do not say.
   std::vector<std::string> measured;
   std::string timeline_size;
   std::string svg, png;  ///< Folders of pictures.
@@ -239,14 +240,16 @@ bool is_of_results(const Console& console, const ReportFlags& flags) {
 ExitCode report_on_results(const Console& console, const CLI::App& command, const ReportFlags& flags) {
   const Mode mode{"files with results",
                   "the machine and its plans are not in them",
-                  {"TOPOLOGY|PLAN", "COLLECTIVE", "FILE", "--output", "--svg", "--png"},
+                  {"TOPOLOGY|PLAN", "COLLECTIVE", "FILE", "--collective", "--output", "--svg", "--png"},
                   {}};
   if (const auto conflict = find_idle_option(command, mode)) return console.refuse_usage(*conflict);
   std::vector<std::string> paths = {flags.input.argument};
   if (!flags.collective.name.empty()) paths.push_back(flags.collective.name);
   paths.insert(paths.end(), flags.more_files.begin(), flags.more_files.end());
-  const auto files = load_results(console, paths);
-  if (!files) return console.refuse(files.error().error);
+  const auto files = load_results(console, paths, flags.of_nccl_tests);
+  if (!files) {
+    return files.error().is_usage ? console.refuse_usage(files.error().error) : console.refuse(files.error().error);
+  }
   const auto page = make_results_page(*files);
   if (!page) return console.refuse(page.error());
   if (console.json) console.print(json_text(results_page_json(*page, *files)));
@@ -299,6 +302,10 @@ void add_report_command(CLI::App& app, Session& session) {
           "What was measured, laid beside: results or a timeline of run, or nccl-tests output; may be repeated")
       ->option_text("FILE")
       ->allow_extra_args(false);
+  command
+      ->add_option("--collective", flags->of_nccl_tests,
+                   "Of results: what nccl-tests measured, where neither its output nor the file's name says so")
+      ->option_text("NAME");
   command
       ->add_option("--timeline", flags->timeline_size,
                    "Which of the sizes has its timeline in the page; the largest that fits when absent")

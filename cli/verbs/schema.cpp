@@ -59,7 +59,7 @@ constexpr std::array documents = {
     "parallelisms/1",
     "profile-calibration/1",
     "report/1",
-    "scenario-sweep/1",
+    "scenario-sweep/2",
     "sweep-merge/1",
     "sweep-summary/1",
 };

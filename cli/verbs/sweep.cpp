@@ -24,7 +24,6 @@ namespace {
 
 struct CommandFlags {
   SweepFlags what;
-  std::vector<std::string> scenarios;
   SplitFlags splits;
   std::string out;
   bool resume = false;
@@ -158,27 +157,33 @@ std::optional<Error> find_idle_of_scenarios(const CLI::App& command) {
       command, {"a sweep over scenarios",
                 "they name their collectives, sizes, algorithms and circumstances themselves, and each row is one run",
                 {"TOPOLOGY", "--scenario", "--split", "--parameter", "--models", "--profiles", "--without", "--slow",
-                 "--seeds", "--out", "--shard", "--jobs", "--dry-run"},
+                 "--failures", "--seeds", "--spec", "--out", "--resume", "--shard", "--jobs", "--dry-run"},
                 {}});
 }
 
-OrStop<void> sweep_all(const Console& console, const CLI::App& command, CommandFlags flags) {
-  if (!flags.scenarios.empty()) {
-    if (const auto idle = find_idle_of_scenarios(command)) return usage(*idle);
-  } else if (flags.splits.are_given()) {
-    return usage({ErrorCode::invalid_input, "--split is of scenarios", "name them with --scenario"});
+/// Refuses what does not go with sweeping over scenarios, or over collectives.
+std::optional<Error> find_idle(const CLI::App& command, const CommandFlags& flags) {
+  if (!flags.what.scenarios.empty()) {
+    const auto idle = find_idle_of_scenarios(command);
+    return idle ? idle : flags.what.find_beside_scenarios();
   }
+  if (!flags.splits.are_given()) return std::nullopt;
+  return Error{ErrorCode::invalid_input, "--split is of scenarios", "name them with --scenario"};
+}
+
+OrStop<void> sweep_all(const Console& console, const CLI::App& command, CommandFlags flags) {
   if (auto read = flags.what.read_file(console); !read) return stop(read.error());
+  if (!flags.splits.are_given()) flags.splits.written = flags.what.splits;
+  if (const auto idle = find_idle(command, flags)) return usage(*idle);
   sweep::Shard shard;
   if (!flags.shard.empty()) {
     const auto parsed = sweep::parse_shard(flags.shard);
     if (!parsed) return usage(parsed.error());
     shard = *parsed;
   }
-  if (!flags.scenarios.empty()) {
-    return sweep_scenarios(console, flags.what,
-                           {flags.scenarios, flags.splits, shard, flags.jobs > 0 ? flags.jobs : usable_threads(),
-                            flags.out, flags.dry_run});
+  if (!flags.what.scenarios.empty()) {
+    const unsigned threads = flags.jobs > 0 ? flags.jobs : usable_threads();
+    return sweep_scenarios(console, flags.what, {flags.splits, shard, threads, flags.out, flags.resume, flags.dry_run});
   }
   auto spec = flags.what.resolve(console);
   if (!spec) return tl::unexpected(spec.error());
@@ -217,7 +222,7 @@ void add_sweep_command(CLI::App& app, Session& session) {
       app.add_subcommand("sweep", "Simulate every combination of many values, on all cores, a row each");
   flags->what.add_to(*command);
   command
-      ->add_option("--scenario", flags->scenarios,
+      ->add_option("--scenario", flags->what.scenarios,
                    "Sweep over scenarios instead, on the machines they name or each TOPOLOGY; may be repeated")
       ->option_text("FILE")
       ->allow_extra_args(false);

@@ -206,15 +206,17 @@ std::optional<std::string> find_trace(const std::filesystem::path& folder, const
 }
 
 /// The traces PREFIX.0.et, PREFIX.1.et, ... or .json as far as they are there; or one file of all ranks, PREFIX itself,
-/// when it ends in .goal.
+/// when it ends in .goal or, compiled, in .bin.
 Result<Traces> read_traces(const std::filesystem::path& folder, const std::string& prefix, std::size_t most,
                            std::size_t most_bytes) {
   std::size_t room = most_bytes;
   Traces traces;
-  if (prefix.ends_with(".goal") || prefix.ends_with(".goal.gz")) {
+  const bool is_compiled = prefix.ends_with(".bin") || prefix.ends_with(".bin.gz");
+  if (is_compiled || prefix.ends_with(".goal") || prefix.ends_with(".goal.gz")) {
     const auto text = read_unpacked(folder, prefix, room, most_bytes);
     if (!text) return tl::unexpected(text.error());
-    auto nodes = read_goal(*text, prefix, most);
+    auto nodes =
+        is_compiled || is_goal_binary(*text) ? read_goal_binary(*text, prefix, most) : read_goal(*text, prefix, most);
     if (!nodes) return tl::unexpected(nodes.error());
     traces.nodes = *std::move(nodes);
     return traces;

@@ -4,14 +4,11 @@
 #include <optional>
 #include <unordered_map>
 
+#include "scenario/workload/goal_operations.h"
 #include "scenario/workload/trace_forms.h"
 
 namespace espalier::scenario {
 namespace {
-
-constexpr std::int64_t most_bytes = max_message_size.count;
-constexpr std::int64_t longest_ns = std::int64_t{3600} * 1'000'000'000;
-constexpr std::int64_t most_cpus = 1024;
 
 /// A whole number with nothing behind it but `unit`.
 std::optional<std::int64_t> goal_number(std::string_view word, std::string_view unit = {}) {
@@ -126,27 +123,21 @@ class GoalReader {
   Result<void> take_operation(std::string_view label) {
     auto& nodes = ranks_[*rank_];
     if (++count_ > max_tasks / 2) return fail(ErrorCode::too_large, name_ + " has too many operations");
-    ChakraNode node;
-    const std::size_t used = words_.empty() ? 0 : read_kind(node);
+    GoalOperation operation;
+    const std::size_t used = words_.empty() ? 0 : read_kind(operation);
     if (used == 0) return no_word(words_.empty() ? std::string_view("nothing") : words_[0]);
     for (std::size_t i = used; i < words_.size(); i += 2) {
       const auto value = i + 1 < words_.size() ? goal_number(words_[i + 1]) : std::nullopt;
       if (!value) return no_word(words_[i]);
       if (words_[i] == "tag") {
-        node.comm_tag = *value;
-      } else if (words_[i] == "cpu" && *value < most_cpus) {
-        if (node.type == ChakraType::compute) node.stream = static_cast<std::uint16_t>(*value);
+        operation.tag = *value;
+      } else if (words_[i] == "cpu") {
+        operation.cpu = *value;
       } else if (words_[i] != "nic") {
         return no_word(words_[i]);
       }
     }
-    ChakraNode begin;
-    begin.id = nodes.size();
-    begin.name = "begin";
-    node.id = begin.id + 1;
-    node.after = {begin.id};
-    nodes.push_back(std::move(begin));
-    nodes.push_back(std::move(node));
+    if (!add_goal_operation(nodes, operation)) return no_word(words_[0]);
     if (!label.empty() && !places_.emplace(label, nodes.size() - 1).second) {
       return bad(fmt::format("'{}' is there twice", label.substr(0, 60)));
     }
@@ -154,24 +145,21 @@ class GoalReader {
   }
 
   /// What an operation does; how many words that takes, or none when it is not one.
-  std::size_t read_kind(ChakraNode& node) const {
+  std::size_t read_kind(GoalOperation& operation) const {
     if (words_[0] == "calc") {
       const auto time = words_.size() >= 2 ? goal_number(words_[1]) : std::nullopt;
-      if (!time || *time > longest_ns) return 0;
-      node.type = ChakraType::compute;
-      node.name = "calc";
-      node.stream = 0;
-      node.duration_ns = static_cast<std::uint64_t>(*time);
+      if (!time) return 0;
+      operation.type = ChakraType::compute;
+      operation.amount = *time;
       return 2;
     }
     const bool sends = words_[0] == "send";
     if ((!sends && words_[0] != "recv") || words_.size() < 4 || words_[2] != (sends ? "to" : "from")) return 0;
     const auto bytes = goal_number(words_[1], "b"), peer = goal_number(words_[3]);
-    if (!bytes || !peer || *bytes > most_bytes) return 0;
-    node.type = sends ? ChakraType::send : ChakraType::receive;
-    node.name = sends ? "send" : "recv";
-    node.comm_size = *bytes;
-    (sends ? node.comm_dst : node.comm_src) = *peer;
+    if (!bytes || !peer) return 0;
+    operation.type = sends ? ChakraType::send : ChakraType::receive;
+    operation.amount = *bytes;
+    operation.peer = *peer;
     return 4;
   }
 

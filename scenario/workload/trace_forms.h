@@ -21,6 +21,15 @@ namespace espalier::scenario {
 Result<std::vector<std::vector<ChakraNode>>> read_goal(std::string_view text, const std::string& name,
                                                        std::size_t most_ranks);
 
+/// Whether bytes begin as a compiled GOAL file does.
+bool is_goal_binary(std::string_view bytes);
+
+/// Reads a compiled GOAL file (.bin): what its text says, node by node. Errors: invalid_input where it is broken or of
+/// another version, such as LogGOPSim2's; unsupported for receives from any rank or of any tag; too_large as read_goal.
+/// Source: LogGOPSim, src/LogGOPSim/Parser.hpp, which writes and reads the form.
+Result<std::vector<std::vector<ChakraNode>>> read_goal_binary(std::string_view bytes, const std::string& name,
+                                                              std::size_t most_ranks);
+
 /// What a PyTorch profiler wrote about one rank.
 struct KinetoTrace {
   std::vector<ChakraNode> nodes;

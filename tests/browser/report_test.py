@@ -45,7 +45,11 @@ image.onload = () => {
 };
 image.src = "data:image/png;base64," + png;
 """
-PANELS = ["verdict", "machine", "bandwidth", "timeline", "measured", "assumptions"]
+
+# Every kind of page, with its parts in their order.
+PAGES = {"report": ["verdict", "machine", "bandwidth", "timeline", "measured", "assumptions"],
+         "scenario": ["verdict", "machine", "ranks", "calls", "timeline", "assumptions"],
+         "results": ["verdict", "bandwidth", "timeline", "measured", "documents", "assumptions"]}
 
 # WCAG 2, relative luminance and contrast of the text of a place against the page.
 CONTRASTS = """
@@ -64,6 +68,34 @@ for (const place of ["body", "caption", ".span", "nav a", "footer", "th button",
   found[place] = (Math.max(text, page) + 0.05) / (Math.min(text, page) + 0.05);
 }
 return found;
+"""
+# Loads told apart without hue: the lightness (CIE L*) of each step, and whether the idle one is dashed; the markers of curves.
+COLOURS = """
+const channel = (value) => value <= 10.31 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4;
+const lightness = (colour) => {
+  const [red, green, blue] = colour.match(/[\\d.]+/g).map(Number);
+  const light = 0.2126 * channel(red) + 0.7152 * channel(green) + 0.0722 * channel(blue);
+  return light > 0.008856 ? 116 * Math.cbrt(light) - 16 : 903.3 * light;
+};
+const line = document.querySelector(".network [data-links]"), own = line.getAttribute("class");
+const styles = [0, 1, 2, 3, 4, 5].map((step) => {
+  line.setAttribute("class", "load" + step);
+  const style = getComputedStyle(line);
+  return [lightness(style.stroke), style.strokeDasharray];
+});
+line.setAttribute("class", own);
+const markers = [...document.querySelectorAll(".legend .curve")].map((curve) => curve.innerHTML).filter((mark) => mark !== "");
+return {steps: styles.slice(1).map(([light]) => light), idle: styles[0][1], markers};
+"""
+# Where the Tab key goes to, until it is through.
+FOCUSED = """
+const element = document.activeElement;
+if (element === document.body) return null;
+const style = getComputedStyle(element);
+return [element.outerHTML.slice(0, 80), parseFloat(style.outlineWidth) > 0 && style.outlineStyle !== "none"];
+"""
+FOCUSABLE = """
+return [...document.querySelectorAll("a, button, input, [tabindex]")].filter((element) => element.checkVisibility()).length;
 """
 UNNAMED = """
 const unnamed = [];
@@ -103,6 +135,7 @@ def make_report(espalier, repository, folder):
 
     measured.write_bytes(run("--json", "simulate", *common, "-a", "ring", "-b", "64K", "-e", "4M", "-f", "8", "--slow", "gpu0-gpu3=0.8"))
     run("simulate", *common, "-a", "ring", "-s", "4M", "--slow", "gpu0-gpu3=0.8", "--trace", trace)
+    run("simulate", *common, "-a", "ring", "-s", "4M", "--trace", folder / "whole.json")
     run("report", *common, "-a", "ring,tree", "-b", "64K", "-e", "4M", "-f", "8", "-o", folder / "report.html", "--measured", measured,
         "--measured", trace)
     return folder / "report.html"
@@ -173,6 +206,68 @@ def look_at_timeline(browser):
         yield f"{painted} pixels of timeline"
 
 
+    browser.wheel(".lanes", -240)
+    if browser.run("return view.to - view.from;") >= whole[1] - whole[0]:
+        yield "Ctrl with the wheel does not zoom in"
+    browser.type(".lanes", "-")
+    browser.type(".lanes", "\ue014")  # The right arrow.
+    if browser.run(seen)[0] <= 0:
+        yield "the right arrow does not pan"
+    browser.click("[data-zoom='0']")
+    if browser.run(seen) != whole:
+        yield "All does not show all"
+    path = browser.run("return view.lanes.reduce((count, lane) => count + lane.path.length, 0)")
+    if path < 2:
+        yield "no critical path is outlined"
+
+
+def look_at_drawings(browser):
+    """Verdict first; one side of the cut, the bound, the crossovers and the part of the bound are drawn and named."""
+    parts = browser.run("return [...document.querySelectorAll('main > section')].map((section) => section.id);")
+    links = browser.run("return [...document.querySelectorAll('nav a')].map((link) => link.hash.slice(1));")
+    if parts != PAGES["report"] or links != parts[1:]:
+        yield f"the parts are {parts}, and the navigation leads to {links}"
+    counts = browser.run("""
+      const count = (selector) => document.querySelectorAll(selector).length;
+      return {side: count(".network .side"), bound: count(".chart .bound"), crossovers: count(".chart .crossover title"),
+              charts: count(".chart"), curves: count("#bandwidth .chart .curve")};""")
+    # A cut has both sides; rates and parts of the bound are two charts with the same crossovers.
+    if not 0 < counts["side"] < 8 or counts["bound"] < 2 or counts["curves"] < 4 or counts["crossovers"] < 1:
+        yield f"drawn are {counts}"
+
+
+def look_at_keys(browser):
+    """The Tab key reaches every control, and shows where it is."""
+    reached, unseen = set(), set()
+    count = browser.run(FOCUSABLE)
+    for _ in range(count + 2):  # Once round, from wherever the last click was, by way of the page itself.
+        browser.press("\ue004")
+        focused = browser.run(FOCUSED)
+        if focused is None:
+            continue
+        reached.add(browser.run("return [...document.querySelectorAll('*')].indexOf(document.activeElement);"))
+        if not focused[1]:
+            unseen.add(focused[0])
+    if len(reached) < count:
+        yield f"the Tab key reaches {len(reached)} of {count} controls"
+    yield from (f"nothing shows that the focus is on {what}" for what in sorted(unseen))
+
+
+def look_at_colours(browser):
+    """Nothing is told by hue alone: loads get steadily darker (or lighter), the idle one is dashed, curves have markers of their own."""
+    for scheme in ("light", "dark"):
+        browser.use_scheme(scheme)
+        found = browser.run(COLOURS)
+        steps = [after - before for before, after in zip(found["steps"], found["steps"][1:])]
+        if not (all(step > 5 for step in steps) or all(step < -5 for step in steps)):
+            yield f"{scheme}: the lightness of loads goes {[round(step) for step in found['steps']]}"
+        if found["idle"] == "none":
+            yield f"{scheme}: idle links differ from busy ones by their colour alone"
+        if len(set(found["markers"])) < 2 or len(found["markers"]) - len(set(found["markers"])) > 2:
+            yield f"curves have the markers {found['markers']}"
+    browser.use_scheme("light")
+
+
 def look_at_scenario(browser, espalier, repository, folder):
     """The page of a scenario: without an error, with names, tasks under the pointer."""
     page = folder / "scenario.html"
@@ -194,7 +289,7 @@ def look_at_scenario(browser, espalier, repository, folder):
 def look_at_results(browser, espalier, folder):
     """The page of result files alone: without an error, with names, a timeline to zoom, tables to sort, no slider of loads."""
     page = folder / "results.html"
-    subprocess.run([espalier, "-q", "report", folder / "measured.json", folder / "trace.json", "-o", page], check=True,
+    subprocess.run([espalier, "-q", "report", folder / "measured.json", folder / "trace.json", folder / "whole.json", "-o", page], check=True,
                    stdout=subprocess.DEVNULL, timeout=60)
     browser.open(page)
     if browser.run("return view.lanes.length") == 0:
@@ -226,18 +321,25 @@ def look_at_page(browser):
     browser.use_medium("print")
     if browser.run("return getComputedStyle(document.querySelector('nav')).display") != "none":
         yield "the navigation is printed"
+    cut = browser.run("""return [...document.querySelectorAll(".table, .drawing")]
+      .filter((box) => getComputedStyle(box).overflow !== "visible" || getComputedStyle(box).maxHeight !== "none").length;""")
+    if cut != 0:
+        yield f"{cut} tables or drawings are cut off in print"
+    if not browser.print().startswith("JVBERi0"):  # %PDF-
+        yield "the page does not print"
     browser.use_medium("")
     yield from browser.messages()
 
 
-def look_of_panels(browser, page):
-    """The looks of every panel, in light and in dark."""
+def look_of_panels(browser, folder):
+    """The looks of every panel of every kind of page, in light and in dark."""
     pictures = {}
-    for scheme in ("light", "dark"):
-        browser.open(page)
-        browser.use_scheme(scheme)
-        for panel in PANELS:
-            pictures[f"{panel} {scheme}"] = browser.screenshot("#" + panel)
+    for kind, panels in PAGES.items():
+        for scheme in ("light", "dark"):
+            browser.open(folder / f"{kind}.html")
+            browser.use_scheme(scheme)
+            for panel in panels:
+                pictures[f"{kind} {panel} {scheme}"] = browser.screenshot("#" + panel)
     browser.open("about:blank")
     return {name: browser.run_async(CELLS, png, COLUMNS, ROWS) for name, png in pictures.items()}
 
@@ -271,13 +373,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder, Browser() as browser:
         page = make_report(espalier, repository, pathlib.Path(folder))
         browser.open(page)
-        for look in (look_at_tables, look_at_loads, look_at_timeline, look_at_page):
+        for look in (look_at_drawings, look_at_tables, look_at_loads, look_at_timeline, look_at_keys, look_at_colours, look_at_page):
             problems += look(browser)
         cost = browser.run(DRAW_COST)
         paint = browser.run("return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0")
         problems += look_at_scenario(browser, espalier, repository, pathlib.Path(folder))
         problems += look_at_results(browser, espalier, pathlib.Path(folder))
-        seen = look_of_panels(browser, page)
+        seen = look_of_panels(browser, pathlib.Path(folder))
     if record:
         lines = (f'"{name}": {json.dumps(looks)}' for name, looks in seen.items())
         panels.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

@@ -98,6 +98,23 @@ class Browser:
         actions = [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": moves}]
         self.send("POST", self.session + "/actions", {"actions": actions})
 
+    def press(self, key):
+        """A key, wherever the focus is."""
+        actions = [{"type": "key", "id": "keyboard", "actions": [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]}]
+        self.send("POST", self.session + "/actions", {"actions": actions})
+
+    def wheel(self, selector, by):
+        """Turns the wheel over the middle of an element with Ctrl held."""
+        turn = {"type": "scroll", "duration": 0, "origin": {ELEMENT: self.find(selector)}, "x": 0, "y": 0, "deltaX": 0, "deltaY": by}
+        control = [{"type": "keyDown", "value": "\ue009"}, {"type": "pause"}, {"type": "keyUp", "value": "\ue009"}]
+        actions = [{"type": "key", "id": "keyboard", "actions": control},
+                   {"type": "wheel", "id": "wheel", "actions": [{"type": "pause"}, turn, {"type": "pause"}]}]
+        self.send("POST", self.session + "/actions", {"actions": actions})
+
+    def print(self):
+        """The page as a PDF, in base64."""
+        return self.send("POST", self.session + "/print", {})
+
     def command(self, name, **parameters):
         """A command of Chromium's own protocol."""
         return self.send("POST", self.session + "/goog/cdp/execute", {"cmd": name, "params": parameters})

@@ -47,7 +47,7 @@ DOCUMENTS = {
     "espalier/profile-calibration/1": ["calibrate dgx1v --from perf.log --profile nccl-volta --collective all_reduce"],
     "espalier/group-plans/1": ["plan dgx1v all_gather --groups-of 4"],
     "espalier/parallelisms/1": ["simulate --scenario training-step --split tensor=2 --split pipeline=4,8"],
-    "espalier/scenario-sweep/1": ["sweep --scenario two-groups --scenario training-step"],
+    "espalier/scenario-sweep/2": ["sweep --scenario two-groups --scenario training-step"],
     "espalier/sweep-summary/1": ["sweep rtx4090-pcie -a ring -s 1M,2M --shard 1/2 -o one.csv", "sweep --scenario two-groups -o scenarios.csv"],
     "espalier/sweep-merge/1": ["merge one.csv -o all.csv"],
     "espalier/report/1": ["report simulated.json measured.json -o results.html"],
@@ -145,11 +145,14 @@ def breaches_of_files(espalier, folder):
     values = {"topologies": ["dgx1v-nvlink"], "parameters": {}, "collectives": ["broadcast"], "root": 0, "algorithms": ["ring"], "type": "float",
               "sizes": ["1K"], "minbytes": "1K", "maxbytes": "4K", "stepfactor": 2, "stepbytes": "1K", "chunks": ["auto"], "models": ["link"],
               "protocols": ["none"], "copy_engines": [0], "profiles": ["ideal"], "without": ["gpu0-gpu1"], "slow": ["nvlink2=0.5"],
-              "failures": ["links"], "jitter": ["1%"], "seeds": "1-2"}
+              "failures": ["links"], "jitter": ["1%"], "seeds": "1-2", "scenarios": ["two-groups"], "split": {"tensor": [2]}}
+    of_scenarios = {"scenarios", "split"}
     keys = set(schema_named(espalier, "sweep")["properties"])
     yield from (f"the schema of sweeps and this test differ about '{key}'" for key in sorted(keys ^ set(values)))
     spec = pathlib.Path(folder) / "spec.json"
-    for left_out in ({"sizes", "stepfactor"}, {"minbytes", "maxbytes", "stepfactor", "stepbytes"}, {"sizes", "stepbytes"}):
+    of_both = {"topologies", "parameters", "models", "profiles", "without", "slow", "failures", "seeds"}
+    for left_out in (of_scenarios | {"sizes", "stepfactor"}, of_scenarios | {"minbytes", "maxbytes", "stepfactor", "stepbytes"},
+                     of_scenarios | {"sizes", "stepbytes"}, keys - of_both - {"scenarios"}):
         spec.write_text(json.dumps({key: value for key, value in values.items() if key not in left_out}), encoding="utf-8")
         done = subprocess.run([espalier, "sweep", "--spec", spec, "--dry-run"], capture_output=True, check=False)
         if done.returncode != 0:

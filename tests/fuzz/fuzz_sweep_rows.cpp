@@ -1,17 +1,42 @@
-// Any bytes are read as rows of a sweep, in both formats, without harm; what is read is written and read again the
-// same.
+// Any bytes are read as rows of a sweep, of collectives and of scenarios, in both formats, without harm; what is read
+// is written and read again the same.
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/check.h"
 #include "sweep/row_text.h"
+#include "sweep/scenario_rows.h"
+
+namespace {
+
+using namespace espalier;
+
+void read_scenarios(std::string_view text, sweep::RowFormat format) {
+  std::vector<sweep::Cells> rows, again;
+  const auto read = sweep::read_cells(text, sweep::scenario_form(), format, "fuzz", sweep::take_scenarios_into(rows));
+  if (!read) {
+    ESPALIER_CHECK(read.error().message.starts_with("fuzz:"), "an error says where");
+    return;
+  }
+  std::string written = sweep::header_text(sweep::scenario_form(), {format, false});
+  for (const sweep::Cells& row : rows) written += sweep::line_text(sweep::scenario_form(), row, format);
+  const bool is_read =
+      sweep::read_cells(written, sweep::scenario_form(), format, "again", sweep::take_scenarios_into(again))
+          .has_value();
+  ESPALIER_CHECK(is_read && again == rows, "what was written is read again and says the same");
+  const auto merged = sweep::merge_scenario_rows({{"a", rows}, {"b", rows}});
+  ESPALIER_CHECK(!merged || merged->rows.size() <= rows.size(), "rows that agree are one");
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace espalier;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   for (const sweep::RowFormat format : {sweep::RowFormat::csv, sweep::RowFormat::json_lines}) {
+    read_scenarios(text, format);
     const auto read = sweep::read_rows(text, format, "fuzz");
     if (!read) {
       ESPALIER_CHECK(read.error().message.starts_with("fuzz:"), "an error says where");

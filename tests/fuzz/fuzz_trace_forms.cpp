@@ -1,4 +1,5 @@
-// Any text is read as GOAL and as a trace of the PyTorch profiler without harm; what is read is added to a job.
+// Any text is read as GOAL, compiled or not, and as a trace of the PyTorch profiler without harm; what is read is added
+// to a job.
 
 #include <array>
 #include <cstdint>
@@ -26,6 +27,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto goal = scenario::read_goal(text, "fuzz.goal", 3);
   ESPALIER_CHECK(goal.has_value() || !goal.error().message.empty(), "an error says what is wrong");
   if (goal) add(*goal, {});
+  const auto compiled = scenario::read_goal_binary(text, "fuzz.bin", 3);
+  ESPALIER_CHECK(compiled.has_value() || !compiled.error().message.empty(), "an error says what is wrong");
+  if (compiled) add(*compiled, {});
   const auto kineto = scenario::read_kineto(text, "fuzz.json", 2);
   ESPALIER_CHECK(kineto.has_value() || !kineto.error().message.empty(), "an error says what is wrong");
   if (!kineto) return 0;

@@ -6,7 +6,7 @@ Usage: console_test.py [--record] ESPALIER REPOSITORY FILE.md...
 In a block, a line that begins with "$ " is a command; the lines up to the next command are what it prints, standard error
 after standard output. "[exit N]" ends a command that does not succeed. A line "..." stands for any number of lines.
 Commands of a file run in one temporary folder, in order, by bash, with `espalier` and the shipped `configs` in reach.
-Blocks whose first command does not begin with "$ espalier" (installing, building) are left out.
+Every console block is run: what only shows how something is installed stands in another kind of block.
 --record rewrites the files with what the commands print now.
 """
 import difflib
@@ -66,11 +66,12 @@ def check_file(path, espalier, repository, record):
         for begin, end in blocks(lines):
             output += lines[done_to:begin]
             done_to = end
-            block = commands(lines[begin:end])
-            if not block or not block[0][0].startswith("espalier"):
+            if begin == end or not lines[begin].startswith("$ "):
+                failures += 1
+                print(f"{path}:{begin + 1}: a console block begins with a command")
                 output += lines[begin:end]
                 continue
-            for command, expected in block:
+            for command, expected in commands(lines[begin:end]):
                 actual = run(command, folder, espalier)
                 fits = matches(expected, actual)
                 output += [f"$ {command}"] + (expected if fits else actual)

@@ -63,6 +63,7 @@ COMMANDS = [
     "simulate cluster.yaml all_reduce -a ring -s 1M --trace predicted-trace.json",
     "simulate cluster.yaml all_reduce -a ring -s 1M -p rate=16 --trace measured-trace.json",
     "sweep cluster.yaml -a ring -s 1K -o one.csv",
+    "sweep --scenario job.yaml -o steps.csv",
     "sweep cluster.yaml -a ring -s 4K -o two.csv",
 ]
 

@@ -111,7 +111,9 @@ VERBS = {
         "scenario": (["--scenario", "job.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
     }),
     "report": ({**{option: words for option, words in SIMULATE.items() if option not in ("--critical-path", "--csv", "--split")},
-                "--output": ["-o", "out.html"], "--svg": ["--svg", "."], "--png": ["--png", "."], "--measured": ["--measured", "measured.json"], "--timeline": ["--timeline", "1M"]}, {
+                "--output": ["-o", "out.html"], "--svg": ["--svg", "."], "--png": ["--png", "."], "--measured": ["--measured", "measured.json"], "--timeline": ["--timeline", "1M"],
+                "--collective": ["--collective", "all_reduce"]}, {
+        "results": (["perf.log", "measured.json"], {}),
         "topology": (["cluster.yaml", "all_gather", "-a", "packing", "-e", "1M", "-b", "1K"],
                      {**SHOWN, "--minbytes": ["-b", "4K"], "--seed": NEEDS_JITTER["--seed"], "--measured": "shown by 'measured'",
                       "--timeline": ["--timeline", "4K"]}),
@@ -176,6 +178,7 @@ VERBS = {
         "jitter": (["cluster.yaml", "-a", "ring", "-s", "4K,8K", "--jitter", "5%"], {}),
         "file": (["cluster.yaml", "-a", "ring", "-s", "4K,8K", "-o", "one.csv", "--resume"], {"--resume": "already there"}),
         "scenarios": (["--scenario", "step.yaml", "--split", "pipeline=1,2"], {"--split": ["--split", "tensor=1"], "--shard": ["--shard", "2/2"]}),
+        "resumed scenarios": (["--scenario", "job.yaml", "-o", "steps.csv", "--resume"], {"--resume": "already there", "--shard": "the row is there already", "--scenario": "already there"}),
         "spec": (["--spec", "sweep.yaml"], {"--shard": ["--shard", "2/2"]}),
         "counted": (["cluster.yaml", "--dry-run"], {"--dry-run": "already there", "--algorithms": ["-a", "tree,ring"], "--chunks": ["--chunks", "1K,2K"],
                     "--collectives": ["-c", "all"], "--models": ["--models", "all"], "--protocols": ["--protocols", "all"],

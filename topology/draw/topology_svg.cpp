@@ -19,16 +19,18 @@ namespace {
 constexpr std::array<std::string_view, 7> palette = {"#4477AA", "#EE6677", "#228833", "#CCBB44",
                                                      "#66CCEE", "#AA3377", "#999999"};
 
-// Every rule is of this drawing alone, which may stand in a page. Loads: P. Tol, as above, "YlOrBr".
+// Every rule is of this drawing alone, which may stand in a page. Loads: P. Tol, as above, "YlOrBr", whose lightness
+// goes one way; an idle link, whose grey does not fit in, is dashed.
 constexpr std::string_view style =
     "<style>.network text{font:12px sans-serif;fill:#222}.network .head{font-size:16px}.network .paper{fill:#fff}"
     ".network .frame{fill:#0000000a;stroke:#888}.network .node{stroke:#444;fill:#eee}.network .rank{fill:#cfe3ff}"
     ".network .side{stroke:#a37;stroke-width:4}.network path{fill:none}"
-    ".network .load0{stroke:#ccc}.network .load1{stroke:#fee391}.network .load2{stroke:#fec44f}"
+    ".network .load0{stroke:#bbb;stroke-dasharray:2 4}.network .load1{stroke:#fee391}"
+    ".network .load2{stroke:#fec44f}"
     ".network .load3{stroke:#fb9a29}.network .load4{stroke:#ec7014}.network .load5{stroke:#993404}"
     "@media(prefers-color-scheme:dark){.network text{fill:#eee}.network .paper{fill:#181818}"
     ".network .frame{fill:#ffffff10}.network .node{stroke:#bbb;fill:#333}.network .rank{fill:#234}"
-    ".network .side{stroke:#e7a}.network .load0{stroke:#555}.network .load1{stroke:#662506}"
+    ".network .side{stroke:#e7a}.network .load0{stroke:#666}.network .load1{stroke:#662506}"
     ".network .load2{stroke:#993404}.network .load3{stroke:#ec7014}.network .load4{stroke:#fec44f}"
     ".network .load5{stroke:#fff7bc}}</style>\n";
 

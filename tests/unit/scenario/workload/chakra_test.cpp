@@ -134,6 +134,25 @@ TEST(Chakra, RunsACustomRingOfSendsAndReceives) {
   }
 }
 
+// With its nodes in the opposite order, every rank's file begins with what waits for all others: issued as they stand,
+// no node could ever begin.
+TEST(Chakra, RunsACustomRingWhateverTheOrderOfItsFile) {
+  constexpr std::uint64_t ranks = 8;
+  std::vector<std::vector<ChakraNode>> in_order, reversed;
+  for (std::uint64_t rank = 0; rank < ranks; ++rank) {
+    in_order.push_back(nodes_of(ring_rank(rank, ranks, 131'000)));
+    reversed.emplace_back(in_order.back().rbegin(), in_order.back().rend());
+    ASSERT_FALSE(reversed.back().front().after.empty());
+  }
+  for (const auto& nodes : {in_order, reversed}) {
+    Job job;
+    const auto added = add_chakra(job, nodes, on_ranks(ranks));
+    ASSERT_TRUE(added) << added.error().message;
+    const JobReport report = test::run_checked(job, test::ring(ranks), {}, {});
+    EXPECT_EQ(report.elapsed.count, (14 * (131 + 1) + 7 * 7) * test::us);
+  }
+}
+
 TEST(Chakra, SendsDoNotWaitForEachOtherNorForTheirReceives) {
   Trace a, b, c;
   // Three sends that depend on nothing, in one file: 8,000 bytes each over one link of 1 GB/s to the switch take 8 us,

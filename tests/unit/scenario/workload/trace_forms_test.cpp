@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "scenario/run/run_job.h"
 #include "tests/unit/scenario/jobs.h"
 #include "tests/unit/scenario/star.h"
@@ -75,6 +77,158 @@ TEST(Goal, ErrorsSayWhere) {
   EXPECT_EQ(error("num_ranks 1\nrank 0 {\nl1: calc 3\nl1 requires l2\n}"), "f:4: there is no 'l2' above");
   EXPECT_EQ(error("num_ranks 1\nrank 0 {\nl1: calc 3\nl1: calc 4\n}"), "f:4: 'l1' is there twice");
   EXPECT_EQ(error("num_ranks 1\nrank 0 {\n}\nrank 0 {\n}"), "f:4: rank 0 is there twice");
+}
+
+/// Compiled GOAL, written as the form is described (read_goal_binary.cpp), for tests.
+class GoalBinary {
+ public:
+  struct Operation {
+    std::uint8_t type;
+    std::uint32_t peer;
+    std::uint64_t amount;
+    std::uint32_t tag;
+    std::uint8_t cpu;
+    std::vector<std::uint32_t> followers, joiners;
+  };
+
+  void add_rank(const std::vector<Operation>& operations) {
+    std::vector<std::uint32_t> waits(operations.size(), 0);
+    for (const Operation& of : operations) {
+      for (const auto* list : {&of.followers, &of.joiners}) {
+        for (const std::uint32_t follower : *list) {
+          if (follower < waits.size()) ++waits[follower];
+        }
+      }
+    }
+    std::string roots, rest, lists;
+    std::uint32_t listed = 0;
+    for (std::uint32_t i = 0; i < operations.size(); ++i) {
+      const Operation& of = operations[i];
+      if (waits[i] == 0) put(roots, i, 4);
+      put(rest, waits[i], 4);
+      put(rest, of.type, 1);
+      put(rest, of.peer, 4);
+      put(rest, of.amount, 8);
+      put(rest, of.tag, 4);
+      put(rest, of.cpu, 1);
+      put(rest, 0, 1);
+      for (const auto* list : {&of.followers, &of.joiners}) {
+        put(rest, list->size(), 4);
+        put(rest, listed, 4);
+        listed += static_cast<std::uint32_t>(list->size());
+        for (const std::uint32_t follower : *list) put(lists, follower, 4);
+      }
+    }
+    std::string rank;
+    put(rank, operations.size(), 4);
+    put(rank, roots.size() / 4, 4);
+    ranks_.push_back(rank + roots + rest + lists);
+  }
+
+  [[nodiscard]] std::string bytes() const {
+    std::string head, table, all;
+    put(head, 4223, 8);
+    put(head, ranks_.size(), 4);
+    put(head, 0, 2);
+    std::uint64_t at = 6 + 16 * ranks_.size();
+    for (const std::string& rank : ranks_) {
+      put(table, at, 8);
+      put(table, at + rank.size(), 8);
+      at += rank.size();
+      all += rank;
+    }
+    return head + table + all;
+  }
+
+ private:
+  static void put(std::string& to, std::uint64_t value, std::size_t width) {
+    for (std::size_t i = 0; i < width; ++i) to += static_cast<char>(value >> (8 * i) & 0xFF);
+  }
+
+  std::vector<std::string> ranks_;
+};
+
+constexpr std::uint8_t goal_send = 1, goal_receive = 2, goal_calc = 3;
+
+TEST(CompiledGoal, SaysWhatItsTextSays) {
+  const std::string_view text =
+      "num_ranks 2\n"
+      "rank 0 {\na: calc 5000\nb: send 1000b to 1 tag 7\nc: calc 300 cpu 2\nb requires a\nc irequires b\nc requires "
+      "a\n}\n"
+      "rank 1 {\na: recv 1000b from 0 tag 7\nb: calc 4000 cpu 1\nb requires a\n}\n";
+  GoalBinary binary;
+  binary.add_rank(
+      {{goal_calc, 0, 5000, 0, 0, {1, 2}, {}}, {goal_send, 1, 1000, 7, 0, {}, {2}}, {goal_calc, 0, 300, 0, 2, {}, {}}});
+  binary.add_rank({{goal_receive, 0, 1000, 7, 0, {1}, {}}, {goal_calc, 0, 4000, 0, 1, {}, {}}});
+  const auto of_text = read_goal(text, "f", 2);
+  const auto of_bytes = read_goal_binary(binary.bytes(), "f", 2);
+  ASSERT_TRUE(of_text && of_bytes) << (of_bytes ? "" : of_bytes.error().message);
+  ASSERT_EQ(of_bytes->size(), 2U);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    const auto &want = (*of_text)[rank], &have = (*of_bytes)[rank];
+    ASSERT_EQ(have.size(), want.size());
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      EXPECT_EQ(have[i].id, want[i].id);
+      EXPECT_EQ(have[i].name, want[i].name);
+      EXPECT_EQ(have[i].type, want[i].type);
+      EXPECT_EQ(have[i].stream, want[i].stream);
+      EXPECT_EQ(have[i].duration_ns, want[i].duration_ns);
+      EXPECT_EQ(have[i].comm_size, want[i].comm_size);
+      EXPECT_EQ(have[i].comm_src, want[i].comm_src);
+      EXPECT_EQ(have[i].comm_dst, want[i].comm_dst);
+      EXPECT_EQ(have[i].comm_tag, want[i].comm_tag);
+      std::vector<std::uint64_t> ours = have[i].after, theirs = want[i].after;
+      std::ranges::sort(ours);
+      std::ranges::sort(theirs);
+      EXPECT_EQ(ours, theirs) << rank << " " << i;
+    }
+  }
+}
+
+TEST(CompiledGoal, RefusesWhatIsNotKnown) {
+  const auto error = [](const std::string& bytes) {
+    const auto nodes = read_goal_binary(bytes, "f", 2);
+    return nodes ? std::string() : nodes.error().message;
+  };
+  const auto of = [&](const GoalBinary::Operation& operation) {
+    GoalBinary binary;
+    binary.add_rank({operation});
+    return error(binary.bytes());
+  };
+  constexpr std::uint32_t any = 0xFFFFFFFF;
+  EXPECT_EQ(error("num_ranks 2"), "f: it does not begin as compiled GOAL does, with the number 4223");
+  EXPECT_EQ(of({4, 0, 1, 0, 0, {}, {}}), "f: rank 0, operation 0: type 4 is none of send (1), recv (2) and calc (3)");
+  EXPECT_EQ(of({goal_receive, any, 1, 0, 0, {}, {}}), "f: rank 0, operation 0: it receives from any rank");
+  EXPECT_EQ(of({goal_receive, 1, 1, any, 0, {}, {}}), "f: rank 0, operation 0: it receives any tag");
+  EXPECT_EQ(of({goal_calc, 0, std::uint64_t{1} << 60U, 0, 0, {}, {}}),
+            "f: rank 0, operation 0: 1152921504606846976 ns are past what there may be");
+  EXPECT_EQ(of({goal_calc, 0, 1, 0, 0, {1}, {}}), "f: rank 0, operation 0: what waits for it is not there");
+  GoalBinary three;
+  for (int rank = 0; rank < 3; ++rank) three.add_rank({});
+  EXPECT_EQ(error(three.bytes()), "f: it has 3 ranks, and there are 2 to put it on");
+}
+
+// Cut anywhere, it is refused and not read past its end; with a byte more in its operations, as LogGOPSim2 has, it is
+// of another version.
+TEST(CompiledGoal, RefusesWhatIsCutOffOrLonger) {
+  GoalBinary binary;
+  binary.add_rank({{goal_calc, 0, 5000, 0, 0, {1}, {}}, {goal_send, 1, 1000, 7, 0, {}, {}}});
+  binary.add_rank({{goal_receive, 0, 1000, 7, 0, {}, {}}});
+  const std::string whole = binary.bytes();
+  ASSERT_TRUE(read_goal_binary(whole, "f", 2));
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const auto nodes = read_goal_binary(std::string_view(whole).substr(0, size), "f", 2);
+    ASSERT_FALSE(nodes) << size;
+    EXPECT_TRUE(nodes.error().message.starts_with("f: ")) << nodes.error().message;
+  }
+  std::string longer = whole;
+  longer.insert(8 + 6 + 2 * 16 + 8 + 4 + 20, 4, '\0');  // Within the first operation of rank 0.
+  longer[8 + 6 + 8] = static_cast<char>(longer[8 + 6 + 8] + 4);
+  longer[8 + 6 + 16] = static_cast<char>(longer[8 + 6 + 16] + 4);
+  longer[8 + 6 + 24] = static_cast<char>(longer[8 + 6 + 24] + 4);
+  const auto nodes = read_goal_binary(longer, "f", 2);
+  ASSERT_FALSE(nodes);
+  EXPECT_EQ(nodes.error().message, "f: rank 0 is not as long as its 2 operations of 39 bytes and their orders");
 }
 
 /// A kernel from `begin` on stream 7, or a collective of NCCL on stream 20.

@@ -1,4 +1,4 @@
-"""Spack's recipe: spack repo add packaging/spack's parent, or copy it to a repository's packages/espalier/package.py."""
+"""Spack's recipe, of the sources that it stands in: spack repo add packaging/spack && spack dev-build espalier@main."""
 from spack.package import *
 
 
@@ -22,6 +22,7 @@ class Espalier(CMakePackage):
     depends_on("nlohmann-json@3.11:")
     depends_on("pugixml@1.13:")
     depends_on("cli11@2.1:2.3")
+    depends_on("tl-expected@1:")
     depends_on("eigen@3.3:3")
     depends_on("clp@1.17:")
     depends_on("bliss@0.73:")
