@@ -36,12 +36,8 @@ class ValuesFitter {
     std::iota(all.begin(), all.end(), std::size_t{0});
     auto before = predict_(given_, all);
     if (!before) return tl::unexpected(before.error());
-    auto fit = fit_free(all);
+    const auto fit = fit_told(all);
     if (!fit) return tl::unexpected(fit.error());
-    if (hold_what_is_open(*fit)) {
-      fit = fit_free(all);
-      if (!fit) return tl::unexpected(fit.error());
-    }
     return finish(std::move(*before), *fit, all, parts);
   }
 
@@ -59,6 +55,18 @@ class ValuesFitter {
     return turned;
   }
 
+  [[nodiscard]] double price_of(std::size_t value) const {
+    const bool is_rate = std::ranges::find(options_.rates, value) != options_.rates.end();
+    return is_rate ? options_.rate_price : options_.price;
+  }
+
+  /// Fits what the runs tell; the rest is held.
+  Result<Fit> fit_told(const std::vector<std::size_t>& which) {
+    auto fit = fit_free(which);
+    if (fit && hold_what_is_open(*fit)) fit = fit_free(which);
+    return fit;
+  }
+
   /// Of the runs, and then of the price of every coordinate.
   Result<Fit> fit_free(const std::vector<std::size_t>& which) {
     if (auto used = drop_unused(which); !used) return tl::unexpected(used.error());
@@ -68,7 +76,7 @@ class ValuesFitter {
       for (std::size_t i = 0; i < which.size(); ++i) {
         all.push_back(std::log(std::max(times[i], shortest) / measured_[which[i]]) * importance_[which[i]]);
       }
-      for (const double coordinate : point) all.push_back(coordinate * options_.price);
+      for (std::size_t k = 0; k < point.size(); ++k) all.push_back(point[k] * price_of(free_[k]));
       return all;
     };
     return sampled_.fit({which, costs, residuals, free_}, std::vector<double>(free_.size(), 0.0), options_.fit);
@@ -89,10 +97,10 @@ class ValuesFitter {
   bool hold_what_is_open(const Fit& fit) {
     const Identification known = identify(fit, options_.least_noise, options_.most_error);
     constexpr double good_part = 0.7;
-    const double by_price_alone = std::max(fit.scale, options_.least_noise) / options_.price;
+    const double noise = std::max(fit.scale, options_.least_noise);
     std::vector<std::size_t> told;
     for (std::size_t k = 0; k < free_.size(); ++k) {
-      if (known.standard_error[k] <= std::min(options_.most_error, good_part * by_price_alone))
+      if (known.standard_error[k] <= std::min(options_.most_error, good_part * noise / price_of(free_[k])))
         told.push_back(free_[k]);
     }
     if (told.size() == free_.size()) return false;
@@ -134,7 +142,7 @@ class ValuesFitter {
       if (std::ranges::find(part.runs, run) == part.runs.end()) kept.push_back(run);
     }
     if (kept.empty()) return predict_(given_, part.runs);
-    const auto other = fit_free(kept);
+    const auto other = fit_told(kept);
     if (!other) return tl::unexpected(other.error());
     return predict_(values_at(other->point), part.runs);
   }

@@ -49,6 +49,21 @@ TEST(FitValues, LeavesGivenValuesOnlyForAPrice) {
   EXPECT_NEAR(held->values[0].value / given[0], 1, 0.05);
 }
 
+TEST(FitValues, RatesHaveAPriceOfTheirOwn) {
+  const std::vector<double> given = {10e-6, 100e9, 7}, true_values = {10e-6, 200e9, 7};
+  const std::vector<double> measured = times_of(true_values), importance(sizes.size(), 1.0);
+  FitValuesOptions options;
+  options.rates = {1};
+  options.rate_price = 100;
+  const auto held = fit_values(given, measured, importance, affine(), {}, options);
+  ASSERT_TRUE(held);
+  EXPECT_NEAR(held->values[1].value / given[1], 1, 0.05);
+  options.rate_price = 1e-3;
+  const auto moved = fit_values(given, measured, importance, affine(), {}, options);
+  ASSERT_TRUE(moved);
+  EXPECT_NEAR(moved->values[1].value / true_values[1], 1, 0.05);
+}
+
 TEST(FitValues, AnOutlierDoesNotPull) {
   const std::vector<double> given = {10e-6, 100e9, 7};
   std::vector<double> measured = times_of(given);
