@@ -88,6 +88,11 @@ bool is_chakra(std::string_view text) {
 std::optional<KnownFile> recognise_file(std::string_view text) {
   if (is_chakra(text))
     return KnownFile{"a Chakra trace", "a scenario runs it: training: {trace: NAME} for NAME.0.et, ..."};
+  constexpr std::string_view compiled_goal("\x7f\x10\0\0\0\0\0\0", 8);  // 4223, as LogGOPSim's txt2bin begins.
+  if (text.starts_with(compiled_goal)) {
+    return KnownFile{"a compiled schedule in GOAL",
+                     "a scenario runs it under a name that ends in .bin: training: {trace: FILE} (docs/scenarios.md)"};
+  }
   const std::string_view beginning = text.substr(0, sniffed_bytes);
   for (const Sign& sign : signs) {
     if (beginning.find(sign.part) != std::string_view::npos && beginning.find(sign.another) != std::string_view::npos) {

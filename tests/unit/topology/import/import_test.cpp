@@ -122,6 +122,8 @@ TEST(KnownFiles, ChakraTracesByTheirMetadata) {
   EXPECT_EQ(what("\xda\xd0\x01\x12\x1d\x0a\x06"s + "schema\xea\x01<algo name=\"a\">"), "a Chakra trace");
   EXPECT_EQ(what("<algo name=\"a\"><gpu/></algo>"), "a schedule of MSCCL");
   EXPECT_EQ(what("\x07\x12\x05\x0a\x09zzz"s), "");
+  EXPECT_EQ(what("\x7f\x10\0\0\0\0\0\0\x02"s), "a compiled schedule in GOAL");
+  EXPECT_EQ(what("\x7f\x10\0\0\0"s), "");
 }
 
 }  // namespace
