@@ -43,10 +43,16 @@ class Experiments {
     add("engines", std::move(what), [this, engines] { return simulate(topology_, options_, engines); });
   }
 
-  void change_chunk(Bytes chunk, Bytes before) {
+  /// `run` knows what it ran before; it may be empty.
+  void change_chunk(Bytes chunk, Bytes before, const Schedule& schedule, const planners::Evaluate& run) {
     if (chunk.count < options_.element_size || chunk == before) return;
-    change_options("chunk", fmt::format("chunks of {} instead of {}", format_size(chunk), format_size(before)),
-                   [&](sim::Options& changed) { changed.chunk = chunk; });
+    add("chunk", fmt::format("chunks of {} instead of {}", format_size(chunk), format_size(before)),
+        [this, chunk, &schedule, &run] {
+          if (run) return run(schedule, options_.size, {chunk, options_.ahead}, no_deadline);
+          sim::Options changed = options_;
+          changed.chunk = chunk;
+          return simulate(topology_, changed, engines_);
+        });
   }
 
   /// `run` may be empty.
@@ -173,8 +179,8 @@ Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topo
   try_circumstances(experiments, options, engines);
   for (const std::int64_t factor : {4, 2}) {
     experiments.change_chunk({options.chunk.count / factor / options.element_size * options.element_size},
-                             options.chunk);
-    experiments.change_chunk({options.chunk.count * factor}, options.chunk);
+                             options.chunk, schedule, run_other);
+    experiments.change_chunk({options.chunk.count * factor}, options.chunk, schedule, run_other);
   }
   for (const planners::Candidate& other : others) {
     // What needs longer at the least cannot help.

@@ -40,9 +40,9 @@ using RunOn = std::function<Result<sim::Report>(const Topology&, const sim::Opti
 /// `others` with the chunks that suit them; and without what disturbs it. Nothing is estimated, and all is simulated
 /// with the same endpoints, conditions and seed; the schedule stays what it was, so a planner might find more on the
 /// changed network. Requires: as sim::simulate. Errors: those of the run itself; a change that cannot be simulated is
-/// left out. `run_other` may know runs of the others: with these options, any cut. What `run_on` gives without
-/// a critical path was not simulated: then nothing is changed. Cost: at most 20 simulations and about ten per other
-/// candidate, so many at once as there are threads.
+/// left out. `run_other` may know runs of this schedule and of the others: with these options, any cut. What `run_on`
+/// gives without a critical path was not simulated: then nothing is changed. Cost: at most 20 simulations and about ten
+/// per other candidate, so many at once as there are threads.
 Result<RunLimits> find_run_limits(const Schedule& schedule, const Topology& topology, sim::Options options,
                                   std::span<const planners::Candidate> others = {},
                                   const sim::CopyEngines& engines = {}, unsigned threads = 1,

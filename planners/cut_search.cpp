@@ -8,9 +8,11 @@
 namespace espalier::planners {
 namespace {
 
-/// Chunks times links: of the first run, which take a tenth of a second or two to simulate; of all runs together; and
-/// of all where there is more than a hundredth to gain, or so many times the run of whole transfers if that is more.
+/// Chunks times links: of the first run, which take a tenth of a second or two to simulate; of all runs together where
+/// no more than half a percent is left of what loads and latencies explain; usually; and where there is more than a
+/// hundredth to gain, or so many times the run of whole transfers if that is more.
 constexpr double first_hops = 500'000;
+constexpr double few_hops = 1'000'000;
 constexpr double usual_hops = 3'000'000;
 constexpr double most_hops = 16'000'000;
 constexpr double most_wholes = 8;
@@ -61,7 +63,9 @@ class Search {
   [[nodiscard]] bool is_affordable(Bytes chunk) const {
     constexpr Bytes whole{std::numeric_limits<std::int64_t>::max()};
     const double most = std::max(most_hops, most_wholes * chunks_.chunk_hops(size_, whole));
-    return hops_ + chunks_.chunk_hops(size_, chunk) <= (is_within(far) ? usual_hops : most);
+    const bool is_good = seconds() <= close * chunks_.pipelined_time(wire_);
+    const double allowed = is_good ? few_hops : is_within(far) ? usual_hops : most;
+    return hops_ + chunks_.chunk_hops(size_, chunk) <= allowed;
   }
 
   /// Chunks of two sizes that are as many are the same chunks.

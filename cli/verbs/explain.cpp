@@ -141,7 +141,8 @@ Result<Explanation> explain(const Topology& topology, const Explained& explained
   explanation.critical = sim::summarize_critical_path(explanation.limits.report, topology);
   if (explanation.bound.time_per_byte == 0) return explanation;
   explanation.classes = planners::group_loads(*explanation.schedule, topology, explanation.loads, explanation.bound);
-  auto more = planners::value_more_cables(topology, collective, explanation.bound, usable_threads());
+  auto more =
+      planners::value_more_cables(topology, collective, explanation.bound, explanation.prices, usable_threads());
   if (!more) return tl::unexpected(more.error());
   explanation.more = std::move(*more);
   return explanation;

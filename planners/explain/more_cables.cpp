@@ -67,24 +67,36 @@ Alike find_alike_cables(const Topology& topology, const std::vector<Cable>& cabl
   return alike;
 }
 
-/// One more beside each of these.
-Result<MoreCables> value(const Topology& topology, const Collective& collective, const std::vector<Cable>& cables,
+/// By link: whether more of it may raise a bound that these prices prove.
+std::vector<bool> find_priced(const Topology& topology, std::span<const BoundPrice> prices) {
+  std::vector<bool> has_price(topology.link_count(), prices.empty());
+  for (const BoundPrice& price : prices) {
+    if (!price.link.is_none()) has_price[price.link.index()] = true;
+  }
+  return has_price;
+}
+
+/// One more beside each of these; `bound` is that of the topology as it is.
+Result<MoreCables> value(const Topology& topology, const Collective& collective, const Bound& bound,
+                         const std::vector<bool>& may_raise, const std::vector<Cable>& cables,
                          const std::vector<std::size_t>& members) {
   std::vector<LinkId> doubled;
   for (const std::size_t member : members) {
     doubled.push_back(cables[member].there);
     if (!cables[member].back.is_none()) doubled.push_back(cables[member].back);
   }
-  auto bound = bound_with_doubled(topology, collective, doubled);
-  if (!bound) return tl::unexpected(bound.error());
+  const bool is_needed = std::ranges::any_of(doubled, [&](LinkId link) { return may_raise[link.index()]; });
+  auto raised = is_needed ? bound_with_doubled(topology, collective, doubled) : Result<Bound>(bound);
+  if (!raised) return tl::unexpected(raised.error());
   const Cable& first = cables[members.front()];
-  return MoreCables{cable_name(topology, first), cable_kind_text(topology, first), members.size(), std::move(*bound)};
+  return MoreCables{cable_name(topology, first), cable_kind_text(topology, first), members.size(), std::move(*raised)};
 }
 
 }  // namespace
 
 Result<std::vector<MoreCables>> value_more_cables(const Topology& topology, const Collective& collective,
-                                                  const Bound& bound, unsigned threads, std::size_t most) {
+                                                  const Bound& bound, std::span<const BoundPrice> prices,
+                                                  unsigned threads, std::size_t most) {
   const std::vector<Cable> cables = find_cables(topology);
   const Alike alike = find_alike_cables(topology, cables, collective);
   const std::vector<bool> crosses = find_crossing(topology, collective, bound);
@@ -107,9 +119,10 @@ Result<std::vector<MoreCables>> value_more_cables(const Topology& topology, cons
     const auto whole = classes.extract(class_key(topology, cables[i]));
     if (!whole.empty() && whole.mapped().size() > kind.mapped().size()) sets.push_back(whole.mapped());
   }
+  const std::vector<bool> may_raise = find_priced(topology, prices);
   std::vector<std::optional<Result<MoreCables>>> valued_sets(sets.size());
   run_parallel(sets.size(), threads,
-               [&](std::size_t i) { valued_sets[i] = value(topology, collective, cables, sets[i]); });
+               [&](std::size_t i) { valued_sets[i] = value(topology, collective, bound, may_raise, cables, sets[i]); });
   std::vector<MoreCables> values;
   for (auto& of_set : valued_sets) {
     if (!*of_set) return tl::unexpected(of_set->error());

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "planners/bounds/bound_prices.h"
 #include "schedule/bound.h"
 #include "schedule/collective.h"
 #include "topology/topology.h"
@@ -20,9 +22,11 @@ struct MoreCables {
 
 /// Recomputes the bound with cables of every kind that crosses the bound's cut doubled, and of every kind where the
 /// bound has no cut: one, all that are alike, all of the class between such ends. Those with the largest gain come
-/// first, of equals the fewest cables. Only the first `most` kinds in the order of the topology. Cost: at most three
-/// bounds per kind, so many at once as there are threads.
+/// first, of equals the fewest cables. Only the first `most` kinds in the order of the topology. `prices` are those
+/// that prove the bound, if a program does (compute_priced_bound): more of what has no price leaves the proof as it is,
+/// so the bound too. Cost: at most three bounds per kind that has a price, so many at once as there are threads.
 Result<std::vector<MoreCables>> value_more_cables(const Topology& topology, const Collective& collective,
-                                                  const Bound& bound, unsigned threads = 1, std::size_t most = 16);
+                                                  const Bound& bound, std::span<const BoundPrice> prices,
+                                                  unsigned threads = 1, std::size_t most = 16);
 
 }  // namespace espalier::planners

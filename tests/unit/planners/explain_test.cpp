@@ -137,7 +137,7 @@ TEST(MoreCables, ABottleneckOfOneCable) {
   const Topology topology = line_of(3);
   const Collective collective = collective_between(topology, CollectiveKind::all_gather);
   const Bound bound = *compute_bound(topology, collective);
-  const auto values = value_more_cables(topology, collective, bound);
+  const auto values = value_more_cables(topology, collective, bound, {});
   ASSERT_TRUE(values);
   ASSERT_EQ(values->size(), 2U);
   const MoreCables* both = find_value(*values, "g0-g1", 2);
@@ -152,10 +152,35 @@ TEST(MoreCables, ABottleneckOfOneCable) {
 TEST(MoreCables, WithoutACutEveryKindIsTried) {
   const Topology topology = ring_of(4);
   const Collective collective = collective_between(topology, CollectiveKind::all_reduce);
-  const auto values = value_more_cables(topology, collective, *compute_bound(topology, collective));
+  const auto values = value_more_cables(topology, collective, *compute_bound(topology, collective), {});
   ASSERT_TRUE(values);
   ASSERT_EQ(values->size(), 2U);
   EXPECT_EQ((*values)[0].cables, 4U);
+}
+
+TEST(MoreCables, WhatHasNoPriceKeepsTheBound) {
+  // On some random networks a program proves the bound of all_reduce, and not every link has a price.
+  Random random(20'261'125);
+  int proven = 0;
+  for (int round = 0; round < 40 && proven < 4; ++round) {
+    const Topology topology = random_fabric(5, 2, 4, random);
+    const Collective collective = collective_between(topology, CollectiveKind::all_reduce);
+    const auto priced = compute_priced_bound(topology, collective);
+    ASSERT_TRUE(priced);
+    if (priced->prices.empty() || priced->prices.size() == topology.link_count()) continue;
+    ++proven;
+    const auto computed = value_more_cables(topology, collective, priced->bound, {});
+    const auto values = value_more_cables(topology, collective, priced->bound, priced->prices);
+    ASSERT_TRUE(computed);
+    ASSERT_TRUE(values);
+    ASSERT_EQ(values->size(), computed->size());
+    for (std::size_t i = 0; i < values->size(); ++i) {
+      EXPECT_EQ((*values)[i].beside, (*computed)[i].beside) << "round " << round;
+      EXPECT_EQ((*values)[i].cables, (*computed)[i].cables) << "round " << round;
+      EXPECT_EQ((*values)[i].bound.time_per_byte, (*computed)[i].bound.time_per_byte) << "round " << round;
+    }
+  }
+  EXPECT_EQ(proven, 4);
 }
 
 TEST(ClassLoads, PartsOfTheBoundsTime) {
