@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -48,6 +49,29 @@ class CardMemories {
   std::map<const void*, std::byte*> memories_;
 };
 
+/// Files of memories that devices share, by number. Used by any thread.
+class SharedFiles {
+ public:
+  static SharedFiles& all() {
+    static SharedFiles files;
+    return files;
+  }
+  std::size_t add(const std::shared_ptr<const FileDescriptor>& file) {
+    const std::lock_guard lock(mutex_);
+    files_.push_back(file);
+    return files_.size() - 1;
+  }
+  /// Null: it was released.
+  [[nodiscard]] std::shared_ptr<const FileDescriptor> find(std::size_t number) {
+    const std::lock_guard lock(mutex_);
+    return number < files_.size() ? files_[number].lock() : nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<const FileDescriptor>> files_;
+};
+
 /// What becomes of a LateDevice's work.
 struct LateDeviceOptions {
   std::uint64_t works = UINT64_MAX;  ///< Copies and sums that each queue does.
@@ -76,7 +100,7 @@ class LateDevice final : public engine::Device {
     if (!file.is_open() || ftruncate(file.get(), bytes) != 0) {
       return fail(ErrorCode::unavailable, "no memory for a test");
     }
-    return map_file(std::move(file), bytes);
+    return map_file(std::make_shared<FileDescriptor>(std::move(file)), bytes);
   }
   void release(std::byte* data, std::int64_t bytes) override {
     const std::lock_guard lock(mutex_);
@@ -93,23 +117,25 @@ class LateDevice final : public engine::Device {
     const std::lock_guard lock(mutex_);
     const auto after = memories_.upper_bound(const_cast<std::byte*>(data));
     const auto& [begin, memory] = *std::prev(after);
-    return engine::DmaBuf{FileDescriptor(dup(memory.file.get())), data - begin};
+    return engine::DmaBuf{FileDescriptor(dup(memory.file->get())), data - begin};
   }
 
   [[nodiscard]] bool shares_memory() const override { return options_.shares; }
-  /// The memory's file, which others map: the ranks of a test are threads.
+  /// The memory's file, which others map: the ranks of a test are threads, and find it by its number.
   Result<std::string> share_memory(const std::byte* data, std::int64_t bytes) override {
     if (!options_.shares) return Device::share_memory(data, bytes);
     const std::lock_guard lock(mutex_);
     const auto& [begin, memory] = *std::prev(memories_.upper_bound(const_cast<std::byte*>(data)));
-    const Shared told{memory.file.get(), memory.bytes, data - begin};
+    const Shared told{SharedFiles::all().add(memory.file), memory.bytes, data - begin};
     return std::string(reinterpret_cast<const char*>(&told), sizeof(told));
   }
   Result<std::byte*> open_memory(std::string_view shared) override {
     Shared told;
     if (!options_.shares || shared.size() != sizeof(told)) return Device::open_memory(shared);
     std::memcpy(&told, shared.data(), sizeof(told));
-    auto data = map_file(FileDescriptor(dup(told.file)), told.bytes);
+    const auto file = SharedFiles::all().find(told.file);
+    if (!file) return fail(ErrorCode::unavailable, "that memory has been released");
+    auto data = map_file(file, told.bytes);
     if (!data) return data;
     return *data + told.offset;
   }
@@ -137,17 +163,17 @@ class LateDevice final : public engine::Device {
   struct Memory {
     std::byte* within = nullptr;
     std::int64_t bytes = 0;
-    FileDescriptor file;
+    std::shared_ptr<const FileDescriptor> file;
   };
   struct Shared {
-    int file = -1;
+    std::size_t file = 0;
     std::int64_t bytes = 0;
     std::int64_t offset = 0;
   };
 
-  Result<std::byte*> map_file(FileDescriptor file, std::int64_t bytes) {
+  Result<std::byte*> map_file(std::shared_ptr<const FileDescriptor> file, std::int64_t bytes) {
     const auto size = static_cast<std::size_t>(bytes);
-    void* within = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+    void* within = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file->get(), 0);
     void* data = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (within == MAP_FAILED || data == MAP_FAILED) return fail(ErrorCode::unavailable, "no memory for a test");
     const std::lock_guard lock(mutex_);
