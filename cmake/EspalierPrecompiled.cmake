@@ -1,13 +1,13 @@
 # What many sources read, parsed once: cpp_int behind base/rational.h alone takes over two seconds a source. Sources include what they use all the same; ESPALIER_PRECOMPILED=OFF shows when one does not.
-# Tests spend their time in the libraries: their own code is optimised less, which compiles it in three quarters of the
-# time. Strings of known lengths, as tests make them, bring out more of a bug of g++ 12 that it warns of.
-set(espalier_test_options $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:RelWithDebInfo>>:-Og>
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>)
-
 option(ESPALIER_PRECOMPILED "Parse the headers of libraries once" ON)
 if(CMAKE_CROSSCOMPILING OR CMAKE_CXX_CLANG_TIDY)
   set(ESPALIER_PRECOMPILED OFF)
 endif()
+
+# Tests spend their time in the libraries: their own code is optimised less, which compiles it in three quarters of the
+# time. Strings of known lengths, as tests make them, bring out more of a bug of g++ 12 that it warns of.
+set(espalier_test_options $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:RelWithDebInfo>>:-Og>
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>)
 
 set(espalier_precompiled_libraries Boost::headers fmt::fmt nlohmann_json::nlohmann_json)
 set(espalier_library_headers

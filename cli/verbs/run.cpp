@@ -103,14 +103,14 @@ std::optional<Error> find_idle_value(const RunFlags& flags, const CLI::App& comm
   return std::nullopt;
 }
 
-/// What has no meaning on GPUs: for the most part, what is of ranks in processes of their own where all are in this
-/// one.
+/// Options without a meaning on GPUs: `--buffers` chooses host memory; where all ranks are in this process, options of
+/// ranks in processes of their own do nothing.
 std::optional<Error> find_idle_on_gpus(const RunFlags& flags, const CLI::App& command) {
   if (flags.device == "host") return std::nullopt;
   if (flags.device == "cuda-ranks") {
     if (!was_given(command, "--buffers")) return std::nullopt;
     return Error{ErrorCode::invalid_input,
-                 "--buffers is of memory of the host's, and --device cuda-ranks has that of GPUs",
+                 "--buffers chooses host memory, and the buffers of --device cuda-ranks are in GPU memory",
                  "leave --buffers or --device cuda-ranks out"};
   }
   if (flags.device != "cuda" && flags.device != "cuda-copies") {

@@ -56,10 +56,10 @@ class Device {
   virtual Result<std::byte*> open_memory(std::string_view shared);
   virtual void close_memory(std::byte* /*data*/) {}
 
-  /// Lets queues reach whole pages of the processor that the device did not give, until `unpin`. Errors: unavailable.
+  /// Lets queues reach whole pages of host memory that the device did not allocate, until `unpin`. Errors: unavailable.
   virtual Result<void> pin(std::byte* /*data*/, std::int64_t /*bytes*/) { return {}; }
   virtual void unpin(std::byte* /*data*/) {}
-  /// Whether queues reach memory of the processor that was neither allocated here nor pinned.
+  /// Whether queues reach host memory that was neither allocated here nor pinned.
   [[nodiscard]] virtual bool reaches_unpinned() const { return true; }
 };
 
