@@ -9,6 +9,12 @@ endif()
 set(espalier_test_options $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:RelWithDebInfo>>:-Og>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>)
 
+# What reads, writes and lays out (the command, formats, reports) waits for nothing of its own, and is two thirds of what
+# the command's build compiles: at -O1 a third faster than at -O3.
+set(espalier_quick_options
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-O1> $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:RelWithDebInfo>>:-Og>
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>)
+
 set(espalier_precompiled_libraries Boost::headers fmt::fmt nlohmann_json::nlohmann_json)
 set(espalier_library_headers
   <algorithm> <array> <charconv> <chrono> <cmath> <cstddef> <cstdint> <cstring> <filesystem> <functional> <fstream>
@@ -21,6 +27,10 @@ if(ESPALIER_PRECOMPILED)
   add_library(espalier_precompiled STATIC ${PROJECT_SOURCE_DIR}/cmake/precompiled/library.cpp)
   target_link_libraries(espalier_precompiled PRIVATE espalier_options ${espalier_precompiled_libraries})
   target_precompile_headers(espalier_precompiled PRIVATE ${espalier_library_headers})
+  add_library(espalier_precompiled_quick STATIC ${PROJECT_SOURCE_DIR}/cmake/precompiled/library.cpp)
+  target_link_libraries(espalier_precompiled_quick PRIVATE espalier_options ${espalier_precompiled_libraries})
+  target_precompile_headers(espalier_precompiled_quick PRIVATE ${espalier_library_headers})
+  target_compile_options(espalier_precompiled_quick PRIVATE ${espalier_quick_options})
   if(ESPALIER_TESTS)
     add_executable(espalier_precompiled_tests ${PROJECT_SOURCE_DIR}/cmake/precompiled/program.cpp)
     target_link_libraries(espalier_precompiled_tests PRIVATE espalier_options ${espalier_precompiled_libraries}
@@ -32,7 +42,7 @@ if(ESPALIER_PRECOMPILED)
   target_compile_options(espalier_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endif()
 
-# espalier_precompiled(NAME [tests]): the target's sources begin with those headers.
+# espalier_precompiled(NAME [tests|quick]): the target's sources begin with those headers.
 function(espalier_precompiled name)
   if(NOT ESPALIER_PRECOMPILED)
     return()
@@ -46,4 +56,10 @@ function(espalier_precompiled name)
     set(kind "_${kind}")
   endif()
   target_precompile_headers(${name} REUSE_FROM espalier_precompiled${kind})
+endfunction()
+
+# espalier_quick(NAME): a library none of whose loops is hot.
+function(espalier_quick name)
+  target_compile_options(${name} PRIVATE ${espalier_quick_options})
+  espalier_precompiled(${name} quick)
 endfunction()

@@ -30,11 +30,11 @@ function(espalier_unite name)
   endif()
 endfunction()
 
-# espalier_library(NAME HEADERS ... SOURCES ... PUBLIC ... PRIVATE ...)
+# espalier_library(NAME [QUICK] HEADERS ... SOURCES ... PUBLIC ... PRIVATE ...)
 # A folder's library, espalier::NAME, with its public headers, the libraries its headers need (PUBLIC) and the libraries
-# only its sources need (PRIVATE).
+# only its sources need (PRIVATE). QUICK: no loop of it is hot, and to compile it fast counts for more (EspalierPrecompiled).
 function(espalier_library name)
-  cmake_parse_arguments(ARG "" "" "HEADERS;SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "QUICK" "" "HEADERS;SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(espalier_${name} STATIC ${ARG_SOURCES})
   add_library(espalier::${name} ALIAS espalier_${name})
   target_sources(espalier_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
@@ -44,7 +44,11 @@ function(espalier_library name)
   set_target_properties(espalier_${name} PROPERTIES
     EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON VERIFY_INTERFACE_HEADER_SETS ON)
   espalier_unite(espalier_${name})
-  espalier_precompiled(espalier_${name})
+  if(ARG_QUICK)
+    espalier_quick(espalier_${name})
+  else()
+    espalier_precompiled(espalier_${name})
+  endif()
   set_property(GLOBAL APPEND PROPERTY ESPALIER_LIBRARIES espalier_${name})
 endfunction()
 
