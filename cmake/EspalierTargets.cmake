@@ -52,10 +52,11 @@ function(espalier_library name)
   set_property(GLOBAL APPEND PROPERTY ESPALIER_LIBRARIES espalier_${name})
 endfunction()
 
-# espalier_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT seconds] [SERIAL])
-# A GoogleTest program whose tests CTest knows one by one, labelled; SERIAL: never beside other tests.
+# espalier_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT seconds] [SERIAL] [LONG filter])
+# A GoogleTest program whose tests CTest knows one by one, labelled; SERIAL: never beside other tests; LONG: those that
+# the filter takes also have the label "long".
 function(espalier_test name)
-  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT;LONG" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -66,6 +67,11 @@ function(espalier_test name)
   target_link_libraries(${name} PRIVATE espalier_options ${ARG_DEPS} espalier_test_support GTest::gtest GTest::gtest_main)
   espalier_unite(${name})
   espalier_precompiled(${name} tests)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
-    RUN_SERIAL ${ARG_SERIAL})
+  set(properties LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${ARG_SERIAL})
+  if(ARG_LONG)
+    set(others TEST_FILTER "-${ARG_LONG}")
+    gtest_discover_tests(${name} TEST_FILTER "${ARG_LONG}" TEST_LIST ${name}_long DISCOVERY_TIMEOUT 60
+      PROPERTIES ${properties} LABELS "${ARG_LABELS};long")
+  endif()
+  gtest_discover_tests(${name} ${others} DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
 endfunction()
