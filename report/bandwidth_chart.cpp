@@ -6,10 +6,12 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/format_units.h"
 #include "report/html_text.h"
+#include "report/span_columns.h"
 #include "report/svg_picture.h"
 
 namespace espalier::report {
@@ -61,10 +63,12 @@ class BandwidthChart {
   }
 
   static std::string_view marker(std::size_t number) {
-    constexpr std::array<std::string_view, markers> shapes = {
-        "<circle r=\"4\"/>",           "<path d=\"M-4 -4H4V4H-4Z\"/>",
-        "<path d=\"M0 -5L5 4H-5Z\"/>", "<path d=\"M0 -5L5 0L0 5L-5 0Z\"/>",
-        "<path d=\"M0 5L5 -4H-5Z\"/>", "<path d=\"M-5 0H5M0 -5V5\"/>"};
+    constexpr std::array<std::string_view, markers> shapes = {"<path d=\"M4 0A4 4 0 1 1 -4 0A4 4 0 1 1 4 0Z\"/>",
+                                                              "<path d=\"M-4 -4H4V4H-4Z\"/>",
+                                                              "<path d=\"M0 -5L5 4H-5Z\"/>",
+                                                              "<path d=\"M0 -5L5 0L0 5L-5 0Z\"/>",
+                                                              "<path d=\"M0 5L5 -4H-5Z\"/>",
+                                                              "<path d=\"M-5 0H5M0 -5V5\"/>"};
     return shapes[number % markers];
   }
   static std::string look(std::size_t number, bool is_measured) {
@@ -181,6 +185,28 @@ std::pair<std::string, double> draw_charts(const BandwidthCurves& curves) {
   return {std::move(text), height};
 }
 
+/// What the page's script draws the curves from, in the order of the legend.
+std::string curves_data(const BandwidthCurves& curves) {
+  nlohmann::ordered_json data;
+  data["measure"] = curves.measure;
+  data["bound"] = curves.bound;
+  data["curves"] = nlohmann::ordered_json::array();
+  for (const auto* group : {&curves.predicted, &curves.measured}) {
+    for (const Curve& curve : *group) {
+      auto points = nlohmann::ordered_json::array();
+      for (const CurvePoint& point : curve.points) {
+        points.push_back({point.size.count, point.seconds, curves.rate(point), point.by});
+      }
+      data["curves"].push_back({{"name", curve.name}, {"points", std::move(points)}});
+    }
+  }
+  data["crossovers"] = nlohmann::ordered_json::array();
+  for (const CrossoverAt& crossover : curves.crossovers) {
+    data["crossovers"].push_back({{"from", crossover.from}, {"to", crossover.to}, {"size", crossover.size.count}});
+  }
+  return in_script(data);
+}
+
 /// Calls `use` with each curve's number, name and whether it was measured.
 template <class Use>
 void for_each_curve(const BandwidthCurves& curves, Use use) {
@@ -211,7 +237,8 @@ std::string bandwidth_chart(const BandwidthCurves& curves) {
   const auto [charts, height] = draw_charts(curves);
   if (charts.empty()) return {};
   std::string text = fmt::format(
-      "<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{} against message size{}; the "
+      "<div class=\"curves\"><svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{} against message "
+      "size{}; the "
       "table below has the numbers\">\n{}</svg>\n<ul class=\"legend\">\n",
       width, height, curves.measure, curves.bound > 0 ? ", and its part of the bound" : "", charts);
   for_each_curve(curves, [&](std::size_t number, const std::string& name, bool is_measured) {
@@ -220,7 +247,7 @@ std::string bandwidth_chart(const BandwidthCurves& curves) {
         "7)\">{1}</g></svg>{2}</li>\n",
         BandwidthChart::look(number, is_measured), BandwidthChart::marker(number), in_html(name));
   });
-  return text + "</ul>\n";
+  return text + fmt::format("</ul>\n<script type=\"application/json\">{}</script></div>\n", curves_data(curves));
 }
 
 std::string bandwidth_picture(const BandwidthCurves& curves) {

@@ -27,7 +27,8 @@ BandwidthCurves curves_of(const PlanReport& report);
 
 /// The rates against message size, and below them the part of the bound that they are, as an SVG with a list of what
 /// its lines are: a line per curve, measured ones dashed, the bound, the crossovers. Lines differ in colour and in
-/// marker; every point has its values as a tooltip. For a page with its style. Empty where no curve has a point.
+/// marker; every point has its values as a tooltip. With the numbers for the page's script, which puts plots in the
+/// drawing's place. For a page with its style. Empty where no curve has a point.
 std::string bandwidth_chart(const BandwidthCurves& curves);
 
 /// The same as an SVG that needs nothing else.

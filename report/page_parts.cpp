@@ -43,10 +43,7 @@ std::string tables_html(const std::vector<ReportTable>& tables) {
 }
 
 std::string timeline_html(const std::vector<std::pair<std::string, std::string>>& looks) {
-  std::string text =
-      "<p class=\"control\" hidden><button type=\"button\" data-zoom=\"2\">Zoom in</button> <button type=\"button\" "
-      "data-zoom=\"0.5\">Zoom out</button> <button type=\"button\" data-zoom=\"0\">All</button> <span class=\"keys\">"
-      "drag or arrow keys to pan, + and - or Ctrl with the wheel to zoom</span></p>\n<ul class=\"legend\">";
+  std::string text = "<ul class=\"legend\">";
   for (const auto& [look, name] : looks) text += fmt::format("<li class=\"phase {}\">{}</li>", look, name);
   return text +
          "</ul>\n<div class=\"lanes\" tabindex=\"0\" role=\"application\" aria-label=\"Timeline of ranks and links; "

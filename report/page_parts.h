@@ -21,7 +21,7 @@ std::string sentence_list(const std::vector<std::string>& sentences, std::string
 /// Tables one below the other.
 std::string tables_html(const std::vector<ReportTable>& tables);
 
-/// The place where the script draws a timeline, with its buttons. `looks` are classes and names for the legend.
+/// The place where the script draws a timeline. `looks` are classes and names for the legend.
 std::string timeline_html(const std::vector<std::pair<std::string, std::string>>& looks);
 
 }  // namespace espalier::report

@@ -4,7 +4,7 @@
 
 namespace espalier::report {
 
-/// report.css, and report.js with timeline.js behind it, as they stand in this folder.
+/// bundle/report.css and bundle/report.js, as they stand in this folder.
 std::string_view page_style();
 std::string_view page_script();
 

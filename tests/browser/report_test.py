@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+from chart_looks import look_at_charts, look_at_networks, look_at_print
 from webdriver import Browser, find_programs
 
 COLUMNS, ROWS = 20, 12
@@ -108,12 +109,22 @@ for (const table of document.querySelectorAll("table")) if (!table.caption) unna
 if (!document.documentElement.lang || !document.querySelector("main") || !document.title) unnamed.push("page");
 return unnamed;
 """
+# What the pointer is told in the middle of the first span of the first lane that has one.
+POINTED = """
+const view = espalier.timeline, {looks, lanes} = view.spans;
+const look = lanes[0].rows.findIndex((row) => row.indices.length > 0), row = lanes[0].rows[look];
+const area = view.canvas.getBoundingClientRect(), laneHeight = view.topOf(1) - view.topOf(0);
+view.tell({clientX: area.left + view.xOf((row.begins[0] + row.ends[0]) / 2),
+           clientY: area.top + view.topOf(0) + (looks[look][2] + looks[look][3] / 2) * laneHeight});
+return document.getElementById("span-text").textContent;
+"""
 CLASSES = "return [...document.querySelectorAll('.network [data-links]')].map((line) => line.getAttribute('class'));"
 COLUMN = """
 const table = document.querySelector(`table[data-name=${arguments[0]}]`);
 return [...table.tBodies[0].rows].map((row) => row.cells[arguments[1]].textContent);
 """
 DRAW_COST = """
+const view = espalier.timeline;
 const costs = [];
 for (let i = 0; i < 30; ++i) {
   const start = performance.now();
@@ -172,10 +183,14 @@ def look_at_loads(browser):
 
 
 def look_at_timeline(browser):
-    seen = "return [view.from, view.to];"
+    seen = "return [espalier.timeline.from, espalier.timeline.to];"
+
+    def differ(view, other):  # by more than a pixel would show
+        return max(abs(a - b) for a, b in zip(view, other)) > 1e-6 * whole[1]
+
     browser.run("document.querySelector('.lanes').scrollIntoView({block: 'center'});")
     whole = browser.run(seen)
-    browser.click("[data-zoom='2']")
+    browser.click("#timeline [data-zoom='2']")
     zoomed = browser.run(seen)
     if abs(2 * (zoomed[1] - zoomed[0]) - (whole[1] - whole[0])) > 1e-6 * whole[1]:
         yield f"zooming in shows {zoomed} of {whole}"
@@ -183,6 +198,10 @@ def look_at_timeline(browser):
     dragged = browser.run(seen)
     if dragged[0] <= zoomed[0]:
         yield f"dragging to the left moves from {zoomed} to {dragged}"
+    browser.drag(".lanes", 0, -60)
+    if browser.run("return document.querySelector('.lanes').scrollTop") < 30:
+        yield "dragging up does not scroll through the lanes"
+    browser.run("document.querySelector('.lanes').scrollTop = 0;")
     browser.type(".lanes", "\ue012")  # The left arrow.
     if browser.run(seen)[0] >= dragged[0]:
         yield "the left arrow does not pan"
@@ -190,33 +209,28 @@ def look_at_timeline(browser):
     if browser.run(seen)[1] - browser.run(seen)[0] >= dragged[1] - dragged[0]:
         yield "+ does not zoom in"
     browser.type(".lanes", "\ue011")
-    if browser.run(seen) != whole:
+    if differ(browser.run(seen), whole):
         yield "Home does not show all"
-    told = browser.run("""
-      const place = view.lanes[0].rows.findIndex((row) => row.indices.length > 0), row = view.lanes[0].rows[place];
-      const area = view.canvas.getBoundingClientRect();
-      view.tell({clientX: area.left + view.xOf((row.begins[0] + row.ends[0]) / 2),
-                 clientY: area.top + HEAD + (LOOKS[place][2] + LOOKS[place][3] / 2) * LANE});
-      return document.getElementById("span-text").textContent;""")
+    told = browser.run(POINTED)
     if " of transfer " not in told or ", chunk " not in told:
         yield f"the span under the pointer is '{told}'"
-    painted = browser.run("const bytes = view.paint.getImageData(0, 0, view.canvas.width, view.canvas.height).data;"
+    painted = browser.run("const {paint, canvas} = espalier.timeline;"
+                          "const bytes = paint.getImageData(0, 0, canvas.width, canvas.height).data;"
                           "let count = 0; for (let i = 3; i < bytes.length; i += 4) count += bytes[i] > 0; return count;")
     if painted < 10000:
         yield f"{painted} pixels of timeline"
 
-
     browser.wheel(".lanes", -240)
-    if browser.run("return view.to - view.from;") >= whole[1] - whole[0]:
+    if browser.run("return espalier.timeline.to - espalier.timeline.from;") >= whole[1] - whole[0]:
         yield "Ctrl with the wheel does not zoom in"
     browser.type(".lanes", "-")
     browser.type(".lanes", "\ue014")  # The right arrow.
     if browser.run(seen)[0] <= 0:
         yield "the right arrow does not pan"
-    browser.click("[data-zoom='0']")
-    if browser.run(seen) != whole:
+    browser.click("#timeline [data-zoom='0']")
+    if differ(browser.run(seen), whole):
         yield "All does not show all"
-    path = browser.run("return view.lanes.reduce((count, lane) => count + lane.path.length, 0)")
+    path = browser.run("return espalier.timeline.spans.lanes.reduce((count, lane) => count + lane.path.length, 0)")
     if path < 2:
         yield "no critical path is outlined"
 
@@ -274,11 +288,8 @@ def look_at_scenario(browser, espalier, repository, folder):
     subprocess.run([espalier, "-q", "report", "--scenario", "two-groups", "--profile", "ideal", "-o", page], cwd=repository, check=True,
                    stdout=subprocess.DEVNULL, timeout=60)
     browser.open(page)
-    told = browser.run("""
-      const row = view.lanes[0].rows[1], area = view.canvas.getBoundingClientRect();
-      view.tell({clientX: area.left + view.xOf((row.begins[0] + row.ends[0]) / 2), clientY: area.top + HEAD + LANE / 2});
-      return document.getElementById("span-text").textContent;""")
-    if not told.startswith("gpu0") or ": takes part: " not in told:
+    told = browser.run(POINTED)
+    if not told.startswith("gpu0") or ": " not in told:
         yield f"of a scenario the pointer is told '{told}'"
     if browser.run("return document.querySelectorAll('.bars rect').length") < 8:
         yield "there are no bars of ranks"
@@ -292,13 +303,14 @@ def look_at_results(browser, espalier, folder):
     subprocess.run([espalier, "-q", "report", folder / "measured.json", folder / "trace.json", folder / "whole.json", "-o", page], check=True,
                    stdout=subprocess.DEVNULL, timeout=60)
     browser.open(page)
-    if browser.run("return view.lanes.length") == 0:
+    if browser.run("return espalier.timeline.spans.lanes.length") == 0:
         yield "results: the timeline has no lanes"
-    browser.run("document.querySelector('.lanes').scrollIntoView({block: 'center'});")
-    whole = browser.run("return view.to - view.from;")
-    browser.click("[data-zoom='2']")
-    if browser.run("return view.to - view.from;") >= whole:
+    whole = browser.run("return espalier.timeline.to - espalier.timeline.from;")
+    browser.click("#timeline [data-zoom='2']")
+    if browser.run("return espalier.timeline.to - espalier.timeline.from;") >= whole:
         yield "results: zooming in shows no less"
+    if browser.run("return espalier.charts.length") == 0:
+        yield "results: there are no plots"
     if browser.run("return document.getElementById('slice') !== null"):
         yield "results: there is a slider of loads, which are not known"
     browser.click("table[data-name=times] th:nth-child(5) button")
@@ -373,7 +385,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder, Browser() as browser:
         page = make_report(espalier, repository, pathlib.Path(folder))
         browser.open(page)
-        for look in (look_at_drawings, look_at_tables, look_at_loads, look_at_timeline, look_at_keys, look_at_colours, look_at_page):
+        for look in (look_at_drawings, look_at_tables, look_at_loads, look_at_timeline, look_at_charts, look_at_networks,
+                     look_at_keys, look_at_colours, look_at_page, look_at_print):
             problems += look(browser)
         cost = browser.run(DRAW_COST)
         paint = browser.run("return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0")

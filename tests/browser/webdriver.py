@@ -90,13 +90,20 @@ class Browser:
         """A PNG of an element, in base64."""
         return self.send("GET", f"{self.session}/element/{self.find(selector)}/screenshot")
 
-    def drag(self, selector, by):
-        """Drags from the middle of an element to the side."""
+    def drag(self, selector, by, down=0):
+        """Drags from the middle of an element to the side, or down."""
         element = {ELEMENT: self.find(selector)}
         moves = [{"type": "pointerMove", "duration": 0, "origin": element, "x": 0, "y": 0}, {"type": "pointerDown", "button": 0},
-                 {"type": "pointerMove", "duration": 100, "origin": element, "x": by, "y": 0}, {"type": "pointerUp", "button": 0}]
+                 {"type": "pointerMove", "duration": 100, "origin": element, "x": by, "y": down}, {"type": "pointerUp", "button": 0}]
         actions = [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": moves}]
         self.send("POST", self.session + "/actions", {"actions": actions})
+
+    def double_click(self, selector):
+        """In the middle of an element."""
+        click = [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
+        moves = [{"type": "pointerMove", "duration": 0, "origin": {ELEMENT: self.find(selector)}, "x": 0, "y": 0}, *click, *click]
+        self.send("POST", self.session + "/actions", {"actions": [
+            {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": moves}]})
 
     def press(self, key):
         """A key, wherever the focus is."""

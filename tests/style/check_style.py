@@ -3,6 +3,7 @@
 
 Usage: check_style.py REPOSITORY. Prints every finding as path:line: what; exits 1 when there is one.
 """
+import importlib.util
 import json
 import pathlib
 import re
@@ -10,6 +11,7 @@ import sys
 
 LONGEST_FILE = 500
 LONGEST_LINE = 120
+LONGEST_SCRIPT_LINE = 160  # of the report's page
 MOST_SOURCES = 30  # of a folder
 BANNED_IN_LIBRARIES = {
     r"\bstd::random_device\b": "randomness comes from a seed (base/random.h)",
@@ -72,6 +74,30 @@ def check_source(repository, table, folder, path):
 
 def is_library(table, folder):
     return folder in table and folder not in {"cli", "python"}  # Python's errors are exceptions
+
+
+def check_page(repository):
+    """The page's sources keep the lengths of all sources, and its bundle was made from them as they are."""
+    page = repository / "report/page"
+    for path in sorted([*page.glob("source/**/*.ts"), *page.glob("source/**/*.css"), *page.glob("tests/*.ts"), *page.glob("*.mjs")]):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        relative = path.relative_to(repository)
+        if len(lines) > LONGEST_FILE:
+            yield f"{relative}:1: {len(lines)} lines; split it (at most {LONGEST_FILE})"
+        for number, line in enumerate(lines, 1):
+            if len(line) > LONGEST_SCRIPT_LINE:
+                yield f"{relative}:{number}: {len(line)} columns (at most {LONGEST_SCRIPT_LINE})"
+            for pattern, why in BANNED_ANYWHERE.items():
+                if re.search(pattern, line):
+                    yield f"{relative}:{number}: {why}"
+    spec = importlib.util.spec_from_file_location("source_hash", page / "source_hash.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    bundle = page / "bundle/report.js"
+    if module.source_hash(page) not in bundle.read_text(encoding="utf-8")[:200]:
+        yield f"{bundle.relative_to(repository)}:1: was made from other sources; run scripts/report-page"
+    if '"resolved"' in (page / "package-lock.json").read_text(encoding="utf-8"):
+        yield "report/page/package-lock.json:1: names where packages come from; report/page/.npmrc keeps npm from it"
 
 
 def check_folders(repository, folders):
@@ -183,7 +209,7 @@ def check_links(repository):
     """Links of documents lead to files that are there."""
     for document in sorted(repository.rglob("*.md")):
         relative = document.relative_to(repository)
-        if relative.parts[0] == "build":
+        if relative.parts[0] == "build" or "node_modules" in relative.parts:
             continue
         for number, line in enumerate(document.read_text(encoding="utf-8").splitlines(), 1):
             for target in re.findall(r"\]\(([^)\s#]+)[^)\s]*\)", line):
@@ -248,6 +274,7 @@ def main():
     findings.extend(check_walk(repository))
     findings.extend(check_installed_headers(repository, table))
     findings.extend(check_readmes(repository, table))
+    findings.extend(check_page(repository))
     print("\n".join(findings) or "style: clean")
     return 1 if findings else 0
 

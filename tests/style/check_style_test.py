@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """check_style.py finds what it is to find: small trees with one fault each."""
 import pathlib
+import shutil
 import sys
 import tempfile
 import unittest
@@ -41,6 +42,44 @@ class Namespaces(unittest.TestCase):
                                      ("tests/unit/planners/plan_test.cpp", "espalier", "espalier::planners"),
                                      ("engine/communicator/job.h", "espalier::planners", "espalier::engine")):
             self.assertEqual(namespace_findings(path, namespace), [f"{path}:2: {namespace} is not {own}"])
+
+
+class Page(unittest.TestCase):
+    """The report's page and its bundle, in a small copy."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.repository = pathlib.Path(folder.name)
+        self.page = self.repository / "report/page"
+        (self.page / "source").mkdir(parents=True)
+        (self.page / "bundle").mkdir()
+        shutil.copy(pathlib.Path(__file__).parents[2] / "report/page/source_hash.py", self.page)
+        (self.page / "source/main.ts").write_text("main();\n", encoding="utf-8")
+        (self.page / "package-lock.json").write_text("{}\n", encoding="utf-8")
+        # printf 'package-lock.json 3\n{}\nsource/main.ts 8\nmain();\n' | sha256sum
+        (self.page / "bundle/report.js").write_text("/* sources f0d4ca5106cb14747df3deefc49b1b252705042b0a977508899033f277b2b021 */", encoding="utf-8")
+
+    def findings(self):
+        return list(check_style.check_page(self.repository))
+
+    def test_a_bundle_is_of_its_sources(self):
+        self.assertEqual(self.findings(), [])
+        for path, text in (("source/main.ts", "main(1);\n"), ("package-lock.json", "{ }\n"), ("source/new.ts", "")):
+            before = (self.page / path).read_text() if (self.page / path).exists() else None
+            (self.page / path).write_text(text, encoding="utf-8")
+            self.assertEqual(self.findings(), ["report/page/bundle/report.js:1: was made from other sources; run scripts/report-page"], path)
+            if before is None:
+                (self.page / path).unlink()
+            else:
+                (self.page / path).write_text(before, encoding="utf-8")
+
+    def test_lengths_and_where_packages_come_from(self):
+        (self.page / "source/long.ts").write_text("x" * 161 + "\n" * 501, encoding="utf-8")
+        (self.page / "package-lock.json").write_text('{"resolved": ""}\n', encoding="utf-8")
+        self.assertEqual([finding.split(": ")[0] for finding in self.findings()],
+                         ["report/page/source/long.ts:1", "report/page/source/long.ts:1", "report/page/bundle/report.js:1",
+                          "report/page/package-lock.json:1"])
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ constexpr std::string_view style =
     ".network .load0{stroke:#bbb;stroke-dasharray:2 4}.network .load1{stroke:#fee391}"
     ".network .load2{stroke:#fec44f}"
     ".network .load3{stroke:#fb9a29}.network .load4{stroke:#ec7014}.network .load5{stroke:#993404}"
-    "@media(prefers-color-scheme:dark){.network text{fill:#eee}.network .paper{fill:#181818}"
+    "@media screen and (prefers-color-scheme:dark){.network text{fill:#eee}.network .paper{fill:#181818}"
     ".network .frame{fill:#ffffff10}.network .node{stroke:#bbb;fill:#333}.network .rank{fill:#234}"
     ".network .side{stroke:#e7a}.network .load0{stroke:#666}.network .load1{stroke:#662506}"
     ".network .load2{stroke:#993404}.network .load3{stroke:#ec7014}.network .load4{stroke:#fec44f}"

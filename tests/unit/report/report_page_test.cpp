@@ -8,6 +8,7 @@
 #include "report/bandwidth_chart.h"
 #include "report/html_text.h"
 #include "report/job_page.h"
+#include "report/page/page_files.h"
 #include "report/plan_report.h"
 #include "report/png.h"
 #include "report/svg_picture.h"
@@ -55,12 +56,20 @@ class ReportPage : public testing::Test {
 };
 
 TEST_F(ReportPage, LoadsNothing) {
-  const std::string page = report_page(report_);
+  std::string page = report_page(report_);
+  EXPECT_EQ(page, report_page(report_));
+  // Whatever a part of the page asked for, the browser would not load it.
+  EXPECT_EQ(count(page, "content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\""), 1U);
+  const std::string_view script = page_script();
+  EXPECT_EQ(count(page, script), 1U);
+  for (const char* const loader : {"fetch(", "XMLHttpRequest", "import(", "sendBeacon", "WebSocket"}) {
+    EXPECT_EQ(script.find(loader), std::string_view::npos) << loader;
+  }
+  page.erase(page.find(script), script.size());
   EXPECT_EQ(page.find("src="), std::string::npos);
   EXPECT_EQ(page.find("@import"), std::string::npos);
   EXPECT_EQ(page.find("url("), std::string::npos);
   EXPECT_EQ(count(page, "http"), count(page, "http://www.w3.org/2000/svg") + count(page, "http-equiv"));
-  EXPECT_EQ(page, report_page(report_));
 }
 
 TEST_F(ReportPage, HasTheVerdictFirst) {
@@ -101,6 +110,28 @@ TEST_F(ReportPage, TheChartHasAPointForEveryTime) {
   EXPECT_EQ(count(bandwidth_chart(curves_of(report_)), "<title>ring at 1000 B: 1.00 GB/s, 1.00 us</title>"), 1U);
   report_.predicted.clear();
   EXPECT_EQ(bandwidth_chart(curves_of(report_)), "");
+}
+
+TEST_F(ReportPage, TheChartHasTheNumbersForTheScript) {
+  report_.crossovers = {{"tree", "</script>", {2000}}};
+  const std::string chart = bandwidth_chart(curves_of(report_));
+  const std::string begin = "<script type=\"application/json\">", end = "</script></div>\n";
+  const std::size_t at = chart.find(begin);
+  ASSERT_NE(at, std::string::npos);
+  ASSERT_TRUE(chart.ends_with(end));
+  const std::string json = chart.substr(at + begin.size(), chart.size() - end.size() - at - begin.size());
+  EXPECT_EQ(json.find('<'), std::string::npos);
+  const auto data = nlohmann::json::parse(json);
+  // 1,000 bytes in 1 us are 10^9 bytes per second, which is the bound.
+  EXPECT_DOUBLE_EQ(data["bound"].get<double>(), 1e9);
+  EXPECT_EQ(data["measure"], "bus bandwidth");
+  ASSERT_EQ(data["curves"].size(), 1U);
+  EXPECT_EQ(data["curves"][0]["name"], "ring");
+  EXPECT_EQ(data["curves"][0]["points"],
+            nlohmann::json::parse(R"([[1000, 1e-6, 1e9, ""], [4000, 4e-6, 1e9, "both"]])"));
+  EXPECT_EQ(data["crossovers"], nlohmann::json::parse(R"([{"from": "tree", "to": "</script>", "size": 2000}])"));
+  // A curve, an entry of the legend.
+  EXPECT_EQ(count(chart, "<li>"), 1U);
 }
 
 TEST_F(ReportPage, PicturesStandByThemselves) {
