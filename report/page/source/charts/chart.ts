@@ -36,11 +36,13 @@ export class Chart {
     const {legend, curves, whole} = spec;
     this.range = whole;
     this.element.className = "plots";
-    Object.assign(this.box, {className: "plot-box", tabIndex: 0, ariaLabel: spec.name + "; the table has the numbers"});
+    this.box.className = "plot-box";
+    this.box.tabIndex = 0;
+    this.box.setAttribute("aria-label", spec.name + "; the table has the numbers");
     this.box.setAttribute("role", "application");
     this.told.className = "span";
     this.told.setAttribute("role", "status");
-    this.told.ariaLabel = "Values at the cursor";
+    this.told.setAttribute("aria-label", "Values at the cursor");
     this.element.append(zoomControls("chart", this, "drag over a part to zoom, arrow keys for points, + and - to zoom"), this.box, this.told);
     place(this.element);
     this.looks = legend.looks();

@@ -46,15 +46,15 @@ export class Legend {
   }
 
   makeButtons(show: (curve: number, isShown: boolean) => void): void {
-    this.list.ariaLabel = "Curves to show";
+    this.list.setAttribute("aria-label", "Curves to show");
     this.entries.forEach((entry, i) => {
       const button = document.createElement("button");
       button.type = "button";
-      button.ariaPressed = "true";
+      button.setAttribute("aria-pressed", "true");
       button.append(...entry.childNodes);
       button.addEventListener("click", () => {
-        const isShown = button.ariaPressed !== "true";
-        button.ariaPressed = String(isShown);
+        const isShown = button.getAttribute("aria-pressed") !== "true";
+        button.setAttribute("aria-pressed", String(isShown));
         show(i, isShown);
       });
       entry.append(button);

@@ -41,5 +41,6 @@ export function workDrawing(box: HTMLElement): void {
     },
   };
   listenToKeys(box, zoomable);
-  box.before(zoomControls(box.ariaLabel ?? "drawing", zoomable, "drag or arrow keys to pan, + and - or Ctrl with the wheel to zoom"));
+  const name = (box.getAttribute("aria-label") ?? "drawing").toLowerCase();
+  box.before(zoomControls(name, zoomable, "drag or arrow keys to pan, + and - or Ctrl with the wheel to zoom"));
 }

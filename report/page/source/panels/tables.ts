@@ -11,12 +11,12 @@ export function orderOf(cells: string[], isNumber: boolean, isAscending: boolean
 /** Sorts the rows by a column; by it again turns the order round. */
 function sortBy(table: HTMLTableElement, column: number): void {
   const heads = [...table.tHead!.rows[0].cells], head = heads[column];
-  const isAscending = head.ariaSort !== "ascending";
+  const isAscending = head.getAttribute("aria-sort") !== "ascending";
   const rows = [...table.tBodies[0].rows];
   const order = orderOf(rows.map((row) => row.cells[column].textContent ?? ""), head.classList.contains("number"), isAscending);
   table.tBodies[0].append(...order.map((i) => rows[i]));
   for (const other of heads) other.removeAttribute("aria-sort");
-  head.ariaSort = isAscending ? "ascending" : "descending";
+  head.setAttribute("aria-sort", isAscending ? "ascending" : "descending");
 }
 
 function download(table: HTMLTableElement): void {

@@ -25,7 +25,7 @@ export function zoomControls(name: string, drawing: Zoomable, keys: string): HTM
   const line = document.createElement("p");
   line.className = "control";
   line.setAttribute("role", "group");
-  line.ariaLabel = "Zoom of the " + name;
+  line.setAttribute("aria-label", "Zoom of the " + name);
   for (const [text, factor] of [["Zoom in", 2], ["Zoom out", 0.5], ["All", 0]] as const) {
     const button = buttonOf(text, () => drawing.zoom(factor));
     button.dataset.zoom = String(factor);
