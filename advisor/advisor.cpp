@@ -48,6 +48,7 @@ Result<Advisor::Planned*> Advisor::plan_once(const Collective& collective) {
   }
   planners::CandidateOptions options;
   options.for_choice = options_.algorithm == "auto";
+  if (options_.profile) options.paths = options_.profile->paths;
   auto made = planners::make_candidates(topology_, collective, planners, options);
   if (!made) return tl::unexpected(made.error());
   // Switches that take part are no ranks that could run their part of a schedule.

@@ -201,8 +201,11 @@ Result<Candidates> make_candidates(const ParallelLinks& network, const Collectiv
   }
   auto priced = compute_priced_bound(network, collective, options.context);
   if (!priced) return tl::unexpected(priced.error());
+  std::optional<ParallelLinks> of_software;
+  if (options.paths == Paths::software) of_software.emplace(network.topology(), options.paths);
+  const ParallelLinks& planned_on = of_software ? *of_software : network;
   CandidateOptions with_solution = options;
-  with_solution.context.solution = priced->solution;
+  if (planned_on.has_every_path()) with_solution.context.solution = priced->solution;
   Candidates candidates{{}, {}, std::move(priced->bound), std::move(priced->solution)};
   std::vector<std::optional<Result<std::vector<Candidate>>>> made(planners.size());
   std::mutex starting;
@@ -219,7 +222,7 @@ Result<Candidates> make_candidates(const ParallelLinks& network, const Collectiv
         return;
       }
     }
-    made[i] = make_candidates_by(planners[i], network, collective, candidates.bound, with_solution);
+    made[i] = make_candidates_by(planners[i], planned_on, collective, candidates.bound, with_solution);
   };
   const auto take = [&](std::size_t i) {
     if (!made[i]) return;

@@ -66,8 +66,9 @@ struct CandidateOptions {
   /// What the topology has lost; null: nothing, or it does not matter. Plans that are not stored begin with the machine
   /// before. Its topology must outlive the candidates.
   const LostParts* lost = nullptr;
-  unsigned threads = 1;  ///< So many planners at once; what they make does not depend on it.
-  PlanContext context;   ///< Handed to the bound and to every planner; its listener is called from any thread.
+  Paths paths = Paths::any;  ///< That plans may take; the bound counts every path. For make_candidates.
+  unsigned threads = 1;      ///< So many planners at once; what they make does not depend on it.
+  PlanContext context;       ///< Handed to the bound and to every planner; its listener is called from any thread.
 };
 
 /// Plans, verifies and bounds with each planner. `on_start` is told the planner's name before it starts, one at a time.

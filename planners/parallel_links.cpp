@@ -2,21 +2,37 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "schedule/trees/strands.h"
 
 namespace espalier::planners {
 
-ParallelLinks::ParallelLinks(const Topology& topology)
+namespace {
+
+std::optional<UsedPaths> paths_of(const Topology& topology, Paths paths) {
+  std::optional<UsedPaths> used;
+  if (paths == Paths::software) used.emplace(topology);
+  if (used && !used->topology()) used.reset();
+  return used;
+}
+
+}  // namespace
+
+ParallelLinks::ParallelLinks(const Topology& topology, Paths paths)
     : topology_(topology),
-      bundles_(topology),
-      bundled_(bundles_.any() ? std::optional(bundled(topology, bundles_)) : std::nullopt),
-      problem_(bundled_ ? *bundled_ : topology) {}
+      paths_(paths_of(topology, paths)),
+      planned_on_(paths_ ? *paths_->topology() : topology),
+      bundles_(planned_on_),
+      bundled_(bundles_.any() ? std::optional(bundled(planned_on_, bundles_)) : std::nullopt),
+      problem_(bundled_ ? *bundled_ : planned_on_) {}
 
 Schedule ParallelLinks::lift(Schedule planned) const {
-  return bundled_ ? deal_strands(planned, topology_, bundles_) : std::move(planned);
+  if (bundled_) planned = deal_strands(planned, planned_on_, bundles_);
+  return paths_ ? paths_->restore(planned) : planned;
 }
 
 std::vector<BoundPrice> ParallelLinks::lift(std::vector<BoundPrice> prices) const {
+  ESPALIER_CHECK(!paths_, "bounds count every path");
   if (!bundled_) return prices;
   std::vector<BoundPrice> all;
   const auto rate_of = [](const Topology& network, LinkId link) {

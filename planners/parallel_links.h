@@ -5,6 +5,7 @@
 
 #include "planners/bounds/bound_prices.h"
 #include "planners/planning_problem.h"
+#include "planners/used_paths.h"
 #include "schedule/schedule.h"
 #include "topology/bundles.h"
 #include "topology/topology.h"
@@ -15,13 +16,15 @@ namespace espalier::planners {
 /// bounds are computed on.
 class ParallelLinks {
  public:
-  /// Not explicit, so that plans and bounds of a topology can be asked for. It must outlive this.
-  ParallelLinks(const Topology& topology);
+  /// Not explicit, so that plans and bounds of a topology can be asked for. It must outlive this. With the paths of
+  /// software, plans are made on what UsedPaths leaves; bounds count every path and are not for that.
+  ParallelLinks(const Topology& topology, Paths paths = Paths::any);
   ParallelLinks(const ParallelLinks&) = delete;
   ParallelLinks& operator=(const ParallelLinks&) = delete;
 
   [[nodiscard]] const Topology& topology() const { return topology_; }
-  /// On the network with one link for each bundle.
+  [[nodiscard]] bool has_every_path() const { return !paths_; }
+  /// On the network of those paths, with one link for each bundle.
   [[nodiscard]] const PlanningProblem& problem() const { return problem_; }
   /// What is planned for the problem, spread over the strands of its bundles.
   [[nodiscard]] Schedule lift(Schedule planned) const;
@@ -30,6 +33,8 @@ class ParallelLinks {
 
  private:
   const Topology& topology_;
+  std::optional<UsedPaths> paths_;  ///< Where not every path is taken.
+  const Topology& planned_on_;
   Bundles bundles_;
   std::optional<Topology> bundled_;  ///< Where some links are parallel.
   PlanningProblem problem_;

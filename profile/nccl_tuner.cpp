@@ -32,6 +32,8 @@ constexpr Latencies of_tree{{6.8, 14, 8.4}, {0.6, 1.25, 4}, {1, 1.9, 4}, {5, 8.5
 constexpr Latencies of_ring{{6.6, 14, 8.4}, {0.6, 1.9, 3.4}, {1, 2.5, 5.7}, {2.7, 4, 14}};
 constexpr Latencies of_nvls{{}, {0, 0, 25}, {}, {0, 0, 18}};
 constexpr Latencies of_nvls_tree{{}, {0, 0, 25}, {}, {0, 0, 20.9}};
+constexpr Latencies of_collnet_direct{{}, {0, 0, 3.7}, {0, 0, 3.7}, {0, 0, 31}};
+constexpr Latencies of_collnet_chain{{}, {0, 0, 2.8}, {0, 0, 2.8}, {0, 0, 30}};
 constexpr Latencies of_pat{{8, 8, 8}, {0, 0, 4}, {0, 0, 4}, {0, 0, 14}};
 
 const Latencies& latencies_of(Shape shape) {
@@ -39,8 +41,11 @@ const Latencies& latencies_of(Shape shape) {
     case Shape::tree: return of_tree;
     case Shape::nvls: return of_nvls;
     case Shape::nvls_tree: return of_nvls_tree;
+    case Shape::collnet_direct: return of_collnet_direct;
+    case Shape::collnet_chain: return of_collnet_chain;
     case Shape::pat: return of_pat;
     case Shape::ring:
+    case Shape::pxn:
     case Shape::p2p: break;
   }
   return of_ring;
@@ -90,7 +95,8 @@ class Tuner {
 
   [[nodiscard]] bool is_available() const {
     const bool is_simple = protocol_ == index_of(sim::Protocol::simple);
-    if (shape_ != Shape::ring && shape_ != Shape::tree && shape_ != Shape::p2p && !is_simple) return false;
+    const bool sends = shape_ == Shape::p2p || shape_ == Shape::pxn;
+    if (shape_ != Shape::ring && shape_ != Shape::tree && !sends && !is_simple) return false;
     if (protocol_ == index_of(sim::Protocol::ll128) && view_.inside != LinkKind::fabric) return false;
     return true;
   }
@@ -104,6 +110,9 @@ class Tuner {
       case Shape::nvls: return nvls_rate(n);
       case Shape::nvls_tree: return nvls_tree_rate(n);
       case Shape::pat: return 0.75 / load;
+      case Shape::collnet_direct:
+      case Shape::collnet_chain:
+      case Shape::pxn:
       case Shape::p2p: return 1 / load;
     }
     return 1 / load;
@@ -119,7 +128,10 @@ class Tuner {
       case Shape::tree: hops = 2 * ((local - 1) * inside + log2_floor(view_.machines) * over); break;
       case Shape::nvls: hops = inside + (view_.machines > 1 ? over : 0); break;
       case Shape::nvls_tree: hops = inside + 2 * log2_floor(view_.machines) * over; break;
+      case Shape::collnet_direct: hops = 2 * (std::min(1.0, local - 1) * inside + 0.4 * (local - 1)) + over; break;
+      case Shape::collnet_chain: hops = 2 * (local - 1) * inside + over; break;
       case Shape::pat: hops = log2_floor(view_.machines) * over / 3.5 + 2.8 * static_cast<double>(view_.ranks); break;
+      case Shape::pxn: hops = inside + over; break;
       case Shape::p2p: hops = view_.machines > 1 ? over : inside; break;
     }
     return (latencies_.base[protocol_] + hops) * micro;

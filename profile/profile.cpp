@@ -7,13 +7,14 @@
 
 namespace espalier::profile {
 
-std::string_view to_string(LinkKind kind) {
-  switch (kind) {
-    case LinkKind::fabric: return "fabric";
-    case LinkKind::pcie: return "pcie";
-    case LinkKind::network: return "network";
+std::string_view to_string(planners::Paths paths) { return paths == planners::Paths::any ? "any" : "software"; }
+
+Result<planners::Paths> parse_paths(std::string_view text) {
+  for (const planners::Paths paths : {planners::Paths::any, planners::Paths::software}) {
+    if (to_string(paths) == text) return paths;
   }
-  return "";
+  return fail(ErrorCode::invalid_input, "there are no paths '" + std::string(text.substr(0, 60)) + "'",
+              "write software, for those that NCCL takes, or any");
 }
 
 std::string_view to_string(Shape shape) {
@@ -22,7 +23,10 @@ std::string_view to_string(Shape shape) {
     case Shape::tree: return "tree";
     case Shape::nvls: return "nvls";
     case Shape::nvls_tree: return "nvls_tree";
+    case Shape::collnet_direct: return "collnet_direct";
+    case Shape::collnet_chain: return "collnet_chain";
     case Shape::pat: return "pat";
+    case Shape::pxn: return "pxn";
     case Shape::p2p: return "p2p";
   }
   return "";

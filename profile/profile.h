@@ -10,22 +10,18 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "planners/used_paths.h"
 #include "sim/core/endpoints.h"
+#include "topology/link_kind.h"
 
 namespace espalier::profile {
 
-/// What a link or a way between two ranks is: the fabric that joins GPUs inside a machine (NVLink, xGMI), PCIe and the
-/// sockets' links, or the network between machines.
-enum class LinkKind : std::uint8_t { fabric, pcie, network };
-inline constexpr std::array all_link_kinds = {LinkKind::fabric, LinkKind::pcie, LinkKind::network};
-/// "fabric", "pcie", "network".
-std::string_view to_string(LinkKind kind);
-
 /// Kinds of algorithm whose costs differ.
-enum class Shape : std::uint8_t { ring, tree, nvls, nvls_tree, pat, p2p };
-inline constexpr std::array all_shapes = {Shape::ring,      Shape::tree, Shape::nvls,
-                                          Shape::nvls_tree, Shape::pat,  Shape::p2p};
-/// "ring", "tree", "nvls", "nvls_tree", "pat", "p2p".
+enum class Shape : std::uint8_t { ring, tree, nvls, nvls_tree, collnet_direct, collnet_chain, pat, pxn, p2p };
+inline constexpr std::array all_shapes = {
+    Shape::ring,          Shape::tree, Shape::nvls, Shape::nvls_tree, Shape::collnet_direct,
+    Shape::collnet_chain, Shape::pat,  Shape::pxn,  Shape::p2p};
+/// "ring", "tree", "nvls", "nvls_tree", "collnet_direct", "collnet_chain", "pat", "pxn", "p2p".
 std::string_view to_string(Shape shape);
 
 inline constexpr std::int32_t whole_ppm = 1'000'000;
@@ -59,6 +55,10 @@ struct TunerModel {
   std::array<std::int32_t, 3> counted_ppm{whole_ppm, whole_ppm, whole_ppm};  ///< Of nominal rates, by LinkKind.
 };
 
+/// "software", "any"; the reverse. Errors: invalid_input, naming both.
+std::string_view to_string(planners::Paths paths);
+Result<planners::Paths> parse_paths(std::string_view text);
+
 /// "2.27" and "2.27.5" as 2027: major and minor version in one number. Errors: invalid_input.
 Result<std::uint32_t> version_number(std::string_view text);
 
@@ -72,6 +72,7 @@ struct Profile {
   std::vector<std::pair<std::string, Picoseconds>> launches;  ///< Ways to start a call; the first is the default.
   std::array<std::int32_t, 3> reached_ppm{whole_ppm, whole_ppm, whole_ppm};  ///< Of nominal rates, by LinkKind.
   std::map<std::pair<Shape, sim::Protocol>, Way> ways;                       ///< At least one.
+  planners::Paths paths = planners::Paths::software;                         ///< Which paths schedules may take.
   std::optional<TunerModel> tuner;  ///< Absent: the software picks by what the ways say.
 
   /// Errors: invalid_input, naming those there are.

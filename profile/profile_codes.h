@@ -11,5 +11,6 @@ constexpr std::string_view no_algorithm = "F002";
 constexpr std::string_view bad_size = "F003";
 constexpr std::string_view bad_version = "F004";
 constexpr std::string_view bad_generation = "F005";
+constexpr std::string_view bad_paths = "F006";
 
 }  // namespace espalier::profile::profile_codes

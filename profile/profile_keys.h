@@ -6,11 +6,13 @@
 /// The keys that may stand in each kind of map of a profile; docs/profiles.md and the JSON Schema name the same.
 namespace espalier::profile::profile_keys {
 
-constexpr std::array<std::string_view, 10> file = {"espalier_profile", "name",  "about", "channels",   "processors",
-                                                   "launch",           "links", "tuner", "algorithms", "sources"};
+constexpr std::array<std::string_view, 11> file = {"espalier_profile", "name",  "about", "channels", "processors",
+                                                   "launch",           "links", "paths", "tuner",    "algorithms",
+                                                   "sources"};
 constexpr std::array<std::string_view, 4> tuner = {"generation", "fabric", "pcie", "network"};
 constexpr std::array<std::string_view, 3> links = {"fabric", "pcie", "network"};
-constexpr std::array<std::string_view, 6> algorithms = {"ring", "tree", "nvls", "nvls_tree", "pat", "p2p"};
+constexpr std::array<std::string_view, 9> algorithms = {"ring",          "tree", "nvls", "nvls_tree", "collnet_direct",
+                                                        "collnet_chain", "pat",  "pxn",  "p2p"};
 constexpr std::array<std::string_view, 3> protocols = {"ll", "ll128", "simple"};
 constexpr std::array<std::string_view, 14> way = {"base",      "per_rank", "fabric", "pcie",       "network",
                                                   "message",   "payload",  "rate",   "chunk",      "least_chunk",

@@ -38,8 +38,10 @@ Shape shape_of(const planners::Candidate& candidate, std::size_t machines) {
 std::uint64_t shards_of(Shape shape, const Collective& collective, std::size_t machines) {
   const bool is_rooted = collective.kind == CollectiveKind::broadcast || collective.kind == CollectiveKind::reduce;
   switch (shape) {
-    case Shape::tree: return 1;
-    case Shape::nvls_tree: return std::max<std::uint64_t>(1, collective.rank_count / machines);
+    case Shape::tree:
+    case Shape::collnet_chain: return 1;
+    case Shape::nvls_tree:
+    case Shape::collnet_direct: return std::max<std::uint64_t>(1, collective.rank_count / machines);
     default: return is_rooted ? 1 : std::max<std::uint64_t>(1, collective.rank_count);
   }
 }
@@ -71,6 +73,12 @@ TunerView look_at(const Topology& counted, const TunerModel& tuner, std::size_t 
     view.fabric = pcie;
   }
   return view;
+}
+
+/// Sends take PXN where there is any: NCCL does not compare.
+void prefer_pxn(auto& pairs) {
+  const auto is = [](Shape shape) { return [shape](const auto& pair) { return pair.shape == shape; }; };
+  if (std::ranges::any_of(pairs, is(Shape::pxn))) std::erase_if(pairs, is(Shape::p2p));
 }
 
 std::string name_of(const std::string& planner, sim::Protocol protocol) {
@@ -319,6 +327,7 @@ Result<ProfiledRun> ProfiledRuns::run(const std::string& algorithm, Bytes size) 
     pairs.insert(pairs.end(), of_candidate.begin(), of_candidate.end());
   }
   if (pairs.empty()) return tl::unexpected(no_costs(options_.profile, algorithm));
+  if (algorithm == "nccl") prefer_pxn(pairs);
   return algorithm.starts_with("nccl") ? run_as_nccl(pairs, size) : run_fastest(pairs, size);
 }
 
@@ -331,7 +340,8 @@ Result<RunReport> run_once(const Topology& topology, const Schedule& schedule, B
 
 Result<ProfiledSummary> run_nccl(const Topology& topology, const Collective& collective, Bytes size,
                                  const ProfiledRuns::Options& options) {
-  const auto candidates = planners::make_candidates(topology, collective, planners::nccl_planners());
+  const auto candidates =
+      planners::make_candidates(topology, collective, planners::nccl_planners(), {.paths = options.profile.paths});
   if (!candidates) return tl::unexpected(candidates.error());
   auto ran = ProfiledRuns(topology, *candidates, options).run("nccl", size);
   if (!ran) return tl::unexpected(ran.error());

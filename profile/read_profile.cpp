@@ -35,6 +35,7 @@ class Reader {
     profile.processors = static_cast<std::uint32_t>(fields.integer("processors", 0, most_channels).value_or(0));
     read_launches(fields, profile);
     read_links(fields.find("links"), profile);
+    read_paths(fields, profile);
     read_ways(fields, profile);
     read_tuner(fields.find("tuner"), profile);
     if (!findings_.empty()) return std::nullopt;
@@ -74,6 +75,17 @@ class Reader {
     if (!fields.is_map()) return;
     for (const LinkKind kind : all_link_kinds) {
       profile.reached_ppm[static_cast<std::size_t>(kind)] = fields.millionths(to_string(kind)).value_or(whole_ppm);
+    }
+  }
+
+  void read_paths(const Fields& fields, Profile& profile) {
+    const auto written = fields.text("paths");
+    if (!written) return;
+    const auto paths = parse_paths(*written);
+    if (paths) {
+      profile.paths = *paths;
+    } else {
+      error(fields.mark_of("paths"), profile_codes::bad_paths, paths.error().message, paths.error().help);
     }
   }
 

@@ -24,21 +24,6 @@ std::int64_t halves_of_hop(const Node& tail, const Node& head, LinkKind kind) {
 
 }  // namespace
 
-LinkKind kind_of(const Topology& topology, LinkId id) {
-  const Link& link = topology.link(id);
-  const Node &tail = topology.node(link.tail), &head = topology.node(link.head);
-  if (is_nic(tail) && is_nic(head)) return LinkKind::network;
-  if (is_nic(tail) || is_nic(head)) {
-    return is_switch(is_nic(tail) ? head : tail) ? LinkKind::network : LinkKind::pcie;
-  }
-  const auto on_bus = [](const Node& node) { return node.kind == NodeKind::pcie || node.kind == NodeKind::cpu; };
-  const auto is_called = [&](const char* name) { return link.link_class.find(name) != std::string::npos; };
-  if (is_called("nvlink") || is_called("xgmi")) return LinkKind::fabric;
-  if (on_bus(tail) || on_bus(head) || is_called("pcie")) return LinkKind::pcie;
-  if (tail.host == head.host && (!tail.host.empty() || (!is_switch(tail) || !is_switch(head)))) return LinkKind::fabric;
-  return LinkKind::network;
-}
-
 Result<Setting> make_setting(const Profile& profile, const Way& way, sim::Protocol protocol, Picoseconds launch,
                              const Topology& topology, std::size_t machines, std::uint32_t used) {
   std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());

@@ -9,11 +9,6 @@
 
 namespace espalier::profile {
 
-/// What a link is: a cable at a NIC's far side is network and the one to its host pcie; a class with nvlink or xgmi in
-/// its name is fabric; what has a PCIe switch or a processor at an end is pcie, and so is a class with that name. Of
-/// the rest, what joins two switches that say no host or two nodes of different hosts is network, all else fabric.
-LinkKind kind_of(const Topology& topology, LinkId link);
-
 /// A network as one algorithm with one protocol finds it: links reach what software makes of them, and every way from
 /// rank to rank takes its hop. Node and link ids are those of the topology, so schedules and their verification carry
 /// over.

@@ -79,6 +79,7 @@ std::string profile_yaml(const Profile& profile, std::span<const std::string> co
   }
   text += fmt::format("launch: {{{}}}\n", fmt::join(launches, ", "));
   text += fmt::format("links: {{{}}}\n", links_text(profile.reached_ppm));
+  if (profile.paths != planners::Paths::software) text += fmt::format("paths: {}\n", to_string(profile.paths));
   if (profile.tuner) {
     text += fmt::format("tuner: {{generation: {}, {}}}\n", to_string(profile.tuner->generation),
                         links_text(profile.tuner->counted_ppm));

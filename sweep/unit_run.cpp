@@ -101,7 +101,9 @@ void UnitRun::plan(std::size_t planner) {
   // Software adds to every hop, so under a profile low trees may win at any size.
   if (!has_profile())
     options.least_size = std::ranges::min(unit_.keys, {}, [](const Key& key) { return key.size; }).size;
-  auto made = planners::make_candidates_by(planned.planner, *topology_, collective_, bound_, options);
+  const auto paths = has_profile() ? spec_.machines[unit_.machine].costs->paths : planners::Paths::any;
+  const planners::ParallelLinks network(*topology_, paths);
+  auto made = planners::make_candidates_by(planned.planner, network, collective_, bound_, options);
   planned.seconds = watch.seconds();
   if (made) {
     planned.candidates = std::move(*made);

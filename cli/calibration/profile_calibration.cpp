@@ -118,7 +118,7 @@ OrStop<void> ProfileCalibration::add(const Console& console, const TableSource& 
     Planned& planned = table.planned.emplace(name, Planned{loaded->topology, {}}).first->second;
     const auto algorithms = parse_algorithms(source.algorithm, true);
     if (!algorithms) return usage(algorithms.error());
-    auto candidates = plan_candidates(console, planned.topology, *of, *algorithms, Bytes{});
+    auto candidates = plan_candidates(console, planned.topology, *of, *algorithms, Bytes{}, {.paths = given.paths});
     if (!candidates) return stop(candidates.error());
     planned.candidates = *std::move(candidates);
     profile::ProfiledRuns picks(planned.topology, planned.candidates, options_with(given, source.protocol));

@@ -72,7 +72,8 @@ Result<std::vector<std::string>> parse_algorithms(const std::string& text, bool 
       const auto known = [&](const planners::Planner& planner) { return planner.name == name; };
       if (!nccl || (name != "nccl" && std::ranges::none_of(planners::nccl_planners(), known))) {
         return fail(ErrorCode::invalid_input, "-a: " + name + " is not planned here",
-                    "simulate --profile takes nccl and nccl/ with ring, tree, nvls, nvls_tree, pat or p2p");
+                    "simulate --profile takes nccl and nccl/ with ring, tree, nvls, nvls_tree, collnet_direct, "
+                    "collnet_chain, pat, pxn or p2p");
       }
     } else if (is_packing_variant(name)) {
       if (!variants) {
@@ -106,9 +107,8 @@ std::vector<planners::Planner> planners_for(const std::vector<std::string>& algo
 
 Result<planners::Candidates> plan_candidates(const Console& console, const Topology& topology,
                                              const Collective& collective, const std::vector<std::string>& algorithms,
-                                             Bytes least_size, const planners::PackingLimits& limits, bool verbose,
-                                             const planners::TreeMemory* known, bool may_be_unstored,
-                                             const planners::LostParts* lost) {
+                                             Bytes least_size, const PlanningOptions& how) {
+  const planners::PackingLimits& limits = how.limits;
   std::vector<planners::Planner> planners = planners_for(algorithms);
   if (limits.any() && std::ranges::find(planners, "packing", &planners::Planner::name) == planners.end()) {
     return fail(ErrorCode::unsupported,
@@ -128,17 +128,18 @@ Result<planners::Candidates> plan_candidates(const Console& console, const Topol
   options.for_choice = !limits.any() && (is_auto || names_variants);
   options.least_size = names_variants ? Bytes{} : least_size;
   options.named = algorithms;
-  options.may_be_unstored = may_be_unstored && !limits.any();
-  options.lost = lost;
-  options.context.known = known;
+  options.may_be_unstored = how.may_be_unstored && !limits.any();
+  options.lost = how.lost;
+  options.paths = how.paths;
+  options.context.known = how.known;
   options.threads = threads_for(collective);
   Progress progress(console, "planning", planners.size());
   options.context.on_round = [&](const planners::ProgramRound& round) {
     progress.describe("packing, " + round_text(round));
-    if (verbose) console.note(round_text(round));
+    if (how.verbose) console.note(round_text(round));
   };
   auto candidates = planners::make_candidates(topology, collective, planners, options, [&](std::string_view name) {
-    if (verbose) console.note(fmt::format("planner {}", name));
+    if (how.verbose) console.note(fmt::format("planner {}", name));
     progress.step(std::string(name));
   });
   if (candidates && !is_auto && options.for_choice) keep_named(*candidates, algorithms);

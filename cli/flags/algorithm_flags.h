@@ -21,15 +21,21 @@ bool is_nccl_algorithm(const std::string& name);
 /// The planners that these algorithms need: those named, or all when "auto" is among them.
 std::vector<planners::Planner> planners_for(const std::vector<std::string>& algorithms);
 
-/// Plans with a progress bar, for messages of `least_size` and more; packing within `limits`. With "auto" variants of
-/// the packing take part, unless it is limited, and those that are named; one that is not found is refused with those
-/// that are there. `known` as in PlanContext. With `verbose` every round of every linear program is told on standard
-/// error. `may_be_unstored` and `lost` as in CandidateOptions.
+/// How candidates are planned.
+struct PlanningOptions {
+  planners::PackingLimits limits = {};          ///< Of packing.
+  bool verbose = false;                         ///< Every round of every linear program is told on standard error.
+  const planners::TreeMemory* known = nullptr;  ///< As in PlanContext.
+  bool may_be_unstored = false;                 ///< As in CandidateOptions, as are those below.
+  const planners::LostParts* lost = nullptr;
+  planners::Paths paths = planners::Paths::any;
+};
+
+/// Plans with a progress bar, for messages of `least_size` and more. With "auto" variants of the packing take part,
+/// unless it is limited, and those that are named; one that is not found is refused with those that are there.
 Result<planners::Candidates> plan_candidates(const Console& console, const Topology& topology,
                                              const Collective& collective, const std::vector<std::string>& algorithms,
-                                             Bytes least_size, const planners::PackingLimits& limits = {},
-                                             bool verbose = false, const planners::TreeMemory* known = nullptr,
-                                             bool may_be_unstored = false, const planners::LostParts* lost = nullptr);
+                                             Bytes least_size, const PlanningOptions& how = {});
 
 /// For -a's help: "ring, tree, ...".
 std::string planner_names();

@@ -20,7 +20,7 @@ Result<std::optional<Bytes>> parse_chunk(const std::string& text, ElementType ty
 }
 
 const std::string profiled_algorithms = "nccl,auto";
-constexpr std::array<std::string_view, 2> profile_options = {"--profile", "--nccl-version"};
+constexpr std::array<std::string_view, 3> profile_options = {"--profile", "--nccl-version", "--paths"};
 constexpr std::array<std::string_view, 3> how_options = {"--chunk", "--ahead", "--model"};
 
 }  // namespace
@@ -62,7 +62,8 @@ void PredictionFlags::add_to(CLI::App& command) {
 }
 
 Mode PredictionFlags::mode_of_scenario() const {
-  constexpr std::array<std::string_view, 5> own = {"--scenario", "--model", "--seed", "--profile", "--nccl-version"};
+  constexpr std::array<std::string_view, 6> own = {"--scenario", "--model",        "--seed",
+                                                   "--profile",  "--nccl-version", "--paths"};
   return {"a scenario",
           "the file names its collectives, sizes, algorithms, chunk, rounds ahead, endpoints and jitter itself",
           join_options({topology_options, own, verb.of_scenarios}),
@@ -133,6 +134,8 @@ Result<Prediction> PredictionFlags::resolve(const std::string& of_machine) const
   prediction.options.profile = *chosen;
   ConditionFlags beside = conditions;
   if (*chosen) beside.protocol.clear();
+  prediction.draws = {ecmp, conditions.seed.value_or(0)};
+  if (ecmp > 0 && beside.jitter.empty()) beside.seed.reset();
   const auto circumstances = beside.resolve();
   if (!circumstances) return tl::unexpected(circumstances.error());
   prediction.options.circumstances = *circumstances;

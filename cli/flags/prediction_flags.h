@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/candidates/ecmp_runs.h"
 #include "cli/flags/collective_flags.h"
 #include "cli/flags/condition_flags.h"
 #include "cli/flags/inputs.h"
@@ -37,6 +38,7 @@ struct Prediction {
   std::string type;  ///< Of an element, as nccl-tests prints it.
   std::vector<Bytes> sizes;
   CandidateRuns::Options options;
+  EcmpDraws draws;
 };
 
 /// Every flag that a simulated result depends on: what `simulate` predicts with them `explain` explains.
@@ -50,9 +52,10 @@ struct PredictionFlags {
   std::string algorithms;  ///< Empty: the verb's.
   PackingFlags packing;
   SizeFlags sizes;
-  std::string chunk;  ///< Empty: chosen per schedule and size.
-  std::string ahead;  ///< As `chunk`.
-  std::string model;  ///< Empty: link, or what the scenario says.
+  std::string chunk;       ///< Empty: chosen per schedule and size.
+  std::string ahead;       ///< As `chunk`.
+  std::uint32_t ecmp = 0;  ///< How often switches' choice of paths is drawn.
+  std::string model;       ///< Empty: link, or what the scenario says.
   ConditionFlags conditions;
   ProfileFlags profile;
   ScenarioFlags scenario;

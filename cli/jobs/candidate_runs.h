@@ -17,6 +17,13 @@
 
 namespace espalier::cli {
 
+/// What a run takes where switches choose its paths (ECMP).
+struct EcmpTimes {
+  double expected = 0;  ///< Seconds; the mean over the seeds.
+  Picoseconds worst;
+  std::uint64_t worst_seed = 0;
+};
+
 /// What one algorithm gave at one size.
 struct CandidateRun {
   Bytes size;
@@ -26,6 +33,7 @@ struct CandidateRun {
   std::string why;                            ///< For "auto": why it chose.
   const profile::Setting* setting = nullptr;  ///< Under a profile: what it ran in.
   std::string protocol;                       ///< Under a profile: with which.
+  std::optional<EcmpTimes> ecmp = {};         ///< Where paths were drawn (cli/candidates/ecmp_runs.h).
 
   /// Whose schedule ran.
   [[nodiscard]] const std::string& planner() const { return candidate->planner; }

@@ -33,6 +33,10 @@ Error unknown(const ShippedFile& file, const std::string& who) {
 
 }  // namespace
 
+planners::Paths paths_of(const std::shared_ptr<const ChosenProfile>& profile) {
+  return profile == nullptr ? planners::Paths::any : profile->profile.paths;
+}
+
 Result<ChosenProfile> find_profile(const std::string& name, const std::string& who) {
   const Named named = take_apart(name);
   std::error_code status;
@@ -57,6 +61,12 @@ void ProfileFlags::add_to(CLI::App& command) {
       .add_option("--nccl-version", version, "Under a profile: without the algorithms that came later, such as 2.20")
       ->option_text("VERSION");
   command
+      .add_option(
+          "--paths", paths,
+          "Under a profile: software, the paths that NCCL takes (NVLink inside a box where there is any, no way "
+          "through a NIC), or any (docs/profiles.md)")
+      ->option_text("software|any (the profile's)");
+  command
       .add_option("--profile", name,
                   "What software adds to the links: a YAML file or a shipped profile, with :LAUNCH for how calls are "
                   "started (docs/profiles.md)")
@@ -67,8 +77,9 @@ Result<std::shared_ptr<const ChosenProfile>> ProfileFlags::resolve(const Conditi
                                                                    const std::string& of_machine) const {
   const std::string& wanted = name.empty() ? of_machine : name;
   if (wanted.empty() || wanted == "ideal") {
-    if (version.empty()) return nullptr;
-    return fail(ErrorCode::invalid_input, "--nccl-version is of a profile", "such as --profile nccl-hopper");
+    if (version.empty() && paths.empty()) return nullptr;
+    const std::string flag = version.empty() ? "--paths" : "--nccl-version";
+    return fail(ErrorCode::invalid_input, flag + " is of a profile", "such as --profile nccl-hopper");
   }
   for (const auto& [flag, value] : {std::pair{"--payload", &conditions.payload},
                                     {"--launch", &conditions.launch},
@@ -93,6 +104,12 @@ Result<std::shared_ptr<const ChosenProfile>> ProfileFlags::resolve(const Conditi
       return fail(restricted.error().code, "--nccl-version: " + restricted.error().message, restricted.error().help);
     }
     chosen->shown += " as of " + version;
+  }
+  if (!paths.empty()) {
+    const auto meant = profile::parse_paths(paths);
+    if (!meant) return fail(meant.error().code, "--paths: " + meant.error().message, meant.error().help);
+    if (*meant != chosen->profile.paths) chosen->shown += fmt::format(" with {} paths", profile::to_string(*meant));
+    chosen->profile.paths = *meant;
   }
   if (!conditions.protocol.empty()) {
     const auto protocol = sim::parse_protocol(conditions.protocol);

@@ -18,6 +18,9 @@ struct ChosenProfile {
   std::optional<sim::Protocol> protocol;  ///< --protocol, then the only one.
 };
 
+/// Which paths schedules may take: the profile's, any without one.
+planners::Paths paths_of(const std::shared_ptr<const ChosenProfile>& profile);
+
 /// The profile of a name as --profile takes it, "nccl-hopper" or "own.yaml:graph". `who` stands before messages.
 /// Requires: a name that is not empty and not "ideal". Errors: as ProfileFlags::resolve.
 Result<ChosenProfile> find_profile(const std::string& name, const std::string& who);
@@ -26,6 +29,7 @@ Result<ChosenProfile> find_profile(const std::string& name, const std::string& w
 struct ProfileFlags {
   std::string name;
   std::string version;  ///< --nccl-version: without what came later.
+  std::string paths;    ///< --paths: "software" or "any".
 
   void add_to(CLI::App& command);
 

@@ -21,8 +21,8 @@ OrStop<DesignCollective> run_collective(const Console& console, const Topology& 
   if (!collective) return stop(collective.error());
   // Software adds to every hop, so with a profile shallow trees may win at any size.
   const Bytes least = profile ? Bytes{} : std::ranges::min(questions.sizes);
-  const auto candidates = plan_candidates(console, topology, *collective, questions.algorithms, least, {}, false,
-                                          nullptr, profile == nullptr);
+  const auto candidates = plan_candidates(console, topology, *collective, questions.algorithms, least,
+                                          {.may_be_unstored = profile == nullptr, .paths = paths_of(profile)});
   if (!candidates) return stop(candidates.error());
   if (candidates->made.empty()) return stop(candidates->refused.front().error);
   DesignCollective result{kind, std::nullopt, {}};

@@ -62,7 +62,8 @@ OrStop<compare::Measurements> predict_rows(const Console& console, const Topolog
   for (const auto& [name, of_collective] : *sizes) {
     const auto collective = default_collective(name, topology);
     if (!collective) return stop(collective.error());
-    const auto candidates = plan_candidates(console, topology, *collective, *algorithms, Bytes{});
+    const auto candidates =
+        plan_candidates(console, topology, *collective, *algorithms, Bytes{}, {.paths = profile.profile.paths});
     if (!candidates) return stop(candidates.error());
     CandidateRuns runs(topology, *candidates, options);
     Progress progress(console, "simulating", of_collective.size());

@@ -27,7 +27,8 @@ OrStop<SimulationWork> work_of_plan(const PredictionFlags& flags, Input& input) 
 }
 
 OrStop<SimulationWork> work_of_topology(const Console& console, const PredictionFlags& flags, const Input& input,
-                                        Bytes least_size, bool has_profile) {
+                                        Bytes least_size, const std::shared_ptr<const ChosenProfile>& profile) {
+  const bool has_profile = profile != nullptr;
   const Topology& topology = input.topology;
   const auto collective = flags.resolve_collective(topology);
   if (!collective) return usage(collective.error());
@@ -37,8 +38,11 @@ OrStop<SimulationWork> work_of_topology(const Console& console, const Prediction
   if (!limits) return usage(limits.error());
   // Software adds to every hop, so with a profile low trees may win at any size.
   const Bytes least = has_profile ? Bytes{} : least_size;
-  auto candidates = plan_candidates(console, topology, *collective, *asked, least, *limits, false, nullptr,
-                                    !has_profile, input.lost.get());
+  auto candidates = plan_candidates(console, topology, *collective, *asked, least,
+                                    {.limits = *limits,
+                                     .may_be_unstored = !has_profile && flags.ecmp == 0,
+                                     .lost = input.lost.get(),
+                                     .paths = paths_of(profile)});
   if (!candidates) return stop(candidates.error());
   SimulationWork work{*collective, std::move(*candidates), {}};
   for (const std::string& name : *asked) {
@@ -136,8 +140,7 @@ Result<void> run_sizes(const Console& console, CandidateRuns& runs, Simulation& 
 OrStop<SimulationWork> find_work(const Console& console, const PredictionFlags& flags, Input& input,
                                  const Prediction& prediction) {
   if (input.schedule) return work_of_plan(flags, input);
-  return work_of_topology(console, flags, input, std::ranges::min(prediction.sizes),
-                          prediction.options.profile != nullptr);
+  return work_of_topology(console, flags, input, std::ranges::min(prediction.sizes), prediction.options.profile);
 }
 
 OrStop<Simulation> simulate_sizes(const Console& console, const PredictionFlags& flags, const Topology& topology,
@@ -163,6 +166,13 @@ OrStop<Simulation> simulate_sizes(const Console& console, const PredictionFlags&
   });
   if (const auto ran = run_sizes(console, runs, simulation, threads_for(work.candidates)); !ran) {
     return stop(ran.error());
+  }
+  if (prediction.draws.count > 0) {
+    Progress progress(console, "drawing paths", simulation.algorithms.size() * prediction.draws.count);
+    simulation.draws = prediction.draws;
+    const auto drawn =
+        draw_paths(simulation.results, topology, options, prediction.draws, [&] { progress.step("paths drawn"); });
+    if (!drawn) return stop(drawn.error());
   }
   return simulation;
 }

@@ -22,8 +22,8 @@ namespace espalier::cli {
 namespace {
 
 constexpr std::array<std::string_view, 3> of_both = {"COLLECTIVE", "--measured", "--csv"};
-constexpr std::array<std::string_view, 5> of_tables = {"--algorithm", "--size", "--protocol", "--profile",
-                                                       "--nccl-version"};
+constexpr std::array<std::string_view, 6> of_tables = {"--algorithm", "--size",         "--protocol",
+                                                       "--profile",   "--nccl-version", "--paths"};
 
 Mode mode_of_file(bool is_timeline, bool is_plan) {
   constexpr std::array<std::string_view, 1> of_plans = {"--topology"};
@@ -84,7 +84,8 @@ OrStop<void> explain_table(const Console& console, const MeasuredQuestion& quest
   if (algorithms->size() > 1) {
     return usage({ErrorCode::invalid_input, "-a: one algorithm ran", "name that one, or nccl for what NCCL takes"});
   }
-  const auto candidates = plan_candidates(console, input.topology, explanation.collective, *algorithms, Bytes{});
+  const auto candidates = plan_candidates(console, input.topology, explanation.collective, *algorithms, Bytes{},
+                                          {.paths = paths_of(*chosen)});
   if (!candidates) return stop(candidates.error());
   CandidateRuns::Options how;
   how.profile = *chosen;

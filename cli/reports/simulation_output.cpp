@@ -31,6 +31,9 @@ std::string header_text(const Simulation& simulation) {
   text += fmt::format("  model {}", sim::to_string(simulation.model));
   if (!simulation.profile.empty()) text += "  profile " + simulation.profile;
   text += circumstances_text(simulation.circumstances);
+  if (simulation.draws.count > 0) {
+    text += fmt::format("  ecmp {} from seed {}", counted(simulation.draws.count, "draw"), simulation.draws.first_seed);
+  }
   const auto algbw = algbw_of(simulation.bound.time_per_byte);
   if (algbw) {
     const double busbw = *algbw * to_double(collective.busbw_factor());
@@ -50,6 +53,10 @@ void add_algorithm_columns(Table& table, const Simulation& simulation) {
   for (const std::string& algorithm : simulation.algorithms) {
     table.add_column(algorithm, "(us)");
     table.add_column("busbw", "(GB/s)", Table::Align::right, algorithm);
+    if (simulation.draws.count > 0) {
+      table.add_column("ecmp", "(us)", Table::Align::right, algorithm);
+      table.add_column("worst", "(us)", Table::Align::right, algorithm);
+    }
     if (chooses(algorithm, simulation)) table.add_column("by", "", Table::Align::left, algorithm);
   }
   const bool compares = simulation.algorithms.size() > 1;
@@ -117,6 +124,11 @@ nlohmann::ordered_json result_json(const CandidateRun& result, const Simulation&
                                   {"events", result.report.events}};
   if (!result.protocol.empty()) entry["protocol"] = result.protocol;
   if (!result.why.empty()) entry["why"] = result.why;
+  if (result.ecmp) {
+    entry["ecmp"] = {{"expected", result.ecmp->expected},
+                     {"worst", result.ecmp->worst.seconds()},
+                     {"worst_seed", result.ecmp->worst_seed}};
+  }
   if (result.candidate->repaired) entry["repaired"] = repaired_json(*result.candidate);
   return entry;
 }
@@ -146,6 +158,10 @@ Table simulation_table(const Simulation& simulation) {
       const CandidateRun& result = simulation.results[row * columns + column];
       cells.push_back(time_text(result.report.elapsed));
       cells.push_back(bus_bandwidth(result, simulation.collective));
+      if (result.ecmp) {
+        cells.push_back(fmt::format("{:.2f}", result.ecmp->expected * 1e6));
+        cells.push_back(time_text(result.ecmp->worst));
+      }
       if (chooses(result.algorithm, simulation)) cells.push_back(result.by());
       best_of_bound = std::max(best_of_bound, result.report.of_bound(simulation.bound.time_per_byte));
     }
@@ -189,6 +205,9 @@ nlohmann::ordered_json simulation_json(const Simulation& simulation) {
   document["model"] = sim::to_string(simulation.model);
   if (!simulation.profile.empty()) document["profile"] = simulation.profile;
   document["circumstances"] = circumstances_json(simulation.circumstances);
+  if (simulation.draws.count > 0) {
+    document["ecmp"] = {{"draws", simulation.draws.count}, {"seed", simulation.draws.first_seed}};
+  }
   document["bound"] = bound_json(simulation.bound, simulation.collective, *simulation.topology);
   document["results"] = nlohmann::ordered_json::array();
   for (const CandidateRun& result : simulation.results) document["results"].push_back(result_json(result, simulation));

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/candidates/ecmp_runs.h"
 #include "cli/jobs/candidate_runs.h"
 #include "cli/output/table.h"
 
@@ -16,6 +17,7 @@ struct Simulation {
   Bound bound;
   sim::ModelKind model = sim::ModelKind::link;
   sim::Circumstances circumstances;
+  EcmpDraws draws;      ///< None: routes are as planned.
   std::string profile;  ///< As shown; empty without one.
   std::string type;     ///< Element type.
   std::int64_t element_size = 4;

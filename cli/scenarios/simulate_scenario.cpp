@@ -58,6 +58,7 @@ OrStop<void> lay_profile(scenario::Scenario& scenario, const ProfileFlags& flags
   if (!setting) return stop(setting.error());
   scenario.topology = std::move(setting->topology);
   scenario.settings.endpoints = setting->endpoints;
+  scenario.settings.paths = costs.paths;
   shown = (*chosen)->shown;
   return {};
 }

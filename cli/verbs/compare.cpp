@@ -178,8 +178,10 @@ ExitCode run(const Console& console, const CompareFlags& flags) {
     return console.refuse_usage({ErrorCode::invalid_input, *given + " is of a machine, and A is none",
                                  "name a machine as A, such as dgx-h100"});
   }
-  if (!flags.conditions.protocol.empty() || !flags.profile.version.empty()) {
-    const std::string option = flags.profile.version.empty() ? "--protocol" : "--nccl-version";
+  if (!flags.conditions.protocol.empty() || !flags.profile.version.empty() || !flags.profile.paths.empty()) {
+    const std::string option = !flags.profile.version.empty() ? "--nccl-version"
+                               : !flags.profile.paths.empty() ? "--paths"
+                                                              : "--protocol";
     return console.refuse_usage(
         {ErrorCode::invalid_input, option + " is of a profile", "such as --profile nccl-hopper, with a machine as A"});
   }

@@ -23,7 +23,8 @@ namespace {
 
 /// The candidates, the plan as one more in front of them where one was given.
 OrStop<planners::Candidates> collect_candidates(const Console& console, const PredictionFlags& flags, Input& input,
-                                                Bytes size, bool has_profile) {
+                                                Bytes size, const std::shared_ptr<const ChosenProfile>& profile) {
+  const bool has_profile = profile != nullptr;
   if (input.schedule) {
     if (const auto checked = flags.check_plan(input); !checked) return tl::unexpected(checked.error());
   }
@@ -34,7 +35,10 @@ OrStop<planners::Candidates> collect_candidates(const Console& console, const Pr
   const auto limits = flags.packing.resolve();
   if (!limits) return usage(limits.error());
   auto candidates = plan_candidates(console, input.topology, *collective, *algorithms, has_profile ? Bytes{} : size,
-                                    *limits, false, nullptr, !has_profile && !input.schedule, input.lost.get());
+                                    {.limits = *limits,
+                                     .may_be_unstored = !has_profile && !input.schedule,
+                                     .lost = input.lost.get(),
+                                     .paths = paths_of(profile)});
   if (!candidates) return stop(candidates.error());
   std::erase_if(candidates->made, [&](const planners::Candidate& made) {
     if (made.walks.empty()) return false;
@@ -222,7 +226,7 @@ ExitCode run(const Console& console, const PredictionFlags& flags) {
     console.warn("simulate walks rings of this many ranks; what is explained is the schedule that can be stored");
   }
   const auto candidates =
-      collect_candidates(console, flags, *input, prediction->sizes.front(), prediction->options.profile != nullptr);
+      collect_candidates(console, flags, *input, prediction->sizes.front(), prediction->options.profile);
   if (!candidates) {
     const Stop& why = candidates.error();
     return why.is_usage ? console.refuse_usage(why.error) : console.refuse(why.error);

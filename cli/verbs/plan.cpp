@@ -201,8 +201,8 @@ tl::expected<planners::TreeMemory, InputFailure> known_trees(const Console& cons
 }
 
 Mode mode_of(const PlanFlags& flags) {
-  constexpr std::array<std::string_view, 8> own = {"--output",  "--algorithm", "--size",         "--from",
-                                                   "--verbose", "--profile",   "--nccl-version", "--rank"};
+  constexpr std::array<std::string_view, 9> own = {"--output",  "--algorithm",    "--size",  "--from", "--verbose",
+                                                   "--profile", "--nccl-version", "--paths", "--rank"};
   if (flags.groups.any()) {
     return {"groups",
             "they are planned together by one linear program, for large messages",
@@ -242,8 +242,13 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
   if (!profile) return console.refuse_usage(profile.error());
   const auto known = known_trees(console, flags.from);
   if (!known) return refuse(console, known.error());
-  auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *profile ? Bytes{} : *size, *limits,
-                                    flags.verbose, &*known, *profile == nullptr, machine->lost.get());
+  auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *profile ? Bytes{} : *size,
+                                    {.limits = *limits,
+                                     .verbose = flags.verbose,
+                                     .known = &*known,
+                                     .may_be_unstored = *profile == nullptr,
+                                     .lost = machine->lost.get(),
+                                     .paths = paths_of(*profile)});
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
   CandidateRuns runs(*topology, *candidates, {size_of(usual_type), {}, sim::ModelKind::link, {}, *profile});

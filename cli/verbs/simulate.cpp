@@ -66,7 +66,8 @@ bool walks_rings(const SimulateFlags& flags, const Input& input, const Predictio
   return walks && !input.schedule && flags.algorithms == "ring" &&
          input.topology.rank_count() >= planners::least_walked_ranks &&
          input.topology.rank_count() < planners::least_symmetric_ranks && flags.collective.shares.empty() &&
-         flags.trace.file.empty() && !flags.critical_path && !prediction.options.profile && limits && !limits->any();
+         flags.trace.file.empty() && !flags.critical_path && prediction.draws.count == 0 &&
+         !prediction.options.profile && limits && !limits->any();
 }
 
 /// Rings over all sizes, walked; false where they cannot be, or where the stored schedule would give something else and
@@ -183,7 +184,7 @@ void add_simulate_command(CLI::App& app, Session& session) {
                                                      "ring,tree,packing,auto",
                                                      "Comma-separated",
                                                      "",
-                                                     {"--trace", "--trace-every", "--critical-path", "--csv"},
+                                                     {"--trace", "--trace-every", "--critical-path", "--ecmp", "--csv"},
                                                      {"--trace", "--trace-every", "--csv", "--split"},
                                                      false,
                                                      true});
@@ -195,12 +196,20 @@ void add_simulate_command(CLI::App& app, Session& session) {
   flags->splits.add_to(*command);
   command->add_flag("--critical-path", flags->critical_path,
                     "Print what the last byte waited for, of one run; with --csv it alone");
+  command
+      ->add_option(
+          "--ecmp", flags->ecmp,
+          "Beside the time on planned routes: mean and worst over so many draws of the paths that switches choose "
+          "by hashing flows, from --seed on (docs/simulator.md)")
+      ->option_text("N")
+      ->check(CLI::Range(1, 1000));
   command->footer(examples({"espalier simulate dgx1v-degraded all_gather -b 1K -e 1G -f 4",
                             "espalier simulate dgx1v all_reduce --without gpu0-gpu1 -s 64M",
                             "espalier simulate dgx1v all_reduce --slow gpu0-gpu3=0.25 -s 64M",
                             "espalier simulate cluster.yaml all_reduce -a all -b 1M -e 64M",
                             "espalier simulate plan.json -s 256M --trace trace.json",
                             "espalier simulate leaf-spine-64 all_to_all -b 1M -e 64M --model fair",
+                            "espalier simulate leaf-spine-64 all_to_all -a pairwise -s 64M --ecmp 16",
                             "espalier simulate dgx-a100-x2 all_gather -a packing -s 64K --critical-path",
                             "espalier simulate dgx-h100 all_reduce --protocol ll128 --jitter 2% --seed 7",
                             "espalier simulate dgx-h100 all_reduce --profile nccl-hopper -b 1K -e 1G",

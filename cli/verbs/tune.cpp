@@ -90,7 +90,8 @@ ExitCode run(const Console& console, const TuneFlags& flags) {
   options.tolerance = to_double(*tolerance);
   options.element_size = size_of(*type);
   options.threads = usable_threads();
-  auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *profile ? Bytes{} : sizes->front());
+  auto candidates = plan_candidates(console, *topology, *collective, *algorithms, *profile ? Bytes{} : sizes->front(),
+                                    {.paths = paths_of(*profile)});
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
   // With auto, planners that do not make the collective are no news.

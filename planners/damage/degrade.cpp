@@ -23,6 +23,7 @@ Result<Planned> plan_all(const Topology& topology, const Collective& collective,
   CandidateOptions how;
   how.may_be_unstored = options.may_be_unstored && !options.planners.empty();
   how.lost = lost;
+  how.paths = options.paths;
   how.context.known = options.from_scratch ? nullptr : &known;
   auto candidates = make_candidates(topology, collective, options.planners, how);
   if (!candidates) return tl::unexpected(candidates.error());

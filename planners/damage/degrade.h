@@ -58,6 +58,7 @@ struct DegradeOptions {
   std::span<const Planner> planners;  ///< Those that may plan; none of them for bounds only.
   bool ranks = false;                 ///< Ranks fail too; a collective's root never does.
   bool from_scratch = false;          ///< Plans every damaged machine anew, without the healthy machine's trees.
+  Paths paths = Paths::any;           ///< As CandidateOptions.
   bool may_be_unstored = false;       ///< As CandidateOptions; `evaluate` then gets such candidates, too.
 };
 

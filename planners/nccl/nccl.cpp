@@ -4,6 +4,8 @@
 
 #include "planners/classic/classic.h"
 #include "planners/graph/rank_groups.h"
+#include "planners/nccl/nccl_collnet.h"
+#include "planners/nccl/nccl_pxn.h"
 #include "planners/nccl/nccl_trees.h"
 #include "planners/ring/ring.h"
 
@@ -42,7 +44,12 @@ const std::array planners_of_nccl = {
     Planner{"nccl/nvls", "NCCL's NVLS: one switch copies and adds", without_context(plan_nvls)},
     Planner{"nccl/nvls_tree", "NCCL's NVLSTree: NVLS inside machines, trees between them",
             without_context(plan_nvls_tree)},
+    Planner{"nccl/collnet_direct", "NCCL's CollNet: every GPU to heads, switches between machines add",
+            without_context(plan_collnet_direct)},
+    Planner{"nccl/collnet_chain", "NCCL's CollNet with chains inside machines", without_context(plan_collnet_chain)},
     Planner{"nccl/pat", "NCCL's PAT: blocks over trees that double with every step", without_context(plan_pat)},
+    Planner{"nccl/pxn", "NCCL's sends by PXN: over NVLink to the GPU on the destination's rail",
+            without_context(plan_pxn)},
     Planner{"nccl/p2p", "NCCL's sends and receives", without_context(plan_point_to_point)},
 };
 

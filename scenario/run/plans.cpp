@@ -31,12 +31,12 @@ Result<Schedule> plan_direct(const Topology& topology, const Collective& collect
   return schedule;
 }
 
-Result<Schedule> plan_auto(const Topology& topology, const Collective& collective, Bytes size,
+Result<Schedule> plan_auto(const Topology& topology, planners::Paths paths, const Collective& collective, Bytes size,
                            std::int64_t element_size, std::string& winner, bool& keeps_step) {
   std::vector<planners::Planner> planners;
   for (const std::string_view name : {"ring", "tree", "packing", "pairwise"})
     planners.push_back(*planners::find_planner(name));
-  auto candidates = planners::make_candidates(topology, collective, planners);
+  auto candidates = planners::make_candidates(topology, collective, planners, {.paths = paths});
   if (!candidates) return tl::unexpected(candidates.error());
   if (candidates->made.empty()) return tl::unexpected(candidates->refused.front().error);
   const auto evaluate = [&](const Schedule& schedule, Bytes at, const Cut& cut,
@@ -62,10 +62,10 @@ Result<Schedule> plan_auto(const Topology& topology, const Collective& collectiv
 }
 
 /// The first of the usual planners that makes the collective here.
-Result<Schedule> plan_usual(const Topology& topology, const Collective& collective, std::string& winner) {
+Result<Schedule> plan_usual(const planners::ParallelLinks& network, const Collective& collective, std::string& winner) {
   Result<Schedule> first = fail(ErrorCode::unsupported, "no planner");
   for (const std::string_view name : {"ring", "tree", "pairwise", "flat"}) {
-    auto schedule = planners::plan_unbounded(topology, collective, *planners::find_planner(name));
+    auto schedule = planners::plan_unbounded(network, collective, *planners::find_planner(name));
     winner = name;
     if (schedule) return schedule;
     if (name == "ring" || first.error().message == "no planner") first = std::move(schedule);
@@ -96,7 +96,8 @@ std::vector<LinkId> links_of(const Schedule& schedule, const std::vector<LinkId>
 
 bool Plan::uses(LinkId link) const { return std::ranges::binary_search(links, link); }
 
-Plans::Plans(const Topology& topology, const sim::Network& network) : topology_(topology), network_(network) {
+Plans::Plans(const Topology& topology, const sim::Network& network, planners::Paths paths)
+    : topology_(topology), network_(network), paths_(paths) {
   std::unordered_map<std::string, std::pair<std::uint32_t, std::uint32_t>> hosts;  // its number, its ranks so far
   for (std::size_t i = 0; i < topology.rank_count(); ++i) {
     const std::string& host = topology.node(topology.node_of(Rank(i))).host;
@@ -132,19 +133,19 @@ Result<const Plan*> Plans::make(const Key& key, const std::vector<bool>& dead) {
     std::string name = key.planner;
     bool keeps_step = false;
     Result<Schedule> schedule = fail(ErrorCode::unsupported, "");
+    const planners::ParallelLinks network(shape.topology, paths_);
     if (is_direct(key)) {
       name = direct_planner;
-      const planners::ParallelLinks network(shape.topology);
       schedule = plan_direct(network.problem().topology(), collective, key.variant);
       if (schedule) schedule = network.lift(*std::move(schedule));
     } else if (key.planner.empty()) {
-      schedule = plan_usual(shape.topology, collective, name);
+      schedule = plan_usual(network, collective, name);
     } else if (key.planner == "auto") {
-      schedule = plan_auto(shape.topology, collective, {key.size}, key.element_size, name, keeps_step);
+      schedule = plan_auto(shape.topology, paths_, collective, {key.size}, key.element_size, name, keeps_step);
     } else {
       const auto planner = planners::find_planner(key.planner);
       if (!planner) return tl::unexpected(planner.error());
-      schedule = planners::plan_unbounded(shape.topology, collective, *planner);
+      schedule = planners::plan_unbounded(network, collective, *planner);
     }
     if (!schedule) return tl::unexpected(schedule.error());
     planned = finish(*std::move(schedule), shape.topology, std::move(name), keeps_step);

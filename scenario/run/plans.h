@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "planners/chunking.h"
+#include "planners/used_paths.h"
 #include "scenario/workload/footprint.h"
 #include "scenario/workload/job.h"
 #include "sim/compiled/compiled_schedule.h"
@@ -41,7 +42,7 @@ struct Plan {
 class Plans {
  public:
   /// Both must outlive the plans.
-  Plans(const Topology& topology, const sim::Network& network);
+  Plans(const Topology& topology, const sim::Network& network, planners::Paths paths = planners::Paths::any);
 
   /// The plan for a call, around the links that are dead now. It lives as long as this object.
   /// Requires: a group of at least two ranks.
@@ -82,6 +83,7 @@ class Plans {
 
   const Topology& topology_;
   const sim::Network& network_;
+  planners::Paths paths_;
   std::vector<std::uint32_t> variants_;  ///< By rank: the number of its host and its own number there, added up.
   std::vector<bool> dead_;               ///< By link; empty while all are alive.
   std::map<std::string, Shape> shapes_;

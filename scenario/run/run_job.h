@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "base/result.h"
+#include "planners/used_paths.h"
 #include "scenario/report/report.h"
 #include "scenario/run/disturbances.h"
 #include "scenario/run/recording.h"
@@ -21,6 +22,7 @@ struct RunSettings {
   /// more.
   Bytes chunk;
   std::int64_t most_chunk_hops = 24'000'000;
+  planners::Paths paths = planners::Paths::any;  ///< That calls may take.
   /// Also runs each kind of call alone on the idle network, for CallTime::alone.
   bool compare_with_alone = true;
   /// Told now and then how many tasks are over.

@@ -23,7 +23,7 @@ Runner::Runner(const Job& job, const Topology& topology, const Disturbances& dis
       recording_(recording),
       network_(topology, settings.endpoints.engines()),
       model_(sim::make_model(settings.model, network_, disturbances.conditions)),
-      plans_(topology, network_),
+      plans_(topology, network_, settings.paths),
       alone_(settings.model, network_),
       background_(topology, disturbances, plans_, *model_, settings.endpoints.payload_ppm),
       parts_(job),

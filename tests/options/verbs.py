@@ -72,7 +72,7 @@ RDMA = {
     "--verbs-timeout": ["--verbs-timeout", "19"],
 }
 TRACE = {"--trace": ["--trace", "out.json"], "--trace-every": ["--trace-every", "2"]}
-SIMULATE = {**PREDICTION, **SIZES, **TRACE, "--critical-path": ["--critical-path"], "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"],
+SIMULATE = {**PREDICTION, **SIZES, **TRACE, "--critical-path": ["--critical-path"], "--ecmp": ["--ecmp", "2"], "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--paths": ["--paths", "any"],
             "--csv": ["--csv"], "--split": ["--split", "all"]}
 OTHER_RATES = ["-t", "other.yaml"]
 
@@ -100,7 +100,7 @@ VERBS = {
         "training": (["--scenario", "step.yaml"], {"--scenario": ["--scenario", "link-dies"]}),
         "splits": (["--scenario", "step.yaml", "--split", "pipeline=1,2"], {"--scenario": ["--scenario", "training-step"], "--split": ["--split", "tensor=1"]}),
     }),
-    "explain": ({**PREDICTION, "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--measured": ["--measured", "measured-trace.json"],
+    "explain": ({**PREDICTION, "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--paths": ["--paths", "any"], "--measured": ["--measured", "measured-trace.json"],
                  "--csv": ["--csv"]}, {
         "topology": (["cluster.yaml", "all_gather", "-a", "packing", "-s", "1M"], SHOWN),
         "plan": (["plan.json"], {"--topology": OTHER_RATES}),
@@ -137,7 +137,7 @@ VERBS = {
     }),
     "plan": ({**TOPOLOGY, **COLLECTIVE, **GROUPS, **PACKING,
               "--algorithm": ["-a", "tree"], "--size": ["-s", "1K"], "--output": ["-o", "out.json"],
-              "--rank": ["--rank", "1", "-o", "part.json"], "--from": ["--from", "packing.json"], "--verbose": ["-v"], "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--csv": ["--csv"]}, {
+              "--rank": ["--rank", "1", "-o", "part.json"], "--from": ["--from", "packing.json"], "--verbose": ["-v"], "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--paths": ["--paths", "any"], "--csv": ["--csv"]}, {
         "one": (["cluster.yaml", "all_gather", "-a", "packing", "-v"],
                 {**SHOWN, "--verbose": "already there", "--from": "quicker, and the same plan"}),
         "packing": (TREES, {"--from": "shown by 'one'", "--root": "shown by 'rooted'", "--strict": "nothing is odd",
@@ -147,7 +147,7 @@ VERBS = {
         "groups": (["cluster.yaml", "scatter", "--groups-of", "4"], {"--output": ["-o", "out-%g.json"], "--shares": "groups with unequal shards are refused"}),
     }),
     "tune": ({**TOPOLOGY, **COLLECTIVE, "--algorithm": ["-a", "tree"], "--minbytes": ["-b", "4K"], "--maxbytes": ["-e", "2M"],
-              "--stepfactor": ["-f", "8"], "--datatype": ["-d", "double"], "--tolerance": ["--tolerance", "60%"], "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--nccl-tuner": ["--nccl-tuner", "out.conf"], "--csv": ["--csv"]}, {
+              "--stepfactor": ["-f", "8"], "--datatype": ["-d", "double"], "--tolerance": ["--tolerance", "60%"], "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--paths": ["--paths", "any"], "--nccl-tuner": ["--nccl-tuner", "out.conf"], "--csv": ["--csv"]}, {
         "one": (["cluster.yaml", "all_gather", "-e", "1M"], {}),
         "rooted": (["cluster.yaml", "scatter", "-e", "1M"], {}),
     }),
@@ -189,7 +189,7 @@ VERBS = {
     "merge": ({"--out": ["-o", "out.csv"]}, {"rows": (["one.csv", "two.csv"], {})}),
     "compare": ({"--fail-above": ["--fail-above", "1%"], "--svg": ["--svg", "out.svg"], "--png": ["--png", "out.png"], "--lanes": ["--lanes", "3"],
                  "--plan": ["--plan", "plan.json"], "--collective": ["--collective", "all_reduce"],
-                 "--algorithm": ["-a", "tree"], "--profile": ["--profile", "nccl-hopper"], "--nccl-version": ["--nccl-version", "2.20"], "--protocol": ["--protocol", "ll"],
+                 "--algorithm": ["-a", "tree"], "--profile": ["--profile", "nccl-hopper"], "--nccl-version": ["--nccl-version", "2.20"], "--paths": ["--paths", "any"], "--protocol": ["--protocol", "ll"],
                  "--ranks": ["--ranks", "gpu[0-2]"], "--csv": ["--csv"]}, {
         "results": (["predicted.json", "measured.json"], {"--profile": "then A is a machine: shown by 'machine'"}),
         "nccl-tests": (["perf.log", "perf.log"], {"--algorithm": "rows of no named algorithm match any"}),
@@ -201,7 +201,7 @@ VERBS = {
     }),
     "compare-designs": ({"--collectives": ["-c", "broadcast"], "--sizes": ["-s", "1K"], "--algorithm": ["-a", "tree"],
                          "--no-failures": ["--no-failures"], "--strict": ["--strict"], "--scenario": ["--scenario", "job.yaml"], "--csv": ["--csv"],
-                         "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"]}, {
+                         "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--paths": ["--paths", "any"]}, {
         "two": (["cluster.yaml", "other.yaml"], {})}),
     "calibrate": ({**TOPOLOGY, "--from": ["--from", "predicted.json"], "--output": ["-o", "out.yaml"],
                    "--algorithm": ["-a", "tree"], "--collective": ["--collective", "all_reduce"],
@@ -221,7 +221,7 @@ VERBS = {
         "one": (["cluster.yaml"], {"--parameter": ["-p", "gpus=5"]})}),
     "topo expand": ({**TOPOLOGY, "--output": ["-o", "out.yaml"]}, {"one": (["cluster.yaml"], {})}),
     "topo degrade": ({**TOPOLOGY, **COLLECTIVE, "--size": ["-s", "1K"], "--algorithm": ["-a", "tree"],
-                      "--fail-ranks": ["--fail-ranks"], "--bound-only": ["--bound-only"], "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"],
+                      "--fail-ranks": ["--fail-ranks"], "--bound-only": ["--bound-only"], "--profile": ["--profile", "nccl-ampere"], "--nccl-version": ["--nccl-version", "2.20"], "--paths": ["--paths", "any"],
                       "--csv": ["--csv"]}, {
         "planned": (["cluster.yaml", "all_gather"], {}),
         "rooted": (["cluster.yaml", "broadcast", "-a", "packing"], {}),

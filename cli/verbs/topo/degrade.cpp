@@ -73,8 +73,8 @@ Result<NcclBeside> run_nccl_beside(const Topology& topology, const planners::Deg
 }
 
 Mode mode_of(const DegradeFlags& flags) {
-  constexpr std::array<std::string_view, 6> own = {"--fail-ranks", "--bound-only", "--size",
-                                                   "--algorithm",  "--profile",    "--nccl-version"};
+  constexpr std::array<std::string_view, 7> own = {"--fail-ranks", "--bound-only",   "--size", "--algorithm",
+                                                   "--profile",    "--nccl-version", "--paths"};
   if (!flags.bound_only)
     return {"a plan per failure", "", join_options({topology_options, collective_options, own, csv_option}), {}};
   return {"--bound-only",
@@ -105,6 +105,7 @@ ExitCode run(const Console& console, const CLI::App& command, const DegradeFlags
   };
   planners::DegradeOptions options{*size, planners, flags.ranks};
   options.may_be_unstored = *chosen == nullptr;
+  options.paths = paths_of(*chosen);
   std::optional<Progress> progress(std::in_place, console, "failing", 0);
   const auto degradation = planners::degrade(*topology, *collective, options, evaluate,
                                              [&](const std::string& what, std::size_t, std::size_t total) {

@@ -46,6 +46,23 @@ TEST(NcclTuner, NvlsBeatsRingsWhereThereIsMuchToCarry) {
             tuner_seconds(view, Shape::ring, sim::Protocol::ll, load, small));
 }
 
+TEST(NcclTuner, CollnetCrossesTheNetworkOnce) {
+  TunerView view = eight_h100();
+  view.ranks = 16;
+  view.machines = 2;
+  view.network = 360e9;
+  const double of_heads = 1 / 360e9;  // every NIC carries its part of S once each way
+  const Bytes tiny{8}, large{std::int64_t{1} << 30};
+  // Straight to the heads: up and down a hop of 3.7 us and 0.4 for each of seven others; chains: seven hops of 2.8
+  // each.
+  EXPECT_NEAR(tuner_seconds(view, Shape::collnet_direct, sim::Protocol::simple, of_heads, tiny), 44e-6, 1e-8);
+  EXPECT_NEAR(tuner_seconds(view, Shape::collnet_chain, sim::Protocol::simple, of_heads, tiny), 69.2e-6, 1e-8);
+  EXPECT_NEAR(tuner_seconds(view, Shape::collnet_direct, sim::Protocol::simple, of_heads, large), 44e-6 + gibi / 360e9,
+              1e-8);
+  // Simple alone.
+  EXPECT_TRUE(std::isinf(tuner_seconds(view, Shape::collnet_chain, sim::Protocol::ll, of_heads, large)));
+}
+
 TEST(NcclTuner, TreesOverTwoMachinesCrossTheNetworkOnceEachWay) {
   TunerView view = eight_h100();
   view.ranks = 16;

@@ -216,5 +216,42 @@ TEST(NcclPlanners, MakeWhatNcclHas) {
   }
 }
 
+TEST(ProfiledRuns, NoBoxIsFasterThanItsNvlink) {
+  // Box 0 of four DGX H100, whose NICs could carry a tenth beside the NVLink: 450 GB/s, of which half is reached.
+  const Topology cluster = machine("dgx-h100-x4");
+  std::vector<Node> nodes(cluster.nodes().begin(), cluster.nodes().end());
+  for (Node& node : nodes) node.is_rank = node.is_rank && node.host == "box0";
+  const Topology topology = *Topology::make("box0", nodes, {cluster.links().begin(), cluster.links().end()});
+  std::vector<planners::Planner> planners(planners::nccl_planners().begin(), planners::nccl_planners().end());
+  for (const char* name : {"ring", "packing"}) planners.push_back(*planners::find_planner(name));
+  const Collective collective = on(topology, CollectiveKind::all_reduce);
+  const auto busbw = [&](planners::Paths paths, const char* algorithm) {
+    const auto candidates = planners::make_candidates(topology, collective, planners, {.paths = paths});
+    EXPECT_TRUE(candidates);
+    ProfiledRuns::Options options{plain_profile(), {}, {}, 4, {}, sim::ModelKind::link, {}};
+    const auto run = ProfiledRuns(topology, *candidates, options).run(algorithm, {std::int64_t{4} << 30});
+    EXPECT_TRUE(run) << run.error().message;
+    return run->report.busbw(collective);
+  };
+  EXPECT_LE(busbw(planners::Paths::software, "nccl/ring"), 225e9);
+  EXPECT_LE(busbw(planners::Paths::software, "auto"), 225e9);
+  EXPECT_GT(busbw(planners::Paths::any, "nccl/ring"), 225e9);
+}
+
+TEST(ProfiledRuns, SendsTakePxnWhereThereIsAny) {
+  const Topology topology = machine("dgx-h100-x4");
+  const auto candidates = candidates_of(topology, on(topology, CollectiveKind::all_to_all), planners::nccl_planners());
+  ProfileReading hopper = read_profile_file(shipped + "/profiles/nccl-hopper.yaml");
+  ASSERT_TRUE(hopper.profile);
+  ProfiledRuns::Options options{*hopper.profile, {}, {}, 4, {}, sim::ModelKind::link, {}};
+  const auto taken = ProfiledRuns(topology, candidates, options).run("nccl", {1 << 20});
+  ASSERT_TRUE(taken) << taken.error().message;
+  EXPECT_EQ(taken->candidate->planner, "nccl/pxn");
+  ASSERT_TRUE(options.profile.restrict_to(2011));  // PXN came with 2.12
+  const auto before = ProfiledRuns(topology, candidates, options).run("nccl", {1 << 20});
+  ASSERT_TRUE(before) << before.error().message;
+  EXPECT_EQ(before->candidate->planner, "nccl/p2p");
+}
+
 }  // namespace
 }  // namespace espalier::profile

@@ -28,6 +28,7 @@ channels: 12
 processors: 2
 launch: {usual: 1 us, graph: 0 us}
 links: {fabric: 0.8, network: 0.9}
+paths: any
 tuner: {generation: hopper, fabric: 0.824, network: 0.9}
 algorithms:
   tree:
@@ -38,6 +39,7 @@ algorithms:
                                                    "mine.yaml");
   ASSERT_TRUE(reading.profile) << (reading.diagnostics.empty() ? "" : render(reading.diagnostics.front(), false));
   const Profile& profile = *reading.profile;
+  EXPECT_EQ(profile.paths, planners::Paths::any);
   EXPECT_EQ(profile.name, "mine");
   EXPECT_EQ(profile.channels, 12U);
   EXPECT_EQ(profile.processors, 2U);

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include "schedule/schedule.h"
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// A schedule as a network carries it whose switches hash flows over equal paths (ECMP), where planners place each
+/// route themselves.
+///
+/// A flow is what one rank sends another on one channel. Of its route, the part from the first switch of the network to
+/// the last is drawn anew: at every switch the next link is one of those on a way of fewest links to the last switch,
+/// and of these one of the fastest, by a hash of the seed, the flow and the switch. Routes from or to relays stay, and
+/// so does what passes one switch only. The same seed gives the same routes on every machine.
+/// Requires: a schedule whose structure is right on this topology. Cost: linear in routes times their channels, and in
+/// links for each last switch.
+Schedule hash_flows(const Schedule& schedule, const Topology& topology, std::uint64_t seed);
+
+/// Whether some flow of a schedule has a choice there.
+bool has_equal_paths(const Schedule& schedule, const Topology& topology);
+
+}  // namespace espalier

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "topology/topology.h"
+
+namespace espalier {
+
+/// What a link or a way between two ranks is: the fabric that joins GPUs inside a machine (NVLink, xGMI), PCIe and the
+/// sockets' links, or the network between machines.
+enum class LinkKind : std::uint8_t { fabric, pcie, network };
+inline constexpr std::array all_link_kinds = {LinkKind::fabric, LinkKind::pcie, LinkKind::network};
+/// "fabric", "pcie", "network".
+std::string_view to_string(LinkKind kind);
+
+/// What a link is: a cable at a NIC's far side is network and the one to its host pcie; a class with nvlink or xgmi in
+/// its name is fabric; what has a PCIe switch or a processor at an end is pcie, and so is a class with that name. Of
+/// the rest, what joins two switches that say no host or two nodes of different hosts is network, all else fabric.
+LinkKind kind_of(const Topology& topology, LinkId link);
+
+}  // namespace espalier
