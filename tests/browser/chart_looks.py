@@ -103,6 +103,30 @@ def look_at_networks(browser):
         yield f"All shows the network at {browser.run(TRANSFORM)}"
 
 
+def look_at_touch(browser, page):
+    """Two fingers zoom the timeline; one leaves it as it is, so that the page scrolls."""
+    browser.command("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=2)
+    browser.open(page)
+    left, top = browser.run("""document.querySelector('.lanes').scrollIntoView({block: 'center'});
+      const {left, width, top, height} = document.querySelector('.lanes').getBoundingClientRect();
+      return [Math.round(left + width / 2), Math.round(top + height / 2)];""")
+
+    def touch(kind, *xs):
+        browser.command("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": left + x, "y": top, "id": i} for i, x in enumerate(xs)])
+
+    seen = "return espalier.timeline.to - espalier.timeline.from;"
+    whole = browser.run(seen)
+    for fingers, zooms in (((20, 80), False), ((-20, 20), True)):
+        ends = (fingers[:1], (fingers[1],)) if not zooms else (fingers, (-120, 120))
+        touch("touchStart", *ends[0])
+        touch("touchMove", *ends[1])
+        touch("touchEnd")
+        if (browser.run(seen) < 0.5 * whole) != zooms:
+            yield f"with {len(ends[0])} fingers the timeline shows {browser.run(seen)} of {whole}"
+    browser.command("Emulation.setTouchEmulationEnabled", enabled=False)
+    yield from browser.messages()
+
+
 def look_at_print(browser):
     """Canvases follow the scheme; print is light, with the drawing instead of the plots, and afterwards all is as it was."""
     def missing(when):
@@ -123,6 +147,8 @@ def look_at_print(browser):
     browser.use_medium("print")
     if browser.run(SHOWN) != [False, True]:
         yield "in print plots are not replaced by their drawing"
+    if browser.run("return getComputedStyle(document.querySelector('.phase'), '::before').printColorAdjust") != "exact":
+        yield "in print the timeline's legend has no colours"
     browser.use_medium("")
     browser.run("dispatchEvent(new Event('afterprint'));")
     settle(browser)

@@ -1,4 +1,4 @@
-/* Bundled from report/page, sources cfeb925b0756574a053aed2171d8744ff895d970ef21d5a7cb41e0dc1cf636ec, with these packages:
+/* Bundled from report/page, sources 8c49d8474eb72860f8654b3fe6bb6f586e82365e56292852daf2579501a22961, with these packages:
 
 d3-array 3.2.5 (ISC), d3-color 3.1.1 (ISC), d3-dispatch 3.0.2 (ISC), d3-drag 3.0.1 (ISC), d3-format 3.1.3 (ISC), d3-interpolate 3.0.2 (ISC), d3-scale 4.0.3 (ISC), d3-selection 3.0.1 (ISC), d3-timer 3.0.2 (ISC), d3-transition 3.0.2 (ISC), d3-zoom 3.0.1 (ISC)
 
