@@ -1,4 +1,5 @@
 """What a reader does to the plots and the network of a report: parts of report_test.py."""
+import subprocess
 
 RANGE = "return espalier.charts[0].range;"
 SAID = "return document.querySelector('#bandwidth .plots [role=status]').textContent;"
@@ -101,6 +102,19 @@ def look_at_networks(browser):
     browser.click("#machine [data-zoom='0']")
     if browser.run(TRANSFORM) != "translate(0,0) scale(1)":
         yield f"All shows the network at {browser.run(TRANSFORM)}"
+
+
+def look_at_one_size(browser, espalier, repository, folder):
+    """With a single size there is an axis around it."""
+    page = folder / "one.html"
+    subprocess.run([espalier, "-q", "report", "dgx1v", "all_gather", "-a", "ring", "-s", "1M", "--profile", "ideal", "-o", page], cwd=repository,
+                   check=True, stdout=subprocess.DEVNULL, timeout=60)
+    browser.open(page)
+    settle(browser)
+    ranges = browser.run("return espalier.charts[0].plots.map(({scales}) => [scales.x.min, scales.x.max]);")
+    if ranges != [[19, 21], [19, 21]]:  # Half and twice of 2^20 bytes.
+        yield f"a single size is shown in {ranges}"
+    yield from browser.messages()
 
 
 def look_at_touch(browser, page):

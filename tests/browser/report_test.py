@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from chart_looks import look_at_charts, look_at_networks, look_at_print, look_at_touch
+from chart_looks import look_at_charts, look_at_networks, look_at_one_size, look_at_print, look_at_touch
 from webdriver import Browser, find_programs
 
 COLUMNS, ROWS = 20, 12
@@ -391,6 +391,7 @@ def main():
         cost = browser.run(DRAW_COST)
         paint = browser.run("return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0")
         problems += look_at_touch(browser, page)
+        problems += look_at_one_size(browser, espalier, repository, pathlib.Path(folder))
         problems += look_at_scenario(browser, espalier, repository, pathlib.Path(folder))
         problems += look_at_results(browser, espalier, pathlib.Path(folder))
         seen = look_of_panels(browser, pathlib.Path(folder))

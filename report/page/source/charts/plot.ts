@@ -100,15 +100,19 @@ export function makePlot(host: HTMLElement, spec: PlotSpec, events: PlotEvents):
   const axis: uPlot.Axis = {
     stroke: () => styleOf("soft"), grid: {stroke: () => styleOf("line"), width: 1}, ticks: {show: false}, font: FONT, labelFont: FONT,
   };
-  const {positions} = spec.aligned, first = positions[0], last = positions[positions.length - 1];
+  let isBegun = false;
   const options: uPlot.Options = {
     width: Math.max(200, host.clientWidth),
     height: spec.height,
-    padding: [12, 24, 0, 0],
+    padding: [12, 30, 0, 0],
     legend: {show: false},
     scales: {
-      // What uPlot begins with is the data's own range, which leaves no room for marks at its ends.
-      x: {time: false, range: (_plot, from, to) => from === first && to === last ? spec.whole : [from, to]},
+      x: {time: false, range: (_plot, from, to) => {
+        // What uPlot begins with is the data's own range, which leaves no room for markers at its ends.
+        const range: Range = isBegun ? [from, to] : spec.whole;
+        isBegun = true;
+        return range;
+      }},
       y: {range: (_plot, least, most) => spec.values(least ?? null, most ?? null, spec.isWhole())},
     },
     axes: [
@@ -137,7 +141,7 @@ export function makePlot(host: HTMLElement, spec: PlotSpec, events: PlotEvents):
       setCursor: [(self) => events.pointed(self.cursor.idx ?? null)],
     },
   };
-  const plot = new uPlot(options, [positions, ...spec.aligned.values], host);
+  const plot = new uPlot(options, [spec.aligned.positions, ...spec.aligned.values], host);
   plot.ctx.canvas.setAttribute("aria-hidden", "true");  // Its box says what it shows.
   return plot;
 }

@@ -47,7 +47,7 @@ export type Range = [from: number, to: number];
 /** All positions, with room for the marks at both ends. */
 export function wholeRange(positions: number[]): Range {
   const from = positions[0], to = positions[positions.length - 1];
-  const room = Math.max(0.03 * (to - from), 0.25);
+  const room = from === to ? 1 : Math.max(0.03 * (to - from), 0.25);
   return [from - room, to + room];
 }
 
@@ -72,12 +72,14 @@ export function showing([from, to]: Range, position: number, whole: Range): Rang
   return within([from + by, to + by], whole);
 }
 
-/** Where an axis of sizes has its marks: powers of two, `most` of them; within less than two powers, round numbers of bytes. */
+/** Where an axis of sizes has its marks: powers of two, `most` of them; within less than two powers, round numbers of a binary unit. */
 export function sizeMarks([from, to]: Range, most: number): number[] {
   const every = Math.max(1, Math.ceil((to - from) / most));
   const marks: number[] = [];
   for (let power = Math.ceil(from); power <= to; power += every) marks.push(power);
-  return marks.length > 1 ? marks : ticks(2 ** from, 2 ** to, Math.min(most, 5)).map(Math.log2);
+  if (marks.length > 1) return marks;
+  const unit = 10 * Math.floor(from / 10);  // KiB are 10 powers above bytes.
+  return ticks(2 ** (from - unit), 2 ** (to - unit), Math.min(most, 5)).map((mark) => unit + Math.log2(mark));
 }
 
 export function markText(position: number): string {
