@@ -158,7 +158,7 @@ class GpuRun {
 
 }  // namespace
 
-Result<std::unique_ptr<engine::Device>> open_gpu_of_rank(const engine::launch::LaunchInfo& launch) {
+Result<std::unique_ptr<engine::Device>> open_gpu_of_rank(const engine::launch::LaunchInfo& launch, bool by_kernels) {
   const auto driver = load_driver();
   if (!driver) return tl::unexpected(driver.error());
   const int gpus = (*driver)->device_count();
@@ -169,6 +169,7 @@ Result<std::unique_ptr<engine::Device>> open_gpu_of_rank(const engine::launch::L
   auto opened = engine::cuda::CudaDevice::open(*driver, static_cast<int>(place % static_cast<std::uint32_t>(gpus)),
                                                engine::cuda::embedded_kernels());
   if (!opened) return tl::unexpected(opened.error());
+  if (!by_kernels) (*opened)->leave_calls_to_host();
   return std::unique_ptr<engine::Device>(std::move(*opened));
 }
 

@@ -11,8 +11,9 @@
 namespace espalier::cli {
 
 /// The GPU of a rank in a process of its own (`run --device cuda-ranks`): those of this machine take the GPUs in turn.
+/// `by_kernels`: they carry out calls where they can, else the host gives them copies and reductions.
 /// Errors: unsupported without kernels; unavailable without a driver or a GPU; those of the driver.
-Result<std::unique_ptr<engine::Device>> open_gpu_of_rank(const engine::launch::LaunchInfo& launch);
+Result<std::unique_ptr<engine::Device>> open_gpu_of_rank(const engine::launch::LaunchInfo& launch, bool by_kernels);
 
 /// `run --device cuda` and `cuda-copies`: all ranks in this process, on the GPUs that it sees. Requires: check_run
 /// passed.

@@ -47,7 +47,7 @@ std::vector<std::string> values_of(const std::string& option) {
   if (option == "op") return {"sum", "prod", "min", "max", "avg"};
   if (option == "transport") return {"auto", "shm", "tcp", "verbs"};
   if (option == "buffers") return {"registered", "private"};
-  if (option == "device") return {"host", "cuda", "cuda-ranks", "cuda-copies"};
+  if (option == "device") return {"host", "cuda", "cuda-copies", "cuda-ranks", "cuda-ranks-copies"};
   if (option == "failures") return {"links", "nodes", "hosts", "ranks"};
   if (option == "color") return {"auto", "always", "never"};
   return {};

@@ -107,15 +107,17 @@ std::optional<Error> find_idle_value(const RunFlags& flags, const CLI::App& comm
 /// ranks in processes of their own do nothing.
 std::optional<Error> find_idle_on_gpus(const RunFlags& flags, const CLI::App& command) {
   if (flags.device == "host") return std::nullopt;
-  if (flags.device == "cuda-ranks") {
+  if (flags.device == "cuda-ranks" || flags.device == "cuda-ranks-copies") {
     if (!was_given(command, "--buffers")) return std::nullopt;
     return Error{ErrorCode::invalid_input,
                  "--buffers chooses host memory, and the buffers of --device cuda-ranks are in GPU memory",
                  "leave --buffers or --device cuda-ranks out"};
   }
   if (flags.device != "cuda" && flags.device != "cuda-copies") {
-    return Error{ErrorCode::invalid_input,
-                 fmt::format("--device {}: neither host nor cuda nor cuda-ranks nor cuda-copies", flags.device), ""};
+    return Error{
+        ErrorCode::invalid_input,
+        fmt::format("--device {}: not one of host, cuda, cuda-copies, cuda-ranks, cuda-ranks-copies", flags.device),
+        ""};
   }
   std::vector<std::string_view> idle = {"--ahead",    "--buffers",    "--transport",       "--sockets",
                                         "--checksum", "--addresses",  "--max-local-ranks", "--rank",
@@ -189,9 +191,11 @@ void add_run_command(CLI::App& app, Session& session) {
   command->add_option("--ahead", flags->ahead, "Rounds that a sender may be ahead of itself, 0 for any number")
       ->option_text("N");
   command
-      ->add_option("--device", flags->device,
-                   "host, or cuda: all ranks in this process, on the GPUs that it sees; cuda-copies: there by copies "
-                   "of the host's; cuda-ranks: each rank in a process of its own, on a GPU")
+      ->add_option(
+          "--device", flags->device,
+          "host, or cuda: all ranks in this process, on the GPUs that it sees; cuda-copies: there by copies "
+          "of the host's; cuda-ranks: each rank in a process of its own, on a GPU; cuda-ranks-copies: those by "
+          "copies")
       ->option_text("NAME (host)");
   command->add_option("--buffers", flags->buffers, "registered: ranks of a machine reach them directly; or private")
       ->option_text("KIND (registered)");

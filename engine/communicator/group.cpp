@@ -159,15 +159,18 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
     }
     prepared->chunk.count = std::max(usual.count, bytes.count / most_default_chunks);
   }
-  auto program = compile(schedule, *layout, {prepared->chunk, prepared->source.ahead}, Rank(self_),
+  const Cut cut{prepared->chunk, prepared->source.ahead};
+  auto program = compile(schedule, *layout, cut, Rank(self_),
                          [&](const Transfer& transfer) { return streams_.choose_stream(schedule, transfer); });
   if (!program) return tl::unexpected(program.error());
   prepared->program = std::move(*program);
   const auto [hash, is_new] = hashes_.try_emplace(prepared->source.schedule.get(), 0);
   if (is_new) hash->second = hash_of(schedule);
   for (const auto& transport : transports_) {
-    if (!prepared->source.may_be_replaced || prepared->whole) continue;
-    prepared->whole = transport->make_whole_call(prepared->program, arguments.kind, bytes, job_->queue());
+    if (prepared->whole) break;
+    prepared->whole = transport->make_whole_call(
+        {schedule, *layout, cut, prepared->program, arguments.kind, bytes, prepared->source.may_be_replaced},
+        job_->queue());
   }
   // Members that carry it out differently have to notice.
   prepared->schedule_hash = prepared->whole ? ~hash->second : hash->second;

@@ -3,12 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/file_descriptor.h"
 #include "base/result.h"
 #include "engine/device/device_queue.h"
+#include "engine/device/rank_kernel.h"
 #include "engine/memory/memory.h"
 
 namespace espalier::engine {
@@ -55,6 +57,11 @@ class Device {
   /// more.
   virtual Result<std::byte*> open_memory(std::string_view shared);
   virtual void close_memory(std::byte* /*data*/) {}
+
+  /// Where its kernels carry out whole calls in memory that devices share; none where they cannot.
+  [[nodiscard]] virtual std::optional<KernelSite> kernel_site() { return std::nullopt; }
+  /// Errors: unsupported for schedules that they do not carry out; the same on all ranks.
+  virtual Result<std::unique_ptr<RankKernel>> make_rank_kernel(const RankKernel::Shape& shape);
 
   /// Lets queues reach whole pages of host memory that the device did not allocate, until `unpin`. Errors: unavailable.
   virtual Result<void> pin(std::byte* /*data*/, std::int64_t /*bytes*/) { return {}; }

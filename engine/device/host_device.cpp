@@ -92,6 +92,10 @@ Result<std::byte*> Device::open_memory(std::string_view) {
   return fail(ErrorCode::unsupported, fmt::format("device {} opens no memory of others", name()));
 }
 
+Result<std::unique_ptr<RankKernel>> Device::make_rank_kernel(const RankKernel::Shape&) {
+  return fail(ErrorCode::unsupported, fmt::format("device {} has no kernels for whole calls", name()));
+}
+
 Result<std::unique_ptr<DeviceQueue>> HostDevice::make_queue() { return std::make_unique<HostQueue>(*this); }
 
 }  // namespace espalier::engine

@@ -27,6 +27,8 @@ struct alignas(128) SharedCall {
   /// 1 for a rank with a core of its own that sends to one peer only: it does half of every copy that the peer fetches.
   std::uint32_t sender_assists;
   std::uint32_t on_device;  ///< Bit by Place: that memory is a device's, and its buffer the name of it.
+  /// A bit of `on_device`: all memories that have bytes are a device's, and others may open them.
+  static constexpr std::uint32_t all_on_device = 8;
 };
 static_assert(sizeof(SharedCall) == 128);
 
@@ -83,6 +85,9 @@ struct SharedControl {
   std::atomic<std::uint32_t> has_left;   ///< 1 when no more calls will come.
   SharedBufferId inputs;                 ///< The ring of small inputs; written before the first call that shows one.
   SharedBufferId blocks;                 ///< The places of a BlockExchange, likewise.
+  /// The newest call for whose kernels this rank has shown memory; written after `kernel_memory`.
+  alignas(128) std::atomic<std::uint64_t> kernel_call;
+  SharedBufferId kernel_memory;  ///< Of its device. Nobody shows another before all have read this one.
   alignas(128) std::atomic<std::uint64_t> blocks_shown;  ///< Of all calls.
   alignas(128) std::atomic<std::uint64_t> blocks_added;
 

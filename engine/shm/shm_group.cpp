@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "base/check.h"
 #include "engine/shm/block_exchange.h"
 #include "engine/shm/input_exchange.h"
+#include "engine/shm/kernel_call.h"
 
 namespace espalier::engine {
 namespace {
@@ -18,6 +20,7 @@ struct ControlPlace {
   SharedBufferId id;
   std::uint32_t local_members = 0;  ///< That it shares memory with, itself among them.
   std::uint32_t shares_device_memory = 0;
+  KernelSite kernels;  ///< No blocks: its device does not run whole calls with the others'.
 };
 
 }  // namespace
@@ -40,7 +43,8 @@ Result<void> ShmGroup::share_control() {
   if (!control) return tl::unexpected(control.error());
   control_ = *control;
   const auto local_members = 1 + static_cast<std::uint32_t>(std::ranges::count(info_.is_reached, true));
-  const ControlPlace own_place{control_.id, local_members, transport_.shares_device_memory() ? 1U : 0U};
+  const ControlPlace own_place{control_.id, local_members, transport_.shares_device_memory() ? 1U : 0U,
+                               own_kernel_site()};
   for (std::uint32_t member = 0; member < size; ++member) {
     const bool opens = info_.is_reached[member] && transport_.opens_memory_of(info_.members[member]);
     this->control().streams(member).opens_memory = opens ? 1 : 0;
@@ -51,6 +55,8 @@ Result<void> ShmGroup::share_control() {
   if (!places) return tl::unexpected(places.error());
   peers_.resize(size);
   marked_.reserve(size);
+  kernel_blocks_ = own_place.kernels.blocks;
+  std::set<std::uint64_t> devices;
   all_share_memory_ = local_members == size;
   for (std::uint32_t member = 0; member < size; ++member) {
     ControlPlace place;
@@ -58,6 +64,8 @@ Result<void> ShmGroup::share_control() {
     std::memcpy(&place, (*places)[member].data(), sizeof(place));
     all_share_memory_ = all_share_memory_ && place.local_members == size;
     share_device_memory_ = share_device_memory_ || place.shares_device_memory != 0;
+    const bool is_alone = devices.insert(place.kernels.device).second;
+    kernel_blocks_ = is_alone ? std::min(kernel_blocks_, place.kernels.blocks) : 0;
     if (!info_.is_reached[member]) continue;
     const std::uint32_t rank = info_.members[member];
     auto memory = domain().hold(rank, place.id);
@@ -70,6 +78,15 @@ Result<void> ShmGroup::share_control() {
   }
   // Who is done early may leave, and take its memory along, before others have seen it.
   return plane.barrier("espalier/attached/" + info_.name, info_.members, info_.timeout);
+}
+
+KernelSite ShmGroup::own_kernel_site() const {
+  KernelSite site = transport_.kernel_site();
+  for (std::uint32_t member = 0; member < info_.members.size(); ++member) {
+    const bool opens = info_.is_reached[member] && transport_.opens_memory_of(info_.members[member]);
+    if (member != info_.self && !opens) site.blocks = 0;
+  }
+  return site;
 }
 
 std::uint32_t ShmGroup::choose_stream(const Schedule&, const Transfer& transfer) const {
@@ -89,14 +106,25 @@ Result<std::unique_ptr<Receiver>> ShmGroup::accept(std::uint32_t member, std::ui
   return make_shm_receiver(*peers_[member], stream);
 }
 
-std::unique_ptr<WholeCall> ShmGroup::make_whole_call(const RankProgram& program, CollectiveKind kind, Bytes size,
-                                                     DeviceQueue& queue) {
+std::unique_ptr<WholeCall> ShmGroup::make_whole_call(const WholeCallShape& shape, DeviceQueue& queue) {
   const auto members = static_cast<std::uint32_t>(peers_.size());
-  if (kind != CollectiveKind::all_reduce || !all_share_memory_ || members < 2 || size.count == 0) return nullptr;
-  if (size.count <= most_shown_bytes_of(members)) return std::make_unique<InputExchange>(*this, program, queue);
+  if (!all_share_memory_ || members < 2 || shape.size.count == 0) return nullptr;
+  if (auto kernel = make_kernel_call(shape, queue)) return kernel;
+  if (shape.kind != CollectiveKind::all_reduce || !shape.may_be_replaced) return nullptr;
+  if (shape.size.count <= most_shown_bytes_of(members))
+    return std::make_unique<InputExchange>(*this, shape.program, queue);
   // Two send each other no more by streams, and need not wait for all; devices reach each other without the host.
   if (members == 2 || share_device_memory_) return nullptr;
-  return std::make_unique<BlockExchange>(*this, program, queue);
+  return std::make_unique<BlockExchange>(*this, shape.program, queue);
+}
+
+/// The same on all members: what decides is the schedule and what all said when the group was made.
+std::unique_ptr<WholeCall> ShmGroup::make_kernel_call(const WholeCallShape& shape, DeviceQueue& queue) {
+  if (kernel_blocks_ == 0) return nullptr;
+  auto kernel = queue.device().make_rank_kernel(
+      {shape.schedule, shape.layout, shape.cut, kernel_blocks_, Rank(info_.self), info_.timeout});
+  if (!kernel) return nullptr;
+  return std::make_unique<KernelCall>(*this, std::move(*kernel), queue);
 }
 
 bool ShmGroup::may_enter(std::uint64_t sequence) {
@@ -138,10 +166,12 @@ void ShmGroup::enter(const StreamCall& call) {
   own.memories[static_cast<std::size_t>(Place::send)] = place_of(call, Place::send, program.send_bytes);
   own.memories[static_cast<std::size_t>(Place::receive)] = place_of(call, Place::receive, program.receive_bytes);
   own.memories[static_cast<std::size_t>(Place::scratch)] = place_of(call, Place::scratch, program.scratch_bytes);
-  own.on_device = 0;
+  own.on_device = SharedCall::all_on_device;
   for (std::size_t i = 0; i < own.memories.size(); ++i) {
-    const bool is_empty = own.memories[i].buffer == control_.id;
-    if (!is_empty && !call.buffers->registered[i].is_on_host()) own.on_device |= 1U << i;
+    if (own.memories[i].buffer == control_.id) continue;  // Empty.
+    const bool is_on_device = !call.buffers->registered[i].is_on_host();
+    if (is_on_device) own.on_device |= 1U << i;
+    if (!is_on_device || own.memories[i].buffer.is_none()) own.on_device &= ~SharedCall::all_on_device;
   }
   const auto outgoing = std::ranges::count_if(program.streams, [](const Stream& stream) { return stream.is_outgoing; });
   own.sender_assists = outgoing == 1 && !transport_.is_oversubscribed() ? 1 : 0;
@@ -160,6 +190,12 @@ void ShmGroup::mark_all() {
   for (const auto& peer : peers_) {
     if (peer) peer->mark();
   }
+}
+
+void ShmGroup::show_kernel_memory(std::uint64_t sequence, SharedBufferId id) {
+  control().kernel_memory = id;
+  control().kernel_call.store(sequence, std::memory_order_release);
+  mark_all();
 }
 
 void ShmGroup::flush() {

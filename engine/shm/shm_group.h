@@ -29,8 +29,7 @@ class ShmGroup final : public GroupTransport {
                                           std::chrono::steady_clock::time_point deadline) override;
   Result<std::unique_ptr<Receiver>> accept(std::uint32_t member, std::uint32_t stream,
                                            std::chrono::steady_clock::time_point deadline) override;
-  std::unique_ptr<WholeCall> make_whole_call(const RankProgram& program, CollectiveKind kind, Bytes size,
-                                             DeviceQueue& queue) override;
+  std::unique_ptr<WholeCall> make_whole_call(const WholeCallShape& shape, DeviceQueue& queue) override;
   [[nodiscard]] bool may_enter(std::uint64_t sequence) override;
   Result<std::uint32_t> find_straggler(std::uint64_t sequence) override;
   void enter(const StreamCall& call) override;
@@ -49,6 +48,8 @@ class ShmGroup final : public GroupTransport {
   /// Shows a call whose place in the window is filled in.
   void publish(std::uint64_t sequence);
   void mark_all();
+  /// Shows memory of this rank's device for the kernels of a call.
+  void show_kernel_memory(std::uint64_t sequence, SharedBufferId id);
   /// A whole call is over: this rank has read what all showed in it.
   void note_exchanged(std::uint64_t sequence);
 
@@ -73,6 +74,8 @@ class ShmGroup final : public GroupTransport {
 
   ShmGroup(ShmTransport& transport, const GroupInfo& info) : transport_(transport), info_(info) {}
   Result<void> share_control();
+  [[nodiscard]] KernelSite own_kernel_site() const;
+  std::unique_ptr<WholeCall> make_kernel_call(const WholeCallShape& shape, DeviceQueue& queue);
   [[nodiscard]] SharedPlace place_of(const StreamCall& call, Place place, std::int64_t bytes) const;
 
   ShmTransport& transport_;
@@ -83,6 +86,7 @@ class ShmGroup final : public GroupTransport {
   SharedDomain::Allocation blocks_;   ///< The places of block exchanges; none before the first.
   bool all_share_memory_ = false;     ///< Every member with every other.
   bool share_device_memory_ = false;  ///< Of some member's device.
+  std::uint32_t kernel_blocks_ = 0;   ///< That each member's device runs at a time; 0: some cannot run whole calls.
   std::vector<std::unique_ptr<ShmPeer>> peers_;
   std::vector<ShmPeer*> marked_;  ///< Who may be asleep for something that changed.
   std::vector<Neighbour> neighbours_;

@@ -59,6 +59,11 @@ class ShmPeer {
   [[nodiscard]] std::uint64_t blocks_added() const { return theirs_->blocks_added.load(std::memory_order_acquire); }
   /// The peer's places of a BlockExchange, mapped here, once it has entered a call that may be one.
   Result<std::byte*> shown_blocks();
+  /// The memory that the peer shows for the kernels of a call, once it does.
+  [[nodiscard]] std::optional<SharedBufferId> kernel_memory(std::uint64_t sequence) const {
+    if (theirs_->kernel_call.load(std::memory_order_acquire) < sequence) return std::nullopt;
+    return theirs_->kernel_memory;
+  }
   /// The ring of inputs that the peer shows, mapped here, once it has entered a call that is an exchange.
   Result<const std::byte*> shown_inputs();
 

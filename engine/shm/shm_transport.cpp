@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "engine/shm/shm_group.h"
@@ -29,7 +30,9 @@ Result<std::string> ShmTransport::open(Device& device) {
   device_ = &device;
   opens_memory_.resize(peers_.size());
   probe_ = make_probe();
-  return domain_->exported_directory() + probe_.shared;
+  if (!probe_.shared.empty()) site_ = device.kernel_site().value_or(KernelSite{});
+  const std::string_view site(reinterpret_cast<const char*>(&site_), sizeof(site_));
+  return domain_->exported_directory() + std::string(site) + probe_.shared;
 }
 
 /// Nothing where the device has no memory for others.
@@ -45,12 +48,22 @@ ShmTransport::Probe ShmTransport::make_probe() const {
   return {*data, *std::move(shared)};
 }
 
+/// Kernels of two processes take turns on a device, and would wait for each other by turns.
+bool ShmTransport::runs_calls_with(const KernelSite& theirs) const {
+  return site_.blocks > 0 && theirs.blocks > 0 && site_.device != theirs.device;
+}
+
 Result<std::string> ShmTransport::attach(std::uint32_t rank, std::string_view exported) {
   if (!rendezvous::share_memory(peers_[control_.rank()], peers_[rank])) {
     return fail(ErrorCode::unavailable, fmt::format("{} is another machine or container", peers_[rank].host_name));
   }
   const std::string_view directory = exported.substr(0, SharedDomain::exported_bytes());
-  const std::string_view probe = exported.substr(directory.size());
+  KernelSite site;
+  if (exported.size() < directory.size() + sizeof(site)) {
+    return fail(ErrorCode::unavailable, fmt::format("{} runs another version", peers_[rank].host_name));
+  }
+  std::memcpy(&site, exported.data() + directory.size(), sizeof(site));
+  const std::string_view probe = exported.substr(directory.size() + sizeof(site));
   if (auto attached = domain_->attach(rank, directory); !attached) return tl::unexpected(attached.error());
   has_peers_ = true;
   if (probe.empty()) return std::string("same machine");
@@ -58,7 +71,8 @@ Result<std::string> ShmTransport::attach(std::uint32_t rank, std::string_view ex
   opens_memory_[rank] = opened.has_value();
   if (!opened) return "same machine; device memory is staged: " + opened.error().message;
   device_->close_memory(*opened);
-  return fmt::format("same machine; device '{}' opens its memory", device_->name());
+  return fmt::format("same machine; device '{}' opens its memory{}", device_->name(),
+                     runs_calls_with(site) ? ", kernels carry out calls" : "");
 }
 
 Result<std::unique_ptr<GroupTransport>> ShmTransport::join(const GroupInfo& group) {

@@ -51,6 +51,8 @@ class ShmTransport final : public Transport {
 
   [[nodiscard]] rendezvous::ControlPlane& control() { return control_; }
   [[nodiscard]] SharedDomain& domain() { return *domain_; }
+  /// Where this rank's device carries out calls. Requires: opened.
+  [[nodiscard]] const KernelSite& kernel_site() const { return site_; }
   [[nodiscard]] bool is_oversubscribed() const { return is_oversubscribed_; }
   /// Whether this rank's device has memory that others may open.
   [[nodiscard]] bool shares_device_memory() const { return !probe_.shared.empty(); }
@@ -64,12 +66,15 @@ class ShmTransport final : public Transport {
     std::string shared;  ///< Empty: others cannot.
   };
   [[nodiscard]] Probe make_probe() const;
+  /// Whether this rank's device and one that exported that carry out calls without the host.
+  [[nodiscard]] bool runs_calls_with(const KernelSite& theirs) const;
 
   rendezvous::ControlPlane& control_;
   std::vector<rendezvous::PeerInfo> peers_;
   bool is_oversubscribed_;
   Device* device_ = nullptr;
   Probe probe_;
+  KernelSite site_;                 ///< Of the device; no blocks: its kernels carry out no calls.
   std::vector<bool> opens_memory_;  ///< By rank.
   std::unique_ptr<SharedDomain> domain_;
   bool has_peers_ = false;

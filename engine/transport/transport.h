@@ -13,6 +13,8 @@
 #include "engine/memory/memory.h"
 #include "engine/transport/stream_end.h"
 #include "engine/transport/whole_call.h"
+#include "schedule/chunking.h"
+#include "schedule/layout.h"
 
 namespace espalier::engine {
 
@@ -24,6 +26,17 @@ struct GroupInfo {
   std::uint32_t self = 0;              ///< This rank's place among them.
   std::vector<bool> is_reached;        ///< By member: whether this transport carries its streams.
   std::chrono::milliseconds timeout{30000};
+};
+
+/// What calls of one shape are, for a transport that may carry them out by itself.
+struct WholeCallShape {
+  const Schedule& schedule;
+  const Layout& layout;
+  Cut cut;
+  const RankProgram& program;  ///< Of this rank.
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  Bytes size;
+  bool may_be_replaced = false;  ///< Nobody asked for this very schedule.
 };
 
 /// What a transport keeps for one communicator: connections, and what its members publish about their calls.
@@ -47,9 +60,7 @@ class GroupTransport {
                                                    std::chrono::steady_clock::time_point deadline) = 0;
 
   /// How this transport carries out such a call as a whole. Null: it does not. The same on all members.
-  virtual std::unique_ptr<WholeCall> make_whole_call(const RankProgram&, CollectiveKind, Bytes, DeviceQueue&) {
-    return nullptr;
-  }
+  virtual std::unique_ptr<WholeCall> make_whole_call(const WholeCallShape&, DeviceQueue&) { return nullptr; }
 
   /// Whether no member is so many calls behind that this rank has to wait before it enters the call of this number.
   [[nodiscard]] virtual bool may_enter(std::uint64_t) { return true; }

@@ -7,9 +7,11 @@ import ctypes
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 RUN = ["run", "one-host"]
 
@@ -87,6 +89,42 @@ def check_against_simulation(check, run, espalier, folder):
         check(done.returncode == 0 and "# critical path: " in done.stdout, f"compare with {device}", done)
 
 
+def ranks_of(process):
+    """The processes that a run has started."""
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [int(child) for child in children]
+
+
+def check_kernels_of_ranks(check, run, run_ranks):
+    """Kernels of processes that carry out calls together: types, operations, planners, in and out of step; faults."""
+    for words in (["-d", "half", "-o", "avg"], ["-d", "int8", "-o", "max"], ["-d", "double", "-o", "prod", "-a", "tree"],
+                  ["-d", "bfloat16", "-a", "ring", "--chunk", "2K"]):
+        done = run_ranks("all_reduce", "-p", "ranks=4", "-b", "8", "-e", "64K", "-f", "32", *words, gpus=4)
+        check(done.returncode == 0 and "kernels carry out calls" in done.stdout and "# Out of bounds values : 0 OK" in done.stdout,
+              f"kernels of processes: {words}", done)
+    done = run("all_gather", "--device", "cuda-ranks-copies", "-n", "2", "-w", "1", "-p", "ranks=3", "-s", "48K", gpus=4)
+    check(done.returncode == 0 and "kernels carry out calls" not in done.stdout, "copies as asked for", done)
+    done = run_ranks("all_reduce", "-p", "ranks=3", "-s", "64K", "--timeout", "10", gpus=4,
+                     FAKE_CUDA_FAIL="cuLaunchCooperativeKernel:2:719")
+    check("launch the interpreter" in done.stderr and "CUDA_ERROR_LAUNCH_FAILED" in done.stderr and done.returncode not in (0, 2),
+          "a launch that fails", done)
+
+
+def check_a_killed_rank(check, espalier, environment):
+    """A rank that is killed within calls of kernels is named by those that are left."""
+    command = [espalier, *RUN, "all_reduce", "--device", "cuda-ranks", "-p", "ranks=3", "-s", "64K", "-n", "100000"]
+    begun = time.monotonic()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        line = ""
+        while "us" not in line:  # The table's head: ranks have joined.
+            line = process.stdout.readline()
+        time.sleep(0.5)
+        os.kill(ranks_of(process)[1], signal.SIGKILL)
+        output, errors = process.communicate(timeout=60)
+    done = subprocess.CompletedProcess(command, process.returncode, output, errors)
+    check("rank 1 " in errors and process.returncode not in (0, 2) and time.monotonic() - begun < 30, "a rank that is killed", done)
+
+
 def check_ranks(check, run, folder):
     """--device cuda-ranks: each rank in a process of its own, with a fake driver of its own."""
 
@@ -94,7 +132,7 @@ def check_ranks(check, run, folder):
         return run(collective, "--device", "cuda-ranks", "-n", "2", "-w", "1", *words, **settings)
 
     for collective in ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all"):
-        ways = [("shm", 4, 2)]
+        ways = [("shm", 4, 2), ("shm", 3, 4)]  # Kernels carry out calls where each rank has a GPU.
         if collective in ("all_reduce", "all_gather"):
             ways += [("shm", 2, 1), ("tcp", 3, 4)]
         for transport, ranks, gpus in ways:
@@ -109,11 +147,14 @@ def check_ranks(check, run, folder):
             check(document["buffers"] == "device", "buffers", done)
             opens = all("device 'cuda' opens its memory" in place["reason"] for place in document["transports"])
             check(opens == (transport == "shm"), "what opens memory", done)
+            by_kernels = [place["reason"].endswith("kernels carry out calls") for place in document["transports"]]
+            check(all(by_kernels) == (transport == "shm" and ranks <= gpus), "what carries out calls", done)
     for settings, reason in (({"FAKE_CUDA_PEERS": "0"}, "device memory is staged: cannot open memory of another process on GPU"),
                              ({"FAKE_CUDA_IPC": "0"}, "same machine\n")):
         done = run_ranks("all_reduce", "-p", "ranks=3", "-s", "64K", **settings)
         check(done.returncode == 0 and reason in done.stdout and "# Out of bounds values : 0 OK" in done.stdout,
               f"staged: {settings}", done)
+    check_kernels_of_ranks(check, run, run_ranks)
     trace = folder / "ranks.json"
     done = run_ranks("all_reduce", "-p", "ranks=3", "-s", "64K", "-d", "half", "-o", "avg", "--trace", str(trace))
     check(done.returncode == 0 and "# Out of bounds values : 0 OK" in done.stdout, "average of float16", done)
@@ -189,12 +230,13 @@ def main():
         done = run("all_reduce", "-s", "4K", FAKE_CUDA_FAIL="cuLaunchCooperativeKernel:3:719")
         check("CUDA_ERROR_LAUNCH_FAILED" in done.stderr and done.returncode not in (0, 2), "a sticky error", done)
         check_ranks(check, run, pathlib.Path(folder))
+        check_a_killed_rank(check, espalier, {**os.environ, "FAKE_CUDA_GPUS": "4", "LD_LIBRARY_PATH": fake})
         check_against_simulation(check, run, espalier, pathlib.Path(folder))
         check_gpu_check(check, espalier, fake, pathlib.Path(folder))
         done = run("all_reduce", "-s", "4K", "--transport", "tcp")
         check(done.returncode == 2 and "--transport" in done.stderr, "an option of processes", done)
         done = subprocess.run([espalier, "run", "one-host", "all_reduce", "--device", "tpu"], capture_output=True, text=True)
-        check(done.returncode == 2 and "neither host nor cuda" in done.stderr, "another device", done)
+        check(done.returncode == 2 and "not one of host, cuda" in done.stderr, "another device", done)
         if not has_driver():
             done = run("all_reduce", "-s", "4K", gpus=0)
             check("no CUDA driver: libcuda.so.1" in done.stderr and done.returncode == 3, "no driver", done)

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "engine/cuda/device/cuda_queue.h"
+#include "engine/cuda/device/cuda_rank_kernel.h"
 #include "engine/cuda/kernels/kernel_call.h"
 #include "engine/memory/available_memory.h"
 
@@ -217,6 +218,23 @@ void CudaDevice::close_memory(std::byte* data) {
   }
   make_current();
   driver_->api().close_ipc_handle(begin);
+}
+
+std::optional<KernelSite> CudaDevice::kernel_site() {
+  if (!carries_out_calls_) return std::nullopt;
+  const auto limit = residency(ElementType::float32, ReduceOperation::sum);
+  if (!limit) return std::nullopt;
+  std::uint64_t place = 1;  // Of the device on the machine's PCI buses.
+  for (const int part : {attribute_pci_domain, attribute_pci_bus, attribute_pci_device}) {
+    const auto number = attribute(part);
+    if (!number) return std::nullopt;
+    place = place << 16U | static_cast<std::uint16_t>(*number);
+  }
+  return KernelSite{place, limit->multiprocessors * limit->blocks_per_multiprocessor};
+}
+
+Result<std::unique_ptr<RankKernel>> CudaDevice::make_rank_kernel(const RankKernel::Shape& shape) {
+  return CudaRankKernel::make(*this, shape);
 }
 
 Result<void> CudaDevice::pin(std::byte* data, std::int64_t bytes) {

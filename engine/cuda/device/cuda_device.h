@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -41,9 +42,15 @@ class CudaDevice final : public Device {
   /// Errors: unsupported where the GPUs do not reach each other; those of the driver.
   Result<std::byte*> open_memory(std::string_view shared) override;
   void close_memory(std::byte* data) override;
+  /// None without cooperative launches, and after `leave_calls_to_host`.
+  [[nodiscard]] std::optional<KernelSite> kernel_site() override;
+  Result<std::unique_ptr<RankKernel>> make_rank_kernel(const RankKernel::Shape& shape) override;
   Result<void> pin(std::byte* data, std::int64_t bytes) override;
   void unpin(std::byte* data) override;
   [[nodiscard]] bool reaches_unpinned() const override { return reaches_unpinned_; }
+
+  /// Its kernels carry out no whole calls: the host gives it copies and reductions. Before the device joins a job.
+  void leave_calls_to_host() { carries_out_calls_ = false; }
 
   [[nodiscard]] const Driver& driver() const { return *driver_; }
   [[nodiscard]] int ordinal() const { return ordinal_; }
@@ -75,6 +82,7 @@ class CudaDevice final : public Device {
   std::string model_;
   std::uint32_t multiprocessors_ = 0;
   bool reaches_unpinned_ = false;
+  bool carries_out_calls_ = true;
   DriverHandle context_ = nullptr;
   DriverHandle module_ = nullptr;
   std::mutex mutex_;

@@ -12,7 +12,8 @@
 namespace espalier::engine::cuda {
 namespace {
 
-constexpr std::uint64_t hold_words = 1024;  // A page: so many holds at a time.
+constexpr std::uint64_t hold_words = 1023;       // So many holds at a time.
+constexpr std::uint64_t words = hold_words + 1;  // A page.
 constexpr std::size_t most_events = 64;
 constexpr unsigned wait_until_at_least = 0;  // CU_STREAM_WAIT_VALUE_GEQ, modulo 2^32.
 
@@ -39,9 +40,9 @@ Result<std::unique_ptr<DeviceQueue>> CudaQueue::adopt(CudaDevice& device, Driver
 }
 
 Result<void> CudaQueue::make_words() {
-  const auto words = gpu_.allocate(hold_words * sizeof(std::uint32_t), MemorySpace::pinned);
-  if (!words) return tl::unexpected(words.error());
-  words_ = reinterpret_cast<std::uint32_t*>(*words);
+  const auto memory = gpu_.allocate(words * sizeof(std::uint32_t), MemorySpace::pinned);
+  if (!memory) return tl::unexpected(memory.error());
+  words_ = reinterpret_cast<std::uint32_t*>(*memory);
   return {};
 }
 
@@ -53,7 +54,7 @@ CudaQueue::~CudaQueue() {
     for (DriverHandle event : unused_) api.destroy_event(event);
     if (owns_stream_) api.destroy_stream(stream_);
   }
-  if (words_ != nullptr) gpu_.release(reinterpret_cast<std::byte*>(words_), hold_words * sizeof(std::uint32_t));
+  if (words_ != nullptr) gpu_.release(reinterpret_cast<std::byte*>(words_), words * sizeof(std::uint32_t));
 }
 
 void CudaQueue::fail_once(Error error) {
@@ -87,6 +88,16 @@ void CudaQueue::launch(KernelKind kind, ElementType type, ReduceOperation operat
   note(gpu_.driver().api().launch(*kernel, blocks_for(gpu_, bytes), 1, 1, threads_per_block, 1, 1, 0, stream_,
                                   list.data(), nullptr),
        "launch " + kernel_name(kind, type, operation));
+}
+
+void CudaQueue::launch_together(DriverHandle kernel, std::uint32_t blocks, KernelCall call) {
+  if (has_failed()) return note(status_success, {});
+  call.abort_flag = words_ + hold_words;
+  gpu_.make_current();
+  std::array<void*, 1> parameters = {&call};
+  note(gpu_.driver().api().launch_cooperative(kernel, blocks, 1, 1, threads_per_block, 1, 1, 0, stream_,
+                                              parameters.data()),
+       fmt::format("launch the interpreter on GPU {}", gpu_.ordinal()));
 }
 
 void CudaQueue::reduce(ElementType type, ReduceOperation operation, std::span<void* const> targets, const void* first,
@@ -190,6 +201,7 @@ std::uint64_t CudaQueue::look() {
 }
 
 void CudaQueue::drain() {
+  std::atomic_ref(words_[hold_words]).store(1, std::memory_order_release);
   for (std::uint64_t ticket = tickets_; ticket > 0 && ticket + hold_words > tickets_; --ticket) release(ticket);
   gpu_.make_current();
   const DriverStatus status = gpu_.driver().api().await_stream(stream_);

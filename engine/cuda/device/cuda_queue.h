@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/cuda/device/cuda_device.h"
+#include "engine/cuda/kernels/kernel_call.h"
 
 namespace espalier::engine::cuda {
 
@@ -24,10 +25,12 @@ class CudaQueue final : public DeviceQueue {
   void reduce(ElementType type, ReduceOperation operation, std::span<void* const> targets, const void* first,
               std::span<const void* const> sources, std::size_t element_count) override;
   void divide(ElementType type, void* data, std::size_t element_count, std::uint32_t ranks) override;
+  /// A cooperative launch of the interpreter's kernel, whose blocks stop where they wait when the queue is drained.
+  void launch_together(DriverHandle kernel, std::uint32_t blocks, KernelCall call);
   std::uint64_t mark_stream() override;
   std::uint64_t hold() override;
   void release(std::uint64_t ticket) override;
-  /// Waits for all work, and for what was held as well.
+  /// Waits for all work, and for what was held as well. Kernels of `launch_together` end, and later ones at once.
   void drain() override;
 
  private:
@@ -51,7 +54,8 @@ class CudaQueue final : public DeviceQueue {
   DriverHandle stream_ = nullptr;
   bool owns_stream_ = false;
   bool is_adopted_ = false;
-  std::uint32_t* words_ = nullptr;  ///< Pinned; a held ticket waits until its word says so.
+  /// Pinned; a held ticket waits until its word says so. The last one stops kernels.
+  std::uint32_t* words_ = nullptr;
   std::uint64_t tickets_ = 0;
   std::mutex mutex_;
   std::deque<Pending> pending_;       ///< In order. Guarded by `mutex_`, as is what follows.

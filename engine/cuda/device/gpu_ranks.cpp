@@ -20,11 +20,6 @@ namespace {
 /// What the host gives the kernels to notice their deadline or the abort flag themselves.
 constexpr std::chrono::milliseconds grace{2000};
 
-template <class Element>
-std::int64_t bytes_of(std::span<const Element> elements) {
-  return static_cast<std::int64_t>(elements.size_bytes());
-}
-
 }  // namespace
 
 Result<std::unique_ptr<GpuProgram>> GpuRanks::prepare(std::span<CudaDevice* const> gpus, const DeviceProgram& program,
@@ -45,9 +40,7 @@ GpuRanks::~GpuRanks() {
     part.gpu->driver().api().await_stream(part.stream);
     part.gpu->driver().api().destroy_stream(part.stream);
   }
-  for (Part& part : parts_) {
-    for (const auto& [data, bytes] : part.memories) part.gpu->release(data, bytes);
-  }
+  for (Part& part : parts_) part.release();
 }
 
 Result<void> GpuRanks::find_gpus(std::span<CudaDevice* const> gpus) {
@@ -70,29 +63,6 @@ Result<void> GpuRanks::find_gpus(std::span<CudaDevice* const> gpus) {
   return {};
 }
 
-Result<std::byte*> GpuRanks::allocate(Part& part, std::int64_t bytes, MemorySpace space) {
-  const auto data = part.gpu->allocate(std::max<std::int64_t>(bytes, 1), space);
-  if (data) part.memories.emplace_back(*data, bytes);
-  return data;
-}
-
-template <class Element>
-Result<Element*> GpuRanks::upload(Part& part, std::span<const Element> elements) {
-  const auto data = allocate(part, bytes_of(elements), MemorySpace::device);
-  if (!data) return tl::unexpected(data.error());
-  const Driver& driver = part.gpu->driver();
-  part.gpu->make_current();
-  if (!elements.empty()) {
-    auto done = driver.check(
-        driver.api().copy(reinterpret_cast<DeviceAddress>(*data), reinterpret_cast<DeviceAddress>(elements.data()),
-                          elements.size_bytes(), part.stream),
-        "upload a program");
-    if (done) done = driver.check(driver.api().await_stream(part.stream), "upload a program");
-    if (!done) return tl::unexpected(done.error());
-  }
-  return reinterpret_cast<Element*>(*data);
-}
-
 /// A counter lies on the GPU of the block that counts it up.
 Result<void> GpuRanks::place_counters(std::vector<std::uint32_t*>& counters) {
   constexpr auto counter_bytes = static_cast<std::int64_t>(counter_stride * sizeof(std::uint32_t));
@@ -100,7 +70,7 @@ Result<void> GpuRanks::place_counters(std::vector<std::uint32_t*>& counters) {
   counters.resize(owners.size());
   for (std::size_t index = 0; index < parts_.size(); ++index) {
     const auto memory =
-        allocate(parts_[index], static_cast<std::int64_t>(owners.size()) * counter_bytes, MemorySpace::device);
+        parts_[index].allocate(static_cast<std::int64_t>(owners.size()) * counter_bytes, MemorySpace::device);
     if (!memory) return tl::unexpected(memory.error());
     for (std::size_t counter = 0; counter < owners.size(); ++counter) {
       if (part_of_[owners[counter].index()] != index) continue;
@@ -126,8 +96,7 @@ Result<void> GpuRanks::set_up(std::span<CudaDevice* const> gpus, std::span<const
   if (auto placed = place_counters(counters); !placed) return placed;
   // Read by the host and by all GPUs: pinned, behind each other.
   const auto reports_bytes = static_cast<std::int64_t>(program_.blocks.size() * sizeof(KernelReport));
-  const auto shared =
-      allocate(parts_.front(), reports_bytes + std::int64_t{sizeof(std::uint32_t)}, MemorySpace::pinned);
+  const auto shared = parts_.front().allocate(reports_bytes + std::int64_t{sizeof(std::uint32_t)}, MemorySpace::pinned);
   if (!shared) return tl::unexpected(shared.error());
   reports_ = reinterpret_cast<KernelReport*>(*shared);
   abort_flag_ = reinterpret_cast<std::uint32_t*>(*shared + reports_bytes);
@@ -141,7 +110,7 @@ Result<void> GpuRanks::set_up(std::span<CudaDevice* const> gpus, std::span<const
       return fail(ErrorCode::invalid_input, fmt::format("a buffer of rank {} is not aligned to elements of {} bytes",
                                                         rank, program_.element_size));
     }
-    const auto mailbox = allocate(parts_[part_of_[rank]], program_.memories[rank].mailbox, MemorySpace::device);
+    const auto mailbox = parts_[part_of_[rank]].allocate(program_.memories[rank].mailbox, MemorySpace::device);
     if (!mailbox) return tl::unexpected(mailbox.error());
     memories.push_back(kernel_memory(of, program_.memories[rank], reinterpret_cast<std::uint64_t*>(*mailbox)));
   }
@@ -157,37 +126,16 @@ Result<void> GpuRanks::fill(Part& part, const KernelProgram& lowered, std::span<
   for (const KernelBlock& block : lowered.blocks) {
     if (parts_[part_of_[block.rank]].gpu == part.gpu) own.push_back(block);
   }
-  const auto blocks = upload(part, std::span<const KernelBlock>(own));
-  if (!blocks) return tl::unexpected(blocks.error());
-  const auto steps = upload(part, std::span<const KernelStep>(lowered.steps));
-  if (!steps) return tl::unexpected(steps.error());
-  const auto pieces = upload(part, std::span<const KernelPiece>(lowered.pieces));
-  if (!pieces) return tl::unexpected(pieces.error());
-  const auto waits = upload(part, std::span<const KernelWait>(lowered.waits));
-  if (!waits) return tl::unexpected(waits.error());
-  const auto destinations = upload(part, std::span<const KernelDestination>(lowered.destinations));
-  if (!destinations) return tl::unexpected(destinations.error());
-  const auto targets = upload(part, std::span<const KernelTarget>(lowered.targets));
-  if (!targets) return tl::unexpected(targets.error());
-  const auto uploaded = upload(part, memories);
+  if (auto done = part.upload_program(lowered, own); !done) return done;
+  const auto uploaded = part.upload(memories);
   if (!uploaded) return tl::unexpected(uploaded.error());
-  part.call.blocks = *blocks;
-  part.call.steps = *steps;
-  part.call.pieces = *pieces;
-  part.call.waits = *waits;
-  part.call.destinations = *destinations;
-  part.call.targets = *targets;
   part.call.memories = *uploaded;
   if (records) {
     const auto bytes = static_cast<std::int64_t>(lowered.steps.size() * sizeof(KernelStamp));
-    const auto stamps = allocate(part, bytes, MemorySpace::pinned);
+    const auto stamps = part.allocate(bytes, MemorySpace::pinned);
     if (!stamps) return tl::unexpected(stamps.error());
     part.call.stamps = reinterpret_cast<KernelStamp*>(*stamps);
   }
-  const auto progress =
-      allocate(part, static_cast<std::int64_t>(program_.blocks.size() * sizeof(KernelProgress)), MemorySpace::device);
-  if (!progress) return tl::unexpected(progress.error());
-  part.call.progress = reinterpret_cast<KernelProgress*>(*progress);
   part.call.reports = reports_;
   part.call.abort_flag = abort_flag_;
   part.call.deadline_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(call_.deadline).count());

@@ -7,6 +7,7 @@
 
 #include "engine/cuda/device/cuda_device.h"
 #include "engine/cuda/device/gpu_program.h"
+#include "engine/cuda/device/kernel_part.h"
 #include "engine/cuda/kernel_program.h"
 #include "engine/cuda/run_on_threads.h"
 
@@ -33,14 +34,9 @@ class GpuRanks final : public GpuProgram {
   [[nodiscard]] std::int64_t clock_error_ns() const override { return clock_error_ns_; }
 
  private:
-  /// What one GPU holds.
-  struct Part {
-    CudaDevice* gpu = nullptr;
-    std::uint32_t block_count = 0;
-    DriverHandle stream = nullptr;
+  /// What one GPU holds; the stream is that of `run`, too.
+  struct Part : KernelPart {
     DriverHandle kernel = nullptr;
-    std::vector<std::pair<std::byte*, std::int64_t>> memories;
-    KernelCall call;
   };
 
   GpuRanks(const DeviceProgram& program, const DeviceCall& call) : program_(program), call_(call) {}
@@ -48,9 +44,6 @@ class GpuRanks final : public GpuProgram {
   Result<void> find_gpus(std::span<CudaDevice* const> gpus);
   Result<void> place_counters(std::vector<std::uint32_t*>& counters);
   Result<void> fill(Part& part, const KernelProgram& lowered, std::span<const KernelMemory> memories, bool records);
-  Result<std::byte*> allocate(Part& part, std::int64_t bytes, MemorySpace space);
-  template <class Element>
-  Result<Element*> upload(Part& part, std::span<const Element> elements);
   Result<void> fail_for_good(Error error);
   Result<void> await();
   Result<void> find_late_block() const;

@@ -94,6 +94,9 @@ inline constexpr DriverStatus status_peer_access_already_enabled = 704;
 
 /// CUdevice_attribute.
 inline constexpr int attribute_multiprocessors = 16;
+inline constexpr int attribute_pci_bus = 33;
+inline constexpr int attribute_pci_device = 34;
+inline constexpr int attribute_pci_domain = 50;
 inline constexpr int attribute_major = 75;
 inline constexpr int attribute_minor = 76;
 inline constexpr int attribute_pageable_memory = 88;  ///< Kernels reach all memory of the process.

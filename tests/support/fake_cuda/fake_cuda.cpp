@@ -89,9 +89,10 @@ DriverStatus cuDeviceGetName(char* name, int length, int) {
   return status_success;
 }
 
-DriverStatus cuDeviceGetAttribute(int* value, int attribute, int) {
+DriverStatus cuDeviceGetAttribute(int* value, int attribute, int device) {
   ENTER(cuDeviceGetAttribute);
   *value = attribute == espalier::engine::cuda::attribute_multiprocessors ? fake().multiprocessors : 1;
+  if (attribute == espalier::engine::cuda::attribute_pci_bus) *value = device;
   if (attribute == espalier::engine::cuda::attribute_dma_buf) *value = fake().has_dma_bufs ? 1 : 0;
   if (attribute == espalier::engine::cuda::attribute_cooperative_launch) *value = fake().has_cooperative ? 1 : 0;
   if (attribute == espalier::engine::cuda::attribute_pageable_memory) *value = 0;

@@ -1,0 +1,118 @@
+#include "engine/cuda/device/cuda_rank_kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "engine/cuda/device/cuda_queue.h"
+#include "engine/cuda/run_on_threads.h"
+#include "engine/cuda/verify_program.h"
+
+namespace espalier::engine::cuda {
+namespace {
+
+/// As in gpu_measure: not tuned, for no GPU was measured.
+constexpr std::uint32_t most_blocks = 64;
+constexpr std::uint32_t streams_per_pair = 4;
+constexpr std::int64_t least_bytes_of_block = std::int64_t{32} << 10;
+constexpr std::int64_t most_low_latency_bytes = std::int64_t{32} << 10;
+
+BlockOptions block_options(const RankKernel::Shape& shape) {
+  const std::int64_t together = std::clamp<std::int64_t>(shape.cut.chunk.count / least_bytes_of_block, 1, 8);
+  return {.streams_per_pair = streams_per_pair,
+          .blocks_per_rank = std::clamp(shape.blocks, 1U, most_blocks),
+          .blocks_per_stream = static_cast<std::uint32_t>(together),
+          .low_latency = shape.layout.size().count <= most_low_latency_bytes};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RankKernel>> CudaRankKernel::make(CudaDevice& gpu, const Shape& shape) {
+  auto program = compile_for_device(shape.schedule, shape.layout, shape.cut, block_options(shape));
+  if (!program) return tl::unexpected(program.error());
+  if (auto verified = verify(*program, true); !verified) return tl::unexpected(verified.error());
+  return std::unique_ptr<RankKernel>(new CudaRankKernel(gpu, std::move(*program), shape));
+}
+
+/// Kernels notice their deadline before the host notices its own, for they know what they waited for.
+CudaRankKernel::CudaRankKernel(CudaDevice& gpu, DeviceProgram program, const Shape& shape)
+    : program_(std::move(program)), self_(shape.self), deadline_(shape.deadline * 7 / 8) {
+  part_.gpu = &gpu;
+}
+
+CudaRankKernel::~CudaRankKernel() { part_.release(); }
+
+std::int64_t CudaRankKernel::counter_bytes() const {
+  return static_cast<std::int64_t>(program_.counter_count * counter_stride * sizeof(std::uint32_t));
+}
+
+/// All counters, of which those are used that blocks of this rank count up; then the rank's mailbox.
+std::int64_t CudaRankKernel::shared_bytes() const { return counter_bytes() + program_.memories[self_.index()].mailbox; }
+
+Result<void> CudaRankKernel::attach(std::span<std::byte* const> shared) {
+  ESPALIER_CHECK(shared.size() == program_.memories.size(), "every rank has such memory");
+  std::vector<std::uint32_t*> counters;
+  for (const Rank owner : counter_owners(program_)) {
+    counters.push_back(reinterpret_cast<std::uint32_t*>(shared[owner.index()]) + counters.size() * counter_stride);
+  }
+  for (std::byte* memory : shared) mailboxes_.push_back(reinterpret_cast<std::uint64_t*>(memory + counter_bytes()));
+  const KernelProgram lowered = lower(program_, counters);
+  std::vector<KernelBlock> own;
+  std::ranges::copy_if(lowered.blocks, std::back_inserter(own),
+                       [&](const KernelBlock& block) { return block.rank == self_.value(); });
+  if (auto done = part_.upload_program(lowered, own); !done) return done;
+  const auto memories_bytes = static_cast<std::int64_t>(shared.size() * sizeof(KernelMemory));
+  const auto reports_bytes = static_cast<std::int64_t>(program_.blocks.size() * sizeof(KernelReport));
+  const auto pinned = part_.allocate(memories_bytes + reports_bytes, MemorySpace::pinned);
+  if (!pinned) return tl::unexpected(pinned.error());
+  memories_ = reinterpret_cast<KernelMemory*>(*pinned);
+  reports_ = reinterpret_cast<KernelReport*>(*pinned + memories_bytes);
+  part_.call.memories = memories_;
+  part_.call.reports = reports_;
+  part_.call.deadline_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(deadline_).count());
+  part_.call.rank_count = static_cast<std::uint32_t>(shared.size());
+  return {};
+}
+
+Result<void> CudaRankKernel::choose_kernel(ElementType type, ReduceOperation operation) {
+  if (chosen_ == std::pair(type, operation)) return {};
+  const auto limit = part_.gpu->residency(type, operation);
+  if (!limit) return tl::unexpected(limit.error());
+  if (auto fits = check_co_residency(1, part_.block_count, *limit); !fits) return fits;
+  const auto kernel = part_.gpu->find_kernel(KernelKind::run, type, operation);
+  if (!kernel) return tl::unexpected(kernel.error());
+  kernel_ = *kernel;
+  chosen_ = {type, operation};
+  return {};
+}
+
+Result<void> CudaRankKernel::launch(DeviceQueue& queue, ElementType type, ReduceOperation operation,
+                                    std::span<const Memories> memories) {
+  if (auto chosen = choose_kernel(type, operation); !chosen) return chosen;
+  for (std::size_t rank = 0; rank < memories.size(); ++rank) {
+    const auto& [send, receive, scratch] = memories[rank];
+    for (const std::byte* data : {send, receive}) {
+      if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(program_.element_size) == 0) continue;
+      return fail(ErrorCode::invalid_input, fmt::format("a buffer of rank {} is not aligned to elements of {} bytes",
+                                                        rank, program_.element_size));
+    }
+    memories_[rank] = kernel_memory({send, receive, scratch}, program_.memories[rank], mailboxes_[rank]);
+  }
+  std::fill_n(reports_, program_.blocks.size(), KernelReport{});
+  static_cast<CudaQueue&>(queue).launch_together(kernel_, part_.block_count, part_.call);
+  return {};
+}
+
+Result<void> CudaRankKernel::check() {
+  for (std::uint32_t block = 0; block < program_.blocks.size(); ++block) {
+    if (program_.blocks[block].rank != self_ || reports_[block].state == BlockState::ended) continue;
+    if (reports_[block].state == BlockState::timed_out) {
+      return tl::unexpected(describe_late_block(program_, block, reports_[block], deadline_.count()));
+    }
+    return fail(ErrorCode::unavailable, fmt::format("rank {}, block {} did not end", self_.value(), block));
+  }
+  return {};
+}
+
+}  // namespace espalier::engine::cuda

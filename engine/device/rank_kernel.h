@@ -1,0 +1,59 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/element.h"
+#include "base/result.h"
+#include "schedule/chunking.h"
+#include "schedule/layout.h"
+#include "schedule/schedule.h"
+
+namespace espalier::engine {
+
+class DeviceQueue;
+
+/// Where a rank's kernels run.
+struct KernelSite {
+  std::uint64_t device = 0;  ///< No other device of the machine has this number.
+  std::uint32_t blocks = 0;  ///< That it runs at a time.
+};
+
+/// What the device of one rank does in calls of a shape that the devices of all ranks carry out together, in memory
+/// that each of them reaches. The host starts it and sees it end; nothing between needs the host. One thread at a time
+/// uses it.
+class RankKernel {
+ public:
+  /// Calls of one shape, the same on all ranks but for `self`.
+  struct Shape {
+    const Schedule& schedule;
+    const Layout& layout;
+    Cut cut;
+    std::uint32_t blocks = 1;  ///< The most of a rank.
+    Rank self;
+    std::chrono::milliseconds deadline{};  ///< Of a call.
+  };
+  /// A rank's memories by Place, as this rank's device reaches them.
+  using Memories = std::array<std::byte*, 3>;
+
+  virtual ~RankKernel() = default;
+
+  /// How much memory of this rank's device the others' write to say how far they are. Zero at first.
+  [[nodiscard]] virtual std::int64_t shared_bytes() const = 0;
+  /// Where that memory of every rank is for this rank's device. Once, before the first call. Errors: those of the
+  /// device.
+  virtual Result<void> attach(std::span<std::byte* const> shared) = 0;
+
+  /// Gives a call to a queue of the device. Averages are left as sums. Requires: the call before is done; the memories
+  /// stay until this one is. Errors: too_large where the device cannot run it; those of the device.
+  virtual Result<void> launch(DeviceQueue& queue, ElementType type, ReduceOperation operation,
+                              std::span<const Memories> memories) = 0;
+  /// How a call went that its queue has done. Errors: unavailable past the deadline, with what was waited for; then
+  /// no call works any more.
+  virtual Result<void> check() = 0;
+};
+
+}  // namespace espalier::engine

@@ -1,0 +1,127 @@
+#include "engine/shm/kernel_call.h"
+
+#include <algorithm>
+
+namespace espalier::engine {
+
+KernelCall::KernelCall(ShmGroup& group, std::unique_ptr<RankKernel> kernel, DeviceQueue& queue)
+    : group_(group), kernel_(std::move(kernel)), queue_(queue), memories_(group.peers().size()) {}
+
+KernelCall::~KernelCall() {
+  kernel_.reset();
+  if (shared_ == nullptr) return;
+  if (!shared_id_.is_none()) group_.domain().free(shared_id_);
+  queue_.device().release(shared_, 0);
+}
+
+Result<void> KernelCall::begin(const StreamCall& call) {
+  call_ = &call;
+  members_entered_ = 0;
+  runs_ = false;
+  group_.enter(call);
+  group_.mark_all();  // All wait for all.
+  return {};
+}
+
+bool KernelCall::all_entered() {
+  const auto peers = group_.peers();
+  for (; members_entered_ < peers.size(); ++members_entered_) {
+    const auto& peer = peers[members_entered_];
+    if (peer && !peer->has_entered(*call_)) return false;
+  }
+  return true;
+}
+
+bool KernelCall::are_all_on_devices() const {
+  const std::uint64_t sequence = call_->header->sequence;
+  const auto is_on_device = [](const SharedCall& call) { return (call.on_device & SharedCall::all_on_device) != 0; };
+  return is_on_device(group_.own_call(sequence)) && std::ranges::all_of(group_.peers(), [&](const auto& peer) {
+           return !peer || is_on_device(peer->call(sequence));
+         });
+}
+
+Result<void> KernelCall::show_memory() {
+  Device& device = queue_.device();
+  const auto memory = device.allocate(std::max<std::int64_t>(1, kernel_->shared_bytes()), MemorySpace::device);
+  if (!memory) return tl::unexpected(memory.error());
+  shared_ = *memory;
+  const auto shared = device.share_memory(shared_, kernel_->shared_bytes());
+  if (!shared) return tl::unexpected(shared.error());
+  const auto id = group_.domain().name_device_memory(*shared);
+  if (!id) return tl::unexpected(id.error());
+  shared_id_ = *id;
+  group_.show_kernel_memory(call_->header->sequence, shared_id_);
+  return {};
+}
+
+Result<bool> KernelCall::attach() {
+  if (shared_ == nullptr) {
+    if (auto shown = show_memory(); !shown) return tl::unexpected(shown.error());
+  }
+  std::vector<std::byte*> addresses;
+  for (const auto& peer : group_.peers()) {
+    if (!peer) {
+      addresses.push_back(shared_);
+      continue;
+    }
+    const auto theirs = peer->kernel_memory(call_->header->sequence);
+    if (!theirs) return false;
+    const auto opened = group_.domain().open_device_memory(peer->place().rank, *theirs);
+    if (!opened) return tl::unexpected(opened.error());
+    addresses.push_back(*opened);
+  }
+  if (auto attached = kernel_->attach(addresses); !attached) return tl::unexpected(attached.error());
+  is_attached_ = true;
+  return true;
+}
+
+Result<bool> KernelCall::launch() {
+  if (!is_attached_) {
+    if (auto attached = attach(); !attached || !*attached) return attached;
+  }
+  const CallHeader& header = *call_->header;
+  const auto peers = group_.peers();
+  for (std::size_t member = 0; member < peers.size(); ++member) {
+    if (!peers[member]) {
+      memories_[member] = call_->buffers->base;
+      continue;
+    }
+    const auto mapped = peers[member]->map_memories(header.sequence);
+    if (!mapped) return tl::unexpected(mapped.error());
+    memories_[member] = mapped->base;
+  }
+  if (auto given = kernel_->launch(queue_, header.type, header.operation, memories_); !given) {
+    return tl::unexpected(given.error());
+  }
+  mark_ = queue_.mark();
+  runs_ = true;
+  return true;
+}
+
+WholeCall::Progress KernelCall::advance() {
+  if (call_->error->cause()) return Progress::none;
+  if (!runs_) {
+    if (!all_entered()) return Progress::none;
+    if (!are_all_on_devices()) return Progress::declined;
+    const auto launched = launch();
+    if (!launched) call_->error->set(launched.error());
+    return launched && *launched ? Progress::some : Progress::none;
+  }
+  if (!queue_.is_done(mark_)) return Progress::none;
+  if (auto went_well = kernel_->check(); !went_well) {
+    call_->error->set(went_well.error());
+    return Progress::none;
+  }
+  bytes_moved_ += call_->program->receive_bytes;
+  return Progress::done;
+}
+
+void KernelCall::close() { runs_ = false; }
+
+Stall KernelCall::find_stall() const {
+  const std::size_t missing = std::min(members_entered_, memories_.size() - 1);
+  if (!runs_) return {Rank(static_cast<std::uint32_t>(missing)), "has not entered the call", true};
+  return {Rank(0), "or another has not done its part of this call"};
+}
+
+}  // namespace espalier::engine
