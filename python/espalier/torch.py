@@ -3,8 +3,8 @@
     import torch.distributed, espalier.torch
     torch.distributed.init_process_group("espalier")
 
-Collectives, sends and receives of CPU tensors go through Espalier's engine: shared memory within a machine, TCP or RDMA
-between machines. docs/python.md says which tensors and operations there are. The environment chooses, alike on all ranks:
+Collectives, sends and receives go through Espalier's engine: shared memory within a machine, TCP or RDMA between machines.
+It works on tensors of the CPU where they lie, and on those of GPUs by way of host memory. docs/python.md says which tensors and operations there are. The environment chooses, alike on all ranks:
 
     ESPALIER_TRANSPORT   auto, shm, tcp or verbs
     ESPALIER_ALGORITHM   auto or a planner's name
@@ -91,5 +91,5 @@ def _leave_at_end():
 
 _torch.allocate_tensors_in_pages()
 if BACKEND.upper() not in getattr(torch.distributed.Backend, "_plugins", {}):
-    _options = {} if torch.__version__.startswith("1.") else {"devices": ["cpu"]}
+    _options = {} if torch.__version__.startswith("1.") else {"devices": ["cpu", "cuda"]}
     torch.distributed.Backend.register_backend(BACKEND, _make_group, **_options)

@@ -13,6 +13,11 @@ void require_one(const char* call, const char* which, std::size_t count) {
   if (count != 1) refuse_call(call, std::string("requires a single-element ") + which + " list");
 }
 
+/// Where the engine works for tensors that are all on one device, as `check_tensors` found.
+std::shared_ptr<DeviceStage> stage_of(const std::vector<at::Tensor>& tensors) {
+  return std::make_shared<DeviceStage>(tensors.front().device());
+}
+
 /// A list of a tensor for every member.
 void check_parts(const char* call, const char* which, const std::vector<at::Tensor>& parts, std::size_t members,
                  const at::Tensor& part) {
@@ -69,8 +74,9 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::broadcast(Tensors& tensors, con
   if (options.rootTensor < 0 || options.rootTensor >= static_cast<std::int64_t>(tensors.size())) {
     refuse_call("broadcast", "invalid root tensor: " + std::to_string(options.rootTensor));
   }
-  return start({c10d::OpType::BROADCAST, "espalier:broadcast", options.timeout}, tensors, {tensors, {}},
-               [this, tensors, root, first = static_cast<std::size_t>(options.rootTensor)] {
+  const auto stage = stage_of(tensors);
+  return start({c10d::OpType::BROADCAST, "espalier:broadcast", options.timeout}, tensors, {tensors, {}}, stage,
+               [this, tensors = stage->updates(tensors), root, first = static_cast<std::size_t>(options.rootTensor)] {
                  const at::Tensor& tensor = tensors[first];
                  const at::Tensor values = dense(tensor);
                  move_now(CollectiveKind::broadcast, values, values, values.nbytes(), root);
@@ -88,13 +94,15 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::allreduce(Tensors& tensors, con
   const c10d::ReduceOp operation = options.reduceOp;
   if (tensors.size() == 1 && tensors.front().is_sparse()) {
     if (operation != c10d::ReduceOp::SUM) refuse_call(call, "sparse tensors can only be summed");
-    if (!tensors.front().device().is_cpu()) refuse_call(call, "requires tensors of the CPU");
-    return start(kind, tensors, {tensors, {}}, [this, tensor = tensors.front()] { add_sparse_now(tensor); });
+    if (!tensors.front().device().is_cpu()) refuse_call(call, "requires sparse tensors to be on the CPU");
+    const auto stage = stage_of(tensors);
+    return start(kind, tensors, {tensors, {}}, stage, [this, tensor = tensors.front()] { add_sparse_now(tensor); });
   }
   check_alike(call, tensors, tensors.front());
   if (tensors.size() > 1 && operation == c10d::ReduceOp::AVG) refuse_call(call, "AVG takes one tensor");
   check_operation(call, tensors.front(), operation);
-  return start(kind, tensors, {tensors, {}}, [this, tensors, operation] {
+  const auto stage = stage_of(tensors);
+  return start(kind, tensors, {tensors, {}}, stage, [this, tensors = stage->updates(tensors), operation] {
     at::Tensor first = tensors.front();
     for (std::size_t i = 1; i < tensors.size(); ++i) combine(first, tensors[i], operation);
     all_reduce_now(call, first, operation);
@@ -112,8 +120,9 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::allreduce_coalesced(Tensors& te
   }
   const c10d::ReduceOp operation = options.reduceOp;
   check_operation(call, tensors.front(), operation);
+  const auto stage = stage_of(tensors);
   return start({c10d::OpType::ALLREDUCE_COALESCED, "espalier:all_reduce", options.timeout}, tensors, {tensors, {}},
-               [this, tensors, operation] {
+               stage, [this, tensors = stage->updates(tensors), operation] {
                  const auto count = static_cast<std::int64_t>(bytes_of(tensors)) / tensors.front().element_size();
                  const at::Tensor together = at::empty({count}, tensors.front().options());
                  pack(tensors, together.data_ptr());
@@ -129,8 +138,10 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::reduce(Tensors& tensors, const 
   const std::uint32_t root = checked_root(call, options.rootRank);
   const c10d::ReduceOp operation = options.reduceOp;
   check_operation(call, tensors.front(), operation);
-  return start({c10d::OpType::REDUCE, "espalier:reduce", options.timeout}, tensors, {tensors, {}},
-               [this, tensor = tensors.front(), operation, root] { reduce_now(tensor, operation, root); });
+  const auto stage = stage_of(tensors);
+  return start(
+      {c10d::OpType::REDUCE, "espalier:reduce", options.timeout}, tensors, {tensors, {}}, stage,
+      [this, tensor = stage->updates(tensors.front()), operation, root] { reduce_now(tensor, operation, root); });
 }
 
 ProcessGroupEspalier::Work ProcessGroupEspalier::allgather(Lists& outputs, Tensors& inputs,
@@ -148,8 +159,11 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::allgather(Lists& outputs, Tenso
     check_alike(call, outputs[i], inputs.front());
   }
   Outputs given{outputs.front(), outputs.size() > 1 ? outputs : Lists{}};
-  return start({c10d::OpType::ALLGATHER, "espalier:all_gather", options.timeout}, inputs, std::move(given),
-               [this, outputs, inputs] {
+  const auto stage = stage_of(inputs);
+  Lists lists;
+  for (const Tensors& list : outputs) lists.push_back(stage->writes(list));
+  return start({c10d::OpType::ALLGATHER, "espalier:all_gather", options.timeout}, inputs, std::move(given), stage,
+               [this, outputs = std::move(lists), inputs = stage->reads(inputs)] {
                  gather_now(CollectiveKind::all_gather, outputs.front(), inputs, 0);
                  for (std::size_t list = 1; list < outputs.size(); ++list) {
                    for (std::size_t i = 0; i < outputs[list].size(); ++i) outputs[list][i].copy_(outputs.front()[i]);
@@ -160,8 +174,11 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::allgather(Lists& outputs, Tenso
 ProcessGroupEspalier::Work ProcessGroupEspalier::_allgather_base(at::Tensor& output, at::Tensor& input,
                                                                  const c10d::AllgatherOptions& options) {
   check_whole("_allgather_base", output, input, members());
+  const auto stage = stage_of({input});
   return start({c10d::OpType::_ALLGATHER_BASE, "espalier:_all_gather_base", options.timeout}, {input}, {{output}, {}},
-               [this, output, input] { gather_now(CollectiveKind::all_gather, {output}, {input}, 0); });
+               stage, [this, output = stage->writes(output), input = stage->reads(input)] {
+                 gather_now(CollectiveKind::all_gather, {output}, {input}, 0);
+               });
 }
 
 ProcessGroupEspalier::Work ProcessGroupEspalier::allgather_coalesced(Lists& outputs, Tensors& inputs,
@@ -177,9 +194,11 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::allgather_coalesced(Lists& outp
     for (std::size_t i = 0; i < list.size(); ++i) check_alike(call, {list[i]}, inputs[i]);
     all.insert(all.end(), list.begin(), list.end());
   }
+  const auto stage = stage_of(inputs);
   return start({c10d::OpType::ALLGATHER_COALESCED, "espalier:all_gather", options.timeout}, inputs,
-               {outputs.front(), outputs},
-               [this, all, inputs] { gather_now(CollectiveKind::all_gather, all, inputs, 0); });
+               {outputs.front(), outputs}, stage, [this, all = stage->writes(all), inputs = stage->reads(inputs)] {
+                 gather_now(CollectiveKind::all_gather, all, inputs, 0);
+               });
 }
 
 ProcessGroupEspalier::Work ProcessGroupEspalier::gather(Lists& outputs, Tensors& inputs,
@@ -196,8 +215,11 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::gather(Lists& outputs, Tensors&
     refuse_call(call, "requires empty output on non-root");
   }
   const Tensors parts = is_root ? outputs.front() : Tensors{};
-  return start({c10d::OpType::GATHER, "espalier:gather", options.timeout}, inputs, {parts, {}},
-               [this, parts, inputs, root] { gather_now(CollectiveKind::gather, parts, inputs, root); });
+  const auto stage = stage_of(inputs);
+  return start({c10d::OpType::GATHER, "espalier:gather", options.timeout}, inputs, {parts, {}}, stage,
+               [this, parts = stage->writes(parts), inputs = stage->reads(inputs), root] {
+                 gather_now(CollectiveKind::gather, parts, inputs, root);
+               });
 }
 
 ProcessGroupEspalier::Work ProcessGroupEspalier::scatter(Tensors& outputs, Lists& inputs,
@@ -214,8 +236,11 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::scatter(Tensors& outputs, Lists
     refuse_call(call, "requires empty input on non-root");
   }
   const Tensors parts = is_root ? inputs.front() : Tensors{};
-  return start({c10d::OpType::SCATTER, "espalier:scatter", options.timeout}, parts, {outputs, {}},
-               [this, parts, output = outputs.front(), root] { scatter_now(output, parts, root); });
+  const auto stage = stage_of(outputs);
+  return start({c10d::OpType::SCATTER, "espalier:scatter", options.timeout}, parts, {outputs, {}}, stage,
+               [this, parts = stage->reads(parts), output = stage->writes(outputs.front()), root] {
+                 scatter_now(output, parts, root);
+               });
 }
 
 ProcessGroupEspalier::Work ProcessGroupEspalier::reduce_scatter(Tensors& outputs, Lists& inputs,
@@ -227,8 +252,10 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::reduce_scatter(Tensors& outputs
   check_parts(call, "input", inputs.front(), members(), outputs.front());
   const c10d::ReduceOp operation = options.reduceOp;
   check_operation(call, outputs.front(), operation);
+  const auto stage = stage_of(outputs);
   return start({c10d::OpType::REDUCE_SCATTER, "espalier:reduce_scatter", options.timeout}, inputs.front(),
-               {outputs, {}}, [this, output = outputs.front(), parts = inputs.front(), operation] {
+               {outputs, {}}, stage,
+               [this, output = stage->writes(outputs.front()), parts = stage->reads(inputs.front()), operation] {
                  reduce_scatter_now(call, output, joined(parts), operation);
                });
 }
@@ -239,9 +266,11 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::_reduce_scatter_base(at::Tensor
   check_whole(call, input, output, members());
   const c10d::ReduceOp operation = options.reduceOp;
   check_operation(call, output, operation);
-  return start(
-      {c10d::OpType::_REDUCE_SCATTER_BASE, "espalier:_reduce_scatter_base", options.timeout}, {input}, {{output}, {}},
-      [this, output, input, operation] { reduce_scatter_now(call, output, dense(input).view({-1}), operation); });
+  const auto stage = stage_of({output});
+  return start({c10d::OpType::_REDUCE_SCATTER_BASE, "espalier:_reduce_scatter_base", options.timeout}, {input},
+               {{output}, {}}, stage, [this, output = stage->writes(output), input = stage->reads(input), operation] {
+                 reduce_scatter_now(call, output, dense(input).view({-1}), operation);
+               });
 }
 
 ProcessGroupEspalier::Work ProcessGroupEspalier::alltoall_base(at::Tensor& output, at::Tensor& input,
@@ -254,16 +283,20 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::alltoall_base(at::Tensor& outpu
   const Kind kind{c10d::OpType::ALLTOALL_BASE, "espalier:all_to_all", options.timeout};
   const Tensors outputs = split_rows(call, output, output_splits, members());
   const Tensors inputs = split_rows(call, input, input_splits, members());
+  const auto stage = stage_of({output});
   if (!output_splits.empty() || !input_splits.empty()) {
-    return start(kind, {input}, {{output}, {}}, [this, outputs, inputs] { exchange_now(outputs, inputs); });
+    return start(
+        kind, {input}, {{output}, {}}, stage,
+        [this, outputs = stage->writes(outputs), inputs = stage->reads(inputs)] { exchange_now(outputs, inputs); });
   }
   if (output.numel() != input.numel()) refuse_call(call, "tensors are not equal in size");
-  return start(kind, {input}, {{output}, {}}, [this, output, input] {
-    const at::Tensor values = dense(input);
-    const at::Tensor into = is_dense(output) ? output : at::empty(output.sizes(), output.options());
-    move_now(CollectiveKind::all_to_all, values, into, values.nbytes() / members());
-    if (!into.is_same(output)) output.copy_(into);
-  });
+  return start(kind, {input}, {{output}, {}}, stage,
+               [this, output = stage->writes(output), input = stage->reads(input)] {
+                 const at::Tensor values = dense(input);
+                 const at::Tensor into = is_dense(output) ? output : at::empty(output.sizes(), output.options());
+                 move_now(CollectiveKind::all_to_all, values, into, values.nbytes() / members());
+                 if (!into.is_same(output)) output.copy_(into);
+               });
 }
 
 ProcessGroupEspalier::Work ProcessGroupEspalier::alltoall(Tensors& outputs, Tensors& inputs,
@@ -274,8 +307,11 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::alltoall(Tensors& outputs, Tens
   }
   check_tensors(call, inputs);
   check_tensors(call, outputs);
-  return start({c10d::OpType::ALLTOALL, "espalier:all_to_all", options.timeout}, inputs, {outputs, {}},
-               [this, outputs, inputs] { exchange_now(outputs, inputs); });
+  check_tensors(call, {inputs.front(), outputs.front()});  // All on one device.
+  const auto stage = stage_of(inputs);
+  return start(
+      {c10d::OpType::ALLTOALL, "espalier:all_to_all", options.timeout}, inputs, {outputs, {}}, stage,
+      [this, outputs = stage->writes(outputs), inputs = stage->reads(inputs)] { exchange_now(outputs, inputs); });
 }
 
 }  // namespace espalier::python

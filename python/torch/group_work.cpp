@@ -10,7 +10,12 @@ namespace {
 
 c10::intrusive_ptr<c10::ivalue::Future> future_of(const Outputs& outputs) {
   const c10::TypePtr list = c10::ListType::create(c10::TensorType::get());
-  return c10::make_intrusive<c10::ivalue::Future>(outputs.lists.empty() ? list : c10::ListType::create(list));
+  std::vector<c10::Device> devices;  // A call's tensors are all on one, which a future has to know but for the CPU.
+  if (!outputs.tensors.empty() && !outputs.tensors.front().device().is_cpu()) {
+    devices.push_back(outputs.tensors.front().device());
+  }
+  return c10::make_intrusive<c10::ivalue::Future>(outputs.lists.empty() ? list : c10::ListType::create(list),
+                                                  std::move(devices));
 }
 
 }  // namespace

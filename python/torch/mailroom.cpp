@@ -17,7 +17,8 @@ void expect(const Result<void>& result) {
 }
 
 /// What arrived, in the tensor of the receive; every message ends the receive that it fits.
-void deliver(GroupWork& work, const at::Tensor& tensor, const at::Tensor& bytes, std::uint32_t from) {
+void deliver(GroupWork& work, const StagedTensor& staged, const at::Tensor& bytes, std::uint32_t from) {
+  const at::Tensor& tensor = staged.tensor;
   work.set_source(static_cast<int>(from));
   work.run([&] {
     const at::NoGradGuard no_gradients;
@@ -26,6 +27,7 @@ void deliver(GroupWork& work, const at::Tensor& tensor, const at::Tensor& bytes,
                                " bytes, and the tensor to receive into has " + std::to_string(tensor.nbytes()));
     }
     unpack(bytes.data_ptr(), {tensor});
+    staged.stage->copy_out();
   });
 }
 
@@ -57,7 +59,7 @@ Mailroom::~Mailroom() {
   }
 }
 
-void Mailroom::send(c10::intrusive_ptr<GroupWork> work, at::Tensor tensor, std::uint32_t to, int tag) {
+void Mailroom::send(c10::intrusive_ptr<GroupWork> work, StagedTensor tensor, std::uint32_t to, int tag) {
   const std::lock_guard lock(mutex_);
   Direction& direction = to_[to];
   if (direction.failure) {
@@ -69,7 +71,7 @@ void Mailroom::send(c10::intrusive_ptr<GroupWork> work, at::Tensor tensor, std::
   changed_.notify_all();
 }
 
-void Mailroom::receive(c10::intrusive_ptr<GroupWork> work, at::Tensor tensor, std::optional<std::uint32_t> from,
+void Mailroom::receive(c10::intrusive_ptr<GroupWork> work, StagedTensor tensor, std::optional<std::uint32_t> from,
                        int tag) {
   std::unique_lock lock(mutex_);
   std::exception_ptr failure;
@@ -132,7 +134,8 @@ void Mailroom::send_all(std::uint32_t to, Direction& direction) {
     try {
       if (failure) std::rethrow_exception(failure);
       const auto ranks = open(direction, self_, to);
-      const at::Tensor bytes = dense(next.tensor);
+      next.staged.stage->copy_in();
+      const at::Tensor bytes = dense(next.staged.tensor);
       const Header header{next.tag, static_cast<std::int64_t>(bytes.nbytes())};
       expect(ranks->send(&header, sizeof header, ElementType::uint8, 1));
       if (header.bytes > 0) expect(ranks->send(bytes.data_ptr(), bytes.nbytes(), ElementType::uint8, 1));
@@ -171,9 +174,9 @@ void Mailroom::receive_one(std::uint32_t from, Direction& direction) {
   std::unique_lock lock(mutex_);
   std::optional<Posted> posted = take_posted(from, header.tag);
   lock.unlock();
-  const bool fits =
-      posted && is_dense(posted->tensor) && static_cast<std::int64_t>(posted->tensor.nbytes()) == header.bytes;
-  at::Tensor bytes = fits ? posted->tensor : at::empty({header.bytes}, at::kByte);
+  const bool fits = posted && is_dense(posted->staged.tensor) &&
+                    static_cast<std::int64_t>(posted->staged.tensor.nbytes()) == header.bytes;
+  at::Tensor bytes = fits ? posted->staged.tensor : at::empty({header.bytes}, at::kByte);
   try {
     if (header.bytes > 0) {
       expect(ranks->receive(bytes.data_ptr(), static_cast<std::size_t>(header.bytes), ElementType::uint8, 0));
@@ -184,7 +187,7 @@ void Mailroom::receive_one(std::uint32_t from, Direction& direction) {
   }
   if (fits) {
     posted->work->set_source(static_cast<int>(from));
-    posted->work->succeed();
+    posted->work->run([&] { posted->staged.stage->copy_out(); });
     return;
   }
   if (!posted) {  // A receive may have come meanwhile; while it was not there, it looked for what arrived.
@@ -196,7 +199,7 @@ void Mailroom::receive_one(std::uint32_t from, Direction& direction) {
     }
     lock.unlock();
   }
-  deliver(*posted->work, posted->tensor, bytes, from);
+  deliver(*posted->work, posted->staged, bytes, from);
 }
 
 void Mailroom::receive_all(std::uint32_t from, Direction& direction) {

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "engine/communicator/communicator.h"
+#include "python/torch/device_stage.h"
 #include "python/torch/group_work.h"
 
 namespace espalier::python {
@@ -36,9 +37,9 @@ class Mailroom {
   /// Messages whose end nobody waited for end with an error.
   ~Mailroom();
 
-  void send(c10::intrusive_ptr<GroupWork> work, at::Tensor tensor, std::uint32_t to, int tag);
+  void send(c10::intrusive_ptr<GroupWork> work, StagedTensor tensor, std::uint32_t to, int tag);
   /// `from`: none for the first that comes.
-  void receive(c10::intrusive_ptr<GroupWork> work, at::Tensor tensor, std::optional<std::uint32_t> from, int tag);
+  void receive(c10::intrusive_ptr<GroupWork> work, StagedTensor tensor, std::optional<std::uint32_t> from, int tag);
   /// Ends all messages with this peer, or all there are, on both ends.
   void abort(std::optional<std::uint32_t> peer, const std::string& reason);
 
@@ -49,12 +50,12 @@ class Mailroom {
   };
   struct Outgoing {
     c10::intrusive_ptr<GroupWork> work;
-    at::Tensor tensor;
+    StagedTensor staged;
     int tag = 0;
   };
   struct Posted {
     c10::intrusive_ptr<GroupWork> work;
-    at::Tensor tensor;
+    StagedTensor staged;
     std::optional<std::uint32_t> from;
     int tag = 0;
   };

@@ -23,6 +23,14 @@ OpenGroups& open_groups() {
   return open;
 }
 
+using StageOne = at::Tensor (DeviceStage::*)(const at::Tensor&);
+
+StagedTensor staged(const at::Tensor& tensor, StageOne how) {
+  auto stage = std::make_shared<DeviceStage>(tensor.device());
+  const at::Tensor stand_in = ((*stage).*how)(tensor);
+  return {stand_in, std::move(stage)};
+}
+
 }  // namespace
 
 ProcessGroupEspalier::ProcessGroupEspalier(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
@@ -131,14 +139,14 @@ c10::intrusive_ptr<GroupWork> ProcessGroupEspalier::make_message(c10d::OpType ty
 }
 
 ProcessGroupEspalier::Work ProcessGroupEspalier::start(const Kind& kind, const Tensors& inputs, Outputs outputs,
-                                                       std::function<void()> run) {
+                                                       std::shared_ptr<DeviceStage> stage, std::function<void()> run) {
   auto work = make_work(kind, inputs, std::move(outputs), [ranks = std::weak_ptr(ranks_)](const std::string& reason) {
     if (const auto still = ranks.lock()) still->abort(reason);
   });
   const std::lock_guard lock(mutex_);
   if (is_ending_) throw std::runtime_error("this process group was destroyed");
   ++sequence_;
-  calls_.push_back({work, std::move(run)});
+  calls_.push_back({work, std::move(stage), std::move(run)});
   changed_.notify_all();
   return work;
 }
@@ -152,7 +160,7 @@ void ProcessGroupEspalier::work_off() {
     Call call = std::move(calls_.front());
     calls_.pop_front();
     lock.unlock();
-    call.work->run(call.run);
+    call.work->run([&] { call.stage ? call.stage->run(call.run) : call.run(); });
     call = {};  // Before the lock: tensors may take Python's.
     lock.lock();
   }
@@ -195,7 +203,7 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::send(Tensors& tensors, int to, 
   check_tensors("send", tensors);
   const std::uint32_t peer = checked_peer("send", to);
   auto work = make_message(c10d::OpType::SEND, "espalier:send", tensors, peer);
-  mailroom_->send(work, tensors.front(), peer, tag);
+  mailroom_->send(work, staged(tensors.front(), &DeviceStage::reads), peer, tag);
   return work;
 }
 
@@ -204,7 +212,7 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::recv(Tensors& tensors, int from
   check_tensors("recv", tensors);
   const std::uint32_t peer = checked_peer("recv", from);
   auto work = make_message(c10d::OpType::RECV, "espalier:recv", tensors, peer);
-  mailroom_->receive(work, tensors.front(), peer, tag);
+  mailroom_->receive(work, staged(tensors.front(), &DeviceStage::writes), peer, tag);
   return work;
 }
 
@@ -212,12 +220,12 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::recvAnysource(Tensors& tensors,
   if (tensors.size() != 1) refuse_call("recvAnysource", "requires a single-element tensor list");
   check_tensors("recvAnysource", tensors);
   auto work = make_message(c10d::OpType::RECVANYSOURCE, "espalier:recvAnySource", tensors, std::nullopt);
-  mailroom_->receive(work, tensors.front(), std::nullopt, tag);
+  mailroom_->receive(work, staged(tensors.front(), &DeviceStage::writes), std::nullopt, tag);
   return work;
 }
 
 ProcessGroupEspalier::Work ProcessGroupEspalier::barrier(const c10d::BarrierOptions& options) {
-  return start({c10d::OpType::BARRIER, "espalier:barrier", options.timeout}, {}, {},
+  return start({c10d::OpType::BARRIER, "espalier:barrier", options.timeout}, {}, {}, nullptr,
                [this] { expect(ranks_->barrier()); });
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "python/torch/device_stage.h"
 #include "python/torch/mailroom.h"
 #include "python/torch/page_allocator.h"
 #include "python/torch/schedule_choice.h"
@@ -29,7 +30,8 @@ struct JobTerms {
                                                    GroupSchedules schedules, const std::atomic<bool>* is_over) const;
 };
 
-/// The c10d backend `espalier`: the collectives of a process group of CPU tensors, by the engine. A group is a job of
+/// The c10d backend `espalier`: the collectives of a process group, by the engine; tensors of a device go
+/// through host memory (device_stage.h). A group is a job of
 /// its own, whose ranks meet through the store. Its collectives run one after the other on a thread of the group, in
 /// the order of the calls, which all members make alike; sends and receives go beside them.
 ///
@@ -83,6 +85,7 @@ class ProcessGroupEspalier final : public BackendBase {
  private:
   struct Call {
     c10::intrusive_ptr<GroupWork> work;
+    std::shared_ptr<DeviceStage> stage;  ///< None: it has no tensors.
     std::function<void()> run;
   };
   /// What a call takes and gives, for its Work.
@@ -96,7 +99,8 @@ class ProcessGroupEspalier final : public BackendBase {
                                           std::function<void(const std::string&)> give_up);
   c10::intrusive_ptr<GroupWork> make_message(c10d::OpType type, const char* title, const Tensors& tensors,
                                              std::optional<std::uint32_t> peer);
-  Work start(const Kind& kind, const Tensors& inputs, Outputs outputs, std::function<void()> run);
+  Work start(const Kind& kind, const Tensors& inputs, Outputs outputs, std::shared_ptr<DeviceStage> stage,
+             std::function<void()> run);
   void work_off();
 
   void run(const CallArguments& arguments);

@@ -1,6 +1,7 @@
 #include "python/torch/tensor_elements.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include <cstddef>
 #include <cstring>
@@ -128,9 +129,13 @@ void* side_by_side(const std::vector<at::Tensor>& tensors) {
 
 void check_tensors(const char* call, const std::vector<at::Tensor>& tensors) {
   for (const at::Tensor& tensor : tensors) {
-    if (!tensor.device().is_cpu()) {
-      refuse_call(call, "requires tensors of the CPU, and this one is on " + tensor.device().str() +
-                            "; move it with .cpu(), or take another backend for it");
+    const c10::Device device = tensor.device();
+    if (!device.is_cpu() && (device.is_meta() || !c10::impl::hasDeviceGuardImpl(device.type()))) {
+      refuse_call(call, "tensors of " + device.str() + " have no memory that it could copy");
+    }
+    if (device != tensors.front().device()) {
+      refuse_call(call, "requires tensors of one device; there are some on " + tensors.front().device().str() +
+                            " and some on " + device.str());
     }
     if (tensor.layout() != at::kStrided) refuse_call(call, "requires dense tensors");
   }
@@ -138,6 +143,7 @@ void check_tensors(const char* call, const std::vector<at::Tensor>& tensors) {
 
 void check_alike(const char* call, const std::vector<at::Tensor>& tensors, const at::Tensor& first) {
   check_tensors(call, tensors);
+  if (!tensors.empty()) check_tensors(call, {first, tensors.front()});
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].scalar_type() != first.scalar_type()) {
       refuse_call(call, std::string("invalid tensor type at index ") + std::to_string(i) + " (expected " +
@@ -189,7 +195,8 @@ bool is_bitwise(const at::Tensor& tensor, const c10d::ReduceOp& operation) {
 }
 
 void check_operation(const char* call, const at::Tensor& tensor, const c10d::ReduceOp& operation) {
-  if (!is_bitwise(tensor, operation)) Numbers::of(call, at::empty({0}, tensor.options()), operation);
+  if (is_bitwise(tensor, operation)) return;
+  Numbers::of(call, at::empty({0}, at::device(at::kCPU).dtype(tensor.dtype())), operation);
 }
 
 at::Tensor combine_rows(const at::Tensor& rows, const c10d::ReduceOp& operation) {

@@ -23,7 +23,7 @@ void unpack(const void* from, const std::vector<at::Tensor>& tensors);
 /// Where such bytes lie already; null where tensors are not side by side in memory.
 void* side_by_side(const std::vector<at::Tensor>& tensors);
 
-/// Throws std::invalid_argument for what is not a dense tensor of the CPU.
+/// Throws std::invalid_argument for what is not a dense tensor with memory, and for tensors of several devices.
 void check_tensors(const char* call, const std::vector<at::Tensor>& tensors);
 /// Besides, that they have the first one's type and shape.
 void check_alike(const char* call, const std::vector<at::Tensor>& tensors, const at::Tensor& first);
