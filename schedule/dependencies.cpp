@@ -130,6 +130,7 @@ Dependencies::Dependencies(const Schedule& schedule)
   });
   if (any_runs) gather_runs(schedule, moves);
   list_.shrink_to_fit();
+  wait_for_departures_ = std::ranges::any_of(list_, [](Dependency wait) { return wait.on_departure != 0; });
 }
 
 void Dependencies::gather_runs(const Schedule& schedule, const SliceMoves& moves) {

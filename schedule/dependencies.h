@@ -40,6 +40,9 @@ class Dependencies {
     return std::span(list_).subspan(begins_[transfer.index()], counts_[transfer.index()]);
   }
 
+  /// Whether any transfer waits for a departure.
+  [[nodiscard]] bool wait_for_departures() const { return wait_for_departures_; }
+
  private:
   void keep(TransferId transfer, std::span<const Dependency> waits);
   /// Transfers of several slices: the union of what each slice waits for.
@@ -48,6 +51,7 @@ class Dependencies {
   std::vector<std::uint64_t> begins_;
   std::vector<std::uint32_t> counts_;
   std::vector<Dependency> list_;
+  bool wait_for_departures_ = false;
 };
 
 }  // namespace espalier

@@ -1,5 +1,6 @@
 #include "sim/run.h"
 
+#include <span>
 #include <utility>
 
 namespace espalier::sim {
@@ -17,20 +18,17 @@ void Run::begin(RunId id, const CompiledSchedule& compiled, Chunking chunking, s
 
   const Schedule& schedule = compiled.schedule();
   open_transfers_ = schedule.transfers.size();
-  first_waiting_.assign(schedule.transfers.size(), no_lane);
   shared_.assign(compiled.shared_waits().count(), {});
   ranks_.assign(schedule.collective.rank_count, {});
   ranks_to_enter_ = schedule.collective.rank_count;
-  std::vector<std::uint32_t> chunk_counts;
-  chunk_counts.reserve(schedule.transfers.size());
   for (const Transfer& transfer : schedule.transfers) {
-    chunk_counts.push_back(chunking_.pieces(transfer).count);
     for (const Rank end : {schedule.src(transfer), schedule.dst(transfer)}) {
       if (end.index() < ranks_.size()) ++ranks_[end.index()].open;
     }
   }
-  progress_.reset(std::move(chunk_counts));
+  progress_.reset(schedule.transfers.size(), compiled.dependencies().wait_for_departures());
   lanes_.assign(compiled.lanes().first.size(), {});
+  held_until_.assign(lanes_.size(), 0);
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     lanes_[i].transfer = compiled.lanes().first[i];
     turn_to_transfer(lanes_[i]);
@@ -45,8 +43,22 @@ void Run::wait_for_window(Lane& lane, const SendWindows::Departure& departure) {
 }
 
 void Run::turn_to_transfer(Lane& lane) {
-  lane.pieces = chunking_.pieces(transfer(lane));
+  const Transfer& next = transfer(lane);
   lane.chunk = 0;
+  lane.shared_list = compiled_->shared_waits().of(lane.transfer);
+  const std::span<const Dependency> waits = compiled_->dependencies().of(lane.transfer);
+  lane.waits = waits.data();
+  lane.wait_count = static_cast<std::uint32_t>(waits.size());
+  lane.chunk_count = chunking_.pieces(next).count;
+  lane.alike_until = 0;
+  lane.route = next.route;
+  lane.reduces = next.reduces != 0;
+}
+
+void Run::measure_chunk(Lane& lane) const {
+  const Pieces pieces = chunking_.pieces(transfer(lane));
+  lane.chunk_bytes = chunking_.bytes(pieces, lane.chunk);
+  lane.alike_until = lane.chunk + 1 + chunking_.alike_behind(pieces, lane.chunk);
 }
 
 void Run::raise_ready(Lane& lane, std::int64_t time, const Origin& origin) {
@@ -58,8 +70,8 @@ void Run::raise_ready(Lane& lane, std::int64_t time, const Origin& origin) {
 bool Run::find_ready_time(LaneIndex index) {
   Lane& lane = lanes_[index];
   if (windows_.holds(index)) return false;
-  if (const std::uint32_t list = compiled_->shared_waits().of(lane.transfer); list != SharedWaits::none) {
-    SharedWait& shared = shared_[list];
+  if (lane.shared_list != SharedWaits::none) {
+    SharedWait& shared = shared_[lane.shared_list];
     const bool turns = shared.is_over && (shared.chunk == no_chunk || shared.chunk < lane.chunk);
     if (turns) shared = {lane.chunk, index, no_lane, false, 0, {}};
     if (shared.chunk == lane.chunk) return find_shared(shared, index);
@@ -86,26 +98,21 @@ bool Run::find_shared(SharedWait& shared, LaneIndex index) {
 
 bool Run::look_at_waits(LaneIndex index, std::int64_t& time, Origin& origin) {
   Lane& lane = lanes_[index];
-  const std::span<const Dependency> dependencies = compiled_->dependencies().of(lane.transfer);
-  for (; lane.dependency < dependencies.size(); ++lane.dependency) {
-    const Dependency dependency = dependencies[lane.dependency];
+  for (; lane.dependency < lane.wait_count; ++lane.dependency) {
+    const Dependency dependency = lane.waits[lane.dependency];
     const TransferId earlier = dependency.transfer();
     const std::uint32_t needed =
         chunking_.needed_chunk(compiled_->schedule().transfers[earlier.index()], transfer(lane), lane.chunk);
     if (needed == no_chunk) continue;
-    const bool departure = dependency.wait() == Wait::departure;
-    const ChunkTimes times = progress_.look_up(earlier, needed);
-    const std::int64_t known = departure ? times.departed : times.arrived;
+    KnownTimes& times = progress_.times(dependency.wait());
+    const std::int64_t known = times.of(earlier, needed);
     if (known == unknown_time) {
-      lane.awaited_chunk = needed;
-      lane.awaited = dependency.wait();
-      lane.next_waiting = first_waiting_[earlier.index()];
-      first_waiting_[earlier.index()] = index;
+      lane.next_waiting = std::exchange(times.first_waiting(earlier), index);
       return false;
     }
     if (known <= time) continue;
     time = known;
-    origin = {{earlier, needed}, departure ? Cause::departure : Cause::arrival};
+    origin = {{earlier, needed}, dependency.wait() == Wait::departure ? Cause::departure : Cause::arrival};
   }
   return true;
 }

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "schedule/chunking.h"
 #include "schedule/dependencies.h"
 #include "sim/compiled/compiled_schedule.h"
@@ -18,16 +18,22 @@ namespace espalier::sim {
 /// Where a lane is.
 /// Invariant: a lane either has one chunk on its way to the first link, or waits for one chunk of one other transfer,
 /// for its source's window or for a rank to enter, or has nothing left.
-struct Lane {
-  std::int64_t ready = 0;       ///< The latest of all that its current chunk is known to wait for.
-  std::int64_t held_until = 0;  ///< Its next chunk would only stand in a queue if it asked earlier than this.
-  Pieces pieces;                ///< Its transfer as it is cut.
-  TransferId transfer;          ///< The transfer whose chunk is next; none at the end.
+struct alignas(64) Lane {
+  std::int64_t ready = 0;  ///< The latest of all that its current chunk is known to wait for.
+  TransferId transfer;     ///< The transfer whose chunk is next; none at the end.
   std::uint32_t chunk = 0;
-  std::uint32_t dependency = 0;      ///< How many of the transfer's dependencies have been looked at for this chunk.
-  LaneIndex next_waiting = no_lane;  ///< The next lane that waits for the same transfer.
-  std::uint32_t awaited_chunk = 0;
-  Wait awaited = Wait::arrival;
+  std::uint32_t dependency = 0;      ///< How many of its waits have been looked at for this chunk.
+  LaneIndex next_waiting = no_lane;  ///< The next lane that waits for the same transfer to depart, or to arrive.
+
+  // Of its transfer, so that a chunk needs nothing that lies apart.
+  const Dependency* waits = nullptr;
+  std::uint32_t wait_count = 0;
+  std::uint32_t shared_list = SharedWaits::none;
+  std::uint32_t chunk_count = 0;
+  std::uint32_t alike_until = 0;  ///< The chunks before this one, from the current on, are as long as the latest.
+  std::int64_t chunk_bytes = 0;   ///< Of the latest.
+  RouteId route;
+  bool reduces = false;
 };
 
 /// One execution of a compiled schedule, apart from how its network carries chunks: which chunk of which lane may go
@@ -44,6 +50,14 @@ class Run {
   [[nodiscard]] const Chunking& chunking() const { return chunking_; }
   [[nodiscard]] std::uint32_t order(TransferId transfer) const { return first_order_ + transfer.value(); }
   [[nodiscard]] Lane& lane(LaneIndex index) { return lanes_[index]; }
+  /// The lane's next chunk would only stand in a queue if it asked earlier than this.
+  [[nodiscard]] std::int64_t& held_until(LaneIndex index) { return held_until_[index]; }
+  /// The bytes of the lane's chunk.
+  [[nodiscard]] std::int64_t chunk_bytes(Lane& lane) const {
+    if (lane.chunk >= lane.alike_until) measure_chunk(lane);
+    return lane.chunk_bytes;
+  }
+  [[nodiscard]] const Path& path(const Lane& lane) const { return compiled_->paths()[lane.route.index()]; }
   [[nodiscard]] const Transfer& transfer(const Lane& lane) const {
     return compiled_->schedule().transfers[lane.transfer.index()];
   }
@@ -93,6 +107,23 @@ class Run {
   /// a later `depart` or `arrive` will name the lane again. Requires: a lane with a transfer left.
   bool find_ready_time(LaneIndex index);
 
+  /// Asks memory for what is needed when a chunk of this lane passes a resource, or its last one.
+  void fetch(LaneIndex lane) const {
+    __builtin_prefetch(&lanes_[lane]);
+    __builtin_prefetch(&held_until_[lane]);
+  }
+  /// And what its next chunk waits for.
+  void fetch_waits(LaneIndex index) const {
+    const Lane& lane = lanes_[index];
+    if (lane.wait_count > 0) progress_.fetch_arrivals(lane.waits[0].transfer());
+  }
+  void fetch_arrival(TransferId transfer) const { progress_.fetch_arrivals(transfer); }
+  /// And who waits for it. After fetch_arrival, when that is there.
+  void fetch_waiting(TransferId transfer) const {
+    const LaneIndex lane = progress_.first_waiting_for_arrival(transfer);
+    if (lane != no_lane) fetch(lane);
+  }
+
   /// What arrived before this time is not asked for again.
   void set_past(std::int64_t time) { progress_.set_past(time); }
 
@@ -100,12 +131,11 @@ class Run {
   /// every lane that may hand over now, its own among them.
   template <class Go>
   void depart(ChunkId chunk, LaneIndex index, std::int64_t time, std::vector<RankEnd>& ended, Go&& go) {
-    progress_.depart(chunk.transfer, chunk.chunk, time);
-    wake(chunk, Wait::departure, go);
+    note_time(chunk, Wait::departure, time, go);
     Lane& lane = lanes_[index];
     lane.ready = time;
     lane.dependency = 0;
-    if (++lane.chunk == lane.pieces.count) {
+    if (++lane.chunk == lane.chunk_count) {
       end_at(src(lane), time, ended);
       lane.transfer = compiled_->lanes().next[chunk.transfer.index()];
       if (!lane.transfer.is_none()) turn_to_transfer(lane);
@@ -124,8 +154,7 @@ class Run {
   /// The chunk is at its destination (or will be, at `time`). `is_last`: of its transfer.
   template <class Go>
   void arrive(ChunkId chunk, bool is_last, std::int64_t time, std::vector<RankEnd>& ended, Go&& go) {
-    progress_.arrive(chunk.transfer, chunk.chunk, time);
-    wake(chunk, Wait::arrival, go);
+    note_time(chunk, Wait::arrival, time, go);
     if (!is_last) return;
     --open_transfers_;
     end_at(compiled_->schedule().dst(compiled_->schedule().transfers[chunk.transfer.index()]), time, ended);
@@ -153,6 +182,7 @@ class Run {
   /// A lane is held no longer: its chunk waits for that departure too.
   void wait_for_window(Lane& lane, const SendWindows::Departure& departure);
   void turn_to_transfer(Lane& lane);
+  void measure_chunk(Lane& lane) const;
   void end_at(Rank end, std::int64_t time, std::vector<RankEnd>& ended);
 
   /// A list of dependencies that several transfers share, at one chunk: the lane that asks first looks at the list,
@@ -184,21 +214,24 @@ class Run {
     }
   }
 
-  /// Lets the lanes go on that waited for this chunk of the transfer or an earlier one.
+  /// Lets the lanes go on that waited for this chunk of the transfer to depart or to arrive.
   template <class Go>
-  void wake(ChunkId chunk, Wait wait, Go&& go) {
-    LaneIndex* link = &first_waiting_[chunk.transfer.index()];
+  void note_time(ChunkId chunk, Wait wait, std::int64_t time, Go&& go) {
+    if (!progress_.keeps(wait)) return;
+    ESPALIER_CHECK(progress_.times(wait).known(chunk.transfer) == chunk.chunk, "chunks of a transfer stay in order");
+    progress_.add(chunk.transfer, wait, time);
+    LaneIndex* link = &progress_.times(wait).first_waiting(chunk.transfer);
     while (*link != no_lane) {
       const LaneIndex waiting = *link;
       Lane& lane = lanes_[waiting];
-      if (lane.awaited == wait && lane.awaited_chunk <= chunk.chunk) {
-        *link = lane.next_waiting;
-        const std::uint32_t list = compiled_->shared_waits().of(lane.transfer);
-        go(waiting);
-        wake_followers(list, go);
-      } else {
+      if (lane.chunk > chunk.chunk) {
         link = &lane.next_waiting;
+        continue;
       }
+      *link = lane.next_waiting;
+      const std::uint32_t list = lane.shared_list;
+      go(waiting);
+      wake_followers(list, go);
     }
   }
 
@@ -210,11 +243,11 @@ class Run {
   std::uint32_t ranks_to_enter_ = 0;
   bool has_begun_ = false;
   std::vector<Lane> lanes_;
+  std::vector<std::int64_t> held_until_;  // by lane: apart, as every resource on the way looks at it
   std::vector<RankState> ranks_;
   Progress progress_;
   SendWindows windows_;
-  std::vector<LaneIndex> first_waiting_;  // by transfer
-  std::vector<SharedWait> shared_;        // by list
+  std::vector<SharedWait> shared_;  // by list
 };
 
 }  // namespace espalier::sim

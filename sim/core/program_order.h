@@ -92,19 +92,15 @@ class ProgramOrder {
 
   bool make_room() {
     std::uint64_t chunks = 0;
-    bool waits_for_departures = false;
     const std::vector<Transfer>& transfers = compiled_.schedule().transfers;
     first_chunk_.reserve(transfers.size());
     for (std::size_t i = 0; i < transfers.size(); ++i) {
       first_chunk_.push_back(chunks);
       chunks += chunking_.pieces(transfers[i]).count;
-      for (const Dependency dependency : compiled_.dependencies().of(TransferId(i))) {
-        waits_for_departures |= dependency.wait() == Wait::departure;
-      }
     }
     if (chunks > max_contention_free_chunks) return false;
     arrived_.resize(chunks);
-    if (waits_for_departures) departed_.resize(chunks);
+    if (compiled_.dependencies().wait_for_departures()) departed_.resize(chunks);
     return true;
   }
 

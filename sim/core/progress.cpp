@@ -1,52 +1,28 @@
 #include "sim/core/progress.h"
 
-#include <algorithm>
-#include <utility>
+#include <limits>
 
 #include "base/check.h"
 
 namespace espalier::sim {
 
-void Progress::reset(std::vector<std::uint32_t> chunk_counts) {
-  chunk_counts_ = std::move(chunk_counts);
-  first_page_.clear();
-  std::size_t names = 0;
-  for (std::size_t begin = 0; begin < chunk_counts_.size(); begin += page_size) {
-    first_page_.push_back(names);
-    const auto end = std::min(begin + page_size, chunk_counts_.size());
-    names += *std::max_element(chunk_counts_.begin() + static_cast<std::ptrdiff_t>(begin),
-                               chunk_counts_.begin() + static_cast<std::ptrdiff_t>(end));
-  }
-  page_by_chunk_.assign(names, not_started);
-  pages_.clear();
-  arena_.clear();
-  free_pages_.clear();
-  finished_.clear();
-  past_ = 0;
+void KnownTimes::reset(std::size_t transfers) {
+  lines_.assign(transfers, {});
+  apart_.clear();
 }
 
-std::uint32_t Progress::take_page(TransferId transfer, std::uint32_t chunk) {
-  while (!finished_.empty() && finished_.front().time < past_) {
-    free_pages_.push_back(std::exchange(*finished_.front().page, forgotten));
-    finished_.pop_front();
+std::int64_t& KnownTimes::make_room(Line& line) {
+  const std::size_t room = 2 * (std::size_t{line.last_slot} + 1);
+  const std::size_t first = apart_.size();
+  ESPALIER_CHECK(first + room <= std::numeric_limits<std::uint32_t>::max(), "the chunks under way fit 32 bits");
+  apart_.resize(first + room);
+  const auto last_slot = static_cast<std::uint32_t>(room - 1);
+  for (std::uint32_t chunk = line.known - line.last_slot - 1; chunk < line.known; ++chunk) {
+    apart_[first + (chunk & last_slot)] = at(line, chunk);
   }
-  auto page = static_cast<std::uint32_t>(pages_.size());
-  if (free_pages_.empty()) {
-    ESPALIER_CHECK(page < forgotten, "the pages under way fit 32 bits");
-    pages_.emplace_back();
-    arena_.resize(arena_.size() + page_size);
-  } else {
-    page = free_pages_.back();
-    free_pages_.pop_back();
-    std::fill_n(arena_.begin() + static_cast<std::ptrdiff_t>(page * page_size), page_size, ChunkTimes{});
-  }
-  const std::size_t begin = transfer.index() / page_size * page_size;
-  const std::size_t end = std::min(begin + page_size, chunk_counts_.size());
-  const auto has_chunk = [chunk](std::uint32_t count) { return chunk < count; };
-  const auto open = std::count_if(chunk_counts_.begin() + static_cast<std::ptrdiff_t>(begin),
-                                  chunk_counts_.begin() + static_cast<std::ptrdiff_t>(end), has_chunk);
-  pages_[page] = {0, static_cast<std::uint32_t>(open)};
-  return page;
+  line.first_slot = static_cast<std::uint32_t>(first);
+  line.last_slot = last_slot;
+  return at(line, line.known);
 }
 
 }  // namespace espalier::sim

@@ -1,91 +1,111 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <vector>
 
 #include "base/id.h"
+#include "schedule/dependencies.h"
+#include "sim/compiled/lanes.h"
 
 namespace espalier::sim {
 
 /// A time that is not known yet; later than any other.
 inline constexpr std::int64_t unknown_time = std::numeric_limits<std::int64_t>::max();
 
-/// When a chunk's last byte left the source and when it was there at the destination, each `unknown_time` at first.
-struct ChunkTimes {
-  std::int64_t departed = unknown_time;
-  std::int64_t arrived = unknown_time;
-};
-
-/// When the chunks of each transfer departed and arrived, as far as it is known.
+/// When the chunks of each transfer departed, or arrived, as far as it is known; and who waits for more of it.
 ///
-/// Times are known ahead: as soon as a link has taken a chunk, it is certain when the chunk leaves it. What lies wholly
-/// in the past is forgotten, so memory goes with the chunks under way and not with all. Chunks of one index of
-/// neighbouring transfers lie together in a page, as pipelines pass them on at about the same time: what is looked up
-/// was written not long ago.
-class Progress {
+/// The chunks of a transfer become known in order, each at a time that is not before the last one's. What lies in the
+/// past delays nobody, so only the latest times of a transfer are kept: as many as are still to come, and a few at
+/// least. So memory goes with the chunks under way and not with all.
+class KnownTimes {
  public:
-  /// Forgets everything, for transfers with so many chunks each, at least one; keeps its memory.
-  void reset(std::vector<std::uint32_t> chunk_counts);
+  /// Forgets everything and keeps its memory.
+  void reset(std::size_t transfers);
 
-  /// What arrived before this time may be forgotten; it never goes back.
-  void set_past(std::int64_t time) { past_ = time; }
-
-  /// A chunk departs. Requires: once a chunk.
-  void depart(TransferId transfer, std::uint32_t chunk, std::int64_t time) {
-    std::uint32_t& page = page_of(transfer, chunk);
-    if (page == not_started) page = take_page(transfer, chunk);
-    at(page, transfer).departed = time;
+  /// The next chunk of the transfer; `past`: what was before this time may be forgotten.
+  void add(TransferId transfer, std::int64_t time, std::int64_t past) {
+    Line& line = lines_[transfer.index()];
+    std::int64_t* slot = &at(line, line.known);
+    if (line.known > line.last_slot && *slot >= past) slot = &make_room(line);
+    *slot = time;
+    ++line.known;
   }
 
-  /// A chunk arrives. Requires: that it has departed; once a chunk.
-  void arrive(TransferId transfer, std::uint32_t chunk, std::int64_t time) {
-    const std::uint32_t page = page_of(transfer, chunk);
-    at(page, transfer).arrived = time;
-    Page& state = pages_[page];
-    if (time > state.latest) state.latest = time;
-    if (--state.open == 0) finished_.push_back({state.latest, &page_of(transfer, chunk)});
+  /// How many chunks of it are known.
+  [[nodiscard]] std::uint32_t known(TransferId transfer) const { return lines_[transfer.index()].known; }
+
+  /// `unknown_time` for a chunk that is not known; a time in the past may come out as 0.
+  [[nodiscard]] std::int64_t of(TransferId transfer, std::uint32_t chunk) const {
+    const Line& line = lines_[transfer.index()];
+    if (chunk >= line.known) return unknown_time;
+    if (line.known - chunk > line.last_slot + 1) return 0;
+    return at(line, chunk);
   }
 
-  /// The times of a chunk of any transfer: unknown for what has not started; a time in the past may come out as 0.
-  [[nodiscard]] ChunkTimes look_up(TransferId transfer, std::uint32_t chunk) const {
-    const std::uint32_t page = page_by_chunk_[first_page_[transfer.index() / page_size] + chunk];
-    if (page == not_started) return {};
-    if (page == forgotten) return {0, 0};
-    return arena_[std::size_t{page} * page_size + transfer.index() % page_size];
-  }
+  /// The first of the lanes that wait for a chunk which is not known; the others follow by Lane::next_waiting.
+  [[nodiscard]] LaneIndex& first_waiting(TransferId transfer) { return lines_[transfer.index()].first_waiting; }
+  [[nodiscard]] LaneIndex first_waiting(TransferId transfer) const { return lines_[transfer.index()].first_waiting; }
+  /// Asks memory for all of a transfer.
+  void fetch(TransferId transfer) const { __builtin_prefetch(&lines_[transfer.index()]); }
 
  private:
-  static constexpr std::size_t page_size = 64;
-  static constexpr std::uint32_t not_started = std::numeric_limits<std::uint32_t>::max();
-  static constexpr std::uint32_t forgotten = not_started - 1;
+  static constexpr std::uint32_t few = 2;
 
-  /// The chunks of one index of `page_size` neighbouring transfers.
-  struct Page {
-    std::int64_t latest = 0;  ///< Arrival.
-    std::uint32_t open = 0;   ///< Chunks that have not arrived.
-  };
-  struct Finished {
-    std::int64_t time;
-    std::uint32_t* page;  // where it is named
+  /// All of one transfer, next to each other: its times are looked up soon after they were written.
+  struct alignas(32) Line {
+    std::uint32_t known = 0;
+    std::uint32_t last_slot = few - 1;  ///< Of those that are used in turn, a power of two; more than few are apart.
+    std::uint32_t first_slot = 0;       ///< Then: where they begin.
+    LaneIndex first_waiting = no_lane;
+    std::array<std::int64_t, few> times{};
   };
 
-  [[nodiscard]] std::uint32_t& page_of(TransferId transfer, std::uint32_t chunk) {
-    return page_by_chunk_[first_page_[transfer.index() / page_size] + chunk];
+  [[nodiscard]] std::int64_t at(const Line& line, std::uint32_t chunk) const {
+    return line.last_slot < few ? line.times[chunk % few] : apart_[line.first_slot + (chunk & line.last_slot)];
   }
-  [[nodiscard]] ChunkTimes& at(std::uint32_t page, TransferId transfer) {
-    return arena_[std::size_t{page} * page_size + transfer.index() % page_size];
+  [[nodiscard]] std::int64_t& at(Line& line, std::uint32_t chunk) {
+    return line.last_slot < few ? line.times[chunk % few] : apart_[line.first_slot + (chunk & line.last_slot)];
   }
-  std::uint32_t take_page(TransferId transfer, std::uint32_t chunk);
+  /// Twice as much, and the place of the next one in it.
+  std::int64_t& make_room(Line& line);
 
-  std::vector<std::uint32_t> chunk_counts_;
-  std::vector<std::size_t> first_page_;       // by group of `page_size` transfers: where its pages are named
-  std::vector<std::uint32_t> page_by_chunk_;  // by group and chunk
-  std::vector<Page> pages_;
-  std::vector<ChunkTimes> arena_;
-  std::vector<std::uint32_t> free_pages_;
-  std::deque<Finished> finished_;
+  std::vector<Line> lines_;  // by transfer
+  std::vector<std::int64_t> apart_;
+};
+
+/// When chunks departed and arrived. Times are known ahead: as soon as a link has taken a chunk, it is certain when the
+/// chunk leaves it.
+class Progress {
+ public:
+  /// Forgets everything. `keeps_departures`: somebody waits for some.
+  void reset(std::size_t transfers, bool keeps_departures) {
+    arrivals_.reset(transfers);
+    departures_.reset(keeps_departures ? transfers : 0);
+    keeps_departures_ = keeps_departures;
+    past_ = 0;
+  }
+
+  /// What was before this time may be forgotten; it never goes back.
+  void set_past(std::int64_t time) { past_ = time; }
+
+  [[nodiscard]] bool keeps(Wait wait) const { return wait == Wait::arrival || keeps_departures_; }
+
+  /// The transfer's next chunk departs or arrives, or will. Requires: what is kept.
+  void add(TransferId transfer, Wait wait, std::int64_t time) { times(wait).add(transfer, time, past_); }
+
+  void fetch_arrivals(TransferId transfer) const { arrivals_.fetch(transfer); }
+  [[nodiscard]] LaneIndex first_waiting_for_arrival(TransferId transfer) const {
+    return arrivals_.first_waiting(transfer);
+  }
+
+  [[nodiscard]] KnownTimes& times(Wait wait) { return wait == Wait::arrival ? arrivals_ : departures_; }
+
+ private:
+  KnownTimes arrivals_;
+  KnownTimes departures_;
+  bool keeps_departures_ = false;
   std::int64_t past_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "sim/core/event_queue.h"
@@ -23,6 +24,11 @@ class Timestep {
   /// afterwards.
   template <class ChunkOf>
   void begin(ChunkOf chunk_of) {
+    if (batch_.size() == 1) return;
+    if (batch_.size() == 2) {
+      if (is_later(chunk_of)(batch_[0], batch_[1])) std::swap(batch_[0], batch_[1]);
+      return;
+    }
     sort_by_order(batch_, scratch_);
     for (auto begin = batch_.begin(); begin != batch_.end();) {
       const auto end = std::find_if(begin, batch_.end(), [&](const Event& e) { return e.order != begin->order; });
@@ -37,8 +43,9 @@ class Timestep {
   /// Takes the next event out. Requires: not over.
   template <class ChunkOf>
   Event next(ChunkOf chunk_of) {
+    if (late_.empty()) return batch_[position_++];
     const auto later = is_later(chunk_of);
-    if (late_.empty() || (position_ < batch_.size() && !later(batch_[position_], late_.front()))) {
+    if (position_ < batch_.size() && !later(batch_[position_], late_.front())) {
       return batch_[position_++];
     }
     std::ranges::pop_heap(late_, later);

@@ -75,12 +75,10 @@ void FairModel::hand_over(Run& run, LaneIndex index) {
   if (run.is_aborted) return;
   const Lane& lane = run.lane(index);
   if (!run.find_ready_time(index)) return;
-  // What a chunk waits for may have departed one latency ago: nothing later may be forgotten.
-  run.set_past(std::max<std::int64_t>(now_ - longest_latency_, 0));
   if (run.history != nullptr) run.history->ready({lane.transfer, lane.chunk}, lane.ready);
   ++run.chunks_moving;
   const std::uint32_t slot = take_slot();
-  prepare(flows_[slot], run, index, run.chunking().bytes(lane.pieces, lane.chunk));
+  prepare(flows_[slot], run, index, run.chunk_bytes(run.lane(index)));
   push_begin(std::max(flows_[slot].begin, now_), slot);
 }
 
@@ -96,14 +94,13 @@ std::uint32_t FairModel::take_slot() {
 
 void FairModel::prepare(Flow& flow, Run& run, LaneIndex index, std::int64_t payload) {
   const Lane& lane = run.lane(index);
-  const Transfer& transfer = run.transfer(lane);
   flow.run = &run;
-  flow.path = &run.compiled().path(transfer);
+  flow.path = &run.path(lane);
   flow.transfer = lane.transfer;
   flow.chunk = {payload, on_the_wire(payload, run.payload_ppm), run.order(lane.transfer), lane.chunk};
   flow.lane = index;
-  flow.reduces = transfer.reduces != 0;
-  flow.ends_transfer = lane.chunk + 1 == lane.pieces.count;
+  flow.reduces = lane.reduces;
+  flow.ends_transfer = lane.chunk + 1 == lane.chunk_count;
   flow.work = service_.work(flow.chunk);
   flow.left = flow.work;
   flow.latency = service_.latency(run.compiled(), *flow.path);
@@ -177,6 +174,8 @@ void FairModel::end(std::uint32_t slot) {
   const ChunkId chunk{flow.transfer, flow.chunk.chunk};
   if (run.history != nullptr) note(flow, sum.begin, arrival);
   const auto go = [&](LaneIndex lane) { hand_over(run, lane); };
+  // What a chunk waits for may have departed one latency ago: nothing later may be forgotten.
+  run.set_past(std::max<std::int64_t>(now_ - longest_latency_, 0));
   run.depart(chunk, flow.lane, now_ - flow.latency, ended_, go);
   run.arrive(chunk, flow.ends_transfer, arrival, ended_, go);
   let_go_if_over(run);

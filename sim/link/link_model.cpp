@@ -57,13 +57,20 @@ void LinkModel::advance(std::vector<RankEnd>& ended) {
   ended_.clear();
 }
 
-/// Packets and lanes lie anywhere in memory: all of them are asked for before the first one is needed.
+/// Packets, lanes and what is known of arrivals lie anywhere in memory: all of them are asked for before the first one
+/// is needed.
 void LinkModel::fetch_upcoming() const {
   if (packets_.size() < least_fetched) return;
   for (const Event& event : queue_.upcoming()) __builtin_prefetch(&packets_[event.packet]);
   for (const Event& event : queue_.upcoming()) {
     const Packet& packet = packets_[event.packet];
-    __builtin_prefetch(&packet.run->lane(packet.lane));
+    packet.run->fetch(packet.lane);
+    if (packet.step + 1 == packet.end()) packet.run->fetch_arrival(packet.transfer);
+  }
+  for (const Event& event : queue_.upcoming()) {
+    const Packet& packet = packets_[event.packet];
+    if (packet.step + 1 == packet.end()) packet.run->fetch_waiting(packet.transfer);
+    if (packet.step == packet.path->first_link) packet.run->fetch_waits(packet.lane);
   }
 }
 
@@ -75,16 +82,12 @@ void LinkModel::check_balance() const {
 
 void LinkModel::hand_over(Run& run, LaneIndex index) {
   if (run.is_aborted) return;
-  const Lane& lane = run.lane(index);
-  if (!run.find_ready_time(index)) return;
-  run.set_past(std::max<std::int64_t>(now_, 0));
-  send(run, index, run.chunking().bytes(lane.pieces, lane.chunk));
+  if (run.find_ready_time(index)) send(run, index, run.chunk_bytes(run.lane(index)));
 }
 
 void LinkModel::send(Run& run, LaneIndex index, std::int64_t bytes) {
   const Lane& lane = run.lane(index);
-  const Transfer& transfer = run.transfer(lane);
-  const Path& path = run.compiled().path(transfer);
+  const Path& path = run.path(lane);
   if (run.history != nullptr) run.history->ready({lane.transfer, lane.chunk}, lane.ready);
   std::uint32_t slot = 0;
   if (free_packets_.empty()) {
@@ -103,17 +106,16 @@ void LinkModel::send(Run& run, LaneIndex index, std::int64_t bytes) {
   packet.last_byte = asked;
   packet.travel = 0;
   packet.transfer = lane.transfer;
-  packet.order = run.order(lane.transfer);
   packet.chunk = lane.chunk;
   packet.step = path.begin;
   packet.lane = index;
-  packet.reduces = transfer.reduces != 0;
-  packet.ends_transfer = lane.chunk + 1 == lane.pieces.count;
+  packet.reduces = lane.reduces;
+  packet.ends_transfer = lane.chunk + 1 == lane.chunk_count;
   ask(asked, slot);
 }
 
 void LinkModel::ask(std::int64_t time, std::uint32_t packet) {
-  const Event event{time, packets_[packet].order, packet};
+  const Event event{time, packets_[packet].order(), packet};
   if (time != now_ || !in_moment_) return queue_.push(event);
   moment_.add(event, chunk_of());
 }
@@ -122,7 +124,7 @@ void LinkModel::ask(std::int64_t time, std::uint32_t packet) {
 bool LinkModel::hold_back(std::uint32_t slot) {
   Packet& packet = packets_[slot];
   if (packet.step != packet.path->begin) return false;
-  const std::int64_t held_until = packet.run->lane(packet.lane).held_until;
+  const std::int64_t held_until = packet.run->held_until(packet.lane);
   if (held_until <= now_) return false;
   packet.last_byte = held_until;
   if (packet.run->history != nullptr) packet.run->history->held({packet.transfer, packet.chunk}, packet.lane);
@@ -140,7 +142,8 @@ void LinkModel::serve(std::uint32_t slot) {
   Run& run = *packet.run;
   const Path& path = *packet.path;
   const std::uint32_t resource = run.compiled().steps()[packet.step];
-  const ChunkInService served{packet.payload, on_the_wire(packet.payload, run.payload_ppm), packet.order, packet.chunk};
+  const ChunkInService served{packet.payload, on_the_wire(packet.payload, run.payload_ppm), packet.order(),
+                              packet.chunk};
   const std::uint32_t step = packet.step++;
   const LinkService::Passage passage =
       service_.serve(resource, served, step - path.begin, step == path.end, now_, packet.last_byte);
@@ -156,14 +159,14 @@ void LinkModel::serve(std::uint32_t slot) {
   }
   if (deadlines_ && !deadlines_->serve(resource, passage.entry, passage.done)) is_late_ = true;
   packet.last_byte = passage.last_byte;
-  Lane& sender = run.lane(packet.lane);
-  sender.held_until = std::max(sender.held_until, passage.entry - packet.travel);
+  std::int64_t& held_until = run.held_until(packet.lane);
+  held_until = std::max(held_until, passage.entry - packet.travel);
   if (run.history != nullptr) {
     run.history->hold_lane(packet.lane, {passage.entry - packet.travel, resource, packet.travel});
   }
   if (waits_.is_on()) waits_.served(resource, run, packet.transfer, passage.entry, passage.done);
   packet.travel += passage.head - passage.entry;
-  const std::uint32_t end = packet.reduces ? path.reduce_end : path.end;
+  const std::uint32_t end = packet.end();
   const ChunkId chunk{packet.transfer, packet.chunk};
   if (run.history != nullptr) {
     run.history->service(chunk, step - path.begin, end - path.begin, passage.entry, passage.done);
@@ -181,6 +184,7 @@ void LinkModel::serve(std::uint32_t slot) {
     ask(step + 1 == path.end ? passage.last_byte : passage.head, slot);
   }
   const auto go = [&](LaneIndex next) { hand_over(run, next); };
+  run.set_past(now_);
   if (step == path.first_link) run.depart(chunk, lane, passage.left, ended_, go);
   if (!at_end) return;
   elapsed_ = std::max(elapsed_, passage.last_byte);

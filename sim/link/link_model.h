@@ -39,19 +39,21 @@ class LinkModel final : public RunningModel {
 
  private:
   /// A chunk in the network, or on its way into it.
-  struct Packet {
+  struct alignas(64) Packet {
     Run* run = nullptr;
     const Path* path = nullptr;
     std::int64_t payload = 0;
     std::int64_t last_byte = 0;  ///< When its last byte reaches the next resource.
     std::int64_t travel = 0;     ///< Latency of the resources behind it.
     TransferId transfer;
-    std::uint32_t order = 0;
     std::uint32_t chunk = 0;
     std::uint32_t step = 0;  ///< The step of its compiled schedule that its head asks for next.
     LaneIndex lane = no_lane;
     bool reduces = false;
     bool ends_transfer = false;
+
+    [[nodiscard]] std::uint32_t order() const { return run->order(transfer); }
+    [[nodiscard]] std::uint32_t end() const { return reduces ? path->reduce_end : path->end; }
   };
 
   void note_added(const Run& run) override;

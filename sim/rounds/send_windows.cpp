@@ -1,5 +1,7 @@
 #include "sim/rounds/send_windows.h"
 
+#include <bit>
+
 #include "schedule/relays.h"
 
 namespace espalier::sim {
@@ -16,24 +18,24 @@ void SendWindows::begin(const CompiledSchedule& compiled, Rounds rounds) {
   for (LaneIndex lane = 0; lane < lanes; ++lane) {
     if (compiled.shares(lane)) ++sharing[source_end(lane)];
   }
+  const std::size_t slots = std::bit_ceil(std::size_t{rounds_.ahead()} + 2);
+  last_slot_ = static_cast<std::uint32_t>(slots - 1);
   sources_.clear();
   std::vector<std::uint32_t> place_of(sharing.size(), no_source);
   for (std::size_t end = 0; end < sharing.size(); ++end) {
     if (sharing[end] < 2) continue;
     place_of[end] = static_cast<std::uint32_t>(sources_.size());
-    Source& source = sources_.emplace_back();
-    source.first = place_of[end] * std::size_t{rounds_.ahead() + 1};
+    sources_.emplace_back().first = place_of[end] * slots;
   }
-  by_round_.assign(sources_.size() * (rounds_.ahead() + 1), {});
-  is_held_.assign(lanes, 0);
-  source_of_.assign(lanes, no_source);
+  by_round_.assign(sources_.size() * slots, {});
+  members_.assign(lanes, {});
   for (LaneIndex lane = 0; lane < lanes; ++lane) {
-    if (compiled.shares(lane)) source_of_[lane] = place_of[source_end(lane)];
+    if (compiled.shares(lane)) members_[lane].source = place_of[source_end(lane)];
   }
   const auto for_lanes = [&](const auto& visit) {
     for (LaneIndex lane = 0; lane < lanes; ++lane) {
-      if (source_of_[lane] == no_source) continue;
-      visit(sources_[source_of_[lane]], lane, rounds_.round({compiled.lanes().first[lane], 0}));
+      if (members_[lane].source == no_source) continue;
+      visit(sources_[members_[lane].source], lane, rounds_.round({compiled.lanes().first[lane], 0}));
     }
   };
   for_lanes([](Source& source, LaneIndex, std::uint32_t round) { source.lowest = std::min(source.lowest, round); });

@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
-#include <numeric>
-#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -12,76 +11,77 @@
 namespace espalier::sim {
 namespace {
 
-Progress progress_of(std::vector<std::uint32_t> chunk_counts) {
+KnownTimes times_of(std::size_t transfers) {
+  KnownTimes times;
+  times.reset(transfers);
+  return times;
+}
+
+TEST(KnownTimes, KnowNothingAboutWhatHasNotStarted) {
+  KnownTimes times = times_of(2);
+  EXPECT_EQ(times.of(TransferId(1), 5), unknown_time);
+  EXPECT_EQ(times.known(TransferId(1)), 0U);
+  EXPECT_EQ(times.first_waiting(TransferId(1)), no_lane);
+}
+
+TEST(KnownTimes, RememberTimesPerChunk) {
+  KnownTimes times = times_of(2);
+  times.add(TransferId(0), 50, 0);
+  times.add(TransferId(0), 70, 0);
+  times.add(TransferId(1), 7, 0);
+  EXPECT_EQ(times.of(TransferId(0), 0), 50);
+  EXPECT_EQ(times.of(TransferId(0), 1), 70);
+  EXPECT_EQ(times.of(TransferId(0), 2), unknown_time);
+  EXPECT_EQ(times.of(TransferId(1), 0), 7);
+}
+
+// Two places are there from the start: the third chunk takes that of the first one, which is past, and the fourth no
+// other's.
+TEST(KnownTimes, ForgetOnlyWhatIsPast) {
+  KnownTimes times = times_of(1);
+  for (const std::int64_t time : {50, 60}) times.add(TransferId(0), time, 0);
+  times.add(TransferId(0), 90, 51);
+  EXPECT_EQ(times.of(TransferId(0), 0), 0);
+  EXPECT_EQ(times.of(TransferId(0), 1), 60);
+  times.add(TransferId(0), 95, 60);  // 60 is not past at 60
+  EXPECT_EQ(times.of(TransferId(0), 1), 60);
+  EXPECT_EQ(times.of(TransferId(0), 2), 90);
+  EXPECT_EQ(times.of(TransferId(0), 3), 95);
+}
+
+TEST(Progress, KeepsDeparturesWhereSomebodyWaitsForThem) {
   Progress progress;
-  progress.reset(std::move(chunk_counts));
-  return progress;
+  progress.reset(1, false);
+  EXPECT_TRUE(progress.keeps(Wait::arrival));
+  EXPECT_FALSE(progress.keeps(Wait::departure));
+  progress.reset(1, true);
+  EXPECT_TRUE(progress.keeps(Wait::departure));
+  progress.add(TransferId(0), Wait::departure, 3);
+  progress.add(TransferId(0), Wait::arrival, 5);
+  EXPECT_EQ(progress.times(Wait::departure).of(TransferId(0), 0), 3);
+  EXPECT_EQ(progress.times(Wait::arrival).of(TransferId(0), 0), 5);
 }
 
-TEST(Progress, KnowsNothingAboutWhatHasNotStarted) {
-  const Progress progress = progress_of({1, 6});
-  EXPECT_EQ(progress.look_up(TransferId(1), 5).departed, unknown_time);
-  EXPECT_EQ(progress.look_up(TransferId(1), 5).arrived, unknown_time);
-}
-
-TEST(Progress, RemembersTimesPerChunk) {
-  Progress progress = progress_of({3, 1});
-  progress.depart(TransferId(0), 2, 40);
-  progress.arrive(TransferId(0), 2, 50);
-  progress.depart(TransferId(1), 0, 7);
-  EXPECT_EQ(progress.look_up(TransferId(0), 2).arrived, 50);
-  EXPECT_EQ(progress.look_up(TransferId(0), 1).arrived, unknown_time);
-  EXPECT_EQ(progress.look_up(TransferId(1), 0).departed, 7);
-}
-
-TEST(Progress, ForgetsOnlyWhatIsPast) {
-  Progress progress = progress_of({4, 1});
-  for (std::uint32_t chunk = 0; chunk < 2; ++chunk) {
-    progress.depart(TransferId(0), chunk, 40);
-    progress.arrive(TransferId(0), chunk, 50);
-  }
-  progress.set_past(50);  // 50 is not past at 50
-  progress.depart(TransferId(0), 2, 60);
-  EXPECT_EQ(progress.look_up(TransferId(0), 1).arrived, 50);
-  progress.set_past(51);
-  progress.depart(TransferId(0), 3, 70);
-  EXPECT_EQ(progress.look_up(TransferId(0), 1).arrived, 0);
-  // The other transfer's chunk of the same index is still to come.
-  EXPECT_EQ(progress.look_up(TransferId(0), 0).arrived, 50);
-  EXPECT_EQ(progress.look_up(TransferId(1), 0).arrived, unknown_time);
-  // Memory is used again, and clean.
-  EXPECT_EQ(progress.look_up(TransferId(0), 3).departed, 70);
-  EXPECT_EQ(progress.look_up(TransferId(0), 3).arrived, unknown_time);
-}
-
-/// Against times that are all kept: transfers of unequal length over several pages, in a random order.
-TEST(Progress, KnowsAllThatIsNotPast) {
+// Against times that are all kept: transfers in a random order, some far ahead of what is past.
+TEST(KnownTimes, KnowAllThatIsNotPast) {
   Random random(20'261'123);
-  std::vector<std::uint32_t> counts(200);
-  for (std::uint32_t& count : counts) count = static_cast<std::uint32_t>(random.between(1, 12));
-  Progress progress = progress_of(counts);
-  std::vector<std::vector<ChunkTimes>> kept;
-  for (const std::uint32_t count : counts) kept.emplace_back(count);
-  std::vector<std::uint32_t> next(counts.size(), 0);
+  constexpr std::size_t transfers = 20;
+  KnownTimes times = times_of(transfers);
+  std::vector<std::vector<std::int64_t>> kept(transfers);
   std::int64_t now = 0;
-  for (std::size_t left = std::accumulate(counts.begin(), counts.end(), std::size_t{0}); left > 0;) {
-    const auto transfer = static_cast<std::size_t>(random.between(0, 199));
-    const std::uint32_t chunk = next[transfer];
-    if (chunk == counts[transfer]) continue;
-    ++next[transfer];
-    --left;
+  for (int step = 0; step < 4000; ++step) {
+    const auto transfer = static_cast<std::size_t>(random.between(0, transfers - 1));
     now += random.between(0, 3);
-    progress.set_past(now);
-    const ChunkTimes times{now + random.between(0, 20), now + random.between(20, 90)};
-    kept[transfer][chunk] = times;
-    progress.depart(TransferId(transfer), chunk, times.departed);
-    progress.arrive(TransferId(transfer), chunk, times.arrived);
-    for (std::size_t other = 0; other < counts.size(); ++other) {
-      for (std::uint32_t i = 0; i < counts[other]; ++i) {
-        const ChunkTimes found = progress.look_up(TransferId(other), i);
-        const bool is_forgotten = found.arrived == 0 && kept[other][i].arrived < now;
-        ASSERT_TRUE(is_forgotten || found.arrived == kept[other][i].arrived);
-        ASSERT_TRUE(is_forgotten || found.departed == kept[other][i].departed);
+    const std::int64_t before = kept[transfer].empty() ? 0 : kept[transfer].back();
+    const std::int64_t reach = transfer % 2 == 0 ? 20 : 2000;
+    kept[transfer].push_back(std::max(before, now + random.between(0, reach)));
+    times.add(TransferId(transfer), kept[transfer].back(), now);
+    for (std::size_t other = 0; other < transfers; ++other) {
+      ASSERT_EQ(times.known(TransferId(other)), kept[other].size());
+      ASSERT_EQ(times.of(TransferId(other), times.known(TransferId(other))), unknown_time);
+      for (std::uint32_t i = 0; i < kept[other].size(); ++i) {
+        const std::int64_t found = times.of(TransferId(other), i);
+        ASSERT_TRUE(found == kept[other][i] || (found == 0 && kept[other][i] < now));
       }
     }
   }
