@@ -1,8 +1,10 @@
 #include "planners/damage/degrade.h"
 
 #include <algorithm>
+#include <mutex>
 #include <tuple>
 
+#include "base/parallel.h"
 #include "planners/bounds/bound.h"
 #include "planners/chooser.h"
 #include "planners/lp/all_reduce_program.h"
@@ -93,7 +95,7 @@ class Sweep {
     return healthy_;
   }
 
-  Result<Damage> look_at(const Failure& failure) {
+  Result<Damage> look_at(const Failure& failure) const {
     Damage damage{failure, std::nullopt, {}, 1, 1};
     const auto rest = without(topology_, failure.parts, failure.name);
     if (!rest) {
@@ -206,11 +208,19 @@ Result<Degradation> degrade(const Topology& topology, const Collective& collecti
   auto healthy = sweep.look_at_healthy(collective);
   if (!healthy) return tl::unexpected(healthy.error());
   Degradation degradation{std::move(*healthy), {}};
-  for (const Failure& failure : failures) {
-    tell(failure.name, degradation.damages.size() + 1);
-    auto damage = sweep.look_at(failure);
-    if (!damage) return tl::unexpected(damage.error());
-    degradation.damages.push_back(std::move(*damage));
+  std::vector<std::optional<Result<Damage>>> damages(failures.size());
+  std::mutex telling;
+  std::size_t begun = 1;
+  run_parallel(failures.size(), options.threads, [&](std::size_t i) {
+    {
+      const std::scoped_lock lock(telling);
+      tell(failures[i].name, begun++);
+    }
+    damages[i] = sweep.look_at(failures[i]);
+  });
+  for (std::optional<Result<Damage>>& damage : damages) {
+    if (!*damage) return tl::unexpected(damage->error());
+    degradation.damages.push_back(std::move(**damage));
   }
   std::ranges::stable_sort(degradation.damages, [](const Damage& a, const Damage& b) {
     return std::tuple(-a.loss, -a.bound_loss) < std::tuple(-b.loss, -b.bound_loss);

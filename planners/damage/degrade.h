@@ -60,9 +60,11 @@ struct DegradeOptions {
   bool from_scratch = false;          ///< Plans every damaged machine anew, without the healthy machine's trees.
   Paths paths = Paths::any;           ///< As CandidateOptions.
   bool may_be_unstored = false;       ///< As CandidateOptions; `evaluate` then gets such candidates, too.
+  unsigned threads =
+      1;  ///< So many failures at once, `evaluate` from any of them; what is found does not depend on it.
 };
 
-/// Tells how far it is: what is looked at now, how many are done, how many there are.
+/// Tells how far it is: what is looked at now, how many were before it, how many there are. Called one at a time.
 using OnFailure = std::function<void(const std::string& what, std::size_t done, std::size_t total)>;
 
 /// Every single failure of a topology, equal ones once: the bound that is left and the best schedule. A schedule of the

@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "base/parallel.h"
 #include "cli/candidates/candidate_simulator.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/collective_flags.h"
@@ -100,12 +101,13 @@ ExitCode run(const Console& console, const CLI::App& command, const DegradeFlags
   if (!chosen) return console.refuse_usage(chosen.error());
   const planners::EvaluateOn evaluate = [&](const Topology& on, const planners::Candidate& candidate, Bytes at,
                                             const Cut& cut, Picoseconds deadline) {
-    return *chosen ? profile::run_once(on, candidate.schedule, at, cut, options_of(**chosen))
+    return *chosen ? profile::run_once(on, candidate.schedule, at, cut, options_of(**chosen), deadline)
                    : simulate_once(on, candidate, at, cut, deadline);
   };
   planners::DegradeOptions options{*size, planners, flags.ranks};
   options.may_be_unstored = *chosen == nullptr;
   options.paths = paths_of(*chosen);
+  options.threads = usable_threads();
   std::optional<Progress> progress(std::in_place, console, "failing", 0);
   const auto degradation = planners::degrade(*topology, *collective, options, evaluate,
                                              [&](const std::string& what, std::size_t, std::size_t total) {

@@ -160,6 +160,9 @@ TEST(ProfiledRuns, RunsOneScheduleAsAmongCandidates) {
   const auto alone = run_once(topology, schedule, size, {{1 << 18}, 0}, options);
   ASSERT_TRUE(among && alone);
   EXPECT_EQ(alone->elapsed, among->elapsed);
+  const auto late = run_once(topology, schedule, size, {{1 << 18}, 0}, options, {among->elapsed.count / 2});
+  ASSERT_TRUE(late);
+  EXPECT_FALSE(late->is_whole);
   const auto nccl = run_nccl(topology, collective, size, options);
   const auto picked = runs.run("nccl", size);
   ASSERT_TRUE(nccl && picked);

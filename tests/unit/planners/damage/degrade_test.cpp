@@ -124,6 +124,34 @@ TEST(Degrade, FromScratchOrNotIsTheSame) {
   }
 }
 
+TEST(Degrade, SideBySideIsTheSame) {
+  const auto planner = find_planner("packing");
+  const Topology topology = dgx1v_nvlinks(true);
+  const Collective collective = collective_on(topology, CollectiveKind::all_reduce);
+  DegradeOptions options{Bytes{1 << 20}, std::span(&*planner, 1), true};
+  const auto alone = degrade(topology, collective, options, load_time);
+  options.threads = 4;
+  std::vector<std::size_t> told;
+  const auto side_by_side = degrade(topology, collective, options, load_time,
+                                    [&](const std::string&, std::size_t done, std::size_t) { told.push_back(done); });
+  ASSERT_TRUE(alone && side_by_side);
+  ASSERT_EQ(side_by_side->damages.size(), alone->damages.size());
+  ASSERT_GT(alone->damages.size(), 4U);
+  ASSERT_EQ(told.size(), alone->damages.size() + 1);
+  for (std::size_t i = 0; i < told.size(); ++i) EXPECT_EQ(told[i], i);
+  for (std::size_t i = 0; i < alone->damages.size(); ++i) {
+    const Damage& one = alone->damages[i];
+    const Damage& other = side_by_side->damages[i];
+    EXPECT_EQ(other.failure.name, one.failure.name);
+    EXPECT_EQ(other.loss, one.loss);
+    EXPECT_EQ(other.bound_loss, one.bound_loss);
+    ASSERT_EQ(other.outlook.has_value(), one.outlook.has_value());
+    if (one.outlook) {
+      EXPECT_EQ(other.outlook->fastest->run.elapsed, one.outlook->fastest->run.elapsed);
+    }
+  }
+}
+
 TEST(Degrade, LossesOfARing) {
   // All-gather on a ring of 4 with cables of 25 GB/s: 3/4 S enter each rank over 50 GB/s; on the line that is left when
   // a cable fails the end has 25 GB/s: half is lost.
