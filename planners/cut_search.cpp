@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
+
+#include "base/parallel.h"
 
 namespace espalier::planners {
 namespace {
@@ -16,6 +19,9 @@ constexpr double few_hops = 1'000'000;
 constexpr double usual_hops = 3'000'000;
 constexpr double most_hops = 16'000'000;
 constexpr double most_wholes = 8;
+
+/// What is only likely to be asked for next is run beside what is, where it is no more than this.
+constexpr double guessed_hops = 2'000'000;
 
 /// Parts of the least time: nothing better is looked for, and nothing that costs much.
 constexpr double close = 1.005;
@@ -78,16 +84,39 @@ class Search {
   Result<RunReport> evaluate(const Cut& cut, Picoseconds deadline) {
     hops_ += chunks_.chunk_hops(size_, cut.chunk);
     runs_.push_back(cut);
+    const auto found = std::ranges::find(guesses_, cut, &Guess::cut);
+    if (found != guesses_.end()) return *std::move(found->report);
     return evaluate_(cut, deadline);
+  }
+
+  /// Runs two cuts that are likely to be tried next side by side. Their deadline is no earlier than when they are
+  /// tried, so that they turn out as they would then.
+  void guess(Cut one, Cut other) {
+    guesses_.clear();
+    for (Cut cut : {one, other}) {
+      cut.chunk = std::max(cut.chunk, fixed_.least_chunk);
+      const bool is_dear = !is_affordable(cut.chunk) || chunks_.chunk_hops(size_, cut.chunk) > guessed_hops;
+      if (!was_run(cut) && !is_dear) guesses_.push_back({cut, std::nullopt});
+    }
+    if (fixed_.threads < 2 || guesses_.size() < 2) return guesses_.clear();
+    const Picoseconds deadline = deadline_of_tries();
+    run_parallel(guesses_.size(), fixed_.threads,
+                 [&](std::size_t i) { guesses_[i].report = evaluate_(guesses_[i].cut, deadline); });
+  }
+
+  /// By when a cut has to be over to be a gain.
+  [[nodiscard]] Picoseconds deadline_of_tries() const {
+    const auto before = static_cast<double>((best_.elapsed - fixed_.launch).count);
+    return fixed_.launch + Picoseconds{static_cast<std::int64_t>(gain * before)};
   }
 
   /// Whether it is faster than all before; what cannot be run or would take too long is not.
   bool try_cut(Cut cut) {
     cut.chunk = std::max(cut.chunk, fixed_.least_chunk);
     if (was_run(cut) || !is_affordable(cut.chunk)) return false;
-    const auto in_time = static_cast<std::int64_t>(gain * static_cast<double>((best_.elapsed - fixed_.launch).count));
-    auto report = evaluate(cut, fixed_.launch + Picoseconds{in_time});
-    if (!report || !report->is_whole || (report->elapsed - fixed_.launch).count >= in_time) return false;
+    const Picoseconds deadline = deadline_of_tries();
+    auto report = evaluate(cut, deadline);
+    if (!report || !report->is_whole || report->elapsed >= deadline) return false;
     best_ = std::move(*report);
     return true;
   }
@@ -100,6 +129,7 @@ class Search {
       const bool is_more = factor == 2 || factor == 8;
       if (fixed_.ahead || ahead == 0 || is_within(is_more ? far : close)) return;
       has_tried_steps_ = true;
+      if (factor < 4) guess({chunk, ahead}, {chunk, 4 * ahead});
       if (try_cut({chunk, ahead})) ahead_factor_ = factor;
     }
   }
@@ -110,6 +140,7 @@ class Search {
     if (fixed_.ahead) return try_cut({chunk, *fixed_.ahead});
     const bool is_free = best_.ahead == 0;
     const std::uint32_t ahead = ahead_factor_ * chunks_.rounds_ahead(size_, chunk);
+    if (ahead != 0 && !is_within(far)) guess({chunk, is_free ? 0 : ahead}, {chunk, is_free ? ahead : 0});
     const bool gains = try_cut({chunk, is_free ? 0 : ahead});
     if (ahead == 0 || is_within(far) || (gains && (is_explained() || has_tried_steps_))) return gains;
     has_tried_steps_ = true;
@@ -164,6 +195,11 @@ class Search {
   const EvaluateCut& evaluate_;
   RunReport best_;
   std::vector<Cut> runs_;
+  struct Guess {
+    Cut cut;
+    std::optional<Result<RunReport>> report;
+  };
+  std::vector<Guess> guesses_;
   double hops_ = 0;  // of all runs so far
   std::uint32_t ahead_factor_ = 1;
   bool has_tried_steps_ = false;

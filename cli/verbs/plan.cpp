@@ -4,6 +4,7 @@
 
 #include "base/counted.h"
 #include "base/format_units.h"
+#include "base/parallel.h"
 #include "cli/candidates/describe_repaired.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/collective_flags.h"
@@ -251,7 +252,9 @@ ExitCode run(const Console& console, const CLI::App& command, const PlanFlags& f
                                      .paths = paths_of(*profile)});
   if (!candidates) return console.refuse(candidates.error());
   if (candidates->made.empty()) return console.refuse(candidates->refused.front().error);
-  CandidateRuns runs(*topology, *candidates, {size_of(usual_type), {}, sim::ModelKind::link, {}, *profile});
+  planners::FixedCut nothing_fixed;
+  nothing_fixed.threads = usable_threads();
+  CandidateRuns runs(*topology, *candidates, {size_of(usual_type), nothing_fixed, sim::ModelKind::link, {}, *profile});
   const std::string shown = *profile ? (*profile)->shown : std::string();
   const auto choice = [&] {
     const Progress progress(console, "simulating what was planned", 0);

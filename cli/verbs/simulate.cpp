@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
 #include "cli/flags/algorithm_flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/prediction_flags.h"
@@ -133,7 +134,9 @@ OrStop<void> simulate(const Console& console, const SimulateFlags& flags, Input&
     return usage({ErrorCode::invalid_input, "--trace and --critical-path are of one run",
                   "name one size with -s and one algorithm with -a"});
   }
-  CandidateRuns runs(input.topology, work->candidates, options);
+  CandidateRuns::Options of_runs = options;
+  if (prediction->sizes.size() == 1) of_runs.cut.threads = usable_threads();  // else sizes are run side by side
+  CandidateRuns runs(input.topology, work->candidates, of_runs);
   const auto simulation = simulate_sizes(console, flags, input.topology, *work, *prediction, runs);
   if (!simulation) return tl::unexpected(simulation.error());
   return show(console, flags, *simulation, options);

@@ -52,6 +52,12 @@ TEST_P(CutSearch, FindsWhatIsAsFastAsTheBestOfMany) {
     const Runs run(topology, *schedule, size);
     const auto chosen = planners::find_best_cut(chunks, size, {}, std::cref(run));
     ASSERT_TRUE(chosen) << chosen.error().message;
+    planners::FixedCut side_by_side;
+    side_by_side.threads = 4;
+    const auto same = planners::find_best_cut(chunks, size, side_by_side, std::cref(run));
+    ASSERT_TRUE(same);
+    EXPECT_EQ((Cut{same->chunk, same->ahead}), (Cut{chosen->chunk, chosen->ahead}));
+    EXPECT_EQ(same->elapsed, chosen->elapsed);
     for (std::int64_t chunk = 8 << 10U; chunk <= 32 << 20U; chunk *= 4) {
       for (const std::uint32_t ahead : {0U, 8U}) {
         const auto fixed = run({{chunk}, ahead});
