@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/element.h"
 #include "base/result.h"
@@ -43,12 +44,15 @@ class RankKernel {
 
   /// How much memory of this rank's device the others' write to say how far they are. Zero at first.
   [[nodiscard]] virtual std::int64_t shared_bytes() const = 0;
+  /// By rank: whether it reads or writes that rank's memories, which stay until it has. Others may go before it begins.
+  [[nodiscard]] virtual const std::vector<bool>& reached() const = 0;
   /// Where that memory of every rank is for this rank's device. Once, before the first call. Errors: those of the
   /// device.
   virtual Result<void> attach(std::span<std::byte* const> shared) = 0;
 
-  /// Gives a call to a queue of the device. Averages are left as sums. Requires: the call before is done; the memories
-  /// stay until this one is. Errors: too_large where the device cannot run it; those of the device.
+  /// Gives a call to a queue of the device. Averages are left as sums. `memories`: of those that it reaches. Requires:
+  /// the call before is done; the memories stay until this one is. Errors: too_large where the device cannot run it;
+  /// those of the device.
   virtual Result<void> launch(DeviceQueue& queue, ElementType type, ReduceOperation operation,
                               std::span<const Memories> memories) = 0;
   /// How a call went that its queue has done. Errors: unavailable past the deadline, with what was waited for; then

@@ -18,6 +18,7 @@ Result<void> KernelCall::begin(const StreamCall& call) {
   call_ = &call;
   members_entered_ = 0;
   runs_ = false;
+  turn_ = group_.kernel_turns().begun++;
   group_.enter(call);
   group_.mark_all();  // All wait for all.
   return {};
@@ -86,6 +87,7 @@ Result<bool> KernelCall::launch() {
       memories_[member] = call_->buffers->base;
       continue;
     }
+    if (!kernel_->reached()[member]) continue;
     const auto mapped = peers[member]->map_memories(header.sequence);
     if (!mapped) return tl::unexpected(mapped.error());
     memories_[member] = mapped->base;
@@ -101,11 +103,13 @@ Result<bool> KernelCall::launch() {
 WholeCall::Progress KernelCall::advance() {
   if (call_->error->cause()) return Progress::none;
   if (!runs_) {
-    if (!all_entered()) return Progress::none;
-    if (!are_all_on_devices()) return Progress::declined;
-    const auto launched = launch();
+    if (!all_entered() || group_.kernel_turns().gone != turn_) return Progress::none;
+    const bool is_declined = !are_all_on_devices();
+    const auto launched = is_declined ? Result<bool>(true) : launch();
     if (!launched) call_->error->set(launched.error());
-    return launched && *launched ? Progress::some : Progress::none;
+    if (!launched || !*launched) return Progress::none;
+    ++group_.kernel_turns().gone;
+    return is_declined ? Progress::declined : Progress::some;
   }
   if (!queue_.is_done(mark_)) return Progress::none;
   if (auto went_well = kernel_->check(); !went_well) {

@@ -45,6 +45,7 @@ class KernelCall final : public WholeCall {
   bool is_attached_ = false;
 
   const StreamCall* call_ = nullptr;
+  std::uint64_t turn_ = 0;
   std::size_t members_entered_ = 0;
   bool runs_ = false;  ///< The kernel is with the device.
   std::uint64_t mark_ = 0;

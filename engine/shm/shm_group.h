@@ -48,6 +48,7 @@ class ShmGroup final : public GroupTransport {
   /// Shows a call whose place in the window is filled in.
   void publish(std::uint64_t sequence);
   void mark_all();
+  [[nodiscard]] KernelTurns& kernel_turns() { return transport_.kernel_turns(); }
   /// Shows memory of this rank's device for the kernels of a call.
   void show_kernel_memory(std::uint64_t sequence, SharedBufferId id);
   /// A whole call is over: this rank has read what all showed in it.

@@ -25,6 +25,14 @@ class SharedRegistration final : public Registration {
   SharedBufferId id_;
 };
 
+/// Calls that a rank's device carries out, in the order in which the rank began them, the same on all: their kernels go
+/// to the device in that order, whichever call all others have entered first. Else two ranks' kernels could each wait
+/// for one that is behind the other's.
+struct KernelTurns {
+  std::uint64_t begun = 0;
+  std::uint64_t gone = 0;  ///< To the device, or to the executor instead.
+};
+
 /// Streams through memory that ranks of one machine share.
 class ShmTransport final : public Transport {
  public:
@@ -49,6 +57,7 @@ class ShmTransport final : public Transport {
   void wake() override;
   void reclaim() override { domain_->release_freed(); }
 
+  [[nodiscard]] KernelTurns& kernel_turns() { return kernel_turns_; }
   [[nodiscard]] rendezvous::ControlPlane& control() { return control_; }
   [[nodiscard]] SharedDomain& domain() { return *domain_; }
   /// Where this rank's device carries out calls. Requires: opened.
@@ -74,7 +83,8 @@ class ShmTransport final : public Transport {
   bool is_oversubscribed_;
   Device* device_ = nullptr;
   Probe probe_;
-  KernelSite site_;                 ///< Of the device; no blocks: its kernels carry out no calls.
+  KernelSite site_;  ///< Of the device; no blocks: its kernels carry out no calls.
+  KernelTurns kernel_turns_;
   std::vector<bool> opens_memory_;  ///< By rank.
   std::unique_ptr<SharedDomain> domain_;
   bool has_peers_ = false;

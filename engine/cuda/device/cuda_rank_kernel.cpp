@@ -26,6 +26,21 @@ BlockOptions block_options(const RankKernel::Shape& shape) {
           .low_latency = shape.layout.size().count <= most_low_latency_bytes};
 }
 
+/// Whose memories the steps of a rank read, and write beside its own. Steps with mailboxes touch their own alone.
+std::vector<bool> find_reached(const DeviceProgram& program, Rank self) {
+  std::vector<bool> reached(program.memories.size());
+  for (const Block& block : program.blocks) {
+    if (block.rank != self) continue;
+    for (const Step& step : std::span(program.steps).subspan(block.first_step, block.step_count)) {
+      if (step.kind != StepKind::copy && step.kind != StepKind::reduce) continue;
+      reached[step.peer.index()] = true;
+      const auto further = std::span(program.destinations).subspan(step.first_destination, step.destination_count);
+      for (const Destination& destination : further) reached[destination.rank.index()] = true;
+    }
+  }
+  return reached;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RankKernel>> CudaRankKernel::make(CudaDevice& gpu, const Shape& shape) {
@@ -39,6 +54,7 @@ Result<std::unique_ptr<RankKernel>> CudaRankKernel::make(CudaDevice& gpu, const 
 CudaRankKernel::CudaRankKernel(CudaDevice& gpu, DeviceProgram program, const Shape& shape)
     : program_(std::move(program)), self_(shape.self), deadline_(shape.deadline * 7 / 8) {
   part_.gpu = &gpu;
+  reached_ = find_reached(program_, self_);
 }
 
 CudaRankKernel::~CudaRankKernel() { part_.release(); }

@@ -22,6 +22,7 @@ class CudaRankKernel final : public RankKernel {
   ~CudaRankKernel() override;
 
   [[nodiscard]] std::int64_t shared_bytes() const override;
+  [[nodiscard]] const std::vector<bool>& reached() const override { return reached_; }
   Result<void> attach(std::span<std::byte* const> shared) override;
   /// Requires: a queue of the GPU, memories aligned to elements.
   Result<void> launch(DeviceQueue& queue, ElementType type, ReduceOperation operation,
@@ -38,6 +39,7 @@ class CudaRankKernel final : public RankKernel {
   Rank self_;
   std::chrono::milliseconds deadline_;
   KernelPart part_;
+  std::vector<bool> reached_;              ///< By rank.
   std::vector<std::uint64_t*> mailboxes_;  ///< By rank.
   KernelMemory* memories_ = nullptr;       ///< Pinned: by rank.
   KernelReport* reports_ = nullptr;        ///< Pinned: by block of the program.

@@ -16,13 +16,13 @@ namespace {
 
 using test::PlannedSource;
 
-/// Ranks take the fake GPUs in turn.
-JobOptions on_gpus(const test::FakeGpus& gpus, TransportChoice transport) {
+/// Ranks take so many fake GPUs in turn.
+JobOptions on_gpus(const test::FakeGpus& gpus, TransportChoice transport, int count = 2) {
   JobOptions options;
   options.transport = transport;
   options.timeout = std::chrono::milliseconds(20000);
-  options.make_device = [&gpus, next = std::make_shared<std::atomic<int>>(0)]() -> std::unique_ptr<Device> {
-    auto opened = gpus.open(next->fetch_add(1) % 2);
+  options.make_device = [&gpus, count, next = std::make_shared<std::atomic<int>>(0)]() -> std::unique_ptr<Device> {
+    auto opened = gpus.open(next->fetch_add(1) % count);
     EXPECT_TRUE(opened) << opened.error().message;
     return opened ? std::unique_ptr<Device>(std::move(*opened)) : nullptr;
   };
@@ -118,6 +118,72 @@ TEST_P(CommunicatorOnGpus, CallsInTheOrderOfAStream) {
 
 INSTANTIATE_TEST_SUITE_P(All, CommunicatorOnGpus, ::testing::Values(TransportChoice::shm, TransportChoice::tcp),
                          [](const auto& choice) { return std::string(to_string(choice.param)); });
+
+bool says_kernels(const Communicator& world) {
+  std::size_t others = 0;
+  for (const PeerTransport& peer : world.transports()) {
+    if (peer.reason.ends_with("kernels carry out calls")) ++others;
+  }
+  return others + 1 == world.size();
+}
+
+/// A GPU for each rank: its kernel carries out the calls, of all types and shapes one after the other, and where
+/// buffers are the host's for once, the executor does.
+TEST(KernelsOnGpus, CarryOutCallsWhereEachRankHasAGpu) {
+  const test::FakeGpus gpus("FAKE_CUDA_GPUS", "4");
+  PlannedSource source("ring", Bytes{1024});
+  run_ranks(3, source.source(), on_gpus(gpus, TransportChoice::shm, 4), [](Communicator& world) {
+    EXPECT_TRUE(says_kernels(world));
+    for (const CollectiveKind kind : all_collective_kinds) {
+      for (const std::size_t count : {std::size_t{1}, std::size_t{2000}, std::size_t{30000}, std::size_t{2000}}) {
+        test::run_device_case(world, {kind, ElementType::int32, ReduceOperation::sum, 3, 1, count, 2});
+        if (::testing::Test::HasFailure()) return world.abort("a test failed");
+      }
+      test::run_case(world, {kind, ElementType::int32, ReduceOperation::sum, 3, 1, 2000, 2}, test::Memory::registered,
+                     false);
+      test::run_device_case(world, {kind, ElementType::int32, ReduceOperation::sum, 3, 1, 2000, 2});
+    }
+    test::run_device_case(world,
+                          {CollectiveKind::all_reduce, ElementType::float16, ReduceOperation::avg, 3, 0, 999, 2});
+    test::run_device_case(world,
+                          {CollectiveKind::reduce_scatter, ElementType::float64, ReduceOperation::max, 3, 0, 999, 2});
+  });
+}
+
+/// The first calls of two communicators at a time, which ranks see entered in any order.
+TEST(KernelsOnGpus, CarryOutCallsOfTwoGroupsAtATime) {
+  const test::FakeGpus gpus("FAKE_CUDA_GPUS", "4");
+  PlannedSource source("ring", Bytes{1024});
+  run_ranks(3, source.source(), on_gpus(gpus, TransportChoice::shm, 4), [&](Communicator& world) {
+    constexpr std::size_t count = 5000;
+    const std::array<std::uint32_t, 3> all = {0, 1, 2};
+    const auto other = world.split(all, "other", source.source());
+    ASSERT_TRUE(other) << other.error().message;
+    std::vector<std::int32_t> values(count, static_cast<std::int32_t>(world.rank()) + 1);
+    const auto queue = world.make_queue();
+    ASSERT_TRUE(queue) << queue.error().message;
+    const test::DeviceMemory first(world, count * 4);
+    const test::DeviceMemory second(world, count * 4);
+    for (int round = 0; round < 5; ++round) {
+      (*queue)->copy(first.data(), reinterpret_cast<const std::byte*>(values.data()), count * 4);
+      (*queue)->copy(second.data(), reinterpret_cast<const std::byte*>(values.data()), count * 4);
+      test::await_all(**queue);
+      world.group_begin();
+      for (auto& [communicator, data] : {std::pair(&world, first.data()), std::pair(other->get(), second.data())}) {
+        ASSERT_TRUE(communicator->run(
+            {CollectiveKind::all_reduce, data, data, count, ElementType::int32, ReduceOperation::sum}));
+      }
+      const auto done = world.group_end();
+      ASSERT_TRUE(done) << done.error().message;
+      for (const test::DeviceMemory* memory : {&first, &second}) {
+        std::vector<std::int32_t> sums(count);
+        (*queue)->copy(reinterpret_cast<std::byte*>(sums.data()), memory->data(), count * 4);
+        test::await_all(**queue);
+        EXPECT_EQ(sums, std::vector<std::int32_t>(count, 6));
+      }
+    }
+  });
+}
 
 /// GPUs that do not open each other's memory: it is staged, and the transport says why.
 TEST(StagedOnGpus, StagesWhatOthersDoNotOpen) {
