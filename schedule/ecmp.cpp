@@ -133,6 +133,7 @@ Schedule hash_flows(const Schedule& schedule, const Topology& topology, std::uin
   hashed.units = schedule.units;
   hashed.slices = schedule.slices;
   hashed.bound = schedule.bound;
+  hashed.cut = schedule.cut;
   hashed.relays = schedule.relays;
   hashed.transfers = schedule.transfers;
   FlowHasher hasher(topology);
