@@ -71,7 +71,12 @@ function(espalier_test name)
   if(ARG_LONG)
     set(others TEST_FILTER "-${ARG_LONG}")
     gtest_discover_tests(${name} TEST_FILTER "${ARG_LONG}" TEST_LIST ${name}_long DISCOVERY_TIMEOUT 60
-      PROPERTIES ${properties} LABELS "${ARG_LABELS};long")
+      PROPERTIES ${properties})
   endif()
   gtest_discover_tests(${name} ${others} DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
+  if(ARG_LONG)  # gtest_discover_tests takes no list of labels.
+    set(labels ${CMAKE_CURRENT_BINARY_DIR}/${name}_long_labels.cmake)
+    file(WRITE ${labels} "set_tests_properties(\${${name}_long} PROPERTIES LABELS \"${ARG_LABELS};long\")\n")
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels})
+  endif()
 endfunction()
