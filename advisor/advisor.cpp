@@ -24,6 +24,20 @@ planners::Evaluate simulate_on(const Topology& topology) {
   };
 }
 
+/// Of the candidates that take as long as this one, to within so much, the one that has to wait least often.
+const planners::Candidate& shallowest_of_equals(const planners::Candidates& candidates,
+                                                const planners::Candidate& fastest, Bytes size) {
+  constexpr double about = 1.02;
+  const double longest = about * fastest.chunks.pipelined_time(size);
+  const auto latency = [](const planners::Candidate& candidate) { return candidate.chunks.latency(); };
+  const planners::Candidate* best = &fastest;
+  for (const planners::Candidate& candidate : candidates.made) {
+    const bool is_equal = candidate.chunks.pipelined_time(size) <= longest;
+    if (is_equal && latency(candidate) < latency(*best)) best = &candidate;
+  }
+  return *best;
+}
+
 }  // namespace
 
 /// Under a profile, with the protocol that suits each size.
@@ -88,6 +102,10 @@ Result<SourcedSchedule> Advisor::advise(const Collective& collective, Bytes size
     if (!choice) return tl::unexpected(choice.error());
     best = choice->candidate;
     cut = {choice->run.chunk, choice->run.ahead};
+    if (options_.shares_memory) {
+      best = &shallowest_of_equals(*candidates, *best, size);
+      if (best != choice->candidate) cut = {best->chunks.choose(size), 0};
+    }
   }
   if (options_.leaves_chunk_to_engine) cut.chunk = Bytes{};
   return SourcedSchedule{std::shared_ptr<const Schedule>(candidates, &best->schedule),

@@ -19,6 +19,9 @@ struct AdvisorOptions {
   std::optional<std::uint32_t> ahead;   ///< Instead of the rounds ahead that suit them.
   bool leaves_chunk_to_engine = false;  ///< Answers without a chunk, as memory has other limits than links.
   bool may_be_replaced = false;         ///< Of every answer (SourcedSchedule).
+  /// Ranks reach each other's memory. Of schedules that links carry in about the same time it then takes the one that
+  /// waits least often: that one also passes through memory least often, which no link shows.
+  bool shares_memory = false;
   /// What software adds to links (docs/profiles.md), for the choice; null: links alone.
   std::shared_ptr<const profile::Profile> profile;
 };

@@ -100,6 +100,7 @@ ScheduleSource source_for(const RunFlags& flags, const RunTask& task, bool is_on
   }
   // Who names an algorithm or a plan wants to see it run, and so does who wants its timeline.
   options.may_be_replaced = options.algorithm == "auto" && flags.trace.file.empty();
+  options.shares_memory = is_one_machine && takes_shared_memory(task.transport);
   options.leaves_chunk_to_engine = true;  // The model's chunk is for links; memory and sockets have caches.
   ScheduleSource advised = advisor::Advisor::source(std::make_shared<advisor::Advisor>(input.topology, options));
   if (!input.schedule) return advised;

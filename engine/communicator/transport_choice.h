@@ -16,6 +16,10 @@ enum class TransportChoice : std::uint8_t { automatic, shm, tcp, verbs };
 std::string_view to_string(TransportChoice choice);
 /// Errors: invalid_input, with the nearest name; unsupported for verbs in a build without libibverbs.
 Result<TransportChoice> parse_transport(std::string_view name);
+/// Whether ranks of one machine reach each other's memory with this choice.
+constexpr bool takes_shared_memory(TransportChoice choice) {
+  return choice == TransportChoice::automatic || choice == TransportChoice::shm;
+}
 
 /// What a pair of ranks uses, and why.
 struct PeerTransport {

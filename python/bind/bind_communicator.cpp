@@ -18,7 +18,10 @@ namespace {
 
 /// What the communicators of one job share. `mutex` is taken without the GIL only; the rest belongs to the GIL.
 struct SharedJob {
-  std::mutex mutex;  ///< One thread calls at a time.
+  explicit SharedJob(bool reaches_memory) : shares_memory(reaches_memory) {}
+
+  const bool shares_memory;  ///< Its ranks are of one machine, and reach each other's memory.
+  std::mutex mutex;          ///< One thread calls at a time.
   bool is_noting = false;
   std::vector<py::object> noted;  ///< What the calls of an open group work on, with their communicators.
 };
@@ -29,16 +32,17 @@ struct StartedCall {
   py::object send, receive, shares;
 };
 
-ScheduleSource advised(const Topology& topology, const std::string& algorithm) {
+ScheduleSource advised(const Topology& topology, const std::string& algorithm, bool shares_memory) {
   advisor::AdvisorOptions options{.algorithm = algorithm, .leaves_chunk_to_engine = true};
   options.may_be_replaced = algorithm == "auto";
+  options.shares_memory = shares_memory;
   return advisor::Advisor::source(std::make_shared<advisor::Advisor>(topology, options));
 }
 
-ScheduleSource fully_connected(std::size_t ranks, const std::string& algorithm) {
+ScheduleSource fully_connected(std::size_t ranks, const std::string& algorithm, bool shares_memory) {
   if (ranks == 1) return schedule_of_lone_rank;
-  return advised(value_of(generate_fully_connected({.ranks = static_cast<std::int64_t>(ranks), .wire = {}})),
-                 algorithm);
+  return advised(value_of(generate_fully_connected({.ranks = static_cast<std::int64_t>(ranks), .wire = {}})), algorithm,
+                 shares_memory);
 }
 
 class PythonCommunicator {
@@ -76,8 +80,9 @@ class PythonCommunicator {
     options.agreed = {{"topology", topology == nullptr ? "fully connected" : topology->name()},
                       {"algorithm", algorithm},
                       {"transport", transport}};
-    ScheduleSource source =
-        topology == nullptr ? fully_connected(launch.world, algorithm) : advised(*topology, algorithm);
+    const bool shares_memory = launch.is_one_machine && takes_shared_memory(options.transport);
+    ScheduleSource source = topology == nullptr ? fully_connected(launch.world, algorithm, shares_memory)
+                                                : advised(*topology, algorithm, shares_memory);
     std::shared_ptr<Communicator> ranks;
     {
       const py::gil_scoped_release release;
@@ -85,7 +90,7 @@ class PythonCommunicator {
       if (launch.rank == 0 && !secret.path.empty()) std::remove(secret.path.c_str());
       ranks = value_of(std::move(joined));
     }
-    return std::make_unique<PythonCommunicator>(std::move(ranks), std::make_shared<SharedJob>());
+    return std::make_unique<PythonCommunicator>(std::move(ranks), std::make_shared<SharedJob>(shares_memory));
   }
 
   /// Leaves; calls that were started end before.
@@ -157,7 +162,7 @@ class PythonCommunicator {
 
   std::unique_ptr<PythonCommunicator> split(const std::vector<std::uint32_t>& members, const std::string& name,
                                             const std::string& algorithm) {
-    ScheduleSource source = fully_connected(members.size(), algorithm);
+    ScheduleSource source = fully_connected(members.size(), algorithm, shared_->shares_memory);
     std::shared_ptr<Communicator> part;
     finish([&](Communicator& ranks) -> Result<void> {
       auto made = ranks.split(members, name, std::move(source));

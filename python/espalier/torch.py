@@ -4,12 +4,13 @@
     torch.distributed.init_process_group("espalier")
 
 Collectives, sends and receives go through Espalier's engine: shared memory within a machine, TCP or RDMA between machines.
-It works on tensors of the CPU where they lie, and on those of GPUs by way of host memory. docs/python.md says which tensors and operations there are. The environment chooses, alike on all ranks:
+It works on tensors of the CPU where they lie, on those of GPUs in GPU memory where it can, else by way of host memory. docs/python.md says which tensors and operations there are. The environment chooses, alike on all ranks:
 
     ESPALIER_TRANSPORT   auto, shm, tcp or verbs
     ESPALIER_ALGORITHM   auto or a planner's name
     ESPALIER_TOPOLOGY    a topology file or shipped machine with as many ranks as the job
     ESPALIER_PLAN        plan files for their collectives, separated by commas; plan.json@1M-64M is for these message sizes
+    ESPALIER_DEVICE_TENSORS  auto, engine (on GPUs, or an error) or host
     ESPALIER_ADDRESS     this machine's address for the others, where MASTER_ADDR does not tell
 """
 import atexit
@@ -54,6 +55,7 @@ def _make_group(store, rank, size, timeout):
     topology = told("ESPALIER_TOPOLOGY", "")
     return _torch.make_group(store, rank, size, timeout, told("ESPALIER_TRANSPORT", "auto"),
                              told("ESPALIER_ALGORITHM", "auto"), str(find_topology_file(topology)) if topology else "",
+                             told("ESPALIER_DEVICE_TENSORS", "auto"),
                              read_plans(told("ESPALIER_PLAN", "")), torch.distributed.GroupMember.WORLD is None)
 
 

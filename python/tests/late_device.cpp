@@ -7,6 +7,8 @@
 #include <ATen/native/CPUFallback.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/resize_native.h>
+#include <ATen/ops/view_as_complex_native.h>
 #include <ATen/ops/view_as_real_native.h>
 #include <ATen/ops/view_native.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
@@ -207,6 +209,20 @@ at::Tensor reshape_alias(const at::Tensor& self, at::IntArrayRef sizes, at::IntA
 
 at::Tensor view_as_real(const at::Tensor& self) { return at::native::view_as_real(self); }
 
+at::Tensor view_as_complex(const at::Tensor& self) { return at::native::view_as_complex(self); }
+
+const at::Tensor& resize(const at::Tensor& self, at::IntArrayRef sizes, c10::optional<at::MemoryFormat> format) {
+  const c10::DeviceIndex before = std::exchange(current_device, self.device().index());
+  at::native::resize_(self, sizes, format);
+  current_device = before;
+  return self;
+}
+
+at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& to) {
+  to.resize_(self.sizes());
+  return copy_from(self, to, false);
+}
+
 void on_the_cpu(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
   at::native::cpu_fallback(operation, stack);
 }
@@ -225,6 +241,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("as_strided", &as_strided);
   library.impl("_reshape_alias", &reshape_alias);
   library.impl("view_as_real", &view_as_real);
+  library.impl("view_as_complex", &view_as_complex);
+  library.impl("resize_", &resize);
+  library.impl("_copy_from_and_resize", &copy_from_and_resize);
 }
 
 /// PyTorch 1.13 hands calls to the process group for tensors of the CPU and of CUDA only.

@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""The torch.distributed backend on tensors of a device: late_device.cpp, whose streams work as late as they may."""
+"""The torch.distributed backend on tensors of a device: late_device.cpp, whose streams work as late as they may.
+
+With ESPALIER_DEVICE_TENSORS=engine the engine works for them on the GPUs of the driver that the library path leads to: the fake one's,
+whose memory that device reaches.
+"""
 import os
 import pathlib
 import sys
@@ -14,6 +18,7 @@ import espalier
 
 LIBRARY = pathlib.Path(espalier.__file__).parent.parent / "tests" / "late_device.so"
 DEVICE = torch.device("privateuseone:1")
+ON_GPUS = os.environ.get("ESPALIER_DEVICE_TENSORS") == "engine"
 TYPES = [torch.uint8, torch.int16, torch.int64, torch.float16, torch.float32, torch.float64, torch.bool, torch.complex64]
 
 
@@ -192,6 +197,74 @@ def check_refusals():
         check_equal(kept, torch.full((4,), 8.0))
     else:
         dist.send(on_device(torch.zeros(3)), 0)
+
+
+def take_device(index):
+    global DEVICE
+    DEVICE = torch.device("privateuseone", index)
+
+
+def check_kernels(world_has_own):
+    """Ranks with a GPU each are added up by kernels, which then fail as told; ranks that share one are not."""
+    take_device(dist.get_rank() if world_has_own else 1)
+    os.environ["FAKE_CUDA_FAIL"] = "cuLaunchCooperativeKernel:1:719"
+    ours = on_device(torch.ones(1000))
+    try:
+        dist.all_reduce(ours)
+    except RuntimeError as error:
+        assert world_has_own and "cannot launch the interpreter" in str(error), error
+    else:
+        assert not world_has_own
+        check_equal(ours, torch.full((1000,), 2.0))
+
+
+def check_own_gpus():
+    take_device(dist.get_rank())
+    check_collectives()
+
+
+def check_one_gpu():
+    take_device(0)
+    dist.all_reduce(on_device(torch.ones(4)))
+    take_device(1)
+    try:
+        dist.all_reduce(on_device(torch.ones(4)))
+    except RuntimeError as error:
+        assert "earlier ones were on privateuseone:0" in str(error), error
+    else:
+        raise AssertionError("a group worked on two GPUs of a rank")
+
+
+def check_no_gpu():
+    if dist.get_rank() == 0:
+        os.environ["FAKE_CUDA_GPUS"] = "0"
+    for _ in range(2):  # What was not there the first time is looked for again.
+        try:
+            dist.all_reduce(on_device(torch.ones(4)))
+        except RuntimeError as error:
+            expected = "GPU" if dist.get_rank() == 0 else "another rank cannot work on its GPU"
+            assert expected in str(error), error
+        else:
+            raise AssertionError("a rank without a GPU worked on it")
+    ours = torch.ones(4)
+    dist.all_reduce(ours)  # The job goes on.
+    assert (ours == 2).all()
+
+
+@unittest.skipUnless(ON_GPUS, "the host works on them")
+class OnGpus(unittest.TestCase):
+    def test_own_gpus(self):
+        run_ranks(check_own_gpus, 2)
+
+    def test_kernels(self):
+        for has_own in (True, False):
+            run_ranks(check_kernels, 2, has_own)
+
+    def test_one_gpu(self):
+        run_ranks(check_one_gpu, 2)
+
+    def test_no_gpu(self):
+        run_ranks(check_no_gpu, 2)
 
 
 class TensorsOfADevice(unittest.TestCase):

@@ -13,12 +13,10 @@ void ProcessGroupEspalier::move_now(CollectiveKind kind, const at::Tensor& send,
                                     std::size_t part_bytes, std::uint32_t root) {
   CallArguments arguments;
   arguments.kind = kind;
-  arguments.send = send.defined() ? send.data_ptr() : nullptr;
-  arguments.receive = receive.defined() ? receive.data_ptr() : nullptr;
   arguments.count = part_bytes * (kind == CollectiveKind::broadcast ? 1 : members());
   arguments.type = ElementType::uint8;
   arguments.root = root;
-  if (part_bytes > 0) run(arguments);
+  if (part_bytes > 0) run(arguments, send, receive);
 }
 
 void ProcessGroupEspalier::gather_now(CollectiveKind kind, const Tensors& outputs, const Tensors& inputs,
@@ -27,27 +25,27 @@ void ProcessGroupEspalier::gather_now(CollectiveKind kind, const Tensors& output
   if (bytes == 0) return;
   at::Tensor send = inputs.front();
   if (inputs.size() > 1 || !is_dense(send)) {
-    send = at::empty({static_cast<std::int64_t>(bytes)}, at::kByte);
-    pack(inputs, send.data_ptr());
+    send = at::empty({static_cast<std::int64_t>(bytes)}, send.options().dtype(at::kByte));
+    pack(inputs, send);
   }
   if (outputs.empty()) {  // Of a gather, on others than its root.
     move_now(kind, send, {}, bytes, root);
-  } else if (side_by_side(outputs) != nullptr) {
-    move_now(kind, send, outputs.front(), bytes, root);
+  } else if (const at::Tensor row = side_by_side(outputs); row.defined()) {
+    move_now(kind, send, row, bytes, root);
   } else {
-    const at::Tensor all = scratch(static_cast<std::int64_t>(bytes * members()));
+    const at::Tensor all = scratch(bytes * members(), send);
     move_now(kind, send, all, bytes, root);
-    unpack(all.data_ptr(), outputs);
+    unpack(all, outputs);
   }
 }
 
 void ProcessGroupEspalier::scatter_now(const at::Tensor& output, const Tensors& parts, std::uint32_t root) {
   at::Tensor send;
   if (!parts.empty()) {
-    send = parts.front();
-    if (side_by_side(parts) == nullptr) {
-      send = scratch(static_cast<std::int64_t>(bytes_of(parts)));
-      pack(parts, send.data_ptr());
+    send = side_by_side(parts);
+    if (!send.defined()) {
+      send = scratch(bytes_of(parts), output);
+      pack(parts, send);
     }
   }
   const at::Tensor into = is_dense(output) ? output : at::empty(output.sizes(), output.options());
@@ -65,10 +63,10 @@ void ProcessGroupEspalier::all_reduce_now(const char* call, const at::Tensor& te
     return;
   }
   const Numbers numbers = Numbers::of(call, tensor, operation);
-  void* const data = numbers.values.data_ptr();
-  if (shared_ && numbers.values.is_alias_of(tensor)) shared_->note(tensor);
-  run({CollectiveKind::all_reduce, data, data, static_cast<std::size_t>(numbers.values.numel()), numbers.type,
-       numbers.operation, 0});
+  if (shared_ && tensor.is_cpu() && numbers.values.is_alias_of(tensor)) shared_->note(tensor);
+  run({CollectiveKind::all_reduce, nullptr, nullptr, static_cast<std::size_t>(numbers.values.numel()), numbers.type,
+       numbers.operation},
+      numbers.values, numbers.values);
   numbers.write_back(tensor);
 }
 
@@ -83,9 +81,9 @@ void ProcessGroupEspalier::reduce_now(const at::Tensor& tensor, const c10d::Redu
     return;
   }
   const Numbers numbers = Numbers::of("reduce", tensor, operation);
-  void* const data = numbers.values.data_ptr();
-  run({CollectiveKind::reduce, data, is_root ? data : nullptr, static_cast<std::size_t>(numbers.values.numel()),
-       numbers.type, numbers.operation, root});
+  run({CollectiveKind::reduce, nullptr, nullptr, static_cast<std::size_t>(numbers.values.numel()), numbers.type,
+       numbers.operation, root},
+      numbers.values, is_root ? numbers.values : at::Tensor());
   if (is_root) numbers.write_back(tensor);
 }
 
@@ -107,8 +105,9 @@ void ProcessGroupEspalier::reduce_scatter_now(const char* call, const at::Tensor
     sizes.front() /= getSize();
     result.values = at::empty(sizes, numbers.values.options());
   }
-  run({CollectiveKind::reduce_scatter, numbers.values.data_ptr(), result.values.data_ptr(),
-       static_cast<std::size_t>(numbers.values.numel()), numbers.type, numbers.operation, 0});
+  run({CollectiveKind::reduce_scatter, nullptr, nullptr, static_cast<std::size_t>(numbers.values.numel()), numbers.type,
+       numbers.operation},
+      numbers.values, result.values);
   result.write_back(output);
 }
 
@@ -128,21 +127,31 @@ void ProcessGroupEspalier::exchange_now(const Tensors& outputs, const Tensors& i
     is_grouped = is_grouped || (peer != self && sent.back().nbytes() + received.back().nbytes() > 0);
   }
   if (!is_grouped) return;
-  ranks_->group_begin();
+  if (lane_in_use_ != nullptr) {
+    expect(lane_in_use_->exchange(received, sent, *stage_));
+  } else {
+    send_and_receive(received, sent);
+  }
+  for (std::size_t peer = 0; peer < members(); ++peer) {
+    if (!received[peer].is_same(outputs[peer])) outputs[peer].copy_(received[peer]);
+  }
+}
+
+void ProcessGroupEspalier::send_and_receive(const Tensors& received, const Tensors& sent) {
+  const auto self = static_cast<std::size_t>(getRank());
+  Communicator& ranks = jobs_->host();
+  ranks.group_begin();
   for (std::size_t peer = 0; peer < members(); ++peer) {
     if (peer == self) continue;
     const auto number = static_cast<std::uint32_t>(peer);
     if (sent[peer].nbytes() > 0) {
-      expect(ranks_->send(sent[peer].data_ptr(), sent[peer].nbytes(), ElementType::uint8, number));
+      expect(ranks.send(sent[peer].data_ptr(), sent[peer].nbytes(), ElementType::uint8, number));
     }
     if (received[peer].nbytes() > 0) {
-      expect(ranks_->receive(received[peer].data_ptr(), received[peer].nbytes(), ElementType::uint8, number));
+      expect(ranks.receive(received[peer].data_ptr(), received[peer].nbytes(), ElementType::uint8, number));
     }
   }
-  expect(ranks_->group_end());
-  for (std::size_t peer = 0; peer < members(); ++peer) {
-    if (!received[peer].is_same(outputs[peer])) outputs[peer].copy_(received[peer]);
-  }
+  expect(ranks.group_end());
 }
 
 /// Every rank gets the entries of all, padded to the longest, and adds them up.

@@ -54,12 +54,9 @@ std::vector<at::Tensor> split_rows(const char* call, const at::Tensor& tensor, c
   return tensor.split_with_sizes(rows);
 }
 
-/// A tensor whose first dimension is so many parts, without a copy where they lie side by side.
+/// Their elements in a row, without a copy where they lie so.
 at::Tensor joined(const std::vector<at::Tensor>& parts) {
-  if (side_by_side(parts) != nullptr) {
-    const std::int64_t count = parts.front().numel() * static_cast<std::int64_t>(parts.size());
-    return at::from_blob(parts.front().data_ptr(), {count}, parts.front().options());
-  }
+  if (const at::Tensor row = side_by_side(parts); row.defined()) return row;
   std::vector<at::Tensor> flat;
   for (const at::Tensor& part : parts) flat.push_back(part.reshape({-1}));
   return at::cat(flat);
@@ -74,9 +71,10 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::broadcast(Tensors& tensors, con
   if (options.rootTensor < 0 || options.rootTensor >= static_cast<std::int64_t>(tensors.size())) {
     refuse_call("broadcast", "invalid root tensor: " + std::to_string(options.rootTensor));
   }
-  const auto stage = stage_of(tensors);
-  return start({c10d::OpType::BROADCAST, "espalier:broadcast", options.timeout}, tensors, {tensors, {}}, stage,
-               [this, tensors = stage->updates(tensors), root, first = static_cast<std::size_t>(options.rootTensor)] {
+  return start({c10d::OpType::BROADCAST, "espalier:broadcast", options.timeout}, tensors, {tensors, {}},
+               stage_of(tensors),
+               [this, given = tensors, root, first = static_cast<std::size_t>(options.rootTensor)](DeviceStage& stage) {
+                 const Tensors tensors = stage.updates(given);
                  const at::Tensor& tensor = tensors[first];
                  const at::Tensor values = dense(tensor);
                  move_now(CollectiveKind::broadcast, values, values, values.nbytes(), root);
@@ -95,14 +93,14 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::allreduce(Tensors& tensors, con
   if (tensors.size() == 1 && tensors.front().is_sparse()) {
     if (operation != c10d::ReduceOp::SUM) refuse_call(call, "sparse tensors can only be summed");
     if (!tensors.front().device().is_cpu()) refuse_call(call, "requires sparse tensors to be on the CPU");
-    const auto stage = stage_of(tensors);
-    return start(kind, tensors, {tensors, {}}, stage, [this, tensor = tensors.front()] { add_sparse_now(tensor); });
+    return start(kind, tensors, {tensors, {}}, stage_of(tensors),
+                 [this, tensor = tensors.front()](DeviceStage&) { add_sparse_now(tensor); });
   }
   check_alike(call, tensors, tensors.front());
   if (tensors.size() > 1 && operation == c10d::ReduceOp::AVG) refuse_call(call, "AVG takes one tensor");
   check_operation(call, tensors.front(), operation);
-  const auto stage = stage_of(tensors);
-  return start(kind, tensors, {tensors, {}}, stage, [this, tensors = stage->updates(tensors), operation] {
+  return start(kind, tensors, {tensors, {}}, stage_of(tensors), [this, given = tensors, operation](DeviceStage& stage) {
+    const Tensors tensors = stage.updates(given);
     at::Tensor first = tensors.front();
     for (std::size_t i = 1; i < tensors.size(); ++i) combine(first, tensors[i], operation);
     all_reduce_now(call, first, operation);
@@ -120,14 +118,14 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::allreduce_coalesced(Tensors& te
   }
   const c10d::ReduceOp operation = options.reduceOp;
   check_operation(call, tensors.front(), operation);
-  const auto stage = stage_of(tensors);
   return start({c10d::OpType::ALLREDUCE_COALESCED, "espalier:all_reduce", options.timeout}, tensors, {tensors, {}},
-               stage, [this, tensors = stage->updates(tensors), operation] {
+               stage_of(tensors), [this, given = tensors, operation](DeviceStage& stage) {
+                 const Tensors tensors = stage.updates(given);
                  const auto count = static_cast<std::int64_t>(bytes_of(tensors)) / tensors.front().element_size();
                  const at::Tensor together = at::empty({count}, tensors.front().options());
-                 pack(tensors, together.data_ptr());
+                 pack(tensors, bytes_in(together));
                  all_reduce_now(call, together, operation);
-                 unpack(together.data_ptr(), tensors);
+                 unpack(bytes_in(together), tensors);
                });
 }
 
@@ -138,10 +136,10 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::reduce(Tensors& tensors, const 
   const std::uint32_t root = checked_root(call, options.rootRank);
   const c10d::ReduceOp operation = options.reduceOp;
   check_operation(call, tensors.front(), operation);
-  const auto stage = stage_of(tensors);
-  return start(
-      {c10d::OpType::REDUCE, "espalier:reduce", options.timeout}, tensors, {tensors, {}}, stage,
-      [this, tensor = stage->updates(tensors.front()), operation, root] { reduce_now(tensor, operation, root); });
+  return start({c10d::OpType::REDUCE, "espalier:reduce", options.timeout}, tensors, {tensors, {}}, stage_of(tensors),
+               [this, tensor = tensors.front(), operation, root](DeviceStage& stage) {
+                 reduce_now(stage.updates(tensor), operation, root);
+               });
 }
 
 ProcessGroupEspalier::Work ProcessGroupEspalier::allgather(Lists& outputs, Tensors& inputs,
@@ -159,14 +157,13 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::allgather(Lists& outputs, Tenso
     check_alike(call, outputs[i], inputs.front());
   }
   Outputs given{outputs.front(), outputs.size() > 1 ? outputs : Lists{}};
-  const auto stage = stage_of(inputs);
-  Lists lists;
-  for (const Tensors& list : outputs) lists.push_back(stage->writes(list));
-  return start({c10d::OpType::ALLGATHER, "espalier:all_gather", options.timeout}, inputs, std::move(given), stage,
-               [this, outputs = std::move(lists), inputs = stage->reads(inputs)] {
-                 gather_now(CollectiveKind::all_gather, outputs.front(), inputs, 0);
+  return start({c10d::OpType::ALLGATHER, "espalier:all_gather", options.timeout}, inputs, std::move(given),
+               stage_of(inputs), [this, outputs, inputs](DeviceStage& stage) {
+                 const Tensors first = stage.writes(outputs.front());
+                 gather_now(CollectiveKind::all_gather, first, stage.reads(inputs), 0);
                  for (std::size_t list = 1; list < outputs.size(); ++list) {
-                   for (std::size_t i = 0; i < outputs[list].size(); ++i) outputs[list][i].copy_(outputs.front()[i]);
+                   const Tensors others = stage.writes(outputs[list]);
+                   for (std::size_t i = 0; i < others.size(); ++i) others[i].copy_(first[i]);
                  }
                });
 }
@@ -174,10 +171,9 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::allgather(Lists& outputs, Tenso
 ProcessGroupEspalier::Work ProcessGroupEspalier::_allgather_base(at::Tensor& output, at::Tensor& input,
                                                                  const c10d::AllgatherOptions& options) {
   check_whole("_allgather_base", output, input, members());
-  const auto stage = stage_of({input});
   return start({c10d::OpType::_ALLGATHER_BASE, "espalier:_all_gather_base", options.timeout}, {input}, {{output}, {}},
-               stage, [this, output = stage->writes(output), input = stage->reads(input)] {
-                 gather_now(CollectiveKind::all_gather, {output}, {input}, 0);
+               stage_of({input}), [this, output, input](DeviceStage& stage) {
+                 gather_now(CollectiveKind::all_gather, {stage.writes(output)}, {stage.reads(input)}, 0);
                });
 }
 
@@ -194,10 +190,9 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::allgather_coalesced(Lists& outp
     for (std::size_t i = 0; i < list.size(); ++i) check_alike(call, {list[i]}, inputs[i]);
     all.insert(all.end(), list.begin(), list.end());
   }
-  const auto stage = stage_of(inputs);
   return start({c10d::OpType::ALLGATHER_COALESCED, "espalier:all_gather", options.timeout}, inputs,
-               {outputs.front(), outputs}, stage, [this, all = stage->writes(all), inputs = stage->reads(inputs)] {
-                 gather_now(CollectiveKind::all_gather, all, inputs, 0);
+               {outputs.front(), outputs}, stage_of(inputs), [this, all, inputs](DeviceStage& stage) {
+                 gather_now(CollectiveKind::all_gather, stage.writes(all), stage.reads(inputs), 0);
                });
 }
 
@@ -215,10 +210,9 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::gather(Lists& outputs, Tensors&
     refuse_call(call, "requires empty output on non-root");
   }
   const Tensors parts = is_root ? outputs.front() : Tensors{};
-  const auto stage = stage_of(inputs);
-  return start({c10d::OpType::GATHER, "espalier:gather", options.timeout}, inputs, {parts, {}}, stage,
-               [this, parts = stage->writes(parts), inputs = stage->reads(inputs), root] {
-                 gather_now(CollectiveKind::gather, parts, inputs, root);
+  return start({c10d::OpType::GATHER, "espalier:gather", options.timeout}, inputs, {parts, {}}, stage_of(inputs),
+               [this, parts, inputs, root](DeviceStage& stage) {
+                 gather_now(CollectiveKind::gather, stage.writes(parts), stage.reads(inputs), root);
                });
 }
 
@@ -236,10 +230,9 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::scatter(Tensors& outputs, Lists
     refuse_call(call, "requires empty input on non-root");
   }
   const Tensors parts = is_root ? inputs.front() : Tensors{};
-  const auto stage = stage_of(outputs);
-  return start({c10d::OpType::SCATTER, "espalier:scatter", options.timeout}, parts, {outputs, {}}, stage,
-               [this, parts = stage->reads(parts), output = stage->writes(outputs.front()), root] {
-                 scatter_now(output, parts, root);
+  return start({c10d::OpType::SCATTER, "espalier:scatter", options.timeout}, parts, {outputs, {}}, stage_of(outputs),
+               [this, parts, output = outputs.front(), root](DeviceStage& stage) {
+                 scatter_now(stage.writes(output), stage.reads(parts), root);
                });
 }
 
@@ -252,11 +245,10 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::reduce_scatter(Tensors& outputs
   check_parts(call, "input", inputs.front(), members(), outputs.front());
   const c10d::ReduceOp operation = options.reduceOp;
   check_operation(call, outputs.front(), operation);
-  const auto stage = stage_of(outputs);
   return start({c10d::OpType::REDUCE_SCATTER, "espalier:reduce_scatter", options.timeout}, inputs.front(),
-               {outputs, {}}, stage,
-               [this, output = stage->writes(outputs.front()), parts = stage->reads(inputs.front()), operation] {
-                 reduce_scatter_now(call, output, joined(parts), operation);
+               {outputs, {}}, stage_of(outputs),
+               [this, output = outputs.front(), parts = inputs.front(), operation](DeviceStage& stage) {
+                 reduce_scatter_now(call, stage.writes(output), joined(stage.reads(parts)), operation);
                });
 }
 
@@ -266,10 +258,9 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::_reduce_scatter_base(at::Tensor
   check_whole(call, input, output, members());
   const c10d::ReduceOp operation = options.reduceOp;
   check_operation(call, output, operation);
-  const auto stage = stage_of({output});
   return start({c10d::OpType::_REDUCE_SCATTER_BASE, "espalier:_reduce_scatter_base", options.timeout}, {input},
-               {{output}, {}}, stage, [this, output = stage->writes(output), input = stage->reads(input), operation] {
-                 reduce_scatter_now(call, output, dense(input).view({-1}), operation);
+               {{output}, {}}, stage_of({output}), [this, output, input, operation](DeviceStage& stage) {
+                 reduce_scatter_now(call, stage.writes(output), dense(stage.reads(input)).view({-1}), operation);
                });
 }
 
@@ -283,20 +274,19 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::alltoall_base(at::Tensor& outpu
   const Kind kind{c10d::OpType::ALLTOALL_BASE, "espalier:all_to_all", options.timeout};
   const Tensors outputs = split_rows(call, output, output_splits, members());
   const Tensors inputs = split_rows(call, input, input_splits, members());
-  const auto stage = stage_of({output});
   if (!output_splits.empty() || !input_splits.empty()) {
-    return start(
-        kind, {input}, {{output}, {}}, stage,
-        [this, outputs = stage->writes(outputs), inputs = stage->reads(inputs)] { exchange_now(outputs, inputs); });
+    return start(kind, {input}, {{output}, {}}, stage_of({output}), [this, outputs, inputs](DeviceStage& stage) {
+      exchange_now(stage.writes(outputs), stage.reads(inputs));
+    });
   }
   if (output.numel() != input.numel()) refuse_call(call, "tensors are not equal in size");
-  return start(kind, {input}, {{output}, {}}, stage,
-               [this, output = stage->writes(output), input = stage->reads(input)] {
-                 const at::Tensor values = dense(input);
-                 const at::Tensor into = is_dense(output) ? output : at::empty(output.sizes(), output.options());
-                 move_now(CollectiveKind::all_to_all, values, into, values.nbytes() / members());
-                 if (!into.is_same(output)) output.copy_(into);
-               });
+  return start(kind, {input}, {{output}, {}}, stage_of({output}), [this, output, input](DeviceStage& stage) {
+    const at::Tensor received = stage.writes(output);
+    const at::Tensor values = dense(stage.reads(input));
+    const at::Tensor into = is_dense(received) ? received : at::empty(received.sizes(), received.options());
+    move_now(CollectiveKind::all_to_all, values, into, values.nbytes() / members());
+    if (!into.is_same(received)) received.copy_(into);
+  });
 }
 
 ProcessGroupEspalier::Work ProcessGroupEspalier::alltoall(Tensors& outputs, Tensors& inputs,
@@ -308,10 +298,9 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::alltoall(Tensors& outputs, Tens
   check_tensors(call, inputs);
   check_tensors(call, outputs);
   check_tensors(call, {inputs.front(), outputs.front()});  // All on one device.
-  const auto stage = stage_of(inputs);
   return start(
-      {c10d::OpType::ALLTOALL, "espalier:all_to_all", options.timeout}, inputs, {outputs, {}}, stage,
-      [this, outputs = stage->writes(outputs), inputs = stage->reads(inputs)] { exchange_now(outputs, inputs); });
+      {c10d::OpType::ALLTOALL, "espalier:all_to_all", options.timeout}, inputs, {outputs, {}}, stage_of(inputs),
+      [this, outputs, inputs](DeviceStage& stage) { exchange_now(stage.writes(outputs), stage.reads(inputs)); });
 }
 
 }  // namespace espalier::python

@@ -9,11 +9,11 @@
 namespace espalier::python {
 namespace {
 
-template <typename Function>
-std::vector<at::Tensor> of_each(const std::vector<at::Tensor>& tensors, const Function& function) {
-  std::vector<at::Tensor> stand_ins;
-  std::ranges::transform(tensors, std::back_inserter(stand_ins), function);
-  return stand_ins;
+template <typename Pairs>
+std::vector<at::Tensor> stand_ins_of(const Pairs& pairs) {
+  std::vector<at::Tensor> tensors;
+  std::ranges::transform(pairs, std::back_inserter(tensors), [](const auto& pair) { return pair.stand_in; });
+  return tensors;
 }
 
 }  // namespace
@@ -26,38 +26,51 @@ DeviceStage::DeviceStage(c10::Device device) : device_(device) {
   stream_ = guard.getStreamFromGlobalPool(device);
 }
 
-at::Tensor DeviceStage::stand_in_for(const at::Tensor& tensor) {
-  return at::empty(tensor.sizes(), at::device(at::kCPU).dtype(tensor.dtype()).pinned_memory(device_.is_cuda()));
+void DeviceStage::run(const std::function<void()>& call) {
+  if (!stream_) {
+    call();
+    return;
+  }
+  const c10::StreamGuard guard(*stream_);
+  begin_->block(*stream_);
+  call();
+  copy_out();
+  settle();
 }
 
-at::Tensor DeviceStage::reads(const at::Tensor& tensor) {
-  if (!stream_) return tensor;
-  read_.push_back({tensor, stand_in_for(tensor)});
-  return read_.back().stand_in;
+void DeviceStage::settle() {
+  if (stream_) stream_->synchronize();
 }
 
-at::Tensor DeviceStage::writes(const at::Tensor& tensor) {
-  if (!stream_) return tensor;
-  written_.push_back({tensor, stand_in_for(tensor)});
-  return written_.back().stand_in;
-}
-
-at::Tensor DeviceStage::updates(const at::Tensor& tensor) {
-  if (!stream_) return tensor;
-  written_.push_back({tensor, reads(tensor)});
-  return written_.back().stand_in;
+std::vector<DeviceStage::Pair> DeviceStage::stand_ins_for(const std::vector<at::Tensor>& tensors) const {
+  std::vector<Pair> pairs;
+  for (const at::Tensor& tensor : tensors) {
+    const auto options = at::device(at::kCPU).dtype(tensor.dtype()).pinned_memory(device_.is_cuda());
+    pairs.push_back({tensor, at::empty(tensor.sizes(), options)});
+  }
+  return pairs;
 }
 
 std::vector<at::Tensor> DeviceStage::reads(const std::vector<at::Tensor>& tensors) {
-  return of_each(tensors, [this](const at::Tensor& tensor) { return reads(tensor); });
+  if (is_in_place()) return tensors;
+  const std::vector<Pair> pairs = stand_ins_for(tensors);
+  copy(pairs, true);
+  return stand_ins_of(pairs);
 }
 
 std::vector<at::Tensor> DeviceStage::writes(const std::vector<at::Tensor>& tensors) {
-  return of_each(tensors, [this](const at::Tensor& tensor) { return writes(tensor); });
+  if (is_in_place()) return tensors;
+  const std::vector<Pair> pairs = stand_ins_for(tensors);
+  written_.insert(written_.end(), pairs.begin(), pairs.end());
+  return stand_ins_of(pairs);
 }
 
 std::vector<at::Tensor> DeviceStage::updates(const std::vector<at::Tensor>& tensors) {
-  return of_each(tensors, [this](const at::Tensor& tensor) { return updates(tensor); });
+  if (is_in_place()) return tensors;
+  const std::vector<Pair> pairs = stand_ins_for(tensors);
+  copy(pairs, true);
+  written_.insert(written_.end(), pairs.begin(), pairs.end());
+  return stand_ins_of(pairs);
 }
 
 /// Ends when the copies are done: the engine reads the stand-ins next, or somebody the tensors, on whatever stream.
@@ -69,17 +82,9 @@ void DeviceStage::copy(const std::vector<Pair>& pairs, bool is_in) {
     const at::Tensor& to = is_in ? stand_in : tensor;
     to.copy_(is_in ? tensor : stand_in, true);
   }
-  stream_->synchronize();
+  settle();
 }
-
-void DeviceStage::copy_in() { copy(read_, true); }
 
 void DeviceStage::copy_out() { copy(written_, false); }
-
-void DeviceStage::run(const std::function<void()>& call) {
-  copy_in();
-  call();
-  copy_out();
-}
 
 }  // namespace espalier::python

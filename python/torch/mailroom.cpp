@@ -18,15 +18,15 @@ void expect(const Result<void>& result) {
 
 /// What arrived, in the tensor of the receive; every message ends the receive that it fits.
 void deliver(GroupWork& work, const StagedTensor& staged, const at::Tensor& bytes, std::uint32_t from) {
-  const at::Tensor& tensor = staged.tensor;
   work.set_source(static_cast<int>(from));
   work.run([&] {
     const at::NoGradGuard no_gradients;
+    const at::Tensor& tensor = staged.tensor;
     if (bytes.numel() != static_cast<std::int64_t>(tensor.nbytes())) {
       throw std::runtime_error("rank " + std::to_string(from) + " sent " + std::to_string(bytes.numel()) +
                                " bytes, and the tensor to receive into has " + std::to_string(tensor.nbytes()));
     }
-    unpack(bytes.data_ptr(), {tensor});
+    unpack(bytes, {staged.stage->writes(tensor)});
     staged.stage->copy_out();
   });
 }
@@ -134,8 +134,7 @@ void Mailroom::send_all(std::uint32_t to, Direction& direction) {
     try {
       if (failure) std::rethrow_exception(failure);
       const auto ranks = open(direction, self_, to);
-      next.staged.stage->copy_in();
-      const at::Tensor bytes = dense(next.staged.tensor);
+      const at::Tensor bytes = dense(next.staged.stage->reads(next.staged.tensor));
       const Header header{next.tag, static_cast<std::int64_t>(bytes.nbytes())};
       expect(ranks->send(&header, sizeof header, ElementType::uint8, 1));
       if (header.bytes > 0) expect(ranks->send(bytes.data_ptr(), bytes.nbytes(), ElementType::uint8, 1));
@@ -176,7 +175,7 @@ void Mailroom::receive_one(std::uint32_t from, Direction& direction) {
   lock.unlock();
   const bool fits = posted && is_dense(posted->staged.tensor) &&
                     static_cast<std::int64_t>(posted->staged.tensor.nbytes()) == header.bytes;
-  at::Tensor bytes = fits ? posted->staged.tensor : at::empty({header.bytes}, at::kByte);
+  at::Tensor bytes = fits ? posted->staged.stage->writes(posted->staged.tensor) : at::empty({header.bytes}, at::kByte);
   try {
     if (header.bytes > 0) {
       expect(ranks->receive(bytes.data_ptr(), static_cast<std::size_t>(header.bytes), ElementType::uint8, 0));

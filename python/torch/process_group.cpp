@@ -23,15 +23,22 @@ OpenGroups& open_groups() {
   return open;
 }
 
-using StageOne = at::Tensor (DeviceStage::*)(const at::Tensor&);
-
-StagedTensor staged(const at::Tensor& tensor, StageOne how) {
-  auto stage = std::make_shared<DeviceStage>(tensor.device());
-  const at::Tensor stand_in = ((*stage).*how)(tensor);
-  return {stand_in, std::move(stage)};
-}
+StagedTensor staged(const at::Tensor& tensor) { return {tensor, std::make_shared<DeviceStage>(tensor.device())}; }
 
 }  // namespace
+
+void GroupJobs::add(std::shared_ptr<Communicator> on_devices) {
+  const std::lock_guard lock(mutex_);
+  if (aborted_) on_devices->abort(*aborted_);
+  on_devices_ = std::move(on_devices);
+}
+
+void GroupJobs::abort(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  aborted_ = reason;
+  host_->abort(reason);
+  if (on_devices_) on_devices_->abort(reason);
+}
 
 ProcessGroupEspalier::ProcessGroupEspalier(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
                                            std::chrono::milliseconds timeout, const BackendSettings& settings,
@@ -42,10 +49,11 @@ ProcessGroupEspalier::ProcessGroupEspalier(c10::intrusive_ptr<c10d::Store> store
   const auto world = static_cast<std::uint32_t>(size);
   auto schedules = schedules_for(settings, members(), is_whole_job);
   if (!schedules) raise_runtime_error(schedules.error());
-  ranks_ = terms_.meet("group", self, world, *std::move(schedules), nullptr);
-  for (const PeerTransport& peer : ranks_->transports()) transports_.push_back(peer.transport);
+  jobs_ = std::make_shared<GroupJobs>(terms_.meet("group", self, world, *std::move(schedules), nullptr));
+  const auto& peers = jobs_->host().transports();
+  for (const PeerTransport& peer : peers) transports_.push_back(peer.transport);
   const auto is_reached_so = [&](const PeerTransport& peer) { return peer.transport == "shm" && peer.peer != self; };
-  if (std::ranges::any_of(ranks_->transports(), is_reached_so)) shared_ = std::make_unique<SharedTensors>(*ranks_);
+  if (std::ranges::any_of(peers, is_reached_so)) shared_ = std::make_unique<SharedTensors>(jobs_->host());
   mailroom_ = std::make_shared<Mailroom>(
       self, world, [terms = terms_, self](std::uint32_t from, std::uint32_t to, const std::atomic<bool>& is_over) {
         auto pair = schedules_for({}, 2, false);
@@ -84,7 +92,8 @@ void ProcessGroupEspalier::leave_all(const std::string& reason) {
 }
 
 std::unique_ptr<Communicator> JobTerms::meet(const std::string& name, std::uint32_t rank, std::uint32_t world,
-                                             GroupSchedules schedules, const std::atomic<bool>* is_over) const {
+                                             GroupSchedules schedules, const std::atomic<bool>* is_over,
+                                             std::unique_ptr<engine::Device> device) const {
   const auto transport = parse_transport(settings.transport);
   if (!transport) raise_runtime_error(transport.error());
   JobOptions options;
@@ -93,7 +102,12 @@ std::unique_ptr<Communicator> JobTerms::meet(const std::string& name, std::uint3
   options.agreed = agreed_settings(settings);
   const Meeting meeting{store, "espalier/" + name, rank, world, timeout, is_over};
   options.verbs = std::move(schedules.verbs);
-  return meeting.join(std::move(options), std::move(schedules.source));
+  if (device) {
+    options.make_device = [held = std::make_shared<std::unique_ptr<engine::Device>>(std::move(device))] {
+      return std::move(*held);
+    };
+  }
+  return meeting.join(std::move(options), schedules.source);
 }
 
 void ProcessGroupEspalier::leave() {
@@ -104,16 +118,17 @@ void ProcessGroupEspalier::leave() {
   }
   if (thread_.joinable()) thread_.join();
   shared_.reset();
+  lane_.reset();
   std::shared_ptr<Mailroom> mailroom;
-  std::shared_ptr<Communicator> ranks;
+  std::shared_ptr<GroupJobs> jobs;
   const std::lock_guard lock(mutex_);
   mailroom.swap(mailroom_);
-  ranks.swap(ranks_);
+  jobs.swap(jobs_);
 }
 
 void ProcessGroupEspalier::abort_all(const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  if (ranks_) ranks_->abort(reason);
+  if (jobs_) jobs_->abort(reason);
   if (mailroom_) mailroom_->abort(std::nullopt, reason);
 }
 
@@ -139,14 +154,14 @@ c10::intrusive_ptr<GroupWork> ProcessGroupEspalier::make_message(c10d::OpType ty
 }
 
 ProcessGroupEspalier::Work ProcessGroupEspalier::start(const Kind& kind, const Tensors& inputs, Outputs outputs,
-                                                       std::shared_ptr<DeviceStage> stage, std::function<void()> run) {
-  auto work = make_work(kind, inputs, std::move(outputs), [ranks = std::weak_ptr(ranks_)](const std::string& reason) {
-    if (const auto still = ranks.lock()) still->abort(reason);
+                                                       std::shared_ptr<DeviceStage> stage, CarryOut carry_out) {
+  auto work = make_work(kind, inputs, std::move(outputs), [jobs = std::weak_ptr(jobs_)](const std::string& reason) {
+    if (const auto still = jobs.lock()) still->abort(reason);
   });
   const std::lock_guard lock(mutex_);
   if (is_ending_) throw std::runtime_error("this process group was destroyed");
   ++sequence_;
-  calls_.push_back({work, std::move(stage), std::move(run)});
+  calls_.push_back({work, std::move(stage), std::move(carry_out)});
   changed_.notify_all();
   return work;
 }
@@ -160,13 +175,58 @@ void ProcessGroupEspalier::work_off() {
     Call call = std::move(calls_.front());
     calls_.pop_front();
     lock.unlock();
-    call.work->run([&] { call.stage ? call.stage->run(call.run) : call.run(); });
+    call.work->run([&] {
+      stage_ = call.stage.get();
+      lane_in_use_ = lane_for(stage_->device());
+      if (lane_in_use_ != nullptr) stage_->stay_on_device();
+      stage_->run([&] { call.carry_out(*stage_); });
+    });
     call = {};  // Before the lock: tensors may take Python's.
     lock.lock();
   }
 }
 
-void ProcessGroupEspalier::run(const CallArguments& arguments) { expect(ranks_->run(arguments)); }
+DeviceLane* ProcessGroupEspalier::lane_for(c10::Device device) {
+  const DeviceTensors wanted = terms_.settings.device_tensors;
+  if (device.is_cpu() || wanted == DeviceTensors::host) return nullptr;
+  if (wanted == DeviceTensors::automatic && !device.is_cuda()) return nullptr;
+  if (!has_looked_for_lane_) make_lane(device);
+  has_looked_for_lane_ = true;
+  if (lane_ && lane_->device() != device) {
+    throw std::runtime_error("a rank's tensors are on one GPU in all calls of a group: this one is on " + device.str() +
+                             ", earlier ones were on " + lane_->device().str());
+  }
+  return lane_.get();
+}
+
+/// Collective. All ranks work on GPUs, or none.
+void ProcessGroupEspalier::make_lane(c10::Device device) {
+  auto gpu = open_gpu(device);
+  std::uint8_t can = gpu ? 1 : 0;
+  expect(jobs_->host().run({CollectiveKind::all_reduce, &can, &can, 1, ElementType::uint8, ReduceOperation::min}));
+  if (can == 0) {
+    if (terms_.settings.device_tensors == DeviceTensors::automatic) return;
+    if (!gpu) raise_runtime_error(gpu.error());
+    throw std::runtime_error("ESPALIER_DEVICE_TENSORS=engine: another rank cannot work on its GPU");
+  }
+  auto schedules = schedules_for(terms_.settings, members(), false);
+  if (!schedules) raise_runtime_error(schedules.error());
+  std::shared_ptr<Communicator> ranks =
+      terms_.meet("group/devices", static_cast<std::uint32_t>(getRank()), static_cast<std::uint32_t>(getSize()),
+                  *std::move(schedules), nullptr, std::move(*gpu));
+  jobs_->add(ranks);
+  lane_ = std::make_unique<DeviceLane>(std::move(ranks), device);
+}
+
+void ProcessGroupEspalier::run(CallArguments arguments, const at::Tensor& send, const at::Tensor& receive) {
+  if (lane_in_use_ != nullptr) {
+    expect(lane_in_use_->run(arguments, send, receive, *stage_));
+    return;
+  }
+  arguments.send = send.defined() ? send.data_ptr() : nullptr;
+  arguments.receive = receive.defined() ? receive.data_ptr() : nullptr;
+  expect(jobs_->host().run(arguments));
+}
 
 void ProcessGroupEspalier::expect(const Result<void>& result) {
   if (result) return;
@@ -177,9 +237,12 @@ void ProcessGroupEspalier::expect(const Result<void>& result) {
   raise_runtime_error(error);
 }
 
-at::Tensor ProcessGroupEspalier::scratch(std::int64_t bytes) {
-  if (!scratch_.defined() || scratch_.numel() < bytes) scratch_ = at::empty({bytes}, at::kByte);
-  return scratch_;
+at::Tensor ProcessGroupEspalier::scratch(std::size_t bytes, const at::Tensor& like) {
+  const auto count = static_cast<std::int64_t>(bytes);
+  if (!scratch_.defined() || scratch_.numel() < count || scratch_.device() != like.device()) {
+    scratch_ = at::empty({count}, like.options().dtype(at::kByte));
+  }
+  return scratch_.narrow(0, 0, count);
 }
 
 std::uint64_t ProcessGroupEspalier::getSequenceNumberForGroup() {
@@ -203,7 +266,7 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::send(Tensors& tensors, int to, 
   check_tensors("send", tensors);
   const std::uint32_t peer = checked_peer("send", to);
   auto work = make_message(c10d::OpType::SEND, "espalier:send", tensors, peer);
-  mailroom_->send(work, staged(tensors.front(), &DeviceStage::reads), peer, tag);
+  mailroom_->send(work, staged(tensors.front()), peer, tag);
   return work;
 }
 
@@ -212,7 +275,7 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::recv(Tensors& tensors, int from
   check_tensors("recv", tensors);
   const std::uint32_t peer = checked_peer("recv", from);
   auto work = make_message(c10d::OpType::RECV, "espalier:recv", tensors, peer);
-  mailroom_->receive(work, staged(tensors.front(), &DeviceStage::writes), peer, tag);
+  mailroom_->receive(work, staged(tensors.front()), peer, tag);
   return work;
 }
 
@@ -220,13 +283,13 @@ ProcessGroupEspalier::Work ProcessGroupEspalier::recvAnysource(Tensors& tensors,
   if (tensors.size() != 1) refuse_call("recvAnysource", "requires a single-element tensor list");
   check_tensors("recvAnysource", tensors);
   auto work = make_message(c10d::OpType::RECVANYSOURCE, "espalier:recvAnySource", tensors, std::nullopt);
-  mailroom_->receive(work, staged(tensors.front(), &DeviceStage::writes), std::nullopt, tag);
+  mailroom_->receive(work, staged(tensors.front()), std::nullopt, tag);
   return work;
 }
 
 ProcessGroupEspalier::Work ProcessGroupEspalier::barrier(const c10d::BarrierOptions& options) {
-  return start({c10d::OpType::BARRIER, "espalier:barrier", options.timeout}, {}, {}, nullptr,
-               [this] { expect(ranks_->barrier()); });
+  return start({c10d::OpType::BARRIER, "espalier:barrier", options.timeout}, {}, {},
+               std::make_shared<DeviceStage>(at::kCPU), [this](DeviceStage&) { expect(jobs_->host().barrier()); });
 }
 
 void ProcessGroupEspalier::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {

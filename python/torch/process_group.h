@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "python/torch/device_lane.h"
 #include "python/torch/device_stage.h"
 #include "python/torch/mailroom.h"
 #include "python/torch/page_allocator.h"
@@ -27,12 +28,29 @@ struct JobTerms {
 
   /// Joins; collective. Throws std::runtime_error where it fails.
   [[nodiscard]] std::unique_ptr<Communicator> meet(const std::string& name, std::uint32_t rank, std::uint32_t world,
-                                                   GroupSchedules schedules, const std::atomic<bool>* is_over) const;
+                                                   GroupSchedules schedules, const std::atomic<bool>* is_over,
+                                                   std::unique_ptr<engine::Device> device = nullptr) const;
 };
 
-/// The c10d backend `espalier`: the collectives of a process group, by the engine; tensors of a device go
-/// through host memory (device_stage.h). A group is a job of
-/// its own, whose ranks meet through the store. Its collectives run one after the other on a thread of the group, in
+/// The jobs of a group's collectives, for whoever ends them. Thread-safe.
+class GroupJobs {
+ public:
+  explicit GroupJobs(std::unique_ptr<Communicator> host) : host_(std::move(host)) {}
+  [[nodiscard]] Communicator& host() const { return *host_; }
+  void add(std::shared_ptr<Communicator> on_devices);
+  /// Ends what is under way on all ranks, and what comes.
+  void abort(const std::string& reason);
+
+ private:
+  const std::unique_ptr<Communicator> host_;
+  std::mutex mutex_;
+  std::shared_ptr<Communicator> on_devices_;
+  std::optional<std::string> aborted_;
+};
+
+/// The c10d backend `espalier`: the collectives of a process group, by the engine, on the CPU's memory or on GPUs
+/// (device_lane.h); tensors of other devices, and messages, go through host memory (device_stage.h). A group is a job
+/// of its own, whose ranks meet through the store. Its collectives run one after the other on a thread of the group, in
 /// the order of the calls, which all members make alike; sends and receives go beside them.
 ///
 /// Calls return at once, with a Work. Tensors need not be contiguous. What is wrong with a call's tensors throws
@@ -83,10 +101,13 @@ class ProcessGroupEspalier final : public BackendBase {
   static void leave_all(const std::string& reason);
 
  private:
+  /// What the group's thread does for a call; the stage says where the tensors lie for it.
+  using CarryOut = std::function<void(DeviceStage&)>;
+
   struct Call {
     c10::intrusive_ptr<GroupWork> work;
-    std::shared_ptr<DeviceStage> stage;  ///< None: it has no tensors.
-    std::function<void()> run;
+    std::shared_ptr<DeviceStage> stage;
+    CarryOut carry_out;
   };
   /// What a call takes and gives, for its Work.
   struct Kind {
@@ -100,15 +121,18 @@ class ProcessGroupEspalier final : public BackendBase {
   c10::intrusive_ptr<GroupWork> make_message(c10d::OpType type, const char* title, const Tensors& tensors,
                                              std::optional<std::uint32_t> peer);
   Work start(const Kind& kind, const Tensors& inputs, Outputs outputs, std::shared_ptr<DeviceStage> stage,
-             std::function<void()> run);
+             CarryOut carry_out);
   void work_off();
 
-  void run(const CallArguments& arguments);
-  static void expect(const Result<void>& result);
-  /// Memory of the group for calls of its thread, which keep it for the next.
-  at::Tensor scratch(std::int64_t bytes);
-
   // Of the group's thread.
+  /// Where the engine works for a call on tensors of this device; null for the host.
+  DeviceLane* lane_for(c10::Device device);
+  void make_lane(c10::Device device);
+  /// A collective on dense tensors, undefined where this rank has none; their pointers are set here.
+  void run(CallArguments arguments, const at::Tensor& send, const at::Tensor& receive);
+  static void expect(const Result<void>& result);
+  /// Memory for calls on the tensor's device, which keep it for the next.
+  at::Tensor scratch(std::size_t bytes, const at::Tensor& like);
   void move_now(CollectiveKind kind, const at::Tensor& send, const at::Tensor& receive, std::size_t part_bytes,
                 std::uint32_t root = 0);
   void gather_now(CollectiveKind kind, const Tensors& outputs, const Tensors& inputs, std::uint32_t root);
@@ -118,6 +142,7 @@ class ProcessGroupEspalier final : public BackendBase {
   void reduce_scatter_now(const char* call, const at::Tensor& output, const at::Tensor& flat,
                           const c10d::ReduceOp& operation);
   void exchange_now(const Tensors& outputs, const Tensors& inputs);
+  void send_and_receive(const Tensors& received, const Tensors& sent);
   void add_sparse_now(const at::Tensor& tensor);
 
   std::uint32_t checked_root(const char* call, std::int64_t root) const;
@@ -125,10 +150,14 @@ class ProcessGroupEspalier final : public BackendBase {
   [[nodiscard]] std::size_t members() const { return static_cast<std::size_t>(getSize()); }
 
   JobTerms terms_;
-  std::shared_ptr<Communicator> ranks_;    ///< Works hold it weakly, to end what they are tired of waiting for.
+  std::shared_ptr<GroupJobs> jobs_;        ///< Works hold it weakly, to end what they are tired of waiting for.
   std::unique_ptr<SharedTensors> shared_;  ///< Of the group's thread; null where no rank is reached by shared memory.
   std::vector<std::string> transports_;
   std::shared_ptr<Mailroom> mailroom_;  ///< As above.
+  bool has_looked_for_lane_ = false;    ///< Of the group's thread, as what follows.
+  std::unique_ptr<DeviceLane> lane_;    ///< Null where no call is carried out on devices.
+  DeviceStage* stage_ = nullptr;        ///< Of the call that is carried out.
+  DeviceLane* lane_in_use_ = nullptr;   ///< By that call.
   at::Tensor scratch_;
   std::uint64_t monitored_barriers_ = 0;
 

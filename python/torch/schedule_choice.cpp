@@ -1,8 +1,10 @@
 #include "python/torch/schedule_choice.h"
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "advisor/advisor.h"
 #include "python/bind/lone_rank.h"
@@ -43,10 +45,20 @@ Result<Schedule> read_checked_plan(const std::string& path) {
   return std::move(plan->schedule);
 }
 
+constexpr std::array<std::pair<const char*, DeviceTensors>, 3> device_tensors = {
+    {{"auto", DeviceTensors::automatic}, {"engine", DeviceTensors::engine}, {"host", DeviceTensors::host}}};
+
 }  // namespace
 
+Result<DeviceTensors> parse_device_tensors(const std::string& name) {
+  for (const auto& [known, value] : device_tensors) {
+    if (name == known) return value;
+  }
+  return fail(ErrorCode::invalid_input, "ESPALIER_DEVICE_TENSORS: '" + name + "' is none of auto, engine and host", "");
+}
+
 Result<GroupSchedules> schedules_for(const BackendSettings& settings, std::size_t ranks, bool is_whole_job) {
-  if (ranks == 1) return GroupSchedules{schedule_of_lone_rank, {}};
+  if (ranks == 1) return GroupSchedules{[](bool) { return ScheduleSource(schedule_of_lone_rank); }, {}};
   auto network = generate_fully_connected({.ranks = static_cast<std::int64_t>(ranks), .wire = {}});
   if (!settings.topology.empty()) {
     auto read = read_network(settings.topology);
@@ -65,7 +77,11 @@ Result<GroupSchedules> schedules_for(const BackendSettings& settings, std::size_
   engine::set_rails(verbs, *network);
   advisor::AdvisorOptions options{.algorithm = settings.algorithm, .leaves_chunk_to_engine = true};
   options.may_be_replaced = settings.algorithm == "auto";
-  ScheduleSource advised = advisor::Advisor::source(std::make_shared<advisor::Advisor>(*std::move(network), options));
+  const auto advised = [network = *std::move(network), options](bool shares_memory) {
+    advisor::AdvisorOptions known = options;
+    known.shares_memory = shares_memory;
+    return advisor::Advisor::source(std::make_shared<advisor::Advisor>(network, std::move(known)));
+  };
   std::vector<PlanInUse> plans;
   for (const PlanForSizes& named : settings.plans) {
     auto schedule = read_checked_plan(named.path);
@@ -78,17 +94,19 @@ Result<GroupSchedules> schedules_for(const BackendSettings& settings, std::size_
     }
     plans.push_back({std::make_shared<const Schedule>(*std::move(schedule)), named});
   }
-  if (plans.empty()) return GroupSchedules{std::move(advised), std::move(verbs)};
-  ScheduleSource planned = [plans = std::move(plans), advised = std::move(advised)](
-                               const Collective& collective, Bytes size) -> Result<SourcedSchedule> {
-    for (const PlanInUse& plan : plans) {
-      if (plan.schedule->collective != collective || size.count < plan.sizes.least) continue;
-      if (plan.sizes.most && size.count > *plan.sizes.most) continue;
-      return SourcedSchedule{plan.schedule, Bytes{}, false, 0};
-    }
-    return advised(collective, size);
+  if (plans.empty()) return GroupSchedules{advised, std::move(verbs)};
+  const auto planned = [plans = std::move(plans), advised](bool shares_memory) -> ScheduleSource {
+    return
+        [plans, others = advised(shares_memory)](const Collective& collective, Bytes size) -> Result<SourcedSchedule> {
+          for (const PlanInUse& plan : plans) {
+            if (plan.schedule->collective != collective || size.count < plan.sizes.least) continue;
+            if (plan.sizes.most && size.count > *plan.sizes.most) continue;
+            return SourcedSchedule{plan.schedule, Bytes{}, false, 0};
+          }
+          return others(collective, size);
+        };
   };
-  return GroupSchedules{std::move(planned), std::move(verbs)};
+  return GroupSchedules{planned, std::move(verbs)};
 }
 
 std::vector<engine::Setting> agreed_settings(const BackendSettings& settings) {
@@ -101,7 +119,8 @@ std::vector<engine::Setting> agreed_settings(const BackendSettings& settings) {
   return {{"ESPALIER_TRANSPORT", settings.transport},
           {"ESPALIER_ALGORITHM", settings.algorithm},
           {"ESPALIER_TOPOLOGY", topology.empty() ? "not set" : topology},
-          {"ESPALIER_PLAN", plans.empty() ? "not set" : plans}};
+          {"ESPALIER_PLAN", plans.empty() ? "not set" : plans},
+          {"ESPALIER_DEVICE_TENSORS", device_tensors.at(static_cast<std::size_t>(settings.device_tensors)).first}};
 }
 
 }  // namespace espalier::python

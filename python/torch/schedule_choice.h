@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,18 +20,26 @@ struct PlanForSizes {
   std::optional<std::int64_t> most;
 };
 
+/// Who works on tensors of devices: the engine on the GPU where it can and the tensors are of CUDA; the engine,
+/// whatever PyTorch calls the device whose memory a GPU's is; the host.
+enum class DeviceTensors : std::uint8_t { automatic, engine, host };
+
 /// What the environment says of a backend's calls (docs/python.md).
 struct BackendSettings {
   std::string transport = "auto";
   std::string algorithm = "auto";
   std::string topology;  ///< A file; empty: all ranks connected alike.
   std::vector<PlanForSizes> plans;
+  DeviceTensors device_tensors = DeviceTensors::automatic;
 };
+
+/// "auto", "engine" or "host". Errors: invalid_input.
+Result<DeviceTensors> parse_device_tensors(const std::string& name);
 
 /// What a group runs, and by which RDMA devices.
 struct GroupSchedules {
-  ScheduleSource source;
-  engine::VerbsOptions verbs;  ///< The rails of the topology that is taken.
+  std::function<ScheduleSource(bool shares_memory)> source;  ///< Of ranks that reach each other's memory, or do not.
+  engine::VerbsOptions verbs;                                ///< The rails of the topology that is taken.
 };
 
 /// The schedules of a group of so many ranks. The topology is taken where it has as many ranks (`is_whole_job`: it has

@@ -87,7 +87,7 @@ void Meeting::leave(const std::string& key, const std::string& text) const {
   store->set(key, std::vector<std::uint8_t>(text.begin(), text.end()));
 }
 
-std::unique_ptr<Communicator> Meeting::join(JobOptions options, ScheduleSource schedules) const {
+std::unique_ptr<Communicator> Meeting::join(JobOptions options, const MakeSchedules& schedules) const {
   const auto raise_or_take = [](auto result) {
     if (!result) raise_runtime_error(result.error());
     return *std::move(result);
@@ -113,7 +113,8 @@ std::unique_ptr<Communicator> Meeting::join(JobOptions options, ScheduleSource s
     std::istringstream found(await(place));
     found >> options.rendezvous.host >> options.rendezvous.port >> options.rendezvous.secret;
   }
-  return raise_or_take(Communicator::join(std::move(options), std::move(schedules)));
+  const bool shares_memory = options.rendezvous.host == loopback && takes_shared_memory(options.transport);
+  return raise_or_take(Communicator::join(std::move(options), schedules(shares_memory)));
 }
 
 }  // namespace espalier::python

@@ -23,8 +23,11 @@ struct Meeting {
   std::chrono::milliseconds patience{};        ///< Until all have come.
   const std::atomic<bool>* is_over = nullptr;  ///< Ends the wait for the store early.
 
+  /// The schedules of a job; `shares_memory`: its ranks are of one machine, and reach each other's memory.
+  using MakeSchedules = std::function<ScheduleSource(bool shares_memory)>;
+
   /// Joins; collective. `options.rendezvous` is filled in here. Throws std::runtime_error where it fails.
-  [[nodiscard]] std::unique_ptr<Communicator> join(JobOptions options, ScheduleSource schedules) const;
+  [[nodiscard]] std::unique_ptr<Communicator> join(JobOptions options, const MakeSchedules& schedules) const;
 
  private:
   /// Waits without holding the store, which other threads of this process may need meanwhile.

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <optional>
@@ -71,6 +72,14 @@ std::optional<ReduceOperation> bool_operation_of(RedOp operation) {
                         " tensors is not supported");
 }
 
+void copy_bytes(const at::Tensor& from, const at::Tensor& to) {
+  if (from.is_cpu()) {  // Less than copy_ costs for few bytes.
+    std::memcpy(to.data_ptr(), from.data_ptr(), from.nbytes());
+  } else {
+    to.copy_(from, true);
+  }
+}
+
 }  // namespace
 
 void refuse_call(const char* call, const std::string& what) {
@@ -86,45 +95,58 @@ at::Tensor dense(const at::Tensor& tensor) {
   return is_dense(tensor) ? tensor : tensor.resolve_conj().resolve_neg().contiguous();
 }
 
+at::Tensor row_of(void* data, std::int64_t elements, const at::TensorOptions& options, const at::Tensor& owner) {
+  const std::array<std::int64_t, 1> sizes = {elements};
+  return at::for_blob(data, sizes)
+      .deleter([owner](void*) {})
+      .options(options)
+      .target_device(options.device())
+      .make_tensor();
+}
+
+at::Tensor bytes_in(const at::Tensor& tensor) {
+  return row_of(tensor.data_ptr(), static_cast<std::int64_t>(tensor.nbytes()), tensor.options().dtype(at::kByte),
+                tensor);
+}
+
 std::size_t bytes_of(const std::vector<at::Tensor>& tensors) {
   std::size_t bytes = 0;
   for (const at::Tensor& tensor : tensors) bytes += tensor.nbytes();
   return bytes;
 }
 
-void pack(const std::vector<at::Tensor>& tensors, void* to) {
-  auto* place = static_cast<std::byte*>(to);
+void pack(const std::vector<at::Tensor>& tensors, const at::Tensor& to) {
+  std::int64_t place = 0;
   for (const at::Tensor& tensor : tensors) {
-    if (tensor.nbytes() == 0) continue;
-    const at::Tensor values = dense(tensor);
-    std::memcpy(place, values.data_ptr(), values.nbytes());
-    place += values.nbytes();
+    const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
+    if (bytes > 0) copy_bytes(bytes_in(dense(tensor)), to.narrow(0, place, bytes));
+    place += bytes;
   }
 }
 
-void unpack(const void* from, const std::vector<at::Tensor>& tensors) {
-  const auto* place = static_cast<const std::byte*>(from);
+void unpack(const at::Tensor& from, const std::vector<at::Tensor>& tensors) {
+  std::int64_t place = 0;
   for (const at::Tensor& tensor : tensors) {
-    if (tensor.nbytes() == 0) continue;
-    if (is_dense(tensor)) {
-      std::memcpy(tensor.data_ptr(), place, tensor.nbytes());
-    } else {
-      const at::Tensor values = at::empty(tensor.sizes(), tensor.options());
-      std::memcpy(values.data_ptr(), place, values.nbytes());
-      tensor.copy_(values);
+    const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
+    if (bytes > 0) {
+      const at::Tensor values = is_dense(tensor) ? tensor : at::empty(tensor.sizes(), tensor.options());
+      copy_bytes(from.narrow(0, place, bytes), bytes_in(values));
+      if (!values.is_same(tensor)) tensor.copy_(values);
     }
-    place += tensor.nbytes();
+    place += bytes;
   }
 }
 
-void* side_by_side(const std::vector<at::Tensor>& tensors) {
-  if (tensors.empty()) return nullptr;
+at::Tensor side_by_side(const std::vector<at::Tensor>& tensors) {
+  if (tensors.empty()) return {};
   auto* place = static_cast<std::byte*>(tensors.front().data_ptr());
+  std::int64_t elements = 0;
   for (const at::Tensor& tensor : tensors) {
-    if (!is_dense(tensor) || tensor.data_ptr() != place) return nullptr;
+    if (!is_dense(tensor) || tensor.data_ptr() != place) return {};
     place += tensor.nbytes();
+    elements += tensor.numel();
   }
-  return tensors.front().data_ptr();
+  return row_of(tensors.front().data_ptr(), elements, tensors.front().options(), tensors.front());
 }
 
 void check_tensors(const char* call, const std::vector<at::Tensor>& tensors) {

@@ -16,12 +16,17 @@ bool is_dense(const at::Tensor& tensor);
 /// The tensor itself where it is so, else a copy.
 at::Tensor dense(const at::Tensor& tensor);
 
-/// The bytes of tensors, one tensor after the other, and back.
+/// Memory of a device as a row of elements. `owner`, where given, lives as long as it: what is given to streams runs
+/// late.
+at::Tensor row_of(void* data, std::int64_t elements, const at::TensorOptions& options, const at::Tensor& owner = {});
+/// Its memory as a row of bytes. Requires: it is dense.
+at::Tensor bytes_in(const at::Tensor& tensor);
+/// The bytes of tensors, one tensor after the other, and back; the row of bytes is on the device of the tensors.
 std::size_t bytes_of(const std::vector<at::Tensor>& tensors);
-void pack(const std::vector<at::Tensor>& tensors, void* to);
-void unpack(const void* from, const std::vector<at::Tensor>& tensors);
-/// Where such bytes lie already; null where tensors are not side by side in memory.
-void* side_by_side(const std::vector<at::Tensor>& tensors);
+void pack(const std::vector<at::Tensor>& tensors, const at::Tensor& to);
+void unpack(const at::Tensor& from, const std::vector<at::Tensor>& tensors);
+/// All their elements in a row, where they lie so already; undefined where tensors are not side by side in memory.
+at::Tensor side_by_side(const std::vector<at::Tensor>& tensors);
 
 /// Throws std::invalid_argument for what is not a dense tensor with memory, and for tensors of several devices.
 void check_tensors(const char* call, const std::vector<at::Tensor>& tensors);

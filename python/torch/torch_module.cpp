@@ -18,8 +18,12 @@ namespace py = pybind11;
 c10::intrusive_ptr<BackendBase> make_group(
     const c10::intrusive_ptr<c10d::Store>& store, int rank, int size, const std::chrono::milliseconds& timeout,
     const std::string& transport, const std::string& algorithm, const std::string& topology,
-    const std::vector<std::tuple<std::string, std::int64_t, std::int64_t>>& plans, bool is_whole_job) {
+    const std::string& device_tensors, const std::vector<std::tuple<std::string, std::int64_t, std::int64_t>>& plans,
+    bool is_whole_job) {
   BackendSettings settings{transport, algorithm, topology, {}};
+  const auto on_devices = parse_device_tensors(device_tensors);
+  if (!on_devices) raise_runtime_error(on_devices.error());
+  settings.device_tensors = *on_devices;
   for (const auto& [path, least, most] : plans) {
     settings.plans.push_back({path, least, most < 0 ? std::nullopt : std::optional(most)});
   }

@@ -1,0 +1,119 @@
+#include "python/torch/device_lane.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "engine/cuda/device/cuda_device.h"
+#include "engine/cuda/kernels/embedded_kernels.h"
+#include "python/torch/tensor_elements.h"
+
+namespace espalier::python {
+namespace {
+
+/// Parts of a room begin where kernels read and write whole vectors.
+constexpr std::size_t alignment = 256;
+
+std::size_t room_for(const at::Tensor& tensor) { return (tensor.nbytes() + alignment - 1) / alignment * alignment; }
+
+}  // namespace
+
+Result<std::unique_ptr<engine::Device>> open_gpu(c10::Device device) {
+  const auto image = engine::cuda::embedded_kernels();
+  if (image.empty()) {
+    return fail(ErrorCode::unsupported,
+                "this package was built without CUDA kernels (" + std::string(engine::cuda::why_no_kernels()) + ")",
+                "build it where nvcc is found (docs/gpu.md)");
+  }
+  const auto driver = engine::cuda::Driver::load();
+  if (!driver) return tl::unexpected(driver.error());
+  auto opened = engine::cuda::CudaDevice::open(*driver, std::max<int>(0, device.index()), image);
+  if (!opened) return tl::unexpected(opened.error());
+  return std::unique_ptr<engine::Device>(std::move(*opened));
+}
+
+DeviceLane::~DeviceLane() {
+  for (const Room& room : {sent_, received_}) ranks_->free(room.data);
+}
+
+Result<void> DeviceLane::reserve(Room& room, std::size_t bytes) {
+  if (room.bytes >= bytes) return {};
+  ranks_->free(std::exchange(room, {}).data);
+  const std::size_t rounded = std::bit_ceil(std::max(bytes, alignment));
+  const auto data = ranks_->allocate(rounded, engine::MemorySpace::device);
+  if (!data) return tl::unexpected(data.error());
+  room = {*data, rounded};
+  return {};
+}
+
+at::Tensor DeviceLane::part_of(const Room& room, std::size_t begin, std::size_t bytes) const {
+  return row_of(static_cast<std::byte*>(room.data) + begin, static_cast<std::int64_t>(bytes),
+                at::device(device_).dtype(at::kByte));
+}
+
+Result<void> DeviceLane::run(CallArguments arguments, const at::Tensor& send, const at::Tensor& receive,
+                             DeviceStage& stage) {
+  const bool is_in_place = send.defined() && receive.defined() && send.data_ptr() == receive.data_ptr();
+  arguments.send = nullptr;
+  arguments.receive = nullptr;
+  if (receive.defined() && receive.nbytes() > 0) {
+    if (auto reserved = reserve(received_, receive.nbytes()); !reserved) return reserved;
+    arguments.receive = received_.data;
+  }
+  if (send.defined() && send.nbytes() > 0) {
+    Room& room = is_in_place && receive.nbytes() >= send.nbytes() ? received_ : sent_;
+    if (auto reserved = reserve(room, send.nbytes()); !reserved) return reserved;
+    arguments.send = room.data;
+    part_of(room, 0, send.nbytes()).copy_(bytes_in(send), true);
+  }
+  stage.settle();
+  if (auto ran = ranks_->run(arguments); !ran) return ran;
+  if (arguments.receive != nullptr) bytes_in(receive).copy_(part_of(received_, 0, receive.nbytes()), true);
+  return {};
+}
+
+Result<void> DeviceLane::exchange(const std::vector<at::Tensor>& received, const std::vector<at::Tensor>& sent,
+                                  DeviceStage& stage) {
+  const auto room_of_all = [](const std::vector<at::Tensor>& tensors) {
+    std::size_t bytes = 0;
+    for (const at::Tensor& tensor : tensors) bytes += room_for(tensor);
+    return bytes;
+  };
+  if (auto reserved = reserve(sent_, room_of_all(sent)); !reserved) return reserved;
+  if (auto reserved = reserve(received_, room_of_all(received)); !reserved) return reserved;
+  std::size_t begin = 0;
+  for (const at::Tensor& tensor : sent) {
+    if (tensor.nbytes() > 0) part_of(sent_, begin, tensor.nbytes()).copy_(bytes_in(tensor), true);
+    begin += room_for(tensor);
+  }
+  stage.settle();
+  ranks_->group_begin();
+  std::size_t from = 0;
+  std::size_t to = 0;
+  for (std::uint32_t peer = 0; peer < ranks_->size(); ++peer) {
+    const std::size_t out = sent[peer].nbytes();
+    const std::size_t in = received[peer].nbytes();
+    const bool is_self = peer == ranks_->rank();
+    const auto place = [](const Room& room, std::size_t at) { return static_cast<std::byte*>(room.data) + at; };
+    if (out > 0 && !is_self) {
+      if (auto noted = ranks_->send(place(sent_, from), out, ElementType::uint8, peer); !noted) return noted;
+    }
+    if (in > 0 && !is_self) {
+      if (auto noted = ranks_->receive(place(received_, to), in, ElementType::uint8, peer); !noted) return noted;
+    }
+    from += room_for(sent[peer]);
+    to += room_for(received[peer]);
+  }
+  if (auto ended = ranks_->group_end(); !ended) return ended;
+  begin = 0;
+  for (std::size_t peer = 0; peer < received.size(); ++peer) {
+    const std::size_t bytes = received[peer].nbytes();
+    if (bytes > 0 && peer != ranks_->rank()) bytes_in(received[peer]).copy_(part_of(received_, begin, bytes), true);
+    begin += room_for(received[peer]);
+  }
+  return {};
+}
+
+}  // namespace espalier::python

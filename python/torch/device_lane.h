@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/communicator/communicator.h"
+#include "python/torch/device_stage.h"
+
+namespace espalier::python {
+
+/// The GPU of a tensor's device as the engine's. Errors: unsupported in a build without kernels; those of the driver.
+Result<std::unique_ptr<engine::Device>> open_gpu(c10::Device device);
+
+/// A group's collectives on the memory of GPUs, each rank's on one of its own: a job whose ranks work there.
+///
+/// The engine reaches memory that it made, and PyTorch hands out parts of larger memories. So a call works on rooms,
+/// memory of the engine's that is kept from call to call; tensors are copied there and back on the GPU, in the stream
+/// of the call's stage. Used by one thread.
+class DeviceLane {
+ public:
+  DeviceLane(std::shared_ptr<Communicator> ranks, c10::Device device) : ranks_(std::move(ranks)), device_(device) {}
+  DeviceLane(const DeviceLane&) = delete;
+  DeviceLane& operator=(const DeviceLane&) = delete;
+  ~DeviceLane();
+
+  [[nodiscard]] c10::Device device() const { return device_; }
+  [[nodiscard]] Communicator& ranks() const { return *ranks_; }
+
+  /// A collective on dense tensors of the device, undefined where the rank has none; its `send` and `receive` are set
+  /// here. Errors: those of Communicator::run.
+  Result<void> run(CallArguments arguments, const at::Tensor& send, const at::Tensor& receive, DeviceStage& stage);
+  /// Sends and receives a dense tensor for every rank, the own one's and empty ones left out, side by side.
+  Result<void> exchange(const std::vector<at::Tensor>& received, const std::vector<at::Tensor>& sent,
+                        DeviceStage& stage);
+
+ private:
+  struct Room {
+    void* data = nullptr;
+    std::size_t bytes = 0;
+  };
+
+  Result<void> reserve(Room& room, std::size_t bytes);
+  /// So many bytes of a room as a tensor.
+  [[nodiscard]] at::Tensor part_of(const Room& room, std::size_t begin, std::size_t bytes) const;
+
+  std::shared_ptr<Communicator> ranks_;
+  c10::Device device_;
+  Room sent_;
+  Room received_;
+};
+
+}  // namespace espalier::python
