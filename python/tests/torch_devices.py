@@ -251,6 +251,26 @@ def check_no_gpu():
     assert (ours == 2).all()
 
 
+def check_messages_of_own_gpus():
+    take_device(dist.get_rank())
+    check_messages()
+    ours = on_device(torch.full((1 << 18,), 5.0)) if dist.get_rank() == 0 else empty(1 << 18)
+    for _ in range(3):  # One after the other through the same memory of the engine's.
+        dist.send(ours, 1) if dist.get_rank() == 0 else dist.recv(ours, 0)
+        check_equal(ours, torch.full((1 << 18,), 5.0))
+
+
+def check_message_without_gpu():
+    if dist.get_rank() == 0:
+        os.environ["FAKE_CUDA_GPUS"] = "0"
+    try:
+        dist.send(on_device(torch.ones(4)), 1) if dist.get_rank() == 0 else dist.recv(empty(4), 0)
+    except RuntimeError as error:
+        assert "rank 0 or rank 1 cannot work on its GPU" in str(error), error
+    else:
+        raise AssertionError("a rank without a GPU sent from it")
+
+
 @unittest.skipUnless(ON_GPUS, "the host works on them")
 class OnGpus(unittest.TestCase):
     def test_own_gpus(self):
@@ -265,6 +285,10 @@ class OnGpus(unittest.TestCase):
 
     def test_no_gpu(self):
         run_ranks(check_no_gpu, 2)
+
+    def test_messages(self):
+        run_ranks(check_messages_of_own_gpus, 2)
+        run_ranks(check_message_without_gpu, 2)
 
 
 class TensorsOfADevice(unittest.TestCase):

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <utility>
 
@@ -16,9 +17,25 @@ namespace {
 /// Parts of a room begin where kernels read and write whole vectors.
 constexpr std::size_t alignment = 256;
 
+constexpr std::array<std::pair<const char*, DeviceTensors>, 3> names = {
+    {{"auto", DeviceTensors::automatic}, {"engine", DeviceTensors::engine}, {"host", DeviceTensors::host}}};
+
 std::size_t room_for(const at::Tensor& tensor) { return (tensor.nbytes() + alignment - 1) / alignment * alignment; }
 
 }  // namespace
+
+Result<DeviceTensors> parse_device_tensors(const std::string& name) {
+  for (const auto& [known, value] : names) {
+    if (name == known) return value;
+  }
+  return fail(ErrorCode::invalid_input, "ESPALIER_DEVICE_TENSORS: '" + name + "' is none of auto, engine and host", "");
+}
+
+std::string to_string(DeviceTensors who) { return names.at(static_cast<std::size_t>(who)).first; }
+
+bool wants_engine(DeviceTensors who, c10::Device device) {
+  return who == DeviceTensors::engine ? !device.is_cpu() : who == DeviceTensors::automatic && device.is_cuda();
+}
 
 Result<std::unique_ptr<engine::Device>> open_gpu(c10::Device device) {
   const auto image = engine::cuda::embedded_kernels();
@@ -72,6 +89,22 @@ Result<void> DeviceLane::run(CallArguments arguments, const at::Tensor& send, co
   if (auto ran = ranks_->run(arguments); !ran) return ran;
   if (arguments.receive != nullptr) bytes_in(receive).copy_(part_of(received_, 0, receive.nbytes()), true);
   return {};
+}
+
+Result<void> DeviceLane::send(const at::Tensor& tensor, std::uint32_t peer, DeviceStage& stage) {
+  const std::size_t bytes = tensor.nbytes();
+  if (auto reserved = reserve(sent_, bytes); !reserved) return reserved;
+  part_of(sent_, 0, bytes).copy_(bytes_in(tensor), true);
+  stage.settle();
+  return ranks_->send(sent_.data, bytes, ElementType::uint8, peer);
+}
+
+Result<at::Tensor> DeviceLane::receive(std::size_t bytes, std::uint32_t peer) {
+  if (auto reserved = reserve(received_, bytes); !reserved) return tl::unexpected(reserved.error());
+  if (auto came = ranks_->receive(received_.data, bytes, ElementType::uint8, peer); !came) {
+    return tl::unexpected(came.error());
+  }
+  return part_of(received_, 0, bytes);
 }
 
 Result<void> DeviceLane::exchange(const std::vector<at::Tensor>& received, const std::vector<at::Tensor>& sent,

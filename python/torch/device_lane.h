@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,10 +10,20 @@
 
 namespace espalier::python {
 
+/// Who works on tensors of devices: the engine on the GPU where it can and the tensors are of CUDA; the engine,
+/// whatever PyTorch calls the device whose memory a GPU's is; the host.
+enum class DeviceTensors : std::uint8_t { automatic, engine, host };
+
+/// "auto", "engine" or "host". Errors: invalid_input.
+Result<DeviceTensors> parse_device_tensors(const std::string& name);
+std::string to_string(DeviceTensors who);
+/// Whether the engine is to work on tensors of this device, if it can.
+bool wants_engine(DeviceTensors who, c10::Device device);
+
 /// The GPU of a tensor's device as the engine's. Errors: unsupported in a build without kernels; those of the driver.
 Result<std::unique_ptr<engine::Device>> open_gpu(c10::Device device);
 
-/// A group's collectives on the memory of GPUs, each rank's on one of its own: a job whose ranks work there.
+/// Calls on the memory of GPUs, each rank's on one of its own: a job whose ranks work there.
 ///
 /// The engine reaches memory that it made, and PyTorch hands out parts of larger memories. So a call works on rooms,
 /// memory of the engine's that is kept from call to call; tensors are copied there and back on the GPU, in the stream
@@ -33,6 +44,10 @@ class DeviceLane {
   /// Sends and receives a dense tensor for every rank, the own one's and empty ones left out, side by side.
   Result<void> exchange(const std::vector<at::Tensor>& received, const std::vector<at::Tensor>& sent,
                         DeviceStage& stage);
+  /// A message of a dense tensor.
+  Result<void> send(const at::Tensor& tensor, std::uint32_t peer, DeviceStage& stage);
+  /// A message of so many bytes, as a tensor of the device that is good until the next call.
+  Result<at::Tensor> receive(std::size_t bytes, std::uint32_t peer);
 
  private:
   struct Room {

@@ -26,15 +26,14 @@ void deliver(GroupWork& work, const StagedTensor& staged, const at::Tensor& byte
       throw std::runtime_error("rank " + std::to_string(from) + " sent " + std::to_string(bytes.numel()) +
                                " bytes, and the tensor to receive into has " + std::to_string(tensor.nbytes()));
     }
-    unpack(bytes, {staged.stage->writes(tensor)});
-    staged.stage->copy_out();
+    staged.stage->run([&] { unpack(bytes, {staged.stage->writes(tensor)}); });
   });
 }
 
 }  // namespace
 
-Mailroom::Mailroom(std::uint32_t self, std::uint32_t size, Join join)
-    : self_(self), size_(size), join_(std::move(join)) {}
+Mailroom::Mailroom(std::uint32_t self, std::uint32_t size, DeviceTensors device_tensors, Join join)
+    : self_(self), size_(size), device_tensors_(device_tensors), join_(std::move(join)) {}
 
 Mailroom::~Mailroom() {
   const auto why = std::make_exception_ptr(std::runtime_error("the process group was destroyed"));
@@ -46,7 +45,7 @@ Mailroom::~Mailroom() {
     for (auto* directions : {&to_, &from_}) {
       for (auto& [peer, direction] : *directions) {
         const bool is_idle = directions == &to_ && !direction.is_sending && direction.outgoing.empty();
-        if (direction.ranks && !is_idle) direction.ranks->abort("it destroyed its process group");
+        if (!is_idle) direction.abort("it destroyed its process group");
       }
     }
     changed_.notify_all();
@@ -106,18 +105,64 @@ void Mailroom::abort(std::optional<std::uint32_t> peer, const std::string& reaso
   const std::lock_guard lock(mutex_);
   for (auto* directions : {&to_, &from_}) {
     for (auto& [other, direction] : *directions) {
-      if ((!peer || *peer == other) && direction.ranks) direction.ranks->abort(reason);
+      if (!peer || *peer == other) direction.abort(reason);
     }
   }
 }
 
 std::shared_ptr<Communicator> Mailroom::open(Direction& direction, std::uint32_t from, std::uint32_t to) {
   if (direction.ranks) return direction.ranks;  // Only this thread sets it.
-  std::shared_ptr<Communicator> ranks = join_(from, to, is_over_);
+  std::shared_ptr<Communicator> ranks = join_(from, to, is_over_, nullptr);
   const std::lock_guard lock(mutex_);
   if (is_over_) throw std::runtime_error("the process group was destroyed");
   direction.ranks = ranks;
   return ranks;
+}
+
+void Mailroom::agree_on_gpu(Direction& direction, std::uint32_t from, std::uint32_t to,
+                            std::optional<c10::Device> device) {
+  enum : std::uint8_t { never, not_now, now };
+  std::unique_ptr<engine::Device> gpu;
+  std::uint8_t can = not_now;
+  std::string why;
+  if (device && wants_engine(device_tensors_, *device)) {
+    auto opened = open_gpu(*device);
+    can = opened ? now : never;
+    if (opened) gpu = *std::move(opened);
+    if (!opened) why = opened.error().message;
+  }
+  expect(direction.ranks->run({CollectiveKind::all_reduce, &can, &can, 1, ElementType::uint8, ReduceOperation::min}));
+  direction.asks_for_gpu = can == not_now;
+  if (can == never && device_tensors_ == DeviceTensors::engine) {
+    throw std::runtime_error("ESPALIER_DEVICE_TENSORS=engine: rank " + std::to_string(from) + " or rank " +
+                             std::to_string(to) + " cannot work on its GPU" + (why.empty() ? "" : ": " + why));
+  }
+  if (can != now) return;
+  auto lane = std::make_shared<DeviceLane>(join_(from, to, is_over_, std::move(gpu)), *device);
+  const std::lock_guard lock(mutex_);
+  if (is_over_) throw std::runtime_error("the process group was destroyed");
+  direction.gpu = std::move(lane);
+}
+
+void Mailroom::send_one(std::uint32_t to, Direction& direction, const Outgoing& message) {
+  const auto ranks = open(direction, self_, to);
+  DeviceStage& stage = *message.staged.stage;
+  const at::Tensor& tensor = message.staged.tensor;
+  Header header{message.tag, static_cast<std::int64_t>(tensor.nbytes()), Way::host};
+  if (header.bytes > 0 && wants_engine(device_tensors_, stage.device())) {
+    if (direction.gpu && direction.gpu->device() == stage.device()) header.way = Way::gpu;
+    if (!direction.gpu && direction.asks_for_gpu) header.way = Way::ask;
+  }
+  expect(ranks->send(&header, sizeof header, ElementType::uint8, 1));
+  if (header.way == Way::ask) agree_on_gpu(direction, self_, to, stage.device());
+  const bool is_by_gpu = header.way != Way::host && direction.gpu;
+  if (is_by_gpu) stage.stay_on_device();
+  stage.run([&] {
+    const at::Tensor bytes = dense(stage.reads(tensor));
+    if (header.bytes == 0) return;
+    expect(is_by_gpu ? direction.gpu->send(bytes, 1, stage)
+                     : ranks->send(bytes.data_ptr(), bytes.nbytes(), ElementType::uint8, 1));
+  });
 }
 
 void Mailroom::send_all(std::uint32_t to, Direction& direction) {
@@ -133,11 +178,7 @@ void Mailroom::send_all(std::uint32_t to, Direction& direction) {
     lock.unlock();
     try {
       if (failure) std::rethrow_exception(failure);
-      const auto ranks = open(direction, self_, to);
-      const at::Tensor bytes = dense(next.staged.stage->reads(next.staged.tensor));
-      const Header header{next.tag, static_cast<std::int64_t>(bytes.nbytes())};
-      expect(ranks->send(&header, sizeof header, ElementType::uint8, 1));
-      if (header.bytes > 0) expect(ranks->send(bytes.data_ptr(), bytes.nbytes(), ElementType::uint8, 1));
+      send_one(to, direction, next);
     } catch (...) {
       failure = std::current_exception();
     }
@@ -166,6 +207,17 @@ std::optional<Mailroom::Posted> Mailroom::take_posted(std::uint32_t from, std::i
   return taken;
 }
 
+at::Tensor Mailroom::receive_bytes(const Header& header, Direction& direction, const at::Tensor& host) {
+  const auto bytes = static_cast<std::size_t>(header.bytes);
+  if (header.way != Way::host && direction.gpu) {
+    auto came = direction.gpu->receive(bytes, 0);
+    if (!came) raise_runtime_error(came.error());
+    return *came;
+  }
+  if (bytes > 0) expect(direction.ranks->receive(host.data_ptr(), bytes, ElementType::uint8, 0));
+  return host;
+}
+
 void Mailroom::receive_one(std::uint32_t from, Direction& direction) {
   const auto ranks = open(direction, from, self_);
   Header header;
@@ -173,20 +225,28 @@ void Mailroom::receive_one(std::uint32_t from, Direction& direction) {
   std::unique_lock lock(mutex_);
   std::optional<Posted> posted = take_posted(from, header.tag);
   lock.unlock();
-  const bool fits = posted && is_dense(posted->staged.tensor) &&
-                    static_cast<std::int64_t>(posted->staged.tensor.nbytes()) == header.bytes;
-  at::Tensor bytes = fits ? posted->staged.stage->writes(posted->staged.tensor) : at::empty({header.bytes}, at::kByte);
+  const StagedTensor staged = posted ? posted->staged : StagedTensor{};
+  at::Tensor bytes;
+  bool is_there = false;  // Where the receive wants it, but for the way back to the device.
   try {
-    if (header.bytes > 0) {
-      expect(ranks->receive(bytes.data_ptr(), static_cast<std::size_t>(header.bytes), ElementType::uint8, 0));
+    if (header.way == Way::ask) {
+      agree_on_gpu(direction, from, self_, posted ? std::optional(staged.stage->device()) : std::nullopt);
     }
+    const bool is_by_gpu = header.way != Way::host && direction.gpu;
+    is_there = posted && !is_by_gpu && is_dense(staged.tensor) &&
+               static_cast<std::int64_t>(staged.tensor.nbytes()) == header.bytes;
+    at::Tensor host;
+    if (!is_by_gpu) host = is_there ? staged.stage->writes(staged.tensor) : at::empty({header.bytes}, at::kByte);
+    bytes = receive_bytes(header, direction, host);
+    if (is_by_gpu && posted && staged.stage->device() == bytes.device()) staged.stage->stay_on_device();
+    if (is_by_gpu && (!posted || staged.stage->device() != bytes.device())) bytes = bytes.cpu();
   } catch (...) {
     if (posted) posted->work->fail(std::current_exception());
     throw;
   }
-  if (fits) {
+  if (is_there) {
     posted->work->set_source(static_cast<int>(from));
-    posted->work->run([&] { posted->staged.stage->copy_out(); });
+    posted->work->run([&] { staged.stage->copy_out(); });
     return;
   }
   if (!posted) {  // A receive may have come meanwhile; while it was not there, it looked for what arrived.

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "engine/communicator/communicator.h"
+#include "python/torch/device_lane.h"
 #include "python/torch/device_stage.h"
 #include "python/torch/group_work.h"
 
@@ -21,17 +22,19 @@ namespace espalier::python {
 
 /// Messages between two members with tags, beside the group's collectives: sends and receives that were started go on
 /// side by side, in any order. Each direction between two members is a job of two ranks with a thread at either end,
-/// made at its first message; a message is a header and the tensor's bytes. Thread-safe.
+/// made at its first message; a message is a header and the tensor's bytes. Bytes of a GPU's tensors go from GPU to GPU
+/// by a job of their own, where the engine can at both ends. Thread-safe.
 ///
 /// Invariants: messages of one sender and tag arrive in the order that they were sent; a receive takes the first that
 /// fits it; what arrives before its receive is kept.
 class Mailroom {
  public:
-  /// Joins the job of the direction from one member to another; gives up when `is_over`.
-  using Join = std::function<std::unique_ptr<Communicator>(std::uint32_t from, std::uint32_t to,
-                                                           const std::atomic<bool>& is_over)>;
+  /// Joins the job of the direction from one member to another, of the host or with this rank's GPU; gives up when
+  /// `is_over`.
+  using Join = std::function<std::unique_ptr<Communicator>(
+      std::uint32_t from, std::uint32_t to, const std::atomic<bool>& is_over, std::unique_ptr<engine::Device> gpu)>;
 
-  Mailroom(std::uint32_t self, std::uint32_t size, Join join);
+  Mailroom(std::uint32_t self, std::uint32_t size, DeviceTensors device_tensors, Join join);
   Mailroom(const Mailroom&) = delete;
   Mailroom& operator=(const Mailroom&) = delete;
   /// Messages whose end nobody waited for end with an error.
@@ -44,9 +47,12 @@ class Mailroom {
   void abort(std::optional<std::uint32_t> peer, const std::string& reason);
 
  private:
+  /// How the bytes of a message go: as it is, or as both ends find out first.
+  enum class Way : std::int64_t { host, gpu, ask };
   struct Header {
     std::int64_t tag = 0;
     std::int64_t bytes = 0;
+    Way way = Way::host;
   };
   struct Outgoing {
     c10::intrusive_ptr<GroupWork> work;
@@ -66,24 +72,37 @@ class Mailroom {
   /// One direction, from or to one peer.
   struct Direction {
     std::shared_ptr<Communicator> ranks;  ///< None before the first message.
+    std::shared_ptr<DeviceLane> gpu;      ///< None where messages do not go from GPU to GPU, or none did yet.
+    bool asks_for_gpu = true;             ///< The sender's: whether they may.
     std::deque<Outgoing> outgoing;
     std::deque<Arrived> arrived;
     std::exception_ptr failure;
     bool is_sending = false;
     std::thread thread;
+
+    void abort(const std::string& reason) const {
+      if (ranks) ranks->abort(reason);
+      if (gpu) gpu->ranks().abort(reason);
+    }
   };
 
   void send_all(std::uint32_t to, Direction& direction);
   void receive_all(std::uint32_t from, Direction& direction);
   /// One message from a peer, to the receive that it fits or to those that arrived.
   void receive_one(std::uint32_t from, Direction& direction);
+  void send_one(std::uint32_t to, Direction& direction, const Outgoing& message);
   std::shared_ptr<Communicator> open(Direction& direction, std::uint32_t from, std::uint32_t to);
+  /// Both ends find out whether messages go from GPU to GPU from now on; `device`: of this end's tensor, if it has one.
+  void agree_on_gpu(Direction& direction, std::uint32_t from, std::uint32_t to, std::optional<c10::Device> device);
+  /// The bytes of a message that has come, by GPU or in `host`. Throws where the job fails.
+  at::Tensor receive_bytes(const Header& header, Direction& direction, const at::Tensor& host);
   [[nodiscard]] bool has_posted(std::uint32_t from) const;
   std::optional<Posted> take_posted(std::uint32_t from, std::int64_t tag);
   void fail_direction(std::uint32_t from, Direction& direction, const std::exception_ptr& why);
 
   std::uint32_t self_;
   std::uint32_t size_;
+  DeviceTensors device_tensors_;
   Join join_;
   std::atomic<bool> is_over_ = false;
   mutable std::mutex mutex_;

@@ -55,11 +55,13 @@ ProcessGroupEspalier::ProcessGroupEspalier(c10::intrusive_ptr<c10d::Store> store
   const auto is_reached_so = [&](const PeerTransport& peer) { return peer.transport == "shm" && peer.peer != self; };
   if (std::ranges::any_of(peers, is_reached_so)) shared_ = std::make_unique<SharedTensors>(jobs_->host());
   mailroom_ = std::make_shared<Mailroom>(
-      self, world, [terms = terms_, self](std::uint32_t from, std::uint32_t to, const std::atomic<bool>& is_over) {
+      self, world, terms_.settings.device_tensors,
+      [terms = terms_, self](std::uint32_t from, std::uint32_t to, const std::atomic<bool>& is_over,
+                             std::unique_ptr<engine::Device> gpu) {
         auto pair = schedules_for({}, 2, false);
         if (!pair) raise_runtime_error(pair.error());
-        return terms.meet("pair/" + std::to_string(from) + ">" + std::to_string(to), self == from ? 0 : 1, 2,
-                          *std::move(pair), &is_over);
+        const std::string name = "pair/" + std::to_string(from) + ">" + std::to_string(to) + (gpu ? "/devices" : "");
+        return terms.meet(name, self == from ? 0 : 1, 2, *std::move(pair), &is_over, std::move(gpu));
       });
   thread_ = std::thread([this] { work_off(); });
   const std::lock_guard lock(open_groups().mutex);
@@ -187,9 +189,7 @@ void ProcessGroupEspalier::work_off() {
 }
 
 DeviceLane* ProcessGroupEspalier::lane_for(c10::Device device) {
-  const DeviceTensors wanted = terms_.settings.device_tensors;
-  if (device.is_cpu() || wanted == DeviceTensors::host) return nullptr;
-  if (wanted == DeviceTensors::automatic && !device.is_cuda()) return nullptr;
+  if (!wants_engine(terms_.settings.device_tensors, device)) return nullptr;
   if (!has_looked_for_lane_) make_lane(device);
   has_looked_for_lane_ = true;
   if (lane_ && lane_->device() != device) {

@@ -1,10 +1,8 @@
 #include "python/torch/schedule_choice.h"
 
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <utility>
 
 #include "advisor/advisor.h"
 #include "python/bind/lone_rank.h"
@@ -45,17 +43,7 @@ Result<Schedule> read_checked_plan(const std::string& path) {
   return std::move(plan->schedule);
 }
 
-constexpr std::array<std::pair<const char*, DeviceTensors>, 3> device_tensors = {
-    {{"auto", DeviceTensors::automatic}, {"engine", DeviceTensors::engine}, {"host", DeviceTensors::host}}};
-
 }  // namespace
-
-Result<DeviceTensors> parse_device_tensors(const std::string& name) {
-  for (const auto& [known, value] : device_tensors) {
-    if (name == known) return value;
-  }
-  return fail(ErrorCode::invalid_input, "ESPALIER_DEVICE_TENSORS: '" + name + "' is none of auto, engine and host", "");
-}
 
 Result<GroupSchedules> schedules_for(const BackendSettings& settings, std::size_t ranks, bool is_whole_job) {
   if (ranks == 1) return GroupSchedules{[](bool) { return ScheduleSource(schedule_of_lone_rank); }, {}};
@@ -120,7 +108,7 @@ std::vector<engine::Setting> agreed_settings(const BackendSettings& settings) {
           {"ESPALIER_ALGORITHM", settings.algorithm},
           {"ESPALIER_TOPOLOGY", topology.empty() ? "not set" : topology},
           {"ESPALIER_PLAN", plans.empty() ? "not set" : plans},
-          {"ESPALIER_DEVICE_TENSORS", device_tensors.at(static_cast<std::size_t>(settings.device_tensors)).first}};
+          {"ESPALIER_DEVICE_TENSORS", to_string(settings.device_tensors)}};
 }
 
 }  // namespace espalier::python

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include "engine/communicator/job.h"
+#include "python/torch/device_lane.h"
 #include "schedule/schedule_source.h"
 #include "topology/topology.h"
 
@@ -20,10 +20,6 @@ struct PlanForSizes {
   std::optional<std::int64_t> most;
 };
 
-/// Who works on tensors of devices: the engine on the GPU where it can and the tensors are of CUDA; the engine,
-/// whatever PyTorch calls the device whose memory a GPU's is; the host.
-enum class DeviceTensors : std::uint8_t { automatic, engine, host };
-
 /// What the environment says of a backend's calls (docs/python.md).
 struct BackendSettings {
   std::string transport = "auto";
@@ -32,9 +28,6 @@ struct BackendSettings {
   std::vector<PlanForSizes> plans;
   DeviceTensors device_tensors = DeviceTensors::automatic;
 };
-
-/// "auto", "engine" or "host". Errors: invalid_input.
-Result<DeviceTensors> parse_device_tensors(const std::string& name);
 
 /// What a group runs, and by which RDMA devices.
 struct GroupSchedules {
