@@ -66,11 +66,11 @@ Result<void> Profile::restrict_to(std::uint32_t version) {
   return fail(ErrorCode::invalid_input, "profile " + name + " has nothing that old", "name a later version");
 }
 
-Result<Picoseconds> Profile::launch(std::string_view launch_name) const {
+Result<Launch> Profile::launch(std::string_view launch_name) const {
   if (launch_name.empty()) return launches.front().second;
   std::vector<std::string_view> names;
-  for (const auto& [known, time] : launches) {
-    if (known == launch_name) return time;
+  for (const auto& [known, launch] : launches) {
+    if (known == launch_name) return launch;
     names.push_back(known);
   }
   return fail(ErrorCode::invalid_input,

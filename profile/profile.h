@@ -49,6 +49,20 @@ inline constexpr std::array all_generations = {Generation::volta, Generation::am
 /// "volta", "ampere", "hopper", "blackwell".
 std::string_view to_string(Generation generation);
 
+/// What starting a call takes before its ranks take part.
+struct Launch {
+  Picoseconds call;      ///< Once.
+  Picoseconds per_rank;  ///< For each rank of a machine: one process that launches a kernel on each GPU.
+  Picoseconds per_send;  ///< For each send of each of them, where ranks send straight to each other.
+
+  /// Of a machine of so many ranks, each of which sends so often. Requires: products below 2^63 ps.
+  [[nodiscard]] Picoseconds time(std::size_t ranks, std::size_t sends) const {
+    const auto count = static_cast<std::int64_t>(ranks);
+    return call + Picoseconds{count * (per_rank.count + static_cast<std::int64_t>(sends) * per_send.count)};
+  }
+  friend bool operator==(const Launch&, const Launch&) = default;
+};
+
 /// What NCCL's tuner picks algorithms by (nccl_tuner.h).
 struct TunerModel {
   Generation generation = Generation::ampere;
@@ -67,16 +81,16 @@ Result<std::uint32_t> version_number(std::string_view text);
 struct Profile {
   std::string name;
   std::string about;
-  std::uint32_t channels = 1;                                 ///< Of a rank: what chunks are counted by.
-  std::uint32_t processors = 0;                               ///< Of a host, shared by its ranks; 0: one per rank.
-  std::vector<std::pair<std::string, Picoseconds>> launches;  ///< Ways to start a call; the first is the default.
+  std::uint32_t channels = 1;                            ///< Of a rank: what chunks are counted by.
+  std::uint32_t processors = 0;                          ///< Of a host, shared by its ranks; 0: one per rank.
+  std::vector<std::pair<std::string, Launch>> launches;  ///< Ways to start a call; the first is the default.
   std::array<std::int32_t, 3> reached_ppm{whole_ppm, whole_ppm, whole_ppm};  ///< Of nominal rates, by LinkKind.
   std::map<std::pair<Shape, sim::Protocol>, Way> ways;                       ///< At least one.
   planners::Paths paths = planners::Paths::software;                         ///< Which paths schedules may take.
   std::optional<TunerModel> tuner;  ///< Absent: the software picks by what the ways say.
 
   /// Errors: invalid_input, naming those there are.
-  [[nodiscard]] Result<Picoseconds> launch(std::string_view name) const;
+  [[nodiscard]] Result<Launch> launch(std::string_view name) const;
 
   /// Leaves the ways that a version has. Errors: invalid_input when it has none.
   Result<void> restrict_to(std::uint32_t version);

@@ -15,7 +15,11 @@ constexpr double pico = 1e-12;
 /// Visits every number that may be fitted, by name, kind, and a reference to where it is kept.
 template <class AnyProfile, class Time, class Rate, class Part>
 void visit(AnyProfile& profile, const Time& time, const Rate& rate, const Part& part) {
-  for (auto& [name, launch] : profile.launches) time("launch: " + name, launch);
+  for (auto& [name, launch] : profile.launches) {
+    time("launch: " + name, launch.call);
+    time("launch: " + name + " per rank", launch.per_rank);
+    time("launch: " + name + " per send", launch.per_send);
+  }
   for (const LinkKind kind : all_link_kinds) {
     part(fmt::format("links: {}", to_string(kind)), profile.reached_ppm[static_cast<std::size_t>(kind)]);
   }

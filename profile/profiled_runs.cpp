@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "base/check.h"
@@ -44,6 +45,17 @@ std::uint64_t shards_of(Shape shape, const Collective& collective, std::size_t m
     case Shape::collnet_direct: return std::max<std::uint64_t>(1, collective.rank_count / machines);
     default: return is_rooted ? 1 : std::max<std::uint64_t>(1, collective.rank_count);
   }
+}
+
+/// How many chunks of a tree are to be in flight for each that its way names. With Simple as many as it is deep, a
+/// chain inside machines and a binary tree over them; with LL128 as many as the tuner counts steps, shared by a
+/// machine's ranks. Source: github.com/NVIDIA/nccl (June 2026), src/enqueue.cc, src/graph/connect.cc (depth).
+double depth_of(Shape shape, sim::Protocol protocol, std::size_t ranks, std::size_t machines) {
+  if (shape != Shape::tree || protocol == sim::Protocol::ll) return 1;
+  const double local = std::max(1.0, static_cast<double>(ranks) / static_cast<double>(machines));
+  const auto over = static_cast<double>(std::bit_width(machines) - 1);
+  constexpr double of_rank = 0.1;
+  return protocol == sim::Protocol::simple ? std::max(1.0, local - 1 + over) : (1 + over + of_rank * local) / local;
 }
 
 /// What the tuner sees of a machine whose links have the rates that it counts.
@@ -96,7 +108,8 @@ ProfiledRuns::ProfiledRuns(const Topology& topology, const planners::Candidates&
     : topology_(topology),
       candidates_(candidates),
       options_(options),
-      machines_(planners::group_ranks(topology).groups.size()) {}
+      machines_(planners::group_ranks(topology).groups.size()),
+      channels_(channels_of(options.profile, topology, machines_)) {}
 
 std::vector<ProfiledRuns::Pair> ProfiledRuns::pairs_of(const planners::Candidate& candidate) const {
   const Shape shape = shape_of(candidate, machines_);
@@ -112,8 +125,8 @@ std::vector<ProfiledRuns::Pair> ProfiledRuns::pairs_of(const planners::Candidate
 Result<const Setting*> ProfiledRuns::find_setting(const Pair& pair, std::uint32_t channels) {
   std::unique_ptr<Setting>& known = settings_[{pair.shape, pair.protocol, channels}];
   if (!known) {
-    auto made =
-        make_setting(options_.profile, *pair.way, pair.protocol, options_.launch, topology_, machines_, channels);
+    const Picoseconds launch = launch_of(options_.launch, pair.shape, topology_.rank_count(), machines_);
+    auto made = make_setting(options_.profile, *pair.way, pair.protocol, launch, topology_, machines_, channels);
     if (!made) return tl::unexpected(made.error());
     known = std::make_unique<Setting>(*std::move(made));
   }
@@ -122,7 +135,7 @@ Result<const Setting*> ProfiledRuns::find_setting(const Pair& pair, std::uint32_
 
 Result<ProfiledRuns::Option*> ProfiledRuns::make_ready(const Pair& pair, Bytes size) {
   const std::uint64_t shards = shards_of(pair.shape, pair.candidate->schedule.collective, machines_);
-  const std::uint32_t all = options_.profile.channels;
+  const std::uint32_t all = channels_;
   // Where channels have no limit of their own, fewer of them change nothing.
   const bool are_limited = pair.way->most.front().bytes_per_second > 0;
   const std::uint32_t channels = are_limited ? channels_used(*pair.way, all, size, shards) : all;
@@ -155,8 +168,7 @@ Result<std::vector<ProfiledRuns::Option*>> ProfiledRuns::make_all_ready(const st
 planners::RunCosts ProfiledRuns::costs_of(const Option& option, Bytes size) const {
   planners::RunCosts costs{&*option.chunks, options_.cut};
   costs.fixed.payload = static_cast<double>(option.pair.way->payload_ppm) / whole_ppm;
-  costs.fixed.least_chunk =
-      least_chunk_of(*option.pair.way, options_.profile.channels, size, option.chunks->largest_part());
+  costs.fixed.least_chunk = least_chunk_of(*option.pair.way, channels_, size, option.chunks->largest_part());
   costs.fixed.launch = option.setting->endpoints.launch;
   return costs;
 }
@@ -190,7 +202,7 @@ Result<double> ProfiledRuns::counted_load(const planners::Candidate& candidate) 
     if (!network) return tl::unexpected(network.error());
     counted_ = *std::move(network);
     view_ = look_at(*counted_, *options_.profile.tuner, machines_);
-    view_.channels = options_.profile.channels;
+    view_.channels = channels_;
   }
   const auto [load, is_new] = loads_.try_emplace(&candidate, 0.0);
   if (is_new) load->second = to_double(compute_loads(candidate.schedule, *counted_).time_per_byte);
@@ -242,8 +254,10 @@ Result<ProfiledRun> ProfiledRuns::run_as_nccl(const std::vector<Pair>& pairs, By
   Option& best = **ready;
   const Pair& pair = best.pair;
   const std::uint64_t shards = shards_of(pair.shape, pair.candidate->schedule.collective, machines_);
-  const std::uint32_t channels = channels_used(*pair.way, options_.profile.channels, size, shards);
-  Bytes chunk = options_.cut.chunk.value_or(chunk_of(*pair.way, channels, size, shards, best.chunks->largest_part()));
+  const std::uint32_t channels = channels_used(*pair.way, channels_, size, shards);
+  const double depth = depth_of(pair.shape, pair.protocol, topology_.rank_count(), machines_);
+  Bytes chunk =
+      options_.cut.chunk.value_or(chunk_of(*pair.way, channels, size, shards, best.chunks->largest_part(), depth));
   if (chunk.count == 0) chunk = best.chunks->choose(size);
   if (!options_.cut.chunk && has_root(pair.candidate->schedule.collective.kind)) {
     const double most = static_cast<double>(rooted_chunk.count) * channels * best.chunks->largest_part();

@@ -40,7 +40,7 @@ class ProfiledRuns {
  public:
   struct Options {
     Profile profile;
-    Picoseconds launch;
+    Launch launch;
     std::optional<sim::Protocol> protocol;  ///< Only this one.
     std::int64_t element_size = 4;
     planners::FixedCut cut;
@@ -104,6 +104,7 @@ class ProfiledRuns {
   const planners::Candidates& candidates_;
   Options options_;
   std::size_t machines_ = 1;
+  std::uint32_t channels_ = 1;  ///< That the software opens here.
   sim::KnownRuns runs_;
   std::mutex mutex_;  ///< Of all below; what they hold is not changed once it is made.
   std::map<std::tuple<Shape, sim::Protocol, std::uint32_t>, std::unique_ptr<Setting>> settings_;

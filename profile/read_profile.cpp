@@ -51,22 +51,29 @@ class Reader {
           fmt::format("version {} of the format is not known", version->substr(0, 60)), "this program reads version 1");
   }
 
-  /// A map of names to times; the first one is the default.
+  /// A map of names to times, or to what a call, a rank and a send take; the first one is the default.
   void read_launches(const Fields& fields, Profile& profile) {
     const Value launches = fields.find("launch");
-    if (!launches) return profile.launches.emplace_back("default", Picoseconds{}), void();
+    if (!launches) return profile.launches.emplace_back("default", Launch{}), void();
     if (!launches.is_map() || launches.size() == 0) {
       return error(launches.mark(), read_codes::wrong_type, "'launch' must be a map of names to times",
                    "such as 'launch: {process-per-gpu: 0 us, one-process: 24 us}'");
     }
     for (std::size_t i = 0; i < launches.size(); ++i) {
-      const auto time = parse_latency(launches.value(i).text());
-      if (!time) {
-        error(launches.value(i).mark(), read_codes::bad_time, time.error().message, time.error().help);
-        continue;
-      }
-      profile.launches.emplace_back(launches.key(i).text(), *time);
+      profile.launches.emplace_back(launches.key(i).text(), read_launch(launches.value(i)));
     }
+  }
+
+  Launch read_launch(Value value) {
+    if (value.is_map()) {
+      const Fields fields(value, "a launch", profile_keys::launch, none_, findings_);
+      const auto time = [&](std::string_view key) { return fields.latency(key).value_or(Picoseconds{}); };
+      return {time("call"), time("per_rank"), time("per_send")};
+    }
+    const auto time = parse_latency(value.text());
+    if (time) return {*time, {}, {}};
+    error(value.mark(), read_codes::bad_time, time.error().message, time.error().help);
+    return {};
   }
 
   void read_links(Value value, Profile& profile) {

@@ -24,19 +24,43 @@ std::int64_t halves_of_hop(const Node& tail, const Node& head, LinkKind kind) {
 
 }  // namespace
 
+Picoseconds launch_of(const Launch& launch, Shape shape, std::size_t ranks, std::size_t machines) {
+  const bool sends = shape == Shape::p2p || shape == Shape::pxn;
+  return launch.time(std::max<std::size_t>(1, ranks / machines), sends ? ranks : 0);
+}
+
+std::uint32_t channels_of(const Profile& profile, const Topology& topology, std::size_t machines) {
+  if (machines < 2) return profile.channels;
+  const std::string& host = topology.node(topology.node_of(Rank(0))).host;
+  constexpr std::int64_t most_of_channel = 45'000'000'000;
+  std::uint32_t nics = 0;
+  bool are_fast = false;
+  for (std::size_t i = 0; i < topology.link_count(); ++i) {
+    const Link& link = topology.link(LinkId(i));
+    const Node& tail = topology.node(link.tail);
+    if (!is_nic(tail) || tail.host != host || kind_of(topology, LinkId(i)) != LinkKind::network) continue;
+    ++nics;
+    are_fast = are_fast || link.nominal.bytes_per_second > most_of_channel;
+  }
+  nics = std::min(nics, static_cast<std::uint32_t>(std::max<std::size_t>(1, topology.rank_count() / machines)));
+  return nics == 0 ? profile.channels : std::min(profile.channels, nics * (are_fast ? 4 : 2));
+}
+
 Result<Setting> make_setting(const Profile& profile, const Way& way, sim::Protocol protocol, Picoseconds launch,
                              const Topology& topology, std::size_t machines, std::uint32_t used) {
   std::vector<Node> nodes(topology.nodes().begin(), topology.nodes().end());
   std::vector<Link> links(topology.links().begin(), topology.links().end());
   const std::size_t size_class = std::min<std::size_t>(machines, way.most.size()) - 1;
-  const std::int64_t most =
-      static_cast<std::int64_t>(static_cast<__int128>(way.most[size_class].bytes_per_second) * used / profile.channels);
+  const std::uint32_t channels = channels_of(profile, topology, machines);
+  const auto most = static_cast<std::int64_t>(static_cast<__int128>(way.most[size_class].bytes_per_second) *
+                                              std::min(used, channels) / channels);
   for (std::size_t i = 0; i < links.size(); ++i) {
     Link& link = links[i];
     const Node &tail = nodes[link.tail.index()], &head = nodes[link.head.index()];
     const LinkKind kind = kind_of(topology, LinkId(i));
     const auto index = static_cast<std::size_t>(kind);
-    std::int64_t rate = part_of(part_of(link.bandwidth().bytes_per_second, profile.reached_ppm[index]), way.rate_ppm);
+    const std::int32_t reached = std::min(link.efficiency_ppm, profile.reached_ppm[index]);
+    std::int64_t rate = part_of(part_of(link.nominal.bytes_per_second, reached), way.rate_ppm);
     if (most > 0 && (tail.is_rank || head.is_rank)) {
       const __int128 on_the_wire = static_cast<__int128>(most) * whole_ppm / way.payload_ppm;
       rate = static_cast<std::int64_t>(std::min<__int128>(rate, on_the_wire));
@@ -44,8 +68,13 @@ Result<Setting> make_setting(const Profile& profile, const Way& way, sim::Protoc
     link.nominal = {std::max<std::int64_t>(rate, 1)};
     link.efficiency_ppm = whole_ppm;
     const std::int64_t own = kind == LinkKind::network ? link.latency.count : 0;
-    const std::int64_t flushes = protocol == sim::Protocol::simple ? 2 : 1;
-    link.latency = {flushes * own + halves_of_hop(tail, head, kind) * way.hop[index].count / 2};
+    const std::int64_t hop = halves_of_hop(tail, head, kind) * way.hop[index].count / 2;
+    if (protocol == sim::Protocol::simple && kind == LinkKind::network) {
+      link.latency = {own};
+      link.overhead = {link.overhead.count + hop + own};
+    } else {
+      link.latency = {own + hop};
+    }
   }
   auto made = Topology::make(topology.name(), std::move(nodes), std::move(links));
   if (!made) return tl::unexpected(made.error());
@@ -76,7 +105,8 @@ std::uint32_t channels_used(const Way& way, std::uint32_t channels, Bytes size, 
   return parts >= channels ? channels : std::bit_floor(static_cast<std::uint32_t>(std::max<std::uint64_t>(parts, 1)));
 }
 
-Bytes chunk_of(const Way& way, std::uint32_t channels, Bytes size, std::uint64_t shards, double largest_part) {
+Bytes chunk_of(const Way& way, std::uint32_t channels, Bytes size, std::uint64_t shards, double largest_part,
+               double depth) {
   if (way.chunk.count == 0) return {};
   const double of_channel = static_cast<double>(size.count) / channels / static_cast<double>(shards);
   auto chunk = static_cast<double>(way.chunk.count);
@@ -84,7 +114,7 @@ Bytes chunk_of(const Way& way, std::uint32_t channels, Bytes size, std::uint64_t
   for (std::size_t halvings = 0; chunk / 2 >= least; ++halvings, chunk /= 2) {
     const std::uint32_t wanted =
         way.in_flight.empty() ? 1 : way.in_flight[std::min(halvings, way.in_flight.size() - 1)];
-    if (of_channel >= chunk * wanted) break;
+    if (of_channel >= chunk * wanted * depth) break;
   }
   const double count = std::max(1.0, std::ceil(of_channel / chunk));
   return {std::max<std::int64_t>(

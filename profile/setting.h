@@ -22,11 +22,21 @@ inline Picoseconds ranks_time(const Way& way, std::size_t ranks) {
   return {way.per_rank.count * static_cast<std::int64_t>(ranks)};
 }
 
-/// Links get the part of their rate that the profile says; a rank's links at most `way.most`. A way's hop is laid on
-/// its cables: half at each end that is no switch, none on the cable between a NIC and its host. Network cables keep
-/// their own latency beside it, twice with the protocol Simple, which waits for a flush. Errors: those of
-/// Topology::make.
-/// With `used` of the profile's channels a rank moves that part of `way.most`.
+/// What starting a call takes on machines of so many ranks together: what ranks send straight to each other is a send
+/// for each of them, its own block included.
+Picoseconds launch_of(const Launch& launch, Shape shape, std::size_t ranks, std::size_t machines);
+
+/// How many channels software opens: the profile's on one machine. Between machines channels go by NICs: two for each
+/// that a rank of a machine has to itself or shares, four where one carries more than a channel; no more than the
+/// profile's. Source: github.com/NVIDIA/nccl (June 2026), src/graph/connect.cc, search.cc.
+std::uint32_t channels_of(const Profile& profile, const Topology& topology, std::size_t machines);
+
+/// Links get the part of their nominal rate that the profile says, or their own efficiency where that is less; a rank's
+/// links at most `way.most`. A way's hop is laid on its cables: half at each end that is no switch, none on the cable
+/// between a NIC and its host. It is latency, but with the protocol Simple between machines: there it is what a chunk
+/// keeps its sender's lane busy (overhead). Network cables keep their own latency beside it; with Simple it is in the
+/// overhead too, for the flush. Errors: those of Topology::make. With `used` of the network's channels (channels_of) a
+/// rank moves that part of `way.most`.
 Result<Setting> make_setting(const Profile& profile, const Way& way, sim::Protocol protocol, Picoseconds launch,
                              const Topology& topology, std::size_t machines, std::uint32_t used);
 
@@ -38,10 +48,11 @@ Result<Topology> counted_network(const Topology& topology, const TunerModel& tun
 std::uint32_t channels_used(const Way& way, std::uint32_t channels, Bytes size, std::uint64_t shards);
 
 /// Into how large chunks NCCL would cut a call of this size: `way.chunk` per channel, halved while a channel has fewer
-/// than `way.in_flight` of them. `channels`: that are used; `shards`: into how many parts the algorithm divides a
-/// channel's data; `largest_part`: the part of the message that its largest transfer carries. Zero where the way has no
-/// chunk.
-Bytes chunk_of(const Way& way, std::uint32_t channels, Bytes size, std::uint64_t shards, double largest_part);
+/// than `depth` times `way.in_flight` of them. `channels`: that are used; `shards`: into how many parts the algorithm
+/// divides a channel's data; `largest_part`: the part of the message that its largest transfer carries. Zero where the
+/// way has no chunk.
+Bytes chunk_of(const Way& way, std::uint32_t channels, Bytes size, std::uint64_t shards, double largest_part,
+               double depth = 1);
 
 /// The smallest chunk that other schedules are cut into: of each of a rank's channels `way.least_chunk`, or
 /// usual_least_chunk, shared out as chunk_of does. Below it, what hops cost per chunk would have to be counted.

@@ -59,6 +59,13 @@ std::string way_text(const Way& way) {
   return fmt::format("{}", fmt::join(entries, ", "));
 }
 
+std::string launch_text(const Launch& launch) {
+  const auto time = [](Picoseconds value) { return format_value(ValueKind::time, value.seconds()); };
+  if (launch == Launch{launch.call, {}, {}}) return time(launch.call);
+  return fmt::format("{{call: {}, per_rank: {}, per_send: {}}}", time(launch.call), time(launch.per_rank),
+                     time(launch.per_send));
+}
+
 std::string links_text(const std::array<std::int32_t, 3>& ppm) {
   return fmt::format("fabric: {:.4g}, pcie: {:.4g}, network: {:.4g}", part_of_ppm(ppm[0]), part_of_ppm(ppm[1]),
                      part_of_ppm(ppm[2]));
@@ -74,8 +81,8 @@ std::string profile_yaml(const Profile& profile, std::span<const std::string> co
   text += fmt::format("channels: {}\n", profile.channels);
   if (profile.processors > 0) text += fmt::format("processors: {}\n", profile.processors);
   std::vector<std::string> launches;
-  for (const auto& [name, time] : profile.launches) {
-    launches.push_back(fmt::format("{}: {}", quoted(name), format_value(ValueKind::time, time.seconds())));
+  for (const auto& [name, launch] : profile.launches) {
+    launches.push_back(fmt::format("{}: {}", quoted(name), launch_text(launch)));
   }
   text += fmt::format("launch: {{{}}}\n", fmt::join(launches, ", "));
   text += fmt::format("links: {{{}}}\n", links_text(profile.reached_ppm));

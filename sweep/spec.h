@@ -24,7 +24,7 @@ struct Machine {
   std::string parameters;  ///< What was set in its compact file: "boxes=4 rails=8".
   std::string profile;     ///< What its profile is called, with how calls are started; empty: links alone.
   std::shared_ptr<const profile::Profile> costs;  ///< Then: the profile; its protocol is that of the runs.
-  Picoseconds launch;                             ///< Then: of a call.
+  profile::Launch launch;                         ///< Then: how calls are started.
 };
 
 /// Which single failures are looked at on every machine; of those that a symmetry makes the same, the first.

@@ -13,7 +13,9 @@
 #include "cli/jobs/predict_rows.h"
 #include "cli/jobs/run_files.h"
 #include "compare/compare_results.h"
+#include "planners/graph/rank_groups.h"
 #include "profile/profiled_runs.h"
+#include "profile/setting.h"
 
 namespace espalier::cli {
 namespace {
@@ -26,11 +28,18 @@ std::string costs_of(const profile::Profile& profile, const profile::Way& way) {
   return text + fmt::format(" {} {}", way.rate_ppm, way.message.count);
 }
 
+/// The algorithm and protocol that a row ran, with their costs.
+const auto& entry_of(const profile::Profile& profile, const ProfileRow& row) {
+  const auto ran = [&](const auto& entry) {
+    const auto& [shape, protocol] = entry.first;
+    return protocol == row.protocol && row.planner == fmt::format("nccl/{}", profile::to_string(shape));
+  };
+  const auto found = std::ranges::find_if(profile.ways, ran);
+  return found == profile.ways.end() ? *profile.ways.begin() : *found;
+}
+
 const profile::Way& way_of(const profile::Profile& profile, const ProfileRow& row) {
-  for (const auto& [key, way] : profile.ways) {
-    if (key.second == row.protocol && row.planner == fmt::format("nccl/{}", profile::to_string(key.first))) return way;
-  }
-  return profile.ways.begin()->second;
+  return entry_of(profile, row).second;
 }
 
 profile::ProfiledRuns::Options options_with(const profile::Profile& profile, std::optional<sim::Protocol> protocol) {
@@ -38,6 +47,14 @@ profile::ProfiledRuns::Options options_with(const profile::Profile& profile, std
   options.profile = profile;
   options.protocol = protocol;
   return options;
+}
+
+/// What a version of the software has of a profile; 0: all.
+Result<profile::Profile> restricted(const profile::Profile& profile, std::uint32_t version) {
+  profile::Profile left = profile;
+  if (version == 0) return left;
+  if (auto done = left.restrict_to(version); !done) return tl::unexpected(done.error());
+  return left;
 }
 
 }  // namespace
@@ -72,9 +89,15 @@ Result<TableSource> parse_table_source(const std::string& text) {
       const auto protocol = sim::parse_protocol(value);
       if (!protocol) return tl::unexpected(protocol.error());
       source.protocol = *protocol;
+    } else if (key == "version") {
+      const auto version = profile::version_number(value);
+      if (!version) return tl::unexpected(version.error());
+      source.version = *version;
     } else {
-      return fail(ErrorCode::invalid_input, fmt::format("--from: '{}' is not known of a table", item.substr(0, 60)),
-                  "such as table.txt@dgx-h100,launch=one-process,algorithm=nccl/ring,protocol=simple,ranks=gpu[0-3]");
+      return fail(
+          ErrorCode::invalid_input, fmt::format("--from: '{}' is not known of a table", item.substr(0, 60)),
+          "such as "
+          "table.txt@dgx-h100,launch=one-process,algorithm=nccl/ring,protocol=simple,version=2.4,ranks=gpu[0-3]");
     }
   }
   return source;
@@ -89,6 +112,8 @@ OrStop<void> ProfileCalibration::add(const Console& console, const TableSource& 
   }
   if (!source.ranks.empty()) of_table.ranks = source.ranks;
   if (const auto launch = given.launch(source.launch); !launch) return usage(launch.error());
+  const auto as_of = restricted(given, source.version);
+  if (!as_of) return usage(as_of.error());
   auto loaded = load_machine(console, of_table);
   if (!loaded) return tl::unexpected(Stop{loaded.error().error, loaded.error().is_usage, loaded.error().shown});
   auto runs = load_runs(console, {source.file}, collective);
@@ -115,13 +140,14 @@ OrStop<void> ProfileCalibration::add(const Console& console, const TableSource& 
   for (const auto& [name, of_collective] : *sizes) {
     const auto of = default_collective(name, loaded->topology);
     if (!of) return stop(of.error());
-    Planned& planned = table.planned.emplace(name, Planned{loaded->topology, {}}).first->second;
+    const std::size_t machines = planners::group_ranks(loaded->topology).groups.size();
+    Planned& planned = table.planned.emplace(name, Planned{loaded->topology, {}, machines}).first->second;
     const auto algorithms = parse_algorithms(source.algorithm, true);
     if (!algorithms) return usage(algorithms.error());
     auto candidates = plan_candidates(console, planned.topology, *of, *algorithms, Bytes{}, {.paths = given.paths});
     if (!candidates) return stop(candidates.error());
     planned.candidates = *std::move(candidates);
-    profile::ProfiledRuns picks(planned.topology, planned.candidates, options_with(given, source.protocol));
+    profile::ProfiledRuns picks(planned.topology, planned.candidates, options_with(*as_of, source.protocol));
     for (const compare::Measurement& row : measured.rows) {
       if (row.collective != name || row.size.count == 0 || row.seconds <= 0 || row.wrong.value_or(0) != 0) continue;
       const Bytes near = predictable_size(row.size, *of);
@@ -218,8 +244,10 @@ Result<std::vector<double>> ProfileCalibration::predict(const profile::Profile& 
     const ProfileRow& row = rows_[index];
     const auto launch = profile.launch(tables[row.table]->source.launch);
     if (!launch) return tl::unexpected(launch.error());
-    times.push_back(known_[index].at(costs_of(profile, way_of(profile, row))) + added_of(index).seconds() +
-                    launch->seconds());
+    const auto& [key, way] = entry_of(profile, row);
+    const Planned& planned = tables[row.table]->planned.at(row.collective);
+    const Picoseconds start = profile::launch_of(*launch, key.first, planned.topology.rank_count(), planned.machines);
+    times.push_back(known_[index].at(costs_of(profile, way)) + (added_of(index) + start).seconds());
   }
   return times;
 }

@@ -18,13 +18,14 @@
 namespace espalier::cli {
 
 /// A table to calibrate a profile from, as the command line names it: "x2.txt", of the verb's machine, or
-/// "x2.txt@my/boxes.yaml,launch=one-process,algorithm=nccl/ring,protocol=simple,ranks=gpu[0-11]".
+/// "x2.txt@my/boxes.yaml,launch=one-process,algorithm=nccl/ring,protocol=simple,version=2.4,ranks=gpu[0-11]".
 struct TableSource {
   std::string file;
   std::string machine;                    ///< Empty: the verb's.
   std::string launch;                     ///< Empty: the profile's first.
   std::string algorithm = "nccl";         ///< Which of NCCL's was forced; "nccl": its own choice.
   std::optional<sim::Protocol> protocol;  ///< Which was forced.
+  std::uint32_t version = 0;              ///< Of NCCL, without what came later (version_number); 0: the latest.
   std::string ranks;
 };
 
@@ -68,6 +69,7 @@ class ProfileCalibration {
   struct Planned {
     Topology topology;
     planners::Candidates candidates;
+    std::size_t machines = 1;
   };
   struct Table {
     TableSource source;

@@ -14,7 +14,7 @@ namespace espalier::cli {
 struct ChosenProfile {
   std::string shown;  ///< "nccl-hopper", "nccl-hopper:one-process".
   profile::Profile profile;
-  Picoseconds launch;
+  profile::Launch launch;
   std::optional<sim::Protocol> protocol;  ///< --protocol, then the only one.
 };
 

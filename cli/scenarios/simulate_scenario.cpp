@@ -53,8 +53,10 @@ OrStop<void> lay_profile(scenario::Scenario& scenario, const ProfileFlags& flags
                   "scenarios have the costs of those"});
   }
   const std::size_t machines = planners::group_ranks(scenario.topology).groups.size();
-  auto setting = profile::make_setting(costs, way->second, sim::Protocol::simple, (*chosen)->launch, scenario.topology,
-                                       machines, costs.channels);
+  const Picoseconds launch =
+      profile::launch_of((*chosen)->launch, profile::Shape::ring, scenario.topology.rank_count(), machines);
+  auto setting = profile::make_setting(costs, way->second, sim::Protocol::simple, launch, scenario.topology, machines,
+                                       costs.channels);
   if (!setting) return stop(setting.error());
   scenario.topology = std::move(setting->topology);
   scenario.settings.endpoints = setting->endpoints;

@@ -104,7 +104,7 @@ class ProfiledSimulation {
     candidates_.bound = value_of(planners::compute_bound(*topology_, schedule.collective));
     name_ = schedule.algorithm.empty() ? "plan" : schedule.algorithm;
     candidates_.made.push_back({name_, schedule, planners::ChunkModel(schedule, *topology_)});
-    const Picoseconds start = value_of(reading.profile->launch(launch));
+    const profile::Launch start = value_of(reading.profile->launch(launch));
     profile::ProfiledRuns::Options options{*std::move(reading.profile), start, std::nullopt, 4, {}, {}, {}};
     options.model = value_of(sim::parse_model(model));
     runs_ = std::make_unique<profile::ProfiledRuns>(*topology_, candidates_, options);

@@ -33,8 +33,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Topology star = make_star();
   for (const auto& [key, way] : reading.profile->ways) {
     const auto setting =
-        profile::make_setting(*reading.profile, way, key.second, reading.profile->launches.front().second, star, 3,
-                              reading.profile->channels);
+        profile::make_setting(*reading.profile, way, key.second, reading.profile->launches.front().second.time(4, 4),
+                              star, 3, reading.profile->channels);
     ESPALIER_CHECK(setting.has_value(), "what a profile may say can be laid on a network");
     const Bytes chunk = profile::chunk_of(way, reading.profile->channels, {std::int64_t{1} << 30}, 4, 0.25);
     ESPALIER_CHECK(chunk.count >= 0, "a chunk is no debt");

@@ -26,7 +26,7 @@ name: mine
 about: a test
 channels: 12
 processors: 2
-launch: {usual: 1 us, graph: 0 us}
+launch: {usual: 1 us, graph: 0 us, one-process: {call: 4 us, per_rank: 2 us, per_send: 500 ns}}
 links: {fabric: 0.8, network: 0.9}
 paths: any
 tuner: {generation: hopper, fabric: 0.824, network: 0.9}
@@ -43,8 +43,9 @@ algorithms:
   EXPECT_EQ(profile.name, "mine");
   EXPECT_EQ(profile.channels, 12U);
   EXPECT_EQ(profile.processors, 2U);
-  EXPECT_EQ(profile.launch("")->count, 1'000'000);
-  EXPECT_EQ(profile.launch("graph")->count, 0);
+  EXPECT_EQ(*profile.launch(""), (Launch{{1'000'000}, {}, {}}));
+  EXPECT_EQ(*profile.launch("graph"), Launch{});
+  EXPECT_EQ(*profile.launch("one-process"), (Launch{{4'000'000}, {2'000'000}, {500'000}}));
   EXPECT_FALSE(profile.launch("grap"));
   EXPECT_EQ(profile.reached_ppm, (std::array<std::int32_t, 3>{800'000, 1'000'000, 900'000}));
   ASSERT_TRUE(profile.tuner);
@@ -126,6 +127,7 @@ TEST(ProfileSchema, NamesTheKeysOfTheReader) {
   test::expect_keys(definitions.at("protocols"), profile_keys::protocols);
   test::expect_keys(definitions.at("way"), profile_keys::way);
   test::expect_keys(definitions.at("tuner"), profile_keys::tuner);
+  test::expect_keys(definitions.at("launch"), profile_keys::launch);
 }
 
 TEST(ProfileDocument, NamesEveryKey) {
@@ -141,6 +143,7 @@ TEST(ProfileDocument, NamesEveryKey) {
   expect_named(profile_keys::protocols);
   expect_named(profile_keys::way);
   expect_named(profile_keys::tuner);
+  expect_named(profile_keys::launch);
 }
 
 }  // namespace

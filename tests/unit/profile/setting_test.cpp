@@ -47,6 +47,10 @@ std::int64_t latency(const Setting& setting, const char* name) {
   return setting.topology.link(link).latency.count;
 }
 
+std::int64_t overhead(const Setting& setting, const char* name) {
+  return setting.topology.link(setting.topology.find_link(name)).overhead.count;
+}
+
 std::int64_t rate(const Setting& setting, const char* name) {
   return setting.topology.link(setting.topology.find_link(name)).bandwidth().bytes_per_second;
 }
@@ -83,7 +87,29 @@ TEST(Setting, SimpleWaitsForTheFlushOfTheNetwork) {
   const Topology topology = test::read_good(two_boxes);
   const auto setting = make_setting(make_profile(), make_way(), sim::Protocol::simple, {}, topology, 2, 1);
   ASSERT_TRUE(setting);
-  EXPECT_EQ(latency(*setting, "box0.nic>leaf") + latency(*setting, "leaf>box1.nic"), 10'000'000 + 4 * 600'000);
+  // The hop keeps the lane busy for every chunk, and so does the flush.
+  EXPECT_EQ(latency(*setting, "box0.nic>leaf") + latency(*setting, "leaf>box1.nic"), 2 * 600'000);
+  EXPECT_EQ(overhead(*setting, "box0.nic>leaf") + overhead(*setting, "leaf>box1.nic"), 10'000'000 + 2 * 600'000);
+  EXPECT_EQ(overhead(*setting, "box0.gpu0>box0.nvswitch"), 0);
+}
+
+TEST(Setting, TakesTheSmallerOfTwoPartsOfARate) {
+  const auto rate_with = [](const std::string& efficiency) {
+    std::string text = two_boxes;
+    text.replace(text.find("25 GB/s"), 7, "25 GB/s, efficiency: " + efficiency);
+    const Topology topology = test::read_good(text);
+    return rate(*make_setting(make_profile(), make_way(), sim::Protocol::ll, {}, topology, 2, 1), "box0.nic>leaf");
+  };
+  EXPECT_EQ(rate_with("0.8"), 20'000'000'000);
+  EXPECT_EQ(rate_with("0.98"), 24'250'000'000);
+}
+
+TEST(Launch, CountsRanksAndSends) {
+  const Launch launch{{4'000'000}, {2'000'000}, {500'000}};
+  EXPECT_EQ(launch_of(launch, Shape::ring, 8, 1).count, 4'000'000 + 8 * 2'000'000);
+  // Two machines of eight: each rank sends 16 times.
+  EXPECT_EQ(launch_of(launch, Shape::p2p, 16, 2).count, 4'000'000 + 8 * (2'000'000 + 16 * 500'000));
+  EXPECT_EQ(launch_of({}, Shape::p2p, 16, 2).count, 0);
 }
 
 TEST(Setting, LimitsWhatARankMoves) {
@@ -143,6 +169,36 @@ TEST(Channels, AreFewerWhereEachWouldCarryTooLittle) {
   EXPECT_EQ(channels_used(way, 24, {1}, 8), 1U);
   EXPECT_EQ(channels_used(way, 24, {std::int64_t{8} * 4096 * 11}, 8), 8U);  // 11, rounded down to a power of two
   EXPECT_EQ(channels_used(way, 24, {std::int64_t{8} * 4096 * 24}, 8), 24U);
+}
+
+TEST(Channels, GoByNicsBetweenMachines) {
+  const Topology topology = test::read_good(two_boxes);
+  Profile profile;
+  profile.channels = 24;
+  EXPECT_EQ(channels_of(profile, topology, 1), 24U);
+  EXPECT_EQ(channels_of(profile, topology, 2), 2U);  // a NIC of 25 GB/s
+  std::string fast = two_boxes;
+  fast.replace(fast.find("25 GB/s"), 7, "50 GB/s");
+  EXPECT_EQ(channels_of(profile, test::read_good(fast), 2), 4U);
+  profile.channels = 3;
+  EXPECT_EQ(channels_of(profile, test::read_good(fast), 2), 3U);
+}
+
+/// NCCL's trees with Simple over two machines of eight, 8 channels: eight deep, so 512 KiB from 64 chunks of them on,
+/// and 256 KiB from 64 on, 128 KiB from 32 on, 64 KiB from 8 on.
+TEST(Chunks, OfTreesGoByDepth) {
+  Way way;
+  way.chunk = {512 << 10};
+  way.least_chunk = {32 << 10};
+  way.in_flight = {8, 8, 4, 1};
+  const auto kibi = [&](std::int64_t mebi) { return chunk_of(way, 8, {mebi << 20}, 1, 1, 8).count / 8 >> 10; };
+  EXPECT_EQ(kibi(256), 512);
+  EXPECT_EQ(kibi(128), 256);
+  EXPECT_EQ(kibi(64), 128);
+  EXPECT_EQ(kibi(32), 128);
+  EXPECT_EQ(kibi(16), 64);
+  EXPECT_EQ(kibi(4), 64);
+  EXPECT_EQ(kibi(2), 32);
 }
 
 TEST(Setting, FewerChannelsMoveLess) {
