@@ -193,8 +193,7 @@ ExitCode run_rank(const Console& console, const RunFlags& flags, const engine::l
   }
   std::unique_ptr<engine::Device> gpu;
   if (flags.device == "cuda-ranks" || flags.device == "cuda-ranks-copies") {
-    // A timeline has the times of chunks, which the host's copies have, and a kernel keeps to itself.
-    auto opened = open_gpu_of_rank(launch, flags.device == "cuda-ranks" && flags.trace.file.empty());
+    auto opened = open_gpu_of_rank(launch, flags.device == "cuda-ranks");
     if (!opened) {
       std::ignore = console.refuse(opened.error());
       return ExitCode::missing_capability;

@@ -21,6 +21,12 @@ struct DmaBuf {
   std::int64_t offset = 0;  ///< Of the memory's first byte in it.
 };
 
+/// The clock by which a device's kernels say when they did something, against CLOCK_MONOTONIC.
+struct DeviceClock {
+  std::int64_t ahead_ns = 0;  ///< The device's less the host's.
+  std::int64_t error_ns = 0;  ///< The most that this is off.
+};
+
 /// What works on a rank's memories. Its queues end before it does. Used by any thread.
 class Device {
  public:
@@ -62,6 +68,9 @@ class Device {
   [[nodiscard]] virtual std::optional<KernelSite> kernel_site() { return std::nullopt; }
   /// Errors: unsupported for schedules that they do not carry out; the same on all ranks.
   virtual Result<std::unique_ptr<RankKernel>> make_rank_kernel(const RankKernel::Shape& shape);
+  /// Compares the two clocks now. Requires: none of its kernels waits for one that is given later. Errors: those of the
+  /// device.
+  virtual Result<DeviceClock> compare_clock() { return DeviceClock{}; }
 
   /// Lets queues reach whole pages of host memory that the device did not allocate, until `unpin`. Errors: unavailable.
   virtual Result<void> pin(std::byte* /*data*/, std::int64_t /*bytes*/) { return {}; }

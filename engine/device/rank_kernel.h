@@ -16,6 +16,7 @@
 namespace espalier::engine {
 
 class DeviceQueue;
+class Recorder;
 
 /// Where a rank's kernels run.
 struct KernelSite {
@@ -50,14 +51,17 @@ class RankKernel {
   /// device.
   virtual Result<void> attach(std::span<std::byte* const> shared) = 0;
 
-  /// Gives a call to a queue of the device. Averages are left as sums. `memories`: of those that it reaches. Requires:
-  /// the call before is done; the memories stay until this one is. Errors: too_large where the device cannot run it;
-  /// those of the device.
+  /// Gives a call to a queue of the device. Averages are left as sums. `memories`: of those that it reaches. `records`:
+  /// it keeps when it did what, for `record`. Requires: the call before is done; the memories stay until this one is.
+  /// Errors: too_large where the device cannot run it; those of the device.
   virtual Result<void> launch(DeviceQueue& queue, ElementType type, ReduceOperation operation,
-                              std::span<const Memories> memories) = 0;
+                              std::span<const Memories> memories, bool records) = 0;
   /// How a call went that its queue has done. Errors: unavailable past the deadline, with what was waited for; then
   /// no call works any more.
   virtual Result<void> check() = 0;
+  /// Adds from when to when this rank's device brought each chunk to its destination, in the device's time: to other
+  /// ranks' memories, too. Requires: the last call kept it, and went well.
+  virtual void record(Recorder& recorder) const = 0;
 };
 
 }  // namespace espalier::engine

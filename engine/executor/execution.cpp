@@ -73,14 +73,14 @@ Result<void> Execution::begin_whole(const CallHeader& header, const Buffers& buf
   unfinished_ = 1;
   if (recorder != nullptr) recorder->reserve(2 * program_.ops.size());
   whole_begin_ = moment();
-  return whole.begin(call_);
+  return whole.begin(call_, recorder);
 }
 
 bool Execution::advance_whole() {
   const WholeCall::Progress progress = whole_->advance();
   if (progress == WholeCall::Progress::done) {
     unfinished_ = 0;
-    if (recorder_ != nullptr) record_whole();
+    if (recorder_ != nullptr && !whole_->records_chunks()) record_whole();
   } else if (progress == WholeCall::Progress::declined) {
     begin_program();
   }

@@ -284,15 +284,19 @@ Result<RecordedRun> record_run(Communicator& communicator, const DataCase& data,
   const auto later = communicator.control().estimate_clock(exchange_time);
   if (!later) return tl::unexpected(later.error());
 
+  const auto own_records = recorder.records();
+  if (!own_records) return tl::unexpected(own_records.error());
+
   // The clocks were compared before and after: their drift between is part of the error.
-  std::vector<std::int64_t> clocks = {
-      (clock->offset_ns + later->offset_ns) / 2,
-      std::max(clock->error_ns, later->error_ns) + std::abs(clock->offset_ns - later->offset_ns) / 2};
+  std::vector<std::int64_t> clocks = {(clock->offset_ns + later->offset_ns) / 2,
+                                      std::max(clock->error_ns, later->error_ns) +
+                                          std::abs(clock->offset_ns - later->offset_ns) / 2 +
+                                          recorder.device_clock_error_ns()};
   const auto all_clocks =
       communicator.control().exchange("measure/clocks", all_members(communicator), bytes_of(clocks), exchange_time);
   if (!all_clocks) return tl::unexpected(all_clocks.error());
   const auto all_records = communicator.control().exchange("measure/records", all_members(communicator),
-                                                           bytes_of(recorder.records()), exchange_time);
+                                                           bytes_of(*own_records), exchange_time);
   if (!all_records) return tl::unexpected(all_records.error());
 
   Timeline& timeline = run.timeline;
@@ -314,7 +318,8 @@ Result<RecordedRun> record_run(Communicator& communicator, const DataCase& data,
   constexpr std::int64_t picoseconds_per_nanosecond = 1000;
   for (std::uint32_t rank = 0; rank < communicator.size(); ++rank) {
     for (const engine::Record& record : records[rank]) {
-      timeline.spans.push_back({rank, record.transfer, record.chunk, record.phase,
+      const std::uint32_t lane = record.lane == own_lane ? rank : record.lane;
+      timeline.spans.push_back({lane, record.transfer, record.chunk, record.phase,
                                 Picoseconds{(record.begin_ns - start) * picoseconds_per_nanosecond},
                                 Picoseconds{(record.end_ns - start) * picoseconds_per_nanosecond}});
     }

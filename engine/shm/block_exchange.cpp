@@ -18,7 +18,7 @@ BlockExchange::BlockExchange(ShmGroup& group, const RankProgram& program, Device
   sources_.reserve(peers.size());
 }
 
-Result<void> BlockExchange::begin(const StreamCall& call) {
+Result<void> BlockExchange::begin(const StreamCall& call, Recorder*) {
   const auto own = group_.blocks();
   if (!own) return tl::unexpected(own.error());
   call_ = &call;

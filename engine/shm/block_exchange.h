@@ -24,7 +24,7 @@ class BlockExchange final : public WholeCall {
 
   BlockExchange(ShmGroup& group, const RankProgram& program, DeviceQueue& queue);
 
-  Result<void> begin(const StreamCall& call) override;
+  Result<void> begin(const StreamCall& call, Recorder* recorder) override;
   Progress advance() override;
   void close() override;
   [[nodiscard]] std::int64_t bytes_moved() const override { return bytes_moved_; }

@@ -9,7 +9,7 @@ InputExchange::InputExchange(ShmGroup& group, const RankProgram& program, Device
   inputs_.reserve(group.peers().size());
 }
 
-Result<void> InputExchange::begin(const StreamCall& call) {
+Result<void> InputExchange::begin(const StreamCall& call, Recorder*) {
   call_ = &call;
   inputs_.clear();
   std::byte* place = group_.own_call(call.header->sequence).input.data();

@@ -16,7 +16,7 @@ class InputExchange final : public WholeCall {
  public:
   InputExchange(ShmGroup& group, const RankProgram& program, DeviceQueue& queue);
 
-  Result<void> begin(const StreamCall& call) override;
+  Result<void> begin(const StreamCall& call, Recorder* recorder) override;
   Progress advance() override;
   void close() override { group_.note_exchanged(call_->header->sequence); }
   [[nodiscard]] std::int64_t bytes_moved() const override { return bytes_moved_; }

@@ -14,8 +14,9 @@ KernelCall::~KernelCall() {
   queue_.device().release(shared_, 0);
 }
 
-Result<void> KernelCall::begin(const StreamCall& call) {
+Result<void> KernelCall::begin(const StreamCall& call, Recorder* recorder) {
   call_ = &call;
+  recorder_ = recorder;
   members_entered_ = 0;
   runs_ = false;
   turn_ = group_.kernel_turns().begun++;
@@ -92,9 +93,8 @@ Result<bool> KernelCall::launch() {
     if (!mapped) return tl::unexpected(mapped.error());
     memories_[member] = mapped->base;
   }
-  if (auto given = kernel_->launch(queue_, header.type, header.operation, memories_); !given) {
-    return tl::unexpected(given.error());
-  }
+  auto given = kernel_->launch(queue_, header.type, header.operation, memories_, recorder_ != nullptr);
+  if (!given) return tl::unexpected(given.error());
   mark_ = queue_.mark();
   runs_ = true;
   return true;
@@ -116,6 +116,7 @@ WholeCall::Progress KernelCall::advance() {
     call_->error->set(went_well.error());
     return Progress::none;
   }
+  if (recorder_ != nullptr) kernel_->record(*recorder_);
   bytes_moved_ += call_->program->receive_bytes;
   return Progress::done;
 }

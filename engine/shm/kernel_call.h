@@ -19,9 +19,10 @@ class KernelCall final : public WholeCall {
   KernelCall(ShmGroup& group, std::unique_ptr<RankKernel> kernel, DeviceQueue& queue);
   ~KernelCall() override;
 
-  Result<void> begin(const StreamCall& call) override;
+  Result<void> begin(const StreamCall& call, Recorder* recorder) override;
   Progress advance() override;
   void close() override;
+  [[nodiscard]] bool records_chunks() const override { return true; }
   [[nodiscard]] std::int64_t bytes_moved() const override { return bytes_moved_; }
   [[nodiscard]] Stall find_stall() const override;
 
@@ -45,6 +46,7 @@ class KernelCall final : public WholeCall {
   bool is_attached_ = false;
 
   const StreamCall* call_ = nullptr;
+  Recorder* recorder_ = nullptr;
   std::uint64_t turn_ = 0;
   std::size_t members_entered_ = 0;
   bool runs_ = false;  ///< The kernel is with the device.

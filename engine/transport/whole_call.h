@@ -9,6 +9,8 @@
 
 namespace espalier::engine {
 
+class Recorder;
+
 /// A wait that holds a call up: which member, and what is expected of it.
 struct Stall {
   Rank peer;
@@ -25,12 +27,15 @@ class WholeCall {
   /// How far the call has come. `declined`: the program runs instead, on all members.
   enum class Progress : std::uint8_t { none, some, done, declined };
 
-  /// Begins a call, and enters it. `call` lives until the call's end; it has no stream. Errors: unavailable.
-  virtual Result<void> begin(const StreamCall& call) = 0;
+  /// Begins a call, and enters it. `call` lives until the call's end; it has no stream. `recorder`: null where nobody
+  /// asks for spans. Errors: unavailable.
+  virtual Result<void> begin(const StreamCall& call, Recorder* recorder) = 0;
   /// Does what can be done now; sets the call's error where it cannot go on.
   virtual Progress advance() = 0;
   /// After `done`.
   virtual void close() = 0;
+  /// Whether it gives the recorder the spans of chunks; else all have that of the call.
+  [[nodiscard]] virtual bool records_chunks() const { return false; }
 
   /// Bytes moved in all calls, about, for who wakes others now and then.
   [[nodiscard]] virtual std::int64_t bytes_moved() const = 0;

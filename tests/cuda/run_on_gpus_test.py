@@ -76,15 +76,17 @@ def check_against_simulation(check, run, espalier, folder):
     simulated = folder / "simulated.json"
     done = ask("simulate", "one-host", "all_reduce", *plan, "-s", "1M", "--trace", simulated)
     check(done.returncode == 0, "simulate", done)
-    for device in ("cuda", "cuda-ranks"):
+    for device, gpus in (("cuda", 2), ("cuda-ranks", 2), ("cuda-ranks", 4)):  # The last by kernels.
         results, trace = folder / "results.json", folder / "run-trace.json"
-        done = run("all_reduce", "--device", device, *plan, "-b", "4K", "-e", "1M", "-f", "4", "-n", "3", "-w", "1", "--json")
+        done = run("all_reduce", "--device", device, *plan, "-b", "4K", "-e", "1M", "-f", "4", "-n", "3", "-w", "1", "--json",
+                   gpus=gpus)
         check(done.returncode == 0, f"run on {device}", done)
         results.write_text(done.stdout)
         done = ask("calibrate", "one-host", "-p", "ranks=4", "--from", results, "-o", folder / "calibrated.yaml")
         check(done.returncode == 0 and "latency" in done.stdout, f"calibrate to {device}", done)
-        done = run("all_reduce", "--device", device, *plan, "-s", "1M", "-n", "3", "-w", "1", "--trace", str(trace))
-        check(done.returncode == 0, f"trace of {device}", done)
+        done = run("all_reduce", "--device", device, *plan, "-s", "1M", "-n", "3", "-w", "1", "--trace", str(trace), gpus=gpus)
+        by_kernels = done.stdout.count("kernels carry out calls")
+        check(done.returncode == 0 and (by_kernels > 0) == (device == "cuda-ranks" and gpus == 4), f"trace of {device}", done)
         done = ask("compare", simulated, trace)
         check(done.returncode == 0 and "# critical path: " in done.stdout, f"compare with {device}", done)
 
@@ -156,11 +158,15 @@ def check_ranks(check, run, folder):
               f"staged: {settings}", done)
     check_kernels_of_ranks(check, run, run_ranks)
     trace = folder / "ranks.json"
-    done = run_ranks("all_reduce", "-p", "ranks=3", "-s", "64K", "-d", "half", "-o", "avg", "--trace", str(trace))
-    check(done.returncode == 0 and "# Out of bounds values : 0 OK" in done.stdout, "average of float16", done)
-    events = json.loads(trace.read_text())["traceEvents"]
-    lanes = {event["args"]["lane"] for event in events if event["name"] == "thread_name" and event["pid"] == 1}
-    check(len([event for event in events if event["ph"] == "X"]) >= 8 and lanes == {0, 1, 2}, "a timeline of all ranks", done)
+    for gpus in (2, 4):  # By the host's copies, and by kernels.
+        done = run_ranks("all_reduce", "-p", "ranks=3", "-s", "64K", "-d", "half", "-o", "avg", "--trace", str(trace), gpus=gpus)
+        check(done.returncode == 0 and "# Out of bounds values : 0 OK" in done.stdout, "average of float16", done)
+        check(("kernels carry out calls" in done.stdout) == (gpus == 4), "what carries out a recorded run", done)
+        events = json.loads(trace.read_text())["traceEvents"]
+        lanes = {event["args"]["lane"] for event in events if event["name"] == "thread_name" and event["pid"] == 1}
+        spans = [event for event in events if event["ph"] == "X"]
+        check(len(spans) >= 8 and lanes == {0, 1, 2}, "a timeline of all ranks", done)
+        check(max(span["ts"] + span["dur"] for span in spans) < 60e6, "one clock for all ranks", done)
     done = run_ranks("all_reduce", "-p", "ranks=2", "-s", "64M", FAKE_CUDA_MEMORY="1000000")
     check("CUDA_ERROR_OUT_OF_MEMORY" in done.stderr and done.returncode not in (0, 2), "out of memory", done)
     done = run_ranks("all_reduce", "-p", "ranks=2", "-s", "256K", "--timeout", "5", FAKE_CUDA_FAIL="cuLaunchKernel:2:719")

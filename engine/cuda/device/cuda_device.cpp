@@ -8,6 +8,7 @@
 
 #include "engine/cuda/device/cuda_queue.h"
 #include "engine/cuda/device/cuda_rank_kernel.h"
+#include "engine/cuda/device/gpu_clock.h"
 #include "engine/cuda/kernels/kernel_call.h"
 #include "engine/memory/available_memory.h"
 
@@ -235,6 +236,10 @@ std::optional<KernelSite> CudaDevice::kernel_site() {
 
 Result<std::unique_ptr<RankKernel>> CudaDevice::make_rank_kernel(const RankKernel::Shape& shape) {
   return CudaRankKernel::make(*this, shape);
+}
+
+Result<DeviceClock> CudaDevice::compare_clock() {
+  return compare_clocks(*this, ElementType::float32, ReduceOperation::sum);
 }
 
 Result<void> CudaDevice::pin(std::byte* data, std::int64_t bytes) {

@@ -45,6 +45,8 @@ class CudaDevice final : public Device {
   /// None without cooperative launches, and after `leave_calls_to_host`.
   [[nodiscard]] std::optional<KernelSite> kernel_site() override;
   Result<std::unique_ptr<RankKernel>> make_rank_kernel(const RankKernel::Shape& shape) override;
+  /// Its global timer.
+  Result<DeviceClock> compare_clock() override;
   Result<void> pin(std::byte* data, std::int64_t bytes) override;
   void unpin(std::byte* data) override;
   [[nodiscard]] bool reaches_unpinned() const override { return reaches_unpinned_; }

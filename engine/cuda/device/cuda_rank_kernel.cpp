@@ -8,6 +8,7 @@
 #include "engine/cuda/device/cuda_queue.h"
 #include "engine/cuda/run_on_threads.h"
 #include "engine/cuda/verify_program.h"
+#include "engine/executor/recorder.h"
 
 namespace espalier::engine::cuda {
 namespace {
@@ -103,9 +104,23 @@ Result<void> CudaRankKernel::choose_kernel(ElementType type, ReduceOperation ope
   return {};
 }
 
+Result<void> CudaRankKernel::make_stamps() {
+  if (stamps_ != nullptr) return {};
+  const auto bytes = static_cast<std::int64_t>(program_.steps.size() * sizeof(KernelStamp));
+  const auto stamps = part_.allocate(bytes, MemorySpace::pinned);
+  if (!stamps) return tl::unexpected(stamps.error());
+  stamps_ = reinterpret_cast<KernelStamp*>(*stamps);
+  brought_ = find_brought_chunks(program_, self_);
+  return {};
+}
+
 Result<void> CudaRankKernel::launch(DeviceQueue& queue, ElementType type, ReduceOperation operation,
-                                    std::span<const Memories> memories) {
+                                    std::span<const Memories> memories, bool records) {
   if (auto chosen = choose_kernel(type, operation); !chosen) return chosen;
+  if (records) {
+    if (auto made = make_stamps(); !made) return made;
+  }
+  part_.call.stamps = records ? stamps_ : nullptr;
   for (std::size_t rank = 0; rank < memories.size(); ++rank) {
     const auto& [send, receive, scratch] = memories[rank];
     for (const std::byte* data : {send, receive}) {
@@ -129,6 +144,16 @@ Result<void> CudaRankKernel::check() {
     return fail(ErrorCode::unavailable, fmt::format("rank {}, block {} did not end", self_.value(), block));
   }
   return {};
+}
+
+void CudaRankKernel::record(Recorder& recorder) const {
+  for (const BroughtChunk& brought : brought_) {
+    const auto [begin, end] = brought.time([&](std::uint32_t step) {
+      return std::pair(static_cast<std::int64_t>(stamps_[step].begin), static_cast<std::int64_t>(stamps_[step].end));
+    });
+    recorder.add_of_device({brought.transfer, brought.chunk, brought.phase, begin, end, brought.rank.value()},
+                           *part_.gpu);
+  }
 }
 
 }  // namespace espalier::engine::cuda

@@ -60,7 +60,7 @@ DriverStatus await_answer(const CudaDevice& gpu, DriverHandle stream, Exchange& 
   return status_success;
 }
 
-Result<GpuClock> exchange_times(CudaDevice& gpu, DriverHandle kernel, DriverHandle stream, Exchange& exchange) {
+Result<DeviceClock> exchange_times(CudaDevice& gpu, DriverHandle kernel, DriverHandle stream, Exchange& exchange) {
   const Driver& driver = gpu.driver();
   KernelCall call = call_of(exchange);
   std::array<void*, 1> parameters = {&call};
@@ -78,7 +78,7 @@ Result<GpuClock> exchange_times(CudaDevice& gpu, DriverHandle kernel, DriverHand
   }
   if (done) done = driver.check(driver.api().await_stream(stream), "compare clocks");
   if (!done) return tl::unexpected(done.error());
-  GpuClock clock{0, INT64_MAX};
+  DeviceClock clock{0, INT64_MAX};
   for (std::uint32_t round = 1; round <= rounds; ++round) {
     const std::int64_t error = (after[round] - before[round] + 1) / 2;
     if (error >= clock.error_ns) continue;
@@ -89,7 +89,7 @@ Result<GpuClock> exchange_times(CudaDevice& gpu, DriverHandle kernel, DriverHand
 
 }  // namespace
 
-Result<GpuClock> compare_clocks(CudaDevice& gpu, ElementType type, ReduceOperation operation) {
+Result<DeviceClock> compare_clocks(CudaDevice& gpu, ElementType type, ReduceOperation operation) {
   const auto kernel = gpu.find_kernel(KernelKind::run, type, operation);
   if (!kernel) return tl::unexpected(kernel.error());
   const auto memory = gpu.allocate(sizeof(Exchange), MemorySpace::pinned);
@@ -98,7 +98,7 @@ Result<GpuClock> compare_clocks(CudaDevice& gpu, ElementType type, ReduceOperati
   gpu.make_current();
   DriverHandle stream = nullptr;
   auto made = gpu.driver().check(gpu.driver().api().make_stream(&stream, 1), "make a stream");
-  Result<GpuClock> clock = made ? exchange_times(gpu, *kernel, stream, exchange) : tl::unexpected(made.error());
+  Result<DeviceClock> clock = made ? exchange_times(gpu, *kernel, stream, exchange) : tl::unexpected(made.error());
   if (stream != nullptr) {
     std::atomic_ref(exchange.abort_flag).store(1);
     gpu.driver().api().await_stream(stream);

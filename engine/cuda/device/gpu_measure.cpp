@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
+#include "engine/cuda/chunk_times.h"
 #include "engine/cuda/device/gpu_ranks.h"
 #include "engine/cuda/device/host_driven_ranks.h"
 #include "engine/cuda/verify_program.h"
@@ -193,56 +193,22 @@ Result<PlacedMeasurement> measure_place(const Gpus& gpus, const GpuCase& gpu_cas
   return placed;
 }
 
-/// Puts spans of chunks together: a chunk has one destination, and may have several blocks.
-class GpuSpans {
- public:
-  void add(const Span& span) {
-    const auto [known, is_new] = places_.try_emplace({span.transfer, span.chunk}, spans_.size());
-    if (is_new) return spans_.push_back(span);
-    Span& whole = spans_[known->second];
-    whole.begin = std::min(whole.begin, span.begin);
-    whole.end = std::max(whole.end, span.end);
-  }
-  std::vector<Span> in_order() {
-    std::ranges::stable_sort(
-        spans_, [](const Span& a, const Span& b) { return std::pair(a.begin, a.lane) < std::pair(b.begin, b.lane); });
-    return std::move(spans_);
-  }
-
- private:
-  std::vector<Span> spans_;
-  std::map<std::pair<TransferId, std::uint32_t>, std::size_t> places_;
-};
-
-/// Spans of all ranks from the times of the steps. What fills a mailbox has none: a chunk's is where it is read.
+/// Spans of all ranks from the times of the steps.
 std::vector<Span> make_gpu_spans(const DeviceProgram& program, const std::vector<StepTime>& times) {
   constexpr std::int64_t picoseconds_per_nanosecond = 1000;
-  GpuSpans spans;
   std::int64_t start = INT64_MAX;
   for (const StepTime& time : times) start = std::min(start, time.begin_ns);
-  for (const Block& block : program.blocks) {
-    for (std::uint32_t i = block.first_step; i < block.first_step + block.step_count; ++i) {
-      const Step& step = program.steps[i];
-      if (step.kind == StepKind::enter || step.kind == StepKind::finish || step.kind == StepKind::send) continue;
-      const bool adds = step.kind == StepKind::reduce || step.kind == StepKind::receive_reduce;
-      Span span{block.rank.value(),
-                step.transfer,
-                step.chunk,
-                adds ? Phase::reduce : Phase::recv,
-                Picoseconds{(times[i].begin_ns - start) * picoseconds_per_nanosecond},
-                Picoseconds{(times[i].end_ns - start) * picoseconds_per_nanosecond}};
-      if (step.signal != no_counter) spans.add(span);
-      for (std::uint32_t d = 0; step.kind < StepKind::send && d < step.destination_count; ++d) {
-        const Destination& to = program.destinations[step.first_destination + d];
-        span.lane = to.rank.value();
-        span.transfer = to.transfer;
-        span.chunk = to.chunk;
-        span.phase = Phase::recv;
-        spans.add(span);
-      }
-    }
+  std::vector<Span> spans;
+  for (const BroughtChunk& brought : find_brought_chunks(program)) {
+    const auto [begin, end] =
+        brought.time([&](std::uint32_t step) { return std::pair(times[step].begin_ns, times[step].end_ns); });
+    spans.push_back({brought.rank.value(), brought.transfer, brought.chunk, brought.phase,
+                     Picoseconds{(begin - start) * picoseconds_per_nanosecond},
+                     Picoseconds{(end - start) * picoseconds_per_nanosecond}});
   }
-  return spans.in_order();
+  std::ranges::stable_sort(
+      spans, [](const Span& a, const Span& b) { return std::pair(a.begin, a.lane) < std::pair(b.begin, b.lane); });
+  return spans;
 }
 
 }  // namespace

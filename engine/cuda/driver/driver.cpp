@@ -13,7 +13,6 @@ enum KnownStatus : DriverStatus {
   insufficient_driver = 35,
   device_unavailable = 46,
   no_device = 100,
-  invalid_device = 101,
   no_binary_for_gpu = 209,
   ecc_uncorrectable = 214,
   invalid_ptx = 218,
@@ -31,6 +30,8 @@ enum KnownStatus : DriverStatus {
 };
 
 std::string help_for(DriverStatus status) {
+  if (status == no_device)
+    return "nvidia-smi lists the GPUs; CUDA_VISIBLE_DEVICES, and what a container is given, hide some";
   switch (kind_of(status)) {
     case StatusKind::memory: return "free memory of the GPU (nvidia-smi shows who has it), or use smaller buffers";
     case StatusKind::sticky: return "this process can use the GPU no more: start it anew";
@@ -52,8 +53,6 @@ StatusKind kind_of(DriverStatus status) {
     case asserted:
     case unknown: return StatusKind::sticky;
     case device_unavailable:
-    case no_device:
-    case invalid_device:
     case ecc_uncorrectable:
     case nvlink_uncorrectable: return StatusKind::lost;
     case insufficient_driver:

@@ -23,7 +23,8 @@ void divide_on_host(ElementType type, const DivideCall& call);
 void combine_on_host(ElementType type, ReduceOperation operation, void* target, const void* first, const void* source,
                      std::size_t element_count);
 
-/// Nanoseconds of the clock that stands for a GPU's global timer here.
+/// Nanoseconds of the clock that stands for a GPU's global timer here: an hour ahead of CLOCK_MONOTONIC, for a GPU's is
+/// no clock of the host's either.
 std::uint64_t host_timer_ns();
 
 }  // namespace espalier::engine::cuda

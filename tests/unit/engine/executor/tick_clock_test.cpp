@@ -52,7 +52,7 @@ TEST(RecorderTest, RecordsLieBetweenReadingsOfTheMonotonicClock) {
     recorder.add(TransferId{i}, i, Phase::reduce, begin, recorder.now());
     after.push_back(now_ns());
   }
-  const std::vector<Record> records = recorder.records();
+  const std::vector<Record> records = *recorder.records();
   ASSERT_EQ(records.size(), 3U);
   for (std::uint32_t i = 0; i < 3; ++i) {
     EXPECT_EQ(records[i].transfer, TransferId{i});
@@ -68,10 +68,53 @@ TEST(RecorderTest, ClearForgetsAndReserveKeepsWhatWasAdded) {
   recorder.reserve(1);
   recorder.add(TransferId{7}, 0, Phase::send, recorder.now(), recorder.now());
   recorder.reserve(1'000);
-  ASSERT_EQ(recorder.records().size(), 1U);
-  EXPECT_EQ(recorder.records().front().transfer, TransferId{7});
+  ASSERT_EQ(recorder.records()->size(), 1U);
+  EXPECT_EQ(recorder.records()->front().transfer, TransferId{7});
   recorder.clear();
-  EXPECT_TRUE(recorder.records().empty());
+  EXPECT_TRUE(recorder.records()->empty());
+}
+
+/// A device whose clock is ahead, or is not to be read.
+class DeviceWithClock final : public Device {
+ public:
+  explicit DeviceWithClock(Result<DeviceClock> clock) : clock_(std::move(clock)) {}
+  [[nodiscard]] std::string_view name() const override { return "clock"; }
+  Result<std::unique_ptr<DeviceQueue>> make_queue() override { return host_.make_queue(); }
+  Result<std::byte*> allocate(std::int64_t bytes, MemorySpace space) override { return host_.allocate(bytes, space); }
+  void release(std::byte* data, std::int64_t bytes) override { host_.release(data, bytes); }
+  Result<DeviceClock> compare_clock() override { return clock_; }
+
+ private:
+  Result<DeviceClock> clock_;
+  HostDevice host_;
+};
+
+TEST(RecorderTest, BringsADevicesSpansIntoTheHostsTime) {
+  DeviceWithClock device(DeviceClock{1'000'000, 250});
+  Recorder recorder;
+  recorder.reserve(1);
+  recorder.add_of_device({TransferId{3}, 2, Phase::recv, 1'000'070, 1'000'090, 5}, device);
+  recorder.add(TransferId{7}, 0, Phase::send, recorder.now(), recorder.now());
+  const auto records = recorder.records();
+  ASSERT_TRUE(records) << records.error().message;
+  ASSERT_EQ(records->size(), 2U);
+  EXPECT_EQ(records->front().lane, own_lane);
+  EXPECT_EQ(records->back().transfer, TransferId{3});
+  EXPECT_EQ(records->back().begin_ns, 70);
+  EXPECT_EQ(records->back().end_ns, 90);
+  EXPECT_EQ(records->back().lane, 5U);
+  EXPECT_EQ(recorder.device_clock_error_ns(), 250);
+  recorder.clear();
+  EXPECT_TRUE(recorder.records()->empty());
+}
+
+TEST(RecorderTest, SaysWhyADevicesClockIsNotKnown) {
+  DeviceWithClock device(fail(ErrorCode::unavailable, "cannot compare clocks"));
+  Recorder recorder;
+  recorder.add_of_device({TransferId{3}, 2, Phase::recv, 70, 90, 5}, device);
+  const auto records = recorder.records();
+  ASSERT_FALSE(records);
+  EXPECT_EQ(records.error().message, "cannot compare clocks");
 }
 
 }  // namespace

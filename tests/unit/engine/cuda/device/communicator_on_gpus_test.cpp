@@ -3,9 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <map>
+#include <mutex>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "engine/communicator/communicator.h"
+#include "engine/executor/clock.h"
+#include "engine/executor/recorder.h"
+#include "engine/program/rank_program.h"
+#include "schedule/layout.h"
 #include "tests/support/device_case.h"
 #include "tests/support/engine_cases.h"
 #include "tests/support/fake_gpus.h"
@@ -149,6 +157,63 @@ TEST(KernelsOnGpus, CarryOutCallsWhereEachRankHasAGpu) {
                           {CollectiveKind::reduce_scatter, ElementType::float64, ReduceOperation::max, 3, 0, 999, 2});
   });
 }
+
+/// A call of kernels gives each chunk's time at its destination, in the host's time: the GPUs' timers are an hour
+/// ahead. Once by mailboxes, once by copies and reductions.
+class RecordsOnGpus : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(RecordsOnGpus, SayWhenChunksCame) {
+  const test::FakeGpus gpus("FAKE_CUDA_GPUS", "4");
+  PlannedSource source("ring", Bytes{1024});
+  std::mutex mutex;
+  std::map<std::tuple<std::uint32_t, TransferId, std::uint32_t>, int> seen;  // By destination.
+  std::set<std::tuple<std::uint32_t, TransferId, std::uint32_t>> expected;
+  run_ranks(3, source.source(), on_gpus(gpus, TransportChoice::shm, 4), [&](Communicator& world) {
+    const std::size_t count = GetParam();
+    const test::DeviceMemory memory(world, count * 4);
+    const CallArguments arguments{CollectiveKind::all_reduce, memory.data(),       memory.data(), count,
+                                  ElementType::int32,         ReduceOperation::sum};
+    ASSERT_TRUE(world.run(arguments));
+    Recorder recorder;
+    world.record(&recorder);
+    ASSERT_TRUE(world.barrier());
+    recorder.clear();
+    const std::int64_t before = now_ns();
+    const auto done = world.run(arguments);
+    const std::int64_t after = now_ns();
+    world.record(nullptr);
+    ASSERT_TRUE(done) << done.error().message;
+    ASSERT_TRUE(world.run(arguments));  // Not recorded.
+    const auto records = recorder.records();
+    ASSERT_TRUE(records) << records.error().message;
+    const std::int64_t error = recorder.device_clock_error_ns();
+    const auto plan = world.schedule_of(arguments);
+    ASSERT_TRUE(plan) << plan.error().message;
+    const auto layout = Layout::make(*plan->schedule, Bytes{static_cast<std::int64_t>(count) * 4}, 4);
+    const auto program = compile(*plan->schedule, *layout, {Bytes{1024}, plan->ahead}, Rank(world.rank()),
+                                 [](const Transfer&) { return 0U; });
+    ASSERT_TRUE(program) << program.error().message;
+    const std::lock_guard lock(mutex);
+    for (const Stream& stream : program->streams) {
+      for (std::uint32_t i = 0; i < stream.op_count && !stream.is_outgoing; ++i) {
+        const Op& op = program->ops[stream.first_op + i];
+        expected.insert({world.rank(), op.transfer, op.chunk});
+      }
+    }
+    for (const Record& record : *records) {
+      EXPECT_GE(record.begin_ns + error, before);
+      EXPECT_LE(record.begin_ns, record.end_ns);
+      EXPECT_LE(record.end_ns - error, after);
+      EXPECT_NE(record.phase, Phase::send);
+      ++seen[{record.lane, record.transfer, record.chunk}];
+    }
+  });
+  EXPECT_GE(expected.size(), 3U * 4U * 4U);
+  for (const auto& place : expected) EXPECT_EQ(seen[place], 1);
+  EXPECT_EQ(seen.size(), expected.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RecordsOnGpus, ::testing::Values(std::size_t{3000}, std::size_t{30000}));
 
 /// The first calls of two communicators at a time, which ranks see entered in any order.
 TEST(KernelsOnGpus, CarryOutCallsOfTwoGroupsAtATime) {

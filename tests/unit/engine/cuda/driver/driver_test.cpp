@@ -35,10 +35,13 @@ TEST(Driver, SaysThatItHasNoGpus) {
   ASSERT_FALSE(gpus.driver());
   EXPECT_EQ(gpus.driver().error().message,
             "cannot initialise the CUDA driver: CUDA_ERROR_NO_DEVICE (100, as the fake driver has it)");
+  EXPECT_EQ(gpus.driver().error().help,
+            "nvidia-smi lists the GPUs; CUDA_VISIBLE_DEVICES, and what a container is given, hide some");
 }
 
 TEST(Driver, TellsStatusesApart) {
   EXPECT_EQ(kind_of(2), StatusKind::memory);        // CUDA_ERROR_OUT_OF_MEMORY
+  EXPECT_EQ(kind_of(100), StatusKind::plain);       // CUDA_ERROR_NO_DEVICE
   EXPECT_EQ(kind_of(700), StatusKind::sticky);      // CUDA_ERROR_ILLEGAL_ADDRESS
   EXPECT_EQ(kind_of(716), StatusKind::sticky);      // CUDA_ERROR_MISALIGNED_ADDRESS
   EXPECT_EQ(kind_of(719), StatusKind::sticky);      // CUDA_ERROR_LAUNCH_FAILED
