@@ -172,8 +172,9 @@ Result<PreparedCall*> Group::prepare(const CallArguments& arguments) {
         {schedule, *layout, cut, prepared->program, arguments.kind, bytes, prepared->source.may_be_replaced},
         job_->queue());
   }
-  // Members that carry it out differently have to notice.
-  prepared->schedule_hash = prepared->whole ? ~hash->second : hash->second;
+  // Members that carry it out differently have to notice, but for those that go on with streams between them.
+  const bool is_whole = prepared->whole && !prepared->whole->leaves_streams();
+  prepared->schedule_hash = is_whole ? ~hash->second : hash->second;
   prepared->last_use = sequence_;
   prepared->shares.assign(arguments.shares.begin(), arguments.shares.end());
   prepared->shares_hash = hash_of(collective->shares);
@@ -401,6 +402,10 @@ Result<RunningCall> Group::begin(const CallArguments& arguments, QueuePoint call
     for (const auto& transport : transports_) transport->enter(call.execution->call());
   }
   return RunningCall{call.execution.get(), name_, members_, transports_};
+}
+
+void Group::abandon() {
+  if (running_ != nullptr && running_->whole) running_->whole->abandon();
 }
 
 Result<void> Group::finish(const CallArguments& arguments) {

@@ -50,6 +50,8 @@ class Group {
   Result<RunningCall> begin(const CallArguments& arguments, QueuePoint callers_work);
   /// Ends the call that was begun. Errors: unavailable when the device does not come to an end, or the job failed.
   Result<void> finish(const CallArguments& arguments);
+  /// After a call that failed: what carries it out touches no memory any more.
+  void abandon();
   /// "call 3: all_reduce of 1024 float, sum (group world)": the call that was begun last.
   [[nodiscard]] std::string describe_running() const;
 

@@ -25,7 +25,7 @@ class ChunkTable {
 std::vector<BroughtChunk> find_brought_chunks(const DeviceProgram& program, std::optional<Rank> by) {
   ChunkTable table;
   for (const Block& block : program.blocks) {
-    if (by && block.rank != *by) continue;
+    if (block.by_host || (by && block.rank != *by)) continue;
     for (std::uint32_t i = block.first_step; i < block.first_step + block.step_count; ++i) {
       const Step& step = program.steps[i];
       if (step.kind == StepKind::enter || step.kind == StepKind::finish || step.kind == StepKind::send) continue;

@@ -32,7 +32,7 @@ struct BroughtChunk {
   }
 };
 
-/// The chunks that a program brings to their destinations, or that the blocks of one rank do. What fills a mailbox
+/// The chunks that kernels bring to their destinations, or that the blocks of one rank do. What fills a mailbox
 /// brings nothing: a chunk's steps are those that read it.
 std::vector<BroughtChunk> find_brought_chunks(const DeviceProgram& program, std::optional<Rank> by = {});
 

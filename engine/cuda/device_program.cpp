@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "base/check.h"
 #include "engine/cuda/local_order.h"
 #include "engine/cuda/move_plan.h"
 
@@ -62,7 +63,7 @@ class DeviceCompiler {
       for (const std::uint32_t move : team.moves) add_move(team.rank, index, move, part);
       if (is_first && part == 0) add_finish(team.rank);
       program_.blocks.push_back(
-          {team.rank, first_step, static_cast<std::uint32_t>(program_.steps.size()) - first_step});
+          {team.rank, first_step, static_cast<std::uint32_t>(program_.steps.size()) - first_step, team.by_host});
     }
   }
 
@@ -242,6 +243,7 @@ class DeviceCompiler {
 
 Result<DeviceProgram> compile_for_device(const Schedule& schedule, const Layout& layout, const Cut& cut,
                                          const BlockOptions& options) {
+  ESPALIER_CHECK(options.in_kernel.empty() || !options.low_latency, "hosts fill no mailboxes");
   const auto choose_stream = [&](const Transfer& transfer) {
     return transfer.channel_value % options.streams_per_pair;
   };

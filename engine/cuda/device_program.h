@@ -69,6 +69,7 @@ struct Block {
   Rank rank;
   std::uint32_t first_step = 0;
   std::uint32_t step_count = 0;
+  bool by_host = false;  ///< No kernel's: the hosts of the steps' two ranks carry them out, by a transport.
 };
 
 /// Bytes of a rank's memories.
@@ -107,6 +108,9 @@ struct BlockOptions {
   std::uint32_t blocks_per_stream = 1;
   bool forwards = true;      ///< Steps write what is only passed on to where it goes.
   bool low_latency = false;  ///< Mailboxes; each stream has one block then.
+  /// By rank: whether it is one of those whose kernels reach each other. What goes to others or comes from them, hosts
+  /// move. Empty: all are. Not with mailboxes.
+  std::vector<bool> in_kernel = {};
 };
 
 /// Compiles the programs of all ranks.

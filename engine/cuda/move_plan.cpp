@@ -28,27 +28,43 @@ MovePlan::MovePlan(const Schedule& schedule, const std::vector<RankProgram>& ran
 void MovePlan::add_lanes(Rank rank) {
   const RankProgram& own = program(rank);
   const auto first_team = static_cast<std::uint32_t>(teams_.size());
-  teams_.push_back({rank, {}});
+  teams_.push_back({rank});
   lane_of_[rank.index()].resize(own.streams.size());
   std::uint32_t dealt = 0;
-  for (std::uint32_t stream = 0; stream < own.streams.size(); ++stream) {
-    const Stream& of = own.streams[stream];
-    if (of.is_outgoing && !options_.low_latency) continue;  // The destination's lane is this end's, too.
-    const std::uint32_t team = first_team + dealt++ % teams_per_rank_;
-    if (team >= teams_.size()) teams_.push_back({rank, {}});
-    const LaneKind kind = !options_.low_latency ? LaneKind::pull : of.is_outgoing ? LaneKind::send : LaneKind::receive;
-    lane_of_[rank.index()][stream] = static_cast<std::uint32_t>(lanes_.size());
-    lanes_.push_back(
-        {kind, rank, stream, 0, of.peer, static_cast<std::uint32_t>(moves_.size()), of.op_count, team, {}, 0, {}});
-    for (std::uint32_t i = 0; i < of.op_count; ++i) {
-      const Op& op = own.ops[of.first_op + i];
-      const Transfer& moved = schedule_.transfers[op.transfer.index()];
-      Move& move = moves_.emplace_back();
-      move.lane = static_cast<std::uint32_t>(lanes_.size() - 1);
-      move.index = i;
-      move.order = {op.level, moved.first_slice, moved.slice_count, op.chunk, op.transfer, kind == LaneKind::receive};
-      move.by = static_cast<std::uint32_t>(moves_.size() - 1);
+  for (const bool by_host : {false, true}) {
+    for (std::uint32_t stream = 0; stream < own.streams.size(); ++stream) {
+      const Stream& of = own.streams[stream];
+      if (of.is_outgoing && !options_.low_latency) continue;  // The destination's lane is this end's, too.
+      if (is_by_host(rank, of.peer) != by_host) continue;
+      const auto team = by_host ? static_cast<std::uint32_t>(teams_.size()) : first_team + dealt++ % teams_per_rank_;
+      if (team >= teams_.size()) teams_.push_back({rank, {}, by_host});
+      add_lane(rank, stream, team);
     }
+  }
+}
+
+void MovePlan::add_lane(Rank rank, std::uint32_t stream, std::uint32_t team) {
+  const RankProgram& own = program(rank);
+  const Stream& of = own.streams[stream];
+  const LaneKind kind = !options_.low_latency ? LaneKind::pull : of.is_outgoing ? LaneKind::send : LaneKind::receive;
+  lane_of_[rank.index()][stream] = static_cast<std::uint32_t>(lanes_.size());
+  Lane& lane = lanes_.emplace_back();
+  lane.kind = kind;
+  lane.rank = rank;
+  lane.stream = stream;
+  lane.peer = of.peer;
+  lane.first_move = static_cast<std::uint32_t>(moves_.size());
+  lane.op_count = of.op_count;
+  lane.team = team;
+  lane.by_host = teams_[team].by_host;
+  for (std::uint32_t i = 0; i < of.op_count; ++i) {
+    const Op& op = own.ops[of.first_op + i];
+    const Transfer& moved = schedule_.transfers[op.transfer.index()];
+    Move& move = moves_.emplace_back();
+    move.lane = static_cast<std::uint32_t>(lanes_.size() - 1);
+    move.index = i;
+    move.order = {op.level, moved.first_slice, moved.slice_count, op.chunk, op.transfer, kind == LaneKind::receive};
+    move.by = static_cast<std::uint32_t>(moves_.size() - 1);
   }
 }
 
@@ -86,6 +102,7 @@ const Op& MovePlan::op_at(const Move& move, bool at_source) const {
 void MovePlan::attach_all() {
   std::vector<std::uint32_t> candidates;
   for (std::uint32_t id = 0; id < moves_.size(); ++id) {
+    if (lanes_[moves_[id].lane].by_host) continue;
     const LaneKind kind = lanes_[moves_[id].lane].kind;
     // Who adds something reads its own memory: that is not written from afar.
     if (kind == LaneKind::send || (kind == LaneKind::pull && !op_at(moves_[id], false).reduces))
@@ -103,7 +120,7 @@ void MovePlan::attach_all() {
 }
 
 /// The last of the moves that bring something to the source and that the forward waits for; none where that is attached
-/// itself.
+/// itself, or the hosts'.
 std::uint32_t MovePlan::find_producer(const Move& forward) const {
   const RankProgram& source = program(source_of(lanes_[forward.lane]));
   const Rank rank = source_of(lanes_[forward.lane]);
@@ -115,7 +132,8 @@ std::uint32_t MovePlan::find_producer(const Move& forward) const {
     const std::uint32_t id = lane_at(rank, wait.stream).first_move + wait.count - 1;
     if (found == no_move || moves_[found].order < moves_[id].order) found = id;
   }
-  return found == no_move || moves_[found].is_attached ? no_move : found;
+  const bool is_step = found != no_move && !moves_[found].is_attached && !lanes_[moves_[found].lane].by_host;
+  return is_step ? found : no_move;
 }
 
 bool MovePlan::has_same_bytes(const Move& producer, const Move& forward) const {

@@ -59,6 +59,7 @@ struct Lane {
   std::uint32_t first_move = 0;
   std::uint32_t op_count = 0;
   std::uint32_t team = 0;
+  bool by_host = false;
   std::vector<LaneExecutor> executors;
   std::uint32_t placed = 0;  ///< Moves of which it is known when they are carried out,
   MoveOrder latest;          ///< and the latest of those.
@@ -67,7 +68,8 @@ struct Lane {
 /// The blocks that share lanes: one, or as many as carry out a stream together.
 struct Team {
   Rank rank;
-  std::vector<std::uint32_t> moves;  ///< Those with a step, in order.
+  std::vector<std::uint32_t> moves = {};  ///< Those with a step, in order.
+  bool by_host = false;                   ///< It has one lane, which hosts carry out.
 };
 
 /// Which teams carry out which ops of all streams, in which order, and the counters that say so.
@@ -108,6 +110,11 @@ class MovePlan {
  private:
   static std::uint32_t goal_of(const LaneExecutor& executor, std::uint32_t count);
   void add_lanes(Rank rank);
+  void add_lane(Rank rank, std::uint32_t stream, std::uint32_t team);
+  /// Whether hosts move what goes between two ranks.
+  [[nodiscard]] bool is_by_host(Rank a, Rank b) const {
+    return !options_.in_kernel.empty() && !(options_.in_kernel[a.index()] && options_.in_kernel[b.index()]);
+  }
   void find_peer_streams();
   void attach_all();
   [[nodiscard]] std::uint32_t find_producer(const Move& forward) const;

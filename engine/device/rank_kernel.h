@@ -9,6 +9,7 @@
 
 #include "base/element.h"
 #include "base/result.h"
+#include "engine/program/rank_program.h"
 #include "schedule/chunking.h"
 #include "schedule/layout.h"
 #include "schedule/schedule.h"
@@ -37,6 +38,8 @@ class RankKernel {
     std::uint32_t blocks = 1;  ///< The most of a rank.
     Rank self;
     std::chrono::milliseconds deadline{};  ///< Of a call.
+    const RankProgram& program;            ///< Of this rank, for `permitted` and `note_done`.
+    std::vector<bool> in_kernel = {};      ///< By rank: whether it is of this machine. Empty: all are.
   };
   /// A rank's memories by Place, as this rank's device reaches them.
   using Memories = std::array<std::byte*, 3>;
@@ -56,6 +59,13 @@ class RankKernel {
   /// Errors: too_large where the device cannot run it; those of the device.
   virtual Result<void> launch(DeviceQueue& queue, ElementType type, ReduceOperation operation,
                               std::span<const Memories> memories, bool records) = 0;
+  // Streams of Shape::program to and from ranks of other machines, which the host serves while the kernel runs.
+  /// How many ops of the stream, from its first, the host may begin in the call that was launched last. Never less than
+  /// before.
+  [[nodiscard]] virtual std::uint32_t permitted(std::uint32_t stream) const = 0;
+  /// Tells the kernel that so many of them are done: have left, or lie where they go.
+  virtual void note_done(std::uint32_t stream, std::uint32_t ops) = 0;
+
   /// How a call went that its queue has done. Errors: unavailable past the deadline, with what was waited for; then
   /// no call works any more.
   virtual Result<void> check() = 0;

@@ -48,13 +48,20 @@ void Execution::begin(const CallHeader& header, const Buffers& buffers, Recorder
 
 void Execution::begin_program() {
   whole_ = nullptr;
-  unfinished_ = static_cast<std::uint32_t>(ends_.size());
+  unfinished_ = 0;
+  begin_streams();
   owes_own_results_ = !program_.local_copies.empty();
   if (owes_own_results_) ++unfinished_;
+}
+
+void Execution::begin_streams() {
+  owes_own_results_ = false;
   copies_own_results_ = false;
   in_flight_count_ = 0;
   for (std::size_t i = 0; i < ends_.size(); ++i) {
     End& end = ends_[i];
+    if (!serves(end)) continue;
+    ++unfinished_;
     end.next = 0;
     end.done = 0;
     end.in_flight = 0;
@@ -70,16 +77,21 @@ Result<void> Execution::begin_whole(const CallHeader& header, const Buffers& buf
   buffers_ = buffers;
   recorder_ = recorder;
   whole_ = &whole;
+  whole_state_ = WholeState::begun;
   unfinished_ = 1;
+  begin_streams();
   if (recorder != nullptr) recorder->reserve(2 * program_.ops.size());
   whole_begin_ = moment();
   return whole.begin(call_, recorder);
 }
 
 bool Execution::advance_whole() {
+  if (whole_state_ == WholeState::done) return false;
   const WholeCall::Progress progress = whole_->advance();
+  if (progress == WholeCall::Progress::some) whole_state_ = WholeState::runs;
   if (progress == WholeCall::Progress::done) {
-    unfinished_ = 0;
+    whole_state_ = WholeState::done;
+    --unfinished_;
     if (recorder_ != nullptr && !whole_->records_chunks()) record_whole();
   } else if (progress == WholeCall::Progress::declined) {
     begin_program();
@@ -97,7 +109,11 @@ void Execution::record_whole() {
   }
 }
 
-bool Execution::may_begin(const Op& op) const {
+bool Execution::serves(const End& end) const { return whole_ == nullptr || whole_->leaves_stream(stream_of(end)); }
+
+bool Execution::may_begin(const End& end, std::uint32_t index) const {
+  if (whole_ != nullptr) return index < whole_->permitted(stream_of(end));
+  const Op& op = end.call.op(index);
   for (std::uint32_t i = 0; i < op.wait_count; ++i) {
     const LocalWait& wait = program_.waits[op.first_wait + i];
     if (ends_[wait.stream].done < wait.count) return false;
@@ -109,14 +125,16 @@ void Execution::move_window() {
   std::uint32_t lowest = UINT32_MAX - program_.ahead;
   for (std::uint32_t i = 0; i < sender_count_; ++i) {
     const End& end = ends_[order_[i]];
-    if (!end.call.stream->keeps_step || end.done == end.call.stream->op_count) continue;
+    if (!serves(end) || !end.call.stream->keeps_step || end.done == end.call.stream->op_count) continue;
     lowest = std::min(lowest, end.call.op(end.done).level);
   }
   last_level_ = lowest + program_.ahead;
 }
 
 bool Execution::advance() {
-  if (whole_ != nullptr) return advance_whole();
+  const bool whole_moved = whole_ != nullptr && advance_whole();
+  const bool is_beside = whole_ != nullptr && whole_state_ != WholeState::begun && whole_->leaves_streams();
+  if (whole_moved || (whole_ != nullptr && !is_beside)) return whole_moved;
   if (program_.ahead > 0) move_window();
   const std::uint64_t passed = bytes_passed_;
   bool moved = finish_device_work();
@@ -136,6 +154,7 @@ bool Execution::advance() {
 }
 
 bool Execution::advance_end(End& end) {
+  if (!serves(end)) return false;
   if (!end.is_open) {
     end.is_open = end.sender != nullptr ? end.sender->open(end.call) : end.receiver->open(end.call);
     if (!end.is_open) return false;
@@ -146,14 +165,14 @@ bool Execution::advance_end(End& end) {
 }
 
 void Execution::note_begun(const End& end, std::uint32_t index, std::int64_t begin) {
-  begun_[static_cast<std::size_t>(&end - ends_.data())][index] = begin;
+  begun_[stream_of(end)][index] = begin;
 }
 
 bool Execution::note_done(End& end, std::uint32_t done, std::int64_t known_now) {
   if (done == end.done) return false;
   if (recorder_ != nullptr) {
     const std::int64_t now = known_now != 0 ? known_now : recorder_->now();
-    const auto stream = static_cast<std::size_t>(&end - ends_.data());
+    const std::uint32_t stream = stream_of(end);
     const Phase phase = end.sender != nullptr ? Phase::send : Phase::recv;
     for (std::uint32_t i = end.done; i < done; ++i) {
       const Op& op = end.call.op(i);
@@ -161,6 +180,7 @@ bool Execution::note_done(End& end, std::uint32_t done, std::int64_t known_now) 
     }
   }
   end.done = done;
+  if (whole_ != nullptr) whole_->note_done(stream_of(end), done);
   if (done == end.call.stream->op_count) --unfinished_;
   return true;
 }
@@ -169,7 +189,7 @@ bool Execution::advance_sender(End& end) {
   bool moved = false;
   while (end.next < end.call.stream->op_count) {
     const Op& op = end.call.op(end.next);
-    if (!may_begin(op) || (end.call.stream->keeps_step && op.level > last_level_)) break;
+    if (!may_begin(end, end.next) || (end.call.stream->keeps_step && op.level > last_level_)) break;
     if (recorder_ != nullptr) note_begun(end, end.next, recorder_->now());
     if (!end.sender->post(end.next)) break;
     ++end.next;
@@ -183,7 +203,7 @@ bool Execution::advance_receiver(End& end) {
   bool moved = false;
   while (end.next < end.call.stream->op_count) {
     const Op& op = end.call.op(end.next);
-    if (!may_begin(op)) break;
+    if (!may_begin(end, end.next)) break;
     if (end.receiver->places(end.next)) {
       if (end.in_flight > 0) break;  // What the device has may be where this one goes: a stream keeps its order.
       if (recorder_ != nullptr) note_begun(end, end.next, recorder_->now());
@@ -203,7 +223,8 @@ bool Execution::take(End& end, const Op& op) {
   DeviceWork& work = in_flight_[(first_in_flight_ + in_flight_count_) % most_in_flight];
   work.members.clear();
   work.forwards.clear();
-  if (op.fused != not_fused) {
+  // Beside a whole call each reduction is one by itself: the others' sources may be the whole call's.
+  if (op.fused != not_fused && whole_ == nullptr) {
     const FusedReduction& fused = program_.fused_reductions[op.fused];
     if (!find_members(fused, work)) return false;
     choose_forwards(fused, work);
@@ -213,7 +234,11 @@ bool Execution::take(End& end, const Op& op) {
     if (!end.receiver->is_ready(end.next)) return false;
     work.members.push_back({&end, end.next, &op});
     work.begin = moment();
-    copy_in(end, op);
+    if (op.reduces) {
+      reduce(work);
+    } else {
+      copy_in(end, op);
+    }
   }
   work.mark = queue_.mark();
   ++in_flight_count_;
@@ -236,7 +261,7 @@ bool Execution::find_members(const FusedReduction& fused, DeviceWork& work) {
     End& end = ends_[member.stream];
     if (!end.is_open || end.next != member.index) return false;
     const Op& op = end.call.op(member.index);
-    if (!may_begin(op) || !end.receiver->is_ready(member.index)) return false;
+    if (!may_begin(end, member.index) || !end.receiver->is_ready(member.index)) return false;
     work.members.push_back({&end, member.index, &op});
   }
   return true;
@@ -367,8 +392,9 @@ void Execution::check_device() {
 }
 
 void Execution::close() {
-  if (whole_ != nullptr) return whole_->close();
+  if (whole_ != nullptr) whole_->close();
   for (End& end : ends_) {
+    if (!serves(end)) continue;
     if (end.sender != nullptr) {
       end.sender->close();
     } else {
@@ -378,17 +404,18 @@ void Execution::close() {
 }
 
 Stall Execution::find_stall() const {
-  if (whole_ != nullptr) return whole_->find_stall();
+  if (whole_ != nullptr && whole_state_ == WholeState::begun) return whole_->find_stall();
   const End* stalled = nullptr;
   for (const std::uint32_t i : order_) {
     const End& end = ends_[i];
-    if (end.is_open && end.done == end.call.stream->op_count) continue;
+    if (!serves(end) || (end.is_open && end.done == end.call.stream->op_count)) continue;
     if (!end.is_open) return {end.call.stream->peer, "has not entered the call", true};
-    const bool waits_for_peer = end.done < end.next || may_begin(end.call.op(end.next));
+    const bool waits_for_peer = end.done < end.next || may_begin(end, end.next);
     const bool waited_before =
-        stalled != nullptr && (stalled->done < stalled->next || may_begin(stalled->call.op(stalled->next)));
+        stalled != nullptr && (stalled->done < stalled->next || may_begin(*stalled, stalled->next));
     if (stalled == nullptr || (waits_for_peer && !waited_before)) stalled = &end;
   }
+  if (stalled == nullptr && whole_ != nullptr) return whole_->find_stall();
   ESPALIER_CHECK(stalled != nullptr, "a call that is not done waits for something");
   const Stream& stream = *stalled->call.stream;
   const Op& op = stalled->call.op(std::min(stalled->done, stream.op_count - 1));

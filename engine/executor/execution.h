@@ -43,7 +43,9 @@ class Execution {
   /// Ends the call when the device has failed.
   void check_device();
   /// Whether the device has work left: looking again soon is better than sleeping.
-  [[nodiscard]] bool is_device_at_work() const { return !queue_.is_done(queue_.mark()); }
+  [[nodiscard]] bool is_device_at_work() const {
+    return !queue_.is_done(queue_.mark()) || (whole_ != nullptr && whole_->is_device_at_work());
+  }
   [[nodiscard]] std::string_view device_name() const { return queue_.device().name(); }
 
   [[nodiscard]] const CallError& call_error() const { return error_; }
@@ -68,10 +70,17 @@ class Execution {
     bool is_open = false;
   };
 
-  [[nodiscard]] bool may_begin(const Op& op) const;
+  /// Of an end, its place in the program's streams.
+  [[nodiscard]] std::uint32_t stream_of(const End& end) const {
+    return static_cast<std::uint32_t>(&end - ends_.data());
+  }
+  /// Whether the executor carries the end's stream out, and no whole call.
+  [[nodiscard]] bool serves(const End& end) const;
+  [[nodiscard]] bool may_begin(const End& end, std::uint32_t index) const;
   /// Finds the last level that streams which keep step may begin now (RankProgram::ahead).
   void move_window();
   void begin_program();
+  void begin_streams();
   bool advance_whole();
   /// What the schedule would have moved one by one has moved at once.
   void record_whole();
@@ -137,7 +146,11 @@ class Execution {
   std::int64_t whole_begin_ = 0;
   std::vector<std::vector<std::int64_t>> begun_;  ///< By end and op, where spans are recorded.
 
+  /// `runs`: it is sure that it carries the call out; streams that it leaves may be opened.
+  enum class WholeState : std::uint8_t { begun, runs, done };
+
   WholeCall* whole_ = nullptr;  ///< What carries the call out instead of the program; null: nothing does.
+  WholeState whole_state_ = WholeState::begun;
   StreamCall call_;
 
   CallHeader header_;

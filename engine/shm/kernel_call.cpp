@@ -1,11 +1,18 @@
 #include "engine/shm/kernel_call.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace espalier::engine {
 
-KernelCall::KernelCall(ShmGroup& group, std::unique_ptr<RankKernel> kernel, DeviceQueue& queue)
-    : group_(group), kernel_(std::move(kernel)), queue_(queue), memories_(group.peers().size()) {}
+KernelCall::KernelCall(ShmGroup& group, std::unique_ptr<RankKernel> kernel, DeviceQueue& queue,
+                       std::vector<bool> left_streams)
+    : group_(group),
+      kernel_(std::move(kernel)),
+      queue_(queue),
+      left_streams_(std::move(left_streams)),
+      memories_(group.peers().size()) {}
 
 KernelCall::~KernelCall() {
   kernel_.reset();
@@ -81,6 +88,11 @@ Result<bool> KernelCall::launch() {
   if (!is_attached_) {
     if (auto attached = attach(); !attached || !*attached) return attached;
   }
+  if (kernel_queue_ == nullptr) {
+    const auto queue = leaves_streams() ? group_.kernel_queue() : Result<DeviceQueue*>(&queue_);
+    if (!queue) return tl::unexpected(queue.error());
+    kernel_queue_ = *queue;
+  }
   const CallHeader& header = *call_->header;
   const auto peers = group_.peers();
   for (std::size_t member = 0; member < peers.size(); ++member) {
@@ -93,9 +105,9 @@ Result<bool> KernelCall::launch() {
     if (!mapped) return tl::unexpected(mapped.error());
     memories_[member] = mapped->base;
   }
-  auto given = kernel_->launch(queue_, header.type, header.operation, memories_, recorder_ != nullptr);
+  auto given = kernel_->launch(*kernel_queue_, header.type, header.operation, memories_, recorder_ != nullptr);
   if (!given) return tl::unexpected(given.error());
-  mark_ = queue_.mark();
+  mark_ = kernel_queue_->mark();
   runs_ = true;
   return true;
 }
@@ -111,7 +123,10 @@ WholeCall::Progress KernelCall::advance() {
     ++group_.kernel_turns().gone;
     return is_declined ? Progress::declined : Progress::some;
   }
-  if (!queue_.is_done(mark_)) return Progress::none;
+  if (!kernel_queue_->is_done(mark_)) {
+    check_queue();
+    return Progress::none;
+  }
   if (auto went_well = kernel_->check(); !went_well) {
     call_->error->set(went_well.error());
     return Progress::none;
@@ -122,6 +137,19 @@ WholeCall::Progress KernelCall::advance() {
 }
 
 void KernelCall::close() { runs_ = false; }
+
+std::uint32_t KernelCall::permitted(std::uint32_t stream) const { return runs_ ? kernel_->permitted(stream) : 0; }
+
+void KernelCall::check_queue() {
+  if (kernel_queue_ == &queue_ || !kernel_queue_->has_failed()) return;
+  const Error& error = kernel_queue_->error();
+  call_->error->set(
+      {error.code, fmt::format("the device '{}' failed: {}", queue_.device().name(), error.message), error.help});
+}
+
+void KernelCall::abandon() {
+  if (kernel_queue_ != nullptr && kernel_queue_ != &queue_) kernel_queue_->drain();
+}
 
 Stall KernelCall::find_stall() const {
   const std::size_t missing = std::min(members_entered_, memories_.size() - 1);

@@ -11,18 +11,28 @@
 
 namespace espalier::engine {
 
-/// A call that the devices of all members carry out in each other's memory: once all have entered, and it is known
-/// where their buffers are, each rank starts its kernel and waits for its end. Where a buffer turns out not to be
-/// memory of a device, the program runs instead.
+/// A call that the devices of all members of this machine carry out in each other's memory: once all have entered, and
+/// it is known where their buffers are, each rank starts its kernel and waits for its end. Streams to and from other
+/// machines are left to the executor, which asks the kernel what may begin and tells it what is done. Where a buffer
+/// turns out not to be memory of a device, the program runs instead.
 class KernelCall final : public WholeCall {
  public:
-  KernelCall(ShmGroup& group, std::unique_ptr<RankKernel> kernel, DeviceQueue& queue);
+  /// `left_streams`: by stream of the rank's program, whether the executor serves it. Empty: it serves none.
+  KernelCall(ShmGroup& group, std::unique_ptr<RankKernel> kernel, DeviceQueue& queue, std::vector<bool> left_streams);
   ~KernelCall() override;
 
   Result<void> begin(const StreamCall& call, Recorder* recorder) override;
   Progress advance() override;
   void close() override;
   [[nodiscard]] bool records_chunks() const override { return true; }
+  [[nodiscard]] bool leaves_streams() const override { return !left_streams_.empty(); }
+  [[nodiscard]] bool leaves_stream(std::uint32_t stream) const override {
+    return leaves_streams() && left_streams_[stream];
+  }
+  [[nodiscard]] std::uint32_t permitted(std::uint32_t stream) const override;
+  void note_done(std::uint32_t stream, std::uint32_t ops) override { kernel_->note_done(stream, ops); }
+  [[nodiscard]] bool is_device_at_work() const override { return runs_ && leaves_streams(); }
+  void abandon() override;
   [[nodiscard]] std::int64_t bytes_moved() const override { return bytes_moved_; }
   [[nodiscard]] Stall find_stall() const override;
 
@@ -37,9 +47,15 @@ class KernelCall final : public WholeCall {
   /// False: not yet.
   Result<bool> launch();
 
+  /// Ends the call where the kernel's queue failed.
+  void check_queue();
+
   ShmGroup& group_;
   std::unique_ptr<RankKernel> kernel_;
   DeviceQueue& queue_;
+  std::vector<bool> left_streams_;
+  /// Of the kernel: the group's where the executor's is busy meanwhile. Null before the first launch.
+  DeviceQueue* kernel_queue_ = nullptr;
   std::vector<RankKernel::Memories> memories_;  ///< By member.
   std::byte* shared_ = nullptr;
   SharedBufferId shared_id_;

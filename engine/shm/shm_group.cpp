@@ -23,6 +23,9 @@ struct ControlPlace {
   KernelSite kernels;  ///< No blocks: its device does not run whole calls with the others'.
 };
 
+/// With fewer, blocks of a kernel that waits for the host leave none for what the host gives the device meanwhile.
+constexpr std::uint32_t least_blocks_beside_host = 8;
+
 }  // namespace
 
 Result<std::unique_ptr<ShmGroup>> ShmGroup::join(ShmTransport& transport, const GroupInfo& info) {
@@ -58,14 +61,18 @@ Result<void> ShmGroup::share_control() {
   kernel_blocks_ = own_place.kernels.blocks;
   std::set<std::uint64_t> devices;
   all_share_memory_ = local_members == size;
+  bool neighbours_agree = local_members > 1;
   for (std::uint32_t member = 0; member < size; ++member) {
     ControlPlace place;
     if ((*places)[member].size() != sizeof(place)) return fail(ErrorCode::unavailable, "a member runs another version");
     std::memcpy(&place, (*places)[member].data(), sizeof(place));
     all_share_memory_ = all_share_memory_ && place.local_members == size;
     share_device_memory_ = share_device_memory_ || place.shares_device_memory != 0;
-    const bool is_alone = devices.insert(place.kernels.device).second;
-    kernel_blocks_ = is_alone ? std::min(kernel_blocks_, place.kernels.blocks) : 0;
+    if (info_.is_reached[member] || member == info_.self) {
+      const bool is_alone = devices.insert(place.kernels.device).second;
+      kernel_blocks_ = is_alone ? std::min(kernel_blocks_, place.kernels.blocks) : 0;
+      neighbours_agree = neighbours_agree && place.local_members == local_members;
+    }
     if (!info_.is_reached[member]) continue;
     const std::uint32_t rank = info_.members[member];
     auto memory = domain().hold(rank, place.id);
@@ -76,6 +83,7 @@ Result<void> ShmGroup::share_control() {
                                                ShmPeer::Place{rank, member}, local_members,
                                                transport_.is_oversubscribed(), this->control(), theirs, marked_);
   }
+  if (!neighbours_agree) kernel_blocks_ = 0;
   // Who is done early may leave, and take its memory along, before others have seen it.
   return plane.barrier("espalier/attached/" + info_.name, info_.members, info_.timeout);
 }
@@ -83,8 +91,7 @@ Result<void> ShmGroup::share_control() {
 KernelSite ShmGroup::own_kernel_site() const {
   KernelSite site = transport_.kernel_site();
   for (std::uint32_t member = 0; member < info_.members.size(); ++member) {
-    const bool opens = info_.is_reached[member] && transport_.opens_memory_of(info_.members[member]);
-    if (member != info_.self && !opens) site.blocks = 0;
+    if (info_.is_reached[member] && !transport_.opens_memory_of(info_.members[member])) site.blocks = 0;
   }
   return site;
 }
@@ -108,8 +115,9 @@ Result<std::unique_ptr<Receiver>> ShmGroup::accept(std::uint32_t member, std::ui
 
 std::unique_ptr<WholeCall> ShmGroup::make_whole_call(const WholeCallShape& shape, DeviceQueue& queue) {
   const auto members = static_cast<std::uint32_t>(peers_.size());
-  if (!all_share_memory_ || members < 2 || shape.size.count == 0) return nullptr;
+  if (members < 2 || shape.size.count == 0) return nullptr;
   if (auto kernel = make_kernel_call(shape, queue)) return kernel;
+  if (!all_share_memory_) return nullptr;
   if (shape.kind != CollectiveKind::all_reduce || !shape.may_be_replaced) return nullptr;
   if (shape.size.count <= most_shown_bytes_of(members))
     return std::make_unique<InputExchange>(*this, shape.program, queue);
@@ -118,13 +126,23 @@ std::unique_ptr<WholeCall> ShmGroup::make_whole_call(const WholeCallShape& shape
   return std::make_unique<BlockExchange>(*this, shape.program, queue);
 }
 
-/// The same on all members: what decides is the schedule and what all said when the group was made.
+/// The same on all members of this machine: what decides is the schedule and what they said when the group was made.
 std::unique_ptr<WholeCall> ShmGroup::make_kernel_call(const WholeCallShape& shape, DeviceQueue& queue) {
   if (kernel_blocks_ == 0) return nullptr;
-  auto kernel = queue.device().make_rank_kernel(
-      {shape.schedule, shape.layout, shape.cut, kernel_blocks_, Rank(info_.self), info_.timeout});
+  RankKernel::Shape kernel_shape{shape.schedule,   shape.layout,  shape.cut,    kernel_blocks_,
+                                 Rank(info_.self), info_.timeout, shape.program};
+  std::vector<bool> left_streams;
+  if (!all_share_memory_) {
+    // The executor's reductions need room on the device beside the kernel.
+    if (kernel_blocks_ < least_blocks_beside_host) return nullptr;
+    kernel_shape.blocks = kernel_blocks_ / 2;
+    kernel_shape.in_kernel = info_.is_reached;
+    kernel_shape.in_kernel[info_.self] = true;
+    for (const Stream& stream : shape.program.streams) left_streams.push_back(!info_.is_reached[stream.peer.index()]);
+  }
+  auto kernel = queue.device().make_rank_kernel(kernel_shape);
   if (!kernel) return nullptr;
-  return std::make_unique<KernelCall>(*this, std::move(*kernel), queue);
+  return std::make_unique<KernelCall>(*this, std::move(*kernel), queue, std::move(left_streams));
 }
 
 bool ShmGroup::may_enter(std::uint64_t sequence) {

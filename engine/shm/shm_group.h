@@ -49,6 +49,7 @@ class ShmGroup final : public GroupTransport {
   void publish(std::uint64_t sequence);
   void mark_all();
   [[nodiscard]] KernelTurns& kernel_turns() { return transport_.kernel_turns(); }
+  [[nodiscard]] Result<DeviceQueue*> kernel_queue() { return transport_.kernel_queue(); }
   /// Shows memory of this rank's device for the kernels of a call.
   void show_kernel_memory(std::uint64_t sequence, SharedBufferId id);
   /// A whole call is over: this rank has read what all showed in it.

@@ -103,6 +103,15 @@ Result<std::unique_ptr<Registration>> ShmTransport::register_memory(void* data, 
   return std::make_unique<SharedRegistration>(*domain_, *id);
 }
 
+Result<DeviceQueue*> ShmTransport::kernel_queue() {
+  if (!kernel_queue_) {
+    auto queue = device_->make_queue();
+    if (!queue) return tl::unexpected(queue.error());
+    kernel_queue_ = std::move(*queue);
+  }
+  return kernel_queue_.get();
+}
+
 bool ShmTransport::arm() {
   announced_ = domain_->own_doorbell().announce();
   return true;

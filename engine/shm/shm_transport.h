@@ -58,6 +58,9 @@ class ShmTransport final : public Transport {
   void reclaim() override { domain_->release_freed(); }
 
   [[nodiscard]] KernelTurns& kernel_turns() { return kernel_turns_; }
+  /// A queue of the device for kernels beside which the job's queue has work, too: one, for they go in one order.
+  /// Errors: those of the device.
+  [[nodiscard]] Result<DeviceQueue*> kernel_queue();
   [[nodiscard]] rendezvous::ControlPlane& control() { return control_; }
   [[nodiscard]] SharedDomain& domain() { return *domain_; }
   /// Where this rank's device carries out calls. Requires: opened.
@@ -85,6 +88,7 @@ class ShmTransport final : public Transport {
   Probe probe_;
   KernelSite site_;  ///< Of the device; no blocks: its kernels carry out no calls.
   KernelTurns kernel_turns_;
+  std::unique_ptr<DeviceQueue> kernel_queue_;
   std::vector<bool> opens_memory_;  ///< By rank.
   std::unique_ptr<SharedDomain> domain_;
   bool has_peers_ = false;

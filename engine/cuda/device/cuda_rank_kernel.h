@@ -10,6 +10,7 @@
 #include "engine/cuda/device/cuda_device.h"
 #include "engine/cuda/device/kernel_part.h"
 #include "engine/cuda/device_program.h"
+#include "engine/cuda/host_streams.h"
 #include "engine/device/rank_kernel.h"
 
 namespace espalier::engine::cuda {
@@ -28,6 +29,8 @@ class CudaRankKernel final : public RankKernel {
   /// Requires: a queue of the GPU, memories aligned to elements.
   Result<void> launch(DeviceQueue& queue, ElementType type, ReduceOperation operation,
                       std::span<const Memories> memories, bool records) override;
+  [[nodiscard]] std::uint32_t permitted(std::uint32_t stream) const override;
+  void note_done(std::uint32_t stream, std::uint32_t ops) override;
   Result<void> check() override;
   void record(Recorder& recorder) const override;
 
@@ -38,16 +41,28 @@ class CudaRankKernel final : public RankKernel {
   Result<void> choose_kernel(ElementType type, ReduceOperation operation);
   /// Room for the times of steps, once.
   Result<void> make_stamps();
+  /// The program with the blocks for the host's streams, on the GPU.
+  Result<void> upload(std::span<std::byte* const> shared);
+  Result<void> make_words();
+  /// What stopped the blocks for the host's streams; nothing where they ended.
+  [[nodiscard]] std::optional<Error> find_late_host_op() const;
 
   DeviceProgram program_;
   Rank self_;
   std::chrono::milliseconds deadline_;
   KernelPart part_;
+  std::vector<bool> in_kernel_;         ///< By rank, as Shape has it.
+  std::vector<HostOp> host_ops_;        ///< Of streams to and from other machines.
+  std::vector<HostStreamWords> words_;  ///< Pinned: by stream of the rank's program; null for the kernel's own.
+  std::uint32_t calls_before_ = 0;      ///< The one that was launched last.
+  bool has_launched_ = false;
+  std::size_t step_count_ = 0;             ///< As uploaded.
+  std::size_t block_count_ = 0;            ///< Of all ranks, as uploaded.
   std::vector<bool> reached_;              ///< By rank.
   std::vector<std::uint64_t*> mailboxes_;  ///< By rank.
   KernelMemory* memories_ = nullptr;       ///< Pinned: by rank.
-  KernelReport* reports_ = nullptr;        ///< Pinned: by block of the program.
-  KernelStamp* stamps_ = nullptr;          ///< Pinned: by step of the program. Null until a call is recorded.
+  KernelReport* reports_ = nullptr;        ///< Pinned: by number of the block.
+  KernelStamp* stamps_ = nullptr;          ///< Pinned: by step. Null until a call is recorded.
   std::vector<BroughtChunk> brought_;      ///< By this rank; empty until then.
   std::optional<std::pair<ElementType, ReduceOperation>> chosen_;
   DriverHandle kernel_ = nullptr;

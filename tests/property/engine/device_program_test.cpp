@@ -28,11 +28,14 @@ TEST(RandomDevicePrograms, GiveTheCollectivesResult) {
                         random.below(700),
                         random.next(),
                         schedule->collective.shares};
-    const BlockOptions options{.streams_per_pair = static_cast<std::uint32_t>(random.between(1, 3)),
-                               .blocks_per_rank = static_cast<std::uint32_t>(random.between(1, 6)),
-                               .blocks_per_stream = static_cast<std::uint32_t>(random.between(1, 4)),
-                               .forwards = random.below(3) != 0,
-                               .low_latency = random.below(3) == 0};
+    BlockOptions options{.streams_per_pair = static_cast<std::uint32_t>(random.between(1, 3)),
+                         .blocks_per_rank = static_cast<std::uint32_t>(random.between(1, 6)),
+                         .blocks_per_stream = static_cast<std::uint32_t>(random.between(1, 4)),
+                         .forwards = random.below(3) != 0,
+                         .low_latency = random.below(3) == 0};
+    if (!options.low_latency && random.below(2) == 0) {  // On two machines.
+      for (std::uint32_t rank = 0; rank < data.ranks; ++rank) options.in_kernel.push_back(random.below(3) != 0);
+    }
     test::run_device_case(*schedule, data, Bytes{random.between(1, 500)}, options, random.below(2) == 0);
   }
   EXPECT_GE(runs, 60);

@@ -1,0 +1,243 @@
+// Calls of ranks on several machines: kernels move what stays within one, the executor the rest beside them. On the
+// fake driver; the ranks are threads, which their boot ids put on machines.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "engine/communicator/communicator.h"
+#include "engine/communicator/make_transports.h"
+#include "engine/executor/recorder.h"
+#include "tests/support/device_case.h"
+#include "tests/support/engine_cases.h"
+#include "tests/support/fake_gpus.h"
+#include "tests/support/local_ranks.h"
+#include "tests/support/loopback_transport.h"
+
+namespace espalier::engine::cuda {
+namespace {
+
+using std::chrono::milliseconds;
+using test::PlannedSource;
+
+/// On which machine each rank is, and what carries bytes between machines.
+struct Machines {
+  const char* name;
+  std::vector<std::uint32_t> of_rank;
+  bool has_loopback = false;
+};
+
+const std::array all_machines = {Machines{"TwoAndTwoByTcp", {0, 0, 1, 1}}, Machines{"ThreeAndOneByTcp", {0, 0, 0, 1}},
+                                 Machines{"MixedByTcp", {0, 1, 0, 1, 0}},
+                                 Machines{"TwoAndTwoByLoopback", {0, 0, 1, 1}, true}};
+
+/// A fake GPU for each rank.
+JobOptions on_machines(const test::FakeGpus& gpus, const Machines& machines, milliseconds timeout) {
+  JobOptions options;
+  options.timeout = timeout;
+  options.make_device = [&gpus, next = std::make_shared<std::atomic<int>>(0)]() -> std::unique_ptr<Device> {
+    auto opened = gpus.open(next->fetch_add(1));
+    EXPECT_TRUE(opened) << opened.error().message;
+    return opened ? std::unique_ptr<Device>(std::move(*opened)) : nullptr;
+  };
+  options.make_transports = [wire = std::make_shared<test::LoopbackWire>(), machines](
+                                rendezvous::ControlPlane& control, std::vector<rendezvous::PeerInfo> peers) {
+    for (rendezvous::PeerInfo& peer : peers) peer.boot_id = "machine " + std::to_string(machines.of_rank[peer.rank]);
+    JobOptions rest;
+    rest.rendezvous.secret = "of the data connections";
+    if (machines.has_loopback) rest.transport = TransportChoice::shm;
+    auto transports = make_transports(control, peers, rest, true);
+    if (machines.has_loopback) {
+      transports.insert(transports.begin(),
+                        std::make_unique<test::LoopbackTransport>(
+                            wire, control.rank(), peers.size(), [machines](std::uint32_t rank, std::uint32_t other) {
+                              return machines.of_rank[rank] != machines.of_rank[other];
+                            }));
+    }
+    return transports;
+  };
+  return options;
+}
+
+class KernelsBesideHosts : public ::testing::TestWithParam<Machines> {
+ protected:
+  [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(GetParam().of_rank.size()); }
+  void run(ScheduleSource source, const std::function<void(Communicator&)>& body, milliseconds timeout) {
+    run_ranks(ranks(), source, on_machines(gpus_, GetParam(), timeout), body);
+  }
+
+  test::FakeGpus gpus_{"FAKE_CUDA_GPUS", "8"};
+};
+
+TEST_P(KernelsBesideHosts, CarryOutEveryCollective) {
+  for (const char* planner : {"ring", "tree", "flat"}) {
+    PlannedSource source(planner, Bytes{1024});
+    run(
+        source.source(),
+        [this](Communicator& world) {
+          for (const CollectiveKind kind : all_collective_kinds) {
+            for (const std::size_t count : {std::size_t{1}, std::size_t{2000}, std::size_t{9000}, std::size_t{2000}}) {
+              test::run_device_case(world, {kind, ElementType::int32, ReduceOperation::sum, ranks(), 1, count, 2});
+              if (::testing::Test::HasFailure()) return world.abort("a test failed");
+            }
+          }
+          for (const ReduceOperation operation : {ReduceOperation::avg, ReduceOperation::max}) {
+            test::run_device_case(world,
+                                  {CollectiveKind::all_reduce, ElementType::float16, operation, ranks(), 0, 999, 2});
+          }
+          EXPECT_TRUE(world.barrier());
+        },
+        milliseconds(20000));
+  }
+}
+
+/// Chunks within a machine have their times by its GPUs, those between machines by hosts.
+TEST_P(KernelsBesideHosts, RecordBothParts) {
+  PlannedSource source("ring", Bytes{1024});
+  const auto& of_rank = GetParam().of_rank;
+  std::mutex mutex;
+  std::map<std::tuple<std::uint32_t, TransferId, std::uint32_t>, int> arrivals;
+  std::shared_ptr<const Schedule> schedule;
+  run(
+      source.source(),
+      [&](Communicator& world) {
+        constexpr std::size_t count = 3000;
+        const test::DeviceMemory memory(world, count * 4);
+        const CallArguments arguments{CollectiveKind::all_reduce, memory.data(),       memory.data(), count,
+                                      ElementType::int32,         ReduceOperation::sum};
+        Recorder recorder;
+        world.record(&recorder);
+        const auto done = world.run(arguments);
+        world.record(nullptr);
+        ASSERT_TRUE(done) << done.error().message;
+        const auto records = recorder.records();
+        ASSERT_TRUE(records) << records.error().message;
+        const auto own_machine = std::ranges::count(of_rank, of_rank[world.rank()]);
+        EXPECT_EQ(recorder.device_clock_error_ns() > 0, own_machine > 1) << "rank " << world.rank();
+        const auto plan = world.schedule_of(arguments);
+        ASSERT_TRUE(plan) << plan.error().message;
+        const std::lock_guard lock(mutex);
+        schedule = plan->schedule;
+        for (const Record& record : *records) {
+          EXPECT_LE(record.begin_ns, record.end_ns);
+          if (record.phase != Phase::recv && record.phase != Phase::reduce) continue;
+          const std::uint32_t lane = record.lane == own_lane ? world.rank() : record.lane;
+          ++arrivals[{lane, record.transfer, record.chunk}];
+        }
+        EXPECT_TRUE(world.barrier());
+      },
+      milliseconds(20000));
+  ASSERT_TRUE(schedule);
+  std::size_t seen = 0;
+  for (std::size_t i = 0; i < schedule->transfers.size(); ++i) {
+    const Transfer& transfer = schedule->transfers[i];
+    const std::uint32_t from = schedule->src(transfer).value();
+    const std::uint32_t to = schedule->dst(transfer).value();
+    // A host's reduction is an arrival and a reduction; a rank alone on its machine goes by its host altogether.
+    const bool by_host = of_rank[from] != of_rank[to];
+    for (const auto& [place, count] : arrivals) {
+      if (std::get<1>(place) != TransferId(i)) continue;
+      ++seen;
+      EXPECT_EQ(std::get<0>(place), to);
+      EXPECT_EQ(count, by_host && transfer.action() == Action::reduce ? 2 : 1);
+    }
+  }
+  EXPECT_EQ(seen, arrivals.size());
+  EXPECT_GE(seen, schedule->transfers.size());
+}
+
+/// One rank fails: all others learn of it in time, whatever they wait for.
+TEST_P(KernelsBesideHosts, EndWhenARankGivesUp) {
+  PlannedSource source("ring", Bytes{1024});
+  std::atomic<std::uint32_t> ended = 0;
+  const auto begun = std::chrono::steady_clock::now();
+  run(
+      source.source(),
+      [&](Communicator& world) {
+        constexpr std::size_t count = 9000;
+        const test::DeviceMemory memory(world, count * 4);
+        const CallArguments arguments{CollectiveKind::all_reduce, memory.data(),       memory.data(), count,
+                                      ElementType::int32,         ReduceOperation::sum};
+        ASSERT_TRUE(world.run(arguments));
+        if (world.rank() + 1 == world.size()) {
+          std::this_thread::sleep_for(milliseconds(300));
+          return world.abort("it has had enough");
+        }
+        const auto done = world.run(arguments);
+        ASSERT_FALSE(done);
+        EXPECT_NE(done.error().message.find("it has had enough"), std::string::npos) << done.error().message;
+        ++ended;
+      },
+      milliseconds(20000));
+  EXPECT_EQ(ended, ranks() - 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, milliseconds(10000));
+}
+
+/// One rank does not come: kernels that wait for its bytes stop before the deadline, and say for whom.
+TEST_P(KernelsBesideHosts, EndWhenARankHangs) {
+  PlannedSource source("ring", Bytes{1024});
+  std::atomic<std::uint32_t> ended = 0;
+  std::atomic<bool> may_leave = false;
+  const auto begun = std::chrono::steady_clock::now();
+  run(
+      source.source(),
+      [&](Communicator& world) {
+        constexpr std::size_t count = 9000;
+        const test::DeviceMemory memory(world, count * 4);
+        const CallArguments arguments{CollectiveKind::all_reduce, memory.data(),       memory.data(), count,
+                                      ElementType::int32,         ReduceOperation::sum};
+        ASSERT_TRUE(world.run(arguments));
+        if (world.rank() + 1 == world.size()) {
+          while (!may_leave) std::this_thread::sleep_for(milliseconds(5));
+          return;
+        }
+        const auto done = world.run(arguments);
+        EXPECT_FALSE(done);
+        if (++ended + 1 == ranks()) may_leave = true;
+      },
+      milliseconds(2000));
+  EXPECT_EQ(ended, ranks() - 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, milliseconds(15000));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KernelsBesideHosts, ::testing::ValuesIn(all_machines),
+                         [](const auto& machines) { return std::string(machines.param.name); });
+
+/// A launch or a copy that fails ends the call on all ranks, and on none of them later than the deadline.
+class FaultsBesideHosts : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(FaultsBesideHosts, EndTheCallOnAllRanks) {
+  setenv("FAKE_CUDA_FAIL", GetParam(), 1);
+  const test::FakeGpus gpus("FAKE_CUDA_GPUS", "8");
+  unsetenv("FAKE_CUDA_FAIL");
+  PlannedSource source("ring", Bytes{1024});
+  std::atomic<std::uint32_t> ended = 0;
+  const auto begun = std::chrono::steady_clock::now();
+  const Machines machines{"", {0, 0, 1, 1}};
+  run_ranks(4, source.source(), on_machines(gpus, machines, milliseconds(5000)), [&](Communicator& world) {
+    const auto memory = world.allocate(36000, MemorySpace::device);
+    ASSERT_TRUE(memory) << memory.error().message;
+    const CallArguments arguments{CollectiveKind::all_reduce, *memory, *memory, 9000, ElementType::int32,
+                                  ReduceOperation::sum};
+    for (int call = 0; call < 20; ++call) {
+      if (world.run(arguments)) continue;
+      ++ended;
+      return;
+    }
+  });
+  EXPECT_EQ(ended, 4U);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, milliseconds(15000));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FaultsBesideHosts,
+                         ::testing::Values("cuLaunchCooperativeKernel:3:719", "cuLaunchCooperativeKernel:10:2",
+                                           "cuMemcpyAsync:30:700", "cuLaunchKernel:9:719"));
+
+}  // namespace
+}  // namespace espalier::engine::cuda
